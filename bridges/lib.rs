@@ -1,0 +1,4 @@
+//! The bridge scripts, embedded so that one binary carries them all.
+
+/// Runs inside CPython 3.8 or newer.
+pub const PYTHON: &str = include_str!("python/bridge.py");

@@ -1,0 +1,217 @@
+//! Host to bridge and back.
+//!
+//! To the bridge go lines of plain words, each followed by as many raw bytes as its last word
+//! says. A Bash bridge can read that with builtins; JSON in this direction would need a parser
+//! in every language. From the bridge come JSON objects, one a line.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{Changed, EvalId};
+
+/// The version of this wire.
+pub const VERSION: u32 = 1;
+
+/// What the host tells a bridge.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Command<'a> {
+    /// Run this code; answered by `done`, with anything else of its events before it.
+    Eval {
+        /// The eval.
+        id: &'a EvalId,
+        /// Its code.
+        code: &'a str,
+    },
+    /// The ordered event before this has been recorded: go on.
+    Ack,
+    /// Answer a question about the namespace with `reply`.
+    Query {
+        /// Number of the question.
+        seq: u64,
+        /// `vars` or `inspect`.
+        what: &'a str,
+        /// Its argument.
+        arg: &'a str,
+    },
+    /// Empty the namespace; answered by `reply`.
+    Clear {
+        /// Number of the request.
+        seq: u64,
+    },
+    /// End the interpreter in good order.
+    Exit,
+}
+
+impl Command<'_> {
+    /// The bytes to send.
+    pub fn encode(&self) -> Vec<u8> {
+        let (head, payload): (String, &str) = match self {
+            Command::Eval { id, code } => (format!("eval {id} {}\n", code.len()), code),
+            Command::Ack => ("ack 0\n".to_owned(), ""),
+            Command::Query { seq, what, arg } => {
+                (format!("query {seq} {what} {}\n", arg.len()), arg)
+            }
+            Command::Clear { seq } => (format!("clear {seq} 0\n"), ""),
+            Command::Exit => ("exit 0\n".to_owned(), ""),
+        };
+        let mut bytes = head.into_bytes();
+        bytes.extend_from_slice(payload.as_bytes());
+        bytes
+    }
+}
+
+/// What a bridge tells the host.
+#[derive(Debug, Deserialize, Serialize)]
+#[serde(tag = "ev", rename_all = "snake_case")]
+pub enum BridgeEvent {
+    /// The first line: the bridge is ready for commands.
+    Hello {
+        /// The version it speaks.
+        protocol: u32,
+        /// Its language.
+        language: String,
+        /// The language's version.
+        version: String,
+        /// The interpreter's real executable.
+        executable: String,
+        /// Its process id; signals go there.
+        pid: u32,
+        /// What it can do beyond evals: `clear`, `vars`, `inspect`, `changed`.
+        #[serde(default)]
+        can: Vec<String>,
+    },
+    /// A value to show. If `ack` is set the bridge waits for `ack` before it goes on, which
+    /// keeps what user code prints next behind it.
+    Value {
+        /// The rendering, within the budget.
+        text: String,
+        /// The type's name.
+        #[serde(rename = "type")]
+        type_name: String,
+        /// Whether the bridge waits.
+        #[serde(default)]
+        ack: bool,
+    },
+    /// An error of user code.
+    Error {
+        /// The exception's type.
+        name: String,
+        /// Its message.
+        message: String,
+        /// As the language prints it.
+        #[serde(default)]
+        traceback: Option<String>,
+    },
+    /// Something rich to show.
+    Display {
+        /// Mime type.
+        mime: String,
+        /// Text, or base64 for binary types.
+        data: String,
+        /// Whether the bridge waits.
+        #[serde(default)]
+        ack: bool,
+    },
+    /// Output of a thread that belongs to an earlier eval.
+    Background {
+        /// That eval, if known.
+        #[serde(default)]
+        eval: Option<String>,
+        /// `out` or `err`.
+        stream: Stream,
+        /// The text.
+        text: String,
+    },
+    /// A thread is about to block on an empty stdin.
+    StdinWait {
+        /// Its kernel thread id.
+        tid: u32,
+        /// The eval it belongs to, if known.
+        #[serde(default)]
+        eval: Option<String>,
+    },
+    /// The eval is over; everything it wrote was flushed before.
+    Done {
+        /// Which eval.
+        eval: String,
+        /// How it ended.
+        status: DoneStatus,
+        /// Code of an exit inside the eval.
+        #[serde(default)]
+        exit_code: Option<i32>,
+        /// What it did to the names of the session.
+        #[serde(default)]
+        changed: Option<Changed>,
+        /// How many names the user has now.
+        #[serde(default)]
+        variables: Option<u64>,
+        /// Something the user should know.
+        #[serde(default)]
+        notice: Option<String>,
+    },
+    /// User code asked to end the session; exit handlers run now, then the process exits.
+    Exiting {
+        /// With this code.
+        code: i32,
+    },
+    /// Answer to `query` or `clear`.
+    Reply {
+        /// Number of the request.
+        seq: u64,
+        /// The answer.
+        #[serde(default)]
+        data: Option<Value>,
+        /// Why there is none.
+        #[serde(default)]
+        error: Option<String>,
+    },
+    /// For the log.
+    Log {
+        /// The text.
+        text: String,
+    },
+    /// An event of a newer bridge; ignored.
+    #[serde(other)]
+    Unknown,
+}
+
+/// A standard stream.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Stream {
+    /// Standard output.
+    Out,
+    /// Standard error.
+    Err,
+}
+
+/// How the bridge saw an eval end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum DoneStatus {
+    /// To its end.
+    Ok,
+    /// It failed; an `error` event came before.
+    Error,
+    /// An interrupt stopped it.
+    Interrupted,
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn commands_are_words_then_bytes() {
+        let id: EvalId = "py:7".parse().unwrap();
+        assert_eq!(Command::Eval { id: &id, code: "é\n" }.encode(), "eval py:7 3\né\n".as_bytes());
+        assert_eq!(Command::Query { seq: 2, what: "vars", arg: "" }.encode(), b"query 2 vars 0\n");
+        assert_eq!(Command::Exit.encode(), b"exit 0\n");
+    }
+
+    #[test]
+    fn a_newer_event_is_no_parse_error() {
+        let event: BridgeEvent = serde_json::from_str(r#"{"ev":"sing","song":1}"#).unwrap();
+        assert!(matches!(event, BridgeEvent::Unknown));
+    }
+}

@@ -1,0 +1,275 @@
+//! Client to host: one JSON object a line, each request answered once, events in between.
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+use crate::{EvalSeq, Finished, Generation, Offset, Status, WireError};
+
+/// The version of this wire; a host refuses another one by name.
+pub const VERSION: u32 = 1;
+
+/// A request with the number its reply will carry.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct ToHost {
+    /// Chosen by the client, unique on its connection.
+    pub id: u64,
+    /// What is asked.
+    pub request: Request,
+}
+
+/// What a client asks of a host; each gets one `Reply` or error with the same id.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(tag = "op", rename_all = "snake_case")]
+pub enum Request {
+    /// First message on a connection; answered by `Reply::Hello`.
+    Hello {
+        /// The version the client speaks.
+        protocol: u32,
+        /// Who is calling: `cli`, `mcp`, `attach`.
+        client: String,
+    },
+    /// Run `code`; answered by `Reply::Accepted` once that is on disk.
+    Submit(Submit),
+    /// Send this connection the events of an eval; answered by `Reply::Watching`, then at
+    /// once one event that tells where the eval stands.
+    Watch {
+        /// Which eval.
+        eval: EvalSeq,
+        /// Whether growth of the spool is told too.
+        output: bool,
+    },
+    /// Give the waiting reader something to read; answered by `Reply::InputTaken`.
+    Input {
+        /// The eval it is meant for; without it whoever waits.
+        #[serde(default)]
+        eval: Option<EvalSeq>,
+        /// What to write.
+        text: String,
+        /// Whether the input ends here.
+        #[serde(default)]
+        eof: bool,
+    },
+    /// Stop the running eval; answered by `Reply::Interrupt` when it is known what happened.
+    Interrupt {
+        /// The eval it is aimed at; without it the running one.
+        #[serde(default)]
+        eval: Option<EvalSeq>,
+    },
+    /// Stop all processes of the session where they are; answered by `Reply::Done`.
+    Pause,
+    /// Let them go on; answered by `Reply::Done`.
+    Resume,
+    /// Tell about the session; answered by `Reply::Status` whatever the interpreter does.
+    Status,
+    /// End the interpreter and start it afresh; answered by `Reply::Done` when the old one is gone.
+    Restart,
+    /// Empty the namespace; answered by `Reply::Done`.
+    Clear,
+    /// End the session for good; answered by `Reply::Done` when nothing of it is left.
+    Stop,
+    /// Take note that the loss of earlier state was told to the user; answered by `Reply::Done`.
+    AcknowledgeLoss,
+    /// Ask the bridge about the namespace; answered by `Reply::Query`.
+    Query(Query),
+    /// A request of a newer client; answered with an error, not a hang-up.
+    #[serde(other)]
+    Unknown,
+}
+
+/// Code to run.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct Submit {
+    /// The code.
+    pub code: String,
+    /// The same key again returns the first eval and runs nothing (SPEC E-12).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub key: Option<String>,
+    /// Interrupt, then kill, after this time of running.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hard_timeout_ms: Option<u64>,
+    /// Refuse with `session_busy` rather than wait behind another eval.
+    #[serde(default)]
+    pub no_queue: bool,
+    /// Begin watching at once, as `Watch` would.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub watch: Option<WatchFor>,
+}
+
+/// What a watching connection wants to hear of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum WatchFor {
+    /// Start, waits for input and the end.
+    State,
+    /// Also growth of the spool.
+    Output,
+}
+
+/// A question about the namespace (SPEC ST-1).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "what", rename_all = "snake_case")]
+pub enum Query {
+    /// All user-defined names.
+    Vars,
+    /// One name or dotted expression: value, type, doc, source.
+    Inspect {
+        /// The name.
+        name: String,
+    },
+}
+
+/// What a host sends.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum FromHost {
+    /// Answer to a request.
+    Reply {
+        /// The request's id.
+        id: u64,
+        /// The answer.
+        reply: Reply,
+    },
+    /// A request that could not be carried out.
+    Error {
+        /// The request's id; 0 if the line could not be read.
+        id: u64,
+        /// Why.
+        error: WireError,
+    },
+    /// Something happened to a watched eval.
+    Event(Event),
+}
+
+/// Answers.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Reply {
+    /// To `Hello`.
+    Hello {
+        /// The version the host speaks.
+        protocol: u32,
+        /// The interpreter's generation.
+        generation: Generation,
+        /// Why earlier state is gone, if nobody was told yet.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        loss: Option<String>,
+    },
+    /// To `Submit`.
+    Accepted {
+        /// The eval's number.
+        eval: EvalSeq,
+        /// The interpreter it will run in.
+        generation: Generation,
+        /// The eval it waits behind.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        behind: Option<EvalSeq>,
+        /// Its key was known: this is the first eval with it.
+        #[serde(default)]
+        duplicate: bool,
+    },
+    /// To `Watch`.
+    Watching,
+    /// To `Input`.
+    InputTaken {
+        /// The foreground eval that got it; none if a background reader did.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        eval: Option<EvalSeq>,
+        /// Where the spool ended when it was written: what follows is the answer.
+        from: Offset,
+        /// For a background reader: where the spool ended when it had read and ended, waited
+        /// again, or gone on with something else.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        to: Option<Offset>,
+    },
+    /// To `Interrupt`.
+    Interrupt {
+        /// What happened.
+        effect: InterruptEffect,
+        /// The eval in question.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        eval: Option<EvalSeq>,
+    },
+    /// To `Status`.
+    Status(Box<Status>),
+    /// To `Query`: the bridge's own JSON.
+    Query {
+        /// See `docs/PROTOCOL.md`.
+        data: Value,
+    },
+    /// To requests whose effect holds now.
+    Done,
+}
+
+/// What an interrupt did (SPEC E-6).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum InterruptEffect {
+    /// The eval stopped and the state is kept.
+    Interrupted,
+    /// The eval came to its own end first.
+    Finished,
+    /// Nothing was running, or the eval had ended before; nothing was sent.
+    NothingRunning,
+    /// It was sent and the eval has not stopped within the grace time.
+    StillRunning,
+    /// It had not begun and was taken out of the queue.
+    Dequeued,
+}
+
+/// What a host tells watchers, in this order for each eval.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Event {
+    /// The eval waits for its turn.
+    Queued {
+        /// Which.
+        eval: EvalSeq,
+        /// The one that runs now.
+        behind: EvalSeq,
+    },
+    /// The eval runs.
+    Started {
+        /// Which.
+        eval: EvalSeq,
+        /// Where its part of the spool begins.
+        start: Offset,
+    },
+    /// The spool now reaches `end`; readers fetch the bytes from there.
+    Output {
+        /// Which.
+        eval: EvalSeq,
+        /// How far.
+        end: Offset,
+    },
+    /// The eval waits for input.
+    Waiting {
+        /// Which.
+        eval: EvalSeq,
+        /// What it asked; empty if nothing.
+        prompt: String,
+        /// All it wrote before it waited is below this.
+        end: Offset,
+    },
+    /// The eval is over and wrote nothing past `finished.end`.
+    Finished {
+        /// Which.
+        eval: EvalSeq,
+        /// Its record.
+        finished: Finished,
+    },
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn unknown_requests_and_fields_are_no_parse_errors() {
+        let newer = r#"{"id":3,"request":{"op":"teleport","to":"mars"},"trace":1}"#;
+        let parsed: ToHost = serde_json::from_str(newer).unwrap();
+        assert!(matches!(parsed.request, Request::Unknown));
+        let more = r#"{"id":4,"request":{"op":"submit","code":"1","colour":"red"}}"#;
+        let parsed: ToHost = serde_json::from_str(more).unwrap();
+        assert!(matches!(parsed.request, Request::Submit(Submit { ref code, .. }) if code == "1"));
+    }
+}

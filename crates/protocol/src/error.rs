@@ -1,0 +1,76 @@
+//! The one error that crosses a wire.
+
+use serde::{Deserialize, Serialize};
+
+/// What went wrong, for programs (SPEC C-5).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ErrorCode {
+    /// The code failed.
+    EvalError,
+    /// The eval was interrupted.
+    Interrupted,
+    /// The eval's hard timeout passed.
+    Timeout,
+    /// No such session.
+    SessionNotFound,
+    /// A session of this name exists already.
+    SessionExists,
+    /// The session runs something and the request does not wait.
+    SessionBusy,
+    /// The state this request counted on is gone; it did not run.
+    SessionLost,
+    /// The session ended while or before the request was carried out.
+    SessionEnded,
+    /// The foreground waits for input, so code cannot run.
+    WaitingInput,
+    /// No such eval.
+    EvalNotFound,
+    /// The interpreter or its host could not be started.
+    LaunchFailed,
+    /// A host exists and cannot be talked to.
+    ConnectionFailed,
+    /// The sandbox that was asked for cannot be had.
+    SandboxUnavailable,
+    /// A limit was hit.
+    LimitExceeded,
+    /// Not possible for this language or version.
+    Unsupported,
+    /// The request itself is wrong.
+    BadRequest,
+    /// A code of a newer peer.
+    #[serde(other)]
+    Unknown,
+}
+
+/// An error as it is sent: what failed and on what, and the next step.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct WireError {
+    /// For programs.
+    pub code: ErrorCode,
+    /// What failed, on what.
+    pub message: String,
+    /// The next step, where there is one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub hint: Option<String>,
+}
+
+impl WireError {
+    /// An error without a hint.
+    pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
+        WireError { code, message: message.into(), hint: None }
+    }
+
+    /// The same error with its next step.
+    pub fn with_hint(self, hint: impl Into<String>) -> Self {
+        WireError { hint: Some(hint.into()), ..self }
+    }
+}
+
+impl std::fmt::Display for WireError {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.write_str(&self.message)
+    }
+}
+
+impl std::error::Error for WireError {}

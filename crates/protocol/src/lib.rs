@@ -1,0 +1,22 @@
+//! The types of both wires, client to host and host to bridge, and what they share. No IO here.
+//!
+//! `docs/PROTOCOL.md` describes the same messages for people who write a bridge or a client.
+
+pub mod bridge;
+pub mod client;
+mod error;
+mod ids;
+mod outcome;
+mod status;
+
+pub use error::{ErrorCode, WireError};
+pub use ids::{EvalId, EvalSeq, Generation, NameError, Offset, SessionName};
+pub use outcome::{
+    Change, Changed, Chunk, ChunkKind, EndReason, ErrorInfo, Finished, Outcome, ValueInfo,
+};
+pub use status::{Activity, Status, Usage};
+
+/// Most bytes of code that one eval may have (SPEC E-15).
+pub const MAX_CODE: usize = 16 << 20;
+/// Longest line either wire accepts: the largest code, fully escaped, plus its envelope.
+pub const MAX_LINE: usize = 6 * MAX_CODE + (1 << 20);

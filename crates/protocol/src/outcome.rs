@@ -1,0 +1,251 @@
+//! How evals and sessions end, and what an eval leaves to read.
+
+use serde::{Deserialize, Serialize};
+
+use crate::{Generation, Offset};
+
+/// How an eval ended; each eval has exactly one (SPEC E-11).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum Outcome {
+    /// Ran to its end.
+    Complete,
+    /// Raised, or ended with a non-zero exit code.
+    Error,
+    /// Stopped by an interrupt; the state is kept.
+    Interrupted,
+    /// Its hard timeout passed.
+    Timeout {
+        /// The interrupt did not help and the interpreter was killed: the state is lost.
+        killed: bool,
+    },
+    /// The session ended while it ran.
+    Ended {
+        /// How the session ended.
+        reason: EndReason,
+    },
+    /// It was accepted but never ran, because the session ended before its turn.
+    NotRun {
+        /// How the session ended.
+        reason: EndReason,
+    },
+    /// The host was killed while it ran; found out by the next look.
+    HostDied,
+}
+
+/// How a session's interpreter came to its end.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum EndReason {
+    /// The interpreter exited.
+    Exit {
+        /// Its exit code.
+        code: i32,
+    },
+    /// A signal ended the interpreter.
+    Signal {
+        /// The signal's number.
+        signal: i32,
+    },
+    /// User code replaced the interpreter by another program (`exec`), which then ended.
+    Replaced {
+        /// The program's exit code, or 128 plus the signal.
+        code: i32,
+    },
+    /// The bridge said something that is not the protocol.
+    Protocol {
+        /// What it said.
+        message: String,
+    },
+    /// The interpreter could not be started.
+    LaunchFailed {
+        /// What was tried and what it printed.
+        message: String,
+    },
+    /// `stop` was asked for.
+    Stopped,
+    /// `restart` was asked for.
+    Restarted,
+    /// A hard timeout passed and the code would not stop.
+    HardTimeout,
+    /// Nobody used the session for its idle timeout.
+    Idle {
+        /// The timeout.
+        after_ms: u64,
+    },
+    /// The session's host was killed.
+    HostDied,
+    /// A reason of a newer version.
+    #[serde(other)]
+    Unknown,
+}
+
+impl std::fmt::Display for EndReason {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            EndReason::Exit { code } => write!(f, "the interpreter exited with code {code}"),
+            EndReason::Signal { signal } => {
+                write!(f, "the interpreter was ended by signal {signal}")?;
+                match signal_name(*signal) {
+                    Some(name) => write!(f, " ({name})"),
+                    None => Ok(()),
+                }
+            }
+            EndReason::Replaced { code } => {
+                write!(f, "the interpreter was replaced by another program, which exited with code {code}")
+            }
+            EndReason::Protocol { message } => write!(f, "the bridge broke its protocol: {message}"),
+            EndReason::LaunchFailed { message } => write!(f, "the interpreter could not be started: {message}"),
+            EndReason::Stopped => f.write_str("the session was stopped"),
+            EndReason::Restarted => f.write_str("the session was restarted"),
+            EndReason::HardTimeout => {
+                f.write_str("the hard timeout passed and the code would not stop, so the interpreter was killed")
+            }
+            EndReason::Idle { after_ms } => write!(f, "the session was idle for {} s", after_ms / 1000),
+            EndReason::HostDied => f.write_str("the session's host process was killed"),
+            EndReason::Unknown => f.write_str("unknown reason"),
+        }
+    }
+}
+
+fn signal_name(signal: i32) -> Option<&'static str> {
+    Some(match signal {
+        1 => "SIGHUP",
+        2 => "SIGINT",
+        3 => "SIGQUIT",
+        4 => "SIGILL",
+        6 => "SIGABRT",
+        7 => "SIGBUS",
+        8 => "SIGFPE",
+        9 => "SIGKILL",
+        11 => "SIGSEGV",
+        13 => "SIGPIPE",
+        14 => "SIGALRM",
+        15 => "SIGTERM",
+        24 => "SIGXCPU",
+        25 => "SIGXFSZ",
+        31 => "SIGSYS",
+        _ => return None,
+    })
+}
+
+/// The last record of an eval, on disk before anyone is told.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Finished {
+    /// How it ended.
+    pub outcome: Outcome,
+    /// The interpreter it ran in.
+    pub generation: Generation,
+    /// Where its part of the spool begins; background output of earlier evals comes first.
+    pub start: Offset,
+    /// It wrote nothing past this, so no reader has to wait and see.
+    pub end: Offset,
+    /// From start to end, without paused time.
+    pub duration_ms: u64,
+    /// What `sys.exit(…)` or a shell command ended with.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub exit_code: Option<i32>,
+    /// What it did to the names of the session.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub changed: Option<Changed>,
+    /// Bytes of output that the quota or a full disk did not let us keep.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub lost_bytes: u64,
+    /// Something unusual that the user should know.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub notice: Option<String>,
+}
+
+fn is_zero(n: &u64) -> bool {
+    *n == 0
+}
+
+/// Names an eval made, bound anew or removed (SPEC E-13).
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Changed {
+    /// New names.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub added: Vec<Change>,
+    /// Names that now hold another object.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub rebound: Vec<Change>,
+    /// Names that are gone.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub removed: Vec<String>,
+    /// How many more there were than are listed.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub more: u64,
+}
+
+impl Changed {
+    /// Whether nothing changed.
+    pub fn is_empty(&self) -> bool {
+        self.added.is_empty() && self.rebound.is_empty() && self.removed.is_empty()
+    }
+}
+
+/// One changed name with what it holds now.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Change {
+    /// The name.
+    pub name: String,
+    /// The type of its value.
+    #[serde(rename = "type")]
+    pub type_name: String,
+    /// Its size where that says something: `1000×5`, `12`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub size: Option<String>,
+}
+
+/// What a spool record holds.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum ChunkKind {
+    /// Bytes of standard output.
+    Out,
+    /// Bytes of standard error.
+    Err,
+    /// A value; the payload is a `ValueInfo` in JSON.
+    Value,
+    /// An error; the payload is an `ErrorInfo` in JSON.
+    Error,
+    /// Something rich to show; the payload is JSON with a `mime` field.
+    Display,
+    /// A note of the host about the session, as text.
+    Status,
+    /// Standard output that no running eval wrote.
+    BackgroundOut,
+    /// Standard error that no running eval wrote.
+    BackgroundErr,
+}
+
+/// One piece of what an eval produced, in order.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Chunk {
+    /// What it is.
+    pub kind: ChunkKind,
+    /// Raw bytes for the streams, text or JSON for the rest.
+    pub bytes: Vec<u8>,
+}
+
+/// A value as the bridge rendered it, within its budget.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ValueInfo {
+    /// The rendering.
+    pub text: String,
+    /// The name of its type.
+    #[serde(rename = "type")]
+    pub type_name: String,
+}
+
+/// An error of the user's code.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct ErrorInfo {
+    /// The exception's type.
+    pub name: String,
+    /// Its message.
+    pub message: String,
+    /// The traceback as the language prints it; absent for exits.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub traceback: Option<String>,
+}

@@ -1,0 +1,117 @@
+//! What a host tells about its session (SPEC S-10).
+
+use serde::{Deserialize, Serialize};
+
+use crate::{EndReason, EvalSeq, Generation, Offset, SessionName};
+
+/// What a session is doing.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "state", rename_all = "snake_case")]
+pub enum Activity {
+    /// The interpreter is starting.
+    Starting,
+    /// Ready for code.
+    Idle,
+    /// An eval runs.
+    Running {
+        /// Which.
+        eval: EvalSeq,
+        /// For how long, without paused time.
+        elapsed_ms: u64,
+        /// The last line it wrote.
+        last_line: String,
+    },
+    /// An eval runs and waits for input.
+    WaitingInput {
+        /// Which.
+        eval: EvalSeq,
+        /// For how long it has been running, without paused time.
+        elapsed_ms: u64,
+        /// What it asked; empty if nothing.
+        prompt: String,
+    },
+    /// A query of the namespace runs.
+    Querying,
+    /// The interpreter is ending.
+    Ending,
+    /// There is no interpreter.
+    Ended {
+        /// How it ended.
+        reason: EndReason,
+    },
+    /// A state of a newer version.
+    #[serde(other)]
+    Unknown,
+}
+
+/// What the session's processes use.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Usage {
+    /// How many processes there are.
+    pub processes: u32,
+    /// Resident memory of all of them.
+    pub memory_bytes: u64,
+    /// CPU time of those that live.
+    pub cpu_ms: u64,
+}
+
+/// Everything about a session, for `status`, `ls` and the `sessions` tool.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Status {
+    /// Its name.
+    pub name: SessionName,
+    /// Its workspace.
+    pub workspace: String,
+    /// The language it speaks.
+    pub language: String,
+    /// The language's version, once the interpreter has said it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub version: Option<String>,
+    /// The interpreter's executable.
+    pub interpreter: String,
+    /// Why that interpreter was chosen.
+    pub why: String,
+    /// What it is doing.
+    #[serde(flatten)]
+    pub activity: Activity,
+    /// Whether it is paused.
+    #[serde(default)]
+    pub paused: bool,
+    /// Whether a background reader waits for input.
+    #[serde(default)]
+    pub background_waiting: bool,
+    /// How often it was started.
+    pub generation: Generation,
+    /// The interpreter's process id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pid: Option<u32>,
+    /// The host's process id.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub host_pid: Option<u32>,
+    /// The interpreter's working directory.
+    pub cwd: String,
+    /// When the interpreter was started, in milliseconds since 1970.
+    pub started_ms: u64,
+    /// When it was last used, likewise.
+    pub last_used_ms: u64,
+    /// How many evals the session has had.
+    pub evals: u64,
+    /// Evals that wait for their turn.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub queued: Vec<EvalSeq>,
+    /// What its processes use.
+    #[serde(default)]
+    pub usage: Usage,
+    /// How many names the user has defined, if the language tells.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub variables: Option<u64>,
+    /// The sandbox as enforced.
+    pub sandbox: String,
+    /// How long it may be idle; 0 means for ever.
+    pub idle_timeout_ms: u64,
+    /// Where the spool ends.
+    pub spool_end: Offset,
+    /// How many clients are connected.
+    #[serde(default)]
+    pub clients: u32,
+}

@@ -136,7 +136,20 @@ mod tests {
             assert!(good.parse::<SessionName>().is_ok(), "{good}");
         }
         for bad in [
-            "", ".", "..", "-rf", "_a", "A", "é", "a/b", "a b", "a\0b", "a\nb", "$(x)", "*", "a:1",
+            "",
+            ".",
+            "..",
+            "-rf",
+            "_a",
+            "A",
+            "é",
+            "a/b",
+            "a b",
+            "a\0b",
+            "a\nb",
+            "$(x)",
+            "*",
+            "a:1",
             &"a".repeat(65),
         ] {
             assert!(bad.parse::<SessionName>().is_err(), "{bad}");
@@ -147,7 +160,9 @@ mod tests {
     fn eval_ids_round_trip_and_refuse_what_is_not_one() {
         let id: EvalId = "py:7".parse().unwrap();
         assert_eq!(id.to_string(), "py:7");
-        for bad in ["py", "py:", ":7", "py:x", "py:-1", "py:+1", "py:7:8", "py:99999999999999999999"] {
+        for bad in
+            ["py", "py:", ":7", "py:x", "py:-1", "py:+1", "py:7:8", "py:99999999999999999999"]
+        {
             assert!(bad.parse::<EvalId>().is_err(), "{bad}");
         }
     }

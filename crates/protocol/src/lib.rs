@@ -7,12 +7,17 @@ pub mod client;
 mod error;
 mod ids;
 mod outcome;
+mod start;
 mod status;
 
 pub use error::{ErrorCode, WireError};
 pub use ids::{EvalId, EvalSeq, Generation, NameError, Offset, SessionName};
 pub use outcome::{
     Change, Changed, Chunk, ChunkKind, EndReason, ErrorInfo, Finished, Outcome, ValueInfo,
+};
+pub use start::{
+    DEFAULT_IDLE_TIMEOUT_MS, DEFAULT_QUOTA_BYTES, FoundInterpreter, HostReady, HostSpec, Meta,
+    Settings,
 };
 pub use status::{Activity, Status, Usage};
 

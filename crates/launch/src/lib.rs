@@ -1,1 +1,13 @@
-//! Placeholder until its module lands.
+//! From an interpreter to a running child, and everything about its process tree.
+//!
+//! All interpreters are started here and nowhere else, so that this is the one place where a
+//! sandbox has to be applied.
+
+mod find;
+pub mod python;
+mod spawn;
+pub mod stdin_wait;
+pub mod tree;
+
+pub use find::{Env, FindError};
+pub use spawn::{Child, Command, SpawnError, spawn};

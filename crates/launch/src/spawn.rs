@@ -1,0 +1,122 @@
+//! Starts an interpreter with four descriptors and nothing else of ours.
+
+use std::ffi::OsString;
+use std::io;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
+use std::os::unix::process::CommandExt;
+use std::path::PathBuf;
+use std::process::Stdio;
+
+use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
+use rustix::pipe::{PipeFlags, pipe_with};
+use thiserror::Error;
+
+/// What to start.
+pub struct Command {
+    /// The executable.
+    pub program: PathBuf,
+    /// Its arguments.
+    pub arguments: Vec<OsString>,
+    /// Its whole environment; the control descriptor's variable is added.
+    pub env: Vec<(OsString, OsString)>,
+    /// Where it starts.
+    pub cwd: PathBuf,
+}
+
+/// A running interpreter and our ends of its descriptors, all close-on-exec.
+#[derive(Debug)]
+pub struct Child {
+    /// Its process id, valid until it is waited for.
+    pub pid: u32,
+    /// Writes to its stdin; blocking is off.
+    pub stdin: OwnedFd,
+    /// The reading end of its stdin: to drop what nobody read, and to open a writing end anew
+    /// after an end of file.
+    pub stdin_read: OwnedFd,
+    /// Its standard output; blocking is off.
+    pub stdout: OwnedFd,
+    /// Its standard error; blocking is off.
+    pub stderr: OwnedFd,
+    /// The control channel; blocking is off.
+    pub control: OwnedFd,
+}
+
+/// Why an interpreter could not be started.
+#[derive(Debug, Error)]
+pub enum SpawnError {
+    /// Its directory is not there.
+    #[error("the working directory `{}` does not exist", cwd.display())]
+    Cwd {
+        /// The directory.
+        cwd: PathBuf,
+    },
+    /// The system refused.
+    #[error("could not start `{}`: {source}", program.display())]
+    Start {
+        /// The executable.
+        program: PathBuf,
+        /// Why.
+        source: io::Error,
+    },
+}
+
+/// Starts the interpreter in a session of its own, to be killed with the calling thread.
+pub fn spawn(command: &Command) -> Result<Child, SpawnError> {
+    if !command.cwd.is_dir() {
+        return Err(SpawnError::Cwd { cwd: command.cwd.clone() });
+    }
+    start(command).map_err(|source| SpawnError::Start { program: command.program.clone(), source })
+}
+
+fn start(command: &Command) -> io::Result<Child> {
+    let (stdin_read, stdin) = pipe_with(PipeFlags::CLOEXEC)?;
+    let (stdout, stdout_write) = pipe_with(PipeFlags::CLOEXEC)?;
+    let (stderr, stderr_write) = pipe_with(PipeFlags::CLOEXEC)?;
+    let (control, control_child) =
+        socketpair(AddressFamily::UNIX, SocketType::STREAM, SocketFlags::CLOEXEC, None)?;
+    for fd in [&stdin, &stdout, &stderr, &control] {
+        rustix::io::ioctl_fionbio(fd, true)?;
+    }
+    let keep = control_child.as_raw_fd();
+    let parent = std::process::id();
+    let mut std_command = std::process::Command::new(&command.program);
+    std_command
+        .args(&command.arguments)
+        .env_clear()
+        .envs(command.env.iter().map(|(name, value)| (name, value)))
+        .env("STEAD_BRIDGE_FD", keep.to_string())
+        .current_dir(&command.cwd)
+        .stdin(Stdio::from(stdin_read.try_clone()?))
+        .stdout(Stdio::from(stdout_write))
+        .stderr(Stdio::from(stderr_write));
+    // SAFETY: only async-signal-safe calls run between fork and exec.
+    unsafe { std_command.pre_exec(move || in_child(keep, parent)) };
+    let pid = std_command.spawn()?.id();
+    Ok(Child { pid, stdin, stdin_read, stdout, stderr, control })
+}
+
+/// Runs in the new process just before exec.
+fn in_child(keep: RawFd, parent: u32) -> io::Result<()> {
+    // SAFETY: plain system calls on integers; nothing allocates.
+    unsafe {
+        // No terminal: nothing can read or type there behind our back.
+        libc::setsid();
+        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
+        if libc::getppid() != parent as libc::pid_t {
+            libc::_exit(1);
+        }
+        // Descriptors by list: all others close at exec, whoever opened them and how.
+        let keep = keep as libc::c_uint;
+        libc::syscall(libc::SYS_close_range, 3, keep - 1, libc::CLOSE_RANGE_CLOEXEC);
+        libc::syscall(
+            libc::SYS_close_range,
+            keep + 1,
+            libc::c_uint::MAX,
+            libc::CLOSE_RANGE_CLOEXEC,
+        );
+        if libc::fcntl(keep as RawFd, libc::F_SETFD, 0) != 0 {
+            return Err(io::Error::last_os_error());
+        }
+    }
+    Ok(())
+}

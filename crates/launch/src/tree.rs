@@ -1,0 +1,176 @@
+//! The processes below one process: finding, signalling and ending all of them.
+//!
+//! The host is a child subreaper, so whatever its interpreter started, however it detached itself,
+//! is below the host. A process group would miss everything that called setsid.
+
+use std::collections::HashSet;
+use std::fs;
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
+
+/// A process as one look at it showed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Process {
+    /// Its id.
+    pub pid: u32,
+    /// Its state letter: `R`, `S`, `T`, `Z`.
+    pub state: u8,
+    /// When it began, in clock ticks since boot.
+    pub start_ticks: u64,
+    /// CPU time used, in clock ticks.
+    pub cpu_ticks: u64,
+    /// Resident memory, in pages.
+    pub resident_pages: u64,
+}
+
+/// Looks at one process.
+pub fn look(pid: u32) -> Option<Process> {
+    let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
+    // The name stands in parentheses and may hold anything; fields count from the last `)`.
+    let after = stat.iter().rposition(|&b| b == b')')? + 2;
+    let fields: Vec<&str> = std::str::from_utf8(stat.get(after..)?).ok()?.split(' ').collect();
+    let number =
+        |nth: usize| fields.get(nth - 3).and_then(|field| field.trim().parse::<u64>().ok());
+    Some(Process {
+        pid,
+        state: *fields.first()?.as_bytes().first()?,
+        start_ticks: number(22)?,
+        cpu_ticks: number(14)? + number(15)?,
+        resident_pages: number(24)?,
+    })
+}
+
+/// Ids of all processes below `root`, parents before children; `root` itself is not among them.
+pub fn descendants(root: u32) -> Vec<u32> {
+    let mut found = Vec::new();
+    children(root, &mut found);
+    let mut next = 0;
+    while let Some(&pid) = found.get(next) {
+        children(pid, &mut found);
+        next += 1;
+    }
+    found
+}
+
+fn children(pid: u32, into: &mut Vec<u32>) {
+    let Ok(tasks) = fs::read_dir(format!("/proc/{pid}/task")) else { return };
+    for task in tasks.flatten() {
+        let Ok(list) = fs::read_to_string(task.path().join("children")) else { continue };
+        into.extend(list.split_ascii_whitespace().filter_map(|pid| pid.parse::<u32>().ok()));
+    }
+}
+
+/// Sends a signal to one process; whether it was there.
+pub fn signal(pid: u32, signal: Signal) -> bool {
+    Pid::from_raw(pid as i32).is_some_and(|pid| kill_process(pid, signal).is_ok())
+}
+
+/// Sends a signal to the main thread of a process, so that no other thread takes it late.
+pub fn signal_main_thread(pid: u32, signal: Signal) -> bool {
+    // SAFETY: a system call on integers.
+    unsafe { libc::syscall(libc::SYS_tgkill, pid, pid, signal.as_raw()) == 0 }
+}
+
+/// Stops every process below `root`, again until no new one appears.
+pub fn freeze(root: u32) {
+    let mut stopped = HashSet::new();
+    loop {
+        let fresh: Vec<u32> =
+            descendants(root).into_iter().filter(|pid| stopped.insert(*pid)).collect();
+        if fresh.is_empty() {
+            return;
+        }
+        for pid in fresh {
+            signal(pid, Signal::STOP);
+        }
+    }
+}
+
+/// Lets every process below `root` go on.
+pub fn thaw(root: u32) {
+    for pid in descendants(root) {
+        signal(pid, Signal::CONT);
+    }
+}
+
+/// Kills everything below `root` until nothing is left or `patience` is over; says whether
+/// nothing is left. Zombies of `root`'s own are reaped on the way, through `reap`.
+pub fn sweep(root: u32, patience: Duration, mut reap: impl FnMut()) -> bool {
+    let deadline = Instant::now() + patience;
+    loop {
+        reap();
+        let alive: Vec<OwnedFd> = descendants(root)
+            .into_iter()
+            .filter(|&pid| look(pid).is_some_and(|process| process.state != b'Z'))
+            .filter_map(|pid| pidfd_open(Pid::from_raw(pid as i32)?, PidfdFlags::empty()).ok())
+            .collect();
+        if alive.is_empty() {
+            return true;
+        }
+        for pidfd in &alive {
+            let _ = pidfd_send_signal(pidfd, Signal::KILL);
+        }
+        let left = deadline.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return false;
+        }
+        // A dying process may not answer (a hung disk), so wait for the first, then look again.
+        wait_any(&alive, left.min(Duration::from_millis(50)));
+    }
+}
+
+fn wait_any(pidfds: &[OwnedFd], at_most: Duration) {
+    let mut fds: Vec<PollFd<'_>> = pidfds.iter().map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
+    let timeout = Timespec { tv_sec: 0, tv_nsec: at_most.as_nanos() as _ };
+    let _ = poll(&mut fds, Some(&timeout));
+}
+
+/// Kills every process of this user whose environment holds `tag`; what a killed host left.
+pub fn sweep_tagged(tag: &str) -> usize {
+    let own = std::process::id();
+    let mut swept = 0;
+    let Ok(all) = fs::read_dir("/proc") else { return 0 };
+    for entry in all.flatten() {
+        let name = entry.file_name();
+        let Some(pid) = name.to_str().and_then(|name| name.parse::<u32>().ok()) else { continue };
+        let Ok(environ) = fs::read(format!("/proc/{pid}/environ")) else { continue };
+        let tagged = environ.split(|&b| b == 0).any(|variable| variable == tag.as_bytes());
+        if tagged && pid != own && signal(pid, Signal::KILL) {
+            swept += 1;
+        }
+    }
+    swept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_look_at_oneself_tells_state_and_memory() {
+        let own = look(std::process::id()).unwrap();
+        assert!(matches!(own.state, b'R' | b'S'));
+        assert!(own.resident_pages > 0 && own.start_ticks > 0);
+        assert!(look(u32::MAX >> 1).is_none());
+    }
+
+    #[test]
+    fn grandchildren_are_descendants() {
+        let mut child = std::process::Command::new("sh")
+            .args(["-c", "cat & echo up; wait"])
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        let mut out = std::io::BufReader::new(child.stdout.take().unwrap());
+        std::io::BufRead::read_line(&mut out, &mut line).unwrap();
+        assert!(descendants(std::process::id()).contains(&child.id()));
+        assert_eq!(descendants(child.id()).len(), 1);
+        assert!(sweep(child.id(), Duration::from_secs(5), || ()));
+        child.wait().unwrap();
+    }
+}

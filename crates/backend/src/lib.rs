@@ -1,1 +1,8 @@
-//! Placeholder until its module lands.
+//! Speaks to one interpreter. Each backend offers the same few verbs to the host.
+
+mod bridge;
+mod lines;
+mod python;
+
+pub use bridge::{Bridge, Broken, Interrupted, Source};
+pub use python::{PrepareError, prepare};

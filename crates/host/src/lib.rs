@@ -1,1 +1,68 @@
-//! Placeholder until its module lands.
+//! The session host: the process that owns one session and survives every client.
+//!
+//! One thread, one `poll`, one loop. What can happen to the session is `state::Input`; what is
+//! done about it is `state::Action`. Bytes go to the spool; messages carry offsets.
+
+mod background_input;
+mod clock;
+mod connection;
+mod guard;
+mod host;
+mod ledger;
+mod pause;
+mod probe;
+mod prompt;
+mod requests;
+mod start;
+mod state;
+#[cfg(test)]
+mod state_tests;
+mod status;
+
+use std::io::{Read, Write};
+use std::process::ExitCode;
+
+use stead_protocol::{ErrorCode, HostReady, HostSpec, WireError};
+
+/// The hidden mode `stead host`: reads a `HostSpec` from standard input, answers with one
+/// `HostReady` line on standard output and then lives in the background.
+pub fn run_host() -> ExitCode {
+    let started = read_spec().and_then(|spec| start::start(&spec));
+    match started {
+        Ok(mut host) => {
+            answer(&HostReady::Ready { pid: std::process::id() });
+            start::leave_the_caller();
+            pause::point("ready");
+            host.run();
+            ExitCode::SUCCESS
+        }
+        Err(error) => {
+            answer(&HostReady::Failed(error));
+            ExitCode::SUCCESS
+        }
+    }
+}
+
+fn read_spec() -> Result<HostSpec, WireError> {
+    let bad = |message: String| WireError::new(ErrorCode::BadRequest, message);
+    let mut text = String::new();
+    std::io::stdin()
+        .read_to_string(&mut text)
+        .map_err(|error| bad(format!("could not read the host's specification: {error}")))?;
+    let spec: HostSpec = serde_json::from_str(&text)
+        .map_err(|error| bad(format!("`stead host` is started by stead itself: {error}")))?;
+    if spec.protocol != stead_protocol::client::VERSION {
+        let message = format!("this host speaks version 1, the client {}", spec.protocol);
+        return Err(bad(message));
+    }
+    Ok(spec)
+}
+
+fn answer(ready: &HostReady) {
+    if let Ok(mut line) = serde_json::to_vec(ready) {
+        line.push(b'\n');
+        // A client that is gone does not matter: the session lives for the next one.
+        let _ = std::io::stdout().write_all(&line);
+        let _ = std::io::stdout().flush();
+    }
+}

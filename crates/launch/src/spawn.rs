@@ -7,6 +7,7 @@ use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Stdio;
 
+use rustix::fs::{Mode, OFlags};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::pipe::{PipeFlags, pipe_with};
 use thiserror::Error;
@@ -30,8 +31,8 @@ pub struct Child {
     pub pid: u32,
     /// Writes to its stdin; blocking is off.
     pub stdin: OwnedFd,
-    /// The reading end of its stdin: to drop what nobody read, and to open a writing end anew
-    /// after an end of file.
+    /// A reading end of its stdin of our own: to drop what nobody read, and to open a writing end
+    /// anew after an end of file; blocking is off.
     pub stdin_read: OwnedFd,
     /// Its standard output; blocking is off.
     pub stdout: OwnedFd,
@@ -77,6 +78,11 @@ fn start(command: &Command) -> io::Result<Child> {
     for fd in [&stdin, &stdout, &stderr, &control] {
         rustix::io::ioctl_fionbio(fd, true)?;
     }
+    // Opened anew and not duplicated: non-blocking reads of ours must not make the interpreter's
+    // end non-blocking, which a duplicate would.
+    let path = format!("/proc/self/fd/{}", stdin_read.as_raw_fd());
+    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+    let own_read = rustix::fs::open(path, flags, Mode::empty())?;
     let keep = control_child.as_raw_fd();
     let parent = std::process::id();
     let mut std_command = std::process::Command::new(&command.program);
@@ -86,13 +92,13 @@ fn start(command: &Command) -> io::Result<Child> {
         .envs(command.env.iter().map(|(name, value)| (name, value)))
         .env("STEAD_BRIDGE_FD", keep.to_string())
         .current_dir(&command.cwd)
-        .stdin(Stdio::from(stdin_read.try_clone()?))
+        .stdin(Stdio::from(stdin_read))
         .stdout(Stdio::from(stdout_write))
         .stderr(Stdio::from(stderr_write));
     // SAFETY: only async-signal-safe calls run between fork and exec.
     unsafe { std_command.pre_exec(move || in_child(keep, parent)) };
     let pid = std_command.spawn()?.id();
-    Ok(Child { pid, stdin, stdin_read, stdout, stderr, control })
+    Ok(Child { pid, stdin, stdin_read: own_read, stdout, stderr, control })
 }
 
 /// Runs in the new process just before exec.

@@ -26,7 +26,7 @@ pub struct Process {
     pub resident_pages: u64,
 }
 
-/// Looks at one process.
+/// Looks at one process or thread.
 pub fn look(pid: u32) -> Option<Process> {
     let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
     // The name stands in parentheses and may hold anything; fields count from the last `)`.
@@ -61,6 +61,12 @@ fn children(pid: u32, into: &mut Vec<u32>) {
         let Ok(list) = fs::read_to_string(task.path().join("children")) else { continue };
         into.extend(list.split_ascii_whitespace().filter_map(|pid| pid.parse::<u32>().ok()));
     }
+}
+
+/// Ids of a process's threads, its main one included.
+pub fn threads(pid: u32) -> Vec<u32> {
+    let Ok(tasks) = fs::read_dir(format!("/proc/{pid}/task")) else { return Vec::new() };
+    tasks.flatten().filter_map(|task| task.file_name().to_str()?.parse().ok()).collect()
 }
 
 /// Sends a signal to one process; whether it was there.

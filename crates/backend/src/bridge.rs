@@ -1,0 +1,377 @@
+//! An interpreter with our bridge script inside: its control channel, its pipes, its stdin.
+
+use std::collections::{HashSet, VecDeque};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+
+use rustix::event::PollFlags;
+use rustix::fs::{Mode, OFlags};
+use rustix::io::Errno;
+use rustix::process::Signal;
+use stead_launch::stdin_wait::{PipeId, Reader, readers};
+use stead_launch::{Child, Command, SpawnError, tree};
+use stead_protocol::bridge::{BridgeEvent, Stream};
+
+use crate::lines::Lines;
+
+/// How much is read from a pipe at once: its whole default size, small enough to stay cached.
+const READ: usize = 64 << 10;
+
+/// A running interpreter and all we hold of it.
+pub struct Bridge {
+    child: Child,
+    pipe: PipeId,
+    /// The executable it was started as, to tell a replaced program.
+    image: Option<std::path::PathBuf>,
+    lines: Lines,
+    outgoing: VecDeque<u8>,
+    control: Channel,
+    stdout: Channel,
+    stderr: Channel,
+    input: Input,
+    /// Processes and threads that were there before the running eval began: interrupts spare them.
+    elders: HashSet<u32>,
+    /// When the running eval began, in clock ticks since boot.
+    born_after: u64,
+    buffer: Box<[u8; READ]>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Channel {
+    Open,
+    Closed,
+}
+
+/// What stands before the interpreter's stdin.
+#[derive(Debug)]
+enum Input {
+    /// Bytes not yet in the pipe, and whether the end follows them.
+    Open { pending: VecDeque<u8>, then_eof: bool },
+    /// Readers see the end of file.
+    AtEof,
+}
+
+/// A descriptor of the interpreter that can be waited on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    /// The control channel.
+    Control,
+    /// A pipe that user code writes to.
+    Stream(Stream),
+    /// The pipe that user code reads from.
+    Stdin,
+}
+
+/// The control channel is of no more use.
+#[derive(Debug)]
+pub enum Broken {
+    /// The other side closed it: an exit, an exec, or closed descriptors.
+    Closed,
+    /// It sent something that is not the protocol.
+    Garbage(String),
+}
+
+/// Whom an interrupt was sent to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Interrupted {
+    /// How many children of the eval got it, beside the interpreter.
+    pub children: usize,
+}
+
+impl Bridge {
+    /// Starts the interpreter and feeds it its bridge.
+    pub fn start(command: &Command, source: &str) -> Result<Bridge, SpawnError> {
+        let child = stead_launch::spawn(command)?;
+        let broken = |source| SpawnError::Start { program: command.program.clone(), source };
+        let pipe = PipeId::of(&child.stdin_read).map_err(broken)?;
+        let mut bridge = Bridge {
+            pipe,
+            image: None,
+            lines: Lines::default(),
+            outgoing: VecDeque::new(),
+            control: Channel::Open,
+            stdout: Channel::Open,
+            stderr: Channel::Open,
+            input: Input::Open { pending: VecDeque::new(), then_eof: false },
+            elders: HashSet::new(),
+            born_after: 0,
+            buffer: Box::new([0; READ]),
+            child,
+        };
+        bridge.send(format!("source {}\n", source.len()).as_bytes());
+        bridge.send(source.as_bytes());
+        Ok(bridge)
+    }
+
+    /// The interpreter's process.
+    pub fn pid(&self) -> u32 {
+        self.child.pid
+    }
+
+    /// Descriptors to wait on and what for. Those of no use now are left out, because a wait
+    /// reports their hang-up for ever.
+    pub fn interests(&self) -> impl Iterator<Item = (Source, BorrowedFd<'_>, PollFlags)> {
+        let control = match self.control {
+            Channel::Closed => PollFlags::empty(),
+            Channel::Open if self.outgoing.is_empty() => PollFlags::IN,
+            Channel::Open => PollFlags::IN | PollFlags::OUT,
+        };
+        let stdin = match &self.input {
+            Input::Open { pending, .. } if !pending.is_empty() => PollFlags::OUT,
+            Input::Open { .. } | Input::AtEof => PollFlags::empty(),
+        };
+        let pipe = |channel| match channel {
+            Channel::Open => PollFlags::IN,
+            Channel::Closed => PollFlags::empty(),
+        };
+        [
+            (Source::Control, self.child.control.as_fd(), control),
+            (Source::Stream(Stream::Out), self.child.stdout.as_fd(), pipe(self.stdout)),
+            (Source::Stream(Stream::Err), self.child.stderr.as_fd(), pipe(self.stderr)),
+            (Source::Stdin, self.child.stdin.as_fd(), stdin),
+        ]
+        .into_iter()
+        .filter(|(_, _, flags)| !flags.is_empty())
+    }
+
+    /// Queues bytes for the bridge and sends what it takes now.
+    pub fn send(&mut self, bytes: &[u8]) {
+        if self.outgoing.is_empty() {
+            let sent = write_some(&self.child.control, bytes);
+            self.outgoing.extend(&bytes[sent..]);
+        } else {
+            self.outgoing.extend(bytes);
+        }
+    }
+
+    /// Goes on sending what the bridge did not take before.
+    pub fn flush(&mut self) {
+        drain_into(&self.child.control, &mut self.outgoing);
+    }
+
+    /// Reads what the bridge has said. Pipes must be drained before these events are acted on.
+    pub fn read_control(&mut self, events: &mut Vec<BridgeEvent>) -> Result<(), Broken> {
+        if self.control == Channel::Closed {
+            return Ok(());
+        }
+        loop {
+            let read = match rustix::io::read(&self.child.control, &mut self.buffer[..]) {
+                Ok(0) | Err(Errno::CONNRESET) => {
+                    self.control = Channel::Closed;
+                    return Err(Broken::Closed);
+                }
+                Ok(read) => read,
+                Err(Errno::AGAIN) => return Ok(()),
+                Err(Errno::INTR) => continue,
+                Err(error) => return Err(Broken::Garbage(io::Error::from(error).to_string())),
+            };
+            let mut bad = None;
+            let fed = self.lines.feed(&self.buffer[..read], |line| match parse(line) {
+                Ok(event) => events.push(event),
+                Err(message) => drop(bad.get_or_insert(message)),
+            });
+            if let Some(message) = bad {
+                return Err(Broken::Garbage(message));
+            }
+            if fed.is_err() {
+                return Err(Broken::Garbage("a line without end".to_owned()));
+            }
+            if read < READ {
+                return Ok(());
+            }
+        }
+    }
+
+    /// Takes exactly what is in both pipes now. Everything that was written before an event
+    /// which has been read is then through; a background writer cannot keep this going.
+    pub fn drain(&mut self, mut sink: impl FnMut(Stream, &[u8])) {
+        for stream in [Stream::Out, Stream::Err] {
+            let fd = match stream {
+                Stream::Out => &self.child.stdout,
+                Stream::Err => &self.child.stderr,
+            };
+            let mut left = rustix::io::ioctl_fionread(fd).unwrap_or(0) as usize;
+            while left > 0 {
+                let most = left.min(READ);
+                match rustix::io::read(fd, &mut self.buffer[..most]) {
+                    Ok(0) | Err(Errno::AGAIN) => break,
+                    Ok(read) => {
+                        sink(stream, &self.buffer[..read]);
+                        left -= read;
+                    }
+                    Err(Errno::INTR) => {}
+                    Err(_) => break,
+                }
+            }
+        }
+    }
+
+    /// Reads once from a pipe that is ready.
+    pub fn read_stream(&mut self, stream: Stream, sink: impl FnOnce(&[u8])) {
+        let (fd, channel) = match stream {
+            Stream::Out => (&self.child.stdout, &mut self.stdout),
+            Stream::Err => (&self.child.stderr, &mut self.stderr),
+        };
+        match rustix::io::read(fd, &mut self.buffer[..]) {
+            Ok(0) => *channel = Channel::Closed,
+            Ok(read) => sink(&self.buffer[..read]),
+            Err(Errno::AGAIN | Errno::INTR) => {}
+            Err(_) => *channel = Channel::Closed,
+        }
+    }
+
+    /// Remembers which processes were there before the eval that begins now.
+    pub fn begin_eval(&mut self, host: u32) {
+        self.elders.clear();
+        self.elders.extend(tree::descendants(host));
+        self.elders.extend(tree::threads(self.child.pid));
+        self.born_after = ticks_since_boot();
+        if self.image.is_none() {
+            self.image = std::fs::read_link(format!("/proc/{}/exe", self.child.pid)).ok();
+        }
+    }
+
+    /// Whether a process or thread was there before the running eval began.
+    pub fn is_elder(&self, id: u32) -> bool {
+        id != self.child.pid
+            && (self.elders.contains(&id)
+                || tree::look(id).is_none_or(|process| process.start_ticks < self.born_after))
+    }
+
+    /// Sends SIGINT to the interpreter and to what this eval started, sparing older processes.
+    pub fn interrupt(&self, host: u32) -> Interrupted {
+        let young: Vec<u32> = tree::descendants(host)
+            .into_iter()
+            .filter(|&pid| pid != self.child.pid && !self.is_elder(pid))
+            .collect();
+        tree::signal_main_thread(self.child.pid, Signal::INT);
+        let children = young.iter().filter(|&&pid| tree::signal(pid, Signal::INT)).count();
+        Interrupted { children }
+    }
+
+    /// Whether the process is no longer the program that was started.
+    pub fn is_replaced(&self) -> bool {
+        let now = std::fs::read_link(format!("/proc/{}/exe", self.child.pid)).ok();
+        now.is_some() && self.image.is_some() && now != self.image
+    }
+
+    /// Threads below the host that are blocked on this session's stdin.
+    pub fn stdin_readers(&self, host: u32) -> Vec<Reader> {
+        if self.stdin_unread() > 0 {
+            return Vec::new();
+        }
+        readers(tree::descendants(host), self.pipe)
+    }
+
+    /// Whether that thread is blocked on an empty stdin.
+    pub fn is_reading(&self, reader: Reader) -> bool {
+        self.stdin_unread() == 0
+            && stead_launch::stdin_wait::blocked_on(reader.pid, reader.tid, self.pipe)
+    }
+
+    /// Bytes of input that nobody has read yet.
+    pub fn stdin_unread(&self) -> usize {
+        let pending = match &self.input {
+            Input::Open { pending, .. } => pending.len(),
+            Input::AtEof => 0,
+        };
+        pending + rustix::io::ioctl_fionread(&self.child.stdin_read).unwrap_or(0) as usize
+    }
+
+    /// Gives readers something to read, and the end of file after it if `eof`.
+    pub fn give_input(&mut self, text: &[u8], eof: bool) -> io::Result<()> {
+        if matches!(self.input, Input::AtEof) {
+            self.reopen_stdin()?;
+        }
+        if let Input::Open { pending, then_eof } = &mut self.input {
+            pending.extend(text);
+            *then_eof |= eof;
+        }
+        self.flush_input();
+        Ok(())
+    }
+
+    /// Goes on writing input that did not fit the pipe.
+    pub fn flush_input(&mut self) {
+        let Input::Open { pending, then_eof } = &mut self.input else { return };
+        drain_into(&self.child.stdin, pending);
+        if pending.is_empty() && *then_eof {
+            // Dropping the only writing end is what makes readers see the end. A descriptor must
+            // stay in its place, so a closed pipe's reading end stands in.
+            if let Ok(stand_in) = self.child.stdin_read.try_clone() {
+                self.child.stdin = stand_in;
+                self.input = Input::AtEof;
+            }
+        }
+    }
+
+    /// Drops input that nobody read, and takes back an end of file (SPEC E-9).
+    pub fn drop_input(&mut self) -> io::Result<()> {
+        if let Input::Open { pending, then_eof } = &mut self.input {
+            pending.clear();
+            *then_eof = false;
+        }
+        let mut left = rustix::io::ioctl_fionread(&self.child.stdin_read)? as usize;
+        while left > 0 {
+            let most = left.min(READ);
+            match rustix::io::read(&self.child.stdin_read, &mut self.buffer[..most]) {
+                Ok(0) | Err(Errno::AGAIN) => break,
+                Ok(read) => left -= read,
+                Err(Errno::INTR) => {}
+                Err(error) => return Err(error.into()),
+            }
+        }
+        if matches!(self.input, Input::AtEof) { self.reopen_stdin() } else { Ok(()) }
+    }
+
+    /// Opens a writing end of the stdin pipe anew, through its reading end.
+    fn reopen_stdin(&mut self) -> io::Result<()> {
+        let path = format!("/proc/self/fd/{}", self.child.stdin_read.as_raw_fd());
+        let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
+        self.child.stdin = rustix::fs::open(path, flags, Mode::empty())?;
+        self.input = Input::Open { pending: VecDeque::new(), then_eof: false };
+        Ok(())
+    }
+}
+
+fn parse(line: &[u8]) -> Result<BridgeEvent, String> {
+    serde_json::from_slice(line).map_err(|error| {
+        let shown: String = String::from_utf8_lossy(line).chars().take(80).collect();
+        format!("{error} in `{}`", shown.escape_debug())
+    })
+}
+
+/// Writes as much as fits; what cannot be written because the reader is gone counts as written.
+fn write_some(fd: &OwnedFd, bytes: &[u8]) -> usize {
+    let mut sent = 0;
+    while sent < bytes.len() {
+        match rustix::io::write(fd, &bytes[sent..]) {
+            Ok(written) => sent += written,
+            Err(Errno::INTR) => {}
+            Err(Errno::AGAIN) => return sent,
+            // The end of the other side is noticed where we read from it.
+            Err(_) => return bytes.len(),
+        }
+    }
+    sent
+}
+
+fn drain_into(fd: &OwnedFd, queue: &mut VecDeque<u8>) {
+    while !queue.is_empty() {
+        let (first, _) = queue.as_slices();
+        let len = first.len();
+        let sent = write_some(fd, first);
+        queue.drain(..sent);
+        if sent < len {
+            return;
+        }
+    }
+    // A large code or input does not keep its memory.
+    queue.shrink_to(READ);
+}
+
+fn ticks_since_boot() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+    let per_second = rustix::param::clock_ticks_per_second();
+    now.tv_sec as u64 * per_second + now.tv_nsec as u64 * per_second / 1_000_000_000
+}

@@ -1,0 +1,293 @@
+//! The record comes first: acceptance, start and outcome are on disk before anyone is told.
+
+use std::path::Path;
+
+use stead_protocol::bridge::Stream;
+use stead_protocol::{
+    Changed, ChunkKind, EndReason, EvalSeq, Finished, Generation, Offset, Outcome,
+};
+use stead_spool::{History, HistoryRecord, Options, Spool, SpoolError};
+
+use crate::clock::wall_ms;
+use crate::prompt::LastLine;
+
+/// A session's spool and history, and where the running eval stands in them.
+pub(crate) struct Ledger {
+    spool: Spool,
+    history: History,
+    next: EvalSeq,
+    generation: Generation,
+    /// Output before this has been part of some reply.
+    told: Offset,
+    last: EvalSeq,
+    current: Option<Current>,
+    /// Records that a full disk refused; tried again with the next one.
+    unsaved: Vec<HistoryRecord>,
+}
+
+/// What is known of the running eval beside its state.
+struct Current {
+    eval: EvalSeq,
+    start: Offset,
+    began_ms: u64,
+    lost: u64,
+    line: LastLine,
+}
+
+/// What the bridge said at an eval's end.
+#[derive(Debug, Default)]
+pub(crate) struct Closing {
+    pub(crate) exit_code: Option<i32>,
+    pub(crate) changed: Option<Changed>,
+    pub(crate) notice: Option<String>,
+}
+
+/// What the last host left.
+pub(crate) struct Found {
+    /// How the last interpreter ended, if nobody was told.
+    pub(crate) loss: Option<EndReason>,
+    /// How it ended, told or not.
+    pub(crate) last_end: Option<EndReason>,
+    /// The last host was killed and may have left processes.
+    pub(crate) host_died: bool,
+}
+
+impl Ledger {
+    /// Opens the records, and gives what a killed host left unfinished its outcome.
+    pub(crate) fn open(dir: &Path, quota: u64) -> Result<(Ledger, Found), SpoolError> {
+        let spool = Spool::open(dir, Options { quota, ..Options::default() })?;
+        let (history, recovered) = History::open(dir)?;
+        let end = spool.end();
+        let mut ledger = Ledger {
+            spool,
+            history,
+            next: recovered.next_eval,
+            generation: recovered.generation,
+            told: end,
+            last: EvalSeq(recovered.next_eval.0.saturating_sub(1)),
+            current: None,
+            unsaved: Vec::new(),
+        };
+        for (eval, started) in &recovered.unfinished {
+            let (generation, start) = started.unwrap_or((recovered.generation, end));
+            let finished = Finished {
+                outcome: Outcome::HostDied,
+                generation,
+                start,
+                end,
+                duration_ms: 0,
+                exit_code: None,
+                changed: None,
+                lost_bytes: 0,
+                notice: started.is_none().then(|| "it did not run".to_owned()),
+            };
+            let record = HistoryRecord::Finished { eval: *eval, at_ms: wall_ms(), finished };
+            ledger.history.append(&record)?;
+        }
+        let host_died = recovered.generation.0 > 0 && recovered.last_end.is_none();
+        if host_died {
+            let reason = EndReason::HostDied;
+            let (generation, at_ms) = (recovered.generation, wall_ms());
+            let record = HistoryRecord::Ended { generation, at_ms, reason, reported: false };
+            ledger.history.append(&record)?;
+        }
+        let last_end = match recovered.last_end {
+            Some((reason, reported)) => Some((reason, reported)),
+            None if host_died => Some((EndReason::HostDied, false)),
+            None => None,
+        };
+        let found = Found {
+            loss: last_end.clone().filter(|(_, reported)| !reported).map(|(reason, _)| reason),
+            last_end: last_end.map(|(reason, _)| reason),
+            host_died,
+        };
+        Ok((ledger, found))
+    }
+
+    pub(crate) fn generation(&self) -> Generation {
+        self.generation
+    }
+
+    pub(crate) fn end(&self) -> Offset {
+        self.spool.end()
+    }
+
+    /// How many evals there have been.
+    pub(crate) fn evals(&self) -> u64 {
+        self.next.0 - 1
+    }
+
+    /// A new interpreter begins.
+    pub(crate) fn open_generation(&mut self) -> Result<(), SpoolError> {
+        self.generation.0 += 1;
+        let (generation, host_pid) = (self.generation, std::process::id());
+        let boot_id =
+            std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+        let boot_id = boot_id.trim().to_owned();
+        self.history.append(&HistoryRecord::Opened {
+            generation,
+            at_ms: wall_ms(),
+            host_pid,
+            boot_id,
+        })
+    }
+
+    /// The eval that a key was first used for.
+    pub(crate) fn by_key(&mut self, key: &str) -> Option<EvalSeq> {
+        self.history.key(key)
+    }
+
+    /// Records that code was taken in; only then may anyone be told.
+    pub(crate) fn accept(
+        &mut self,
+        code: &str,
+        key: Option<&str>,
+        by: &str,
+    ) -> Result<EvalSeq, SpoolError> {
+        let eval = self.next;
+        self.history.append(&HistoryRecord::Accepted {
+            eval,
+            at_ms: wall_ms(),
+            by: by.to_owned(),
+            code: code.to_owned(),
+            key: key.map(str::to_owned),
+        })?;
+        self.next.0 += 1;
+        Ok(eval)
+    }
+
+    /// Records that the eval starts now; says where its part of the spool begins.
+    pub(crate) fn start(&mut self, eval: EvalSeq, began_ms: u64) -> Offset {
+        let start = self.told;
+        self.spool.protect(start);
+        self.current = Some(Current { eval, start, began_ms, lost: 0, line: LastLine::default() });
+        let generation = self.generation;
+        self.save(HistoryRecord::Started { eval, generation, at_ms: wall_ms(), start });
+        start
+    }
+
+    /// Keeps bytes of a pipe: the running eval's, or background output.
+    pub(crate) fn output(&mut self, stream: Stream, bytes: &[u8]) {
+        let kind = match (stream, &self.current) {
+            (Stream::Out, Some(_)) => ChunkKind::Out,
+            (Stream::Err, Some(_)) => ChunkKind::Err,
+            (Stream::Out, None) => ChunkKind::BackgroundOut,
+            (Stream::Err, None) => ChunkKind::BackgroundErr,
+        };
+        if let Some(current) = &mut self.current {
+            current.line.feed(bytes);
+        }
+        self.append(kind, bytes);
+    }
+
+    /// Keeps output that is known to belong to an earlier eval.
+    pub(crate) fn background(&mut self, eval: Option<EvalSeq>, stream: Stream, bytes: &[u8]) {
+        let kind = match stream {
+            Stream::Out => ChunkKind::BackgroundOut,
+            Stream::Err => ChunkKind::BackgroundErr,
+        };
+        self.spool.append(kind, eval.unwrap_or(self.last), bytes);
+    }
+
+    /// Keeps anything else the running eval made.
+    pub(crate) fn append(&mut self, kind: ChunkKind, bytes: &[u8]) {
+        let eval = self.current.as_ref().map_or(self.last, |current| current.eval);
+        let kept = self.spool.append(kind, eval, bytes);
+        if let Some(current) = &mut self.current {
+            current.lost += kept.lost;
+        }
+    }
+
+    /// Whether this eval is the one that runs.
+    pub(crate) fn is_current(&self, eval: EvalSeq) -> bool {
+        self.current.as_ref().is_some_and(|current| current.eval == eval)
+    }
+
+    /// Where the running eval's part of the spool begins.
+    pub(crate) fn current_start(&self) -> Option<Offset> {
+        self.current.as_ref().map(|current| current.start)
+    }
+
+    /// What stands after the running eval's last line feed.
+    pub(crate) fn prompt(&self) -> String {
+        self.current.as_ref().map(|current| current.line.prompt()).unwrap_or_default()
+    }
+
+    /// The last line the running eval wrote.
+    pub(crate) fn last_line(&self) -> String {
+        self.current.as_ref().map(|current| current.line.show()).unwrap_or_default()
+    }
+
+    /// When the running eval began, on the session's clock.
+    pub(crate) fn began_ms(&self) -> Option<u64> {
+        self.current.as_ref().map(|current| current.began_ms)
+    }
+
+    /// All that was written so far has been part of a reply.
+    pub(crate) fn tell_background(&mut self) {
+        self.told = self.spool.end();
+    }
+
+    /// Records an eval's outcome; only then may anyone be told.
+    pub(crate) fn finish(
+        &mut self,
+        eval: EvalSeq,
+        outcome: Outcome,
+        closing: Closing,
+        now_ms: u64,
+    ) -> Finished {
+        let end = self.spool.end();
+        let current = self.current.take_if(|current| current.eval == eval);
+        let finished = Finished {
+            outcome,
+            generation: self.generation,
+            start: current.as_ref().map_or(end, |current| current.start),
+            end,
+            duration_ms: current.as_ref().map_or(0, |current| now_ms - current.began_ms),
+            exit_code: closing.exit_code,
+            changed: closing.changed.filter(|changed| !changed.is_empty()),
+            lost_bytes: current.as_ref().map_or(0, |current| current.lost),
+            notice: closing.notice,
+        };
+        if current.is_some() {
+            self.last = eval;
+            self.told = end;
+            self.spool.protect(end);
+        }
+        let record = HistoryRecord::Finished { eval, at_ms: wall_ms(), finished: finished.clone() };
+        self.save(record);
+        finished
+    }
+
+    /// Records that the interpreter has ended.
+    pub(crate) fn end_generation(&mut self, reason: EndReason, reported: bool) {
+        let (generation, at_ms) = (self.generation, wall_ms());
+        self.save(HistoryRecord::Ended { generation, at_ms, reason, reported });
+    }
+
+    /// Records that someone was told of the last end.
+    pub(crate) fn report(&mut self) {
+        let (generation, at_ms) = (self.generation, wall_ms());
+        // The end in question is of the generation before.
+        let generation = Generation(generation.0.saturating_sub(1));
+        self.save(HistoryRecord::Reported { generation, at_ms });
+    }
+
+    /// A full disk must not lose an outcome as long as this process lives.
+    fn save(&mut self, record: HistoryRecord) {
+        self.unsaved.push(record);
+        if self.history.append_all(&self.unsaved).is_ok() {
+            self.unsaved.clear();
+        }
+    }
+
+    /// The outcome of an eval whose record waits for room on the disk.
+    pub(crate) fn unsaved(&self, wanted: EvalSeq) -> Option<Finished> {
+        self.unsaved.iter().find_map(|record| match record {
+            HistoryRecord::Finished { eval, finished, .. } if *eval == wanted => {
+                Some(finished.clone())
+            }
+            _ => None,
+        })
+    }
+}

@@ -1,0 +1,72 @@
+//! When to look whether something waits for input: only while an eval runs and is quiet.
+
+use std::time::{Duration, Instant};
+
+use stead_launch::stdin_wait::Reader;
+
+/// Pauses between looks; the last one repeats.
+const PAUSES_MS: [u64; 7] = [5, 10, 10, 20, 50, 100, 250];
+/// A reader counts as blocked when two looks this far apart have found it.
+const BLOCKED_FOR: Duration = Duration::from_millis(8);
+
+/// The schedule of looks at one eval.
+#[derive(Debug)]
+pub(crate) struct Probe {
+    step: usize,
+    next: Instant,
+    seen: Option<(Reader, Instant)>,
+    misses: u32,
+}
+
+impl Probe {
+    pub(crate) fn new() -> Probe {
+        let mut probe = Probe { step: 0, next: Instant::now(), seen: None, misses: 0 };
+        probe.restart();
+        probe
+    }
+
+    /// Something happened: begin again with short pauses.
+    pub(crate) fn restart(&mut self) {
+        self.step = 0;
+        self.seen = None;
+        self.misses = 0;
+        self.next = Instant::now() + Duration::from_millis(PAUSES_MS[0]);
+    }
+
+    pub(crate) fn next(&self) -> Instant {
+        self.next
+    }
+
+    fn later(&mut self) {
+        self.step = (self.step + 1).min(PAUSES_MS.len() - 1);
+        self.next = Instant::now() + Duration::from_millis(PAUSES_MS[self.step]);
+    }
+
+    /// Takes what a look found; whether a reader is blocked for certain.
+    pub(crate) fn found(&mut self, reader: Option<Reader>) -> bool {
+        let now = Instant::now();
+        let certain = match (reader, self.seen) {
+            (Some(now_seen), Some((seen, since))) if now_seen == seen => {
+                now.duration_since(since) >= BLOCKED_FOR
+            }
+            (Some(fresh), _) => {
+                self.seen = Some((fresh, now));
+                self.step = 0;
+                false
+            }
+            (None, _) => {
+                self.seen = None;
+                false
+            }
+        };
+        self.later();
+        certain
+    }
+
+    /// While an eval counts as waiting: whether two looks in a row found nobody reading.
+    pub(crate) fn is_gone(&mut self, still_reading: bool) -> bool {
+        self.misses = if still_reading { 0 } else { self.misses + 1 };
+        self.later();
+        self.misses >= 2
+    }
+}

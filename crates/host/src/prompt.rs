@@ -1,0 +1,74 @@
+//! The last line an eval wrote, and the unfinished one that a prompt is.
+
+/// Longest line that is kept.
+const MOST: usize = 1024;
+
+/// Follows the bytes of an eval's output without keeping them.
+#[derive(Debug, Default)]
+pub(crate) struct LastLine {
+    partial: Vec<u8>,
+    whole: Vec<u8>,
+}
+
+impl LastLine {
+    pub(crate) fn feed(&mut self, bytes: &[u8]) {
+        let Some(end) = bytes.iter().rposition(|&b| b == b'\n') else { return self.extend(bytes) };
+        let is_blank = |line: &[u8]| line.iter().all(u8::is_ascii_whitespace);
+        // Blank lines say nothing; a whole pipe of them need not be searched.
+        let lines = bytes[..end].rsplit(|&b| b == b'\n').take(16);
+        let first = lines.clone().find(|line| !is_blank(line));
+        let begins_here = |line: &[u8]| line.as_ptr() == bytes.as_ptr();
+        match first {
+            Some(line) if !begins_here(line) => {
+                self.partial.clear();
+                self.extend(line);
+                self.whole = std::mem::take(&mut self.partial);
+            }
+            Some(line) => {
+                self.extend(line);
+                self.whole = std::mem::take(&mut self.partial);
+            }
+            None if !is_blank(&self.partial) => self.whole = std::mem::take(&mut self.partial),
+            None => self.partial.clear(),
+        }
+        self.extend(&bytes[end + 1..]);
+    }
+
+    fn extend(&mut self, bytes: &[u8]) {
+        // Of a giant line the end is what a progress bar or prompt shows.
+        self.partial.extend_from_slice(&bytes[bytes.len().saturating_sub(MOST)..]);
+        let over = self.partial.len().saturating_sub(MOST);
+        self.partial.drain(..over);
+    }
+
+    /// What stands after the last line feed.
+    pub(crate) fn prompt(&self) -> String {
+        String::from_utf8_lossy(&self.partial).into_owned()
+    }
+
+    /// The unfinished line if it says anything, else the last whole one.
+    pub(crate) fn show(&self) -> String {
+        let blank = self.partial.iter().all(u8::is_ascii_whitespace);
+        String::from_utf8_lossy(if blank { &self.whole } else { &self.partial }).into_owned()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn prompt_and_last_line_survive_any_cut() {
+        let text = b"one\ntwo\n\nname: ";
+        for cut in 0..=text.len() {
+            let mut line = LastLine::default();
+            line.feed(&text[..cut]);
+            line.feed(&text[cut..]);
+            assert_eq!(line.prompt(), "name: ");
+            let mut line = LastLine::default();
+            line.feed(&text[..cut.min(9)]);
+            line.feed(&text[cut.min(9)..9]);
+            assert_eq!((line.prompt(), line.show()), (String::new(), "two".to_owned()));
+        }
+    }
+}

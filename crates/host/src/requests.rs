@@ -1,0 +1,329 @@
+//! What clients ask for.
+
+use stead_launch::tree;
+use stead_protocol::bridge::Command;
+use stead_protocol::client::{
+    Event, FromHost, Query, Reply, Request, Submit, ToHost, VERSION, WatchFor,
+};
+use stead_protocol::{ErrorCode, EvalSeq, MAX_CODE, WireError};
+use stead_spool::HistoryReader;
+
+use crate::background_input::BackgroundInput;
+use crate::connection::Watch;
+use crate::host::Host;
+use crate::pause;
+use crate::state::{Eval, Input, Phase, Ticket};
+
+/// Most bytes of code that may wait in the queue.
+const QUEUED_CODE_LIMIT: usize = 4 * MAX_CODE;
+
+/// A question the bridge has not answered yet.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Question {
+    seq: u64,
+    ticket: Ticket,
+    /// `clear` answers without data.
+    clears: bool,
+}
+
+impl Host {
+    /// Deals with one line of a client.
+    pub(crate) fn request(&mut self, connection: u64, line: &[u8]) {
+        let parsed: ToHost = match serde_json::from_slice(line) {
+            Ok(parsed) => parsed,
+            Err(error) => {
+                let message = format!("not a request: {error}");
+                return self.refuse(Ticket { connection, id: 0 }, bad(message));
+            }
+        };
+        let ticket = Ticket { connection, id: parsed.id };
+        let greeted = self.connections.get(&connection).is_some_and(|known| known.greeted);
+        if !greeted && !matches!(parsed.request, Request::Hello { .. }) {
+            return self.refuse(ticket, bad("the first request must be `hello`"));
+        }
+        match parsed.request {
+            Request::Hello { protocol, client } => self.greet(ticket, protocol, &client),
+            Request::Submit(submit) => self.submit(ticket, submit),
+            Request::Watch { eval, output } => self.watch(ticket, eval, output),
+            Request::Input { eval, text, eof } => self.input(ticket, eval, &text, eof),
+            Request::Interrupt { eval } => self.step(Input::Interrupt { eval, ticket }),
+            Request::Pause => self.pause(ticket),
+            Request::Resume => {
+                self.resume();
+                self.reply(ticket, Reply::Done);
+            }
+            Request::Status => {
+                let status = Box::new(self.status());
+                self.reply(ticket, Reply::Status(status));
+            }
+            Request::Restart => self.step(Input::Restart(ticket)),
+            Request::Stop => self.step(Input::Stop(ticket)),
+            Request::Clear => self.ask_bridge(ticket, None),
+            Request::Query(query) => self.ask_bridge(ticket, Some(query)),
+            Request::AcknowledgeLoss => {
+                self.acknowledge_loss();
+                self.reply(ticket, Reply::Done);
+            }
+            Request::Unknown => self.refuse(
+                ticket,
+                WireError::new(ErrorCode::Unsupported, "this host does not know the request")
+                    .with_hint("the session was started by an older stead: restart it"),
+            ),
+        }
+    }
+
+    pub(crate) fn reply(&mut self, ticket: Ticket, reply: Reply) {
+        self.send(ticket.connection, &FromHost::Reply { id: ticket.id, reply });
+    }
+
+    fn refuse(&mut self, ticket: Ticket, error: WireError) {
+        self.send(ticket.connection, &FromHost::Error { id: ticket.id, error });
+    }
+
+    fn greet(&mut self, ticket: Ticket, protocol: u32, client: &str) {
+        if protocol != VERSION {
+            let message = format!("this host speaks version {VERSION}, the client {protocol}");
+            return self.refuse(
+                ticket,
+                bad(message)
+                    .with_hint("the session was started by another stead: stop it with that one"),
+            );
+        }
+        if let Some(connection) = self.connections.get_mut(&ticket.connection) {
+            connection.greeted = true;
+            connection.client = client.chars().take(32).collect();
+        }
+        let loss = self.loss.as_ref().map(ToString::to_string);
+        let generation = self.ledger.generation();
+        self.reply(ticket, Reply::Hello { protocol: VERSION, generation, loss });
+    }
+
+    fn acknowledge_loss(&mut self) {
+        if self.loss.take().is_some() {
+            self.ledger.report();
+        }
+    }
+
+    fn submit(&mut self, ticket: Ticket, submit: Submit) {
+        if let Some(first) = submit.key.as_deref().and_then(|key| self.ledger.by_key(key)) {
+            let generation = self.ledger.generation();
+            let accepted =
+                Reply::Accepted { eval: first, generation, behind: None, duplicate: true };
+            self.reply(ticket, accepted);
+            return self.begin_watch(ticket.connection, first, submit.watch);
+        }
+        let behind = match self.admit(&submit) {
+            Ok(behind) => behind,
+            Err(error) => return self.refuse(ticket, error),
+        };
+        let by = self.connections.get(&ticket.connection).map(|known| known.client.clone());
+        let by = by.unwrap_or_default();
+        let seq = match self.ledger.accept(&submit.code, submit.key.as_deref(), &by) {
+            Ok(seq) => seq,
+            Err(error) => {
+                let message = format!("the eval could not be recorded, so it was not run: {error}");
+                return self.refuse(ticket, WireError::new(ErrorCode::LimitExceeded, message));
+            }
+        };
+        pause::point("accepted");
+        let generation = self.ledger.generation();
+        self.codes.insert(seq, submit.code);
+        self.reply(ticket, Reply::Accepted { eval: seq, generation, behind, duplicate: false });
+        if let (Some(watch), Some(connection)) =
+            (submit.watch, self.connections.get_mut(&ticket.connection))
+        {
+            connection.watches.push(Watch { eval: seq, output: watch == WatchFor::Output });
+        }
+        self.step(Input::Submit(Eval { seq, hard_timeout: submit.hard_timeout_ms }));
+    }
+
+    fn admit(&mut self, submit: &Submit) -> Result<Option<EvalSeq>, WireError> {
+        if submit.code.len() > MAX_CODE {
+            let message =
+                format!("the code has {} bytes, at most {MAX_CODE} are allowed", submit.code.len());
+            return Err(WireError::new(ErrorCode::LimitExceeded, message)
+                .with_hint("put data into a file and read it from the code"));
+        }
+        let queued: usize = self.codes.values().map(String::len).sum();
+        if queued + submit.code.len() > QUEUED_CODE_LIMIT {
+            let message = format!("{queued} bytes of code wait already");
+            return Err(WireError::new(ErrorCode::LimitExceeded, message));
+        }
+        if let Some(reason) = &self.loss {
+            let error = WireError::new(
+                ErrorCode::SessionLost,
+                format!("the code was not run: the session's earlier state is gone: {reason}"),
+            )
+            .with_hint("a fresh interpreter is ready; send the code again, after what it needs");
+            self.acknowledge_loss();
+            return Err(error);
+        }
+        self.state.admit(submit.no_queue).map_err(|error| self.with_ids(error))
+    }
+
+    /// Errors of the state know numbers only; users know ids.
+    fn with_ids(&self, error: WireError) -> WireError {
+        let Some(run) = self.state.running() else { return error };
+        let id = self.eval_id(run.eval);
+        let message = error.message.replace(&format!("eval {}", run.eval.0), &format!("`{id}`"));
+        let hint = match error.code {
+            ErrorCode::WaitingInput => Some(format!(
+                "answer it with `stead input {id} TEXT`, or stop it with `stead interrupt {id}`"
+            )),
+            ErrorCode::SessionBusy => Some(format!(
+                "wait for it with `stead output {id} --wait 30s`, or leave out `--no-queue`"
+            )),
+            _ => error.hint,
+        };
+        WireError { code: error.code, message, hint }
+    }
+
+    fn watch(&mut self, ticket: Ticket, eval: EvalSeq, output: bool) {
+        if eval.0 == 0 || eval.0 > self.ledger.evals() {
+            let message = format!("there is no eval `{}`", self.eval_id(eval));
+            return self.refuse(ticket, WireError::new(ErrorCode::EvalNotFound, message));
+        }
+        self.reply(ticket, Reply::Watching);
+        let watch = if output { WatchFor::Output } else { WatchFor::State };
+        self.begin_watch(ticket.connection, eval, Some(watch));
+    }
+
+    /// Tells where the eval stands now, then what happens to it.
+    fn begin_watch(&mut self, connection: u64, eval: EvalSeq, watch: Option<WatchFor>) {
+        let Some(watch) = watch else { return };
+        let Some(event) = self.standing(eval) else { return };
+        if !matches!(event, Event::Finished { .. })
+            && let Some(known) = self.connections.get_mut(&connection)
+        {
+            known.watches.retain(|known| known.eval != eval);
+            known.watches.push(Watch { eval, output: watch == WatchFor::Output });
+        }
+        self.send(connection, &FromHost::Event(event));
+    }
+
+    fn standing(&self, eval: EvalSeq) -> Option<Event> {
+        if let Some(run) = self.state.running().filter(|run| run.eval == eval) {
+            return Some(match &run.waiting {
+                Some(prompt) => {
+                    Event::Waiting { eval, prompt: prompt.clone(), end: self.ledger.end() }
+                }
+                None => Event::Started { eval, start: self.ledger.current_start()? },
+            });
+        }
+        if self.state.queue.iter().any(|queued| queued.seq == eval) {
+            let behind = self.state.running().map_or(eval, |run| run.eval);
+            return Some(Event::Queued { eval, behind });
+        }
+        if let Some(finished) = self.ledger.unsaved(eval) {
+            return Some(Event::Finished { eval, finished });
+        }
+        let entry = HistoryReader::open(&self.spec.dir).ok()?.eval(eval).ok()??;
+        let (_, finished) = entry.finished?;
+        Some(Event::Finished { eval, finished })
+    }
+
+    fn input(&mut self, ticket: Ticket, eval: Option<EvalSeq>, text: &str, eof: bool) {
+        let running = self.state.running().map(|run| run.eval);
+        if let (Some(asked), true) = (eval, eval != running) {
+            let id = self.eval_id(asked);
+            let error = bad(format!("`{id}` does not run, so nothing was sent to it"))
+                .with_hint("leave out the number to answer a background reader");
+            return self.refuse(ticket, error);
+        }
+        self.drain();
+        let from = self.ledger.end();
+        let Some(bridge) = &mut self.bridge else {
+            return self.refuse(ticket, bad("the session has no interpreter"));
+        };
+        let reader = match running {
+            Some(_) => None,
+            None => match bridge.stdin_readers(std::process::id()).first() {
+                Some(reader) => Some(*reader),
+                None => return self.refuse(ticket, bad("nothing waits for input in this session")),
+            },
+        };
+        if let Err(error) = bridge.give_input(text.as_bytes(), eof) {
+            let message = format!("the input could not be written: {error}");
+            return self.refuse(ticket, WireError::new(ErrorCode::LimitExceeded, message));
+        }
+        match reader {
+            Some(reader) => {
+                self.background_input = Some(BackgroundInput::new(ticket, from, reader));
+            }
+            None => {
+                self.step(Input::NotWaiting);
+                self.probe.restart();
+                self.reply(ticket, Reply::InputTaken { eval: running, from, to: None });
+            }
+        }
+    }
+
+    fn pause(&mut self, ticket: Ticket) {
+        tree::freeze(std::process::id());
+        self.clock.pause();
+        self.reply(ticket, Reply::Done);
+    }
+
+    pub(crate) fn resume(&mut self) {
+        tree::thaw(std::process::id());
+        self.clock.resume();
+    }
+
+    /// Sends a question to the bridge, if nothing else runs; `None` clears the namespace.
+    fn ask_bridge(&mut self, ticket: Ticket, query: Option<Query>) {
+        let (needed, what, arg) = match &query {
+            None => ("clear", "", ""),
+            Some(Query::Vars) => ("vars", "vars", ""),
+            Some(Query::Inspect { name }) => ("inspect", "inspect", name.as_str()),
+        };
+        if self.facts.version.is_some() && !self.facts.can.iter().any(|can| can == needed) {
+            let language = &self.meta.settings.language;
+            let message = format!("`{needed}` is not possible in {language}");
+            return self.refuse(ticket, WireError::new(ErrorCode::Unsupported, message));
+        }
+        self.step(Input::Query(ticket));
+        if !matches!(self.state.phase, Phase::Querying { ticket: Some(asked), .. } if asked == ticket)
+        {
+            return;
+        }
+        self.questions += 1;
+        let seq = self.questions;
+        self.question = Some(Question { seq, ticket, clears: query.is_none() });
+        let command = match query {
+            None => Command::Clear { seq },
+            Some(_) => Command::Query { seq, what, arg },
+        };
+        if let Some(bridge) = &mut self.bridge {
+            bridge.begin_eval(std::process::id());
+            bridge.send(&command.encode());
+        }
+    }
+
+    /// The bridge's answer goes to whoever asked, unless that one was told already.
+    pub(crate) fn query_answered(
+        &mut self,
+        seq: u64,
+        data: Option<serde_json::Value>,
+        error: Option<String>,
+    ) {
+        let Some(question) = self.question.take_if(|question| question.seq == seq) else { return };
+        let open = matches!(self.state.phase, Phase::Querying { ticket: Some(_), .. });
+        match (open, error) {
+            (false, _) => {}
+            (true, Some(message)) => self.refuse(question.ticket, bad(message)),
+            (true, None) if question.clears => {
+                self.facts.variables = Some(0);
+                self.reply(question.ticket, Reply::Done);
+            }
+            (true, None) => {
+                let data = data.unwrap_or_default();
+                self.reply(question.ticket, Reply::Query { data });
+            }
+        }
+        self.step(Input::QueryAnswered);
+    }
+}
+
+fn bad(message: impl Into<String>) -> WireError {
+    WireError::new(ErrorCode::BadRequest, message)
+}

@@ -1,0 +1,363 @@
+//! The state walked as a table, then at random against what must always hold.
+
+use std::collections::{HashMap, HashSet};
+
+use proptest::prelude::*;
+use stead_protocol::bridge::DoneStatus;
+use stead_protocol::client::InterruptEffect;
+use stead_protocol::{EndReason, ErrorCode, EvalSeq, Outcome};
+
+use crate::state::{
+    Action, Answer, EXIT_GRACE, Eval, GRACE, Input, Phase, QUEUE_LIMIT, START_LIMIT, State, Ticket,
+};
+
+fn ticket(id: u64) -> Ticket {
+    Ticket { connection: 1, id }
+}
+
+fn submit(seq: u64) -> Input {
+    Input::Submit(Eval { seq: EvalSeq(seq), hard_timeout: None })
+}
+
+fn tick() -> Input {
+    Input::Tick { attached: true }
+}
+
+fn idle() -> State {
+    let mut state = State::new(0, 0);
+    assert_eq!(state.step(Input::Hello, 0), []);
+    state
+}
+
+fn running(seq: u64) -> State {
+    let mut state = idle();
+    assert_eq!(state.step(submit(seq), 0), [Action::Run(EvalSeq(seq))]);
+    state
+}
+
+fn finish(seq: u64, outcome: Outcome) -> Action {
+    Action::Finish { eval: EvalSeq(seq), outcome }
+}
+
+fn effect(id: u64, effect: InterruptEffect, eval: Option<u64>) -> Action {
+    let answer = Answer::Interrupt { effect, eval: eval.map(EvalSeq) };
+    Action::Answer { ticket: ticket(id), answer }
+}
+
+#[test]
+fn e1_evals_run_one_at_a_time_in_the_order_they_came() {
+    let mut state = running(1);
+    assert_eq!(state.admit(false).unwrap(), Some(EvalSeq(1)));
+    assert_eq!(state.step(submit(2), 0), []);
+    assert_eq!(state.admit(false).unwrap(), Some(EvalSeq(2)));
+    assert_eq!(state.admit(true).unwrap_err().code, ErrorCode::SessionBusy);
+    let actions = state.step(Input::Done(DoneStatus::Ok), 5);
+    assert_eq!(actions, [finish(1, Outcome::Complete), Action::Run(EvalSeq(2))]);
+}
+
+#[test]
+fn evals_that_come_before_the_hello_wait_for_it() {
+    let mut state = State::new(0, 0);
+    assert_eq!(state.step(submit(1), 0), []);
+    assert_eq!(state.step(Input::Hello, 1), [Action::Run(EvalSeq(1))]);
+}
+
+#[test]
+fn the_queue_has_a_limit() {
+    let mut state = running(1);
+    for seq in 0..QUEUE_LIMIT as u64 {
+        assert!(state.admit(false).is_ok());
+        state.step(submit(2 + seq), 0);
+    }
+    assert_eq!(state.admit(false).unwrap_err().code, ErrorCode::LimitExceeded);
+}
+
+#[test]
+fn e3_a_hard_timeout_interrupts_and_then_kills() {
+    let mut state = idle();
+    state.step(Input::Submit(Eval { seq: EvalSeq(1), hard_timeout: Some(1000) }), 0);
+    assert_eq!(state.next_deadline(true), Some(1000));
+    assert_eq!(state.step(tick(), 999), []);
+    assert_eq!(state.step(tick(), 1000), [Action::Interrupt]);
+    assert_eq!(state.step(tick(), 1001), []);
+    assert_eq!(state.step(tick(), 1000 + GRACE), [Action::Kill]);
+    let actions = state.step(Input::Exited(EndReason::Signal { signal: 9 }), 1001 + GRACE);
+    assert_eq!(actions[0], finish(1, Outcome::Timeout { killed: true }));
+    assert_eq!(actions[1], Action::End { reason: EndReason::HardTimeout, asked: false });
+}
+
+#[test]
+fn e3_a_hard_timeout_that_helps_keeps_the_session() {
+    let mut state = idle();
+    state.step(Input::Submit(Eval { seq: EvalSeq(1), hard_timeout: Some(10) }), 0);
+    state.step(tick(), 10);
+    let actions = state.step(Input::Done(DoneStatus::Interrupted), 12);
+    assert_eq!(actions, [finish(1, Outcome::Timeout { killed: false })]);
+    assert_eq!(state.phase, Phase::Idle { since: 12 });
+}
+
+#[test]
+fn e6_an_interrupt_is_aimed_at_one_eval() {
+    let mut state = running(7);
+    let aim = |eval, id| Input::Interrupt { eval: Some(EvalSeq(eval)), ticket: ticket(id) };
+    let missed = state.step(aim(6, 1), 0);
+    assert_eq!(missed, [effect(1, InterruptEffect::NothingRunning, Some(6))]);
+    assert_eq!(state.step(aim(7, 2), 0), [Action::Interrupt]);
+    let actions = state.step(Input::Done(DoneStatus::Interrupted), 3);
+    let answered = effect(2, InterruptEffect::Interrupted, Some(7));
+    assert_eq!(actions, [finish(7, Outcome::Interrupted), answered]);
+}
+
+#[test]
+fn e6_an_interrupt_that_does_not_help_says_so_after_the_grace_time() {
+    let mut state = running(1);
+    state.step(Input::Interrupt { eval: None, ticket: ticket(1) }, 0);
+    let actions = state.step(tick(), GRACE);
+    assert_eq!(actions, [effect(1, InterruptEffect::StillRunning, Some(1))]);
+    assert_eq!(state.step(tick(), 10 * GRACE), []);
+}
+
+#[test]
+fn e6_an_interrupt_takes_a_waiting_eval_out_of_the_queue() {
+    let mut state = running(1);
+    state.step(submit(2), 0);
+    let actions = state.step(Input::Interrupt { eval: Some(EvalSeq(2)), ticket: ticket(1) }, 0);
+    let dequeued = effect(1, InterruptEffect::Dequeued, Some(2));
+    assert_eq!(actions, [finish(2, Outcome::Interrupted), dequeued]);
+    assert_eq!(state.step(Input::Done(DoneStatus::Ok), 0), [finish(1, Outcome::Complete)]);
+}
+
+#[test]
+fn e8_code_is_refused_while_the_foreground_waits_for_input() {
+    let mut state = running(1);
+    state.step(Input::Waiting("name: ".to_owned()), 0);
+    assert_eq!(state.admit(false).unwrap_err().code, ErrorCode::WaitingInput);
+    state.step(Input::NotWaiting, 0);
+    assert!(state.admit(false).is_ok());
+}
+
+#[test]
+fn s6_the_eval_that_ends_the_session_says_how_and_those_behind_it_do_not_run() {
+    let mut state = running(1);
+    state.step(submit(2), 0);
+    assert_eq!(state.step(Input::Leaving, 0), []);
+    assert_eq!(state.admit(false).unwrap_err().code, ErrorCode::SessionEnded);
+    let reason = EndReason::Exit { code: 3 };
+    let actions = state.step(Input::Exited(reason.clone()), 0);
+    let expected = [
+        finish(1, Outcome::Ended { reason: reason.clone() }),
+        finish(2, Outcome::NotRun { reason: reason.clone() }),
+        Action::End { reason, asked: false },
+        Action::Leave,
+    ];
+    assert_eq!(actions, expected);
+}
+
+#[test]
+fn s7_stop_lets_an_idle_interpreter_exit_and_then_kills_it() {
+    let mut state = idle();
+    assert_eq!(state.step(Input::Stop(ticket(1)), 0), [Action::AskExit]);
+    assert_eq!(state.step(tick(), EXIT_GRACE), [Action::Kill]);
+    let actions = state.step(Input::Exited(EndReason::Signal { signal: 9 }), 501);
+    let done = Action::Answer { ticket: ticket(1), answer: Answer::Done };
+    let end = Action::End { reason: EndReason::Stopped, asked: true };
+    assert_eq!(actions, [end, done, Action::Leave]);
+}
+
+#[test]
+fn s7_restart_starts_again_when_the_old_interpreter_is_gone() {
+    let mut state = running(1);
+    assert_eq!(state.step(Input::Restart(ticket(1)), 0), [Action::Kill]);
+    let actions = state.step(Input::Exited(EndReason::Signal { signal: 9 }), 1);
+    assert_eq!(actions[0], finish(1, Outcome::Ended { reason: EndReason::Restarted }));
+    assert!(actions.contains(&Action::Start));
+    assert_eq!(state.phase, Phase::Starting { give_up_at: 1 + START_LIMIT });
+}
+
+#[test]
+fn s8_an_idle_session_ends_unless_a_client_is_attached() {
+    let mut state = State::new(0, 100);
+    state.step(Input::Hello, 0);
+    assert_eq!(state.step(Input::Tick { attached: true }, 500), []);
+    assert_eq!(state.step(Input::Tick { attached: false }, 500), [Action::AskExit]);
+    let actions = state.step(Input::Exited(EndReason::Exit { code: 0 }), 501);
+    assert_eq!(actions[0], Action::End { reason: EndReason::Idle { after_ms: 100 }, asked: false });
+}
+
+#[test]
+fn an_interpreter_that_never_says_hello_is_given_up() {
+    let mut state = State::new(0, 0);
+    state.step(submit(1), 0);
+    assert_eq!(state.step(tick(), START_LIMIT), [Action::Kill]);
+    let actions = state.step(Input::Exited(EndReason::Signal { signal: 9 }), START_LIMIT + 1);
+    assert!(matches!(
+        &actions[0],
+        Action::Finish { outcome: Outcome::NotRun { reason: EndReason::LaunchFailed { .. } }, .. }
+    ));
+}
+
+#[test]
+fn a_broken_bridge_is_killed_and_named() {
+    let mut state = running(1);
+    assert_eq!(state.step(Input::Broken("garbage".to_owned()), 0), [Action::Kill]);
+    let actions = state.step(Input::Exited(EndReason::Signal { signal: 9 }), 0);
+    let reason = EndReason::Protocol { message: "garbage".to_owned() };
+    assert_eq!(actions[0], finish(1, Outcome::Ended { reason }));
+}
+
+/// What the outside may do, as far as the state cannot rule it out itself.
+#[derive(Debug, Clone)]
+enum Move {
+    Hello,
+    Submit { hard: Option<u64> },
+    Done(u8),
+    Waiting,
+    NotWaiting,
+    Interrupt { back: u64 },
+    Query,
+    Answered,
+    Leaving,
+    Broken,
+    Exit,
+    Stop,
+    Restart,
+    Wait(u64),
+}
+
+fn moves() -> impl Strategy<Value = Vec<Move>> {
+    let one = prop_oneof![
+        4 => Just(Move::Hello),
+        8 => proptest::option::of(0u64..3000).prop_map(|hard| Move::Submit { hard }),
+        8 => (0u8..3).prop_map(Move::Done),
+        1 => Just(Move::Waiting),
+        1 => Just(Move::NotWaiting),
+        3 => (0u64..4).prop_map(|back| Move::Interrupt { back }),
+        1 => Just(Move::Query),
+        2 => Just(Move::Answered),
+        1 => Just(Move::Leaving),
+        1 => Just(Move::Broken),
+        2 => Just(Move::Exit),
+        1 => Just(Move::Stop),
+        1 => Just(Move::Restart),
+        3 => (0u64..4000).prop_map(Move::Wait),
+    ];
+    proptest::collection::vec(one, 1..200)
+}
+
+/// What was seen of a session so far.
+#[derive(Default)]
+struct Seen {
+    runs: HashSet<EvalSeq>,
+    outcomes: HashMap<EvalSeq, Outcome>,
+    answered: HashSet<u64>,
+    current: Option<EvalSeq>,
+    left: bool,
+}
+
+impl Seen {
+    fn take(&mut self, actions: Vec<Action>) {
+        for action in actions {
+            assert!(!self.left, "{action:?} after the host left");
+            match action {
+                Action::Run(eval) => {
+                    assert!(self.runs.insert(eval), "{eval:?} runs twice");
+                    assert_eq!(self.current.replace(eval), None, "two evals at once");
+                }
+                Action::Finish { eval, outcome } => {
+                    if self.current == Some(eval) {
+                        self.current = None;
+                    }
+                    let known = self.outcomes.insert(eval, outcome);
+                    assert_eq!(known, None, "{eval:?} has two outcomes");
+                }
+                Action::Answer { ticket, .. } => {
+                    assert!(self.answered.insert(ticket.id), "{ticket:?} is answered twice");
+                }
+                Action::Leave => self.left = true,
+                Action::Interrupt
+                | Action::AskExit
+                | Action::Kill
+                | Action::End { .. }
+                | Action::Start => {}
+            }
+        }
+    }
+}
+
+proptest! {
+    /// H-1, E-11: whatever happens, in any order: at most once, one outcome, every request answered.
+    #[test]
+    fn e11_any_order_of_events_gives_one_outcome_and_answers_everyone(moves in moves()) {
+        let mut state = State::new(0, 0);
+        let (mut seen, mut now, mut next, mut tickets) = (Seen::default(), 0, 1u64, 0u64);
+        let (mut submitted, mut asked) = (Vec::new(), Vec::new());
+        for step in moves {
+            if seen.left {
+                break;
+            }
+            let mut ask = || {
+                tickets += 1;
+                ticket(tickets)
+            };
+            let input = match step {
+                Move::Hello => Input::Hello,
+                Move::Submit { hard } => {
+                    if state.admit(false).is_err() {
+                        continue;
+                    }
+                    let seq = EvalSeq(next);
+                    next += 1;
+                    submitted.push(seq);
+                    Input::Submit(Eval { seq, hard_timeout: hard })
+                }
+                Move::Done(status) => Input::Done(match status {
+                    0 => DoneStatus::Ok,
+                    1 => DoneStatus::Error,
+                    _ => DoneStatus::Interrupted,
+                }),
+                Move::Waiting => Input::Waiting("?".to_owned()),
+                Move::NotWaiting => Input::NotWaiting,
+                Move::Interrupt { back } => {
+                    let ticket = ask();
+                    asked.push(ticket.id);
+                    let eval = (back > 0).then(|| EvalSeq(next.saturating_sub(back)));
+                    Input::Interrupt { eval, ticket }
+                }
+                Move::Query => {
+                    // The host answers it itself when the bridge does.
+                    Input::Query(ask())
+                }
+                Move::Answered => Input::QueryAnswered,
+                Move::Leaving => Input::Leaving,
+                Move::Broken => Input::Broken("x".to_owned()),
+                Move::Exit => Input::Exited(EndReason::Exit { code: 0 }),
+                Move::Stop => {
+                    let ticket = ask();
+                    asked.push(ticket.id);
+                    Input::Stop(ticket)
+                }
+                Move::Restart => {
+                    let ticket = ask();
+                    asked.push(ticket.id);
+                    Input::Restart(ticket)
+                }
+                Move::Wait(ms) => {
+                    now += ms;
+                    tick()
+                }
+            };
+            seen.take(state.step(input, now));
+        }
+        // In the end the interpreter is gone, whatever went before.
+        while !seen.left {
+            seen.take(state.step(Input::Stop(ticket(u64::MAX)), now));
+            seen.take(state.step(Input::Exited(EndReason::Exit { code: 0 }), now));
+        }
+        for seq in submitted {
+            prop_assert!(seen.outcomes.contains_key(&seq), "{seq:?} has no outcome");
+        }
+        for id in asked {
+            prop_assert!(seen.answered.contains(&id), "request {id} was never answered");
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! What the session tells about itself, whatever its interpreter does.
+
+use stead_launch::tree;
+use stead_protocol::{Activity, Status, Usage};
+
+use crate::host::Host;
+use crate::state::Phase;
+
+impl Host {
+    pub(crate) fn status(&self) -> Status {
+        let pid = self.bridge.as_ref().map(stead_backend::Bridge::pid);
+        let looked = pid.and_then(tree::look);
+        let cwd = pid.and_then(|pid| std::fs::read_link(format!("/proc/{pid}/cwd")).ok());
+        let found = self.meta.found.clone();
+        let waiting_outside = |bridge: &stead_backend::Bridge| {
+            self.state.running().is_none() && !bridge.stdin_readers(std::process::id()).is_empty()
+        };
+        Status {
+            name: self.meta.name.clone(),
+            workspace: self.meta.workspace.clone(),
+            language: self.meta.settings.language.clone(),
+            version: self.facts.version.clone(),
+            interpreter: found.as_ref().map(|found| found.path.clone()).unwrap_or_default(),
+            why: found.map(|found| found.why).unwrap_or_default(),
+            activity: self.activity(),
+            paused: self.clock.is_paused() || looked.is_some_and(|process| process.state == b'T'),
+            background_waiting: self.bridge.as_ref().is_some_and(waiting_outside),
+            generation: self.ledger.generation(),
+            pid,
+            host_pid: Some(std::process::id()),
+            cwd: cwd
+                .map(|cwd| cwd.to_string_lossy().into_owned())
+                .unwrap_or_else(|| self.meta.settings.cwd.clone()),
+            started_ms: self.facts.started_ms,
+            last_used_ms: self.facts.last_used_ms,
+            evals: self.ledger.evals(),
+            queued: self.state.queue.iter().map(|eval| eval.seq).collect(),
+            usage: usage(),
+            variables: self.facts.variables,
+            sandbox: "off".to_owned(),
+            idle_timeout_ms: self.meta.settings.idle_timeout_ms,
+            spool_end: self.ledger.end(),
+            // The one who asks is not counted.
+            clients: self.connections.len().saturating_sub(1) as u32,
+        }
+    }
+
+    fn activity(&self) -> Activity {
+        let elapsed_ms = self.ledger.began_ms().map_or(0, |began| self.clock.now() - began);
+        match &self.state.phase {
+            Phase::Starting { .. } => Activity::Starting,
+            Phase::Idle { .. } => Activity::Idle,
+            Phase::Querying { .. } => Activity::Querying,
+            Phase::Running(run) => match &run.waiting {
+                Some(prompt) => {
+                    Activity::WaitingInput { eval: run.eval, elapsed_ms, prompt: prompt.clone() }
+                }
+                None => Activity::Running {
+                    eval: run.eval,
+                    elapsed_ms,
+                    last_line: self.ledger.last_line(),
+                },
+            },
+            Phase::Ending { .. } => Activity::Ending,
+            Phase::Ended { reason } => Activity::Ended { reason: reason.clone() },
+        }
+    }
+}
+
+/// What everything below the host uses.
+fn usage() -> Usage {
+    let page = rustix::param::page_size() as u64;
+    let tick_ms = 1000 / rustix::param::clock_ticks_per_second();
+    let mut usage = Usage::default();
+    for process in tree::descendants(std::process::id()).into_iter().filter_map(tree::look) {
+        usage.processes += 1;
+        usage.memory_bytes += process.resident_pages * page;
+        usage.cpu_ms += process.cpu_ticks * tick_ms;
+    }
+    usage
+}

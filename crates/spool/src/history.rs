@@ -1,0 +1,330 @@
+//! The history of a session: what it was asked to run and what came of it.
+
+use std::collections::BTreeMap;
+use std::fs::File;
+use std::io;
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use serde::{Deserialize, Serialize};
+use stead_protocol::{EndReason, EvalSeq, Finished, Generation, Offset};
+
+use crate::SpoolError;
+use crate::history_recover::{Recovered, recover};
+use crate::index::{Entry, Index, Mark};
+use crate::keys::Keys;
+use crate::layout::SessionDir;
+use crate::lines::line_at;
+
+/// A larger buffer than this is given back after use.
+const KEEP_BUFFER: usize = 64 << 10;
+
+/// One line of `history.jsonl`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "t", rename_all = "snake_case")]
+pub enum HistoryRecord {
+    /// An interpreter was started.
+    Opened {
+        /// Which one.
+        generation: Generation,
+        /// When, in milliseconds since 1970.
+        at_ms: u64,
+        /// The host's process.
+        host_pid: u32,
+        /// The boot in which that pid means something.
+        boot_id: String,
+    },
+    /// An eval was taken in.
+    Accepted {
+        /// Its number.
+        eval: EvalSeq,
+        /// When.
+        at_ms: u64,
+        /// Who sent it.
+        by: String,
+        /// What to run.
+        code: String,
+        /// The client's key.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        key: Option<String>,
+    },
+    /// An eval began to run.
+    Started {
+        /// Its number.
+        eval: EvalSeq,
+        /// The interpreter.
+        generation: Generation,
+        /// When.
+        at_ms: u64,
+        /// Where its output begins.
+        start: Offset,
+    },
+    /// An eval has its outcome.
+    Finished {
+        /// Its number.
+        eval: EvalSeq,
+        /// When.
+        at_ms: u64,
+        /// The outcome.
+        finished: Finished,
+    },
+    /// An interpreter came to its end.
+    Ended {
+        /// Which one.
+        generation: Generation,
+        /// When.
+        at_ms: u64,
+        /// How.
+        reason: EndReason,
+        /// Someone has been told already.
+        reported: bool,
+    },
+    /// Someone has been told how an interpreter ended.
+    Reported {
+        /// Which one.
+        generation: Generation,
+        /// When.
+        at_ms: u64,
+    },
+    /// A record of a newer version.
+    #[serde(other)]
+    Unknown,
+}
+
+impl HistoryRecord {
+    /// Which record of which eval this is, if it is one.
+    pub(crate) fn mark(&self) -> Option<(EvalSeq, Mark)> {
+        match self {
+            HistoryRecord::Accepted { eval, .. } => Some((*eval, Mark::Accepted)),
+            HistoryRecord::Started { eval, .. } => Some((*eval, Mark::Started)),
+            HistoryRecord::Finished { eval, .. } => Some((*eval, Mark::Finished)),
+            HistoryRecord::Opened { .. }
+            | HistoryRecord::Ended { .. }
+            | HistoryRecord::Reported { .. }
+            | HistoryRecord::Unknown => None,
+        }
+    }
+}
+
+/// The writer of a session's history; a session has one, the host.
+#[derive(Debug)]
+pub struct History {
+    dir: SessionDir,
+    file: File,
+    /// The end of the last whole line.
+    len: u64,
+    index: Index,
+    facts: Facts,
+    keys: Keys,
+    /// The lines of the append at hand.
+    buffer: Vec<u8>,
+    /// What a failed append left behind and could not take back yet.
+    leftover: Leftover,
+}
+
+/// What the records so far say, as far as it limits the next one.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Facts {
+    pub(crate) next_eval: EvalSeq,
+    /// Accepted and not finished; with their start once they run.
+    pub(crate) open: BTreeMap<EvalSeq, Option<(Generation, Offset)>>,
+}
+
+#[derive(Debug, Default)]
+struct Leftover {
+    torn: bool,
+    marks: Vec<(EvalSeq, Mark)>,
+}
+
+impl History {
+    /// Opens a session's history, cuts a half written line and says where the last host stood.
+    ///
+    /// Reads the last records only, however long the history is.
+    pub fn open(dir: &Path) -> Result<(History, Recovered), SpoolError> {
+        let dir = SessionDir::new(dir);
+        let (file, index, state) = recover(&dir)?;
+        let history = History {
+            file,
+            len: state.len,
+            index,
+            facts: state.facts,
+            keys: Keys::new(dir.keys()),
+            dir,
+            buffer: Vec::new(),
+            leftover: Leftover::default(),
+        };
+        Ok((history, state.recovered))
+    }
+
+    /// Adds a record. After an error nothing of it is in the history.
+    pub fn append(&mut self, record: &HistoryRecord) -> Result<(), SpoolError> {
+        self.append_all(std::slice::from_ref(record))
+    }
+
+    /// Adds records with one write. After an error none of them is in the history.
+    pub fn append_all(&mut self, records: &[HistoryRecord]) -> Result<(), SpoolError> {
+        let path = self.dir.history();
+        self.settle()?;
+        let mut facts = self.facts.clone();
+        let mut entries = Vec::with_capacity(records.len());
+        self.buffer.clear();
+        for record in records {
+            let pos = self.len + self.buffer.len() as u64;
+            facts.apply(record).map_err(|(eval, what)| SpoolError::OutOfOrder {
+                path: path.clone(),
+                eval,
+                what,
+            })?;
+            if let Some((eval, mark)) = record.mark() {
+                let oldest = facts.open.first_key_value().map_or(eval, |(oldest, _)| *oldest);
+                entries.push((eval, mark, pos, oldest));
+            }
+            serde_json::to_writer(&mut self.buffer, record)
+                .map_err(SpoolError::io("write", &path))?;
+            self.buffer.push(b'\n');
+        }
+        self.add_keys(records)?;
+        let written = self.write(&entries);
+        if self.buffer.capacity() > KEEP_BUFFER {
+            self.buffer = Vec::new();
+        }
+        written?;
+        self.facts = facts;
+        Ok(())
+    }
+
+    /// The eval that was accepted with this key.
+    ///
+    /// An unreadable keys file gives none here and an error when the key is to be recorded, so a
+    /// key never runs twice.
+    pub fn key(&mut self, key: &str) -> Option<EvalSeq> {
+        self.key_owner(key).ok().flatten()
+    }
+
+    /// Whether the history still has a name in its directory, so that others can read it.
+    pub fn look(&self) -> bool {
+        rustix::fs::fstat(&self.file).is_ok_and(|stat| stat.st_nlink > 0)
+    }
+
+    fn add_keys(&mut self, records: &[HistoryRecord]) -> Result<(), SpoolError> {
+        for record in records {
+            let HistoryRecord::Accepted { eval, key: Some(key), .. } = record else { continue };
+            let here = records.iter().find_map(|earlier| match earlier {
+                HistoryRecord::Accepted { eval: of, key: Some(k), .. } if k == key => Some(*of),
+                _ => None,
+            });
+            let owner = self.key_owner(key)?.or(here.filter(|of| of != eval));
+            if let Some(eval) = owner {
+                return Err(SpoolError::KeyUsed { path: self.dir.keys(), eval });
+            }
+            self.keys.add(key, *eval, &self.file)?;
+        }
+        Ok(())
+    }
+
+    fn key_owner(&mut self, key: &str) -> Result<Option<EvalSeq>, SpoolError> {
+        let Some(eval) = self.keys.find(key, &self.file)? else { return Ok(None) };
+        let path = self.dir.history();
+        if eval >= self.facts.next_eval {
+            return Ok(None);
+        }
+        let read = || -> io::Result<Option<Vec<u8>>> {
+            match self.index.entry(eval.0)?.position(Mark::Accepted) {
+                Some(pos) => line_at(&self.file, pos),
+                None => Ok(None),
+            }
+        };
+        let Some(line) = read().map_err(SpoolError::io("read", &path))? else { return Ok(None) };
+        match serde_json::from_slice(&line) {
+            Ok(HistoryRecord::Accepted { key: Some(of), .. }) => Ok((of == key).then_some(eval)),
+            Ok(_) => Ok(None),
+            // Better an error than to run it again.
+            Err(_) => Err(SpoolError::corrupt(&path, 0, "the record of this key is not readable")),
+        }
+    }
+
+    /// Index entries, then the lines: so each whole line has its entry.
+    fn write(&mut self, entries: &[(EvalSeq, Mark, u64, EvalSeq)]) -> Result<(), SpoolError> {
+        let index_path = self.dir.history_index();
+        let mut result = Ok(());
+        for &(eval, mark, pos, oldest) in entries {
+            let written = match mark {
+                Mark::Accepted => self.index.write(eval.0, &Entry::accepted(pos, oldest.0)),
+                Mark::Started | Mark::Finished => self.index.mark(eval.0, mark, Some(pos)),
+            };
+            self.leftover.marks.push((eval, mark));
+            result = written.map_err(SpoolError::io("write", &index_path));
+            if result.is_err() {
+                break;
+            }
+        }
+        if result.is_ok() {
+            let path = self.dir.history();
+            self.leftover.torn = true;
+            result = self
+                .file
+                .write_all_at(&self.buffer, self.len)
+                .map_err(SpoolError::io("write", &path));
+        }
+        match result {
+            Ok(()) => {
+                self.len += self.buffer.len() as u64;
+                self.leftover.torn = false;
+                self.leftover.marks.clear();
+            }
+            // What cannot be taken back now is taken back before the next append.
+            Err(_) => drop(self.settle()),
+        }
+        result
+    }
+
+    /// Takes back what a failed append left.
+    fn settle(&mut self) -> Result<(), SpoolError> {
+        if self.leftover.torn {
+            let path = self.dir.history();
+            self.file.set_len(self.len).map_err(SpoolError::io("truncate", &path))?;
+            self.leftover.torn = false;
+        }
+        while let Some(&(eval, mark)) = self.leftover.marks.last() {
+            let path = self.dir.history_index();
+            // Writing zeros where an entry could not be written would need room as well.
+            if eval.0 <= self.index.count().map_err(SpoolError::io("read", &path))? {
+                self.index.mark(eval.0, mark, None).map_err(SpoolError::io("write", &path))?;
+            }
+            self.leftover.marks.pop();
+        }
+        Ok(())
+    }
+}
+
+impl Facts {
+    /// Takes a record in, or says what it contradicts.
+    pub(crate) fn apply(&mut self, record: &HistoryRecord) -> Result<(), (EvalSeq, &'static str)> {
+        match record {
+            HistoryRecord::Accepted { eval, .. } => {
+                if *eval < self.next_eval {
+                    return Err((*eval, "its number was used before"));
+                }
+                self.next_eval = EvalSeq(eval.0 + 1);
+                self.open.insert(*eval, None);
+            }
+            HistoryRecord::Started { eval, generation, start, .. } => {
+                match self.open.get_mut(eval) {
+                    Some(started @ None) => *started = Some((*generation, *start)),
+                    Some(Some(_)) => return Err((*eval, "it was started before")),
+                    None => return Err((*eval, "it is not waiting to run")),
+                }
+            }
+            HistoryRecord::Finished { eval, .. } => {
+                if self.open.remove(eval).is_none() {
+                    return Err((*eval, "it is finished or was never accepted"));
+                }
+            }
+            HistoryRecord::Opened { .. }
+            | HistoryRecord::Ended { .. }
+            | HistoryRecord::Reported { .. }
+            | HistoryRecord::Unknown => {}
+        }
+        Ok(())
+    }
+}

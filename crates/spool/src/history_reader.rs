@@ -1,0 +1,246 @@
+//! Reading a session's history, while it is written or long after.
+
+use std::fs::{File, OpenOptions};
+use std::io;
+use std::path::Path;
+
+use stead_protocol::{EndReason, EvalSeq, Finished, Generation, Offset};
+
+use crate::SpoolError;
+use crate::history::HistoryRecord;
+use crate::history_recover::{Tail, read_tail};
+use crate::index::{self, Entry, Index, Mark};
+use crate::keys::each_key;
+use crate::layout::{SessionDir, private};
+use crate::lines::{is_line_start, line_at, whole_len};
+
+/// How often an entry that does not fit is looked at again: the writer may just have undone it.
+const LOOKS: u32 = 3;
+
+/// All that is recorded of one eval.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct EvalEntry {
+    /// Its number.
+    pub seq: EvalSeq,
+    /// When it was accepted, in milliseconds since 1970.
+    pub accepted_at_ms: u64,
+    /// Who sent it.
+    pub by: String,
+    /// What it ran.
+    pub code: String,
+    /// The client's key.
+    pub key: Option<String>,
+    /// The interpreter it ran in, when it started, and where its output begins.
+    pub started: Option<(Generation, u64, Offset)>,
+    /// When it ended and how.
+    pub finished: Option<(u64, Finished)>,
+}
+
+/// A reader of a session's history; any number of them, in any process.
+#[derive(Debug)]
+pub struct HistoryReader {
+    dir: SessionDir,
+    file: File,
+    index: Source,
+}
+
+#[derive(Debug)]
+enum Source {
+    File(Index),
+    /// Read from the history itself, because the file is missing or wrong.
+    Built(Vec<Entry>),
+}
+
+impl HistoryReader {
+    /// Opens the history in a session directory; without a right index it reads all of it once.
+    pub fn open(dir: &Path) -> Result<HistoryReader, SpoolError> {
+        let dir = SessionDir::new(dir);
+        let path = dir.history();
+        let open = private(OpenOptions::new().read(true)).open(&path);
+        let file = open.map_err(SpoolError::io("open", &path))?;
+        let index = open_index(&dir, &file)?;
+        Ok(HistoryReader { dir, file, index })
+    }
+
+    /// The number of evals that were accepted so far, which is the number of the last one.
+    pub fn len(&self) -> Result<u64, SpoolError> {
+        let path = self.dir.history_index();
+        let read = || {
+            let written = self.file.metadata()?.len();
+            let mut last = match &self.index {
+                Source::File(index) => index.count()?,
+                Source::Built(entries) => entries.len() as u64,
+            };
+            // The last entry may be of a record that is not written yet.
+            while last > 0 {
+                match self.entry(last)?.position(Mark::Accepted) {
+                    Some(pos) if pos < written && line_at(&self.file, pos)?.is_some() => break,
+                    _ => last -= 1,
+                }
+            }
+            Ok::<u64, io::Error>(last)
+        };
+        read().map_err(SpoolError::io("read", &path))
+    }
+
+    /// Whether no eval was accepted yet.
+    pub fn is_empty(&self) -> Result<bool, SpoolError> {
+        self.len().map(|len| len == 0)
+    }
+
+    /// What is recorded of an eval; `None` if there is no such eval.
+    pub fn eval(&self, seq: EvalSeq) -> Result<Option<EvalEntry>, SpoolError> {
+        let mut look = 1;
+        loop {
+            match self.read_eval(seq) {
+                Err(SpoolError::Corrupt { .. }) if look < LOOKS => look += 1,
+                read => return read,
+            }
+        }
+    }
+
+    /// The last `n` evals, oldest first.
+    pub fn last(&self, n: u64) -> Result<Vec<EvalEntry>, SpoolError> {
+        let len = self.len()?;
+        let mut entries = Vec::new();
+        for seq in len.saturating_sub(n) + 1..=len {
+            entries.extend(self.eval(EvalSeq(seq))?);
+        }
+        Ok(entries)
+    }
+
+    /// How the last interpreter ended and whether someone was told; `None` if that is not recorded:
+    /// it runs, or its host was killed, or there was none.
+    pub fn last_end(&self) -> Result<Option<(EndReason, bool)>, SpoolError> {
+        self.tail().map(|tail| tail.last_end)
+    }
+
+    /// The last interpreter that was opened; 0 if there was none.
+    pub fn generation(&self) -> Result<Generation, SpoolError> {
+        self.tail().map(|tail| tail.generation)
+    }
+
+    /// The eval that was accepted with this key; reads all keys.
+    pub fn key(&self, key: &str) -> Result<Option<EvalSeq>, SpoolError> {
+        let path = self.dir.keys();
+        let file = match private(OpenOptions::new().read(true)).open(&path) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+            opened => opened.map_err(SpoolError::io("open", &path))?,
+        };
+        let mut found = None;
+        each_key(&file, |line| {
+            if line.key == key {
+                found = Some(line.eval);
+            }
+        })
+        .map_err(SpoolError::io("read", &path))?;
+        let Some(seq) = found else { return Ok(None) };
+        let entry = self.eval(seq)?;
+        Ok(entry.filter(|entry| entry.key.as_deref() == Some(key)).map(|entry| entry.seq))
+    }
+
+    fn tail(&self) -> Result<Tail, SpoolError> {
+        whole_len(&self.file)
+            .and_then(|len| read_tail(&self.file, len, None))
+            .map_err(SpoolError::io("read", &self.dir.history()))
+    }
+
+    fn read_eval(&self, seq: EvalSeq) -> Result<Option<EvalEntry>, SpoolError> {
+        let index_path = self.dir.history_index();
+        let entry = self.entry(seq.0).map_err(SpoolError::io("read", &index_path))?;
+        let Some(HistoryRecord::Accepted { at_ms, by, code, key, .. }) =
+            self.record(seq, &entry, Mark::Accepted)?
+        else {
+            return Ok(None);
+        };
+        let started = match self.record(seq, &entry, Mark::Started)? {
+            Some(HistoryRecord::Started { generation, at_ms, start, .. }) => {
+                Some((generation, at_ms, start))
+            }
+            _ => None,
+        };
+        let finished = match self.record(seq, &entry, Mark::Finished)? {
+            Some(HistoryRecord::Finished { at_ms, finished, .. }) => Some((at_ms, finished)),
+            _ => None,
+        };
+        Ok(Some(EvalEntry { seq, accepted_at_ms: at_ms, by, code, key, started, finished }))
+    }
+
+    /// A record of an eval; `None` if it is not written, or not yet.
+    fn record(
+        &self,
+        seq: EvalSeq,
+        entry: &Entry,
+        mark: Mark,
+    ) -> Result<Option<HistoryRecord>, SpoolError> {
+        let path = self.dir.history();
+        let wrong_place = |what| {
+            let at = seq.0.saturating_sub(1).saturating_mul(index::ENTRY) + mark as u64 * 8;
+            SpoolError::corrupt(&self.dir.history_index(), at, what)
+        };
+        let line = match entry.position(mark) {
+            Some(pos) => line_at(&self.file, pos)
+                .map_err(SpoolError::io("read", &path))?
+                .map(|line| (pos, line)),
+            None => None,
+        };
+        let Some((pos, line)) = line else {
+            return match self.must_have(seq, entry, mark)? {
+                true => Err(wrong_place("it points to no record")),
+                false => Ok(None),
+            };
+        };
+        match serde_json::from_slice::<HistoryRecord>(&line) {
+            Ok(record) if record.mark() == Some((seq, mark)) => Ok(Some(record)),
+            Ok(_) => Err(wrong_place("it points to another record")),
+            Err(_) if is_line_start(&self.file, pos).unwrap_or(true) => {
+                Err(SpoolError::corrupt(&path, pos, "the line is not a record"))
+            }
+            Err(_) => Err(wrong_place("it points into a record")),
+        }
+    }
+
+    /// Whether later entries prove that this record was written.
+    fn must_have(&self, seq: EvalSeq, entry: &Entry, mark: Mark) -> Result<bool, SpoolError> {
+        let last = self.len()?;
+        if seq.0 >= last {
+            return Ok(false);
+        }
+        let index_path = self.dir.history_index();
+        let oldest = self.entry(last).map_err(SpoolError::io("read", &index_path))?.oldest;
+        let is_over = (seq.0 + 1..=last).contains(&oldest);
+        Ok(match mark {
+            // A number that was never used has an entry of zeros.
+            Mark::Accepted => *entry != Entry::default(),
+            Mark::Started => is_over && entry.position(mark).is_some(),
+            Mark::Finished => is_over,
+        })
+    }
+
+    fn entry(&self, seq: u64) -> io::Result<Entry> {
+        match &self.index {
+            Source::File(index) => index.entry(seq),
+            Source::Built(entries) => {
+                let i = seq.checked_sub(1).and_then(|i| usize::try_from(i).ok());
+                Ok(i.and_then(|i| entries.get(i)).copied().unwrap_or_default())
+            }
+        }
+    }
+}
+
+/// The index file if it has the last records, which a living host always puts there first.
+fn open_index(dir: &SessionDir, file: &File) -> Result<Source, SpoolError> {
+    let (path, index_path) = (dir.history(), dir.history_index());
+    let len = whole_len(file).map_err(SpoolError::io("read", &path))?;
+    match Index::open(&index_path, false) {
+        Ok(index) => {
+            let tail = read_tail(file, len, Some(&index)).map_err(SpoolError::io("read", &path))?;
+            if tail.index_agrees {
+                return Ok(Source::File(index));
+            }
+        }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {}
+        Err(error) => return Err(SpoolError::io("open", &index_path)(error)),
+    }
+    index::build(file, len).map(Source::Built).map_err(SpoolError::io("read", &path))
+}

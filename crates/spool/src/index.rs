@@ -1,0 +1,194 @@
+//! `history.idx`: where an eval's records are, 32 bytes for each eval number.
+//!
+//! Four u64 little endian: the positions in `history.jsonl` of its accepted, started and finished
+//! record, each plus one so that 0 means none, and the oldest eval that was unfinished when this
+//! one was accepted. By the last field a reader knows how far back unfinished evals can be.
+//! An entry is written before its record, so each whole record has its entry; an entry that points
+//! past the end of the history belongs to a record that was never written.
+
+use std::collections::BTreeSet;
+use std::fs::{File, OpenOptions};
+use std::io::{self, BufRead, BufReader, Seek, SeekFrom};
+use std::os::unix::fs::FileExt;
+use std::path::Path;
+
+use serde::Deserialize;
+
+use crate::layout::private;
+use crate::lines::read_at;
+
+pub(crate) const ENTRY: u64 = 32;
+/// A number this far past the last one is damage, not an eval.
+const LARGEST_GAP: u64 = 1 << 20;
+
+/// Which record of an eval.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mark {
+    Accepted,
+    Started,
+    Finished,
+}
+
+/// Where the records of one eval are.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
+pub(crate) struct Entry {
+    fields: [u64; 3],
+    pub(crate) oldest: u64,
+}
+
+impl Entry {
+    pub(crate) fn accepted(pos: u64, oldest: u64) -> Self {
+        Entry { fields: [pos + 1, 0, 0], oldest }
+    }
+
+    /// The position of a record.
+    pub(crate) fn position(&self, mark: Mark) -> Option<u64> {
+        self.fields[mark as usize].checked_sub(1)
+    }
+
+    pub(crate) fn set(&mut self, mark: Mark, pos: Option<u64>) {
+        self.fields[mark as usize] = pos.map_or(0, |pos| pos + 1);
+    }
+
+    pub(crate) fn encode(&self) -> [u8; ENTRY as usize] {
+        let [a, s, f] = self.fields;
+        let mut bytes = [0; ENTRY as usize];
+        for (to, field) in bytes.chunks_exact_mut(8).zip([a, s, f, self.oldest]) {
+            to.copy_from_slice(&field.to_le_bytes());
+        }
+        bytes
+    }
+
+    pub(crate) fn decode(bytes: &[u8; ENTRY as usize]) -> Self {
+        let field = |i: usize| {
+            let mut field = [0; 8];
+            field.copy_from_slice(&bytes[i * 8..i * 8 + 8]);
+            u64::from_le_bytes(field)
+        };
+        Entry { fields: [field(0), field(1), field(2)], oldest: field(3) }
+    }
+}
+
+/// The index file.
+#[derive(Debug)]
+pub(crate) struct Index {
+    file: File,
+}
+
+impl Index {
+    pub(crate) fn open(path: &Path, write: bool) -> io::Result<Self> {
+        let mut options = OpenOptions::new();
+        private(options.read(true).write(write).create(write)).open(path).map(|file| Index { file })
+    }
+
+    /// How many whole entries there are.
+    pub(crate) fn count(&self) -> io::Result<u64> {
+        Ok(self.file.metadata()?.len() / ENTRY)
+    }
+
+    /// The entry of an eval; all zero where none was written.
+    pub(crate) fn entry(&self, eval: u64) -> io::Result<Entry> {
+        let mut bytes = [0; ENTRY as usize];
+        let Some(at) = at(eval) else { return Ok(Entry::default()) };
+        // A part of an entry says nothing.
+        let whole = read_at(&self.file, &mut bytes, at)? == bytes.len();
+        Ok(if whole { Entry::decode(&bytes) } else { Entry::default() })
+    }
+
+    pub(crate) fn write(&self, eval: u64, entry: &Entry) -> io::Result<()> {
+        self.file.write_all_at(&entry.encode(), at(eval).ok_or(io::ErrorKind::InvalidInput)?)
+    }
+
+    /// Sets one field; the others need not be known.
+    pub(crate) fn mark(&self, eval: u64, mark: Mark, pos: Option<u64>) -> io::Result<()> {
+        let at = at(eval).ok_or(io::ErrorKind::InvalidInput)? + mark as u64 * 8;
+        self.file.write_all_at(&pos.map_or(0, |pos| pos + 1).to_le_bytes(), at)
+    }
+
+    /// Forgets all evals after the first `count`.
+    pub(crate) fn truncate(&self, count: u64) -> io::Result<()> {
+        // Even a truncation that changes nothing can make the file system write out the file.
+        match self.file.metadata()?.len() == count * ENTRY {
+            true => Ok(()),
+            false => self.file.set_len(count * ENTRY),
+        }
+    }
+
+    /// Writes all entries anew, in place: readers that have the file open see the new ones.
+    pub(crate) fn replace(&self, entries: &[Entry]) -> io::Result<()> {
+        // Tail entries come last, so a rebuild that was killed is seen to disagree and done again.
+        self.file.set_len(0)?;
+        let mut bytes = Vec::with_capacity(1 << 16);
+        let mut pos = 0;
+        for part in entries.chunks(2048) {
+            bytes.clear();
+            part.iter().for_each(|entry| bytes.extend_from_slice(&entry.encode()));
+            self.file.write_all_at(&bytes, pos)?;
+            pos += bytes.len() as u64;
+        }
+        Ok(())
+    }
+}
+
+fn at(eval: u64) -> Option<u64> {
+    eval.checked_sub(1)?.checked_mul(ENTRY).filter(|at| *at <= i64::MAX as u64 - ENTRY)
+}
+
+/// As much of a history line as the index needs.
+#[derive(Debug, Deserialize)]
+pub(crate) struct Peek<'a> {
+    #[serde(borrow)]
+    t: std::borrow::Cow<'a, str>,
+    #[serde(default)]
+    eval: Option<u64>,
+}
+
+impl Peek<'_> {
+    /// Which record of which eval this is, if it is one.
+    pub(crate) fn mark(&self) -> Option<(u64, Mark)> {
+        let mark = match &*self.t {
+            "accepted" => Mark::Accepted,
+            "started" => Mark::Started,
+            "finished" => Mark::Finished,
+            _ => return None,
+        };
+        Some((self.eval?, mark))
+    }
+}
+
+/// Reads a whole history; lines that are no records are passed over.
+pub(crate) fn build(mut history: &File, len: u64) -> io::Result<Vec<Entry>> {
+    let mut entries: Vec<Entry> = Vec::new();
+    let mut open = BTreeSet::new();
+    let mut pos = 0;
+    let mut line = Vec::new();
+    history.seek(SeekFrom::Start(0))?;
+    let mut lines = BufReader::with_capacity(1 << 16, history);
+    while pos < len {
+        line.clear();
+        let n = lines.read_until(b'\n', &mut line)? as u64;
+        if n == 0 {
+            break;
+        }
+        let peek = serde_json::from_slice::<Peek>(&line).ok();
+        let fits =
+            |&(eval, _): &(u64, Mark)| eval > 0 && eval <= entries.len() as u64 + LARGEST_GAP;
+        if let Some((eval, mark)) = peek.and_then(|peek| peek.mark()).filter(fits) {
+            let i = (eval - 1) as usize;
+            if mark == Mark::Accepted && i >= entries.len() {
+                open.insert(eval);
+                entries.resize(i + 1, Entry::default());
+                entries[i].oldest = open.first().copied().unwrap_or(eval);
+            }
+            // The first record of each kind counts; an eval has one outcome.
+            if let Some(entry) = entries.get_mut(i).filter(|e| e.position(mark).is_none()) {
+                entry.set(mark, Some(pos));
+            }
+            if mark == Mark::Finished {
+                open.remove(&eval);
+            }
+        }
+        pos += n;
+    }
+    Ok(entries)
+}

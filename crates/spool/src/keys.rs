@@ -1,0 +1,142 @@
+//! `keys.jsonl`: which eval a client's key belongs to (SPEC E-12).
+//!
+//! A key is written before its eval is accepted, so no accepted eval is without its key. After a
+//! crash between the two, a key names an eval that was never accepted, or whose number another
+//! eval got; so an answer counts only if the eval's own record has the same key.
+
+use std::collections::HashMap;
+use std::fs::{File, OpenOptions};
+use std::hash::{DefaultHasher, Hash, Hasher};
+use std::io::{self, BufRead, BufReader, Seek, SeekFrom};
+use std::os::unix::fs::FileExt;
+use std::path::{Path, PathBuf};
+
+use serde::{Deserialize, Serialize};
+use stead_protocol::EvalSeq;
+
+use crate::SpoolError;
+use crate::layout::{private, write_atomically};
+use crate::lines::whole_len;
+
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct KeyLine<'a> {
+    #[serde(borrow)]
+    pub(crate) key: std::borrow::Cow<'a, str>,
+    pub(crate) eval: EvalSeq,
+}
+
+/// The keys file and what is known of it.
+#[derive(Debug)]
+pub(crate) struct Keys {
+    path: PathBuf,
+    loaded: Option<Loaded>,
+}
+
+#[derive(Debug)]
+struct Loaded {
+    file: File,
+    len: u64,
+    /// By hash, to stay small; the eval's record has the key itself.
+    evals: HashMap<u64, EvalSeq>,
+}
+
+impl Keys {
+    pub(crate) fn new(path: PathBuf) -> Self {
+        Keys { path, loaded: None }
+    }
+
+    /// The eval that may have this key; its record decides.
+    pub(crate) fn find(
+        &mut self,
+        key: &str,
+        history: &File,
+    ) -> Result<Option<EvalSeq>, SpoolError> {
+        Ok(self.load(history)?.evals.get(&hash(key)).copied())
+    }
+
+    /// Puts a key on disk; called before its eval is accepted.
+    pub(crate) fn add(
+        &mut self,
+        key: &str,
+        eval: EvalSeq,
+        history: &File,
+    ) -> Result<(), SpoolError> {
+        let path = self.path.clone();
+        let loaded = self.load(history)?;
+        let mut line = serde_json::to_vec(&KeyLine { key: key.into(), eval })
+            .map_err(SpoolError::io("write", &path))?;
+        line.push(b'\n');
+        if let Err(error) = loaded.file.write_all_at(&line, loaded.len) {
+            // A line that stays torn is written over by the next one or cut by the next host.
+            let _ = loaded.file.set_len(loaded.len);
+            return Err(SpoolError::io("write", &path)(error));
+        }
+        loaded.len += line.len() as u64;
+        loaded.evals.insert(hash(key), eval);
+        Ok(())
+    }
+
+    fn load(&mut self, history: &File) -> Result<&mut Loaded, SpoolError> {
+        let loaded = match self.loaded.take() {
+            Some(loaded) => loaded,
+            None => load(&self.path, history).map_err(SpoolError::io("read", &self.path))?,
+        };
+        Ok(self.loaded.insert(loaded))
+    }
+}
+
+/// Makes the file for a new session: then one that is missing was deleted.
+pub(crate) fn create(path: &Path) -> io::Result<()> {
+    private(OpenOptions::new().append(true).create(true)).open(path).map(drop)
+}
+
+fn load(path: &Path, history: &File) -> io::Result<Loaded> {
+    let open = || private(OpenOptions::new().read(true).write(true)).open(path);
+    let file = match open() {
+        Err(error) if error.kind() == io::ErrorKind::NotFound => {
+            rebuild(path, history)?;
+            open()?
+        }
+        opened => opened?,
+    };
+    let len = whole_len(&file)?;
+    if file.metadata()?.len() > len {
+        file.set_len(len)?;
+    }
+    let mut evals = HashMap::new();
+    each_key(&file, |line| {
+        evals.insert(hash(&line.key), line.eval);
+    })?;
+    Ok(Loaded { file, len, evals })
+}
+
+/// Accepted evals have their keys in the history as well.
+fn rebuild(path: &Path, history: &File) -> io::Result<()> {
+    let mut lines = Vec::new();
+    each_key(history, |line| {
+        // Writing to memory does not fail.
+        let _ = serde_json::to_writer(&mut lines, &line);
+        lines.push(b'\n');
+    })?;
+    write_atomically(path, &lines).map_err(io::Error::other)
+}
+
+/// Calls with each whole line that has a key: one of the keys file, or an accepted eval's.
+pub(crate) fn each_key(mut file: &File, mut with: impl FnMut(KeyLine<'_>)) -> io::Result<()> {
+    file.seek(SeekFrom::Start(0))?;
+    let mut lines = BufReader::with_capacity(1 << 16, file);
+    let mut line = Vec::new();
+    while lines.read_until(b'\n', &mut line)? > 0 {
+        if let Ok(key) = serde_json::from_slice(&line) {
+            with(key);
+        }
+        line.clear();
+    }
+    Ok(())
+}
+
+fn hash(key: &str) -> u64 {
+    let mut hasher = DefaultHasher::new();
+    key.hash(&mut hasher);
+    hasher.finish()
+}

@@ -79,8 +79,8 @@ pub struct Interrupted {
 }
 
 impl Bridge {
-    /// Starts the interpreter and feeds it its bridge.
-    pub fn start(command: &Command, source: &str) -> Result<Bridge, SpawnError> {
+    /// Starts the interpreter and feeds it its bridge, if it is not one itself.
+    pub fn start(command: &Command, source: Option<&str>) -> Result<Bridge, SpawnError> {
         let child = stead_launch::spawn(command)?;
         let broken = |source| SpawnError::Start { program: command.program.clone(), source };
         let pipe = PipeId::of(&child.stdin_read).map_err(broken)?;
@@ -98,8 +98,10 @@ impl Bridge {
             buffer: Box::new([0; READ]),
             child,
         };
-        bridge.send(format!("source {}\n", source.len()).as_bytes());
-        bridge.send(source.as_bytes());
+        if let Some(source) = source {
+            bridge.send(format!("source {}\n", source.len()).as_bytes());
+            bridge.send(source.as_bytes());
+        }
         Ok(bridge)
     }
 

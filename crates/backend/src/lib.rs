@@ -2,7 +2,7 @@
 
 mod bridge;
 mod lines;
-mod python;
+mod prepare;
 
 pub use bridge::{Bridge, Broken, Interrupted, Source};
-pub use python::{PrepareError, prepare};
+pub use prepare::{PrepareError, Prepared, prepare};

@@ -1,1 +1,173 @@
-//! Placeholder until its module lands.
+//! The command line: subcommands, help texts, rendering.
+
+mod commands;
+mod context;
+mod exit;
+mod print;
+mod reply;
+mod show;
+mod signals;
+mod status;
+mod table;
+mod text;
+mod time;
+mod watch;
+
+use std::ffi::OsString;
+use std::io::IsTerminal;
+use std::path::PathBuf;
+use std::process::ExitCode;
+
+use clap::error::ErrorKind;
+use clap::{CommandFactory, FromArgMatches, Parser};
+
+use crate::commands::Command;
+use crate::context::Context;
+use crate::print::{Mode, bad_request};
+
+/// Keeps interpreters alive, so that you can think in code: load once, try, look, try again
+#[derive(Debug, Parser)]
+#[command(
+    name = "stead",
+    version,
+    disable_help_subcommand = true,
+    after_help = "Begin with:
+  stead eval -n py 'x = 41'        run code; starts the session `py` if there is none
+  stead eval -n py 'x + 1'         the state is still there
+  stead ls                         what sessions there are and what each is doing
+
+Output is JSON when stdout is not a terminal or with --json, text otherwise or with --text."
+)]
+struct Cli {
+    #[command(flatten)]
+    globals: Globals,
+    #[command(subcommand)]
+    command: Option<Command>,
+}
+
+/// Options of every command.
+#[derive(Debug, clap::Args)]
+pub(crate) struct Globals {
+    /// Project directory that sessions belong to; else the nearest one with `.stead` or `.git`
+    #[arg(long, global = true, value_name = "DIR")]
+    workspace: Option<PathBuf>,
+    /// Answer in JSON
+    #[arg(long, global = true, conflicts_with = "text")]
+    json: bool,
+    /// Answer in text
+    #[arg(long, global = true)]
+    text: bool,
+}
+
+const WELCOME: &str = "stead keeps interpreters alive, so that you can think in code.
+
+Begin with:
+  stead eval -n py 'x = 41'    run code in the session `py`, which starts if there is none
+  stead output py:1            read again what an eval wrote
+  stead ls                     see what sessions there are and what each is doing
+
+`stead --help` lists all commands, `stead eval --help` tells all about one.
+";
+
+/// Runs the command line of this process.
+pub fn main() -> ExitCode {
+    let args: Vec<OsString> = std::env::args_os().collect();
+    if args.len() == 1 {
+        print::out(WELCOME.as_bytes());
+        return ExitCode::from(exit::SUCCESS);
+    }
+    let parsed = Cli::command()
+        .try_get_matches_from(&args)
+        .and_then(|matches| Cli::from_arg_matches(&matches));
+    let cli = match parsed {
+        Ok(cli) => cli,
+        Err(error) => return ExitCode::from(refuse(&error, &args)),
+    };
+    let mode = match (cli.globals.json, cli.globals.text) {
+        (true, _) => Mode::Json,
+        (_, true) => Mode::Text,
+        (false, false) => default_mode(),
+    };
+    let Some(command) = cli.command else {
+        print::out(WELCOME.as_bytes());
+        return ExitCode::from(exit::SUCCESS);
+    };
+    let name = command.name();
+    let ran = Context::new(name, mode, &cli.globals).and_then(|context| command.run(&context));
+    ExitCode::from(ran.unwrap_or_else(|failure| print::failure(mode, name, &failure)))
+}
+
+fn default_mode() -> Mode {
+    if std::io::stdout().is_terminal() { Mode::Text } else { Mode::Json }
+}
+
+/// Answers a command line that could not be understood, or that asked for help.
+fn refuse(error: &clap::Error, args: &[OsString]) -> u8 {
+    let help = matches!(
+        error.kind(),
+        ErrorKind::DisplayHelp
+            | ErrorKind::DisplayVersion
+            | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
+    );
+    if help {
+        print::out(error.render().to_string().as_bytes());
+        return exit::SUCCESS;
+    }
+    print::err(error.render().to_string().as_bytes());
+    // The flags may stand behind what could not be parsed.
+    let options: Vec<&str> =
+        args.iter().skip(1).map_while(|a| a.to_str().filter(|a| *a != "--")).collect();
+    let mode = if options.contains(&"--json") {
+        Mode::Json
+    } else if options.contains(&"--text") {
+        Mode::Text
+    } else {
+        default_mode()
+    };
+    if mode == Mode::Json {
+        let names: Vec<String> =
+            Cli::command().get_subcommands().map(|c| c.get_name().to_owned()).collect();
+        let command = options
+            .iter()
+            .find(|option| names.iter().any(|name| name == *option))
+            .or_else(|| options.iter().find(|option| !option.starts_with('-')))
+            .unwrap_or(&"stead");
+        let message = error.render().to_string();
+        let mut lines = message.lines().filter(|line| !line.trim().is_empty());
+        let first = lines.next().unwrap_or_default().trim_start_matches("error: ");
+        // clap lists missing arguments and known values on lines of their own.
+        let more: Vec<&str> = lines
+            .take_while(|line| line.starts_with(' ') && !line.trim_start().starts_with("tip:"))
+            .map(str::trim)
+            .collect();
+        let message = [&[first], more.as_slice()].concat().join(" ");
+        let hint = match names.iter().any(|name| name == command) {
+            true => format!("see `stead {command} --help`"),
+            false => "see `stead --help`".to_owned(),
+        };
+        let mut failure = bad_request(message);
+        failure.0 = failure.0.with_hint(hint);
+        print::failure(mode, command, &failure);
+    }
+    exit::REQUEST_FAILED
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn c10_the_command_line_is_consistent() {
+        Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn c10_every_command_has_help_with_an_example() {
+        for command in Cli::command().get_subcommands() {
+            let name = command.get_name();
+            assert!(command.get_about().is_some(), "{name}");
+            let help = command.get_after_help().map(ToString::to_string).unwrap_or_default();
+            assert!(help.contains(&format!("stead {name}")), "{name} has no example");
+        }
+    }
+}

@@ -1,1 +1,31 @@
-//! Placeholder until its module lands.
+//! Finds, starts and talks to session hosts: the only door for front ends.
+//!
+//! Control goes over the host's socket; output is read from the spool directly, so a slow reader
+//! slows nobody and a dead host hides nothing.
+
+mod connection;
+mod content;
+mod dirs;
+mod error;
+pub mod language;
+mod list;
+mod loss;
+mod output;
+mod read;
+mod session;
+mod start;
+mod timer;
+mod view;
+mod wait;
+mod workspace;
+
+pub use connection::{Connection, PATIENCE, Waited};
+pub use content::{Content, LeftOut, is_own_output};
+pub use dirs::Dirs;
+pub use error::ClientError;
+pub use list::{EvalSummary, Listed};
+pub use output::{OutputOptions, Part};
+pub use session::{Client, EvalOptions, InputOptions, Interrupted, Launch, Launched};
+pub use view::{EvalStatus, EvalView};
+pub use wait::{Action, Quiet, Watcher};
+pub use workspace::Workspace;

@@ -312,8 +312,8 @@ impl Host {
                 }
                 self.facts.version = Some(version);
                 self.facts.can = can;
-                self.admit_init();
-                self.step(Input::Hello);
+                let init = self.accept_init();
+                self.step(Input::Hello { init });
             }
             BridgeEvent::Value { text, type_name, ack } => {
                 self.keep(ChunkKind::Value, &ValueInfo { text, type_name });
@@ -635,15 +635,18 @@ impl Host {
         EvalId { session: self.meta.name.clone(), seq }
     }
 
-    /// The code to run at every start goes before everything that waits.
-    fn admit_init(&mut self) {
-        let Some(init) = self.meta.settings.init.clone() else { return };
+    /// Records the code that runs at every start.
+    fn accept_init(&mut self) -> Option<Eval> {
+        let init = self.meta.settings.init.clone()?;
         match self.ledger.accept(&init, None, "init") {
             Ok(seq) => {
                 self.codes.insert(seq, init);
-                self.state.queue.push_front(Eval { seq, hard_timeout: None });
+                Some(Eval { seq, hard_timeout: None })
             }
-            Err(error) => eprintln!("the init code was not run: {error}"),
+            Err(error) => {
+                eprintln!("the init code was not run: {error}");
+                None
+            }
         }
     }
 
@@ -704,6 +707,8 @@ fn signals() -> OwnedFd {
         libc::sigemptyset(&mut set);
         libc::sigaddset(&mut set, libc::SIGCHLD);
         libc::sigprocmask(libc::SIG_BLOCK, &set, std::ptr::null_mut());
+        // A file size limit shall be an error of the write and not our death.
+        libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
         OwnedFd::from_raw_fd(libc::signalfd(-1, &set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK))
     }
 }

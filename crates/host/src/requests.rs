@@ -52,6 +52,7 @@ impl Host {
                 self.resume();
                 self.reply(ticket, Reply::Done);
             }
+            Request::Ready => self.step(Input::Ready(ticket)),
             Request::Status => {
                 let status = Box::new(self.status());
                 self.reply(ticket, Reply::Status(status));

@@ -89,8 +89,12 @@ pub(crate) enum Why {
 /// Everything that can happen to a session.
 #[derive(Debug)]
 pub(crate) enum Input {
-    /// The bridge is ready.
-    Hello,
+    /// The bridge is ready; the init code of the session goes before all that waits.
+    Hello {
+        init: Option<Eval>,
+    },
+    /// Somebody waits for the first quiet moment.
+    Ready(Ticket),
     /// An eval was admitted and recorded.
     Submit(Eval),
     /// The bridge says the running eval is over; its output is in the spool.
@@ -163,13 +167,15 @@ pub(crate) enum Answer {
 pub(crate) struct State {
     pub(crate) phase: Phase,
     pub(crate) queue: VecDeque<Eval>,
+    /// Requests that wait for the interpreter to be ready.
+    ready: Vec<Ticket>,
     idle_timeout: Millis,
 }
 
 impl State {
     pub(crate) fn new(now: Millis, idle_timeout: Millis) -> State {
         let phase = Phase::Starting { give_up_at: now + START_LIMIT };
-        State { phase, queue: VecDeque::new(), idle_timeout }
+        State { phase, queue: VecDeque::new(), ready: vec![], idle_timeout }
     }
 
     /// The eval that runs, also while the interpreter is going.
@@ -217,7 +223,8 @@ impl State {
     /// The one place where the state changes.
     pub(crate) fn step(&mut self, input: Input, now: Millis) -> Vec<Action> {
         match input {
-            Input::Hello => self.hello(now),
+            Input::Hello { init } => self.hello(init, now),
+            Input::Ready(ticket) => self.wait_until_ready(ticket),
             Input::Submit(eval) => {
                 self.queue.push_back(eval);
                 self.next(now)
@@ -258,11 +265,33 @@ impl State {
         }
     }
 
-    fn hello(&mut self, now: Millis) -> Vec<Action> {
+    fn hello(&mut self, init: Option<Eval>, now: Millis) -> Vec<Action> {
         if let Phase::Starting { .. } = self.phase {
             self.phase = Phase::Idle { since: now };
         }
-        self.next(now)
+        let has_init = init.is_some();
+        if let Some(init) = init {
+            self.queue.push_front(init);
+        }
+        // With init code, ready means that it is through.
+        let mut actions = if has_init { vec![] } else { self.tell_ready() };
+        actions.extend(self.next(now));
+        actions
+    }
+
+    fn wait_until_ready(&mut self, ticket: Ticket) -> Vec<Action> {
+        self.ready.push(ticket);
+        match self.phase {
+            Phase::Idle { .. } | Phase::Querying { .. } => self.tell_ready(),
+            // What ends instead answers in `exited`; what runs may be the init code.
+            Phase::Starting { .. } | Phase::Running(_) | Phase::Ending { .. } => vec![],
+            Phase::Ended { .. } => self.tell_ready(),
+        }
+    }
+
+    fn tell_ready(&mut self) -> Vec<Action> {
+        let done = |ticket| Action::Answer { ticket, answer: Answer::Done };
+        self.ready.drain(..).map(done).collect()
     }
 
     /// Runs the next eval if nothing else goes on.
@@ -304,6 +333,7 @@ impl State {
         };
         let mut actions = vec![Action::Finish { eval: run.eval, outcome }];
         actions.extend(answers(&run, effect));
+        actions.extend(self.tell_ready());
         actions.extend(self.next(now));
         actions
     }
@@ -436,6 +466,15 @@ impl State {
         for eval in self.queue.drain(..) {
             let outcome = Outcome::NotRun { reason: reason.clone() };
             actions.push(Action::Finish { eval: eval.seq, outcome });
+        }
+        for ticket in self.ready.drain(..) {
+            let error = match &reason {
+                EndReason::LaunchFailed { message } => {
+                    WireError::new(ErrorCode::LaunchFailed, message.clone())
+                }
+                other => WireError::new(ErrorCode::SessionEnded, other.to_string()),
+            };
+            actions.push(Action::Answer { ticket, answer: Answer::Error(error) });
         }
         let asked = matches!(why, Why::Stop(_) | Why::Restart(_));
         actions.push(Action::End { reason: reason.clone(), asked });

@@ -11,6 +11,8 @@ use crate::state::{
     Action, Answer, EXIT_GRACE, Eval, GRACE, Input, Phase, QUEUE_LIMIT, START_LIMIT, State, Ticket,
 };
 
+const HELLO: Input = Input::Hello { init: None };
+
 fn ticket(id: u64) -> Ticket {
     Ticket { connection: 1, id }
 }
@@ -25,7 +27,7 @@ fn tick() -> Input {
 
 fn idle() -> State {
     let mut state = State::new(0, 0);
-    assert_eq!(state.step(Input::Hello, 0), []);
+    assert_eq!(state.step(HELLO, 0), []);
     state
 }
 
@@ -59,7 +61,7 @@ fn e1_evals_run_one_at_a_time_in_the_order_they_came() {
 fn evals_that_come_before_the_hello_wait_for_it() {
     let mut state = State::new(0, 0);
     assert_eq!(state.step(submit(1), 0), []);
-    assert_eq!(state.step(Input::Hello, 1), [Action::Run(EvalSeq(1))]);
+    assert_eq!(state.step(HELLO, 1), [Action::Run(EvalSeq(1))]);
 }
 
 #[test]
@@ -177,7 +179,7 @@ fn s7_restart_starts_again_when_the_old_interpreter_is_gone() {
 #[test]
 fn s8_an_idle_session_ends_unless_a_client_is_attached() {
     let mut state = State::new(0, 100);
-    state.step(Input::Hello, 0);
+    state.step(HELLO, 0);
     assert_eq!(state.step(Input::Tick { attached: true }, 500), []);
     assert_eq!(state.step(Input::Tick { attached: false }, 500), [Action::AskExit]);
     let actions = state.step(Input::Exited(EndReason::Exit { code: 0 }), 501);
@@ -218,6 +220,7 @@ enum Move {
     Answered,
     Leaving,
     Broken,
+    Ready,
     Exit,
     Stop,
     Restart,
@@ -236,6 +239,7 @@ fn moves() -> impl Strategy<Value = Vec<Move>> {
         2 => Just(Move::Answered),
         1 => Just(Move::Leaving),
         1 => Just(Move::Broken),
+        1 => Just(Move::Ready),
         2 => Just(Move::Exit),
         1 => Just(Move::Stop),
         1 => Just(Move::Restart),
@@ -300,7 +304,7 @@ proptest! {
                 ticket(tickets)
             };
             let input = match step {
-                Move::Hello => Input::Hello,
+                Move::Hello => Input::Hello { init: None },
                 Move::Submit { hard } => {
                     if state.admit(false).is_err() {
                         continue;
@@ -330,6 +334,11 @@ proptest! {
                 Move::Answered => Input::QueryAnswered,
                 Move::Leaving => Input::Leaving,
                 Move::Broken => Input::Broken("x".to_owned()),
+                Move::Ready => {
+                    let ticket = ask();
+                    asked.push(ticket.id);
+                    Input::Ready(ticket)
+                }
                 Move::Exit => Input::Exited(EndReason::Exit { code: 0 }),
                 Move::Stop => {
                     let ticket = ask();

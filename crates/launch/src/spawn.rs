@@ -107,6 +107,8 @@ fn in_child(keep: RawFd, parent: u32) -> io::Result<()> {
     unsafe {
         // No terminal: nothing can read or type there behind our back.
         libc::setsid();
+        // The host ignores it, and that would be inherited.
+        libc::signal(libc::SIGXFSZ, libc::SIG_DFL);
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
         if libc::getppid() != parent as libc::pid_t {
             libc::_exit(1);

@@ -59,6 +59,9 @@ pub enum Request {
     Pause,
     /// Let them go on; answered by `Reply::Done`.
     Resume,
+    /// Wait for the interpreter; answered by `Reply::Done` when it is ready for code and its init
+    /// code has run, or by the error that it could not be started.
+    Ready,
     /// Tell about the session; answered by `Reply::Status` whatever the interpreter does.
     Status,
     /// End the interpreter and start it afresh; answered by `Reply::Done` when the old one is gone.

@@ -1,1 +1,12 @@
-//! Placeholder until its module lands.
+//! For tests only: an environment with the real binary, cleared variables and its own
+//! directories, which fails the test if it leaves a process behind.
+
+mod env;
+mod process;
+mod python;
+mod wait;
+
+pub use env::{Ran, TestEnv};
+pub use process::{is_alive, state_of, tagged};
+pub use python::{python, pythons};
+pub use wait::{pause, wait_for, wait_for_some};

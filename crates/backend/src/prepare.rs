@@ -21,6 +21,9 @@ pub enum PrepareError {
     },
 }
 
+/// A command to start, and the bridge to feed to it, if it does not bring its own.
+pub type Prepared = (FoundInterpreter, Command, Option<&'static str>);
+
 /// Finds the interpreter for these settings and says how to start it.
 ///
 /// `tag` goes into the environment of everything the session starts, so that processes which a
@@ -30,7 +33,7 @@ pub fn prepare(
     name: &SessionName,
     tag: &str,
     cache_dir: &Path,
-) -> Result<(FoundInterpreter, Command, &'static str), PrepareError> {
+) -> Result<Prepared, PrepareError> {
     let cwd = PathBuf::from(&settings.cwd);
     let mut env: Vec<(OsString, OsString)> = std::env::vars_os()
         .filter(|(name, _)| name != "STEAD_PAUSE_AT" && name != "STEAD_BRIDGE_FD")
@@ -45,6 +48,14 @@ pub fn prepare(
     let (tag_name, tag_value) = tag.split_once('=').unwrap_or((tag, ""));
     set(tag_name, tag_value);
     set("STEAD_SESSION", name.as_str());
+    if let Some(bridge) = &settings.bridge {
+        let path = cwd.join(bridge);
+        let found = FoundInterpreter {
+            path: path.to_string_lossy().into_owned(),
+            why: "named by `--bridge`".to_owned(),
+        };
+        return Ok((found, Command { program: path, arguments: vec![], env, cwd }, None));
+    }
     match settings.language.as_str() {
         "python" => {
             // Figures need no display and no configuration (SPEC PY-17); a choice of the user's stays.
@@ -66,7 +77,7 @@ pub fn prepare(
                 env,
                 cwd,
             };
-            Ok((found, command, stead_bridges::PYTHON))
+            Ok((found, command, Some(stead_bridges::PYTHON)))
         }
         other => Err(PrepareError::Language { language: other.to_owned() }),
     }

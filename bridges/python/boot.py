@@ -1,0 +1,1 @@
+exec("import posix,builtins\nf=int(posix.environ[b'STEAD_BRIDGE_FD'])\ndef r(n):\n b=b''\n while len(b)<n:b+=posix.read(f,n-len(b)) or posix._exit(0)\n return b\nh=b''\nwhile h[-1:]!=b'\\n':h+=r(1)\nexec(compile(r(int(h.split()[1])),'<stead>','exec'),{'__name__':'stead','__builtins__':dict(vars(builtins)),'CONTROL':f})",{})

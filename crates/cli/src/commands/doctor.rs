@@ -1,0 +1,202 @@
+//! `stead doctor`
+
+use std::env;
+use std::fs::{self, DirBuilder, File};
+use std::io;
+use std::os::unix::fs::DirBuilderExt;
+use std::path::{Path, PathBuf};
+use std::time::{Duration, Instant};
+
+use serde::Serialize;
+use stead_client::{Client, Dirs, EvalOptions, EvalStatus, Launch, Quiet, Workspace};
+use stead_protocol::{ErrorCode, SessionName, WireError};
+
+use crate::context::Context;
+use crate::exit;
+use crate::print::{self, Mode, Outcome, Reply};
+
+/// Say what works here and what to do about what does not
+///
+/// Checks the directories and the interpreters, and starts and stops a throw-away session.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:
+  stead doctor")]
+pub(crate) struct DoctorArgs {}
+
+#[derive(Debug, Serialize)]
+struct Data {
+    checks: Vec<Check>,
+}
+
+#[derive(Debug, Serialize)]
+struct Check {
+    name: &'static str,
+    ok: bool,
+    message: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    fix: Option<String>,
+}
+
+impl Check {
+    fn ok(name: &'static str, message: impl Into<String>) -> Self {
+        Check { name, ok: true, message: message.into(), fix: None }
+    }
+
+    fn problem(name: &'static str, error: &WireError) -> Self {
+        Check { name, ok: false, message: error.message.clone(), fix: error.hint.clone() }
+    }
+}
+
+impl DoctorArgs {
+    pub(crate) fn run(self, context: &Context) -> Outcome {
+        let checks = vec![
+            runtime_directory(&context.client.dirs),
+            state_directory(&context.client.dirs),
+            python(&context.cwd, &context.client.dirs),
+            stdin_waits(),
+            session(&context.client),
+        ];
+        let problems = checks.iter().filter(|check| !check.ok).count();
+        let error = (problems > 0).then(|| {
+            let message = match problems {
+                1 => "1 check found a problem".to_owned(),
+                count => format!("{count} checks found problems"),
+            };
+            WireError::new(ErrorCode::Unsupported, message)
+        });
+        let status = if error.is_none() { "complete" } else { "error" };
+        match context.mode {
+            Mode::Json => print::json(&Reply::verdict(
+                context.command,
+                status,
+                error.as_ref(),
+                Data { checks },
+            )),
+            Mode::Text => {
+                for check in &checks {
+                    let word = if check.ok { "ok     " } else { "problem" };
+                    print::out(
+                        format!("{word}  {:<10} {}\n", check.name, check.message).as_bytes(),
+                    );
+                    if let Some(fix) = &check.fix {
+                        print::out(format!("{:>20} {fix}\n", "do:").as_bytes());
+                    }
+                }
+            }
+        }
+        Ok(if error.is_none() { exit::SUCCESS } else { exit::REQUEST_FAILED })
+    }
+}
+
+fn runtime_directory(dirs: &Dirs) -> Check {
+    match dirs.make_runtime() {
+        Ok(_) => Check::ok("runtime", format!("sockets go to {}", dirs.runtime.display())),
+        Err(error) => Check::problem("runtime", &error.to_wire()),
+    }
+}
+
+fn state_directory(dirs: &Dirs) -> Check {
+    let probe = dirs.state.join(format!(".doctor-{}", std::process::id()));
+    let tried = DirBuilder::new()
+        .recursive(true)
+        .mode(0o700)
+        .create(&dirs.state)
+        .and_then(|()| File::create(&probe))
+        .and_then(|_| fs::remove_file(&probe));
+    match tried {
+        Ok(()) => Check::ok("state", format!("output and history go to {}", dirs.state.display())),
+        Err(error) => {
+            let message = format!("cannot write to `{}`: {error}", dirs.state.display());
+            let error = WireError::new(ErrorCode::ConnectionFailed, message)
+                .with_hint("make it writable for you, or set STEAD_STATE_DIR");
+            Check::problem("state", &error)
+        }
+    }
+}
+
+fn python(cwd: &Path, dirs: &Dirs) -> Check {
+    match stead_launch::python::find(None, cwd, &|name| env::var_os(name), &dirs.state) {
+        Ok(found) => Check::ok("python", format!("{} ({})", found.path, found.why)),
+        Err(error) => {
+            let error = WireError::new(ErrorCode::LaunchFailed, error.to_string()).with_hint(
+                "install Python 3.8 or newer, or name one: `stead launch --python PATH`",
+            );
+            Check::problem("python", &error)
+        }
+    }
+}
+
+/// Whether the host can see that a process waits for input.
+fn stdin_waits() -> Check {
+    match fs::read("/proc/self/syscall") {
+        Ok(_) => Check::ok("input", "the kernel tells which process waits for input"),
+        Err(error) => {
+            let message = format!("cannot read /proc/self/syscall: {error}");
+            let error = WireError::new(ErrorCode::Unsupported, message).with_hint(
+                "input() still works; a child or extension that reads stdin shows as running",
+            );
+            Check::problem("input", &error)
+        }
+    }
+}
+
+fn session(client: &Client) -> Check {
+    match try_session(client) {
+        Ok(took) => Check::ok(
+            "session",
+            format!("started, evaluated and stopped one in {} ms", took.as_millis()),
+        ),
+        Err(error) => Check::problem("session", &error),
+    }
+}
+
+fn try_session(client: &Client) -> Result<Duration, WireError> {
+    let began = Instant::now();
+    let place = TempPlace::new().map_err(|error| {
+        let message = format!("could not make a temporary directory: {error}");
+        WireError::new(ErrorCode::ConnectionFailed, message).with_hint("set TMPDIR")
+    })?;
+    let wire = |error: stead_client::ClientError| error.to_wire();
+    let dirs = Dirs { state: place.0.join("state"), ..client.dirs.clone() };
+    let workspace = Workspace::find(Some(&place.0), &place.0).map_err(wire)?;
+    let there = Client { dirs, workspace, ..client.clone() };
+    let name: SessionName = "py".parse().map_err(stead_client::ClientError::Name).map_err(wire)?;
+    let options = EvalOptions {
+        code: "6 * 7".to_owned(),
+        key: None,
+        soft_timeout: Duration::from_secs(20),
+        hard_timeout: None,
+        no_queue: false,
+        background: false,
+        budget: 64 << 10,
+    };
+    let evaluated = there.eval(&name, &Launch::default(), &options, &mut Quiet);
+    let stopped = there.stop(&name);
+    let view = evaluated.map_err(wire)?;
+    if let Some(error) = crate::reply::verdict(&view).error {
+        return Err(error);
+    }
+    if view.status != EvalStatus::Complete || view.value.is_none_or(|value| value.text != "42") {
+        let message = format!("6 * 7 came back {} and not as 42", view.status.as_str());
+        return Err(WireError::new(ErrorCode::EvalError, message));
+    }
+    stopped.map_err(wire)?;
+    Ok(began.elapsed())
+}
+
+/// A directory that is gone afterwards.
+struct TempPlace(PathBuf);
+
+impl TempPlace {
+    fn new() -> io::Result<Self> {
+        let path = env::temp_dir().join(format!("stead-doctor-{}", std::process::id()));
+        DirBuilder::new().mode(0o700).create(&path)?;
+        Ok(TempPlace(path))
+    }
+}
+
+impl Drop for TempPlace {
+    fn drop(&mut self) {
+        let _ = fs::remove_dir_all(&self.0);
+    }
+}

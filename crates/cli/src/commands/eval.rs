@@ -1,0 +1,173 @@
+//! `stead eval`
+
+use std::ffi::OsString;
+use std::fs::File;
+use std::io::{self, IsTerminal, Read};
+use std::path::{Path, PathBuf};
+
+use stead_client::{EvalOptions, language};
+use stead_protocol::{ErrorCode, MAX_CODE, SessionName, WireError};
+
+use crate::context::{Context, SessionArg};
+use crate::print::{Failure, Outcome, bad_request};
+use crate::reply::Bounds;
+use crate::show::{self, Judge};
+use crate::time::Time;
+use crate::watch::Watch;
+
+/// Run code in a session and print what it writes
+///
+/// Starts the session if there is none and its name is a language (`py`, `python`) or `-l` names
+/// one. When the code outlives `--timeout` it keeps running, and the command prints what there is
+/// so far and how to read on. The code is the argument, or `--file`, or standard input.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  stead eval -n py 'import math; math.pi'
+  stead eval -n data -l python --file load.py
+  echo 'print(1)' | stead eval -n py
+  stead eval -n py --bg 'train()'              returns the id at once
+  stead eval -n py --stream 'for l in log: print(l)'
+  stead eval -n py --hard-timeout 5m -- '-1'   code that begins with a dash
+
+Exit code: 0 done or still running, 1 the code failed or was interrupted, 2 the request could not
+be carried out, 3 hard timeout.")]
+pub(crate) struct EvalArgs {
+    /// Code to run; `-` reads it from standard input
+    #[arg(value_name = "CODE")]
+    code: Option<OsString>,
+    #[command(flatten)]
+    session: SessionArg,
+    /// Read the code from a file
+    #[arg(short, long, value_name = "FILE", conflicts_with = "code")]
+    file: Option<PathBuf>,
+    /// Language of a session that may have to be started
+    #[arg(short, long, value_name = "LANGUAGE")]
+    language: Option<String>,
+    /// How long to wait for the code; it goes on after that
+    #[arg(short, long, value_name = "TIME", default_value = "30s")]
+    timeout: Time,
+    /// Interrupt the code after this time, and kill its interpreter if it will not stop
+    #[arg(long, value_name = "TIME")]
+    hard_timeout: Option<Time>,
+    /// Refuse rather than wait behind another eval
+    #[arg(long)]
+    no_queue: bool,
+    /// Return the id at once and let the code run
+    #[arg(long, conflicts_with = "stream")]
+    bg: bool,
+    /// Write output as it comes; in JSON a chunk per line
+    #[arg(long)]
+    stream: bool,
+    /// Run this code once only: the same key again returns the first result
+    #[arg(long, value_name = "KEY")]
+    key: Option<String>,
+    #[command(flatten)]
+    bounds: Bounds,
+}
+
+impl EvalArgs {
+    pub(crate) fn run(self, context: &Context) -> Outcome {
+        let name = self.session_name(context)?;
+        let code = read_code(self.code, self.file.as_deref(), context)?;
+        let mode = show::mode(context.mode, &self.bounds);
+        let mut watch = Watch::new(mode, self.stream, self.bounds.raw);
+        let options = EvalOptions {
+            code,
+            key: self.key,
+            soft_timeout: self.timeout.0,
+            hard_timeout: self.hard_timeout.map(|time| time.0),
+            no_queue: self.no_queue,
+            background: self.bg,
+            budget: if self.stream { 64 << 10 } else { self.bounds.bytes() },
+        };
+        let launch = context.launch(self.language);
+        let result = context.client.eval(&name, &launch, &options, &mut watch);
+        let view = match result {
+            Ok(view) => view,
+            Err(error) => {
+                watch.finish();
+                return Err(error.into());
+            }
+        };
+        let context = &context.with_mode(mode);
+        Ok(show::eval(context, view, watch, &self.bounds, Judge::Eval))
+    }
+
+    fn session_name(&self, context: &Context) -> Result<SessionName, Failure> {
+        match (&self.session.name, &self.language) {
+            (None, Some(given)) => Ok(language::session_name(given)?),
+            _ => context.session(&self.session),
+        }
+    }
+}
+
+fn read_code(
+    argument: Option<OsString>,
+    file: Option<&Path>,
+    context: &Context,
+) -> Result<String, Failure> {
+    let bytes = match (argument, file) {
+        (Some(code), _) if code != "-" => code.into_encoded_bytes(),
+        (_, Some(path)) => {
+            let path = context.path(path);
+            File::open(&path).and_then(read_limited).map_err(|error| {
+                bad_request(format!("could not read `{}`: {error}", path.display()))
+            })?
+        }
+        (given, None) => {
+            if given.is_none() && io::stdin().is_terminal() {
+                let error = WireError::new(ErrorCode::BadRequest, "no code was given");
+                let hint = "give it as an argument, with `--file`, or on standard input";
+                return Err(error.with_hint(hint).into());
+            }
+            read_limited(io::stdin().lock())
+                .map_err(|error| bad_request(format!("could not read standard input: {error}")))?
+        }
+    };
+    check_code(bytes)
+}
+
+/// Reads one byte more than is allowed, which is enough to refuse it.
+fn read_limited(from: impl Read) -> io::Result<Vec<u8>> {
+    let mut bytes = Vec::new();
+    from.take(MAX_CODE as u64 + 1).read_to_end(&mut bytes)?;
+    Ok(bytes)
+}
+
+fn check_code(bytes: Vec<u8>) -> Result<String, Failure> {
+    if bytes.len() > MAX_CODE {
+        let message = format!(
+            "the code has more than {} bytes ({} MiB), the most one eval may have",
+            MAX_CODE,
+            MAX_CODE >> 20
+        );
+        return Err(WireError::new(ErrorCode::LimitExceeded, message)
+            .with_hint("put data into a file and read it from the code")
+            .into());
+    }
+    String::from_utf8(bytes).map_err(|error| {
+        let at = error.utf8_error().valid_up_to();
+        let byte = error.as_bytes()[at];
+        bad_request(format!("the code is not UTF-8: byte 0x{byte:02x} at position {at}"))
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn code_that_is_no_text_is_refused_with_its_place() {
+        let Failure(error) = check_code(b"ab\xff".to_vec()).unwrap_err();
+        assert_eq!(error.code, ErrorCode::BadRequest);
+        assert!(error.message.contains("0xff at position 2"), "{error}");
+    }
+
+    #[test]
+    fn e15_code_has_a_limit() {
+        assert!(check_code(vec![b' '; MAX_CODE]).is_ok());
+        let Failure(error) = check_code(vec![b' '; MAX_CODE + 1]).unwrap_err();
+        assert_eq!(error.code, ErrorCode::LimitExceeded);
+        assert!(error.message.contains("16 MiB"), "{error}");
+    }
+}

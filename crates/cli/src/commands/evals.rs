@@ -1,0 +1,93 @@
+//! `stead evals`
+
+use std::time::Duration;
+
+use serde::Serialize;
+use stead_client::EvalSummary;
+
+use crate::context::{Context, SessionArg};
+use crate::print::Outcome;
+use crate::table::table;
+use crate::{text, time};
+
+/// List a session's evals, running and finished
+///
+/// Works after the session ended or was stopped, too.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  stead evals -n py
+  stead evals -n py --limit 100")]
+pub(crate) struct EvalsArgs {
+    #[command(flatten)]
+    session: SessionArg,
+    /// List the last N
+    #[arg(long, value_name = "N", default_value_t = 20)]
+    limit: u64,
+}
+
+#[derive(Debug, Serialize)]
+struct Data {
+    session: String,
+    evals: Vec<EvalLine>,
+}
+
+#[derive(Debug, Serialize)]
+struct EvalLine {
+    eval_id: String,
+    status: &'static str,
+    code: String,
+    by: String,
+    accepted_ms: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    started_ms: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    finished_ms: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    duration_ms: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    generation: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    key: Option<String>,
+}
+
+impl EvalLine {
+    fn new(summary: &EvalSummary) -> Self {
+        let entry = &summary.entry;
+        let finished = entry.finished.as_ref();
+        EvalLine {
+            eval_id: summary.id.to_string(),
+            status: summary.status.as_str(),
+            code: text::first_line(&entry.code, 200),
+            by: entry.by.clone(),
+            accepted_ms: entry.accepted_at_ms,
+            started_ms: entry.started.map(|(_, at, _)| at),
+            finished_ms: finished.map(|(at, _)| *at),
+            duration_ms: finished.map(|(_, finished)| finished.duration_ms),
+            generation: entry.started.map(|(generation, ..)| generation.0),
+            key: entry.key.clone(),
+        }
+    }
+}
+
+impl EvalsArgs {
+    pub(crate) fn run(self, context: &Context) -> Outcome {
+        let name = context.session(&self.session)?;
+        let summaries = context.client.evals(&name, self.limit)?;
+        let evals: Vec<EvalLine> = summaries.iter().map(EvalLine::new).collect();
+        let rows: Vec<Vec<String>> = evals
+            .iter()
+            .map(|eval| {
+                let took = eval.duration_ms.map(|ms| time::short(Duration::from_millis(ms)));
+                vec![
+                    eval.eval_id.clone(),
+                    eval.status.to_owned(),
+                    took.unwrap_or_default(),
+                    time::ago(eval.accepted_ms),
+                    text::first_line(&eval.code, 60),
+                ]
+            })
+            .collect();
+        let data = Data { session: name.to_string(), evals };
+        context.answer("complete", data, || table(&["ID", "STATUS", "TOOK", "SENT", "CODE"], &rows))
+    }
+}

@@ -1,0 +1,117 @@
+//! `stead input`
+
+use stead_client::InputOptions;
+use stead_protocol::EvalId;
+
+use crate::context::{Context, SessionArg, eval_id};
+use crate::print::{Failure, Outcome, bad_request};
+use crate::reply::Bounds;
+use crate::show::{self, Judge};
+use crate::time::Time;
+use crate::watch::Watch;
+
+/// Answer code that waits for input, then wait like `eval` does
+///
+/// A line end is added to the text unless `--no-newline` says not to. `--eof` ends the input,
+/// after the text if there is any.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  stead input -n py 'yes'
+  stead input -n py --eof
+  stead input py:7 'c'                   refuse if another eval waits")]
+pub(crate) struct InputArgs {
+    /// What to give to the waiting code; before it may stand the eval it is meant for
+    #[arg(value_name = "[ID] TEXT", num_args = 0..=2)]
+    words: Vec<String>,
+    #[command(flatten)]
+    session: SessionArg,
+    /// End the input
+    #[arg(long)]
+    eof: bool,
+    /// Do not add a line end to the text
+    #[arg(long)]
+    no_newline: bool,
+    /// How long to wait for what follows
+    #[arg(short, long, value_name = "TIME", default_value = "30s")]
+    timeout: Time,
+    /// Write output as it comes; in JSON a chunk per line
+    #[arg(long)]
+    stream: bool,
+    #[command(flatten)]
+    bounds: Bounds,
+}
+
+impl InputArgs {
+    pub(crate) fn run(self, context: &Context) -> Outcome {
+        let (id, text) = id_and_text(self.words, self.eof)?;
+        let name = match &id {
+            Some(id) if self.session.name.as_deref().is_none_or(|n| n == id.session.as_str()) => {
+                id.session.clone()
+            }
+            Some(id) => return Err(bad_request(format!("`{id}` is not an eval of that session"))),
+            None => context.session(&self.session)?,
+        };
+        let text = match (text, self.eof) {
+            (Some(mut text), _) => {
+                if !self.no_newline {
+                    text.push('\n');
+                }
+                text
+            }
+            (None, true) => String::new(),
+            (None, false) => return Err(bad_request("give a text, or `--eof`")),
+        };
+        let mode = show::mode(context.mode, &self.bounds);
+        let mut watch = Watch::new(mode, self.stream, self.bounds.raw);
+        let options = InputOptions {
+            eval: id.map(|id| id.seq),
+            text,
+            eof: self.eof,
+            soft_timeout: self.timeout.0,
+            budget: self.bounds.bytes(),
+        };
+        let result = context.client.input(&name, &options, &mut watch);
+        let view = match result {
+            Ok(view) => view,
+            Err(error) => {
+                watch.finish();
+                return Err(error.into());
+            }
+        };
+        let context = &context.with_mode(mode);
+        Ok(show::eval(context, view, watch, &self.bounds, Judge::Eval))
+    }
+}
+
+/// Two words are an id and a text; one is the text, or the id if the input is to end.
+fn id_and_text(words: Vec<String>, eof: bool) -> Result<(Option<EvalId>, Option<String>), Failure> {
+    let mut words = words.into_iter();
+    match (words.next(), words.next()) {
+        (Some(id), Some(text)) => Ok((Some(eval_id(&id)?), Some(text))),
+        (Some(word), None) if eof => match word.parse() {
+            Ok(id) => Ok((Some(id), None)),
+            Err(_) => Ok((None, Some(word))),
+        },
+        (text, _) => Ok((None, text)),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn an_id_may_stand_before_the_text() {
+        let split = |words: &[&str], eof| {
+            let words = words.iter().map(|w| (*w).to_owned()).collect();
+            let (id, text) = id_and_text(words, eof).unwrap();
+            (id.map(|id| id.to_string()), text)
+        };
+        let text = |text: &str| Some(text.to_owned());
+        assert_eq!(split(&["py:7", "yes"], false), (text("py:7"), text("yes")));
+        assert_eq!(split(&["py:7"], false), (None, text("py:7")));
+        assert_eq!(split(&["py:7"], true), (text("py:7"), None));
+        assert_eq!(split(&[], true), (None, None));
+        assert!(id_and_text(vec!["x".to_owned(), "y".to_owned()], false).is_err());
+    }
+}

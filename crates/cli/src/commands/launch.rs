@@ -1,0 +1,98 @@
+//! `stead launch`
+
+use std::path::PathBuf;
+
+use stead_client::{Launch, Launched, language};
+
+use crate::context::{Context, SessionArg, session_name};
+use crate::print::{Outcome, bad_request};
+use crate::reply::verdict;
+use crate::status::{StatusData, full_text};
+use crate::time::Time;
+use crate::watch::Watch;
+
+/// Start a session with settings of your own
+///
+/// Waits until the interpreter is ready. Only needed for settings: `eval` starts a session by
+/// itself. A session that has ended is started anew with these settings.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  stead launch python -n data --cwd ./analysis
+  stead launch python -n old --python /usr/bin/python3.8
+  stead launch -n py --env DEBUG=1 --init 'import numpy as np'
+  stead launch -n batch -- python        the language may stand last")]
+pub(crate) struct LaunchArgs {
+    /// Language; else the one the name tells, else python
+    #[arg(value_name = "LANGUAGE")]
+    language: Option<String>,
+    #[command(flatten)]
+    session: SessionArg,
+    /// Directory the interpreter starts in
+    #[arg(long, value_name = "DIR")]
+    cwd: Option<PathBuf>,
+    /// Environment variable for the interpreter; may be given more than once
+    #[arg(long, value_name = "NAME=VALUE")]
+    env: Vec<String>,
+    /// Python to use: an executable, a name on the PATH, or a virtual environment
+    #[arg(long, value_name = "PATH")]
+    python: Option<String>,
+    /// Code to run at every start
+    #[arg(long, value_name = "CODE")]
+    init: Option<String>,
+    /// End the session after this time without use; 0 means never
+    #[arg(long, value_name = "TIME", default_value = "12h")]
+    idle_timeout: Time,
+}
+
+impl LaunchArgs {
+    pub(crate) fn run(self, context: &Context) -> Outcome {
+        let given = self.session.name.as_deref().map(session_name).transpose()?;
+        let name = match (&given, &self.language) {
+            (Some(name), _) => name.clone(),
+            (None, Some(text)) => language::session_name(text)?,
+            (None, None) => language::session_name("python")?,
+        };
+        let implied = || language::implied(&name).is_some();
+        let language = self.language.or_else(|| (!implied()).then(|| "python".to_owned()));
+        let here = context.launch(language);
+        let launch = Launch {
+            interpreter: self.python.map(|path| absolute(context, path)),
+            cwd: self.cwd.map(|dir| context.path(&dir)).or(here.cwd.clone()),
+            env: self.env.iter().map(|pair| variable(pair)).collect::<Result<_, _>>()?,
+            init: self.init,
+            idle_timeout_ms: Some(self.idle_timeout.0.as_millis() as u64),
+            ..here
+        };
+        let mut watch = Watch::new(context.mode, false, false);
+        let result = context.client.launch(&name, &launch, &mut watch);
+        watch.finish();
+        let Launched { status, init } = result?;
+        let failed = init.as_ref().and_then(|view| verdict(view).error);
+        let notice = failed.map(|error| format!("the init code failed: {error}"));
+        let mut data = StatusData::new(&status);
+        data.notice = notice.as_deref();
+        context.answer("complete", data, || {
+            full_text(&status) + &notice.as_ref().map(|n| format!("[{n}]\n")).unwrap_or_default()
+        })
+    }
+}
+
+/// A path is taken from where the user stands; a bare name is looked up on the PATH.
+fn absolute(context: &Context, path: String) -> String {
+    if !path.contains('/') {
+        return path;
+    }
+    let joined = context.path(path.as_ref());
+    joined.to_str().map_or(path, str::to_owned)
+}
+
+fn variable(pair: &str) -> Result<(String, String), crate::print::Failure> {
+    match pair.split_once('=') {
+        Some((name, value)) if !name.is_empty() && !pair.contains('\0') => {
+            Ok((name.to_owned(), value.to_owned()))
+        }
+        // The value may be a secret, so it is not quoted.
+        Some(_) => Err(bad_request("`--env` has an empty name")),
+        None => Err(bad_request("`--env` takes NAME=VALUE")),
+    }
+}

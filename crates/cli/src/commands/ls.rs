@@ -1,0 +1,72 @@
+//! `stead ls`
+
+use std::env;
+use std::path::Path;
+
+use serde::Serialize;
+
+use crate::context::Context;
+use crate::print::Outcome;
+use crate::status::{StatusData, activity_line};
+use crate::table::table;
+use crate::time;
+
+/// List sessions and what each is doing
+///
+/// Ended sessions are listed too, until they are stopped.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  stead ls
+  stead ls --all          of all workspaces")]
+pub(crate) struct LsArgs {
+    /// List the sessions of all workspaces
+    #[arg(short, long)]
+    all: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct Data<'a> {
+    sessions: Vec<StatusData<'a>>,
+}
+
+impl LsArgs {
+    pub(crate) fn run(self, context: &Context) -> Outcome {
+        let listed = context.client.list(self.all)?;
+        let sessions = listed.iter().map(|one| StatusData::new(&one.status)).collect();
+        context.answer("complete", Data { sessions }, || {
+            if listed.is_empty() {
+                return "no sessions; start one: stead eval -n py '1+1'\n".to_owned();
+            }
+            let mut heads = vec!["NAME", "LANGUAGE", "EVALS", "LAST USED", "DOING"];
+            if self.all {
+                heads.insert(0, "WORKSPACE");
+            }
+            let rows: Vec<Vec<String>> = listed
+                .iter()
+                .map(|one| {
+                    let status = &one.status;
+                    let mut row = vec![
+                        status.name.to_string(),
+                        status.language.clone(),
+                        status.evals.to_string(),
+                        time::ago(status.last_used_ms),
+                        activity_line(status),
+                    ];
+                    if self.all {
+                        row.insert(0, from_home(&status.workspace));
+                    }
+                    row
+                })
+                .collect();
+            table(&heads, &rows)
+        })
+    }
+}
+
+fn from_home(path: &str) -> String {
+    let home = env::var_os("HOME");
+    match home.and_then(|home| Path::new(path).strip_prefix(home).ok().map(Path::to_owned)) {
+        Some(rest) => Path::new("~").join(rest).display().to_string(),
+        None => path.to_owned(),
+    }
+}

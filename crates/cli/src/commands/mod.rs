@@ -1,0 +1,96 @@
+//! One file per subcommand, each with its arguments and its `run`.
+
+mod clear;
+mod completions;
+mod doctor;
+mod eval;
+mod evals;
+mod input;
+mod inspect;
+mod interrupt;
+mod launch;
+mod logs;
+mod ls;
+mod output;
+mod pause;
+mod restart;
+mod resume;
+mod status;
+mod stop;
+mod vars;
+
+use crate::context::Context;
+use crate::print::Outcome;
+
+/// What can be asked for.
+#[derive(Debug, clap::Subcommand)]
+pub(crate) enum Command {
+    Launch(launch::LaunchArgs),
+    Eval(eval::EvalArgs),
+    Input(input::InputArgs),
+    Interrupt(interrupt::InterruptArgs),
+    Pause(pause::PauseArgs),
+    Resume(resume::ResumeArgs),
+    Output(output::OutputArgs),
+    Evals(evals::EvalsArgs),
+    Ls(ls::LsArgs),
+    Status(status::StatusArgs),
+    Restart(restart::RestartArgs),
+    Clear(clear::ClearArgs),
+    Stop(stop::StopArgs),
+    Logs(logs::LogsArgs),
+    Vars(vars::VarsArgs),
+    Inspect(inspect::InspectArgs),
+    Doctor(doctor::DoctorArgs),
+    Completions(completions::CompletionsArgs),
+}
+
+impl Command {
+    /// The word it goes by.
+    pub(crate) fn name(&self) -> &'static str {
+        match self {
+            Command::Launch(_) => "launch",
+            Command::Eval(_) => "eval",
+            Command::Input(_) => "input",
+            Command::Interrupt(_) => "interrupt",
+            Command::Pause(_) => "pause",
+            Command::Resume(_) => "resume",
+            Command::Output(_) => "output",
+            Command::Evals(_) => "evals",
+            Command::Ls(_) => "ls",
+            Command::Status(_) => "status",
+            Command::Restart(_) => "restart",
+            Command::Clear(_) => "clear",
+            Command::Stop(_) => "stop",
+            Command::Logs(_) => "logs",
+            Command::Vars(_) => "vars",
+            Command::Inspect(_) => "inspect",
+            Command::Doctor(_) => "doctor",
+            Command::Completions(_) => "completions",
+        }
+    }
+
+    /// Carries it out; returns the exit code.
+    pub(crate) fn run(self, context: &Context) -> Outcome {
+        match self {
+            Command::Launch(args) => args.run(context),
+            Command::Eval(args) => args.run(context),
+            Command::Input(args) => args.run(context),
+            Command::Interrupt(args) => args.run(context),
+            Command::Pause(args) => args.run(context),
+            Command::Resume(args) => args.run(context),
+            Command::Output(args) => args.run(context),
+            Command::Evals(args) => args.run(context),
+            Command::Ls(args) => args.run(context),
+            Command::Status(args) => args.run(context),
+            Command::Restart(args) => args.run(context),
+            Command::Clear(args) => args.run(context),
+            Command::Stop(args) => args.run(context),
+            Command::Logs(args) => args.run(context),
+            Command::Vars(args) => args.run(context),
+            Command::Inspect(args) => args.run(context),
+            Command::Doctor(args) => args.run(context),
+            Command::Completions(args) => args.run(context),
+        }
+    }
+}

@@ -1,0 +1,83 @@
+//! `stead output`
+
+use std::time::Duration;
+
+use stead_client::{OutputOptions, Part};
+
+use crate::context::{Context, eval_id};
+use crate::exit;
+use crate::print::{Mode, Outcome};
+use crate::reply::{Bounds, TextWriter};
+use crate::show::{self, Judge};
+use crate::time::Time;
+use crate::watch::Watch;
+
+/// Read what an eval wrote, also after its session ended
+///
+/// Offsets and limits are bytes of the eval's own output, stdout and stderr in their order.
+/// Without them everything is shown in place, values and errors too. `--wait` and `--follow`
+/// answer as `eval` does.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  stead output py:7
+  stead output py:7 --tail 20
+  stead output py:7 --offset 32000 --limit 10000
+  stead output py:7 --follow             until it is finished
+  stead output py:7 --wait 5m            for its result
+  stead output py:7 --raw > log.bin")]
+pub(crate) struct OutputArgs {
+    /// The eval
+    #[arg(value_name = "ID")]
+    id: String,
+    /// Begin this many bytes into its output
+    #[arg(long, value_name = "N")]
+    offset: Option<u64>,
+    /// Read at most this many bytes
+    #[arg(long, value_name = "N")]
+    limit: Option<u64>,
+    /// Read the last lines
+    #[arg(long, value_name = "LINES", conflicts_with_all = ["offset", "limit"])]
+    tail: Option<usize>,
+    /// Write output as it comes until the eval is finished
+    #[arg(long, conflicts_with_all = ["offset", "limit", "tail", "wait"])]
+    follow: bool,
+    /// Wait for the eval to finish, at most this long
+    #[arg(long, value_name = "TIME")]
+    wait: Option<Time>,
+    #[command(flatten)]
+    bounds: Bounds,
+}
+
+impl OutputArgs {
+    pub(crate) fn run(self, context: &Context) -> Outcome {
+        let id = eval_id(&self.id)?;
+        let mode = show::mode(context.mode, &self.bounds);
+        let part = match (self.offset, self.limit, self.tail) {
+            (_, _, Some(lines)) => Part::Tail { lines },
+            (None, None, None) => Part::All,
+            (offset, limit, None) => Part::Range { offset: offset.unwrap_or(0), limit },
+        };
+        let all_as_text = mode == Mode::Text && self.bounds.chars() == usize::MAX;
+        if part == Part::All && all_as_text && !self.follow && self.wait.is_none() {
+            let mut writer = TextWriter::new(self.bounds.raw);
+            context.client.copy_output(&id, &mut |kind, bytes| writer.chunk(kind, bytes))?;
+            writer.end_line();
+            return Ok(exit::SUCCESS);
+        }
+        let wait = if self.follow { Some(Duration::MAX) } else { self.wait.map(|time| time.0) };
+        let judge = if wait.is_some() { Judge::Eval } else { Judge::Reading };
+        let mut watch = Watch::new(mode, self.follow, self.bounds.raw);
+        let budget = if self.follow { 64 << 10 } else { self.bounds.bytes() };
+        let options = OutputOptions { part, wait, budget };
+        let result = context.client.output(&id, &options, &mut watch);
+        let view = match result {
+            Ok(view) => view,
+            Err(error) => {
+                watch.finish();
+                return Err(error.into());
+            }
+        };
+        let context = &context.with_mode(mode);
+        Ok(show::eval(context, view, watch, &self.bounds, judge))
+    }
+}

@@ -1,0 +1,34 @@
+//! `stead restart`
+
+use serde::Serialize;
+
+use crate::context::{Context, SessionArg};
+use crate::print::Outcome;
+
+/// Start a session's interpreter afresh; keeps name and settings, loses state
+///
+/// Whatever runs is ended, with every process it started. The next generation begins.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:
+  stead restart -n py")]
+pub(crate) struct RestartArgs {
+    #[command(flatten)]
+    session: SessionArg,
+}
+
+#[derive(Debug, Serialize)]
+struct Data {
+    session: String,
+    generation: u32,
+}
+
+impl RestartArgs {
+    pub(crate) fn run(self, context: &Context) -> Outcome {
+        let name = context.session(&self.session)?;
+        let status = context.client.restart(&name)?;
+        let generation = status.generation.0;
+        let data = Data { session: name.to_string(), generation };
+        context
+            .answer("complete", data, || format!("restarted `{name}`, generation {generation}\n"))
+    }
+}

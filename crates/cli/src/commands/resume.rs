@@ -1,0 +1,32 @@
+//! `stead resume`
+
+use serde::Serialize;
+
+use crate::context::{Context, SessionArg};
+use crate::print::Outcome;
+
+/// Let a paused session go on
+///
+/// Continues all processes that `pause` stopped.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Example:
+  stead resume -n py")]
+pub(crate) struct ResumeArgs {
+    #[command(flatten)]
+    session: SessionArg,
+}
+
+#[derive(Debug, Serialize)]
+struct Data {
+    session: String,
+}
+
+impl ResumeArgs {
+    pub(crate) fn run(self, context: &Context) -> Outcome {
+        let name = context.session(&self.session)?;
+        context.client.resume(&name)?;
+        context.answer("complete", Data { session: name.to_string() }, || {
+            format!("resumed `{name}`\n")
+        })
+    }
+}

@@ -1,0 +1,26 @@
+//! `stead status`
+
+use crate::context::{Context, SessionArg};
+use crate::print::Outcome;
+use crate::status::{StatusData, full_text};
+
+/// Tell everything about a session
+///
+/// Answered at once, whatever the interpreter does: what runs and for how long, memory and CPU of
+/// all its processes, which interpreter it is and why that one.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  stead status
+  stead status -n py --json")]
+pub(crate) struct StatusArgs {
+    #[command(flatten)]
+    session: SessionArg,
+}
+
+impl StatusArgs {
+    pub(crate) fn run(self, context: &Context) -> Outcome {
+        let name = context.session(&self.session)?;
+        let status = context.client.status(&name)?;
+        context.answer("complete", StatusData::new(&status), || full_text(&status))
+    }
+}

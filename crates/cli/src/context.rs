@@ -1,0 +1,100 @@
+//! What every command needs: the workspace's client and how to answer.
+
+use std::env;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use stead_client::{Client, Dirs, Launch, Workspace};
+use stead_protocol::{EvalId, SessionName};
+
+use crate::print::{self, Failure, Mode, Outcome, Reply, bad_request};
+use crate::{Globals, exit};
+
+/// A running command.
+#[derive(Debug, Clone)]
+pub(crate) struct Context {
+    pub(crate) command: &'static str,
+    pub(crate) mode: Mode,
+    pub(crate) client: Client,
+    pub(crate) cwd: PathBuf,
+}
+
+/// How a session is named on the command line (SPEC C-2).
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct SessionArg {
+    /// Session to use; without it the only one of the workspace
+    #[arg(short, long, value_name = "NAME")]
+    pub(crate) name: Option<String>,
+}
+
+impl Context {
+    pub(crate) fn new(
+        command: &'static str,
+        mode: Mode,
+        globals: &Globals,
+    ) -> Result<Self, Failure> {
+        let cwd = env::current_dir()
+            .map_err(|error| bad_request(format!("there is no current directory: {error}")))?;
+        let workspace = Workspace::find(globals.workspace.as_deref(), &cwd)?;
+        let client = Client { dirs: Dirs::from_env()?, workspace, kind: "cli", program: None };
+        Ok(Context { command, mode, client, cwd })
+    }
+
+    /// The session that `-n` names, else the only one of the workspace.
+    pub(crate) fn session(&self, arg: &SessionArg) -> Result<SessionName, Failure> {
+        match &arg.name {
+            Some(name) => session_name(name),
+            None => Ok(self.client.only()?),
+        }
+    }
+
+    /// How a session starts that a command finds missing.
+    pub(crate) fn launch(&self, language: Option<String>) -> Launch {
+        // Where the user stands, unless that is another project's place.
+        let inside = self.cwd.starts_with(self.client.workspace.path());
+        Launch { language, cwd: inside.then(|| self.cwd.clone()), ..Launch::default() }
+    }
+
+    /// The same command answering in another mode.
+    pub(crate) fn with_mode(&self, mode: Mode) -> Context {
+        Context { mode, ..self.clone() }
+    }
+
+    /// A path of the user's, from where the user stands.
+    pub(crate) fn path(&self, path: &Path) -> PathBuf {
+        self.cwd.join(path)
+    }
+
+    /// Answers with `data`, or with `text`.
+    pub(crate) fn answer(
+        &self,
+        status: &str,
+        data: impl Serialize,
+        text: impl FnOnce() -> String,
+    ) -> Outcome {
+        match self.mode {
+            Mode::Json => print::json(&Reply::success(self.command, status, data)),
+            Mode::Text => print::out(text().as_bytes()),
+        }
+        Ok(exit::SUCCESS)
+    }
+}
+
+/// A session's name as the user gave it.
+pub(crate) fn session_name(given: &str) -> Result<SessionName, Failure> {
+    Ok(given.parse().map_err(stead_client::ClientError::Name)?)
+}
+
+/// An eval's id as the user gave it.
+pub(crate) fn eval_id(given: &str) -> Result<EvalId, Failure> {
+    Ok(given.parse().map_err(stead_client::ClientError::Name)?)
+}
+
+/// A session's name, or the id of an eval in it.
+pub(crate) fn target(given: &str) -> Result<(SessionName, Option<EvalId>), Failure> {
+    if given.contains(':') {
+        let id = eval_id(given)?;
+        return Ok((id.session.clone(), Some(id)));
+    }
+    Ok((session_name(given)?, None))
+}

@@ -1,0 +1,12 @@
+//! What the process's exit code says (SPEC C-6).
+
+/// The request was carried out; the eval may still run.
+pub(crate) const SUCCESS: u8 = 0;
+/// The code failed, was interrupted, or ended its session.
+pub(crate) const CODE_FAILED: u8 = 1;
+/// The request could not be carried out.
+pub(crate) const REQUEST_FAILED: u8 = 2;
+/// The hard timeout passed.
+pub(crate) const HARD_TIMEOUT: u8 = 3;
+/// The user stopped waiting with a second Ctrl-C; the eval goes on.
+pub(crate) const LEFT: u8 = 130;

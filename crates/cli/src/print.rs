@@ -1,0 +1,149 @@
+//! Writing replies: one JSON object a command, or text (SPEC C-3).
+
+use std::io::{self, Write};
+
+use serde::Serialize;
+use stead_client::ClientError;
+use stead_protocol::{ErrorCode, WireError};
+
+use crate::exit;
+
+/// How replies are written.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Mode {
+    /// One JSON object.
+    Json,
+    /// For people.
+    Text,
+}
+
+/// A command that could not be carried out.
+#[derive(Debug)]
+pub(crate) struct Failure(pub(crate) WireError);
+
+impl From<ClientError> for Failure {
+    fn from(error: ClientError) -> Self {
+        Failure(error.to_wire())
+    }
+}
+
+impl From<WireError> for Failure {
+    fn from(error: WireError) -> Self {
+        Failure(error)
+    }
+}
+
+/// What a command returns: its exit code.
+pub(crate) type Outcome = Result<u8, Failure>;
+
+/// A request that is wrong in itself.
+pub(crate) fn bad_request(message: impl Into<String>) -> Failure {
+    Failure(WireError::new(ErrorCode::BadRequest, message))
+}
+
+/// A reply; the fields stand in the order of SPEC C-3.
+#[derive(Debug, Serialize)]
+pub(crate) struct Reply<'a, T> {
+    ok: bool,
+    command: &'a str,
+    status: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<&'a WireError>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    data: Option<T>,
+}
+
+impl<'a, T: Serialize> Reply<'a, T> {
+    pub(crate) fn success(command: &'a str, status: &'a str, data: T) -> Self {
+        Reply { ok: true, command, status, error: None, data: Some(data) }
+    }
+
+    pub(crate) fn verdict(
+        command: &'a str,
+        status: &'a str,
+        error: Option<&'a WireError>,
+        data: T,
+    ) -> Self {
+        Reply { ok: error.is_none(), command, status, error, data: Some(data) }
+    }
+}
+
+/// Writes one line of JSON.
+pub(crate) fn json(value: &impl Serialize) {
+    match serde_json::to_vec(value) {
+        Ok(mut line) => {
+            line.push(b'\n');
+            out(&line);
+        }
+        Err(error) => err(format!("could not write the reply: {error}\n").as_bytes()),
+    }
+}
+
+/// Writes a failure: as JSON too, if that is the mode.
+pub(crate) fn failure(mode: Mode, command: &str, failure: &Failure) -> u8 {
+    let error = &failure.0;
+    match mode {
+        Mode::Json => {
+            let status = if error.code == ErrorCode::SessionEnded { "ended" } else { "error" };
+            json(&Reply::<()> { ok: false, command, status, error: Some(error), data: None });
+        }
+        Mode::Text => {
+            let mut text = format!("error: {}\n", crate::text::defuse(error.message.as_bytes()));
+            if let Some(hint) = &error.hint {
+                text.push_str(&format!("hint: {hint}\n"));
+            }
+            err(text.as_bytes());
+        }
+    }
+    exit::REQUEST_FAILED
+}
+
+/// Writes to standard output. Nobody reads any more: then there is nothing left to do.
+pub(crate) fn out(bytes: &[u8]) {
+    let mut stdout = io::stdout().lock();
+    finish(stdout.write_all(bytes).and_then(|()| stdout.flush()));
+}
+
+/// Writes to standard error.
+pub(crate) fn err(bytes: &[u8]) {
+    let _ = io::stderr().write_all(bytes);
+}
+
+fn finish(written: io::Result<()>) {
+    match written {
+        Ok(()) => {}
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
+            std::process::exit(exit::SUCCESS.into())
+        }
+        Err(error) => {
+            err(format!("error: could not write to standard output: {error}\n").as_bytes());
+            std::process::exit(exit::REQUEST_FAILED.into())
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn c3_replies_have_their_fields_in_order() {
+        let reply = Reply::success("stop", "complete", serde_json::json!({"session": "py"}));
+        assert_eq!(
+            serde_json::to_string(&reply).unwrap(),
+            r#"{"ok":true,"command":"stop","status":"complete","data":{"session":"py"}}"#
+        );
+        let error = WireError::new(ErrorCode::SessionNotFound, "no").with_hint("look");
+        let reply = Reply::<()> {
+            ok: false,
+            command: "eval",
+            status: "error",
+            error: Some(&error),
+            data: None,
+        };
+        assert_eq!(
+            serde_json::to_string(&reply).unwrap(),
+            r#"{"ok":false,"command":"eval","status":"error","error":{"code":"session_not_found","message":"no","hint":"look"}}"#
+        );
+    }
+}

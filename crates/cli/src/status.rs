@@ -1,0 +1,180 @@
+//! A session's status as a reply (SPEC S-10).
+
+use std::time::Duration;
+
+use serde::Serialize;
+use stead_protocol::{Activity, Status};
+
+use crate::{text, time};
+
+/// The data of a session in `status`, `ls` and `launch`.
+#[derive(Debug, Serialize)]
+pub(crate) struct StatusData<'a> {
+    name: &'a str,
+    state: &'static str,
+    generation: u32,
+    language: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    version: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pid: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    host_pid: Option<u32>,
+    workspace: &'a str,
+    cwd: &'a str,
+    started_ms: u64,
+    last_used_ms: u64,
+    evals: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    running: Option<Running<'a>>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    queued: Vec<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    reason: Option<String>,
+    #[serde(skip_serializing_if = "is_false")]
+    paused: bool,
+    #[serde(skip_serializing_if = "is_false")]
+    background_waiting: bool,
+    memory_bytes: u64,
+    cpu_ms: u64,
+    processes: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    variables: Option<u64>,
+    sandbox: &'a str,
+    interpreter: &'a str,
+    why: &'a str,
+    idle_timeout_ms: u64,
+    clients: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) notice: Option<&'a str>,
+}
+
+#[derive(Debug, Serialize)]
+struct Running<'a> {
+    eval_id: String,
+    elapsed_ms: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    last_line: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    prompt: Option<&'a str>,
+}
+
+fn is_false(flag: &bool) -> bool {
+    !flag
+}
+
+impl<'a> StatusData<'a> {
+    pub(crate) fn new(status: &'a Status) -> Self {
+        let id = |seq: u64| format!("{}:{seq}", status.name);
+        let running = match &status.activity {
+            Activity::Running { eval, elapsed_ms, last_line } => Some(Running {
+                eval_id: id(eval.0),
+                elapsed_ms: *elapsed_ms,
+                last_line: Some(last_line),
+                prompt: None,
+            }),
+            Activity::WaitingInput { eval, elapsed_ms, prompt } => Some(Running {
+                eval_id: id(eval.0),
+                elapsed_ms: *elapsed_ms,
+                last_line: None,
+                prompt: Some(prompt),
+            }),
+            _ => None,
+        };
+        let reason = match &status.activity {
+            Activity::Ended { reason } => Some(reason.to_string()),
+            _ => None,
+        };
+        StatusData {
+            name: status.name.as_str(),
+            state: state(&status.activity),
+            generation: status.generation.0,
+            language: &status.language,
+            version: status.version.as_deref(),
+            pid: status.pid,
+            host_pid: status.host_pid,
+            workspace: &status.workspace,
+            cwd: &status.cwd,
+            started_ms: status.started_ms,
+            last_used_ms: status.last_used_ms,
+            evals: status.evals,
+            running,
+            queued: status.queued.iter().map(|seq| id(seq.0)).collect(),
+            reason,
+            paused: status.paused,
+            background_waiting: status.background_waiting,
+            memory_bytes: status.usage.memory_bytes,
+            cpu_ms: status.usage.cpu_ms,
+            processes: status.usage.processes,
+            variables: status.variables,
+            sandbox: &status.sandbox,
+            interpreter: &status.interpreter,
+            why: &status.why,
+            idle_timeout_ms: status.idle_timeout_ms,
+            clients: status.clients,
+            notice: None,
+        }
+    }
+}
+
+/// The word for what a session is doing.
+pub(crate) fn state(activity: &Activity) -> &'static str {
+    match activity {
+        Activity::Starting => "starting",
+        Activity::Idle => "idle",
+        Activity::Running { .. } => "running",
+        Activity::WaitingInput { .. } => "waiting_input",
+        Activity::Querying => "querying",
+        Activity::Ending => "ending",
+        Activity::Ended { .. } => "ended",
+        Activity::Unknown => "not_answering",
+    }
+}
+
+/// What a session is doing, in a few words.
+pub(crate) fn activity_line(status: &Status) -> String {
+    let mut line = match &status.activity {
+        Activity::Running { eval, elapsed_ms, last_line } => {
+            let elapsed = time::short(Duration::from_millis(*elapsed_ms));
+            format!("running {}:{} for {elapsed} {last_line}", status.name, eval.0)
+        }
+        Activity::WaitingInput { eval, prompt, .. } => {
+            format!("{}:{} waits for input {prompt}", status.name, eval.0)
+        }
+        Activity::Ended { reason } => format!("ended: {reason}"),
+        other => state(other).replace('_', " "),
+    };
+    if status.paused {
+        line.push_str(" (paused)");
+    }
+    text::first_line(line.trim_end(), 100)
+}
+
+/// Everything about a session, a line each.
+pub(crate) fn full_text(status: &Status) -> String {
+    let mut text = String::new();
+    let mut line = |label: &str, value: String| {
+        if !value.is_empty() {
+            text.push_str(&format!("{label:<12} {value}\n"));
+        }
+    };
+    let version = status.version.as_deref().unwrap_or_default();
+    line("session", status.name.to_string());
+    line("state", activity_line(status));
+    line("language", format!("{} {version}", status.language).trim_end().to_owned());
+    line("interpreter", status.interpreter.clone());
+    line("chosen", status.why.clone());
+    line("workspace", status.workspace.clone());
+    line("cwd", status.cwd.clone());
+    line("generation", status.generation.0.to_string());
+    line("pid", status.pid.map(|pid| pid.to_string()).unwrap_or_default());
+    line("started", time::ago(status.started_ms));
+    line("last used", time::ago(status.last_used_ms));
+    line("evals", status.evals.to_string());
+    line("variables", status.variables.map(|n| n.to_string()).unwrap_or_default());
+    line("memory", format!("{:.1} MB", status.usage.memory_bytes as f64 / 1e6));
+    line("cpu", time::short(Duration::from_millis(status.usage.cpu_ms)));
+    line("processes", status.usage.processes.to_string());
+    line("sandbox", status.sandbox.clone());
+    text
+}

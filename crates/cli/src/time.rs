@@ -1,0 +1,88 @@
+//! Durations as users write and read them (SPEC C-8).
+
+use std::str::FromStr;
+use std::time::{Duration, SystemTime, UNIX_EPOCH};
+
+use thiserror::Error;
+
+/// A duration on the command line: a bare number is milliseconds; `500ms`, `30s`, `5m`, `2h`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Time(pub(crate) Duration);
+
+/// Why a text is not a duration.
+#[derive(Debug, Error)]
+#[error("`{}` is not a duration; write `500ms`, `30s`, `5m`, `2h` or a number of milliseconds", given.escape_debug())]
+pub(crate) struct TimeError {
+    given: String,
+}
+
+impl FromStr for Time {
+    type Err = TimeError;
+
+    fn from_str(given: &str) -> Result<Self, TimeError> {
+        let bad = || TimeError { given: given.chars().take(80).collect() };
+        let at = given.find(|c: char| !c.is_ascii_digit() && c != '.').unwrap_or(given.len());
+        let (number, unit) = given.split_at(at);
+        let scale = match unit {
+            "" | "ms" => 1e-3,
+            "s" => 1.0,
+            "m" => 60.0,
+            "h" => 3600.0,
+            _ => return Err(bad()),
+        };
+        if !number.starts_with(|c: char| c.is_ascii_digit()) {
+            return Err(bad());
+        }
+        let number: f64 = number.parse().map_err(|_| bad())?;
+        Duration::try_from_secs_f64(number * scale).map(Time).map_err(|_| bad())
+    }
+}
+
+/// A duration in few characters: `0.2s`, `12s`, `3m05s`, `2h10m`.
+pub(crate) fn short(time: Duration) -> String {
+    let seconds = time.as_secs();
+    match seconds {
+        0..10 => format!("{:.1}s", time.as_secs_f64()),
+        10..60 => format!("{seconds}s"),
+        60..3600 => format!("{}m{:02}s", seconds / 60, seconds % 60),
+        3600..172_800 => format!("{}h{:02}m", seconds / 3600, seconds % 3600 / 60),
+        _ => format!("{}d", seconds / 86_400),
+    }
+}
+
+/// How long ago a moment was, in milliseconds since 1970.
+pub(crate) fn ago(moment_ms: u64) -> String {
+    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
+    let past = now.saturating_sub(Duration::from_millis(moment_ms));
+    format!("{} ago", short(past))
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn c8_durations_are_milliseconds_unless_they_say_so() {
+        for (given, ms) in [
+            ("0", 0),
+            ("250", 250),
+            ("500ms", 500),
+            ("30s", 30_000),
+            ("1.5s", 1500),
+            ("5m", 300_000),
+            ("2h", 7_200_000),
+        ] {
+            assert_eq!(given.parse::<Time>().unwrap().0.as_millis(), ms, "{given}");
+        }
+        for bad in ["", "s", "-1", "+1", "1d", "1 s", "1e3", ".5s", "1.2.3s", "inf", "1e99h"] {
+            assert!(bad.parse::<Time>().is_err(), "{bad}");
+        }
+        assert!("99999999999999999999999h".parse::<Time>().is_err());
+    }
+
+    #[test]
+    fn times_are_shown_short() {
+        assert_eq!(short(Duration::from_millis(240)), "0.2s");
+        assert_eq!(short(Duration::from_secs(125)), "2m05s");
+    }
+}

@@ -1,0 +1,190 @@
+//! What the command line does while an eval runs: stream, spin, obey Ctrl-C (SPEC C-7, C-9).
+
+use std::io::IsTerminal;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::{Duration, Instant};
+
+use stead_client::{Action, Watcher};
+use stead_protocol::{Chunk, ChunkKind, EvalId};
+
+use crate::print::{self, Mode};
+use crate::reply::{TextWriter, chunk_data};
+use crate::signals::CtrlC;
+use crate::{text, time};
+
+/// Quiet time before the spinner shows.
+const SPIN_AFTER: Duration = Duration::from_millis(300);
+const SPIN_EVERY: Duration = Duration::from_millis(100);
+const FRAMES: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
+
+/// Watches one eval for the command line.
+#[derive(Debug)]
+pub(crate) struct Watch {
+    show: Show,
+    ctrl_c: Option<CtrlC>,
+    pressed: bool,
+}
+
+#[derive(Debug)]
+enum Show {
+    Nothing,
+    /// Chunks as lines of JSON; what may be half a character waits for its other half.
+    Json {
+        held: Vec<(ChunkKind, Vec<u8>)>,
+    },
+    /// Chunks as text.
+    Text(TextWriter),
+    /// A spinner with the last line.
+    Spinner {
+        began: Instant,
+        frame: usize,
+        drawn: bool,
+        last_line: Vec<u8>,
+    },
+}
+
+impl Watch {
+    /// A watch that streams, or shows a spinner where someone looks.
+    pub(crate) fn new(mode: Mode, stream: bool, raw: bool) -> Self {
+        let terminal = std::io::stderr().is_terminal();
+        let show = match (stream, mode) {
+            (true, Mode::Json) => Show::Json { held: Vec::new() },
+            (true, Mode::Text) => Show::Text(TextWriter::new(raw)),
+            (false, Mode::Text) if terminal => Show::Spinner {
+                began: Instant::now(),
+                frame: 0,
+                drawn: false,
+                last_line: Vec::new(),
+            },
+            (false, _) => Show::Nothing,
+        };
+        let ctrl_c = if terminal { CtrlC::new() } else { None };
+        Watch { show, ctrl_c, pressed: false }
+    }
+
+    /// Whether output was written as it came.
+    pub(crate) fn streamed(&self) -> bool {
+        matches!(self.show, Show::Json { .. } | Show::Text(_))
+    }
+
+    /// Ends the watch; nothing of it stays on the terminal.
+    pub(crate) fn finish(mut self) -> Option<TextWriter> {
+        self.flush_held();
+        match self.show {
+            Show::Spinner { drawn: true, .. } => {
+                print::err(b"\r\x1b[K");
+                None
+            }
+            Show::Text(writer) => Some(writer),
+            Show::Spinner { .. } | Show::Nothing | Show::Json { .. } => None,
+        }
+    }
+
+    fn flush_held(&mut self) {
+        if let Show::Json { held } = &mut self.show {
+            for (kind, bytes) in held.drain(..) {
+                json_chunk(kind, bytes);
+            }
+        }
+    }
+}
+
+impl Watcher for Watch {
+    fn wants_output(&self) -> bool {
+        !matches!(self.show, Show::Nothing)
+    }
+
+    fn accepted(&mut self, _id: &EvalId) {
+        if let Show::Spinner { began, .. } = &mut self.show {
+            *began = Instant::now();
+        }
+    }
+
+    fn chunk(&mut self, kind: ChunkKind, bytes: &[u8]) {
+        match &mut self.show {
+            Show::Nothing => {}
+            Show::Text(writer) => writer.chunk(kind, bytes),
+            Show::Json { held } => {
+                let stream = matches!(
+                    kind,
+                    ChunkKind::Out
+                        | ChunkKind::Err
+                        | ChunkKind::BackgroundOut
+                        | ChunkKind::BackgroundErr
+                );
+                if !stream {
+                    self.flush_held();
+                    json_chunk(kind, bytes.to_vec());
+                    return;
+                }
+                let mut whole = match held.iter().position(|(of, _)| *of == kind) {
+                    Some(at) => held.swap_remove(at).1,
+                    None => Vec::new(),
+                };
+                whole.extend_from_slice(bytes);
+                let rest = whole.split_off(whole.len() - text::unfinished(&whole));
+                if !rest.is_empty() {
+                    held.push((kind, rest));
+                }
+                json_chunk(kind, whole);
+            }
+            Show::Spinner { last_line, .. } => {
+                if !matches!(kind, ChunkKind::Out | ChunkKind::Err) {
+                    return;
+                }
+                let trimmed = bytes.trim_ascii_end();
+                if let Some(line) = trimmed.rsplit(|b| matches!(b, b'\n' | b'\r')).next()
+                    && !line.is_empty()
+                {
+                    *last_line = line[..line.len().min(400)].to_vec();
+                }
+            }
+        }
+    }
+
+    fn wake(&self) -> Option<BorrowedFd<'_>> {
+        self.ctrl_c.as_ref().map(AsFd::as_fd)
+    }
+
+    fn woken(&mut self) -> Action {
+        if !self.ctrl_c.as_mut().is_some_and(CtrlC::take) {
+            return Action::GoOn;
+        }
+        if self.pressed {
+            return Action::Leave;
+        }
+        self.pressed = true;
+        if let Show::Spinner { drawn: true, .. } = self.show {
+            print::err(b"\r\x1b[K");
+        }
+        print::err(b"[interrupting; Ctrl-C again leaves it running]\n");
+        Action::Interrupt
+    }
+
+    fn tick(&mut self) -> Option<Instant> {
+        let Show::Spinner { began, frame, drawn, last_line } = &mut self.show else { return None };
+        let elapsed = began.elapsed();
+        if elapsed < SPIN_AFTER {
+            return Some(*began + SPIN_AFTER);
+        }
+        let columns = rustix::termios::tcgetwinsize(std::io::stderr())
+            .map_or(80, |size| usize::from(size.ws_col).max(20));
+        let line = format!(
+            "{} {} {}",
+            FRAMES[*frame % FRAMES.len()],
+            time::short(elapsed),
+            text::defuse(last_line)
+        );
+        let line: String = line.chars().take(columns - 1).collect();
+        print::err(format!("\r{line}\x1b[K").as_bytes());
+        *frame += 1;
+        *drawn = true;
+        Some(Instant::now() + SPIN_EVERY)
+    }
+}
+
+fn json_chunk(kind: ChunkKind, bytes: Vec<u8>) {
+    if !bytes.is_empty() {
+        print::json(&chunk_data(&Chunk { kind, bytes }, usize::MAX));
+    }
+}

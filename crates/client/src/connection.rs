@@ -1,0 +1,299 @@
+//! One connection to a host: requests, their replies, and events in between.
+
+use std::collections::VecDeque;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::net::UnixStream;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rustix::io::Errno;
+use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+use stead_protocol::client::{Event, FromHost, Reply, Request, ToHost, VERSION};
+use stead_protocol::{ErrorCode, Generation, MAX_LINE, SessionName, WireError};
+
+use crate::ClientError;
+use crate::timer;
+
+/// How long a host may take to answer what it can always answer.
+pub const PATIENCE: Duration = Duration::from_secs(5);
+
+/// The longest path that fits a socket address, without its final zero.
+const MAX_SOCKET_PATH: usize = 107;
+
+/// A connection on which `Hello` was exchanged.
+#[derive(Debug)]
+pub struct Connection {
+    stream: UnixStream,
+    name: SessionName,
+    buffer: Vec<u8>,
+    /// Where in `buffer` the search for a line end goes on.
+    searched: usize,
+    events: VecDeque<Event>,
+    last_id: u64,
+    host_pid: Option<u32>,
+    /// The interpreter's generation when the connection was made.
+    pub generation: Generation,
+    /// Why earlier state is gone, if nobody was told yet.
+    pub loss: Option<String>,
+}
+
+/// What a wait on a connection came to.
+#[derive(Debug)]
+pub enum Waited {
+    /// An event.
+    Event(Event),
+    /// The deadline passed.
+    Deadline,
+    /// The descriptor that was to wake the wait is readable.
+    Woken,
+    /// The host closed the connection.
+    Closed,
+}
+
+enum Next {
+    Message(FromHost),
+    Deadline,
+    Woken,
+    Closed,
+}
+
+impl Connection {
+    /// Connects to the host at `socket` and says hello; `None` if no host listens there.
+    ///
+    /// `dir` is the open directory of the socket, used when its path is too long for an address.
+    pub fn open(
+        dir: &OwnedFd,
+        socket: &Path,
+        name: &SessionName,
+        client: &str,
+        patience: Duration,
+    ) -> Result<Option<Self>, ClientError> {
+        let deadline = Instant::now() + patience;
+        let Some(stream) = dial(dir, socket, deadline).map_err(|error| {
+            if error.kind() == io::ErrorKind::WouldBlock {
+                silent(name, None)
+            } else {
+                ClientError::file("connect to", socket)(error)
+            }
+        })?
+        else {
+            return Ok(None);
+        };
+        let host_pid = rustix::net::sockopt::socket_peercred(&stream)
+            .ok()
+            .map(|peer| peer.pid.as_raw_nonzero().get().unsigned_abs());
+        let _ = stream.set_write_timeout(Some(patience));
+        let mut connection = Connection {
+            stream,
+            name: name.clone(),
+            buffer: Vec::new(),
+            searched: 0,
+            events: VecDeque::new(),
+            last_id: 0,
+            host_pid,
+            generation: Generation::default(),
+            loss: None,
+        };
+        let hello = Request::Hello { protocol: VERSION, client: client.to_owned() };
+        match connection.request(&hello, Some(deadline)) {
+            Ok(Reply::Hello { protocol, .. }) if protocol != VERSION => {
+                Err(connection.other_version(protocol))
+            }
+            Ok(Reply::Hello { generation, loss, .. }) => {
+                connection.generation = generation;
+                connection.loss = loss;
+                Ok(Some(connection))
+            }
+            Ok(other) => Err(connection.odd(&other)),
+            // A host that is on its way out closes before it answers: as good as none.
+            Err(ClientError::Connection { hint: None, .. }) => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The process id of the host, if the kernel tells.
+    pub fn host_pid(&self) -> Option<u32> {
+        self.host_pid
+    }
+
+    /// Sends a request and waits for its reply.
+    pub fn request(
+        &mut self,
+        request: &Request,
+        deadline: Option<Instant>,
+    ) -> Result<Reply, ClientError> {
+        let sent = self.send(request)?;
+        loop {
+            match self.next(deadline, None)? {
+                Next::Message(FromHost::Reply { id, reply }) if id == sent => return Ok(reply),
+                Next::Message(FromHost::Error { id, error }) if id == sent || id == 0 => {
+                    return Err(error.into());
+                }
+                Next::Message(FromHost::Event(event)) => self.events.push_back(event),
+                // The answer to a request that nobody waited for.
+                Next::Message(FromHost::Reply { .. } | FromHost::Error { .. }) => {}
+                Next::Deadline | Next::Woken => return Err(silent(&self.name, self.host_pid)),
+                Next::Closed => return Err(self.closed()),
+            }
+        }
+    }
+
+    /// Sends a request whose reply is not waited for.
+    pub fn send(&mut self, request: &Request) -> Result<u64, ClientError> {
+        self.last_id += 1;
+        let message = ToHost { id: self.last_id, request: request.clone() };
+        let mut line = serde_json::to_vec(&message).map_err(|error| self.garbled(&error))?;
+        line.push(b'\n');
+        match self.stream.write_all(&line) {
+            Ok(()) => Ok(self.last_id),
+            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                Err(silent(&self.name, self.host_pid))
+            }
+            Err(_) => {
+                // A host that refuses says why before it closes.
+                match self.next(Some(Instant::now()), None) {
+                    Ok(Next::Message(FromHost::Error { error, .. })) => Err(error.into()),
+                    _ => Err(self.closed()),
+                }
+            }
+        }
+    }
+
+    /// Waits for the next event until `deadline`, or until `wake` is readable.
+    pub fn next_event(
+        &mut self,
+        deadline: Option<Instant>,
+        wake: Option<BorrowedFd<'_>>,
+    ) -> Result<Waited, ClientError> {
+        if let Some(event) = self.events.pop_front() {
+            return Ok(Waited::Event(event));
+        }
+        loop {
+            match self.next(deadline, wake)? {
+                Next::Message(FromHost::Event(event)) => return Ok(Waited::Event(event)),
+                Next::Message(FromHost::Reply { .. } | FromHost::Error { .. }) => {}
+                Next::Deadline => return Ok(Waited::Deadline),
+                Next::Woken => return Ok(Waited::Woken),
+                Next::Closed => return Ok(Waited::Closed),
+            }
+        }
+    }
+
+    /// The next message; what has come already is taken even when the deadline has passed.
+    fn next(
+        &mut self,
+        deadline: Option<Instant>,
+        wake: Option<BorrowedFd<'_>>,
+    ) -> Result<Next, ClientError> {
+        loop {
+            let rest = &self.buffer[self.searched..];
+            if let Some(at) = rest.iter().position(|byte| *byte == b'\n') {
+                let end = self.searched + at + 1;
+                let message = serde_json::from_slice(&self.buffer[..end])
+                    .map_err(|error| self.garbled(&error))?;
+                self.buffer.drain(..end);
+                self.searched = 0;
+                return Ok(Next::Message(message));
+            }
+            self.searched = self.buffer.len();
+            if self.buffer.len() > MAX_LINE {
+                return Err(self.garbled(&"the line is too long"));
+            }
+            let [readable, woken] =
+                timer::wait_readable([Some(self.stream.as_fd()), wake], deadline)
+                    .map_err(|error| self.broken(error.into()))?;
+            if woken {
+                return Ok(Next::Woken);
+            }
+            if !readable {
+                return Ok(Next::Deadline);
+            }
+            let mut bytes = [0; 16 << 10];
+            match self.stream.read(&mut bytes) {
+                Ok(0) => return Ok(Next::Closed),
+                Ok(count) => self.buffer.extend_from_slice(&bytes[..count]),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::ConnectionReset => {
+                    return Ok(Next::Closed);
+                }
+                Err(error) => return Err(self.broken(error)),
+            }
+        }
+    }
+
+    /// Why a reply is not the one that belongs to the request.
+    pub(crate) fn odd(&self, reply: &Reply) -> ClientError {
+        let kind = serde_json::to_value(reply).ok();
+        let kind = kind.as_ref().and_then(|value| value.get("kind")?.as_str());
+        self.garbled(&format!("an answer of kind `{}`", kind.unwrap_or("?")))
+    }
+
+    fn closed(&self) -> ClientError {
+        let message = format!("the host of session `{}` closed the connection", self.name);
+        ClientError::Connection { message, hint: None }
+    }
+
+    fn broken(&self, error: io::Error) -> ClientError {
+        let message = format!("lost the connection to session `{}`: {error}", self.name);
+        ClientError::Connection { message, hint: Some("try again".to_owned()) }
+    }
+
+    fn garbled(&self, what: &dyn std::fmt::Display) -> ClientError {
+        let message =
+            format!("the host of session `{}` sent what is not its protocol: {what}", self.name);
+        ClientError::Connection { message, hint: Some(restart_hint(&self.name)) }
+    }
+
+    fn other_version(&self, theirs: u32) -> ClientError {
+        let message = format!(
+            "the host of session `{}` speaks protocol {theirs} and this client speaks {VERSION}",
+            self.name
+        );
+        let hint = "stop the session with the version that started it, then start it again";
+        WireError::new(ErrorCode::ConnectionFailed, message).with_hint(hint).into()
+    }
+}
+
+fn silent(name: &SessionName, pid: Option<u32>) -> ClientError {
+    let pid = pid.map(|pid| format!(" (pid {pid})")).unwrap_or_default();
+    ClientError::Connection {
+        message: format!("the host of session `{name}`{pid} does not answer"),
+        hint: Some(
+            "it may be paused or the machine overloaded; try again, or kill that pid".to_owned(),
+        ),
+    }
+}
+
+fn restart_hint(name: &SessionName) -> String {
+    format!("see `stead logs -n {name}`")
+}
+
+/// Connects; `None` if nobody listens. A full backlog is waited out until `deadline`.
+fn dial(dir: &OwnedFd, socket: &Path, deadline: Instant) -> io::Result<Option<UnixStream>> {
+    let address = if socket.as_os_str().as_bytes().len() <= MAX_SOCKET_PATH {
+        SocketAddrUnix::new(socket)?
+    } else {
+        let file = socket.file_name().unwrap_or_default().display();
+        SocketAddrUnix::new(format!("/proc/self/fd/{}/{file}", dir.as_raw_fd()))?
+    };
+    loop {
+        let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
+        let stream =
+            rustix::net::socket_with(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
+        match rustix::net::connect(&stream, &address) {
+            Ok(()) => {
+                let stream = UnixStream::from(stream);
+                stream.set_nonblocking(false)?;
+                return Ok(Some(stream));
+            }
+            Err(Errno::NOENT | Errno::CONNREFUSED) => return Ok(None),
+            Err(Errno::INTR) => {}
+            Err(Errno::AGAIN) if Instant::now() < deadline => {
+                timer::pause(Duration::from_millis(10));
+            }
+            Err(error) => return Err(error.into()),
+        }
+    }
+}

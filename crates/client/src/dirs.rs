@@ -1,0 +1,226 @@
+//! Where sessions are kept and where their hosts listen.
+
+use std::env;
+use std::ffi::OsString;
+use std::fs::{self, DirBuilder};
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::{DirBuilderExt, MetadataExt};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{FileType, Mode, OFlags};
+use rustix::io::Errno;
+use stead_protocol::SessionName;
+
+use crate::{ClientError, Workspace};
+
+/// The directories of one user.
+#[derive(Debug, Clone)]
+pub struct Dirs {
+    /// What lasts: output and history.
+    pub state: PathBuf,
+    /// What lives as long as a login: sockets.
+    pub runtime: PathBuf,
+}
+
+impl Dirs {
+    /// The directories that the environment names.
+    pub fn from_env() -> Result<Self, ClientError> {
+        Ok(Dirs { state: state_dir()?, runtime: runtime_dir()? })
+    }
+
+    /// The directory of a session.
+    pub fn session(&self, workspace: &Workspace, name: &SessionName) -> PathBuf {
+        self.workspace(workspace).join(name.as_str())
+    }
+
+    /// The directory with all sessions of a workspace.
+    pub fn workspace(&self, workspace: &Workspace) -> PathBuf {
+        self.sessions().join(hex(fnv128(workspace.as_str().as_bytes())))
+    }
+
+    /// The directory with all workspaces.
+    pub fn sessions(&self) -> PathBuf {
+        self.state.join("sessions")
+    }
+
+    /// The socket of a session's host.
+    pub fn socket(&self, workspace: &Workspace, name: &SessionName) -> PathBuf {
+        let mut key = workspace.as_str().as_bytes().to_vec();
+        key.push(0);
+        key.extend_from_slice(name.as_str().as_bytes());
+        self.runtime.join(format!("{}.sock", hex(fnv128(&key))))
+    }
+
+    /// Makes the directory of a session, and its parents, for this user alone.
+    pub fn make_session(
+        &self,
+        workspace: &Workspace,
+        name: &SessionName,
+    ) -> Result<PathBuf, ClientError> {
+        let dir = self.session(workspace, name);
+        make_private(&dir).map_err(ClientError::file("make the directory", &dir))?;
+        Ok(dir)
+    }
+
+    /// Makes the runtime directory if it is missing, then opens it as `open_runtime` does.
+    pub fn make_runtime(&self) -> Result<OwnedFd, ClientError> {
+        make_private(&self.runtime)
+            .or_else(|error| match error.kind() {
+                // What is there instead is named by the check.
+                io::ErrorKind::AlreadyExists => Ok(()),
+                _ => Err(error),
+            })
+            .map_err(ClientError::file("make the runtime directory", &self.runtime))?;
+        self.open_runtime()?.ok_or_else(|| self.unusable("it vanished".to_owned()))
+    }
+
+    /// Opens the runtime directory and refuses one that others could have tampered with (SPEC
+    /// X-5); `None` if there is none.
+    pub fn open_runtime(&self) -> Result<Option<OwnedFd>, ClientError> {
+        let flags = OFlags::PATH | OFlags::NOFOLLOW | OFlags::CLOEXEC;
+        let dir = match rustix::fs::open(&self.runtime, flags, Mode::empty()) {
+            Ok(dir) => dir,
+            Err(Errno::NOENT) => return Ok(None),
+            Err(error) => return Err(self.unusable(io::Error::from(error).to_string())),
+        };
+        let stat =
+            rustix::fs::fstat(&dir).map_err(|e| self.unusable(io::Error::from(e).to_string()))?;
+        let me = rustix::process::geteuid().as_raw();
+        match FileType::from_raw_mode(stat.st_mode) {
+            FileType::Directory => {}
+            FileType::Symlink => return Err(self.unusable("it is a symbolic link".to_owned())),
+            _ => return Err(self.unusable("it is not a directory".to_owned())),
+        }
+        if stat.st_uid != me {
+            let why = format!("it belongs to user {} and not to {me}", stat.st_uid);
+            return Err(self.unusable(why));
+        }
+        if stat.st_mode & 0o077 != 0 {
+            let mode = stat.st_mode & 0o777;
+            return Err(self.unusable(format!("its mode is {mode:04o}, others can get in")));
+        }
+        Ok(Some(dir))
+    }
+
+    fn unusable(&self, why: String) -> ClientError {
+        let dir = self.runtime.display();
+        ClientError::Connection {
+            message: format!("will not use the runtime directory `{dir}`: {why}"),
+            hint: Some(format!(
+                "make it a directory of your own with mode 0700 (`chmod 700 {dir}`), or set STEAD_RUNTIME_DIR"
+            )),
+        }
+    }
+}
+
+/// Makes `dir` and its missing parents, each with mode 0700.
+fn make_private(dir: &Path) -> io::Result<()> {
+    let mut builder = DirBuilder::new();
+    builder.recursive(true).mode(0o700).create(dir)
+}
+
+fn state_dir() -> Result<PathBuf, ClientError> {
+    if let Some(dir) = var("STEAD_STATE_DIR") {
+        return absolute("STEAD_STATE_DIR", dir);
+    }
+    if let Some(dir) = var("XDG_STATE_HOME") {
+        return Ok(absolute("XDG_STATE_HOME", dir)?.join("stead"));
+    }
+    match var("HOME") {
+        Some(home) => Ok(absolute("HOME", home)?.join(".local/state/stead")),
+        None => Err(ClientError::bad_request(
+            "none of STEAD_STATE_DIR, XDG_STATE_HOME and HOME is set, so there is no place for sessions",
+        )),
+    }
+}
+
+fn runtime_dir() -> Result<PathBuf, ClientError> {
+    if let Some(dir) = var("STEAD_RUNTIME_DIR") {
+        return absolute("STEAD_RUNTIME_DIR", dir);
+    }
+    if let Some(dir) = var("XDG_RUNTIME_DIR") {
+        return Ok(absolute("XDG_RUNTIME_DIR", dir)?.join("stead"));
+    }
+    let uid = rustix::process::geteuid().as_raw();
+    let login = PathBuf::from(format!("/run/user/{uid}"));
+    if fs::metadata(&login).is_ok_and(|meta| meta.is_dir() && meta.uid() == uid) {
+        return Ok(login.join("stead"));
+    }
+    Ok(PathBuf::from(format!("/tmp/stead-{uid}")))
+}
+
+fn var(name: &str) -> Option<OsString> {
+    env::var_os(name).filter(|value| !value.is_empty())
+}
+
+fn absolute(name: &str, dir: OsString) -> Result<PathBuf, ClientError> {
+    let path = PathBuf::from(dir);
+    if path.as_os_str().as_bytes().contains(&0) || !path.is_absolute() {
+        let message = format!("{name} is `{}`, which is not an absolute path", path.display());
+        return Err(ClientError::bad_request(message));
+    }
+    Ok(path)
+}
+
+/// FNV-1a with 128 bits: the same in every version and build, which `Hash` does not promise.
+fn fnv128(bytes: &[u8]) -> u128 {
+    const PRIME: u128 = (1 << 88) + 0x13b;
+    const BASIS: u128 = 0x6c62_272e_07bb_0142_62b8_2175_6295_c58d;
+    bytes.iter().fold(BASIS, |hash, byte| (hash ^ u128::from(*byte)).wrapping_mul(PRIME))
+}
+
+fn hex(hash: u128) -> String {
+    format!("{hash:032x}")
+}
+
+#[cfg(test)]
+mod tests {
+    use std::fs::Permissions;
+    use std::os::unix::fs::{PermissionsExt, symlink};
+
+    use super::*;
+
+    fn at(runtime: PathBuf) -> Dirs {
+        Dirs { state: "/nonexistent".into(), runtime }
+    }
+
+    #[test]
+    fn fnv_matches_its_published_vectors() {
+        assert_eq!(hex(fnv128(b"")), "6c62272e07bb014262b821756295c58d");
+        assert_eq!(hex(fnv128(b"a")), "d228cb696f1a8caf78912b704e4a8964");
+    }
+
+    #[test]
+    fn x5_a_missing_runtime_directory_is_made_private() {
+        let temp = tempfile::tempdir().unwrap();
+        let dirs = at(temp.path().join("no/parent/yet"));
+        assert!(dirs.open_runtime().unwrap().is_none());
+        dirs.make_runtime().unwrap();
+        assert_eq!(fs::metadata(&dirs.runtime).unwrap().mode() & 0o777, 0o700);
+        dirs.make_runtime().unwrap();
+    }
+
+    #[test]
+    fn x5_a_runtime_directory_that_others_can_touch_is_refused() {
+        let temp = tempfile::tempdir().unwrap();
+        let real = temp.path().join("real");
+        DirBuilder::new().mode(0o700).create(&real).unwrap();
+        let link = temp.path().join("link");
+        symlink(&real, &link).unwrap();
+        let file = temp.path().join("file");
+        fs::write(&file, "").unwrap();
+        for (path, reason) in [(link, "symbolic link"), (file, "not a directory")] {
+            let error = at(path).make_runtime().unwrap_err();
+            assert!(error.to_string().contains(reason), "{error}");
+        }
+        for mode in [0o777, 0o750, 0o701] {
+            fs::set_permissions(&real, Permissions::from_mode(mode)).unwrap();
+            let error = at(real.clone()).make_runtime().unwrap_err();
+            assert_eq!(error.code(), stead_protocol::ErrorCode::ConnectionFailed);
+            assert!(error.hint().unwrap().contains("0700"));
+            assert_eq!(fs::metadata(&real).unwrap().mode() & 0o777, mode, "it was left alone");
+        }
+    }
+}

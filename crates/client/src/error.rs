@@ -1,0 +1,194 @@
+//! Why a client could not do what it was asked.
+
+use std::io;
+use std::path::PathBuf;
+
+use stead_protocol::{ErrorCode, NameError, SessionName, WireError};
+use thiserror::Error;
+
+/// Why a request of a front end could not be carried out.
+#[derive(Debug, Error)]
+pub enum ClientError {
+    /// The host refused, or the request was found wrong before it was sent.
+    #[error(transparent)]
+    Refused(#[from] WireError),
+    /// A name breaks the grammar.
+    #[error(transparent)]
+    Name(#[from] NameError),
+    /// There is no such session in the workspace.
+    #[error("no session named `{name}` in `{workspace}`")]
+    NotFound {
+        /// The name that was asked for.
+        name: SessionName,
+        /// Where it was looked for.
+        workspace: String,
+        /// What there is.
+        existing: Vec<SessionName>,
+    },
+    /// No name was given and there is not exactly one session.
+    #[error("{}", if existing.is_empty() { "no session in this workspace" } else { "there is more than one session" })]
+    WhichSession {
+        /// What there is.
+        existing: Vec<SessionName>,
+    },
+    /// The session lives already.
+    #[error("session `{name}` exists already")]
+    Exists {
+        /// Its name.
+        name: SessionName,
+    },
+    /// The session has no interpreter that could answer.
+    #[error("session `{name}` has ended: {reason}")]
+    Ended {
+        /// Its name.
+        name: SessionName,
+        /// How it ended.
+        reason: String,
+    },
+    /// State that the request counted on is gone and nobody had been told.
+    #[error("the state of session `{name}` is lost: {reason}; this code did not run")]
+    Lost {
+        /// The session.
+        name: SessionName,
+        /// Why.
+        reason: String,
+    },
+    /// There is no such eval.
+    #[error("no eval `{id}`")]
+    NoEval {
+        /// The id that was asked for.
+        id: String,
+        /// The ids there are, in words.
+        known: String,
+    },
+    /// A host could not be started.
+    #[error("could not start the host of session `{name}`: {message}")]
+    Launch {
+        /// The session.
+        name: SessionName,
+        /// What it said last.
+        message: String,
+    },
+    /// A host exists and cannot be talked to.
+    #[error("{message}")]
+    Connection {
+        /// What happened, on what.
+        message: String,
+        /// The next step.
+        hint: Option<String>,
+    },
+    /// A file or directory could not be used.
+    #[error("could not {action} `{}`", path.display())]
+    File {
+        /// What was tried.
+        action: &'static str,
+        /// On what.
+        path: PathBuf,
+        /// Why not.
+        source: io::Error,
+    },
+    /// The spool or the history could not be read.
+    #[error("could not read the spool of session `{name}`")]
+    Spool {
+        /// The session.
+        name: SessionName,
+        /// Why not.
+        source: Box<dyn std::error::Error + Send + Sync>,
+    },
+}
+
+impl ClientError {
+    /// The code for programs.
+    pub fn code(&self) -> ErrorCode {
+        match self {
+            ClientError::Refused(error) => error.code,
+            ClientError::Name(NameError::Session { .. } | NameError::Eval { .. }) => {
+                ErrorCode::BadRequest
+            }
+            ClientError::NotFound { .. } | ClientError::WhichSession { .. } => {
+                ErrorCode::SessionNotFound
+            }
+            ClientError::Exists { .. } => ErrorCode::SessionExists,
+            ClientError::Ended { .. } => ErrorCode::SessionEnded,
+            ClientError::Lost { .. } => ErrorCode::SessionLost,
+            ClientError::NoEval { .. } => ErrorCode::EvalNotFound,
+            ClientError::Launch { .. } => ErrorCode::LaunchFailed,
+            ClientError::Connection { .. }
+            | ClientError::File { .. }
+            | ClientError::Spool { .. } => ErrorCode::ConnectionFailed,
+        }
+    }
+
+    /// The next step, where there is one.
+    pub fn hint(&self) -> Option<String> {
+        match self {
+            ClientError::Refused(error) => error.hint.clone(),
+            ClientError::Name(error) => Some(error.hint().to_owned()),
+            ClientError::NotFound { existing, .. } if existing.is_empty() => Some(
+                "there are no sessions here; start one: `stead launch python -n py`".to_owned(),
+            ),
+            ClientError::NotFound { existing, .. } => {
+                Some(format!("sessions here: {}", joined(existing)))
+            }
+            ClientError::WhichSession { existing } if existing.is_empty() => {
+                Some("name a language to start with: `stead eval -n py '1+1'`".to_owned())
+            }
+            ClientError::WhichSession { existing } => {
+                Some(format!("name one with `-n`: {}", joined(existing)))
+            }
+            ClientError::Exists { name } => Some(format!(
+                "use it: `stead eval -n {name} …`, or end it first: `stead stop -n {name}`"
+            )),
+            ClientError::Ended { name, .. } => {
+                Some(format!("the next `stead eval -n {name} …` starts it fresh"))
+            }
+            ClientError::Lost { .. } => {
+                Some("run what set the state up again; the next eval starts fresh".to_owned())
+            }
+            ClientError::NoEval { known, .. } => Some(known.clone()),
+            ClientError::Launch { name, .. } => {
+                Some(format!("see `stead logs -n {name}` and `stead doctor`"))
+            }
+            ClientError::Connection { hint, .. } => hint.clone(),
+            ClientError::File { .. } => Some("see `stead doctor`".to_owned()),
+            ClientError::Spool { .. } => None,
+        }
+    }
+
+    /// The error as one flat thing: code, message with its causes, hint.
+    pub fn to_wire(&self) -> WireError {
+        let mut message = self.to_string();
+        let mut cause = std::error::Error::source(self);
+        while let Some(error) = cause {
+            message.push_str(": ");
+            message.push_str(&error.to_string());
+            cause = error.source();
+        }
+        WireError { code: self.code(), message, hint: self.hint() }
+    }
+
+    /// A request that is wrong in itself.
+    pub fn bad_request(message: impl Into<String>) -> Self {
+        ClientError::Refused(WireError::new(ErrorCode::BadRequest, message))
+    }
+
+    pub(crate) fn file(
+        action: &'static str,
+        path: impl Into<PathBuf>,
+    ) -> impl FnOnce(io::Error) -> ClientError {
+        let path = path.into();
+        move |source| ClientError::File { action, path, source }
+    }
+
+    pub(crate) fn spool<E>(name: &SessionName) -> impl FnOnce(E) -> ClientError
+    where
+        E: std::error::Error + Send + Sync + 'static,
+    {
+        let name = name.clone();
+        move |source| ClientError::Spool { name, source: Box::new(source) }
+    }
+}
+
+fn joined(names: &[SessionName]) -> String {
+    names.iter().map(SessionName::as_str).collect::<Vec<_>>().join(", ")
+}

@@ -1,0 +1,235 @@
+//! What sessions there are, and what each is doing (SPEC S-10).
+
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::sync::Mutex;
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::time::{Duration, Instant};
+
+use stead_protocol::client::{Reply, Request};
+use stead_protocol::{
+    Activity, EndReason, EvalId, EvalSeq, Generation, Meta, Offset, SessionName, Status, Usage,
+};
+use stead_spool::{EvalEntry, HistoryReader, SpoolError};
+
+use crate::session::{read_meta, status};
+use crate::{Client, ClientError, EvalStatus, Workspace, wait};
+
+/// How long one host may hold up a list.
+const LIST_PATIENCE: Duration = Duration::from_secs(1);
+/// How many hosts are asked at once.
+const ASK_AT_ONCE: usize = 16;
+
+/// A session in a list.
+#[derive(Debug, Clone)]
+pub struct Listed {
+    /// What is known of it.
+    pub status: Status,
+    /// Whether its host answered; if not, `status` is what the disk tells.
+    pub answers: bool,
+}
+
+/// An eval in a list.
+#[derive(Debug, Clone)]
+pub struct EvalSummary {
+    /// Its record.
+    pub entry: EvalEntry,
+    /// Its id.
+    pub id: EvalId,
+    /// Where it stands.
+    pub status: EvalStatus,
+}
+
+impl Client {
+    /// The names of this workspace's sessions, stopped ones aside.
+    pub fn names(&self) -> Result<Vec<SessionName>, ClientError> {
+        let metas = metas_in(&self.dirs.workspace(&self.workspace))?;
+        Ok(metas.into_iter().filter(|meta| !meta.stopped).map(|meta| meta.name).collect())
+    }
+
+    /// The only session of the workspace (SPEC C-2).
+    pub fn only(&self) -> Result<SessionName, ClientError> {
+        let mut names = self.names()?;
+        match (names.pop(), names.is_empty()) {
+            (Some(name), true) => Ok(name),
+            (Some(name), false) => {
+                names.push(name);
+                Err(ClientError::WhichSession { existing: names })
+            }
+            (None, _) => Err(ClientError::WhichSession { existing: names }),
+        }
+    }
+
+    /// Sessions of this workspace, or of all workspaces, stopped ones aside.
+    pub fn list(&self, all: bool) -> Result<Vec<Listed>, ClientError> {
+        let mut metas = Vec::new();
+        if all {
+            for dir in subdirectories(&self.dirs.sessions())? {
+                metas.extend(metas_in(&dir)?);
+            }
+        } else {
+            metas = metas_in(&self.dirs.workspace(&self.workspace))?;
+        }
+        metas.retain(|meta| !meta.stopped);
+        let listed = Mutex::new(Vec::with_capacity(metas.len()));
+        let next = AtomicUsize::new(0);
+        let work = || {
+            while let Some(meta) = metas.get(next.fetch_add(1, Ordering::Relaxed)) {
+                let one = self.look_at(meta);
+                listed.lock().unwrap_or_else(|e| e.into_inner()).push(one);
+            }
+        };
+        std::thread::scope(|scope| {
+            for _ in 1..metas.len().min(ASK_AT_ONCE) {
+                scope.spawn(work);
+            }
+            work();
+        });
+        let listed = listed.into_inner().unwrap_or_else(|e| e.into_inner());
+        let mut listed = listed.into_iter().collect::<Result<Vec<Listed>, _>>()?;
+        listed.sort_by(|a, b| {
+            (&a.status.workspace, &a.status.name).cmp(&(&b.status.workspace, &b.status.name))
+        });
+        Ok(listed)
+    }
+
+    /// Everything about one session.
+    pub fn status(&self, name: &SessionName) -> Result<Status, ClientError> {
+        match self.connect(name) {
+            Ok(mut connection) => status(&mut connection),
+            Err(ClientError::Ended { .. }) => self.offline(&self.require(name, false)?),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// The last `count` evals of a session, oldest first, also of a stopped one.
+    pub fn evals(&self, name: &SessionName, count: u64) -> Result<Vec<EvalSummary>, ClientError> {
+        let meta = self.require(name, true)?;
+        let Some(history) = self.history(name)? else { return Ok(Vec::new()) };
+        // Asked before the history is read: what finishes in between shows as finished.
+        let now = if meta.stopped { None } else { self.status(name).ok() };
+        let entries = history.last(count).map_err(ClientError::spool(name))?;
+        Ok(entries
+            .into_iter()
+            .map(|entry| EvalSummary {
+                id: EvalId { session: name.clone(), seq: entry.seq },
+                status: standing(&entry, now.as_ref()),
+                entry,
+            })
+            .collect())
+    }
+
+    fn look_at(&self, meta: &Meta) -> Result<Listed, ClientError> {
+        let there = Client { workspace: Workspace::stored(meta.workspace.clone()), ..self.clone() };
+        let deadline = Some(Instant::now() + LIST_PATIENCE);
+        let asked = there.door(&meta.name).connect(LIST_PATIENCE).and_then(|connection| {
+            let Some(mut connection) = connection else { return Ok(None) };
+            connection.request(&Request::Status, deadline).map(Some)
+        });
+        match asked {
+            Ok(Some(Reply::Status(status))) => Ok(Listed { status: *status, answers: true }),
+            Ok(None) => Ok(Listed { status: there.offline(meta)?, answers: true }),
+            Ok(Some(_)) | Err(_) => {
+                let status = Status { activity: Activity::Unknown, ..there.offline(meta)? };
+                Ok(Listed { status, answers: false })
+            }
+        }
+    }
+
+    /// How the last interpreter of a session without a host ended.
+    pub(crate) fn end_of(&self, meta: &Meta) -> Result<EndReason, ClientError> {
+        let end = match self.history(&meta.name)? {
+            Some(history) => history.last_end().map_err(ClientError::spool(&meta.name))?,
+            None => None,
+        };
+        Ok(end.map_or(EndReason::HostDied, |(reason, _)| reason))
+    }
+
+    /// What the disk tells about a session without a host.
+    fn offline(&self, meta: &Meta) -> Result<Status, ClientError> {
+        let history = self.history(&meta.name)?;
+        let read = |history: &HistoryReader| {
+            let evals = history.len()?;
+            let last = history.eval(EvalSeq(evals))?;
+            Ok::<_, SpoolError>((evals, last, history.generation()?))
+        };
+        let (evals, last, generation) = match &history {
+            Some(history) => read(history).map_err(ClientError::spool(&meta.name))?,
+            None => (0, None, Generation(0)),
+        };
+        let used = last.as_ref().map_or(meta.created_ms, |entry| {
+            entry.finished.as_ref().map_or(entry.accepted_at_ms, |(at, _)| *at)
+        });
+        let (interpreter, why) = match &meta.found {
+            Some(found) => (found.path.clone(), found.why.clone()),
+            None => (meta.settings.interpreter.clone().unwrap_or_default(), String::new()),
+        };
+        let spool_end = wait::open(&self.dir(&meta.name), &meta.name)
+            .ok()
+            .and_then(|reader| reader.end().ok())
+            .unwrap_or(Offset(0));
+        Ok(Status {
+            name: meta.name.clone(),
+            workspace: meta.workspace.clone(),
+            language: meta.settings.language.clone(),
+            version: None,
+            interpreter,
+            why,
+            activity: Activity::Ended { reason: self.end_of(meta)? },
+            paused: false,
+            background_waiting: false,
+            generation,
+            pid: None,
+            host_pid: None,
+            cwd: meta.settings.cwd.clone(),
+            started_ms: meta.created_ms,
+            last_used_ms: used,
+            evals,
+            queued: Vec::new(),
+            usage: Usage::default(),
+            variables: None,
+            sandbox: "off".to_owned(),
+            idle_timeout_ms: meta.settings.idle_timeout_ms,
+            spool_end,
+            clients: 0,
+        })
+    }
+}
+
+fn standing(entry: &EvalEntry, now: Option<&Status>) -> EvalStatus {
+    if let Some((_, finished)) = &entry.finished {
+        return EvalStatus::of(&finished.outcome);
+    }
+    let Some(now) = now else { return EvalStatus::Ended };
+    match &now.activity {
+        Activity::WaitingInput { eval, .. } if *eval == entry.seq => EvalStatus::WaitingInput,
+        Activity::Ended { .. } if now.host_pid.is_none() => EvalStatus::Ended,
+        _ if entry.started.is_some() => EvalStatus::Running,
+        _ => EvalStatus::Queued,
+    }
+}
+
+fn metas_in(workspace_dir: &Path) -> Result<Vec<Meta>, ClientError> {
+    let mut metas = Vec::new();
+    for dir in subdirectories(workspace_dir)? {
+        // A session that is being started has no meta yet; one that cannot be read is none.
+        if let Ok(Some(meta)) = read_meta(&dir.join(stead_spool::layout::META))
+            && dir.file_name().is_some_and(|name| name == meta.name.as_str())
+        {
+            metas.push(meta);
+        }
+    }
+    metas.sort_by(|a, b| a.name.cmp(&b.name));
+    Ok(metas)
+}
+
+fn subdirectories(dir: &Path) -> Result<Vec<std::path::PathBuf>, ClientError> {
+    let entries = match fs::read_dir(dir) {
+        Ok(entries) => entries,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        Err(error) => return Err(ClientError::file("list", dir)(error)),
+    };
+    let paths = entries.filter_map(|entry| entry.ok().map(|entry| entry.path()));
+    Ok(paths.filter(|path| path.is_dir()).collect())
+}

@@ -1,0 +1,248 @@
+//! Reading the kept output of any eval, also after its session ended (SPEC O-6).
+
+use std::io;
+use std::time::{Duration, Instant};
+
+use stead_protocol::client::{Event, Request};
+use stead_protocol::{EvalId, EvalSeq, Finished, Generation, Offset, SessionName};
+use stead_spool::{EvalEntry, HistoryReader, Reader, SpoolError};
+
+use crate::connection::{PATIENCE, Waited};
+use crate::read::{self, Span};
+use crate::wait::{self, Wait, Watcher};
+use crate::{Client, ClientError, Content, EvalStatus, EvalView};
+
+/// Which part of an eval's output to read.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Part {
+    /// All, with values and errors in their places.
+    All,
+    /// Bytes of its own output.
+    Range {
+        /// From here.
+        offset: u64,
+        /// At most so many.
+        limit: Option<u64>,
+    },
+    /// The last lines of its own output.
+    Tail {
+        /// How many.
+        lines: usize,
+    },
+}
+
+/// What to read, and how long to wait for it.
+#[derive(Debug, Clone, Copy)]
+pub struct OutputOptions {
+    /// Which part.
+    pub part: Part,
+    /// Wait for the end of the eval, at most so long; without it read what there is.
+    pub wait: Option<Duration>,
+    /// How many bytes of output the view may hold.
+    pub budget: usize,
+}
+
+/// Where an eval stands, from disk or from its host.
+struct Place {
+    status: EvalStatus,
+    prompt: Option<String>,
+    behind: Option<EvalSeq>,
+    generation: Option<Generation>,
+    start: Offset,
+    end: Option<Offset>,
+    finished: Option<Finished>,
+}
+
+impl Client {
+    /// Reads an eval's output.
+    pub fn output(
+        &self,
+        id: &EvalId,
+        options: &OutputOptions,
+        watcher: &mut dyn Watcher,
+    ) -> Result<EvalView, ClientError> {
+        let name = &id.session;
+        let entry = self.entry(id)?;
+        if entry.finished.is_none()
+            && let Some(time) = options.wait
+            && let Ok(mut connection) = self.connect(name)
+        {
+            let watch = Request::Watch { eval: id.seq, output: watcher.wants_output() };
+            connection.request(&watch, Some(Instant::now() + PATIENCE))?;
+            watcher.accepted(id);
+            let view = Wait {
+                door: self.door(name),
+                seq: id.seq,
+                generation: entry.started.map(|(generation, ..)| generation),
+                behind: None,
+                from: None,
+                budget: options.budget,
+                deadline: Instant::now().checked_add(time),
+                watcher,
+            }
+            .run(connection)?;
+            if options.part == Part::All {
+                return Ok(view);
+            }
+            return self.read_part(id, self.place(id, &self.entry(id)?)?, options);
+        }
+        let place = self.place(id, &entry)?;
+        if options.wait.is_some() {
+            watcher.accepted(id);
+            if watcher.wants_output() {
+                let reader = wait::open(&self.dir(name), name)?;
+                let mut sink = |kind, bytes: &[u8]| watcher.chunk(kind, bytes);
+                read::copy(&reader, place.start, place.end, &mut sink)
+                    .map_err(ClientError::spool(name))?;
+            }
+        }
+        self.read_part(id, place, options)
+    }
+
+    /// Gives all bytes of an eval's own output to `sink`, without holding them.
+    pub fn copy_output(
+        &self,
+        id: &EvalId,
+        sink: &mut dyn FnMut(stead_protocol::ChunkKind, &[u8]),
+    ) -> Result<EvalView, ClientError> {
+        let name = &id.session;
+        let place = self.place(id, &self.entry(id)?)?;
+        let reader = wait::open(&self.dir(name), name)?;
+        read::copy(&reader, place.start, place.end, sink).map_err(ClientError::spool(name))?;
+        let options = OutputOptions { part: Part::Tail { lines: 0 }, wait: None, budget: 1 };
+        self.read_part(id, place, &options)
+    }
+
+    /// What is recorded of an eval.
+    pub(crate) fn entry(&self, id: &EvalId) -> Result<EvalEntry, ClientError> {
+        self.require(&id.session, true)?;
+        let history = self.history(&id.session)?;
+        let missing = |len: u64| ClientError::NoEval {
+            id: id.to_string(),
+            known: match len {
+                0 => format!("session `{}` has had no evals", id.session),
+                1 => format!("there is only `{}:1`", id.session),
+                n => format!("there are `{0}:1` to `{0}:{n}`", id.session),
+            },
+        };
+        let Some(history) = history else { return Err(missing(0)) };
+        let entry = history.eval(id.seq).map_err(ClientError::spool(&id.session))?;
+        match entry {
+            Some(entry) => Ok(entry),
+            None => Err(missing(history.len().map_err(ClientError::spool(&id.session))?)),
+        }
+    }
+
+    /// The history; `None` if the session never got as far.
+    pub(crate) fn history(&self, name: &SessionName) -> Result<Option<HistoryReader>, ClientError> {
+        match HistoryReader::open(self.dir(name).path()) {
+            Ok(history) => Ok(Some(history)),
+            Err(SpoolError::Io { source, .. }) if source.kind() == io::ErrorKind::NotFound => {
+                Ok(None)
+            }
+            Err(error) => Err(ClientError::spool(name)(error)),
+        }
+    }
+
+    fn place(&self, id: &EvalId, entry: &EvalEntry) -> Result<Place, ClientError> {
+        let name = &id.session;
+        let (generation, start) = match entry.started {
+            Some((generation, _, start)) => (Some(generation), start),
+            None => (None, Offset(0)),
+        };
+        let mut place = Place {
+            status: EvalStatus::Running,
+            prompt: None,
+            behind: None,
+            generation,
+            start,
+            end: None,
+            finished: entry.finished.as_ref().map(|(_, finished)| finished.clone()),
+        };
+        if place.finished.is_none() {
+            match self.connect(name) {
+                Ok(mut connection) => {
+                    let watch = Request::Watch { eval: id.seq, output: false };
+                    let deadline = Some(Instant::now() + PATIENCE);
+                    connection.request(&watch, deadline)?;
+                    match connection.next_event(deadline, None)? {
+                        Waited::Event(Event::Queued { behind, .. }) => {
+                            place.status = EvalStatus::Queued;
+                            place.behind = Some(behind);
+                        }
+                        Waited::Event(Event::Started { start, .. }) => place.start = start,
+                        Waited::Event(Event::Output { .. }) => {}
+                        Waited::Event(Event::Waiting { prompt, end, .. }) => {
+                            place.status = EvalStatus::WaitingInput;
+                            place.prompt = Some(prompt);
+                            place.end = Some(end);
+                        }
+                        Waited::Event(Event::Finished { finished, .. }) => {
+                            place.finished = Some(finished);
+                        }
+                        Waited::Deadline | Waited::Woken | Waited::Closed => {}
+                    }
+                }
+                // It may have finished since the entry was read.
+                Err(ClientError::Ended { .. } | ClientError::NotFound { .. }) => {
+                    let again = self.entry(id)?;
+                    place.finished = Some(match again.finished {
+                        Some((_, finished)) => finished,
+                        None => wait::died(self.dir(name), name, again.started, None)?,
+                    });
+                }
+                Err(error) => return Err(error),
+            }
+        }
+        if let Some(finished) = &place.finished {
+            (place.start, place.end) = (finished.start, Some(finished.end));
+        }
+        Ok(place)
+    }
+
+    fn read_part(
+        &self,
+        id: &EvalId,
+        place: Place,
+        options: &OutputOptions,
+    ) -> Result<EvalView, ClientError> {
+        let name = &id.session;
+        let reader = wait::open(&self.dir(name), name)?;
+        let content = if place.status == EvalStatus::Queued {
+            Content::default()
+        } else {
+            read_content(&reader, &place, options).map_err(ClientError::spool(name))?
+        };
+        if let Some(finished) = &place.finished {
+            return Ok(EvalView::finished(name, id.seq, finished, content));
+        }
+        let mut view = EvalView::new(name, Some(id.seq), place.status);
+        view.generation = place.generation;
+        view.prompt = place.prompt;
+        view.behind = place.behind;
+        view.content = content;
+        Ok(view)
+    }
+}
+
+fn read_content(
+    reader: &Reader,
+    place: &Place,
+    options: &OutputOptions,
+) -> Result<Content, SpoolError> {
+    let end = match place.end {
+        Some(end) => end,
+        None => reader.end()?,
+    };
+    match options.part {
+        Part::All => read::content(reader, Span::all(place.start, end), options.budget),
+        Part::Range { offset, limit } => {
+            let span = read::seek(reader, place.start, end, offset)?;
+            match limit {
+                Some(limit) => read::limited(reader, span, limit),
+                None => read::content(reader, span, options.budget),
+            }
+        }
+        Part::Tail { lines } => read::tail(reader, place.start, end, lines, options.budget),
+    }
+}

@@ -1,0 +1,284 @@
+//! Reading an eval's part of the spool without ever holding all of it.
+
+use stead_protocol::{Chunk, ChunkKind, Offset};
+use stead_spool::{Reader, Record, SpoolError};
+
+use crate::content::{Content, LeftOut, is_own_output, line_ends, push};
+
+/// Gaps up to this size have their lines counted, which means reading them.
+const COUNT_LINES_UP_TO: u64 = 256 << 20;
+
+/// A part of the spool.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Span {
+    pub(crate) from: Offset,
+    /// How many bytes of the eval's own output to pass over first.
+    pub(crate) skip: u64,
+    pub(crate) to: Offset,
+    /// Where in the eval's own output the span begins, `skip` included.
+    pub(crate) base: u64,
+    /// Whether only the eval's own output counts, as `output --offset` has it.
+    pub(crate) own_only: bool,
+}
+
+impl Span {
+    pub(crate) fn all(from: Offset, to: Offset) -> Self {
+        Span { from, skip: 0, to, base: 0, own_only: false }
+    }
+
+    fn takes(&self, record: &Record) -> bool {
+        !self.own_only || is_own_output(record.kind)
+    }
+}
+
+/// Reads a span: all of it if it fits `budget` bytes, else its head and its tail.
+pub(crate) fn content(reader: &Reader, span: Span, budget: usize) -> Result<Content, SpoolError> {
+    let half = (budget / 2).max(1) as u64;
+    let (head, met) = forward(reader, span, Stop::AtBudget(half))?;
+    if met == span.to || met >= span.to {
+        return Ok(whole(span, head));
+    }
+    if span.to.0.saturating_sub(met.0) <= half {
+        let (head, _) = forward(reader, span, Stop::AtEnd)?;
+        return Ok(whole(span, head));
+    }
+    let rest = Span { from: met, skip: 0, ..span };
+    let (tail, gap_end) = backward(reader, rest, half)?;
+    let gap = measure(reader, Span { to: gap_end, ..rest })?;
+    let (shown_head, shown_tail) = (own(&head), own(&tail));
+    let offset = span.base + shown_head;
+    Ok(Content {
+        head,
+        left_out: Some(LeftOut { bytes: gap.bytes, lines: gap.lines, offset }),
+        tail,
+        offset: span.base,
+        total_bytes: offset + gap.own_bytes + shown_tail,
+    })
+}
+
+/// Reads at most `limit` bytes of the eval's own output from the beginning of a span.
+pub(crate) fn limited(reader: &Reader, span: Span, limit: u64) -> Result<Content, SpoolError> {
+    let (mut head, met) = forward(reader, span, Stop::AtBudget(limit))?;
+    let read = own(&head);
+    trim_end(&mut head, read.saturating_sub(limit));
+    let rest = measure_own(reader, met, span.to)?;
+    let total_bytes = span.base + read + rest;
+    Ok(Content { head, offset: span.base, total_bytes, ..Content::default() })
+}
+
+/// Reads the last `lines` lines of the eval's own output, at most `budget` bytes of them.
+pub(crate) fn tail(
+    reader: &Reader,
+    from: Offset,
+    to: Offset,
+    lines: usize,
+    budget: usize,
+) -> Result<Content, SpoolError> {
+    let mut chunks = Vec::new();
+    let (mut seen, mut size, mut ends) = (0, 0, 0);
+    for record in reader.records_back(from, to) {
+        let Some(record) = usable(record)? else { continue };
+        if !is_own_output(record.kind) {
+            continue;
+        }
+        let Some(mut bytes) = payload(reader, &record)? else { continue };
+        // The line end that ends everything begins no further line.
+        let counted = bytes.len() - usize::from(seen == 0 && bytes.ends_with(b"\n"));
+        seen += bytes.len();
+        let mut cut = None;
+        for at in (0..counted).rev().filter(|at| bytes[*at] == b'\n') {
+            ends += 1;
+            if ends >= lines {
+                cut = Some(at + 1);
+                break;
+            }
+        }
+        if let Some(cut) = cut {
+            bytes.drain(..cut);
+        }
+        size += bytes.len();
+        chunks.push(Chunk { kind: record.kind, bytes });
+        if cut.is_some() || size >= budget || lines == 0 {
+            break;
+        }
+    }
+    if lines == 0 {
+        chunks.clear();
+    }
+    Ok(Content { head: merged_back(chunks), ..Content::default() })
+}
+
+/// Finds the place `offset` bytes into the eval's own output.
+pub(crate) fn seek(
+    reader: &Reader,
+    from: Offset,
+    to: Offset,
+    offset: u64,
+) -> Result<Span, SpoolError> {
+    let mut passed = 0;
+    for record in reader.records(from, Some(to)) {
+        let Some(record) = usable(record)? else { continue };
+        if !is_own_output(record.kind) {
+            continue;
+        }
+        if passed + u64::from(record.len) > offset {
+            let skip = offset - passed;
+            return Ok(Span { from: record.offset, skip, to, base: offset, own_only: true });
+        }
+        passed += u64::from(record.len);
+    }
+    Ok(Span { from: to, skip: 0, to, base: passed, own_only: true })
+}
+
+/// Gives everything in `from..to` to `sink`, in order; returns how far that was.
+pub(crate) fn copy(
+    reader: &Reader,
+    from: Offset,
+    to: Option<Offset>,
+    sink: &mut dyn FnMut(ChunkKind, &[u8]),
+) -> Result<Offset, SpoolError> {
+    let mut records = reader.records(from, to);
+    for record in records.by_ref() {
+        let Some(record) = usable(record)? else { continue };
+        if let Some(bytes) = payload(reader, &record)? {
+            sink(record.kind, &bytes);
+        }
+    }
+    Ok(records.position())
+}
+
+/// How many bytes of an eval's own output are in `from..to`.
+pub(crate) fn measure_own(reader: &Reader, from: Offset, to: Offset) -> Result<u64, SpoolError> {
+    let mut bytes = 0;
+    for record in reader.records(from, Some(to)) {
+        if let Some(record) = usable(record)?
+            && is_own_output(record.kind)
+        {
+            bytes += u64::from(record.len);
+        }
+    }
+    Ok(bytes)
+}
+
+enum Stop {
+    AtEnd,
+    /// After the record with which this many bytes are read.
+    AtBudget(u64),
+}
+
+fn forward(reader: &Reader, span: Span, stop: Stop) -> Result<(Vec<Chunk>, Offset), SpoolError> {
+    let mut chunks = Vec::new();
+    let (mut size, mut skip) = (0, span.skip);
+    let records = reader.records(span.from, Some(span.to));
+    for record in records {
+        let Some(record) = usable(record)? else { continue };
+        if !span.takes(&record) {
+            continue;
+        }
+        let Some(bytes) = payload(reader, &record)? else { continue };
+        let passed = if is_own_output(record.kind) { skip.min(bytes.len() as u64) } else { 0 };
+        skip -= passed;
+        size += bytes.len() as u64 - passed;
+        push(&mut chunks, record.kind, &bytes[passed as usize..]);
+        if matches!(stop, Stop::AtBudget(budget) if size >= budget) {
+            return Ok((chunks, record.next));
+        }
+    }
+    Ok((chunks, span.to))
+}
+
+fn backward(reader: &Reader, span: Span, budget: u64) -> Result<(Vec<Chunk>, Offset), SpoolError> {
+    let mut chunks = Vec::new();
+    let mut size = 0;
+    for record in reader.records_back(span.from, span.to) {
+        let Some(record) = usable(record)? else { continue };
+        if !span.takes(&record) {
+            continue;
+        }
+        let Some(bytes) = payload(reader, &record)? else { continue };
+        size += bytes.len() as u64;
+        chunks.push(Chunk { kind: record.kind, bytes });
+        if size >= budget {
+            return Ok((merged_back(chunks), record.offset));
+        }
+    }
+    Ok((merged_back(chunks), span.from))
+}
+
+struct Gap {
+    bytes: u64,
+    own_bytes: u64,
+    lines: Option<u64>,
+}
+
+fn measure(reader: &Reader, span: Span) -> Result<Gap, SpoolError> {
+    let count = span.to.0.saturating_sub(span.from.0) <= COUNT_LINES_UP_TO;
+    let mut gap = Gap { bytes: 0, own_bytes: 0, lines: count.then_some(0) };
+    for record in reader.records(span.from, Some(span.to)) {
+        let Some(record) = usable(record)? else { continue };
+        let stream = match record.kind {
+            ChunkKind::Out | ChunkKind::Err => true,
+            ChunkKind::BackgroundOut | ChunkKind::BackgroundErr => !span.own_only,
+            ChunkKind::Value | ChunkKind::Error | ChunkKind::Display | ChunkKind::Status => false,
+        };
+        if !stream {
+            continue;
+        }
+        gap.bytes += u64::from(record.len);
+        if is_own_output(record.kind) {
+            gap.own_bytes += u64::from(record.len);
+        }
+        if let Some(lines) = &mut gap.lines
+            && let Some(bytes) = payload(reader, &record)?
+        {
+            *lines += line_ends(&bytes);
+        }
+    }
+    Ok(gap)
+}
+
+fn whole(span: Span, head: Vec<Chunk>) -> Content {
+    let total_bytes = span.base + own(&head);
+    Content { head, offset: span.base, total_bytes, ..Content::default() }
+}
+
+fn own(chunks: &[Chunk]) -> u64 {
+    chunks.iter().filter(|c| is_own_output(c.kind)).map(|c| c.bytes.len() as u64).sum()
+}
+
+fn trim_end(chunks: &mut Vec<Chunk>, mut excess: u64) {
+    while excess > 0 {
+        let Some(last) = chunks.last_mut() else { return };
+        let cut = excess.min(last.bytes.len() as u64);
+        last.bytes.truncate(last.bytes.len() - cut as usize);
+        excess -= cut;
+        if last.bytes.is_empty() {
+            chunks.pop();
+        }
+    }
+}
+
+fn merged_back(chunks: Vec<Chunk>) -> Vec<Chunk> {
+    let mut merged = Vec::new();
+    for chunk in chunks.into_iter().rev() {
+        push(&mut merged, chunk.kind, &chunk.bytes);
+    }
+    merged
+}
+
+/// A damaged place is passed over: what is whole around it is worth more than an error.
+fn usable(record: Result<Record, SpoolError>) -> Result<Option<Record>, SpoolError> {
+    match record {
+        Ok(record) => Ok(Some(record)),
+        Err(SpoolError::Corrupt { .. } | SpoolError::Dropped { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}
+
+fn payload(reader: &Reader, record: &Record) -> Result<Option<Vec<u8>>, SpoolError> {
+    match reader.payload(record) {
+        Ok(bytes) => Ok(Some(bytes)),
+        Err(SpoolError::Corrupt { .. } | SpoolError::Dropped { .. }) => Ok(None),
+        Err(error) => Err(error),
+    }
+}

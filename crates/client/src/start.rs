@@ -1,0 +1,265 @@
+//! Finding a session's host, and starting one where there is none.
+
+use std::fs::{File, OpenOptions};
+use std::io::{self, Read, Seek, SeekFrom, Write};
+use std::os::fd::AsFd;
+use std::os::unix::fs::OpenOptionsExt;
+use std::os::unix::process::CommandExt;
+use std::path::{Path, PathBuf};
+use std::process::{Child, ChildStdout, Command, Stdio};
+use std::time::{Duration, Instant};
+
+use rustix::fs::FlockOperation;
+use rustix::io::Errno;
+use stead_protocol::client::VERSION;
+use stead_protocol::{EndReason, ErrorCode, HostReady, HostSpec, Meta, SessionName, WireError};
+use stead_spool::{HistoryReader, SessionDir};
+
+use crate::connection::{Connection, PATIENCE};
+use crate::{ClientError, Dirs, Workspace, timer};
+
+/// How long a host may take to listen.
+const START_TIME: Duration = Duration::from_secs(10);
+/// How long another client may hold the lock under which hosts are started.
+const LOCK_TIME: Duration = Duration::from_secs(15);
+/// How much of the log an error quotes.
+const LOG_TAIL: u64 = 2000;
+
+/// What is needed to reach one session's host.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Door<'a> {
+    pub(crate) dirs: &'a Dirs,
+    pub(crate) workspace: &'a Workspace,
+    pub(crate) name: &'a SessionName,
+    /// Who is calling: `cli`, `mcp`.
+    pub(crate) client: &'a str,
+    /// The program to run as host; without it, this one.
+    pub(crate) program: Option<&'a Path>,
+}
+
+/// Whether a host that was found will do.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Found {
+    /// Yes.
+    Use,
+    /// No: the caller wants to start the session itself.
+    Refuse,
+}
+
+impl Door<'_> {
+    pub(crate) fn dir(&self) -> SessionDir {
+        SessionDir::new(self.dirs.session(self.workspace, self.name))
+    }
+
+    /// Connects to the host if there is one.
+    pub(crate) fn connect(&self, patience: Duration) -> Result<Option<Connection>, ClientError> {
+        let Some(runtime) = self.dirs.open_runtime()? else { return Ok(None) };
+        let socket = self.dirs.socket(self.workspace, self.name);
+        Connection::open(&runtime, &socket, self.name, self.client, patience)
+    }
+
+    /// Connects to the host, which is started with what `meta` tells if there is none.
+    ///
+    /// Whoever races, one host comes up: it is started under a lock that the kernel takes back
+    /// from a client that dies.
+    pub(crate) fn connect_or_start(
+        &self,
+        found: Found,
+        meta: impl FnOnce() -> Result<Meta, ClientError>,
+    ) -> Result<Connection, ClientError> {
+        if let Some(connection) = self.connect(PATIENCE)? {
+            return self.accept(connection, found);
+        }
+        let meta = meta()?;
+        check_cwd(&meta)?;
+        let dir = SessionDir::new(self.dirs.make_session(self.workspace, self.name)?);
+        self.dirs.make_runtime()?;
+        let lock = self.lock(&dir)?;
+        if let Some(connection) = self.connect(PATIENCE)? {
+            return self.accept(connection, found);
+        }
+        self.spawn(&dir, meta)?;
+        let connection = self.connect(PATIENCE)?;
+        drop(lock);
+        connection.ok_or_else(|| self.ended_early())
+    }
+
+    fn accept(&self, connection: Connection, found: Found) -> Result<Connection, ClientError> {
+        match found {
+            Found::Use => Ok(connection),
+            Found::Refuse => Err(ClientError::Exists { name: self.name.clone() }),
+        }
+    }
+
+    fn lock(&self, dir: &SessionDir) -> Result<File, ClientError> {
+        let path = dir.start_lock();
+        let file = private_file(&path).map_err(ClientError::file("open", &path))?;
+        let deadline = Instant::now() + LOCK_TIME;
+        loop {
+            match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
+                Ok(()) => return Ok(file),
+                Err(Errno::AGAIN) if Instant::now() < deadline => {
+                    timer::pause(Duration::from_millis(5));
+                }
+                Err(Errno::AGAIN) => {
+                    return Err(ClientError::Connection {
+                        message: format!(
+                            "another client has been starting session `{}` for {} s",
+                            self.name,
+                            LOCK_TIME.as_secs()
+                        ),
+                        hint: Some(format!("it holds `{}`", path.display())),
+                    });
+                }
+                Err(error) => return Err(ClientError::file("lock", &path)(error.into())),
+            }
+        }
+    }
+
+    fn spawn(&self, dir: &SessionDir, meta: Meta) -> Result<(), ClientError> {
+        let log_path = dir.log();
+        let mut log = private_file(&log_path).map_err(ClientError::file("open", &log_path))?;
+        let log_start = log.seek(SeekFrom::End(0)).unwrap_or(0);
+        let spec = HostSpec {
+            protocol: VERSION,
+            dir: dir.path().to_owned(),
+            socket: self.dirs.socket(self.workspace, self.name),
+            meta,
+        };
+        let spec = serde_json::to_vec(&spec).map_err(|e| self.launch_failed(e.to_string()))?;
+        let mut child = self
+            .command()
+            .and_then(|mut command| command.stderr(log).spawn())
+            .map_err(|error| self.launch_failed(error.to_string()))?;
+        let ready = hand_over(&mut child, &spec);
+        // The host is its own master from here on; somebody must still take note of its end.
+        std::thread::spawn(move || child.wait());
+        match ready.map_err(|error| self.launch_failed(error.to_string()))? {
+            Said::Ready(HostReady::Ready { .. }) => Ok(()),
+            Said::Ready(HostReady::Failed(error)) => Err(error.into()),
+            Said::Nothing => {
+                let tail = log_tail(&log_path, log_start);
+                let tail = if tail.is_empty() { "it said nothing".to_owned() } else { tail };
+                Err(self.launch_failed(format!("it died: {tail}")))
+            }
+            Said::TooLate => Err(ClientError::Connection {
+                message: format!(
+                    "the host of session `{}` did not start within {} s",
+                    self.name,
+                    START_TIME.as_secs()
+                ),
+                hint: Some(format!("see `stead logs -n {}`", self.name)),
+            }),
+        }
+    }
+
+    fn command(&self) -> io::Result<Command> {
+        let program = match self.program {
+            Some(program) => program.to_owned(),
+            // The file of a running program may have been replaced; the link still leads there.
+            None => std::env::current_exe()
+                .ok()
+                .filter(|path| path.exists())
+                .unwrap_or_else(|| PathBuf::from("/proc/self/exe")),
+        };
+        let mut command = Command::new(program);
+        command.arg("host").stdin(Stdio::piped()).stdout(Stdio::piped());
+        // SAFETY: `setsid` is async-signal-safe and touches no memory of this process.
+        unsafe {
+            command.pre_exec(|| rustix::process::setsid().map(drop).map_err(io::Error::from));
+        }
+        Ok(command)
+    }
+
+    /// Why a host that had started is gone already: as a rule its interpreter would not start.
+    pub(crate) fn ended_early(&self) -> ClientError {
+        let end = HistoryReader::open(self.dir().path()).and_then(|history| history.last_end());
+        match end {
+            Ok(Some((EndReason::LaunchFailed { message }, _))) => WireError::new(
+                ErrorCode::LaunchFailed,
+                format!("could not start session `{}`: {message}", self.name),
+            )
+            .with_hint(format!("see `stead logs -n {}` and `stead doctor`", self.name))
+            .into(),
+            Ok(Some((reason, _))) => self.launch_failed(format!("it has ended already: {reason}")),
+            Ok(None) | Err(_) => self.launch_failed("it started and does not listen".to_owned()),
+        }
+    }
+
+    fn launch_failed(&self, message: String) -> ClientError {
+        ClientError::Launch { name: self.name.clone(), message }
+    }
+}
+
+enum Said {
+    Ready(HostReady),
+    Nothing,
+    TooLate,
+}
+
+/// Gives the host its spec and waits for its one line.
+fn hand_over(child: &mut Child, spec: &[u8]) -> io::Result<Said> {
+    if let Some(mut stdin) = child.stdin.take() {
+        match stdin.write_all(spec) {
+            // It died before it read; what it said is in the log.
+            Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
+            written => written?,
+        }
+    }
+    let Some(stdout) = child.stdout.take() else { return Ok(Said::Nothing) };
+    read_line(stdout)
+}
+
+fn read_line(mut stdout: ChildStdout) -> io::Result<Said> {
+    let deadline = Instant::now() + START_TIME;
+    let mut line = Vec::new();
+    loop {
+        let [ready] = timer::wait_readable([Some(stdout.as_fd())], Some(deadline))?;
+        if !ready {
+            return Ok(Said::TooLate);
+        }
+        let mut bytes = [0; 4096];
+        match stdout.read(&mut bytes)? {
+            0 => return Ok(Said::Nothing),
+            count => line.extend_from_slice(&bytes[..count]),
+        }
+        if line.contains(&b'\n') {
+            return Ok(Said::Ready(serde_json::from_slice(&line)?));
+        }
+    }
+}
+
+fn check_cwd(meta: &Meta) -> Result<(), ClientError> {
+    let cwd = &meta.settings.cwd;
+    match Path::new(cwd).metadata() {
+        Ok(found) if found.is_dir() => Ok(()),
+        Ok(_) => Err(ClientError::bad_request(format!("`{cwd}` is not a directory"))),
+        Err(error) => Err(ClientError::bad_request(format!(
+            "the session's directory `{cwd}` cannot be used: {error}"
+        ))),
+    }
+}
+
+fn private_file(path: &Path) -> io::Result<File> {
+    OpenOptions::new()
+        .read(true)
+        .append(true)
+        .create(true)
+        .mode(0o600)
+        .custom_flags(libc::O_NOFOLLOW)
+        .open(path)
+}
+
+/// What was appended to the log since `start`, at most its last lines.
+fn log_tail(path: &Path, start: u64) -> String {
+    let mut text = Vec::new();
+    let read = File::open(path).and_then(|mut log| {
+        let end = log.seek(SeekFrom::End(0))?;
+        log.seek(SeekFrom::Start(start.max(end.saturating_sub(LOG_TAIL))))?;
+        log.take(LOG_TAIL).read_to_end(&mut text)
+    });
+    match read {
+        Ok(_) => String::from_utf8_lossy(&text).trim().to_owned(),
+        Err(_) => String::new(),
+    }
+}

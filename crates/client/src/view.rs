@@ -1,0 +1,168 @@
+//! What a front end is told about an eval.
+
+use stead_protocol::{
+    Changed, Chunk, ChunkKind, EndReason, ErrorInfo, EvalId, EvalSeq, Finished, Generation,
+    Outcome, SessionName, ValueInfo,
+};
+
+use crate::Content;
+
+/// Where an eval stands (SPEC C-5).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EvalStatus {
+    /// Ran to its end.
+    Complete,
+    /// Still runs; the call did not wait longer.
+    Partial,
+    /// Waits for its turn.
+    Queued,
+    /// Runs.
+    Running,
+    /// Waits for input.
+    WaitingInput,
+    /// Failed.
+    Error,
+    /// Was interrupted.
+    Interrupted,
+    /// Its hard timeout passed.
+    Timeout,
+    /// The session ended while it ran, or before.
+    Ended,
+}
+
+impl EvalStatus {
+    /// The word for it.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            EvalStatus::Complete => "complete",
+            EvalStatus::Partial => "partial",
+            EvalStatus::Queued => "queued",
+            EvalStatus::Running => "running",
+            EvalStatus::WaitingInput => "waiting_input",
+            EvalStatus::Error => "error",
+            EvalStatus::Interrupted => "interrupted",
+            EvalStatus::Timeout => "timeout",
+            EvalStatus::Ended => "ended",
+        }
+    }
+
+    /// The status of an eval that is over.
+    pub fn of(outcome: &Outcome) -> Self {
+        match outcome {
+            Outcome::Complete => EvalStatus::Complete,
+            Outcome::Error => EvalStatus::Error,
+            Outcome::Interrupted => EvalStatus::Interrupted,
+            Outcome::Timeout { .. } => EvalStatus::Timeout,
+            Outcome::Ended { .. } | Outcome::NotRun { .. } | Outcome::HostDied => EvalStatus::Ended,
+        }
+    }
+}
+
+/// An eval as far as it has come.
+#[derive(Debug, Clone)]
+pub struct EvalView {
+    /// The session it runs in.
+    pub session: SessionName,
+    /// Its number; none for what a background reader answered.
+    pub eval: Option<EvalSeq>,
+    /// Where it stands.
+    pub status: EvalStatus,
+    /// How it ended, if it has.
+    pub outcome: Option<Outcome>,
+    /// The interpreter it runs in.
+    pub generation: Option<Generation>,
+    /// What it produced.
+    pub content: Content,
+    /// Its value.
+    pub value: Option<ValueInfo>,
+    /// Its error.
+    pub error: Option<ErrorInfo>,
+    /// What it asks, if it waits for input.
+    pub prompt: Option<String>,
+    /// The exit code its code ended with.
+    pub exit_code: Option<i32>,
+    /// How long it ran.
+    pub duration_ms: Option<u64>,
+    /// What it did to the names of the session.
+    pub changed: Option<Changed>,
+    /// What else the user should know.
+    pub notices: Vec<String>,
+    /// The eval it waits behind.
+    pub behind: Option<EvalSeq>,
+    /// Bytes that were not kept.
+    pub lost_bytes: u64,
+    /// Whether the user stopped waiting.
+    pub left: bool,
+}
+
+impl EvalView {
+    /// A view of an eval of which nothing is known yet but where it stands.
+    pub(crate) fn new(session: &SessionName, eval: Option<EvalSeq>, status: EvalStatus) -> Self {
+        EvalView {
+            session: session.clone(),
+            eval,
+            status,
+            outcome: None,
+            generation: None,
+            content: Content::default(),
+            value: None,
+            error: None,
+            prompt: None,
+            exit_code: None,
+            duration_ms: None,
+            changed: None,
+            notices: Vec::new(),
+            behind: None,
+            lost_bytes: 0,
+            left: false,
+        }
+    }
+
+    /// A view of an eval that is over.
+    pub(crate) fn finished(
+        session: &SessionName,
+        eval: EvalSeq,
+        finished: &Finished,
+        content: Content,
+    ) -> Self {
+        let mut view = EvalView::new(session, Some(eval), EvalStatus::of(&finished.outcome));
+        view.outcome = Some(finished.outcome.clone());
+        view.generation = Some(finished.generation).filter(|generation| generation.0 > 0);
+        view.exit_code = finished.exit_code.or_else(|| ended_with(&finished.outcome));
+        // A killed host could not say how long it took.
+        view.duration_ms = (finished.outcome != Outcome::HostDied).then_some(finished.duration_ms);
+        view.changed = finished.changed.clone().filter(|changed| !changed.is_empty());
+        view.notices.extend(finished.notice.clone());
+        view.lost_bytes = finished.lost_bytes;
+        if view.status == EvalStatus::Complete {
+            view.value = last(&content, ChunkKind::Value);
+        }
+        view.error = last(&content, ChunkKind::Error);
+        if view.lost_bytes > 0 {
+            let lost = view.lost_bytes;
+            view.notices.push(format!("{lost} bytes of output were not kept"));
+        }
+        view.content = content;
+        view
+    }
+
+    /// The eval's id.
+    pub fn id(&self) -> Option<EvalId> {
+        self.eval.map(|seq| EvalId { session: self.session.clone(), seq })
+    }
+}
+
+fn ended_with(outcome: &Outcome) -> Option<i32> {
+    match outcome {
+        Outcome::Ended { reason: EndReason::Exit { code } | EndReason::Replaced { code } } => {
+            Some(*code)
+        }
+        _ => None,
+    }
+}
+
+/// The last chunk of this kind, decoded.
+fn last<T: serde::de::DeserializeOwned>(content: &Content, kind: ChunkKind) -> Option<T> {
+    let chunk: &Chunk = content.chunks().rev().find(|chunk| chunk.kind == kind)?;
+    serde_json::from_slice(&chunk.bytes).ok()
+}

@@ -1,0 +1,327 @@
+//! Waiting for an eval: events from its host, or what is on disk if the host is gone.
+
+use std::os::fd::BorrowedFd;
+use std::time::{Duration, Instant};
+
+use rustix::fs::FlockOperation;
+use stead_protocol::client::{Event, Reply, Request};
+use stead_protocol::{
+    ChunkKind, EvalId, EvalSeq, Finished, Generation, Offset, Outcome, SessionName,
+};
+use stead_spool::{HistoryReader, Reader, SessionDir};
+
+use crate::connection::{Connection, PATIENCE, Waited};
+use crate::read::{self, Span};
+use crate::start::Door;
+use crate::{ClientError, EvalStatus, EvalView, loss, timer};
+
+/// How long a host that hung up may take to be gone.
+const HOST_END_TIME: Duration = Duration::from_secs(2);
+
+/// What a front end does while an eval runs.
+pub trait Watcher {
+    /// Whether output is wanted as it comes.
+    fn wants_output(&self) -> bool {
+        false
+    }
+    /// The eval has an id now.
+    fn accepted(&mut self, _id: &EvalId) {}
+    /// The next piece of output.
+    fn chunk(&mut self, _kind: ChunkKind, _bytes: &[u8]) {}
+    /// A descriptor that ends a wait when it is readable.
+    fn wake(&self) -> Option<BorrowedFd<'_>> {
+        None
+    }
+    /// Asked when `wake` was readable.
+    fn woken(&mut self) -> Action {
+        Action::GoOn
+    }
+    /// Called before each wait; the time at which to be called again.
+    fn tick(&mut self) -> Option<Instant> {
+        None
+    }
+}
+
+/// What to do about a wait that was woken.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Action {
+    /// Wait on.
+    GoOn,
+    /// Interrupt the eval and wait on.
+    Interrupt,
+    /// Stop waiting; the eval goes on.
+    Leave,
+}
+
+/// A watcher that only waits.
+#[derive(Debug)]
+pub struct Quiet;
+
+impl Watcher for Quiet {}
+
+/// One wait for one eval.
+pub(crate) struct Wait<'a> {
+    pub(crate) door: Door<'a>,
+    pub(crate) seq: EvalSeq,
+    pub(crate) generation: Option<Generation>,
+    pub(crate) behind: Option<EvalSeq>,
+    /// Where the answer begins, if not where the eval does.
+    pub(crate) from: Option<Offset>,
+    /// How many bytes of output the view may hold.
+    pub(crate) budget: usize,
+    pub(crate) deadline: Option<Instant>,
+    pub(crate) watcher: &'a mut dyn Watcher,
+}
+
+/// Where an eval stands, as the last event said.
+enum Standing {
+    Unknown,
+    Queued,
+    Running { start: Offset },
+}
+
+impl Wait<'_> {
+    /// Waits until the eval is over, waits for input, or the deadline has passed.
+    pub(crate) fn run(mut self, mut connection: Connection) -> Result<EvalView, ClientError> {
+        let mut standing = Standing::Unknown;
+        let mut cursor = self.from;
+        let mut reconnected = false;
+        let mut reader = None;
+        loop {
+            let tick = self.watcher.tick();
+            let until = [tick, self.deadline].into_iter().flatten().min();
+            match connection.next_event(until, self.watcher.wake())? {
+                Waited::Event(Event::Queued { eval, behind }) if eval == self.seq => {
+                    standing = Standing::Queued;
+                    self.behind = Some(behind);
+                }
+                Waited::Event(Event::Started { eval, start }) if eval == self.seq => {
+                    standing = Standing::Running { start };
+                    self.behind = None;
+                    cursor.get_or_insert(start);
+                }
+                Waited::Event(Event::Output { eval, end }) if eval == self.seq => {
+                    self.stream(&mut reader, &mut cursor, Some(end))?;
+                }
+                Waited::Event(Event::Waiting { eval, prompt, end }) if eval == self.seq => {
+                    let start = self.start(&standing)?;
+                    cursor.get_or_insert(start);
+                    self.stream(&mut reader, &mut cursor, Some(end))?;
+                    let mut view = self.view(EvalStatus::WaitingInput, start, Some(end))?;
+                    view.prompt = Some(prompt);
+                    return Ok(view);
+                }
+                Waited::Event(Event::Finished { eval, finished }) if eval == self.seq => {
+                    cursor.get_or_insert(finished.start);
+                    self.stream(&mut reader, &mut cursor, Some(finished.end))?;
+                    return self.finished(&finished);
+                }
+                Waited::Event(_) => {}
+                Waited::Deadline if self.deadline.is_some_and(|at| at <= Instant::now()) => {
+                    self.stream(&mut reader, &mut cursor, None)?;
+                    return self.unfinished(&standing);
+                }
+                Waited::Deadline => {}
+                Waited::Woken => match self.watcher.woken() {
+                    Action::GoOn => {}
+                    Action::Interrupt => {
+                        connection.send(&Request::Interrupt { eval: Some(self.seq) })?;
+                    }
+                    Action::Leave => {
+                        let mut view = self.unfinished(&standing)?;
+                        view.left = true;
+                        return Ok(view);
+                    }
+                },
+                Waited::Closed if reconnected => return self.after_the_host(cursor),
+                Waited::Closed => {
+                    reconnected = true;
+                    match self.reconnect()? {
+                        Some(again) => connection = again,
+                        None => return self.after_the_host(cursor),
+                    }
+                }
+            }
+        }
+    }
+
+    /// Gives the watcher what is new in the spool.
+    fn stream(
+        &mut self,
+        reader: &mut Option<Reader>,
+        cursor: &mut Option<Offset>,
+        end: Option<Offset>,
+    ) -> Result<(), ClientError> {
+        let (true, Some(from)) = (self.watcher.wants_output(), *cursor) else { return Ok(()) };
+        let reader = match reader {
+            Some(reader) => reader,
+            none => none.insert(open(&self.door.dir(), self.door.name)?),
+        };
+        let watcher = &mut *self.watcher;
+        let reached = read::copy(reader, from, end, &mut |kind, bytes| watcher.chunk(kind, bytes))
+            .map_err(ClientError::spool(self.door.name))?;
+        *cursor = Some(reached);
+        Ok(())
+    }
+
+    /// A second connection, when the first was closed before the eval was over.
+    fn reconnect(&self) -> Result<Option<Connection>, ClientError> {
+        if let Some((_, finished)) = self.entry()?.and_then(|entry| entry.finished) {
+            drop(finished);
+            return Ok(None);
+        }
+        let Ok(Some(mut connection)) = self.door.connect(PATIENCE) else { return Ok(None) };
+        let watch = Request::Watch { eval: self.seq, output: self.watcher.wants_output() };
+        match connection.request(&watch, Some(Instant::now() + PATIENCE)) {
+            Ok(Reply::Watching) => Ok(Some(connection)),
+            _ => Ok(None),
+        }
+    }
+
+    /// What the disk tells once the host is gone (SPEC E-11).
+    fn after_the_host(&mut self, cursor: Option<Offset>) -> Result<EvalView, ClientError> {
+        let deadline = Instant::now() + HOST_END_TIME;
+        loop {
+            let gone = !host_lives(&self.door.dir());
+            let entry = self.entry()?;
+            if let Some((_, finished)) = entry.as_ref().and_then(|entry| entry.finished.clone()) {
+                let mut cursor = cursor.or(Some(finished.start));
+                self.stream(&mut None, &mut cursor, Some(finished.end))?;
+                return self.finished(&finished);
+            }
+            if gone {
+                let started = entry.and_then(|entry| entry.started);
+                loss::tell(&self.door.dir());
+                let finished = died(self.door.dir(), self.door.name, started, self.generation)?;
+                let mut cursor = cursor.or(Some(finished.start));
+                self.stream(&mut None, &mut cursor, Some(finished.end))?;
+                return self.finished(&finished);
+            }
+            if Instant::now() >= deadline {
+                return Err(ClientError::Connection {
+                    message: format!(
+                        "the host of session `{}` hung up and still lives",
+                        self.door.name
+                    ),
+                    hint: Some(format!("read on with `stead output {}`", self.id())),
+                });
+            }
+            timer::pause(Duration::from_millis(10));
+        }
+    }
+
+    fn finished(&self, finished: &Finished) -> Result<EvalView, ClientError> {
+        let from = self.from.unwrap_or(finished.start).max(finished.start);
+        let content = self.content(finished.start, from, finished.end)?;
+        Ok(EvalView::finished(self.door.name, self.seq, finished, content))
+    }
+
+    fn unfinished(&self, standing: &Standing) -> Result<EvalView, ClientError> {
+        match standing {
+            Standing::Queued => {
+                let mut view = EvalView::new(self.door.name, Some(self.seq), EvalStatus::Queued);
+                view.generation = self.generation;
+                view.behind = self.behind;
+                Ok(view)
+            }
+            Standing::Unknown if self.behind.is_some() => self.unfinished(&Standing::Queued),
+            Standing::Unknown => {
+                let mut view = EvalView::new(self.door.name, Some(self.seq), EvalStatus::Partial);
+                view.generation = self.generation;
+                Ok(view)
+            }
+            Standing::Running { start } => self.view(EvalStatus::Partial, *start, None),
+        }
+    }
+
+    fn view(
+        &self,
+        status: EvalStatus,
+        start: Offset,
+        end: Option<Offset>,
+    ) -> Result<EvalView, ClientError> {
+        let end = match end {
+            Some(end) => end,
+            None => open(&self.door.dir(), self.door.name)?
+                .end()
+                .map_err(ClientError::spool(self.door.name))?,
+        };
+        let mut view = EvalView::new(self.door.name, Some(self.seq), status);
+        view.generation = self.generation;
+        view.content = self.content(start, self.from.unwrap_or(start).max(start), end)?;
+        Ok(view)
+    }
+
+    fn content(
+        &self,
+        start: Offset,
+        from: Offset,
+        end: Offset,
+    ) -> Result<crate::Content, ClientError> {
+        if from >= end {
+            return Ok(crate::Content::default());
+        }
+        let reader = open(&self.door.dir(), self.door.name)?;
+        let base = if from > start { read::measure_own(&reader, start, from) } else { Ok(0) };
+        base.and_then(|base| {
+            read::content(&reader, Span { base, ..Span::all(from, end) }, self.budget)
+        })
+        .map_err(ClientError::spool(self.door.name))
+    }
+
+    /// Where the eval's part of the spool begins.
+    fn start(&self, standing: &Standing) -> Result<Offset, ClientError> {
+        if let Standing::Running { start } = standing {
+            return Ok(*start);
+        }
+        let started = self.entry()?.and_then(|entry| entry.started);
+        Ok(started.map(|(_, _, start)| start).or(self.from).unwrap_or_default())
+    }
+
+    fn entry(&self) -> Result<Option<stead_spool::EvalEntry>, ClientError> {
+        HistoryReader::open(self.door.dir().path())
+            .and_then(|history| history.eval(self.seq))
+            .map_err(ClientError::spool(self.door.name))
+    }
+
+    fn id(&self) -> EvalId {
+        EvalId { session: self.door.name.clone(), seq: self.seq }
+    }
+}
+
+/// Opens a session's output.
+pub(crate) fn open(dir: &SessionDir, name: &SessionName) -> Result<Reader, ClientError> {
+    Reader::open(dir.path()).map_err(ClientError::spool(name))
+}
+
+/// Whether a host, or what it left to clean up after it, still lives.
+pub(crate) fn host_lives(dir: &SessionDir) -> bool {
+    let Ok(file) = std::fs::File::open(dir.lock()) else { return false };
+    rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared).is_err()
+}
+
+/// The record that a killed host could not write.
+pub(crate) fn died(
+    dir: SessionDir,
+    name: &SessionName,
+    started: Option<(Generation, u64, Offset)>,
+    generation: Option<Generation>,
+) -> Result<Finished, ClientError> {
+    let mut finished = Finished {
+        outcome: Outcome::HostDied,
+        generation: generation.unwrap_or_default(),
+        start: Offset(0),
+        end: Offset(0),
+        duration_ms: 0,
+        exit_code: None,
+        changed: None,
+        lost_bytes: 0,
+        notice: None,
+    };
+    if let Some((generation, _, start)) = started {
+        finished.generation = generation;
+        finished.start = start;
+        finished.end = open(&dir, name)?.end().map_err(ClientError::spool(name))?.max(start);
+    }
+    Ok(finished)
+}

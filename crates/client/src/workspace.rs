@@ -1,0 +1,96 @@
+//! Which project a call belongs to (SPEC S-1).
+
+use std::path::{Path, PathBuf};
+
+use crate::ClientError;
+
+/// A workspace: the canonical path of a project directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Workspace(String);
+
+impl Workspace {
+    /// The workspace named by the user, else the nearest ancestor of `cwd` with `.stead/` or
+    /// `.git`, else `cwd`, which must be canonical (as the kernel gives it).
+    pub fn find(explicit: Option<&Path>, cwd: &Path) -> Result<Self, ClientError> {
+        match explicit {
+            Some(given) => {
+                let path = given
+                    .canonicalize()
+                    .map_err(ClientError::file("use the workspace", given))
+                    .map_err(as_bad_request)?;
+                if !path.is_dir() {
+                    let message = format!("the workspace `{}` is not a directory", given.display());
+                    return Err(ClientError::bad_request(message));
+                }
+                Self::from_path(path)
+            }
+            None => {
+                let root = cwd
+                    .ancestors()
+                    .find(|dir| dir.join(".stead").is_dir() || dir.join(".git").exists());
+                Self::from_path(root.unwrap_or(cwd).to_owned())
+            }
+        }
+    }
+
+    /// The path as text.
+    pub fn as_str(&self) -> &str {
+        &self.0
+    }
+
+    /// The path.
+    pub fn path(&self) -> &Path {
+        Path::new(&self.0)
+    }
+
+    /// A workspace whose path was stored before.
+    pub(crate) fn stored(path: String) -> Self {
+        Workspace(path)
+    }
+
+    fn from_path(path: PathBuf) -> Result<Self, ClientError> {
+        path.into_os_string().into_string().map(Workspace).map_err(|path| {
+            ClientError::bad_request(format!("the workspace path {path:?} is not UTF-8"))
+        })
+    }
+}
+
+fn as_bad_request(error: ClientError) -> ClientError {
+    ClientError::bad_request(error.to_wire().message)
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsStr;
+    use std::fs;
+    use std::os::unix::ffi::OsStrExt;
+
+    use super::*;
+
+    #[test]
+    fn s1_the_nearest_marked_ancestor_is_the_workspace() {
+        let temp = tempfile::tempdir().unwrap();
+        let root = temp.path().canonicalize().unwrap();
+        let inner = root.join("a/b/c");
+        fs::create_dir_all(&inner).unwrap();
+        assert_eq!(Workspace::find(None, &inner).unwrap().path(), inner);
+        fs::create_dir(root.join(".stead")).unwrap();
+        assert_eq!(Workspace::find(None, &inner).unwrap().path(), root);
+        // A worktree has `.git` as a file.
+        fs::write(root.join("a/.git"), "gitdir: elsewhere").unwrap();
+        assert_eq!(Workspace::find(None, &inner).unwrap().path(), root.join("a"));
+        assert_eq!(Workspace::find(Some(&inner), &root).unwrap().path(), inner);
+    }
+
+    #[test]
+    fn a_named_workspace_must_be_a_directory_with_a_readable_name() {
+        let temp = tempfile::tempdir().unwrap();
+        let missing = temp.path().join("missing");
+        let error = Workspace::find(Some(&missing), temp.path()).unwrap_err();
+        assert_eq!(error.code(), stead_protocol::ErrorCode::BadRequest);
+        let odd = temp.path().join(OsStr::from_bytes(b"\xff"));
+        fs::create_dir(&odd).unwrap();
+        let error = Workspace::find(Some(&odd), temp.path()).unwrap_err();
+        assert!(error.to_string().contains("UTF-8"), "{error}");
+    }
+}

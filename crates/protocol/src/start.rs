@@ -1,0 +1,107 @@
+//! What a client hands to a host that it starts, and what it hears back.
+
+use std::path::PathBuf;
+
+use serde::{Deserialize, Serialize};
+
+use crate::{SessionName, WireError};
+
+/// Everything a host needs, as one JSON object on its standard input, then end of file.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+pub struct HostSpec {
+    /// The client wire's version; host and client are the same binary, so it must be equal.
+    pub protocol: u32,
+    /// The session's directory in the state directory; exists, mode 0700.
+    pub dir: PathBuf,
+    /// Where to listen; its directory exists and was checked.
+    pub socket: PathBuf,
+    /// Who the session is and how it is started; the host stores it as `meta.json`.
+    pub meta: Meta,
+}
+
+/// What is kept of a session in `meta.json`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Meta {
+    /// The version of this file.
+    pub version: u32,
+    /// The session's name.
+    pub name: SessionName,
+    /// Its workspace, canonical.
+    pub workspace: String,
+    /// How to start it.
+    pub settings: Settings,
+    /// When it was first started, in milliseconds since 1970.
+    pub created_ms: u64,
+    /// It was stopped by request: hidden from lists, its history stays readable.
+    #[serde(default)]
+    pub stopped: bool,
+    /// The interpreter that was found for `settings`, and why; written by the host.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub found: Option<FoundInterpreter>,
+}
+
+/// An interpreter and the reason it was chosen (SPEC S-11).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FoundInterpreter {
+    /// The real executable, shims resolved.
+    pub path: String,
+    /// Why this one, in a few words.
+    pub why: String,
+}
+
+/// How a session is started; kept over restarts.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Settings {
+    /// The language: `python`.
+    pub language: String,
+    /// A program that is a bridge of its own and speaks the protocol by itself.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub bridge: Option<String>,
+    /// The interpreter the user named; without it the host looks for one.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interpreter: Option<String>,
+    /// Where the interpreter starts.
+    pub cwd: String,
+    /// Variables on top of the environment of the client that starts the session.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub env: Vec<(String, String)>,
+    /// Code to run at every start.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub init: Option<String>,
+    /// End the session after this time without use; 0 means never.
+    pub idle_timeout_ms: u64,
+    /// How many bytes of output are kept.
+    pub quota_bytes: u64,
+}
+
+/// The idle timeout unless one is given: 12 h (SPEC S-8).
+pub const DEFAULT_IDLE_TIMEOUT_MS: u64 = 12 * 3600 * 1000;
+/// The spool quota unless one is given: 1 GiB (SPEC O-4).
+pub const DEFAULT_QUOTA_BYTES: u64 = 1 << 30;
+
+// Written by hand so that values of the environment never reach a log.
+impl std::fmt::Debug for Settings {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Settings")
+            .field("language", &self.language)
+            .field("bridge", &self.bridge)
+            .field("interpreter", &self.interpreter)
+            .field("cwd", &self.cwd)
+            .field("env", &self.env.iter().map(|(name, _)| name).collect::<Vec<_>>())
+            .field("idle_timeout_ms", &self.idle_timeout_ms)
+            .finish_non_exhaustive()
+    }
+}
+
+/// The one line a host writes on its standard output before it goes to the background.
+#[derive(Debug, Clone, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum HostReady {
+    /// It listens.
+    Ready {
+        /// Its process id.
+        pid: u32,
+    },
+    /// It could not start.
+    Failed(WireError),
+}

@@ -1,0 +1,28 @@
+//! Looking at processes of other programs.
+
+use std::fs;
+
+/// Ids of all processes whose environment holds this `NAME=value`.
+pub fn tagged(tag: &str) -> Vec<u32> {
+    let Ok(all) = fs::read_dir("/proc") else { return Vec::new() };
+    all.flatten()
+        .filter_map(|entry| entry.file_name().to_str()?.parse::<u32>().ok())
+        .filter(|pid| *pid != std::process::id())
+        .filter(|pid| state_of(*pid).is_some_and(|state| state != 'Z'))
+        .filter(|pid| {
+            fs::read(format!("/proc/{pid}/environ"))
+                .is_ok_and(|environ| environ.split(|&b| b == 0).any(|one| one == tag.as_bytes()))
+        })
+        .collect()
+}
+
+/// The state letter of a process, if it is there.
+pub fn state_of(pid: u32) -> Option<char> {
+    let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
+    stat[stat.rfind(')')? + 2..].chars().next()
+}
+
+/// Whether the process is there and not just a zombie.
+pub fn is_alive(pid: u32) -> bool {
+    state_of(pid).is_some_and(|state| state != 'Z')
+}

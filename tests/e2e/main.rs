@@ -1,0 +1,6 @@
+//! The real binary, real interpreters, a cleared environment. Tests are named after SPEC items.
+
+mod session;
+
+/// The binary under test.
+const STEAD: &str = env!("CARGO_BIN_EXE_stead");

@@ -72,6 +72,7 @@ class State:
     loop = None         # the session's asyncio loop, once there was an await
     task = None         # the task of the running eval, while it awaits
     cancelled = False   # that task was cancelled by an interrupt
+    holder = None       # ident of the thread that is sending a frame
     names = 0           # len() of the namespace as last seen
 
 
@@ -105,6 +106,7 @@ if _fd != CONTROL:
 SAVED = [move_high(_fd) for _fd in (0, 1, 2)]
 LOCK = allocate_lock()
 INBOX = bytearray()
+LATER = []              # frames that came up while one was being sent
 
 ESCAPES = {c: "\\u%04x" % c for c in range(32)}
 ESCAPES.update({10: "\\n", 13: "\\r", 9: "\\t", 34: '\\"', 92: "\\\\"})
@@ -149,13 +151,21 @@ def transmit(line):
     """Critical: an interrupt in here would tear a frame or leave the lock locked."""
     if S.child or getpid() != PID:
         return
-    data = line.encode("utf-8")
+    me, data = get_ident(), line.encode("utf-8")
+    if S.holder == me:  # a finalizer that prints ran inside this very function
+        LATER.append(line)
+        return
     with LOCK:
-        while data:
-            try:
+        S.holder = me
+        try:
+            while data:
                 data = data[write(CONTROL, data):]
-            except OSError:
-                die()
+        except OSError:
+            die()
+        finally:
+            S.holder = None
+    while LATER:
+        transmit(LATER.pop(0))
 
 
 def receive():
@@ -1260,7 +1270,16 @@ def ask(what, argument):
         return {"vars": listed, "more": max(len(names) - VARS_LISTED, 0)}
     if what == "inspect":
         return inspect_name(argument)
+    if what == "code":
+        return {"code": compiled_bridge()}
     raise ValueError("unknown query `%s`" % what)
+
+
+def compiled_bridge():
+    """This bridge as `code` for boot.py: compiling it costs more than all the rest of the start."""
+    import_stdlib("marshal"), import_stdlib("binascii")
+    magic = modules["_frozen_importlib_external"].MAGIC_NUMBER
+    return modules["binascii"].b2a_base64(magic + modules["marshal"].dumps(CODE), newline=False).decode("ascii")
 
 
 def inspect_name(dotted):

@@ -10,7 +10,9 @@ mod signals;
 mod status;
 mod table;
 mod text;
+mod text_writer;
 mod time;
+mod verdict;
 mod watch;
 
 use std::ffi::OsString;

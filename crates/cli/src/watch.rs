@@ -8,8 +8,9 @@ use stead_client::{Action, Watcher};
 use stead_protocol::{Chunk, ChunkKind, EvalId};
 
 use crate::print::{self, Mode};
-use crate::reply::{TextWriter, chunk_data};
+use crate::reply::chunk_data;
 use crate::signals::CtrlC;
+use crate::text_writer::TextWriter;
 use crate::{text, time};
 
 /// Quiet time before the spinner shows.
@@ -38,7 +39,7 @@ enum Show {
     Spinner {
         began: Instant,
         frame: usize,
-        drawn: bool,
+        drawn: Option<Instant>,
         last_line: Vec<u8>,
     },
 }
@@ -53,7 +54,7 @@ impl Watch {
             (false, Mode::Text) if terminal => Show::Spinner {
                 began: Instant::now(),
                 frame: 0,
-                drawn: false,
+                drawn: None,
                 last_line: Vec::new(),
             },
             (false, _) => Show::Nothing,
@@ -71,7 +72,7 @@ impl Watch {
     pub(crate) fn finish(mut self) -> Option<TextWriter> {
         self.flush_held();
         match self.show {
-            Show::Spinner { drawn: true, .. } => {
+            Show::Spinner { drawn: Some(_), .. } => {
                 print::err(b"\r\x1b[K");
                 None
             }
@@ -154,7 +155,7 @@ impl Watcher for Watch {
             return Action::Leave;
         }
         self.pressed = true;
-        if let Show::Spinner { drawn: true, .. } = self.show {
+        if let Show::Spinner { drawn: Some(_), .. } = self.show {
             print::err(b"\r\x1b[K");
         }
         print::err(b"[interrupting; Ctrl-C again leaves it running]\n");
@@ -167,6 +168,12 @@ impl Watcher for Watch {
         if elapsed < SPIN_AFTER {
             return Some(*began + SPIN_AFTER);
         }
+        // Each piece of output comes by here, which may be thousands a second.
+        if let Some(next) = drawn.map(|at| at + SPIN_EVERY)
+            && next > Instant::now()
+        {
+            return Some(next);
+        }
         let columns = rustix::termios::tcgetwinsize(std::io::stderr())
             .map_or(80, |size| usize::from(size.ws_col).max(20));
         let line = format!(
@@ -178,7 +185,7 @@ impl Watcher for Watch {
         let line: String = line.chars().take(columns - 1).collect();
         print::err(format!("\r{line}\x1b[K").as_bytes());
         *frame += 1;
-        *drawn = true;
+        *drawn = Some(Instant::now());
         Some(Instant::now() + SPIN_EVERY)
     }
 }

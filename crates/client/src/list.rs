@@ -13,7 +13,8 @@ use stead_protocol::{
 };
 use stead_spool::{EvalEntry, HistoryReader, SpoolError};
 
-use crate::session::{read_meta, status};
+use crate::control::status;
+use crate::meta::read_meta;
 use crate::{Client, ClientError, EvalStatus, Workspace, wait};
 
 /// How long one host may hold up a list.

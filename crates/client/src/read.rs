@@ -8,6 +8,9 @@ use crate::content::{Content, LeftOut, is_own_output, line_ends, push};
 /// Gaps up to this size have their lines counted, which means reading them.
 const COUNT_LINES_UP_TO: u64 = 256 << 20;
 
+/// How many records may follow the value or error of an eval.
+const RESULT_RECORDS: usize = 8;
+
 /// A part of the spool.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Span {
@@ -106,6 +109,21 @@ pub(crate) fn tail(
         chunks.clear();
     }
     Ok(Content { head: merged_back(chunks), ..Content::default() })
+}
+
+/// Reads the value or error with which an eval ended, and nothing else.
+pub(crate) fn result(reader: &Reader, from: Offset, to: Offset) -> Result<Content, SpoolError> {
+    let mut content = Content::default();
+    for record in reader.records_back(from, to).take(RESULT_RECORDS) {
+        let Some(record) = usable(record)? else { continue };
+        if matches!(record.kind, ChunkKind::Value | ChunkKind::Error)
+            && let Some(bytes) = payload(reader, &record)?
+        {
+            content.head.push(Chunk { kind: record.kind, bytes });
+            break;
+        }
+    }
+    Ok(content)
 }
 
 /// Finds the place `offset` bytes into the eval's own output.

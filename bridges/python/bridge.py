@@ -66,6 +66,7 @@ class State:
     child = False       # this is a forked child: the control channel is not ours
     finishing = False   # exit handlers run: output goes to the pipes as it is
     draining = False    # stdin is being emptied: reads answer end of file
+    hung_up = False     # an interrupt ended a nested prompt: reads of this eval answer end of file
     stdin_used = False  # something was read from stdin since it was last emptied
     final = None        # the value of the eval's last expression, rendered
     flags = 0           # compiler flags of __future__ imports so far
@@ -208,15 +209,21 @@ def raise_pending():
 # ---- interrupts ------------------------------------------------------------------------------
 
 CRITICAL = {f.__code__ for f in (transmit, receive, fill, await_ack)}
+# Loops that answer an interrupt with their next prompt, so that only an end of file ends them.
+PROMPTS = {"_cmdloop": "/pdb.py", "interact": "/code.py"}
 
 
 def on_sigint(signum, frame):
     """Raises only in user code. Frames tell where we are; flags could lag behind."""
-    in_callback = False
+    in_callback = reads = False
     while frame is not None:
         code = frame.f_code
         if code in CRITICAL:
             break
+        if code is READ_INPUT:
+            reads = True
+        elif reads and code.co_name in PROMPTS and code.co_filename.endswith(PROMPTS[code.co_name]):
+            S.hung_up = True
         if code is RUN_ASYNC and not in_callback and S.task is not None:
             S.fired = S.cancelled = True
             S.loop.call_soon_threadsafe(S.task.cancel)
@@ -355,6 +362,8 @@ class RawInput(_io._RawIOBase):
         if S.child:
             return self.file.readinto(buffer)
         me = get_ident()
+        if S.hung_up and me == MAIN:
+            return 0
         READERS.add(me)
         try:
             S.stdin_used = True
@@ -363,6 +372,9 @@ class RawInput(_io._RawIOBase):
             return self.file.readinto(buffer)
         finally:
             READERS.discard(me)
+
+
+READ_INPUT = RawInput.readinto.__code__
 
 
 class Input(TextIOWrapper):
@@ -1078,7 +1090,7 @@ def run_codes(codes):
 
 
 def do_eval(eval_id, payload):
-    S.pending = S.fired = S.cancelled = False
+    S.pending = S.fired = S.cancelled = S.hung_up = False
     S.eval, S.final = eval_id, None
     repair_streams()
     drop_input()
@@ -1118,6 +1130,9 @@ def do_eval(eval_id, payload):
 
 def end_with(error, events, source):
     """Reports how the eval failed: its status, and the code if it was an exit."""
+    if S.hung_up and not isinstance(error, KeyboardInterrupt):  # bdb.BdbQuit, or sys.exit of 3.14
+        report_error(error, events, source)
+        return "interrupted", None
     if isinstance(error, SystemExit):
         code, message = exit_code(error)
         if code == 0:

@@ -1,6 +1,8 @@
 //! The real binary, real interpreters, a cleared environment. Tests are named after SPEC items.
 
+mod input;
 mod session;
+mod talk;
 
 /// The binary under test.
 const STEAD: &str = env!("CARGO_BIN_EXE_stead");

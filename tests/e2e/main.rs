@@ -1,6 +1,7 @@
 //! The real binary, real interpreters, a cleared environment. Tests are named after SPEC items.
 
 mod input;
+mod interrupt;
 mod session;
 mod talk;
 

@@ -1,5 +1,6 @@
 //! The real binary, real interpreters, a cleared environment. Tests are named after SPEC items.
 
+mod exit;
 mod input;
 mod interrupt;
 mod session;

@@ -93,7 +93,7 @@ impl Wait<'_> {
             match connection.next_event(until, self.watcher.wake())? {
                 Waited::Event(Event::Queued { eval, behind }) if eval == self.seq => {
                     standing = Standing::Queued;
-                    self.behind = Some(behind);
+                    self.behind = behind;
                 }
                 Waited::Event(Event::Started { eval, start }) if eval == self.seq => {
                     standing = Standing::Running { start };

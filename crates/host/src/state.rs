@@ -196,7 +196,13 @@ impl State {
         match &self.phase {
             Phase::Running(Run { waiting: Some(prompt), eval, .. }) => Err(WireError::new(
                 ErrorCode::WaitingInput,
-                format!("eval {} waits for input ({prompt:?}), so code cannot run now", eval.0),
+                match prompt.as_str() {
+                    "" => format!("eval {} waits for input, so code cannot run now", eval.0),
+                    _ => format!(
+                        "eval {} waits for input ({prompt:?}), so code cannot run now",
+                        eval.0
+                    ),
+                },
             )),
             Phase::Ending { .. } | Phase::Ended { .. } => Err(WireError::new(
                 ErrorCode::SessionEnded,
@@ -207,6 +213,9 @@ impl State {
                 ErrorCode::SessionBusy,
                 format!("the session is running eval {}", run.eval.0),
             )),
+            Phase::Starting { .. } | Phase::Querying { .. } if no_queue && behind.is_some() => {
+                Err(WireError::new(ErrorCode::SessionBusy, "another eval waits already"))
+            }
             Phase::Starting { .. }
             | Phase::Idle { .. }
             | Phase::Running(_)

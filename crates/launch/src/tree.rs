@@ -43,6 +43,11 @@ pub fn look(pid: u32) -> Option<Process> {
     })
 }
 
+/// A process's name, also of one that has ended and was not waited for.
+pub fn name(pid: u32) -> Option<String> {
+    fs::read_to_string(format!("/proc/{pid}/comm")).ok()
+}
+
 /// Ids of all processes below `root`, parents before children; `root` itself is not among them.
 pub fn descendants(root: u32) -> Vec<u32> {
     let mut found = Vec::new();

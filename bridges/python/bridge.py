@@ -466,6 +466,8 @@ def open_streams():
 def is_dead(stream):
     try:
         return stream is None or stream.closed is True
+    except ValueError:  # what a detached one says
+        return isinstance(stream, TextIOWrapper)
     except BaseException:
         return False
 
@@ -740,6 +742,9 @@ def without_bridge(traceback):
 def format_error(error):
     try:
         module = import_stdlib("traceback")
+        if sys.version_info >= (3, 11):  # it imports these in the middle of its work, from the user's path
+            attempt(import_stdlib, "ast")
+            attempt(import_stdlib, "unicodedata")
         text = "".join(module.format_exception(type(error), error, error.__traceback__))
     except KeyboardInterrupt:
         raise
@@ -1114,6 +1119,7 @@ def run_codes(codes):
 def do_eval(eval_id, payload):
     S.pending = S.fired = S.cancelled = S.hung_up = False
     S.eval, S.final = eval_id, None
+    SPACE["__builtins__"] = builtins  # without them no code could even import
     repair_streams()
     drop_input()
     S.last = OUT

@@ -274,7 +274,11 @@ def reclaim_sigint():
         try:
             handler = getsignal(SIGINT)
             if handler is not on_sigint:
-                ours = handler is default_int_handler or handler is None
+                # pdb's `continue` leaves a handler of its own behind, which would stop a later eval at
+                # a prompt and not end it.
+                debugger = getattr(handler, "__func__", None)
+                ours = handler is default_int_handler or handler is None or (
+                    getattr(debugger, "__qualname__", None) == "Pdb.sigint_handler")
                 S.user_sigint = None if ours else handler
                 signal(SIGINT, on_sigint)
             elif S.lent:  # the user gave it up

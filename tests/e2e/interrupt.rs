@@ -76,6 +76,18 @@ fn e6_a_shell_command_stops() {
 }
 
 #[test]
+fn e6_a_loop_of_shell_commands_stops() {
+    let env = TestEnv::new(STEAD);
+    for _ in 0..5 {
+        let code = "import os\nfor _ in range(1000): os.system('touch up; exec sleep 600')";
+        let id = running(&env, code);
+        assert_eq!(interrupt(&env), "interrupted");
+        expect(&outcome(&env, &id), "interrupted");
+        expect_clean(&env);
+    }
+}
+
+#[test]
 fn e6_a_subprocess_stops() {
     stops("import subprocess", "subprocess.run(['sh', '-c', 'touch up; exec sleep 600'])");
 }
@@ -227,6 +239,17 @@ len(hits)";
     assert_eq!(interrupt(&env), "finished");
     assert_eq!(outcome(&env, &again)["data"]["value"], "2");
     env.eval("_ = signal.signal(signal.SIGINT, old)");
+    let id = running(&env, &format!("{UP}\nwhile True: pass"));
+    assert_eq!(interrupt(&env), "interrupted");
+    expect(&outcome(&env, &id), "interrupted");
+    expect_clean(&env);
+}
+
+#[test]
+fn py12_the_debuggers_handler_does_not_outlive_its_eval() {
+    let env = TestEnv::new(STEAD);
+    expect(&env.eval("breakpoint()\n1"), "waiting_input");
+    expect(&env.json(["input", "-n", "py", "c"]), "complete");
     let id = running(&env, &format!("{UP}\nwhile True: pass"));
     assert_eq!(interrupt(&env), "interrupted");
     expect(&outcome(&env, &id), "interrupted");

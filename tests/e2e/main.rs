@@ -1,6 +1,8 @@
 //! The real binary, real interpreters, a cleared environment. Tests are named after SPEC items.
 
+mod background;
 mod exit;
+mod findings;
 mod input;
 mod interrupt;
 mod session;

@@ -246,6 +246,13 @@ def on_sigint(signum, frame):
     S.pending = True
 
 
+def on_sigurg(signum, frame):
+    """Comes in SIGINT's place while that is ignored below Python, in C's system(): no Python code ran since."""
+    handler = getsignal(SIGINT)
+    if callable(handler):
+        handler(SIGINT, frame)
+
+
 def run_user(call, *args):
     """The one door to user code: below this frame an interrupt is raised, above it is held back."""
     if S.pending:
@@ -1414,6 +1421,7 @@ def serve():
 
 def start():
     signal(SIGINT, on_sigint)
+    signal(_signal.SIGURG, on_sigurg)
     if _os is not None:
         _os.environ.pop("STEAD_BRIDGE_FD", None)
     else:

@@ -254,7 +254,10 @@ impl Bridge {
             .into_iter()
             .filter(|&pid| pid != self.child.pid && !self.is_elder(pid))
             .collect();
-        tree::signal_main_thread(self.child.pid, Signal::INT);
+        // C's `system()` ignores SIGINT for its duration, and what is ignored is lost.
+        let deaf = tree::ignores(self.child.pid, Signal::INT);
+        let signal = if deaf { Signal::URG } else { Signal::INT };
+        tree::signal_main_thread(self.child.pid, signal);
         let children = young.iter().filter(|&&pid| tree::signal(pid, Signal::INT)).count();
         Interrupted { children }
     }

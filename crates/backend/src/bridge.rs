@@ -24,6 +24,8 @@ pub struct Bridge {
     pipe: PipeId,
     /// The executable it was started as, to tell a replaced program.
     image: Option<std::path::PathBuf>,
+    /// Its name when the running eval began, for the time when it has no executable any more.
+    name: Option<String>,
     lines: Lines,
     outgoing: VecDeque<u8>,
     control: Channel,
@@ -88,6 +90,7 @@ impl Bridge {
         let mut bridge = Bridge {
             pipe,
             image: None,
+            name: None,
             lines: Lines::default(),
             outgoing: VecDeque::new(),
             control: Channel::Open,
@@ -232,6 +235,7 @@ impl Bridge {
         self.elders.extend(tree::descendants(host));
         self.elders.extend(tree::threads(self.child.pid));
         self.born_after = ticks_since_boot();
+        self.name = tree::name(self.child.pid);
         if self.image.is_none() {
             self.image = std::fs::read_link(format!("/proc/{}/exe", self.child.pid)).ok();
         }
@@ -250,15 +254,24 @@ impl Bridge {
             .into_iter()
             .filter(|&pid| pid != self.child.pid && !self.is_elder(pid))
             .collect();
-        tree::signal_main_thread(self.child.pid, Signal::INT);
+        // C's `system()` ignores SIGINT for its duration, and what is ignored is lost.
+        let deaf = tree::ignores(self.child.pid, Signal::INT);
+        let signal = if deaf { Signal::URG } else { Signal::INT };
+        tree::signal_main_thread(self.child.pid, signal);
         let children = young.iter().filter(|&&pid| tree::signal(pid, Signal::INT)).count();
         Interrupted { children }
     }
 
-    /// Whether the process is no longer the program that was started.
+    /// Whether the process is no longer the program that was started. One that has ended already
+    /// has no executable, but still its name.
     pub fn is_replaced(&self) -> bool {
-        let now = std::fs::read_link(format!("/proc/{}/exe", self.child.pid)).ok();
-        now.is_some() && self.image.is_some() && now != self.image
+        match std::fs::read_link(format!("/proc/{}/exe", self.child.pid)) {
+            Ok(image) => self.image.as_ref().is_some_and(|known| *known != image),
+            Err(_) => {
+                let name = tree::name(self.child.pid);
+                name.is_some() && self.name.is_some() && name != self.name
+            }
+        }
     }
 
     /// Threads below the host that are blocked on this session's stdin.

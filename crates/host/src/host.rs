@@ -77,6 +77,8 @@ pub(crate) struct Host {
 pub(crate) struct Facts {
     pub(crate) version: Option<String>,
     pub(crate) variables: Option<u64>,
+    /// Its main thread, as it knows itself.
+    pub(crate) main_tid: u32,
     pub(crate) can: Vec<String>,
     pub(crate) started_ms: u64,
     pub(crate) last_used_ms: u64,
@@ -314,13 +316,14 @@ impl Host {
 
     fn bridge_event(&mut self, event: BridgeEvent) {
         match event {
-            BridgeEvent::Hello { protocol, version, can, .. } => {
+            BridgeEvent::Hello { protocol, version, can, pid, .. } => {
                 if protocol != stead_protocol::bridge::VERSION {
                     let message = format!("the bridge speaks version {protocol}, the host 1");
                     return self.step(Input::Broken(message));
                 }
                 self.facts.version = Some(version);
                 self.facts.can = can;
+                self.facts.main_tid = pid;
                 let init = self.accept_init();
                 self.step(Input::Hello { init });
             }
@@ -338,6 +341,11 @@ impl Host {
             BridgeEvent::Background { eval, stream, text } => {
                 let eval = eval.and_then(|id| id.parse::<EvalId>().ok()).map(|id| id.seq);
                 self.ledger.background(eval, stream, text.as_bytes());
+            }
+            // A thread that waits does not keep the eval from ending, so others than the main one
+            // have to be found waiting for a while.
+            BridgeEvent::StdinWait { tid, .. } if tid != self.facts.main_tid => {
+                self.probe.restart();
             }
             BridgeEvent::StdinWait { eval, .. } => {
                 let owner = eval.and_then(|id| id.parse::<EvalId>().ok()).map(|id| id.seq);
@@ -404,12 +412,16 @@ impl Host {
             .stdin_readers(std::process::id())
             .into_iter()
             .find(|reader| reader.tid == pid || !bridge.is_elder(reader.tid));
+        // Where the main thread has something to do, the eval may be about to end.
+        let hurry = reader.is_none_or(|reader| {
+            reader.tid == pid || tree::look(pid).is_none_or(|main| main.state != b'R')
+        });
         if waiting {
             if self.probe.is_gone(reader.is_some()) {
                 self.step(Input::NotWaiting);
                 self.probe.restart();
             }
-        } else if self.probe.found(reader) {
+        } else if self.probe.found(reader, hurry) {
             self.waits();
         }
     }

@@ -255,6 +255,9 @@ impl Host {
                 self.background_input = Some(BackgroundInput::new(ticket, from, reader));
             }
             None => {
+                if eof || text.contains('\n') {
+                    self.ledger.answered();
+                }
                 self.step(Input::NotWaiting);
                 self.probe.restart();
                 self.reply(ticket, Reply::InputTaken { eval: running, from, to: None });

@@ -1,5 +1,7 @@
 //! The real binary, real interpreters, a cleared environment. Tests are named after SPEC items.
 
+mod cli;
+mod gate;
 mod session;
 
 /// The binary under test.

@@ -72,6 +72,7 @@ class State:
     loop = None         # the session's asyncio loop, once there was an await
     task = None         # the task of the running eval, while it awaits
     cancelled = False   # that task was cancelled by an interrupt
+    holder = None       # ident of the thread that is sending a frame
     names = 0           # len() of the namespace as last seen
 
 
@@ -105,6 +106,8 @@ if _fd != CONTROL:
 SAVED = [move_high(_fd) for _fd in (0, 1, 2)]
 LOCK = allocate_lock()
 INBOX = bytearray()
+WRITING = _thread.RLock()  # held by a thread that writes to the running eval's output
+LATER = []              # frames that came up while one was being sent
 
 ESCAPES = {c: "\\u%04x" % c for c in range(32)}
 ESCAPES.update({10: "\\n", 13: "\\r", 9: "\\t", 34: '\\"', 92: "\\\\"})
@@ -137,11 +140,7 @@ def dump(value):
 
 def die():
     """The host cannot be reached any more."""
-    for stream in (OUT, ERR):
-        try:
-            stream.flush()
-        except BaseException:
-            pass
+    flush_own()
     _exit(70)
 
 
@@ -149,13 +148,21 @@ def transmit(line):
     """Critical: an interrupt in here would tear a frame or leave the lock locked."""
     if S.child or getpid() != PID:
         return
-    data = line.encode("utf-8")
+    me, data = get_ident(), line.encode("utf-8")
+    if S.holder == me:  # a finalizer that prints ran inside this very function
+        LATER.append(line)
+        return
     with LOCK:
-        while data:
-            try:
+        S.holder = me
+        try:
+            while data:
                 data = data[write(CONTROL, data):]
-            except OSError:
-                die()
+        except OSError:
+            die()
+        finally:
+            S.holder = None
+    while LATER:
+        transmit(LATER.pop(0))
 
 
 def receive():
@@ -296,9 +303,16 @@ def write_elsewhere(stream, text):
     if S.child or S.finishing or not isinstance(text, str):
         return text_write(stream, text)
     me = get_ident()
-    tag = (S.eval if S.running else None) if me == MAIN else THREADS.get(me, S.eval)
-    if not S.running or tag != S.eval:
-        return send_background(stream, text, tag)
+    if me == MAIN:
+        return write_switching(stream, text) if S.running else send_background(stream, text, None)
+    tag = THREADS.get(me, S.eval)
+    with WRITING:  # the eval cannot end between the question and the write
+        if S.running and tag == S.eval:
+            return write_switching(stream, text)
+    return send_background(stream, text, tag)
+
+
+def write_switching(stream, text):
     last = S.last
     if last is not stream:
         if last is not None:
@@ -405,6 +419,14 @@ def flush_all():
         except KeyboardInterrupt:
             raise
         except BaseException:  # None, closed, or the user's own object
+            pass
+
+
+def flush_own():
+    for stream in (OUT, ERR):
+        try:
+            stream.flush()
+        except BaseException:
             pass
 
 
@@ -1111,8 +1133,10 @@ def do_eval(eval_id, payload):
     guarded(flush_all)
     reclaim_sigint()
     drop_input()
-    S.running = False
-    S.last = None
+    with WRITING:
+        S.running = False
+        S.last = None
+    flush_own()  # what a thread wrote since the last flush is this eval's too
     finish_eval(status, code, codes, source, events)
 
 
@@ -1260,7 +1284,16 @@ def ask(what, argument):
         return {"vars": listed, "more": max(len(names) - VARS_LISTED, 0)}
     if what == "inspect":
         return inspect_name(argument)
+    if what == "code":
+        return {"code": compiled_bridge()}
     raise ValueError("unknown query `%s`" % what)
+
+
+def compiled_bridge():
+    """This bridge as `code` for boot.py: compiling it costs more than all the rest of the start."""
+    import_stdlib("marshal"), import_stdlib("binascii")
+    magic = modules["_frozen_importlib_external"].MAGIC_NUMBER
+    return modules["binascii"].b2a_base64(magic + modules["marshal"].dumps(CODE), newline=False).decode("ascii")
 
 
 def inspect_name(dotted):

@@ -3,6 +3,7 @@
 Run:    PYTHON bridges/python/test_bridge.py   (STEAD_INTERRUPTS=10000 for the long storm)
 Names:  each test names the item of SPEC.md that it holds to.
 """
+import base64
 import fcntl
 import glob
 import json
@@ -61,7 +62,7 @@ class Result:
 class Host:
     """What the Rust host does, in short: spawn, pump, drain on done, ack."""
 
-    def __init__(self, cwd=None, env=None):
+    def __init__(self, cwd=None, env=None, code=None):
         near, far = socket.socketpair()
         (stdin, self.stdin), (self.out, out), (self.err, err) = os.pipe(), os.pipe(), os.pipe()
         env = dict(os.environ, STEAD_BRIDGE_FD=str(far.fileno()), **(env or {}))
@@ -73,7 +74,7 @@ class Host:
         far.close()
         self.control, self.inbox, self.count = near, b"", 0
         self.idle = Result()
-        near.sendall(b"source %d\n" % len(BRIDGE) + BRIDGE)
+        near.sendall(b"code %d\n" % len(code) + code if code else b"source %d\n" % len(BRIDGE) + BRIDGE)
         self.hello = self.pump(self.idle, lambda event: event["ev"] == "hello")
 
     def close(self):
@@ -155,7 +156,12 @@ class Host:
     def pump_until_text(self, result, text):
         """Reads until the output holds the text; for output without an event."""
         end = time.monotonic() + DEADLINE
-        while text not in "".join(t for _, t in result.order):
+        while True:
+            while b"\n" in self.inbox:
+                line, _, self.inbox = self.inbox.partition(b"\n")
+                self.handle(line, result)
+            if text in "".join(t for _, t in result.order):
+                return
             self.pump_once(result, end)
 
     def pump_once(self, result, end):
@@ -164,9 +170,6 @@ class Host:
             raise AssertionError("no output in time; so far %r %r" % (result.order, result.events))
         if self.control in ready:
             self.inbox += self.control.recv(1 << 16)
-            while b"\n" in self.inbox:
-                line, _, self.inbox = self.inbox.partition(b"\n")
-                self.handle(line, result)
         for name, fd in (("out", self.out), ("err", self.err)):
             if fd in ready:
                 result.order.append((name, os.read(fd, 1 << 16).decode("utf-8", "surrogateescape")))
@@ -488,9 +491,24 @@ class Output(BridgeTest):
         self.assertNotIn("stead", result.err)
         result = host.eval("import _thread\nlock = _thread.allocate_lock(); lock.acquire()\ndef f():\n    try: 1/0\n    finally: lock.release()\n_thread.start_new_thread(f, ())\nlock.acquire()")
         host.pump_until_text(result, "ZeroDivisionError")
-        self.assertNotIn("stead", result.err)
+        self.assertNotIn("stead", "".join(text for _, text in result.order))
         result = host.eval("def g(): raise SystemExit\nt = threading.Thread(target=g)\nt.start(); t.join()")
         self.assertEqual((result.err, result.status), ("", "ok"))
+
+    def test_py15_finalizers_that_print_do_not_deadlock(self):
+        host = self.start()
+        host.eval("import gc\nclass D:\n    def __init__(self): self.me = self\n    def __del__(self): print('gone')\ngc.set_threshold(1)")
+        for _ in range(200):
+            self.assertEqual(host.eval("D() and None").status, "ok")
+
+    def test_py15_threads_that_print_all_the_time(self):
+        host = self.start()
+        host.eval("import threading, sys\nstop = False\ndef noise(s):\n    while not stop: print('noise', file=s)\nfor s in (sys.stdout, sys.stderr):\n    threading.Thread(target=noise, args=(s,)).start()")
+        for i in range(30):
+            result = host.eval("print('mine'); print('err', file=sys.stderr)\n%d" % i)
+            self.assertEqual((result.value, result.err), (str(i), "err\n"))
+            self.assertEqual(result.out, "mine\n")
+        host.eval("stop = True")
 
     def test_memory_stays_flat_over_many_evals(self):
         host = self.start()
@@ -729,6 +747,16 @@ class Names(BridgeTest):
         reply = host.pump(host.idle, lambda event: event["ev"] == "reply")
         self.assertEqual(reply["error"], "interrupted")
         self.ok(host, "1", "1")
+
+
+class Start(BridgeTest):
+    def test_p3_a_host_can_keep_the_compiled_bridge(self):
+        code = base64.b64decode(self.start().ask("query 1 code")["data"]["code"])
+        host = self.start(code=code)
+        self.ok(host, "1+1", "2")
+        self.assertEqual(self.fails(host, "1/0", "ZeroDivisionError").traceback.count("File "), 1)
+        host = self.start(code=b"????" + code[4:])
+        self.assertEqual((host.hello, host.process.wait(DEADLINE)), (None, 71))
 
 
 class Golden(BridgeTest):

@@ -1,30 +1,20 @@
 //! What front ends can do with a session.
 
-use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
-use serde_json::Value;
-use stead_protocol::client::{InterruptEffect, Query, Reply, Request, Submit, WatchFor};
+use stead_protocol::client::{Reply, Request, Submit, WatchFor};
 use stead_protocol::{
-    Activity, DEFAULT_IDLE_TIMEOUT_MS, DEFAULT_QUOTA_BYTES, ErrorCode, EvalId, EvalSeq, Meta,
-    SessionName, Settings, Status, WireError,
+    Activity, EndReason, ErrorCode, EvalId, EvalSeq, Outcome, SessionName, Status, WireError,
 };
-use stead_spool::{HistoryReader, SessionDir};
+use stead_spool::HistoryReader;
 
 use crate::connection::{Connection, PATIENCE};
+use crate::control::{END_TIME, status};
 use crate::read::{self, Span};
 use crate::start::{Door, Found};
 use crate::wait::{self, Wait, Watcher};
-use crate::{ClientError, Dirs, EvalStatus, EvalView, OutputOptions, Workspace, language, loss};
-
-/// How long an interrupt may take: the host's grace time and some.
-const INTERRUPT_TIME: Duration = Duration::from_secs(10);
-/// How long ending an interpreter and all it started may take.
-const END_TIME: Duration = Duration::from_secs(20);
-/// How long a question about the namespace may take.
-const QUERY_TIME: Duration = Duration::from_secs(30);
+use crate::{ClientError, Dirs, EvalStatus, EvalView, OutputOptions, Workspace, loss};
 
 /// A front end's door to the sessions of one workspace.
 #[derive(Debug, Clone)]
@@ -97,15 +87,6 @@ pub struct Launched {
     pub status: Status,
     /// How its init code went, if it has any.
     pub init: Option<EvalView>,
-}
-
-/// What an interrupt did.
-#[derive(Debug, Clone, Copy)]
-pub struct Interrupted {
-    /// The effect.
-    pub effect: InterruptEffect,
-    /// On which eval.
-    pub eval: Option<EvalSeq>,
 }
 
 impl Client {
@@ -265,224 +246,6 @@ impl Client {
         .run(connection)
     }
 
-    /// Stops the running eval, or the one that is named (SPEC E-6).
-    pub fn interrupt(
-        &self,
-        name: &SessionName,
-        eval: Option<EvalSeq>,
-    ) -> Result<Interrupted, ClientError> {
-        let mut connection = match self.connect(name) {
-            Err(ClientError::Ended { .. }) => {
-                return Ok(Interrupted { effect: InterruptEffect::NothingRunning, eval });
-            }
-            connection => connection?,
-        };
-        let request = Request::Interrupt { eval };
-        match connection.request(&request, Some(Instant::now() + INTERRUPT_TIME))? {
-            Reply::Interrupt { effect, eval } => Ok(Interrupted { effect, eval }),
-            other => Err(connection.odd(&other)),
-        }
-    }
-
-    /// Stops all processes of a session where they are.
-    pub fn pause(&self, name: &SessionName) -> Result<(), ClientError> {
-        self.done(name, &Request::Pause, PATIENCE)
-    }
-
-    /// Lets them go on.
-    pub fn resume(&self, name: &SessionName) -> Result<(), ClientError> {
-        self.done(name, &Request::Resume, PATIENCE)
-    }
-
-    /// Empties the namespace.
-    pub fn clear(&self, name: &SessionName) -> Result<(), ClientError> {
-        self.done(name, &Request::Clear, QUERY_TIME)
-    }
-
-    /// Ends the interpreter and starts it afresh (SPEC S-7).
-    pub fn restart(&self, name: &SessionName) -> Result<Status, ClientError> {
-        match self.connect(name) {
-            Err(ClientError::Ended { .. }) => {
-                let mut connection = self
-                    .door(name)
-                    .connect_or_start(Found::Use, || self.meta_for(name, &Launch::default()))?;
-                if connection.loss.is_some() {
-                    loss::acknowledge(&mut connection, &self.dir(name))?;
-                }
-            }
-            connection => {
-                let mut connection = connection?;
-                let deadline = Instant::now() + END_TIME;
-                connection.request(&Request::Restart, Some(deadline))?;
-                return status(&mut connection);
-            }
-        }
-        self.status(name)
-    }
-
-    /// Ends a session for good; its history stays readable.
-    pub fn stop(&self, name: &SessionName) -> Result<(), ClientError> {
-        match self.connect(name) {
-            Err(ClientError::Ended { .. }) => self.mark_stopped(name),
-            Err(error) => Err(error),
-            Ok(mut connection) => {
-                connection.request(&Request::Stop, Some(Instant::now() + END_TIME))?;
-                Ok(())
-            }
-        }
-    }
-
-    /// All user-defined names.
-    pub fn vars(&self, name: &SessionName) -> Result<Value, ClientError> {
-        self.query(name, Query::Vars)
-    }
-
-    /// One name or dotted expression.
-    pub fn inspect(&self, name: &SessionName, what: &str) -> Result<Value, ClientError> {
-        self.query(name, Query::Inspect { name: what.to_owned() })
-    }
-
-    /// The path of the host's log.
-    pub fn log(&self, name: &SessionName) -> Result<PathBuf, ClientError> {
-        self.require(name, true)?;
-        Ok(self.dir(name).log())
-    }
-
-    fn query(&self, name: &SessionName, query: Query) -> Result<Value, ClientError> {
-        let mut connection = self.connect(name)?;
-        let request = Request::Query(query);
-        match connection.request(&request, Some(Instant::now() + QUERY_TIME))? {
-            Reply::Query { data } => Ok(data),
-            other => Err(connection.odd(&other)),
-        }
-    }
-
-    fn done(
-        &self,
-        name: &SessionName,
-        request: &Request,
-        time: Duration,
-    ) -> Result<(), ClientError> {
-        let mut connection = self.connect(name)?;
-        match connection.request(request, Some(Instant::now() + time))? {
-            Reply::Done => Ok(()),
-            other => Err(connection.odd(&other)),
-        }
-    }
-
-    /// Connects to the host of a session that exists; `Ended` if it has none.
-    pub(crate) fn connect(&self, name: &SessionName) -> Result<Connection, ClientError> {
-        if let Some(connection) = self.door(name).connect(PATIENCE)? {
-            return Ok(connection);
-        }
-        let meta = self.require(name, false)?;
-        let reason = self.end_of(&meta)?.to_string();
-        Err(ClientError::Ended { name: name.clone(), reason })
-    }
-
-    pub(crate) fn door<'a>(&'a self, name: &'a SessionName) -> Door<'a> {
-        Door {
-            dirs: &self.dirs,
-            workspace: &self.workspace,
-            name,
-            client: self.kind,
-            program: self.program.as_deref(),
-        }
-    }
-
-    pub(crate) fn dir(&self, name: &SessionName) -> SessionDir {
-        self.door(name).dir()
-    }
-
-    /// What is kept of a session; `None` if there never was one of this name.
-    pub(crate) fn meta(&self, name: &SessionName) -> Result<Option<Meta>, ClientError> {
-        let Some(meta) = read_meta(&self.dir(name).meta())? else { return Ok(None) };
-        if meta.workspace != self.workspace.as_str() {
-            return Err(ClientError::bad_request(format!(
-                "`{}` belongs to the workspace `{}`, not to `{}`",
-                self.dir(name).path().display(),
-                meta.workspace,
-                self.workspace.as_str()
-            )));
-        }
-        Ok(Some(meta))
-    }
-
-    /// What is kept of a session that must exist.
-    pub(crate) fn require(&self, name: &SessionName, stopped: bool) -> Result<Meta, ClientError> {
-        match self.meta(name)? {
-            Some(meta) if stopped || !meta.stopped => Ok(meta),
-            _ => Err(self.not_found(name)),
-        }
-    }
-
-    fn not_found(&self, name: &SessionName) -> ClientError {
-        ClientError::NotFound {
-            name: name.clone(),
-            workspace: self.workspace.as_str().to_owned(),
-            existing: self.names().unwrap_or_default(),
-        }
-    }
-
-    /// Refuses a language that an existing session does not have.
-    fn check_language(&self, name: &SessionName, launch: &Launch) -> Result<(), ClientError> {
-        let Some(wanted) = &launch.language else { return Ok(()) };
-        let wanted = language::language(wanted)?;
-        match self.meta(name)?.filter(|meta| !meta.stopped) {
-            Some(meta) if meta.settings.language != wanted => {
-                let message =
-                    format!("session `{name}` is in {}, not {wanted}", meta.settings.language);
-                Err(WireError::new(ErrorCode::BadRequest, message)
-                    .with_hint("use another name for the other language")
-                    .into())
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// What a session that has no host is started with: what it had, or what its name tells.
-    fn meta_for(&self, name: &SessionName, launch: &Launch) -> Result<Meta, ClientError> {
-        match self.meta(name)?.filter(|meta| !meta.stopped) {
-            Some(meta) => Ok(Meta { found: None, ..meta }),
-            None => self.new_meta(name, launch),
-        }
-    }
-
-    fn new_meta(&self, name: &SessionName, launch: &Launch) -> Result<Meta, ClientError> {
-        let language = match &launch.language {
-            Some(given) => language::language(given)?,
-            None => language::implied(name).unwrap_or_else(|| Err(self.not_found(name)))?,
-        };
-        let cwd = launch.cwd.as_deref().unwrap_or(self.workspace.path());
-        let settings = Settings {
-            language: language.to_owned(),
-            bridge: None,
-            interpreter: launch.interpreter.clone(),
-            cwd: text(cwd)?,
-            env: launch.env.clone(),
-            init: launch.init.clone(),
-            idle_timeout_ms: launch.idle_timeout_ms.unwrap_or(DEFAULT_IDLE_TIMEOUT_MS),
-            quota_bytes: DEFAULT_QUOTA_BYTES,
-        };
-        Ok(Meta {
-            version: 1,
-            name: name.clone(),
-            workspace: self.workspace.as_str().to_owned(),
-            settings,
-            created_ms: now_ms(),
-            stopped: false,
-            found: None,
-        })
-    }
-
-    fn mark_stopped(&self, name: &SessionName) -> Result<(), ClientError> {
-        let meta = Meta { stopped: true, ..self.require(name, false)? };
-        let path = self.dir(name).meta();
-        let bytes = serde_json::to_vec(&meta)
-            .map_err(|error| ClientError::file("write", &path)(error.into()))?;
-        stead_spool::write_atomically(&path, &bytes).map_err(ClientError::spool(name))
-    }
-
     fn known_key(&self, name: &SessionName, key: &str) -> Result<Option<EvalSeq>, ClientError> {
         HistoryReader::open(self.dir(name).path())
             .and_then(|history| history.key(key))
@@ -490,27 +253,7 @@ impl Client {
     }
 }
 
-/// Asks a host about its session.
-pub(crate) fn status(connection: &mut Connection) -> Result<Status, ClientError> {
-    match connection.request(&Request::Status, Some(Instant::now() + PATIENCE))? {
-        Reply::Status(status) => Ok(*status),
-        other => Err(connection.odd(&other)),
-    }
-}
-
-pub(crate) fn read_meta(path: &Path) -> Result<Option<Meta>, ClientError> {
-    let bytes = match fs::read(path) {
-        Ok(bytes) => bytes,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(ClientError::file("read", path)(error)),
-    };
-    serde_json::from_slice(&bytes)
-        .map(Some)
-        .map_err(|error| ClientError::file("understand", path)(error.into()))
-}
-
-fn launch_error(name: &SessionName, outcome: &stead_protocol::Outcome) -> ClientError {
-    use stead_protocol::{EndReason, Outcome};
+fn launch_error(name: &SessionName, outcome: &Outcome) -> ClientError {
     let message = match outcome {
         Outcome::Ended { reason: EndReason::LaunchFailed { message } }
         | Outcome::NotRun { reason: EndReason::LaunchFailed { message } } => {
@@ -524,14 +267,4 @@ fn launch_error(name: &SessionName, outcome: &stead_protocol::Outcome) -> Client
     WireError::new(ErrorCode::LaunchFailed, message)
         .with_hint(format!("see `stead logs -n {name}` and `stead doctor`"))
         .into()
-}
-
-fn text(path: &Path) -> Result<String, ClientError> {
-    path.to_str()
-        .map(str::to_owned)
-        .ok_or_else(|| ClientError::bad_request(format!("the path {path:?} is not UTF-8")))
-}
-
-pub(crate) fn now_ms() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_millis() as u64)
 }

@@ -6,9 +6,9 @@ use stead_client::{Launch, Launched, language};
 
 use crate::context::{Context, SessionArg, session_name};
 use crate::print::{Outcome, bad_request};
-use crate::reply::verdict;
 use crate::status::{StatusData, full_text};
 use crate::time::Time;
+use crate::verdict::verdict;
 use crate::watch::Watch;
 
 /// Start a session with settings of your own

@@ -227,7 +227,7 @@ pub enum Event {
     Queued {
         /// Which.
         eval: EvalSeq,
-        /// The one that runs now.
+        /// The one right before it.
         behind: EvalSeq,
     },
     /// The eval runs.

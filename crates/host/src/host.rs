@@ -155,7 +155,6 @@ impl Host {
             self.turn();
         }
         self.say_goodbye();
-        let _ = std::fs::remove_file(&self.spec.socket);
     }
 
     /// Waits for something to happen and deals with all of it.
@@ -523,6 +522,7 @@ impl Host {
             Action::Leave => {
                 // From here on clients find nobody and start the next host.
                 self.listener = None;
+                let _ = std::fs::remove_file(&self.spec.socket);
                 self.leaving = true;
             }
         }

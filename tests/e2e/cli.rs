@@ -321,7 +321,7 @@ fn e1_a_second_eval_is_queued_behind_the_first_or_refused() {
     assert_eq!(queued["status"], "queued", "{queued:#}");
     assert_eq!(queued["data"]["behind"], "py:1", "{queued:#}");
     let queued = env.json(["eval", "-n", "py", "--bg", "3"]);
-    assert_eq!((&queued["status"], &queued["data"]["behind"]), (&"queued".into(), &"py:1".into()));
+    assert_eq!((&queued["status"], &queued["data"]["behind"]), (&"queued".into(), &"py:2".into()));
     let busy = env.run(["eval", "-n", "py", "--no-queue", "4"]);
     let reply = refused(&busy, "eval", "session_busy");
     assert!(reply["error"]["message"].as_str().unwrap().contains("`py:1`"), "{reply:#}");

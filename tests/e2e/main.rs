@@ -1,7 +1,10 @@
 //! The real binary, real interpreters, a cleared environment. Tests are named after SPEC items.
 
+mod bad_input;
 mod cli;
 mod gate;
+mod output;
+mod places;
 mod session;
 
 /// The binary under test.

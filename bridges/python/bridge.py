@@ -1291,9 +1291,8 @@ def ask(what, argument):
 
 def compiled_bridge():
     """This bridge as `code` for boot.py: compiling it costs more than all the rest of the start."""
-    import_stdlib("marshal"), import_stdlib("binascii")
     magic = modules["_frozen_importlib_external"].MAGIC_NUMBER
-    return modules["binascii"].b2a_base64(magic + modules["marshal"].dumps(CODE), newline=False).decode("ascii")
+    return (magic + import_stdlib("marshal").dumps(CODE)).hex()
 
 
 def inspect_name(dotted):
@@ -1407,7 +1406,7 @@ def start():
     reset_builtins()
     transmit(dump({
         "ev": "hello", "protocol": 1, "language": "python", "version": sys.version.split()[0],
-        "executable": sys.executable or "", "pid": PID, "can": ["clear", "vars", "inspect", "changed"]}) + "\n")
+        "executable": sys.executable or "", "pid": PID, "can": ["clear", "vars", "inspect", "changed", "code"]}) + "\n")
 
 
 MODULE = make_namespace()

@@ -3,7 +3,6 @@
 Run:    PYTHON bridges/python/test_bridge.py   (STEAD_INTERRUPTS=10000 for the long storm)
 Names:  each test names the item of SPEC.md that it holds to.
 """
-import base64
 import fcntl
 import glob
 import json
@@ -751,7 +750,7 @@ class Names(BridgeTest):
 
 class Start(BridgeTest):
     def test_p3_a_host_can_keep_the_compiled_bridge(self):
-        code = base64.b64decode(self.start().ask("query 1 code")["data"]["code"])
+        code = bytes.fromhex(self.start().ask("query 1 code")["data"]["code"])
         host = self.start(code=code)
         self.ok(host, "1+1", "2")
         self.assertEqual(self.fails(host, "1/0", "ZeroDivisionError").traceback.count("File "), 1)

@@ -13,6 +13,7 @@ use crate::connection::Watch;
 use crate::host::{Compiled, Host};
 use crate::pause;
 use crate::state::{Eval, Input, Phase, Ticket};
+use crate::with_causes;
 
 /// Most bytes of code that may wait in the queue.
 const QUEUED_CODE_LIMIT: usize = 4 * MAX_CODE;
@@ -125,7 +126,8 @@ impl Host {
         let seq = match self.ledger.accept(&submit.code, submit.key.as_deref(), &by) {
             Ok(seq) => seq,
             Err(error) => {
-                let message = format!("the eval could not be recorded, so it was not run: {error}");
+                let why = with_causes(&error);
+                let message = format!("the eval could not be recorded, so it was not run: {why}");
                 return self.refuse(ticket, WireError::new(ErrorCode::LimitExceeded, message));
             }
         };

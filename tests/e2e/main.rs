@@ -2,6 +2,7 @@
 
 mod bad_input;
 mod cli;
+mod garbage;
 mod gate;
 mod output;
 mod places;

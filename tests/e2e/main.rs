@@ -5,6 +5,12 @@ mod exit;
 mod findings;
 mod input;
 mod interrupt;
+mod bad_input;
+mod cli;
+mod garbage;
+mod gate;
+mod output;
+mod places;
 mod session;
 mod talk;
 

@@ -27,9 +27,12 @@ use crate::pause;
 use crate::probe::Probe;
 use crate::requests::Question;
 use crate::state::{Action, Answer, Eval, Input, State, Ticket};
+use crate::with_causes;
 
 /// How long the end of an interpreter waits for everything it started to be gone.
 const SWEEP_PATIENCE: Duration = Duration::from_secs(5);
+/// How long no connection is taken after one could not be.
+const DEAF_TIME: Duration = Duration::from_millis(50);
 /// How much of what an interpreter says before its hello is kept for the error message.
 const START_COMPLAINT: usize = 2_000;
 
@@ -51,6 +54,8 @@ pub(crate) struct Host {
     pub(crate) question: Option<Question>,
     pub(crate) questions: u64,
     listener: Option<UnixListener>,
+    /// No connection could be taken: try again then.
+    deaf_until: Option<Instant>,
     signals: OwnedFd,
     tag: String,
     next_connection: u64,
@@ -117,6 +122,7 @@ impl Host {
             question: None,
             questions: 0,
             listener: Some(listener),
+            deaf_until: None,
             signals: signals(),
             tag,
             next_connection: 1,
@@ -138,12 +144,12 @@ impl Host {
         let cache = self.spec.dir.ancestors().nth(3).unwrap_or(&self.spec.dir).to_owned();
         let Prepared { found, command, feed } =
             prepare(&self.meta.settings, &self.meta.name, &self.tag, &cache)
-                .map_err(|error| failed(error.to_string()))?;
-        self.ledger.open_generation().map_err(|error| failed(error.to_string()))?;
+                .map_err(|error| failed(with_causes(&error)))?;
+        self.ledger.open_generation().map_err(|error| failed(with_causes(&error)))?;
         let bridge = Bridge::start(&command, &feed).map_err(|error| {
             self.ledger
-                .end_generation(EndReason::LaunchFailed { message: error.to_string() }, true);
-            failed(error.to_string())
+                .end_generation(EndReason::LaunchFailed { message: with_causes(&error) }, true);
+            failed(with_causes(&error))
         })?;
         self.meta.found = Some(found);
         self.bridge = Some(bridge);
@@ -165,7 +171,6 @@ impl Host {
             self.turn();
         }
         self.say_goodbye();
-        let _ = std::fs::remove_file(&self.spec.socket);
     }
 
     /// Waits for something to happen and deals with all of it.
@@ -208,9 +213,10 @@ impl Host {
 
     fn wait(&mut self) -> Ready {
         let timeout = self.timeout();
+        self.deaf_until = self.deaf_until.filter(|until| *until > Instant::now());
         let mut fds = vec![PollFd::new(&self.signals, PollFlags::IN)];
         let mut what = vec![What::Signals];
-        if let Some(listener) = &self.listener {
+        if let (Some(listener), None) = (&self.listener, self.deaf_until) {
             fds.push(PollFd::new(listener, PollFlags::IN));
             what.push(What::Listener);
         }
@@ -259,7 +265,7 @@ impl Host {
         let probe = (self.state.running().is_some() && !paused).then(|| self.probe.next());
         let input = self.background_input.as_ref().map(BackgroundInput::next);
         let hello = self.connections.values().filter_map(Connection::hello_deadline).min();
-        let instants = probe.into_iter().chain(input).chain(hello).min();
+        let instants = probe.into_iter().chain(input).chain(hello).chain(self.deaf_until).min();
         let instants = instants.map(|at| at.saturating_duration_since(now));
         // A millisecond on top: the state's clock counts whole ones.
         state.map(|left| left + Duration::from_millis(1)).into_iter().chain(instants).min()
@@ -487,11 +493,14 @@ impl Host {
 
     fn accept(&mut self) {
         let Some(listener) = &self.listener else { return };
-        if let Ok((stream, _)) = listener.accept()
-            && let Some(connection) = Connection::accept(stream)
-        {
-            self.connections.insert(self.next_connection, connection);
-            self.next_connection += 1;
+        match listener.accept().map(|(stream, _)| Connection::accept(stream)) {
+            Ok(Some(connection)) => {
+                self.connections.insert(self.next_connection, connection);
+                self.next_connection += 1;
+            }
+            Ok(None) => {}
+            // Out of descriptors: whoever calls stays in line until one is free.
+            Err(_) => self.deaf_until = Some(Instant::now() + DEAF_TIME),
         }
     }
 
@@ -548,6 +557,7 @@ impl Host {
             Action::Leave => {
                 // From here on clients find nobody and start the next host.
                 self.listener = None;
+                let _ = std::fs::remove_file(&self.spec.socket);
                 self.leaving = true;
             }
         }

@@ -224,6 +224,12 @@ impl State {
         }
     }
 
+    /// The eval that runs, or the one that will when the interpreter is ready.
+    pub(crate) fn first(&self) -> Option<EvalSeq> {
+        let queued = || self.queue.front().map(|eval| eval.seq);
+        self.running().map(|run| run.eval).or_else(queued)
+    }
+
     /// Whether code may be taken in now, and behind which eval it would wait.
     pub(crate) fn admit(&self, no_queue: bool) -> Result<Option<EvalSeq>, WireError> {
         let behind = self.queue.back().map(|eval| eval.seq).or(self.running().map(|run| run.eval));
@@ -243,17 +249,14 @@ impl State {
                 "the session is ending; its state is gone",
             )
             .with_hint("run it again to start the session fresh")),
-            Phase::Running(run) if no_queue => Err(WireError::new(
-                ErrorCode::SessionBusy,
-                format!("the session is running eval {}", run.eval.0),
-            )),
-            Phase::Starting { .. } | Phase::Querying { .. } if no_queue && behind.is_some() => {
-                Err(WireError::new(ErrorCode::SessionBusy, "another eval waits already"))
-            }
             Phase::Starting { .. }
             | Phase::Idle { .. }
             | Phase::Running(_)
             | Phase::Querying { .. } => {
+                if let (true, Some(first)) = (no_queue, self.first()) {
+                    let message = format!("the session is busy with eval {}", first.0);
+                    return Err(WireError::new(ErrorCode::SessionBusy, message));
+                }
                 if self.queue.len() >= QUEUE_LIMIT {
                     let message = format!("{QUEUE_LIMIT} evals wait already");
                     return Err(WireError::new(ErrorCode::LimitExceeded, message));

@@ -201,7 +201,9 @@ impl Client {
             watch: (!options.background).then_some(watch),
         });
         let deadline = Instant::now().checked_add(options.soft_timeout);
-        let reply = connection.request(&submit, Some(Instant::now() + END_TIME))?;
+        let reply = connection
+            .request(&submit, Some(Instant::now() + END_TIME))
+            .map_err(|error| unsure(door.name, error))?;
         let Reply::Accepted { eval, generation, behind, duplicate } = reply else {
             return Err(connection.odd(&reply));
         };
@@ -487,6 +489,17 @@ impl Client {
         HistoryReader::open(self.dir(name).path())
             .and_then(|history| history.key(key))
             .map_err(ClientError::spool(name))
+    }
+}
+
+/// A host that was killed before it answered may have taken the code in.
+fn unsure(name: &SessionName, error: ClientError) -> ClientError {
+    match error {
+        ClientError::Connection { message, hint: None } => ClientError::Connection {
+            message: format!("{message} before it took the code or refused it"),
+            hint: Some(format!("`stead evals -n {name}` tells whether it ran")),
+        },
+        other => other,
     }
 }
 

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::os::fd::OwnedFd;
-use std::os::unix::net::UnixListener;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
@@ -22,6 +21,7 @@ use crate::background_input::BackgroundInput;
 use crate::clock::{Clock, wall_ms};
 use crate::connection::Connection;
 use crate::ledger::{Closing, Found, Ledger};
+use crate::listener::Listener;
 use crate::pause;
 use crate::probe::Probe;
 use crate::requests::Question;
@@ -29,6 +29,12 @@ use crate::state::{Action, Answer, Eval, Input, State, Ticket};
 
 /// How long the end of an interpreter waits for everything it started to be gone.
 const SWEEP_PATIENCE: Duration = Duration::from_secs(5);
+/// Number of the first connection.
+const FIRST_CONNECTION: u64 = 1;
+/// The signal by which a client says that it cannot find our socket.
+const CALL: i32 = libc::SIGUSR1;
+/// How long after its start a host counts on the client that started it.
+const FIRST_CLIENT: Duration = Duration::from_secs(10);
 /// How much of what an interpreter says before its hello is kept for the error message.
 const START_COMPLAINT: usize = 2_000;
 
@@ -49,10 +55,11 @@ pub(crate) struct Host {
     pub(crate) probe: Probe,
     pub(crate) question: Option<Question>,
     pub(crate) questions: u64,
-    listener: Option<UnixListener>,
+    listener: Option<Listener>,
     signals: OwnedFd,
     tag: String,
     next_connection: u64,
+    began: Instant,
     /// Said once, with the first eval of a fresh interpreter.
     fresh_notice: Option<String>,
     /// What the interpreter printed before its hello.
@@ -85,7 +92,7 @@ impl Host {
         spec: &HostSpec,
         ledger: Ledger,
         found: Found,
-        listener: UnixListener,
+        listener: Listener,
         lock: File,
         tag: String,
     ) -> Host {
@@ -115,7 +122,8 @@ impl Host {
             listener: Some(listener),
             signals: signals(),
             tag,
-            next_connection: 1,
+            next_connection: FIRST_CONNECTION,
+            began: Instant::now(),
             fresh_notice,
             complaint: Vec::new(),
             told_end: 0,
@@ -173,8 +181,8 @@ impl Host {
         {
             bridge.flush_input();
         }
-        if ready.child {
-            self.reap();
+        if ready.signals {
+            self.take_signals();
         }
         if ready.listener {
             self.accept();
@@ -184,7 +192,7 @@ impl Host {
         }
         self.look_for_readers();
         self.continue_background_input();
-        let attached = !self.connections.is_empty();
+        let attached = self.is_attached();
         if !self.clock.is_paused() {
             self.step(Input::Tick { attached });
         }
@@ -226,7 +234,7 @@ impl Host {
                 continue;
             }
             match what {
-                What::Signals => ready.child = true,
+                What::Signals => ready.signals = true,
                 What::Listener => ready.listener = true,
                 What::Bridge(Source::Control) => ready.control = true,
                 What::Bridge(Source::Stream(stream)) => ready.streams.push(stream),
@@ -240,7 +248,7 @@ impl Host {
     /// How long nothing has to be done if nothing happens.
     fn timeout(&self) -> Option<Duration> {
         let now = Instant::now();
-        let attached = !self.connections.is_empty();
+        let attached = self.is_attached();
         let paused = self.clock.is_paused();
         let clock = self.clock.now();
         let state = self.state.next_deadline(attached).filter(|_| !paused);
@@ -248,10 +256,20 @@ impl Host {
         let probe = (self.state.running().is_some() && !paused).then(|| self.probe.next());
         let input = self.background_input.as_ref().map(BackgroundInput::next);
         let hello = self.connections.values().filter_map(Connection::hello_deadline).min();
-        let instants = probe.into_iter().chain(input).chain(hello).min();
+        let first = self.awaits_first_client().then(|| self.began + FIRST_CLIENT);
+        let instants = probe.into_iter().chain(input).chain(hello).chain(first).min();
         let instants = instants.map(|at| at.saturating_duration_since(now));
         // A millisecond on top: the state's clock counts whole ones.
         state.map(|left| left + Duration::from_millis(1)).into_iter().chain(instants).min()
+    }
+
+    /// Whether any client is connected, or the one that started us is on its way.
+    fn is_attached(&self) -> bool {
+        !self.connections.is_empty() || self.awaits_first_client()
+    }
+
+    fn awaits_first_client(&self) -> bool {
+        self.next_connection == FIRST_CONNECTION && self.began.elapsed() < FIRST_CLIENT
     }
 
     fn read_bridge(&mut self) {
@@ -405,10 +423,27 @@ impl Host {
         }
     }
 
+    fn take_signals(&mut self) {
+        let mut called = false;
+        // Whole records only: 128 bytes each, the signal's number first.
+        let mut buffer = [0; 1024];
+        while let Ok(read) = rustix::io::read(&self.signals, &mut buffer) {
+            let records = buffer[..read].chunks_exact(128);
+            called |= records.into_iter().any(|record| {
+                record.first_chunk().is_some_and(|number| i32::from_ne_bytes(*number) == CALL)
+            });
+        }
+        if called
+            && let Some(listener) = &mut self.listener
+            && let Err(error) = listener.restore()
+        {
+            eprintln!("could not listen on `{}` again: {error}", self.spec.socket.display());
+        }
+        self.reap();
+    }
+
     /// Waits for the children that ended: orphans, and the interpreter itself.
     fn reap(&mut self) {
-        let mut buffer = [0; 1024];
-        while rustix::io::read(&self.signals, &mut buffer).is_ok() {}
         let interpreter = self.bridge.as_ref().map(Bridge::pid);
         let mut exited = None;
         while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG) {
@@ -424,8 +459,7 @@ impl Host {
     fn interpreter_exited(&mut self, status: WaitStatus) {
         // Its last words, then the rest of its family, then what they had written.
         self.read_bridge();
-        let sweep = || while let Ok(Some(_)) = wait(WaitOptions::NOHANG) {};
-        if !tree::sweep(std::process::id(), SWEEP_PATIENCE, sweep) {
+        if !tree::sweep(std::process::id(), SWEEP_PATIENCE, tree::reap) {
             eprintln!("some processes of the session do not die");
         }
         self.drain();
@@ -462,7 +496,7 @@ impl Host {
 
     fn accept(&mut self) {
         let Some(listener) = &self.listener else { return };
-        if let Ok((stream, _)) = listener.accept()
+        if let Ok(stream) = listener.accept()
             && let Some(connection) = Connection::accept(stream)
         {
             self.connections.insert(self.next_connection, connection);
@@ -493,6 +527,7 @@ impl Host {
         match action {
             Action::Run(eval) => self.begin(eval),
             Action::Interrupt => {
+                pause::point("interrupting");
                 if self.clock.is_paused() {
                     self.resume();
                 }
@@ -501,6 +536,7 @@ impl Host {
                 }
             }
             Action::AskExit => {
+                pause::point("stopping");
                 if let Some(bridge) = &mut self.bridge {
                     bridge.send(&Command::Exit.encode());
                 }
@@ -514,6 +550,7 @@ impl Host {
             Action::Answer { ticket, answer } => self.answer(ticket, answer),
             Action::End { reason, asked } => self.end(reason, asked),
             Action::Start => {
+                pause::point("restarting");
                 if let Err(error) = self.start_interpreter() {
                     eprintln!("could not start the interpreter again: {error}");
                     let message = error.message;
@@ -574,6 +611,7 @@ impl Host {
     fn end(&mut self, reason: EndReason, asked: bool) {
         let reported = asked || self.reported_end;
         self.ledger.end_generation(reason.clone(), reported);
+        pause::point("ended");
         if matches!(reason, EndReason::Stopped) {
             self.meta.stopped = true;
             if let Ok(meta) = serde_json::to_vec_pretty(&self.meta)
@@ -687,7 +725,7 @@ struct Ready {
     control: bool,
     streams: Vec<Stream>,
     stdin: bool,
-    child: bool,
+    signals: bool,
     listener: bool,
     connections: Vec<u64>,
 }
@@ -698,15 +736,32 @@ fn complain(complaint: &mut Vec<u8>, bytes: &[u8]) {
     complaint.drain(..over);
 }
 
-/// A descriptor that is readable whenever a child has ended.
-fn signals() -> OwnedFd {
-    use std::os::fd::FromRawFd;
-    // SAFETY: the set is initialised before use, and the descriptor is ours alone.
+/// Keeps the signals that we read from a descriptor from ending this process.
+pub(crate) fn block_signals() {
+    // SAFETY: the set is initialised before use.
+    unsafe {
+        libc::sigprocmask(libc::SIG_BLOCK, &handled(), std::ptr::null_mut());
+    }
+}
+
+fn handled() -> libc::sigset_t {
+    // SAFETY: the set is initialised by `sigemptyset`.
     unsafe {
         let mut set = std::mem::zeroed();
         libc::sigemptyset(&mut set);
         libc::sigaddset(&mut set, libc::SIGCHLD);
-        libc::sigprocmask(libc::SIG_BLOCK, &set, std::ptr::null_mut());
+        libc::sigaddset(&mut set, CALL);
+        set
+    }
+}
+
+/// A descriptor that is readable whenever a child has ended or a client calls.
+fn signals() -> OwnedFd {
+    use std::os::fd::FromRawFd;
+    block_signals();
+    // SAFETY: the descriptor is ours alone.
+    unsafe {
+        let set = handled();
         // A file size limit shall be an error of the write and not our death.
         libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
         OwnedFd::from_raw_fd(libc::signalfd(-1, &set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK))

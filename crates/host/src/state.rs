@@ -505,9 +505,9 @@ impl State {
                 self.leave(Why::NotReady, None);
                 actions.push(Action::Kill);
             }
-            Phase::Idle { since }
-                if !attached && self.idle_timeout > 0 && *since + self.idle_timeout <= now =>
-            {
+            // A session that somebody is connected to is in use.
+            Phase::Idle { since } if attached => *since = now,
+            Phase::Idle { since } if self.idle_timeout > 0 && *since + self.idle_timeout <= now => {
                 self.leave(Why::Idle { after: self.idle_timeout }, Some(now + EXIT_GRACE));
                 actions.push(Action::AskExit);
             }

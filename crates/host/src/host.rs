@@ -69,8 +69,9 @@ pub(crate) struct Host {
     leaving: bool,
     /// What the bridge said at the running eval's end.
     closing: Closing,
-    /// Whether a watcher of an eval was told of the interpreter's end.
-    reported_end: bool,
+    /// Whether someone was told of the interpreter's end: with an eval that it ended, or when it
+    /// had begun.
+    pub(crate) reported_end: bool,
     /// User code replaced the interpreter by another program.
     replaced: bool,
     /// Held for as long as this process lives.
@@ -152,6 +153,7 @@ impl Host {
         self.bridge = Some(bridge);
         self.complaint.clear();
         self.replaced = false;
+        self.reported_end = false;
         let now = wall_ms();
         self.facts = Facts { started_ms: now, last_used_ms: now, ..Facts::default() };
         Ok(())
@@ -479,7 +481,6 @@ impl Host {
         if self.closing.exit_code.is_none() {
             self.closing.exit_code = code;
         }
-        self.reported_end = false;
         self.step(Input::Exited(reason));
     }
 
@@ -596,8 +597,8 @@ impl Host {
         let finished = self.ledger.finish(eval, outcome, closing, self.clock.now());
         pause::point("finished");
         self.facts.last_used_ms = wall_ms();
-        self.reported_end |=
-            self.tell(eval, || Event::Finished { eval, finished: finished.clone() });
+        let told = self.tell(eval, || Event::Finished { eval, finished: finished.clone() });
+        self.reported_end |= told && finished.outcome.tells_end();
         for connection in self.connections.values_mut() {
             connection.watches.retain(|watch| watch.eval != eval);
         }

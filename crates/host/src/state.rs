@@ -198,6 +198,8 @@ impl State {
                 ErrorCode::WaitingInput,
                 format!("eval {} waits for input ({prompt:?}), so code cannot run now", eval.0),
             )),
+            // What could not be started tells why when it is gone, with the evals that wait for it.
+            Phase::Ending { why, .. } if *why == Why::NotReady => self.admit_to_queue(behind),
             Phase::Ending { .. } | Phase::Ended { .. } => Err(WireError::new(
                 ErrorCode::SessionEnded,
                 "the session is ending; its state is gone",
@@ -210,14 +212,16 @@ impl State {
             Phase::Starting { .. }
             | Phase::Idle { .. }
             | Phase::Running(_)
-            | Phase::Querying { .. } => {
-                if self.queue.len() >= QUEUE_LIMIT {
-                    let message = format!("{QUEUE_LIMIT} evals wait already");
-                    return Err(WireError::new(ErrorCode::LimitExceeded, message));
-                }
-                Ok(behind)
-            }
+            | Phase::Querying { .. } => self.admit_to_queue(behind),
         }
+    }
+
+    fn admit_to_queue(&self, behind: Option<EvalSeq>) -> Result<Option<EvalSeq>, WireError> {
+        if self.queue.len() >= QUEUE_LIMIT {
+            let message = format!("{QUEUE_LIMIT} evals wait already");
+            return Err(WireError::new(ErrorCode::LimitExceeded, message));
+        }
+        Ok(behind)
     }
 
     /// The one place where the state changes.

@@ -196,4 +196,16 @@ mod tests {
         assert!(sweep(child.id(), Duration::from_secs(5), none));
         child.wait().unwrap();
     }
+
+    #[test]
+    fn a_look_that_finds_nothing_does_not_end_a_sweep() {
+        let nobody = u32::MAX >> 1;
+        let mut asked = 0;
+        let third_time = || {
+            asked += 1;
+            asked == 3
+        };
+        assert!(sweep(nobody, Duration::from_secs(5), third_time));
+        assert_eq!(asked, 3);
+    }
 }

@@ -96,8 +96,12 @@ impl Ledger {
             None if host_died => Some((EndReason::HostDied, false)),
             None => None,
         };
+        // What could not be started had no state to lose.
+        let is_loss = |(reason, reported): &(EndReason, bool)| {
+            !reported && !matches!(reason, EndReason::LaunchFailed { .. })
+        };
         let found = Found {
-            loss: last_end.clone().filter(|(_, reported)| !reported).map(|(reason, _)| reason),
+            loss: last_end.clone().filter(is_loss).map(|(reason, _)| reason),
             last_end: last_end.map(|(reason, _)| reason),
             host_died,
         };

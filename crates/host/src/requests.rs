@@ -164,7 +164,10 @@ impl Host {
             self.acknowledge_loss();
             return Err(error);
         }
-        self.state.admit(submit.no_queue).map_err(|error| self.with_ids(error))
+        self.state.admit(submit.no_queue).map_err(|error| {
+            self.reported_end |= error.code == ErrorCode::SessionEnded;
+            self.with_ids(error)
+        })
     }
 
     /// Errors of the state know numbers only; users know ids.

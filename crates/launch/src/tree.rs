@@ -9,7 +9,10 @@ use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
+use rustix::io::Errno;
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitOptions, kill_process, pidfd_open, pidfd_send_signal, wait,
+};
 
 /// A process as one look at it showed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -116,19 +119,19 @@ pub fn thaw(root: u32) {
 }
 
 /// Kills everything below `root` until nothing is left or `patience` is over; says whether
-/// nothing is left. Zombies of `root`'s own are reaped on the way, through `reap`.
-pub fn sweep(root: u32, patience: Duration, mut reap: impl FnMut()) -> bool {
+/// nothing is left. That is for `is_childless` to say, because a look at the processes can miss
+/// one whose parent ends meanwhile.
+pub fn sweep(root: u32, patience: Duration, mut is_childless: impl FnMut() -> bool) -> bool {
     let deadline = Instant::now() + patience;
     loop {
-        reap();
+        if is_childless() {
+            return true;
+        }
         let alive: Vec<OwnedFd> = descendants(root)
             .into_iter()
             .filter(|&pid| look(pid).is_some_and(|process| process.state != b'Z'))
             .filter_map(|pid| pidfd_open(Pid::from_raw(pid as i32)?, PidfdFlags::empty()).ok())
             .collect();
-        if alive.is_empty() {
-            return true;
-        }
         for pidfd in &alive {
             let _ = pidfd_send_signal(pidfd, Signal::KILL);
         }
@@ -137,7 +140,20 @@ pub fn sweep(root: u32, patience: Duration, mut reap: impl FnMut()) -> bool {
             return false;
         }
         // A dying process may not answer (a hung disk), so wait for the first, then look again.
-        wait_any(&alive, left.min(Duration::from_millis(50)));
+        let at_most = if alive.is_empty() { 1 } else { 50 };
+        wait_any(&alive, left.min(Duration::from_millis(at_most)));
+    }
+}
+
+/// Takes note of all children of this process that have ended; whether none is left at all. For a
+/// child subreaper that means that nothing is left below it.
+pub fn reap() -> bool {
+    loop {
+        match wait(WaitOptions::NOHANG) {
+            Ok(Some(_)) | Err(Errno::INTR) => {}
+            Ok(None) => return false,
+            Err(_) => return true,
+        }
     }
 }
 
@@ -206,7 +222,20 @@ mod tests {
         std::io::BufRead::read_line(&mut out, &mut line).unwrap();
         assert!(descendants(std::process::id()).contains(&child.id()));
         assert_eq!(descendants(child.id()).len(), 1);
-        assert!(sweep(child.id(), Duration::from_secs(5), || ()));
+        let none = || descendants(child.id()).is_empty();
+        assert!(sweep(child.id(), Duration::from_secs(5), none));
         child.wait().unwrap();
+    }
+
+    #[test]
+    fn a_look_that_finds_nothing_does_not_end_a_sweep() {
+        let nobody = u32::MAX >> 1;
+        let mut asked = 0;
+        let third_time = || {
+            asked += 1;
+            asked == 3
+        };
+        assert!(sweep(nobody, Duration::from_secs(5), third_time));
+        assert_eq!(asked, 3);
     }
 }

@@ -106,6 +106,7 @@ if _fd != CONTROL:
 SAVED = [move_high(_fd) for _fd in (0, 1, 2)]
 LOCK = allocate_lock()
 INBOX = bytearray()
+WRITING = _thread.RLock()  # held by a thread that writes to the running eval's output
 LATER = []              # frames that came up while one was being sent
 
 ESCAPES = {c: "\\u%04x" % c for c in range(32)}
@@ -139,11 +140,7 @@ def dump(value):
 
 def die():
     """The host cannot be reached any more."""
-    for stream in (OUT, ERR):
-        try:
-            stream.flush()
-        except BaseException:
-            pass
+    flush_own()
     _exit(70)
 
 
@@ -306,9 +303,16 @@ def write_elsewhere(stream, text):
     if S.child or S.finishing or not isinstance(text, str):
         return text_write(stream, text)
     me = get_ident()
-    tag = (S.eval if S.running else None) if me == MAIN else THREADS.get(me, S.eval)
-    if not S.running or tag != S.eval:
-        return send_background(stream, text, tag)
+    if me == MAIN:
+        return write_switching(stream, text) if S.running else send_background(stream, text, None)
+    tag = THREADS.get(me, S.eval)
+    with WRITING:  # the eval cannot end between the question and the write
+        if S.running and tag == S.eval:
+            return write_switching(stream, text)
+    return send_background(stream, text, tag)
+
+
+def write_switching(stream, text):
     last = S.last
     if last is not stream:
         if last is not None:
@@ -415,6 +419,14 @@ def flush_all():
         except KeyboardInterrupt:
             raise
         except BaseException:  # None, closed, or the user's own object
+            pass
+
+
+def flush_own():
+    for stream in (OUT, ERR):
+        try:
+            stream.flush()
+        except BaseException:
             pass
 
 
@@ -1121,8 +1133,10 @@ def do_eval(eval_id, payload):
     guarded(flush_all)
     reclaim_sigint()
     drop_input()
-    S.running = False
-    S.last = None
+    with WRITING:
+        S.running = False
+        S.last = None
+    flush_own()  # what a thread wrote since the last flush is this eval's too
     finish_eval(status, code, codes, source, events)
 
 

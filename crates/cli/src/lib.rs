@@ -32,7 +32,6 @@ use crate::print::{Mode, bad_request};
 #[command(
     name = "stead",
     version,
-    disable_help_subcommand = true,
     after_help = "Begin with:
   stead eval -n py 'x = 41'        run code; starts the session `py` if there is none
   stead eval -n py 'x + 1'         the state is still there

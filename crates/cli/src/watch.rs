@@ -22,6 +22,8 @@ const FRAMES: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '�
 #[derive(Debug)]
 pub(crate) struct Watch {
     show: Show,
+    /// What may be half a character waits for its other half.
+    held: Vec<(ChunkKind, Vec<u8>)>,
     ctrl_c: Option<CtrlC>,
     pressed: bool,
 }
@@ -29,10 +31,8 @@ pub(crate) struct Watch {
 #[derive(Debug)]
 enum Show {
     Nothing,
-    /// Chunks as lines of JSON; what may be half a character waits for its other half.
-    Json {
-        held: Vec<(ChunkKind, Vec<u8>)>,
-    },
+    /// Chunks as lines of JSON.
+    Json,
     /// Chunks as text.
     Text(TextWriter),
     /// A spinner with the last line.
@@ -49,7 +49,7 @@ impl Watch {
     pub(crate) fn new(mode: Mode, stream: bool, raw: bool) -> Self {
         let terminal = std::io::stderr().is_terminal();
         let show = match (stream, mode) {
-            (true, Mode::Json) => Show::Json { held: Vec::new() },
+            (true, Mode::Json) => Show::Json,
             (true, Mode::Text) => Show::Text(TextWriter::new(raw)),
             (false, Mode::Text) if terminal => Show::Spinner {
                 began: Instant::now(),
@@ -60,12 +60,12 @@ impl Watch {
             (false, _) => Show::Nothing,
         };
         let ctrl_c = if terminal { CtrlC::new() } else { None };
-        Watch { show, ctrl_c, pressed: false }
+        Watch { show, held: Vec::new(), ctrl_c, pressed: false }
     }
 
     /// Whether output was written as it came.
     pub(crate) fn streamed(&self) -> bool {
-        matches!(self.show, Show::Json { .. } | Show::Text(_))
+        matches!(self.show, Show::Json | Show::Text(_))
     }
 
     /// Ends the watch; nothing of it stays on the terminal.
@@ -77,15 +77,44 @@ impl Watch {
                 None
             }
             Show::Text(writer) => Some(writer),
-            Show::Spinner { .. } | Show::Nothing | Show::Json { .. } => None,
+            Show::Spinner { .. } | Show::Nothing | Show::Json => None,
         }
     }
 
+    fn stream(&mut self, kind: ChunkKind, bytes: &[u8]) {
+        let stream = matches!(
+            kind,
+            ChunkKind::Out | ChunkKind::Err | ChunkKind::BackgroundOut | ChunkKind::BackgroundErr
+        );
+        if !stream {
+            self.flush_held();
+            self.write(kind, bytes.to_vec());
+            return;
+        }
+        let mut whole = match self.held.iter().position(|(of, _)| *of == kind) {
+            Some(at) => self.held.swap_remove(at).1,
+            None => Vec::new(),
+        };
+        whole.extend_from_slice(bytes);
+        let rest = whole.split_off(whole.len() - text::unfinished(&whole));
+        if !rest.is_empty() {
+            self.held.push((kind, rest));
+        }
+        self.write(kind, whole);
+    }
+
     fn flush_held(&mut self) {
-        if let Show::Json { held } = &mut self.show {
-            for (kind, bytes) in held.drain(..) {
-                json_chunk(kind, bytes);
-            }
+        for (kind, bytes) in std::mem::take(&mut self.held) {
+            self.write(kind, bytes);
+        }
+    }
+
+    fn write(&mut self, kind: ChunkKind, bytes: Vec<u8>) {
+        match &mut self.show {
+            _ if bytes.is_empty() => {}
+            Show::Json => print::json(&chunk_data(&Chunk { kind, bytes }, usize::MAX)),
+            Show::Text(writer) => writer.chunk(kind, &bytes),
+            Show::Nothing | Show::Spinner { .. } => {}
         }
     }
 }
@@ -104,31 +133,7 @@ impl Watcher for Watch {
     fn chunk(&mut self, kind: ChunkKind, bytes: &[u8]) {
         match &mut self.show {
             Show::Nothing => {}
-            Show::Text(writer) => writer.chunk(kind, bytes),
-            Show::Json { held } => {
-                let stream = matches!(
-                    kind,
-                    ChunkKind::Out
-                        | ChunkKind::Err
-                        | ChunkKind::BackgroundOut
-                        | ChunkKind::BackgroundErr
-                );
-                if !stream {
-                    self.flush_held();
-                    json_chunk(kind, bytes.to_vec());
-                    return;
-                }
-                let mut whole = match held.iter().position(|(of, _)| *of == kind) {
-                    Some(at) => held.swap_remove(at).1,
-                    None => Vec::new(),
-                };
-                whole.extend_from_slice(bytes);
-                let rest = whole.split_off(whole.len() - text::unfinished(&whole));
-                if !rest.is_empty() {
-                    held.push((kind, rest));
-                }
-                json_chunk(kind, whole);
-            }
+            Show::Text(_) | Show::Json => self.stream(kind, bytes),
             Show::Spinner { last_line, .. } => {
                 if !matches!(kind, ChunkKind::Out | ChunkKind::Err) {
                     return;
@@ -187,11 +192,5 @@ impl Watcher for Watch {
         *frame += 1;
         *drawn = Some(Instant::now());
         Some(Instant::now() + SPIN_EVERY)
-    }
-}
-
-fn json_chunk(kind: ChunkKind, bytes: Vec<u8>) {
-    if !bytes.is_empty() {
-        print::json(&chunk_data(&Chunk { kind, bytes }, usize::MAX));
     }
 }

@@ -93,7 +93,8 @@ impl Wait<'_> {
             match connection.next_event(until, self.watcher.wake())? {
                 Waited::Event(Event::Queued { eval, behind }) if eval == self.seq => {
                     standing = Standing::Queued;
-                    self.behind = Some(behind);
+                    // While the interpreter starts, the first in line waits behind no eval.
+                    self.behind = Some(behind).filter(|behind| *behind != self.seq);
                 }
                 Waited::Event(Event::Started { eval, start }) if eval == self.seq => {
                     standing = Standing::Running { start };

@@ -1099,8 +1099,16 @@ def run_codes(codes):
     return value
 
 
+def is_aimed_at(eval_id):
+    """Whether an interrupt that came before the code could run was meant for it, and not for the last eval."""
+    if ioctl(CONTROL, FIONREAD, EMPTY) != EMPTY:
+        fill()
+    return INBOX.startswith(b"interrupt " + eval_id.encode("ascii") + b" 0\n")
+
+
 def do_eval(eval_id, payload):
-    S.pending = S.fired = S.cancelled = False
+    S.pending = S.pending and is_aimed_at(eval_id)
+    S.fired = S.cancelled = False
     S.eval, S.final = eval_id, None
     repair_streams()
     drop_input()

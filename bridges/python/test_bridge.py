@@ -611,6 +611,26 @@ class Interrupts(BridgeTest):
             self.assertNotIn("stead", result.traceback)
             self.ok(host, "x + 1", "42")
 
+    def test_py12_an_interrupt_before_the_code_runs_is_for_the_eval_it_names(self):
+        host = self.start()
+        for _ in range(20):
+            os.kill(host.process.pid, signal.SIGSTOP)
+            os.waitpid(host.process.pid, os.WUNTRACED)
+            result = host.submit("while True: pass")
+            host.send("interrupt py:%d" % host.count)
+            host.interrupt()
+            os.kill(host.process.pid, signal.SIGCONT)
+            host.finish(result)
+            self.assertEqual(result.status, "interrupted")
+            os.kill(host.process.pid, signal.SIGSTOP)
+            os.waitpid(host.process.pid, os.WUNTRACED)
+            host.send("interrupt py:%d" % host.count)  # came late, for the eval that is over
+            host.interrupt()
+            result = host.submit("6 * 7")
+            os.kill(host.process.pid, signal.SIGCONT)
+            host.finish(result)
+            self.assertEqual((result.status, result.value), ("ok", "42"), result.events)
+
     def test_py12_a_waiting_read_can_be_interrupted(self):
         host = self.start()
         for code in ("input('p')", "import sys\nsys.stdin.readline()", "sys.stdin.buffer.read(1)"):

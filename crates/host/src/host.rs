@@ -496,8 +496,9 @@ impl Host {
                 if self.clock.is_paused() {
                     self.resume();
                 }
-                if let Some(bridge) = &self.bridge {
-                    bridge.interrupt(std::process::id());
+                let running = self.state.running().map(|run| self.eval_id(run.eval));
+                if let Some(bridge) = &mut self.bridge {
+                    bridge.interrupt(std::process::id(), running.as_ref());
                 }
             }
             Action::AskExit => {

@@ -28,7 +28,7 @@ from fcntl import fcntl, ioctl
 
 sys.path = USER_PATH
 
-from _signal import SIGINT, default_int_handler, getsignal, signal
+from _signal import SIGINT, SIGURG, default_int_handler, getsignal, signal
 from _thread import allocate_lock, get_ident
 from posix import _exit, close, dup2, fstat, getpid, read, write
 from time import monotonic, sleep
@@ -239,6 +239,10 @@ def on_sigint(signum, frame):
     S.pending = True
 
 
+def on_nudge(signum, frame):
+    """Nothing: it ends a system call that an interrupt came just too early for."""
+
+
 def run_user(call, *args):
     """The one door to user code: below this frame an interrupt is raised, above it is held back."""
     if S.pending:
@@ -353,15 +357,9 @@ class RawInput(_io._RawIOBase):
     """Descriptor 0, announcing a wait before it blocks. End of file is not remembered."""
     name = "<stdin>"
     mode = "rb"
-
-    def __init__(self):
-        self.file = _io.FileIO(0, "rb", closefd=False)
-
-    def readable(self):
-        return True
-
-    def fileno(self):
-        return 0
+    # Builtins, because an interrupt raised below input()'s own call of fileno() would be swallowed there.
+    file = _io.FileIO(0, "rb", closefd=False)
+    readable, fileno = file.readable, file.fileno
 
     def readinto(self, buffer):
         if S.draining:
@@ -1398,6 +1396,7 @@ def serve():
 
 def start():
     signal(SIGINT, on_sigint)
+    signal(SIGURG, on_nudge)
     if _os is not None:
         _os.environ.pop("STEAD_BRIDGE_FD", None)
     else:

@@ -631,6 +631,29 @@ class Interrupts(BridgeTest):
             host.finish(result)
             self.assertEqual((result.status, result.value), ("ok", "42"), result.events)
 
+    def test_py12_a_nudge_does_nothing_to_user_code(self):
+        host = self.start()
+        result = host.submit("import time\nprint('up')\nend = time.monotonic() + 0.2\nwhile time.monotonic() < end: time.sleep(0.01)\n'through'")
+        host.pump_until_text(result, "up\n")
+        for _ in range(50):
+            os.kill(host.process.pid, signal.SIGURG)
+        host.finish(result)
+        self.assertEqual((result.status, result.value), ("ok", "'through'"), result.events)
+
+    def test_py12_an_interrupt_below_input_is_not_swallowed(self):
+        host = self.start()
+        for _ in range(300):
+            result = host.submit("input('? ')")
+            host.send("interrupt py:%d" % host.count)
+            end = time.monotonic() + random.random() * 0.0008
+            while time.monotonic() < end:
+                pass
+            host.interrupt()
+            select.select([host.control], [], [], 0.02)
+            os.kill(host.process.pid, signal.SIGURG)
+            host.finish(result)
+            self.assertEqual(result.status, "interrupted", result.events)
+
     def test_py12_a_waiting_read_can_be_interrupted(self):
         host = self.start()
         for code in ("input('p')", "import sys\nsys.stdin.readline()", "sys.stdin.buffer.read(1)"):

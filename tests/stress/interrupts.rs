@@ -65,7 +65,7 @@ fn storm(rig: &Rig, count: u64) -> BTreeMap<&'static str, u64> {
             1 => pause(Duration::from_micros(random.below(5_000))),
             _ => pause(Duration::from_micros(random.below(500))),
         }
-        let (effect, finished) = interrupt(&mut connection, seq);
+        let (effect, finished) = interrupt(&mut connection, seq, code);
         let about = format!("interrupt {n}, {code:?}: {effect:?}, {:?}", finished.outcome);
         *seen.entry(check(rig, seq, ends, &finished, effect, &about)).or_default() += 1;
         if let Some((next, value)) = queued {
@@ -95,13 +95,13 @@ fn submit_behind(
 }
 
 /// Aims an interrupt at an eval; what it did, and how the eval ended.
-fn interrupt(connection: &mut Connection, seq: EvalSeq) -> (InterruptEffect, Finished) {
+fn interrupt(connection: &mut Connection, seq: EvalSeq, code: &str) -> (InterruptEffect, Finished) {
     let request = Request::Interrupt { eval: Some(seq) };
     let effect = match connection.request(&request, deadline()).unwrap() {
         Reply::Interrupt { effect, .. } => effect,
         other => panic!("{other:?}"),
     };
-    assert_ne!(effect, InterruptEffect::StillRunning, "the interrupt of eval {} is lost", seq.0);
+    assert_ne!(effect, InterruptEffect::StillRunning, "the interrupt of {code:?} is lost");
     loop {
         match connection.next_event(deadline(), None).unwrap() {
             Waited::Event(Event::Finished { eval, finished }) if eval == seq => {

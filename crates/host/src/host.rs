@@ -22,6 +22,7 @@ use crate::background_input::BackgroundInput;
 use crate::clock::{Clock, wall_ms};
 use crate::connection::Connection;
 use crate::ledger::{Closing, Found, Ledger};
+use crate::nudge::Nudges;
 use crate::pause;
 use crate::probe::Probe;
 use crate::requests::Question;
@@ -47,6 +48,7 @@ pub(crate) struct Host {
     pub(crate) loss: Option<EndReason>,
     pub(crate) background_input: Option<BackgroundInput>,
     pub(crate) probe: Probe,
+    nudges: Nudges,
     pub(crate) question: Option<Question>,
     pub(crate) questions: u64,
     listener: Option<UnixListener>,
@@ -110,6 +112,7 @@ impl Host {
             loss: found.loss,
             background_input: None,
             probe: Probe::new(),
+            nudges: Nudges::default(),
             question: None,
             questions: 0,
             listener: Some(listener),
@@ -183,6 +186,7 @@ impl Host {
             self.read_connection(id);
         }
         self.look_for_readers();
+        self.nudge();
         self.continue_background_input();
         let attached = !self.connections.is_empty();
         if !self.clock.is_paused() {
@@ -248,7 +252,7 @@ impl Host {
         let probe = (self.state.running().is_some() && !paused).then(|| self.probe.next());
         let input = self.background_input.as_ref().map(BackgroundInput::next);
         let hello = self.connections.values().filter_map(Connection::hello_deadline).min();
-        let instants = probe.into_iter().chain(input).chain(hello).min();
+        let instants = probe.into_iter().chain(input).chain(hello).chain(self.nudges.next()).min();
         let instants = instants.map(|at| at.saturating_duration_since(now));
         // A millisecond on top: the state's clock counts whole ones.
         state.map(|left| left + Duration::from_millis(1)).into_iter().chain(instants).min()
@@ -405,6 +409,15 @@ impl Host {
         }
     }
 
+    /// Wakes, when it is time, an interpreter that has not acted on an interrupt.
+    fn nudge(&mut self) {
+        if self.nudges.is_due()
+            && let Some(bridge) = &self.bridge
+        {
+            tree::signal_main_thread(bridge.pid(), rustix::process::Signal::URG);
+        }
+    }
+
     /// Waits for the children that ended: orphans, and the interpreter itself.
     fn reap(&mut self) {
         let mut buffer = [0; 1024];
@@ -499,6 +512,7 @@ impl Host {
                 let running = self.state.running().map(|run| self.eval_id(run.eval));
                 if let Some(bridge) = &mut self.bridge {
                     bridge.interrupt(std::process::id(), running.as_ref());
+                    self.nudges.begin();
                 }
             }
             Action::AskExit => {
@@ -534,6 +548,7 @@ impl Host {
         pause::point("started");
         self.facts.last_used_ms = wall_ms();
         self.probe = Probe::new();
+        self.nudges.end();
         self.closing = Closing::default();
         let id = self.eval_id(eval);
         let code = self.codes.remove(&eval).unwrap_or_default();
@@ -556,6 +571,7 @@ impl Host {
                 });
             }
         }
+        self.nudges.end();
         self.codes.remove(&eval);
         let finished = self.ledger.finish(eval, outcome, closing, self.clock.now());
         pause::point("finished");

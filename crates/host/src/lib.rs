@@ -9,6 +9,7 @@ mod connection;
 mod guard;
 mod host;
 mod ledger;
+mod nudge;
 mod pause;
 mod probe;
 mod prompt;

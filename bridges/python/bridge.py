@@ -60,6 +60,7 @@ class State:
     running = False     # an eval is under way
     last = None         # stream written last in the running eval; None makes every write ask
     pending = False     # an interrupt came while the bridge could not be interrupted
+    swallowed = False   # it could not leave the finalizer that it hit
     fired = False       # an interrupt reached the running eval
     user_sigint = None  # the user's own SIGINT handler, installed only while user code runs
     lent = False        # it is installed now
@@ -240,7 +241,18 @@ def on_sigint(signum, frame):
 
 
 def on_nudge(signum, frame):
-    """Nothing: it ends a system call that an interrupt came just too early for."""
+    """Ends a system call that an interrupt came just too early for, and tries again one that was swallowed."""
+    if S.swallowed and S.running:
+        S.swallowed = False
+        on_sigint(SIGINT, frame)
+
+
+def on_unraisable(unraisable):
+    """An interrupt that hits a finalizer or a weakref callback cannot leave it; the next nudge repeats it."""
+    if unraisable.exc_type is KeyboardInterrupt and S.fired and get_ident() == MAIN:
+        S.swallowed = True
+    else:
+        sys.__unraisablehook__(unraisable)
 
 
 def run_user(call, *args):
@@ -1105,8 +1117,11 @@ def is_aimed_at(eval_id):
 
 
 def do_eval(eval_id, payload):
-    S.pending = S.pending and is_aimed_at(eval_id)
-    S.fired = S.cancelled = False
+    if S.pending:  # else nothing is stored: one may come right here
+        S.pending = False
+        if is_aimed_at(eval_id):
+            S.pending = True
+    S.fired = S.cancelled = S.swallowed = False
     S.eval, S.final = eval_id, None
     repair_streams()
     drop_input()
@@ -1182,9 +1197,43 @@ def make_namespace():
     return main
 
 
+def read_line(prompt="", /):
+    """Read a string from standard input.  The trailing newline is stripped.
+
+    The prompt string, if given, is printed to standard output without a
+    trailing newline before reading input.
+
+    If the user hits EOF, raise EOFError."""
+    # The builtin drops an interrupt that comes while it flushes its prompt.
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name, None) is None:
+            raise RuntimeError("input(): lost sys." + name)
+    guarded_flush(sys.stderr)
+    sys.stdout.write(str(prompt))
+    guarded_flush(sys.stdout)
+    line = sys.stdin.readline()
+    if not isinstance(line, str):
+        raise TypeError("object.readline() returned non-string")
+    if not line:
+        raise EOFError("EOF when reading a line")
+    return line[:-1] if line[-1] == "\n" else line
+
+
+read_line.__name__ = read_line.__qualname__ = "input"
+read_line.__module__ = "builtins"
+
+
+def guarded_flush(stream):
+    try:
+        stream.flush()
+    except Exception:
+        pass
+
+
 def reset_builtins():
+    builtins.input = read_line
     builtins.exit, builtins.quit = Quitter("exit"), Quitter("quit")
-    sys.displayhook, sys.excepthook = displayhook, sys.__excepthook__
+    sys.displayhook, sys.excepthook, sys.unraisablehook = displayhook, sys.__excepthook__, on_unraisable
 
 
 # ---- await -----------------------------------------------------------------------------------
@@ -1297,9 +1346,8 @@ def ask(what, argument):
 
 def compiled_bridge():
     """This bridge as `code` for boot.py: compiling it costs more than all the rest of the start."""
-    import_stdlib("marshal"), import_stdlib("binascii")
     magic = modules["_frozen_importlib_external"].MAGIC_NUMBER
-    return modules["binascii"].b2a_base64(magic + modules["marshal"].dumps(CODE), newline=False).decode("ascii")
+    return (magic + import_stdlib("marshal").dumps(CODE)).hex()
 
 
 def inspect_name(dotted):
@@ -1414,7 +1462,7 @@ def start():
     reset_builtins()
     transmit(dump({
         "ev": "hello", "protocol": 1, "language": "python", "version": sys.version.split()[0],
-        "executable": sys.executable or "", "pid": PID, "can": ["clear", "vars", "inspect", "changed"]}) + "\n")
+        "executable": sys.executable or "", "pid": PID, "can": ["clear", "vars", "inspect", "changed", "code"]}) + "\n")
 
 
 MODULE = make_namespace()

@@ -14,6 +14,7 @@ use stead_protocol::EvalId;
 use stead_protocol::bridge::{BridgeEvent, Command, Stream};
 
 use crate::lines::Lines;
+use crate::prepare::Feed;
 
 /// How much is read from a pipe at once: its whole default size, small enough to stay cached.
 const READ: usize = 64 << 10;
@@ -83,7 +84,7 @@ pub struct Interrupted {
 
 impl Bridge {
     /// Starts the interpreter and feeds it its bridge, if it is not one itself.
-    pub fn start(command: &stead_launch::Command, source: Option<&str>) -> Result<Bridge, SpawnError> {
+    pub fn start(command: &stead_launch::Command, feed: &Feed) -> Result<Bridge, SpawnError> {
         let child = stead_launch::spawn(command)?;
         let broken = |source| SpawnError::Start { program: command.program.clone(), source };
         let pipe = PipeId::of(&child.stdin_read).map_err(broken)?;
@@ -102,10 +103,13 @@ impl Bridge {
             buffer: Box::new([0; READ]),
             child,
         };
-        if let Some(source) = source {
-            bridge.send(format!("source {}\n", source.len()).as_bytes());
-            bridge.send(source.as_bytes());
-        }
+        let (form, bytes) = match feed {
+            Feed::Nothing => return Ok(bridge),
+            Feed::Source(source, _) => ("source", source.as_bytes()),
+            Feed::Code(code, _) => ("code", code.as_slice()),
+        };
+        bridge.send(format!("{form} {}\n", bytes.len()).as_bytes());
+        bridge.send(bytes);
         Ok(bridge)
     }
 

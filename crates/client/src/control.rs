@@ -9,6 +9,7 @@ use stead_protocol::{EvalSeq, SessionName, Status};
 use stead_spool::SessionDir;
 
 use crate::connection::{Connection, PATIENCE};
+use crate::session::wait_until_ready;
 use crate::start::{Door, Found};
 use crate::{Client, ClientError, Launch, loss};
 
@@ -16,6 +17,8 @@ use crate::{Client, ClientError, Launch, loss};
 const INTERRUPT_TIME: Duration = Duration::from_secs(10);
 /// How long ending an interpreter and all it started may take.
 pub(crate) const END_TIME: Duration = Duration::from_secs(20);
+/// How long an interpreter may take to get ready.
+pub(crate) const READY_TIME: Duration = Duration::from_secs(70);
 /// How long a question about the namespace may take.
 const QUERY_TIME: Duration = Duration::from_secs(30);
 
@@ -65,7 +68,7 @@ impl Client {
 
     /// Ends the interpreter and starts it afresh (SPEC S-7).
     pub fn restart(&self, name: &SessionName) -> Result<Status, ClientError> {
-        match self.connect(name) {
+        let mut connection = match self.connect(name) {
             Err(ClientError::Ended { .. }) => {
                 let mut connection = self
                     .door(name)
@@ -73,15 +76,17 @@ impl Client {
                 if connection.loss.is_some() {
                     loss::acknowledge(&mut connection, &self.dir(name))?;
                 }
+                connection
             }
             connection => {
                 let mut connection = connection?;
                 let deadline = Instant::now() + END_TIME;
                 connection.request(&Request::Restart, Some(deadline))?;
-                return status(&mut connection);
+                connection
             }
-        }
-        self.status(name)
+        };
+        wait_until_ready(&mut connection, name)?;
+        status(&mut connection)
     }
 
     /// Ends a session for good; its history stays readable.

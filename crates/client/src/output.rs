@@ -168,7 +168,7 @@ impl Client {
                     match connection.next_event(deadline, None)? {
                         Waited::Event(Event::Queued { behind, .. }) => {
                             place.status = EvalStatus::Queued;
-                            place.behind = Some(behind).filter(|behind| *behind != id.seq);
+                            place.behind = behind;
                         }
                         Waited::Event(Event::Started { start, .. }) => place.start = start,
                         Waited::Event(Event::Output { .. }) => {}

@@ -4,13 +4,11 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use stead_protocol::client::{Reply, Request, Submit, WatchFor};
-use stead_protocol::{
-    Activity, EndReason, ErrorCode, EvalId, EvalSeq, Outcome, SessionName, Status, WireError,
-};
+use stead_protocol::{Activity, ErrorCode, EvalId, EvalSeq, SessionName, Status, WireError};
 use stead_spool::HistoryReader;
 
 use crate::connection::{Connection, PATIENCE};
-use crate::control::{END_TIME, status};
+use crate::control::{END_TIME, READY_TIME, status};
 use crate::read::{self, Span};
 use crate::start::{Door, Found};
 use crate::wait::{self, Wait, Watcher};
@@ -95,12 +93,7 @@ pub struct Launched {
 
 impl Client {
     /// Starts a session and waits until its interpreter is ready.
-    pub fn launch(
-        &self,
-        name: &SessionName,
-        launch: &Launch,
-        watcher: &mut dyn Watcher,
-    ) -> Result<Launched, ClientError> {
+    pub fn launch(&self, name: &SessionName, launch: &Launch) -> Result<Launched, ClientError> {
         let door = self.door(name);
         if let Some(mut connection) = door.connect(PATIENCE)? {
             match status(&mut connection)?.activity {
@@ -115,28 +108,14 @@ impl Client {
         if connection.loss.is_some() {
             loss::acknowledge(&mut connection, &self.dir(name))?;
         }
-        let ready = EvalOptions {
-            code: String::new(),
-            key: None,
-            soft_timeout: PATIENCE * 12,
-            hard_timeout: None,
-            no_queue: false,
-            background: false,
-            budget: 64 << 10,
-        };
-        let view = self.submit(door, connection, &ready, watcher)?;
-        if let Some(outcome) = &view.outcome
-            && view.status == EvalStatus::Ended
-        {
-            return Err(launch_error(name, outcome));
-        }
+        wait_until_ready(&mut connection, name)?;
         let init = if launch.init.is_some() { self.init_of(name)? } else { None };
         Ok(Launched { status: self.status(name)?, init })
     }
 
     /// How the init code of the last start went.
     fn init_of(&self, name: &SessionName) -> Result<Option<EvalView>, ClientError> {
-        let last = self.evals(name, 2)?;
+        let last = self.evals(name, 1)?;
         let Some(init) = last.into_iter().find(|eval| eval.entry.by == "init") else {
             return Ok(None);
         };
@@ -257,18 +236,19 @@ impl Client {
     }
 }
 
-fn launch_error(name: &SessionName, outcome: &Outcome) -> ClientError {
-    let message = match outcome {
-        Outcome::Ended { reason: EndReason::LaunchFailed { message } }
-        | Outcome::NotRun { reason: EndReason::LaunchFailed { message } } => {
-            format!("could not start session `{name}`: {message}")
+/// Waits until the interpreter can take code; the host itself gives up on one after a minute.
+pub(crate) fn wait_until_ready(
+    connection: &mut Connection,
+    name: &SessionName,
+) -> Result<(), ClientError> {
+    match connection.request(&Request::Ready, Some(Instant::now() + READY_TIME)) {
+        Ok(_) => Ok(()),
+        Err(why) if matches!(why.code(), ErrorCode::LaunchFailed | ErrorCode::SessionEnded) => {
+            let message = format!("could not start session `{name}`: {why}");
+            Err(WireError::new(ErrorCode::LaunchFailed, message)
+                .with_hint(format!("see `stead logs -n {name}` and `stead doctor`"))
+                .into())
         }
-        Outcome::Ended { reason } | Outcome::NotRun { reason } => {
-            format!("could not start session `{name}`: {reason}")
-        }
-        _ => format!("could not start session `{name}`: its host was killed"),
-    };
-    WireError::new(ErrorCode::LaunchFailed, message)
-        .with_hint(format!("see `stead logs -n {name}` and `stead doctor`"))
-        .into()
+        Err(other) => Err(other),
+    }
 }

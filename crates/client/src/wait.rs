@@ -93,8 +93,7 @@ impl Wait<'_> {
             match connection.next_event(until, self.watcher.wake())? {
                 Waited::Event(Event::Queued { eval, behind }) if eval == self.seq => {
                     standing = Standing::Queued;
-                    // While the interpreter starts, the first in line waits behind no eval.
-                    self.behind = Some(behind).filter(|behind| *behind != self.seq);
+                    self.behind = behind;
                 }
                 Waited::Event(Event::Started { eval, start }) if eval == self.seq => {
                     standing = Standing::Running { start };

@@ -4,11 +4,12 @@ use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::os::unix::net::UnixListener;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::process::{WaitOptions, WaitStatus, wait};
-use stead_backend::{Bridge, Broken, Source, prepare};
+use stead_backend::{Bridge, Broken, Feed, Prepared, Source, prepare};
 use stead_launch::tree;
 use stead_protocol::bridge::{BridgeEvent, Command, Stream};
 use stead_protocol::client::{Event, FromHost, Reply};
@@ -68,6 +69,7 @@ pub(crate) struct Host {
     reported_end: bool,
     /// User code replaced the interpreter by another program.
     replaced: bool,
+    pub(crate) compiled: Compiled,
     /// Held for as long as this process lives.
     _lock: File,
 }
@@ -126,6 +128,7 @@ impl Host {
             closing: Closing::default(),
             reported_end: false,
             replaced: false,
+            compiled: Compiled::None,
             _lock: lock,
         }
     }
@@ -134,17 +137,22 @@ impl Host {
     pub(crate) fn start_interpreter(&mut self) -> Result<(), WireError> {
         let failed = |message: String| WireError::new(ErrorCode::LaunchFailed, message);
         let cache = self.spec.dir.ancestors().nth(3).unwrap_or(&self.spec.dir).to_owned();
-        let (found, command, source) =
+        let Prepared { found, command, feed } =
             prepare(&self.meta.settings, &self.meta.name, &self.tag, &cache)
                 .map_err(|error| failed(error.to_string()))?;
         self.ledger.open_generation().map_err(|error| failed(error.to_string()))?;
-        let bridge = Bridge::start(&command, source).map_err(|error| {
+        let bridge = Bridge::start(&command, &feed).map_err(|error| {
             self.ledger
                 .end_generation(EndReason::LaunchFailed { message: error.to_string() }, true);
             failed(error.to_string())
         })?;
         self.meta.found = Some(found);
         self.bridge = Some(bridge);
+        self.compiled = match feed {
+            Feed::Nothing => Compiled::None,
+            Feed::Source(_, file) => Compiled::Wanted(file),
+            Feed::Code(_, file) => Compiled::Used(file),
+        };
         self.complaint.clear();
         self.replaced = false;
         let now = wall_ms();
@@ -185,6 +193,7 @@ impl Host {
         for id in ready.connections {
             self.read_connection(id);
         }
+        self.ask_for_compiled();
         self.look_for_readers();
         self.nudge();
         self.continue_background_input();
@@ -454,6 +463,10 @@ impl Host {
             (None, Some(signal)) => EndReason::Signal { signal },
             (None, None) => EndReason::Exit { code: 0 },
         };
+        if let (None, Compiled::Used(file)) = (&self.facts.version, &self.compiled) {
+            // Never let a bad file stand in the way twice.
+            let _ = std::fs::remove_file(file);
+        }
         let reason = if self.facts.version.is_none() { self.not_ready(&reason) } else { reason };
         if self.closing.exit_code.is_none() {
             self.closing.exit_code = code;
@@ -688,6 +701,18 @@ impl Host {
             let _ = poll(&mut fds, Some(&timeout));
         }
     }
+}
+
+/// What becomes of the bridge's compiled form.
+#[derive(Debug)]
+pub(crate) enum Compiled {
+    None,
+    /// The bridge was compiled from source: ask for the result when nothing else goes on.
+    Wanted(PathBuf),
+    /// It was asked for.
+    Asked(PathBuf),
+    /// It was used to start.
+    Used(PathBuf),
 }
 
 /// What `poll` was asked about.

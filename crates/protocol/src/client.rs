@@ -227,8 +227,9 @@ pub enum Event {
     Queued {
         /// Which.
         eval: EvalSeq,
-        /// The one that runs now.
-        behind: EvalSeq,
+        /// The one that runs now; none while the interpreter starts.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        behind: Option<EvalSeq>,
     },
     /// The eval runs.
     Started {

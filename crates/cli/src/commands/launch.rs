@@ -9,7 +9,6 @@ use crate::print::{Outcome, bad_request};
 use crate::status::{StatusData, full_text};
 use crate::time::Time;
 use crate::verdict::verdict;
-use crate::watch::Watch;
 
 /// Start a session with settings of your own
 ///
@@ -73,10 +72,7 @@ impl LaunchArgs {
             quota_bytes: self.quota,
             ..here
         };
-        let mut watch = Watch::new(context.mode, false, false);
-        let result = context.client.launch(&name, &launch, &mut watch);
-        watch.finish();
-        let Launched { status, init } = result?;
+        let Launched { status, init } = context.client.launch(&name, &launch)?;
         let failed = init.as_ref().and_then(|view| verdict(view).error);
         let notice = failed.map(|error| format!("the init code failed: {error}"));
         let mut data = StatusData::new(&status);

@@ -23,6 +23,8 @@ use crate::{ClientError, Dirs, EvalStatus, EvalView, OutputOptions, Workspace, l
 const INTERRUPT_TIME: Duration = Duration::from_secs(10);
 /// How long ending an interpreter and all it started may take.
 const END_TIME: Duration = Duration::from_secs(20);
+/// How many hosts in a row may leave just before they are given code.
+const EVAL_TRIES: usize = 5;
 /// How long a question about the namespace may take.
 const QUERY_TIME: Duration = Duration::from_secs(30);
 
@@ -140,6 +142,7 @@ impl Client {
             budget: 64 << 10,
         };
         let view = self.submit(door, connection, &ready, watcher)?;
+        let view = view.ok_or_else(|| door.ended_early())?;
         if let Some(outcome) = &view.outcome
             && view.status == EvalStatus::Ended
         {
@@ -167,8 +170,25 @@ impl Client {
         options: &EvalOptions,
         watcher: &mut dyn Watcher,
     ) -> Result<EvalView, ClientError> {
-        let door = self.door(name);
         self.check_language(name, launch)?;
+        // A host may leave between its hello and the code; the next one says why it did.
+        for _ in 0..EVAL_TRIES {
+            if let Some(view) = self.try_eval(name, launch, options, watcher)? {
+                return Ok(view);
+            }
+        }
+        Err(self.door(name).ended_early())
+    }
+
+    /// Runs code; `None` if the host left before it took the code.
+    fn try_eval(
+        &self,
+        name: &SessionName,
+        launch: &Launch,
+        options: &EvalOptions,
+        watcher: &mut dyn Watcher,
+    ) -> Result<Option<EvalView>, ClientError> {
+        let door = self.door(name);
         let mut connection = door.connect_or_start(Found::Use, || self.meta_for(name, launch))?;
         let mut fresh = None;
         if let Some(reason) = connection.loss.take() {
@@ -181,7 +201,9 @@ impl Client {
             }
         }
         let mut view = self.submit(door, connection, options, watcher)?;
-        view.notices.extend(fresh);
+        if let Some(view) = &mut view {
+            view.notices.extend(fresh);
+        }
         Ok(view)
     }
 
@@ -191,7 +213,7 @@ impl Client {
         mut connection: Connection,
         options: &EvalOptions,
         watcher: &mut dyn Watcher,
-    ) -> Result<EvalView, ClientError> {
+    ) -> Result<Option<EvalView>, ClientError> {
         let watch = if watcher.wants_output() { WatchFor::Output } else { WatchFor::State };
         let submit = Request::Submit(Submit {
             code: options.code.clone(),
@@ -201,9 +223,13 @@ impl Client {
             watch: (!options.background).then_some(watch),
         });
         let deadline = Instant::now().checked_add(options.soft_timeout);
-        let reply = connection
-            .request(&submit, Some(Instant::now() + END_TIME))
-            .map_err(|error| unsure(door.name, error))?;
+        let reply = match connection.request(&submit, Some(Instant::now() + END_TIME)) {
+            Err(ClientError::HungUp { unread: true, .. }) => return Ok(None),
+            Err(ClientError::HungUp { unread: false, .. }) => {
+                return self.check_not_taken(door, connection.evals, options).map(|()| None);
+            }
+            reply => reply?,
+        };
         let Reply::Accepted { eval, generation, behind, duplicate } = reply else {
             return Err(connection.odd(&reply));
         };
@@ -213,7 +239,7 @@ impl Client {
             let mut view = EvalView::new(door.name, Some(eval), status);
             view.generation = Some(generation);
             view.behind = behind;
-            return Ok(view);
+            return Ok(Some(view));
         }
         let budget = options.budget;
         let generation = Some(generation);
@@ -224,7 +250,35 @@ impl Client {
             view.notices
                 .push("this key was used before: the first eval's result, nothing ran".to_owned());
         }
-        Ok(view)
+        Ok(Some(view))
+    }
+
+    /// Makes sure that a host which read the code and hung up without an answer, because it was
+    /// killed, had not taken it in; `known` is how many evals there were before it was sent.
+    fn check_not_taken(
+        &self,
+        door: Door<'_>,
+        known: u64,
+        options: &EvalOptions,
+    ) -> Result<(), ClientError> {
+        let name = door.name;
+        let not_taken = wait::see_host_gone(&door.dir()) && {
+            let history =
+                HistoryReader::open(door.dir().path()).map_err(ClientError::spool(name))?;
+            let len = history.len().map_err(ClientError::spool(name))?;
+            let later =
+                history.last(len.saturating_sub(known)).map_err(ClientError::spool(name))?;
+            !later.iter().any(|entry| entry.by == self.kind && entry.code == options.code)
+        };
+        if not_taken {
+            return Ok(());
+        }
+        Err(ClientError::Connection {
+            message: format!(
+                "the host of session `{name}` hung up before it took the code or refused it"
+            ),
+            hint: Some(format!("`stead evals -n {name}` tells whether it ran")),
+        })
     }
 
     /// Gives a waiting reader something to read, then waits like an eval does (SPEC E-8).
@@ -273,16 +327,13 @@ impl Client {
         name: &SessionName,
         eval: Option<EvalSeq>,
     ) -> Result<Interrupted, ClientError> {
-        let mut connection = match self.connect(name) {
+        match self.ask(name, &Request::Interrupt { eval }, INTERRUPT_TIME) {
             Err(ClientError::Ended { .. }) => {
-                return Ok(Interrupted { effect: InterruptEffect::NothingRunning, eval });
+                Ok(Interrupted { effect: InterruptEffect::NothingRunning, eval })
             }
-            connection => connection?,
-        };
-        let request = Request::Interrupt { eval };
-        match connection.request(&request, Some(Instant::now() + INTERRUPT_TIME))? {
-            Reply::Interrupt { effect, eval } => Ok(Interrupted { effect, eval }),
-            other => Err(connection.odd(&other)),
+            Err(error) => Err(error),
+            Ok((_, Reply::Interrupt { effect, eval })) => Ok(Interrupted { effect, eval }),
+            Ok((connection, other)) => Err(connection.odd(&other)),
         }
     }
 
@@ -324,13 +375,9 @@ impl Client {
 
     /// Ends a session for good; its history stays readable.
     pub fn stop(&self, name: &SessionName) -> Result<(), ClientError> {
-        match self.connect(name) {
+        match self.ask(name, &Request::Stop, END_TIME) {
             Err(ClientError::Ended { .. }) => self.mark_stopped(name),
-            Err(error) => Err(error),
-            Ok(mut connection) => {
-                connection.request(&Request::Stop, Some(Instant::now() + END_TIME))?;
-                Ok(())
-            }
+            answer => answer.map(drop),
         }
     }
 
@@ -351,11 +398,9 @@ impl Client {
     }
 
     fn query(&self, name: &SessionName, query: Query) -> Result<Value, ClientError> {
-        let mut connection = self.connect(name)?;
-        let request = Request::Query(query);
-        match connection.request(&request, Some(Instant::now() + QUERY_TIME))? {
-            Reply::Query { data } => Ok(data),
-            other => Err(connection.odd(&other)),
+        match self.ask(name, &Request::Query(query), QUERY_TIME)? {
+            (_, Reply::Query { data }) => Ok(data),
+            (connection, other) => Err(connection.odd(&other)),
         }
     }
 
@@ -365,10 +410,27 @@ impl Client {
         request: &Request,
         time: Duration,
     ) -> Result<(), ClientError> {
+        match self.ask(name, request, time)? {
+            (_, Reply::Done) => Ok(()),
+            (connection, other) => Err(connection.odd(&other)),
+        }
+    }
+
+    /// One request on a connection of its own; `Ended` also if the host left meanwhile.
+    fn ask(
+        &self,
+        name: &SessionName,
+        request: &Request,
+        time: Duration,
+    ) -> Result<(Connection, Reply), ClientError> {
         let mut connection = self.connect(name)?;
-        match connection.request(request, Some(Instant::now() + time))? {
-            Reply::Done => Ok(()),
-            other => Err(connection.odd(&other)),
+        match connection.request(request, Some(Instant::now() + time)) {
+            Ok(reply) => Ok((connection, reply)),
+            Err(error) if error.is_hang_up() => {
+                wait::see_host_gone(&self.dir(name));
+                Err(self.connect(name).err().unwrap_or(error))
+            }
+            Err(error) => Err(error),
         }
     }
 
@@ -489,17 +551,6 @@ impl Client {
         HistoryReader::open(self.dir(name).path())
             .and_then(|history| history.key(key))
             .map_err(ClientError::spool(name))
-    }
-}
-
-/// A host that was killed before it answered may have taken the code in.
-fn unsure(name: &SessionName, error: ClientError) -> ClientError {
-    match error {
-        ClientError::Connection { message, hint: None } => ClientError::Connection {
-            message: format!("{message} before it took the code or refused it"),
-            hint: Some(format!("`stead evals -n {name}` tells whether it ran")),
-        },
-        other => other,
     }
 }
 

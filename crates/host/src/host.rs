@@ -190,7 +190,10 @@ impl Host {
             self.accept();
         }
         for id in ready.connections {
-            self.read_connection(id);
+            // What comes too late finds the connection closed, and how it ended on disk.
+            if !self.leaving {
+                self.read_connection(id);
+            }
         }
         self.look_for_readers();
         self.continue_background_input();

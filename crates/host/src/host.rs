@@ -6,6 +6,7 @@ use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::Mode;
 use rustix::process::{WaitOptions, WaitStatus, wait};
 use stead_backend::{Bridge, Broken, Source, prepare};
 use stead_launch::tree;
@@ -58,6 +59,8 @@ pub(crate) struct Host {
     listener: Option<Listener>,
     signals: OwnedFd,
     tag: String,
+    /// The mask of the client that started us: what user code makes is the user's affair.
+    umask: Mode,
     next_connection: u64,
     began: Instant,
     /// Said once, with the first eval of a fresh interpreter.
@@ -96,6 +99,7 @@ impl Host {
         listener: Listener,
         lock: File,
         tag: String,
+        umask: Mode,
     ) -> Host {
         let clock = Clock::new();
         let state = State::new(clock.now(), spec.meta.settings.idle_timeout_ms);
@@ -123,6 +127,7 @@ impl Host {
             listener: Some(listener),
             signals: signals(),
             tag,
+            umask,
             next_connection: FIRST_CONNECTION,
             began: Instant::now(),
             fresh_notice,
@@ -144,7 +149,10 @@ impl Host {
             prepare(&self.meta.settings, &self.meta.name, &self.tag, &cache)
                 .map_err(|error| failed(error.to_string()))?;
         self.ledger.open_generation().map_err(|error| failed(error.to_string()))?;
-        let bridge = Bridge::start(&command, source).map_err(|error| {
+        let own = rustix::process::umask(self.umask);
+        let bridge = Bridge::start(&command, source);
+        rustix::process::umask(own);
+        let bridge = bridge.map_err(|error| {
             self.ledger
                 .end_generation(EndReason::LaunchFailed { message: error.to_string() }, true);
             failed(error.to_string())

@@ -61,7 +61,7 @@ class Result:
 class Host:
     """What the Rust host does, in short: spawn, pump, drain on done, ack."""
 
-    def __init__(self, cwd=None, env=None):
+    def __init__(self, cwd=None, env=None, code=None):
         near, far = socket.socketpair()
         (stdin, self.stdin), (self.out, out), (self.err, err) = os.pipe(), os.pipe(), os.pipe()
         env = dict(os.environ, STEAD_BRIDGE_FD=str(far.fileno()), **(env or {}))
@@ -73,7 +73,8 @@ class Host:
         far.close()
         self.control, self.inbox, self.count = near, b"", 0
         self.idle = Result()
-        near.sendall(b"source %d\n" % len(BRIDGE) + BRIDGE)
+        self.nudging = False
+        near.sendall(b"code %d\n" % len(code) + code if code else b"source %d\n" % len(BRIDGE) + BRIDGE)
         self.hello = self.pump(self.idle, lambda event: event["ev"] == "hello")
 
     def close(self):
@@ -130,7 +131,11 @@ class Host:
                 event = self.handle(line, result)
                 if until(event):
                     return event
-            ready = select.select(fds, [], [], max(end - time.monotonic(), 0))[0]
+            left = max(end - time.monotonic(), 0)
+            ready = select.select(fds, [], [], min(left, 0.05) if self.nudging else left)[0]
+            if not ready and self.nudging and left:
+                os.kill(self.process.pid, signal.SIGWINCH)
+                continue
             if not ready:
                 raise AssertionError("no event in time; so far %r %r" % (result.order, result.events))
             for fd in ready:
@@ -155,7 +160,12 @@ class Host:
     def pump_until_text(self, result, text):
         """Reads until the output holds the text; for output without an event."""
         end = time.monotonic() + DEADLINE
-        while text not in "".join(t for _, t in result.order):
+        while True:
+            while b"\n" in self.inbox:
+                line, _, self.inbox = self.inbox.partition(b"\n")
+                self.handle(line, result)
+            if text in "".join(t for _, t in result.order):
+                return
             self.pump_once(result, end)
 
     def pump_once(self, result, end):
@@ -164,9 +174,6 @@ class Host:
             raise AssertionError("no output in time; so far %r %r" % (result.order, result.events))
         if self.control in ready:
             self.inbox += self.control.recv(1 << 16)
-            while b"\n" in self.inbox:
-                line, _, self.inbox = self.inbox.partition(b"\n")
-                self.handle(line, result)
         for name, fd in (("out", self.out), ("err", self.err)):
             if fd in ready:
                 result.order.append((name, os.read(fd, 1 << 16).decode("utf-8", "surrogateescape")))
@@ -178,6 +185,7 @@ class Host:
 
     def finish(self, result):
         self.pump(result, lambda event: event["ev"] == "done")
+        self.nudging = False
         return result
 
     def eval(self, code, answers=()):
@@ -199,6 +207,7 @@ class Host:
 
     def interrupt(self):
         os.kill(self.process.pid, signal.SIGINT)
+        self.nudging = True
 
     def ask(self, head, payload=""):
         self.send(head, payload)
@@ -488,9 +497,24 @@ class Output(BridgeTest):
         self.assertNotIn("stead", result.err)
         result = host.eval("import _thread\nlock = _thread.allocate_lock(); lock.acquire()\ndef f():\n    try: 1/0\n    finally: lock.release()\n_thread.start_new_thread(f, ())\nlock.acquire()")
         host.pump_until_text(result, "ZeroDivisionError")
-        self.assertNotIn("stead", result.err)
+        self.assertNotIn("stead", "".join(text for _, text in result.order))
         result = host.eval("def g(): raise SystemExit\nt = threading.Thread(target=g)\nt.start(); t.join()")
         self.assertEqual((result.err, result.status), ("", "ok"))
+
+    def test_py15_finalizers_that_print_do_not_deadlock(self):
+        host = self.start()
+        host.eval("import gc\nclass D:\n    def __init__(self): self.me = self\n    def __del__(self): print('gone')\ngc.set_threshold(1)")
+        for _ in range(200):
+            self.assertEqual(host.eval("D() and None").status, "ok")
+
+    def test_py15_threads_that_print_all_the_time(self):
+        host = self.start()
+        host.eval("import threading, sys\nstop = False\ndef noise(s):\n    while not stop: print('noise', file=s)\nfor s in (sys.stdout, sys.stderr):\n    threading.Thread(target=noise, args=(s,)).start()")
+        for i in range(30):
+            result = host.eval("print('mine'); print('err', file=sys.stderr)\n%d" % i)
+            self.assertEqual((result.value, result.err), (str(i), "err\n"))
+            self.assertEqual(result.out, "mine\n")
+        host.eval("stop = True")
 
     def test_memory_stays_flat_over_many_evals(self):
         host = self.start()
@@ -592,6 +616,57 @@ class Interrupts(BridgeTest):
                 self.assertEqual((result.status, result.error), ("interrupted", "KeyboardInterrupt"), (code, result.events))
             self.assertNotIn("stead", result.traceback)
             self.ok(host, "x + 1", "42")
+
+    def test_py12_an_interrupt_before_the_code_runs_is_for_the_eval_it_names(self):
+        host = self.start()
+        for _ in range(20):
+            os.kill(host.process.pid, signal.SIGSTOP)
+            os.waitpid(host.process.pid, os.WUNTRACED)
+            result = host.submit("while True: pass")
+            host.send("interrupt py:%d" % host.count)
+            host.interrupt()
+            os.kill(host.process.pid, signal.SIGCONT)
+            host.finish(result)
+            self.assertEqual(result.status, "interrupted")
+            os.kill(host.process.pid, signal.SIGSTOP)
+            os.waitpid(host.process.pid, os.WUNTRACED)
+            host.send("interrupt py:%d" % host.count)  # came late, for the eval that is over
+            host.interrupt()
+            result = host.submit("6 * 7")
+            os.kill(host.process.pid, signal.SIGCONT)
+            host.finish(result)
+            self.assertEqual((result.status, result.value), ("ok", "42"), result.events)
+
+    def test_py12_a_nudge_does_nothing_to_user_code(self):
+        host = self.start()
+        result = host.submit("import time\nprint('up')\nend = time.monotonic() + 0.2\nwhile time.monotonic() < end: time.sleep(0.01)\n'through'")
+        host.pump_until_text(result, "up\n")
+        for _ in range(50):
+            os.kill(host.process.pid, signal.SIGWINCH)
+        host.finish(result)
+        self.assertEqual((result.status, result.value), ("ok", "'through'"), result.events)
+
+    def test_py12_an_interrupt_that_a_finalizer_swallows_comes_again(self):
+        host = self.start()
+        self.ok(host, "class D:\n    def __del__(self):\n        print('up')\n        while True: pass")
+        result = host.submit("D()\nwhile True: pass")
+        host.pump_until_text(result, "up\n")
+        host.interrupt()
+        host.finish(result)
+        self.assertEqual((result.status, result.err), ("interrupted", ""), result.events)
+        self.ok(host, "6 * 7", "42")
+
+    def test_py12_an_interrupt_below_input_is_not_swallowed(self):
+        host = self.start()
+        for _ in range(300):
+            result = host.submit("input('? ')")
+            host.send("interrupt py:%d" % host.count)
+            end = time.monotonic() + random.random() * 0.0008
+            while time.monotonic() < end:
+                pass
+            host.interrupt()
+            host.finish(result)
+            self.assertEqual(result.status, "interrupted", result.events)
 
     def test_py12_a_waiting_read_can_be_interrupted(self):
         host = self.start()
@@ -729,6 +804,16 @@ class Names(BridgeTest):
         reply = host.pump(host.idle, lambda event: event["ev"] == "reply")
         self.assertEqual(reply["error"], "interrupted")
         self.ok(host, "1", "1")
+
+
+class Start(BridgeTest):
+    def test_p3_a_host_can_keep_the_compiled_bridge(self):
+        code = bytes.fromhex(self.start().ask("query 1 code")["data"]["code"])
+        host = self.start(code=code)
+        self.ok(host, "1+1", "2")
+        self.assertEqual(self.fails(host, "1/0", "ZeroDivisionError").traceback.count("File "), 1)
+        host = self.start(code=b"????" + code[4:])
+        self.assertEqual((host.hello, host.process.wait(DEADLINE)), (None, 71))
 
 
 class Golden(BridgeTest):

@@ -5,4 +5,4 @@ mod lines;
 mod prepare;
 
 pub use bridge::{Bridge, Broken, Interrupted, Source};
-pub use prepare::{PrepareError, Prepared, prepare};
+pub use prepare::{Feed, PrepareError, Prepared, prepare};

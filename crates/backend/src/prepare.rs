@@ -1,6 +1,8 @@
 //! How a session's settings become a command to start.
 
 use std::ffi::OsString;
+use std::hash::{Hash, Hasher};
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use stead_launch::{Command, FindError};
@@ -21,8 +23,25 @@ pub enum PrepareError {
     },
 }
 
-/// A command to start, and the bridge to feed to it, if it does not bring its own.
-pub type Prepared = (FoundInterpreter, Command, Option<&'static str>);
+/// An interpreter that is ready to be started.
+pub struct Prepared {
+    /// Which, and why.
+    pub found: FoundInterpreter,
+    /// How.
+    pub command: Command,
+    /// What it is fed first.
+    pub feed: Feed,
+}
+
+/// What an interpreter is sent before all commands.
+pub enum Feed {
+    /// Nothing: the program is a bridge itself.
+    Nothing,
+    /// The bridge's source; its compiled form, if the bridge tells it, may be kept in that file.
+    Source(&'static str, PathBuf),
+    /// The bridge as this interpreter compiled it before, from that file.
+    Code(Vec<u8>, PathBuf),
+}
 
 /// Finds the interpreter for these settings and says how to start it.
 ///
@@ -54,7 +73,8 @@ pub fn prepare(
             path: path.to_string_lossy().into_owned(),
             why: "named by `--bridge`".to_owned(),
         };
-        return Ok((found, Command { program: path, arguments: vec![], env, cwd }, None));
+        let command = Command { program: path, arguments: vec![], env, cwd };
+        return Ok(Prepared { found, command, feed: Feed::Nothing });
     }
     match settings.language.as_str() {
         "python" => {
@@ -77,8 +97,23 @@ pub fn prepare(
                 env,
                 cwd,
             };
-            Ok((found, command, Some(stead_bridges::PYTHON)))
+            let feed = feed(&command.program, stead_bridges::PYTHON, cache_dir);
+            Ok(Prepared { found, command, feed })
         }
         other => Err(PrepareError::Language { language: other.to_owned() }),
+    }
+}
+
+/// Compiling the bridge costs more than the rest of an interpreter's start, so what it compiled
+/// once is kept for as long as neither it nor the bridge changes.
+fn feed(program: &Path, source: &'static str, cache_dir: &Path) -> Feed {
+    let identity = std::fs::metadata(program)
+        .map(|meta| (meta.dev(), meta.ino(), meta.size(), meta.mtime(), meta.mtime_nsec()));
+    let mut hasher = std::hash::DefaultHasher::new();
+    (program, identity.ok(), source).hash(&mut hasher);
+    let file = cache_dir.join("bridges").join(format!("{:016x}.code", hasher.finish()));
+    match std::fs::read(&file) {
+        Ok(code) if !code.is_empty() => Feed::Code(code, file),
+        _ => Feed::Source(source, file),
     }
 }

@@ -4,13 +4,17 @@ mod commands;
 mod context;
 mod exit;
 mod print;
+#[cfg(test)]
+mod reference;
 mod reply;
 mod show;
 mod signals;
 mod status;
 mod table;
 mod text;
+mod text_writer;
 mod time;
+mod verdict;
 mod watch;
 
 use std::ffi::OsString;
@@ -30,7 +34,6 @@ use crate::print::{Mode, bad_request};
 #[command(
     name = "stead",
     version,
-    disable_help_subcommand = true,
     after_help = "Begin with:
   stead eval -n py 'x = 41'        run code; starts the session `py` if there is none
   stead eval -n py 'x + 1'         the state is still there

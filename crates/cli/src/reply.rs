@@ -1,15 +1,11 @@
 //! An eval as a reply: JSON in the shape of SPEC C-4, or text.
 
-use std::io::IsTerminal;
-
 use serde::Serialize;
 use serde_json::Value;
-use stead_client::{EvalStatus, EvalView, LeftOut};
-use stead_protocol::{
-    Changed, Chunk, ChunkKind, EndReason, ErrorCode, ErrorInfo, Outcome, ValueInfo, WireError,
-};
+use stead_client::{EvalView, LeftOut};
+use stead_protocol::{Changed, Chunk, ChunkKind, ErrorInfo, Outcome, ValueInfo};
 
-use crate::{exit, print, text};
+use crate::text;
 
 /// Most characters in a reply unless the user says otherwise (SPEC O-5).
 pub(crate) const DEFAULT_MAX_CHARS: usize = 32_000;
@@ -68,6 +64,8 @@ pub(crate) struct EvalData<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     notice: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    next_offset: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     behind: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     lost_bytes: Option<u64>,
@@ -103,10 +101,11 @@ impl<'a> EvalData<'a> {
     pub(crate) fn new(view: &'a EvalView, max_chars: usize) -> Self {
         let id = view.id().map(|id| id.to_string());
         let content = &view.content;
-        let truncated = content.left_out.is_some().then(|| Truncated {
-            shown_bytes: content.shown_bytes(),
-            total_bytes: content.total_bytes,
-        });
+        let (shown_bytes, total_bytes) = (content.shown_bytes(), content.total_bytes);
+        let reached = content.offset + shown_bytes;
+        let cut_off = content.left_out.is_none() && reached < total_bytes;
+        let truncated = (content.left_out.is_some() || cut_off)
+            .then_some(Truncated { shown_bytes, total_bytes });
         let mut chunks: Vec<ChunkData> =
             content.head.iter().map(|chunk| chunk_data(chunk, max_chars)).collect();
         if let Some(gap) = &content.left_out {
@@ -136,6 +135,7 @@ impl<'a> EvalData<'a> {
             truncated,
             generation: view.generation.map(|generation| generation.0),
             notice: (!view.notices.is_empty()).then(|| view.notices.join("; ")),
+            next_offset: cut_off.then_some(reached),
             behind: view.behind.map(|seq| format!("{}:{}", view.session, seq.0)),
             lost_bytes: Some(view.lost_bytes).filter(|lost| *lost > 0),
             outcome: special_outcome(view),
@@ -220,7 +220,7 @@ pub(crate) fn display_line(bytes: &[u8]) -> String {
     if mime.starts_with("text/") { content } else { format!("[{mime}]") }
 }
 
-fn summary(error: &ErrorInfo) -> String {
+pub(crate) fn summary(error: &ErrorInfo) -> String {
     if error.message.is_empty() {
         error.name.clone()
     } else {
@@ -241,193 +241,79 @@ pub(crate) fn marker(gap: &LeftOut, id: Option<&str>) -> String {
     format!("[… {lines}{} bytes left out{how} …]\n", gap.bytes)
 }
 
-/// Whether a command that waited for this eval succeeded.
-#[derive(Debug)]
-pub(crate) struct Verdict {
-    pub(crate) exit: u8,
-    pub(crate) error: Option<WireError>,
-}
+#[cfg(test)]
+mod tests {
+    use stead_client::{Content, EvalStatus};
+    use stead_protocol::{EvalSeq, Finished, Generation, Offset};
 
-/// Judges an eval by where it stands (SPEC C-6).
-pub(crate) fn verdict(view: &EvalView) -> Verdict {
-    let failed =
-        |exit, code, message: String| Verdict { exit, error: Some(WireError::new(code, message)) };
-    let name = &view.session;
-    let Some(outcome) = &view.outcome else {
-        let exit = if view.left { exit::LEFT } else { exit::SUCCESS };
-        return Verdict { exit, error: None };
-    };
-    match outcome {
-        Outcome::Complete | Outcome::Ended { reason: EndReason::Exit { code: 0 } } => {
-            Verdict { exit: exit::SUCCESS, error: None }
-        }
-        Outcome::Error => {
-            let message = match (&view.error, view.exit_code) {
-                (Some(error), _) => summary(error),
-                (None, Some(code)) => format!("the code exited with code {code}"),
-                (None, None) => "the code failed".to_owned(),
-            };
-            failed(exit::CODE_FAILED, ErrorCode::EvalError, text::cut(&message, 2000))
-        }
-        Outcome::Interrupted => failed(
-            exit::CODE_FAILED,
-            ErrorCode::Interrupted,
-            "the eval was interrupted; the session's state is kept".to_owned(),
-        ),
-        Outcome::Timeout { killed: false } => failed(
-            exit::HARD_TIMEOUT,
-            ErrorCode::Timeout,
-            "the hard timeout passed and the eval was interrupted; the session's state is kept"
-                .to_owned(),
-        ),
-        Outcome::Timeout { killed: true } => failed(
-            exit::HARD_TIMEOUT,
-            ErrorCode::Timeout,
-            format!("{}; the session's state is lost", EndReason::HardTimeout),
-        ),
-        Outcome::Ended { reason: EndReason::LaunchFailed { message } }
-        | Outcome::NotRun { reason: EndReason::LaunchFailed { message } } => {
-            let mut verdict = failed(
-                exit::REQUEST_FAILED,
-                ErrorCode::LaunchFailed,
-                format!("could not start session `{name}`: {message}"),
-            );
-            verdict.error = verdict
-                .error
-                .map(|e| e.with_hint(format!("see `stead logs -n {name}` and `stead doctor`")));
-            verdict
-        }
-        Outcome::Ended { reason } => failed(
-            exit::CODE_FAILED,
-            ErrorCode::SessionEnded,
-            format!("session `{name}` ended: {reason}"),
-        ),
-        Outcome::NotRun { reason } => failed(
-            exit::REQUEST_FAILED,
-            ErrorCode::SessionLost,
-            format!("the eval did not run: {reason}"),
-        ),
-        Outcome::HostDied => failed(
-            exit::CODE_FAILED,
-            ErrorCode::SessionEnded,
-            format!("session `{name}` ended while the eval ran: {}", EndReason::HostDied),
-        ),
+    use super::*;
+
+    fn chunk(kind: ChunkKind, bytes: &[u8]) -> Chunk {
+        Chunk { kind, bytes: bytes.to_vec() }
     }
-}
 
-/// Writes an eval's output as text: each stream to its own.
-#[derive(Debug)]
-pub(crate) struct TextWriter {
-    escape_out: bool,
-    escape_err: bool,
-    raw: bool,
-    in_line: bool,
-}
-
-impl TextWriter {
-    pub(crate) fn new(raw: bool) -> Self {
-        TextWriter {
-            escape_out: std::io::stdout().is_terminal(),
-            escape_err: std::io::stderr().is_terminal(),
-            raw,
-            in_line: false,
+    fn finished(outcome: Outcome) -> Finished {
+        Finished {
+            outcome,
+            generation: Generation(1),
+            start: Offset(0),
+            end: Offset(9),
+            duration_ms: 5,
+            exit_code: None,
+            changed: None,
+            lost_bytes: 0,
+            notice: None,
         }
     }
 
-    pub(crate) fn chunk(&mut self, kind: ChunkKind, bytes: &[u8]) {
-        match kind {
-            ChunkKind::Out | ChunkKind::BackgroundOut => self.out(bytes),
-            ChunkKind::Err | ChunkKind::BackgroundErr => self.err(bytes),
-            ChunkKind::Value => self.out_line(&value_text(bytes)),
-            ChunkKind::Display => self.out_line(&display_line(bytes)),
-            ChunkKind::Error => {
-                self.end_line();
-                let mut trace = error_text(bytes);
-                if !trace.ends_with('\n') {
-                    trace.push('\n');
-                }
-                self.err(trace.as_bytes());
-            }
-            ChunkKind::Status => self.note(text::decode(bytes).trim_end()),
-        }
+    fn json(view: &EvalView) -> String {
+        serde_json::to_string(&EvalData::new(view, 100)).unwrap()
     }
 
-    /// A notice of ours, which is no output.
-    pub(crate) fn note(&mut self, note: &str) {
-        self.end_line();
-        let note = note.strip_prefix('[').and_then(|n| n.strip_suffix(']')).unwrap_or(note);
-        print::err(format!("[{}]\n", text::defuse(note.as_bytes())).as_bytes());
+    #[test]
+    fn c4_a_value_comes_with_its_type_and_its_chunk() {
+        let head = vec![
+            chunk(ChunkKind::BackgroundErr, b"late"),
+            chunk(ChunkKind::Out, b"hi\xff\n"),
+            chunk(ChunkKind::Value, br#"{"text":"42","type":"int"}"#),
+        ];
+        let content = Content { head, total_bytes: 4, ..Content::default() };
+        let name = "py".parse().unwrap();
+        let view = EvalView::finished(&name, EvalSeq(7), &finished(Outcome::Complete), content);
+        assert_eq!(
+            json(&view),
+            concat!(
+                r#"{"session":"py","eval_id":"py:7","value":"42","type":"int","chunks":["#,
+                r#"{"type":"background","content":"late"},{"type":"out","content":"hi\\xff\n"},"#,
+                r#"{"type":"value","content":"42"}],"duration_ms":5,"generation":1}"#
+            )
+        );
     }
 
-    /// Finishes a line that was begun on the terminal.
-    pub(crate) fn end_line(&mut self) {
-        if self.in_line && self.escape_out && !self.raw {
-            print::out(b"\n");
-        }
-        self.in_line = false;
+    #[test]
+    fn c4_what_there_is_nothing_to_say_about_is_absent_but_the_value() {
+        let name = "py".parse().unwrap();
+        let view = EvalView::new(&name, Some(EvalSeq(8)), EvalStatus::Running);
+        assert_eq!(json(&view), r#"{"session":"py","eval_id":"py:8","value":null,"chunks":[]}"#);
     }
 
-    fn out_line(&mut self, line: &str) {
-        if self.in_line {
-            print::out(b"\n");
-            self.in_line = false;
-        }
-        let mut line = line.to_owned();
-        if !line.ends_with('\n') {
-            line.push('\n');
-        }
-        self.out(line.as_bytes());
+    #[test]
+    fn o5_the_marker_stands_in_the_gap_and_names_the_command() {
+        let content = Content {
+            head: vec![chunk(ChunkKind::Out, b"a\n")],
+            left_out: Some(LeftOut { bytes: 96, lines: Some(48), offset: 2 }),
+            tail: vec![chunk(ChunkKind::Out, b"z\n")],
+            offset: 0,
+            total_bytes: 100,
+        };
+        let name = "py".parse().unwrap();
+        let view = EvalView::finished(&name, EvalSeq(7), &finished(Outcome::Complete), content);
+        let data = serde_json::to_value(EvalData::new(&view, 100)).unwrap();
+        assert_eq!(
+            data["chunks"][1]["content"],
+            "[… 48 lines, 96 bytes left out; read them: stead output py:7 --offset 2 …]\n"
+        );
+        assert_eq!(data["truncated"]["shown_bytes"], 4);
+        assert_eq!(data["truncated"]["total_bytes"], 100);
     }
-
-    fn out(&mut self, bytes: &[u8]) {
-        let Some(last) = bytes.last() else { return };
-        self.in_line = *last != b'\n';
-        match (self.raw, self.escape_out) {
-            (true, _) | (_, false) => print::out(bytes),
-            (false, true) => print::out(text::defuse(bytes).as_bytes()),
-        }
-    }
-
-    fn err(&mut self, bytes: &[u8]) {
-        match (self.raw, self.escape_err) {
-            (true, _) | (_, false) => print::err(bytes),
-            (false, true) => print::err(text::defuse(bytes).as_bytes()),
-        }
-    }
-}
-
-/// The notices below an eval's output.
-pub(crate) fn notices(view: &EvalView) -> Vec<String> {
-    let mut notes = Vec::new();
-    let name = &view.session;
-    if let Some(id) = view.id() {
-        match view.status {
-            EvalStatus::Partial | EvalStatus::Running => notes.push(format!(
-                "{id} is running; read on: `stead output {id} --follow`, stop it: `stead interrupt {id}`"
-            )),
-            EvalStatus::Queued => {
-                let behind = view.behind.map(|seq| format!(" behind {name}:{}", seq.0));
-                notes.push(format!("{id} is queued{}", behind.unwrap_or_default()));
-            }
-            EvalStatus::WaitingInput => notes.push(format!(
-                "{id} waits for input; answer: `stead input -n {name} TEXT`"
-            )),
-            EvalStatus::Complete
-            | EvalStatus::Error
-            | EvalStatus::Interrupted
-            | EvalStatus::Timeout
-            | EvalStatus::Ended => {}
-        }
-    }
-    notes.extend(view.notices.iter().cloned());
-    // The traceback has said what an error is.
-    if let Some(error) = verdict(view).error
-        && (error.code != ErrorCode::EvalError || view.error.is_none())
-    {
-        notes.push(error.message);
-    }
-    if view.status == EvalStatus::Ended && view.error.is_none() && verdict(view).error.is_none() {
-        notes.push(format!("session `{name}` has ended"));
-    }
-    notes
 }

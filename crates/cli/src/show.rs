@@ -6,7 +6,9 @@ use stead_protocol::WireError;
 
 use crate::context::Context;
 use crate::print::{self, Mode, Reply};
-use crate::reply::{Bounds, EvalData, TextWriter, marker, notices, verdict};
+use crate::reply::{Bounds, EvalData, marker};
+use crate::text_writer::TextWriter;
+use crate::verdict::{notices, verdict};
 use crate::watch::Watch;
 
 /// Whether the outcome of the eval is that of the command.

@@ -8,8 +8,9 @@ use stead_client::{Action, Watcher};
 use stead_protocol::{Chunk, ChunkKind, EvalId};
 
 use crate::print::{self, Mode};
-use crate::reply::{TextWriter, chunk_data};
+use crate::reply::chunk_data;
 use crate::signals::CtrlC;
+use crate::text_writer::TextWriter;
 use crate::{text, time};
 
 /// Quiet time before the spinner shows.
@@ -21,6 +22,8 @@ const FRAMES: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '�
 #[derive(Debug)]
 pub(crate) struct Watch {
     show: Show,
+    /// What may be half a character waits for its other half.
+    held: Vec<(ChunkKind, Vec<u8>)>,
     ctrl_c: Option<CtrlC>,
     pressed: bool,
 }
@@ -28,17 +31,15 @@ pub(crate) struct Watch {
 #[derive(Debug)]
 enum Show {
     Nothing,
-    /// Chunks as lines of JSON; what may be half a character waits for its other half.
-    Json {
-        held: Vec<(ChunkKind, Vec<u8>)>,
-    },
+    /// Chunks as lines of JSON.
+    Json,
     /// Chunks as text.
     Text(TextWriter),
     /// A spinner with the last line.
     Spinner {
         began: Instant,
         frame: usize,
-        drawn: bool,
+        drawn: Option<Instant>,
         last_line: Vec<u8>,
     },
 }
@@ -48,43 +49,72 @@ impl Watch {
     pub(crate) fn new(mode: Mode, stream: bool, raw: bool) -> Self {
         let terminal = std::io::stderr().is_terminal();
         let show = match (stream, mode) {
-            (true, Mode::Json) => Show::Json { held: Vec::new() },
+            (true, Mode::Json) => Show::Json,
             (true, Mode::Text) => Show::Text(TextWriter::new(raw)),
             (false, Mode::Text) if terminal => Show::Spinner {
                 began: Instant::now(),
                 frame: 0,
-                drawn: false,
+                drawn: None,
                 last_line: Vec::new(),
             },
             (false, _) => Show::Nothing,
         };
         let ctrl_c = if terminal { CtrlC::new() } else { None };
-        Watch { show, ctrl_c, pressed: false }
+        Watch { show, held: Vec::new(), ctrl_c, pressed: false }
     }
 
     /// Whether output was written as it came.
     pub(crate) fn streamed(&self) -> bool {
-        matches!(self.show, Show::Json { .. } | Show::Text(_))
+        matches!(self.show, Show::Json | Show::Text(_))
     }
 
     /// Ends the watch; nothing of it stays on the terminal.
     pub(crate) fn finish(mut self) -> Option<TextWriter> {
         self.flush_held();
         match self.show {
-            Show::Spinner { drawn: true, .. } => {
+            Show::Spinner { drawn: Some(_), .. } => {
                 print::err(b"\r\x1b[K");
                 None
             }
             Show::Text(writer) => Some(writer),
-            Show::Spinner { .. } | Show::Nothing | Show::Json { .. } => None,
+            Show::Spinner { .. } | Show::Nothing | Show::Json => None,
         }
     }
 
+    fn stream(&mut self, kind: ChunkKind, bytes: &[u8]) {
+        let stream = matches!(
+            kind,
+            ChunkKind::Out | ChunkKind::Err | ChunkKind::BackgroundOut | ChunkKind::BackgroundErr
+        );
+        if !stream {
+            self.flush_held();
+            self.write(kind, bytes.to_vec());
+            return;
+        }
+        let mut whole = match self.held.iter().position(|(of, _)| *of == kind) {
+            Some(at) => self.held.swap_remove(at).1,
+            None => Vec::new(),
+        };
+        whole.extend_from_slice(bytes);
+        let rest = whole.split_off(whole.len() - text::unfinished(&whole));
+        if !rest.is_empty() {
+            self.held.push((kind, rest));
+        }
+        self.write(kind, whole);
+    }
+
     fn flush_held(&mut self) {
-        if let Show::Json { held } = &mut self.show {
-            for (kind, bytes) in held.drain(..) {
-                json_chunk(kind, bytes);
-            }
+        for (kind, bytes) in std::mem::take(&mut self.held) {
+            self.write(kind, bytes);
+        }
+    }
+
+    fn write(&mut self, kind: ChunkKind, bytes: Vec<u8>) {
+        match &mut self.show {
+            _ if bytes.is_empty() => {}
+            Show::Json => print::json(&chunk_data(&Chunk { kind, bytes }, usize::MAX)),
+            Show::Text(writer) => writer.chunk(kind, &bytes),
+            Show::Nothing | Show::Spinner { .. } => {}
         }
     }
 }
@@ -103,31 +133,7 @@ impl Watcher for Watch {
     fn chunk(&mut self, kind: ChunkKind, bytes: &[u8]) {
         match &mut self.show {
             Show::Nothing => {}
-            Show::Text(writer) => writer.chunk(kind, bytes),
-            Show::Json { held } => {
-                let stream = matches!(
-                    kind,
-                    ChunkKind::Out
-                        | ChunkKind::Err
-                        | ChunkKind::BackgroundOut
-                        | ChunkKind::BackgroundErr
-                );
-                if !stream {
-                    self.flush_held();
-                    json_chunk(kind, bytes.to_vec());
-                    return;
-                }
-                let mut whole = match held.iter().position(|(of, _)| *of == kind) {
-                    Some(at) => held.swap_remove(at).1,
-                    None => Vec::new(),
-                };
-                whole.extend_from_slice(bytes);
-                let rest = whole.split_off(whole.len() - text::unfinished(&whole));
-                if !rest.is_empty() {
-                    held.push((kind, rest));
-                }
-                json_chunk(kind, whole);
-            }
+            Show::Text(_) | Show::Json => self.stream(kind, bytes),
             Show::Spinner { last_line, .. } => {
                 if !matches!(kind, ChunkKind::Out | ChunkKind::Err) {
                     return;
@@ -154,7 +160,7 @@ impl Watcher for Watch {
             return Action::Leave;
         }
         self.pressed = true;
-        if let Show::Spinner { drawn: true, .. } = self.show {
+        if let Show::Spinner { drawn: Some(_), .. } = self.show {
             print::err(b"\r\x1b[K");
         }
         print::err(b"[interrupting; Ctrl-C again leaves it running]\n");
@@ -167,6 +173,12 @@ impl Watcher for Watch {
         if elapsed < SPIN_AFTER {
             return Some(*began + SPIN_AFTER);
         }
+        // Each piece of output comes by here, which may be thousands a second.
+        if let Some(next) = drawn.map(|at| at + SPIN_EVERY)
+            && next > Instant::now()
+        {
+            return Some(next);
+        }
         let columns = rustix::termios::tcgetwinsize(std::io::stderr())
             .map_or(80, |size| usize::from(size.ws_col).max(20));
         let line = format!(
@@ -178,13 +190,7 @@ impl Watcher for Watch {
         let line: String = line.chars().take(columns - 1).collect();
         print::err(format!("\r{line}\x1b[K").as_bytes());
         *frame += 1;
-        *drawn = true;
+        *drawn = Some(Instant::now());
         Some(Instant::now() + SPIN_EVERY)
-    }
-}
-
-fn json_chunk(kind: ChunkKind, bytes: Vec<u8>) {
-    if !bytes.is_empty() {
-        print::json(&chunk_data(&Chunk { kind, bytes }, usize::MAX));
     }
 }

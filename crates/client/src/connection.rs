@@ -306,3 +306,107 @@ fn dial(dir: &OwnedFd, socket: &Path, deadline: Instant) -> io::Result<Option<Un
         }
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead, BufReader};
+    use std::os::unix::net::UnixListener;
+    use std::path::PathBuf;
+    use std::thread;
+
+    use super::*;
+
+    const SHORT: Duration = Duration::from_millis(200);
+
+    /// Tries to connect to a host that says `lines` as soon as it is spoken to.
+    fn meet(
+        path: PathBuf,
+        lines: &'static [&'static str],
+        stay: bool,
+    ) -> Result<Option<Connection>, ClientError> {
+        let listener = UnixListener::bind(&path).unwrap();
+        let host = thread::spawn(move || {
+            let (mut stream, _) = listener.accept().unwrap();
+            let mut hello = String::new();
+            BufReader::new(stream.try_clone().unwrap()).read_line(&mut hello).unwrap();
+            for line in lines {
+                stream.write_all(line.as_bytes()).unwrap();
+            }
+            // A host that stays says no more; the client hangs up first.
+            if stay {
+                let _ = stream.read(&mut [0]);
+            }
+        });
+        let met = open(&path, SHORT);
+        if !matches!(met, Ok(Some(_))) {
+            host.join().unwrap();
+        }
+        met
+    }
+
+    fn open(path: &Path, patience: Duration) -> Result<Option<Connection>, ClientError> {
+        let dir = std::fs::File::open(path.parent().unwrap()).unwrap().into();
+        Connection::open(&dir, path, &"py".parse().unwrap(), "test", patience)
+    }
+
+    const HELLO: &str = concat!(
+        r#"{"event":{"kind":"queued","eval":1,"behind":2}}"#,
+        "\n",
+        r#"{"reply":{"id":1,"reply":{"kind":"hello","protocol":1,"generation":3,"new":true}}}"#,
+        "\n"
+    );
+
+    #[test]
+    fn events_before_a_reply_are_kept() {
+        let temp = tempfile::tempdir().unwrap();
+        let mut connection = meet(temp.path().join("s"), &[HELLO], true).unwrap().unwrap();
+        assert_eq!(connection.generation, Generation(3));
+        let waited = connection.next_event(Some(Instant::now()), None).unwrap();
+        assert!(matches!(waited, Waited::Event(Event::Queued { .. })), "{waited:?}");
+        let waited = connection.next_event(Some(Instant::now()), None).unwrap();
+        assert!(matches!(waited, Waited::Deadline), "{waited:?}");
+    }
+
+    #[test]
+    fn nobody_and_a_host_on_its_way_out_are_no_host() {
+        let temp = tempfile::tempdir().unwrap();
+        assert!(open(&temp.path().join("none"), SHORT).unwrap().is_none());
+        let stale = temp.path().join("stale");
+        drop(UnixListener::bind(&stale).unwrap());
+        assert!(open(&stale, SHORT).unwrap().is_none());
+        assert!(meet(temp.path().join("s"), &[], false).unwrap().is_none());
+    }
+
+    #[test]
+    fn a_silent_host_is_named_and_not_waited_for() {
+        let temp = tempfile::tempdir().unwrap();
+        let error = meet(temp.path().join("s"), &["{\"reply\":"], true).unwrap_err();
+        assert_eq!(error.code(), ErrorCode::ConnectionFailed);
+        assert!(error.to_string().contains("does not answer"), "{error}");
+        assert!(error.to_string().contains(&std::process::id().to_string()), "{error}");
+    }
+
+    #[test]
+    fn garbage_and_other_versions_are_errors() {
+        let temp = tempfile::tempdir().unwrap();
+        let error = meet(temp.path().join("a"), &["HTTP/1.1 400\n"], false).unwrap_err();
+        assert!(error.to_string().contains("not its protocol"), "{error}");
+        let newer =
+            &[r#"{"reply":{"id":1,"reply":{"kind":"hello","protocol":9,"generation":1}}}"#, "\n"];
+        let error = meet(temp.path().join("b"), newer, false).unwrap_err();
+        assert!(error.to_string().contains("protocol 9"), "{error}");
+    }
+
+    #[test]
+    fn r8_a_socket_path_may_be_longer_than_an_address() {
+        let temp = tempfile::tempdir().unwrap();
+        let deep = temp.path().join("d".repeat(150));
+        std::fs::create_dir(&deep).unwrap();
+        // Bound where the address fits, moved to where it does not.
+        let short = temp.path().join("s");
+        let _listener = UnixListener::bind(&short).unwrap();
+        std::fs::rename(&short, deep.join("s")).unwrap();
+        let error = open(&deep.join("s"), SHORT).unwrap_err();
+        assert!(error.to_string().contains("does not answer"), "{error}");
+    }
+}

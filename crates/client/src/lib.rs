@@ -6,11 +6,13 @@
 mod call;
 mod connection;
 mod content;
+mod control;
 mod dirs;
 mod error;
 pub mod language;
 mod list;
 mod loss;
+mod meta;
 mod output;
 mod read;
 mod session;
@@ -22,11 +24,12 @@ mod workspace;
 
 pub use connection::{Connection, PATIENCE, Waited};
 pub use content::{Content, LeftOut, is_own_output};
+pub use control::Interrupted;
 pub use dirs::Dirs;
 pub use error::ClientError;
 pub use list::{EvalSummary, Listed};
 pub use output::{OutputOptions, Part};
-pub use session::{Client, EvalOptions, InputOptions, Interrupted, Launch, Launched};
+pub use session::{Client, EvalOptions, InputOptions, Launch, Launched};
 pub use view::{EvalStatus, EvalView};
 pub use wait::{Action, Quiet, Watcher};
 pub use workspace::Workspace;

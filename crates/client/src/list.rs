@@ -13,7 +13,8 @@ use stead_protocol::{
 };
 use stead_spool::{EvalEntry, HistoryReader, SpoolError};
 
-use crate::session::{read_meta, status};
+use crate::control::status;
+use crate::meta::read_meta;
 use crate::{Client, ClientError, EvalStatus, Workspace, wait};
 
 /// How long one host may hold up a list.
@@ -63,6 +64,8 @@ impl Client {
 
     /// Sessions of this workspace, or of all workspaces, stopped ones aside.
     pub fn list(&self, all: bool) -> Result<Vec<Listed>, ClientError> {
+        // A directory that cannot be trusted is an error, not a host that does not answer.
+        self.dirs.open_runtime()?;
         let mut metas = Vec::new();
         if all {
             for dir in subdirectories(&self.dirs.sessions())? {

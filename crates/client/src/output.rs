@@ -168,7 +168,7 @@ impl Client {
                     match connection.next_event(deadline, None)? {
                         Waited::Event(Event::Queued { behind, .. }) => {
                             place.status = EvalStatus::Queued;
-                            place.behind = Some(behind);
+                            place.behind = behind;
                         }
                         Waited::Event(Event::Started { start, .. }) => place.start = start,
                         Waited::Event(Event::Output { .. }) => {}
@@ -214,7 +214,15 @@ impl Client {
             read_content(&reader, &place, options).map_err(ClientError::spool(name))?
         };
         if let Some(finished) = &place.finished {
-            return Ok(EvalView::finished(name, id.seq, finished, content));
+            if options.part == Part::All {
+                return Ok(EvalView::finished(name, id.seq, finished, content));
+            }
+            // The value or error stands at the end, which the part need not reach.
+            let result = read::result(&reader, finished.start, finished.end)
+                .map_err(ClientError::spool(name))?;
+            let mut view = EvalView::finished(name, id.seq, finished, result);
+            view.content = content;
+            return Ok(view);
         }
         let mut view = EvalView::new(name, Some(id.seq), place.status);
         view.generation = place.generation;

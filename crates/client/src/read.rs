@@ -8,6 +8,9 @@ use crate::content::{Content, LeftOut, is_own_output, line_ends, push};
 /// Gaps up to this size have their lines counted, which means reading them.
 const COUNT_LINES_UP_TO: u64 = 256 << 20;
 
+/// How many records may follow the value or error of an eval.
+const RESULT_RECORDS: usize = 8;
+
 /// A part of the spool.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Span {
@@ -106,6 +109,21 @@ pub(crate) fn tail(
         chunks.clear();
     }
     Ok(Content { head: merged_back(chunks), ..Content::default() })
+}
+
+/// Reads the value or error with which an eval ended, and nothing else.
+pub(crate) fn result(reader: &Reader, from: Offset, to: Offset) -> Result<Content, SpoolError> {
+    let mut content = Content::default();
+    for record in reader.records_back(from, to).take(RESULT_RECORDS) {
+        let Some(record) = usable(record)? else { continue };
+        if matches!(record.kind, ChunkKind::Value | ChunkKind::Error)
+            && let Some(bytes) = payload(reader, &record)?
+        {
+            content.head.push(Chunk { kind: record.kind, bytes });
+            break;
+        }
+    }
+    Ok(content)
 }
 
 /// Finds the place `offset` bytes into the eval's own output.
@@ -280,5 +298,91 @@ fn payload(reader: &Reader, record: &Record) -> Result<Option<Vec<u8>>, SpoolErr
         Ok(bytes) => Ok(Some(bytes)),
         Err(SpoolError::Corrupt { .. } | SpoolError::Dropped { .. }) => Ok(None),
         Err(error) => Err(error),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use stead_protocol::EvalSeq;
+    use stead_spool::{Options, Spool};
+
+    use super::*;
+
+    const EVAL: EvalSeq = EvalSeq(1);
+
+    /// A spool with one eval: a late line of another, numbered lines, a value.
+    fn spool(lines: usize) -> (tempfile::TempDir, Reader, Offset) {
+        let dir = tempfile::tempdir().unwrap();
+        let mut spool = Spool::open(dir.path(), Options::default()).unwrap();
+        spool.append(ChunkKind::BackgroundOut, EvalSeq(0), b"late\n");
+        for n in 0..lines {
+            let kind = if n % 10 == 3 { ChunkKind::Err } else { ChunkKind::Out };
+            spool.append(kind, EVAL, format!("{n:07}\n").as_bytes());
+        }
+        spool.append(ChunkKind::Value, EVAL, br#"{"text":"42","type":"int"}"#);
+        let reader = Reader::open(dir.path()).unwrap();
+        (dir, reader, spool.end())
+    }
+
+    fn text(content: &Content) -> String {
+        let bytes: Vec<u8> = content.chunks().flat_map(|chunk| chunk.bytes.clone()).collect();
+        String::from_utf8(bytes).unwrap()
+    }
+
+    #[test]
+    fn what_fits_is_read_whole_and_merged() {
+        let (_dir, reader, end) = spool(5);
+        let content = content(&reader, Span::all(Offset(0), end), 10_000).unwrap();
+        let kinds: Vec<ChunkKind> = content.head.iter().map(|chunk| chunk.kind).collect();
+        use ChunkKind::{BackgroundOut, Err, Out, Value};
+        assert_eq!(kinds, [BackgroundOut, Out, Err, Out, Value]);
+        assert_eq!(content.total_bytes, 40);
+        assert_eq!(content.left_out, None);
+    }
+
+    #[test]
+    fn o5_what_does_not_fit_is_read_from_both_ends_and_counted() {
+        let (_dir, reader, end) = spool(10_000);
+        let content = content(&reader, Span::all(Offset(0), end), 400).unwrap();
+        let gap = content.left_out.clone().unwrap();
+        assert_eq!(content.total_bytes, 80_000);
+        assert_eq!(content.shown_bytes() + gap.bytes, 80_000);
+        assert_eq!(gap.lines, Some(gap.bytes / 8));
+        assert!(content.tail.last().is_some_and(|chunk| chunk.kind == ChunkKind::Value));
+        let at = seek(&reader, Offset(0), end, gap.offset).unwrap();
+        let next = limited(&reader, at, 8).unwrap();
+        assert_eq!(text(&next), format!("{:07}\n", gap.offset / 8));
+    }
+
+    #[test]
+    fn o6_a_range_is_bytes_of_the_evals_own_output() {
+        let (_dir, reader, end) = spool(100);
+        let range = |offset, limit| {
+            let span = seek(&reader, Offset(0), end, offset).unwrap();
+            let content = limited(&reader, span, limit).unwrap();
+            (text(&content), content.offset, content.total_bytes)
+        };
+        assert_eq!(range(0, 8), ("0000000\n".to_owned(), 0, 800));
+        assert_eq!(range(30, 5), ("3\n000".to_owned(), 30, 800));
+        assert_eq!(range(796, 99), ("099\n".to_owned(), 796, 800));
+        assert_eq!(range(5000, 9), (String::new(), 800, 800));
+    }
+
+    #[test]
+    fn o6_a_tail_is_its_last_lines() {
+        let (_dir, reader, end) = spool(100);
+        let last = |lines| text(&tail(&reader, Offset(0), end, lines, 10_000).unwrap());
+        assert_eq!(last(0), "");
+        assert_eq!(last(1), "0000099\n");
+        assert_eq!(last(2), "0000098\n0000099\n");
+        assert_eq!(last(1000).lines().count(), 100);
+    }
+
+    #[test]
+    fn the_result_is_found_without_the_output() {
+        let (_dir, reader, end) = spool(100);
+        let content = result(&reader, Offset(0), end).unwrap();
+        assert_eq!(content.head.len(), 1);
+        assert_eq!(content.head[0].kind, ChunkKind::Value);
     }
 }

@@ -1,32 +1,21 @@
 //! What front ends can do with a session.
 
-use std::fs;
-use std::io;
-use std::path::{Path, PathBuf};
-use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
-use serde_json::Value;
-use stead_protocol::client::{InterruptEffect, Query, Reply, Request, Submit, WatchFor};
-use stead_protocol::{
-    Activity, DEFAULT_IDLE_TIMEOUT_MS, DEFAULT_QUOTA_BYTES, ErrorCode, EvalId, EvalSeq, Meta,
-    SessionName, Settings, Status, WireError,
-};
-use stead_spool::{HistoryReader, SessionDir};
+use stead_protocol::client::{Reply, Request, Submit, WatchFor};
+use stead_protocol::{Activity, ErrorCode, EvalId, EvalSeq, SessionName, Status, WireError};
+use stead_spool::HistoryReader;
 
 use crate::connection::{Connection, PATIENCE};
+use crate::control::{END_TIME, READY_TIME, status};
 use crate::read::{self, Span};
 use crate::start::{Door, Found};
 use crate::wait::{self, Wait, Watcher};
-use crate::{ClientError, Dirs, EvalStatus, EvalView, OutputOptions, Workspace, language, loss};
+use crate::{ClientError, Dirs, EvalStatus, EvalView, OutputOptions, Workspace, loss};
 
-/// How long an interrupt may take: the host's grace time and some.
-const INTERRUPT_TIME: Duration = Duration::from_secs(10);
-/// How long ending an interpreter and all it started may take.
-const END_TIME: Duration = Duration::from_secs(20);
 /// How many hosts in a row may leave just before they are given code.
 const EVAL_TRIES: usize = 5;
-/// How long a question about the namespace may take.
-const QUERY_TIME: Duration = Duration::from_secs(30);
 
 /// A front end's door to the sessions of one workspace.
 #[derive(Debug, Clone)]
@@ -46,6 +35,8 @@ pub struct Client {
 pub struct Launch {
     /// The language or its alias; without it the session's name tells.
     pub language: Option<String>,
+    /// A program that is a bridge of its own; the language is then whatever it is called.
+    pub bridge: Option<String>,
     /// The interpreter the user named.
     pub interpreter: Option<String>,
     /// Where it starts; without it in the workspace.
@@ -56,6 +47,8 @@ pub struct Launch {
     pub init: Option<String>,
     /// End after this time without use; 0 means never.
     pub idle_timeout_ms: Option<u64>,
+    /// How many bytes of output are kept.
+    pub quota_bytes: Option<u64>,
 }
 
 /// One eval to run.
@@ -101,23 +94,9 @@ pub struct Launched {
     pub init: Option<EvalView>,
 }
 
-/// What an interrupt did.
-#[derive(Debug, Clone, Copy)]
-pub struct Interrupted {
-    /// The effect.
-    pub effect: InterruptEffect,
-    /// On which eval.
-    pub eval: Option<EvalSeq>,
-}
-
 impl Client {
     /// Starts a session and waits until its interpreter is ready.
-    pub fn launch(
-        &self,
-        name: &SessionName,
-        launch: &Launch,
-        watcher: &mut dyn Watcher,
-    ) -> Result<Launched, ClientError> {
+    pub fn launch(&self, name: &SessionName, launch: &Launch) -> Result<Launched, ClientError> {
         let door = self.door(name);
         if let Some(mut connection) = door.connect(PATIENCE)? {
             match status(&mut connection)?.activity {
@@ -132,29 +111,14 @@ impl Client {
         if connection.loss.is_some() {
             loss::acknowledge(&mut connection, &self.dir(name))?;
         }
-        let ready = EvalOptions {
-            code: String::new(),
-            key: None,
-            soft_timeout: PATIENCE * 12,
-            hard_timeout: None,
-            no_queue: false,
-            background: false,
-            budget: 64 << 10,
-        };
-        let view = self.submit(door, connection, &ready, watcher)?;
-        let view = view.ok_or_else(|| door.ended_early())?;
-        if let Some(outcome) = &view.outcome
-            && view.status == EvalStatus::Ended
-        {
-            return Err(launch_error(name, outcome));
-        }
+        wait_until_ready(&mut connection, door)?;
         let init = if launch.init.is_some() { self.init_of(name)? } else { None };
         Ok(Launched { status: self.status(name)?, init })
     }
 
     /// How the init code of the last start went.
     fn init_of(&self, name: &SessionName) -> Result<Option<EvalView>, ClientError> {
-        let last = self.evals(name, 2)?;
+        let last = self.evals(name, 1)?;
         let Some(init) = last.into_iter().find(|eval| eval.entry.by == "init") else {
             return Ok(None);
         };
@@ -321,232 +285,6 @@ impl Client {
         .run(connection)
     }
 
-    /// Stops the running eval, or the one that is named (SPEC E-6).
-    pub fn interrupt(
-        &self,
-        name: &SessionName,
-        eval: Option<EvalSeq>,
-    ) -> Result<Interrupted, ClientError> {
-        match self.ask(name, &Request::Interrupt { eval }, INTERRUPT_TIME) {
-            Err(ClientError::Ended { .. }) => {
-                Ok(Interrupted { effect: InterruptEffect::NothingRunning, eval })
-            }
-            Err(error) => Err(error),
-            Ok((_, Reply::Interrupt { effect, eval })) => Ok(Interrupted { effect, eval }),
-            Ok((connection, other)) => Err(connection.odd(&other)),
-        }
-    }
-
-    /// Stops all processes of a session where they are.
-    pub fn pause(&self, name: &SessionName) -> Result<(), ClientError> {
-        self.done(name, &Request::Pause, PATIENCE)
-    }
-
-    /// Lets them go on.
-    pub fn resume(&self, name: &SessionName) -> Result<(), ClientError> {
-        self.done(name, &Request::Resume, PATIENCE)
-    }
-
-    /// Empties the namespace.
-    pub fn clear(&self, name: &SessionName) -> Result<(), ClientError> {
-        self.done(name, &Request::Clear, QUERY_TIME)
-    }
-
-    /// Ends the interpreter and starts it afresh (SPEC S-7).
-    pub fn restart(&self, name: &SessionName) -> Result<Status, ClientError> {
-        match self.connect(name) {
-            Err(ClientError::Ended { .. }) => {
-                let mut connection = self
-                    .door(name)
-                    .connect_or_start(Found::Use, || self.meta_for(name, &Launch::default()))?;
-                if connection.loss.is_some() {
-                    loss::acknowledge(&mut connection, &self.dir(name))?;
-                }
-            }
-            connection => {
-                let mut connection = connection?;
-                let deadline = Instant::now() + END_TIME;
-                connection.request(&Request::Restart, Some(deadline))?;
-                return status(&mut connection);
-            }
-        }
-        self.status(name)
-    }
-
-    /// Ends a session for good; its history stays readable.
-    pub fn stop(&self, name: &SessionName) -> Result<(), ClientError> {
-        match self.ask(name, &Request::Stop, END_TIME) {
-            Err(ClientError::Ended { .. }) => self.mark_stopped(name),
-            answer => answer.map(drop),
-        }
-    }
-
-    /// All user-defined names.
-    pub fn vars(&self, name: &SessionName) -> Result<Value, ClientError> {
-        self.query(name, Query::Vars)
-    }
-
-    /// One name or dotted expression.
-    pub fn inspect(&self, name: &SessionName, what: &str) -> Result<Value, ClientError> {
-        self.query(name, Query::Inspect { name: what.to_owned() })
-    }
-
-    /// The path of the host's log.
-    pub fn log(&self, name: &SessionName) -> Result<PathBuf, ClientError> {
-        self.require(name, true)?;
-        Ok(self.dir(name).log())
-    }
-
-    fn query(&self, name: &SessionName, query: Query) -> Result<Value, ClientError> {
-        match self.ask(name, &Request::Query(query), QUERY_TIME)? {
-            (_, Reply::Query { data }) => Ok(data),
-            (connection, other) => Err(connection.odd(&other)),
-        }
-    }
-
-    fn done(
-        &self,
-        name: &SessionName,
-        request: &Request,
-        time: Duration,
-    ) -> Result<(), ClientError> {
-        match self.ask(name, request, time)? {
-            (_, Reply::Done) => Ok(()),
-            (connection, other) => Err(connection.odd(&other)),
-        }
-    }
-
-    /// One request on a connection of its own; `Ended` also if the host left meanwhile.
-    fn ask(
-        &self,
-        name: &SessionName,
-        request: &Request,
-        time: Duration,
-    ) -> Result<(Connection, Reply), ClientError> {
-        let mut connection = self.connect(name)?;
-        match connection.request(request, Some(Instant::now() + time)) {
-            Ok(reply) => Ok((connection, reply)),
-            Err(error) if error.is_hang_up() => {
-                wait::see_host_gone(&self.dir(name));
-                Err(self.connect(name).err().unwrap_or(error))
-            }
-            Err(error) => Err(error),
-        }
-    }
-
-    /// Connects to the host of a session that exists; `Ended` if it has none.
-    pub(crate) fn connect(&self, name: &SessionName) -> Result<Connection, ClientError> {
-        if let Some(connection) = self.door(name).connect(PATIENCE)? {
-            return Ok(connection);
-        }
-        let meta = self.require(name, false)?;
-        let reason = self.end_of(&meta)?.to_string();
-        Err(ClientError::Ended { name: name.clone(), reason })
-    }
-
-    pub(crate) fn door<'a>(&'a self, name: &'a SessionName) -> Door<'a> {
-        Door {
-            dirs: &self.dirs,
-            workspace: &self.workspace,
-            name,
-            client: self.kind,
-            program: self.program.as_deref(),
-        }
-    }
-
-    pub(crate) fn dir(&self, name: &SessionName) -> SessionDir {
-        self.door(name).dir()
-    }
-
-    /// What is kept of a session; `None` if there never was one of this name.
-    pub(crate) fn meta(&self, name: &SessionName) -> Result<Option<Meta>, ClientError> {
-        let Some(meta) = read_meta(&self.dir(name).meta())? else { return Ok(None) };
-        if meta.workspace != self.workspace.as_str() {
-            return Err(ClientError::bad_request(format!(
-                "`{}` belongs to the workspace `{}`, not to `{}`",
-                self.dir(name).path().display(),
-                meta.workspace,
-                self.workspace.as_str()
-            )));
-        }
-        Ok(Some(meta))
-    }
-
-    /// What is kept of a session that must exist.
-    pub(crate) fn require(&self, name: &SessionName, stopped: bool) -> Result<Meta, ClientError> {
-        match self.meta(name)? {
-            Some(meta) if stopped || !meta.stopped => Ok(meta),
-            _ => Err(self.not_found(name)),
-        }
-    }
-
-    fn not_found(&self, name: &SessionName) -> ClientError {
-        ClientError::NotFound {
-            name: name.clone(),
-            workspace: self.workspace.as_str().to_owned(),
-            existing: self.names().unwrap_or_default(),
-        }
-    }
-
-    /// Refuses a language that an existing session does not have.
-    fn check_language(&self, name: &SessionName, launch: &Launch) -> Result<(), ClientError> {
-        let Some(wanted) = &launch.language else { return Ok(()) };
-        let wanted = language::language(wanted)?;
-        match self.meta(name)?.filter(|meta| !meta.stopped) {
-            Some(meta) if meta.settings.language != wanted => {
-                let message =
-                    format!("session `{name}` is in {}, not {wanted}", meta.settings.language);
-                Err(WireError::new(ErrorCode::BadRequest, message)
-                    .with_hint("use another name for the other language")
-                    .into())
-            }
-            _ => Ok(()),
-        }
-    }
-
-    /// What a session that has no host is started with: what it had, or what its name tells.
-    fn meta_for(&self, name: &SessionName, launch: &Launch) -> Result<Meta, ClientError> {
-        match self.meta(name)?.filter(|meta| !meta.stopped) {
-            Some(meta) => Ok(Meta { found: None, ..meta }),
-            None => self.new_meta(name, launch),
-        }
-    }
-
-    fn new_meta(&self, name: &SessionName, launch: &Launch) -> Result<Meta, ClientError> {
-        let language = match &launch.language {
-            Some(given) => language::language(given)?,
-            None => language::implied(name).unwrap_or_else(|| Err(self.not_found(name)))?,
-        };
-        let cwd = launch.cwd.as_deref().unwrap_or(self.workspace.path());
-        let settings = Settings {
-            language: language.to_owned(),
-            bridge: None,
-            interpreter: launch.interpreter.clone(),
-            cwd: text(cwd)?,
-            env: launch.env.clone(),
-            init: launch.init.clone(),
-            idle_timeout_ms: launch.idle_timeout_ms.unwrap_or(DEFAULT_IDLE_TIMEOUT_MS),
-            quota_bytes: DEFAULT_QUOTA_BYTES,
-        };
-        Ok(Meta {
-            version: 1,
-            name: name.clone(),
-            workspace: self.workspace.as_str().to_owned(),
-            settings,
-            created_ms: now_ms(),
-            stopped: false,
-            found: None,
-        })
-    }
-
-    fn mark_stopped(&self, name: &SessionName) -> Result<(), ClientError> {
-        let meta = Meta { stopped: true, ..self.require(name, false)? };
-        let path = self.dir(name).meta();
-        let bytes = serde_json::to_vec(&meta)
-            .map_err(|error| ClientError::file("write", &path)(error.into()))?;
-        stead_spool::write_atomically(&path, &bytes).map_err(ClientError::spool(name))
-    }
-
     fn known_key(&self, name: &SessionName, key: &str) -> Result<Option<EvalSeq>, ClientError> {
         HistoryReader::open(self.dir(name).path())
             .and_then(|history| history.key(key))
@@ -554,48 +292,21 @@ impl Client {
     }
 }
 
-/// Asks a host about its session.
-pub(crate) fn status(connection: &mut Connection) -> Result<Status, ClientError> {
-    match connection.request(&Request::Status, Some(Instant::now() + PATIENCE))? {
-        Reply::Status(status) => Ok(*status),
-        other => Err(connection.odd(&other)),
+/// Waits until the interpreter can take code; the host itself gives up on one after a minute.
+pub(crate) fn wait_until_ready(
+    connection: &mut Connection,
+    door: Door<'_>,
+) -> Result<(), ClientError> {
+    let name = door.name;
+    match connection.request(&Request::Ready, Some(Instant::now() + READY_TIME)) {
+        Ok(_) => Ok(()),
+        Err(error) if error.is_hang_up() => Err(door.ended_early()),
+        Err(why) if matches!(why.code(), ErrorCode::LaunchFailed | ErrorCode::SessionEnded) => {
+            let message = format!("could not start session `{name}`: {why}");
+            Err(WireError::new(ErrorCode::LaunchFailed, message)
+                .with_hint(format!("see `stead logs -n {name}` and `stead doctor`"))
+                .into())
+        }
+        Err(other) => Err(other),
     }
-}
-
-pub(crate) fn read_meta(path: &Path) -> Result<Option<Meta>, ClientError> {
-    let bytes = match fs::read(path) {
-        Ok(bytes) => bytes,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
-        Err(error) => return Err(ClientError::file("read", path)(error)),
-    };
-    serde_json::from_slice(&bytes)
-        .map(Some)
-        .map_err(|error| ClientError::file("understand", path)(error.into()))
-}
-
-fn launch_error(name: &SessionName, outcome: &stead_protocol::Outcome) -> ClientError {
-    use stead_protocol::{EndReason, Outcome};
-    let message = match outcome {
-        Outcome::Ended { reason: EndReason::LaunchFailed { message } }
-        | Outcome::NotRun { reason: EndReason::LaunchFailed { message } } => {
-            format!("could not start session `{name}`: {message}")
-        }
-        Outcome::Ended { reason } | Outcome::NotRun { reason } => {
-            format!("could not start session `{name}`: {reason}")
-        }
-        _ => format!("could not start session `{name}`: its host was killed"),
-    };
-    WireError::new(ErrorCode::LaunchFailed, message)
-        .with_hint(format!("see `stead logs -n {name}` and `stead doctor`"))
-        .into()
-}
-
-fn text(path: &Path) -> Result<String, ClientError> {
-    path.to_str()
-        .map(str::to_owned)
-        .ok_or_else(|| ClientError::bad_request(format!("the path {path:?} is not UTF-8")))
-}
-
-pub(crate) fn now_ms() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_millis() as u64)
 }

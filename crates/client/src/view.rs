@@ -97,7 +97,7 @@ pub struct EvalView {
 
 impl EvalView {
     /// A view of an eval of which nothing is known yet but where it stands.
-    pub(crate) fn new(session: &SessionName, eval: Option<EvalSeq>, status: EvalStatus) -> Self {
+    pub fn new(session: &SessionName, eval: Option<EvalSeq>, status: EvalStatus) -> Self {
         EvalView {
             session: session.clone(),
             eval,
@@ -119,7 +119,7 @@ impl EvalView {
     }
 
     /// A view of an eval that is over.
-    pub(crate) fn finished(
+    pub fn finished(
         session: &SessionName,
         eval: EvalSeq,
         finished: &Finished,

@@ -93,12 +93,14 @@ impl Wait<'_> {
             match connection.next_event(until, self.watcher.wake())? {
                 Waited::Event(Event::Queued { eval, behind }) if eval == self.seq => {
                     standing = Standing::Queued;
-                    self.behind = Some(behind);
+                    self.behind = behind;
                 }
                 Waited::Event(Event::Started { eval, start }) if eval == self.seq => {
                     standing = Standing::Running { start };
                     self.behind = None;
                     cursor.get_or_insert(start);
+                    // It may have run for long already, and be quiet from now on.
+                    self.stream(&mut reader, &mut cursor, None)?;
                 }
                 Waited::Event(Event::Output { eval, end }) if eval == self.seq => {
                     self.stream(&mut reader, &mut cursor, Some(end))?;

@@ -3,12 +3,13 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::os::fd::OwnedFd;
+use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::Mode;
 use rustix::process::{WaitOptions, WaitStatus, wait};
-use stead_backend::{Bridge, Broken, Source, prepare};
+use stead_backend::{Bridge, Broken, Feed, Prepared, Source, prepare};
 use stead_launch::tree;
 use stead_protocol::bridge::{BridgeEvent, Command, Stream};
 use stead_protocol::client::{Event, FromHost, Reply};
@@ -23,13 +24,17 @@ use crate::clock::{Clock, wall_ms};
 use crate::connection::Connection;
 use crate::ledger::{Closing, Found, Ledger};
 use crate::listener::Listener;
+use crate::nudge::Nudges;
 use crate::pause;
 use crate::probe::Probe;
 use crate::requests::Question;
 use crate::state::{Action, Answer, Eval, Input, State, Ticket};
+use crate::with_causes;
 
 /// How long the end of an interpreter waits for everything it started to be gone.
 const SWEEP_PATIENCE: Duration = Duration::from_secs(5);
+/// How long no connection is taken after one could not be.
+const DEAF_TIME: Duration = Duration::from_millis(50);
 /// Number of the first connection.
 const FIRST_CONNECTION: u64 = 1;
 /// The signal by which a client says that it cannot find our socket.
@@ -54,9 +59,12 @@ pub(crate) struct Host {
     pub(crate) loss: Option<EndReason>,
     pub(crate) background_input: Option<BackgroundInput>,
     pub(crate) probe: Probe,
+    nudges: Nudges,
     pub(crate) question: Option<Question>,
     pub(crate) questions: u64,
     listener: Option<Listener>,
+    /// No connection could be taken: try again then.
+    deaf_until: Option<Instant>,
     signals: OwnedFd,
     tag: String,
     /// The mask of the client that started us: what user code makes is the user's affair.
@@ -77,6 +85,7 @@ pub(crate) struct Host {
     pub(crate) reported_end: bool,
     /// User code replaced the interpreter by another program.
     replaced: bool,
+    pub(crate) compiled: Compiled,
     /// Held for as long as this process lives.
     _lock: File,
 }
@@ -86,6 +95,8 @@ pub(crate) struct Host {
 pub(crate) struct Facts {
     pub(crate) version: Option<String>,
     pub(crate) variables: Option<u64>,
+    /// Its main thread, as it knows itself.
+    pub(crate) main_tid: u32,
     pub(crate) can: Vec<String>,
     pub(crate) started_ms: u64,
     pub(crate) last_used_ms: u64,
@@ -122,9 +133,11 @@ impl Host {
             loss: found.loss,
             background_input: None,
             probe: Probe::new(),
+            nudges: Nudges::default(),
             question: None,
             questions: 0,
             listener: Some(listener),
+            deaf_until: None,
             signals: signals(),
             tag,
             umask,
@@ -137,6 +150,7 @@ impl Host {
             closing: Closing::default(),
             reported_end: false,
             replaced: false,
+            compiled: Compiled::None,
             _lock: lock,
         }
     }
@@ -145,20 +159,25 @@ impl Host {
     pub(crate) fn start_interpreter(&mut self) -> Result<(), WireError> {
         let failed = |message: String| WireError::new(ErrorCode::LaunchFailed, message);
         let cache = self.spec.dir.ancestors().nth(3).unwrap_or(&self.spec.dir).to_owned();
-        let (found, command, source) =
+        let Prepared { found, command, feed } =
             prepare(&self.meta.settings, &self.meta.name, &self.tag, &cache)
-                .map_err(|error| failed(error.to_string()))?;
-        self.ledger.open_generation().map_err(|error| failed(error.to_string()))?;
+                .map_err(|error| failed(with_causes(&error)))?;
+        self.ledger.open_generation().map_err(|error| failed(with_causes(&error)))?;
         let own = rustix::process::umask(self.umask);
-        let bridge = Bridge::start(&command, source);
+        let bridge = Bridge::start(&command, &feed);
         rustix::process::umask(own);
         let bridge = bridge.map_err(|error| {
             self.ledger
-                .end_generation(EndReason::LaunchFailed { message: error.to_string() }, true);
-            failed(error.to_string())
+                .end_generation(EndReason::LaunchFailed { message: with_causes(&error) }, true);
+            failed(with_causes(&error))
         })?;
         self.meta.found = Some(found);
         self.bridge = Some(bridge);
+        self.compiled = match feed {
+            Feed::Nothing => Compiled::None,
+            Feed::Source(_, file) => Compiled::Wanted(file),
+            Feed::Code(_, file) => Compiled::Used(file),
+        };
         self.complaint.clear();
         self.replaced = false;
         self.reported_end = false;
@@ -173,7 +192,6 @@ impl Host {
             self.turn();
         }
         self.say_goodbye();
-        let _ = std::fs::remove_file(&self.spec.socket);
     }
 
     /// Waits for something to happen and deals with all of it.
@@ -203,7 +221,9 @@ impl Host {
                 self.read_connection(id);
             }
         }
+        self.ask_for_compiled();
         self.look_for_readers();
+        self.nudge();
         self.continue_background_input();
         let attached = self.is_attached();
         if !self.clock.is_paused() {
@@ -218,9 +238,10 @@ impl Host {
 
     fn wait(&mut self) -> Ready {
         let timeout = self.timeout();
+        self.deaf_until = self.deaf_until.filter(|until| *until > Instant::now());
         let mut fds = vec![PollFd::new(&self.signals, PollFlags::IN)];
         let mut what = vec![What::Signals];
-        if let Some(listener) = &self.listener {
+        if let (Some(listener), None) = (&self.listener, self.deaf_until) {
             fds.push(PollFd::new(listener, PollFlags::IN));
             what.push(What::Listener);
         }
@@ -270,7 +291,8 @@ impl Host {
         let input = self.background_input.as_ref().map(BackgroundInput::next);
         let hello = self.connections.values().filter_map(Connection::hello_deadline).min();
         let first = self.awaits_first_client().then(|| self.began + FIRST_CLIENT);
-        let instants = probe.into_iter().chain(input).chain(hello).chain(first).min();
+        let others = first.into_iter().chain(self.deaf_until).chain(self.nudges.next());
+        let instants = probe.into_iter().chain(input).chain(hello).chain(others).min();
         let instants = instants.map(|at| at.saturating_duration_since(now));
         // A millisecond on top: the state's clock counts whole ones.
         state.map(|left| left + Duration::from_millis(1)).into_iter().chain(instants).min()
@@ -336,13 +358,14 @@ impl Host {
 
     fn bridge_event(&mut self, event: BridgeEvent) {
         match event {
-            BridgeEvent::Hello { protocol, version, can, .. } => {
+            BridgeEvent::Hello { protocol, version, can, pid, .. } => {
                 if protocol != stead_protocol::bridge::VERSION {
                     let message = format!("the bridge speaks version {protocol}, the host 1");
                     return self.step(Input::Broken(message));
                 }
                 self.facts.version = Some(version);
                 self.facts.can = can;
+                self.facts.main_tid = pid;
                 let init = self.accept_init();
                 self.step(Input::Hello { init });
             }
@@ -360,6 +383,11 @@ impl Host {
             BridgeEvent::Background { eval, stream, text } => {
                 let eval = eval.and_then(|id| id.parse::<EvalId>().ok()).map(|id| id.seq);
                 self.ledger.background(eval, stream, text.as_bytes());
+            }
+            // A thread that waits does not keep the eval from ending, so others than the main one
+            // have to be found waiting for a while.
+            BridgeEvent::StdinWait { tid, .. } if tid != self.facts.main_tid => {
+                self.probe.restart();
             }
             BridgeEvent::StdinWait { eval, .. } => {
                 let owner = eval.and_then(|id| id.parse::<EvalId>().ok()).map(|id| id.seq);
@@ -426,12 +454,16 @@ impl Host {
             .stdin_readers(std::process::id())
             .into_iter()
             .find(|reader| reader.tid == pid || !bridge.is_elder(reader.tid));
+        // Where the main thread has something to do, the eval may be about to end.
+        let hurry = reader.is_none_or(|reader| {
+            reader.tid == pid || tree::look(pid).is_none_or(|main| main.state != b'R')
+        });
         if waiting {
             if self.probe.is_gone(reader.is_some()) {
                 self.step(Input::NotWaiting);
                 self.probe.restart();
             }
-        } else if self.probe.found(reader) {
+        } else if self.probe.found(reader, hurry) {
             self.waits();
         }
     }
@@ -453,6 +485,15 @@ impl Host {
             eprintln!("could not listen on `{}` again: {error}", self.spec.socket.display());
         }
         self.reap();
+    }
+
+    /// Wakes, when it is time, an interpreter that has not acted on an interrupt.
+    fn nudge(&mut self) {
+        if self.nudges.is_due()
+            && let Some(bridge) = &self.bridge
+        {
+            tree::signal_main_thread(bridge.pid(), rustix::process::Signal::WINCH);
+        }
     }
 
     /// Waits for the children that ended: orphans, and the interpreter itself.
@@ -488,6 +529,10 @@ impl Host {
             (None, Some(signal)) => EndReason::Signal { signal },
             (None, None) => EndReason::Exit { code: 0 },
         };
+        if let (None, Compiled::Used(file)) = (&self.facts.version, &self.compiled) {
+            // Never let a bad file stand in the way twice.
+            let _ = std::fs::remove_file(file);
+        }
         let reason = if self.facts.version.is_none() { self.not_ready(&reason) } else { reason };
         if self.closing.exit_code.is_none() {
             self.closing.exit_code = code;
@@ -508,11 +553,14 @@ impl Host {
 
     fn accept(&mut self) {
         let Some(listener) = &self.listener else { return };
-        if let Ok(stream) = listener.accept()
-            && let Some(connection) = Connection::accept(stream)
-        {
-            self.connections.insert(self.next_connection, connection);
-            self.next_connection += 1;
+        match listener.accept().map(Connection::accept) {
+            Ok(Some(connection)) => {
+                self.connections.insert(self.next_connection, connection);
+                self.next_connection += 1;
+            }
+            Ok(None) => {}
+            // Out of descriptors: whoever calls stays in line until one is free.
+            Err(_) => self.deaf_until = Some(Instant::now() + DEAF_TIME),
         }
     }
 
@@ -543,8 +591,10 @@ impl Host {
                 if self.clock.is_paused() {
                     self.resume();
                 }
-                if let Some(bridge) = &self.bridge {
-                    bridge.interrupt(std::process::id());
+                let running = self.state.running().map(|run| self.eval_id(run.eval));
+                if let Some(bridge) = &mut self.bridge {
+                    bridge.interrupt(std::process::id(), running.as_ref());
+                    self.nudges.begin();
                 }
             }
             Action::AskExit => {
@@ -572,6 +622,7 @@ impl Host {
             Action::Leave => {
                 // From here on clients find nobody and start the next host.
                 self.listener = None;
+                let _ = std::fs::remove_file(&self.spec.socket);
                 self.leaving = true;
             }
         }
@@ -582,6 +633,7 @@ impl Host {
         pause::point("started");
         self.facts.last_used_ms = wall_ms();
         self.probe = Probe::new();
+        self.nudges.end();
         self.closing = Closing::default();
         let id = self.eval_id(eval);
         let code = self.codes.remove(&eval).unwrap_or_default();
@@ -604,6 +656,7 @@ impl Host {
                 });
             }
         }
+        self.nudges.end();
         self.codes.remove(&eval);
         let finished = self.ledger.finish(eval, outcome, closing, self.clock.now());
         pause::point("finished");
@@ -721,6 +774,18 @@ impl Host {
             let _ = poll(&mut fds, Some(&timeout));
         }
     }
+}
+
+/// What becomes of the bridge's compiled form.
+#[derive(Debug)]
+pub(crate) enum Compiled {
+    None,
+    /// The bridge was compiled from source: ask for the result when nothing else goes on.
+    Wanted(PathBuf),
+    /// It was asked for.
+    Asked(PathBuf),
+    /// It was used to start.
+    Used(PathBuf),
 }
 
 /// What `poll` was asked about.

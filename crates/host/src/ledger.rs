@@ -217,6 +217,13 @@ impl Ledger {
         self.current.as_ref().map(|current| current.line.prompt()).unwrap_or_default()
     }
 
+    /// The running eval was given a whole line, or the end: what it asks next stands by itself.
+    pub(crate) fn answered(&mut self) {
+        if let Some(current) = &mut self.current {
+            current.line.answered();
+        }
+    }
+
     /// The last line the running eval wrote.
     pub(crate) fn last_line(&self) -> String {
         self.current.as_ref().map(|current| current.line.show()).unwrap_or_default()

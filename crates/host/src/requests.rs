@@ -10,12 +10,16 @@ use stead_spool::HistoryReader;
 
 use crate::background_input::BackgroundInput;
 use crate::connection::Watch;
-use crate::host::Host;
+use crate::host::{Compiled, Host};
 use crate::pause;
 use crate::state::{Eval, Input, Phase, Ticket};
+use crate::with_causes;
 
 /// Most bytes of code that may wait in the queue.
 const QUEUED_CODE_LIMIT: usize = 4 * MAX_CODE;
+
+/// The number of the host's own question to the bridge; clients' begin at 1.
+const OWN_QUESTION: u64 = 0;
 
 /// A question the bridge has not answered yet.
 #[derive(Debug, Clone, Copy)]
@@ -123,7 +127,8 @@ impl Host {
         let seq = match self.ledger.accept(&submit.code, submit.key.as_deref(), &by) {
             Ok(seq) => seq,
             Err(error) => {
-                let message = format!("the eval could not be recorded, so it was not run: {error}");
+                let why = with_causes(&error);
+                let message = format!("the eval could not be recorded, so it was not run: {why}");
                 return self.refuse(ticket, WireError::new(ErrorCode::LimitExceeded, message));
             }
         };
@@ -168,9 +173,9 @@ impl Host {
 
     /// Errors of the state know numbers only; users know ids.
     fn with_ids(&self, error: WireError) -> WireError {
-        let Some(run) = self.state.running() else { return error };
-        let id = self.eval_id(run.eval);
-        let message = error.message.replace(&format!("eval {}", run.eval.0), &format!("`{id}`"));
+        let Some(first) = self.state.first() else { return error };
+        let id = self.eval_id(first);
+        let message = error.message.replace(&format!("eval {}", first.0), &format!("`{id}`"));
         let hint = match error.code {
             ErrorCode::WaitingInput => Some(format!(
                 "answer it with `stead input {id} TEXT`, or stop it with `stead interrupt {id}`"
@@ -215,9 +220,10 @@ impl Host {
                 None => Event::Started { eval, start: self.ledger.current_start()? },
             });
         }
-        if self.state.queue.iter().any(|queued| queued.seq == eval) {
-            let behind = self.state.running().map_or(eval, |run| run.eval);
-            return Some(Event::Queued { eval, behind });
+        if let Some(at) = self.state.queue.iter().position(|queued| queued.seq == eval) {
+            let before = at.checked_sub(1).map(|before| self.state.queue[before].seq);
+            let running = || self.state.running().map(|run| run.eval);
+            return Some(Event::Queued { eval, behind: before.or_else(running) });
         }
         if let Some(finished) = self.ledger.unsaved(eval) {
             return Some(Event::Finished { eval, finished });
@@ -256,6 +262,9 @@ impl Host {
                 self.background_input = Some(BackgroundInput::new(ticket, from, reader));
             }
             None => {
+                if eof || text.contains('\n') {
+                    self.ledger.answered();
+                }
                 self.step(Input::NotWaiting);
                 self.probe.restart();
                 self.reply(ticket, Reply::InputTaken { eval: running, from, to: None });
@@ -304,6 +313,32 @@ impl Host {
         }
     }
 
+    /// Asks the bridge for its compiled form, once, after the first eval of this interpreter.
+    pub(crate) fn ask_for_compiled(&mut self) {
+        let quiet = matches!(self.state.phase, Phase::Idle { .. }) && self.ledger.evals() > 0;
+        if !quiet || !matches!(self.compiled, Compiled::Wanted(_)) {
+            return;
+        }
+        let wanted = std::mem::replace(&mut self.compiled, Compiled::None);
+        if let (Compiled::Wanted(file), Some(bridge)) = (wanted, &mut self.bridge)
+            && self.facts.can.iter().any(|can| can == "code")
+        {
+            bridge.send(&Command::Query { seq: OWN_QUESTION, what: "code", arg: "" }.encode());
+            self.compiled = Compiled::Asked(file);
+        }
+    }
+
+    fn keep_compiled(&mut self, data: Option<serde_json::Value>) {
+        let asked = std::mem::replace(&mut self.compiled, Compiled::None);
+        let (Compiled::Asked(file), Some(data)) = (asked, data) else { return };
+        let Some(code) = data["code"].as_str().and_then(decode_hex) else { return };
+        // Without the cache the next start is slower and nothing else.
+        if let Some(dir) = file.parent() {
+            let _ = std::fs::create_dir_all(dir);
+        }
+        let _ = stead_spool::write_atomically(&file, &code);
+    }
+
     /// The bridge's answer goes to whoever asked, unless that one was told already.
     pub(crate) fn query_answered(
         &mut self,
@@ -311,6 +346,9 @@ impl Host {
         data: Option<serde_json::Value>,
         error: Option<String>,
     ) {
+        if seq == OWN_QUESTION {
+            return self.keep_compiled(data);
+        }
         let Some(question) = self.question.take_if(|question| question.seq == seq) else { return };
         let open = matches!(self.state.phase, Phase::Querying { ticket: Some(_), .. });
         match (open, error) {
@@ -331,4 +369,10 @@ impl Host {
 
 fn bad(message: impl Into<String>) -> WireError {
     WireError::new(ErrorCode::BadRequest, message)
+}
+
+fn decode_hex(text: &str) -> Option<Vec<u8>> {
+    let digit = |b: u8| (b as char).to_digit(16).map(|digit| digit as u8);
+    let pairs = text.as_bytes().chunks_exact(2);
+    pairs.map(|pair| Some(digit(pair[0])? << 4 | digit(pair[1])?)).collect()
 }

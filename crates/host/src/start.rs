@@ -17,6 +17,7 @@ use crate::host::{self, Host};
 use crate::ledger::Ledger;
 use crate::listener::Listener;
 use crate::pause;
+use crate::with_causes;
 
 /// How long a host waits for the guard of the one before it to finish cleaning up.
 const LOCK_PATIENCE: Duration = Duration::from_secs(8);
@@ -62,7 +63,7 @@ pub(crate) fn start(spec: &HostSpec) -> Result<Host, WireError> {
 }
 
 fn failed(what: &str, error: &dyn std::error::Error) -> WireError {
-    WireError::new(ErrorCode::LaunchFailed, format!("{what}: {error}"))
+    WireError::new(ErrorCode::LaunchFailed, format!("{what}: {}", with_causes(error)))
 }
 
 /// The lock that makes this the only host of its session; the kernel gives it back at our death.

@@ -63,12 +63,46 @@ pub(crate) struct Run {
     interrupts: Vec<(Ticket, Millis)>,
 }
 
+impl Run {
+    /// When something about this eval is due.
+    fn next(&self) -> Option<Millis> {
+        self.interrupts.iter().map(|(_, at)| *at).chain(self.hard.next()).min()
+    }
+}
+
 /// Where the eval's hard timeout stands.
 #[derive(Debug, PartialEq, Eq)]
 enum Hard {
     Off,
     At(Millis),
     Interrupted { kill_at: Millis },
+}
+
+/// What a look at the clock asks for.
+enum Passed {
+    Nothing,
+    Interrupt,
+    Kill,
+}
+
+impl Hard {
+    fn pass(&mut self, now: Millis) -> Passed {
+        match *self {
+            Hard::At(at) if at <= now => {
+                *self = Hard::Interrupted { kill_at: now + GRACE };
+                Passed::Interrupt
+            }
+            Hard::Interrupted { kill_at } if kill_at <= now => Passed::Kill,
+            Hard::Off | Hard::At(_) | Hard::Interrupted { .. } => Passed::Nothing,
+        }
+    }
+
+    fn next(&self) -> Option<Millis> {
+        match *self {
+            Hard::Off => None,
+            Hard::At(at) | Hard::Interrupted { kill_at: at } => Some(at),
+        }
+    }
 }
 
 /// Why the interpreter is going.
@@ -190,13 +224,25 @@ impl State {
         }
     }
 
+    /// The eval that runs, or the one that will when the interpreter is ready.
+    pub(crate) fn first(&self) -> Option<EvalSeq> {
+        let queued = || self.queue.front().map(|eval| eval.seq);
+        self.running().map(|run| run.eval).or_else(queued)
+    }
+
     /// Whether code may be taken in now, and behind which eval it would wait.
     pub(crate) fn admit(&self, no_queue: bool) -> Result<Option<EvalSeq>, WireError> {
         let behind = self.queue.back().map(|eval| eval.seq).or(self.running().map(|run| run.eval));
         match &self.phase {
             Phase::Running(Run { waiting: Some(prompt), eval, .. }) => Err(WireError::new(
                 ErrorCode::WaitingInput,
-                format!("eval {} waits for input ({prompt:?}), so code cannot run now", eval.0),
+                match prompt.as_str() {
+                    "" => format!("eval {} waits for input, so code cannot run now", eval.0),
+                    _ => format!(
+                        "eval {} waits for input ({prompt:?}), so code cannot run now",
+                        eval.0
+                    ),
+                },
             )),
             // What could not be started tells why when it is gone, with the evals that wait for it.
             Phase::Ending { why, .. } if *why == Why::NotReady => self.admit_to_queue(behind),
@@ -205,14 +251,16 @@ impl State {
                 "the session is ending; its state is gone",
             )
             .with_hint("run it again to start the session fresh")),
-            Phase::Running(run) if no_queue => Err(WireError::new(
-                ErrorCode::SessionBusy,
-                format!("the session is running eval {}", run.eval.0),
-            )),
             Phase::Starting { .. }
             | Phase::Idle { .. }
             | Phase::Running(_)
-            | Phase::Querying { .. } => self.admit_to_queue(behind),
+            | Phase::Querying { .. } => {
+                if let (true, Some(first)) = (no_queue, self.first()) {
+                    let message = format!("the session is busy with eval {}", first.0);
+                    return Err(WireError::new(ErrorCode::SessionBusy, message));
+                }
+                self.admit_to_queue(behind)
+            }
         }
     }
 
@@ -517,16 +565,13 @@ impl State {
             }
             Phase::Running(run) => {
                 give_up_waiting(run, now, &mut actions);
-                match run.hard {
-                    Hard::At(at) if at <= now => {
-                        run.hard = Hard::Interrupted { kill_at: now + GRACE };
-                        actions.push(Action::Interrupt);
-                    }
-                    Hard::Interrupted { kill_at } if kill_at <= now => {
+                match run.hard.pass(now) {
+                    Passed::Nothing => {}
+                    Passed::Interrupt => actions.push(Action::Interrupt),
+                    Passed::Kill => {
                         self.leave(Why::HardTimeout, None);
                         actions.push(Action::Kill);
                     }
-                    Hard::Off | Hard::At(_) | Hard::Interrupted { .. } => {}
                 }
             }
             Phase::Querying { ticket, deadline } if *deadline <= now => {
@@ -540,9 +585,21 @@ impl State {
                     actions.push(Action::Answer { ticket, answer: Answer::Error(error) });
                 }
             }
-            Phase::Ending { run, kill_at, .. } => {
+            Phase::Ending { run, why, kill_at } => {
                 if let Some(run) = run {
                     give_up_waiting(run, now, &mut actions);
+                    // Exit handlers and threads that hold up an exit are part of the eval.
+                    match run.hard.pass(now) {
+                        Passed::Nothing => {}
+                        Passed::Interrupt => actions.push(Action::Interrupt),
+                        Passed::Kill => {
+                            run.hard = Hard::Off;
+                            if *why == Why::Own {
+                                *why = Why::HardTimeout;
+                            }
+                            actions.push(Action::Kill);
+                        }
+                    }
                 }
                 if kill_at.is_some_and(|at| at <= now) {
                     *kill_at = None;
@@ -559,22 +616,15 @@ impl State {
 
     /// When `Tick` has something to do next.
     pub(crate) fn next_deadline(&self, attached: bool) -> Option<Millis> {
-        let waits = |run: &Run| run.interrupts.iter().map(|(_, at)| *at).min();
         match &self.phase {
             Phase::Starting { give_up_at } => Some(*give_up_at),
             Phase::Idle { since } => {
                 (!attached && self.idle_timeout > 0).then(|| since + self.idle_timeout)
             }
-            Phase::Running(run) => {
-                let hard = match run.hard {
-                    Hard::Off => None,
-                    Hard::At(at) | Hard::Interrupted { kill_at: at } => Some(at),
-                };
-                hard.into_iter().chain(waits(run)).min()
-            }
+            Phase::Running(run) => run.next(),
             Phase::Querying { deadline, .. } => Some(*deadline),
             Phase::Ending { run, kill_at, .. } => {
-                kill_at.iter().copied().chain(run.as_ref().and_then(waits)).min()
+                kill_at.iter().copied().chain(run.as_ref().and_then(Run::next)).min()
             }
             Phase::Ended { .. } => None,
         }

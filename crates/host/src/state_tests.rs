@@ -89,6 +89,19 @@ fn e3_a_hard_timeout_interrupts_and_then_kills() {
 }
 
 #[test]
+fn e3_a_hard_timeout_also_ends_an_exit_that_is_held_up() {
+    let mut state = idle();
+    state.step(Input::Submit(Eval { seq: EvalSeq(1), hard_timeout: Some(1000) }), 0);
+    state.step(Input::Leaving, 10);
+    assert_eq!(state.next_deadline(true), Some(1000));
+    assert_eq!(state.step(tick(), 1000), [Action::Interrupt]);
+    assert_eq!(state.step(tick(), 1000 + GRACE), [Action::Kill]);
+    assert_eq!(state.step(tick(), 1001 + GRACE), []);
+    let actions = state.step(Input::Exited(EndReason::Signal { signal: 9 }), 5000);
+    assert_eq!(actions[0], finish(1, Outcome::Timeout { killed: true }));
+}
+
+#[test]
 fn e3_a_hard_timeout_that_helps_keeps_the_session() {
     let mut state = idle();
     state.step(Input::Submit(Eval { seq: EvalSeq(1), hard_timeout: Some(10) }), 0);

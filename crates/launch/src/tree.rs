@@ -46,6 +46,11 @@ pub fn look(pid: u32) -> Option<Process> {
     })
 }
 
+/// A process's name, also of one that has ended and was not waited for.
+pub fn name(pid: u32) -> Option<String> {
+    fs::read_to_string(format!("/proc/{pid}/comm")).ok()
+}
+
 /// Ids of all processes below `root`, parents before children; `root` itself is not among them.
 pub fn descendants(root: u32) -> Vec<u32> {
     let mut found = Vec::new();
@@ -81,6 +86,14 @@ pub fn signal(pid: u32, signal: Signal) -> bool {
 pub fn signal_main_thread(pid: u32, signal: Signal) -> bool {
     // SAFETY: a system call on integers.
     unsafe { libc::syscall(libc::SYS_tgkill, pid, pid, signal.as_raw()) == 0 }
+}
+
+/// Whether a process ignores a signal now.
+pub fn ignores(pid: u32, signal: Signal) -> bool {
+    let Ok(status) = fs::read_to_string(format!("/proc/{pid}/status")) else { return false };
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or_default();
+    mask & (1 << (signal.as_raw() - 1)) != 0
 }
 
 /// Stops every process below `root`, again until no new one appears.
@@ -177,6 +190,23 @@ mod tests {
         assert!(matches!(own.state, b'R' | b'S'));
         assert!(own.resident_pages > 0 && own.start_ticks > 0);
         assert!(look(u32::MAX >> 1).is_none());
+    }
+
+    #[test]
+    fn an_ignored_signal_is_known() {
+        let mut child = std::process::Command::new("sh")
+            .args(["-c", "trap '' INT; echo up; read a"])
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        let mut out = std::io::BufReader::new(child.stdout.take().unwrap());
+        std::io::BufRead::read_line(&mut out, &mut line).unwrap();
+        assert!(ignores(child.id(), Signal::INT));
+        assert!(!ignores(child.id(), Signal::TERM));
+        child.kill().unwrap();
+        child.wait().unwrap();
     }
 
     #[test]

@@ -230,8 +230,9 @@ pub enum Event {
     Queued {
         /// Which.
         eval: EvalSeq,
-        /// The one that runs now.
-        behind: EvalSeq,
+        /// The one right before it; none while the interpreter starts.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        behind: Option<EvalSeq>,
     },
     /// The eval runs.
     Started {

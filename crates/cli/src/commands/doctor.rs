@@ -173,7 +173,7 @@ fn try_session(client: &Client) -> Result<Duration, WireError> {
     let evaluated = there.eval(&name, &Launch::default(), &options, &mut Quiet);
     let stopped = there.stop(&name);
     let view = evaluated.map_err(wire)?;
-    if let Some(error) = crate::reply::verdict(&view).error {
+    if let Some(error) = crate::verdict::verdict(&view).error {
         return Err(error);
     }
     if view.status != EvalStatus::Complete || view.value.is_none_or(|value| value.text != "42") {

@@ -2,13 +2,14 @@
 
 use std::time::Duration;
 
-use stead_client::{OutputOptions, Part};
+use stead_client::{OutputOptions, Part, is_own_output};
 
 use crate::context::{Context, eval_id};
 use crate::exit;
 use crate::print::{Mode, Outcome};
-use crate::reply::{Bounds, TextWriter};
+use crate::reply::Bounds;
 use crate::show::{self, Judge};
+use crate::text_writer::TextWriter;
 use crate::time::Time;
 use crate::watch::Watch;
 
@@ -60,7 +61,12 @@ impl OutputArgs {
         let all_as_text = mode == Mode::Text && self.bounds.chars() == usize::MAX;
         if part == Part::All && all_as_text && !self.follow && self.wait.is_none() {
             let mut writer = TextWriter::new(self.bounds.raw);
-            context.client.copy_output(&id, &mut |kind, bytes| writer.chunk(kind, bytes))?;
+            let raw = self.bounds.raw;
+            context.client.copy_output(&id, &mut |kind, bytes| {
+                if !raw || is_own_output(kind) {
+                    writer.chunk(kind, bytes);
+                }
+            })?;
             writer.end_line();
             return Ok(exit::SUCCESS);
         }

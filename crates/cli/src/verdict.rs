@@ -1,0 +1,161 @@
+//! Whether a command that waited for an eval succeeded, and what is said below its output.
+
+use stead_client::{EvalStatus, EvalView};
+use stead_protocol::{EndReason, ErrorCode, Outcome, WireError};
+
+use crate::reply::summary;
+use crate::{exit, text};
+
+/// Whether a command that waited for this eval succeeded.
+#[derive(Debug)]
+pub(crate) struct Verdict {
+    pub(crate) exit: u8,
+    pub(crate) error: Option<WireError>,
+}
+
+/// Judges an eval by where it stands (SPEC C-6).
+pub(crate) fn verdict(view: &EvalView) -> Verdict {
+    let failed =
+        |exit, code, message: String| Verdict { exit, error: Some(WireError::new(code, message)) };
+    let name = &view.session;
+    let Some(outcome) = &view.outcome else {
+        let exit = if view.left { exit::LEFT } else { exit::SUCCESS };
+        return Verdict { exit, error: None };
+    };
+    match outcome {
+        Outcome::Complete | Outcome::Ended { reason: EndReason::Exit { code: 0 } } => {
+            Verdict { exit: exit::SUCCESS, error: None }
+        }
+        Outcome::Error => {
+            let message = match (&view.error, view.exit_code) {
+                (Some(error), _) => summary(error),
+                (None, Some(code)) => format!("the code exited with code {code}"),
+                (None, None) => "the code failed".to_owned(),
+            };
+            failed(exit::CODE_FAILED, ErrorCode::EvalError, text::cut(&message, 2000))
+        }
+        Outcome::Interrupted => failed(
+            exit::CODE_FAILED,
+            ErrorCode::Interrupted,
+            "the eval was interrupted; the session's state is kept".to_owned(),
+        ),
+        Outcome::Timeout { killed: false } => failed(
+            exit::HARD_TIMEOUT,
+            ErrorCode::Timeout,
+            "the hard timeout passed and the eval was interrupted; the session's state is kept"
+                .to_owned(),
+        ),
+        Outcome::Timeout { killed: true } => failed(
+            exit::HARD_TIMEOUT,
+            ErrorCode::Timeout,
+            format!("{}; the session's state is lost", EndReason::HardTimeout),
+        ),
+        Outcome::Ended { reason: EndReason::LaunchFailed { message } }
+        | Outcome::NotRun { reason: EndReason::LaunchFailed { message } } => {
+            let mut verdict = failed(
+                exit::REQUEST_FAILED,
+                ErrorCode::LaunchFailed,
+                format!("could not start session `{name}`: {message}"),
+            );
+            verdict.error = verdict
+                .error
+                .map(|e| e.with_hint(format!("see `stead logs -n {name}` and `stead doctor`")));
+            verdict
+        }
+        Outcome::Ended { reason } => failed(
+            exit::CODE_FAILED,
+            ErrorCode::SessionEnded,
+            format!("session `{name}` ended: {reason}"),
+        ),
+        Outcome::NotRun { reason } => failed(
+            exit::REQUEST_FAILED,
+            ErrorCode::SessionLost,
+            format!("the eval did not run: {reason}"),
+        ),
+        Outcome::HostDied => failed(
+            exit::CODE_FAILED,
+            ErrorCode::SessionEnded,
+            format!("session `{name}` ended while the eval ran: {}", EndReason::HostDied),
+        ),
+    }
+}
+
+/// The notices below an eval's output.
+pub(crate) fn notices(view: &EvalView) -> Vec<String> {
+    let mut notes = Vec::new();
+    let name = &view.session;
+    if let Some(id) = view.id() {
+        match view.status {
+            EvalStatus::Partial | EvalStatus::Running => notes.push(format!(
+                "{id} is running; read on: `stead output {id} --follow`, stop it: `stead interrupt {id}`"
+            )),
+            EvalStatus::Queued => {
+                let behind = view.behind.map(|seq| format!(" behind {name}:{}", seq.0));
+                notes.push(format!("{id} is queued{}", behind.unwrap_or_default()));
+            }
+            EvalStatus::WaitingInput => notes.push(format!(
+                "{id} waits for input; answer: `stead input -n {name} TEXT`"
+            )),
+            EvalStatus::Complete
+            | EvalStatus::Error
+            | EvalStatus::Interrupted
+            | EvalStatus::Timeout
+            | EvalStatus::Ended => {}
+        }
+    }
+    notes.extend(view.notices.iter().cloned());
+    // The traceback has said what an error is.
+    if let Some(error) = verdict(view).error
+        && (error.code != ErrorCode::EvalError || view.error.is_none())
+    {
+        notes.push(error.message);
+    }
+    if view.status == EvalStatus::Ended && view.error.is_none() && verdict(view).error.is_none() {
+        notes.push(format!("session `{name}` has ended"));
+    }
+    notes
+}
+
+#[cfg(test)]
+mod tests {
+    use stead_protocol::EvalSeq;
+
+    use super::*;
+
+    #[test]
+    fn c6_the_exit_code_tells_who_failed() {
+        let name = "py".parse().unwrap();
+        let exit_with = |code| Outcome::Ended { reason: EndReason::Exit { code } };
+        let not_run = |reason| Outcome::NotRun { reason };
+        let no_python = || EndReason::LaunchFailed { message: "no python".to_owned() };
+        for (outcome, exit, code) in [
+            (Outcome::Complete, 0, None),
+            (Outcome::Error, 1, Some(ErrorCode::EvalError)),
+            (Outcome::Interrupted, 1, Some(ErrorCode::Interrupted)),
+            (Outcome::Timeout { killed: false }, 3, Some(ErrorCode::Timeout)),
+            (Outcome::Timeout { killed: true }, 3, Some(ErrorCode::Timeout)),
+            (exit_with(0), 0, None),
+            (exit_with(4), 1, Some(ErrorCode::SessionEnded)),
+            (not_run(EndReason::Stopped), 2, Some(ErrorCode::SessionLost)),
+            (not_run(no_python()), 2, Some(ErrorCode::LaunchFailed)),
+            (Outcome::HostDied, 1, Some(ErrorCode::SessionEnded)),
+        ] {
+            let mut view = EvalView::new(&name, Some(EvalSeq(1)), EvalStatus::of(&outcome));
+            view.outcome = Some(outcome.clone());
+            let verdict = verdict(&view);
+            assert_eq!(verdict.exit, exit, "{outcome:?}");
+            assert_eq!(verdict.error.map(|error| error.code), code, "{outcome:?}");
+        }
+    }
+
+    #[test]
+    fn c6_what_still_runs_is_a_success() {
+        let name = "py".parse().unwrap();
+        for status in
+            [EvalStatus::Partial, EvalStatus::Queued, EvalStatus::Running, EvalStatus::WaitingInput]
+        {
+            let verdict = verdict(&EvalView::new(&name, Some(EvalSeq(1)), status));
+            assert!(verdict.exit == 0 && verdict.error.is_none());
+        }
+    }
+}

@@ -1,0 +1,181 @@
+//! Everything about a running session that is not an eval.
+
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use serde_json::Value;
+use stead_protocol::client::{InterruptEffect, Query, Reply, Request};
+use stead_protocol::{EvalSeq, SessionName, Status};
+use stead_spool::SessionDir;
+
+use crate::connection::{Connection, PATIENCE};
+use crate::session::wait_until_ready;
+use crate::start::{Door, Found};
+use crate::{Client, ClientError, Launch, loss, wait};
+
+/// How long an interrupt may take: the host's grace time and some.
+const INTERRUPT_TIME: Duration = Duration::from_secs(10);
+/// How long ending an interpreter and all it started may take.
+pub(crate) const END_TIME: Duration = Duration::from_secs(20);
+/// How long an interpreter may take to get ready.
+pub(crate) const READY_TIME: Duration = Duration::from_secs(70);
+/// How long a question about the namespace may take.
+const QUERY_TIME: Duration = Duration::from_secs(30);
+
+/// What an interrupt did.
+#[derive(Debug, Clone, Copy)]
+pub struct Interrupted {
+    /// The effect.
+    pub effect: InterruptEffect,
+    /// On which eval.
+    pub eval: Option<EvalSeq>,
+}
+
+impl Client {
+    /// Stops the running eval, or the one that is named (SPEC E-6).
+    pub fn interrupt(
+        &self,
+        name: &SessionName,
+        eval: Option<EvalSeq>,
+    ) -> Result<Interrupted, ClientError> {
+        match self.ask(name, &Request::Interrupt { eval }, INTERRUPT_TIME) {
+            Err(ClientError::Ended { .. }) => {
+                Ok(Interrupted { effect: InterruptEffect::NothingRunning, eval })
+            }
+            Err(error) => Err(error),
+            Ok((_, Reply::Interrupt { effect, eval })) => Ok(Interrupted { effect, eval }),
+            Ok((connection, other)) => Err(connection.odd(&other)),
+        }
+    }
+
+    /// Stops all processes of a session where they are.
+    pub fn pause(&self, name: &SessionName) -> Result<(), ClientError> {
+        self.done(name, &Request::Pause, PATIENCE)
+    }
+
+    /// Lets them go on.
+    pub fn resume(&self, name: &SessionName) -> Result<(), ClientError> {
+        self.done(name, &Request::Resume, PATIENCE)
+    }
+
+    /// Empties the namespace.
+    pub fn clear(&self, name: &SessionName) -> Result<(), ClientError> {
+        self.done(name, &Request::Clear, QUERY_TIME)
+    }
+
+    /// Ends the interpreter and starts it afresh (SPEC S-7).
+    pub fn restart(&self, name: &SessionName) -> Result<Status, ClientError> {
+        let mut connection = match self.connect(name) {
+            Err(ClientError::Ended { .. }) => {
+                let mut connection = self
+                    .door(name)
+                    .connect_or_start(Found::Use, || self.meta_for(name, &Launch::default()))?;
+                if connection.loss.is_some() {
+                    loss::acknowledge(&mut connection, &self.dir(name))?;
+                }
+                connection
+            }
+            connection => {
+                let mut connection = connection?;
+                let deadline = Instant::now() + END_TIME;
+                connection.request(&Request::Restart, Some(deadline))?;
+                connection
+            }
+        };
+        wait_until_ready(&mut connection, self.door(name))?;
+        status(&mut connection)
+    }
+
+    /// Ends a session for good; its history stays readable.
+    pub fn stop(&self, name: &SessionName) -> Result<(), ClientError> {
+        match self.ask(name, &Request::Stop, END_TIME) {
+            Err(ClientError::Ended { .. }) => self.mark_stopped(name),
+            answer => answer.map(drop),
+        }
+    }
+
+    /// All user-defined names.
+    pub fn vars(&self, name: &SessionName) -> Result<Value, ClientError> {
+        self.query(name, Query::Vars)
+    }
+
+    /// One name or dotted expression.
+    pub fn inspect(&self, name: &SessionName, what: &str) -> Result<Value, ClientError> {
+        self.query(name, Query::Inspect { name: what.to_owned() })
+    }
+
+    /// The path of the host's log.
+    pub fn log(&self, name: &SessionName) -> Result<PathBuf, ClientError> {
+        self.require(name, true)?;
+        Ok(self.dir(name).log())
+    }
+
+    fn query(&self, name: &SessionName, query: Query) -> Result<Value, ClientError> {
+        match self.ask(name, &Request::Query(query), QUERY_TIME)? {
+            (_, Reply::Query { data }) => Ok(data),
+            (connection, other) => Err(connection.odd(&other)),
+        }
+    }
+
+    fn done(
+        &self,
+        name: &SessionName,
+        request: &Request,
+        time: Duration,
+    ) -> Result<(), ClientError> {
+        match self.ask(name, request, time)? {
+            (_, Reply::Done) => Ok(()),
+            (connection, other) => Err(connection.odd(&other)),
+        }
+    }
+
+    /// One request on a connection of its own; `Ended` also if the host left meanwhile.
+    fn ask(
+        &self,
+        name: &SessionName,
+        request: &Request,
+        time: Duration,
+    ) -> Result<(Connection, Reply), ClientError> {
+        let mut connection = self.connect(name)?;
+        match connection.request(request, Some(Instant::now() + time)) {
+            Ok(reply) => Ok((connection, reply)),
+            Err(error) if error.is_hang_up() => {
+                wait::see_host_gone(&self.dir(name));
+                Err(self.connect(name).err().unwrap_or(error))
+            }
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Connects to the host of a session that exists; `Ended` if it has none.
+    pub(crate) fn connect(&self, name: &SessionName) -> Result<Connection, ClientError> {
+        if let Some(connection) = self.door(name).connect(PATIENCE)? {
+            return Ok(connection);
+        }
+        let meta = self.require(name, false)?;
+        let reason = self.end_of(&meta)?.to_string();
+        Err(ClientError::Ended { name: name.clone(), reason })
+    }
+
+    pub(crate) fn door<'a>(&'a self, name: &'a SessionName) -> Door<'a> {
+        Door {
+            dirs: &self.dirs,
+            workspace: &self.workspace,
+            name,
+            client: self.kind,
+            program: self.program.as_deref(),
+        }
+    }
+
+    pub(crate) fn dir(&self, name: &SessionName) -> SessionDir {
+        self.door(name).dir()
+    }
+}
+
+/// Asks a host about its session.
+pub(crate) fn status(connection: &mut Connection) -> Result<Status, ClientError> {
+    match connection.request(&Request::Status, Some(Instant::now() + PATIENCE))? {
+        Reply::Status(status) => Ok(*status),
+        other => Err(connection.odd(&other)),
+    }
+}

@@ -1,0 +1,155 @@
+//! What is kept of a session, and what a new one is started with.
+
+use std::fs;
+use std::io;
+use std::path::Path;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use stead_protocol::{
+    DEFAULT_IDLE_TIMEOUT_MS, DEFAULT_QUOTA_BYTES, ErrorCode, Meta, SessionName, Settings, WireError,
+};
+
+use crate::{Client, ClientError, Launch, language};
+
+impl Client {
+    /// What is kept of a session; `None` if there never was one of this name.
+    pub(crate) fn meta(&self, name: &SessionName) -> Result<Option<Meta>, ClientError> {
+        let Some(meta) = read_meta(&self.dir(name).meta())? else { return Ok(None) };
+        if meta.workspace != self.workspace.as_str() {
+            return Err(ClientError::bad_request(format!(
+                "`{}` belongs to the workspace `{}`, not to `{}`",
+                self.dir(name).path().display(),
+                meta.workspace,
+                self.workspace.as_str()
+            )));
+        }
+        Ok(Some(meta))
+    }
+
+    /// What is kept of a session that must exist.
+    pub(crate) fn require(&self, name: &SessionName, stopped: bool) -> Result<Meta, ClientError> {
+        match self.meta(name)? {
+            Some(meta) if stopped || !meta.stopped => Ok(meta),
+            _ => Err(self.not_found(name)),
+        }
+    }
+
+    fn not_found(&self, name: &SessionName) -> ClientError {
+        ClientError::NotFound {
+            name: name.clone(),
+            workspace: self.workspace.as_str().to_owned(),
+            existing: self.names().unwrap_or_default(),
+        }
+    }
+
+    /// Why a session of this name cannot be started: its name tells no language (SPEC S-5).
+    fn not_startable(&self, name: &SessionName) -> ClientError {
+        let mut error = self.not_found(name).to_wire();
+        let start = format!("to start `{name}`, say in which language: `-l python`");
+        error.hint = match self.names() {
+            Ok(names) if !names.is_empty() => error.hint.map(|hint| format!("{hint}; {start}")),
+            _ => Some(start),
+        };
+        error.into()
+    }
+
+    /// Refuses a language that an existing session does not have.
+    pub(crate) fn check_language(
+        &self,
+        name: &SessionName,
+        launch: &Launch,
+    ) -> Result<(), ClientError> {
+        let Some(wanted) = &launch.language else { return Ok(()) };
+        let meta = self.meta(name)?.filter(|meta| !meta.stopped);
+        // The language of a bridge of one's own is known to its user only.
+        if meta.as_ref().is_some_and(|meta| meta.settings.language == *wanted) {
+            return Ok(());
+        }
+        let wanted = language::language(wanted)?;
+        match meta {
+            Some(meta) if meta.settings.language != wanted => {
+                let message =
+                    format!("session `{name}` is in {}, not {wanted}", meta.settings.language);
+                Err(WireError::new(ErrorCode::BadRequest, message)
+                    .with_hint("use another name for the other language")
+                    .into())
+            }
+            _ => Ok(()),
+        }
+    }
+
+    /// What a session that has no host is started with: what it had, or what its name tells.
+    pub(crate) fn meta_for(
+        &self,
+        name: &SessionName,
+        launch: &Launch,
+    ) -> Result<Meta, ClientError> {
+        match self.meta(name)?.filter(|meta| !meta.stopped) {
+            Some(meta) => Ok(Meta { found: None, ..meta }),
+            None => self.new_meta(name, launch),
+        }
+    }
+
+    pub(crate) fn new_meta(
+        &self,
+        name: &SessionName,
+        launch: &Launch,
+    ) -> Result<Meta, ClientError> {
+        let language = match (&launch.language, &launch.bridge) {
+            (Some(given), Some(_)) => given.as_str(),
+            (Some(given), None) => language::language(given)?,
+            (None, _) => {
+                language::implied(name).unwrap_or_else(|| Err(self.not_startable(name)))?
+            }
+        };
+        let cwd = launch.cwd.as_deref().unwrap_or(self.workspace.path());
+        let settings = Settings {
+            language: language.to_owned(),
+            bridge: launch.bridge.clone(),
+            interpreter: launch.interpreter.clone(),
+            cwd: text(cwd)?,
+            env: launch.env.clone(),
+            init: launch.init.clone(),
+            idle_timeout_ms: launch.idle_timeout_ms.unwrap_or(DEFAULT_IDLE_TIMEOUT_MS),
+            quota_bytes: launch.quota_bytes.unwrap_or(DEFAULT_QUOTA_BYTES),
+        };
+        Ok(Meta {
+            version: 1,
+            name: name.clone(),
+            workspace: self.workspace.as_str().to_owned(),
+            settings,
+            created_ms: now_ms(),
+            stopped: false,
+            found: None,
+        })
+    }
+
+    pub(crate) fn mark_stopped(&self, name: &SessionName) -> Result<(), ClientError> {
+        let meta = Meta { stopped: true, ..self.require(name, false)? };
+        let path = self.dir(name).meta();
+        let bytes = serde_json::to_vec(&meta)
+            .map_err(|error| ClientError::file("write", &path)(error.into()))?;
+        stead_spool::write_atomically(&path, &bytes).map_err(ClientError::spool(name))
+    }
+}
+
+pub(crate) fn read_meta(path: &Path) -> Result<Option<Meta>, ClientError> {
+    let bytes = match fs::read(path) {
+        Ok(bytes) => bytes,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
+        Err(error) => return Err(ClientError::file("read", path)(error)),
+    };
+    serde_json::from_slice(&bytes)
+        .map(Some)
+        .map_err(|error| ClientError::file("understand", path)(error.into()))
+}
+
+fn text(path: &Path) -> Result<String, ClientError> {
+    path.to_str()
+        .map(str::to_owned)
+        .ok_or_else(|| ClientError::bad_request(format!("the path {path:?} is not UTF-8")))
+}
+
+fn now_ms() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_millis() as u64)
+}

@@ -1,0 +1,11 @@
+# What CI runs.
+check:
+    ./test
+
+# Run one end-to-end test by name.
+e2e NAME:
+    cargo test --test e2e {{NAME}}
+
+# Write the command line reference anew after a help text has changed.
+bless:
+    STEAD_BLESS=1 cargo test --test e2e reference

@@ -268,3 +268,34 @@ fn s8_a_session_is_not_idle_before_the_client_that_started_it_came() {
     assert_eq!(launched["ok"], true, "{launched:#}");
     wait_for("the end", || env.processes().is_empty());
 }
+
+#[test]
+fn s9_an_interpreter_that_stopped_itself_is_shown_resumed_and_ended() {
+    let env = TestEnv::new(STEAD);
+    let code = "import os, signal\nos.kill(os.getpid(), signal.SIGSTOP)\n6 * 7";
+    let client = env.spawn(["eval", "-n", "py", "--", code]);
+    wait_for("it to be seen as stopped", || env.status()["paused"] == true);
+    assert_eq!(env.json(["resume", "-n", "py"])["ok"], true);
+    assert_eq!(reply(client)["data"]["value"], "42");
+    for end in ["restart", "stop"] {
+        let client = env.spawn(["eval", "-n", "py", "--", code]);
+        wait_for("it to be seen as stopped", || env.status()["paused"] == true);
+        assert_eq!(env.json([end, "-n", "py"])["ok"], true);
+        assert_eq!(reply(client)["status"], "ended", "after {end}");
+    }
+    nothing_left(&env);
+    one_outcome_each(&env);
+}
+
+#[test]
+fn s6_an_interpreter_that_became_another_program_is_told() {
+    let env = TestEnv::new(STEAD);
+    let code = "import os; os.execvp('sh', ['sh', '-c', 'echo other; exit 5'])";
+    let reply = env.eval(&format!("{DAEMONS}\n{code}"));
+    assert_eq!(reply["status"], "ended", "{reply:#}");
+    let message = reply["error"]["message"].as_str().unwrap();
+    assert!(message.contains("another program") && message.contains("code 5"), "{reply:#}");
+    assert_eq!(reply["data"]["chunks"][0]["content"], "other\n", "{reply:#}");
+    nothing_left(&env);
+    assert_eq!(env.value("6 * 7"), "42");
+}

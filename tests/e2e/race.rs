@@ -409,3 +409,26 @@ fn s4_a_hang_up_or_a_kill_of_the_clients_group_does_not_reach_the_host() {
     }
     one_outcome_each(&env);
 }
+
+#[test]
+fn s6_clients_that_meet_an_end_are_told_and_never_left_without_an_answer() {
+    let env = TestEnv::new(STEAD);
+    for _ in 0..8 {
+        let mut clients = Vec::new();
+        for (round, code) in [COUNT, "import os; os._exit(3)", COUNT].iter().cycle().enumerate() {
+            if round == 9 {
+                break;
+            }
+            clients.push(env.spawn(["eval", "-n", "py", "--", code]));
+        }
+        for reply in clients.into_iter().map(reply) {
+            let code = reply["error"]["code"].as_str().unwrap_or_default();
+            let told = matches!(code, "session_lost" | "session_ended");
+            assert!(told || reply["status"] == "complete", "{reply:#}");
+        }
+        let status = env.status();
+        assert!(status["state"] == "idle" || status["state"] == "ended", "{status:#}");
+    }
+    works_again(&env);
+    one_outcome_each(&env);
+}

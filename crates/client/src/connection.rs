@@ -32,11 +32,15 @@ pub struct Connection {
     searched: usize,
     events: VecDeque<Event>,
     last_id: u64,
+    /// The host closed with something of ours unread; the kernel tells.
+    unread: bool,
     host_pid: Option<u32>,
     /// The interpreter's generation when the connection was made.
     pub generation: Generation,
     /// Why earlier state is gone, if nobody was told yet.
     pub loss: Option<String>,
+    /// How many evals there had been when the connection was made.
+    pub evals: u64,
 }
 
 /// What a wait on a connection came to.
@@ -92,23 +96,26 @@ impl Connection {
             searched: 0,
             events: VecDeque::new(),
             last_id: 0,
+            unread: false,
             host_pid,
             generation: Generation::default(),
             loss: None,
+            evals: 0,
         };
         let hello = Request::Hello { protocol: VERSION, client: client.to_owned() };
         match connection.request(&hello, Some(deadline)) {
             Ok(Reply::Hello { protocol, .. }) if protocol != VERSION => {
                 Err(connection.other_version(protocol))
             }
-            Ok(Reply::Hello { generation, loss, .. }) => {
+            Ok(Reply::Hello { generation, loss, evals, .. }) => {
                 connection.generation = generation;
                 connection.loss = loss;
+                connection.evals = evals;
                 Ok(Some(connection))
             }
             Ok(other) => Err(connection.odd(&other)),
             // A host that is on its way out closes before it answers: as good as none.
-            Err(ClientError::Connection { hint: None, .. }) => Ok(None),
+            Err(error) if error.is_hang_up() => Ok(None),
             Err(error) => Err(error),
         }
     }
@@ -152,6 +159,7 @@ impl Connection {
                 Err(silent(&self.name, self.host_pid))
             }
             Err(_) => {
+                self.unread = true;
                 // A host that refuses says why before it closes.
                 match self.next(Some(Instant::now()), None) {
                     Ok(Next::Message(FromHost::Error { error, .. })) => Err(error.into()),
@@ -216,6 +224,7 @@ impl Connection {
                 Ok(count) => self.buffer.extend_from_slice(&bytes[..count]),
                 Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
                 Err(error) if error.kind() == io::ErrorKind::ConnectionReset => {
+                    self.unread = true;
                     return Ok(Next::Closed);
                 }
                 Err(error) => return Err(self.broken(error)),
@@ -231,8 +240,7 @@ impl Connection {
     }
 
     fn closed(&self) -> ClientError {
-        let message = format!("the host of session `{}` closed the connection", self.name);
-        ClientError::Connection { message, hint: None }
+        ClientError::HungUp { name: self.name.clone(), unread: self.unread }
     }
 
     fn broken(&self, error: io::Error) -> ClientError {

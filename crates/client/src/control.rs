@@ -11,7 +11,7 @@ use stead_spool::SessionDir;
 use crate::connection::{Connection, PATIENCE};
 use crate::session::wait_until_ready;
 use crate::start::{Door, Found};
-use crate::{Client, ClientError, Launch, loss};
+use crate::{Client, ClientError, Launch, loss, wait};
 
 /// How long an interrupt may take: the host's grace time and some.
 const INTERRUPT_TIME: Duration = Duration::from_secs(10);
@@ -38,16 +38,13 @@ impl Client {
         name: &SessionName,
         eval: Option<EvalSeq>,
     ) -> Result<Interrupted, ClientError> {
-        let mut connection = match self.connect(name) {
+        match self.ask(name, &Request::Interrupt { eval }, INTERRUPT_TIME) {
             Err(ClientError::Ended { .. }) => {
-                return Ok(Interrupted { effect: InterruptEffect::NothingRunning, eval });
+                Ok(Interrupted { effect: InterruptEffect::NothingRunning, eval })
             }
-            connection => connection?,
-        };
-        let request = Request::Interrupt { eval };
-        match connection.request(&request, Some(Instant::now() + INTERRUPT_TIME))? {
-            Reply::Interrupt { effect, eval } => Ok(Interrupted { effect, eval }),
-            other => Err(connection.odd(&other)),
+            Err(error) => Err(error),
+            Ok((_, Reply::Interrupt { effect, eval })) => Ok(Interrupted { effect, eval }),
+            Ok((connection, other)) => Err(connection.odd(&other)),
         }
     }
 
@@ -85,19 +82,15 @@ impl Client {
                 connection
             }
         };
-        wait_until_ready(&mut connection, name)?;
+        wait_until_ready(&mut connection, self.door(name))?;
         status(&mut connection)
     }
 
     /// Ends a session for good; its history stays readable.
     pub fn stop(&self, name: &SessionName) -> Result<(), ClientError> {
-        match self.connect(name) {
+        match self.ask(name, &Request::Stop, END_TIME) {
             Err(ClientError::Ended { .. }) => self.mark_stopped(name),
-            Err(error) => Err(error),
-            Ok(mut connection) => {
-                connection.request(&Request::Stop, Some(Instant::now() + END_TIME))?;
-                Ok(())
-            }
+            answer => answer.map(drop),
         }
     }
 
@@ -118,11 +111,9 @@ impl Client {
     }
 
     fn query(&self, name: &SessionName, query: Query) -> Result<Value, ClientError> {
-        let mut connection = self.connect(name)?;
-        let request = Request::Query(query);
-        match connection.request(&request, Some(Instant::now() + QUERY_TIME))? {
-            Reply::Query { data } => Ok(data),
-            other => Err(connection.odd(&other)),
+        match self.ask(name, &Request::Query(query), QUERY_TIME)? {
+            (_, Reply::Query { data }) => Ok(data),
+            (connection, other) => Err(connection.odd(&other)),
         }
     }
 
@@ -132,10 +123,27 @@ impl Client {
         request: &Request,
         time: Duration,
     ) -> Result<(), ClientError> {
+        match self.ask(name, request, time)? {
+            (_, Reply::Done) => Ok(()),
+            (connection, other) => Err(connection.odd(&other)),
+        }
+    }
+
+    /// One request on a connection of its own; `Ended` also if the host left meanwhile.
+    fn ask(
+        &self,
+        name: &SessionName,
+        request: &Request,
+        time: Duration,
+    ) -> Result<(Connection, Reply), ClientError> {
         let mut connection = self.connect(name)?;
-        match connection.request(request, Some(Instant::now() + time))? {
-            Reply::Done => Ok(()),
-            other => Err(connection.odd(&other)),
+        match connection.request(request, Some(Instant::now() + time)) {
+            Ok(reply) => Ok((connection, reply)),
+            Err(error) if error.is_hang_up() => {
+                wait::see_host_gone(&self.dir(name));
+                Err(self.connect(name).err().unwrap_or(error))
+            }
+            Err(error) => Err(error),
         }
     }
 

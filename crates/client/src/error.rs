@@ -77,6 +77,14 @@ pub enum ClientError {
         /// The next step.
         hint: Option<String>,
     },
+    /// A host closed the connection before it answered.
+    #[error("the host of session `{name}` closed the connection")]
+    HungUp {
+        /// The session.
+        name: SessionName,
+        /// It had not read all of the request, so it did nothing about it.
+        unread: bool,
+    },
     /// A file or directory could not be used.
     #[error("could not {action} `{}`", path.display())]
     File {
@@ -114,6 +122,7 @@ impl ClientError {
             ClientError::NoEval { .. } => ErrorCode::EvalNotFound,
             ClientError::Launch { .. } => ErrorCode::LaunchFailed,
             ClientError::Connection { .. }
+            | ClientError::HungUp { .. }
             | ClientError::File { .. }
             | ClientError::Spool { .. } => ErrorCode::ConnectionFailed,
         }
@@ -150,9 +159,17 @@ impl ClientError {
                 Some(format!("see `stead logs -n {name}` and `stead doctor`"))
             }
             ClientError::Connection { hint, .. } => hint.clone(),
+            ClientError::HungUp { name, .. } => {
+                Some(format!("it was killed or has ended: see `stead status -n {name}`"))
+            }
             ClientError::File { .. } => Some("see `stead doctor`".to_owned()),
             ClientError::Spool { .. } => None,
         }
+    }
+
+    /// Whether the host closed the connection without an answer.
+    pub(crate) fn is_hang_up(&self) -> bool {
+        matches!(self, ClientError::HungUp { .. })
     }
 
     /// The error as one flat thing: code, message with its causes, hint.

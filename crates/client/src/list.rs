@@ -100,7 +100,10 @@ impl Client {
     /// Everything about one session.
     pub fn status(&self, name: &SessionName) -> Result<Status, ClientError> {
         match self.connect(name) {
-            Ok(mut connection) => status(&mut connection),
+            Ok(mut connection) => match status(&mut connection) {
+                Err(error) if error.is_hang_up() => self.offline(&self.require(name, false)?),
+                status => status,
+            },
             Err(ClientError::Ended { .. }) => self.offline(&self.require(name, false)?),
             Err(error) => Err(error),
         }
@@ -132,6 +135,9 @@ impl Client {
         });
         match asked {
             Ok(Some(Reply::Status(status))) => Ok(Listed { status: *status, answers: true }),
+            Err(error) if error.is_hang_up() => {
+                Ok(Listed { status: there.offline(meta)?, answers: true })
+            }
             Ok(None) => Ok(Listed { status: there.offline(meta)?, answers: true }),
             Ok(Some(_)) | Err(_) => {
                 let status = Status { activity: Activity::Unknown, ..there.offline(meta)? };

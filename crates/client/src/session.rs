@@ -14,6 +14,9 @@ use crate::start::{Door, Found};
 use crate::wait::{self, Wait, Watcher};
 use crate::{ClientError, Dirs, EvalStatus, EvalView, OutputOptions, Workspace, loss};
 
+/// How many hosts in a row may leave just before they are given code.
+const EVAL_TRIES: usize = 5;
+
 /// A front end's door to the sessions of one workspace.
 #[derive(Debug, Clone)]
 pub struct Client {
@@ -108,7 +111,7 @@ impl Client {
         if connection.loss.is_some() {
             loss::acknowledge(&mut connection, &self.dir(name))?;
         }
-        wait_until_ready(&mut connection, name)?;
+        wait_until_ready(&mut connection, door)?;
         let init = if launch.init.is_some() { self.init_of(name)? } else { None };
         Ok(Launched { status: self.status(name)?, init })
     }
@@ -131,8 +134,25 @@ impl Client {
         options: &EvalOptions,
         watcher: &mut dyn Watcher,
     ) -> Result<EvalView, ClientError> {
-        let door = self.door(name);
         self.check_language(name, launch)?;
+        // A host may leave between its hello and the code; the next one says why it did.
+        for _ in 0..EVAL_TRIES {
+            if let Some(view) = self.try_eval(name, launch, options, watcher)? {
+                return Ok(view);
+            }
+        }
+        Err(self.door(name).ended_early())
+    }
+
+    /// Runs code; `None` if the host left before it took the code.
+    fn try_eval(
+        &self,
+        name: &SessionName,
+        launch: &Launch,
+        options: &EvalOptions,
+        watcher: &mut dyn Watcher,
+    ) -> Result<Option<EvalView>, ClientError> {
+        let door = self.door(name);
         let mut connection = door.connect_or_start(Found::Use, || self.meta_for(name, launch))?;
         let mut fresh = None;
         if let Some(reason) = connection.loss.take() {
@@ -145,7 +165,9 @@ impl Client {
             }
         }
         let mut view = self.submit(door, connection, options, watcher)?;
-        view.notices.extend(fresh);
+        if let Some(view) = &mut view {
+            view.notices.extend(fresh);
+        }
         Ok(view)
     }
 
@@ -155,7 +177,7 @@ impl Client {
         mut connection: Connection,
         options: &EvalOptions,
         watcher: &mut dyn Watcher,
-    ) -> Result<EvalView, ClientError> {
+    ) -> Result<Option<EvalView>, ClientError> {
         let watch = if watcher.wants_output() { WatchFor::Output } else { WatchFor::State };
         let submit = Request::Submit(Submit {
             code: options.code.clone(),
@@ -165,9 +187,13 @@ impl Client {
             watch: (!options.background).then_some(watch),
         });
         let deadline = Instant::now().checked_add(options.soft_timeout);
-        let reply = connection
-            .request(&submit, Some(Instant::now() + END_TIME))
-            .map_err(|error| unsure(door.name, error))?;
+        let reply = match connection.request(&submit, Some(Instant::now() + END_TIME)) {
+            Err(ClientError::HungUp { unread: true, .. }) => return Ok(None),
+            Err(ClientError::HungUp { unread: false, .. }) => {
+                return self.check_not_taken(door, connection.evals, options).map(|()| None);
+            }
+            reply => reply?,
+        };
         let Reply::Accepted { eval, generation, behind, duplicate } = reply else {
             return Err(connection.odd(&reply));
         };
@@ -177,7 +203,7 @@ impl Client {
             let mut view = EvalView::new(door.name, Some(eval), status);
             view.generation = Some(generation);
             view.behind = behind;
-            return Ok(view);
+            return Ok(Some(view));
         }
         let budget = options.budget;
         let generation = Some(generation);
@@ -188,7 +214,35 @@ impl Client {
             view.notices
                 .push("this key was used before: the first eval's result, nothing ran".to_owned());
         }
-        Ok(view)
+        Ok(Some(view))
+    }
+
+    /// Makes sure that a host which read the code and hung up without an answer, because it was
+    /// killed, had not taken it in; `known` is how many evals there were before it was sent.
+    fn check_not_taken(
+        &self,
+        door: Door<'_>,
+        known: u64,
+        options: &EvalOptions,
+    ) -> Result<(), ClientError> {
+        let name = door.name;
+        let not_taken = wait::see_host_gone(&door.dir()) && {
+            let history =
+                HistoryReader::open(door.dir().path()).map_err(ClientError::spool(name))?;
+            let len = history.len().map_err(ClientError::spool(name))?;
+            let later =
+                history.last(len.saturating_sub(known)).map_err(ClientError::spool(name))?;
+            !later.iter().any(|entry| entry.by == self.kind && entry.code == options.code)
+        };
+        if not_taken {
+            return Ok(());
+        }
+        Err(ClientError::Connection {
+            message: format!(
+                "the host of session `{name}` hung up before it took the code or refused it"
+            ),
+            hint: Some(format!("`stead evals -n {name}` tells whether it ran")),
+        })
     }
 
     /// Gives a waiting reader something to read, then waits like an eval does (SPEC E-8).
@@ -241,10 +295,12 @@ impl Client {
 /// Waits until the interpreter can take code; the host itself gives up on one after a minute.
 pub(crate) fn wait_until_ready(
     connection: &mut Connection,
-    name: &SessionName,
+    door: Door<'_>,
 ) -> Result<(), ClientError> {
+    let name = door.name;
     match connection.request(&Request::Ready, Some(Instant::now() + READY_TIME)) {
         Ok(_) => Ok(()),
+        Err(error) if error.is_hang_up() => Err(door.ended_early()),
         Err(why) if matches!(why.code(), ErrorCode::LaunchFailed | ErrorCode::SessionEnded) => {
             let message = format!("could not start session `{name}`: {why}");
             Err(WireError::new(ErrorCode::LaunchFailed, message)
@@ -252,16 +308,5 @@ pub(crate) fn wait_until_ready(
                 .into())
         }
         Err(other) => Err(other),
-    }
-}
-
-/// A host that was killed before it answered may have taken the code in.
-fn unsure(name: &SessionName, error: ClientError) -> ClientError {
-    match error {
-        ClientError::Connection { message, hint: None } => ClientError::Connection {
-            message: format!("{message} before it took the code or refused it"),
-            hint: Some(format!("`stead evals -n {name}` tells whether it ran")),
-        },
-        other => other,
     }
 }

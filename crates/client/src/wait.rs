@@ -302,6 +302,18 @@ pub(crate) fn host_lives(dir: &SessionDir) -> bool {
     rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared).is_err()
 }
 
+/// Waits for a host that hung up to be gone, with what it left to clean up after it; whether it is.
+pub(crate) fn see_host_gone(dir: &SessionDir) -> bool {
+    let deadline = Instant::now() + HOST_END_TIME;
+    while host_lives(dir) {
+        if Instant::now() >= deadline {
+            return false;
+        }
+        timer::pause(Duration::from_millis(10));
+    }
+    true
+}
+
 /// The record that a killed host could not write.
 pub(crate) fn died(
     dir: SessionDir,

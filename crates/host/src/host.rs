@@ -7,6 +7,7 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::fs::Mode;
 use rustix::process::{WaitOptions, WaitStatus, wait};
 use stead_backend::{Bridge, Broken, Feed, Prepared, Source, prepare};
 use stead_launch::tree;
@@ -66,6 +67,8 @@ pub(crate) struct Host {
     deaf_until: Option<Instant>,
     signals: OwnedFd,
     tag: String,
+    /// The mask of the client that started us: what user code makes is the user's affair.
+    umask: Mode,
     next_connection: u64,
     began: Instant,
     /// Said once, with the first eval of a fresh interpreter.
@@ -107,6 +110,7 @@ impl Host {
         listener: Listener,
         lock: File,
         tag: String,
+        umask: Mode,
     ) -> Host {
         let clock = Clock::new();
         let state = State::new(clock.now(), spec.meta.settings.idle_timeout_ms);
@@ -136,6 +140,7 @@ impl Host {
             deaf_until: None,
             signals: signals(),
             tag,
+            umask,
             next_connection: FIRST_CONNECTION,
             began: Instant::now(),
             fresh_notice,
@@ -158,7 +163,10 @@ impl Host {
             prepare(&self.meta.settings, &self.meta.name, &self.tag, &cache)
                 .map_err(|error| failed(with_causes(&error)))?;
         self.ledger.open_generation().map_err(|error| failed(with_causes(&error)))?;
-        let bridge = Bridge::start(&command, &feed).map_err(|error| {
+        let own = rustix::process::umask(self.umask);
+        let bridge = Bridge::start(&command, &feed);
+        rustix::process::umask(own);
+        let bridge = bridge.map_err(|error| {
             self.ledger
                 .end_generation(EndReason::LaunchFailed { message: with_causes(&error) }, true);
             failed(with_causes(&error))
@@ -208,7 +216,10 @@ impl Host {
             self.accept();
         }
         for id in ready.connections {
-            self.read_connection(id);
+            // What comes too late finds the connection closed, and how it ended on disk.
+            if !self.leaving {
+                self.read_connection(id);
+            }
         }
         self.ask_for_compiled();
         self.look_for_readers();

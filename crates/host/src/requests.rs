@@ -100,7 +100,8 @@ impl Host {
         }
         let loss = self.loss.as_ref().map(ToString::to_string);
         let generation = self.ledger.generation();
-        self.reply(ticket, Reply::Hello { protocol: VERSION, generation, loss });
+        let evals = self.ledger.evals();
+        self.reply(ticket, Reply::Hello { protocol: VERSION, generation, loss, evals });
     }
 
     fn acknowledge_loss(&mut self) {

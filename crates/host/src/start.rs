@@ -25,7 +25,7 @@ const LOCK_PATIENCE: Duration = Duration::from_secs(8);
 /// Builds the host; what it returns listens already and its interpreter is starting.
 pub(crate) fn start(spec: &HostSpec) -> Result<Host, WireError> {
     // Nothing of ours is for other users, whatever mask the client had.
-    rustix::process::umask(Mode::from_raw_mode(0o077));
+    let umask = rustix::process::umask(Mode::from_raw_mode(0o077));
     let _ = rustix::process::setsid();
     let _ = std::env::set_current_dir("/");
     let dir = SessionDir::new(&spec.dir);
@@ -46,7 +46,7 @@ pub(crate) fn start(spec: &HostSpec) -> Result<Host, WireError> {
         failed(&format!("could not listen on `{}`", spec.socket.display()), &error)
     })?;
     pause::point("bound");
-    let mut host = Host::new(spec, ledger, found, listener, lock, tag);
+    let mut host = Host::new(spec, ledger, found, listener, lock, tag, umask);
     match host.start_interpreter() {
         Ok(()) => {
             let meta = serde_json::to_vec_pretty(&host.meta)

@@ -156,6 +156,9 @@ pub enum Reply {
         /// Why earlier state is gone, if nobody was told yet.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         loss: Option<String>,
+        /// How many evals there have been; what comes after has a higher number.
+        #[serde(default)]
+        evals: u64,
     },
     /// To `Submit`.
     Accepted {

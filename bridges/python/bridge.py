@@ -28,7 +28,7 @@ from fcntl import fcntl, ioctl
 
 sys.path = USER_PATH
 
-from _signal import SIGINT, default_int_handler, getsignal, signal
+from _signal import SIGINT, SIGURG, SIGWINCH, default_int_handler, getsignal, signal
 from _thread import allocate_lock, get_ident
 from posix import _exit, close, dup2, fstat, getpid, read, write
 from time import monotonic, sleep
@@ -60,6 +60,7 @@ class State:
     running = False     # an eval is under way
     last = None         # stream written last in the running eval; None makes every write ask
     pending = False     # an interrupt came while the bridge could not be interrupted
+    swallowed = False   # it could not leave the finalizer that it hit
     fired = False       # an interrupt reached the running eval
     user_sigint = None  # the user's own SIGINT handler, installed only while user code runs
     lent = False        # it is installed now
@@ -253,6 +254,21 @@ def on_sigurg(signum, frame):
         handler(SIGINT, frame)
 
 
+def on_nudge(signum, frame):
+    """Ends a system call that an interrupt came just too early for, and tries again one that was swallowed."""
+    if S.swallowed and S.running:
+        S.swallowed = False
+        on_sigint(SIGINT, frame)
+
+
+def on_unraisable(unraisable):
+    """An interrupt that hits a finalizer or a weakref callback cannot leave it; the next nudge repeats it."""
+    if unraisable.exc_type is KeyboardInterrupt and S.fired and get_ident() == MAIN:
+        S.swallowed = True
+    else:
+        sys.__unraisablehook__(unraisable)
+
+
 def run_user(call, *args):
     """The one door to user code: below this frame an interrupt is raised, above it is held back."""
     if S.pending:
@@ -371,15 +387,9 @@ class RawInput(_io._RawIOBase):
     """Descriptor 0, announcing a wait before it blocks. End of file is not remembered."""
     name = "<stdin>"
     mode = "rb"
-
-    def __init__(self):
-        self.file = _io.FileIO(0, "rb", closefd=False)
-
-    def readable(self):
-        return True
-
-    def fileno(self):
-        return 0
+    # Builtins, because an interrupt raised below input()'s own call of fileno() would be swallowed there.
+    file = _io.FileIO(0, "rb", closefd=False)
+    readable, fileno = file.readable, file.fileno
 
     def readinto(self, buffer):
         if S.draining:
@@ -1127,8 +1137,19 @@ def run_codes(codes):
     return value
 
 
+def is_aimed_at(eval_id):
+    """Whether an interrupt that came before the code could run was meant for it, and not for the last eval."""
+    if ioctl(CONTROL, FIONREAD, EMPTY) != EMPTY:
+        fill()
+    return INBOX.startswith(b"interrupt " + eval_id.encode("ascii") + b" 0\n")
+
+
 def do_eval(eval_id, payload):
-    S.pending = S.fired = S.cancelled = S.hung_up = False
+    if S.pending:  # else nothing is stored: one may come right here
+        S.pending = False
+        if is_aimed_at(eval_id):
+            S.pending = True
+    S.fired = S.cancelled = S.swallowed = S.hung_up = False
     S.eval, S.final = eval_id, None
     SPACE["__builtins__"] = builtins  # without them no code could even import
     repair_streams()
@@ -1208,9 +1229,43 @@ def make_namespace():
     return main
 
 
+def read_line(prompt="", /):
+    """Read a string from standard input.  The trailing newline is stripped.
+
+    The prompt string, if given, is printed to standard output without a
+    trailing newline before reading input.
+
+    If the user hits EOF, raise EOFError."""
+    # The builtin drops an interrupt that comes while it flushes its prompt.
+    for name in ("stdin", "stdout", "stderr"):
+        if getattr(sys, name, None) is None:
+            raise RuntimeError("input(): lost sys." + name)
+    guarded_flush(sys.stderr)
+    sys.stdout.write(str(prompt))
+    guarded_flush(sys.stdout)
+    line = sys.stdin.readline()
+    if not isinstance(line, str):
+        raise TypeError("object.readline() returned non-string")
+    if not line:
+        raise EOFError("EOF when reading a line")
+    return line[:-1] if line[-1] == "\n" else line
+
+
+read_line.__name__ = read_line.__qualname__ = "input"
+read_line.__module__ = "builtins"
+
+
+def guarded_flush(stream):
+    try:
+        stream.flush()
+    except Exception:
+        pass
+
+
 def reset_builtins():
+    builtins.input = read_line
     builtins.exit, builtins.quit = Quitter("exit"), Quitter("quit")
-    sys.displayhook, sys.excepthook = displayhook, sys.__excepthook__
+    sys.displayhook, sys.excepthook, sys.unraisablehook = displayhook, sys.__excepthook__, on_unraisable
 
 
 # ---- await -----------------------------------------------------------------------------------
@@ -1421,7 +1476,8 @@ def serve():
 
 def start():
     signal(SIGINT, on_sigint)
-    signal(_signal.SIGURG, on_sigurg)
+    signal(SIGURG, on_sigurg)
+    signal(SIGWINCH, on_nudge)
     if _os is not None:
         _os.environ.pop("STEAD_BRIDGE_FD", None)
     else:

@@ -32,6 +32,8 @@ pub struct Client {
 pub struct Launch {
     /// The language or its alias; without it the session's name tells.
     pub language: Option<String>,
+    /// A program that is a bridge of its own; the language is then whatever it is called.
+    pub bridge: Option<String>,
     /// The interpreter the user named.
     pub interpreter: Option<String>,
     /// Where it starts; without it in the workspace.
@@ -42,6 +44,8 @@ pub struct Launch {
     pub init: Option<String>,
     /// End after this time without use; 0 means never.
     pub idle_timeout_ms: Option<u64>,
+    /// How many bytes of output are kept.
+    pub quota_bytes: Option<u64>,
 }
 
 /// One eval to run.

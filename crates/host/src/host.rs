@@ -23,6 +23,7 @@ use crate::clock::{Clock, wall_ms};
 use crate::connection::Connection;
 use crate::ledger::{Closing, Found, Ledger};
 use crate::listener::Listener;
+use crate::nudge::Nudges;
 use crate::pause;
 use crate::probe::Probe;
 use crate::requests::Question;
@@ -57,6 +58,7 @@ pub(crate) struct Host {
     pub(crate) loss: Option<EndReason>,
     pub(crate) background_input: Option<BackgroundInput>,
     pub(crate) probe: Probe,
+    nudges: Nudges,
     pub(crate) question: Option<Question>,
     pub(crate) questions: u64,
     listener: Option<Listener>,
@@ -127,6 +129,7 @@ impl Host {
             loss: found.loss,
             background_input: None,
             probe: Probe::new(),
+            nudges: Nudges::default(),
             question: None,
             questions: 0,
             listener: Some(listener),
@@ -209,6 +212,7 @@ impl Host {
         }
         self.ask_for_compiled();
         self.look_for_readers();
+        self.nudge();
         self.continue_background_input();
         let attached = self.is_attached();
         if !self.clock.is_paused() {
@@ -276,7 +280,7 @@ impl Host {
         let input = self.background_input.as_ref().map(BackgroundInput::next);
         let hello = self.connections.values().filter_map(Connection::hello_deadline).min();
         let first = self.awaits_first_client().then(|| self.began + FIRST_CLIENT);
-        let others = first.into_iter().chain(self.deaf_until);
+        let others = first.into_iter().chain(self.deaf_until).chain(self.nudges.next());
         let instants = probe.into_iter().chain(input).chain(hello).chain(others).min();
         let instants = instants.map(|at| at.saturating_duration_since(now));
         // A millisecond on top: the state's clock counts whole ones.
@@ -472,6 +476,15 @@ impl Host {
         self.reap();
     }
 
+    /// Wakes, when it is time, an interpreter that has not acted on an interrupt.
+    fn nudge(&mut self) {
+        if self.nudges.is_due()
+            && let Some(bridge) = &self.bridge
+        {
+            tree::signal_main_thread(bridge.pid(), rustix::process::Signal::WINCH);
+        }
+    }
+
     /// Waits for the children that ended: orphans, and the interpreter itself.
     fn reap(&mut self) {
         let interpreter = self.bridge.as_ref().map(Bridge::pid);
@@ -567,8 +580,10 @@ impl Host {
                 if self.clock.is_paused() {
                     self.resume();
                 }
-                if let Some(bridge) = &self.bridge {
-                    bridge.interrupt(std::process::id());
+                let running = self.state.running().map(|run| self.eval_id(run.eval));
+                if let Some(bridge) = &mut self.bridge {
+                    bridge.interrupt(std::process::id(), running.as_ref());
+                    self.nudges.begin();
                 }
             }
             Action::AskExit => {
@@ -607,6 +622,7 @@ impl Host {
         pause::point("started");
         self.facts.last_used_ms = wall_ms();
         self.probe = Probe::new();
+        self.nudges.end();
         self.closing = Closing::default();
         let id = self.eval_id(eval);
         let code = self.codes.remove(&eval).unwrap_or_default();
@@ -629,6 +645,7 @@ impl Host {
                 });
             }
         }
+        self.nudges.end();
         self.codes.remove(&eval);
         let finished = self.ledger.finish(eval, outcome, closing, self.clock.now());
         pause::point("finished");

@@ -10,6 +10,7 @@ mod guard;
 mod host;
 mod ledger;
 mod listener;
+mod nudge;
 mod pause;
 mod probe;
 mod prompt;

@@ -37,6 +37,16 @@ fn expect_fresh(env: &TestEnv, generation: u32) {
     expect_clean(env);
 }
 
+/// The same, whichever words the notice has.
+#[track_caller]
+fn expect_fresh_again(env: &TestEnv, generation: u32) {
+    let reply = env.eval("'kept' in globals()");
+    expect(&reply, "complete");
+    assert_eq!(reply["data"]["value"], "False", "{reply:#}");
+    assert_eq!(reply["data"]["generation"], generation, "{reply:#}");
+    assert!(reply["data"]["notice"].as_str().unwrap_or_default().contains("gone"), "{reply:#}");
+}
+
 #[test]
 fn py13_sys_exit_ends_the_eval_and_keeps_the_state() {
     let env = TestEnv::new(STEAD);
@@ -191,6 +201,28 @@ fn s6_an_end_while_idle_is_told_before_anything_runs() {
     assert_eq!(reply["data"]["value"], "False");
     assert_eq!(reply["data"]["generation"], 2, "{reply:#}");
     expect_clean(&env);
+}
+
+#[test]
+fn s6_an_end_that_was_read_afterwards_is_told() {
+    let env = TestEnv::new(STEAD);
+    for generation in [2, 4] {
+        env.eval("kept = 1");
+        let host = env.host_pid();
+        // Nobody watches it end.
+        let id = submit(&env, "exit(3)");
+        wait_for("the host to leave", || !is_alive(host));
+        expect_end(&outcome(&env, &id), Some(3), "exited with code 3");
+        expect(&env.json(["output", &id]), "ended");
+        expect_fresh_again(&env, generation);
+        // A later loss is another one.
+        let (host, pid) = (env.host_pid(), env.interpreter_pid());
+        let pid = rustix::process::Pid::from_raw(pid as i32).unwrap();
+        rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+        wait_for("the host to leave", || !is_alive(host));
+        expect(&env.json(["output", &id]), "ended");
+        assert_eq!(env.eval("1")["error"]["code"], "session_lost");
+    }
 }
 
 #[test]

@@ -1,24 +1,34 @@
 //! Who was told that a session's state is gone (SPEC S-6).
 //!
-//! A host records that itself. Of a host that was killed only the client knows that was waiting
-//! for it, so the client leaves a note for the next one.
+//! A host records that itself for those who watch. Of a host that was killed, or an end that was
+//! read from disk later, only the client knows, so it leaves a note for the next one.
 
 use std::fs;
 use std::time::Instant;
 
 use stead_protocol::client::Request;
+use stead_protocol::{Finished, Generation, Outcome};
 use stead_spool::SessionDir;
 
 use crate::ClientError;
 use crate::connection::{Connection, PATIENCE};
 
-/// The note: its presence says that somebody was told of the last host's death.
+/// The note: the last generation of whose end somebody was told.
 const NOTE: &str = "loss-told";
 
-/// Notes that somebody was told that the host was killed.
-pub(crate) fn tell(dir: &SessionDir) {
-    // Without the note the next eval says it again, which does no harm.
-    let _ = stead_spool::write_atomically(&dir.path().join(NOTE), b"");
+/// Notes that somebody is told how the interpreter of this eval ended, if the outcome says that.
+pub(crate) fn tell(dir: &SessionDir, finished: &Finished) {
+    let generation = finished.generation;
+    let tells = match &finished.outcome {
+        Outcome::Ended { .. } | Outcome::NotRun { .. } | Outcome::HostDied => true,
+        Outcome::Timeout { killed } => *killed,
+        Outcome::Complete | Outcome::Error | Outcome::Interrupted => false,
+    };
+    if tells && noted(dir).is_none_or(|known| known < generation) {
+        // Without the note the next eval says it again, which does no harm.
+        let note = generation.0.to_string();
+        let _ = stead_spool::write_atomically(&dir.path().join(NOTE), note.as_bytes());
+    }
 }
 
 /// Lets the host take note that the loss is known; returns whether it was before.
@@ -32,5 +42,12 @@ pub(crate) fn acknowledge(
         Err(error) if error.is_hang_up() => {}
         reply => drop(reply?),
     }
-    Ok(fs::remove_file(dir.path().join(NOTE)).is_ok())
+    let noted = noted(dir);
+    let _ = fs::remove_file(dir.path().join(NOTE));
+    Ok(noted.is_some_and(|noted| noted.0 + 1 == connection.generation.0))
+}
+
+fn noted(dir: &SessionDir) -> Option<Generation> {
+    let note = fs::read_to_string(dir.path().join(NOTE)).ok()?;
+    note.trim().parse().ok().map(Generation)
 }

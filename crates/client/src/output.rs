@@ -8,6 +8,7 @@ use stead_protocol::{EvalId, EvalSeq, Finished, Generation, Offset, SessionName}
 use stead_spool::{EvalEntry, HistoryReader, Reader, SpoolError};
 
 use crate::connection::{PATIENCE, Waited};
+use crate::loss;
 use crate::read::{self, Span};
 use crate::wait::{self, Wait, Watcher};
 use crate::{Client, ClientError, Content, EvalStatus, EvalView};
@@ -214,6 +215,7 @@ impl Client {
             read_content(&reader, &place, options).map_err(ClientError::spool(name))?
         };
         if let Some(finished) = &place.finished {
+            loss::tell(&self.dir(name), finished);
             if options.part == Part::All {
                 return Ok(EvalView::finished(name, id.seq, finished, content));
             }

@@ -189,12 +189,13 @@ impl Wait<'_> {
             if let Some((_, finished)) = entry.as_ref().and_then(|entry| entry.finished.clone()) {
                 let mut cursor = cursor.or(Some(finished.start));
                 self.stream(&mut None, &mut cursor, Some(finished.end))?;
+                loss::tell(&self.door.dir(), &finished);
                 return self.finished(&finished);
             }
             if gone {
                 let started = entry.and_then(|entry| entry.started);
-                loss::tell(&self.door.dir());
                 let finished = died(self.door.dir(), self.door.name, started, self.generation)?;
+                loss::tell(&self.door.dir(), &finished);
                 let mut cursor = cursor.or(Some(finished.start));
                 self.stream(&mut None, &mut cursor, Some(finished.end))?;
                 return self.finished(&finished);

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::Mode;
-use rustix::process::{WaitOptions, WaitStatus, wait};
+use rustix::process::{Pid, WaitOptions, WaitStatus, waitpid};
 use stead_backend::{Bridge, Broken, Feed, Prepared, Source, prepare};
 use stead_launch::tree;
 use stead_protocol::bridge::{BridgeEvent, Command, Stream};
@@ -498,21 +498,22 @@ impl Host {
 
     /// Waits for the children that ended: orphans, and the interpreter itself.
     fn reap(&mut self) {
-        let interpreter = self.bridge.as_ref().map(Bridge::pid);
-        let mut exited = None;
-        while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG) {
-            if Some(pid.as_raw_nonzero().get() as u32) == interpreter {
-                exited = Some(status);
+        while let Some(pid) = tree::ended_child() {
+            let interpreter = self.bridge.as_ref().is_some_and(|bridge| bridge.pid() == pid);
+            if interpreter {
+                // Its last words, while it can still be seen whether it was replaced.
+                self.read_bridge();
             }
-        }
-        if let Some(status) = exited {
-            self.interpreter_exited(status);
+            let waited = waitpid(Pid::from_raw(pid as i32), WaitOptions::NOHANG);
+            let Ok(Some((_, status))) = waited else { return };
+            if interpreter {
+                return self.interpreter_exited(status);
+            }
         }
     }
 
     fn interpreter_exited(&mut self, status: WaitStatus) {
-        // Its last words, then the rest of its family, then what they had written.
-        self.read_bridge();
+        // The rest of its family, then what they had written.
         if !tree::sweep(std::process::id(), SWEEP_PATIENCE, tree::reap) {
             eprintln!("some processes of the session do not die");
         }

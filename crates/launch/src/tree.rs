@@ -96,6 +96,17 @@ pub fn ignores(pid: u32, signal: Signal) -> bool {
     mask & (1 << (signal.as_raw() - 1)) != 0
 }
 
+/// A child of ours that has ended and was not waited for, so that it can still be looked at.
+pub fn ended_child() -> Option<u32> {
+    // SAFETY: the record is plain data, read only when the call has filled it in.
+    let pid = unsafe {
+        let mut info: libc::siginfo_t = std::mem::zeroed();
+        let options = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
+        (libc::waitid(libc::P_ALL, 0, &mut info, options) == 0).then(|| info.si_pid())
+    };
+    pid.and_then(|pid| u32::try_from(pid).ok()).filter(|pid| *pid != 0)
+}
+
 /// Stops every process below `root`, again until no new one appears.
 pub fn freeze(root: u32) {
     let mut stopped = HashSet::new();

@@ -73,7 +73,11 @@ fn c10_unknown_words_are_refused_with_the_nearest_one() {
     let env = TestEnv::new(STEAD);
     let message = refused(&env.run(["evall", "1"]), "bad_request");
     assert!(message.contains("evall"), "{message}");
-    assert!(env.run(["evall", "1"]).stderr.contains("eval"));
+    let near = env.run(["evall", "1"]);
+    assert!(near.json()["error"]["hint"].as_str().unwrap().contains("'eval'"), "{near:?}");
+    assert_eq!(near.stderr, "", "it is all in the object");
+    let text = env.run(["--text", "evall", "1"]);
+    assert!(text.stdout.is_empty() && text.stderr.contains("'eval'"), "{text:?}");
     let message = refused(&env.run(["eval", "--timeot", "1", "1"]), "bad_request");
     assert!(message.contains("--timeot"), "{message}");
     let message = refused(&env.run(["output"]), "bad_request");

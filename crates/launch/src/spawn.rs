@@ -107,8 +107,7 @@ fn in_child(keep: RawFd, parent: u32) -> io::Result<()> {
     unsafe {
         // No terminal: nothing can read or type there behind our back.
         libc::setsid();
-        // The host ignores it, and that would be inherited.
-        libc::signal(libc::SIGXFSZ, libc::SIG_DFL);
+        standard_signals();
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
         if libc::getppid() != parent as libc::pid_t {
             libc::_exit(1);
@@ -127,4 +126,22 @@ fn in_child(keep: RawFd, parent: u32) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// What the host blocks or ignores, or whoever started it (a terminal's command, `nohup`, a job in
+/// the background), would be inherited: a blocked SIGINT makes code that no interrupt stops.
+///
+/// # Safety
+/// Only to be called between fork and exec.
+unsafe fn standard_signals() {
+    // SAFETY: the calls are async-signal-safe; the set is initialised before it is used. Signals
+    // that cannot be changed are left as they are.
+    unsafe {
+        for signal in 1..=libc::SIGRTMAX() {
+            libc::signal(signal, libc::SIG_DFL);
+        }
+        let mut none = std::mem::zeroed();
+        libc::sigemptyset(&mut none);
+        libc::sigprocmask(libc::SIG_SETMASK, &none, std::ptr::null_mut());
+    }
 }

@@ -213,6 +213,14 @@ impl Ledger {
         self.current.as_ref().map(|current| current.line.prompt()).unwrap_or_default()
     }
 
+    /// Someone answered the prompt: what comes next is no part of it, though no line feed was
+    /// written between the two.
+    pub(crate) fn answered(&mut self) {
+        if let Some(current) = &mut self.current {
+            current.line = LastLine::default();
+        }
+    }
+
     /// The last line the running eval wrote.
     pub(crate) fn last_line(&self) -> String {
         self.current.as_ref().map(|current| current.line.show()).unwrap_or_default()

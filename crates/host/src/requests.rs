@@ -259,6 +259,7 @@ impl Host {
             }
             None => {
                 self.step(Input::NotWaiting);
+                self.ledger.answered();
                 self.probe.restart();
                 self.reply(ticket, Reply::InputTaken { eval: running, from, to: None });
             }

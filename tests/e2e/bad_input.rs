@@ -211,3 +211,18 @@ fn s1_a_workspace_that_is_none_is_refused() {
     let reply: Value = serde_json::from_slice(&output.stdout).unwrap();
     assert_eq!(reply["error"]["code"], "bad_request", "{reply:#}");
 }
+
+#[test]
+fn a_file_of_code_may_be_a_pipe_and_is_bounded_whatever_it_is() {
+    let env = TestEnv::new(STEAD);
+    let file = |path: &str| env.run(["eval", "-n", "py", "--file", path]);
+    refused(&file("/dev/zero"), "limit_exceeded");
+    assert!(refused(&file("/proc/self/mem"), "bad_request").contains("/proc/self/mem"));
+    std::os::unix::fs::symlink("loop", env.workspace().join("loop")).unwrap();
+    assert!(refused(&file("loop"), "bad_request").contains("loop"));
+    refused(&file(&"x/".repeat(2048)), "bad_request");
+    assert_eq!(
+        env.run_with(["eval", "-n", "py", "--file", "/dev/stdin"], b"6 * 7").json()["data"]["value"],
+        "42"
+    );
+}

@@ -73,6 +73,7 @@ class Host:
         far.close()
         self.control, self.inbox, self.count = near, b"", 0
         self.idle = Result()
+        self.nudging = False
         near.sendall(b"code %d\n" % len(code) + code if code else b"source %d\n" % len(BRIDGE) + BRIDGE)
         self.hello = self.pump(self.idle, lambda event: event["ev"] == "hello")
 
@@ -130,7 +131,11 @@ class Host:
                 event = self.handle(line, result)
                 if until(event):
                     return event
-            ready = select.select(fds, [], [], max(end - time.monotonic(), 0))[0]
+            left = max(end - time.monotonic(), 0)
+            ready = select.select(fds, [], [], min(left, 0.05) if self.nudging else left)[0]
+            if not ready and self.nudging and left:
+                os.kill(self.process.pid, signal.SIGWINCH)
+                continue
             if not ready:
                 raise AssertionError("no event in time; so far %r %r" % (result.order, result.events))
             for fd in ready:
@@ -180,6 +185,7 @@ class Host:
 
     def finish(self, result):
         self.pump(result, lambda event: event["ev"] == "done")
+        self.nudging = False
         return result
 
     def eval(self, code, answers=()):
@@ -201,6 +207,7 @@ class Host:
 
     def interrupt(self):
         os.kill(self.process.pid, signal.SIGINT)
+        self.nudging = True
 
     def ask(self, head, payload=""):
         self.send(head, payload)
@@ -609,6 +616,57 @@ class Interrupts(BridgeTest):
                 self.assertEqual((result.status, result.error), ("interrupted", "KeyboardInterrupt"), (code, result.events))
             self.assertNotIn("stead", result.traceback)
             self.ok(host, "x + 1", "42")
+
+    def test_py12_an_interrupt_before_the_code_runs_is_for_the_eval_it_names(self):
+        host = self.start()
+        for _ in range(20):
+            os.kill(host.process.pid, signal.SIGSTOP)
+            os.waitpid(host.process.pid, os.WUNTRACED)
+            result = host.submit("while True: pass")
+            host.send("interrupt py:%d" % host.count)
+            host.interrupt()
+            os.kill(host.process.pid, signal.SIGCONT)
+            host.finish(result)
+            self.assertEqual(result.status, "interrupted")
+            os.kill(host.process.pid, signal.SIGSTOP)
+            os.waitpid(host.process.pid, os.WUNTRACED)
+            host.send("interrupt py:%d" % host.count)  # came late, for the eval that is over
+            host.interrupt()
+            result = host.submit("6 * 7")
+            os.kill(host.process.pid, signal.SIGCONT)
+            host.finish(result)
+            self.assertEqual((result.status, result.value), ("ok", "42"), result.events)
+
+    def test_py12_a_nudge_does_nothing_to_user_code(self):
+        host = self.start()
+        result = host.submit("import time\nprint('up')\nend = time.monotonic() + 0.2\nwhile time.monotonic() < end: time.sleep(0.01)\n'through'")
+        host.pump_until_text(result, "up\n")
+        for _ in range(50):
+            os.kill(host.process.pid, signal.SIGWINCH)
+        host.finish(result)
+        self.assertEqual((result.status, result.value), ("ok", "'through'"), result.events)
+
+    def test_py12_an_interrupt_that_a_finalizer_swallows_comes_again(self):
+        host = self.start()
+        self.ok(host, "class D:\n    def __del__(self):\n        print('up')\n        while True: pass")
+        result = host.submit("D()\nwhile True: pass")
+        host.pump_until_text(result, "up\n")
+        host.interrupt()
+        host.finish(result)
+        self.assertEqual((result.status, result.err), ("interrupted", ""), result.events)
+        self.ok(host, "6 * 7", "42")
+
+    def test_py12_an_interrupt_below_input_is_not_swallowed(self):
+        host = self.start()
+        for _ in range(300):
+            result = host.submit("input('? ')")
+            host.send("interrupt py:%d" % host.count)
+            end = time.monotonic() + random.random() * 0.0008
+            while time.monotonic() < end:
+                pass
+            host.interrupt()
+            host.finish(result)
+            self.assertEqual(result.status, "interrupted", result.events)
 
     def test_py12_a_waiting_read_can_be_interrupted(self):
         host = self.start()

@@ -9,8 +9,9 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::process::Signal;
 use stead_launch::stdin_wait::{PipeId, Reader, readers};
-use stead_launch::{Child, Command, SpawnError, tree};
-use stead_protocol::bridge::{BridgeEvent, Stream};
+use stead_launch::{Child, SpawnError, tree};
+use stead_protocol::EvalId;
+use stead_protocol::bridge::{BridgeEvent, Command, Stream};
 
 use crate::lines::Lines;
 use crate::prepare::Feed;
@@ -24,6 +25,8 @@ pub struct Bridge {
     pipe: PipeId,
     /// The executable it was started as, to tell a replaced program.
     image: Option<std::path::PathBuf>,
+    /// Its name when the running eval began, for the time when it has no executable any more.
+    name: Option<String>,
     lines: Lines,
     outgoing: VecDeque<u8>,
     control: Channel,
@@ -32,6 +35,8 @@ pub struct Bridge {
     input: Input,
     /// Processes and threads that were there before the running eval began: interrupts spare them.
     elders: HashSet<u32>,
+    /// An interrupt waits for the bridge to take the rest of its command.
+    interrupt_when_sent: bool,
     /// When the running eval began, in clock ticks since boot.
     born_after: u64,
     buffer: Box<[u8; READ]>,
@@ -81,13 +86,14 @@ pub struct Interrupted {
 
 impl Bridge {
     /// Starts the interpreter and feeds it its bridge, if it is not one itself.
-    pub fn start(command: &Command, feed: &Feed) -> Result<Bridge, SpawnError> {
+    pub fn start(command: &stead_launch::Command, feed: &Feed) -> Result<Bridge, SpawnError> {
         let child = stead_launch::spawn(command)?;
         let broken = |source| SpawnError::Start { program: command.program.clone(), source };
         let pipe = PipeId::of(&child.stdin_read).map_err(broken)?;
         let mut bridge = Bridge {
             pipe,
             image: None,
+            name: None,
             lines: Lines::default(),
             outgoing: VecDeque::new(),
             control: Channel::Open,
@@ -95,6 +101,7 @@ impl Bridge {
             stderr: Channel::Open,
             input: Input::Open { pending: VecDeque::new(), then_eof: false },
             elders: HashSet::new(),
+            interrupt_when_sent: false,
             born_after: 0,
             buffer: Box::new([0; READ]),
             child,
@@ -153,6 +160,10 @@ impl Bridge {
     /// Goes on sending what the bridge did not take before.
     pub fn flush(&mut self) {
         drain_into(&self.child.control, &mut self.outgoing);
+        if self.interrupt_when_sent && self.outgoing.is_empty() {
+            self.interrupt_when_sent = false;
+            self.signal_interrupt();
+        }
     }
 
     /// Reads what the bridge has said. Pipes must be drained before these events are acted on.
@@ -232,6 +243,7 @@ impl Bridge {
         self.elders.extend(tree::descendants(host));
         self.elders.extend(tree::threads(self.child.pid));
         self.born_after = ticks_since_boot();
+        self.name = tree::name(self.child.pid);
         if self.image.is_none() {
             self.image = std::fs::read_link(format!("/proc/{}/exe", self.child.pid)).ok();
         }
@@ -245,20 +257,43 @@ impl Bridge {
     }
 
     /// Sends SIGINT to the interpreter and to what this eval started, sparing older processes.
-    pub fn interrupt(&self, host: u32) -> Interrupted {
+    ///
+    /// The bridge reads first for which eval it is: one that comes before the code runs would
+    /// look the same as a late one for the eval before.
+    pub fn interrupt(&mut self, host: u32, eval: Option<&EvalId>) -> Interrupted {
+        if let Some(id) = eval {
+            self.send(&Command::Interrupt { id }.encode());
+        }
         let young: Vec<u32> = tree::descendants(host)
             .into_iter()
             .filter(|&pid| pid != self.child.pid && !self.is_elder(pid))
             .collect();
-        tree::signal_main_thread(self.child.pid, Signal::INT);
+        if self.outgoing.is_empty() {
+            self.signal_interrupt();
+        } else {
+            self.interrupt_when_sent = true;
+        }
         let children = young.iter().filter(|&&pid| tree::signal(pid, Signal::INT)).count();
         Interrupted { children }
     }
 
-    /// Whether the process is no longer the program that was started.
+    fn signal_interrupt(&self) {
+        // C's `system()` ignores SIGINT for its duration, and what is ignored is lost.
+        let deaf = tree::ignores(self.child.pid, Signal::INT);
+        let signal = if deaf { Signal::URG } else { Signal::INT };
+        tree::signal_main_thread(self.child.pid, signal);
+    }
+
+    /// Whether the process is no longer the program that was started. One that has ended already
+    /// has no executable, but still its name.
     pub fn is_replaced(&self) -> bool {
-        let now = std::fs::read_link(format!("/proc/{}/exe", self.child.pid)).ok();
-        now.is_some() && self.image.is_some() && now != self.image
+        match std::fs::read_link(format!("/proc/{}/exe", self.child.pid)) {
+            Ok(image) => self.image.as_ref().is_some_and(|known| *known != image),
+            Err(_) => {
+                let name = tree::name(self.child.pid);
+                name.is_some() && self.name.is_some() && name != self.name
+            }
+        }
     }
 
     /// Threads below the host that are blocked on this session's stdin.

@@ -60,8 +60,13 @@ impl Client {
         launch: &Launch,
     ) -> Result<(), ClientError> {
         let Some(wanted) = &launch.language else { return Ok(()) };
+        let meta = self.meta(name)?.filter(|meta| !meta.stopped);
+        // The language of a bridge of one's own is known to its user only.
+        if meta.as_ref().is_some_and(|meta| meta.settings.language == *wanted) {
+            return Ok(());
+        }
         let wanted = language::language(wanted)?;
-        match self.meta(name)?.filter(|meta| !meta.stopped) {
+        match meta {
             Some(meta) if meta.settings.language != wanted => {
                 let message =
                     format!("session `{name}` is in {}, not {wanted}", meta.settings.language);
@@ -90,20 +95,23 @@ impl Client {
         name: &SessionName,
         launch: &Launch,
     ) -> Result<Meta, ClientError> {
-        let language = match &launch.language {
-            Some(given) => language::language(given)?,
-            None => language::implied(name).unwrap_or_else(|| Err(self.not_startable(name)))?,
+        let language = match (&launch.language, &launch.bridge) {
+            (Some(given), Some(_)) => given.as_str(),
+            (Some(given), None) => language::language(given)?,
+            (None, _) => {
+                language::implied(name).unwrap_or_else(|| Err(self.not_startable(name)))?
+            }
         };
         let cwd = launch.cwd.as_deref().unwrap_or(self.workspace.path());
         let settings = Settings {
             language: language.to_owned(),
-            bridge: None,
+            bridge: launch.bridge.clone(),
             interpreter: launch.interpreter.clone(),
             cwd: text(cwd)?,
             env: launch.env.clone(),
             init: launch.init.clone(),
             idle_timeout_ms: launch.idle_timeout_ms.unwrap_or(DEFAULT_IDLE_TIMEOUT_MS),
-            quota_bytes: DEFAULT_QUOTA_BYTES,
+            quota_bytes: launch.quota_bytes.unwrap_or(DEFAULT_QUOTA_BYTES),
         };
         Ok(Meta {
             version: 1,

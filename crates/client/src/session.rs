@@ -32,6 +32,8 @@ pub struct Client {
 pub struct Launch {
     /// The language or its alias; without it the session's name tells.
     pub language: Option<String>,
+    /// A program that is a bridge of its own; the language is then whatever it is called.
+    pub bridge: Option<String>,
     /// The interpreter the user named.
     pub interpreter: Option<String>,
     /// Where it starts; without it in the workspace.
@@ -42,6 +44,8 @@ pub struct Launch {
     pub init: Option<String>,
     /// End after this time without use; 0 means never.
     pub idle_timeout_ms: Option<u64>,
+    /// How many bytes of output are kept.
+    pub quota_bytes: Option<u64>,
 }
 
 /// One eval to run.
@@ -161,7 +165,9 @@ impl Client {
             watch: (!options.background).then_some(watch),
         });
         let deadline = Instant::now().checked_add(options.soft_timeout);
-        let reply = connection.request(&submit, Some(Instant::now() + END_TIME))?;
+        let reply = connection
+            .request(&submit, Some(Instant::now() + END_TIME))
+            .map_err(|error| unsure(door.name, error))?;
         let Reply::Accepted { eval, generation, behind, duplicate } = reply else {
             return Err(connection.odd(&reply));
         };
@@ -246,5 +252,16 @@ pub(crate) fn wait_until_ready(
                 .into())
         }
         Err(other) => Err(other),
+    }
+}
+
+/// A host that was killed before it answered may have taken the code in.
+fn unsure(name: &SessionName, error: ClientError) -> ClientError {
+    match error {
+        ClientError::Connection { message, hint: None } => ClientError::Connection {
+            message: format!("{message} before it took the code or refused it"),
+            hint: Some(format!("`stead evals -n {name}` tells whether it ran")),
+        },
+        other => other,
     }
 }

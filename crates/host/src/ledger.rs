@@ -96,8 +96,12 @@ impl Ledger {
             None if host_died => Some((EndReason::HostDied, false)),
             None => None,
         };
+        // What could not be started had no state to lose.
+        let is_loss = |(reason, reported): &(EndReason, bool)| {
+            !reported && !matches!(reason, EndReason::LaunchFailed { .. })
+        };
         let found = Found {
-            loss: last_end.clone().filter(|(_, reported)| !reported).map(|(reason, _)| reason),
+            loss: last_end.clone().filter(is_loss).map(|(reason, _)| reason),
             last_end: last_end.map(|(reason, _)| reason),
             host_died,
         };
@@ -213,11 +217,10 @@ impl Ledger {
         self.current.as_ref().map(|current| current.line.prompt()).unwrap_or_default()
     }
 
-    /// Someone answered the prompt: what comes next is no part of it, though no line feed was
-    /// written between the two.
+    /// The running eval was given a whole line, or the end: what it asks next stands by itself.
     pub(crate) fn answered(&mut self) {
         if let Some(current) = &mut self.current {
-            current.line = LastLine::default();
+            current.line.answered();
         }
     }
 

@@ -9,6 +9,8 @@ mod connection;
 mod guard;
 mod host;
 mod ledger;
+mod listener;
+mod nudge;
 mod pause;
 mod probe;
 mod prompt;

@@ -164,7 +164,10 @@ impl Host {
             self.acknowledge_loss();
             return Err(error);
         }
-        self.state.admit(submit.no_queue).map_err(|error| self.with_ids(error))
+        self.state.admit(submit.no_queue).map_err(|error| {
+            self.reported_end |= error.code == ErrorCode::SessionEnded;
+            self.with_ids(error)
+        })
     }
 
     /// Errors of the state know numbers only; users know ids.
@@ -258,8 +261,10 @@ impl Host {
                 self.background_input = Some(BackgroundInput::new(ticket, from, reader));
             }
             None => {
+                if eof || text.contains('\n') {
+                    self.ledger.answered();
+                }
                 self.step(Input::NotWaiting);
-                self.ledger.answered();
                 self.probe.restart();
                 self.reply(ticket, Reply::InputTaken { eval: running, from, to: None });
             }

@@ -244,6 +244,8 @@ impl State {
                     ),
                 },
             )),
+            // What could not be started tells why when it is gone, with the evals that wait for it.
+            Phase::Ending { why, .. } if *why == Why::NotReady => self.admit_to_queue(behind),
             Phase::Ending { .. } | Phase::Ended { .. } => Err(WireError::new(
                 ErrorCode::SessionEnded,
                 "the session is ending; its state is gone",
@@ -257,13 +259,17 @@ impl State {
                     let message = format!("the session is busy with eval {}", first.0);
                     return Err(WireError::new(ErrorCode::SessionBusy, message));
                 }
-                if self.queue.len() >= QUEUE_LIMIT {
-                    let message = format!("{QUEUE_LIMIT} evals wait already");
-                    return Err(WireError::new(ErrorCode::LimitExceeded, message));
-                }
-                Ok(behind)
+                self.admit_to_queue(behind)
             }
         }
+    }
+
+    fn admit_to_queue(&self, behind: Option<EvalSeq>) -> Result<Option<EvalSeq>, WireError> {
+        if self.queue.len() >= QUEUE_LIMIT {
+            let message = format!("{QUEUE_LIMIT} evals wait already");
+            return Err(WireError::new(ErrorCode::LimitExceeded, message));
+        }
+        Ok(behind)
     }
 
     /// The one place where the state changes.
@@ -551,9 +557,9 @@ impl State {
                 self.leave(Why::NotReady, None);
                 actions.push(Action::Kill);
             }
-            Phase::Idle { since }
-                if !attached && self.idle_timeout > 0 && *since + self.idle_timeout <= now =>
-            {
+            // A session that somebody is connected to is in use.
+            Phase::Idle { since } if attached => *since = now,
+            Phase::Idle { since } if self.idle_timeout > 0 && *since + self.idle_timeout <= now => {
                 self.leave(Why::Idle { after: self.idle_timeout }, Some(now + EXIT_GRACE));
                 actions.push(Action::AskExit);
             }

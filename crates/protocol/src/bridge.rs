@@ -24,6 +24,11 @@ pub enum Command<'a> {
     },
     /// The ordered event before this has been recorded: go on.
     Ack,
+    /// The signal that follows is meant for this eval; no answer.
+    Interrupt {
+        /// The eval.
+        id: &'a EvalId,
+    },
     /// Answer a question about the namespace with `reply`.
     Query {
         /// Number of the question.
@@ -47,6 +52,7 @@ impl Command<'_> {
     pub fn encode(&self) -> Vec<u8> {
         let (head, payload): (String, &str) = match self {
             Command::Eval { id, code } => (format!("eval {id} {}\n", code.len()), code),
+            Command::Interrupt { id } => (format!("interrupt {id} 0\n"), ""),
             Command::Ack => ("ack 0\n".to_owned(), ""),
             Command::Query { seq, what, arg } => {
                 (format!("query {seq} {what} {}\n", arg.len()), arg)

@@ -19,6 +19,7 @@ use crate::verdict::verdict;
   stead launch python -n data --cwd ./analysis
   stead launch python -n old --python /usr/bin/python3.8
   stead launch -n py --env DEBUG=1 --init 'import numpy as np'
+  stead launch perl --bridge ./bridge.pl  a language of your own, by docs/PROTOCOL.md
   stead launch -n batch -- python        the language may stand last")]
 pub(crate) struct LaunchArgs {
     /// Language; else the one the name tells, else python
@@ -36,12 +37,18 @@ pub(crate) struct LaunchArgs {
     /// Python to use: an executable, a name on the PATH, or a virtual environment
     #[arg(long, value_name = "PATH")]
     python: Option<String>,
+    /// Program that speaks the bridge protocol by itself (docs/PROTOCOL.md), for any other language
+    #[arg(long, value_name = "PATH", conflicts_with = "python")]
+    bridge: Option<PathBuf>,
     /// Code to run at every start
     #[arg(long, value_name = "CODE")]
     init: Option<String>,
     /// End the session after this time without use; 0 means never
     #[arg(long, value_name = "TIME", default_value = "12h")]
     idle_timeout: Time,
+    /// How many bytes of output are kept, the newest evals' first; 1 GiB unless given
+    #[arg(long, value_name = "BYTES")]
+    quota: Option<u64>,
 }
 
 impl LaunchArgs {
@@ -49,6 +56,7 @@ impl LaunchArgs {
         let given = self.name.as_deref().map(session_name).transpose()?;
         let name = match (&given, &self.language) {
             (Some(name), _) => name.clone(),
+            (None, Some(text)) if self.bridge.is_some() => session_name(text)?,
             (None, Some(text)) => language::session_name(text)?,
             (None, None) => language::session_name("python")?,
         };
@@ -56,11 +64,13 @@ impl LaunchArgs {
         let language = self.language.or_else(|| (!implied()).then(|| "python".to_owned()));
         let here = context.launch(language);
         let launch = Launch {
+            bridge: self.bridge.map(|path| bridge(context, &path)).transpose()?,
             interpreter: self.python.map(|path| absolute(context, path)),
             cwd: self.cwd.map(|dir| context.path(&dir)).or(here.cwd.clone()),
             env: self.env.iter().map(|pair| variable(pair)).collect::<Result<_, _>>()?,
             init: self.init,
             idle_timeout_ms: Some(self.idle_timeout.0.as_millis() as u64),
+            quota_bytes: self.quota,
             ..here
         };
         let Launched { status, init } = context.client.launch(&name, &launch)?;
@@ -71,6 +81,14 @@ impl LaunchArgs {
         context.answer("complete", data, || {
             full_text(&status) + &notice.as_ref().map(|n| format!("[{n}]\n")).unwrap_or_default()
         })
+    }
+}
+
+fn bridge(context: &Context, path: &std::path::Path) -> Result<String, crate::print::Failure> {
+    let path = context.path(path);
+    match path.to_str() {
+        Some(text) => Ok(text.to_owned()),
+        None => Err(bad_request(format!("the path {path:?} is not UTF-8"))),
     }
 }
 

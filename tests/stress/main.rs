@@ -1,0 +1,14 @@
+//! Pushes a real host as far as a test run allows: output, interrupts, crowds, floods, long lives.
+//!
+//! `STEAD_STRESS_EVALS`, `STEAD_INTERRUPTS` and `STEAD_BIG` make the runs longer, `STEAD_SEED`
+//! repeats one.
+
+mod crowd;
+mod flood;
+mod interrupts;
+mod long_life;
+mod output;
+mod rig;
+
+/// The binary under test.
+const STEAD: &str = env!("CARGO_BIN_EXE_stead");

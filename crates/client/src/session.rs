@@ -91,6 +91,11 @@ pub struct Launched {
     pub init: Option<EvalView>,
 }
 
+/// How long a host may take to accept code: it has to read, check and record all of it.
+fn accept_time(code: &str) -> Duration {
+    END_TIME + Duration::from_secs(code.len() as u64 >> 20)
+}
+
 impl Client {
     /// Starts a session and waits until its interpreter is ready.
     pub fn launch(&self, name: &SessionName, launch: &Launch) -> Result<Launched, ClientError> {
@@ -166,7 +171,7 @@ impl Client {
         });
         let deadline = Instant::now().checked_add(options.soft_timeout);
         let reply = connection
-            .request(&submit, Some(Instant::now() + END_TIME))
+            .request(&submit, Some(Instant::now() + accept_time(&options.code)))
             .map_err(|error| unsure(door.name, error))?;
         let Reply::Accepted { eval, generation, behind, duplicate } = reply else {
             return Err(connection.odd(&reply));

@@ -329,7 +329,7 @@ fn h2_a_disk_that_is_full_from_the_start_is_named() {
     assert_eq!(ran.code, Some(2), "{ran:?}");
     let message = ran.json()["error"]["message"].as_str().unwrap().to_owned();
     assert!(message.contains("No space left"), "{message}");
-    assert!(env.processes().is_empty());
+    wait_for("the end of what was started", || env.processes().is_empty());
 }
 
 #[test]
@@ -377,7 +377,7 @@ fn h2_few_descriptors_are_enough_or_named() {
 }
 
 #[test]
-fn h2_a_disk_that_turns_read_only_is_said_and_the_session_lives() {
+fn h2_an_eval_outlives_a_disk_that_takes_nothing_any_more() {
     let env = TestEnv::new(STEAD);
     let disk = Disk::new(env.state_dir(), "8m");
     env.value("x = 41");
@@ -385,13 +385,12 @@ fn h2_a_disk_that_turns_read_only_is_said_and_the_session_lives() {
         let done = Command::new("mount").args(["-o", how]).arg(&disk.0).status().unwrap();
         assert!(done.success());
     };
-    // What the host has open for writing makes the kernel refuse the remount: write through a
-    // bind mount of its own instead.
     let gate = crate::gate::Gate::new(&env, "gate");
     let code = format!("print('before')\n{}\nprint('after')\nx += 1\nx", gate.code());
     env.json(["eval", "-n", "py", "--bg", &code]);
     wait_for("output", || env.run(["output", "py:2"]).stdout.contains("before"));
-    // No blocks and no inodes are left: as good as read-only for whoever writes.
+    // No blocks and no inodes are left. The kernel refuses a remount as read-only as long as the
+    // host has files open for writing.
     let used = rustix::fs::statvfs(&disk.0).unwrap();
     let kept = (used.f_blocks - used.f_bfree) * used.f_frsize;
     remount(&format!("remount,size={kept},nr_inodes={}", used.f_files - used.f_ffree));

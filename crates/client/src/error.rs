@@ -119,6 +119,11 @@ impl ClientError {
         }
     }
 
+    /// Whether the host closed the connection before it answered.
+    pub(crate) fn is_hang_up(&self) -> bool {
+        matches!(self, ClientError::Connection { hint: None, .. })
+    }
+
     /// The next step, where there is one.
     pub fn hint(&self) -> Option<String> {
         match self {

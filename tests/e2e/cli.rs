@@ -457,16 +457,15 @@ fn c10_alone_it_shows_three_commands_to_begin_with_and_they_work() {
     assert_eq!(shown.len(), 3, "{}", alone.stdout);
     for line in shown {
         let command = line.split("    ").next().unwrap().trim().replacen("stead", STEAD, 1);
-        let mut shell = env.command::<_, &str>([]);
+        let plain = env.command::<_, &str>([]);
         let ran = std::process::Command::new("sh")
             .args(["-c", &command])
             .env_clear()
-            .envs(shell.get_envs().filter_map(|(name, value)| Some((name, value?))))
+            .envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))))
             .current_dir(env.workspace())
             .output()
             .unwrap();
         assert!(ran.status.success(), "{command}: {ran:?}");
-        shell.stdin(Stdio::null());
     }
 }
 
@@ -569,4 +568,58 @@ fn u5_doctor_finds_nothing_wrong_here_and_leaves_nothing() {
     for check in reply["data"]["checks"].as_array().unwrap() {
         assert!(check["ok"] == true || check["fix"].is_string(), "{check:#}");
     }
+}
+
+#[test]
+fn c9_ctrl_c_works_in_a_session_that_this_command_started() {
+    let env = TestEnv::new(STEAD);
+    let code = "print('up', flush=True)\nwhile True: pass";
+    let mut terminal = Terminal::run(env.command(["eval", "-n", "py", code]));
+    terminal.wait_for("up");
+    terminal.type_keys("\x03");
+    let (exit, shown) = terminal.finish();
+    assert_eq!(exit, Some(1), "{shown}");
+    assert_eq!(env.value("1 + 1"), "2");
+}
+
+#[test]
+fn e6_interrupts_work_whatever_signals_the_first_client_ignored() {
+    let env = TestEnv::new(STEAD);
+    let command = env.command(["eval", "-n", "py", "import signal; signal.pthread_sigmask(0, [])"]);
+    let mut shell = std::process::Command::new("sh");
+    shell.args(["-c", "trap '' INT HUP TERM CHLD; exec \"$@\"", "sh"]);
+    shell.arg(command.get_program()).args(command.get_args()).env_clear();
+    shell.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
+    let output = shell.current_dir(env.workspace()).output().unwrap();
+    let reply: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(reply["data"]["value"], "set()", "no signal is blocked: {reply:#}");
+    assert_eq!(env.value("signal.getsignal(signal.SIGTERM) == signal.SIG_DFL"), "True");
+    let stopped =
+        env.run(["eval", "-n", "py", "--hard-timeout", "100ms", "while True: pass"]).json();
+    assert_eq!(stopped["data"]["outcome"], "interrupted", "{stopped:#}");
+}
+
+#[test]
+fn e8_input_that_nobody_waits_for_is_refused() {
+    let env = TestEnv::new(STEAD);
+    env.value("1");
+    let nobody = refused(&env.run(["input", "-n", "py", "x"]), "input", "bad_request");
+    assert!(nobody["error"]["message"].as_str().unwrap().contains("nothing waits"), "{nobody:#}");
+    let none = refused(&env.run(["input", "-n", "py"]), "input", "bad_request");
+    assert!(none["error"]["message"].as_str().unwrap().contains("--eof"), "{none:#}");
+    let waiting = env.json(["eval", "-n", "py", "a = input('a? '); b = input('b? '); a + b"]);
+    assert_eq!(
+        (&waiting["status"], &waiting["data"]["prompt"]),
+        (&"waiting_input".into(), &"a? ".into())
+    );
+    assert_eq!(env.json(["output", "py:2"])["status"], "waiting_input");
+    let other = refused(&env.run(["input", "py:1", "x"]), "input", "bad_request");
+    assert!(other["error"]["message"].as_str().unwrap().contains("`py:1`"), "{other:#}");
+    let second = env.json(["input", "py:2", "x"]);
+    assert_eq!(
+        (&second["status"], &second["data"]["prompt"]),
+        (&"waiting_input".into(), &"b? ".into())
+    );
+    let end = env.json(["input", "-n", "py", "--eof"]);
+    assert_eq!(end["data"]["error"]["name"], "EOFError", "{end:#}");
 }

@@ -329,7 +329,7 @@ fn h2_a_disk_that_is_full_from_the_start_is_named() {
     assert_eq!(ran.code, Some(2), "{ran:?}");
     let message = ran.json()["error"]["message"].as_str().unwrap().to_owned();
     assert!(message.contains("No space left"), "{message}");
-    assert!(env.processes().is_empty());
+    wait_for("the end of what was started", || env.processes().is_empty());
 }
 
 #[test]
@@ -374,4 +374,73 @@ fn h2_few_descriptors_are_enough_or_named() {
     assert!(used < 20, "{used} ticks of CPU in half a second of nothing");
     drop(many);
     assert_eq!(env.value("x + 1"), "42");
+}
+
+#[test]
+fn h2_an_eval_outlives_a_disk_that_takes_nothing_any_more() {
+    let env = TestEnv::new(STEAD);
+    let disk = Disk::new(env.state_dir(), "8m");
+    env.value("x = 41");
+    let remount = |how: &str| {
+        let done = Command::new("mount").args(["-o", how]).arg(&disk.0).status().unwrap();
+        assert!(done.success());
+    };
+    let gate = crate::gate::Gate::new(&env, "gate");
+    let code = format!("print('before')\n{}\nprint('after')\nx += 1\nx", gate.code());
+    env.json(["eval", "-n", "py", "--bg", &code]);
+    wait_for("output", || env.run(["output", "py:2"]).stdout.contains("before"));
+    // No blocks and no inodes are left. The kernel refuses a remount as read-only as long as the
+    // host has files open for writing.
+    let used = rustix::fs::statvfs(&disk.0).unwrap();
+    let kept = (used.f_blocks - used.f_bfree) * used.f_frsize;
+    remount(&format!("remount,size={kept},nr_inodes={}", used.f_files - used.f_ffree));
+    gate.open();
+    let reply = env.json(["output", "py:2", "--wait", "60s"]);
+    assert_eq!(reply["status"], "complete", "{reply:#}");
+    remount("remount,size=8m,nr_inodes=10000");
+    let reply = env.eval("print('again'); x");
+    assert_eq!(reply["data"]["value"], "42", "{reply:#}");
+    assert_eq!(reply["data"]["chunks"][0]["content"], "again\n", "{reply:#}");
+    env.stop_all();
+}
+
+#[test]
+fn h2_a_deleted_session_directory_is_no_death() {
+    let env = TestEnv::new(STEAD);
+    env.value("x = 41");
+    let host = env.host_pid();
+    fs::remove_dir_all(env.session_dir("py")).unwrap();
+    let ran = env.run(["eval", "-n", "py", "x += 1; x"]);
+    assert!(ran.code == Some(0) || ran.json()["error"]["message"].is_string(), "{ran:?}");
+    assert_eq!(env.host_pid(), host);
+    // Stopping works, and then everything is as if it had never been.
+    env.run(["stop", "-n", "py"]);
+    wait_for("the host's end", || !stead_testkit::is_alive(host));
+    assert_eq!(env.value("1 + 1"), "2");
+}
+
+#[test]
+fn h2_a_deleted_socket_is_stated_and_makes_no_second_host() {
+    let env = TestEnv::new(STEAD);
+    env.value("x = 41");
+    let host = env.host_pid();
+    let interpreters = env.processes().len();
+    fs::remove_file(socket(&env)).unwrap();
+    let ran = env.run(["eval", "-n", "py", "x"]);
+    if ran.code == Some(0) {
+        assert_eq!(ran.json()["data"]["value"], "41", "{ran:?}");
+    } else {
+        assert_eq!(ran.json()["error"]["code"], "connection_failed", "{ran:?}");
+        assert!(
+            ran.json()["error"]["hint"].as_str().unwrap().contains(&host.to_string()),
+            "{ran:?}"
+        );
+    }
+    assert!(env.processes().len() <= interpreters, "no second host");
+    let pid = rustix::process::Pid::from_raw(host as i32).unwrap();
+    rustix::process::kill_process(pid, rustix::process::Signal::KILL).unwrap();
+    wait_for("the host's end", || env.processes().is_empty());
+    let lost = env.run(["eval", "-n", "py", "x"]);
+    assert_eq!(lost.json()["error"]["code"], "session_lost", "{lost:?}");
+    assert_eq!(env.value("1 + 1"), "2");
 }

@@ -39,7 +39,8 @@ use crate::print::{Mode, bad_request};
   stead eval -n py 'x + 1'         the state is still there
   stead ls                         what sessions there are and what each is doing
 
-Output is JSON when stdout is not a terminal or with --json, text otherwise or with --text."
+Output is JSON when stdout is not a terminal or with --json, text otherwise or with --text.
+Times are milliseconds unless they say so: 500, 500ms, 30s, 5m, 2h."
 )]
 struct Cli {
     #[command(flatten)]
@@ -50,6 +51,7 @@ struct Cli {
 
 /// Options of every command.
 #[derive(Debug, clap::Args)]
+#[command(next_help_heading = "Options of every command")]
 pub(crate) struct Globals {
     /// Project directory that sessions belong to; else the nearest one with `.stead` or `.git`
     #[arg(long, global = true, value_name = "DIR")]
@@ -116,7 +118,6 @@ fn refuse(error: &clap::Error, args: &[OsString]) -> u8 {
         print::out(error.render().to_string().as_bytes());
         return exit::SUCCESS;
     }
-    print::err(error.render().to_string().as_bytes());
     // The flags may stand behind what could not be parsed.
     let options: Vec<&str> =
         args.iter().skip(1).map_while(|a| a.to_str().filter(|a| *a != "--")).collect();
@@ -127,7 +128,9 @@ fn refuse(error: &clap::Error, args: &[OsString]) -> u8 {
     } else {
         default_mode()
     };
-    if mode == Mode::Json {
+    if mode == Mode::Text {
+        print::err(error.render().to_string().as_bytes());
+    } else {
         let names: Vec<String> =
             Cli::command().get_subcommands().map(|c| c.get_name().to_owned()).collect();
         let command = options
@@ -143,12 +146,14 @@ fn refuse(error: &clap::Error, args: &[OsString]) -> u8 {
             .take_while(|line| line.starts_with(' ') && !line.trim_start().starts_with("tip:"))
             .map(str::trim)
             .collect();
-        let message = [&[first], more.as_slice()].concat().join(" ");
+        let said = [&[first], more.as_slice()].concat().join(" ");
+        let tip = message.lines().find_map(|line| line.trim_start().strip_prefix("tip: "));
+        let tip = tip.map(|tip| format!("{tip}; ")).unwrap_or_default();
         let hint = match names.iter().any(|name| name == command) {
-            true => format!("see `stead {command} --help`"),
-            false => "see `stead --help`".to_owned(),
+            true => format!("{tip}see `stead {command} --help`"),
+            false => format!("{tip}see `stead --help`"),
         };
-        let mut failure = bad_request(message);
+        let mut failure = bad_request(said);
         failure.0 = failure.0.with_hint(hint);
         print::failure(mode, command, &failure);
     }

@@ -20,7 +20,7 @@ fn page() -> String {
         page.push_str(&format!("\n## {title}\n\n```text\n{}\n```\n", help.join("\n").trim_end()));
     };
     section("stead", cli.clone().render_long_help().to_string());
-    for command in cli.get_subcommands() {
+    for command in cli.get_subcommands().filter(|command| command.get_name() != "help") {
         let help = command.clone().term_width(WIDTH).render_long_help().to_string();
         section(&format!("stead {}", command.get_name()), help);
     }

@@ -13,7 +13,7 @@ pub(crate) const DEFAULT_MAX_CHARS: usize = 32_000;
 /// How much of the output a reply shows, and how.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Bounds {
-    /// Show at most this many characters of output
+    /// Show at most this many characters of output; 32000 unless given
     #[arg(long, value_name = "N", default_value_t = DEFAULT_MAX_CHARS, hide_default_value = true)]
     pub(crate) max_chars: usize,
     /// Show all output, however long

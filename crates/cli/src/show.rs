@@ -74,7 +74,15 @@ pub(crate) fn eval(
                     writer.chunk(chunk.kind, &chunk.bytes);
                 }
             }
-            let notes = notices(&view);
+            let mut notes = notices(&view);
+            if judge == Judge::Reading
+                && !bounds.raw
+                && notes.is_empty()
+                && view.content.chunks().next().is_none()
+                && let Some(id) = view.id()
+            {
+                notes.push(format!("{id} wrote nothing"));
+            }
             writer.end_line();
             for note in notes {
                 writer.note(&note);

@@ -172,9 +172,11 @@ pub(crate) fn full_text(status: &Status) -> String {
     line("last used", time::ago(status.last_used_ms));
     line("evals", status.evals.to_string());
     line("variables", status.variables.map(|n| n.to_string()).unwrap_or_default());
-    line("memory", format!("{:.1} MB", status.usage.memory_bytes as f64 / 1e6));
-    line("cpu", time::short(Duration::from_millis(status.usage.cpu_ms)));
-    line("processes", status.usage.processes.to_string());
+    if status.usage.processes > 0 {
+        line("memory", format!("{:.1} MB", status.usage.memory_bytes as f64 / 1e6));
+        line("cpu", time::short(Duration::from_millis(status.usage.cpu_ms)));
+        line("processes", status.usage.processes.to_string());
+    }
     line("sandbox", status.sandbox.clone());
     text
 }

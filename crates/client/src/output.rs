@@ -69,7 +69,11 @@ impl Client {
             && let Ok(mut connection) = self.connect(name)
         {
             let watch = Request::Watch { eval: id.seq, output: watcher.wants_output() };
-            connection.request(&watch, Some(Instant::now() + PATIENCE))?;
+            match connection.request(&watch, Some(Instant::now() + PATIENCE)) {
+                // The host left just now: the wait finds out how the eval ended.
+                Err(error) if error.is_hang_up() => {}
+                watching => drop(watching?),
+            }
             watcher.accepted(id);
             let view = Wait {
                 door: self.door(name),
@@ -165,8 +169,14 @@ impl Client {
                 Ok(mut connection) => {
                     let watch = Request::Watch { eval: id.seq, output: false };
                     let deadline = Some(Instant::now() + PATIENCE);
-                    connection.request(&watch, deadline)?;
-                    match connection.next_event(deadline, None)? {
+                    let next = match connection.request(&watch, deadline) {
+                        Err(error) if error.is_hang_up() => Waited::Closed,
+                        watching => {
+                            drop(watching?);
+                            connection.next_event(deadline, None)?
+                        }
+                    };
+                    match next {
                         Waited::Event(Event::Queued { behind, .. }) => {
                             place.status = EvalStatus::Queued;
                             place.behind = behind;
@@ -181,16 +191,14 @@ impl Client {
                         Waited::Event(Event::Finished { finished, .. }) => {
                             place.finished = Some(finished);
                         }
-                        Waited::Deadline | Waited::Woken | Waited::Closed => {}
+                        // What a host has to say about an eval is on disk before it leaves.
+                        Waited::Closed => place.finished = Some(self.last_word(id)?),
+                        Waited::Deadline | Waited::Woken => {}
                     }
                 }
                 // It may have finished since the entry was read.
                 Err(ClientError::Ended { .. } | ClientError::NotFound { .. }) => {
-                    let again = self.entry(id)?;
-                    place.finished = Some(match again.finished {
-                        Some((_, finished)) => finished,
-                        None => wait::died(self.dir(name), name, again.started, None)?,
-                    });
+                    place.finished = Some(self.last_word(id)?);
                 }
                 Err(error) => return Err(error),
             }
@@ -199,6 +207,15 @@ impl Client {
             (place.start, place.end) = (finished.start, Some(finished.end));
         }
         Ok(place)
+    }
+
+    /// The end of an eval whose host is gone.
+    fn last_word(&self, id: &EvalId) -> Result<Finished, ClientError> {
+        let entry = self.entry(id)?;
+        match entry.finished {
+            Some((_, finished)) => Ok(finished),
+            None => wait::died(self.dir(&id.session), &id.session, entry.started, None),
+        }
     }
 
     fn read_part(

@@ -94,6 +94,11 @@ pub struct Launched {
     pub init: Option<EvalView>,
 }
 
+/// How long a host may take to accept code: it has to read, check and record all of it.
+fn accept_time(code: &str) -> Duration {
+    END_TIME + Duration::from_secs(code.len() as u64 >> 20)
+}
+
 impl Client {
     /// Starts a session and waits until its interpreter is ready.
     pub fn launch(&self, name: &SessionName, launch: &Launch) -> Result<Launched, ClientError> {
@@ -187,13 +192,14 @@ impl Client {
             watch: (!options.background).then_some(watch),
         });
         let deadline = Instant::now().checked_add(options.soft_timeout);
-        let reply = match connection.request(&submit, Some(Instant::now() + END_TIME)) {
-            Err(ClientError::HungUp { unread: true, .. }) => return Ok(None),
-            Err(ClientError::HungUp { unread: false, .. }) => {
-                return self.check_not_taken(door, connection.evals, options).map(|()| None);
-            }
-            reply => reply?,
-        };
+        let reply =
+            match connection.request(&submit, Some(Instant::now() + accept_time(&options.code))) {
+                Err(ClientError::HungUp { unread: true, .. }) => return Ok(None),
+                Err(ClientError::HungUp { unread: false, .. }) => {
+                    return self.check_not_taken(door, connection.evals, options).map(|()| None);
+                }
+                reply => reply?,
+            };
         let Reply::Accepted { eval, generation, behind, duplicate } = reply else {
             return Err(connection.odd(&reply));
         };

@@ -101,23 +101,13 @@ fn start(command: &Command) -> io::Result<Child> {
     Ok(Child { pid, stdin, stdin_read: own_read, stdout, stderr, control })
 }
 
-/// The highest signal number of the kernel; it refuses the few that cannot be set.
-const LAST_SIGNAL: libc::c_int = 64;
-
 /// Runs in the new process just before exec.
 fn in_child(keep: RawFd, parent: u32) -> io::Result<()> {
     // SAFETY: plain system calls on integers; nothing allocates.
     unsafe {
         // No terminal: nothing can read or type there behind our back.
         libc::setsid();
-        // What the host blocks and ignores would be inherited, and what whoever started it did:
-        // `nohup`, or a shell that put it in the background and took SIGINT away.
-        let mut none: libc::sigset_t = std::mem::zeroed();
-        libc::sigemptyset(&mut none);
-        libc::sigprocmask(libc::SIG_SETMASK, &none, std::ptr::null_mut());
-        for signal in 1..=LAST_SIGNAL {
-            libc::signal(signal, libc::SIG_DFL);
-        }
+        standard_signals();
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
         if libc::getppid() != parent as libc::pid_t {
             libc::_exit(1);
@@ -136,4 +126,22 @@ fn in_child(keep: RawFd, parent: u32) -> io::Result<()> {
         }
     }
     Ok(())
+}
+
+/// What the host blocks or ignores, or whoever started it (a terminal's command, `nohup`, a job in
+/// the background), would be inherited: a blocked SIGINT makes code that no interrupt stops.
+///
+/// # Safety
+/// Only to be called between fork and exec.
+unsafe fn standard_signals() {
+    // SAFETY: the calls are async-signal-safe; the set is initialised before it is used. Signals
+    // that cannot be changed are left as they are.
+    unsafe {
+        for signal in 1..=libc::SIGRTMAX() {
+            libc::signal(signal, libc::SIG_DFL);
+        }
+        let mut none = std::mem::zeroed();
+        libc::sigemptyset(&mut none);
+        libc::sigprocmask(libc::SIG_SETMASK, &none, std::ptr::null_mut());
+    }
 }

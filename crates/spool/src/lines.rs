@@ -80,14 +80,19 @@ impl<'a> LinesBack<'a> {
         if self.end == 0 {
             return Ok(None);
         }
+        // The last byte of the line is its own line end; what was searched once is not again, or
+        // a line of many megabytes would take for ever.
+        let mut unsearched = ((self.end - self.at) as usize).saturating_sub(1);
         let start = loop {
-            // The last byte of the line is its own line end.
-            let have = (self.end - self.at) as usize;
-            let found = self.buffer[..have.saturating_sub(1)].iter().rposition(|&b| b == b'\n');
+            let found = self.buffer[..unsearched].iter().rposition(|&b| b == b'\n');
             match found {
                 Some(before) => break self.at + before as u64 + 1,
                 None if self.at == 0 => break 0,
-                None => self.grow(have)?,
+                None => {
+                    let (at, have) = (self.at, (self.end - self.at) as usize);
+                    self.grow(have)?;
+                    unsearched = (at - self.at) as usize - usize::from(have == 0);
+                }
             }
         };
         let line = (start - self.at) as usize..(self.end - self.at) as usize - 1;
@@ -97,7 +102,7 @@ impl<'a> LinesBack<'a> {
 
     /// Reads the block before the `have` bytes that are not given yet.
     fn grow(&mut self, have: usize) -> io::Result<()> {
-        let from = self.at.saturating_sub(self.block as u64);
+        let from = self.at.saturating_sub(self.block.max(have) as u64);
         let len = (self.at - from) as usize;
         let mut buffer = vec![0; len];
         if read_at(self.file, &mut buffer, from)? < len {

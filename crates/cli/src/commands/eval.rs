@@ -29,6 +29,7 @@ use crate::watch::Watch;
   stead eval -n py --stream 'for l in log: print(l)'
   stead eval -n py --hard-timeout 5m -- '-1'   code that begins with a dash
 
+Times are milliseconds unless they say so: 500, 500ms, 30s, 5m, 2h.
 Exit code: 0 done or still running, 1 the code failed or was interrupted, 2 the request could not
 be carried out, 3 hard timeout.")]
 pub(crate) struct EvalArgs {

@@ -88,6 +88,9 @@ impl EvalsArgs {
             })
             .collect();
         let data = Data { session: name.to_string(), evals };
+        if rows.is_empty() {
+            return context.answer("complete", data, || format!("`{name}` has had no evals\n"));
+        }
         context.answer("complete", data, || table(&["ID", "STATUS", "TOOK", "SENT", "CODE"], &rows))
     }
 }

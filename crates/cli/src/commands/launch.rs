@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use stead_client::{Launch, Launched, language};
 
-use crate::context::{Context, SessionArg, session_name};
+use crate::context::{Context, session_name};
 use crate::print::{Outcome, bad_request};
 use crate::status::{StatusData, full_text};
 use crate::time::Time;
@@ -25,8 +25,9 @@ pub(crate) struct LaunchArgs {
     /// Language; else the one the name tells, else python
     #[arg(value_name = "LANGUAGE")]
     language: Option<String>,
-    #[command(flatten)]
-    session: SessionArg,
+    /// Name of the session; else the short name of its language
+    #[arg(short, long, value_name = "NAME")]
+    name: Option<String>,
     /// Directory the interpreter starts in
     #[arg(long, value_name = "DIR")]
     cwd: Option<PathBuf>,
@@ -52,7 +53,7 @@ pub(crate) struct LaunchArgs {
 
 impl LaunchArgs {
     pub(crate) fn run(self, context: &Context) -> Outcome {
-        let given = self.session.name.as_deref().map(session_name).transpose()?;
+        let given = self.name.as_deref().map(session_name).transpose()?;
         let name = match (&given, &self.language) {
             (Some(name), _) => name.clone(),
             (None, Some(text)) if self.bridge.is_some() => session_name(text)?,

@@ -56,6 +56,9 @@ impl LogsArgs {
             path: path.display().to_string(),
             lines: lines.clone(),
         };
+        if lines.is_empty() {
+            return context.answer("complete", data, || format!("`{name}` logged nothing\n"));
+        }
         context.answer("complete", data, || lines.iter().map(|line| format!("{line}\n")).collect())
     }
 }

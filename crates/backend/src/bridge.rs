@@ -23,8 +23,8 @@ const READ: usize = 64 << 10;
 pub struct Bridge {
     child: Child,
     pipe: PipeId,
-    /// The executable it was started as, to tell a replaced program.
-    image: Option<std::path::PathBuf>,
+    /// What it was started as, to tell a replaced program.
+    image: Option<Image>,
     lines: Lines,
     outgoing: VecDeque<u8>,
     control: Channel,
@@ -241,7 +241,7 @@ impl Bridge {
         self.elders.extend(tree::threads(self.child.pid));
         self.born_after = ticks_since_boot();
         if self.image.is_none() {
-            self.image = std::fs::read_link(format!("/proc/{}/exe", self.child.pid)).ok();
+            self.image = image(self.child.pid);
         }
     }
 
@@ -275,7 +275,7 @@ impl Bridge {
 
     /// Whether the process is no longer the program that was started.
     pub fn is_replaced(&self) -> bool {
-        let now = std::fs::read_link(format!("/proc/{}/exe", self.child.pid)).ok();
+        let now = image(self.child.pid);
         now.is_some() && self.image.is_some() && now != self.image
     }
 
@@ -363,6 +363,14 @@ fn parse(line: &[u8]) -> Result<BridgeEvent, String> {
         let shown: String = String::from_utf8_lossy(line).chars().take(80).collect();
         format!("{error} in `{}`", shown.escape_debug())
     })
+}
+
+/// The executable of a process and its arguments; a program may replace itself by its like.
+type Image = (std::path::PathBuf, Vec<u8>);
+
+fn image(pid: u32) -> Option<Image> {
+    let exe = std::fs::read_link(format!("/proc/{pid}/exe")).ok()?;
+    Some((exe, std::fs::read(format!("/proc/{pid}/cmdline")).ok()?))
 }
 
 /// Writes as much as fits; what cannot be written because the reader is gone counts as written.

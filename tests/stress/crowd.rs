@@ -19,7 +19,8 @@ fn h2_64_clients_at_once_each_get_their_own_results() {
             let rig = &rig;
             scope.spawn(move || {
                 for n in 0..EACH {
-                    let code = format!("count += 1\nprint('hello {client}/{n}')\n{client} * 1000 + {n}");
+                    let code =
+                        format!("count += 1\nprint('hello {client}/{n}')\n{client} * 1000 + {n}");
                     let view = rig.eval(&code);
                     assert_eq!(value_of(&view), (client * 1000 + n).to_string());
                     let out: Vec<u8> = view.content.chunks().next().unwrap().bytes.clone();
@@ -40,7 +41,8 @@ fn s3_20_sessions_at_once_keep_apart() {
             let env = &env;
             scope.spawn(move || {
                 let name = format!("s{n}");
-                let started = env.json(["eval", "-n", &name, "-l", "python", "--", &format!("me = {n}")]);
+                let started =
+                    env.json(["eval", "-n", &name, "-l", "python", "--", &format!("me = {n}")]);
                 assert_eq!(started["status"], "complete", "{started:#}");
                 let (client, name): (_, SessionName) = (env.client(), name.parse().unwrap());
                 for turn in 0..20 {
@@ -84,7 +86,10 @@ fn h2_a_client_that_never_reads_slows_nobody() {
     watcher.request(&watch, rig::deadline()).unwrap();
     assert_eq!(wait_finished(&mut watcher, seq).outcome, Outcome::Complete);
     let grown = memory_kb(host, "VmHWM") - before;
-    eprintln!("100 MB past a deaf client: {:.1?}, slowest status {slowest:.1?}, host +{grown} kB", began.elapsed());
+    eprintln!(
+        "100 MB past a deaf client: {:.1?}, slowest status {slowest:.1?}, host +{grown} kB",
+        began.elapsed()
+    );
     assert!(grown < 16 << 10, "the host grew by {grown} kB");
     assert_eq!(rig.value("6 * 7"), "42");
     drop((deaf, deafer));

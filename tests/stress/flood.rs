@@ -30,7 +30,8 @@ fn o4_a_flood_leaves_the_hosts_memory_flat() {
     let expected: String =
         (lines - 5..lines).map(|n| format!("{n:09} {}\n", "y".repeat(90))).collect();
     assert_eq!(tail["data"]["chunks"][0]["content"], expected);
-    let middle = rig.env.json(["output", id, "--offset", &(lines / 2 * 101).to_string(), "--limit", "101"]);
+    let middle =
+        rig.env.json(["output", id, "--offset", &(lines / 2 * 101).to_string(), "--limit", "101"]);
     let expected = format!("{:09} {}\n", lines / 2, "y".repeat(90));
     assert_eq!(middle["data"]["chunks"][0]["content"], expected);
 }

@@ -83,11 +83,7 @@ fn storm(rig: &Rig, count: u64) -> BTreeMap<&'static str, u64> {
 }
 
 /// Code sent while the foreground waits for input is refused, so that there may be none.
-fn submit_behind(
-    connection: &mut Connection,
-    n: u64,
-    running: &str,
-) -> Option<(EvalSeq, String)> {
+fn submit_behind(connection: &mut Connection, n: u64, running: &str) -> Option<(EvalSeq, String)> {
     if running.starts_with("input") {
         return None;
     }

@@ -16,7 +16,8 @@ fn p6_20000_evals_leave_host_and_interpreter_small() {
     let mut marks = Vec::new();
     let mut batch = Instant::now();
     for n in 1..=evals {
-        let seq = submit(&mut connection, &format!("n = {n}\nprint('eval', n)\nn"), WatchFor::State);
+        let seq =
+            submit(&mut connection, &format!("n = {n}\nprint('eval', n)\nn"), WatchFor::State);
         assert_eq!(wait_finished(&mut connection, seq).outcome, Outcome::Complete);
         if n % (evals / 10) == 0 {
             let each = batch.elapsed() / (evals / 10) as u32;

@@ -28,7 +28,7 @@ from fcntl import fcntl, ioctl
 
 sys.path = USER_PATH
 
-from _signal import SIGINT, SIGURG, default_int_handler, getsignal, signal
+from _signal import SIGINT, SIGURG, SIGWINCH, default_int_handler, getsignal, signal
 from _thread import allocate_lock, get_ident
 from posix import _exit, close, dup2, fstat, getpid, read, write
 from time import monotonic, sleep
@@ -67,6 +67,7 @@ class State:
     child = False       # this is a forked child: the control channel is not ours
     finishing = False   # exit handlers run: output goes to the pipes as it is
     draining = False    # stdin is being emptied: reads answer end of file
+    hung_up = False     # an interrupt ended a nested prompt: reads of this eval answer end of file
     stdin_used = False  # something was read from stdin since it was last emptied
     final = None        # the value of the eval's last expression, rendered
     flags = 0           # compiler flags of __future__ imports so far
@@ -216,15 +217,21 @@ def raise_pending():
 # ---- interrupts ------------------------------------------------------------------------------
 
 CRITICAL = {f.__code__ for f in (transmit, receive, fill, await_ack)}
+# Loops that answer an interrupt with their next prompt, so that only an end of file ends them.
+PROMPTS = {"_cmdloop": "/pdb.py", "interact": "/code.py"}
 
 
 def on_sigint(signum, frame):
     """Raises only in user code. Frames tell where we are; flags could lag behind."""
-    in_callback = False
+    in_callback = reads = False
     while frame is not None:
         code = frame.f_code
         if code in CRITICAL:
             break
+        if code is READ_INPUT:
+            reads = True
+        elif reads and code.co_name in PROMPTS and code.co_filename.endswith(PROMPTS[code.co_name]):
+            S.hung_up = True
         if code is RUN_ASYNC and not in_callback and S.task is not None:
             S.fired = S.cancelled = True
             S.loop.call_soon_threadsafe(S.task.cancel)
@@ -238,6 +245,13 @@ def on_sigint(signum, frame):
             in_callback = True
         frame = frame.f_back
     S.pending = True
+
+
+def on_sigurg(signum, frame):
+    """Comes in SIGINT's place while that is ignored below Python, in C's system(): no Python code ran since."""
+    handler = getsignal(SIGINT)
+    if callable(handler):
+        handler(SIGINT, frame)
 
 
 def on_nudge(signum, frame):
@@ -283,7 +297,11 @@ def reclaim_sigint():
         try:
             handler = getsignal(SIGINT)
             if handler is not on_sigint:
-                ours = handler is default_int_handler or handler is None
+                # pdb's `continue` leaves a handler of its own behind, which would stop a later eval at
+                # a prompt and not end it.
+                debugger = getattr(handler, "__func__", None)
+                ours = handler is default_int_handler or handler is None or (
+                    getattr(debugger, "__qualname__", None) == "Pdb.sigint_handler")
                 S.user_sigint = None if ours else handler
                 signal(SIGINT, on_sigint)
             elif S.lent:  # the user gave it up
@@ -379,6 +397,8 @@ class RawInput(_io._RawIOBase):
         if S.child:
             return self.file.readinto(buffer)
         me = get_ident()
+        if S.hung_up and me == MAIN:
+            return 0
         READERS.add(me)
         try:
             S.stdin_used = True
@@ -387,6 +407,9 @@ class RawInput(_io._RawIOBase):
             return self.file.readinto(buffer)
         finally:
             READERS.discard(me)
+
+
+READ_INPUT = RawInput.readinto.__code__
 
 
 class Input(TextIOWrapper):
@@ -464,6 +487,8 @@ def open_streams():
 def is_dead(stream):
     try:
         return stream is None or stream.closed is True
+    except ValueError:  # what a detached one says
+        return isinstance(stream, TextIOWrapper)
     except BaseException:
         return False
 
@@ -738,6 +763,9 @@ def without_bridge(traceback):
 def format_error(error):
     try:
         module = import_stdlib("traceback")
+        if sys.version_info >= (3, 11):  # it imports these in the middle of its work, from the user's path
+            attempt(import_stdlib, "ast")
+            attempt(import_stdlib, "unicodedata")
         text = "".join(module.format_exception(type(error), error, error.__traceback__))
     except KeyboardInterrupt:
         raise
@@ -1121,8 +1149,9 @@ def do_eval(eval_id, payload):
         S.pending = False
         if is_aimed_at(eval_id):
             S.pending = True
-    S.fired = S.cancelled = S.swallowed = False
+    S.fired = S.cancelled = S.swallowed = S.hung_up = False
     S.eval, S.final = eval_id, None
+    SPACE["__builtins__"] = builtins  # without them no code could even import
     repair_streams()
     drop_input()
     S.last = OUT
@@ -1163,6 +1192,9 @@ def do_eval(eval_id, payload):
 
 def end_with(error, events, source):
     """Reports how the eval failed: its status, and the code if it was an exit."""
+    if S.hung_up and not isinstance(error, KeyboardInterrupt):  # bdb.BdbQuit, or sys.exit of 3.14
+        report_error(error, events, source)
+        return "interrupted", None
     if isinstance(error, SystemExit):
         code, message = exit_code(error)
         if code == 0:
@@ -1445,7 +1477,8 @@ def serve():
 
 def start():
     signal(SIGINT, on_sigint)
-    signal(SIGURG, on_nudge)
+    signal(SIGURG, on_sigurg)
+    signal(SIGWINCH, on_nudge)
     if _os is not None:
         _os.environ.pop("STEAD_BRIDGE_FD", None)
     else:

@@ -134,7 +134,7 @@ class Host:
             left = max(end - time.monotonic(), 0)
             ready = select.select(fds, [], [], min(left, 0.05) if self.nudging else left)[0]
             if not ready and self.nudging and left:
-                os.kill(self.process.pid, signal.SIGURG)
+                os.kill(self.process.pid, signal.SIGWINCH)
                 continue
             if not ready:
                 raise AssertionError("no event in time; so far %r %r" % (result.order, result.events))
@@ -642,7 +642,7 @@ class Interrupts(BridgeTest):
         result = host.submit("import time\nprint('up')\nend = time.monotonic() + 0.2\nwhile time.monotonic() < end: time.sleep(0.01)\n'through'")
         host.pump_until_text(result, "up\n")
         for _ in range(50):
-            os.kill(host.process.pid, signal.SIGURG)
+            os.kill(host.process.pid, signal.SIGWINCH)
         host.finish(result)
         self.assertEqual((result.status, result.value), ("ok", "'through'"), result.events)
 

@@ -1,6 +1,22 @@
 //! The real binary, real interpreters, a cleared environment. Tests are named after SPEC items.
 
+mod background;
+mod bad_input;
+mod cli;
+mod exit;
+mod findings;
+mod garbage;
+mod gate;
+mod input;
+mod interrupt;
+mod kill;
+mod leftovers;
+mod output;
+mod places;
+mod processes;
+mod race;
 mod session;
+mod talk;
 mod toy_bridge;
 
 /// The binary under test.

@@ -25,6 +25,8 @@ pub struct Bridge {
     pipe: PipeId,
     /// What it was started as, to tell a replaced program.
     image: Option<Image>,
+    /// Its name when the running eval began, for the time when it has no executable any more.
+    name: Option<String>,
     lines: Lines,
     outgoing: VecDeque<u8>,
     control: Channel,
@@ -91,6 +93,7 @@ impl Bridge {
         let mut bridge = Bridge {
             pipe,
             image: None,
+            name: None,
             lines: Lines::default(),
             outgoing: VecDeque::new(),
             control: Channel::Open,
@@ -159,7 +162,7 @@ impl Bridge {
         drain_into(&self.child.control, &mut self.outgoing);
         if self.interrupt_when_sent && self.outgoing.is_empty() {
             self.interrupt_when_sent = false;
-            tree::signal_main_thread(self.child.pid, Signal::INT);
+            self.signal_interrupt();
         }
     }
 
@@ -240,6 +243,7 @@ impl Bridge {
         self.elders.extend(tree::descendants(host));
         self.elders.extend(tree::threads(self.child.pid));
         self.born_after = ticks_since_boot();
+        self.name = tree::name(self.child.pid);
         if self.image.is_none() {
             self.image = image(self.child.pid);
         }
@@ -265,7 +269,7 @@ impl Bridge {
             .filter(|&pid| pid != self.child.pid && !self.is_elder(pid))
             .collect();
         if self.outgoing.is_empty() {
-            tree::signal_main_thread(self.child.pid, Signal::INT);
+            self.signal_interrupt();
         } else {
             self.interrupt_when_sent = true;
         }
@@ -273,10 +277,23 @@ impl Bridge {
         Interrupted { children }
     }
 
-    /// Whether the process is no longer the program that was started.
+    fn signal_interrupt(&self) {
+        // C's `system()` ignores SIGINT for its duration, and what is ignored is lost.
+        let deaf = tree::ignores(self.child.pid, Signal::INT);
+        let signal = if deaf { Signal::URG } else { Signal::INT };
+        tree::signal_main_thread(self.child.pid, signal);
+    }
+
+    /// Whether the process is no longer the program that was started. One that has ended already
+    /// has no executable, but still its name.
     pub fn is_replaced(&self) -> bool {
-        let now = image(self.child.pid);
-        now.is_some() && self.image.is_some() && now != self.image
+        match image(self.child.pid) {
+            Some(image) => self.image.as_ref().is_some_and(|known| *known != image),
+            None => {
+                let name = tree::name(self.child.pid);
+                name.is_some() && self.name.is_some() && name != self.name
+            }
+        }
     }
 
     /// Threads below the host that are blocked on this session's stdin.

@@ -4,6 +4,8 @@ mod commands;
 mod context;
 mod exit;
 mod print;
+#[cfg(test)]
+mod reference;
 mod reply;
 mod show;
 mod signals;

@@ -256,7 +256,8 @@ impl Connection {
     }
 }
 
-fn silent(name: &SessionName, pid: Option<u32>) -> ClientError {
+/// What to say of a host that lives and says nothing.
+pub(crate) fn silent(name: &SessionName, pid: Option<u32>) -> ClientError {
     let pid = pid.map(|pid| format!(" (pid {pid})")).unwrap_or_default();
     ClientError::Connection {
         message: format!("the host of session `{name}`{pid} does not answer"),

@@ -11,7 +11,7 @@ use std::path::{Path, PathBuf};
 
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
-use stead_protocol::SessionName;
+use stead_protocol::{ErrorCode, SessionName, WireError};
 
 use crate::{ClientError, Workspace};
 
@@ -130,9 +130,12 @@ fn state_dir() -> Result<PathBuf, ClientError> {
     }
     match var("HOME") {
         Some(home) => Ok(absolute("HOME", home)?.join(".local/state/stead")),
-        None => Err(ClientError::bad_request(
+        None => Err(WireError::new(
+            ErrorCode::BadRequest,
             "none of STEAD_STATE_DIR, XDG_STATE_HOME and HOME is set, so there is no place for sessions",
-        )),
+        )
+        .with_hint("set HOME, or STEAD_STATE_DIR to a directory of your own")
+        .into()),
     }
 }
 
@@ -159,7 +162,8 @@ fn absolute(name: &str, dir: OsString) -> Result<PathBuf, ClientError> {
     let path = PathBuf::from(dir);
     if path.as_os_str().as_bytes().contains(&0) || !path.is_absolute() {
         let message = format!("{name} is `{}`, which is not an absolute path", path.display());
-        return Err(ClientError::bad_request(message));
+        let error = WireError::new(ErrorCode::BadRequest, message);
+        return Err(error.with_hint(format!("give {name} a path that begins with `/`")).into());
     }
     Ok(path)
 }

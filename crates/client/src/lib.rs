@@ -3,6 +3,7 @@
 //! Control goes over the host's socket; output is read from the spool directly, so a slow reader
 //! slows nobody and a dead host hides nothing.
 
+mod call;
 mod connection;
 mod content;
 mod control;

@@ -42,6 +42,17 @@ impl Client {
         }
     }
 
+    /// Why a session of this name cannot be started: its name tells no language (SPEC S-5).
+    fn not_startable(&self, name: &SessionName) -> ClientError {
+        let mut error = self.not_found(name).to_wire();
+        let start = format!("to start `{name}`, say in which language: `-l python`");
+        error.hint = match self.names() {
+            Ok(names) if !names.is_empty() => error.hint.map(|hint| format!("{hint}; {start}")),
+            _ => Some(start),
+        };
+        error.into()
+    }
+
     /// Refuses a language that an existing session does not have.
     pub(crate) fn check_language(
         &self,
@@ -87,7 +98,9 @@ impl Client {
         let language = match (&launch.language, &launch.bridge) {
             (Some(given), Some(_)) => given.as_str(),
             (Some(given), None) => language::language(given)?,
-            (None, _) => language::implied(name).unwrap_or_else(|| Err(self.not_found(name)))?,
+            (None, _) => {
+                language::implied(name).unwrap_or_else(|| Err(self.not_startable(name)))?
+            }
         };
         let cwd = launch.cwd.as_deref().unwrap_or(self.workspace.path());
         let settings = Settings {

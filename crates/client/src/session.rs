@@ -165,7 +165,9 @@ impl Client {
             watch: (!options.background).then_some(watch),
         });
         let deadline = Instant::now().checked_add(options.soft_timeout);
-        let reply = connection.request(&submit, Some(Instant::now() + END_TIME))?;
+        let reply = connection
+            .request(&submit, Some(Instant::now() + END_TIME))
+            .map_err(|error| unsure(door.name, error))?;
         let Reply::Accepted { eval, generation, behind, duplicate } = reply else {
             return Err(connection.odd(&reply));
         };
@@ -250,5 +252,16 @@ pub(crate) fn wait_until_ready(
                 .into())
         }
         Err(other) => Err(other),
+    }
+}
+
+/// A host that was killed before it answered may have taken the code in.
+fn unsure(name: &SessionName, error: ClientError) -> ClientError {
+    match error {
+        ClientError::Connection { message, hint: None } => ClientError::Connection {
+            message: format!("{message} before it took the code or refused it"),
+            hint: Some(format!("`stead evals -n {name}` tells whether it ran")),
+        },
+        other => other,
     }
 }

@@ -15,8 +15,9 @@ use stead_protocol::client::VERSION;
 use stead_protocol::{EndReason, ErrorCode, HostReady, HostSpec, Meta, SessionName, WireError};
 use stead_spool::{HistoryReader, SessionDir};
 
-use crate::connection::{Connection, PATIENCE};
-use crate::{ClientError, Dirs, Workspace, timer};
+use crate::call::Unfound;
+use crate::connection::{self, Connection, PATIENCE};
+use crate::{ClientError, Dirs, Workspace, timer, wait};
 
 /// How long a host may take to listen.
 const START_TIME: Duration = Duration::from_secs(10);
@@ -53,6 +54,30 @@ impl Door<'_> {
 
     /// Connects to the host if there is one.
     pub(crate) fn connect(&self, patience: Duration) -> Result<Option<Connection>, ClientError> {
+        if let Some(connection) = self.dial(patience)? {
+            return Ok(Some(connection));
+        }
+        let dir = self.dir();
+        if !wait::host_lives(&dir) {
+            return Ok(None);
+        }
+        // It has begun to leave, or cannot be found because its socket was deleted.
+        let Some(host) = Unfound::find(&dir) else { return Ok(None) };
+        self.dirs.make_runtime()?;
+        let deadline = Instant::now() + patience;
+        while host.call() {
+            if Instant::now() >= deadline {
+                return Err(connection::silent(self.name, Some(host.pid)));
+            }
+            timer::pause(Duration::from_millis(5));
+            if let Some(connection) = self.dial(patience)? {
+                return Ok(Some(connection));
+            }
+        }
+        Ok(None)
+    }
+
+    fn dial(&self, patience: Duration) -> Result<Option<Connection>, ClientError> {
         let Some(runtime) = self.dirs.open_runtime()? else { return Ok(None) };
         let socket = self.dirs.socket(self.workspace, self.name);
         Connection::open(&runtime, &socket, self.name, self.client, patience)
@@ -75,13 +100,33 @@ impl Door<'_> {
         let dir = SessionDir::new(self.dirs.make_session(self.workspace, self.name)?);
         self.dirs.make_runtime()?;
         let lock = self.lock(&dir)?;
-        if let Some(connection) = self.connect(PATIENCE)? {
+        if let Some(connection) = self.connect_or_see_it_gone(&dir)? {
             return self.accept(connection, found);
         }
         self.spawn(&dir, meta)?;
         let connection = self.connect(PATIENCE)?;
         drop(lock);
         connection.ok_or_else(|| self.ended_early())
+    }
+
+    /// Waits for a host that is neither there nor gone: one whose client died while it started
+    /// it, or whose guard still cleans up.
+    fn connect_or_see_it_gone(&self, dir: &SessionDir) -> Result<Option<Connection>, ClientError> {
+        let deadline = Instant::now() + START_TIME;
+        loop {
+            // Asked before it is looked for: it may begin to listen in between.
+            let lives = wait::host_lives(dir);
+            if let Some(connection) = self.connect(PATIENCE)? {
+                return Ok(Some(connection));
+            }
+            if !lives {
+                return Ok(None);
+            }
+            if Instant::now() >= deadline {
+                return Err(connection::silent(self.name, None));
+            }
+            timer::pause(Duration::from_millis(5));
+        }
     }
 
     fn accept(&self, connection: Connection, found: Found) -> Result<Connection, ClientError> {

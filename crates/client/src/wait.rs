@@ -99,6 +99,8 @@ impl Wait<'_> {
                     standing = Standing::Running { start };
                     self.behind = None;
                     cursor.get_or_insert(start);
+                    // It may have run for long already, and be quiet from now on.
+                    self.stream(&mut reader, &mut cursor, None)?;
                 }
                 Waited::Event(Event::Output { eval, end }) if eval == self.seq => {
                     self.stream(&mut reader, &mut cursor, Some(end))?;

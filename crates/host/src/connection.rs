@@ -65,11 +65,11 @@ impl Connection {
 
     /// Whether it is of no more use, or never said who it is.
     pub(crate) fn is_over(&self) -> bool {
-        self.dead || (!self.greeted && self.since.elapsed() > HELLO_LIMIT)
+        self.dead || self.hello_deadline().is_some_and(|at| at <= Instant::now())
     }
 
     pub(crate) fn hello_deadline(&self) -> Option<Instant> {
-        (!self.greeted).then(|| self.since + HELLO_LIMIT)
+        (!self.greeted).then(|| self.since + hello_limit())
     }
 
     /// Reads what is there and hands on whole lines.
@@ -134,4 +134,16 @@ impl Connection {
             }
         }
     }
+}
+
+/// Tests do not wait for ten seconds.
+#[cfg(debug_assertions)]
+fn hello_limit() -> Duration {
+    let given = std::env::var("STEAD_HELLO_LIMIT_MS").ok().and_then(|ms| ms.parse().ok());
+    given.map_or(HELLO_LIMIT, Duration::from_millis)
+}
+
+#[cfg(not(debug_assertions))]
+fn hello_limit() -> Duration {
+    HELLO_LIMIT
 }

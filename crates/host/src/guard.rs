@@ -7,7 +7,7 @@ use std::io;
 use std::path::Path;
 use std::time::Duration;
 
-use rustix::process::{Pid, WaitOptions, set_child_subreaper, wait, waitpid};
+use rustix::process::{Pid, WaitOptions, set_child_subreaper, waitpid};
 use stead_launch::tree;
 
 /// Goes on twice: returns in the host, and never in the guard.
@@ -35,8 +35,7 @@ fn guard(host: Option<Pid>, socket: &Path) -> ! {
         _ => true,
     };
     if died {
-        let reap = || while let Ok(Some(_)) = wait(WaitOptions::NOHANG) {};
-        tree::sweep(std::process::id(), Duration::from_secs(10), reap);
+        tree::sweep(std::process::id(), Duration::from_secs(10), tree::reap);
         let _ = std::fs::remove_file(socket);
     }
     std::process::exit(0)

@@ -3,7 +3,6 @@
 use std::collections::{BTreeMap, HashMap};
 use std::fs::File;
 use std::os::fd::OwnedFd;
-use std::os::unix::net::UnixListener;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
@@ -23,14 +22,24 @@ use crate::background_input::BackgroundInput;
 use crate::clock::{Clock, wall_ms};
 use crate::connection::Connection;
 use crate::ledger::{Closing, Found, Ledger};
+use crate::listener::Listener;
 use crate::nudge::Nudges;
 use crate::pause;
 use crate::probe::Probe;
 use crate::requests::Question;
 use crate::state::{Action, Answer, Eval, Input, State, Ticket};
+use crate::with_causes;
 
 /// How long the end of an interpreter waits for everything it started to be gone.
 const SWEEP_PATIENCE: Duration = Duration::from_secs(5);
+/// How long no connection is taken after one could not be.
+const DEAF_TIME: Duration = Duration::from_millis(50);
+/// Number of the first connection.
+const FIRST_CONNECTION: u64 = 1;
+/// The signal by which a client says that it cannot find our socket.
+const CALL: i32 = libc::SIGUSR1;
+/// How long after its start a host counts on the client that started it.
+const FIRST_CLIENT: Duration = Duration::from_secs(10);
 /// How much of what an interpreter says before its hello is kept for the error message.
 const START_COMPLAINT: usize = 2_000;
 
@@ -52,10 +61,13 @@ pub(crate) struct Host {
     nudges: Nudges,
     pub(crate) question: Option<Question>,
     pub(crate) questions: u64,
-    listener: Option<UnixListener>,
+    listener: Option<Listener>,
+    /// No connection could be taken: try again then.
+    deaf_until: Option<Instant>,
     signals: OwnedFd,
     tag: String,
     next_connection: u64,
+    began: Instant,
     /// Said once, with the first eval of a fresh interpreter.
     fresh_notice: Option<String>,
     /// What the interpreter printed before its hello.
@@ -65,8 +77,9 @@ pub(crate) struct Host {
     leaving: bool,
     /// What the bridge said at the running eval's end.
     closing: Closing,
-    /// Whether a watcher of an eval was told of the interpreter's end.
-    reported_end: bool,
+    /// Whether someone was told of the interpreter's end: with an eval that it ended, or when it
+    /// had begun.
+    pub(crate) reported_end: bool,
     /// User code replaced the interpreter by another program.
     replaced: bool,
     pub(crate) compiled: Compiled,
@@ -79,6 +92,8 @@ pub(crate) struct Host {
 pub(crate) struct Facts {
     pub(crate) version: Option<String>,
     pub(crate) variables: Option<u64>,
+    /// Its main thread, as it knows itself.
+    pub(crate) main_tid: u32,
     pub(crate) can: Vec<String>,
     pub(crate) started_ms: u64,
     pub(crate) last_used_ms: u64,
@@ -89,7 +104,7 @@ impl Host {
         spec: &HostSpec,
         ledger: Ledger,
         found: Found,
-        listener: UnixListener,
+        listener: Listener,
         lock: File,
         tag: String,
     ) -> Host {
@@ -118,9 +133,11 @@ impl Host {
             question: None,
             questions: 0,
             listener: Some(listener),
+            deaf_until: None,
             signals: signals(),
             tag,
-            next_connection: 1,
+            next_connection: FIRST_CONNECTION,
+            began: Instant::now(),
             fresh_notice,
             complaint: Vec::new(),
             told_end: 0,
@@ -139,12 +156,12 @@ impl Host {
         let cache = self.spec.dir.ancestors().nth(3).unwrap_or(&self.spec.dir).to_owned();
         let Prepared { found, command, feed } =
             prepare(&self.meta.settings, &self.meta.name, &self.tag, &cache)
-                .map_err(|error| failed(error.to_string()))?;
-        self.ledger.open_generation().map_err(|error| failed(error.to_string()))?;
+                .map_err(|error| failed(with_causes(&error)))?;
+        self.ledger.open_generation().map_err(|error| failed(with_causes(&error)))?;
         let bridge = Bridge::start(&command, &feed).map_err(|error| {
             self.ledger
-                .end_generation(EndReason::LaunchFailed { message: error.to_string() }, true);
-            failed(error.to_string())
+                .end_generation(EndReason::LaunchFailed { message: with_causes(&error) }, true);
+            failed(with_causes(&error))
         })?;
         self.meta.found = Some(found);
         self.bridge = Some(bridge);
@@ -155,6 +172,7 @@ impl Host {
         };
         self.complaint.clear();
         self.replaced = false;
+        self.reported_end = false;
         let now = wall_ms();
         self.facts = Facts { started_ms: now, last_used_ms: now, ..Facts::default() };
         Ok(())
@@ -166,7 +184,6 @@ impl Host {
             self.turn();
         }
         self.say_goodbye();
-        let _ = std::fs::remove_file(&self.spec.socket);
     }
 
     /// Waits for something to happen and deals with all of it.
@@ -184,8 +201,8 @@ impl Host {
         {
             bridge.flush_input();
         }
-        if ready.child {
-            self.reap();
+        if ready.signals {
+            self.take_signals();
         }
         if ready.listener {
             self.accept();
@@ -197,7 +214,7 @@ impl Host {
         self.look_for_readers();
         self.nudge();
         self.continue_background_input();
-        let attached = !self.connections.is_empty();
+        let attached = self.is_attached();
         if !self.clock.is_paused() {
             self.step(Input::Tick { attached });
         }
@@ -210,9 +227,10 @@ impl Host {
 
     fn wait(&mut self) -> Ready {
         let timeout = self.timeout();
+        self.deaf_until = self.deaf_until.filter(|until| *until > Instant::now());
         let mut fds = vec![PollFd::new(&self.signals, PollFlags::IN)];
         let mut what = vec![What::Signals];
-        if let Some(listener) = &self.listener {
+        if let (Some(listener), None) = (&self.listener, self.deaf_until) {
             fds.push(PollFd::new(listener, PollFlags::IN));
             what.push(What::Listener);
         }
@@ -239,7 +257,7 @@ impl Host {
                 continue;
             }
             match what {
-                What::Signals => ready.child = true,
+                What::Signals => ready.signals = true,
                 What::Listener => ready.listener = true,
                 What::Bridge(Source::Control) => ready.control = true,
                 What::Bridge(Source::Stream(stream)) => ready.streams.push(stream),
@@ -253,7 +271,7 @@ impl Host {
     /// How long nothing has to be done if nothing happens.
     fn timeout(&self) -> Option<Duration> {
         let now = Instant::now();
-        let attached = !self.connections.is_empty();
+        let attached = self.is_attached();
         let paused = self.clock.is_paused();
         let clock = self.clock.now();
         let state = self.state.next_deadline(attached).filter(|_| !paused);
@@ -261,10 +279,21 @@ impl Host {
         let probe = (self.state.running().is_some() && !paused).then(|| self.probe.next());
         let input = self.background_input.as_ref().map(BackgroundInput::next);
         let hello = self.connections.values().filter_map(Connection::hello_deadline).min();
-        let instants = probe.into_iter().chain(input).chain(hello).chain(self.nudges.next()).min();
+        let first = self.awaits_first_client().then(|| self.began + FIRST_CLIENT);
+        let others = first.into_iter().chain(self.deaf_until).chain(self.nudges.next());
+        let instants = probe.into_iter().chain(input).chain(hello).chain(others).min();
         let instants = instants.map(|at| at.saturating_duration_since(now));
         // A millisecond on top: the state's clock counts whole ones.
         state.map(|left| left + Duration::from_millis(1)).into_iter().chain(instants).min()
+    }
+
+    /// Whether any client is connected, or the one that started us is on its way.
+    fn is_attached(&self) -> bool {
+        !self.connections.is_empty() || self.awaits_first_client()
+    }
+
+    fn awaits_first_client(&self) -> bool {
+        self.next_connection == FIRST_CONNECTION && self.began.elapsed() < FIRST_CLIENT
     }
 
     fn read_bridge(&mut self) {
@@ -318,13 +347,14 @@ impl Host {
 
     fn bridge_event(&mut self, event: BridgeEvent) {
         match event {
-            BridgeEvent::Hello { protocol, version, can, .. } => {
+            BridgeEvent::Hello { protocol, version, can, pid, .. } => {
                 if protocol != stead_protocol::bridge::VERSION {
                     let message = format!("the bridge speaks version {protocol}, the host 1");
                     return self.step(Input::Broken(message));
                 }
                 self.facts.version = Some(version);
                 self.facts.can = can;
+                self.facts.main_tid = pid;
                 let init = self.accept_init();
                 self.step(Input::Hello { init });
             }
@@ -342,6 +372,11 @@ impl Host {
             BridgeEvent::Background { eval, stream, text } => {
                 let eval = eval.and_then(|id| id.parse::<EvalId>().ok()).map(|id| id.seq);
                 self.ledger.background(eval, stream, text.as_bytes());
+            }
+            // A thread that waits does not keep the eval from ending, so others than the main one
+            // have to be found waiting for a while.
+            BridgeEvent::StdinWait { tid, .. } if tid != self.facts.main_tid => {
+                self.probe.restart();
             }
             BridgeEvent::StdinWait { eval, .. } => {
                 let owner = eval.and_then(|id| id.parse::<EvalId>().ok()).map(|id| id.seq);
@@ -408,14 +443,37 @@ impl Host {
             .stdin_readers(std::process::id())
             .into_iter()
             .find(|reader| reader.tid == pid || !bridge.is_elder(reader.tid));
+        // Where the main thread has something to do, the eval may be about to end.
+        let hurry = reader.is_none_or(|reader| {
+            reader.tid == pid || tree::look(pid).is_none_or(|main| main.state != b'R')
+        });
         if waiting {
             if self.probe.is_gone(reader.is_some()) {
                 self.step(Input::NotWaiting);
                 self.probe.restart();
             }
-        } else if self.probe.found(reader) {
+        } else if self.probe.found(reader, hurry) {
             self.waits();
         }
+    }
+
+    fn take_signals(&mut self) {
+        let mut called = false;
+        // Whole records only: 128 bytes each, the signal's number first.
+        let mut buffer = [0; 1024];
+        while let Ok(read) = rustix::io::read(&self.signals, &mut buffer) {
+            let records = buffer[..read].chunks_exact(128);
+            called |= records.into_iter().any(|record| {
+                record.first_chunk().is_some_and(|number| i32::from_ne_bytes(*number) == CALL)
+            });
+        }
+        if called
+            && let Some(listener) = &mut self.listener
+            && let Err(error) = listener.restore()
+        {
+            eprintln!("could not listen on `{}` again: {error}", self.spec.socket.display());
+        }
+        self.reap();
     }
 
     /// Wakes, when it is time, an interpreter that has not acted on an interrupt.
@@ -423,14 +481,12 @@ impl Host {
         if self.nudges.is_due()
             && let Some(bridge) = &self.bridge
         {
-            tree::signal_main_thread(bridge.pid(), rustix::process::Signal::URG);
+            tree::signal_main_thread(bridge.pid(), rustix::process::Signal::WINCH);
         }
     }
 
     /// Waits for the children that ended: orphans, and the interpreter itself.
     fn reap(&mut self) {
-        let mut buffer = [0; 1024];
-        while rustix::io::read(&self.signals, &mut buffer).is_ok() {}
         let interpreter = self.bridge.as_ref().map(Bridge::pid);
         let mut exited = None;
         while let Ok(Some((pid, status))) = wait(WaitOptions::NOHANG) {
@@ -446,8 +502,7 @@ impl Host {
     fn interpreter_exited(&mut self, status: WaitStatus) {
         // Its last words, then the rest of its family, then what they had written.
         self.read_bridge();
-        let sweep = || while let Ok(Some(_)) = wait(WaitOptions::NOHANG) {};
-        if !tree::sweep(std::process::id(), SWEEP_PATIENCE, sweep) {
+        if !tree::sweep(std::process::id(), SWEEP_PATIENCE, tree::reap) {
             eprintln!("some processes of the session do not die");
         }
         self.drain();
@@ -471,7 +526,6 @@ impl Host {
         if self.closing.exit_code.is_none() {
             self.closing.exit_code = code;
         }
-        self.reported_end = false;
         self.step(Input::Exited(reason));
     }
 
@@ -488,11 +542,14 @@ impl Host {
 
     fn accept(&mut self) {
         let Some(listener) = &self.listener else { return };
-        if let Ok((stream, _)) = listener.accept()
-            && let Some(connection) = Connection::accept(stream)
-        {
-            self.connections.insert(self.next_connection, connection);
-            self.next_connection += 1;
+        match listener.accept().map(Connection::accept) {
+            Ok(Some(connection)) => {
+                self.connections.insert(self.next_connection, connection);
+                self.next_connection += 1;
+            }
+            Ok(None) => {}
+            // Out of descriptors: whoever calls stays in line until one is free.
+            Err(_) => self.deaf_until = Some(Instant::now() + DEAF_TIME),
         }
     }
 
@@ -519,6 +576,7 @@ impl Host {
         match action {
             Action::Run(eval) => self.begin(eval),
             Action::Interrupt => {
+                pause::point("interrupting");
                 if self.clock.is_paused() {
                     self.resume();
                 }
@@ -529,6 +587,7 @@ impl Host {
                 }
             }
             Action::AskExit => {
+                pause::point("stopping");
                 if let Some(bridge) = &mut self.bridge {
                     bridge.send(&Command::Exit.encode());
                 }
@@ -542,6 +601,7 @@ impl Host {
             Action::Answer { ticket, answer } => self.answer(ticket, answer),
             Action::End { reason, asked } => self.end(reason, asked),
             Action::Start => {
+                pause::point("restarting");
                 if let Err(error) = self.start_interpreter() {
                     eprintln!("could not start the interpreter again: {error}");
                     let message = error.message;
@@ -551,6 +611,7 @@ impl Host {
             Action::Leave => {
                 // From here on clients find nobody and start the next host.
                 self.listener = None;
+                let _ = std::fs::remove_file(&self.spec.socket);
                 self.leaving = true;
             }
         }
@@ -589,8 +650,8 @@ impl Host {
         let finished = self.ledger.finish(eval, outcome, closing, self.clock.now());
         pause::point("finished");
         self.facts.last_used_ms = wall_ms();
-        self.reported_end |=
-            self.tell(eval, || Event::Finished { eval, finished: finished.clone() });
+        let told = self.tell(eval, || Event::Finished { eval, finished: finished.clone() });
+        self.reported_end |= told && finished.outcome.tells_end();
         for connection in self.connections.values_mut() {
             connection.watches.retain(|watch| watch.eval != eval);
         }
@@ -604,6 +665,7 @@ impl Host {
     fn end(&mut self, reason: EndReason, asked: bool) {
         let reported = asked || self.reported_end;
         self.ledger.end_generation(reason.clone(), reported);
+        pause::point("ended");
         if matches!(reason, EndReason::Stopped) {
             self.meta.stopped = true;
             if let Ok(meta) = serde_json::to_vec_pretty(&self.meta)
@@ -729,7 +791,7 @@ struct Ready {
     control: bool,
     streams: Vec<Stream>,
     stdin: bool,
-    child: bool,
+    signals: bool,
     listener: bool,
     connections: Vec<u64>,
 }
@@ -740,15 +802,32 @@ fn complain(complaint: &mut Vec<u8>, bytes: &[u8]) {
     complaint.drain(..over);
 }
 
-/// A descriptor that is readable whenever a child has ended.
-fn signals() -> OwnedFd {
-    use std::os::fd::FromRawFd;
-    // SAFETY: the set is initialised before use, and the descriptor is ours alone.
+/// Keeps the signals that we read from a descriptor from ending this process.
+pub(crate) fn block_signals() {
+    // SAFETY: the set is initialised before use.
+    unsafe {
+        libc::sigprocmask(libc::SIG_BLOCK, &handled(), std::ptr::null_mut());
+    }
+}
+
+fn handled() -> libc::sigset_t {
+    // SAFETY: the set is initialised by `sigemptyset`.
     unsafe {
         let mut set = std::mem::zeroed();
         libc::sigemptyset(&mut set);
         libc::sigaddset(&mut set, libc::SIGCHLD);
-        libc::sigprocmask(libc::SIG_BLOCK, &set, std::ptr::null_mut());
+        libc::sigaddset(&mut set, CALL);
+        set
+    }
+}
+
+/// A descriptor that is readable whenever a child has ended or a client calls.
+fn signals() -> OwnedFd {
+    use std::os::fd::FromRawFd;
+    block_signals();
+    // SAFETY: the descriptor is ours alone.
+    unsafe {
+        let set = handled();
         // A file size limit shall be an error of the write and not our death.
         libc::signal(libc::SIGXFSZ, libc::SIG_IGN);
         OwnedFd::from_raw_fd(libc::signalfd(-1, &set, libc::SFD_CLOEXEC | libc::SFD_NONBLOCK))

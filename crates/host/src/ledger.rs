@@ -96,8 +96,12 @@ impl Ledger {
             None if host_died => Some((EndReason::HostDied, false)),
             None => None,
         };
+        // What could not be started had no state to lose.
+        let is_loss = |(reason, reported): &(EndReason, bool)| {
+            !reported && !matches!(reason, EndReason::LaunchFailed { .. })
+        };
         let found = Found {
-            loss: last_end.clone().filter(|(_, reported)| !reported).map(|(reason, _)| reason),
+            loss: last_end.clone().filter(is_loss).map(|(reason, _)| reason),
             last_end: last_end.map(|(reason, _)| reason),
             host_died,
         };
@@ -211,6 +215,13 @@ impl Ledger {
     /// What stands after the running eval's last line feed.
     pub(crate) fn prompt(&self) -> String {
         self.current.as_ref().map(|current| current.line.prompt()).unwrap_or_default()
+    }
+
+    /// The running eval was given a whole line, or the end: what it asks next stands by itself.
+    pub(crate) fn answered(&mut self) {
+        if let Some(current) = &mut self.current {
+            current.line.answered();
+        }
     }
 
     /// The last line the running eval wrote.

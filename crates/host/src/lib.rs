@@ -9,6 +9,7 @@ mod connection;
 mod guard;
 mod host;
 mod ledger;
+mod listener;
 mod nudge;
 mod pause;
 mod probe;
@@ -66,4 +67,16 @@ fn answer(ready: &HostReady) {
         let _ = std::io::stdout().write_all(&line);
         let _ = std::io::stdout().flush();
     }
+}
+
+/// An error with its causes, in one line.
+fn with_causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        cause = error.source();
+    }
+    text
 }

@@ -1,11 +1,18 @@
-//! Named points at which a test build stops itself, so that a test can kill it exactly there.
+//! Named points at which a test build stops or panics, so that a test can hit it exactly there.
 
-/// Stops this process with SIGSTOP if `STEAD_PAUSE_AT` names the point; nothing in release builds.
+/// Stops this process with SIGSTOP the first time it comes to the point that `STEAD_PAUSE_AT`
+/// names, and panics at the one that `STEAD_PANIC_AT` names; nothing in release builds.
 #[cfg(debug_assertions)]
 pub(crate) fn point(name: &str) {
-    if std::env::var_os("STEAD_PAUSE_AT").is_some_and(|at| at == name) {
+    use std::sync::atomic::{AtomicBool, Ordering};
+    static PAUSED: AtomicBool = AtomicBool::new(false);
+    let is_here = |variable| std::env::var_os(variable).is_some_and(|at| at == name);
+    if is_here("STEAD_PAUSE_AT") && !PAUSED.swap(true, Ordering::Relaxed) {
         let _ =
             rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::STOP);
+    }
+    if is_here("STEAD_PANIC_AT") {
+        panic!("`STEAD_PANIC_AT` is `{name}`");
     }
 }
 

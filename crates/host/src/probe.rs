@@ -8,6 +8,8 @@ use stead_launch::stdin_wait::Reader;
 const PAUSES_MS: [u64; 7] = [5, 10, 10, 20, 50, 100, 250];
 /// A reader counts as blocked when two looks this far apart have found it.
 const BLOCKED_FOR: Duration = Duration::from_millis(8);
+/// The same for a thread or child beside a main thread that is busy.
+const BLOCKED_BESIDE: Duration = Duration::from_millis(250);
 
 /// The schedule of looks at one eval.
 #[derive(Debug)]
@@ -42,12 +44,14 @@ impl Probe {
         self.next = Instant::now() + Duration::from_millis(PAUSES_MS[self.step]);
     }
 
-    /// Takes what a look found; whether a reader is blocked for certain.
-    pub(crate) fn found(&mut self, reader: Option<Reader>) -> bool {
+    /// Takes what a look found; whether a reader is blocked for certain. Without `hurry` that
+    /// takes longer.
+    pub(crate) fn found(&mut self, reader: Option<Reader>, hurry: bool) -> bool {
         let now = Instant::now();
+        let long_enough = if hurry { BLOCKED_FOR } else { BLOCKED_BESIDE };
         let certain = match (reader, self.seen) {
             (Some(now_seen), Some((seen, since))) if now_seen == seen => {
-                now.duration_since(since) >= BLOCKED_FOR
+                now.duration_since(since) >= long_enough
             }
             (Some(fresh), _) => {
                 self.seen = Some((fresh, now));

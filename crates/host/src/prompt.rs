@@ -41,6 +41,11 @@ impl LastLine {
         self.partial.drain(..over);
     }
 
+    /// An answer ends the line that asked for it, as its echo would on a terminal.
+    pub(crate) fn answered(&mut self) {
+        self.feed(b"\n");
+    }
+
     /// What stands after the last line feed.
     pub(crate) fn prompt(&self) -> String {
         String::from_utf8_lossy(&self.partial).into_owned()
@@ -56,6 +61,16 @@ impl LastLine {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn an_answered_prompt_is_not_part_of_the_next() {
+        let mut line = LastLine::default();
+        line.feed(b">>> ");
+        line.answered();
+        assert_eq!((line.prompt(), line.show()), (String::new(), ">>> ".to_owned()));
+        line.feed(b"... ");
+        assert_eq!(line.prompt(), "... ");
+    }
 
     #[test]
     fn prompt_and_last_line_survive_any_cut() {

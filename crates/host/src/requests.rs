@@ -13,6 +13,7 @@ use crate::connection::Watch;
 use crate::host::{Compiled, Host};
 use crate::pause;
 use crate::state::{Eval, Input, Phase, Ticket};
+use crate::with_causes;
 
 /// Most bytes of code that may wait in the queue.
 const QUEUED_CODE_LIMIT: usize = 4 * MAX_CODE;
@@ -125,7 +126,8 @@ impl Host {
         let seq = match self.ledger.accept(&submit.code, submit.key.as_deref(), &by) {
             Ok(seq) => seq,
             Err(error) => {
-                let message = format!("the eval could not be recorded, so it was not run: {error}");
+                let why = with_causes(&error);
+                let message = format!("the eval could not be recorded, so it was not run: {why}");
                 return self.refuse(ticket, WireError::new(ErrorCode::LimitExceeded, message));
             }
         };
@@ -162,14 +164,17 @@ impl Host {
             self.acknowledge_loss();
             return Err(error);
         }
-        self.state.admit(submit.no_queue).map_err(|error| self.with_ids(error))
+        self.state.admit(submit.no_queue).map_err(|error| {
+            self.reported_end |= error.code == ErrorCode::SessionEnded;
+            self.with_ids(error)
+        })
     }
 
     /// Errors of the state know numbers only; users know ids.
     fn with_ids(&self, error: WireError) -> WireError {
-        let Some(run) = self.state.running() else { return error };
-        let id = self.eval_id(run.eval);
-        let message = error.message.replace(&format!("eval {}", run.eval.0), &format!("`{id}`"));
+        let Some(first) = self.state.first() else { return error };
+        let id = self.eval_id(first);
+        let message = error.message.replace(&format!("eval {}", first.0), &format!("`{id}`"));
         let hint = match error.code {
             ErrorCode::WaitingInput => Some(format!(
                 "answer it with `stead input {id} TEXT`, or stop it with `stead interrupt {id}`"
@@ -214,9 +219,10 @@ impl Host {
                 None => Event::Started { eval, start: self.ledger.current_start()? },
             });
         }
-        if self.state.queue.iter().any(|queued| queued.seq == eval) {
-            let behind = self.state.running().map(|run| run.eval);
-            return Some(Event::Queued { eval, behind });
+        if let Some(at) = self.state.queue.iter().position(|queued| queued.seq == eval) {
+            let before = at.checked_sub(1).map(|before| self.state.queue[before].seq);
+            let running = || self.state.running().map(|run| run.eval);
+            return Some(Event::Queued { eval, behind: before.or_else(running) });
         }
         if let Some(finished) = self.ledger.unsaved(eval) {
             return Some(Event::Finished { eval, finished });
@@ -255,6 +261,9 @@ impl Host {
                 self.background_input = Some(BackgroundInput::new(ticket, from, reader));
             }
             None => {
+                if eof || text.contains('\n') {
+                    self.ledger.answered();
+                }
                 self.step(Input::NotWaiting);
                 self.probe.restart();
                 self.reply(ticket, Reply::InputTaken { eval: running, from, to: None });

@@ -1,28 +1,26 @@
 //! From a specification to a listening host: lock, guard, records, socket, interpreter.
 
 use std::fs::{File, OpenOptions};
-use std::io;
-use std::os::fd::AsRawFd;
+use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
-use std::os::unix::net::UnixListener;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rustix::event::{Timespec, poll};
-use rustix::fs::{FlockOperation, Mode, OFlags, flock};
+use rustix::fs::{FlockOperation, Mode, flock};
 use stead_launch::tree;
 use stead_protocol::{ErrorCode, HostSpec, WireError};
 use stead_spool::{SessionDir, write_atomically};
 
 use crate::guard;
-use crate::host::Host;
+use crate::host::{self, Host};
 use crate::ledger::Ledger;
+use crate::listener::Listener;
 use crate::pause;
+use crate::with_causes;
 
 /// How long a host waits for the guard of the one before it to finish cleaning up.
 const LOCK_PATIENCE: Duration = Duration::from_secs(8);
-/// Longest path that fits a socket's address.
-const SOCKET_PATH_LIMIT: usize = 107;
 
 /// Builds the host; what it returns listens already and its interpreter is starting.
 pub(crate) fn start(spec: &HostSpec) -> Result<Host, WireError> {
@@ -31,9 +29,12 @@ pub(crate) fn start(spec: &HostSpec) -> Result<Host, WireError> {
     let _ = rustix::process::setsid();
     let _ = std::env::set_current_dir("/");
     let dir = SessionDir::new(&spec.dir);
+    // From here on clients may call us by signal, and the guard, which is no host, stays deaf.
+    host::block_signals();
     let lock = take_lock(&dir.lock())?;
     pause::point("locked");
     guard::split(&spec.socket).map_err(|error| failed("could not fork", &error))?;
+    write_pid(&lock).map_err(|error| failed("could not write `host.lock`", &error))?;
     let (ledger, found) = Ledger::open(&spec.dir, spec.meta.settings.quota_bytes)
         .map_err(|error| failed("could not open the session's records", &error))?;
     let tag = format!("STEAD_SESSION_DIR={}", spec.dir.display());
@@ -41,8 +42,7 @@ pub(crate) fn start(spec: &HostSpec) -> Result<Host, WireError> {
         let swept = tree::sweep_tagged(&tag);
         eprintln!("the host before this one was killed; {swept} of its processes were left");
     }
-    let _ = std::fs::remove_file(&spec.socket);
-    let listener = bind(&spec.socket).map_err(|error| {
+    let listener = Listener::bind(&spec.socket).map_err(|error| {
         failed(&format!("could not listen on `{}`", spec.socket.display()), &error)
     })?;
     pause::point("bound");
@@ -63,7 +63,7 @@ pub(crate) fn start(spec: &HostSpec) -> Result<Host, WireError> {
 }
 
 fn failed(what: &str, error: &dyn std::error::Error) -> WireError {
-    WireError::new(ErrorCode::LaunchFailed, format!("{what}: {error}"))
+    WireError::new(ErrorCode::LaunchFailed, format!("{what}: {}", with_causes(error)))
 }
 
 /// The lock that makes this the only host of its session; the kernel gives it back at our death.
@@ -93,21 +93,10 @@ fn take_lock(path: &Path) -> Result<File, WireError> {
     }
 }
 
-/// Binds under a private mask. A path too long for an address is reached through its directory.
-fn bind(path: &Path) -> io::Result<UnixListener> {
-    let old = rustix::process::umask(Mode::from_raw_mode(0o177));
-    let bound = if path.as_os_str().len() <= SOCKET_PATH_LIMIT {
-        UnixListener::bind(path)
-    } else {
-        let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else {
-            return Err(io::ErrorKind::InvalidInput.into());
-        };
-        let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
-        let dir = rustix::fs::open(dir, flags, Mode::empty())?;
-        UnixListener::bind(Path::new(&format!("/proc/self/fd/{}", dir.as_raw_fd())).join(name))
-    };
-    rustix::process::umask(old);
-    bound
+/// Says whom to call when the socket's file is gone.
+fn write_pid(mut lock: &File) -> std::io::Result<()> {
+    lock.set_len(0)?;
+    lock.write_all(format!("{}\n", std::process::id()).as_bytes())
 }
 
 /// Lets go of the streams that tie us to the client that started us; errors go on to the log.

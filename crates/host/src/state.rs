@@ -226,6 +226,12 @@ impl State {
         }
     }
 
+    /// The eval that runs, or the one that will when the interpreter is ready.
+    pub(crate) fn first(&self) -> Option<EvalSeq> {
+        let queued = || self.queue.front().map(|eval| eval.seq);
+        self.running().map(|run| run.eval).or_else(queued)
+    }
+
     /// Whether code may be taken in now, and behind which eval it would wait.
     pub(crate) fn admit(&self, no_queue: bool) -> Result<Option<EvalSeq>, WireError> {
         let behind = self.queue.back().map(|eval| eval.seq).or(self.running().map(|run| run.eval));
@@ -240,29 +246,32 @@ impl State {
                     ),
                 },
             )),
+            // What could not be started tells why when it is gone, with the evals that wait for it.
+            Phase::Ending { why, .. } if *why == Why::NotReady => self.admit_to_queue(behind),
             Phase::Ending { .. } | Phase::Ended { .. } => Err(WireError::new(
                 ErrorCode::SessionEnded,
                 "the session is ending; its state is gone",
             )
             .with_hint("run it again to start the session fresh")),
-            Phase::Running(run) if no_queue => Err(WireError::new(
-                ErrorCode::SessionBusy,
-                format!("the session is running eval {}", run.eval.0),
-            )),
-            Phase::Starting { .. } | Phase::Querying { .. } if no_queue && behind.is_some() => {
-                Err(WireError::new(ErrorCode::SessionBusy, "another eval waits already"))
-            }
             Phase::Starting { .. }
             | Phase::Idle { .. }
             | Phase::Running(_)
             | Phase::Querying { .. } => {
-                if self.queue.len() >= QUEUE_LIMIT {
-                    let message = format!("{QUEUE_LIMIT} evals wait already");
-                    return Err(WireError::new(ErrorCode::LimitExceeded, message));
+                if let (true, Some(first)) = (no_queue, self.first()) {
+                    let message = format!("the session is busy with eval {}", first.0);
+                    return Err(WireError::new(ErrorCode::SessionBusy, message));
                 }
-                Ok(behind)
+                self.admit_to_queue(behind)
             }
         }
+    }
+
+    fn admit_to_queue(&self, behind: Option<EvalSeq>) -> Result<Option<EvalSeq>, WireError> {
+        if self.queue.len() >= QUEUE_LIMIT {
+            let message = format!("{QUEUE_LIMIT} evals wait already");
+            return Err(WireError::new(ErrorCode::LimitExceeded, message));
+        }
+        Ok(behind)
     }
 
     /// The one place where the state changes.
@@ -556,9 +565,9 @@ impl State {
                 self.leave(Why::NotReady, None);
                 actions.push(Action::Kill);
             }
-            Phase::Idle { since }
-                if !attached && self.idle_timeout > 0 && *since + self.idle_timeout <= now =>
-            {
+            // A session that somebody is connected to is in use.
+            Phase::Idle { since } if attached => *since = now,
+            Phase::Idle { since } if self.idle_timeout > 0 && *since + self.idle_timeout <= now => {
                 self.leave(Why::Idle { after: self.idle_timeout }, Some(now + EXIT_GRACE));
                 actions.push(Action::AskExit);
             }

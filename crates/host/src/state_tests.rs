@@ -194,9 +194,25 @@ fn s8_an_idle_session_ends_unless_a_client_is_attached() {
     let mut state = State::new(0, 100);
     state.step(HELLO, 0);
     assert_eq!(state.step(Input::Tick { attached: true }, 500), []);
-    assert_eq!(state.step(Input::Tick { attached: false }, 500), [Action::AskExit]);
-    let actions = state.step(Input::Exited(EndReason::Exit { code: 0 }), 501);
+    // It was in use until then.
+    assert_eq!(state.step(Input::Tick { attached: false }, 599), []);
+    assert_eq!(state.next_deadline(false), Some(600));
+    assert_eq!(state.step(Input::Tick { attached: false }, 600), [Action::AskExit]);
+    let actions = state.step(Input::Exited(EndReason::Exit { code: 0 }), 601);
     assert_eq!(actions[0], Action::End { reason: EndReason::Idle { after_ms: 100 }, asked: false });
+}
+
+#[test]
+fn code_for_an_interpreter_that_dies_at_its_start_is_told_why() {
+    let mut state = State::new(0, 0);
+    assert_eq!(state.step(Input::Leaving, 0), []);
+    assert_eq!(state.admit(false), Ok(None));
+    state.step(submit(1), 0);
+    let actions = state.step(Input::Exited(EndReason::Exit { code: 7 }), 1);
+    assert!(matches!(
+        &actions[0],
+        Action::Finish { outcome: Outcome::NotRun { reason: EndReason::LaunchFailed { .. } }, .. }
+    ));
 }
 
 #[test]

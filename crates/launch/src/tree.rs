@@ -9,7 +9,10 @@ use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use rustix::process::{Pid, PidfdFlags, Signal, kill_process, pidfd_open, pidfd_send_signal};
+use rustix::io::Errno;
+use rustix::process::{
+    Pid, PidfdFlags, Signal, WaitOptions, kill_process, pidfd_open, pidfd_send_signal, wait,
+};
 
 /// A process as one look at it showed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -41,6 +44,11 @@ pub fn look(pid: u32) -> Option<Process> {
         cpu_ticks: number(14)? + number(15)?,
         resident_pages: number(24)?,
     })
+}
+
+/// A process's name, also of one that has ended and was not waited for.
+pub fn name(pid: u32) -> Option<String> {
+    fs::read_to_string(format!("/proc/{pid}/comm")).ok()
 }
 
 /// Ids of all processes below `root`, parents before children; `root` itself is not among them.
@@ -80,6 +88,14 @@ pub fn signal_main_thread(pid: u32, signal: Signal) -> bool {
     unsafe { libc::syscall(libc::SYS_tgkill, pid, pid, signal.as_raw()) == 0 }
 }
 
+/// Whether a process ignores a signal now.
+pub fn ignores(pid: u32, signal: Signal) -> bool {
+    let Ok(status) = fs::read_to_string(format!("/proc/{pid}/status")) else { return false };
+    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or_default();
+    mask & (1 << (signal.as_raw() - 1)) != 0
+}
+
 /// Stops every process below `root`, again until no new one appears.
 pub fn freeze(root: u32) {
     let mut stopped = HashSet::new();
@@ -103,19 +119,19 @@ pub fn thaw(root: u32) {
 }
 
 /// Kills everything below `root` until nothing is left or `patience` is over; says whether
-/// nothing is left. Zombies of `root`'s own are reaped on the way, through `reap`.
-pub fn sweep(root: u32, patience: Duration, mut reap: impl FnMut()) -> bool {
+/// nothing is left. That is for `is_childless` to say, because a look at the processes can miss
+/// one whose parent ends meanwhile.
+pub fn sweep(root: u32, patience: Duration, mut is_childless: impl FnMut() -> bool) -> bool {
     let deadline = Instant::now() + patience;
     loop {
-        reap();
+        if is_childless() {
+            return true;
+        }
         let alive: Vec<OwnedFd> = descendants(root)
             .into_iter()
             .filter(|&pid| look(pid).is_some_and(|process| process.state != b'Z'))
             .filter_map(|pid| pidfd_open(Pid::from_raw(pid as i32)?, PidfdFlags::empty()).ok())
             .collect();
-        if alive.is_empty() {
-            return true;
-        }
         for pidfd in &alive {
             let _ = pidfd_send_signal(pidfd, Signal::KILL);
         }
@@ -124,7 +140,20 @@ pub fn sweep(root: u32, patience: Duration, mut reap: impl FnMut()) -> bool {
             return false;
         }
         // A dying process may not answer (a hung disk), so wait for the first, then look again.
-        wait_any(&alive, left.min(Duration::from_millis(50)));
+        let at_most = if alive.is_empty() { 1 } else { 50 };
+        wait_any(&alive, left.min(Duration::from_millis(at_most)));
+    }
+}
+
+/// Takes note of all children of this process that have ended; whether none is left at all. For a
+/// child subreaper that means that nothing is left below it.
+pub fn reap() -> bool {
+    loop {
+        match wait(WaitOptions::NOHANG) {
+            Ok(Some(_)) | Err(Errno::INTR) => {}
+            Ok(None) => return false,
+            Err(_) => return true,
+        }
     }
 }
 
@@ -164,6 +193,23 @@ mod tests {
     }
 
     #[test]
+    fn an_ignored_signal_is_known() {
+        let mut child = std::process::Command::new("sh")
+            .args(["-c", "trap '' INT; echo up; read a"])
+            .stdin(std::process::Stdio::piped())
+            .stdout(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        let mut out = std::io::BufReader::new(child.stdout.take().unwrap());
+        std::io::BufRead::read_line(&mut out, &mut line).unwrap();
+        assert!(ignores(child.id(), Signal::INT));
+        assert!(!ignores(child.id(), Signal::TERM));
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+
+    #[test]
     fn grandchildren_are_descendants() {
         let mut child = std::process::Command::new("sh")
             .args(["-c", "cat & echo up; wait"])
@@ -176,7 +222,20 @@ mod tests {
         std::io::BufRead::read_line(&mut out, &mut line).unwrap();
         assert!(descendants(std::process::id()).contains(&child.id()));
         assert_eq!(descendants(child.id()).len(), 1);
-        assert!(sweep(child.id(), Duration::from_secs(5), || ()));
+        let none = || descendants(child.id()).is_empty();
+        assert!(sweep(child.id(), Duration::from_secs(5), none));
         child.wait().unwrap();
+    }
+
+    #[test]
+    fn a_look_that_finds_nothing_does_not_end_a_sweep() {
+        let nobody = u32::MAX >> 1;
+        let mut asked = 0;
+        let third_time = || {
+            asked += 1;
+            asked == 3
+        };
+        assert!(sweep(nobody, Duration::from_secs(5), third_time));
+        assert_eq!(asked, 3);
     }
 }

@@ -227,7 +227,7 @@ pub enum Event {
     Queued {
         /// Which.
         eval: EvalSeq,
-        /// The one that runs now; none while the interpreter starts.
+        /// The one right before it; none while the interpreter starts.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         behind: Option<EvalSeq>,
     },

@@ -33,6 +33,17 @@ pub enum Outcome {
     HostDied,
 }
 
+impl Outcome {
+    /// Whether who is told this knows that the interpreter is gone.
+    pub fn tells_end(&self) -> bool {
+        match self {
+            Outcome::Ended { .. } | Outcome::NotRun { .. } | Outcome::HostDied => true,
+            Outcome::Timeout { killed } => *killed,
+            Outcome::Complete | Outcome::Error | Outcome::Interrupted => false,
+        }
+    }
+}
+
 /// How a session's interpreter came to its end.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]

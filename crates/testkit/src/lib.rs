@@ -2,11 +2,15 @@
 //! directories, which fails the test if it leaves a process behind.
 
 mod env;
+mod lines;
 mod process;
 mod python;
+mod terminal;
 mod wait;
 
 pub use env::{Ran, TestEnv};
+pub use lines::Lines;
 pub use process::{is_alive, state_of, tagged};
 pub use python::{python, pythons};
+pub use terminal::Terminal;
 pub use wait::{pause, wait_for, wait_for_some};

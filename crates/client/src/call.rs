@@ -1,0 +1,38 @@
+//! Calling a host that lives and cannot be found, because somebody deleted its socket.
+
+use std::fs;
+use std::os::fd::OwnedFd;
+use std::os::unix::fs::MetadataExt;
+
+use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use stead_spool::SessionDir;
+
+/// A host that holds its session's lock.
+pub(crate) struct Unfound {
+    pub(crate) pid: u32,
+    process: OwnedFd,
+}
+
+impl Unfound {
+    /// The session's host, if it lives and not just its guard.
+    ///
+    /// The lock's file names it, and it is proven by having that file open: the number alone may
+    /// be another program's by now.
+    pub(crate) fn find(dir: &SessionDir) -> Option<Unfound> {
+        let path = dir.lock();
+        let number: i32 = fs::read_to_string(&path).ok()?.trim().parse().ok()?;
+        let process = pidfd_open(Pid::from_raw(number)?, PidfdFlags::empty()).ok()?;
+        let lock = fs::metadata(&path).ok()?;
+        let holds = |fd: &fs::DirEntry| {
+            fs::metadata(fd.path())
+                .is_ok_and(|open| (open.dev(), open.ino()) == (lock.dev(), lock.ino()))
+        };
+        let held = fs::read_dir(format!("/proc/{number}/fd")).ok()?.flatten().any(|fd| holds(&fd));
+        held.then_some(Unfound { pid: number.unsigned_abs(), process })
+    }
+
+    /// Asks it to listen again; whether it still lives.
+    pub(crate) fn call(&self) -> bool {
+        pidfd_send_signal(&self.process, Signal::USR1).is_ok()
+    }
+}

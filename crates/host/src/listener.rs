@@ -1,0 +1,73 @@
+//! The socket at which clients find the host, also after somebody deleted its file.
+
+use std::fs;
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::unix::fs::MetadataExt;
+use std::os::unix::net::{UnixListener, UnixStream};
+use std::path::{Path, PathBuf};
+
+use rustix::fs::{Mode, OFlags};
+
+/// Longest path that fits a socket's address.
+const PATH_LIMIT: usize = 107;
+
+/// A bound socket and the file that leads to it.
+pub(crate) struct Listener {
+    socket: UnixListener,
+    path: PathBuf,
+    /// Device and inode; the kernel gives them to nobody else while the socket is bound.
+    file: (u64, u64),
+}
+
+impl Listener {
+    /// Listens at `path`; what is there is left over, because the session's lock is ours.
+    pub(crate) fn bind(path: &Path) -> io::Result<Listener> {
+        // Only an empty directory goes: what others may have put there is not ours to delete.
+        let _ = fs::remove_file(path).or_else(|_| fs::remove_dir(path));
+        let socket = bind(path)?;
+        let found = fs::symlink_metadata(path)?;
+        Ok(Listener { socket, path: path.to_owned(), file: (found.dev(), found.ino()) })
+    }
+
+    /// Listens anew if the path no longer leads here.
+    pub(crate) fn restore(&mut self) -> io::Result<()> {
+        let found = fs::symlink_metadata(&self.path);
+        if found.is_ok_and(|found| (found.dev(), found.ino()) == self.file) {
+            return Ok(());
+        }
+        *self = Listener::bind(&self.path)?;
+        Ok(())
+    }
+
+    pub(crate) fn accept(&self) -> io::Result<UnixStream> {
+        self.socket.accept().map(|(stream, _)| stream)
+    }
+}
+
+impl AsFd for Listener {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.socket.as_fd()
+    }
+}
+
+/// Binds under a private mask. A path too long for an address is reached through its directory.
+fn bind(path: &Path) -> io::Result<UnixListener> {
+    let old = rustix::process::umask(Mode::from_raw_mode(0o177));
+    let bound = if path.as_os_str().len() <= PATH_LIMIT {
+        UnixListener::bind(path)
+    } else {
+        through_directory(path)
+    };
+    rustix::process::umask(old);
+    bound
+}
+
+fn through_directory(path: &Path) -> io::Result<UnixListener> {
+    let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else {
+        return Err(io::ErrorKind::InvalidInput.into());
+    };
+    let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
+    let dir = rustix::fs::open(dir, flags, Mode::empty())?;
+    UnixListener::bind(Path::new(&format!("/proc/self/fd/{}", dir.as_raw_fd())).join(name))
+}

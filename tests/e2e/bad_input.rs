@@ -1,0 +1,209 @@
+//! H-2, S-2: what is wrong in a request is refused with its reason, before anything happens.
+
+use std::ffi::OsStr;
+use std::fs;
+use std::os::unix::ffi::OsStrExt;
+use std::os::unix::fs::PermissionsExt;
+use std::process::Stdio;
+
+use serde_json::Value;
+use stead_testkit::{Ran, TestEnv};
+
+use crate::STEAD;
+
+const MAX_CODE: usize = 16 << 20;
+
+/// A refusal: exit code 2 and an error of this code; its message.
+#[track_caller]
+pub(crate) fn refused(ran: &Ran, code: &str) -> String {
+    let reply = ran.json();
+    assert_eq!(ran.code, Some(2), "{reply:#}");
+    assert_eq!(reply["ok"], false, "{reply:#}");
+    assert_eq!(reply["error"]["code"], code, "{reply:#}");
+    assert!(!ran.stderr.contains("panicked"), "{ran:?}");
+    reply["error"]["message"].as_str().unwrap().to_owned()
+}
+
+#[test]
+fn s2_bad_names_are_refused_before_anything_happens() {
+    let env = TestEnv::new(STEAD);
+    let long = "a".repeat(65);
+    for name in [
+        "..",
+        ".",
+        "",
+        "a/b",
+        "-rf",
+        "../../etc",
+        "A",
+        "é",
+        "a\nb",
+        "CON",
+        "a b",
+        "$(x)",
+        "*",
+        "_a",
+        "a:1",
+        "a\u{202e}b",
+        &long,
+    ] {
+        let option = format!("--name={name}");
+        for command in [
+            &["eval", &option, "1"][..],
+            &["status", &option],
+            &["stop", &option],
+            &["launch", &option],
+        ] {
+            let message = refused(&env.run(command), "bad_request");
+            assert!(message.contains("is not a session name"), "{name:?}: {message}");
+            assert!(!message.contains(['\n', '\u{202e}']), "{message:?}");
+        }
+    }
+    for id in ["py:", ":1", "py:x", "../x:1", "py:-1", "PY:1"] {
+        assert!(
+            refused(&env.run(["output", id]), "bad_request").contains("is not an eval id"),
+            "{id}"
+        );
+    }
+    assert!(!env.state_dir().exists() && !env.runtime_dir().exists());
+}
+
+#[test]
+fn c10_unknown_words_are_refused_with_the_nearest_one() {
+    let env = TestEnv::new(STEAD);
+    let message = refused(&env.run(["evall", "1"]), "bad_request");
+    assert!(message.contains("evall"), "{message}");
+    assert!(env.run(["evall", "1"]).stderr.contains("eval"));
+    let message = refused(&env.run(["eval", "--timeot", "1", "1"]), "bad_request");
+    assert!(message.contains("--timeot"), "{message}");
+    let message = refused(&env.run(["output"]), "bad_request");
+    assert!(message.contains("<ID>"), "{message}");
+    let odd = OsStr::from_bytes(b"ev\xff");
+    assert!(refused(&env.run([odd]), "bad_request").contains("ev"));
+    assert!(!env.state_dir().exists());
+}
+
+#[test]
+fn e15_empty_code_completes_with_nothing() {
+    let env = TestEnv::new(STEAD);
+    for code in ["", " ", "\n\n", "# only a comment", "\n  # indented\n"] {
+        let reply = env.eval(code);
+        assert_eq!(reply["status"], "complete", "{code:?}: {reply:#}");
+        assert_eq!(reply["data"]["value"], Value::Null, "{code:?}");
+        assert_eq!(reply["data"]["chunks"], serde_json::json!([]), "{code:?}");
+    }
+}
+
+#[test]
+fn e15_code_may_have_16_mib_and_not_a_byte_more() {
+    let env = TestEnv::new(STEAD);
+    let mut code = b"x = '".to_vec();
+    code.resize(MAX_CODE - b"'; len(x)".len(), b'a');
+    code.extend_from_slice(b"'; len(x)");
+    assert_eq!(code.len(), MAX_CODE);
+    let reply = env.run_with(["eval", "-n", "py"], &code).json();
+    assert_eq!(reply["data"]["value"], (MAX_CODE - 14).to_string(), "{}", reply["error"]);
+    code.push(b' ');
+    let message = refused(&env.run_with(["eval", "-n", "py"], &code), "limit_exceeded");
+    assert!(message.contains("16 MiB"), "{message}");
+    fs::write(env.workspace().join("big.py"), &code).unwrap();
+    refused(&env.run(["eval", "-n", "py", "--file", "big.py"]), "limit_exceeded");
+    // Characters that JSON escapes make the line six times as long.
+    let mut dense = b"x = '''".to_vec();
+    dense.resize(MAX_CODE - b"'''; len(x)".len(), 1);
+    dense.extend_from_slice(b"'''; len(x)");
+    let reply = env.run_with(["eval", "-n", "py"], &dense).json();
+    assert_eq!(reply["data"]["value"], (MAX_CODE - 18).to_string(), "{}", reply["error"]);
+    assert_eq!(env.value("1 + 1"), "2");
+}
+
+#[test]
+fn code_that_is_no_text_is_refused_with_its_place() {
+    let env = TestEnv::new(STEAD);
+    let message = refused(&env.run_with(["eval", "-n", "py"], b"x = '\xff'"), "bad_request");
+    assert!(message.contains("0xff at position 5"), "{message}");
+    let argument =
+        [OsStr::new("eval"), OsStr::new("-n"), OsStr::new("py"), OsStr::from_bytes(b"\xfe")];
+    assert!(refused(&env.run(argument), "bad_request").contains("0xfe"));
+    fs::create_dir(env.workspace().join("dir")).unwrap();
+    assert!(
+        refused(&env.run(["eval", "-n", "py", "--file", "dir"]), "bad_request").contains("dir")
+    );
+    assert!(!env.state_dir().exists());
+    assert_eq!(env.value("'\\0'"), r"'\x00'");
+    let nul = env.run_with(["eval", "-n", "py"], b"1\x002").json();
+    assert_eq!(nul["status"], "error", "{nul:#}");
+    assert_eq!(env.value("1 + 1"), "2");
+}
+
+#[test]
+fn launch_refuses_places_and_interpreters_that_are_none() {
+    let env = TestEnv::new(STEAD);
+    let message = refused(&env.run(["launch", "-n", "py", "--cwd", "none"]), "bad_request");
+    assert!(message.contains("none"), "{message}");
+    fs::write(env.workspace().join("file"), "text").unwrap();
+    assert!(
+        refused(&env.run(["launch", "-n", "py", "--cwd", "file"]), "bad_request")
+            .contains("not a directory")
+    );
+    for (python, why) in
+        [("./none", "No such file"), ("./file", "executable"), ("nonesuch", "nonesuch"), ("/", "/")]
+    {
+        let message =
+            refused(&env.run(["launch", "-n", "py", "--python", python]), "launch_failed");
+        assert!(message.contains(why), "{python}: {message}");
+    }
+    let script = env.workspace().join("broken");
+    fs::write(&script, "#!/bin/sh\necho this python is broken >&2\nexit 3\n").unwrap();
+    fs::set_permissions(&script, fs::Permissions::from_mode(0o755)).unwrap();
+    let message =
+        refused(&env.run(["launch", "-n", "py", "--python", "./broken"]), "launch_failed");
+    assert!(message.contains("this python is broken"), "{message}");
+    for bad in ["DEBUG", "=x"] {
+        assert!(
+            refused(&env.run(["launch", "-n", "py", "--env", bad]), "bad_request")
+                .contains("--env")
+        );
+    }
+    // What failed is not in the way of what works.
+    assert_eq!(env.run(["launch", "-n", "py"]).code, Some(0));
+    let again = env.run(["launch", "-n", "py"]);
+    assert!(refused(&again, "session_exists").contains("`py`"));
+}
+
+#[test]
+fn a_binary_that_is_no_python_is_reported_with_what_it_said() {
+    let env = TestEnv::new(STEAD);
+    let message = refused(&env.run(["launch", "-n", "py", "--python", "/bin/ls"]), "launch_failed");
+    assert!(message.contains("/bin/ls") || message.contains("/usr/bin/ls"), "{message}");
+    assert!(message.contains("cannot access") || message.contains("unrecognized"), "{message}");
+    let eval = env.run(["eval", "-n", "py", "1"]);
+    assert_eq!(eval.code, Some(2), "{eval:?}");
+    assert_eq!(eval.json()["error"]["code"], "launch_failed", "{eval:?}");
+}
+
+#[test]
+fn s1_a_workspace_that_is_none_is_refused() {
+    let env = TestEnv::new(STEAD);
+    assert!(refused(&env.run(["ls", "--workspace", "none"]), "bad_request").contains("none"));
+    fs::write(env.workspace().join("file"), "").unwrap();
+    assert!(refused(&env.run(["ls", "--workspace", "file"]), "bad_request").contains("file"));
+    let odd = env.root().join(OsStr::from_bytes(b"odd\xff"));
+    fs::create_dir(&odd).unwrap();
+    let mut command = env.command(["eval", "-n", "py", "1"]);
+    let output = command.current_dir(&odd).output().unwrap();
+    let reply: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(reply["error"]["code"], "bad_request", "{reply:#}");
+    assert!(reply["error"]["message"].as_str().unwrap().contains("UTF-8"), "{reply:#}");
+    let gone = env.root().join("gone");
+    fs::create_dir(&gone).unwrap();
+    let shell = format!("rmdir {0} && exec {STEAD} ls", gone.display());
+    let output = std::process::Command::new("sh")
+        .args(["-c", &shell])
+        .current_dir(&gone)
+        .stdin(Stdio::null())
+        .output()
+        .unwrap();
+    let reply: Value = serde_json::from_slice(&output.stdout).unwrap();
+    assert_eq!(reply["error"]["code"], "bad_request", "{reply:#}");
+}

@@ -182,7 +182,7 @@ os.system('echo 2')
 print('3')
 subprocess.run(['sh', '-c', 'echo 4'])
 print('5', file=sys.stderr)
-os.system('echo 6')
+print('6')
 7";
     let reply = env.eval(code);
     let wanted = [("out", "1\n2\n3\n4\n"), ("err", "5\n"), ("out", "6\n"), ("value", "7")];

@@ -106,7 +106,7 @@ impl Connection {
         }
     }
 
-    /// Queues a message and sends what the client takes now.
+    /// Queues a message; `flush` sends it.
     pub(crate) fn send(&mut self, message: &FromHost) {
         match serde_json::to_vec(message) {
             Ok(line) => self.outgoing.extend(line),

@@ -140,6 +140,10 @@ impl Host {
         {
             connection.watches.push(Watch { eval: seq, output: watch == WatchFor::Output });
         }
+        // Whoever is killed from here on, the client knows which eval to ask for.
+        if let Some(connection) = self.connections.get_mut(&ticket.connection) {
+            connection.flush();
+        }
         self.step(Input::Submit(Eval { seq, hard_timeout: submit.hard_timeout_ms }));
     }
 

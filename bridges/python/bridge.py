@@ -1314,7 +1314,8 @@ def run_async(codes):
         error = raised or (KeyboardInterrupt() if S.cancelled else kept[0] if kept else task.exception())
         raise error.with_traceback(kept[1] if kept and raised is None else error.__traceback__)
     if task.exception() is not None:
-        raise kept[0].with_traceback(kept[1])
+        # An interrupt on its very first line comes before anything could be kept.
+        raise kept[0].with_traceback(kept[1]) if kept else task.exception()
     if raised is not None:
         raise raised
     return task.result()

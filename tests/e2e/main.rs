@@ -17,6 +17,7 @@ mod processes;
 mod race;
 mod session;
 mod talk;
+mod toy_bridge;
 
 /// The binary under test.
 const STEAD: &str = env!("CARGO_BIN_EXE_stead");

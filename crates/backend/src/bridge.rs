@@ -23,8 +23,8 @@ const READ: usize = 64 << 10;
 pub struct Bridge {
     child: Child,
     pipe: PipeId,
-    /// The executable it was started as, to tell a replaced program.
-    image: Option<std::path::PathBuf>,
+    /// What it was started as, to tell a replaced program.
+    image: Option<Image>,
     /// Its name when the running eval began, for the time when it has no executable any more.
     name: Option<String>,
     lines: Lines,
@@ -245,7 +245,7 @@ impl Bridge {
         self.born_after = ticks_since_boot();
         self.name = tree::name(self.child.pid);
         if self.image.is_none() {
-            self.image = std::fs::read_link(format!("/proc/{}/exe", self.child.pid)).ok();
+            self.image = image(self.child.pid);
         }
     }
 
@@ -287,9 +287,9 @@ impl Bridge {
     /// Whether the process is no longer the program that was started. One that has ended already
     /// has no executable, but still its name.
     pub fn is_replaced(&self) -> bool {
-        match std::fs::read_link(format!("/proc/{}/exe", self.child.pid)) {
-            Ok(image) => self.image.as_ref().is_some_and(|known| *known != image),
-            Err(_) => {
+        match image(self.child.pid) {
+            Some(image) => self.image.as_ref().is_some_and(|known| *known != image),
+            None => {
                 let name = tree::name(self.child.pid);
                 name.is_some() && self.name.is_some() && name != self.name
             }
@@ -380,6 +380,14 @@ fn parse(line: &[u8]) -> Result<BridgeEvent, String> {
         let shown: String = String::from_utf8_lossy(line).chars().take(80).collect();
         format!("{error} in `{}`", shown.escape_debug())
     })
+}
+
+/// The executable of a process and its arguments; a program may replace itself by its like.
+type Image = (std::path::PathBuf, Vec<u8>);
+
+fn image(pid: u32) -> Option<Image> {
+    let exe = std::fs::read_link(format!("/proc/{pid}/exe")).ok()?;
+    Some((exe, std::fs::read(format!("/proc/{pid}/cmdline")).ok()?))
 }
 
 /// Writes as much as fits; what cannot be written because the reader is gone counts as written.

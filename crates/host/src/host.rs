@@ -321,7 +321,7 @@ impl Host {
             Ok(()) => {}
             Err(Broken::Closed) => {
                 self.replaced = self.bridge.as_ref().is_some_and(Bridge::is_replaced);
-                self.step(Input::Leaving);
+                self.step(if self.replaced { Input::Leaving } else { Input::Closed });
             }
             Err(Broken::Garbage(message)) => {
                 eprintln!("the bridge sent something that is not its protocol: {message}");

@@ -143,8 +143,10 @@ pub(crate) enum Input {
     },
     Query(Ticket),
     QueryAnswered,
-    /// The bridge said it exits, or its channel closed.
+    /// The bridge said it exits, or another program took its place.
     Leaving,
+    /// The bridge's channel closed: its process must end too.
+    Closed,
     /// The bridge broke its protocol.
     Broken(String),
     /// The interpreter is gone and so is its tree.
@@ -304,6 +306,12 @@ impl State {
             }
             Input::Leaving => {
                 self.leave(Why::Own, None);
+                vec![]
+            }
+            Input::Closed => {
+                if !matches!(self.phase, Phase::Ending { .. }) {
+                    self.leave(Why::Own, Some(now + GRACE));
+                }
                 vec![]
             }
             Input::Broken(message) => {
@@ -603,6 +611,10 @@ impl State {
                 }
                 if kill_at.is_some_and(|at| at <= now) {
                     *kill_at = None;
+                    if *why == Why::Own {
+                        let message = "it closed its control channel and lived on";
+                        *why = Why::Protocol(message.to_owned());
+                    }
                     actions.push(Action::Kill);
                 }
             }

@@ -248,6 +248,7 @@ enum Move {
     Query,
     Answered,
     Leaving,
+    Closed,
     Broken,
     Ready,
     Exit,
@@ -267,6 +268,7 @@ fn moves() -> impl Strategy<Value = Vec<Move>> {
         1 => Just(Move::Query),
         2 => Just(Move::Answered),
         1 => Just(Move::Leaving),
+        1 => Just(Move::Closed),
         1 => Just(Move::Broken),
         1 => Just(Move::Ready),
         2 => Just(Move::Exit),
@@ -362,6 +364,7 @@ proptest! {
                 }
                 Move::Answered => Input::QueryAnswered,
                 Move::Leaving => Input::Leaving,
+                Move::Closed => Input::Closed,
                 Move::Broken => Input::Broken("x".to_owned()),
                 Move::Ready => {
                     let ticket = ask();
@@ -398,4 +401,17 @@ proptest! {
             prop_assert!(seen.answered.contains(&id), "request {id} was never answered");
         }
     }
+}
+
+#[test]
+fn a_bridge_that_closes_its_channel_and_lives_on_is_ended() {
+    let mut state = State::new(0, 0);
+    state.step(Input::Hello { init: None }, 0);
+    state.step(submit(1), 0);
+    assert_eq!(state.step(Input::Closed, 10), []);
+    assert_eq!(state.next_deadline(true), Some(10 + GRACE));
+    assert_eq!(state.step(tick(), 10 + GRACE), [Action::Kill]);
+    let actions = state.step(Input::Exited(EndReason::Signal { signal: 9 }), 5000);
+    let message = "it closed its control channel and lived on".to_owned();
+    assert_eq!(actions[0], finish(1, Outcome::Ended { reason: EndReason::Protocol { message } }));
 }

@@ -152,8 +152,8 @@ exit(4)"
     let id = submit(&env, &code);
     wait_for_file(&env, "up");
     expect(&env.json(["output", &id, "--wait", "100ms"]), "partial");
-    // While it goes, code is not taken in.
-    let refused = env.run(["eval", "-n", "py", "--", "1"]);
+    // While it goes, code is not taken in; `--no-queue` because the thread may be ahead of `exit`.
+    let refused = env.run(["eval", "-n", "py", "--no-queue", "--", "1"]);
     assert_eq!(refused.code, Some(2), "{refused:?}");
     touch(&env, "go");
     let reply = outcome(&env, &id);

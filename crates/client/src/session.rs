@@ -108,7 +108,11 @@ impl Client {
         if connection.loss.is_some() {
             loss::acknowledge(&mut connection, &self.dir(name))?;
         }
-        wait_until_ready(&mut connection, name)?;
+        wait_until_ready(&mut connection, name).map_err(|error| match error {
+            // The host left before it read the question; the records know why.
+            ClientError::Connection { hint: None, .. } => door.ended_early(),
+            other => other,
+        })?;
         let init = if launch.init.is_some() { self.init_of(name)? } else { None };
         Ok(Launched { status: self.status(name)?, init })
     }

@@ -92,8 +92,8 @@ fn s5_eight_clients_that_start_a_session_at_once_share_one_host() {
         });
         assert_eq!(numbers(&replies), (1..=8).collect::<Vec<u64>>());
         assert_eq!(generations(&env), 1);
-        // A host and its guard; what a client forks may look like neither for a moment.
-        assert!(most.len() <= 2, "{most:?}");
+        // A host, its guard, and the interpreter until it is one.
+        assert!(most.len() <= 3, "{most:?}");
         one_outcome_each(&env);
     }
 }

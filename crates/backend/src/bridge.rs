@@ -35,6 +35,8 @@ pub struct Bridge {
     input: Input,
     /// Processes and threads that were there before the running eval began: interrupts spare them.
     elders: HashSet<u32>,
+    /// Children that the last interrupt was sent to.
+    interrupted: HashSet<u32>,
     /// An interrupt waits for the bridge to take the rest of its command.
     interrupt_when_sent: bool,
     /// When the running eval began, in clock ticks since boot.
@@ -101,6 +103,7 @@ impl Bridge {
             stderr: Channel::Open,
             input: Input::Open { pending: VecDeque::new(), then_eof: false },
             elders: HashSet::new(),
+            interrupted: HashSet::new(),
             interrupt_when_sent: false,
             born_after: 0,
             buffer: Box::new([0; READ]),
@@ -240,6 +243,7 @@ impl Bridge {
     /// Remembers which processes were there before the eval that begins now.
     pub fn begin_eval(&mut self, host: u32) {
         self.elders.clear();
+        self.interrupted.clear();
         self.elders.extend(tree::descendants(host));
         self.elders.extend(tree::threads(self.child.pid));
         self.born_after = ticks_since_boot();
@@ -264,17 +268,38 @@ impl Bridge {
         if let Some(id) = eval {
             self.send(&Command::Interrupt { id }.encode());
         }
-        let young: Vec<u32> = tree::descendants(host)
-            .into_iter()
-            .filter(|&pid| pid != self.child.pid && !self.is_elder(pid))
-            .collect();
+        self.interrupted = self.young(host).collect();
         if self.outgoing.is_empty() {
             self.signal_interrupt();
         } else {
             self.interrupt_when_sent = true;
         }
-        let children = young.iter().filter(|&&pid| tree::signal(pid, Signal::INT)).count();
+        let children = &self.interrupted;
+        let children = children.iter().filter(|&&pid| tree::signal(pid, Signal::INT)).count();
         Interrupted { children }
+    }
+
+    /// What the running eval has started.
+    fn young(&self, host: u32) -> impl Iterator<Item = u32> + '_ {
+        let all = tree::descendants(host).into_iter();
+        all.filter(|&pid| pid != self.child.pid && !self.is_elder(pid))
+    }
+
+    /// Wakes an interpreter that may have slept through its interrupt, and sends the interrupt on
+    /// to what its children were just starting: a shell that is between two commands holds it back
+    /// until the next one is over. Children that the interpreter itself started since are spared,
+    /// they may be cleaning up.
+    pub fn nudge(&mut self, host: u32) {
+        tree::signal_main_thread(self.child.pid, Signal::WINCH);
+        let born: Vec<u32> =
+            self.young(host).filter(|pid| !self.interrupted.contains(pid)).collect();
+        for pid in born {
+            let parent = tree::look(pid).map(|process| process.parent);
+            if parent.is_some_and(|parent| self.interrupted.contains(&parent)) {
+                self.interrupted.insert(pid);
+                tree::signal(pid, Signal::INT);
+            }
+        }
     }
 
     fn signal_interrupt(&self) {

@@ -90,7 +90,12 @@ impl Client {
     pub fn stop(&self, name: &SessionName) -> Result<(), ClientError> {
         match self.ask(name, &Request::Stop, END_TIME) {
             Err(ClientError::Ended { .. }) => self.mark_stopped(name),
-            answer => answer.map(drop),
+            answer => {
+                answer?;
+                // The last thing to go is the host itself.
+                wait::see_host_gone(&self.dir(name));
+                Ok(())
+            }
         }
     }
 

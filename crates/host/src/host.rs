@@ -393,7 +393,8 @@ impl Host {
                 let owner = eval.and_then(|id| id.parse::<EvalId>().ok()).map(|id| id.seq);
                 let running = self.state.running().map(|run| run.eval);
                 if running.is_some() && owner.is_none_or(|owner| Some(owner) == running) {
-                    self.waits();
+                    self.probe.announce();
+                    self.look_for_readers();
                 }
             }
             BridgeEvent::Done { eval, status, exit_code, changed, variables, notice } => {
@@ -490,9 +491,9 @@ impl Host {
     /// Wakes, when it is time, an interpreter that has not acted on an interrupt.
     fn nudge(&mut self) {
         if self.nudges.is_due()
-            && let Some(bridge) = &self.bridge
+            && let Some(bridge) = &mut self.bridge
         {
-            tree::signal_main_thread(bridge.pid(), rustix::process::Signal::WINCH);
+            bridge.nudge(std::process::id());
         }
     }
 

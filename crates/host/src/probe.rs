@@ -17,12 +17,16 @@ pub(crate) struct Probe {
     step: usize,
     next: Instant,
     seen: Option<(Reader, Instant)>,
+    /// The bridge said that the main thread is about to block; one look has to agree. Its word
+    /// alone may be old: input given meanwhile may have been taken already.
+    announced: bool,
     misses: u32,
 }
 
 impl Probe {
     pub(crate) fn new() -> Probe {
-        let mut probe = Probe { step: 0, next: Instant::now(), seen: None, misses: 0 };
+        let mut probe =
+            Probe { step: 0, next: Instant::now(), seen: None, announced: false, misses: 0 };
         probe.restart();
         probe
     }
@@ -31,8 +35,16 @@ impl Probe {
     pub(crate) fn restart(&mut self) {
         self.step = 0;
         self.seen = None;
+        self.announced = false;
         self.misses = 0;
         self.next = Instant::now() + Duration::from_millis(PAUSES_MS[0]);
+    }
+
+    /// The bridge announced a wait: look at once.
+    pub(crate) fn announce(&mut self) {
+        self.restart();
+        self.announced = true;
+        self.next = Instant::now();
     }
 
     pub(crate) fn next(&self) -> Instant {
@@ -40,8 +52,9 @@ impl Probe {
     }
 
     fn later(&mut self) {
+        let pause = if self.announced && self.step == 0 { 1 } else { PAUSES_MS[self.step] };
+        self.next = Instant::now() + Duration::from_millis(pause);
         self.step = (self.step + 1).min(PAUSES_MS.len() - 1);
-        self.next = Instant::now() + Duration::from_millis(PAUSES_MS[self.step]);
     }
 
     /// Takes what a look found; whether a reader is blocked for certain. Without `hurry` that
@@ -50,6 +63,7 @@ impl Probe {
         let now = Instant::now();
         let long_enough = if hurry { BLOCKED_FOR } else { BLOCKED_BESIDE };
         let certain = match (reader, self.seen) {
+            (Some(_), _) if self.announced => true,
             (Some(now_seen), Some((seen, since))) if now_seen == seen => {
                 now.duration_since(since) >= long_enough
             }

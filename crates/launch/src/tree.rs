@@ -21,6 +21,8 @@ pub struct Process {
     pub pid: u32,
     /// Its state letter: `R`, `S`, `T`, `Z`.
     pub state: u8,
+    /// Its parent's id.
+    pub parent: u32,
     /// When it began, in clock ticks since boot.
     pub start_ticks: u64,
     /// CPU time used, in clock ticks.
@@ -40,6 +42,7 @@ pub fn look(pid: u32) -> Option<Process> {
     Some(Process {
         pid,
         state: *fields.first()?.as_bytes().first()?,
+        parent: number(4)? as u32,
         start_ticks: number(22)?,
         cpu_ticks: number(14)? + number(15)?,
         resident_pages: number(24)?,

@@ -69,7 +69,13 @@ impl Client {
             && let Ok(mut connection) = self.connect(name)
         {
             let watch = Request::Watch { eval: id.seq, output: watcher.wants_output() };
-            connection.request(&watch, Some(Instant::now() + PATIENCE))?;
+            if let Err(error) = connection.request(&watch, Some(Instant::now() + PATIENCE)) {
+                // A host that leaves has written the outcome down before it hangs up.
+                return match self.entry(id)?.finished {
+                    Some(_) => self.output(id, options, watcher),
+                    None => Err(error),
+                };
+            }
             watcher.accepted(id);
             let view = Wait {
                 door: self.door(name),
@@ -165,7 +171,13 @@ impl Client {
                 Ok(mut connection) => {
                     let watch = Request::Watch { eval: id.seq, output: false };
                     let deadline = Some(Instant::now() + PATIENCE);
-                    connection.request(&watch, deadline)?;
+                    if let Err(error) = connection.request(&watch, deadline) {
+                        let again = self.entry(id)?;
+                        return match again.finished {
+                            Some(_) => self.place(id, &again),
+                            None => Err(error),
+                        };
+                    }
                     match connection.next_event(deadline, None)? {
                         Waited::Event(Event::Queued { behind, .. }) => {
                             place.status = EvalStatus::Queued;

@@ -3,9 +3,12 @@
 //! One thread, one `poll`, one loop. What can happen to the session is `state::Input`; what is
 //! done about it is `state::Action`. Bytes go to the spool; messages carry offsets.
 
+mod actions;
 mod background_input;
+mod bridge_events;
 mod clock;
 mod connection;
+mod ending;
 mod guard;
 mod host;
 mod ledger;
@@ -20,6 +23,7 @@ mod state;
 #[cfg(test)]
 mod state_tests;
 mod status;
+mod step;
 
 use std::io::{Read, Write};
 use std::process::ExitCode;

@@ -12,8 +12,9 @@ use stead_launch::tree;
 use stead_protocol::{ErrorCode, HostSpec, WireError};
 use stead_spool::{SessionDir, write_atomically};
 
+use crate::ending;
 use crate::guard;
-use crate::host::{self, Host};
+use crate::host::Host;
 use crate::ledger::Ledger;
 use crate::listener::Listener;
 use crate::pause;
@@ -30,7 +31,7 @@ pub(crate) fn start(spec: &HostSpec) -> Result<Host, WireError> {
     let _ = std::env::set_current_dir("/");
     let dir = SessionDir::new(&spec.dir);
     // From here on clients may call us by signal, and the guard, which is no host, stays deaf.
-    host::block_signals();
+    ending::block_signals();
     let lock = take_lock(&dir.lock())?;
     pause::point("locked");
     guard::split(&spec.socket).map_err(|error| failed("could not fork", &error))?;

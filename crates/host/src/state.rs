@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use stead_protocol::bridge::DoneStatus;
 use stead_protocol::client::InterruptEffect;
-use stead_protocol::{EndReason, ErrorCode, EvalSeq, Outcome, WireError};
+use stead_protocol::{EndReason, EvalSeq, Outcome, WireError};
 
 /// Milliseconds of the session's clock, which stands still while the session is paused.
 pub(crate) type Millis = u64;
@@ -17,7 +17,7 @@ pub(crate) const EXIT_GRACE: Millis = 500;
 /// How long an interpreter may take until its bridge says hello.
 pub(crate) const START_LIMIT: Millis = 60_000;
 /// How long a question about the namespace may take.
-const QUERY_LIMIT: Millis = 10_000;
+pub(crate) const QUERY_LIMIT: Millis = 10_000;
 /// How many evals may wait.
 pub(crate) const QUEUE_LIMIT: usize = 64;
 
@@ -56,37 +56,37 @@ pub(crate) enum Phase {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Run {
     pub(crate) eval: EvalSeq,
-    hard: Hard,
+    pub(crate) hard: Hard,
     /// The prompt, while it waits for input.
     pub(crate) waiting: Option<String>,
     /// Interrupts that wait to see what they did, each with the time it stops waiting.
-    interrupts: Vec<(Ticket, Millis)>,
+    pub(crate) interrupts: Vec<(Ticket, Millis)>,
 }
 
 impl Run {
     /// When something about this eval is due.
-    fn next(&self) -> Option<Millis> {
+    pub(crate) fn next(&self) -> Option<Millis> {
         self.interrupts.iter().map(|(_, at)| *at).chain(self.hard.next()).min()
     }
 }
 
 /// Where the eval's hard timeout stands.
 #[derive(Debug, PartialEq, Eq)]
-enum Hard {
+pub(crate) enum Hard {
     Off,
     At(Millis),
     Interrupted { kill_at: Millis },
 }
 
 /// What a look at the clock asks for.
-enum Passed {
+pub(crate) enum Passed {
     Nothing,
     Interrupt,
     Kill,
 }
 
 impl Hard {
-    fn pass(&mut self, now: Millis) -> Passed {
+    pub(crate) fn pass(&mut self, now: Millis) -> Passed {
         match *self {
             Hard::At(at) if at <= now => {
                 *self = Hard::Interrupted { kill_at: now + GRACE };
@@ -97,7 +97,7 @@ impl Hard {
         }
     }
 
-    fn next(&self) -> Option<Millis> {
+    pub(crate) fn next(&self) -> Option<Millis> {
         match *self {
             Hard::Off => None,
             Hard::At(at) | Hard::Interrupted { kill_at: at } => Some(at),
@@ -204,462 +204,6 @@ pub(crate) struct State {
     pub(crate) phase: Phase,
     pub(crate) queue: VecDeque<Eval>,
     /// Requests that wait for the interpreter to be ready.
-    ready: Vec<Ticket>,
-    idle_timeout: Millis,
-}
-
-impl State {
-    pub(crate) fn new(now: Millis, idle_timeout: Millis) -> State {
-        let phase = Phase::Starting { give_up_at: now + START_LIMIT };
-        State { phase, queue: VecDeque::new(), ready: vec![], idle_timeout }
-    }
-
-    /// The eval that runs, also while the interpreter is going.
-    pub(crate) fn running(&self) -> Option<&Run> {
-        match &self.phase {
-            Phase::Running(run) | Phase::Ending { run: Some(run), .. } => Some(run),
-            Phase::Starting { .. }
-            | Phase::Idle { .. }
-            | Phase::Querying { .. }
-            | Phase::Ending { run: None, .. }
-            | Phase::Ended { .. } => None,
-        }
-    }
-
-    /// The eval that runs, or the one that will when the interpreter is ready.
-    pub(crate) fn first(&self) -> Option<EvalSeq> {
-        let queued = || self.queue.front().map(|eval| eval.seq);
-        self.running().map(|run| run.eval).or_else(queued)
-    }
-
-    /// Whether code may be taken in now, and behind which eval it would wait.
-    pub(crate) fn admit(&self, no_queue: bool) -> Result<Option<EvalSeq>, WireError> {
-        let behind = self.queue.back().map(|eval| eval.seq).or(self.running().map(|run| run.eval));
-        match &self.phase {
-            Phase::Running(Run { waiting: Some(prompt), eval, .. }) => Err(WireError::new(
-                ErrorCode::WaitingInput,
-                match prompt.as_str() {
-                    "" => format!("eval {} waits for input, so code cannot run now", eval.0),
-                    _ => format!(
-                        "eval {} waits for input ({prompt:?}), so code cannot run now",
-                        eval.0
-                    ),
-                },
-            )),
-            // What could not be started tells why when it is gone, with the evals that wait for it.
-            Phase::Ending { why, .. } if *why == Why::NotReady => self.admit_to_queue(behind),
-            Phase::Ending { .. } | Phase::Ended { .. } => Err(WireError::new(
-                ErrorCode::SessionEnded,
-                "the session is ending; its state is gone",
-            )
-            .with_hint("run it again to start the session fresh")),
-            Phase::Starting { .. }
-            | Phase::Idle { .. }
-            | Phase::Running(_)
-            | Phase::Querying { .. } => {
-                if let (true, Some(first)) = (no_queue, self.first()) {
-                    let message = format!("the session is busy with eval {}", first.0);
-                    return Err(WireError::new(ErrorCode::SessionBusy, message));
-                }
-                self.admit_to_queue(behind)
-            }
-        }
-    }
-
-    fn admit_to_queue(&self, behind: Option<EvalSeq>) -> Result<Option<EvalSeq>, WireError> {
-        if self.queue.len() >= QUEUE_LIMIT {
-            let message = format!("{QUEUE_LIMIT} evals wait already");
-            return Err(WireError::new(ErrorCode::LimitExceeded, message));
-        }
-        Ok(behind)
-    }
-
-    /// The one place where the state changes.
-    pub(crate) fn step(&mut self, input: Input, now: Millis) -> Vec<Action> {
-        match input {
-            Input::Hello { init } => self.hello(init, now),
-            Input::Ready(ticket) => self.wait_until_ready(ticket),
-            Input::Submit(eval) => {
-                self.queue.push_back(eval);
-                self.next(now)
-            }
-            Input::Done(status) => self.done(status, now),
-            Input::Waiting(prompt) => {
-                if let Phase::Running(run) = &mut self.phase {
-                    run.waiting = Some(prompt);
-                }
-                vec![]
-            }
-            Input::NotWaiting => {
-                if let Phase::Running(run) = &mut self.phase {
-                    run.waiting = None;
-                }
-                vec![]
-            }
-            Input::Interrupt { eval, ticket } => self.interrupt(eval, ticket, now),
-            Input::Query(ticket) => self.query(ticket, now),
-            Input::QueryAnswered => {
-                if let Phase::Querying { .. } = self.phase {
-                    self.phase = Phase::Idle { since: now };
-                }
-                self.next(now)
-            }
-            Input::Leaving => {
-                self.leave(Why::Own, None);
-                vec![]
-            }
-            Input::Closed => {
-                if !matches!(self.phase, Phase::Ending { .. }) {
-                    self.leave(Why::Own, Some(now + GRACE));
-                }
-                vec![]
-            }
-            Input::Broken(message) => {
-                self.leave(Why::Protocol(message), None);
-                vec![Action::Kill]
-            }
-            Input::Exited(reason) => self.exited(reason, now),
-            Input::Stop(ticket) => self.end_on_request(Why::Stop(vec![ticket]), ticket, now),
-            Input::Restart(ticket) => self.end_on_request(Why::Restart(vec![ticket]), ticket, now),
-            Input::Tick { attached } => self.tick(attached, now),
-        }
-    }
-
-    fn hello(&mut self, init: Option<Eval>, now: Millis) -> Vec<Action> {
-        if let Phase::Starting { .. } = self.phase {
-            self.phase = Phase::Idle { since: now };
-        }
-        let has_init = init.is_some();
-        if let Some(init) = init {
-            self.queue.push_front(init);
-        }
-        // With init code, ready means that it is through.
-        let mut actions = if has_init { vec![] } else { self.tell_ready() };
-        actions.extend(self.next(now));
-        actions
-    }
-
-    fn wait_until_ready(&mut self, ticket: Ticket) -> Vec<Action> {
-        self.ready.push(ticket);
-        match self.phase {
-            Phase::Idle { .. } | Phase::Querying { .. } => self.tell_ready(),
-            // What ends instead answers in `exited`; what runs may be the init code.
-            Phase::Starting { .. } | Phase::Running(_) | Phase::Ending { .. } => vec![],
-            Phase::Ended { .. } => self.tell_ready(),
-        }
-    }
-
-    fn tell_ready(&mut self) -> Vec<Action> {
-        let done = |ticket| Action::Answer { ticket, answer: Answer::Done };
-        self.ready.drain(..).map(done).collect()
-    }
-
-    /// Runs the next eval if nothing else goes on.
-    fn next(&mut self, now: Millis) -> Vec<Action> {
-        if !matches!(self.phase, Phase::Idle { .. }) {
-            return vec![];
-        }
-        let Some(eval) = self.queue.pop_front() else { return vec![] };
-        let hard = eval.hard_timeout.map_or(Hard::Off, |limit| Hard::At(now + limit));
-        self.phase =
-            Phase::Running(Run { eval: eval.seq, hard, waiting: None, interrupts: vec![] });
-        vec![Action::Run(eval.seq)]
-    }
-
-    fn done(&mut self, status: DoneStatus, now: Millis) -> Vec<Action> {
-        let run = match std::mem::replace(&mut self.phase, Phase::Idle { since: now }) {
-            Phase::Running(run) => run,
-            // A bridge that is being ended may still finish its eval first.
-            Phase::Ending { run: Some(run), why, kill_at } => {
-                self.phase = Phase::Ending { run: None, why, kill_at };
-                run
-            }
-            other => {
-                self.phase = other;
-                return vec![];
-            }
-        };
-        let outcome = match (status, &run.hard) {
-            (DoneStatus::Ok, _) => Outcome::Complete,
-            (DoneStatus::Error, _) => Outcome::Error,
-            (DoneStatus::Interrupted, Hard::Interrupted { .. }) => {
-                Outcome::Timeout { killed: false }
-            }
-            (DoneStatus::Interrupted, Hard::Off | Hard::At(_)) => Outcome::Interrupted,
-        };
-        let effect = match outcome {
-            Outcome::Complete | Outcome::Error => InterruptEffect::Finished,
-            _ => InterruptEffect::Interrupted,
-        };
-        let mut actions = vec![Action::Finish { eval: run.eval, outcome }];
-        actions.extend(answers(&run, effect));
-        actions.extend(self.tell_ready());
-        actions.extend(self.next(now));
-        actions
-    }
-
-    fn interrupt(&mut self, eval: Option<EvalSeq>, ticket: Ticket, now: Millis) -> Vec<Action> {
-        if let Phase::Running(run) | Phase::Ending { run: Some(run), .. } = &mut self.phase
-            && eval.is_none_or(|eval| eval == run.eval)
-        {
-            run.interrupts.push((ticket, now + GRACE));
-            return vec![Action::Interrupt];
-        }
-        if let Some(at) = self.queue.iter().position(|queued| Some(queued.seq) == eval) {
-            let eval = self.queue.remove(at).map(|queued| queued.seq);
-            let answer = Answer::Interrupt { effect: InterruptEffect::Dequeued, eval };
-            let finish = eval.map(|eval| Action::Finish { eval, outcome: Outcome::Interrupted });
-            return finish.into_iter().chain([Action::Answer { ticket, answer }]).collect();
-        }
-        let answer = Answer::Interrupt { effect: InterruptEffect::NothingRunning, eval };
-        let mut actions = vec![Action::Answer { ticket, answer }];
-        if let Phase::Querying { .. } = self.phase {
-            actions.insert(0, Action::Interrupt);
-        }
-        actions
-    }
-
-    fn query(&mut self, ticket: Ticket, now: Millis) -> Vec<Action> {
-        let busy = |what: &str| {
-            let error = WireError::new(
-                ErrorCode::SessionBusy,
-                format!("the session {what}, so its names cannot be looked at now"),
-            )
-            .with_hint("wait for it with `output --wait`, or interrupt it");
-            vec![Action::Answer { ticket, answer: Answer::Error(error) }]
-        };
-        match &self.phase {
-            Phase::Idle { .. } => {
-                self.phase = Phase::Querying { ticket: Some(ticket), deadline: now + QUERY_LIMIT };
-                vec![]
-            }
-            Phase::Starting { .. } => busy("is starting"),
-            Phase::Running(run) => busy(&format!("runs eval {}", run.eval.0)),
-            Phase::Querying { .. } => busy("answers another question"),
-            Phase::Ending { .. } | Phase::Ended { .. } => busy("is ending"),
-        }
-    }
-
-    /// The interpreter is going; the first reason stays, except that any outranks its own doing.
-    fn leave(&mut self, why: Why, kill_at: Option<Millis>) {
-        let phase = std::mem::replace(&mut self.phase, Phase::Starting { give_up_at: 0 });
-        self.phase = match phase {
-            Phase::Running(run) => Phase::Ending { run: Some(run), why, kill_at },
-            Phase::Ending { run, why: Why::Own, .. } => Phase::Ending { run, why, kill_at },
-            Phase::Ending { run, why, kill_at } => Phase::Ending { run, why, kill_at },
-            // An interpreter that goes before its hello could not be started.
-            Phase::Starting { .. } if why == Why::Own => {
-                Phase::Ending { run: None, why: Why::NotReady, kill_at }
-            }
-            Phase::Starting { .. } | Phase::Idle { .. } | Phase::Querying { .. } => {
-                Phase::Ending { run: None, why, kill_at }
-            }
-            Phase::Ended { reason } => Phase::Ended { reason },
-        };
-    }
-
-    fn end_on_request(&mut self, why: Why, ticket: Ticket, now: Millis) -> Vec<Action> {
-        match &mut self.phase {
-            Phase::Ended { .. } => vec![Action::Answer { ticket, answer: Answer::Done }],
-            Phase::Ending { why: Why::Stop(tickets), .. } => {
-                tickets.push(ticket);
-                vec![]
-            }
-            Phase::Ending { why: known @ Why::Restart(_), .. } => {
-                let Why::Restart(tickets) = known else { return vec![] };
-                tickets.push(ticket);
-                if let Why::Stop(_) = why {
-                    // Both wait for the same exit; the stop wins.
-                    *known = Why::Stop(std::mem::take(tickets));
-                }
-                vec![]
-            }
-            // Nothing runs, so exit handlers get their chance.
-            Phase::Idle { .. } => {
-                self.leave(why, Some(now + EXIT_GRACE));
-                vec![Action::AskExit]
-            }
-            // A request outranks every other reason: its sender waits for it.
-            Phase::Ending { why: known, kill_at, .. } => {
-                *known = why;
-                *kill_at = None;
-                vec![Action::Kill]
-            }
-            Phase::Starting { .. } | Phase::Running(_) | Phase::Querying { .. } => {
-                self.leave(why, None);
-                vec![Action::Kill]
-            }
-        }
-    }
-
-    fn exited(&mut self, reason: EndReason, now: Millis) -> Vec<Action> {
-        // An exit nobody announced.
-        if !matches!(self.phase, Phase::Ending { .. }) {
-            self.leave(Why::Own, None);
-        }
-        let phase = std::mem::replace(&mut self.phase, Phase::Starting { give_up_at: 0 });
-        let Phase::Ending { run, why, .. } = phase else {
-            self.phase = phase;
-            return vec![];
-        };
-        let reason = match &why {
-            Why::Own => reason,
-            Why::NotReady => match reason {
-                EndReason::LaunchFailed { .. } => reason,
-                other => EndReason::LaunchFailed { message: other.to_string() },
-            },
-            Why::Protocol(message) => EndReason::Protocol { message: message.clone() },
-            Why::Stop(_) => EndReason::Stopped,
-            Why::Restart(_) => EndReason::Restarted,
-            Why::HardTimeout => EndReason::HardTimeout,
-            Why::Idle { after } => EndReason::Idle { after_ms: *after },
-        };
-        let mut actions = Vec::new();
-        if let Some(run) = &run {
-            let outcome = match why {
-                Why::HardTimeout => Outcome::Timeout { killed: true },
-                _ => Outcome::Ended { reason: reason.clone() },
-            };
-            actions.push(Action::Finish { eval: run.eval, outcome });
-            actions.extend(answers(run, InterruptEffect::Finished));
-        }
-        for eval in self.queue.drain(..) {
-            let outcome = Outcome::NotRun { reason: reason.clone() };
-            actions.push(Action::Finish { eval: eval.seq, outcome });
-        }
-        for ticket in self.ready.drain(..) {
-            let error = match &reason {
-                EndReason::LaunchFailed { message } => {
-                    WireError::new(ErrorCode::LaunchFailed, message.clone())
-                }
-                other => WireError::new(ErrorCode::SessionEnded, other.to_string()),
-            };
-            actions.push(Action::Answer { ticket, answer: Answer::Error(error) });
-        }
-        let asked = matches!(why, Why::Stop(_) | Why::Restart(_));
-        actions.push(Action::End { reason: reason.clone(), asked });
-        let done = |ticket| Action::Answer { ticket, answer: Answer::Done };
-        match why {
-            Why::Restart(tickets) => {
-                self.phase = Phase::Starting { give_up_at: now + START_LIMIT };
-                actions.push(Action::Start);
-                actions.extend(tickets.into_iter().map(done));
-            }
-            Why::Stop(tickets) => {
-                self.phase = Phase::Ended { reason };
-                actions.extend(tickets.into_iter().map(done));
-                actions.push(Action::Leave);
-            }
-            Why::Own | Why::NotReady | Why::Protocol(_) | Why::HardTimeout | Why::Idle { .. } => {
-                self.phase = Phase::Ended { reason };
-                actions.push(Action::Leave);
-            }
-        }
-        actions
-    }
-
-    fn tick(&mut self, attached: bool, now: Millis) -> Vec<Action> {
-        let mut actions = Vec::new();
-        match &mut self.phase {
-            Phase::Starting { give_up_at } if *give_up_at <= now => {
-                self.leave(Why::NotReady, None);
-                actions.push(Action::Kill);
-            }
-            // A session that somebody is connected to is in use.
-            Phase::Idle { since } if attached => *since = now,
-            Phase::Idle { since } if self.idle_timeout > 0 && *since + self.idle_timeout <= now => {
-                self.leave(Why::Idle { after: self.idle_timeout }, Some(now + EXIT_GRACE));
-                actions.push(Action::AskExit);
-            }
-            Phase::Running(run) => {
-                give_up_waiting(run, now, &mut actions);
-                match run.hard.pass(now) {
-                    Passed::Nothing => {}
-                    Passed::Interrupt => actions.push(Action::Interrupt),
-                    Passed::Kill => {
-                        self.leave(Why::HardTimeout, None);
-                        actions.push(Action::Kill);
-                    }
-                }
-            }
-            Phase::Querying { ticket, deadline } if *deadline <= now => {
-                *deadline = now + QUERY_LIMIT;
-                actions.push(Action::Interrupt);
-                if let Some(ticket) = ticket.take() {
-                    let error = WireError::new(
-                        ErrorCode::Timeout,
-                        "showing the session's names takes too long",
-                    );
-                    actions.push(Action::Answer { ticket, answer: Answer::Error(error) });
-                }
-            }
-            Phase::Ending { run, why, kill_at } => {
-                if let Some(run) = run {
-                    give_up_waiting(run, now, &mut actions);
-                    // Exit handlers and threads that hold up an exit are part of the eval.
-                    match run.hard.pass(now) {
-                        Passed::Nothing => {}
-                        Passed::Interrupt => actions.push(Action::Interrupt),
-                        Passed::Kill => {
-                            run.hard = Hard::Off;
-                            if *why == Why::Own {
-                                *why = Why::HardTimeout;
-                            }
-                            actions.push(Action::Kill);
-                        }
-                    }
-                }
-                if kill_at.is_some_and(|at| at <= now) {
-                    *kill_at = None;
-                    if *why == Why::Own {
-                        let message = "it closed its control channel and lived on";
-                        *why = Why::Protocol(message.to_owned());
-                    }
-                    actions.push(Action::Kill);
-                }
-            }
-            Phase::Starting { .. }
-            | Phase::Idle { .. }
-            | Phase::Querying { .. }
-            | Phase::Ended { .. } => {}
-        }
-        actions
-    }
-
-    /// When `Tick` has something to do next.
-    pub(crate) fn next_deadline(&self, attached: bool) -> Option<Millis> {
-        match &self.phase {
-            Phase::Starting { give_up_at } => Some(*give_up_at),
-            Phase::Idle { since } => {
-                (!attached && self.idle_timeout > 0).then(|| since + self.idle_timeout)
-            }
-            Phase::Running(run) => run.next(),
-            Phase::Querying { deadline, .. } => Some(*deadline),
-            Phase::Ending { run, kill_at, .. } => {
-                kill_at.iter().copied().chain(run.as_ref().and_then(Run::next)).min()
-            }
-            Phase::Ended { .. } => None,
-        }
-    }
-}
-
-/// All interrupts that wait are told what came of them.
-fn answers(run: &Run, effect: InterruptEffect) -> impl Iterator<Item = Action> + '_ {
-    run.interrupts.iter().map(move |(ticket, _)| Action::Answer {
-        ticket: *ticket,
-        answer: Answer::Interrupt { effect, eval: Some(run.eval) },
-    })
-}
-
-/// Interrupts that have waited long enough are told that the eval still runs.
-fn give_up_waiting(run: &mut Run, now: Millis, actions: &mut Vec<Action>) {
-    let eval = Some(run.eval);
-    run.interrupts.retain(|(ticket, at)| {
-        let over = *at <= now;
-        if over {
-            let answer = Answer::Interrupt { effect: InterruptEffect::StillRunning, eval };
-            actions.push(Action::Answer { ticket: *ticket, answer });
-        }
-        !over
-    });
+    pub(crate) ready: Vec<Ticket>,
+    pub(crate) idle_timeout: Millis,
 }

@@ -1,0 +1,196 @@
+//! What the interpreter says and writes: events of its bridge, bytes of its pipes, waits for input.
+
+use std::time::Instant;
+
+use stead_backend::{Bridge, Broken};
+use stead_launch::tree;
+use stead_protocol::bridge::{BridgeEvent, Command, Stream};
+use stead_protocol::client::Event;
+use stead_protocol::{ChunkKind, ErrorInfo, EvalId, ValueInfo};
+
+use crate::host::Host;
+use crate::ledger::Closing;
+use crate::pause;
+use crate::state::Input;
+
+/// How much of what an interpreter says before its hello is kept for the error message.
+const START_COMPLAINT: usize = 2_000;
+
+impl Host {
+    pub(crate) fn read_bridge(&mut self) {
+        let mut events = Vec::new();
+        let Some(bridge) = &mut self.bridge else { return };
+        bridge.flush();
+        let read = bridge.read_control(&mut events);
+        // Everything written before these events is in the pipes now, and goes before them.
+        self.drain();
+        for event in events {
+            self.bridge_event(event);
+        }
+        match read {
+            Ok(()) => {}
+            Err(Broken::Closed) => {
+                self.replaced = self.bridge.as_ref().is_some_and(Bridge::is_replaced);
+                self.step(if self.replaced { Input::Leaving } else { Input::Closed });
+            }
+            Err(Broken::Garbage(message)) => {
+                eprintln!("the bridge sent something that is not its protocol: {message}");
+                self.step(Input::Broken(message));
+            }
+        }
+    }
+
+    pub(crate) fn drain(&mut self) {
+        let (Some(bridge), ledger) = (&mut self.bridge, &mut self.ledger) else { return };
+        let (starting, complaint) = (self.facts.version.is_none(), &mut self.complaint);
+        let probe = &mut self.probe;
+        bridge.drain(|stream, bytes| {
+            ledger.output(stream, bytes);
+            probe.restart();
+            if starting {
+                complain(complaint, bytes);
+            }
+        });
+    }
+
+    pub(crate) fn read_stream(&mut self, stream: Stream) {
+        let (Some(bridge), ledger) = (&mut self.bridge, &mut self.ledger) else { return };
+        let (starting, complaint) = (self.facts.version.is_none(), &mut self.complaint);
+        let probe = &mut self.probe;
+        bridge.read_stream(stream, |bytes| {
+            ledger.output(stream, bytes);
+            probe.restart();
+            if starting {
+                complain(complaint, bytes);
+            }
+        });
+    }
+
+    pub(crate) fn bridge_event(&mut self, event: BridgeEvent) {
+        match event {
+            BridgeEvent::Hello { protocol, version, can, pid, .. } => {
+                if protocol != stead_protocol::bridge::VERSION {
+                    let message = format!("the bridge speaks version {protocol}, the host 1");
+                    return self.step(Input::Broken(message));
+                }
+                self.facts.version = Some(version);
+                self.facts.can = can;
+                self.facts.main_tid = pid;
+                let init = self.accept_init();
+                self.step(Input::Hello { init });
+            }
+            BridgeEvent::Value { text, type_name, ack } => {
+                self.keep(ChunkKind::Value, &ValueInfo { text, type_name });
+                self.ack(ack);
+            }
+            BridgeEvent::Error { name, message, traceback } => {
+                self.keep(ChunkKind::Error, &ErrorInfo { name, message, traceback });
+            }
+            BridgeEvent::Display { mime, data, ack } => {
+                self.keep(ChunkKind::Display, &serde_json::json!({"mime": mime, "data": data}));
+                self.ack(ack);
+            }
+            BridgeEvent::Background { eval, stream, text } => {
+                let eval = eval.and_then(|id| id.parse::<EvalId>().ok()).map(|id| id.seq);
+                self.ledger.background(eval, stream, text.as_bytes());
+            }
+            // A thread that waits does not keep the eval from ending, so others than the main one
+            // have to be found waiting for a while.
+            BridgeEvent::StdinWait { tid, .. } if tid != self.facts.main_tid => {
+                self.probe.restart();
+            }
+            BridgeEvent::StdinWait { eval, .. } => {
+                let owner = eval.and_then(|id| id.parse::<EvalId>().ok()).map(|id| id.seq);
+                let running = self.state.running().map(|run| run.eval);
+                if running.is_some() && owner.is_none_or(|owner| Some(owner) == running) {
+                    self.probe.announce();
+                    self.look_for_readers();
+                }
+            }
+            BridgeEvent::Done { eval, status, exit_code, changed, variables, notice } => {
+                let running = self.state.running().map(|run| self.eval_id(run.eval).to_string());
+                if running.as_deref() != Some(&eval) {
+                    return self
+                        .step(Input::Broken(format!("`done` for `{eval}`, which does not run")));
+                }
+                pause::point("done");
+                self.facts.variables = variables.or(self.facts.variables);
+                self.closing = Closing { exit_code, changed, notice };
+                self.step(Input::Done(status));
+            }
+            BridgeEvent::Exiting { code } => {
+                self.closing = Closing { exit_code: Some(code), ..Closing::default() };
+                self.step(Input::Leaving);
+            }
+            BridgeEvent::Reply { seq, data, error } => self.query_answered(seq, data, error),
+            BridgeEvent::Log { text } => eprintln!("bridge: {text}"),
+            BridgeEvent::Unknown => {}
+        }
+    }
+
+    pub(crate) fn keep(&mut self, kind: ChunkKind, payload: &impl serde::Serialize) {
+        if let Ok(bytes) = serde_json::to_vec(payload) {
+            self.ledger.append(kind, &bytes);
+        }
+    }
+
+    pub(crate) fn ack(&mut self, wanted: bool) {
+        if let Some(bridge) = self.bridge.as_mut().filter(|_| wanted) {
+            bridge.send(&Command::Ack.encode());
+        }
+    }
+
+    /// The running eval waits for input; all it wrote before is in the spool.
+    pub(crate) fn waits(&mut self) {
+        self.drain();
+        let Some(eval) = self.state.running().map(|run| run.eval) else { return };
+        let prompt = self.ledger.prompt();
+        self.step(Input::Waiting(prompt.clone()));
+        self.probe.restart();
+        let end = self.ledger.end();
+        self.tell(eval, || Event::Waiting { eval, prompt: prompt.clone(), end });
+    }
+
+    /// Looks, when it is time, whether the running eval is blocked on its input.
+    pub(crate) fn look_for_readers(&mut self) {
+        let Some(run) = self.state.running() else { return };
+        if self.clock.is_paused() || Instant::now() < self.probe.next() {
+            return;
+        }
+        let Some(bridge) = &self.bridge else { return };
+        let waiting = run.waiting.is_some();
+        let pid = bridge.pid();
+        // A reader that was there before belongs to an earlier eval.
+        let reader = bridge
+            .stdin_readers(std::process::id())
+            .into_iter()
+            .find(|reader| reader.tid == pid || !bridge.is_elder(reader.tid));
+        // Where the main thread has something to do, the eval may be about to end.
+        let hurry = reader.is_none_or(|reader| {
+            reader.tid == pid || tree::look(pid).is_none_or(|main| main.state != b'R')
+        });
+        if waiting {
+            if self.probe.is_gone(reader.is_some()) {
+                self.step(Input::NotWaiting);
+                self.probe.restart();
+            }
+        } else if self.probe.found(reader, hurry) {
+            self.waits();
+        }
+    }
+
+    /// Wakes, when it is time, an interpreter that has not acted on an interrupt.
+    pub(crate) fn nudge(&mut self) {
+        if self.nudges.is_due()
+            && let Some(bridge) = &mut self.bridge
+        {
+            bridge.nudge(std::process::id());
+        }
+    }
+}
+
+pub(crate) fn complain(complaint: &mut Vec<u8>, bytes: &[u8]) {
+    complaint.extend_from_slice(bytes);
+    let over = complaint.len().saturating_sub(START_COMPLAINT);
+    complaint.drain(..over);
+}

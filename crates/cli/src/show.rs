@@ -1,11 +1,11 @@
 //! Answering with an eval, for all commands that wait for one.
 
 use serde::Serialize;
-use stead_client::EvalView;
+use stead_client::{ClientError, EvalView};
 use stead_protocol::WireError;
 
 use crate::context::Context;
-use crate::print::{self, Mode, Reply};
+use crate::print::{self, Mode, Outcome, Reply};
 use crate::reply::{Bounds, EvalData, marker};
 use crate::text_writer::TextWriter;
 use crate::verdict::{notices, verdict};
@@ -35,11 +35,21 @@ struct Done<'a> {
 /// Writes the reply to a command that waited for an eval; returns the exit code.
 pub(crate) fn eval(
     context: &Context,
-    mut view: EvalView,
+    result: Result<EvalView, ClientError>,
     watch: Watch,
     bounds: &Bounds,
     judge: Judge,
-) -> u8 {
+) -> Outcome {
+    match result {
+        Ok(view) => Ok(show(context, view, watch, bounds, judge)),
+        Err(error) => {
+            watch.finish();
+            Err(error.into())
+        }
+    }
+}
+
+fn show(context: &Context, mut view: EvalView, watch: Watch, bounds: &Bounds, judge: Judge) -> u8 {
     let max = bounds.chars();
     view.content = std::mem::take(&mut view.content).bound(max);
     let mut verdict = verdict(&view);

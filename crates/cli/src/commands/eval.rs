@@ -83,15 +83,7 @@ impl EvalArgs {
         };
         let launch = context.launch(self.language);
         let result = context.client.eval(&name, &launch, &options, &mut watch);
-        let view = match result {
-            Ok(view) => view,
-            Err(error) => {
-                watch.finish();
-                return Err(error.into());
-            }
-        };
-        let context = &context.with_mode(mode);
-        Ok(show::eval(context, view, watch, &self.bounds, Judge::Eval))
+        show::eval(&context.with_mode(mode), result, watch, &self.bounds, Judge::Eval)
     }
 
     fn session_name(&self, context: &Context) -> Result<SessionName, Failure> {

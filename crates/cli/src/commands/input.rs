@@ -71,15 +71,7 @@ impl InputArgs {
             budget: self.bounds.bytes(),
         };
         let result = context.client.input(&name, &options, &mut watch);
-        let view = match result {
-            Ok(view) => view,
-            Err(error) => {
-                watch.finish();
-                return Err(error.into());
-            }
-        };
-        let context = &context.with_mode(mode);
-        Ok(show::eval(context, view, watch, &self.bounds, Judge::Eval))
+        show::eval(&context.with_mode(mode), result, watch, &self.bounds, Judge::Eval)
     }
 }
 

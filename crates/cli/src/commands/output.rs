@@ -76,14 +76,6 @@ impl OutputArgs {
         let budget = if self.follow { 64 << 10 } else { self.bounds.bytes() };
         let options = OutputOptions { part, wait, budget };
         let result = context.client.output(&id, &options, &mut watch);
-        let view = match result {
-            Ok(view) => view,
-            Err(error) => {
-                watch.finish();
-                return Err(error.into());
-            }
-        };
-        let context = &context.with_mode(mode);
-        Ok(show::eval(context, view, watch, &self.bounds, judge))
+        show::eval(&context.with_mode(mode), result, watch, &self.bounds, judge)
     }
 }

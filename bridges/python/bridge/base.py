@@ -1,0 +1,215 @@
+"""Python bridge: runs evals in the user's interpreter and reports to the session host.
+
+Wire:   words and bytes in, one JSON object per line out, on STEAD_BRIDGE_FD (docs/PROTOCOL.md).
+Needs:  CPython 3.8+, standard library only; leaves no name behind in the user's namespace.
+Tested: bridges/golden/*.jsonl, ../test_bridge.py, and tests/conformance.
+
+lib.rs joins the files of this folder into one text, this one first: what all the others use, and the
+control channel. boot.py runs it with a copy of the builtins as its own, so that user code which
+breaks a builtin breaks it for itself only. For the same reason everything used from other modules is
+bound here once, and modules that user code may replace are imported late and never trusted.
+"""
+import builtins
+import posix
+import sys
+
+# A user's fcntl.py in cwd or on PYTHONPATH must not be taken for the real one.
+USER_PATH = sys.path
+_os = sys.modules.get("os")
+_home = getattr(_os, "__file__", "").rpartition("/")[0] or "%s/lib/python%d.%d" % ((sys.base_prefix,) + sys.version_info[:2])
+STDLIB = [p for p in sys.path if p == _home or p.endswith("/lib-dynload")] or [_home, _home + "/lib-dynload"]
+sys.path = STDLIB
+
+import _ast
+import _io
+import _signal
+import _thread
+import time
+from fcntl import fcntl, ioctl
+
+sys.path = USER_PATH
+
+from _signal import SIGINT, SIGURG, SIGWINCH, default_int_handler, getsignal, signal
+from _thread import allocate_lock, get_ident
+from posix import _exit, close, dup2, fstat, getpid, read, write
+from time import monotonic, sleep
+
+getframe, gettrace, settrace, modules = sys._getframe, sys.gettrace, sys.settrace, sys.modules
+get_native_id = getattr(_thread, "get_native_id", lambda: 0)
+sched_yield = getattr(posix, "sched_yield", lambda: None)
+TextIOWrapper = _io.TextIOWrapper
+text_write, text_readline, text_read, text_next = (
+    TextIOWrapper.write, TextIOWrapper.readline, TextIOWrapper.read, TextIOWrapper.__next__)
+ModuleType = type(sys)
+
+BRIDGE_FILE = "<stead>"
+FIONREAD = 0x541B if sys.platform.startswith("linux") else 0x4004667F
+F_GETFD, F_DUPFD_CLOEXEC = 1, 1030 if sys.platform.startswith("linux") else 67
+EMPTY = bytes(4)
+VALUE_BUDGET = 2000
+TRACEBACK_BUDGET = 64 * 1024
+MESSAGE_BUDGET = 8 * 1024
+SOURCES_KEPT, SOURCE_BYTES_KEPT = 10_000, 64 * 1024 * 1024
+CHANGES_LISTED, VARS_LISTED = 50, 500
+MAIN = get_ident()
+PID = getpid()
+
+
+class State:
+    """What the bridge knows between two lines of user code."""
+    eval = None         # id of the running or last eval
+    running = False     # an eval is under way
+    last = None         # stream written last in the running eval; None makes every write ask
+    pending = False     # an interrupt came while the bridge could not be interrupted
+    swallowed = False   # it could not leave the finalizer that it hit
+    fired = False       # an interrupt reached the running eval
+    user_sigint = None  # the user's own SIGINT handler, installed only while user code runs
+    lent = False        # it is installed now
+    child = False       # this is a forked child: the control channel is not ours
+    finishing = False   # exit handlers run: output goes to the pipes as it is
+    draining = False    # stdin is being emptied: reads answer end of file
+    hung_up = False     # an interrupt ended a nested prompt: reads of this eval answer end of file
+    stdin_used = False  # something was read from stdin since it was last emptied
+    final = None        # the value of the eval's last expression, rendered
+    flags = 0           # compiler flags of __future__ imports so far
+    loop = None         # the session's asyncio loop, once there was an await
+    task = None         # the task of the running eval, while it awaits
+    cancelled = False   # that task was cancelled by an interrupt
+    holder = None       # ident of the thread that is sending a frame
+    names = 0           # len() of the namespace as last seen
+
+
+S = State()
+THREADS = {}            # ident of a live thread -> the eval that started it
+READERS = set()         # idents of threads inside a read of stdin
+KNOWN = {}              # user's name -> id of its value; no reference, so nothing is kept alive
+GLOBALS = set()         # names that functions of earlier evals declare global
+SOURCES = {}            # file name of an eval -> linecache entry
+SOURCE_BYTES = [0]
+
+
+class Leave(SystemExit):
+    """exit() and quit(): ends the session, where a plain SystemExit ends the eval only."""
+
+
+# ---- the control channel ---------------------------------------------------------------------
+
+def move_high(fd):
+    for lowest in (512, 128, 32, 10):
+        try:
+            return fcntl(fd, F_DUPFD_CLOEXEC, lowest)
+        except OSError:
+            pass
+    return fd
+
+
+_fd, CONTROL = CONTROL, move_high(CONTROL)
+if _fd != CONTROL:
+    close(_fd)
+SAVED = [move_high(_fd) for _fd in (0, 1, 2)]
+LOCK = allocate_lock()
+INBOX = bytearray()
+WRITING = _thread.RLock()  # held by a thread that writes to the running eval's output
+LATER = []              # frames that came up while one was being sent
+
+ESCAPES = {c: "\\u%04x" % c for c in range(32)}
+ESCAPES.update({10: "\\n", 13: "\\r", 9: "\\t", 34: '\\"', 92: "\\\\"})
+
+
+def quote(text):
+    """A JSON string. Lone surrogates are no JSON, so they are spelled out."""
+    if text.isascii():
+        if text.isprintable() and '"' not in text and "\\" not in text:
+            return '"' + text + '"'
+    else:
+        text = text.encode("utf-8", "backslashreplace").decode("utf-8")
+    return '"' + text.translate(ESCAPES) + '"'
+
+
+def dump(value):
+    kind = type(value)
+    if kind is str:
+        return quote(value)
+    if value is None:
+        return "null"
+    if kind is bool:
+        return "true" if value else "false"
+    if kind is dict:
+        return "{" + ",".join([quote(k) + ":" + dump(v) for k, v in value.items() if v is not None]) + "}"
+    if kind is list:
+        return "[" + ",".join([dump(v) for v in value]) + "]"
+    return str(value)
+
+
+def die():
+    """The host cannot be reached any more."""
+    flush_own()
+    _exit(70)
+
+
+def transmit(line):
+    """Critical: an interrupt in here would tear a frame or leave the lock locked."""
+    if S.child or getpid() != PID:
+        return
+    me, data = get_ident(), line.encode("utf-8")
+    if S.holder == me:  # a finalizer that prints ran inside this very function
+        LATER.append(line)
+        return
+    with LOCK:
+        S.holder = me
+        try:
+            while data:
+                data = data[write(CONTROL, data):]
+        except OSError:
+            die()
+        finally:
+            S.holder = None
+    while LATER:
+        transmit(LATER.pop(0))
+
+
+def receive():
+    """Critical. The next command: its words, and the bytes that follow them."""
+    while True:
+        end = INBOX.find(b"\n")
+        if end >= 0:
+            words = INBOX[:end].decode("ascii", "replace").split(" ")
+            need = end + 1 + int(words[-1])
+            while len(INBOX) < need:
+                fill()
+            payload = bytes(INBOX[end + 1:need])
+            del INBOX[:need]
+            return words, payload
+        fill()
+
+
+def fill():
+    try:
+        data = read(CONTROL, 1 << 16)
+    except OSError:
+        die()
+    if not data:
+        _exit(0)
+    INBOX.extend(data)
+
+
+def await_ack():
+    """Critical."""
+    if S.child or getpid() != PID:
+        return
+    while receive()[0][0] != "ack":
+        pass
+
+
+def send(line):
+    """Sends a frame from user code's side: an interrupt meanwhile is raised afterwards."""
+    transmit(line)
+    if S.pending:
+        raise_pending()
+
+
+def raise_pending():
+    if get_ident() == MAIN and S.running and S.pending:
+        S.pending = False
+        S.fired = True
+        raise KeyboardInterrupt

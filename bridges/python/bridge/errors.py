@@ -1,0 +1,180 @@
+# Errors: tracebacks that show user code only, with the sources of the evals so far.
+
+def import_stdlib(name):
+    """Imports from the standard library only, whatever lies in cwd or on PYTHONPATH."""
+    module = modules.get(name)
+    if module is not None:
+        return module
+    path = sys.path
+    sys.path = STDLIB
+    try:
+        return __import__(name)
+    finally:
+        sys.path = path
+
+
+class SourceFinder:
+    """Hands the sources of the evals so far to linecache when it is first imported.
+
+    Importing linecache at start would cost a third of the start time on 3.8 to 3.12.
+    """
+
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        if name != "linecache":
+            return None
+        try:
+            sys.meta_path.remove(cls)
+            for finder in sys.meta_path:
+                spec = finder.find_spec(name, path, target)
+                if spec is not None:
+                    break
+            execute = spec.loader.exec_module
+
+            def exec_module(module):
+                execute(module)
+                register_sources(module)
+
+            spec.loader.exec_module = exec_module
+            return spec
+        except Exception:
+            return None
+
+
+def register_sources(linecache):
+    try:
+        linecache.cache.update(SOURCES)
+    except Exception:  # a module of the user's with that name
+        pass
+
+
+def remember_source(name, source):
+    # linecache's own entries end in a line feed too; carets are off by one without.
+    lines = [line + "\n" for line in source.replace("\r\n", "\n").split("\n")]
+    entry = (len(source), None, lines, name)
+    previous = next(reversed(SOURCES), None)
+    SOURCES[name] = entry
+    SOURCE_BYTES[0] += len(source)
+    linecache = modules.get("linecache")
+    cache = getattr(linecache, "cache", None)
+    if type(cache) is not dict:
+        cache = {}
+    elif previous is not None and previous not in cache:
+        register_sources(linecache)  # the user cleared it
+    cache[name] = entry
+    while len(SOURCES) > SOURCES_KEPT or SOURCE_BYTES[0] > SOURCE_BYTES_KEPT and len(SOURCES) > 1:
+        oldest = next(iter(SOURCES))
+        SOURCE_BYTES[0] -= SOURCES.pop(oldest)[0]
+        cache.pop(oldest, None)
+
+
+def clean(error):
+    """Takes the bridge's frames out of an exception and all that hang on it."""
+    todo, seen = [error], set()
+    while todo:
+        error = todo.pop()
+        if not isinstance(error, BaseException) or id(error) in seen:
+            continue
+        seen.add(id(error))
+        try:
+            error.__traceback__ = without_bridge(error.__traceback__)
+            todo += [error.__cause__, error.__context__]
+            inner = getattr(error, "exceptions", None)
+            if type(inner) is tuple:
+                todo.extend(inner)
+        except Exception:
+            pass
+
+
+def without_bridge(traceback):
+    first = last = None
+    while traceback is not None:
+        following = traceback.tb_next
+        if traceback.tb_frame.f_code.co_filename != BRIDGE_FILE:
+            if last is None:
+                first = traceback
+            elif last.tb_next is not traceback:
+                last.tb_next = traceback
+            last = traceback
+        traceback = following
+    if last is not None and last.tb_next is not None:
+        last.tb_next = None
+    return first
+
+
+def format_error(error):
+    try:
+        module = import_stdlib("traceback")
+        if sys.version_info >= (3, 11):  # it imports these in the middle of its work, from the user's path
+            attempt(import_stdlib, "ast")
+            attempt(import_stdlib, "unicodedata")
+        text = "".join(module.format_exception(type(error), error, error.__traceback__))
+    except KeyboardInterrupt:
+        raise
+    except BaseException:  # user code broke traceback, or the exception breaks it
+        text = format_plainly(error)
+    return cut(text, TRACEBACK_BUDGET)
+
+
+def format_plainly(error):
+    lines = []
+    traceback = error.__traceback__
+    while traceback is not None and len(lines) < 200:
+        code = traceback.tb_frame.f_code
+        lines.append('  File "%s", line %s, in %s\n' % (code.co_filename, traceback.tb_lineno, code.co_name))
+        traceback = traceback.tb_next
+    if lines:
+        lines.insert(0, "Traceback (most recent call last):\n")
+    message = safe_str(error)
+    return "".join(lines) + type_name(error) + (": " + message if message else "") + "\n"
+
+
+def safe_str(value):
+    try:
+        text = str(value)
+        return cut(text if type(text) is str else str.__str__(text), MESSAGE_BUDGET)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        return "<%s object, str raised %s>" % (type_name(value), type_name(error))
+
+
+def type_name(value):
+    return type.__dict__["__name__"].__get__(type(value))
+
+
+def cut(text, budget):
+    """Keeps the head and the tail of a text and says how much is left out."""
+    if len(text) <= budget:
+        return text
+    mark = " … (%d characters) … " % len(text)
+    room = max(budget - len(mark), 2)
+    return text[:room - room // 2] + mark + text[len(text) - room // 2:]
+
+
+def report_error(error, events, source):
+    """Adds the error event and sets sys.last_*; the user's own excepthook prints by itself."""
+    clean(error)
+    if isinstance(error, SyntaxError) and error.filename == file_name() and error.text is None:
+        try:  # compiling from a tree, Python does not know the text
+            error.text = source.splitlines(True)[error.lineno - 1]
+        except Exception:
+            pass
+    sys.last_type, sys.last_value, sys.last_traceback = type(error), error, error.__traceback__
+    if sys.version_info >= (3, 12):
+        sys.last_exc = error
+    hook = getattr(sys, "excepthook", None)
+    event = {"ev": "error", "name": type_name(error), "message": ""}
+    try:
+        event["message"] = run_user(safe_str, error)
+        if hook is not sys.__excepthook__ and callable(hook):
+            run_user(hook, type(error), error, error.__traceback__)
+        else:
+            event["traceback"] = run_user(format_error, error)
+    except BaseException as trouble:
+        leave_child(trouble)
+        if isinstance(trouble, KeyboardInterrupt) and S.fired and not isinstance(error, KeyboardInterrupt):
+            event["traceback"] = "%s (an interrupt stopped the report)\n" % type_name(error)
+        else:
+            event["traceback"] = guarded(format_plainly, error) or type_name(error) + "\n"
+    events.append(dump(event))

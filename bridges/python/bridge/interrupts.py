@@ -1,0 +1,105 @@
+# Interrupts: a signal is raised in user code only, and held back while the bridge itself is at work.
+
+CRITICAL = {f.__code__ for f in (transmit, receive, fill, await_ack)}
+# Loops that answer an interrupt with their next prompt, so that only an end of file ends them.
+PROMPTS = {"_cmdloop": "/pdb.py", "interact": "/code.py"}
+
+
+def on_sigint(signum, frame):
+    """Raises only in user code. Frames tell where we are; flags could lag behind."""
+    in_callback = reads = False
+    while frame is not None:
+        code = frame.f_code
+        if code in CRITICAL:
+            break
+        if code is READ_INPUT:
+            reads = True
+        elif reads and code.co_name in PROMPTS and code.co_filename.endswith(PROMPTS[code.co_name]):
+            S.hung_up = True
+        if code is RUN_ASYNC and not in_callback and S.task is not None:
+            S.fired = S.cancelled = True
+            S.loop.call_soon_threadsafe(S.task.cancel)
+            return
+        if code is RUN_USER:
+            S.fired = True
+            raise KeyboardInterrupt
+        if code is IDLE_LOOP and in_callback and ioctl(CONTROL, FIONREAD, EMPTY) != EMPTY:
+            raise KeyboardInterrupt  # a background task keeps an eval from starting
+        if code.co_name == "_run" and code.co_filename.endswith("asyncio/events.py"):
+            in_callback = True
+        frame = frame.f_back
+    S.pending = True
+
+
+def on_sigurg(signum, frame):
+    """Comes in SIGINT's place while that is ignored below Python, in C's system(): no Python code ran since."""
+    handler = getsignal(SIGINT)
+    if callable(handler):
+        handler(SIGINT, frame)
+
+
+def on_nudge(signum, frame):
+    """Ends a system call that an interrupt came just too early for, and tries again one that was swallowed."""
+    if S.swallowed and S.running:
+        S.swallowed = False
+        on_sigint(SIGINT, frame)
+
+
+def on_unraisable(unraisable):
+    """An interrupt that hits a finalizer or a weakref callback cannot leave it; the next nudge repeats it."""
+    if unraisable.exc_type is KeyboardInterrupt and S.fired and get_ident() == MAIN:
+        S.swallowed = True
+    else:
+        sys.__unraisablehook__(unraisable)
+
+
+def run_user(call, *args):
+    """The one door to user code: below this frame an interrupt is raised, above it is held back."""
+    if S.pending:
+        raise_pending()
+    # pdb would step out of user code into this frame: tracing ends on the line of the call itself,
+    # before there is an event to stop at (3.13 undoes f_trace_lines).
+    here = getframe()
+    here.f_trace_lines = False
+    if S.user_sigint is not None and not S.lent:
+        S.lent = True
+        signal(SIGINT, S.user_sigint)
+    try:
+        return (call(*args), here.f_trace is None or settrace(None))[0]
+    except BaseException:
+        if here.f_trace is not None:
+            settrace(None)
+        raise
+
+
+RUN_USER = run_user.__code__
+
+
+def reclaim_sigint():
+    """Takes SIGINT back after user code and remembers what the user made of it."""
+    for _ in range(100):
+        try:
+            handler = getsignal(SIGINT)
+            if handler is not on_sigint:
+                # pdb's `continue` leaves a handler of its own behind, which would stop a later eval at
+                # a prompt and not end it.
+                debugger = getattr(handler, "__func__", None)
+                ours = handler is default_int_handler or handler is None or (
+                    getattr(debugger, "__qualname__", None) == "Pdb.sigint_handler")
+                S.user_sigint = None if ours else handler
+                signal(SIGINT, on_sigint)
+            elif S.lent:  # the user gave it up
+                S.user_sigint = None
+            S.lent = False
+            return
+        except BaseException:  # the user's handler ran here, once more
+            pass
+
+
+def guarded(call, *args):
+    """Runs something of the user's that must not end the bridge; None if it failed."""
+    try:
+        return run_user(call, *args)
+    except BaseException:
+        leave_child()
+        return None

@@ -1,0 +1,96 @@
+# Names: what an eval added, rebound or removed in the user's namespace.
+
+REFLECTIVE = {"globals", "exec", "vars", "setattr", "delattr", "locals", "eval", "__main__", "__dict__", "modules", "runpy"}
+SIZED = (list, tuple, dict, set, frozenset, str, bytes, bytearray)
+SHAPED = ("numpy", "pandas", "polars", "torch", "tensorflow", "jax", "jaxlib", "pyarrow", "xarray", "scipy", "cupy")
+
+
+def size_of(value):
+    """A size that costs nothing to know; no __len__ of the user's is called."""
+    kind = type(value)
+    try:
+        if kind in SIZED:
+            return str(len(value))
+        if kind.__module__.partition(".")[0] in SHAPED:
+            shape = getattr(value, "shape", None)
+            if isinstance(shape, tuple) and all(isinstance(n, int) for n in shape):
+                return "×".join([str(int(n)) for n in shape]) or None
+    except Exception:
+        pass
+    return None
+
+
+def is_user_name(name):
+    return type(name) is str and not (name.startswith("__") and name.endswith("__"))
+
+
+def names_of(code):
+    """Every name the code mentions, also in the functions it defines."""
+    found, todo = {}, [code]
+    while todo:
+        code = todo.pop()
+        found.update(dict.fromkeys(code.co_names))
+        todo.extend([c for c in code.co_consts if type(c) is type(code)])
+    return found
+
+
+def find_globals(tree):
+    """Remembers names declared global in functions: a later call may bind them."""
+    todo = [tree]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, _ast.Global):
+            GLOBALS.update(node.names)
+        for field in node._fields:
+            child = getattr(node, field, None)
+            if isinstance(child, list):
+                todo.extend([c for c in child if isinstance(c, _ast.AST)])
+            elif isinstance(child, _ast.AST):
+                todo.append(child)
+
+
+def changes(codes, source):
+    """What the eval did to the names, at the cost of the names it mentions."""
+    candidates = {}
+    for code in codes:
+        candidates.update(names_of(code))
+    candidates.update(dict.fromkeys(GLOBALS))
+    whole = not REFLECTIVE.isdisjoint(candidates) or "import *" in source
+    added, rebound, removed = [], [], []
+    if not whole:
+        compare(candidates, added, rebound, removed)
+        whole = S.names + len(added) - len(removed) != len(SPACE)
+    if whole:
+        compare(dict.fromkeys([*KNOWN, *SPACE]), added, rebound, removed)
+    S.names = len(SPACE)
+    if not (added or rebound or removed):
+        return None
+    more, room, listed = 0, CHANGES_LISTED, {}
+    for key, names in (("added", added), ("rebound", rebound), ("removed", removed)):
+        more += max(len(names) - room, 0)
+        names = names[:room]
+        room -= len(names)
+        if names:
+            listed[key] = names if key == "removed" else [describe(name) for name in names]
+    if more:
+        listed["more"] = more
+    return listed
+
+
+def compare(candidates, added, rebound, removed):
+    for name in candidates:
+        if not is_user_name(name):
+            continue
+        if name in SPACE:
+            now = id(SPACE[name])
+            before = KNOWN.get(name)
+            if before != now:
+                (added if before is None else rebound).append(name)
+                KNOWN[name] = now
+        elif KNOWN.pop(name, None) is not None:
+            removed.append(name)
+
+
+def describe(name):
+    value = SPACE.get(name)
+    return {"name": name, "type": type_name(value), "size": size_of(value)}

@@ -1,0 +1,164 @@
+# Serve: queries, the command loop and the start; what runs last stands last.
+
+# ---- queries ---------------------------------------------------------------------------------
+
+def do_query(seq, what, argument):
+    S.pending = S.fired = False
+    repair_streams()
+    running, S.running = S.running, True
+    try:
+        answer = {"seq": int(seq), "data": run_user(ask, what, argument)}
+    except KeyboardInterrupt:
+        answer = {"seq": int(seq), "error": "interrupted"}
+    except BaseException as error:
+        leave_child(error)
+        answer = {"seq": int(seq), "error": guarded(safe_str, error) or type_name(error)}
+    S.running = running
+    reclaim_sigint()
+    answer = dump(answer)
+    transmit('{"ev":"reply",' + answer[1:] + "\n")
+
+
+def ask(what, argument):
+    if what == "vars":
+        names = [name for name in list(SPACE) if is_user_name(name)]
+        listed = [dict(describe(name), value=cut(render(SPACE.get(name), 100), 120)) for name in names[:VARS_LISTED]]
+        return {"vars": listed, "more": max(len(names) - VARS_LISTED, 0)}
+    if what == "inspect":
+        return inspect_name(argument)
+    if what == "code":
+        return {"code": compiled_bridge()}
+    raise ValueError("unknown query `%s`" % what)
+
+
+def compiled_bridge():
+    """This bridge as `code` for boot.py: compiling it costs more than all the rest of the start."""
+    magic = modules["_frozen_importlib_external"].MAGIC_NUMBER
+    return (magic + import_stdlib("marshal").dumps(CODE)).hex()
+
+
+def inspect_name(dotted):
+    first, *rest = dotted.strip().split(".")
+    if first in SPACE:
+        value = SPACE[first]
+    elif first in vars(builtins):
+        value = vars(builtins)[first]
+    else:
+        raise NameError("name '%s' is not defined" % first)
+    for attribute in rest:
+        value = getattr(value, attribute)
+    answer = {"name": dotted.strip(), "type": type_name(value), "value": render(value), "size": size_of(value)}
+    members = [name for name in attempt(dir, value) or [] if type(name) is str and not name.startswith("_")]
+    answer["members"] = members[:200]
+    inspect = attempt(import_stdlib, "inspect")
+    if inspect is None or not (callable(value) or isinstance(value, ModuleType)):
+        return answer
+    answer["doc"] = bounded(attempt(inspect.getdoc, value))
+    answer["file"] = bounded(attempt(inspect.getsourcefile, value))
+    if callable(value):
+        answer["signature"] = bounded(attempt(lambda: str(inspect.signature(value))))
+        answer["source"] = bounded(attempt(inspect.getsource, value))
+    return answer
+
+
+def bounded(text):
+    return cut(text, MESSAGE_BUDGET) if type(text) is str else None
+
+
+def attempt(call, *args):
+    try:
+        return call(*args)
+    except Exception:
+        return None
+
+
+def do_clear(seq):
+    S.pending = S.fired = False
+    old = dict(SPACE)
+    SPACE.clear()
+    SPACE.update(vars(ModuleType("__main__")))
+    SPACE["__builtins__"] = builtins
+    modules["__main__"] = MODULE
+    S.flags, S.names, S.final = 0, len(SPACE), None
+    KNOWN.clear()
+    GLOBALS.clear()
+    for name in ("last_type", "last_value", "last_traceback", "last_exc"):
+        vars(sys).pop(name, None)
+    vars(builtins).pop("_", None)
+    reset_builtins()
+    guarded(old.clear)  # finalizers of the user's run here
+    del old
+    reclaim_sigint()
+    transmit('{"ev":"reply","seq":%d,"data":{}}\n' % int(seq))
+
+
+# ---- the loop --------------------------------------------------------------------------------
+
+def step():
+    if S.loop is not None:
+        idle_loop()
+    words, payload = receive()
+    if words[0] == "eval":
+        do_eval(words[1], payload)
+    elif words[0] == "query":
+        do_query(words[1], words[2], payload.decode("utf-8", "replace"))
+    elif words[0] == "clear":
+        do_clear(words[1])
+    elif words[0] == "exit":
+        S.finishing = True
+        signal(SIGINT, default_int_handler)
+        raise Finish(0)
+
+
+def serve():
+    while True:
+        try:
+            step()
+        except Finish:
+            raise
+        except BaseException as error:  # nothing of the user's should get here; go on all the same
+            leave_child(error)
+            reclaim_sigint()
+            try:
+                transmit(dump({"ev": "log", "text": "bridge: " + format_plainly(error)}) + "\n")
+                if S.running:
+                    S.running, S.last = False, None
+                    transmit(dump({"ev": "error", "name": type_name(error), "message": safe_str(error)}) + "\n")
+                    transmit(dump({"ev": "done", "eval": S.eval, "status": "error"}) + "\n")
+            except BaseException:
+                pass
+
+
+def start():
+    signal(SIGINT, on_sigint)
+    signal(SIGURG, on_sigurg)
+    signal(SIGWINCH, on_nudge)
+    if _os is not None:
+        _os.environ.pop("STEAD_BRIDGE_FD", None)
+    else:
+        posix.environ.pop(b"STEAD_BRIDGE_FD", None)
+        posix.unsetenv("STEAD_BRIDGE_FD")
+    open_streams()
+    sys.argv = [""]
+    if "" not in sys.path[:1] and not getattr(sys.flags, "safe_path", False) and not sys.flags.isolated:
+        sys.path.insert(0, "")
+    if "linecache" not in modules:
+        sys.meta_path.insert(0, SourceFinder)
+    patch_threads()
+    if hasattr(posix, "register_at_fork"):
+        posix.register_at_fork(after_in_child=after_fork)
+    reset_builtins()
+    transmit(dump({
+        "ev": "hello", "protocol": 1, "language": "python", "version": sys.version.split()[0],
+        "executable": sys.executable or "", "pid": PID, "can": ["clear", "vars", "inspect", "changed", "code"]}) + "\n")
+
+
+MODULE = make_namespace()
+SPACE = MODULE.__dict__
+S.names = len(SPACE)
+start()
+try:
+    serve()
+except Finish as finish:
+    code = finish.code
+raise SystemExit(code)

@@ -1,0 +1,211 @@
+# Streams: sys.stdin, sys.stdout and sys.stderr, which know the eval that reads or writes.
+
+class Output(TextIOWrapper):
+    """sys.stdout and sys.stderr: plain text files, except that a write knows its eval."""
+
+    def write(self, text):
+        if S.last is self and get_ident() == MAIN:
+            return text_write(self, text)
+        return write_elsewhere(self, text)
+
+
+def write_elsewhere(stream, text):
+    """A write that changes the stream, or comes from a thread, or from nobody's eval."""
+    if S.child or S.finishing or not isinstance(text, str):
+        return text_write(stream, text)
+    me = get_ident()
+    if me == MAIN:
+        return write_switching(stream, text) if S.running else send_background(stream, text, None)
+    tag = THREADS.get(me, S.eval)
+    with WRITING:  # the eval cannot end between the question and the write
+        if S.running and tag == S.eval:
+            return write_switching(stream, text)
+    return send_background(stream, text, tag)
+
+
+def write_switching(stream, text):
+    last = S.last
+    if last is not stream:
+        if last is not None:
+            barrier(last)
+        S.last = stream
+    return text_write(stream, text)
+
+
+def send_background(stream, text, tag):
+    name = "err" if stream is ERR else "out"
+    owner = '"eval":' + quote(tag) + "," if tag else ""
+    for start in range(0, len(text), 1 << 16):
+        send('{"ev":"background",%s"stream":"%s","text":%s}\n' % (owner, name, quote(text[start:start + (1 << 16)])))
+    return len(text)
+
+
+def barrier(other):
+    """Waits until the host has read the other pipe, so that it sees both in order."""
+    try:
+        other.flush()
+        fd = 2 if other is ERR else 1
+        if ioctl(fd, FIONREAD, EMPTY) == EMPTY:
+            return
+        for _ in range(50):
+            sched_yield()
+            if ioctl(fd, FIONREAD, EMPTY) == EMPTY:
+                return
+        deadline = monotonic() + 0.02
+        while monotonic() < deadline:
+            sleep(0.00005)
+            if ioctl(fd, FIONREAD, EMPTY) == EMPTY:
+                return
+    except (OSError, ValueError):  # closed, or no pipe any more
+        pass
+
+
+class RawInput(_io._RawIOBase):
+    """Descriptor 0, announcing a wait before it blocks. End of file is not remembered."""
+    name = "<stdin>"
+    mode = "rb"
+    # Builtins, because an interrupt raised below input()'s own call of fileno() would be swallowed there.
+    file = _io.FileIO(0, "rb", closefd=False)
+    readable, fileno = file.readable, file.fileno
+
+    def readinto(self, buffer):
+        if S.draining:
+            return 0
+        if S.child:
+            return self.file.readinto(buffer)
+        me = get_ident()
+        if S.hung_up and me == MAIN:
+            return 0
+        READERS.add(me)
+        try:
+            S.stdin_used = True
+            flush_all()
+            announce_wait(me)
+            return self.file.readinto(buffer)
+        finally:
+            READERS.discard(me)
+
+
+READ_INPUT = RawInput.readinto.__code__
+
+
+class Input(TextIOWrapper):
+    """sys.stdin. Threads take turns here, because the wait for C's own lock cannot be interrupted."""
+
+    def readline(self, *args):
+        take_turn()
+        return text_readline(self, *args)
+
+    def read(self, *args):
+        take_turn()
+        return text_read(self, *args)
+
+    def __next__(self):
+        take_turn()
+        return text_next(self)
+
+
+def take_turn():
+    if READERS and not S.draining and not S.child:
+        while READERS:
+            sleep(0.02)
+
+
+def announce_wait(me):
+    try:
+        if ioctl(0, FIONREAD, EMPTY) != EMPTY:
+            return
+    except OSError:
+        return
+    tag = (S.eval if S.running else None) if me == MAIN else THREADS.get(me)
+    owner = ',"eval":' + quote(tag) if tag else ""
+    send('{"ev":"stdin_wait","tid":%d%s}\n' % (get_native_id(), owner))
+
+
+def flush_all():
+    for stream in (sys.stdout, sys.stderr, OUT, ERR):
+        try:
+            stream.flush()
+        except KeyboardInterrupt:
+            raise
+        except BaseException:  # None, closed, or the user's own object
+            pass
+
+
+def flush_own():
+    for stream in (OUT, ERR):
+        try:
+            stream.flush()
+        except BaseException:
+            pass
+
+
+def make_output(fd, name, errors):
+    raw = _io.FileIO(fd, "wb", closefd=False)
+    raw.name = name
+    stream = Output(_io.BufferedWriter(raw), encoding="utf-8", errors=errors, newline="\n", line_buffering=True)
+    stream.mode = "w"
+    return stream
+
+
+def make_input():
+    stream = Input(_io.BufferedReader(RawInput()), encoding="utf-8", errors="surrogateescape", newline="\n")
+    stream.mode = "r"
+    return stream
+
+
+def open_streams():
+    global IN, OUT, ERR
+    IN = sys.stdin = sys.__stdin__ = make_input()
+    OUT = sys.stdout = sys.__stdout__ = make_output(1, "<stdout>", "surrogateescape")
+    ERR = sys.stderr = sys.__stderr__ = make_output(2, "<stderr>", "backslashreplace")
+
+
+def is_dead(stream):
+    try:
+        return stream is None or stream.closed is True
+    except ValueError:  # what a detached one says
+        return isinstance(stream, TextIOWrapper)
+    except BaseException:
+        return False
+
+
+def repair_streams():
+    """Gives back what an earlier eval closed or set to None; a replacement by the user stays."""
+    global IN, OUT, ERR
+    for fd in (0, 1, 2):
+        try:
+            fcntl(fd, F_GETFD)
+        except OSError:
+            try:
+                dup2(SAVED[fd], fd)
+            except OSError:
+                pass
+    if is_dead(getattr(sys, "stdin", None)):
+        if is_dead(IN):
+            IN = sys.__stdin__ = make_input()
+        sys.stdin = IN
+    if is_dead(getattr(sys, "stdout", None)):
+        if is_dead(OUT):
+            OUT = sys.__stdout__ = make_output(1, "<stdout>", "surrogateescape")
+        sys.stdout = OUT
+    if is_dead(getattr(sys, "stderr", None)):
+        if is_dead(ERR):
+            ERR = sys.__stderr__ = make_output(2, "<stderr>", "backslashreplace")
+        sys.stderr = ERR
+
+
+def drop_input():
+    """Forgets what was read ahead and not used (the host empties the pipe)."""
+    READERS.discard(MAIN)  # an interrupt may have cut the read's own bookkeeping
+    if not S.stdin_used or READERS:  # a thread inside the read holds the buffer's lock
+        return
+    S.stdin_used = False
+    S.draining = True
+    for _ in range(2):  # strict decoding may fail on the first half of a character
+        try:
+            text_read(IN)
+            break
+        except BaseException:
+            pass
+    S.draining = False

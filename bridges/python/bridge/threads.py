@@ -1,0 +1,120 @@
+# Threads, children, exit: whose eval a thread belongs to, and how forked children and sessions end.
+
+def owner():
+    me = get_ident()
+    return S.eval if me == MAIN else THREADS.get(me, S.eval)
+
+
+def run_thread(tag, function, args, kwargs):
+    me = get_ident()
+    if not S.child:
+        THREADS[me] = tag
+    try:
+        return function(*args, **kwargs)
+    except SystemExit:
+        pass
+    except BaseException as error:  # only raw _thread users get here; threading has its own
+        try:
+            clean(error)
+            sys.stderr.write("Exception ignored in thread started by: %r\n%s" % (function, format_error(error)))
+        except BaseException:
+            pass
+    finally:
+        THREADS.pop(me, None)
+
+
+def patch_threads():
+    """Threads must know their eval from birth; threading starts its own through these."""
+    start = _thread.start_new_thread
+
+    def start_new_thread(function, args, kwargs={}, /):
+        if not callable(function) or not isinstance(args, tuple) or not isinstance(kwargs, dict):
+            return start(function, args, kwargs)
+        return start(run_thread, (owner(), function, args, kwargs))
+
+    _thread.start_new_thread = _thread.start_new = start_new_thread
+    threading = modules.get("threading")
+    if hasattr(threading, "_start_new_thread"):
+        threading._start_new_thread = start_new_thread
+    start_joinable = getattr(_thread, "start_joinable_thread", None)
+    if start_joinable is None:
+        return
+
+    def start_joinable_thread(function, *args, **kwargs):
+        tag = owner()
+        return start_joinable(lambda: run_thread(tag, function, (), {}), *args, **kwargs)
+
+    _thread.start_joinable_thread = start_joinable_thread
+    if hasattr(threading, "_start_joinable_thread"):
+        threading._start_joinable_thread = start_joinable_thread
+
+
+def after_fork():
+    S.child = True
+    S.last = None
+    THREADS.clear()
+    READERS.clear()
+    for fd in [CONTROL] + SAVED:
+        try:
+            close(fd)
+        except OSError:
+            pass
+
+
+def leave_child(error=None):
+    """A forked child that comes back from user code ends here and never speaks to the host."""
+    if getpid() == PID:
+        return
+    code = 0
+    try:
+        if isinstance(error, SystemExit):
+            code, message = exit_code(error)
+            if message:
+                sys.stderr.write(message + "\n")
+        elif error is not None:
+            code = 1
+            clean(error)
+            sys.stderr.write(format_error(error))
+        flush_all()
+    except BaseException:
+        pass
+    _exit(code & 0xFF)
+
+
+class Quitter:
+    def __init__(self, name):
+        self.name = name
+
+    def __repr__(self):
+        return "Use %s() to end this session" % self.name
+
+    def __call__(self, code=None):
+        raise Leave(code)
+
+
+def exit_code(error):
+    """The code and the message of a SystemExit, as Python itself takes them."""
+    code = getattr(error, "code", None)
+    if code is None:
+        return 0, ""
+    if isinstance(code, int):
+        code = int(code)
+        return (code if -2**31 <= code < 2**31 else -1), ""
+    return 1, safe_str(code)
+
+
+def leave_session(error):
+    """Lets the interpreter finish as any Python does; what it still prints is the eval's."""
+    code, _ = exit_code(error)
+    guarded(flush_all)
+    S.finishing = True
+    transmit('{"ev":"exiting","code":%d}\n' % (code & 0xFF))
+    try:
+        signal(SIGINT, S.user_sigint or default_int_handler)
+    except BaseException:
+        pass
+    raise Finish(error.code)
+
+
+class Finish(SystemExit):
+    """Ends the command loop."""

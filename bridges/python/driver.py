@@ -1,0 +1,255 @@
+"""The fake host: plays the Rust side to a bridge that runs in the Python under test."""
+import fcntl
+import json
+import os
+import re
+import select
+import signal
+import socket
+import subprocess
+import sys
+import termios
+import time
+import unittest
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+BRIDGES = os.path.dirname(HERE)
+GOLDEN = os.path.join(BRIDGES, "golden")
+DEADLINE = float(os.environ.get("STEAD_DEADLINE", "20"))
+
+
+def contents(path):
+    with open(os.path.join(BRIDGES, path), "rb") as file:
+        return file.read()
+
+
+def bridge():
+    """The text that lib.rs embeds: the same files in the same order, read from there."""
+    listed = re.search(r"const PYTHON: &str = concat!\((.*?)\);", contents("lib.rs").decode(), re.DOTALL).group(1)
+    return b"".join(contents(path) for path in re.findall(r'include_str!\("([^"]+)"\)', listed))
+
+
+BOOT = contents("python/boot.py").decode().strip()
+BRIDGE = bridge()
+
+
+class Result:
+    def __init__(self):
+        self.order = []   # ("out", text), ("err", text) and ("value", text) as they came
+        self.events = []
+        self.done = None
+
+    def stream(self, name):
+        return "".join(text for kind, text in self.order if kind == name)
+
+    out = property(lambda self: self.stream("out"))
+    err = property(lambda self: self.stream("err"))
+    status = property(lambda self: self.done and self.done["status"])
+    changed = property(lambda self: (self.done or {}).get("changed", {}))
+
+    def event(self, name):
+        return next((e for e in self.events if e["ev"] == name), None)
+
+    @property
+    def value(self):
+        event = self.event("value")
+        return event and event["text"]
+
+    @property
+    def error(self):
+        return (self.event("error") or {}).get("name")
+
+    @property
+    def traceback(self):
+        return (self.event("error") or {}).get("traceback", "")
+
+
+class Host:
+    """What the Rust host does, in short: spawn, pump, drain on done, ack."""
+
+    def __init__(self, cwd=None, env=None, code=None):
+        near, far = socket.socketpair()
+        (stdin, self.stdin), (self.out, out), (self.err, err) = os.pipe(), os.pipe(), os.pipe()
+        env = dict(os.environ, STEAD_BRIDGE_FD=str(far.fileno()), **(env or {}))
+        self.process = subprocess.Popen(
+            [sys.executable, "-c", BOOT], stdin=stdin, stdout=out, stderr=err, pass_fds=[far.fileno()],
+            cwd=cwd, env=env, start_new_session=True)
+        for fd in (stdin, out, err):
+            os.close(fd)
+        far.close()
+        self.control, self.inbox, self.count = near, b"", 0
+        self.idle = Result()
+        self.nudging = False
+        near.sendall(b"code %d\n" % len(code) + code if code else b"source %d\n" % len(BRIDGE) + BRIDGE)
+        self.hello = self.pump(self.idle, lambda event: event["ev"] == "hello")
+
+    def close(self):
+        self.control.close()
+        for fd in (self.stdin, self.out, self.err):
+            try:
+                os.close(fd)
+            except OSError:
+                pass
+        try:
+            self.process.wait(DEADLINE)
+        except subprocess.TimeoutExpired:
+            pass
+        try:
+            os.killpg(self.process.pid, signal.SIGKILL)
+        except ProcessLookupError:
+            pass
+        self.process.wait()
+
+    def send(self, head, payload=""):
+        payload = payload.encode() if isinstance(payload, str) else payload
+        self.control.sendall(("%s %d\n" % (head, len(payload))).encode() + payload)
+
+    def drain(self, result):
+        for name, fd in (("out", self.out), ("err", self.err)):
+            waiting = int.from_bytes(fcntl.ioctl(fd, termios.FIONREAD, bytes(4)), sys.byteorder)
+            while waiting:
+                data = os.read(fd, waiting)
+                waiting -= len(data)
+                result.order.append((name, data.decode("utf-8", "surrogateescape")))
+
+    def handle(self, line, result):
+        event = json.loads(line.decode("utf-8"))
+        result.events.append(event)
+        if event["ev"] in ("value", "done"):
+            self.drain(result)
+        if event["ev"] == "value":
+            result.order.append(("value", event["text"]))
+        if event["ev"] == "background":
+            result.order.append(("background", event["text"]))
+        if event.get("ack"):
+            self.control.sendall(b"ack 0\n")
+        if event["ev"] == "done":
+            result.done = event
+        return event
+
+    def pump(self, result, until, deadline=DEADLINE):
+        """Reads until an event for which `until` holds; None when the interpreter has ended."""
+        end = time.monotonic() + deadline
+        fds = [self.control, self.out, self.err]
+        while True:
+            while b"\n" in self.inbox:
+                line, _, self.inbox = self.inbox.partition(b"\n")
+                event = self.handle(line, result)
+                if until(event):
+                    return event
+            left = max(end - time.monotonic(), 0)
+            ready = select.select(fds, [], [], min(left, 0.05) if self.nudging else left)[0]
+            if not ready and self.nudging and left:
+                os.kill(self.process.pid, signal.SIGWINCH)
+                continue
+            if not ready:
+                raise AssertionError("no event in time; so far %r %r" % (result.order, result.events))
+            for fd in ready:
+                if fd is self.control:
+                    try:
+                        data = self.control.recv(1 << 16)
+                    except ConnectionError:
+                        data = b""
+                    self.inbox += data
+                    if not data:
+                        fds.remove(fd)
+                else:
+                    data = os.read(fd, 1 << 16)
+                    if not data:
+                        fds.remove(fd)
+                    else:
+                        name = "out" if fd == self.out else "err"
+                        result.order.append((name, data.decode("utf-8", "surrogateescape")))
+            if not fds:
+                return None
+
+    def pump_until_text(self, result, text):
+        """Reads until the output holds the text; for output without an event."""
+        end = time.monotonic() + DEADLINE
+        while True:
+            while b"\n" in self.inbox:
+                line, _, self.inbox = self.inbox.partition(b"\n")
+                self.handle(line, result)
+            if text in "".join(t for _, t in result.order):
+                return
+            self.pump_once(result, end)
+
+    def pump_once(self, result, end):
+        ready = select.select([self.control, self.out, self.err], [], [], max(end - time.monotonic(), 0))[0]
+        if not ready:
+            raise AssertionError("no output in time; so far %r %r" % (result.order, result.events))
+        if self.control in ready:
+            self.inbox += self.control.recv(1 << 16)
+        for name, fd in (("out", self.out), ("err", self.err)):
+            if fd in ready:
+                result.order.append((name, os.read(fd, 1 << 16).decode("utf-8", "surrogateescape")))
+
+    def submit(self, code):
+        self.count += 1
+        self.send("eval py:%d" % self.count, code)
+        return Result()
+
+    def finish(self, result):
+        self.pump(result, lambda event: event["ev"] == "done")
+        self.nudging = False
+        return result
+
+    def eval(self, code, answers=()):
+        result = self.submit(code)
+        for answer in answers:
+            self.wait_input(result)
+            self.write(answer)
+        return self.finish(result)
+
+    def wait_input(self, result):
+        event = self.pump(result, lambda event: event["ev"] in ("stdin_wait", "done"))
+        if event is None or event["ev"] != "stdin_wait":
+            raise AssertionError("it did not wait for input: %r %r" % (result.order, result.events))
+        self.drain(result)
+        return event
+
+    def write(self, text):
+        os.write(self.stdin, text.encode())
+
+    def interrupt(self):
+        os.kill(self.process.pid, signal.SIGINT)
+        self.nudging = True
+
+    def ask(self, head, payload=""):
+        self.send(head, payload)
+        return self.pump(self.idle, lambda event: event["ev"] == "reply")
+
+    def wait_end(self, result):
+        self.pump(result, lambda event: False)
+        return self.process.wait(DEADLINE)
+
+
+class BridgeTest(unittest.TestCase):
+    def start(self, **options):
+        host = Host(**options)
+        self.addCleanup(host.close)
+        return host
+
+    def ok(self, host, code, value=None, out="", answers=()):
+        result = host.eval(code, answers)
+        self.assertEqual(result.status, "ok", (code, result.order, result.events))
+        self.assertEqual(result.value, value, code)
+        self.assertEqual(result.out, out, code)
+        return result
+
+    def fails(self, host, code, name):
+        result = host.eval(code)
+        self.assertEqual((result.status, result.error), ("error", name), (code, result.events))
+        self.assertNotIn("stead", result.traceback)
+        return result
+
+
+def merged(order):
+    """Neighbours of one kind joined, since a pipe keeps no write boundaries."""
+    result = []
+    for kind, text in order:
+        if kind != "value" and result and result[-1][0] == kind:
+            result[-1] = (kind, result[-1][1] + text)
+        elif text:
+            result.append((kind, text))
+    return result

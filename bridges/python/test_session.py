@@ -1,0 +1,117 @@
+"""Exits, names, queries, the compiled start, and the golden transcripts."""
+import glob
+import json
+import os
+
+from driver import DEADLINE, GOLDEN, BridgeTest
+
+
+class Ends(BridgeTest):
+    def test_py13_sys_exit_ends_the_eval_only(self):
+        host = self.start()
+        for code, status, number, message in (("import sys; sys.exit()", "ok", 0, None), ("sys.exit(0)", "ok", 0, None), ("x = 5\nsys.exit(7)", "error", 7, "7"),
+                                              ("raise SystemExit('text')", "error", 1, "text"), ("sys.exit(True)", "error", 1, "1"),
+                                              ("import argparse\nargparse.ArgumentParser(prog='p').parse_args(['--bad'])", "error", 2, "2")):
+            result = host.eval(code)
+            self.assertEqual((result.status, result.done["exit_code"]), (status, number))
+            self.assertEqual((result.event("error") or {}).get("message"), message)
+            self.assertEqual(result.traceback, "")
+        self.ok(host, "x", "5")
+
+    def test_py13_exit_ends_the_session_in_good_order(self):
+        for call, code in (("exit()", 0), ("quit(3)", 3), ("from builtins import exit as e; e(4)", 4), ("exit('bye')", 1)):
+            host = self.start()
+            result = host.submit("import atexit, sys, threading, time\natexit.register(lambda: (print('handler'), print('to err', file=sys.stderr)))\n"
+                                 "def work():\n    time.sleep(0.05)\n    print('thread')\nthreading.Thread(target=work).start()\nprint('first')\n" + call + "\nprint('never')")
+            self.assertEqual(host.wait_end(result), code)
+            self.assertEqual(result.event("exiting"), {"ev": "exiting", "code": code})
+            self.assertEqual(result.out, "first\nthread\nhandler\n")
+            self.assertEqual(result.err, ("bye\n" if "bye" in call else "") + "to err\n")
+            self.assertIsNone(result.event("background"))
+        host = self.start()
+        self.assertEqual(host.eval("exit").value, "Use exit() to end this session")
+
+    def test_py13_exit_command_and_hard_ends(self):
+        host = self.start()
+        host.eval("import atexit; atexit.register(print, 'bye')")
+        host.send("exit")
+        self.assertEqual((host.wait_end(host.idle), host.idle.out), (0, "bye\n"))
+        host = self.start()
+        self.assertEqual(host.wait_end(host.submit("import os; os._exit(9)")), 9)
+        host = self.start()
+        result = host.submit("import os; print('x'); os.closerange(0, 4096)")
+        self.assertEqual((host.wait_end(result), result.out), (70, "x\n"))
+
+
+class Names(BridgeTest):
+    def test_e13_changes(self):
+        host = self.start()
+        self.assertEqual(host.eval("x = 1\nl = [1, 2]").changed["added"], [{"name": "x", "type": "int"}, {"name": "l", "type": "list", "size": "2"}])
+        self.assertEqual(host.eval("x").changed, {})
+        self.assertEqual(host.eval("x = 'abc'").changed, {"rebound": [{"name": "x", "type": "str", "size": "3"}]})
+        self.assertEqual(host.eval("del x").changed, {"removed": ["x"]})
+        self.assertEqual(host.eval("def f():\n    global g\n    g = []").changed["added"][0]["name"], "f")
+        self.assertEqual(host.eval("f()").changed["added"][0]["name"], "g")
+        self.assertEqual(host.eval("globals()['h'] = 1").changed["added"][0]["name"], "h")
+        self.assertEqual(host.eval("from math import *").changed["more"] > 0, True)
+        self.assertEqual(host.eval("class C: pass\nimport os.path as p\nfor i in range(3): pass\nwith open('/dev/null') as fd: pass\n(w := 5)").changed["added"],
+                         [{"name": "C", "type": "type"}, {"name": "p", "type": "module"}, {"name": "i", "type": "int"}, {"name": "fd", "type": "TextIOWrapper"}, {"name": "w", "type": "int"}])
+        result = host.eval("for i in range(100): exec('v%d = 1' % i)\n1/0")
+        self.assertEqual((len(result.changed["added"]), result.changed["more"]), (50, 51))
+
+    def test_st1_vars_inspect_and_clear(self):
+        host = self.start()
+        host.eval("x = [1, 2]\ndef f(a, b=2):\n    'Doc.'\n    return a\ns = 'y' * 1000\nclass Bad:\n    def __repr__(self): 1/0\nbad = Bad()")
+        data = host.ask("query 1 vars")["data"]
+        self.assertEqual([v["name"] for v in data["vars"]], ["x", "f", "s", "Bad", "bad"])
+        self.assertEqual(data["vars"][0], {"name": "x", "type": "list", "size": "2", "value": "[1, 2]"})
+        self.assertTrue(all(len(v["value"]) <= 120 for v in data["vars"]))
+        data = host.ask("query 2 inspect", "f")["data"]
+        self.assertEqual((data["signature"], data["doc"], data["source"]), ("(a, b=2)", "Doc.", "def f(a, b=2):\n    'Doc.'\n    return a\n"))
+        self.assertIn("append", host.ask("query 3 inspect", "x.append.__self__")["data"]["members"])
+        self.assertIn("not defined", host.ask("query 4 inspect", "nope")["error"])
+        self.assertIn("no attribute", host.ask("query 5 inspect", "x.nope")["error"])
+        self.assertEqual(host.ask("clear 6"), {"ev": "reply", "seq": 6, "data": {}})
+        self.assertEqual(host.ask("query 7 vars")["data"]["vars"], [])
+        self.ok(host, "'x' in globals(), __name__", "(False, '__main__')")
+        host.eval("class Slow:\n    def __repr__(self):\n        print('up', flush=True)\n        while True: pass\nslow = Slow()")
+        host.send("query 8 vars")
+        host.pump_until_text(host.idle, "up\n")
+        host.interrupt()
+        reply = host.pump(host.idle, lambda event: event["ev"] == "reply")
+        self.assertEqual(reply["error"], "interrupted")
+        self.ok(host, "1", "1")
+
+
+class Start(BridgeTest):
+    def test_p3_a_host_can_keep_the_compiled_bridge(self):
+        code = bytes.fromhex(self.start().ask("query 1 code")["data"]["code"])
+        host = self.start(code=code)
+        self.ok(host, "1+1", "2")
+        self.assertEqual(self.fails(host, "1/0", "ZeroDivisionError").traceback.count("File "), 1)
+        host = self.start(code=b"????" + code[4:])
+        self.assertEqual((host.hello, host.process.wait(DEADLINE)), (None, 71))
+
+
+class Golden(BridgeTest):
+    def test_golden_transcripts(self):
+        files = sorted(glob.glob(os.path.join(GOLDEN, "python-*.jsonl")))
+        self.assertGreaterEqual(len(files), 3)
+        for path in files:
+            host = self.start()
+            with open(path, encoding="utf-8") as file:
+                lines = [json.loads(line) for line in file]
+            pending = [host.hello]
+            for line in lines:
+                if "host" in line:
+                    if line["host"] == "ack 0\n":
+                        continue  # the driver acks by itself
+                    host.control.sendall(line["host"].encode())
+                    continue
+                if not pending:
+                    pending.append(host.pump(host.idle, lambda event: True))
+                event = dict(pending.pop())
+                for key, value in line["bridge"].items():
+                    if value == "*":
+                        event[key] = "*"
+                self.assertEqual(event, line["bridge"], path)

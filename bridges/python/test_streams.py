@@ -1,0 +1,159 @@
+"""Output in order and with its eval, threads, and every way to read stdin."""
+import os
+import random
+import sys
+
+from driver import BridgeTest, merged
+
+
+class Output(BridgeTest):
+    def test_o2_random_interleavings_of_both_streams_arrive_in_order(self):
+        host, dice = self.start(), random.Random(7)
+        host.eval("import sys")
+        for _ in range(200):
+            plan = [(dice.choice(("out", "err")), "%d%s" % (i, dice.choice(("\n", "", "x" * 3000 + "\n")))) for i in range(dice.randrange(8))]
+            code = "".join("sys.std%s.write(%r)\n" % item for item in plan)
+            self.assertEqual(merged(host.eval(code + "None").order), merged(plan))
+
+    def test_streams_look_like_pythons_own(self):
+        host = self.start()
+        self.ok(host, "import sys, io\n[isinstance(s, io.TextIOBase) for s in (sys.stdin, sys.stdout, sys.stderr)], sys.stdout.isatty(), sys.stdin.isatty()", "([True, True, True], False, False)")
+        self.ok(host, "sys.stdout.name, sys.stdin.name, sys.stderr.name, sys.stdout.fileno(), sys.stdin.fileno(), sys.stderr.fileno()", "('<stdout>', '<stdin>', '<stderr>', 1, 0, 2)")
+        self.ok(host, "sys.stdout.reconfigure(encoding='utf-8', line_buffering=True); sys.stdout.encoding", "'utf-8'")
+        self.ok(host, "sys.stdout.writelines(['a', 'b\\n']); sys.stdout.writable(), sys.stdin.readable(), sys.stdout.seekable()", "(True, True, False)", "ab\n")
+        self.ok(host, "sys.stdout.write('x\\r\\n')", "3", "x\r\n")
+        self.ok(host, "sys.stdout.buffer.write(b'\\xff')", "1", "\udcff")
+        self.fails(host, "sys.stdout.write(5)", "TypeError")
+
+    def test_py14_threads_of_earlier_evals_print_in_the_background(self):
+        host = self.start()
+        self.ok(host, "import threading, sys\ngo = threading.Event()\ndef work():\n    print('early')\n    up.set()\n    go.wait()\n    print('late')\n    print('error', file=sys.stderr)\n    done.set()\nup = threading.Event(); done = threading.Event()\nthreading.Thread(target=work).start()\nup.wait()", "True", "early\n")
+        result = self.ok(host, "go.set(); done.wait(); print('mine')", None, "mine\n")
+        late = [e for e in result.events if e["ev"] == "background"]
+        self.assertEqual({e["eval"] for e in late}, {"py:1"})
+        self.assertEqual("".join(e["text"] for e in late if e["stream"] == "out"), "late\n")
+        self.assertEqual("".join(e["text"] for e in late if e["stream"] == "err"), "error\n")
+        self.ok(host, "go = threading.Event()\nthreading.Thread(target=lambda: (go.wait(), print('idle'))).start()")
+        self.ok(host, "threading.Timer(0.02, go.set).start()")
+        host.pump_until_text(host.idle, "idle")
+        event = [e for e in host.idle.events if e["ev"] == "background"][0]
+        self.assertEqual((event["eval"], event["stream"]), ("py:3", "out"))
+        result = self.ok(host, "t = threading.Thread(target=lambda: print('now')); t.start(); t.join()", None, "now\n")
+
+    def test_py14_thread_errors_show_no_bridge_frame(self):
+        host = self.start()
+        result = host.eval("import threading\nt = threading.Thread(target=lambda: 1/0)\nt.start(); t.join()")
+        self.assertIn("ZeroDivisionError", result.err)
+        self.assertNotIn("stead", result.err)
+        result = host.eval("import _thread\nlock = _thread.allocate_lock(); lock.acquire()\ndef f():\n    try: 1/0\n    finally: lock.release()\n_thread.start_new_thread(f, ())\nlock.acquire()")
+        host.pump_until_text(result, "ZeroDivisionError")
+        self.assertNotIn("stead", "".join(text for _, text in result.order))
+        result = host.eval("def g(): raise SystemExit\nt = threading.Thread(target=g)\nt.start(); t.join()")
+        self.assertEqual((result.err, result.status), ("", "ok"))
+
+    def test_py15_finalizers_that_print_do_not_deadlock(self):
+        host = self.start()
+        host.eval("import gc\nclass D:\n    def __init__(self): self.me = self\n    def __del__(self): print('gone')\ngc.set_threshold(1)")
+        for _ in range(200):
+            self.assertEqual(host.eval("D() and None").status, "ok")
+
+    def test_py15_threads_that_print_all_the_time(self):
+        host = self.start()
+        host.eval("import threading, sys\nstop = False\ndef noise(s):\n    while not stop: print('noise', file=s)\nfor s in (sys.stdout, sys.stderr):\n    threading.Thread(target=noise, args=(s,)).start()")
+        for i in range(30):
+            result = host.eval("print('mine'); print('err', file=sys.stderr)\n%d" % i)
+            self.assertEqual((result.value, result.err), (str(i), "err\n"))
+            self.assertEqual(result.out, "mine\n")
+        host.eval("stop = True")
+
+    def test_memory_stays_flat_over_many_evals(self):
+        host = self.start()
+        probe = "import resource\nresource.getrusage(resource.RUSAGE_SELF).ru_maxrss"
+        for _ in range(200):
+            host.eval("x = 1\n1+1")
+        before = int(host.eval(probe).value)
+        for _ in range(1000):
+            host.eval("x = 1\n1+1")
+        self.assertLess(int(host.eval(probe).value) - before, 3000)
+
+
+class Stdin(BridgeTest):
+    def test_py10_ways_to_read(self):
+        host = self.start()
+        result = self.ok(host, "x = input('name: ')\nprint('hi', x)", None, "name: hi Bo\n", answers=["Bo\n"])
+        self.assertEqual(result.event("stdin_wait")["eval"], "py:1")
+        self.ok(host, "import sys\nsys.stdin.readline()", "'a\\n'", answers=["a\n"])
+        self.ok(host, "sys.stdin.buffer.readline()", "b'a\\n'", answers=["a\n"])
+        self.ok(host, "next(sys.stdin)", "'a\\n'", answers=["a\n"])
+        self.ok(host, "input(), input()", "('1', '2')", answers=["1\n2\n3\n"])
+        self.ok(host, "[input(f'{i}?') for i in range(3)]", "['a', 'b', 'c']", "0?1?2?", answers=["a\n", "b\n", "c\n"])
+        self.ok(host, "import readline\ninput()", "'q'", answers=["q\n"]) if has_readline() else None
+        self.ok(host, "import fileinput\nfor line in fileinput.input(): break\nline", "'f\\n'", answers=["f\n"])
+        self.ok(host, "fileinput.close()")
+        self.ok(host, "import io\nsys.stdin = io.StringIO('s\\n')\ninput()", "'s'")
+        self.ok(host, "sys.stdin = sys.__stdin__\nimport warnings, getpass\nwarnings.simplefilter('ignore')\ngetpass.getpass()", "'pw'", out="", answers=["pw\n"])
+
+    def test_py10_breakpoint_code_interact_and_help(self):
+        host = self.start(env={"PAGER": "less", "MANPAGER": "less"})
+        result = host.eval("x = 5\nbreakpoint()\nx = 6\ny = 7", ["p x\n"] + ["n\n"] * (4 if sys.version_info >= (3, 13) else 3))
+        self.assertEqual(result.status, "ok", result.order)
+        self.assertNotIn("stead", result.out)
+        self.ok(host, "y", "7")
+        result = host.eval("import code\ncode.interact(local={})", ["6*7\n", "exit_ = 1\n", "raise SystemExit\n"])
+        self.assertEqual(result.value, "42")
+        self.assertEqual(result.status, "ok")
+        self.assertIn("Return the number of items", host.eval("help(len)").out)
+        self.assertIn("Return the number of items", host.eval("import pydoc; pydoc.help(len)").out)
+        result = host.eval("help()", ["len\n", "q\n"])
+        self.assertIn("Return the number of items", result.out)
+
+    def test_py10_end_of_file_is_not_remembered(self):
+        host = self.start()
+        result = host.submit("import sys\nsys.stdin.read()")
+        host.wait_input(result)
+        host.write("a\nb\n")
+        os.close(host.stdin)
+        host.finish(result)
+        self.assertEqual(result.value, "'a\\nb\\n'")
+        self.fails(host, "input()", "EOFError")
+
+    def test_py11_nothing_is_left_for_the_next_eval(self):
+        host = self.start()
+        self.ok(host, "import sys\nsys.stdin.read(2)", "'ab'", answers=["abcdef\nrest\n"])
+        self.ok(host, "input()", "'new'", answers=["new\n"])
+        self.ok(host, "sys.stdin.readline(3)", "'123'", answers=["12345\n"])
+        self.ok(host, "sys.stdin.buffer.read(1)", "b'u'", answers=["unread\n"])
+        self.ok(host, "input()", "'new'", answers=["new\n"])
+
+    def test_e9_a_thread_that_waits_keeps_waiting_and_leaves_nothing(self):
+        host = self.start()
+        code = "import threading\ngot = []\ndone = threading.Event()\ndef ask():\n    got.append(input())\n    done.set()\nthreading.Thread(target=ask, daemon=True).start()"
+        result = host.submit(code)
+        seen = []
+        host.pump(result, lambda e: seen.append(e["ev"]) or {"done", "stdin_wait"} <= set(seen))
+        self.assertEqual(result.event("stdin_wait")["eval"], "py:1")
+        self.ok(host, "1", "1")
+        host.write("one\ntwo\n")
+        self.ok(host, "done.wait(); got", "['one']")
+        self.ok(host, "input()", "'fresh'", answers=["fresh\n"])
+
+    def test_py15_a_read_in_main_waits_for_the_thread_and_can_be_interrupted(self):
+        host = self.start()
+        result = host.submit("import threading\ngot = []\nt = threading.Thread(target=lambda: got.append(input()), daemon=True)\nt.start()")
+        seen = []
+        host.pump(result, lambda e: seen.append(e["ev"]) or {"done", "stdin_wait"} <= set(seen))
+        result = host.submit("print('up')\ninput()")
+        host.pump_until_text(result, "up\n")
+        host.interrupt()
+        host.finish(result)
+        self.assertEqual(result.status, "interrupted")
+        host.write("for the thread\n")
+        self.ok(host, "t.join(); got", "['for the thread']")
+
+
+def has_readline():
+    try:
+        import readline  # noqa: F401
+        return True
+    except ImportError:
+        return False

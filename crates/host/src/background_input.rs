@@ -62,7 +62,8 @@ impl Host {
         {
             eprintln!("could not drop unread input: {error}");
         }
-        self.drain();
+        // What a thread prints while nothing runs comes as events, not through the pipes.
+        self.read_bridge();
         let Some(input) = self.background_input.take() else { return };
         let to = Some(self.ledger.end());
         if self.state.running().is_none() {

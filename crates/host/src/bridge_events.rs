@@ -46,7 +46,7 @@ impl Host {
         let probe = &mut self.probe;
         bridge.drain(|stream, bytes| {
             ledger.output(stream, bytes);
-            probe.restart();
+            probe.stir();
             if starting {
                 complain(complaint, bytes);
             }
@@ -59,7 +59,7 @@ impl Host {
         let probe = &mut self.probe;
         bridge.read_stream(stream, |bytes| {
             ledger.output(stream, bytes);
-            probe.restart();
+            probe.stir();
             if starting {
                 complain(complaint, bytes);
             }

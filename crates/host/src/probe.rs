@@ -1,4 +1,4 @@
-//! When to look whether something waits for input: only while an eval runs and is quiet.
+//! When to look whether something waits for input: only while an eval runs, ever less often.
 
 use std::time::{Duration, Instant};
 
@@ -6,6 +6,8 @@ use stead_launch::stdin_wait::Reader;
 
 /// Pauses between looks; the last one repeats.
 const PAUSES_MS: [u64; 7] = [5, 10, 10, 20, 50, 100, 250];
+/// How soon to look after something was written; not sooner, because much may be.
+const STIRRED_MS: u64 = 10;
 /// A reader counts as blocked when two looks this far apart have found it.
 const BLOCKED_FOR: Duration = Duration::from_millis(8);
 /// The same for a thread or child beside a main thread that is busy.
@@ -31,7 +33,14 @@ impl Probe {
         probe
     }
 
-    /// Something happened: begin again with short pauses.
+    /// Something was written: what waits for an answer often asks first. Who is blocked stays
+    /// blocked whatever others write, so nothing that was seen is forgotten.
+    pub(crate) fn stir(&mut self) {
+        self.step = 0;
+        self.next = self.next.min(Instant::now() + Duration::from_millis(STIRRED_MS));
+    }
+
+    /// Something happened to the input: begin again with short pauses.
     pub(crate) fn restart(&mut self) {
         self.step = 0;
         self.seen = None;

@@ -206,10 +206,10 @@ mod tests {
         assert!(look(u32::MAX >> 1).is_none());
     }
 
-    #[test]
-    fn an_ignored_signal_is_known() {
+    /// A shell that has said `up`.
+    fn shell(script: &str) -> std::process::Child {
         let mut child = std::process::Command::new("sh")
-            .args(["-c", "trap '' INT; echo up; read a"])
+            .args(["-c", script])
             .stdin(std::process::Stdio::piped())
             .stdout(std::process::Stdio::piped())
             .spawn()
@@ -217,6 +217,13 @@ mod tests {
         let mut line = String::new();
         let mut out = std::io::BufReader::new(child.stdout.take().unwrap());
         std::io::BufRead::read_line(&mut out, &mut line).unwrap();
+        assert_eq!(line, "up\n");
+        child
+    }
+
+    #[test]
+    fn an_ignored_signal_is_known() {
+        let mut child = shell("trap '' INT; echo up; read a");
         assert!(ignores(child.id(), Signal::INT));
         assert!(!ignores(child.id(), Signal::TERM));
         child.kill().unwrap();
@@ -225,15 +232,7 @@ mod tests {
 
     #[test]
     fn grandchildren_are_descendants() {
-        let mut child = std::process::Command::new("sh")
-            .args(["-c", "cat & echo up; wait"])
-            .stdin(std::process::Stdio::piped())
-            .stdout(std::process::Stdio::piped())
-            .spawn()
-            .unwrap();
-        let mut line = String::new();
-        let mut out = std::io::BufReader::new(child.stdout.take().unwrap());
-        std::io::BufRead::read_line(&mut out, &mut line).unwrap();
+        let mut child = shell("sleep 600 & echo up; wait");
         assert!(descendants(std::process::id()).contains(&child.id()));
         assert_eq!(descendants(child.id()).len(), 1);
         let none = || descendants(child.id()).is_empty();

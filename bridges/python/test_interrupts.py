@@ -43,6 +43,19 @@ class Interrupts(BridgeTest):
             host.finish(result)
             self.assertEqual((result.status, result.value), ("ok", "42"), result.events)
 
+    def test_py12_an_interrupt_that_ends_a_background_task_is_for_the_eval_it_held_up(self):
+        host = self.start()
+        result = host.eval(
+            "import asyncio, os, time\nasync def spin():\n    await asyncio.sleep(0.01)\n    os.write(1, b'up\\n')\n    while True: pass\n"
+            "task = asyncio.create_task(spin())\nawait asyncio.sleep(0)")
+        host.pump_until_text(result, "up\n")
+        result = host.submit("time.sleep(600)")
+        host.send("interrupt py:%d" % host.count)
+        host.interrupt()
+        host.finish(result)
+        self.assertEqual(result.status, "interrupted", result.events)
+        self.ok(host, "6 * 7", "42")
+
     def test_py12_a_nudge_does_nothing_to_user_code(self):
         host = self.start()
         result = host.submit("import time\nprint('up')\nend = time.monotonic() + 0.2\nwhile time.monotonic() < end: time.sleep(0.01)\n'through'")

@@ -24,7 +24,9 @@ def on_sigint(signum, frame):
             S.fired = True
             raise KeyboardInterrupt
         if code is IDLE_LOOP and in_callback and ioctl(CONTROL, FIONREAD, EMPTY) != EMPTY:
-            raise KeyboardInterrupt  # a background task keeps an eval from starting
+            # A background task keeps an eval from starting; that one is what the interrupt is for.
+            S.pending = True
+            raise KeyboardInterrupt
         if code.co_name == "_run" and code.co_filename.endswith("asyncio/events.py"):
             in_callback = True
         frame = frame.f_back

@@ -287,7 +287,8 @@ young.wait()";
     let id = running(&env, code);
     assert_eq!(interrupt(&env), "interrupted");
     expect(&outcome(&env, &id), "interrupted");
-    assert_eq!(env.value("young.wait()"), "-2");
+    // Python itself may lose the code of a child that ends at the moment of the interrupt.
+    assert_eq!(env.value("young.wait() in (-2, 0)"), "True");
     assert_eq!(env.value("old.poll()"), "");
     env.eval("old.kill(); old.wait()");
     expect_clean(&env);

@@ -50,7 +50,7 @@ struct Place {
     behind: Option<EvalSeq>,
     generation: Option<Generation>,
     start: Offset,
-    end: Option<Offset>,
+    end: Offset,
     finished: Option<Finished>,
 }
 
@@ -161,7 +161,7 @@ impl Client {
             behind: None,
             generation,
             start,
-            end: None,
+            end: start,
             finished: entry.finished.as_ref().map(|(_, finished)| finished.clone()),
         };
         if place.finished.is_none() {
@@ -186,7 +186,7 @@ impl Client {
                         Waited::Event(Event::Waiting { prompt, end, .. }) => {
                             place.status = EvalStatus::WaitingInput;
                             place.prompt = Some(prompt);
-                            place.end = Some(end);
+                            place.end = end;
                         }
                         Waited::Event(Event::Finished { finished, .. }) => {
                             place.finished = Some(finished);
@@ -204,7 +204,10 @@ impl Client {
             }
         }
         if let Some(finished) = &place.finished {
-            (place.start, place.end) = (finished.start, Some(finished.end));
+            (place.start, place.end) = (finished.start, finished.end);
+        } else if place.status == EvalStatus::Running {
+            let dir = self.dir(name);
+            place.end = wait::reach(&wait::open(&dir, name)?, &dir, name, id.seq)?;
         }
         Ok(place)
     }
@@ -257,10 +260,7 @@ fn read_content(
     place: &Place,
     options: &OutputOptions,
 ) -> Result<Content, SpoolError> {
-    let end = match place.end {
-        Some(end) => end,
-        None => reader.end()?,
-    };
+    let end = place.end;
     match options.part {
         Part::All => read::content(reader, Span::all(place.start, end), options.budget),
         Part::Range { offset, limit } => {

@@ -152,10 +152,10 @@ pub(crate) fn seek(
 pub(crate) fn copy(
     reader: &Reader,
     from: Offset,
-    to: Option<Offset>,
+    to: Offset,
     sink: &mut dyn FnMut(ChunkKind, &[u8]),
 ) -> Result<Offset, SpoolError> {
-    let mut records = reader.records(from, to);
+    let mut records = reader.records(from, Some(to));
     for record in records.by_ref() {
         let Some(record) = usable(record)? else { continue };
         if let Some(bytes) = payload(reader, &record)? {

@@ -159,6 +159,10 @@ impl Wait<'_> {
             Some(reader) => reader,
             none => none.insert(open(&self.door.dir(), self.door.name)?),
         };
+        let end = match end {
+            Some(end) => end,
+            None => reach(reader, &self.door.dir(), self.door.name, self.seq)?,
+        };
         let watcher = &mut *self.watcher;
         let reached = read::copy(reader, from, end, &mut |kind, bytes| watcher.chunk(kind, bytes))
             .map_err(ClientError::spool(self.door.name))?;
@@ -245,9 +249,11 @@ impl Wait<'_> {
     ) -> Result<EvalView, ClientError> {
         let end = match end {
             Some(end) => end,
-            None => open(&self.door.dir(), self.door.name)?
-                .end()
-                .map_err(ClientError::spool(self.door.name))?,
+            None => {
+                let dir = self.door.dir();
+                let reader = open(&dir, self.door.name)?;
+                reach(&reader, &dir, self.door.name, self.seq)?
+            }
         };
         let mut view = EvalView::new(self.door.name, Some(self.seq), status);
         view.generation = self.generation;
@@ -297,6 +303,22 @@ pub(crate) fn open(dir: &SessionDir, name: &SessionName) -> Result<Reader, Clien
     Reader::open(dir.path()).map_err(ClientError::spool(name))
 }
 
+/// How far an eval's part of the spool reaches that was running a moment ago.
+///
+/// The end is looked up before the history: an eval that has no outcome even then owns all that is
+/// before that end, because the next one begins after the outcome is written.
+pub(crate) fn reach(
+    reader: &Reader,
+    dir: &SessionDir,
+    name: &SessionName,
+    seq: EvalSeq,
+) -> Result<Offset, ClientError> {
+    let end = reader.end().map_err(ClientError::spool(name))?;
+    let entry = HistoryReader::open(dir.path()).and_then(|history| history.eval(seq));
+    let entry = entry.map_err(ClientError::spool(name))?;
+    Ok(entry.and_then(|entry| entry.finished).map_or(end, |(_, finished)| finished.end))
+}
+
 /// Whether a host, or what it left to clean up after it, still lives.
 pub(crate) fn host_lives(dir: &SessionDir) -> bool {
     let Ok(file) = std::fs::File::open(dir.lock()) else { return false };
@@ -339,4 +361,51 @@ pub(crate) fn died(
         finished.end = open(&dir, name)?.end().map_err(ClientError::spool(name))?.max(start);
     }
     Ok(finished)
+}
+
+#[cfg(test)]
+mod tests {
+    use stead_protocol::ChunkKind;
+    use stead_spool::{History, HistoryRecord, Options, Spool};
+
+    use super::*;
+
+    fn finished(start: Offset, end: Offset) -> Finished {
+        Finished {
+            outcome: Outcome::Complete,
+            generation: Generation(1),
+            start,
+            end,
+            duration_ms: 0,
+            exit_code: None,
+            changed: None,
+            lost_bytes: 0,
+            notice: None,
+        }
+    }
+
+    #[test]
+    fn o1_what_the_next_eval_wrote_is_not_taken_for_the_last_ones() {
+        let temp = tempfile::tempdir().unwrap();
+        let (dir, name) = (SessionDir::new(temp.path()), "py".parse().unwrap());
+        let mut spool = Spool::open(temp.path(), Options::default()).unwrap();
+        let (mut history, _) = History::open(temp.path()).unwrap();
+        let mut run = |eval: EvalSeq, start: Offset, ends: bool| {
+            let (by, code, key) = (String::new(), String::new(), None);
+            history.append(&HistoryRecord::Accepted { eval, at_ms: 0, by, code, key }).unwrap();
+            let generation = Generation(1);
+            history.append(&HistoryRecord::Started { eval, generation, at_ms: 0, start }).unwrap();
+            let end = spool.append(ChunkKind::Out, eval, b"words\n").end;
+            if ends {
+                let finished = finished(start, end);
+                history.append(&HistoryRecord::Finished { eval, at_ms: 0, finished }).unwrap();
+            }
+            end
+        };
+        let first = run(EvalSeq(1), Offset(0), true);
+        let second = run(EvalSeq(2), first, false);
+        let reader = open(&dir, &name).unwrap();
+        assert_eq!(reach(&reader, &dir, &name, EvalSeq(1)).unwrap(), first);
+        assert_eq!(reach(&reader, &dir, &name, EvalSeq(2)).unwrap(), second);
+    }
 }

@@ -76,8 +76,8 @@ pub struct Settings {
 
 /// The idle timeout unless one is given: 12 h (SPEC S-8).
 pub const DEFAULT_IDLE_TIMEOUT_MS: u64 = 12 * 3600 * 1000;
-/// The spool quota unless one is given: 1 GiB (SPEC O-4).
-pub const DEFAULT_QUOTA_BYTES: u64 = 1 << 30;
+/// The spool quota unless one is given: 1 GiB of output (SPEC O-4), and room for the records' frames.
+pub const DEFAULT_QUOTA_BYTES: u64 = (1 << 30) + (64 << 20);
 
 // Written by hand so that values of the environment never reach a log.
 impl std::fmt::Debug for Settings {

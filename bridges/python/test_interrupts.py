@@ -56,6 +56,30 @@ class Interrupts(BridgeTest):
         self.assertEqual(result.status, "interrupted", result.events)
         self.ok(host, "6 * 7", "42")
 
+    def test_py12_an_interrupt_between_a_loop_and_its_callback_loses_no_task(self):
+        host = self.start()
+        # The loop's own method, except that the signal comes when it has begun and called nothing yet.
+        self.ok(host, """import asyncio, asyncio.events, os, signal\nonce = []\nmethod = '''def _run(self):
+    if once and 'TaskStep' in type(self._callback).__name__:
+        once.clear()
+        os.kill(os.getpid(), signal.SIGINT)
+    self._context.run(self._callback, *self._args)
+'''\nspace = dict(globals())\nexec(compile(method, '/asyncio/events.py', 'exec'), space)\nasyncio.events.Handle._run = space['_run']""")
+        for _ in range(5):
+            self.ok(host, "once.append(1)")
+            self.assertEqual(host.eval("await asyncio.sleep(600)").status, "interrupted")
+            self.ok(host, "6 * 7", "42")
+
+    def test_py12_an_interrupt_stops_a_callback_that_is_no_python(self):
+        host = self.start()
+        host.eval("import asyncio, time, sys")
+        result = host.submit("asyncio.get_running_loop().call_soon(time.sleep, 600)\nsys.stdout.write('up\\n')\nawait asyncio.sleep(0.01)\nawait asyncio.sleep(600)")
+        host.pump_until_text(result, "up\n")
+        host.interrupt()
+        host.finish(result)
+        self.assertEqual(result.status, "interrupted", result.events)
+        self.ok(host, "6 * 7", "42")
+
     def test_py12_a_nudge_does_nothing_to_user_code(self):
         host = self.start()
         result = host.submit("import time\nprint('up')\nend = time.monotonic() + 0.2\nwhile time.monotonic() < end: time.sleep(0.01)\n'through'")

@@ -74,7 +74,8 @@ class State:
     flags = 0           # compiler flags of __future__ imports so far
     loop = None         # the session's asyncio loop, once there was an await
     task = None         # the task of the running eval, while it awaits
-    cancelled = False   # that task was cancelled by an interrupt
+    cancelled = False   # an interrupt asked the loop to cancel that task
+    delivered = False   # the loop has done so
     holder = None       # ident of the thread that is sending a frame
     names = 0           # len() of the namespace as last seen
 

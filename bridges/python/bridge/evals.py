@@ -49,7 +49,7 @@ def do_eval(eval_id, payload):
         S.pending = False
         if is_aimed_at(eval_id):
             S.pending = True
-    S.fired = S.cancelled = S.swallowed = S.hung_up = False
+    S.fired = S.cancelled = S.delivered = S.swallowed = S.hung_up = False
     S.eval, S.final = eval_id, None
     SPACE["__builtins__"] = builtins  # without them no code could even import
     repair_streams()
@@ -201,8 +201,11 @@ def run_async(codes):
             kept[:] = [error, error.__traceback__]
             raise
 
-    task = S.task = loop.create_task(keep())
-    task.add_done_callback(lambda _: loop.stop())
+    task = begin_task(loop, keep())
+    if S.pending:
+        S.pending = False
+        S.fired = S.cancelled = S.delivered = True
+        task.cancel()
     while not task.done():
         try:
             loop.run_forever()
@@ -222,6 +225,16 @@ def run_async(codes):
 
 
 RUN_ASYNC = run_async.__code__
+
+
+def begin_task(loop, coroutine):
+    """Critical: a task that nobody knows of would run when the interrupt has long been reported."""
+    S.task = loop.create_task(coroutine)
+    S.task.add_done_callback(lambda _: loop.stop())
+    return S.task
+
+
+CRITICAL.add(begin_task.__code__)
 
 
 def idle_loop():

@@ -5,9 +5,13 @@ CRITICAL = {f.__code__ for f in (transmit, receive, fill, await_ack)}
 PROMPTS = {"_cmdloop": "/pdb.py", "interact": "/code.py"}
 
 
-def on_sigint(signum, frame):
-    """Raises only in user code. Frames tell where we are; flags could lag behind."""
-    in_callback = reads = False
+def on_sigint(signum, frame, again=False):
+    """Raises only in user code. Frames tell where we are; flags could lag behind.
+
+    In a loop's callback it raises if the callback's own code runs. A callback that has only been taken
+    from the queue would be lost with it, and the task that it was to wake would sleep for ever.
+    """
+    in_callback = in_own_code = called = reads = False
     while frame is not None:
         code = frame.f_code
         if code in CRITICAL:
@@ -16,9 +20,10 @@ def on_sigint(signum, frame):
             reads = True
         elif reads and code.co_name in PROMPTS and code.co_filename.endswith(PROMPTS[code.co_name]):
             S.hung_up = True
-        if code is RUN_ASYNC and not in_callback and S.task is not None:
-            S.fired = S.cancelled = True
-            S.loop.call_soon_threadsafe(S.task.cancel)
+        if code is RUN_ASYNC and not in_callback and S.task is not None and not (again and called):
+            if not again:
+                S.fired = S.cancelled = True
+                S.loop.call_soon_threadsafe(cancel_task)
             return
         if code is RUN_USER:
             S.fired = True
@@ -28,9 +33,18 @@ def on_sigint(signum, frame):
             S.pending = True
             raise KeyboardInterrupt
         if code.co_name == "_run" and code.co_filename.endswith("asyncio/events.py"):
-            in_callback = True
+            called, in_callback = True, in_callback or in_own_code
+        elif "/asyncio/" not in code.co_filename:
+            in_own_code = True
         frame = frame.f_back
     S.pending = True
+
+
+def cancel_task():
+    """The interrupt of an await, once the loop has come to it."""
+    S.delivered = True
+    if S.task is not None:
+        S.task.cancel()
 
 
 def on_sigurg(signum, frame):
@@ -41,10 +55,13 @@ def on_sigurg(signum, frame):
 
 
 def on_nudge(signum, frame):
-    """Ends a system call that an interrupt came just too early for, and tries again one that was swallowed."""
+    """Ends a system call that an interrupt came just too early for, and tries again one that was swallowed
+    or that the loop does not come to, because a callback keeps it."""
     if S.swallowed and S.running:
         S.swallowed = False
         on_sigint(SIGINT, frame)
+    elif S.cancelled and not S.delivered and S.running:
+        on_sigint(SIGINT, frame, True)
 
 
 def on_unraisable(unraisable):

@@ -211,6 +211,13 @@ class Host:
     def write(self, text):
         os.write(self.stdin, text.encode())
 
+    def wait_for_read(self):
+        """Waits until the main thread is blocked on descriptor 0, as the host finds out."""
+        end = time.monotonic() + DEADLINE
+        while contents("/proc/%d/syscall" % self.process.pid).split()[:2] != [b"0", b"0x0"]:
+            if time.monotonic() > end:
+                raise AssertionError("nothing reads")
+
     def interrupt(self):
         os.kill(self.process.pid, signal.SIGINT)
         self.nudging = True

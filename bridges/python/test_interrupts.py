@@ -72,9 +72,18 @@ class Interrupts(BridgeTest):
 
     def test_py12_an_interrupt_stops_a_callback_that_is_no_python(self):
         host = self.start()
-        host.eval("import asyncio, time, sys")
-        result = host.submit("asyncio.get_running_loop().call_soon(time.sleep, 600)\nsys.stdout.write('up\\n')\nawait asyncio.sleep(0.01)\nawait asyncio.sleep(600)")
-        host.pump_until_text(result, "up\n")
+        block = "import asyncio, os\nasyncio.get_running_loop().call_soon(os.read, 0, 1)\nawait asyncio.sleep(%s)"
+        result = host.submit(block % 600)
+        host.wait_for_read()
+        host.interrupt()
+        host.finish(result)
+        self.assertEqual(result.status, "interrupted", result.events)
+        self.ok(host, "6 * 7", "42")
+        # The same when nothing runs and the next eval cannot begin.
+        self.ok(host, "asyncio.get_event_loop_policy().get_event_loop().call_soon(os.read, 0, 1) and None")
+        host.wait_for_read()
+        result = host.submit("6 * 7")
+        host.send("interrupt py:%d" % host.count)
         host.interrupt()
         host.finish(result)
         self.assertEqual(result.status, "interrupted", result.events)

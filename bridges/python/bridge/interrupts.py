@@ -28,7 +28,7 @@ def on_sigint(signum, frame, again=False):
         if code is RUN_USER:
             S.fired = True
             raise KeyboardInterrupt
-        if code is IDLE_LOOP and in_callback and ioctl(CONTROL, FIONREAD, EMPTY) != EMPTY:
+        if code is IDLE_LOOP and (in_callback or again and called) and ioctl(CONTROL, FIONREAD, EMPTY) != EMPTY:
             # A background task keeps an eval from starting; that one is what the interrupt is for.
             S.pending = True
             raise KeyboardInterrupt
@@ -60,7 +60,7 @@ def on_nudge(signum, frame):
     if S.swallowed and S.running:
         S.swallowed = False
         on_sigint(SIGINT, frame)
-    elif S.cancelled and not S.delivered and S.running:
+    elif S.cancelled and not S.delivered if S.running else S.pending:
         on_sigint(SIGINT, frame, True)
 
 

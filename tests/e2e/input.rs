@@ -332,17 +332,19 @@ t.start()";
     expect_clean(&env);
 }
 
-#[test]
-fn e9_a_background_reader_waits_on_while_evals_run() {
-    let env = TestEnv::new(STEAD);
-    let code = "import threading, os
+/// Leaves a thread behind that waits for input.
+const LEAVE_A_READER: &str = "import threading, os
 def read():
     global got
     got = os.read(0, 100)
     open('answered', 'w').close()
 t = threading.Thread(target=read)
 t.start()";
-    expect(&env.eval(code), "complete");
+
+#[test]
+fn e9_a_background_reader_waits_on_while_evals_run() {
+    let env = TestEnv::new(STEAD);
+    expect(&env.eval(LEAVE_A_READER), "complete");
     // Other evals neither count as waiting nor end its wait.
     expect_clean(&env);
     let running = submit(&env, &format!("open('up', 'w').close(); {}; 7", until("go")));
@@ -361,14 +363,7 @@ t.start()";
 #[test]
 fn e9_a_background_reader_can_be_answered_while_an_eval_runs() {
     let env = TestEnv::new(STEAD);
-    let code = "import threading, os
-def read():
-    global got
-    got = os.read(0, 100)
-    open('answered', 'w').close()
-t = threading.Thread(target=read)
-t.start()";
-    expect(&env.eval(code), "complete");
+    expect(&env.eval(LEAVE_A_READER), "complete");
     let running = submit(&env, &format!("open('up', 'w').close(); {}; 7", until("answered")));
     wait_for_file(&env, "up");
     let reply = answer(&env, "now");

@@ -60,7 +60,7 @@ def on_nudge(signum, frame):
     if S.swallowed and S.running:
         S.swallowed = False
         on_sigint(SIGINT, frame)
-    elif S.cancelled and not S.delivered if S.running else S.pending:
+    elif (S.cancelled and not S.delivered) if S.running else S.pending:
         on_sigint(SIGINT, frame, True)
 
 

@@ -85,6 +85,23 @@ fn socket(env: &TestEnv) -> PathBuf {
 }
 
 #[test]
+fn e8_an_interpreter_that_cannot_be_looked_at_is_believed_when_it_waits() {
+    let env = TestEnv::new(STEAD);
+    let run = |arguments: &[&str]| -> Value {
+        let output = as_other(&env, arguments).output().unwrap();
+        serde_json::from_slice(&output.stdout).unwrap()
+    };
+    // Undumpable: an ordinary user's host may no longer see what it does.
+    let code = "import ctypes; ctypes.CDLL(None).prctl(4, 0, 0, 0, 0); input('dark? ')";
+    let reply = run(&["eval", "-n", "py", "--timeout", "10s", "--", code]);
+    assert_eq!(reply["status"], "waiting_input", "{reply:#}");
+    assert_eq!(reply["data"]["prompt"], "dark? ", "{reply:#}");
+    let reply = run(&["input", "-n", "py", "yes"]);
+    assert_eq!(reply["data"]["value"], "'yes'", "{reply:#}");
+    assert_eq!(run(&["stop", "-n", "py"])["ok"], true);
+}
+
+#[test]
 fn x5_another_user_cannot_connect_even_if_the_modes_let_it() {
     let env = TestEnv::new(STEAD);
     env.value("x = 1");

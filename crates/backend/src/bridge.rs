@@ -329,6 +329,11 @@ impl Bridge {
         readers(tree::descendants(host), self.pipe)
     }
 
+    /// Whether looking at the interpreter tells whether it reads.
+    pub fn is_visible(&self) -> bool {
+        stead_launch::stdin_wait::is_visible(self.child.pid)
+    }
+
     /// Whether that thread is blocked on an empty stdin.
     pub fn is_reading(&self, reader: Reader) -> bool {
         self.stdin_unread() == 0

@@ -102,9 +102,15 @@ impl Host {
             BridgeEvent::StdinWait { eval, .. } => {
                 let owner = eval.and_then(|id| id.parse::<EvalId>().ok()).map(|id| id.seq);
                 let running = self.state.running().map(|run| run.eval);
-                if running.is_some() && owner.is_none_or(|owner| Some(owner) == running) {
+                if running.is_none() || owner.is_some_and(|owner| Some(owner) != running) {
+                    return;
+                }
+                if self.bridge.as_ref().is_some_and(Bridge::is_visible) {
                     self.probe.announce();
                     self.look_for_readers();
+                } else {
+                    // The bridge's word is all there is.
+                    self.waits();
                 }
             }
             BridgeEvent::Done { eval, status, exit_code, changed, variables, notice } => {
@@ -170,7 +176,7 @@ impl Host {
             reader.tid == pid || tree::look(pid).is_none_or(|main| main.state != b'R')
         });
         if waiting {
-            if self.probe.is_gone(reader.is_some()) {
+            if self.probe.is_gone(reader.is_some() || !bridge.is_visible()) {
                 self.step(Input::NotWaiting);
                 self.probe.restart();
             }

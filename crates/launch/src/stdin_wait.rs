@@ -55,6 +55,12 @@ pub fn readers(pids: impl IntoIterator<Item = u32>, pipe: PipeId) -> Vec<Reader>
     found
 }
 
+/// Whether the kernel lets us see what the process does; not so if it made itself undumpable or a
+/// security module forbids it.
+pub fn is_visible(pid: u32) -> bool {
+    fs::read(format!("/proc/{pid}/syscall")).is_ok()
+}
+
 /// Whether this thread sits in a call that waits for the pipe.
 pub fn blocked_on(pid: u32, tid: u32, pipe: PipeId) -> bool {
     let Ok(text) = fs::read_to_string(format!("/proc/{pid}/task/{tid}/syscall")) else {

@@ -1,9 +1,8 @@
 //! An eval as a reply: JSON in the shape of SPEC C-4, or text.
 
 use serde::Serialize;
-use serde_json::Value;
 use stead_client::{EvalView, LeftOut};
-use stead_protocol::{Changed, Chunk, ChunkKind, ErrorInfo, Outcome, ValueInfo};
+use stead_protocol::{Changed, Chunk, ChunkKind, DisplayInfo, ErrorInfo, Outcome, ValueInfo};
 
 use crate::text;
 
@@ -206,11 +205,10 @@ pub(crate) fn error_text(bytes: &[u8]) -> String {
 }
 
 fn display(bytes: &[u8]) -> (Option<String>, String) {
-    let Ok(Value::Object(fields)) = serde_json::from_slice::<Value>(bytes) else {
-        return (None, text::decode(bytes));
-    };
-    let field = |name: &str| fields.get(name).and_then(Value::as_str).map(str::to_owned);
-    (field("mime"), field("path").or_else(|| field("data")).unwrap_or_default())
+    match serde_json::from_slice::<DisplayInfo>(bytes) {
+        Ok(display) => (Some(display.mime), display.file.or(display.data).unwrap_or_default()),
+        Err(_) => (None, text::decode(bytes)),
+    }
 }
 
 /// What a display shows on a terminal.

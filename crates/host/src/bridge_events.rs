@@ -6,7 +6,7 @@ use stead_backend::{Bridge, Broken};
 use stead_launch::tree;
 use stead_protocol::bridge::{BridgeEvent, Command, Stream};
 use stead_protocol::client::Event;
-use stead_protocol::{ChunkKind, ErrorInfo, EvalId, ValueInfo};
+use stead_protocol::{ChunkKind, DisplayInfo, ErrorInfo, EvalId, ValueInfo};
 
 use crate::host::Host;
 use crate::ledger::Closing;
@@ -87,7 +87,8 @@ impl Host {
                 self.keep(ChunkKind::Error, &ErrorInfo { name, message, traceback });
             }
             BridgeEvent::Display { mime, data, ack } => {
-                self.keep(ChunkKind::Display, &serde_json::json!({"mime": mime, "data": data}));
+                let data = Some(data);
+                self.keep(ChunkKind::Display, &DisplayInfo { mime, data, ..Default::default() });
                 self.ack(ack);
             }
             BridgeEvent::Background { eval, stream, text } => {

@@ -13,7 +13,8 @@ mod status;
 pub use error::{ErrorCode, WireError};
 pub use ids::{EvalId, EvalSeq, Generation, NameError, Offset, SessionName};
 pub use outcome::{
-    Change, Changed, Chunk, ChunkKind, EndReason, ErrorInfo, Finished, Outcome, ValueInfo,
+    Change, Changed, Chunk, ChunkKind, DisplayInfo, EndReason, ErrorInfo, Finished, Outcome,
+    ValueInfo,
 };
 pub use start::{
     DEFAULT_IDLE_TIMEOUT_MS, DEFAULT_QUOTA_BYTES, FoundInterpreter, HostReady, HostSpec, Meta,

@@ -220,7 +220,7 @@ pub enum ChunkKind {
     Value,
     /// An error; the payload is an `ErrorInfo` in JSON.
     Error,
-    /// Something rich to show; the payload is JSON with a `mime` field.
+    /// Something rich to show; the payload is a `DisplayInfo` in JSON.
     Display,
     /// A note of the host about the session, as text.
     Status,
@@ -259,4 +259,26 @@ pub struct ErrorInfo {
     /// The traceback as the language prints it; absent for exits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub traceback: Option<String>,
+}
+
+/// Something rich that an eval showed: text of another kind than plain, or a file.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct DisplayInfo {
+    /// Its mime type.
+    pub mime: String,
+    /// The text itself, for `text/…`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub data: Option<String>,
+    /// The file that holds it, relative to the session's directory.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub file: Option<String>,
+    /// The size of that file.
+    #[serde(default, skip_serializing_if = "is_zero")]
+    pub bytes: u64,
+    /// Width and height in pixels, where that is known.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub pixels: Option<(u32, u32)>,
+    /// What the reader should know: that it was scaled down, or could not be kept.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub note: Option<String>,
 }

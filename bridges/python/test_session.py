@@ -71,6 +71,21 @@ class Names(BridgeTest):
         self.assertIn("append", host.ask("query 3 inspect", "x.append.__self__")["data"]["members"])
         self.assertIn("not defined", host.ask("query 4 inspect", "nope")["error"])
         self.assertIn("no attribute", host.ask("query 5 inspect", "x.nope")["error"])
+
+    def test_st1_completions(self):
+        host = self.start()
+        self.ok(host, "apple = 1\nclass Box:\n    lid = 1\n    _hidden = 2\nbox = Box()")
+
+        def complete(text):
+            return host.ask("query 1 complete", text)["data"]["names"]
+
+        self.assertEqual(complete("app"), ["apple"])
+        self.assertIn("print", complete("pri"))
+        self.assertIn("import", complete("imp"))
+        self.assertEqual(complete("box."), ["box.lid"])
+        self.assertEqual(complete("box._h"), ["box._hidden"])
+        self.assertEqual(complete("zzz"), [])
+        self.assertIn("not defined", host.ask("query 1 complete", "nope.x")["error"])
         self.assertEqual(host.ask("clear 6"), {"ev": "reply", "seq": 6, "data": {}})
         self.assertEqual(host.ask("query 7 vars")["data"]["vars"], [])
         self.ok(host, "'x' in globals(), __name__", "(False, '__main__')")

@@ -26,6 +26,8 @@ def ask(what, argument):
         return {"vars": listed, "more": max(len(names) - VARS_LISTED, 0)}
     if what == "inspect":
         return inspect_name(argument)
+    if what == "complete":
+        return complete(argument)
     if what == "code":
         return {"code": compiled_bridge()}
     raise ValueError("unknown query `%s`" % what)
@@ -37,7 +39,7 @@ def compiled_bridge():
     return (magic + import_stdlib("marshal").dumps(CODE)).hex()
 
 
-def inspect_name(dotted):
+def find_value(dotted):
     first, *rest = dotted.strip().split(".")
     if first in SPACE:
         value = SPACE[first]
@@ -47,6 +49,11 @@ def inspect_name(dotted):
         raise NameError("name '%s' is not defined" % first)
     for attribute in rest:
         value = getattr(value, attribute)
+    return value
+
+
+def inspect_name(dotted):
+    value = find_value(dotted)
     answer = {"name": dotted.strip(), "type": type_name(value), "value": render(value), "size": size_of(value)}
     members = [name for name in attempt(dir, value) or [] if type(name) is str and not name.startswith("_")]
     answer["members"] = members[:200]
@@ -59,6 +66,21 @@ def inspect_name(dotted):
         answer["signature"] = bounded(attempt(lambda: str(inspect.signature(value))))
         answer["source"] = bounded(attempt(inspect.getsource, value))
     return answer
+
+
+def complete(text):
+    """Names that begin with the last part of a dotted expression."""
+    head, dot, prefix = text.strip().rpartition(".")
+    if dot:
+        names = attempt(dir, find_value(head)) or []
+    else:
+        keywords = attempt(import_stdlib, "keyword")
+        names = [*SPACE, *vars(builtins), *getattr(keywords, "kwlist", ())]
+    # What is private is meant only by who begins it so.
+    private = prefix.startswith("_")
+    found = {name for name in names if type(name) is str and name.startswith(prefix) and (private or not name.startswith("_"))}
+    found = sorted(found)
+    return {"names": [head + dot + name for name in found[:COMPLETIONS_LISTED]], "more": max(len(found) - COMPLETIONS_LISTED, 0)}
 
 
 def bounded(text):
@@ -150,7 +172,7 @@ def start():
     reset_builtins()
     transmit(dump({
         "ev": "hello", "protocol": 1, "language": "python", "version": sys.version.split()[0],
-        "executable": sys.executable or "", "pid": PID, "can": ["clear", "vars", "inspect", "changed", "code"]}) + "\n")
+        "executable": sys.executable or "", "pid": PID, "can": ["clear", "vars", "inspect", "complete", "changed", "code"]}) + "\n")
 
 
 MODULE = make_namespace()

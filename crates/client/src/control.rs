@@ -99,6 +99,18 @@ impl Client {
         }
     }
 
+    /// Ends a session's interpreter at once, whatever it does; the next eval starts it again.
+    pub fn kill(&self, name: &SessionName) -> Result<(), ClientError> {
+        match self.ask(name, &Request::Kill, END_TIME) {
+            Err(ClientError::Ended { .. }) => Ok(()),
+            answer => {
+                answer?;
+                wait::see_host_gone(&self.dir(name));
+                Ok(())
+            }
+        }
+    }
+
     /// All user-defined names.
     pub fn vars(&self, name: &SessionName) -> Result<Value, ClientError> {
         self.query(name, Query::Vars)
@@ -107,6 +119,11 @@ impl Client {
     /// One name or dotted expression.
     pub fn inspect(&self, name: &SessionName, what: &str) -> Result<Value, ClientError> {
         self.query(name, Query::Inspect { name: what.to_owned() })
+    }
+
+    /// What can follow the beginning of a name or dotted expression.
+    pub fn complete(&self, name: &SessionName, text: &str) -> Result<Value, ClientError> {
+        self.query(name, Query::Complete { text: text.to_owned() })
     }
 
     /// The path of the host's log.

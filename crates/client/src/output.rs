@@ -18,6 +18,11 @@ use crate::{Client, ClientError, Content, EvalStatus, EvalView};
 pub enum Part {
     /// All, with values and errors in their places.
     All,
+    /// What came after a place in the spool, with values and errors in their places.
+    Since {
+        /// The place, as a view's `reached` names it.
+        offset: Offset,
+    },
     /// Bytes of its own output.
     Range {
         /// From here.
@@ -30,6 +35,21 @@ pub enum Part {
         /// How many.
         lines: usize,
     },
+}
+
+impl Part {
+    /// Whether it reaches to the end, with all that is in it.
+    fn is_whole(self) -> bool {
+        matches!(self, Part::All | Part::Since { .. })
+    }
+
+    /// Where it begins, if not where the eval does.
+    fn since(self) -> Option<Offset> {
+        match self {
+            Part::Since { offset } if offset > Offset(0) => Some(offset),
+            Part::All | Part::Since { .. } | Part::Range { .. } | Part::Tail { .. } => None,
+        }
+    }
 }
 
 /// What to read, and how long to wait for it.
@@ -80,13 +100,13 @@ impl Client {
                 seq: id.seq,
                 generation: entry.started.map(|(generation, ..)| generation),
                 behind: None,
-                from: None,
+                from: options.part.since(),
                 budget: options.budget,
                 deadline: Instant::now().checked_add(time),
                 watcher,
             }
             .run(connection)?;
-            if options.part == Part::All {
+            if options.part.is_whole() {
                 return Ok(view);
             }
             return self.read_part(id, self.place(id, &self.entry(id)?)?, options);
@@ -251,6 +271,7 @@ impl Client {
         view.prompt = place.prompt;
         view.behind = place.behind;
         view.content = content;
+        view.reached = options.part.is_whole().then_some(place.end);
         Ok(view)
     }
 }
@@ -263,6 +284,11 @@ fn read_content(
     let end = place.end;
     match options.part {
         Part::All => read::content(reader, Span::all(place.start, end), options.budget),
+        Part::Since { offset } => {
+            let from = offset.clamp(place.start, end);
+            let base = read::measure_own(reader, place.start, from)?;
+            read::content(reader, Span { base, ..Span::all(from, end) }, options.budget)
+        }
         Part::Range { offset, limit } => {
             let span = read::seek(reader, place.start, end, offset)?;
             match limit {

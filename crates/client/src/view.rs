@@ -1,7 +1,7 @@
 //! What a front end is told about an eval.
 
 use stead_protocol::{
-    Changed, Chunk, ChunkKind, EndReason, ErrorInfo, EvalId, EvalSeq, Finished, Generation,
+    Changed, Chunk, ChunkKind, EndReason, ErrorInfo, EvalId, EvalSeq, Finished, Generation, Offset,
     Outcome, SessionName, ValueInfo,
 };
 
@@ -73,6 +73,8 @@ pub struct EvalView {
     pub generation: Option<Generation>,
     /// What it produced.
     pub content: Content,
+    /// Where in the spool that ends; what comes later is after this.
+    pub reached: Option<Offset>,
     /// Its value.
     pub value: Option<ValueInfo>,
     /// Its error.
@@ -105,6 +107,7 @@ impl EvalView {
             outcome: None,
             generation: None,
             content: Content::default(),
+            reached: None,
             value: None,
             error: None,
             prompt: None,
@@ -127,6 +130,7 @@ impl EvalView {
     ) -> Self {
         let mut view = EvalView::new(session, Some(eval), EvalStatus::of(&finished.outcome));
         view.outcome = Some(finished.outcome.clone());
+        view.reached = Some(finished.end);
         view.generation = Some(finished.generation).filter(|generation| generation.0 > 0);
         view.exit_code = finished.exit_code.or_else(|| ended_with(&finished.outcome));
         // A killed host could not say how long it took.

@@ -258,6 +258,7 @@ impl Wait<'_> {
         let mut view = EvalView::new(self.door.name, Some(self.seq), status);
         view.generation = self.generation;
         view.content = self.content(start, self.from.unwrap_or(start).max(start), end)?;
+        view.reached = Some(end);
         Ok(view)
     }
 

@@ -63,6 +63,7 @@ impl Host {
             }
             Request::Restart => self.step(Input::Restart(ticket)),
             Request::Stop => self.step(Input::Stop(ticket)),
+            Request::Kill => self.step(Input::Kill(ticket)),
             Request::Clear => self.ask_bridge(ticket, None),
             Request::Query(query) => self.ask_bridge(ticket, Some(query)),
             Request::AcknowledgeLoss => {
@@ -293,6 +294,7 @@ impl Host {
             None => ("clear", "", ""),
             Some(Query::Vars) => ("vars", "vars", ""),
             Some(Query::Inspect { name }) => ("inspect", "inspect", name.as_str()),
+            Some(Query::Complete { text }) => ("complete", "complete", text.as_str()),
         };
         if self.facts.version.is_some() && !self.facts.can.iter().any(|can| can == needed) {
             let language = &self.meta.settings.language;

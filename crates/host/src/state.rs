@@ -114,6 +114,8 @@ pub(crate) enum Why {
     NotReady,
     Stop(Vec<Ticket>),
     Restart(Vec<Ticket>),
+    /// Somebody wants it gone at once.
+    Killed(Vec<Ticket>),
     HardTimeout,
     Idle {
         after: Millis,
@@ -153,6 +155,7 @@ pub(crate) enum Input {
     Exited(EndReason),
     Stop(Ticket),
     Restart(Ticket),
+    Kill(Ticket),
     /// Time has passed; `attached` says whether any client is connected.
     Tick {
         attached: bool,

@@ -190,6 +190,29 @@ fn s7_restart_starts_again_when_the_old_interpreter_is_gone() {
 }
 
 #[test]
+fn a_kill_asks_nobody_and_leaves_the_session_to_be_started_again() {
+    let mut state = idle();
+    assert_eq!(state.step(Input::Kill(ticket(1)), 0), [Action::Kill]);
+    let actions = state.step(Input::Exited(EndReason::Signal { signal: 9 }), 1);
+    let done = Action::Answer { ticket: ticket(1), answer: Answer::Done };
+    let end = Action::End { reason: EndReason::Killed, asked: true };
+    assert_eq!(actions, [end, done, Action::Leave]);
+}
+
+#[test]
+fn a_stop_wins_over_a_restart_and_both_over_a_kill() {
+    let mut state = running(1);
+    state.step(Input::Kill(ticket(1)), 0);
+    state.step(Input::Restart(ticket(2)), 0);
+    state.step(Input::Kill(ticket(3)), 0);
+    state.step(Input::Stop(ticket(4)), 0);
+    let actions = state.step(Input::Exited(EndReason::Signal { signal: 9 }), 1);
+    assert_eq!(actions[0], finish(1, Outcome::Ended { reason: EndReason::Stopped }));
+    let answered = actions.iter().filter(|action| matches!(action, Action::Answer { .. }));
+    assert_eq!(answered.count(), 4);
+}
+
+#[test]
 fn s8_an_idle_session_ends_unless_a_client_is_attached() {
     let mut state = State::new(0, 100);
     state.step(HELLO, 0);
@@ -254,6 +277,7 @@ enum Move {
     Exit,
     Stop,
     Restart,
+    Kill,
     Wait(u64),
 }
 
@@ -274,6 +298,7 @@ fn moves() -> impl Strategy<Value = Vec<Move>> {
         2 => Just(Move::Exit),
         1 => Just(Move::Stop),
         1 => Just(Move::Restart),
+        1 => Just(Move::Kill),
         3 => (0u64..4000).prop_map(Move::Wait),
     ];
     proptest::collection::vec(one, 1..200)
@@ -381,6 +406,11 @@ proptest! {
                     let ticket = ask();
                     asked.push(ticket.id);
                     Input::Restart(ticket)
+                }
+                Move::Kill => {
+                    let ticket = ask();
+                    asked.push(ticket.id);
+                    Input::Kill(ticket)
                 }
                 Move::Wait(ms) => {
                     now += ms;

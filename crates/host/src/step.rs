@@ -123,6 +123,7 @@ impl State {
             Input::Exited(reason) => self.exited(reason, now),
             Input::Stop(ticket) => self.end_on_request(Why::Stop(vec![ticket]), ticket, now),
             Input::Restart(ticket) => self.end_on_request(Why::Restart(vec![ticket]), ticket, now),
+            Input::Kill(ticket) => self.kill_on_request(ticket),
             Input::Tick { attached } => self.tick(attached, now),
         }
     }
@@ -267,13 +268,15 @@ impl State {
                 tickets.push(ticket);
                 vec![]
             }
-            Phase::Ending { why: known @ Why::Restart(_), .. } => {
-                let Why::Restart(tickets) = known else { return vec![] };
+            // All wait for the same exit; a stop wins over a restart, and both over a kill.
+            Phase::Ending { why: known @ (Why::Restart(_) | Why::Killed(_)), .. } => {
+                let (Why::Restart(tickets) | Why::Killed(tickets)) = known else { return vec![] };
                 tickets.push(ticket);
-                if let Why::Stop(_) = why {
-                    // Both wait for the same exit; the stop wins.
-                    *known = Why::Stop(std::mem::take(tickets));
-                }
+                let tickets = std::mem::take(tickets);
+                *known = match (why, &known) {
+                    (Why::Stop(_), _) => Why::Stop(tickets),
+                    _ => Why::Restart(tickets),
+                };
                 vec![]
             }
             // Nothing runs, so exit handlers get their chance.
@@ -292,6 +295,35 @@ impl State {
                 vec![Action::Kill]
             }
         }
+    }
+
+    /// Ends the interpreter without asking it; the session stays, and its next eval starts it again.
+    fn kill_on_request(&mut self, ticket: Ticket) -> Vec<Action> {
+        match &mut self.phase {
+            Phase::Ended { .. } => return vec![Action::Answer { ticket, answer: Answer::Done }],
+            Phase::Ending { why, kill_at, .. } => {
+                *kill_at = None;
+                match why {
+                    Why::Stop(tickets) | Why::Restart(tickets) | Why::Killed(tickets) => {
+                        tickets.push(ticket);
+                    }
+                    Why::Own
+                    | Why::NotReady
+                    | Why::Protocol(_)
+                    | Why::HardTimeout
+                    | Why::Idle { .. } => {
+                        *why = Why::Killed(vec![ticket]);
+                    }
+                }
+            }
+            Phase::Starting { .. }
+            | Phase::Idle { .. }
+            | Phase::Running(_)
+            | Phase::Querying { .. } => {
+                self.leave(Why::Killed(vec![ticket]), None);
+            }
+        }
+        vec![Action::Kill]
     }
 
     fn exited(&mut self, reason: EndReason, now: Millis) -> Vec<Action> {
@@ -313,6 +345,7 @@ impl State {
             Why::Protocol(message) => EndReason::Protocol { message: message.clone() },
             Why::Stop(_) => EndReason::Stopped,
             Why::Restart(_) => EndReason::Restarted,
+            Why::Killed(_) => EndReason::Killed,
             Why::HardTimeout => EndReason::HardTimeout,
             Why::Idle { after } => EndReason::Idle { after_ms: *after },
         };
@@ -338,7 +371,7 @@ impl State {
             };
             actions.push(Action::Answer { ticket, answer: Answer::Error(error) });
         }
-        let asked = matches!(why, Why::Stop(_) | Why::Restart(_));
+        let asked = matches!(why, Why::Stop(_) | Why::Restart(_) | Why::Killed(_));
         actions.push(Action::End { reason: reason.clone(), asked });
         let done = |ticket| Action::Answer { ticket, answer: Answer::Done };
         match why {
@@ -347,7 +380,7 @@ impl State {
                 actions.push(Action::Start);
                 actions.extend(tickets.into_iter().map(done));
             }
-            Why::Stop(tickets) => {
+            Why::Stop(tickets) | Why::Killed(tickets) => {
                 self.phase = Phase::Ended { reason };
                 actions.extend(tickets.into_iter().map(done));
                 actions.push(Action::Leave);

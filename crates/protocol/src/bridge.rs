@@ -33,7 +33,7 @@ pub enum Command<'a> {
     Query {
         /// Number of the question.
         seq: u64,
-        /// `vars` or `inspect`.
+        /// `vars`, `inspect` or `complete`.
         what: &'a str,
         /// Its argument.
         arg: &'a str,
@@ -82,7 +82,7 @@ pub enum BridgeEvent {
         executable: String,
         /// Its process id; signals go there.
         pid: u32,
-        /// What it can do beyond evals: `clear`, `vars`, `inspect`, `changed`.
+        /// What it can do beyond evals: `clear`, `vars`, `inspect`, `complete`, `changed`.
         #[serde(default)]
         can: Vec<String>,
     },

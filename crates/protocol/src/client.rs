@@ -66,6 +66,8 @@ pub enum Request {
     Status,
     /// End the interpreter and start it afresh; answered by `Reply::Done` when the old one is gone.
     Restart,
+    /// End the interpreter at once; answered by `Reply::Done` when it is gone.
+    Kill,
     /// Empty the namespace; answered by `Reply::Done`.
     Clear,
     /// End the session for good; answered by `Reply::Done` when nothing of it is left.
@@ -118,6 +120,11 @@ pub enum Query {
     Inspect {
         /// The name.
         name: String,
+    },
+    /// What can follow the beginning of a name or dotted expression.
+    Complete {
+        /// What there is of it.
+        text: String,
     },
 }
 

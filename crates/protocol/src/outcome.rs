@@ -77,6 +77,8 @@ pub enum EndReason {
     Stopped,
     /// `restart` was asked for.
     Restarted,
+    /// `kill` was asked for.
+    Killed,
     /// A hard timeout passed and the code would not stop.
     HardTimeout,
     /// Nobody used the session for its idle timeout.
@@ -109,6 +111,7 @@ impl std::fmt::Display for EndReason {
             EndReason::LaunchFailed { message } => write!(f, "the interpreter could not be started: {message}"),
             EndReason::Stopped => f.write_str("the session was stopped"),
             EndReason::Restarted => f.write_str("the session was restarted"),
+            EndReason::Killed => f.write_str("the interpreter was killed on request"),
             EndReason::HardTimeout => {
                 f.write_str("the hard timeout passed and the code would not stop, so the interpreter was killed")
             }

@@ -44,6 +44,21 @@ pub enum Activity {
     Unknown,
 }
 
+impl Activity {
+    /// The eval that runs or waits for input.
+    pub fn eval(&self) -> Option<EvalSeq> {
+        match self {
+            Activity::Running { eval, .. } | Activity::WaitingInput { eval, .. } => Some(*eval),
+            Activity::Starting
+            | Activity::Idle
+            | Activity::Querying
+            | Activity::Ending
+            | Activity::Ended { .. }
+            | Activity::Unknown => None,
+        }
+    }
+}
+
 /// What the session's processes use.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Usage {

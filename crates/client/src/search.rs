@@ -243,11 +243,21 @@ mod tests {
     }
 
     fn search(dir: &tempfile::TempDir, to: Offset, pattern: &str, context: u64) -> Found {
+        search_for(dir, to, pattern, context, 100)
+    }
+
+    fn search_for(
+        dir: &tempfile::TempDir,
+        to: Offset,
+        pattern: &str,
+        context: u64,
+        max_matches: u64,
+    ) -> Found {
         let options = SearchOptions {
             pattern: pattern.to_owned(),
             ignore_case: false,
             context,
-            max_matches: 100,
+            max_matches,
             max_chars: 32_000,
         };
         let regex = pattern::compile(pattern, false).unwrap();
@@ -333,5 +343,62 @@ mod tests {
         assert!(text.chars().count() < 410);
         assert_eq!(found.hits[2].offset, 6 + 21 * (200 << 10) + 6 + 8 + 7);
         assert_eq!(search(&dir, end, "hidden", 0).matches, 0);
+    }
+
+    /// All lines by number, found the simple way: offset, kind, text.
+    fn all_lines(writes: &[(ChunkKind, &[u8])]) -> Vec<(u64, ChunkKind, String)> {
+        let mut lines: Vec<(u64, ChunkKind, String)> = Vec::new();
+        let mut open: [Option<usize>; 2] = [None; 2];
+        let bytes = writes.iter().flat_map(|(kind, bytes)| bytes.iter().map(|b| (*kind, *b)));
+        for (offset, (kind, byte)) in (0..).zip(bytes) {
+            let open = &mut open[usize::from(kind == Err)];
+            let at = *open.get_or_insert_with(|| {
+                lines.push((offset, kind, String::new()));
+                lines.len() - 1
+            });
+            match byte {
+                b'\n' => *open = None,
+                byte => lines[at].2.push(byte.into()),
+            }
+        }
+        lines
+    }
+
+    #[test]
+    fn o6_whatever_is_written_the_result_is_that_of_the_simple_way() {
+        let mut seed = 7_u64;
+        let mut random = |below: u64| {
+            seed = seed.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1);
+            (seed >> 33) % below
+        };
+        const PIECES: [&[u8]; 8] =
+            [b"a", b"x", b"a\n", b"\n", b"b\nc\n", b"x\nd", b"\n\n", b"e\nf\ng\nh\n"];
+        for round in 0..300 {
+            let writes: Vec<(ChunkKind, &[u8])> = (0..random(60))
+                .map(|_| (if random(4) == 0 { Err } else { Out }, PIECES[random(8) as usize]))
+                .collect();
+            let (dir, end) = spool(WHOLE, &writes);
+            let (context, max) = (random(4), 1 + random(4) * 3);
+            let lines = all_lines(&writes);
+            let matching: Vec<usize> =
+                (0..lines.len()).filter(|at| lines[*at].2.contains('x')).collect();
+            let shown = &matching[..matching.len().min(max as usize)];
+            let expected: Vec<(u64, u64, ChunkKind, &str, bool)> = (0..lines.len())
+                .filter(|at| shown.iter().any(|hit| hit.abs_diff(*at) as u64 <= context))
+                .map(|at| {
+                    let (offset, kind, text) = &lines[at];
+                    (at as u64 + 1, *offset, *kind, text.as_str(), shown.contains(&at))
+                })
+                .collect();
+            let found = search_for(&dir, end, "x", context, max);
+            let hits: Vec<(u64, u64, ChunkKind, &str, bool)> = found
+                .hits
+                .iter()
+                .map(|hit| (hit.line, hit.offset, hit.kind, hit.text.as_str(), hit.matched))
+                .collect();
+            assert_eq!(hits, expected, "round {round}: context {context}, {max} of {writes:?}");
+            assert_eq!(found.matches, matching.len() as u64);
+            assert_eq!(found.lines, lines.len() as u64);
+        }
     }
 }

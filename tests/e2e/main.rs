@@ -15,6 +15,7 @@ mod output;
 mod places;
 mod processes;
 mod race;
+mod search;
 mod session;
 mod talk;
 mod toy_bridge;

@@ -7,6 +7,7 @@ mod print;
 #[cfg(test)]
 mod reference;
 mod reply;
+mod search;
 mod show;
 mod signals;
 mod status;

@@ -285,7 +285,7 @@ fn merged_back(chunks: Vec<Chunk>) -> Vec<Chunk> {
 }
 
 /// A damaged place is passed over: what is whole around it is worth more than an error.
-fn usable(record: Result<Record, SpoolError>) -> Result<Option<Record>, SpoolError> {
+pub(crate) fn usable(record: Result<Record, SpoolError>) -> Result<Option<Record>, SpoolError> {
     match record {
         Ok(record) => Ok(Some(record)),
         Err(SpoolError::Corrupt { .. } | SpoolError::Dropped { .. }) => Ok(None),
@@ -293,7 +293,8 @@ fn usable(record: Result<Record, SpoolError>) -> Result<Option<Record>, SpoolErr
     }
 }
 
-fn payload(reader: &Reader, record: &Record) -> Result<Option<Vec<u8>>, SpoolError> {
+/// The bytes of a record, unless they are damaged or gone.
+pub(crate) fn payload(reader: &Reader, record: &Record) -> Result<Option<Vec<u8>>, SpoolError> {
     match reader.payload(record) {
         Ok(bytes) => Ok(Some(bytes)),
         Err(SpoolError::Corrupt { .. } | SpoolError::Dropped { .. }) => Ok(None),

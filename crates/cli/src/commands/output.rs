@@ -6,8 +6,9 @@ use stead_client::{OutputOptions, Part, is_own_output};
 
 use crate::context::{Context, eval_id};
 use crate::exit;
-use crate::print::{Mode, Outcome};
+use crate::print::{Mode, Outcome, bad_request};
 use crate::reply::Bounds;
+use crate::search::SearchArgs;
 use crate::show::{self, Judge};
 use crate::text_writer::TextWriter;
 use crate::time::Time;
@@ -18,6 +19,10 @@ use crate::watch::Watch;
 /// Offsets and limits are bytes of the eval's own output, stdout and stderr in their order.
 /// Without them everything is shown in place, values and errors too. `--wait` and `--follow`
 /// answer as `eval` does.
+///
+/// `--grep` and `--lines` count lines from 1. Stdout and stderr are split into lines apart, and a
+/// line has its number by where it begins. They are searched as they are shown, at most the first
+/// MiB of each.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   stead output py:7
@@ -25,11 +30,15 @@ use crate::watch::Watch;
   stead output py:7 --offset 32000 --limit 10000
   stead output py:7 --follow             until it is finished
   stead output py:7 --wait 5m            for its result
+  stead output py:7 --grep 'loss: nan' --context 2
+  stead output py:7 --lines 120:180
+  stead output --session -n py -i --grep warning
+  stead output --session -n py --tail 50
   stead output py:7 --raw > log.bin")]
 pub(crate) struct OutputArgs {
     /// The eval
-    #[arg(value_name = "ID")]
-    id: String,
+    #[arg(value_name = "ID", required_unless_present = "session")]
+    id: Option<String>,
     /// Begin this many bytes into its output
     #[arg(long, value_name = "N")]
     offset: Option<u64>,
@@ -47,11 +56,17 @@ pub(crate) struct OutputArgs {
     wait: Option<Time>,
     #[command(flatten)]
     bounds: Bounds,
+    #[command(flatten)]
+    search: SearchArgs,
 }
 
 impl OutputArgs {
     pub(crate) fn run(self, context: &Context) -> Outcome {
-        let id = eval_id(&self.id)?;
+        let id = self.id.as_deref().map(eval_id).transpose()?;
+        if let Some(answer) = self.search.run(context, id.as_ref(), self.tail, &self.bounds) {
+            return answer;
+        }
+        let Some(id) = id else { return Err(bad_request("an eval's id is missing")) };
         let mode = show::mode(context.mode, &self.bounds);
         let part = match (self.offset, self.limit, self.tail) {
             (_, _, Some(lines)) => Part::Tail { lines },

@@ -1,0 +1,173 @@
+//! A line of output as it is shown: clean text, cut to what is worth reading (SPEC O-7).
+
+use std::borrow::Cow;
+use std::fmt::Write;
+use std::ops::Range;
+
+use crate::lines::Line;
+
+/// Most characters of a line in a search's result.
+pub(crate) const HIT_CHARS: usize = 400;
+
+/// How much of what stands before a match is shown, if not all of the line can be.
+const BEFORE_MATCH: usize = HIT_CHARS / 4;
+
+/// The line as text: what is searched, and what is shown.
+pub(crate) fn shown<'a>(line: &Line<'a>) -> Cow<'a, str> {
+    let bytes = match is_cut_off(line) {
+        true => without_half_character(line.bytes),
+        false => line.bytes.strip_suffix(b"\r").unwrap_or(line.bytes),
+    };
+    clean(bytes)
+}
+
+/// The one place where bytes of user code become text here.
+fn clean(bytes: &[u8]) -> Cow<'_, str> {
+    if let Ok(text) = std::str::from_utf8(bytes)
+        && !text.chars().any(is_escaped)
+    {
+        return Cow::Borrowed(text);
+    }
+    let mut text = String::with_capacity(bytes.len() + 16);
+    for part in bytes.utf8_chunks() {
+        for c in part.valid().chars() {
+            let _ = match c {
+                c if !is_escaped(c) => text.write_char(c),
+                c if c.is_ascii() => write!(text, "\\x{:02x}", c as u32),
+                c => write!(text, "\\u{{{:x}}}", c as u32),
+            };
+        }
+        for byte in part.invalid() {
+            let _ = write!(text, "\\x{byte:02x}");
+        }
+    }
+    Cow::Owned(text)
+}
+
+/// Control characters, bidirectional overrides and tag characters.
+fn is_escaped(c: char) -> bool {
+    match c {
+        '\t' | ' '..='~' => false,
+        c => {
+            c.is_control()
+                || matches!(c,
+                    '\u{200e}' | '\u{200f}' | '\u{061c}'
+                    | '\u{202a}'..='\u{202e}'
+                    | '\u{2066}'..='\u{2069}'
+                    | '\u{e0000}'..='\u{e007f}')
+        }
+    }
+}
+
+/// Where a long line was cut off in memory, a character may have been too.
+fn without_half_character(bytes: &[u8]) -> &[u8] {
+    for back in 1..=bytes.len().min(3) {
+        let at = bytes.len() - back;
+        let length = match bytes[at] {
+            0x80..=0xbf => continue,
+            0xc0..=0xdf => 2,
+            0xe0..=0xef => 3,
+            0xf0..=0xf7 => 4,
+            _ => 1,
+        };
+        return if length > back { &bytes[..at] } else { bytes };
+    }
+    bytes
+}
+
+/// At most [`HIT_CHARS`] characters of a line, those around a match.
+pub(crate) fn around(text: &str, line: &Line<'_>, found: Range<usize>) -> String {
+    if text.len() <= HIT_CHARS || text.char_indices().nth(HIT_CHARS).is_none() {
+        return text.to_owned();
+    }
+    let back = |from: usize, count: usize| {
+        text[..from].char_indices().rev().nth(count.saturating_sub(1)).map_or(0, |(at, _)| at)
+    };
+    let start = back(found.start, BEFORE_MATCH);
+    let (start, end) = match text[start..].char_indices().nth(HIT_CHARS) {
+        Some((length, _)) => (start, start + length),
+        // Near its end the line is shown to its end.
+        None => (back(text.len(), HIT_CHARS), text.len()),
+    };
+    let before = if start > 0 { "…" } else { "" };
+    let after = if end < text.len() || is_cut_off(line) { "…" } else { "" };
+    format!("{before}{}{after}", &text[start..end])
+}
+
+/// At most `max` characters of a line from its beginning.
+pub(crate) fn beginning(text: &str, line: &Line<'_>, max: usize) -> String {
+    match text.char_indices().nth(max) {
+        Some((at, _)) => format!("{}…", &text[..at]),
+        None if is_cut_off(line) => format!("{text}…"),
+        None => text.to_owned(),
+    }
+}
+
+/// Whether only the beginning of the line was looked at.
+fn is_cut_off(line: &Line<'_>) -> bool {
+    (line.bytes.len() as u64) < line.len
+}
+
+#[cfg(test)]
+mod tests {
+    use stead_protocol::ChunkKind;
+
+    use super::*;
+
+    fn line(bytes: &[u8], len: usize) -> Line<'_> {
+        Line { number: 1, offset: 0, kind: ChunkKind::Out, bytes, len: len as u64 }
+    }
+
+    fn text(bytes: &[u8], len: usize) -> String {
+        shown(&line(bytes, len)).into_owned()
+    }
+
+    #[test]
+    fn o7_a_line_is_clean_text() {
+        for (bytes, clean) in [
+            (&b"plain\ttext"[..], "plain\ttext"),
+            ("é€😀".as_bytes(), "é€😀"),
+            (b"dos\r", "dos"),
+            (b"a\rb", "a\\x0db"),
+            (b"\x1b[2J\x00\x7f", "\\x1b[2J\\x00\\x7f"),
+            (b"a\xff\xe2\x82z", "a\\xff\\xe2\\x82z"),
+            ("\u{202e}x\u{9b}\u{e0041}".as_bytes(), "\\u{202e}x\\u{9b}\\u{e0041}"),
+        ] {
+            assert_eq!(text(bytes, bytes.len()), clean);
+        }
+    }
+
+    #[test]
+    fn o7_where_a_line_is_cut_off_no_character_is_torn() {
+        for (bytes, clean) in
+            [(&b"a\xe2\x82"[..], "a"), ("a€".as_bytes(), "a€"), (b"a\xf0\x9f\x98", "a"), (b"", "")]
+        {
+            assert_eq!(text(bytes, 99), clean);
+        }
+    }
+
+    #[test]
+    fn o6_a_long_line_is_cut_around_the_match() {
+        let text = format!("{}needle{}", "é".repeat(1000), "x".repeat(1000));
+        let whole = line(text.as_bytes(), text.len());
+        let around = |found| around(&text, &whole, found);
+        let shown = around(2000..2006);
+        assert_eq!(shown.chars().count(), HIT_CHARS + 2);
+        assert!(shown.starts_with("…é") && shown.contains("éneedlex") && shown.ends_with("x…"));
+        let first = around(0..2);
+        assert!(first.starts_with("éé") && first.ends_with("é…"), "{first}");
+        let last = around(text.len() - 1..text.len());
+        assert!(last.starts_with('…') && last.ends_with('x'), "{last}");
+        assert_eq!(last.chars().count(), HIT_CHARS + 1);
+        let end = around(text.len()..text.len());
+        assert_eq!(end, last);
+        // A match that is longer itself is shown from its beginning.
+        let all = around(1000..text.len());
+        assert!(all.starts_with('…') && all.ends_with('…'));
+        let fits = "é".repeat(HIT_CHARS);
+        assert_eq!(super::around(&fits, &line(fits.as_bytes(), fits.len()), 0..2), fits);
+        assert_eq!(beginning(&text, &whole, 3), "ééé…");
+        assert_eq!(beginning("abc", &line(b"abc", 3), 3), "abc");
+        assert_eq!(beginning("abc", &line(b"abc", 9), 3), "abc…");
+    }
+}

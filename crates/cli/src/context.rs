@@ -8,7 +8,7 @@ use stead_client::{Client, Dirs, Launch, Workspace};
 use stead_protocol::{EvalId, SessionName};
 
 use crate::print::{self, Failure, Mode, Outcome, Reply, bad_request};
-use crate::{Globals, exit};
+use crate::{Globals, Modes, exit};
 
 /// A running command.
 #[derive(Debug, Clone)]
@@ -17,6 +17,7 @@ pub(crate) struct Context {
     pub(crate) mode: Mode,
     pub(crate) client: Client,
     pub(crate) cwd: PathBuf,
+    pub(crate) modes: Modes,
 }
 
 /// How a session is named on the command line (SPEC C-2).
@@ -32,12 +33,13 @@ impl Context {
         command: &'static str,
         mode: Mode,
         globals: &Globals,
+        modes: Modes,
     ) -> Result<Self, Failure> {
         let cwd = env::current_dir()
             .map_err(|error| bad_request(format!("there is no current directory: {error}")))?;
         let workspace = Workspace::find(globals.workspace.as_deref(), &cwd)?;
         let client = Client { dirs: Dirs::from_env()?, workspace, kind: "cli", program: None };
-        Ok(Context { command, mode, client, cwd })
+        Ok(Context { command, mode, client, cwd, modes })
     }
 
     /// The session that `-n` names, else the only one of the workspace.

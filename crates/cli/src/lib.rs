@@ -25,6 +25,7 @@ use std::process::ExitCode;
 
 use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser};
+use stead_client::Client;
 
 use crate::commands::Command;
 use crate::context::Context;
@@ -75,8 +76,15 @@ Begin with:
 `stead --help` lists all commands, `stead eval --help` tells all about one.
 ";
 
+/// Modes of the program that are not the command line's own work.
+#[derive(Debug, Clone, Copy)]
+pub struct Modes {
+    /// Serves the client's sessions by MCP on standard input and output, from this directory.
+    pub mcp: fn(Client, PathBuf) -> std::io::Result<()>,
+}
+
 /// Runs the command line of this process.
-pub fn main() -> ExitCode {
+pub fn main(modes: Modes) -> ExitCode {
     let args: Vec<OsString> = std::env::args_os().collect();
     if args.len() == 1 {
         print::out(WELCOME.as_bytes());
@@ -99,7 +107,8 @@ pub fn main() -> ExitCode {
         return ExitCode::from(exit::SUCCESS);
     };
     let name = command.name();
-    let ran = Context::new(name, mode, &cli.globals).and_then(|context| command.run(&context));
+    let ran =
+        Context::new(name, mode, &cli.globals, modes).and_then(|context| command.run(&context));
     ExitCode::from(ran.unwrap_or_else(|failure| print::failure(mode, name, &failure)))
 }
 

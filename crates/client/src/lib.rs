@@ -41,3 +41,5 @@ pub use session::{Client, EvalOptions, InputOptions, Launch, Launched};
 pub use view::{EvalStatus, EvalView};
 pub use wait::{Action, Quiet, Watcher};
 pub use workspace::Workspace;
+mod stub;
+pub use stub::*;

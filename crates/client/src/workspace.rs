@@ -44,7 +44,7 @@ impl Workspace {
     }
 
     /// A workspace whose path was stored before.
-    pub(crate) fn stored(path: String) -> Self {
+    pub fn stored(path: String) -> Self {
         Workspace(path)
     }
 

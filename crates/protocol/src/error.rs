@@ -43,6 +43,31 @@ pub enum ErrorCode {
     Unknown,
 }
 
+impl ErrorCode {
+    /// The word for it, as it is sent.
+    pub fn as_str(self) -> &'static str {
+        match self {
+            ErrorCode::EvalError => "eval_error",
+            ErrorCode::Interrupted => "interrupted",
+            ErrorCode::Timeout => "timeout",
+            ErrorCode::SessionNotFound => "session_not_found",
+            ErrorCode::SessionExists => "session_exists",
+            ErrorCode::SessionBusy => "session_busy",
+            ErrorCode::SessionLost => "session_lost",
+            ErrorCode::SessionEnded => "session_ended",
+            ErrorCode::WaitingInput => "waiting_input",
+            ErrorCode::EvalNotFound => "eval_not_found",
+            ErrorCode::LaunchFailed => "launch_failed",
+            ErrorCode::ConnectionFailed => "connection_failed",
+            ErrorCode::SandboxUnavailable => "sandbox_unavailable",
+            ErrorCode::LimitExceeded => "limit_exceeded",
+            ErrorCode::Unsupported => "unsupported",
+            ErrorCode::BadRequest => "bad_request",
+            ErrorCode::Unknown => "unknown",
+        }
+    }
+}
+
 /// An error as it is sent: what failed and on what, and the next step.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WireError {
@@ -74,3 +99,15 @@ impl std::fmt::Display for WireError {
 }
 
 impl std::error::Error for WireError {}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_code_is_spelled_as_it_is_sent() {
+        for code in [ErrorCode::EvalError, ErrorCode::SessionNotFound, ErrorCode::BadRequest] {
+            assert_eq!(serde_json::to_value(code).unwrap(), code.as_str());
+        }
+    }
+}

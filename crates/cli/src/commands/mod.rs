@@ -11,6 +11,7 @@ mod interrupt;
 mod launch;
 mod logs;
 mod ls;
+mod mcp;
 mod output;
 mod pause;
 mod restart;
@@ -41,6 +42,7 @@ pub(crate) enum Command {
     Logs(logs::LogsArgs),
     Vars(vars::VarsArgs),
     Inspect(inspect::InspectArgs),
+    Mcp(mcp::McpArgs),
     Doctor(doctor::DoctorArgs),
     Completions(completions::CompletionsArgs),
 }
@@ -65,6 +67,7 @@ impl Command {
             Command::Logs(_) => "logs",
             Command::Vars(_) => "vars",
             Command::Inspect(_) => "inspect",
+            Command::Mcp(_) => "mcp",
             Command::Doctor(_) => "doctor",
             Command::Completions(_) => "completions",
         }
@@ -89,6 +92,7 @@ impl Command {
             Command::Logs(args) => args.run(context),
             Command::Vars(args) => args.run(context),
             Command::Inspect(args) => args.run(context),
+            Command::Mcp(args) => args.run(context),
             Command::Doctor(args) => args.run(context),
             Command::Completions(args) => args.run(context),
         }

@@ -1,0 +1,34 @@
+//! `stead mcp`
+
+use crate::context::Context;
+use crate::exit;
+use crate::print::{Failure, Outcome};
+use stead_client::Client;
+use stead_protocol::{ErrorCode, WireError};
+
+/// Serve the sessions of this workspace to an agent by MCP, on standard input and output
+///
+/// Agents start this by themselves once they are told of it. Sessions do not belong to it: it may be
+/// killed and started again at any time, and commands and other servers see the same sessions.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  stead mcp                                     in the project's directory
+  stead mcp --workspace ~/project
+  claude mcp add stead -- stead mcp             tell Claude Code of it
+  codex mcp add stead -- stead mcp              tell Codex of it
+
+Cursor and others: {\"mcpServers\": {\"stead\": {\"command\": \"stead\", \"args\": [\"mcp\"]}}}")]
+pub(crate) struct McpArgs {}
+
+impl McpArgs {
+    pub(crate) fn run(self, context: &Context) -> Outcome {
+        let client = Client { kind: "mcp", ..context.client.clone() };
+        match (context.modes.mcp)(client, context.cwd.clone()) {
+            Ok(()) => Ok(exit::SUCCESS),
+            Err(error) => {
+                let message = format!("could not serve on standard input and output: {error}");
+                Err(Failure(WireError::new(ErrorCode::ConnectionFailed, message)))
+            }
+        }
+    }
+}

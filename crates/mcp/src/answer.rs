@@ -1,0 +1,89 @@
+//! What a tool answers, before any protocol.
+
+use stead_client::ClientError;
+use stead_protocol::{ErrorCode, SessionName, WireError};
+
+use crate::text::one_line;
+
+/// Text first, then pictures.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Answer {
+    /// What the model reads.
+    pub text: String,
+    /// What it looks at.
+    pub images: Vec<Image>,
+    /// Whether the call could not be carried out. Code that raises is no such failure (SPEC M-3).
+    pub failed: bool,
+}
+
+/// A picture.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Image {
+    /// Its mime type.
+    pub mime: String,
+    /// Its bytes.
+    pub bytes: Vec<u8>,
+}
+
+impl Answer {
+    /// An answer in words.
+    pub fn text(text: impl Into<String>) -> Self {
+        Answer { text: text.into(), images: Vec::new(), failed: false }
+    }
+
+    /// A call that could not be carried out, and what to do about it.
+    pub fn failure(error: &WireError) -> Self {
+        let mut text = format!("[{}: {}]", error.code.as_str(), one_line(&error.message));
+        if let Some(hint) = &error.hint {
+            text.push_str("\nhint: ");
+            text.push_str(&one_line(hint));
+        }
+        Answer { text, images: Vec::new(), failed: true }
+    }
+}
+
+impl From<Result<Answer, ClientError>> for Answer {
+    fn from(result: Result<Answer, ClientError>) -> Self {
+        result.unwrap_or_else(|error| {
+            let hint = next_call(&error);
+            Answer::failure(&WireError { hint, ..error.to_wire() })
+        })
+    }
+}
+
+/// The next step in terms of tools; the client's own hints speak of commands.
+fn next_call(error: &ClientError) -> Option<String> {
+    let names = |names: &[SessionName]| {
+        names.iter().map(SessionName::as_str).collect::<Vec<_>>().join(", ")
+    };
+    match error {
+        ClientError::NotFound { existing, .. } | ClientError::WhichSession { existing } => {
+            Some(match existing.as_slice() {
+                [] => "there are no sessions here; eval with a language starts one".to_owned(),
+                some => {
+                    format!("sessions here: {}; eval with a language starts a new one", names(some))
+                }
+            })
+        }
+        ClientError::Exists { .. } => {
+            Some("use it with eval, or stop it first with control".to_owned())
+        }
+        ClientError::Ended { .. } => Some("the next eval starts it fresh".to_owned()),
+        ClientError::HungUp { .. } | ClientError::Connection { .. } => {
+            Some("call sessions to see how it stands".to_owned())
+        }
+        ClientError::Refused(error) if error.code == ErrorCode::WaitingInput => {
+            Some("answer it with input, or interrupt it with control".to_owned())
+        }
+        ClientError::Refused(error) if error.code == ErrorCode::SessionBusy => {
+            Some("wait for it with output and wait_ms, or interrupt it with control".to_owned())
+        }
+        ClientError::Refused(_)
+        | ClientError::Name(_)
+        | ClientError::Lost { .. }
+        | ClientError::NoEval { .. }
+        | ClientError::Launch { .. }
+        | ClientError::File { .. }
+        | ClientError::Spool { .. } => error.hint(),
+    }
+}

@@ -1,0 +1,48 @@
+//! The one place that knows the protocol's SDK: our calls in, its results out.
+
+mod closing;
+mod handler;
+mod lanes;
+mod scan;
+mod transport;
+
+use std::io;
+use std::sync::Arc;
+
+use rmcp::ServiceExt;
+use rmcp::transport::stdio_pipes;
+
+use crate::Server;
+use closing::Closing;
+pub use handler::Handler;
+use transport::Lines;
+
+/// Threads for calls under way. They only wait, and lanes bound them per session.
+const CALL_THREADS: usize = 1024;
+
+/// Serves one client on standard input and output until it leaves.
+///
+/// # Errors
+/// When the pipes cannot be used.
+pub fn serve_stdio(server: Server) -> io::Result<()> {
+    let runtime = tokio::runtime::Builder::new_current_thread()
+        .enable_all()
+        .max_blocking_threads(CALL_THREADS)
+        .build()?;
+    let served = runtime.block_on(serve(server));
+    // Calls that still wait are only detached from: their evals live in hosts.
+    runtime.shutdown_background();
+    served
+}
+
+async fn serve(server: Server) -> io::Result<()> {
+    let closing = Arc::new(Closing::default());
+    let handler = Handler::new(Arc::new(server), closing.clone());
+    let (reader, writer) = stdio_pipes();
+    match handler.serve(Lines::new(reader, writer, closing.clone())).await {
+        Ok(running) => running.waiting().await.map(drop).map_err(io::Error::other),
+        // A client that left before it asked for anything.
+        Err(_) if closing.is_set() => Ok(()),
+        Err(error) => Err(io::Error::other(error)),
+    }
+}

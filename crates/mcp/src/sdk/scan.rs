@@ -1,0 +1,139 @@
+//! Finds the id of a message that cannot or will not be parsed, so that its sender is answered.
+
+use serde_json::Value;
+
+/// The longest id that is worth answering to.
+const LONGEST_ID: usize = 256;
+
+/// Reads a JSON text bytewise and remembers the `id` of its outermost object.
+#[derive(Debug, Default)]
+pub(super) struct IdScan {
+    depth: usize,
+    text: Text,
+    /// The last string at depth 1: a key, if a colon follows.
+    key: Vec<u8>,
+    taking: bool,
+    value: Vec<u8>,
+    found: Option<Value>,
+}
+
+/// Where in a string the scan is.
+#[derive(Debug, Default, PartialEq, Eq)]
+enum Text {
+    #[default]
+    Outside,
+    Inside,
+    Escaped,
+}
+
+impl IdScan {
+    /// Takes the next bytes of the text.
+    pub(super) fn feed(&mut self, bytes: &[u8]) {
+        if self.found.is_none() {
+            bytes.iter().for_each(|byte| self.step(*byte));
+        }
+    }
+
+    /// The id, as far as there was one.
+    pub(super) fn finish(mut self) -> Option<Value> {
+        self.take_value();
+        self.found
+    }
+
+    fn step(&mut self, byte: u8) {
+        let ends = self.text == Text::Outside && self.depth == 1 && matches!(byte, b',' | b'}');
+        if self.taking && ends {
+            self.take_value();
+        } else if self.taking && self.value.len() <= LONGEST_ID {
+            self.value.push(byte);
+        }
+        match (&self.text, byte) {
+            (Text::Escaped, _) => self.text = Text::Inside,
+            (Text::Inside, b'\\') => self.text = Text::Escaped,
+            (Text::Inside, b'"') => self.text = Text::Outside,
+            (Text::Inside, _) => {
+                if self.depth == 1 && !self.taking && self.key.len() <= LONGEST_ID {
+                    self.key.push(byte);
+                }
+            }
+            (Text::Outside, b'"') => {
+                self.text = Text::Inside;
+                if !self.taking {
+                    self.key.clear();
+                }
+            }
+            (Text::Outside, b':') if self.depth == 1 => self.taking = self.key == b"id",
+            (Text::Outside, b'{' | b'[') => self.depth += 1,
+            (Text::Outside, b'}' | b']') => self.depth = self.depth.saturating_sub(1),
+            (Text::Outside, _) => {}
+        }
+    }
+
+    fn take_value(&mut self) {
+        if std::mem::take(&mut self.taking) && self.found.is_none() {
+            self.found = serde_json::from_slice(&self.value).ok().filter(is_id);
+        }
+        self.value.clear();
+    }
+}
+
+/// Whether this may be the id of a request.
+pub(super) fn is_id(value: &Value) -> bool {
+    value.is_string() || value.is_i64()
+}
+
+/// The id of a message in one piece.
+pub(super) fn id(line: &[u8]) -> Option<Value> {
+    let mut scan = IdScan::default();
+    scan.feed(line);
+    scan.finish()
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn m8_the_id_is_found_wherever_it_stands() {
+        assert_eq!(id(br#"{"jsonrpc":"2.0","id":7,"method":"x"}"#), Some(json!(7)));
+        assert_eq!(
+            id(br#"{"params":{"id":1,"a":["id",{"id":2}]},"id" : "q\"}"}"#),
+            Some(json!("q\"}"))
+        );
+        assert_eq!(id(br#"{"method":"id","x":"\"id\":5","id":-3"#), Some(json!(-3)));
+    }
+
+    #[test]
+    fn m8_what_is_no_id_is_none() {
+        for text in [
+            r#"{"id":null}"#,
+            r#"{"id":{"id":1}}"#,
+            r#"{"id":1.5}"#,
+            r#"{"a":{"id":1}}"#,
+            r#"[{"id":1}]"#,
+            "",
+            "{",
+            "\"id\":1",
+        ] {
+            assert_eq!(id(text.as_bytes()), None, "{text}");
+        }
+        let long = format!(r#"{{"id":"{}"}}"#, "x".repeat(1000));
+        assert_eq!(id(long.as_bytes()), None);
+    }
+
+    #[test]
+    fn m8_depth_and_length_cost_nothing() {
+        let mut scan = IdScan::default();
+        scan.feed(br#"{"params":"#);
+        for _ in 0..1000 {
+            scan.feed(&[b'['; 1000]);
+        }
+        for _ in 0..1000 {
+            scan.feed(&[b']'; 1000]);
+        }
+        scan.feed(br#","id":9}"#);
+        assert_eq!(scan.finish(), Some(json!(9)));
+    }
+}

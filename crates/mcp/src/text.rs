@@ -1,0 +1,307 @@
+//! An eval as the shortest text that leaves no question open (SPEC M-3).
+//!
+//! Lines of ours begin with `[` and a word of theirs; a line of user code that begins like one of them
+//! gets a backslash in front, so that none can be forged.
+
+use std::fmt::Write;
+
+use stead_client::{EvalStatus, EvalView, Item, LeftOut, Page};
+use stead_protocol::{Change, Changed, ChunkKind, DisplayInfo, ErrorInfo, Outcome};
+
+/// How long a read that the text recommends waits.
+const NEXT_WAIT_MS: u64 = 30_000;
+/// How many changed names are listed.
+const CHANGES_SHOWN: usize = 12;
+/// How much of a prompt is shown.
+const PROMPT_CHARS: usize = 200;
+/// How much of an HTML text is shown.
+const HTML_CHARS: usize = 1000;
+/// Evals that ran at least this long tell how long.
+const LONG_MS: u64 = 1000;
+
+/// How a picture is announced: where it lies, and whether it is in the reply.
+pub(crate) type Announce<'a> = dyn FnMut(&DisplayInfo) -> String + 'a;
+
+/// The whole reply about an eval.
+pub(crate) fn eval(view: &EvalView, page: &Page, announce: &mut Announce<'_>) -> String {
+    let mut text = body(view, page, announce);
+    for notice in &view.notices {
+        let _ = writeln!(text, "[note: {}]", one_line(notice));
+    }
+    text.push('[');
+    text.push_str(&closing(view, page));
+    text.push(']');
+    text
+}
+
+/// What an eval wrote and showed, in order.
+pub(crate) fn body(view: &EvalView, page: &Page, announce: &mut Announce<'_>) -> String {
+    let mut text = String::new();
+    let mut lane = Lane::Out;
+    for item in &page.items {
+        match item {
+            Item::Text { kind, text: written } => {
+                let next = Lane::of(*kind);
+                if next != lane {
+                    end_line(&mut text);
+                    text.push_str(next.mark());
+                    lane = next;
+                }
+                guard(&mut text, written);
+            }
+            Item::Value(value) => own_lines(&mut text, &value.text),
+            Item::Error(error) => own_lines(&mut text, &error_text(error)),
+            Item::Display(display) => {
+                end_line(&mut text);
+                display_text(&mut text, display, announce);
+            }
+            Item::Status(status) => {
+                end_line(&mut text);
+                let _ = writeln!(text, "[note: {}]", one_line(status));
+            }
+            Item::Gap(gap) => {
+                end_line(&mut text);
+                let _ = writeln!(text, "[{}]", gap_text(gap, view));
+            }
+        }
+    }
+    end_line(&mut text);
+    text
+}
+
+/// The stream that text belongs to.
+#[derive(Clone, Copy, PartialEq, Eq)]
+enum Lane {
+    Out,
+    Err,
+    Background,
+}
+
+impl Lane {
+    fn of(kind: ChunkKind) -> Lane {
+        match kind {
+            ChunkKind::Err => Lane::Err,
+            ChunkKind::BackgroundOut | ChunkKind::BackgroundErr => Lane::Background,
+            ChunkKind::Out
+            | ChunkKind::Value
+            | ChunkKind::Error
+            | ChunkKind::Display
+            | ChunkKind::Status => Lane::Out,
+        }
+    }
+
+    fn mark(self) -> &'static str {
+        match self {
+            Lane::Out => "[stdout]\n",
+            Lane::Err => "[stderr]\n",
+            Lane::Background => "[background output of earlier evals]\n",
+        }
+    }
+}
+
+fn error_text(error: &ErrorInfo) -> String {
+    match (&error.traceback, error.message.as_str()) {
+        (Some(traceback), _) => traceback.clone(),
+        (None, "") => error.name.clone(),
+        (None, message) => format!("{}: {message}", error.name),
+    }
+}
+
+fn display_text(text: &mut String, display: &DisplayInfo, announce: &mut Announce<'_>) {
+    match &display.data {
+        Some(html) if display.mime == "text/html" => {
+            own_lines(text, &cut(&stead_screen::plain(html.as_bytes()), HTML_CHARS));
+        }
+        Some(data) if display.file.is_none() => {
+            own_lines(text, &stead_screen::plain(data.as_bytes()))
+        }
+        _ => {
+            let _ = writeln!(text, "[image {}]", announce(display));
+        }
+    }
+}
+
+/// What is missing and the call that reads it (SPEC O-5).
+fn gap_text(gap: &LeftOut, view: &EvalView) -> String {
+    let lines = match gap.lines {
+        None | Some(0) => String::new(),
+        Some(1) => "1 line, ".to_owned(),
+        Some(lines) => format!("{lines} lines, "),
+    };
+    let how = view
+        .id()
+        .map(|id| format!("; read on: output {{\"id\":\"{id}\",\"offset\":{}}}", gap.offset));
+    format!("… {lines}{} bytes left out{}", gap.bytes, how.unwrap_or_default())
+}
+
+/// The last line of a reply, without its brackets.
+fn closing(view: &EvalView, page: &Page) -> String {
+    let id = view.id().map_or_else(|| view.session.to_string(), |id| id.to_string());
+    let mut line = id.clone();
+    if let Some(generation) = view.generation.filter(|generation| generation.0 > 1) {
+        let _ = write!(line, " g{}", generation.0);
+    }
+    if let Some(took) = view.duration_ms.filter(|took| *took >= LONG_MS) {
+        let _ = write!(line, " {}", seconds(took));
+    }
+    line.push_str(&standing(view, &id));
+    if let Some(changed) = &view.changed {
+        line.push_str(&changes(changed));
+    }
+    if let Some(offset) = page.next_offset {
+        let _ = write!(line, "; more: output {{\"id\":\"{id}\",\"offset\":{offset}}}");
+    }
+    line
+}
+
+/// Where the eval stands, unless it simply ran to its end.
+fn standing(view: &EvalView, id: &str) -> String {
+    let read_on = format!("output {{\"id\":\"{id}\",\"wait_ms\":{NEXT_WAIT_MS}}}");
+    match view.status {
+        EvalStatus::Complete => match view.exit_code {
+            Some(code) => format!(" exit code {code}"),
+            None => String::new(),
+        },
+        EvalStatus::Error => match view.exit_code {
+            Some(code) => format!(" exit code {code}"),
+            None => " error".to_owned(),
+        },
+        EvalStatus::Interrupted => " interrupted, state kept".to_owned(),
+        EvalStatus::Timeout => match view.outcome {
+            Some(Outcome::Timeout { killed: true }) => {
+                " hard timeout, would not stop and was killed: state lost, the next eval starts fresh".to_owned()
+            }
+            _ => " hard timeout, interrupted, state kept".to_owned(),
+        },
+        EvalStatus::Ended => match &view.outcome {
+            Some(Outcome::Ended { reason }) => {
+                format!(" session ended: {}; the next eval starts fresh", one_line(&reason.to_string()))
+            }
+            Some(Outcome::NotRun { reason }) => {
+                format!(" did not run, the session had ended: {}", one_line(&reason.to_string()))
+            }
+            _ => " session ended: its host process was killed; the next eval starts fresh".to_owned(),
+        },
+        EvalStatus::Partial | EvalStatus::Running => format!(" still running; read on: {read_on}"),
+        EvalStatus::Queued => {
+            let behind = view.behind.map(|seq| format!(" behind {}:{}", view.session, seq.0));
+            format!(" queued{}; result: {read_on}", behind.unwrap_or_default())
+        }
+        EvalStatus::WaitingInput => {
+            let prompt = view.prompt.as_deref().map(str::trim).filter(|prompt| !prompt.is_empty());
+            let prompt = prompt.map(|prompt| format!(", prompt {}", quoted(prompt)));
+            format!(
+                " waits for input{}; answer: input {{\"target\":\"{id}\",\"text\":\"…\"}}",
+                prompt.unwrap_or_default()
+            )
+        }
+    }
+}
+
+/// `+df DataFrame(1000×5) ~x int -y`: new, rebound and gone (SPEC E-13).
+fn changes(changed: &Changed) -> String {
+    let bound = |sign: char, changes: &[Change]| -> Vec<String> {
+        changes.iter().map(|change| format!(" {sign}{}", named(change))).collect()
+    };
+    let gone = changed.removed.iter().map(|name| format!(" -{}", word(name)));
+    let mut all = bound('+', &changed.added);
+    all.extend(bound('~', &changed.rebound));
+    all.extend(gone);
+    let more = changed.more as usize + all.len().saturating_sub(CHANGES_SHOWN);
+    all.truncate(CHANGES_SHOWN);
+    let mut text = all.concat();
+    if more > 0 {
+        let _ = write!(text, " and {more} more");
+    }
+    text
+}
+
+fn named(change: &Change) -> String {
+    let size = change.size.as_ref().map(|size| format!("({})", word(size)));
+    format!("{} {}{}", word(&change.name), word(&change.type_name), size.unwrap_or_default())
+}
+
+/// A name as it is if it is one, else quoted: user code chooses it.
+fn word(text: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "_.×".contains(c);
+    if !text.is_empty() && text.chars().count() <= 80 && text.chars().all(plain) {
+        return text.to_owned();
+    }
+    quoted(&cut(text, 80))
+}
+
+/// In quotes, on one line, harmless.
+pub(crate) fn quoted(text: &str) -> String {
+    let text = stead_screen::plain(cut(text, PROMPT_CHARS).as_bytes());
+    serde_json::to_string(&text).unwrap_or_default()
+}
+
+/// On one line, harmless.
+pub(crate) fn one_line(text: &str) -> String {
+    stead_screen::plain(text.as_bytes()).replace('\n', " ")
+}
+
+/// A duration as a person says it.
+pub(crate) fn seconds(ms: u64) -> String {
+    match ms {
+        0..1_000 => format!("{ms} ms"),
+        1_000..60_000 => format!("{}.{} s", ms / 1000, ms % 1000 / 100),
+        60_000..3_600_000 => format!("{} min {} s", ms / 60_000, ms % 60_000 / 1000),
+        _ => format!("{} h {} min", ms / 3_600_000, ms % 3_600_000 / 60_000),
+    }
+}
+
+fn cut(text: &str, max: usize) -> String {
+    match text.char_indices().nth(max) {
+        Some((end, _)) => format!("{}…", &text[..end]),
+        None => text.to_owned(),
+    }
+}
+
+/// Text that begins on a line of its own and ends one.
+fn own_lines(text: &mut String, written: &str) {
+    end_line(text);
+    guard(text, written);
+    end_line(text);
+}
+
+fn end_line(text: &mut String) {
+    if !text.is_empty() && !text.ends_with('\n') {
+        text.push('\n');
+    }
+}
+
+/// Appends what user code wrote; its lines that look like ours are marked.
+pub(crate) fn guard(text: &mut String, written: &str) {
+    let mut at_start = text.is_empty() || text.ends_with('\n');
+    for line in written.split_inclusive('\n') {
+        if at_start && looks_like_ours(line) {
+            text.push('\\');
+        }
+        text.push_str(line);
+        at_start = line.ends_with('\n');
+    }
+}
+
+/// Whether a line begins like one of ours. A backslash counts as part of the bracket, so that a
+/// marked line cannot be forged either.
+fn looks_like_ours(line: &str) -> bool {
+    let Some(rest) = line.trim_start_matches('\\').strip_prefix('[') else { return false };
+    let words = ["…", "stdout]", "stderr]", "background", "note:", "image"];
+    if words.iter().any(|word| rest.starts_with(word)) {
+        return true;
+    }
+    // An id: a name, a colon, a number.
+    let name = rest.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || "._-".contains(c));
+    name.len() < rest.len()
+        && name.strip_prefix(':').is_some_and(|seq| seq.starts_with(|c: char| c.is_ascii_digit()))
+        || session_closing(rest, name)
+}
+
+/// `[py]`, `[py waits …]`: a line about a session without an eval.
+fn session_closing(rest: &str, after_name: &str) -> bool {
+    after_name.len() < rest.len()
+        && [" waits", " still", " session", " interrupted"]
+            .iter()
+            .any(|word| after_name.starts_with(word))
+}

@@ -1,0 +1,89 @@
+//! Arguments of calls: what is wrong is named.
+
+use std::fmt;
+
+use serde::de::{self, DeserializeOwned, Visitor};
+use serde::{Deserialize, Deserializer};
+use serde_json::{Map, Value};
+use stead_protocol::WireError;
+
+use super::bad_request;
+
+/// Arguments of one call, or which of them is wrong.
+pub(super) fn parse<T: DeserializeOwned>(arguments: Map<String, Value>) -> Result<T, WireError> {
+    serde_path_to_error::deserialize(Value::Object(arguments)).map_err(|error| {
+        let path = error.path().to_string();
+        let inner = error.into_inner().to_string();
+        // Errors about the object as a whole name the field themselves.
+        let message = if path == "." || inner.contains('`') && inner.contains("field") {
+            format!("wrong arguments: {inner}")
+        } else {
+            format!("wrong argument `{path}`: {inner}")
+        };
+        bad_request(message)
+    })
+}
+
+/// A whole number that is not negative, as JSON writers spell it: `5000` or `5000.0`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct Count(pub(super) u64);
+
+impl<'de> Deserialize<'de> for Count {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        struct Whole;
+        impl Visitor<'_> for Whole {
+            type Value = Count;
+
+            fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+                f.write_str("a whole number that is not negative")
+            }
+
+            fn visit_u64<E: de::Error>(self, number: u64) -> Result<Count, E> {
+                Ok(Count(number))
+            }
+
+            fn visit_f64<E: de::Error>(self, number: f64) -> Result<Count, E> {
+                if number.fract() == 0.0 && (0.0..=9e15).contains(&number) {
+                    return Ok(Count(number as u64));
+                }
+                Err(E::invalid_value(de::Unexpected::Float(number), &self))
+            }
+        }
+        deserializer.deserialize_any(Whole)
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::super::Call;
+
+    fn error(tool: &str, arguments: serde_json::Value) -> String {
+        let serde_json::Value::Object(arguments) = arguments else { panic!("an object") };
+        Call::parse(tool, arguments).unwrap().unwrap_err().message
+    }
+
+    #[test]
+    fn m8_the_field_that_is_wrong_is_named() {
+        assert!(error("eval", json!({})).contains("`code`"));
+        assert!(error("eval", json!({"code": 1})).contains("`code`"));
+        assert!(error("eval", json!({"code": "1", "cod": 1})).contains("`cod`"));
+        for bad in [json!("5"), json!(-1), json!(1.5), json!([]), json!(1e300)] {
+            let message = error("eval", json!({"code": "1", "timeout_ms": bad}));
+            assert!(message.contains("`timeout_ms`"), "{message}");
+        }
+        assert!(
+            error("control", json!({"target": "py", "action": "explode"})).contains("`action`")
+        );
+        assert!(error("open", json!({"language": "py", "env": {"A": 1}})).contains("`env.A`"));
+    }
+
+    #[test]
+    fn numbers_may_be_spelled_with_a_point_and_nothing_means_absent() {
+        let arguments = json!({"code": "1", "timeout_ms": 5000.0, "session": null});
+        let serde_json::Value::Object(arguments) = arguments else { panic!("an object") };
+        assert!(Call::parse("eval", arguments).unwrap().is_ok());
+        assert!(Call::parse("evil", serde_json::Map::new()).is_none());
+    }
+}

@@ -1,0 +1,119 @@
+//! `control`
+
+use serde::Deserialize;
+use serde_json::json;
+use stead_client::ClientError;
+use stead_protocol::client::InterruptEffect;
+use stead_protocol::{EvalId, SessionName};
+
+use super::{ToolSpec, bad_request, object};
+use crate::answer::Answer;
+use crate::server::{Server, target};
+
+pub(super) fn spec() -> ToolSpec {
+    ToolSpec {
+        name: "control",
+        title: "Control a session",
+        description: "Interrupt, pause, end or restart a session. interrupt stops the running eval and keeps state; \
+            kill ends an interpreter that will not stop; restart and clear lose variables; stop removes the session. \
+            Output stays readable.",
+        schema: object(
+            json!({
+                "target": {"type": "string", "description": "Session, or eval id for interrupt"},
+                "action": {"type": "string", "enum": ["interrupt", "pause", "resume", "kill", "restart", "clear", "stop"]}
+            }),
+            &["target", "action"],
+        ),
+        read_only: false,
+        destructive: true,
+        idempotent: true,
+        open_world: false,
+    }
+}
+
+/// Arguments of `control`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct ControlArgs {
+    target: String,
+    action: Action,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum Action {
+    Interrupt,
+    Pause,
+    Resume,
+    Kill,
+    Restart,
+    Clear,
+    Stop,
+}
+
+impl ControlArgs {
+    pub(crate) fn run(self, server: &Server) -> Result<Answer, ClientError> {
+        let (name, id) = target(&self.target)?;
+        let client = &server.client;
+        if self.action == Action::Interrupt {
+            return interrupt(server, &name, id);
+        }
+        if let Some(id) = &id {
+            // What happens to a session happens to all in it, so an id must not be outdated.
+            let status = client.status(&name)?;
+            if status.activity.eval() != Some(id.seq) {
+                let error =
+                    bad_request(format!("`{id}` does not run; name the session `{name}` instead"));
+                return Err(error.into());
+            }
+        }
+        let said = match self.action {
+            Action::Interrupt => String::new(),
+            Action::Pause => {
+                client.pause(&name)?;
+                "paused; resume lets it go on".to_owned()
+            }
+            Action::Resume => {
+                client.resume(&name)?;
+                "resumed".to_owned()
+            }
+            Action::Kill => {
+                client.kill(&name)?;
+                "killed; state lost, the next eval starts fresh".to_owned()
+            }
+            Action::Restart => {
+                let status = client.restart(&name)?;
+                format!("restarted; state lost, generation {}", status.generation.0)
+            }
+            Action::Clear => {
+                client.clear(&name)?;
+                "cleared; all names are gone, the process lives on".to_owned()
+            }
+            Action::Stop => {
+                client.stop(&name)?;
+                "stopped; its output stays readable".to_owned()
+            }
+        };
+        Ok(Answer::text(format!("[{name} {said}]")))
+    }
+}
+
+fn interrupt(
+    server: &Server,
+    name: &SessionName,
+    id: Option<EvalId>,
+) -> Result<Answer, ClientError> {
+    let done = server.client.interrupt(name, id.as_ref().map(|id| id.seq))?;
+    let hit = done.eval.map(|seq| EvalId { session: name.clone(), seq }).or(id);
+    let what = hit.map_or_else(|| name.to_string(), |id| id.to_string());
+    let said = match done.effect {
+        InterruptEffect::Interrupted => "interrupted, state kept",
+        InterruptEffect::Finished => "had finished before the interrupt came",
+        InterruptEffect::NothingRunning => "not running, nothing was interrupted",
+        InterruptEffect::StillRunning => {
+            "interrupted but still running; kill ends it and loses state"
+        }
+        InterruptEffect::Dequeued => "taken out of the queue, it did not run",
+    };
+    Ok(Answer::text(format!("[{what} {said}]")))
+}

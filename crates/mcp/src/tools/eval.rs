@@ -1,0 +1,90 @@
+//! `eval`
+
+use serde::Deserialize;
+use serde_json::json;
+use std::time::Duration;
+use stead_client::{ClientError, EvalOptions, language};
+use stead_protocol::{MAX_CODE, SessionName, WireError};
+
+use super::arguments::Count;
+use super::{ToolSpec, object, reply};
+use crate::answer::Answer;
+use crate::server::{Server, Ties, patience};
+
+/// How long an eval is waited for unless the call says otherwise (SPEC E-2).
+const DEFAULT_TIMEOUT_MS: u64 = 10_000;
+
+pub(super) fn spec() -> ToolSpec {
+    ToolSpec {
+        name: "eval",
+        title: "Run code",
+        description: "Run code in a persistent session; variables, imports and running work stay for the next call. \
+            Starts the session if there is none. Replies with output in order, the last expression's value, figures, \
+            and the eval's id. Code that outlives timeout_ms goes on: read it with output. One eval at a time per \
+            session; others queue. sys.exit ends the eval, exit() the session.",
+        schema: object(
+            json!({
+                "code": {"type": "string"},
+                "session": {"type": "string", "description": "Session name; default: py, or the one named after language"},
+                "language": {"type": "string", "enum": ["python"], "description": "For a session that has to be started under another name"},
+                "timeout_ms": {"type": "integer", "minimum": 0, "description": "How long to wait; default 10000, at most 50000"},
+                "hard_timeout_ms": {"type": "integer", "minimum": 1, "description": "Interrupt after this, kill if it will not stop"},
+                "background": {"type": "boolean", "description": "Return the id at once"},
+                "max_chars": {"type": "integer", "minimum": 1, "description": "Most characters of output shown; default 8000"},
+                "key": {"type": "string", "description": "The same key again returns the first result and runs nothing"}
+            }),
+            &["code"],
+        ),
+        read_only: false,
+        destructive: true,
+        idempotent: false,
+        open_world: true,
+    }
+}
+
+/// Arguments of `eval`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct EvalArgs {
+    code: String,
+    session: Option<String>,
+    language: Option<String>,
+    timeout_ms: Option<Count>,
+    hard_timeout_ms: Option<Count>,
+    background: Option<bool>,
+    max_chars: Option<Count>,
+    key: Option<String>,
+}
+
+impl EvalArgs {
+    /// The session that is meant: by name, else by language, else `py` (SPEC M-2).
+    pub(super) fn session_name(&self) -> Result<SessionName, ClientError> {
+        match (&self.session, &self.language) {
+            (Some(name), _) => Ok(name.parse()?),
+            (None, Some(given)) => language::session_name(given),
+            (None, None) => language::session_name("python"),
+        }
+    }
+
+    pub(crate) fn run(self, server: &Server, ties: &mut Ties) -> Result<Answer, ClientError> {
+        let name = self.session_name()?;
+        if self.code.len() > MAX_CODE {
+            let message = format!("`code` has more than {} MiB", MAX_CODE >> 20);
+            let error = WireError::new(stead_protocol::ErrorCode::LimitExceeded, message);
+            return Err(error.with_hint("put data into a file and read it from the code").into());
+        }
+        let max_chars = reply::max_chars(self.max_chars);
+        let options = EvalOptions {
+            code: self.code,
+            key: self.key,
+            soft_timeout: patience(self.timeout_ms.map(|ms| ms.0), DEFAULT_TIMEOUT_MS),
+            hard_timeout: self.hard_timeout_ms.map(|ms| Duration::from_millis(ms.0)),
+            no_queue: false,
+            background: self.background.unwrap_or(false),
+            budget: 4 << 20,
+        };
+        let launch = server.launch(self.language);
+        let view = server.client.eval(&name, &launch, &options, &mut ties.own())?;
+        Ok(reply::eval(server, &view, max_chars))
+    }
+}

@@ -1,0 +1,68 @@
+//! `input`
+
+use serde::Deserialize;
+use serde_json::json;
+use stead_client::{ClientError, InputOptions};
+use stead_protocol::SessionName;
+
+use super::arguments::Count;
+use super::{ToolSpec, bad_request, object, reply};
+use crate::answer::Answer;
+use crate::server::{Server, Ties, patience, target};
+
+const DEFAULT_TIMEOUT_MS: u64 = 10_000;
+
+pub(super) fn spec() -> ToolSpec {
+    ToolSpec {
+        name: "input",
+        title: "Answer a prompt",
+        description: "Send text to an eval that waits for input, then wait like eval does. A newline is added.",
+        schema: object(
+            json!({
+                "target": {"type": "string", "description": "Eval id or session"},
+                "text": {"type": "string"},
+                "eof": {"type": "boolean", "description": "End of file, after text if there is any"},
+                "timeout_ms": {"type": "integer", "minimum": 0}
+            }),
+            &["target"],
+        ),
+        read_only: false,
+        destructive: true,
+        idempotent: false,
+        open_world: true,
+    }
+}
+
+/// Arguments of `input`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InputArgs {
+    target: String,
+    text: Option<String>,
+    eof: Option<bool>,
+    timeout_ms: Option<Count>,
+}
+
+impl InputArgs {
+    pub(super) fn session_name(&self) -> Option<SessionName> {
+        target(&self.target).ok().map(|(name, _)| name)
+    }
+
+    pub(crate) fn run(self, server: &Server, ties: &mut Ties) -> Result<Answer, ClientError> {
+        let (name, id) = target(&self.target)?;
+        let eof = self.eof.unwrap_or(false);
+        if self.text.is_none() && !eof {
+            return Err(bad_request("`text` or `eof` must be given").into());
+        }
+        let text = self.text.map(|text| if text.ends_with('\n') { text } else { text + "\n" });
+        let options = InputOptions {
+            eval: id.map(|id| id.seq),
+            text: text.unwrap_or_default(),
+            eof,
+            soft_timeout: patience(self.timeout_ms.map(|ms| ms.0), DEFAULT_TIMEOUT_MS),
+            budget: 4 << 20,
+        };
+        let view = server.client.input(&name, &options, &mut ties.own())?;
+        Ok(reply::eval(server, &view, reply::max_chars(None)))
+    }
+}

@@ -1,0 +1,132 @@
+//! `inspect`
+
+use std::fmt::Write;
+
+use serde::Deserialize;
+use serde_json::{Value, json};
+use stead_client::ClientError;
+use stead_protocol::SessionName;
+
+use super::{ToolSpec, bad_request, object};
+use crate::answer::Answer;
+use crate::server::Server;
+use crate::text::{guard, one_line};
+
+pub(super) fn spec() -> ToolSpec {
+    ToolSpec {
+        name: "inspect",
+        title: "Look at names",
+        description: "Without name: all variables with type, size and short value. With name (dotted allowed): its value, \
+            doc, source, or what completes it.",
+        schema: object(
+            json!({
+                "session": {"type": "string"},
+                "name": {"type": "string"},
+                "what": {"type": "string", "enum": ["value", "doc", "source", "complete"]}
+            }),
+            &["session"],
+        ),
+        read_only: true,
+        destructive: false,
+        idempotent: true,
+        open_world: false,
+    }
+}
+
+/// Arguments of `inspect`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct InspectArgs {
+    session: String,
+    name: Option<String>,
+    what: Option<What>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum What {
+    Value,
+    Doc,
+    Source,
+    Complete,
+}
+
+impl InspectArgs {
+    pub(crate) fn run(self, server: &Server) -> Result<Answer, ClientError> {
+        let session: SessionName = self.session.parse()?;
+        let Some(name) = self.name.filter(|name| !name.trim().is_empty()) else {
+            if matches!(self.what, Some(What::Doc | What::Source)) {
+                return Err(bad_request("`name` must be given").into());
+            }
+            return Ok(Answer::text(variables(&session, &server.client.vars(&session)?)));
+        };
+        if self.what == Some(What::Complete) {
+            let found = server.client.complete(&session, &name)?;
+            return Ok(Answer::text(completions(&session, &name, &found)));
+        }
+        let found = server.client.inspect(&session, &name)?;
+        let field = |key: &str| found[key].as_str().map(str::to_owned);
+        let text = match self.what {
+            Some(What::Doc) => field("doc").unwrap_or_else(|| format!("`{name}` has no doc")),
+            Some(What::Source) => {
+                field("source").unwrap_or_else(|| format!("the source of `{name}` is not known"))
+            }
+            Some(What::Value) | None => field("value").unwrap_or_default(),
+            Some(What::Complete) => String::new(),
+        };
+        let mut shown = String::new();
+        guard(&mut shown, &stead_screen::plain(text.trim_end().as_bytes()));
+        if self.what.is_none() {
+            for key in ["signature", "doc"] {
+                if let Some(more) = field(key) {
+                    shown.push('\n');
+                    let more: String = more.chars().take(500).collect();
+                    guard(&mut shown, &stead_screen::plain(more.trim_end().as_bytes()));
+                }
+            }
+        }
+        let kind = one_line(&field("type").unwrap_or_default());
+        let size = field("size").map(|size| format!("({size})")).unwrap_or_default();
+        let _ = write!(shown, "\n[{session} {} {kind}{size}]", one_line(&name));
+        Ok(Answer::text(shown))
+    }
+}
+
+fn variables(session: &SessionName, found: &Value) -> String {
+    let mut text = String::new();
+    let mut count = 0;
+    for variable in found["vars"].as_array().into_iter().flatten() {
+        let field = |key: &str| one_line(variable[key].as_str().unwrap_or_default());
+        let size = variable["size"].as_str().map(|size| format!("({size})")).unwrap_or_default();
+        guard(
+            &mut text,
+            &format!("{} {}{size} = {}\n", field("name"), field("type"), field("value")),
+        );
+        count += 1;
+    }
+    let more = found["more"].as_u64().unwrap_or(0);
+    let _ = write!(text, "[{session} {} names", count + more);
+    if more > 0 {
+        let _ = write!(text, ", {count} shown");
+    }
+    text.push(']');
+    text
+}
+
+fn completions(session: &SessionName, prefix: &str, found: &Value) -> String {
+    let names: Vec<String> = found["names"]
+        .as_array()
+        .into_iter()
+        .flatten()
+        .filter_map(Value::as_str)
+        .map(one_line)
+        .collect();
+    let more = found["more"].as_u64().unwrap_or(0);
+    let more = if more > 0 { format!(", {more} more") } else { String::new() };
+    let mut text = String::new();
+    if !names.is_empty() {
+        guard(&mut text, &format!("{}\n", names.join(" ")));
+    }
+    let _ = write!(text, "[{session} {} completions of {}{more}]", names.len(), one_line(prefix));
+    text
+}

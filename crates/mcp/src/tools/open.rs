@@ -1,0 +1,85 @@
+//! `open`
+
+use std::collections::BTreeMap;
+use std::path::PathBuf;
+
+use serde::Deserialize;
+use serde_json::json;
+use stead_client::{ClientError, Launch, language};
+use stead_protocol::SessionName;
+
+use super::arguments::Count;
+use super::{ToolSpec, object, reply};
+use crate::answer::Answer;
+use crate::server::Server;
+use crate::text;
+
+pub(super) fn spec() -> ToolSpec {
+    ToolSpec {
+        name: "open",
+        title: "Open a session",
+        description: "Start a session with settings: its own name, directory, environment, code to run at every start. \
+            Not needed for plain use: eval starts what it needs. Sessions live until stopped or idle for 12 h.",
+        schema: object(
+            json!({
+                "language": {"type": "string", "enum": ["python"]},
+                "name": {"type": "string", "description": "Default: py"},
+                "cwd": {"type": "string"},
+                "env": {"type": "object", "additionalProperties": {"type": "string"}},
+                "init": {"type": "string", "description": "Code to run at every start"},
+                "idle_timeout_ms": {"type": "integer", "minimum": 0, "description": "0: never ends when idle"}
+            }),
+            &["language"],
+        ),
+        read_only: false,
+        destructive: false,
+        idempotent: false,
+        open_world: true,
+    }
+}
+
+/// Arguments of `open`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OpenArgs {
+    language: String,
+    name: Option<String>,
+    cwd: Option<PathBuf>,
+    env: Option<BTreeMap<String, String>>,
+    init: Option<String>,
+    idle_timeout_ms: Option<Count>,
+}
+
+impl OpenArgs {
+    pub(crate) fn run(self, server: &Server) -> Result<Answer, ClientError> {
+        let implied = language::session_name(&self.language)?;
+        let name: SessionName = self.name.map_or(Ok(implied), |name| name.parse())?;
+        let default = server.launch(Some(self.language));
+        let launch = Launch {
+            cwd: self.cwd.map(|cwd| server.cwd.join(cwd)).or(default.cwd.clone()),
+            env: self.env.unwrap_or_default().into_iter().collect(),
+            init: self.init,
+            idle_timeout_ms: self.idle_timeout_ms.map(|ms| ms.0),
+            ..default
+        };
+        let launched = server.client.launch(&name, &launch)?;
+        let status = &launched.status;
+        let version = status.version.as_deref().unwrap_or_default();
+        let mut said = String::new();
+        let mut images = Vec::new();
+        if let Some(init) = &launched.init {
+            let answer = reply::eval(server, init, reply::max_chars(None));
+            said = format!("{}\n", answer.text);
+            images = answer.images;
+        }
+        said.push_str(&format!(
+            "[{name} open: {} {}, {} ({}), in {}]",
+            status.language,
+            text::one_line(version),
+            text::one_line(&status.interpreter),
+            text::one_line(&status.why),
+            text::one_line(&status.cwd),
+        ));
+        Ok(Answer { images, ..Answer::text(said) })
+    }
+}

@@ -1,0 +1,170 @@
+//! `output`
+
+use serde::Deserialize;
+use serde_json::json;
+use stead_client::{ClientError, OutputOptions, Part, SearchOptions, Target};
+use stead_protocol::{EvalId, SessionName};
+
+use super::arguments::Count;
+use super::{ToolSpec, bad_request, object, reply, search};
+use crate::answer::Answer;
+use crate::server::{Server, Ties, patience};
+
+/// Context lines around a match unless the call says otherwise.
+const DEFAULT_CONTEXT: u64 = 2;
+/// Matches that a reply shows at most; the others are counted.
+const MOST_MATCHES: u64 = 100;
+
+pub(super) fn spec() -> ToolSpec {
+    ToolSpec {
+        name: "output",
+        title: "Read output",
+        description: "Read what an eval wrote, also of ended sessions. With id alone: what is new since the last read, \
+            and its result. wait_ms waits for its end. offset/limit read by bytes, tail by lines, grep searches by \
+            regular expression with line numbers. With session instead of id: the running or last eval; with grep or \
+            tail all evals of the session.",
+        schema: object(
+            json!({
+                "id": {"type": "string", "description": "Eval id, e.g. py:7"},
+                "session": {"type": "string"},
+                "wait_ms": {"type": "integer", "minimum": 0, "description": "At most 50000"},
+                "offset": {"type": "integer", "minimum": 0},
+                "limit": {"type": "integer", "minimum": 1},
+                "tail": {"type": "integer", "minimum": 1},
+                "grep": {"type": "string"},
+                "context": {"type": "integer", "minimum": 0, "description": "Lines around a match; default 2"},
+                "max_chars": {"type": "integer", "minimum": 1}
+            }),
+            &[],
+        ),
+        read_only: true,
+        destructive: false,
+        idempotent: true,
+        open_world: false,
+    }
+}
+
+/// Arguments of `output`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct OutputArgs {
+    id: Option<String>,
+    session: Option<String>,
+    wait_ms: Option<Count>,
+    offset: Option<Count>,
+    limit: Option<Count>,
+    tail: Option<Count>,
+    grep: Option<String>,
+    context: Option<Count>,
+    max_chars: Option<Count>,
+}
+
+impl OutputArgs {
+    pub(super) fn session_name(&self) -> Option<SessionName> {
+        self.wait_ms?;
+        let of_id = |id: &String| id.parse::<EvalId>().ok().map(|id| id.session);
+        self.id.as_ref().and_then(of_id).or_else(|| self.session.as_ref()?.parse().ok())
+    }
+
+    pub(crate) fn run(self, server: &Server, ties: &mut Ties) -> Result<Answer, ClientError> {
+        self.check()?;
+        let max_chars = reply::max_chars(self.max_chars);
+        let id = self.id.as_deref().map(str::parse::<EvalId>).transpose()?;
+        let session = self.session.as_deref().map(str::parse::<SessionName>).transpose()?;
+        if let Some(pattern) = &self.grep {
+            let target = match (id, session) {
+                (Some(id), _) => Target::Eval(id),
+                (None, Some(name)) => Target::Session(name),
+                (None, None) => return Err(bad_request("`id` or `session` must be given").into()),
+            };
+            return self.search(server, &target, pattern, max_chars);
+        }
+        if let (None, Some(name), Some(tail)) = (&id, &session, self.tail) {
+            let lines = server.client.last_lines(name, tail.0, max_chars)?;
+            return Ok(Answer::text(search::lines(name, &lines)));
+        }
+        let id = match (id, session) {
+            (Some(id), _) => id,
+            (None, Some(name)) => newest(server, &name)?,
+            (None, None) => return Err(bad_request("`id` or `session` must be given").into()),
+        };
+        let part = match (self.offset, self.limit, self.tail) {
+            (_, _, Some(lines)) => Part::Tail { lines: lines.0 as usize },
+            (None, None, None) => Part::Since { offset: server.cursors.get(&id) },
+            (offset, limit, None) => {
+                Part::Range { offset: offset.map_or(0, |n| n.0), limit: limit.map(|n| n.0) }
+            }
+        };
+        let wait = self.wait_ms.map(|ms| patience(Some(ms.0), 0));
+        let options = OutputOptions { part, wait, budget: 4 << 20 };
+        let view = server.client.output(&id, &options, &mut ties.looking_on())?;
+        let seen = matches!(part, Part::Since { offset } if offset > Default::default());
+        let mut answer = reply::eval(server, &view, max_chars);
+        if seen && view.content.chunks().next().is_none() {
+            let again = format!(
+                "[note: nothing new; from the start: output {{\"id\":\"{id}\",\"offset\":0}}]\n"
+            );
+            answer.text.insert_str(0, &again);
+        }
+        Ok(answer)
+    }
+
+    /// Arguments that contradict each other are refused rather than ignored.
+    fn check(&self) -> Result<(), ClientError> {
+        let given = [
+            ("offset", self.offset.is_some()),
+            ("limit", self.limit.is_some()),
+            ("tail", self.tail.is_some()),
+            ("grep", self.grep.is_some()),
+        ];
+        let clash = |one: &str, other: &str| {
+            bad_request(format!("`{one}` and `{other}` cannot be combined"))
+        };
+        if self.id.is_some() && self.session.is_some() {
+            return Err(clash("id", "session").into());
+        }
+        for exclusive in ["tail", "grep"] {
+            let on = given.iter().any(|(name, on)| *name == exclusive && *on);
+            if let Some((other, _)) =
+                given.iter().find(|(name, there)| on && *there && *name != exclusive)
+            {
+                return Err(clash(exclusive, other).into());
+            }
+        }
+        if self.context.is_some() && self.grep.is_none() {
+            return Err(bad_request("`context` needs `grep`").into());
+        }
+        Ok(())
+    }
+
+    fn search(
+        &self,
+        server: &Server,
+        target: &Target,
+        pattern: &str,
+        max_chars: usize,
+    ) -> Result<Answer, ClientError> {
+        let options = SearchOptions {
+            pattern: pattern.to_owned(),
+            ignore_case: false,
+            context: self.context.map_or(DEFAULT_CONTEXT, |lines| lines.0),
+            max_matches: MOST_MATCHES,
+            max_chars,
+        };
+        let found = server.client.search(target, &options)?;
+        Ok(Answer::text(search::found(target, &found)))
+    }
+}
+
+/// The running eval of a session, else its last one.
+fn newest(server: &Server, name: &SessionName) -> Result<EvalId, ClientError> {
+    if let Ok(status) = server.client.status(name)
+        && let Some(seq) = status.activity.eval()
+    {
+        return Ok(EvalId { session: name.clone(), seq });
+    }
+    match server.client.evals(name, 1)?.pop() {
+        Some(eval) => Ok(eval.id),
+        None => Err(bad_request(format!("nothing ran in session `{name}` yet")).into()),
+    }
+}

@@ -1,0 +1,65 @@
+//! Answering with an eval, for all tools that wait for one.
+
+use stead_client::{EvalView, Page};
+use stead_protocol::DisplayInfo;
+
+use super::arguments::Count;
+use crate::answer::{Answer, Image};
+use crate::server::Server;
+use crate::text;
+
+/// Most characters of output in a reply unless the call says otherwise (SPEC O-5).
+const DEFAULT_CHARS: usize = 8_000;
+/// What a call can ask for at most: clients cut far earlier.
+const MOST_CHARS: usize = 200_000;
+/// Pictures in one reply; the others are named with their files.
+const MOST_IMAGES: usize = 8;
+/// A picture that is bigger is only named: clients refuse it.
+const BIGGEST_IMAGE: u64 = 4 << 20;
+
+/// How many characters of output a reply may have.
+pub(super) fn max_chars(asked: Option<Count>) -> usize {
+    asked.map_or(DEFAULT_CHARS, |count| count.0 as usize).clamp(1, MOST_CHARS)
+}
+
+/// The reply about an eval; what it shows counts as read.
+pub(super) fn eval(server: &Server, view: &EvalView, max_chars: usize) -> Answer {
+    let page = Page::new(&view.content, max_chars);
+    let mut images = Vec::new();
+    let mut announce = |display: &DisplayInfo| announce(server, view, display, &mut images);
+    let text = text::eval(view, &page, &mut announce);
+    if let (Some(id), Some(reached)) = (view.id(), view.reached) {
+        server.cursors.reach(&id, reached);
+    }
+    Answer { images, ..Answer::text(text) }
+}
+
+/// Takes a picture into the reply, or says why it is not there; either way where it lies.
+fn announce(
+    server: &Server,
+    view: &EvalView,
+    display: &DisplayInfo,
+    images: &mut Vec<Image>,
+) -> String {
+    let mut said = Vec::new();
+    if let Some((width, height)) = display.pixels {
+        said.push(format!("{width}×{height}"));
+    }
+    said.push(text::one_line(&display.mime));
+    let path = server.client.display_file(&view.session, display);
+    match &path {
+        Some(path) if display.bytes <= BIGGEST_IMAGE && images.len() < MOST_IMAGES => {
+            match std::fs::read(path) {
+                Ok(bytes) => images.push(Image { mime: display.mime.clone(), bytes }),
+                Err(error) => said.push(format!("no longer kept ({})", error.kind())),
+            }
+        }
+        Some(_) => said.push("not in this reply".to_owned()),
+        None => {}
+    }
+    if let Some(path) = path {
+        said.push(text::one_line(&path.display().to_string()));
+    }
+    said.extend(display.note.as_deref().map(text::one_line));
+    said.join(", ")
+}

@@ -1,0 +1,157 @@
+//! `sessions`
+
+use std::fmt::Write;
+use std::time::{SystemTime, UNIX_EPOCH};
+
+use serde::Deserialize;
+use serde_json::json;
+use stead_client::{Client, ClientError, EvalSummary, Listed, Workspace};
+use stead_protocol::{Activity, EvalId, EvalSeq, Status};
+
+use super::{ToolSpec, object};
+use crate::answer::Answer;
+use crate::server::Server;
+use crate::text::{one_line, quoted, seconds};
+
+/// How much of an eval's code tells which one it was.
+const CODE_CHARS: usize = 60;
+/// How much of a last line is shown.
+const LINE_CHARS: usize = 120;
+
+pub(super) fn spec() -> ToolSpec {
+    ToolSpec {
+        name: "sessions",
+        title: "List sessions",
+        description: "What sessions exist, what each is running, since when, and its last line of output: the one call \
+            after a lost context.",
+        schema: object(
+            json!({"all": {"type": "boolean", "description": "Of all workspaces"}}),
+            &[],
+        ),
+        read_only: true,
+        destructive: false,
+        idempotent: true,
+        open_world: false,
+    }
+}
+
+/// Arguments of `sessions`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub struct SessionsArgs {
+    all: Option<bool>,
+}
+
+impl SessionsArgs {
+    pub(crate) fn run(self, server: &Server) -> Result<Answer, ClientError> {
+        let all = self.all.unwrap_or(false);
+        let listed = server.client.list(all)?;
+        let place = server.client.workspace.path().display().to_string();
+        let place = if all { "all workspaces".to_owned() } else { one_line(&place) };
+        if listed.is_empty() {
+            return Ok(Answer::text(format!("[no sessions in {place}; eval starts one]")));
+        }
+        let mut text = String::new();
+        for session in &listed {
+            describe(&mut text, &server.client, session, all);
+        }
+        let count = listed.len();
+        let _ = write!(text, "[{count} session{} in {place}]", if count == 1 { "" } else { "s" });
+        Ok(Answer::text(text))
+    }
+}
+
+fn describe(text: &mut String, client: &Client, session: &Listed, all: bool) {
+    let status = &session.status;
+    let there = Client { workspace: Workspace::stored(status.workspace.clone()), ..client.clone() };
+    let version = status.version.as_deref().map(|version| format!(" {}", one_line(version)));
+    let _ = write!(text, "{} ({}{})", status.name, status.language, version.unwrap_or_default());
+    if all {
+        let _ = write!(text, " in {}", one_line(&status.workspace));
+    }
+    text.push_str(": ");
+    if !session.answers {
+        text.push_str("its host does not answer");
+    }
+    text.push_str(&doing(status, &there));
+    if status.paused {
+        text.push_str(", paused");
+    }
+    if !status.queued.is_empty() {
+        let _ = write!(text, ", {} queued", status.queued.len());
+    }
+    if let Some(variables) = status.variables {
+        let _ = write!(text, ", {variables} names");
+    }
+    if status.generation.0 > 1 {
+        let _ = write!(text, ", generation {}", status.generation.0);
+    }
+    if !matches!(status.activity, Activity::Ended { .. }) && status.usage.memory_bytes > 0 {
+        let _ = write!(text, ", {} MB", status.usage.memory_bytes / 1_000_000);
+        if status.usage.processes > 1 {
+            let _ = write!(text, " in {} processes", status.usage.processes);
+        }
+    }
+    let _ = writeln!(text, ", cwd {}", one_line(&status.cwd));
+}
+
+fn doing(status: &Status, client: &Client) -> String {
+    let id = |seq: EvalSeq| EvalId { session: status.name.clone(), seq };
+    let code = |seq: EvalSeq| {
+        let eval = last(client, status).filter(|eval| eval.entry.seq == seq);
+        eval.map(|eval| format!(" {}", code(&eval))).unwrap_or_default()
+    };
+    match &status.activity {
+        Activity::Starting => "starting".to_owned(),
+        Activity::Idle => format!("idle{}", last_eval(status, client)),
+        Activity::Running { eval, elapsed_ms, last_line } => {
+            let mut text =
+                format!("running {}{} for {}", id(*eval), code(*eval), seconds(*elapsed_ms));
+            if !last_line.trim().is_empty() {
+                let line: String = last_line.trim().chars().take(LINE_CHARS).collect();
+                let _ = write!(text, ", last line {}", quoted(&line));
+            }
+            text
+        }
+        Activity::WaitingInput { eval, elapsed_ms, prompt } => {
+            let mut text = format!("{}{} waits for input", id(*eval), code(*eval));
+            if !prompt.trim().is_empty() {
+                let _ = write!(text, ", prompt {}", quoted(prompt.trim()));
+            }
+            let _ = write!(text, ", for {}", seconds(*elapsed_ms));
+            text
+        }
+        Activity::Querying => "answering a question about its names".to_owned(),
+        Activity::Ending => "ending".to_owned(),
+        Activity::Ended { reason } => {
+            let reason = one_line(&reason.to_string());
+            format!("ended ({reason}){}", last_eval(status, client))
+        }
+        Activity::Unknown => String::new(),
+    }
+}
+
+/// The eval that was accepted last.
+fn last(client: &Client, status: &Status) -> Option<EvalSummary> {
+    client.evals(&status.name, 1).ok()?.pop()
+}
+
+fn last_eval(status: &Status, client: &Client) -> String {
+    let Some(eval) = last(client, status) else { return ", nothing ran yet".to_owned() };
+    let ended = eval.entry.finished.as_ref().map_or(eval.entry.accepted_at_ms, |(at, _)| *at);
+    format!(", last {} {} {}, {} ago", eval.id, eval.status.as_str(), code(&eval), ago(ended))
+}
+
+/// The first line of its code.
+fn code(eval: &EvalSummary) -> String {
+    let code = eval.entry.code.trim();
+    let line: String = code.lines().next().unwrap_or_default().chars().take(CODE_CHARS).collect();
+    let more = if line.len() < code.len() { "…" } else { "" };
+    quoted(&format!("{line}{more}"))
+}
+
+fn ago(at_ms: u64) -> String {
+    let now =
+        SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_millis() as u64);
+    seconds(now.saturating_sub(at_ms) / 1000 * 1000)
+}

@@ -223,6 +223,14 @@ impl Client {
                 Err(error) => return Err(error),
             }
         }
+        if place.finished.is_none() && entry.started.is_none() && place.status != EvalStatus::Queued
+        {
+            // It has begun since the entry was read.
+            if let Some((generation, _, start)) = self.entry(id)?.started {
+                (place.generation, place.start) = (Some(generation), start);
+                place.end = place.end.max(start);
+            }
+        }
         if let Some(finished) = &place.finished {
             (place.start, place.end) = (finished.start, finished.end);
         } else if place.status == EvalStatus::Running {

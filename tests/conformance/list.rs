@@ -1,7 +1,7 @@
-//! The list. Names of SPEC items come first.
+//! The list of behaviours, the same for every language. Names of SPEC items come first.
 
-use crate::check::Expect::*;
-use crate::run::Step::{self, Clear, Eof, Eval, Input, Inspect, Interrupt, Restart, Submit, Vars};
+use crate::python;
+use crate::run::Step;
 
 /// A column of the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -13,271 +13,55 @@ pub(crate) enum Language {
 pub(crate) const COLUMNS: [Language; 1] = [Language::Python];
 
 /// What one language does for a behaviour.
-#[allow(dead_code)] // Python can do all there is so far.
 pub(crate) enum Column {
-    Does(fn() -> Vec<Step>),
+    Does(Vec<Step>),
+    /// Why the language cannot.
+    #[allow(dead_code)] // Python can do all there is so far.
     Unsupported(&'static str),
 }
 
-pub(crate) struct Behaviour {
-    pub(crate) spec: &'static str,
-    pub(crate) what: &'static str,
-    pub(crate) python: Column,
-}
-
-impl Behaviour {
-    pub(crate) fn name(&self) -> String {
-        format!("{} {}", self.spec, self.what)
-    }
-
-    /// Its steps in a language, or why there are none.
-    pub(crate) fn steps(&self, language: Language) -> Result<Vec<Step>, &'static str> {
-        let column = match language {
-            Language::Python => &self.python,
-        };
-        match column {
-            Column::Does(steps) => Ok(steps()),
-            Column::Unsupported(why) => Result::Err(why),
+impl Language {
+    /// What it does for a behaviour of this name; every language must have a word on each.
+    pub(crate) fn column(self, name: &str) -> Option<Column> {
+        match self {
+            Language::Python => python::column(name),
         }
     }
 }
 
-macro_rules! behaviours {
-    ($($spec:literal $what:literal { $($language:ident: $column:expr),+ $(,)? })+) => {
-        vec![$(Behaviour { spec: $spec, what: $what, $($language: $column),+ }),+]
-    };
-}
-
-use Column::Does;
-
-pub(crate) fn list() -> Vec<Behaviour> {
-    behaviours! {
-        "PY-2" "the last expression is the value" {
-            python: Does(|| vec![Eval("1\n6 * 7", vec![Status("complete"), Value("42"), Chunks(&[("value", "42")])])]),
-        }
-        "PY-2" "nothing is shown for nothing" {
-            python: Does(|| vec![Eval("None", vec![Status("complete"), NoValue, Chunks(&[])])]),
-        }
-        "S" "state lasts" {
-            python: Does(|| vec![
-                Eval("x = 41\ndef f(): return x + 1", vec![Status("complete"), NoValue]),
-                Eval("f()", vec![Value("42")]),
-            ]),
-        }
-        "E-15" "empty code completes" {
-            python: Does(|| vec![
-                Eval("", vec![Status("complete"), NoValue, Chunks(&[])]),
-                Eval("  \n# a remark\n", vec![Status("complete"), NoValue, Chunks(&[])]),
-            ]),
-        }
-        "O-2" "streams are told apart, in order" {
-            python: Does(|| vec![Eval(
-                "import sys\nprint('a'); print('b', file=sys.stderr); print('c'); 'd'",
-                vec![Chunks(&[("out", "a\n"), ("err", "b\n"), ("out", "c\n"), ("value", "'d'")])],
-            )]),
-        }
-        "O-2" "output without a line end stays so" {
-            python: Does(|| vec![Eval("print('a\\r\\nb', end='')", vec![Out("a\r\nb")])]),
-        }
-        "O-1" "a child's output is the eval's" {
-            python: Does(|| vec![Eval(
-                "import subprocess\nprint('before')\n_ = subprocess.run('echo out; echo err >&2', shell=True)",
-                vec![Out("before\nout\n"), Err("err\n")],
-            )]),
-        }
-        "O-1" "background output comes once, marked" {
-            python: Does(|| vec![
-                Eval("import threading\nt = threading.Timer(0.05, print, ['late'])\nt.start()", vec![Status("complete")]),
-                Eval("t.join()", vec![Background("late\n"), Out("")]),
-                Eval("1", vec![Background("")]),
-            ]),
-        }
-        "O-5" "a flood is bounded, none is lost" {
-            python: Does(|| vec![
-                Eval("for n in range(100_000): print(n)", vec![Status("complete"), TotalBytes(588_890)]),
-                Eval("n", vec![Value("99999")]),
-            ]),
-        }
-        "O-8" "a big value is bounded" {
-            python: Does(|| vec![
-                Eval("'x' * 10_000_000", vec![Status("complete"), ValueWithin(2_100)]),
-                Eval("list(range(10_000_000))", vec![Status("complete"), ValueWithin(2_100)]),
-            ]),
-        }
-        "O-7" "unicode goes through" {
-            python: Does(|| vec![Eval(
-                "é = 'größe 漢字 🎉'\nprint(é)\né",
-                vec![Out("größe 漢字 🎉\n"), Value("'größe 漢字 🎉'"), Added(&["é"])],
-            )]),
-        }
-        "PY-1" "a syntax error runs nothing" {
-            python: Does(|| vec![
-                Eval("print('ran')\nran = 1\nx = = 2", vec![Status("error"), ErrorName("SyntaxError"), Out(""), CleanTraceback]),
-                Eval("ran", vec![ErrorName("NameError")]),
-            ]),
-        }
-        "PY-7" "an error starts at the user's code" {
-            python: Does(|| vec![
-                Eval("def f(n):\n    return 1 / n", vec![Status("complete")]),
-                Eval("print('so far')\nf(0)", vec![
-                    Status("error"), ErrorName("ZeroDivisionError"), Out("so far\n"), CleanTraceback,
-                    Traceback(&["Traceback (most recent call last):\n  File \"<py:", "return 1 / n", "f(0)", "division by zero"]),
-                ]),
-                Eval("open('/no/such/file')", vec![ErrorName("FileNotFoundError"), CleanTraceback]),
-                Eval("6 * 7", vec![Value("42")]),
-            ]),
-        }
-        "PY-7" "chained errors are shown whole" {
-            python: Does(|| vec![Eval(
-                "try:\n    {}['k']\nexcept KeyError as e:\n    raise ValueError('outer') from e",
-                vec![ErrorName("ValueError"), Traceback(&["KeyError: 'k'", "direct cause", "ValueError: outer"]), CleanTraceback],
-            )]),
-        }
-        "E-13" "changes of names are told" {
-            python: Does(|| vec![
-                Eval("a = 1; b = [1, 2]", vec![Added(&["a", "b"]), Rebound(&[]), Removed(&[])]),
-                Eval("a = 2; c = 3", vec![Added(&["c"]), Rebound(&["a"]), Removed(&[])]),
-                Eval("del a", vec![Added(&[]), Rebound(&[]), Removed(&["a"])]),
-                Eval("b", vec![Added(&[]), Rebound(&[]), Removed(&[])]),
-            ]),
-        }
-        "E-8" "input is waited for and given" {
-            python: Does(|| vec![
-                Eval("name = input('name? ')\n'hello ' + name", vec![Status("waiting_input"), Prompt("name? ")]),
-                Input("you", vec![Status("complete"), Value("'hello you'")]),
-                Eval("name", vec![Value("'you'")]),
-            ]),
-        }
-        "E-8" "code is refused while input is waited for" {
-            python: Does(|| vec![
-                Eval("input('? ')", vec![Status("waiting_input")]),
-                Eval("print('no')", vec![Status("error"), Says("waiting_input")]),
-                Input("yes", vec![Value("'yes'")]),
-            ]),
-        }
-        "E-8" "the end of input is an end of file" {
-            python: Does(|| vec![
-                Eval("input()", vec![Status("waiting_input")]),
-                Eof(vec![Status("error"), ErrorName("EOFError"), CleanTraceback]),
-                Eval("import sys; sys.stdin.read()", vec![Status("waiting_input")]),
-                Input("one", vec![Status("waiting_input")]),
-                Eof(vec![Status("complete"), Value("'one\\n'")]),
-            ]),
-        }
-        "E-8" "a child that reads is found" {
-            python: Does(|| vec![
-                Eval("import subprocess\nsubprocess.run(['cat'], check=True).returncode", vec![Status("waiting_input")]),
-                Input("meow", vec![Out("meow\n"), Status("waiting_input")]),
-                Eof(vec![Status("complete"), Value("0")]),
-            ]),
-        }
-        "E-9" "input that nobody read is dropped" {
-            python: Does(|| vec![
-                Eval("input()", vec![Status("waiting_input")]),
-                Input("one\ntwo", vec![Value("'one'")]),
-                Eval("input()", vec![Status("waiting_input")]),
-                Input("three", vec![Value("'three'")]),
-            ]),
-        }
-        "E-6" "a busy loop is interrupted, state stays" {
-            python: Does(|| vec![
-                Eval("x = 41", vec![Status("complete")]),
-                Submit("print('up')\nwhile True: pass", "up"),
-                Interrupt(vec![Status("interrupted"), Out("up\n"), CleanTraceback]),
-                Eval("x + 1", vec![Value("42")]),
-            ]),
-        }
-        "E-6" "a sleep is interrupted" {
-            python: Does(|| vec![
-                Submit("import time\nprint('up')\ntime.sleep(1000)", "up"),
-                Interrupt(vec![Status("interrupted")]),
-            ]),
-        }
-        "E-6" "a wait for input is interrupted" {
-            python: Does(|| vec![
-                Eval("input('? ')", vec![Status("waiting_input")]),
-                Interrupt(vec![Status("interrupted"), CleanTraceback]),
-                Eval("6 * 7", vec![Value("42")]),
-            ]),
-        }
-        "E-6" "a child is interrupted" {
-            python: Does(|| vec![
-                Submit("import os\nprint('up', flush=True)\nos.system('sleep 1000')\n'after'", "up"),
-                Interrupt(vec![]),
-                Eval("6 * 7", vec![Value("42")]),
-            ]),
-        }
-        "PY-13" "an exit ends the eval and says its code" {
-            python: Does(|| vec![
-                Eval("import sys\nx = 1\nsys.exit(3)", vec![Status("error"), ExitCode(3)]),
-                Eval("sys.exit(0)", vec![Status("complete"), ExitCode(0)]),
-                Eval("x", vec![Value("1")]),
-            ]),
-        }
-        "S-6" "the end of the session is told, then a fresh start" {
-            python: Does(|| vec![
-                Eval("x = 1\nimport atexit\n_ = atexit.register(print, 'bye')", vec![Status("complete")]),
-                Eval("print('last'); exit(3)", vec![Status("ended"), ExitCode(3), Out("last\nbye\n")]),
-                Eval("x", vec![Status("error"), ErrorName("NameError"), Says("fresh")]),
-                Eval("1", vec![Status("complete"), Value("1")]),
-            ]),
-        }
-        "S-6" "a crash is told" {
-            python: Does(|| vec![
-                Eval("import os\nos.abort()", vec![Status("ended"), Says("SIGABRT")]),
-                Eval("6 * 7", vec![Value("42"), Says("fresh")]),
-                Eval("import os; os._exit(7)", vec![Status("ended"), ExitCode(7)]),
-                Eval("6 * 7", vec![Value("42")]),
-            ]),
-        }
-        "ST-1" "names are listed and described" {
-            python: Does(|| vec![
-                Eval("n = 3\ndef double(x):\n    'Twice x.'\n    return 2 * x", vec![Status("complete")]),
-                Vars(&[("double", "function"), ("n", "int")]),
-                Inspect("n", &["int", "3"]),
-                Inspect("double", &["Twice x.", "(x)", "return 2 * x"]),
-            ]),
-        }
-        "S-7" "clear empties the namespace" {
-            python: Does(|| vec![
-                Eval("x = 1", vec![Status("complete")]),
-                Clear,
-                Vars(&[]),
-                Eval("x", vec![ErrorName("NameError")]),
-            ]),
-        }
-        "S-7" "restart begins anew" {
-            python: Does(|| vec![
-                Eval("x = 1", vec![Status("complete")]),
-                Restart,
-                Eval("x", vec![ErrorName("NameError")]),
-            ]),
-        }
-        "PY-4" "top-level await" {
-            python: Does(|| vec![Eval(
-                "import asyncio\nasync def f():\n    await asyncio.sleep(0)\n    return 42\nawait f()",
-                vec![Value("42")],
-            )]),
-        }
-        "PY-6" "what user code breaks, it breaks for itself" {
-            python: Does(|| vec![
-                Eval("import sys, builtins\nsys.stdout = None\nprint = len = 3\nbuiltins.repr = None", vec![Status("complete")]),
-                Eval("del print, len\n[1, 2]", vec![Value("[1, 2]")]),
-                Eval("print('still')", vec![Out("still\n")]),
-                Restart,
-            ]),
-        }
-        "PY-16" "a broken repr is an error of its own" {
-            python: Does(|| vec![
-                Eval("class B:\n    def __repr__(self): raise ValueError('broken')\nB()", vec![Status("complete")]),
-                Eval("6 * 7", vec![Value("42")]),
-            ]),
-        }
-        "PY-18" "deep recursion is an error" {
-            python: Does(|| vec![
-                Eval("def f(): return f()\nf()", vec![Status("error"), ErrorName("RecursionError")]),
-                Eval("6 * 7", vec![Value("42")]),
-            ]),
-        }
-    }
-}
+pub(crate) const BEHAVIOURS: [&str; 34] = [
+    "PY-2 the last expression is the value",
+    "PY-2 nothing is shown for nothing",
+    "S state lasts",
+    "E-15 empty code completes",
+    "O-2 streams are told apart, in order",
+    "O-2 output without a line end stays so",
+    "O-1 a child's output is the eval's",
+    "O-1 background output comes once, marked",
+    "O-5 a flood is bounded, none is lost",
+    "O-8 a big value is bounded",
+    "O-7 unicode goes through",
+    "PY-1 a syntax error runs nothing",
+    "PY-7 an error starts at the user's code",
+    "PY-7 chained errors are shown whole",
+    "E-13 changes of names are told",
+    "E-8 input is waited for and given",
+    "E-8 code is refused while input is waited for",
+    "E-8 the end of input is an end of file",
+    "E-8 a child that reads is found",
+    "E-9 input that nobody read is dropped",
+    "E-6 a busy loop is interrupted, state stays",
+    "E-6 a sleep is interrupted",
+    "E-6 a wait for input is interrupted",
+    "E-6 a child is interrupted",
+    "PY-13 an exit ends the eval and says its code",
+    "S-6 the end of the session is told, then a fresh start",
+    "S-6 a crash is told",
+    "ST-1 names are listed and described",
+    "S-7 clear empties the namespace",
+    "S-7 restart begins anew",
+    "PY-4 top-level await",
+    "PY-6 what user code breaks, it breaks for itself",
+    "PY-16 a broken repr is an error of its own",
+    "PY-18 deep recursion is an error",
+];

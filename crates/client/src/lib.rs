@@ -9,6 +9,7 @@ mod content;
 mod control;
 mod dirs;
 mod error;
+pub mod figures;
 pub mod language;
 mod list;
 mod loss;

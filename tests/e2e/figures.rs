@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::os::unix::fs::PermissionsExt;
-use std::path::PathBuf;
+use std::path::{Path, PathBuf};
 
 use serde_json::Value;
 use stead_testkit::TestEnv;
@@ -146,4 +146,38 @@ fn o9_images_of_earlier_interpreters_stay_and_new_ones_get_new_names() {
     let mut names: Vec<_> = entries.map(|entry| entry.unwrap().file_name()).collect();
     names.sort();
     assert_eq!(names, ["1-1.png", "2-1.png", "3-1.png"]);
+}
+
+/// A Python with matplotlib.
+fn venv() -> PathBuf {
+    let default = Path::new(env!("CARGO_MANIFEST_DIR")).join(".test/venv/bin/python");
+    let python = std::env::var_os("STEAD_TEST_VENV").map_or(default, PathBuf::from);
+    assert!(python.is_file(), "no Python with packages at {}: run ./test", python.display());
+    python
+}
+
+#[test]
+fn o9_py17_matplotlib_figures_come_as_files() {
+    let env = TestEnv::new(STEAD);
+    let launched = env.json(["launch", "python", "-n", "py", "--python", venv().to_str().unwrap()]);
+    assert_eq!(launched["status"], "complete", "{launched:#}");
+    let count = |code: &str| {
+        let reply = env.json(["eval", "-n", "py", "--timeout", "120s", "--", code]);
+        let images = displays(&reply).len();
+        displays(&reply).into_iter().for_each(|chunk| drop(path_of(chunk)));
+        (images, reply)
+    };
+    let (images, reply) = count("import matplotlib.pyplot as plt\nplt.plot([1, 2])\nprint('made')");
+    assert_eq!((images, kinds(&reply)), (1, vec!["out", "display"]), "{reply:#}");
+    assert_eq!(count("1 + 1").0, 0);
+    assert_eq!(count("plt.title('changed')\nNone").0, 1);
+    let (images, failed) = count("plt.xlabel('x')\n1/0");
+    assert_eq!((images, kinds(&failed)), (1, vec!["display", "error"]), "{failed:#}");
+    let (images, asked) = count("plt.figure(); plt.plot([1])\nx = input('so? ')\nplt.title(x)");
+    assert_eq!((images, asked["status"].as_str()), (1, Some("waiting_input")), "{asked:#}");
+    assert_eq!(asked["data"]["prompt"], "so? ");
+    let answered = env.json(["input", "-n", "py", "yes"]);
+    assert_eq!(displays(&answered).len(), 1, "{answered:#}");
+    let (images, reply) = count("print('a'); plt.plot([3]); plt.show(); print('b')");
+    assert_eq!((images, kinds(&reply)), (1, vec!["out", "display", "out"]), "{reply:#}");
 }

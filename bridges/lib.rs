@@ -11,6 +11,7 @@ pub const PYTHON: &str = concat!(
     include_str!("python/bridge/errors.py"),
     include_str!("python/bridge/values.py"),
     include_str!("python/bridge/names.py"),
+    include_str!("python/bridge/figures.py"),
     include_str!("python/bridge/evals.py"),
     include_str!("python/bridge/serve.py"),
 );

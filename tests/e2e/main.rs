@@ -4,6 +4,7 @@ mod background;
 mod bad_input;
 mod cli;
 mod exit;
+mod figures;
 mod findings;
 mod garbage;
 mod gate;

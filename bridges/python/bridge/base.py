@@ -31,6 +31,7 @@ sys.path = USER_PATH
 
 from _signal import SIGINT, SIGURG, SIGWINCH, default_int_handler, getsignal, signal
 from _thread import allocate_lock, get_ident
+from _weakref import ref
 from posix import _exit, close, dup2, fstat, getpid, read, write
 from time import monotonic, sleep
 
@@ -78,6 +79,9 @@ class State:
     delivered = False   # the loop has done so
     holder = None       # ident of the thread that is sending a frame
     names = 0           # len() of the namespace as last seen
+    images = 0          # how many the eval in `images_in` has sent
+    images_in = None
+    passed = 0          # how many figures it did not send, because that was enough
 
 
 S = State()

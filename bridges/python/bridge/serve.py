@@ -166,6 +166,7 @@ def start():
         sys.path.insert(0, "")
     if "linecache" not in modules:
         sys.meta_path.insert(0, SourceFinder)
+    meet_matplotlib()
     patch_threads()
     if hasattr(posix, "register_at_fork"):
         posix.register_at_fork(after_in_child=after_fork)

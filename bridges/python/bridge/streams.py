@@ -117,6 +117,8 @@ def announce_wait(me):
             return
     except OSError:
         return
+    if CHANGED:
+        show_changed()
     tag = (S.eval if S.running else None) if me == MAIN else THREADS.get(me)
     owner = ',"eval":' + quote(tag) if tag else ""
     send('{"ev":"stdin_wait","tid":%d%s}\n' % (get_native_id(), owner))

@@ -78,10 +78,6 @@ pub fn prepare(
     }
     match settings.language.as_str() {
         "python" => {
-            // Figures need no display and no configuration (SPEC PY-17); a choice of the user's stays.
-            if !env.iter().any(|(known, _)| known == "MPLBACKEND") {
-                env.push(("MPLBACKEND".into(), "Agg".into()));
-            }
             let lookup = |name: &str| {
                 env.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone())
             };

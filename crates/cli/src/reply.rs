@@ -163,7 +163,7 @@ pub(crate) fn chunk_data(chunk: &Chunk, max_chars: usize) -> ChunkData {
     let (mime, content) = match chunk.kind {
         ChunkKind::Value => (None, value_text(&chunk.bytes)),
         ChunkKind::Error => (None, error_text(&chunk.bytes)),
-        ChunkKind::Display => display(&chunk.bytes),
+        ChunkKind::Display => display(&chunk.bytes, max_chars),
         ChunkKind::Out
         | ChunkKind::Err
         | ChunkKind::Status
@@ -204,18 +204,30 @@ pub(crate) fn error_text(bytes: &[u8]) -> String {
     }
 }
 
-fn display(bytes: &[u8]) -> (Option<String>, String) {
-    match serde_json::from_slice::<DisplayInfo>(bytes) {
-        Ok(display) => (Some(display.mime), display.file.or(display.data).unwrap_or_default()),
-        Err(_) => (None, text::decode(bytes)),
-    }
+/// A display's mime type, and its text or the path of its file.
+fn display(bytes: &[u8], max_chars: usize) -> (Option<String>, String) {
+    let Ok(display) = serde_json::from_slice::<DisplayInfo>(bytes) else {
+        return (None, text::decode(bytes));
+    };
+    let data = display.data.map(|data| text::cut(&data, max_chars));
+    let missing = || format!("[{}]", display.note.unwrap_or_default());
+    (Some(display.mime), display.file.or(data).unwrap_or_else(missing))
 }
 
-/// What a display shows on a terminal.
+/// What a display shows on a terminal: text as it is, `[image/png 640×480: /path]` for a file.
 pub(crate) fn display_line(bytes: &[u8]) -> String {
-    let (mime, content) = display(bytes);
-    let mime = mime.unwrap_or_default();
-    if mime.starts_with("text/") { content } else { format!("[{mime}]") }
+    let Ok(display) = serde_json::from_slice::<DisplayInfo>(bytes) else {
+        return text::decode(bytes);
+    };
+    let DisplayInfo { mime, data, file, pixels, note, .. } = display;
+    match data {
+        Some(data) if mime.starts_with("text/") => return data,
+        _ => {}
+    }
+    let size = pixels.map(|(width, height)| format!(" {width}×{height}")).unwrap_or_default();
+    let note = note.map(|note| format!(", {note}")).unwrap_or_default();
+    let file = file.map(|file| format!(": {file}")).unwrap_or_default();
+    format!("[{mime}{size}{note}{file}]")
 }
 
 pub(crate) fn summary(error: &ErrorInfo) -> String {

@@ -9,6 +9,7 @@ mod content;
 mod control;
 mod dirs;
 mod error;
+pub mod figures;
 mod gather;
 pub mod language;
 mod lines;

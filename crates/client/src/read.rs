@@ -4,6 +4,7 @@ use stead_protocol::{Chunk, ChunkKind, Offset};
 use stead_spool::{Reader, Record, SpoolError};
 
 use crate::content::{Content, LeftOut, is_own_output, line_ends, push};
+use crate::figures;
 
 /// Gaps up to this size have their lines counted, which means reading them.
 const COUNT_LINES_UP_TO: u64 = 256 << 20;
@@ -296,6 +297,9 @@ pub(crate) fn usable(record: Result<Record, SpoolError>) -> Result<Option<Record
 /// The bytes of a record, unless they are damaged or gone.
 pub(crate) fn payload(reader: &Reader, record: &Record) -> Result<Option<Vec<u8>>, SpoolError> {
     match reader.payload(record) {
+        Ok(bytes) if record.kind == ChunkKind::Display => {
+            Ok(Some(figures::resolve(reader.dir(), bytes)))
+        }
         Ok(bytes) => Ok(Some(bytes)),
         Err(SpoolError::Corrupt { .. } | SpoolError::Dropped { .. }) => Ok(None),
         Err(error) => Err(error),

@@ -31,8 +31,3 @@ impl Page {
         Page { items, next_offset: None, shown_bytes: 0, total_bytes: 0 }
     }
 }
-impl Client {
-    pub fn display_file(&self, _: &SessionName, _: &DisplayInfo) -> Option<std::path::PathBuf> {
-        None
-    }
-}

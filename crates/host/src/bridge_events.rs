@@ -6,7 +6,7 @@ use stead_backend::{Bridge, Broken};
 use stead_launch::tree;
 use stead_protocol::bridge::{BridgeEvent, Command, Stream};
 use stead_protocol::client::Event;
-use stead_protocol::{ChunkKind, DisplayInfo, ErrorInfo, EvalId, ValueInfo};
+use stead_protocol::{ChunkKind, ErrorInfo, EvalId, ValueInfo};
 
 use crate::host::Host;
 use crate::ledger::Closing;
@@ -86,9 +86,9 @@ impl Host {
             BridgeEvent::Error { name, message, traceback } => {
                 self.keep(ChunkKind::Error, &ErrorInfo { name, message, traceback });
             }
-            BridgeEvent::Display { mime, data, ack } => {
-                let data = Some(data);
-                self.keep(ChunkKind::Display, &DisplayInfo { mime, data, ..Default::default() });
+            BridgeEvent::Display { mime, data, note, ack } => {
+                let display = self.displays.keep(self.ledger.writer(), mime, data, note);
+                self.keep(ChunkKind::Display, &display);
                 self.ack(ack);
             }
             BridgeEvent::Background { eval, stream, text } => {

@@ -16,6 +16,7 @@ use stead_protocol::{EndReason, ErrorCode, EvalId, EvalSeq, HostSpec, Meta, Wire
 use crate::background_input::BackgroundInput;
 use crate::clock::{Clock, wall_ms};
 use crate::connection::Connection;
+use crate::displays::Displays;
 use crate::ending;
 use crate::ledger::{Closing, Found, Ledger};
 use crate::listener::Listener;
@@ -39,6 +40,7 @@ pub(crate) struct Host {
     pub(crate) state: State,
     pub(crate) clock: Clock,
     pub(crate) ledger: Ledger,
+    pub(crate) displays: Displays,
     pub(crate) bridge: Option<Bridge>,
     pub(crate) connections: BTreeMap<u64, Connection>,
     pub(crate) codes: HashMap<EvalSeq, String>,
@@ -114,6 +116,7 @@ impl Host {
             state,
             clock,
             ledger,
+            displays: Displays::new(&spec.dir),
             bridge: None,
             connections: BTreeMap::new(),
             codes: HashMap::new(),

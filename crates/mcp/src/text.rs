@@ -115,7 +115,7 @@ fn display_text(text: &mut String, display: &DisplayInfo, announce: &mut Announc
         Some(data) if display.file.is_none() => {
             own_lines(text, &stead_screen::plain(data.as_bytes()))
         }
-        _ => {
+        None => {
             let _ = writeln!(text, "[image {}]", announce(display));
         }
     }

@@ -114,6 +114,9 @@ pub enum BridgeEvent {
         mime: String,
         /// Text, or base64 for binary types.
         data: String,
+        /// What the reader should know about it.
+        #[serde(default)]
+        note: Option<String>,
         /// Whether the bridge waits.
         #[serde(default)]
         ack: bool,

@@ -26,6 +26,7 @@ import _signal
 import _thread
 import time
 from fcntl import fcntl, ioctl
+from gc import get_referents
 
 sys.path = USER_PATH
 

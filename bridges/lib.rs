@@ -14,6 +14,7 @@ pub const PYTHON: &str = concat!(
     include_str!("python/bridge/values.py"),
     include_str!("python/bridge/displays.py"),
     include_str!("python/bridge/names.py"),
+    include_str!("python/bridge/modules.py"),
     include_str!("python/bridge/evals.py"),
     include_str!("python/bridge/serve.py"),
 );

@@ -51,7 +51,7 @@ class Libraries(BridgeTest):
         for library in ("pd", "pl"):
             kind = "int64" if library == "pd" else "Int64"
             make = library + ".DataFrame(%s)"
-            text = self.shown(host, make % ("long" if library == "pd" else "long | {'f': [0.5] * 10**6}"), "DataFrame(1000000×3)\ncolumns: n %s, s " % kind, "… (999995 more rows)")
+            text = self.shown(host, make % ("long" if library == "pd" else "dict(long, f=[0.5] * 10**6)"), "DataFrame(1000000×3)\ncolumns: n %s, s " % kind, "… (999995 more rows)")
             self.assertEqual(text.split("\n")[-2].split(), (["4"] if library == "pd" else []) + ["4", "abc", "0.5"])
             self.shown(host, make % "wide", "DataFrame(1000×1000)\ncolumns: c0 %s, c1 %s" % (kind, kind), " more)\n", "(995 more rows, ", " more columns)")
             self.shown(host, make % "{'t': ['y' * 10**6] * 100, 'l': [[1] * 1000] * 100}", "DataFrame(100×2)", "yyyyyy…", "items)")

@@ -1,4 +1,7 @@
 """Values: exactly repr where that fits, within the budget where not, and no more work than is shown."""
+import os
+import tempfile
+
 from driver import BridgeTest
 
 BUDGET = 2000
@@ -140,6 +143,20 @@ class Values(BridgeTest):
         self.ok(host, "sys.modules['PIL.Image'].Image([1])", "[1]")
         self.ok(host, "sys.modules['pandas'] = None\nsys.modules['numpy'] = 5\n[1]", "[1]")
 
+    def test_o8_tensors_are_shown_like_arrays(self):
+        with tempfile.TemporaryDirectory() as folder:
+            os.mkdir(os.path.join(folder, "torch"))
+            with open(os.path.join(folder, "torch", "__init__.py"), "w") as file:
+                file.write("from torch._tensor import Tensor\nTensor.__module__ = 'torch'\n")
+            with open(os.path.join(folder, "torch", "_tensor.py"), "w") as file:
+                file.write("class Tensor:\n    dtype = 'torch.float32'\n    def __init__(self, *shape, device='cpu'): self.shape, self.device = shape, device\n"
+                           "    def __getitem__(self, at): return Tensor(*[s.stop for s in (at if isinstance(at, tuple) else (at,))])\n"
+                           "    def __repr__(self):\n        assert len(self.shape) < 3 or self.shape[0] < 100, 'all of it'\n        return 'tensor(%s)' % (self.shape,)\n")
+            host = self.start(cwd=folder)
+            self.ok(host, "from torch import Tensor\nTensor(2, 3)", "tensor((2, 3))")
+            self.ok(host, "Tensor(1000, 50, 60)", "Tensor(1000×50×60, torch.float32), head [:1, :5, :8]:\ntensor((1, 5, 8))")
+            self.ok(host, "[Tensor(10**6, device='cuda:0')]", "[Tensor(1000000, torch.float32, cuda:0)]")
+
     def test_st1_a_value_in_a_list_is_one_line(self):
         host = self.start()
         host.eval("class M:\n    def __repr__(self): return 'a\\n  b'\nm = M(); l = list(range(1000)); s = 'y' * 1000; d = {'k' * 90: 'v' * 90}")
@@ -150,3 +167,6 @@ class Values(BridgeTest):
         host.eval("import collections, array\nq = collections.deque([1]); c = collections.Counter('aab')")
         sizes = {v["name"]: v.get("size") for v in host.ask("query 1 vars")["data"]["vars"]}
         self.assertEqual((sizes["q"], sizes["c"], sizes["m"], sizes["s"]), ("1", "2", None, "1000"))
+        result = host.eval("import dataclasses\nclass Sized(collections.UserList):\n    def __len__(self): print('asked'); return 1\n@dataclasses.dataclass\nclass DC:\n    x: int = 1\n"
+                           "    def __getattribute__(self, name): print('asked'); return 1\na = Sized(); b = DC(); f = collections.defaultdict(type('F', (), {'__call__': 0, '__repr__': lambda s: print('asked')})())")
+        self.assertEqual((result.status, result.out), ("ok", ""))

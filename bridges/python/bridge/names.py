@@ -1,6 +1,7 @@
 # Names: what an eval added, rebound or removed in the user's namespace.
 
 REFLECTIVE = {"globals", "exec", "vars", "setattr", "delattr", "locals", "eval", "__main__", "__dict__", "modules", "runpy"}
+SIZED = (list, tuple, dict, set, frozenset, str, bytes, bytearray)
 SHAPED = ("numpy", "pandas", "polars", "torch", "tensorflow", "jax", "jaxlib", "pyarrow", "xarray", "scipy", "cupy")
 
 
@@ -8,12 +9,11 @@ def size_of(value):
     """A size that costs nothing to know; no __len__ of the user's is called."""
     kind = type(value)
     try:
-        if kind is str or kind is bytes or kind is bytearray:
+        if kind in SIZED:
             return str(len(value))
-        inside = None if kind in PLAIN else shape_of(value)
-        if inside is not None:
-            return str(inside.size)
         module = module_name_of(kind)
+        if module == "collections" and type(found(kind, "__len__")[0]) is SlotType:
+            return str(len(value))
         if type(module) is str and module.partition(".")[0] in SHAPED:
             shape = getattr(value, "shape", None)
             if isinstance(shape, tuple) and all(isinstance(n, int) for n in shape):

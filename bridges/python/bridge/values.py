@@ -201,13 +201,12 @@ def first_and_last(shape, room, job, outer):
             pass
     room -= sum(map(len, tail))
     for entry in shape.first(min(shape.size - len(tail), room // 3 + 1)):
-        text = render_entry(entry, min(share, room), job, outer)
+        try:  # the last one that there is room for is shown whole or not at all
+            text = render_entry(entry, share, job, outer) if room >= share else whole(entry, room, job, outer)
+        except TooLong:
+            break
         room -= len(text) + 2
-        if room < 0 and shown:
-            break
         shown.append(text)
-        if room < 3:
-            break
     return shown, tail
 
 

@@ -9,9 +9,13 @@ pub const PYTHON: &str = concat!(
     include_str!("python/bridge/streams.py"),
     include_str!("python/bridge/threads.py"),
     include_str!("python/bridge/errors.py"),
+    include_str!("python/bridge/shapes.py"),
+    include_str!("python/bridge/libraries.py"),
     include_str!("python/bridge/values.py"),
+    include_str!("python/bridge/displays.py"),
     include_str!("python/bridge/names.py"),
     include_str!("python/bridge/figures.py"),
+    include_str!("python/bridge/modules.py"),
     include_str!("python/bridge/evals.py"),
     include_str!("python/bridge/serve.py"),
 );

@@ -20,6 +20,7 @@ mod search;
 mod session;
 mod talk;
 mod toy_bridge;
+mod values;
 
 /// The binary under test.
 const STEAD: &str = env!("CARGO_BIN_EXE_stead");

@@ -26,14 +26,15 @@ import _signal
 import _thread
 import time
 from fcntl import fcntl, ioctl
+from gc import get_referents
 
 sys.path = USER_PATH
 
 from _signal import SIGINT, SIGURG, SIGWINCH, default_int_handler, getsignal, signal
 from _thread import allocate_lock, get_ident
 from _weakref import ref
-from posix import _exit, close, dup2, fstat, getpid, read, write
-from time import monotonic, sleep
+from posix import _exit, access, close, dup2, fstat, getcwd, getpid, read, stat, write
+from time import monotonic, sleep, time as wall_time
 
 getframe, gettrace, settrace, modules = sys._getframe, sys.gettrace, sys.settrace, sys.modules
 get_native_id = getattr(_thread, "get_native_id", lambda: 0)

@@ -120,6 +120,9 @@ def finish_eval(status, code, codes, source, events):
         done += ',"exit_code":%d' % code
     if changed:
         done += ',"changed":' + dump(changed)
+    notice = attempt(changed_modules)
+    if notice:
+        done += ',"notice":' + quote(notice)
     events.append(done + ',"variables":%d}\n' % len(KNOWN))
     transmit("\n".join(events))
 

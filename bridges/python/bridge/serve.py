@@ -22,7 +22,7 @@ def do_query(seq, what, argument):
 def ask(what, argument):
     if what == "vars":
         names = [name for name in list(SPACE) if is_user_name(name)]
-        listed = [dict(describe(name), value=cut(render(SPACE.get(name), 100), 120)) for name in names[:VARS_LISTED]]
+        listed = [dict(describe(name), value=render(SPACE.get(name), 100, True)) for name in names[:VARS_LISTED]]
         return {"vars": listed, "more": max(len(names) - VARS_LISTED, 0)}
     if what == "inspect":
         return inspect_name(argument)

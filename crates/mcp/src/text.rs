@@ -112,9 +112,7 @@ fn display_text(text: &mut String, display: &DisplayInfo, announce: &mut Announc
         Some(html) if display.mime == "text/html" => {
             own_lines(text, &cut(&stead_screen::plain(html.as_bytes()), HTML_CHARS));
         }
-        Some(data) if display.file.is_none() => {
-            own_lines(text, &stead_screen::plain(data.as_bytes()))
-        }
+        Some(data) => own_lines(text, &stead_screen::plain(data.as_bytes())),
         None => {
             let _ = writeln!(text, "[image {}]", announce(display));
         }

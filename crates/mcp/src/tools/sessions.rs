@@ -107,8 +107,10 @@ fn doing(status: &Status, client: &Client) -> String {
         Activity::Running { eval, elapsed_ms, last_line } => {
             let mut text =
                 format!("running {}{} for {}", id(*eval), code(*eval), seconds(*elapsed_ms));
-            if !last_line.trim().is_empty() {
-                let line: String = last_line.trim().chars().take(LINE_CHARS).collect();
+            // A bar is redrawn in one line, of which the last state counts.
+            let line = one_line(last_line);
+            if !line.trim().is_empty() {
+                let line: String = line.trim().chars().take(LINE_CHARS).collect();
                 let _ = write!(text, ", last line {}", quoted(&line));
             }
             text

@@ -80,7 +80,7 @@ impl Input {
         }
     }
 
-    /// Shows what is left of an unfinished character and settles all rows.
+    /// Settles all rows.
     pub(crate) fn finish(&mut self) {
         self.give_up_held();
         self.rows.finish();
@@ -106,7 +106,8 @@ impl Input {
         taken
     }
 
-    fn give_up_held(&mut self) {
+    /// Shows what there is of an unfinished character.
+    pub(crate) fn give_up_held(&mut self) {
         if !self.held.is_empty() {
             self.rows.at = self.held_at;
             let held = std::mem::take(&mut self.held);

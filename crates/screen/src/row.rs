@@ -17,7 +17,7 @@ pub(crate) struct Row {
     pub(crate) body: Body,
     /// Whether a line end was written behind it.
     pub(crate) ended: bool,
-    /// Whether text and line end are byte for byte what was written, from `start` on.
+    /// Whether its text is byte for byte what was written, from `start` on.
     pub(crate) verbatim: bool,
     /// Whether it goes on where the row before it was interrupted by another stream.
     pub(crate) continues: bool,
@@ -56,7 +56,7 @@ impl Row {
             start,
             body: Body::Text(String::new()),
             ended: false,
-            verbatim: false,
+            verbatim: true,
             continues: false,
             anchors: Vec::new(),
             measured: (0, 0),
@@ -98,6 +98,7 @@ impl Row {
             Body::Text(body) => {
                 let (position, raw) = self.anchors.last().copied().unwrap_or((0, self.start));
                 let apart = body.len() - position;
+                self.verbatim &= self.start + body.len() as u64 == at;
                 if raw + apart as u64 != at && (apart >= ANCHOR || text.len() >= ANCHOR) {
                     self.anchors.push((body.len(), at));
                 }
@@ -136,7 +137,7 @@ impl Row {
         match &self.body {
             Body::Cells(cells) if cells.len() > LONGEST => {
                 self.body = Body::Text(cells.render());
-                self.measured = (0, 0);
+                (self.measured, self.redrawn) = ((0, 0), true);
                 true
             }
             _ => false,

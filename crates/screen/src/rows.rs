@@ -125,7 +125,7 @@ impl Rows {
         let row = &mut self.window[self.row];
         if !row.ended {
             row.ended = true;
-            row.verbatim = matches!(&row.body,
+            row.verbatim &= matches!(&row.body,
                 Body::Text(text) if row.start + text.len() as u64 == at);
         }
         self.row = self.below(self.row);
@@ -352,8 +352,11 @@ impl Rows {
     }
 
     fn go_below_all(&mut self) {
-        if let Some(last) = self.window.back_mut() {
-            last.ended |= !last.is_blank();
+        if let Some(last) = self.window.back_mut()
+            && !last.ended
+            && !last.is_blank()
+        {
+            (last.ended, last.verbatim) = (true, false);
         }
         self.row = self.window.len();
         self.column = Column::End;
@@ -414,8 +417,10 @@ impl Rows {
             return;
         }
         while self.row >= self.window.len() {
-            if let Some(last) = self.window.back_mut() {
-                last.ended = true;
+            if let Some(last) = self.window.back_mut()
+                && !last.ended
+            {
+                (last.ended, last.verbatim) = (true, false);
             }
             self.push();
         }

@@ -1,5 +1,7 @@
 //! What all streams of an eval leave behind, in order.
 
+use std::fmt;
+
 use crate::input::Input;
 use crate::row::{ANCHOR, Body, Row};
 
@@ -78,6 +80,25 @@ impl Text {
         };
         (exact || position == at).then(|| raw + (position - at) as u64)
     }
+
+    /// Cuts it in two; returns what begins at `position`.
+    ///
+    /// If it cannot be told which byte that is, the second part begins no later than the first.
+    pub fn split_off(&mut self, position: usize) -> Text {
+        let start = self.origin(position).unwrap_or(self.start);
+        let origin = match &mut self.origin {
+            Origin::Anchors(anchors) if start > self.start => {
+                let mut rest = anchors.split_off(anchors.partition_point(|(at, _)| *at < position));
+                rest.iter_mut().for_each(|(at, _)| *at -= position);
+                Origin::Anchors(rest)
+            }
+            Origin::Verbatim => Origin::Verbatim,
+            Origin::Anchors(_) | Origin::Unknown => Origin::Unknown,
+        };
+        let text = self.text.split_off(position);
+        let end = std::mem::replace(&mut self.end, start);
+        Text { lane: self.lane, text, start, end, origin }
+    }
 }
 
 /// Turns the output of an eval into the text a person would read.
@@ -110,6 +131,12 @@ struct Settled {
     first_place: u64,
     last_place: u64,
     piece: Piece,
+}
+
+impl fmt::Debug for Screen {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Screen").field("end", &self.end).finish_non_exhaustive()
+    }
 }
 
 impl Default for Screen {
@@ -196,7 +223,8 @@ impl Screen {
 
 /// Keeps a row; lines that are as they were written are kept in one piece.
 fn settle(settled: &mut Vec<Settled>, lane: Lane, row: Row) {
-    let (place, start, verbatim) = (row.place, row.start, row.verbatim);
+    let (place, start) = (row.place, row.start);
+    let verbatim = row.verbatim && lane.is_own();
     let blank = row.is_blank();
     if blank && !row.ended {
         return;
@@ -213,7 +241,9 @@ fn settle(settled: &mut Vec<Settled>, lane: Lane, row: Row) {
             && let Body::Text(text) = &row.body
         {
             before.text.push_str(text);
-            before.text.push('\n');
+            if row.ended {
+                before.text.push('\n');
+            }
             last.last_place = place;
             return;
         }
@@ -227,6 +257,7 @@ fn settle(settled: &mut Vec<Settled>, lane: Lane, row: Row) {
     let ended = row.ended;
     let (mut text, origin) = match row.body {
         Body::Text(text) if verbatim => (text, Origin::Verbatim),
+        Body::Text(text) if row.redrawn || !lane.is_own() => (text, Origin::Unknown),
         Body::Text(text) => (text, Origin::Anchors(row.anchors)),
         Body::Cells(cells) => (cells.render(), Origin::Unknown),
     };

@@ -1,5 +1,7 @@
 //! Live output: text is handed out as soon as it stays.
 
+use std::fmt;
+
 use crate::Lane;
 use crate::input::Input;
 use crate::row::{Body, Row, Sent};
@@ -10,6 +12,12 @@ use crate::row::{Body, Row, Sent};
 /// ends, and what is redrawn after that until something new follows it.
 pub struct Stream {
     lanes: [Option<Box<Input>>; 4],
+}
+
+impl fmt::Debug for Stream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Stream").finish_non_exhaustive()
+    }
 }
 
 impl Default for Stream {
@@ -39,6 +47,7 @@ impl Stream {
     /// What is held back and complete enough to be shown before something else.
     pub fn pause(&mut self) -> Vec<(Lane, String)> {
         self.each(|input, out| {
+            input.give_up_held();
             hand_out(input, out);
             for row in &mut input.rows.window {
                 send_held(row, out);

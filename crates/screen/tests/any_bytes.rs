@@ -112,8 +112,11 @@ proptest! {
     }
 
     #[test]
-    fn o7_text_without_controls_is_left_alone(lines in vec("[ -~äöü日\t]{0,40}", 0..600)) {
-        let text: String = lines.iter().map(|line| format!("{line}\n")).collect();
+    fn o7_text_without_controls_is_left_alone(
+        lines in vec("[ -~äöü日\t]{0,40}", 0..600),
+        last in "[a-z]{0,3}",
+    ) {
+        let text: String = lines.iter().map(|line| format!("{line}\n")).collect::<String>() + &last;
         prop_assert_eq!(stead_screen::plain(&text), text.clone());
         let mut screen = Screen::new();
         screen.write(Lane::Out, 7, text.as_bytes());

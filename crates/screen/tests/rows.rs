@@ -38,6 +38,8 @@ fn o7_returns_write_over_the_row() {
         ("long text\r\x1b[Kshort\n", "short\n"),
         ("one\r\ntwo\r\n\r\nthree", "one\ntwo\n\nthree"),
         ("kept  \r\n", "kept  \n"),
+        ("one\ntwo", "one\ntwo"),
+        ("one\n\x1b[1mtwo", "one\ntwo"),
         ("wiped\r     \r\n", "\n"),
         ("日本語\rx", "x 本語"),
         ("|\x08/\x08-\x08\\\x08 \x08done\n", "done\n"),
@@ -182,6 +184,13 @@ fn o7_a_long_coloured_line_can_be_read_on_in_its_middle() {
         let from = text.origin(at).unwrap() as usize;
         assert_eq!(plain(&raw[from..]), text.text[at..], "{at}");
     }
+    let mut first = text.clone();
+    let second = first.split_off(10_500);
+    assert_eq!((first.end, second.end), (second.start, text.end));
+    assert_eq!(plain(&raw[second.start as usize..]), second.text);
+    let middle = (1000..5000).find_map(|at| second.origin(at).map(|from| (at, from as usize)));
+    let (at, from) = middle.unwrap();
+    assert_eq!(plain(&raw[from..]), second.text[at..]);
 }
 
 #[test]

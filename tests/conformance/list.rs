@@ -77,7 +77,7 @@ pub(crate) fn list() -> Vec<Behaviour> {
             )]),
         }
         "O-2" "output without a line end stays so" {
-            python: Does(|| vec![Eval("print('a\\r\\nb', end='')", vec![Out("a\r\nb")])]),
+            python: Does(|| vec![Eval("print('a\\r\\nb', end='')", vec![Out("a\nb")])]),
         }
         "O-1" "a child's output is the eval's" {
             python: Does(|| vec![Eval(

@@ -23,6 +23,8 @@ pub(crate) struct Row {
     pub(crate) continues: bool,
     /// Positions in the text with the bytes they came from, wherever something was left out.
     pub(crate) anchors: Vec<(usize, u64)>,
+    /// How many bytes there were before the text that are not kept, having been handed out.
+    passed: usize,
     /// How many bytes of the text have been measured, and their columns.
     measured: (usize, usize),
     /// Whether it began with a return, as bars do.
@@ -59,6 +61,7 @@ impl Row {
             verbatim: true,
             continues: false,
             anchors: Vec::new(),
+            passed: 0,
             measured: (0, 0),
             bar: false,
             sent: Sent::Part(0),
@@ -68,7 +71,7 @@ impl Row {
 
     pub(crate) fn is_blank(&self) -> bool {
         match &self.body {
-            Body::Text(text) => text.is_empty(),
+            Body::Text(_) => self.is_empty(),
             Body::Cells(cells) => cells.is_blank(),
         }
     }
@@ -76,14 +79,14 @@ impl Row {
     /// Whether nothing was ever written to it that was not erased.
     pub(crate) fn is_empty(&self) -> bool {
         match &self.body {
-            Body::Text(text) => text.is_empty(),
+            Body::Text(text) => text.is_empty() && self.passed == 0,
             Body::Cells(cells) => cells.len() == 0,
         }
     }
 
     pub(crate) fn width(&mut self) -> usize {
         match &self.body {
-            Body::Text(text) if text.len() > LONGEST * 4 => LONGEST,
+            Body::Text(text) if self.passed + text.len() > LONGEST * 4 => LONGEST,
             Body::Text(text) => {
                 let (bytes, columns) = self.measured;
                 self.measured = (text.len(), cells::width(columns, &text[bytes..]));
@@ -119,7 +122,7 @@ impl Row {
     /// Makes it a row that can be redrawn, unless it is too long for that.
     pub(crate) fn make_cells(&mut self) -> bool {
         if let Body::Text(text) = &self.body {
-            if text.len() > LONGEST * 4 {
+            if self.passed + text.len() > LONGEST * 4 {
                 return false;
             }
             let cells = Cells::new(text);
@@ -130,6 +133,17 @@ impl Row {
             self.anchors = Vec::new();
         }
         true
+    }
+
+    /// Forgets what was handed out of a row that is too long to be redrawn anyway.
+    pub(crate) fn forget_sent(&mut self) {
+        if let (Body::Text(text), Sent::Part(sent)) = (&mut self.body, self.sent)
+            && self.passed + sent > LONGEST * 4
+        {
+            text.drain(..sent);
+            self.passed += sent;
+            (self.sent, self.anchors) = (Sent::Part(0), Vec::new());
+        }
     }
 
     /// Makes a row text again that has become too long to be redrawn; whether it was.

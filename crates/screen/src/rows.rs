@@ -270,10 +270,10 @@ impl Rows {
     }
 
     pub(crate) fn insert_rows(&mut self, count: usize) {
+        self.column = Column::At(0);
         if self.row >= self.window.len() {
             return;
         }
-        self.column = Column::At(0);
         let mut below = self.window.split_off(self.row);
         for _ in 0..count.min(WINDOW) {
             let mut row = Row::new(0, self.at);
@@ -286,10 +286,10 @@ impl Rows {
     }
 
     pub(crate) fn delete_rows(&mut self, count: usize) {
+        self.column = Column::At(0);
         if self.row < self.window.len() {
             let end = self.row.saturating_add(count).min(self.window.len());
             self.window.drain(self.row..end);
-            self.column = Column::At(0);
         }
     }
 
@@ -387,7 +387,7 @@ impl Rows {
     fn at_end(&self) -> bool {
         match (&self.window[self.row].body, self.column) {
             (_, Column::End) => true,
-            (Body::Text(text), Column::At(column)) => text.is_empty() && column == 0,
+            (Body::Text(_), Column::At(column)) => column == 0 && self.window[self.row].is_empty(),
             (Body::Cells(cells), Column::At(column)) => column == cells.len(),
         }
     }

@@ -101,6 +101,7 @@ fn hand_out(input: &mut Input, out: &mut String) {
         } else if let (Sent::Part(sent), Body::Text(text)) = (row.sent, &row.body) {
             out.push_str(&text[sent..]);
             row.sent = Sent::Part(text.len());
+            row.forget_sent();
         }
     }
 }

@@ -228,4 +228,12 @@ fn o7_live_text_comes_at_once_and_bars_when_they_are_done() {
     assert_eq!(stream.pause(), [(Lane::Out, "5 of 9".to_owned())]);
     assert_eq!(stream.write(Lane::Out, b"\r6 of 9"), "");
     assert_eq!(stream.finish(), [(Lane::Out, "\n6 of 9".to_owned())]);
+    // Of a line without end nothing is kept but that it is too long to be redrawn.
+    let mut stream = Stream::new();
+    let part = "x".repeat(1 << 16);
+    for _ in 0..9 {
+        assert_eq!(stream.write(Lane::Out, part.as_bytes()), part);
+    }
+    assert_eq!(stream.write(Lane::Out, b"\rshort"), "\nshort");
+    assert_eq!(stream.write(Lane::Out, b"\n"), "\n");
 }

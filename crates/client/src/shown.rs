@@ -100,8 +100,8 @@ mod tests {
             (&b"plain\ttext"[..], "plain\ttext"),
             ("é€😀".as_bytes(), "é€😀"),
             (b"dos\r", "dos"),
-            (b"a\rb", "a\\x0db"),
-            (b"\x1b[2J\x00\x7f", "\\x1b[2J\\x00\\x7f"),
+            (b"old\rnew", "new"),
+            (b"\x1b[1mbold\x1b[0m\x00\x7f", "bold\\x00\\x7f"),
             (b"a\xff\xe2\x82z", "a\\xff\\xe2\\x82z"),
             ("\u{202e}x\u{9b}\u{e0041}".as_bytes(), "\\u{202e}x\\u{9b}\\u{e0041}"),
         ] {

@@ -35,6 +35,7 @@ class Place:
     def __init__(self):
         self.root = Path(tempfile.mkdtemp(prefix="stead-peer-"))
         self.workspace = self.root / "ws"
+        self.pipes = []
         for name in ("home", "ws"):
             (self.root / name).mkdir()
         self.env = {
@@ -63,7 +64,8 @@ class Place:
     def pipe(self, name):
         """A named pipe in the workspace: whoever opens it waits for the other side."""
         os.mkfifo(self.workspace / name)
-        return Pipe(self.workspace / name)
+        self.pipes.append(Pipe(self.workspace / name))
+        return self.pipes[-1]
 
     def processes(self):
         """Processes that were started from here and still live."""
@@ -86,6 +88,8 @@ class Place:
 
     def leave(self):
         """Stops all sessions and removes everything; what still runs then is a failure."""
+        for pipe in self.pipes:
+            pipe.release()
         try:
             servers = self.servers()
             listed = json.loads(self.run("ls", "--json").stdout)["data"]["sessions"]
@@ -113,6 +117,10 @@ class Pipe:
     async def open(self):
         """Lets user code go on that waits to read the pipe."""
         await asyncio.to_thread(self.path.write_bytes, b"")
+
+    def release(self):
+        """Frees a thread of a failed test that waits for a side that never came."""
+        os.close(os.open(self.path, os.O_RDWR | os.O_NONBLOCK))
 
 
 def gone(pid, within=10):
@@ -191,8 +199,8 @@ class Peer:
         return result.content[0].text
 
     async def eval(self, code, **arguments):
-        """What an eval answers."""
-        return await self.text("eval", {"code": code, **arguments})
+        """What an eval answers; waited for as long as a call may, since machines can be busy."""
+        return await self.text("eval", {"code": code, "timeout_ms": 50_000, **arguments})
 
     async def refused(self, tool, arguments):
         """The text of a call that must be refused."""
@@ -227,6 +235,9 @@ class PeerTest(unittest.IsolatedAsyncioTestCase):
         except BaseExceptionGroup as group:
             # Task groups wrap what failed in them, once for each layer of the client.
             raise innermost(group) from None
+        except TimeoutError:
+            told = "\n".join(map(str, ["sent:", *log.sent, "received:", *log.received]))
+            raise AssertionError(f"no end within {DEADLINE} s\n{told}") from None
 
     def assertEnds(self, text, pattern):
         """The line in brackets at the end of a reply."""

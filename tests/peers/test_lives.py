@@ -16,7 +16,7 @@ class Lives:
         async with self.connect() as peer:
             await peer.eval("x = 5")
             code = "print('before')\n" + UP + GATE + "print('after')\nx + 1"
-            running = asyncio.create_task(peer.eval(code, timeout_ms=50_000))
+            running = asyncio.create_task(peer.eval(code))
             await up.reached()
             (server,) = self.place.servers()
             os.kill(server, signal.SIGKILL)
@@ -42,7 +42,7 @@ class Lives:
                 text = await peer.text("sessions")
                 self.assertIn("py (python", text)
                 self.assertIn("second (python", text)
-            running = asyncio.create_task(one.eval(UP + "while True: pass", timeout_ms=50_000))
+            running = asyncio.create_task(one.eval(UP + "while True: pass"))
             await up.reached()
             self.assertIn("running py:3", await two.text("sessions"))
             await two.text("control", {"target": "py:3", "action": "interrupt"})
@@ -69,7 +69,7 @@ class Lives:
         up, gate = self.place.pipe("up"), self.place.pipe("gate")
         command, code = self.exits()
         async with self.connect(command=command) as peer:
-            running = asyncio.create_task(peer.eval(UP + GATE + "6 * 7", timeout_ms=50_000))
+            running = asyncio.create_task(peer.eval(UP + GATE + "6 * 7"))
             await up.reached()
         with self.assertRaises(Exception):
             await running

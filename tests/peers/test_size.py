@@ -1,9 +1,10 @@
 """What the server costs its client before and with each call, in characters on the wire (SPEC M-6)."""
 
 import json
+import subprocess
 import unittest
 
-from place import Place, VERSIONS
+from place import DEADLINE, STEAD, VERSIONS, Place
 
 MODERN, LEGACY = VERSIONS["auto"], VERSIONS["legacy"]
 MOST, MOST_PER_TOOL, MOST_FOR_ONE_PLUS_ONE = 7200, 1000, 40
@@ -16,11 +17,25 @@ class Size(unittest.TestCase):
 
     def ask(self, *requests):
         """Answers to requests written by hand, so that sizes are those of the wire, by id."""
-        lines = [json.dumps({"jsonrpc": "2.0", **request}) for request in requests]
-        done = self.place.run("mcp", stdin="".join(line + "\n" for line in lines))
-        self.assertEqual(done.returncode, 0, done.stderr)
-        answers = [json.loads(line) for line in done.stdout.splitlines()]
-        return {answer["id"]: answer["result"] for answer in answers if "id" in answer}, done.stdout
+        lines = "".join(json.dumps({"jsonrpc": "2.0", **request}) + "\n" for request in requests)
+        wanted = {request["id"] for request in requests if "id" in request}
+        answers, wire = {}, ""
+        with subprocess.Popen(
+            [STEAD, "mcp"], cwd=self.place.workspace, env=self.place.env, text=True,
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE,
+        ) as server:  # fmt: skip
+            server.stdin.write(lines)
+            server.stdin.flush()
+            while wanted - answers.keys():
+                line = server.stdout.readline()
+                self.assertTrue(line, f"no answer to {wanted - answers.keys()}")
+                wire += line
+                answer = json.loads(line)
+                if "id" in answer:
+                    answers[answer["id"]] = answer["result"]
+            server.stdin.close()
+            self.assertEqual(server.wait(DEADLINE), 0)
+        return answers, wire
 
     def legacy(self, *requests):
         hello = {

@@ -91,6 +91,8 @@ impl OutputArgs {
         let part = match (self.offset, self.limit, self.tail) {
             (_, _, Some(lines)) => Part::Tail { lines: lines.0 as usize },
             (None, None, None) => Part::Since { offset: server.cursors.get(&id) },
+            // From the start means all of it: a range of bytes has no values and errors in it.
+            (Some(Count(0)), None, None) => Part::All,
             (offset, limit, None) => {
                 Part::Range { offset: offset.map_or(0, |n| n.0), limit: limit.map(|n| n.0) }
             }

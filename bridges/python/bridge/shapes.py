@@ -10,11 +10,12 @@ MOST_COMMON_SORTED = 100_000
 
 class Shape:
     """A container as its repr shows it. An entry is a tuple of literal texts and of values, each in a 1-tuple."""
-    __slots__ = ("open", "close", "size", "first", "last", "again", "ident", "unit")
+    __slots__ = ("open", "close", "size", "first", "last", "again", "ident", "unit", "bulk")
 
     def __init__(self, value, open, close, size, first, last=None, again="...", unit="items"):
         self.open, self.close, self.size, self.first, self.last = open, close, size, first, last
         self.again, self.ident, self.unit = again, id(value), unit
+        self.bulk = None  # gives the first items as a list or dict of their own
 
 
 def found(kind, name):
@@ -60,27 +61,35 @@ def shape_of(value):
 
 
 def of_list(value, kind):
-    return Shape(value, "[", "]", list.__len__(value), lambda n: plain(list.__getitem__(value, slice(n))),
-                 lambda: plain([list.__getitem__(value, -1)])[0], "[...]")
+    shape = Shape(value, "[", "]", list.__len__(value), lambda n: plain(list.__getitem__(value, slice(n))),
+                  lambda: plain([list.__getitem__(value, -1)])[0], "[...]")
+    shape.bulk = lambda n: list.__getitem__(value, slice(n))
+    return shape
 
 
 def of_tuple(value, kind):
     size = tuple.__len__(value)
-    return Shape(value, "(", ",)" if size == 1 else ")", size, lambda n: plain(tuple.__getitem__(value, slice(n))),
-                 lambda: plain([tuple.__getitem__(value, -1)])[0], "(...)")
+    shape = Shape(value, "(", ",)" if size == 1 else ")", size, lambda n: plain(tuple.__getitem__(value, slice(n))),
+                  lambda: plain([tuple.__getitem__(value, -1)])[0], "(...)")
+    shape.bulk = lambda n: list(tuple.__getitem__(value, slice(n)))
+    return shape
 
 
 def of_dict(value, kind):
-    return Shape(value, "{", "}", dict.__len__(value), lambda n: pairs(take(n, dict.items(value))),
-                 lambda: pairs(take(1, reversed(dict.items(value))))[0], "{...}")
+    shape = Shape(value, "{", "}", dict.__len__(value), lambda n: pairs(take(n, dict.items(value))),
+                  lambda: pairs(take(1, reversed(dict.items(value))))[0], "{...}")
+    shape.bulk = lambda n: dict(take(n, dict.items(value)))
+    return shape
 
 
 def of_set(value, kind):
     base = set if set in mro_of(kind) else frozenset
     name = type_name_of(kind)
     around = ("{", "}") if kind is set else (name + "({", "})")
-    return Shape(value, around[0], around[1], base.__len__(value), lambda n: plain(take(n, base.__iter__(value))),
-                 None, name + "(...)")
+    shape = Shape(value, around[0], around[1], base.__len__(value), lambda n: plain(take(n, base.__iter__(value))),
+                  None, name + "(...)")
+    shape.bulk = lambda n: take(n, base.__iter__(value))
+    return shape
 
 
 def of_proxy(value, kind):

@@ -16,6 +16,7 @@ TEXTS = {id(kind.__repr__): kind for kind in (str, bytes, bytearray)}
 PLAIN = {int, float, bool, complex, str, bytes, bytearray, type(None), type(...)}
 ITEM_LEAST = 30     # characters that an item of a long container gets at least
 BITS_SHOWN = 14_000
+NUMBERS, NUMBER_MOST = {int, float, bool}, 1 << 64
 
 
 def render(value, budget=VALUE_BUDGET, brief=False):
@@ -200,7 +201,11 @@ def first_and_last(shape, room, job, outer):
         except (IndexError, KeyError, RuntimeError):  # it has changed meanwhile
             pass
     room -= sum(map(len, tail))
-    for entry in shape.first(min(shape.size - len(tail), room // 3 + 1)):
+    count = min(shape.size - len(tail), room // 3 + 1)
+    numbers = first_numbers(shape, count, room - 2)
+    if numbers is not None:
+        return numbers, tail
+    for entry in shape.first(count):
         try:  # the last one that there is room for is shown whole or not at all
             text = render_entry(entry, share, job, outer) if room >= share else whole(entry, room, job, outer)
         except TooLong:
@@ -208,6 +213,20 @@ def first_and_last(shape, room, job, outer):
         room -= len(text) + 2
         shown.append(text)
     return shown, tail
+
+
+def first_numbers(shape, count, room):
+    """The first entries of a container of plain numbers: one repr in C does what takes a thousand steps here."""
+    if shape.bulk is None:
+        return None
+    items = shape.bulk(count)
+    for part in (items, items.values()) if type(items) is dict else (items,):
+        if not NUMBERS.issuperset(map(type, part)) or max(part) > NUMBER_MOST or min(part) < -NUMBER_MOST:
+            return None
+    text = repr(items)[1:-1]
+    if len(text) > room:
+        text = text[:text.rfind(", ", 0, room + 2)]
+    return text.split(", ")
 
 
 def render_entry(entry, limit, job, outer):

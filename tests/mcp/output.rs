@@ -141,3 +141,29 @@ fn m8_what_contradicts_itself_or_is_not_there_is_refused() {
     assert!(reply.failed && reply.text.starts_with("[session_not_found: "), "{}", reply.text);
     reply.contains("hint: sessions here: py; eval with a language starts a new one");
 }
+
+#[test]
+fn m4_progress_counts_up_with_the_last_line_and_ends_with_the_answer() {
+    let (env, mut server) = served();
+    let gate = env.root().join("gate");
+    let code = format!(
+        "import os, time\nn = 0\nwhile not os.path.exists({gate:?}):\n    n += 1\n    print('step', n, flush=True)\n    \
+         time.sleep(0.05)"
+    );
+    let call = |code: &str| json!({"name": "eval", "arguments": {"code": code, "timeout_ms": 50000}, "_meta": {"progressToken": "t\u{e9}"}});
+    let id = server.request("tools/call", call(&code));
+    wait_for("some progress", || server.progress().len() >= 2);
+    std::fs::write(&gate, "").expect("the gate opens");
+    server.reply(id);
+    let seen = server.progress();
+    let told = |note: &Value| note["params"]["progress"].as_f64().expect("a number");
+    assert!(seen.windows(2).all(|pair| told(&pair[0]) < told(&pair[1])), "{seen:?}");
+    for note in &seen {
+        assert_eq!(note["params"]["progressToken"], "t\u{e9}");
+        let message = note["params"]["message"].as_str().expect("a message");
+        assert!(message.starts_with("step ") || message.starts_with("running for "), "{message}");
+    }
+    // After its answer a call says nothing more, and without a token never.
+    server.eval("import time\nfor n in range(30): print(n, flush=True); time.sleep(0.02)");
+    assert_eq!(server.progress().len(), seen.len());
+}

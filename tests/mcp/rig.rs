@@ -259,6 +259,16 @@ impl Server {
         assert!(answer["result"].is_object(), "{answer}");
     }
 
+    /// What came of progress so far.
+    #[track_caller]
+    pub(crate) fn progress(&mut self) -> Vec<Value> {
+        while let Ok(line) = self.lines.try_recv() {
+            self.sort(&line);
+        }
+        let is_progress = |note: &&Value| note["method"] == "notifications/progress";
+        self.notifications.iter().filter(is_progress).cloned().collect()
+    }
+
     /// All answers that came for an id and were not taken.
     pub(crate) fn waiting(&self, id: impl Into<Value>) -> usize {
         self.answers.get(&id.into().to_string()).map_or(0, Vec::len)

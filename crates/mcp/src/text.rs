@@ -310,9 +310,10 @@ pub(crate) fn guard(text: &mut String, written: &str) {
 }
 
 /// Whether a line begins like one of ours. A backslash counts as part of the bracket, so that a
-/// marked line cannot be forged either.
+/// marked line cannot be forged either, and what nobody sees does not count.
 fn looks_like_ours(line: &str) -> bool {
-    let Some(rest) = line.trim_start_matches('\\').strip_prefix('[') else { return false };
+    let seen = line.trim_start_matches(|c| c == '\\' || is_invisible(c));
+    let Some(rest) = seen.strip_prefix('[') else { return false };
     if ["…", "stdout]", "stderr]", "value]"].iter().any(|mark| rest.starts_with(mark)) {
         return true;
     }
@@ -325,6 +326,25 @@ fn looks_like_ours(line: &str) -> bool {
     // `[12:34:56]` is the time of day in somebody's log.
     matches!(end.chars().next(), None | Some(' ' | '\n'))
         || end.len() < after.len() && end.starts_with([']', ';'])
+}
+
+/// Joiners, marks and fillers that take no room.
+fn is_invisible(c: char) -> bool {
+    matches!(
+        c as u32,
+        0xad | 0x34f
+            | 0x115f..=0x1160
+            | 0x180b..=0x180f
+            | 0x200b..=0x200f
+            | 0x2060..=0x206f
+            | 0x3164
+            | 0xfe00..=0xfe0f
+            | 0xfeff
+            | 0xffa0
+            | 0x1bca0..=0x1bca3
+            | 0x1d173..=0x1d17a
+            | 0xe0000..=0xe0fff
+    )
 }
 
 #[cfg(test)]

@@ -67,6 +67,8 @@ fn m3_what_looks_like_ours() {
         "\\[py:7]",
         "\\\\[stderr]",
         "[image: x",
+        "\u{feff}[py:7]",
+        "\u{200b}\\\u{2060}[note: x]",
         "[background: ",
     ] {
         assert!(looks_like_ours(ours), "{ours}");
@@ -113,6 +115,7 @@ fn hostile() -> impl Strategy<Value = String> {
         Just("…"),
         Just(";"),
         Just("é"),
+        Just("\u{200b}"),
         Just("[py:9]"),
         Just("\n[py:9 error]"),
         Just("x"),

@@ -120,10 +120,12 @@ fn m5_cancelling_at_once_stops_a_call_whose_session_has_to_start() {
 
 #[test]
 fn m5_cancelling_an_input_call_interrupts_what_it_went_on_to_do() {
-    let (_env, mut server) = served();
-    server.eval("x = 1\ninput()\nwhile True: pass").contains("waits for input");
+    let (env, mut server) = served();
+    let mark = env.root().join("went-on");
+    let code = format!("x = 1\ninput()\nopen({mark:?}, 'w').close()\nwhile True: pass");
+    server.eval(&code).contains("waits for input");
     let id = server.send("input", json!({"target": "py:1", "text": "go", "timeout_ms": 50000}));
-    server.ping();
+    wait_for("it to go on", || mark.exists());
     server.cancel(id);
     server.eval("x").contains("1\n[py:2]");
     assert_eq!(server.unasked(id), 0);

@@ -33,7 +33,7 @@ class Calls:
     async def test_m3_eval_gives_output_in_order_the_value_and_what_changed(self):
         async with self.connect() as peer:
             text = await peer.eval("import sys\nprint('one')\nprint('two', file=sys.stderr)\nx = 41\nx + 1")
-            self.assertEqual(text.splitlines()[:4], ["one", "[stderr]", "two", "42"], text)
+            self.assertEqual(text.splitlines()[:5], ["one", "[stderr]", "two", "[value]", "42"], text)
             self.assertEnds(text, r"py:1.* \+x int.*")
             text = await peer.eval("x + 2")
             self.assertEqual(text.splitlines()[0], "43")
@@ -129,7 +129,7 @@ class Calls:
             self.assertFalse(running.done())
             await gate.open()
             await running
-            self.assertIn("2 sessions", await peer.text("sessions"))
+            self.assertIn("[sessions: 2 in ", await peer.text("sessions"))
 
     async def test_m2_control_does_what_it_says(self):
         async with self.connect() as peer:
@@ -139,13 +139,13 @@ class Calls:
                 ("restart", "restarted"), ("kill", "killed"), ("stop", "stopped"),
             ]:  # fmt: skip
                 text = await peer.text("control", {"target": "py", "action": action})
-                self.assertIn(f"[py {said}", text)
-            self.assertIn("no sessions", await peer.text("sessions"))
+                self.assertIn(f"[py: {said}", text)
+            self.assertIn("[sessions: none in ", await peer.text("sessions"))
 
     async def test_m2_inspect_and_open(self):
         async with self.connect() as peer:
             settings = {"language": "python", "name": "lab", "env": {"WHO": "me"}, "init": "import os\nseen = 1"}
-            self.assertIn("[lab open: python", await peer.text("open", settings))
+            self.assertIn("[lab: open, python", await peer.text("open", settings))
             text = await peer.eval("def f(a):\n    'Doc of f.'\n    return a\nos.environ['WHO']", session="lab")
             self.assertEqual(text.splitlines()[0], "'me'")
             text = await peer.text("inspect", {"session": "lab"})
@@ -243,7 +243,7 @@ class Calls:
             for n, text in enumerate(await asyncio.gather(*calls)):
                 self.assertEqual(text.splitlines()[0], str(n * 100))
                 self.assertEnds(text, rf"s{n % 4}:\d+.*")
-            self.assertIn("4 sessions", await peer.text("sessions"))
+            self.assertIn("[sessions: 4 in ", await peer.text("sessions"))
 
     async def test_m7_evals_sent_at_once_run_in_the_order_sent(self):
         async with self.connect() as peer:

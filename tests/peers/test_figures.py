@@ -29,7 +29,7 @@ class Figures:
             image = self.picture(result)
             self.assertGreater(len(image.convert("RGB").getcolors(1 << 20)), 1, "nothing is drawn")
             text = result.content[0].text
-            self.assertIn(f"[image {image.width}×{image.height}, image/png, ", text)
+            self.assertIn(f"[image: {image.width}×{image.height}, image/png, ", text)
             self.assertEqual((await peer.eval("1 + 1")).splitlines()[0], "2")
             changed = await peer.call("eval", {"code": "_ = ax.plot([3, 1, 2])", "timeout_ms": 50_000})
             self.assertNotEqual(self.picture(changed).tobytes(), image.tobytes())

@@ -3,6 +3,10 @@
 # ---- queries ---------------------------------------------------------------------------------
 
 def do_query(seq, what, argument):
+    if what == "code":
+        # The host's own question, which holds up nobody: an interrupt meanwhile is for the eval behind it.
+        transmit('{"ev":"reply","seq":%d,"data":%s}\n' % (int(seq), dump({"code": attempt(compiled_bridge)})))
+        return
     S.pending = S.fired = False
     repair_streams()
     running, S.running = S.running, True
@@ -28,8 +32,6 @@ def ask(what, argument):
         return inspect_name(argument)
     if what == "complete":
         return complete(argument)
-    if what == "code":
-        return {"code": compiled_bridge()}
     raise ValueError("unknown query `%s`" % what)
 
 

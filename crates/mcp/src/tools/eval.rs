@@ -66,6 +66,10 @@ impl EvalArgs {
         }
     }
 
+    pub(super) fn waits(&self) -> bool {
+        self.background != Some(true)
+    }
+
     pub(crate) fn run(self, server: &Server, ties: &mut Ties) -> Result<Answer, ClientError> {
         let name = self.session_name()?;
         if self.code.len() > MAX_CODE {

@@ -77,15 +77,26 @@ impl Call {
         })
     }
 
-    /// The session whose eval it may wait for; others are answered at once, whatever waits.
-    ///
-    /// A name that is none waits for nothing either: the call itself says what is wrong with it.
+    /// The session it is about; a name that is none is for the call itself to complain of.
     pub fn session(&self) -> Option<SessionName> {
         match self {
             Call::Eval(args) => args.session_name().ok(),
             Call::Output(args) => args.session_name(),
             Call::Input(args) => args.session_name(),
-            Call::Control(_) | Call::Sessions(_) | Call::Open(_) | Call::Inspect(_) => None,
+            Call::Control(args) => args.session_name(),
+            Call::Sessions(_) => None,
+            Call::Open(args) => args.session_name().ok(),
+            Call::Inspect(args) => args.session_name(),
+        }
+    }
+
+    /// Whether it may wait for an eval; others are answered whatever waits.
+    pub fn waits(&self) -> bool {
+        match self {
+            Call::Eval(args) => args.waits(),
+            Call::Output(args) => args.waits(),
+            Call::Input(_) => true,
+            Call::Control(_) | Call::Sessions(_) | Call::Open(_) | Call::Inspect(_) => false,
         }
     }
 

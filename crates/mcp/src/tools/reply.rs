@@ -22,15 +22,20 @@ pub(super) fn max_chars(asked: Option<Count>) -> usize {
     asked.map_or(DEFAULT_CHARS, |count| count.0 as usize).clamp(1, MOST_CHARS)
 }
 
-/// The reply about an eval; what it shows counts as read.
+/// The reply about all of an eval, or all that is new; it counts as read.
 pub(super) fn eval(server: &Server, view: &EvalView, max_chars: usize) -> Answer {
+    if let (Some(id), Some(reached)) = (view.id(), view.reached) {
+        server.cursors.reach(&id, reached);
+    }
+    part(view, max_chars)
+}
+
+/// The reply about a part of an eval.
+pub(super) fn part(view: &EvalView, max_chars: usize) -> Answer {
     let page = Page::new(&view.content, max_chars);
     let mut images = Vec::new();
     let mut announce = |display: &DisplayInfo| announce(display, &mut images);
     let text = text::eval(view, &page, &mut announce);
-    if let (Some(id), Some(reached)) = (view.id(), view.reached) {
-        server.cursors.reach(&id, reached);
-    }
     Answer { images, ..Answer::text(text) }
 }
 

@@ -11,7 +11,7 @@ use stead_protocol::{Activity, EvalId, EvalSeq, Status};
 use super::{ToolSpec, object};
 use crate::answer::Answer;
 use crate::server::Server;
-use crate::text::{one_line, quoted, seconds};
+use crate::text::{count, one_line, quoted, seconds};
 
 /// How much of an eval's code tells which one it was.
 const CODE_CHARS: usize = 60;
@@ -49,14 +49,14 @@ impl SessionsArgs {
         let place = server.client.workspace.path().display().to_string();
         let place = if all { "all workspaces".to_owned() } else { one_line(&place) };
         if listed.is_empty() {
-            return Ok(Answer::text(format!("[no sessions in {place}; eval starts one]")));
+            return Ok(Answer::text(format!("[sessions: none in {place}; eval starts one]")));
         }
         let mut text = String::new();
         for session in &listed {
             describe(&mut text, &server.client, session, all);
         }
         let count = listed.len();
-        let _ = write!(text, "[{count} session{} in {place}]", if count == 1 { "" } else { "s" });
+        let _ = write!(text, "[sessions: {count} in {place}]");
         Ok(Answer::text(text))
     }
 }
@@ -81,7 +81,7 @@ fn describe(text: &mut String, client: &Client, session: &Listed, all: bool) {
         let _ = write!(text, ", {} queued", status.queued.len());
     }
     if let Some(variables) = status.variables {
-        let _ = write!(text, ", {variables} names");
+        let _ = write!(text, ", {}", count(variables, "name", "names"));
     }
     if status.generation.0 > 1 {
         let _ = write!(text, ", generation {}", status.generation.0);
@@ -141,7 +141,7 @@ fn last(client: &Client, status: &Status) -> Option<EvalSummary> {
 fn last_eval(status: &Status, client: &Client) -> String {
     let Some(eval) = last(client, status) else { return ", nothing ran yet".to_owned() };
     let ended = eval.entry.finished.as_ref().map_or(eval.entry.accepted_at_ms, |(at, _)| *at);
-    format!(", last {} {} {}, {} ago", eval.id, eval.status.as_str(), code(&eval), ago(ended))
+    format!(", last {} {} {}, {}", eval.id, eval.status.as_str(), code(&eval), ago(ended))
 }
 
 /// The first line of its code.
@@ -155,5 +155,8 @@ fn code(eval: &EvalSummary) -> String {
 fn ago(at_ms: u64) -> String {
     let now =
         SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_millis() as u64);
-    seconds(now.saturating_sub(at_ms) / 1000 * 1000)
+    match now.saturating_sub(at_ms) {
+        0..1000 => "just now".to_owned(),
+        ms => format!("{} ago", seconds(ms / 1000 * 1000)),
+    }
 }

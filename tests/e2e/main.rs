@@ -2,6 +2,7 @@
 
 mod background;
 mod bad_input;
+mod clean;
 mod cli;
 mod exit;
 mod figures;

@@ -16,7 +16,7 @@ use crate::STEAD;
 /// Far beyond what anything here takes on a loaded machine.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(120);
 /// More than any eval here writes that is looked at as a whole.
-const BUDGET: usize = 64 << 20;
+const MAX_CHARS: usize = 64 << 20;
 
 /// One environment with the session `py`.
 pub(crate) struct Rig {
@@ -59,7 +59,7 @@ impl Rig {
     /// The whole output and value of an eval that is over.
     pub(crate) fn view(&self, seq: EvalSeq) -> EvalView {
         let id = EvalId { session: self.name.clone(), seq };
-        let options = OutputOptions { part: Part::All, wait: None, budget: BUDGET };
+        let options = OutputOptions { part: Part::All, wait: None, max_chars: MAX_CHARS };
         self.client.output(&id, &options, &mut Quiet).unwrap()
     }
 }
@@ -80,7 +80,7 @@ pub(crate) fn eval(client: &Client, name: &SessionName, code: &str) -> EvalView 
         hard_timeout: None,
         no_queue: false,
         background: false,
-        budget: BUDGET,
+        max_chars: MAX_CHARS,
     };
     client.eval(name, &Launch::default(), &options, &mut Quiet).unwrap()
 }

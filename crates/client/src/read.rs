@@ -107,9 +107,12 @@ pub(crate) fn tail(
         }
     }
     if lines == 0 {
-        chunks.clear();
+        return Ok(Content::default());
     }
-    Ok(Content { head: merged_back(chunks), ..Content::default() })
+    let head = merged_back(chunks);
+    let total_bytes = measure_own(reader, from, to)?;
+    let offset = total_bytes.saturating_sub(own(&head));
+    Ok(Content { head, offset, total_bytes, ..Content::default() })
 }
 
 /// Reads the value or error with which an eval ended, and nothing else.

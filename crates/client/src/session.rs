@@ -9,6 +9,7 @@ use stead_spool::HistoryReader;
 
 use crate::connection::{Connection, PATIENCE};
 use crate::control::{END_TIME, READY_TIME, status};
+use crate::page::read_budget;
 use crate::read::{self, Span};
 use crate::start::{Door, Found};
 use crate::wait::{self, Wait, Watcher};
@@ -68,8 +69,8 @@ pub struct EvalOptions {
     pub no_queue: bool,
     /// Do not wait at all.
     pub background: bool,
-    /// How many bytes of output the view may hold.
-    pub budget: usize,
+    /// How many characters of output will be shown; none, if only the value or error matters.
+    pub max_chars: usize,
 }
 
 /// Something for a waiting reader.
@@ -83,8 +84,8 @@ pub struct InputOptions {
     pub eof: bool,
     /// How long to wait for what follows.
     pub soft_timeout: Duration,
-    /// How many bytes of output the view may hold.
-    pub budget: usize,
+    /// How many characters of output will be shown; none, if only the value or error matters.
+    pub max_chars: usize,
 }
 
 /// A session that was just started.
@@ -129,7 +130,7 @@ impl Client {
         let Some(init) = last.into_iter().find(|eval| eval.entry.by == "init") else {
             return Ok(None);
         };
-        let options = OutputOptions { part: crate::Part::All, wait: None, budget: 64 << 10 };
+        let options = OutputOptions { part: crate::Part::All, wait: None, max_chars: 0 };
         self.output(&init.id, &options, &mut crate::Quiet).map(Some)
     }
 
@@ -228,7 +229,7 @@ impl Client {
             view.behind = behind;
             return Ok(Some(view));
         }
-        let budget = options.budget;
+        let budget = read_budget(options.max_chars);
         let generation = Some(generation);
         let wait =
             Wait { door, seq: eval, generation, behind, from: None, budget, deadline, watcher };
@@ -287,9 +288,9 @@ impl Client {
             let mut view = EvalView::new(name, None, EvalStatus::Complete);
             view.generation = Some(connection.generation);
             let reader = wait::open(&self.dir(name), name)?;
-            view.content =
-                read::content(&reader, Span::all(from, to.unwrap_or(from)), options.budget)
-                    .map_err(ClientError::spool(name))?;
+            let span = Span::all(from, to.unwrap_or(from));
+            view.content = read::content(&reader, span, read_budget(options.max_chars))
+                .map_err(ClientError::spool(name))?;
             return Ok(view);
         };
         let watch = Request::Watch { eval: seq, output: watcher.wants_output() };
@@ -301,7 +302,7 @@ impl Client {
             generation: Some(connection.generation),
             behind: None,
             from: Some(from),
-            budget: options.budget,
+            budget: read_budget(options.max_chars),
             deadline,
             watcher,
         }

@@ -168,7 +168,7 @@ fn try_session(client: &Client) -> Result<Duration, WireError> {
         hard_timeout: None,
         no_queue: false,
         background: false,
-        budget: 64 << 10,
+        max_chars: 0,
     };
     let evaluated = there.eval(&name, &Launch::default(), &options, &mut Quiet);
     let stopped = there.stop(&name);

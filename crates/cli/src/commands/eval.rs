@@ -79,7 +79,7 @@ impl EvalArgs {
             hard_timeout: self.hard_timeout.map(|time| time.0),
             no_queue: self.no_queue,
             background: self.bg,
-            budget: if self.stream { 64 << 10 } else { self.bounds.bytes() },
+            max_chars: if self.stream { 0 } else { self.bounds.chars() },
         };
         let launch = context.launch(self.language);
         let result = context.client.eval(&name, &launch, &options, &mut watch);

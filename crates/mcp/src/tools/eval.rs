@@ -81,7 +81,7 @@ impl EvalArgs {
             hard_timeout: self.hard_timeout_ms.map(|ms| Duration::from_millis(ms.0)),
             no_queue: false,
             background: self.background.unwrap_or(false),
-            budget: 4 << 20,
+            max_chars,
         };
         let launch = server.launch(self.language);
         let view = server.client.eval(&name, &launch, &options, &mut ties.own())?;

@@ -96,7 +96,7 @@ impl OutputArgs {
             }
         };
         let wait = self.wait_ms.map(|ms| patience(Some(ms.0), 0));
-        let options = OutputOptions { part, wait, budget: 4 << 20 };
+        let options = OutputOptions { part, wait, max_chars };
         let view = server.client.output(&id, &options, &mut ties.looking_on())?;
         let seen = matches!(part, Part::Since { offset } if offset > Default::default());
         let mut answer = reply::eval(server, &view, max_chars);

@@ -111,6 +111,8 @@ impl Host {
             State::new(clock.now(), settings.idle_timeout_ms, settings.once)
         };
         let fresh_notice = match (&found.loss, found.last_end) {
+            // No command counts on the shell of another.
+            _ if spec.meta.settings.language == "shell" => None,
             (None, Some(reason)) if !matches!(reason, EndReason::Stopped) => {
                 Some(format!("the session was started fresh, its earlier state is gone: {reason}"))
             }

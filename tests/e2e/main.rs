@@ -19,6 +19,7 @@ mod processes;
 mod race;
 mod search;
 mod session;
+mod shell;
 mod talk;
 mod toy_bridge;
 mod values;

@@ -99,6 +99,7 @@ pub(crate) fn submit(connection: &mut Connection, code: &str, watch: WatchFor) -
         key: None,
         hard_timeout_ms: None,
         no_queue: false,
+        place: None,
         watch: Some(watch),
     };
     match connection.request(&Request::Submit(submit), deadline()).unwrap() {

@@ -96,6 +96,20 @@ pub fn prepare(
             let feed = feed(&command.program, stead_bridges::PYTHON, cache_dir);
             Ok(Prepared { found, command, feed })
         }
+        "shell" => {
+            let lookup = |name: &str| {
+                env.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone())
+            };
+            let found = stead_launch::shell::find(&lookup)?;
+            // This very program, also when its file was replaced meanwhile.
+            let program = PathBuf::from("/proc/self/exe");
+            let arguments = vec!["runner".into(), found.path.clone().into()];
+            Ok(Prepared {
+                found,
+                command: Command { program, arguments, env, cwd },
+                feed: Feed::Nothing,
+            })
+        }
         other => Err(PrepareError::Language { language: other.to_owned() }),
     }
 }

@@ -39,6 +39,8 @@ pub(crate) struct StatusData<'a> {
     memory_bytes: u64,
     cpu_ms: u64,
     processes: u32,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    background: &'a [String],
     #[serde(skip_serializing_if = "Option::is_none")]
     variables: Option<u64>,
     sandbox: &'a str,
@@ -107,6 +109,7 @@ impl<'a> StatusData<'a> {
             memory_bytes: status.usage.memory_bytes,
             cpu_ms: status.usage.cpu_ms,
             processes: status.usage.processes,
+            background: &status.background,
             variables: status.variables,
             sandbox: &status.sandbox,
             interpreter: &status.interpreter,
@@ -146,6 +149,11 @@ pub(crate) fn activity_line(status: &Status) -> String {
         Activity::Ended { reason } => format!("ended: {reason}"),
         other => state(other).replace('_', " "),
     };
+    if let [first, more @ ..] = status.background.as_slice() {
+        let more =
+            if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
+        line.push_str(&format!("; in the background: {}{more}", plain(first.as_bytes())));
+    }
     if status.paused {
         line.push_str(" (paused)");
     }

@@ -4,6 +4,9 @@ use stead_protocol::{ErrorCode, SessionName, WireError};
 
 use crate::ClientError;
 
+/// The language of sessions that run shell commands, each in a fresh shell.
+pub const SHELL: &str = "shell";
+
 /// A language, its other name, and whether this version can start it.
 struct Language {
     name: &'static str,
@@ -11,11 +14,12 @@ struct Language {
     works: bool,
 }
 
-const LANGUAGES: [Language; 4] = [
+const LANGUAGES: [Language; 5] = [
     Language { name: "python", alias: "py", works: true },
     Language { name: "bash", alias: "sh", works: false },
     Language { name: "node", alias: "js", works: false },
     Language { name: "r", alias: "r", works: false },
+    Language { name: SHELL, alias: SHELL, works: true },
 ];
 
 /// The language that `text` names, in full; an error if there is none or not yet.

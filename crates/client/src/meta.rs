@@ -110,6 +110,7 @@ impl Client {
             init: launch.init.clone(),
             idle_timeout_ms: launch.idle_timeout_ms.unwrap_or(DEFAULT_IDLE_TIMEOUT_MS),
             quota_bytes: launch.quota_bytes.unwrap_or(DEFAULT_QUOTA_BYTES),
+            once: launch.once,
         };
         Ok(Meta {
             version: 1,

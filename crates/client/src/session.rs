@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use stead_protocol::client::{Reply, Request, Submit, WatchFor};
+use stead_protocol::client::{Place, Reply, Request, Submit, WatchFor};
 use stead_protocol::{Activity, ErrorCode, EvalId, EvalSeq, SessionName, Status, WireError};
 use stead_spool::HistoryReader;
 
@@ -50,6 +50,8 @@ pub struct Launch {
     pub idle_timeout_ms: Option<u64>,
     /// How many bytes of output are kept.
     pub quota_bytes: Option<u64>,
+    /// End with the first eval.
+    pub once: bool,
 }
 
 /// One eval to run.
@@ -140,10 +142,22 @@ impl Client {
         options: &EvalOptions,
         watcher: &mut dyn Watcher,
     ) -> Result<EvalView, ClientError> {
+        self.eval_at(name, launch, options, None, watcher)
+    }
+
+    /// The same in a certain place, for shell commands.
+    pub(crate) fn eval_at(
+        &self,
+        name: &SessionName,
+        launch: &Launch,
+        options: &EvalOptions,
+        place: Option<&Place>,
+        watcher: &mut dyn Watcher,
+    ) -> Result<EvalView, ClientError> {
         self.check_language(name, launch)?;
         // A host may leave between its hello and the code; the next one says why it did.
         for _ in 0..EVAL_TRIES {
-            if let Some(view) = self.try_eval(name, launch, options, watcher)? {
+            if let Some(view) = self.try_eval(name, launch, options, place, watcher)? {
                 return Ok(view);
             }
         }
@@ -156,6 +170,7 @@ impl Client {
         name: &SessionName,
         launch: &Launch,
         options: &EvalOptions,
+        place: Option<&Place>,
         watcher: &mut dyn Watcher,
     ) -> Result<Option<EvalView>, ClientError> {
         let door = self.door(name);
@@ -170,7 +185,7 @@ impl Client {
                 fresh = Some(format!("started fresh, earlier state is gone: {reason}"));
             }
         }
-        let mut view = self.submit(door, connection, options, watcher)?;
+        let mut view = self.submit(door, connection, options, place, watcher)?;
         if let Some(view) = &mut view {
             view.notices.extend(fresh);
         }
@@ -182,6 +197,7 @@ impl Client {
         door: Door<'_>,
         mut connection: Connection,
         options: &EvalOptions,
+        place: Option<&Place>,
         watcher: &mut dyn Watcher,
     ) -> Result<Option<EvalView>, ClientError> {
         let watch = if watcher.wants_output() { WatchFor::Output } else { WatchFor::State };
@@ -191,6 +207,7 @@ impl Client {
             hard_timeout_ms: options.hard_timeout.map(|time| time.as_millis() as u64),
             no_queue: options.no_queue,
             watch: (!options.background).then_some(watch),
+            place: place.cloned(),
         });
         let deadline = Instant::now().checked_add(options.soft_timeout);
         let reply =

@@ -11,9 +11,9 @@ use stead_protocol::client::InterruptEffect;
 use stead_protocol::{EndReason, ErrorCode, EvalSeq, Outcome, WireError};
 
 impl State {
-    pub(crate) fn new(now: Millis, idle_timeout: Millis) -> State {
+    pub(crate) fn new(now: Millis, idle_timeout: Millis, once: bool) -> State {
         let phase = Phase::Starting { give_up_at: now + START_LIMIT };
-        State { phase, queue: VecDeque::new(), ready: vec![], idle_timeout }
+        State { phase, queue: VecDeque::new(), ready: vec![], idle_timeout, once }
     }
 
     /// The eval that runs, also while the interpreter is going.
@@ -197,6 +197,10 @@ impl State {
         let mut actions = vec![Action::Finish { eval: run.eval, outcome }];
         actions.extend(answers(&run, effect));
         actions.extend(self.tell_ready());
+        if self.once && matches!(self.phase, Phase::Idle { .. }) {
+            self.leave(Why::Stop(vec![]), Some(now + EXIT_GRACE));
+            actions.push(Action::AskExit);
+        }
         actions.extend(self.next(now));
         actions
     }

@@ -5,6 +5,7 @@
 
 mod find;
 pub mod python;
+pub mod shell;
 mod spawn;
 pub mod stdin_wait;
 pub mod tree;

@@ -160,7 +160,9 @@ fn closing(view: &EvalView, page: &Page) -> String {
     if let Some(generation) = view.generation.filter(|generation| generation.0 > 1) {
         let _ = write!(line, " g{}", generation.0);
     }
-    if let Some(took) = view.duration_ms.filter(|took| *took >= LONG_MS) {
+    // A command is asked for its time as well as for its code.
+    let tells_time = |took: &u64| *took >= LONG_MS || view.exit_code.is_some();
+    if let Some(took) = view.duration_ms.filter(tells_time) {
         let _ = write!(line, " {}", seconds(took));
     }
     line.push_str(&standing(view, &id));

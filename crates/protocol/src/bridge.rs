@@ -7,6 +7,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::client::Place;
 use crate::{Changed, EvalId};
 
 /// The version of this wire.
@@ -22,6 +23,8 @@ pub enum Command<'a> {
         /// Its code.
         code: &'a str,
     },
+    /// Where the next eval runs: a directory and the whole environment. For shell commands only.
+    Place(&'a Place),
     /// The ordered event before this has been recorded: go on.
     Ack,
     /// The signal that follows is meant for this eval; no answer.
@@ -50,7 +53,14 @@ pub enum Command<'a> {
 impl Command<'_> {
     /// The bytes to send.
     pub fn encode(&self) -> Vec<u8> {
+        if let Command::Place(place) = self {
+            let payload = place.encode();
+            let mut bytes = format!("place {}\n", payload.len()).into_bytes();
+            bytes.extend_from_slice(&payload);
+            return bytes;
+        }
         let (head, payload): (String, &str) = match self {
+            Command::Place(_) => (String::new(), ""),
             Command::Eval { id, code } => (format!("eval {id} {}\n", code.len()), code),
             Command::Interrupt { id } => (format!("interrupt {id} 0\n"), ""),
             Command::Ack => ("ack 0\n".to_owned(), ""),

@@ -94,7 +94,7 @@ impl EvalArgs {
     }
 }
 
-fn read_code(
+pub(super) fn read_code(
     argument: Option<OsString>,
     file: Option<&Path>,
     context: &Context,

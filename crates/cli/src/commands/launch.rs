@@ -93,7 +93,7 @@ fn bridge(context: &Context, path: &std::path::Path) -> Result<String, crate::pr
 }
 
 /// A path is taken from where the user stands; a bare name is looked up on the PATH.
-fn absolute(context: &Context, path: String) -> String {
+pub(super) fn absolute(context: &Context, path: String) -> String {
     if !path.contains('/') {
         return path;
     }
@@ -101,7 +101,7 @@ fn absolute(context: &Context, path: String) -> String {
     joined.to_str().map_or(path, str::to_owned)
 }
 
-fn variable(pair: &str) -> Result<(String, String), crate::print::Failure> {
+pub(super) fn variable(pair: &str) -> Result<(String, String), crate::print::Failure> {
     match pair.split_once('=') {
         Some((name, value)) if !name.is_empty() && !pair.contains('\0') => {
             Ok((name.to_owned(), value.to_owned()))

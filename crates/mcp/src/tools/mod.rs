@@ -10,8 +10,10 @@ mod output;
 mod reply;
 mod search;
 mod sessions;
+mod shell;
 
 use serde_json::{Map, Value, json};
+use stead_client::language;
 use stead_protocol::{ErrorCode, SessionName, WireError};
 
 use arguments::parse;
@@ -49,6 +51,8 @@ pub enum Call {
     #[doc(hidden)]
     Eval(eval::EvalArgs),
     #[doc(hidden)]
+    Shell(shell::ShellArgs),
+    #[doc(hidden)]
     Output(output::OutputArgs),
     #[doc(hidden)]
     Input(input::InputArgs),
@@ -67,6 +71,7 @@ impl Call {
     pub fn parse(tool: &str, arguments: Map<String, Value>) -> Option<Result<Call, WireError>> {
         Some(match tool {
             "eval" => parse(arguments).map(Call::Eval),
+            "shell" => parse(arguments).map(Call::Shell),
             "output" => parse(arguments).map(Call::Output),
             "input" => parse(arguments).map(Call::Input),
             "control" => parse(arguments).map(Call::Control),
@@ -81,6 +86,7 @@ impl Call {
     pub fn session(&self) -> Option<SessionName> {
         match self {
             Call::Eval(args) => args.session_name().ok(),
+            Call::Shell(_) => language::session_name(language::SHELL).ok(),
             Call::Output(args) => args.session_name(),
             Call::Input(args) => args.session_name(),
             Call::Control(args) => args.session_name(),
@@ -102,7 +108,7 @@ impl Call {
 
     /// Whether such calls on one session are carried out in the order in which they came.
     pub fn is_ordered(&self) -> bool {
-        matches!(self, Call::Eval(_))
+        matches!(self, Call::Eval(args) if !args.is_fresh())
     }
 }
 
@@ -110,6 +116,7 @@ impl Call {
 pub fn tools() -> Vec<ToolSpec> {
     vec![
         eval::spec(),
+        shell::spec(),
         output::spec(),
         input::spec(),
         control::spec(),

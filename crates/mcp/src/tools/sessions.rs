@@ -74,6 +74,12 @@ fn describe(text: &mut String, client: &Client, session: &Listed, all: bool) {
         text.push_str("its host does not answer");
     }
     text.push_str(&doing(status, &there));
+    if let [first, more @ ..] = status.background.as_slice() {
+        let _ = write!(text, ", in the background {}", quoted(first));
+        if !more.is_empty() {
+            let _ = write!(text, " and {} more", more.len());
+        }
+    }
     if status.paused {
         text.push_str(", paused");
     }

@@ -11,6 +11,7 @@ mod malformed;
 mod output;
 mod reply;
 mod rig;
+mod shell;
 
 /// The binary under test.
 const STEAD: &str = env!("CARGO_BIN_EXE_stead");

@@ -142,7 +142,7 @@ fn m8_every_argument_of_every_tool_is_checked_by_name() {
     let (env, mut server) = served();
     let tools = server.ask("tools/list", json!({}));
     let tools = tools["result"]["tools"].as_array().expect("tools").clone();
-    assert_eq!(tools.len(), 7);
+    assert_eq!(tools.len(), 8);
     let mut tried = 0;
     for tool in &tools {
         let name = tool["name"].as_str().expect("a name");

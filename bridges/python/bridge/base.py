@@ -49,6 +49,7 @@ FIONREAD = 0x541B if sys.platform.startswith("linux") else 0x4004667F
 F_GETFD, F_DUPFD_CLOEXEC = 1, 1030 if sys.platform.startswith("linux") else 67
 EMPTY = bytes(4)
 VALUE_BUDGET = 2000
+BARRIER_SECONDS = 2     # how long a write waits for a host that is too busy to read
 TRACEBACK_BUDGET = 64 * 1024
 MESSAGE_BUDGET = 8 * 1024
 SOURCES_KEPT, SOURCE_BYTES_KEPT = 10_000, 64 * 1024 * 1024

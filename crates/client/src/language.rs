@@ -53,6 +53,12 @@ pub fn session_name(text: &str) -> Result<SessionName, ClientError> {
     Ok(alias.parse()?)
 }
 
+/// Whether a session of this name runs shell commands.
+pub fn is_shell(name: &SessionName) -> bool {
+    let rest = name.as_str().strip_prefix(SHELL).map(|rest| rest.strip_prefix('-').unwrap_or(rest));
+    rest.is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
 fn find(text: &str) -> Option<&'static Language> {
     LANGUAGES.iter().find(|language| language.name == text || language.alias == text)
 }

@@ -226,6 +226,28 @@ fn j2_a_session_for_one_eval_ends_with_it() {
 }
 
 #[test]
+fn e6_an_interrupt_while_the_interpreter_starts_takes_out_what_would_run_first() {
+    let mut state = State::new(0, 0, false);
+    state.step(Input::Submit(Eval { seq: EvalSeq(1), hard_timeout: None }), 0);
+    state.step(Input::Submit(Eval { seq: EvalSeq(2), hard_timeout: None }), 0);
+    let actions = state.step(Input::Interrupt { eval: None, ticket: ticket(1) }, 0);
+    let answer = Answer::Interrupt { effect: InterruptEffect::Dequeued, eval: Some(EvalSeq(1)) };
+    assert_eq!(
+        actions,
+        [finish(1, Outcome::Interrupted), Action::Answer { ticket: ticket(1), answer }]
+    );
+}
+
+#[test]
+fn init_code_that_waits_for_input_keeps_nobody_waiting() {
+    let mut state = State::new(0, 0, false);
+    state.step(Input::Ready(ticket(1)), 0);
+    state.step(Input::Hello { init: Some(Eval { seq: EvalSeq(1), hard_timeout: None }) }, 0);
+    let actions = state.step(Input::Waiting("name? ".to_owned()), 1);
+    assert_eq!(actions, [Action::Answer { ticket: ticket(1), answer: Answer::Done }]);
+}
+
+#[test]
 fn s8_an_idle_session_ends_unless_a_client_is_attached() {
     let mut state = State::new(0, 100, false);
     state.step(HELLO, 0);

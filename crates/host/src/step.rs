@@ -90,7 +90,8 @@ impl State {
                 if let Phase::Running(run) = &mut self.phase {
                     run.waiting = Some(prompt);
                 }
-                vec![]
+                // Init code that asks something will not get ready by itself.
+                self.tell_ready()
             }
             Input::NotWaiting => {
                 if let Phase::Running(run) = &mut self.phase {
@@ -212,7 +213,10 @@ impl State {
             run.interrupts.push((ticket, now + GRACE));
             return vec![Action::Interrupt];
         }
-        if let Some(at) = self.queue.iter().position(|queued| Some(queued.seq) == eval) {
+        // Who means what runs means what is about to, too.
+        let starting = matches!(self.phase, Phase::Starting { .. });
+        let meant = eval.or_else(|| self.first().filter(|_| starting));
+        if let Some(at) = self.queue.iter().position(|queued| Some(queued.seq) == meant) {
             let eval = self.queue.remove(at).map(|queued| queued.seq);
             let answer = Answer::Interrupt { effect: InterruptEffect::Dequeued, eval };
             let finish = eval.map(|eval| Action::Finish { eval, outcome: Outcome::Interrupted });

@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::fmt::Write;
 
-use stead_client::{EvalStatus, EvalView, Item, LeftOut, Page};
+use stead_client::{EvalStatus, EvalView, Item, LeftOut, Page, language};
 use stead_protocol::{Change, Changed, ChunkKind, DisplayInfo, ErrorInfo, Outcome};
 
 /// How long a read that the text recommends waits.
@@ -161,7 +161,7 @@ fn closing(view: &EvalView, page: &Page) -> String {
         let _ = write!(line, " g{}", generation.0);
     }
     // A command is asked for its time as well as for its code.
-    let tells_time = |took: &u64| *took >= LONG_MS || view.exit_code.is_some();
+    let tells_time = |took: &u64| *took >= LONG_MS || language::is_shell(&view.session);
     if let Some(took) = view.duration_ms.filter(tells_time) {
         let _ = write!(line, " {}", seconds(took));
     }

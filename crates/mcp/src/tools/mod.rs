@@ -101,7 +101,7 @@ impl Call {
         match self {
             Call::Eval(args) => args.waits(),
             Call::Output(args) => args.waits(),
-            Call::Input(_) => true,
+            Call::Shell(_) | Call::Input(_) => true,
             Call::Control(_) | Call::Sessions(_) | Call::Open(_) | Call::Inspect(_) => false,
         }
     }

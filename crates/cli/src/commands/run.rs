@@ -3,16 +3,14 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use stead_client::{EvalOptions, Launch};
+use stead_client::Launch;
 
 use super::eval::read_code;
 use super::launch::{absolute, variable};
 use crate::context::Context;
 use crate::print::Outcome;
-use crate::reply::Bounds;
-use crate::show::{self, Judge};
 use crate::time::Time;
-use crate::watch::Watch;
+use crate::waiting::Waiting;
 
 /// Run code in a new interpreter that is gone afterwards
 ///
@@ -45,33 +43,13 @@ pub(crate) struct RunArgs {
     /// How long to wait for the code; it goes on after that
     #[arg(short, long, value_name = "TIME", default_value = "30s")]
     timeout: Time,
-    /// Interrupt the code after this time, and kill its interpreter if it will not stop
-    #[arg(long, value_name = "TIME")]
-    hard_timeout: Option<Time>,
-    /// Return the id at once
-    #[arg(long, conflicts_with = "stream")]
-    bg: bool,
-    /// Write output as it comes; in JSON a chunk per line
-    #[arg(long)]
-    stream: bool,
     #[command(flatten)]
-    bounds: Bounds,
+    waiting: Waiting,
 }
 
 impl RunArgs {
     pub(crate) fn run(self, context: &Context) -> Outcome {
         let code = read_code(self.code, self.file.as_deref(), context)?;
-        let mode = show::mode(context.mode, &self.bounds);
-        let mut watch = Watch::new(mode, self.stream, self.bounds.raw);
-        let options = EvalOptions {
-            code,
-            key: None,
-            soft_timeout: self.timeout.0,
-            hard_timeout: self.hard_timeout.map(|time| time.0),
-            no_queue: false,
-            background: self.bg,
-            max_chars: if self.stream { 0 } else { self.bounds.chars() },
-        };
         let here = context.launch(Some(self.language));
         let launch = Launch {
             interpreter: self.interpreter.map(|path| absolute(context, path)),
@@ -79,7 +57,8 @@ impl RunArgs {
             env: self.env.iter().map(|pair| variable(pair)).collect::<Result<_, _>>()?,
             ..here
         };
-        let result = context.client.run(&launch, &options, &mut watch);
-        show::eval(&context.with_mode(mode), result, watch, &self.bounds, Judge::Eval)
+        self.waiting.run(context, code, &self.timeout, |options, watch| {
+            context.client.run(&launch, &options, watch)
+        })
     }
 }

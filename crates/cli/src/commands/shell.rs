@@ -3,16 +3,13 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use stead_client::EvalOptions;
 use stead_protocol::client::Place;
 
 use super::eval::read_code;
 use crate::context::Context;
 use crate::print::{Outcome, bad_request};
-use crate::reply::Bounds;
-use crate::show::{self, Judge};
 use crate::time::Time;
-use crate::watch::Watch;
+use crate::waiting::Waiting;
 
 /// Run a shell command, and come back while it runs if it takes long
 ///
@@ -37,17 +34,8 @@ pub(crate) struct ShellArgs {
     /// How long to wait for it; it goes on after that
     #[arg(short, long, value_name = "TIME", default_value = "5s")]
     timeout: Time,
-    /// Interrupt it after this time, and kill it if it will not stop
-    #[arg(long, value_name = "TIME")]
-    hard_timeout: Option<Time>,
-    /// Return the id at once
-    #[arg(long, conflicts_with = "stream")]
-    bg: bool,
-    /// Write output as it comes; in JSON a chunk per line
-    #[arg(long)]
-    stream: bool,
     #[command(flatten)]
-    bounds: Bounds,
+    waiting: Waiting,
 }
 
 impl ShellArgs {
@@ -62,20 +50,10 @@ impl ShellArgs {
         let words = self.command.join(&OsString::from(" "));
         let given = (!self.command.is_empty()).then_some(words);
         let code = read_code(given, None, context)?;
-        let mode = show::mode(context.mode, &self.bounds);
-        let mut watch = Watch::new(mode, self.stream, self.bounds.raw);
-        let options = EvalOptions {
-            code,
-            key: None,
-            soft_timeout: self.timeout.0,
-            hard_timeout: self.hard_timeout.map(|time| time.0),
-            no_queue: true,
-            background: self.bg,
-            max_chars: if self.stream { 0 } else { self.bounds.chars() },
-        };
         let place = Place { cwd: cwd.to_owned(), env: environment() };
-        let result = context.client.shell(&options, &place, &mut watch);
-        show::eval(&context.with_mode(mode), result, watch, &self.bounds, Judge::Eval)
+        self.waiting.run(context, code, &self.timeout, |options, watch| {
+            context.client.shell(&options, &place, watch)
+        })
     }
 }
 

@@ -10,4 +10,4 @@ pub mod stdin_wait;
 pub mod tree;
 
 pub use find::{Env, FindError};
-pub use spawn::{Child, Command, SpawnError, spawn};
+pub use spawn::{Child, Command, SpawnError, reserve_control, spawn};

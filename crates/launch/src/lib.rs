@@ -4,6 +4,7 @@
 //! sandbox has to be applied.
 
 mod find;
+pub mod node;
 pub mod python;
 mod spawn;
 pub mod stdin_wait;

@@ -3,10 +3,11 @@
 
 mod check;
 mod list;
+mod node;
 mod python;
 mod run;
 
-use stead_testkit::{TestEnv, pythons};
+use stead_testkit::{TestEnv, nodes, pythons};
 
 use crate::list::{BEHAVIOURS, COLUMNS, Column, Language};
 use crate::run::Runner;
@@ -56,9 +57,13 @@ fn result(
 
 /// Every interpreter to run the list on, each in an environment of its own.
 fn interpreters() -> impl Iterator<Item = (String, Language, TestEnv)> {
-    pythons().iter().map(|python| {
+    let pythons = pythons().iter().map(|python| {
         let label = python.iter().rev().nth(2).unwrap_or_default().to_string_lossy();
         let label = label.rsplit_once('.').map_or("python", |(minor, _)| minor).to_owned();
         (label, Language::Python, TestEnv::with_python(STEAD, python))
-    })
+    });
+    let nodes = nodes().iter().enumerate().map(|(n, node)| {
+        (format!("node {}", n + 1), Language::Node, TestEnv::with_node(STEAD, node))
+    });
+    pythons.chain(nodes)
 }

@@ -36,6 +36,7 @@ impl<'a> Runner<'a> {
     pub(crate) fn new(env: &'a TestEnv, language: Language) -> Runner<'a> {
         let name = match language {
             Language::Python => "py",
+            Language::Node => "js",
         };
         Runner { env, name, last: String::new() }
     }

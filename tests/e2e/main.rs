@@ -13,6 +13,7 @@ mod input;
 mod interrupt;
 mod kill;
 mod leftovers;
+mod node;
 mod output;
 mod places;
 mod processes;

@@ -1,12 +1,13 @@
 //! Pushes a real host as far as a test run allows: output, interrupts, crowds, floods, long lives.
 //!
-//! `STEAD_STRESS_EVALS`, `STEAD_INTERRUPTS` and `STEAD_BIG` make the runs longer, `STEAD_SEED`
+//! `STEAD_STRESS_EVALS`, `STEAD_INTERRUPTS`, `STEAD_NODE_INTERRUPTS` and `STEAD_BIG` make the runs longer, `STEAD_SEED`
 //! repeats one.
 
 mod crowd;
 mod flood;
 mod interrupts;
 mod long_life;
+mod node;
 mod output;
 mod rig;
 

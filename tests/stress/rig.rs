@@ -18,7 +18,7 @@ pub(crate) const DEADLINE: Duration = Duration::from_secs(120);
 /// More than any eval here writes that is looked at as a whole.
 const MAX_CHARS: usize = 64 << 20;
 
-/// One environment with the session `py`.
+/// One environment with the session `py`, or another.
 pub(crate) struct Rig {
     pub(crate) env: TestEnv,
     pub(crate) client: Client,
@@ -32,6 +32,21 @@ impl Rig {
 
     pub(crate) fn with_python(python: &Path) -> Rig {
         Rig::with_env(TestEnv::with_python(STEAD, python))
+    }
+
+    /// The session `js` instead of `py`.
+    pub(crate) fn with_node(node: &Path) -> Rig {
+        let env = TestEnv::with_node(STEAD, node);
+        let reply = env.json(["eval", "-n", "js", "--", "0"]);
+        assert_eq!(reply["status"], "complete", "{reply:#}");
+        let client = env.client();
+        Rig { env, client, name: "js".parse().unwrap() }
+    }
+
+    /// The process id of the session's interpreter.
+    pub(crate) fn pid(&self) -> u64 {
+        let status = self.env.json(["status", "-n", self.name.as_str()]);
+        status["data"]["pid"].as_u64().unwrap_or_else(|| panic!("no interpreter: {status:#}"))
     }
 
     fn with_env(env: TestEnv) -> Rig {

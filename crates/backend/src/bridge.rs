@@ -37,6 +37,8 @@ pub struct Bridge {
     elders: HashSet<u32>,
     /// Children that the last interrupt was sent to.
     interrupted: HashSet<u32>,
+    /// The bridge acts on the command `interrupt` by itself, so that it gets no signal.
+    reads_interrupts: bool,
     /// An interrupt waits for the bridge to take the rest of its command.
     interrupt_when_sent: bool,
     /// When the running eval began, in clock ticks since boot.
@@ -104,6 +106,7 @@ impl Bridge {
             input: Input::Open { pending: VecDeque::new(), then_eof: false },
             elders: HashSet::new(),
             interrupted: HashSet::new(),
+            reads_interrupts: false,
             interrupt_when_sent: false,
             born_after: 0,
             buffer: Box::new([0; READ]),
@@ -260,16 +263,26 @@ impl Bridge {
                 || tree::look(id).is_none_or(|process| process.start_ticks < self.born_after))
     }
 
+    /// What the bridge said of itself: whether it reads interrupts while user code runs.
+    pub fn reads_interrupts(&mut self, does: bool) {
+        self.reads_interrupts = does;
+    }
+
     /// Sends SIGINT to the interpreter and to what this eval started, sparing older processes.
     ///
     /// The bridge reads first for which eval it is: one that comes before the code runs would
     /// look the same as a late one for the eval before.
     pub fn interrupt(&mut self, host: u32, eval: Option<&EvalId>) -> Interrupted {
-        if let Some(id) = eval {
-            self.send(&Command::Interrupt { id }.encode());
+        match eval {
+            Some(id) => self.send(&Command::Interrupt { id }.encode()),
+            // A question that takes too long has no id.
+            None if self.reads_interrupts => self.send(b"interrupt - 0\n"),
+            None => {}
         }
         self.interrupted = self.young(host).collect();
-        if self.outgoing.is_empty() {
+        if self.reads_interrupts {
+            // Nothing to signal.
+        } else if self.outgoing.is_empty() {
             self.signal_interrupt();
         } else {
             self.interrupt_when_sent = true;
@@ -290,7 +303,11 @@ impl Bridge {
     /// until the next one is over. Children that the interpreter itself started since are spared,
     /// they may be cleaning up.
     pub fn nudge(&mut self, host: u32) {
-        tree::signal_main_thread(self.child.pid, Signal::WINCH);
+        if self.reads_interrupts {
+            self.unblock_read();
+        } else {
+            tree::signal_main_thread(self.child.pid, Signal::WINCH);
+        }
         let born: Vec<u32> =
             self.young(host).filter(|pid| !self.interrupted.contains(pid)).collect();
         for pid in born {
@@ -299,6 +316,17 @@ impl Bridge {
                 self.interrupted.insert(pid);
                 tree::signal(pid, Signal::INT);
             }
+        }
+    }
+
+    /// Ends the input of a main thread that sits in a read of it, which no signal of ours ends: it
+    /// can act on the interrupt only after that.
+    fn unblock_read(&mut self) {
+        let main = Reader { pid: self.child.pid, tid: self.child.pid };
+        if self.is_reading(main)
+            && let Err(error) = self.give_input(b"", true)
+        {
+            eprintln!("could not end the input: {error}");
         }
     }
 

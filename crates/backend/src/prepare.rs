@@ -110,6 +110,26 @@ pub fn prepare(
                 feed: Feed::Nothing,
             })
         }
+        "node" => {
+            let lookup = |name: &str| {
+                env.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone())
+            };
+            let named = settings.interpreter.as_deref();
+            let found = stead_launch::node::find(named, &cwd, &lookup, cache_dir)?;
+            let command = Command {
+                program: PathBuf::from(&found.path),
+                arguments: vec![
+                    // An interrupt inside a timer's callback would otherwise abort the process.
+                    "--no-force-async-hooks-checks".into(),
+                    "-e".into(),
+                    stead_bridges::NODE_BOOT.trim().into(),
+                ],
+                env,
+                cwd,
+            };
+            let feed = feed(&command.program, stead_bridges::NODE, cache_dir);
+            Ok(Prepared { found, command, feed })
+        }
         other => Err(PrepareError::Language { language: other.to_owned() }),
     }
 }

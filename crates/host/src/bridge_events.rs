@@ -74,6 +74,9 @@ impl Host {
                     return self.step(Input::Broken(message));
                 }
                 self.facts.version = Some(version);
+                if let Some(bridge) = &mut self.bridge {
+                    bridge.reads_interrupts(can.iter().any(|can| can == "interrupts"));
+                }
                 self.facts.can = can;
                 self.facts.main_tid = pid;
                 let init = self.accept_init();
@@ -114,6 +117,8 @@ impl Host {
                     self.waits();
                 }
             }
+            // The pipes were drained before this event.
+            BridgeEvent::Sync {} => self.ack(true),
             BridgeEvent::Done { eval, status, exit_code, changed, variables, notice } => {
                 let running = self.state.running().map(|run| self.eval_id(run.eval).to_string());
                 if running.as_deref() != Some(&eval) {

@@ -4,6 +4,7 @@
 //! sandbox has to be applied.
 
 mod find;
+pub mod node;
 pub mod python;
 pub mod shell;
 mod spawn;
@@ -11,4 +12,4 @@ pub mod stdin_wait;
 pub mod tree;
 
 pub use find::{Env, FindError};
-pub use spawn::{Child, Command, SpawnError, spawn};
+pub use spawn::{Child, Command, SpawnError, reserve_control, spawn};

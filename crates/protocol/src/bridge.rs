@@ -92,7 +92,8 @@ pub enum BridgeEvent {
         executable: String,
         /// Its process id; signals go there.
         pid: u32,
-        /// What it can do beyond evals: `clear`, `vars`, `inspect`, `complete`, `changed`.
+        /// What it can do beyond evals: `clear`, `vars`, `inspect`, `complete`, `changed`, `code`,
+        /// `interrupts`.
         #[serde(default)]
         can: Vec<String>,
     },
@@ -149,6 +150,9 @@ pub enum BridgeEvent {
         #[serde(default)]
         eval: Option<String>,
     },
+    /// The bridge waits for `ack`, which comes when all that was written before is taken from the
+    /// pipes: for languages that cannot ask whether a pipe is empty.
+    Sync {},
     /// The eval is over; everything it wrote was flushed before.
     Done {
         /// Which eval.

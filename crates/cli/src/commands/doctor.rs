@@ -53,6 +53,7 @@ impl DoctorArgs {
             runtime_directory(&context.client.dirs),
             state_directory(&context.client.dirs),
             python(&context.cwd, &context.client.dirs),
+            node(&context.cwd, &context.client.dirs),
             stdin_waits(),
             session(&context.client),
         ];
@@ -123,6 +124,14 @@ fn python(cwd: &Path, dirs: &Dirs) -> Check {
             );
             Check::problem("python", &error)
         }
+    }
+}
+
+/// Only needed for sessions in Node, so that none is no problem.
+fn node(cwd: &Path, dirs: &Dirs) -> Check {
+    match stead_launch::node::find(None, cwd, &|name| env::var_os(name), &dirs.state) {
+        Ok(found) => Check::ok("node", format!("{} ({})", found.path, found.why)),
+        Err(_) => Check::ok("node", "none on the PATH; sessions in Node need 18 or newer"),
     }
 }
 

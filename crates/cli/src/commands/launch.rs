@@ -18,6 +18,7 @@ use crate::verdict::verdict;
 #[command(after_help = "Examples:
   stead launch python -n data --cwd ./analysis
   stead launch python -n old --python /usr/bin/python3.8
+  stead launch node -n web --node ~/.local/node-22/bin/node
   stead launch -n py --env DEBUG=1 --init 'import numpy as np'
   stead launch perl --bridge ./bridge.pl  a language of your own, by docs/PROTOCOL.md
   stead launch -n batch -- python        the language may stand last")]
@@ -37,8 +38,11 @@ pub(crate) struct LaunchArgs {
     /// Python to use: an executable, a name on the PATH, or a virtual environment
     #[arg(long, value_name = "PATH")]
     python: Option<String>,
-    /// Program that speaks the bridge protocol by itself (docs/PROTOCOL.md), for any other language
+    /// Node to use: an executable or a name on the PATH
     #[arg(long, value_name = "PATH", conflicts_with = "python")]
+    node: Option<String>,
+    /// Program that speaks the bridge protocol by itself (docs/PROTOCOL.md), for any other language
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["python", "node"])]
     bridge: Option<PathBuf>,
     /// Code to run at every start
     #[arg(long, value_name = "CODE")]
@@ -58,14 +62,16 @@ impl LaunchArgs {
             (Some(name), _) => name.clone(),
             (None, Some(text)) if self.bridge.is_some() => session_name(text)?,
             (None, Some(text)) => language::session_name(text)?,
+            (None, None) if self.node.is_some() => language::session_name("node")?,
             (None, None) => language::session_name("python")?,
         };
         let implied = || language::implied(&name).is_some();
-        let language = self.language.or_else(|| (!implied()).then(|| "python".to_owned()));
+        let default = if self.node.is_some() { "node" } else { "python" };
+        let language = self.language.or_else(|| (!implied()).then(|| default.to_owned()));
         let here = context.launch(language);
         let launch = Launch {
             bridge: self.bridge.map(|path| bridge(context, &path)).transpose()?,
-            interpreter: self.python.map(|path| absolute(context, path)),
+            interpreter: self.python.or(self.node).map(|path| absolute(context, path)),
             cwd: self.cwd.map(|dir| context.path(&dir)).or(here.cwd.clone()),
             env: self.env.iter().map(|pair| variable(pair)).collect::<Result<_, _>>()?,
             init: self.init,

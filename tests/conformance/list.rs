@@ -1,22 +1,22 @@
 //! The list of behaviours, the same for every language. Names of SPEC items come first.
 
-use crate::python;
 use crate::run::Step;
+use crate::{bash, python};
 
 /// A column of the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Language {
     Python,
+    Bash,
 }
 
 /// All columns.
-pub(crate) const COLUMNS: [Language; 1] = [Language::Python];
+pub(crate) const COLUMNS: [Language; 2] = [Language::Python, Language::Bash];
 
 /// What one language does for a behaviour.
 pub(crate) enum Column {
     Does(Vec<Step>),
     /// Why the language cannot.
-    #[allow(dead_code)] // Python can do all there is so far.
     Unsupported(&'static str),
 }
 
@@ -25,6 +25,7 @@ impl Language {
     pub(crate) fn column(self, name: &str) -> Option<Column> {
         match self {
             Language::Python => python::column(name),
+            Language::Bash => bash::column(name),
         }
     }
 }

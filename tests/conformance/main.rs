@@ -1,6 +1,7 @@
 //! One list of behaviours, run on every language and interpreter that is found. A language joins
 //! by filling its column; what it cannot do says why.
 
+mod bash;
 mod check;
 mod list;
 mod python;
@@ -56,9 +57,12 @@ fn result(
 
 /// Every interpreter to run the list on, each in an environment of its own.
 fn interpreters() -> impl Iterator<Item = (String, Language, TestEnv)> {
-    pythons().iter().map(|python| {
+    let pythons = pythons().iter().map(|python| {
         let label = python.iter().rev().nth(2).unwrap_or_default().to_string_lossy();
         let label = label.rsplit_once('.').map_or("python", |(minor, _)| minor).to_owned();
         (label, Language::Python, TestEnv::with_python(STEAD, python))
-    })
+    });
+    // Lazily, as above: an environment lives only while its column is run.
+    let bash = std::iter::once_with(|| ("bash".to_owned(), Language::Bash, TestEnv::new(STEAD)));
+    pythons.chain(bash)
 }

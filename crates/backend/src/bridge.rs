@@ -111,7 +111,7 @@ impl Bridge {
         };
         let (form, bytes) = match feed {
             Feed::Nothing => return Ok(bridge),
-            Feed::Source(source, _) => ("source", source.as_bytes()),
+            Feed::Script(source) | Feed::Source(source, _) => ("source", source.as_bytes()),
             Feed::Code(code, _) => ("code", code.as_slice()),
         };
         bridge.send(format!("{form} {}\n", bytes.len()).as_bytes());

@@ -13,7 +13,7 @@ struct Language {
 
 const LANGUAGES: [Language; 4] = [
     Language { name: "python", alias: "py", works: true },
-    Language { name: "bash", alias: "sh", works: false },
+    Language { name: "bash", alias: "sh", works: true },
     Language { name: "node", alias: "js", works: false },
     Language { name: "r", alias: "r", works: false },
 ];
@@ -26,13 +26,13 @@ pub fn language(text: &str) -> Result<&'static str, ClientError> {
             ErrorCode::Unsupported,
             format!("sessions in `{}` are not in this version", language.name),
         )
-        .with_hint("this version can start: python")
+        .with_hint("this version can start: python, bash")
         .into()),
         None => Err(WireError::new(
             ErrorCode::BadRequest,
             format!("no language `{}`", text.escape_debug()),
         )
-        .with_hint("languages: python (py)")
+        .with_hint("languages: python (py), bash (sh)")
         .into()),
     }
 }
@@ -61,9 +61,11 @@ mod tests {
     fn s5_languages_go_by_name_and_alias() {
         assert_eq!(language("py").unwrap(), "python");
         assert_eq!(language("python").unwrap(), "python");
-        assert_eq!(language("bash").unwrap_err().code(), ErrorCode::Unsupported);
+        assert_eq!(language("sh").unwrap(), "bash");
+        assert_eq!(language("r").unwrap_err().code(), ErrorCode::Unsupported);
         assert_eq!(language("cobol").unwrap_err().code(), ErrorCode::BadRequest);
         assert_eq!(session_name("python").unwrap().as_str(), "py");
+        assert_eq!(session_name("bash").unwrap().as_str(), "sh");
         assert!(implied(&"data".parse().unwrap()).is_none());
     }
 }

@@ -47,8 +47,9 @@ impl FindError {
     pub fn hint(&self) -> &'static str {
         match self {
             FindError::Named { .. } | FindError::Shim { .. } => {
-                "name another interpreter with `--python PATH`"
+                "name another interpreter with `--python PATH` or `--bash PATH`"
             }
+            FindError::None { program: "bash", .. } => "install it, or name one with `--bash PATH`",
             FindError::None { .. } => "install it, or name one with `--python PATH`",
         }
     }

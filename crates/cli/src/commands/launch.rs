@@ -19,6 +19,7 @@ use crate::verdict::verdict;
   stead launch python -n data --cwd ./analysis
   stead launch python -n old --python /usr/bin/python3.8
   stead launch -n py --env DEBUG=1 --init 'import numpy as np'
+  stead launch bash -n build --cwd ./src --init 'alias m=make'
   stead launch perl --bridge ./bridge.pl  a language of your own, by docs/PROTOCOL.md
   stead launch -n batch -- python        the language may stand last")]
 pub(crate) struct LaunchArgs {
@@ -37,8 +38,11 @@ pub(crate) struct LaunchArgs {
     /// Python to use: an executable, a name on the PATH, or a virtual environment
     #[arg(long, value_name = "PATH")]
     python: Option<String>,
-    /// Program that speaks the bridge protocol by itself (docs/PROTOCOL.md), for any other language
+    /// Bash to use, 4.4 or newer: an executable or a name on the PATH
     #[arg(long, value_name = "PATH", conflicts_with = "python")]
+    bash: Option<String>,
+    /// Program that speaks the bridge protocol by itself (docs/PROTOCOL.md), for any other language
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["python", "bash"])]
     bridge: Option<PathBuf>,
     /// Code to run at every start
     #[arg(long, value_name = "CODE")]
@@ -58,14 +62,24 @@ impl LaunchArgs {
             (Some(name), _) => name.clone(),
             (None, Some(text)) if self.bridge.is_some() => session_name(text)?,
             (None, Some(text)) => language::session_name(text)?,
+            (None, None) if self.bash.is_some() => language::session_name("bash")?,
             (None, None) => language::session_name("python")?,
         };
         let implied = || language::implied(&name).is_some();
-        let language = self.language.or_else(|| (!implied()).then(|| "python".to_owned()));
+        let named = self.bash.as_ref().map(|_| "bash").or(self.python.as_ref().map(|_| "python"));
+        let language = self
+            .language
+            .or_else(|| named.map(str::to_owned))
+            .or_else(|| (!implied()).then(|| "python".to_owned()));
+        if let (Some(named), Some(text)) = (named, &language)
+            && language::language(text).is_ok_and(|language| language != named)
+        {
+            return Err(bad_request(format!("`--{named}` is not for sessions in {text}")));
+        }
         let here = context.launch(language);
         let launch = Launch {
             bridge: self.bridge.map(|path| bridge(context, &path)).transpose()?,
-            interpreter: self.python.map(|path| absolute(context, path)),
+            interpreter: self.python.or(self.bash).map(|path| absolute(context, path)),
             cwd: self.cwd.map(|dir| context.path(&dir)).or(here.cwd.clone()),
             env: self.env.iter().map(|pair| variable(pair)).collect::<Result<_, _>>()?,
             init: self.init,

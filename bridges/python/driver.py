@@ -142,7 +142,7 @@ class Host:
             left = max(end - time.monotonic(), 0)
             ready = select.select(fds, [], [], min(left, 0.05) if self.nudging else left)[0]
             if not ready and self.nudging and left:
-                os.kill(self.process.pid, signal.SIGWINCH)
+                self.nudge()
                 continue
             if not ready:
                 raise AssertionError("no event in time; so far %r %r" % (result.order, result.events))
@@ -223,6 +223,9 @@ class Host:
     def interrupt(self):
         os.kill(self.process.pid, signal.SIGINT)
         self.nudging = True
+
+    def nudge(self):
+        os.kill(self.process.pid, signal.SIGWINCH)
 
     def ask(self, head, payload=""):
         self.send(head, payload)

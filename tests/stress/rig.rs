@@ -18,7 +18,7 @@ pub(crate) const DEADLINE: Duration = Duration::from_secs(120);
 /// More than any eval here writes that is looked at as a whole.
 const BUDGET: usize = 64 << 20;
 
-/// One environment with the session `py`.
+/// One environment with the session `py`, or another.
 pub(crate) struct Rig {
     pub(crate) env: TestEnv,
     pub(crate) client: Client,
@@ -32,6 +32,20 @@ impl Rig {
 
     pub(crate) fn with_python(python: &Path) -> Rig {
         Rig::with_env(TestEnv::with_python(STEAD, python))
+    }
+
+    /// The same with the session `sh`, in Bash.
+    pub(crate) fn bash() -> Rig {
+        let env = TestEnv::new(STEAD);
+        env.run(["eval", "-n", "sh", "--", ":"]);
+        let client = env.client();
+        Rig { env, client, name: "sh".parse().unwrap() }
+    }
+
+    /// The interpreter's process.
+    pub(crate) fn pid(&self) -> u64 {
+        let status = self.env.json(["status", "-n", self.name.as_str()]);
+        status["data"]["pid"].as_u64().expect("an interpreter")
     }
 
     fn with_env(env: TestEnv) -> Rig {

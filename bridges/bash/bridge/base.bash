@@ -31,7 +31,7 @@ __stead_st=0 __stead_int= __stead_early=
 __stead_debug= __stead_x=
 __stead_src= __stead_text= __stead_look= __stead_tries=0 __stead_rc=0 __stead_leaving= __stead_aliases=1
 # How deep the user's ERR trap was set, and whether the user asked for errtrace, which is always on.
-__stead_depth=0 __stead_trace= __stead_user_err= __stead_user_exit=
+__stead_probing= __stead_nudged= __stead_depth=0 __stead_trace= __stead_user_err= __stead_user_exit= __stead_jobs=
 # The number that the first line of an eval has.
 __stead_first=1
 

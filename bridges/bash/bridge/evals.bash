@@ -11,11 +11,12 @@ __stead_bind() {
     fi
 }
 
-# What the eval in __stead_src needs before it; takes whether `set -u` is on. The user's SIGINT trap comes back
+# What the eval in __stead_src needs before it; takes whether `set -u` is on, and its id. The user's SIGINT trap comes back
 # last: from there on an interrupt ends the eval.
 __stead_prepare() {
     \builtin local __s_before=
     if [[ $__stead_src == *errtrace* || $__stead_src =~ set[[:space:]]+-[a-zA-Z]*E ]]; then __stead_trace=1; fi
+    if [[ $__stead_src =~ set[[:space:]]+\+[a-zA-Z]*E ]]; then __stead_trace=; fi
     __stead_bind "$1" 2>/dev/null
     # What shows or fires is switched on by the code itself; where its lines are numbered from 0, on a line before.
     if [[ -n $__stead_debug ]]; then __s_before="\\builtin $__stead_debug"; fi
@@ -26,7 +27,10 @@ __stead_prepare() {
         __stead_src="$__s_before; $__stead_src"
     fi
     if [[ -n $__stead_aliases ]]; then \builtin shopt -s expand_aliases; fi
-    PROMPT_COMMAND=$__stead_prompt __stead_end= __stead_where= __stead_tries=0
+    # An assignment to what the user made readonly would end everything.
+    \builtin printf -v PROMPT_COMMAND %s "$__stead_prompt"
+    __stead_probing= __stead_nudged= __stead_end= __stead_where= __stead_tries=0
+    __stead_cur=$2
     \builtin trap - INT
     if [[ -n $__stead_int ]]; then \builtin eval "\\builtin $__stead_int"; fi
 }
@@ -52,8 +56,7 @@ __stead_next() {
                 __stead_text=$__stead_src
             fi
             __stead_src=$__stead_text __stead_text=
-            __stead_prepare "$__s_nounset"
-            __stead_cur=$__s_id
+            __stead_prepare "$__s_nounset" "$__s_id"
             if [[ -z $__stead_early ]]; then \builtin return "$__stead_st"; fi
             __stead_cur=
             \builtin trap '__stead_early=1' INT
@@ -97,6 +100,8 @@ __stead_failed() {
     normal)
         if ((__stead_code == 2)) && ! __s_said=$(\builtin eval "__stead_probe() { $__stead_src"$'\n}' 2>&1) && [[ $__s_said != *here-document* ]]; then
             __s_name=SyntaxError __s_said=${__s_said%%$'\n'*}
+            # Ours, where there should have been more.
+            if [[ $__stead_src != *}* ]]; then __s_said=${__s_said/%" near unexpected token \`}'"/: unexpected end of file}; fi
             __s_message="$__stead_cur: ${__s_said#bash: eval: }"
         fi ;;
     esac
@@ -107,7 +112,7 @@ __stead_failed() {
 # Reports the eval, from what __stead_look has seen of the shell after it. If a name cannot be looked at, which
 # ends everything that runs, it is called again and leaves the names out.
 __stead_finish() {
-    \builtin local - __s_events= __s_status=ok __s_rest="$__stead_look" __s_notice __s_functions __s_bodies __s_done
+    \builtin local - __s_events= __s_status=ok __s_rest="$__stead_look" __s_notice= __s_functions __s_bodies __s_done
     \builtin local IFS=$' \t\n' __stead_q __stead_changed=
     __stead_x=
     if [[ -o xtrace ]]; then __stead_x=1; fi
@@ -131,6 +136,12 @@ __stead_finish() {
         __stead_forget
         __s_done="{\"ev\":\"reply\",\"seq\":${__stead_cur#@},\"data\":{}}"
     else
+        # The command took the signal for itself; the eval was interrupted all the same.
+        if [[ $__stead_end == normal && $__stead_code == 130 ]]; then
+            while \builtin read -t 0 -u 40 && __stead_read_line; do
+                if [[ $__stead_line == "interrupt $__stead_cur 0" ]]; then __stead_end=; fi
+            done
+        fi
         case $__stead_end in
         '') __s_status=interrupted __stead_code=130 ;;
         *) if ((__stead_code != 0)); then __s_status=error; __stead_failed; fi ;;
@@ -139,7 +150,14 @@ __stead_finish() {
         if [[ $__s_status != interrupted ]]; then __s_done+=",\"exit_code\":$__stead_code"; fi
         if [[ $PWD != "$__stead_pwd" ]]; then
             __stead_pwd=$PWD
-            __stead_quote "the working directory is now $PWD"
+            __s_notice="the working directory is now $PWD"
+        fi
+        if [[ -n $__stead_jobs ]]; then
+            __stead_jobs=
+            __s_notice+="${__s_notice:+; }the shell started anew after the error: background jobs run on, but \`jobs\` and \`wait\` do not know them"
+        fi
+        if [[ -n $__s_notice ]]; then
+            __stead_quote "$__s_notice"
             __s_done+=",\"notice\":$__stead_q"
         fi
         __s_done+="${__stead_changed:+,\"changed\":$__stead_changed},\"variables\":$((${#__stead_mine[@]} + ${#__stead_fn[@]} + ${#__stead_alias[@]}))}"
@@ -150,14 +168,10 @@ __stead_finish() {
 
 # The host asks to end: the user's EXIT trap runs with the user's streams.
 __stead_leave() {
-    \builtin local __s_action
-    __s_action=$(\builtin trap -p EXIT)
     \builtin trap - EXIT
     __stead_leaving=1
-    if [[ -n $__s_action ]]; then
-        # It is printed as: trap -- 'action' EXIT
-        __s_action=${__s_action#trap -- } __s_action=${__s_action% EXIT}
-        { \builtin eval "\\builtin eval $__s_action"; } <&45 >&46 2>&47
+    if [[ -n $__stead_user_exit ]]; then
+        { \builtin eval "$__stead_user_exit"; } <&45 >&46 2>&47
     fi
     \builtin exit 0
 }

@@ -58,6 +58,7 @@ __stead_inspect() {
         \builtin return 0
     fi
     __s_kind=$(\builtin type -t -- "$__s_name")
+    if [[ -n $__s_name && -n ${BASH_ALIASES[$__s_name]+x} ]]; then __s_kind=alias; fi
     case $__s_kind in
     alias) __s_value=${BASH_ALIASES[$__s_name]} ;;
     function)

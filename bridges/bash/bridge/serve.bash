@@ -2,7 +2,7 @@
 
 # What is to be seen of the shell after an eval; functions would not see a DEBUG trap. The first `trap` that sets
 # something in a subshell makes it forget what was set outside.
-__stead_see='__stead_look=$(\builtin set +eu; \builtin trap -p DEBUG; \builtin printf "\1"; \builtin trap -p INT; \builtin printf "\1"; \builtin trap - DEBUG; \builtin compgen -A function; \builtin printf "\1"; \builtin declare -f -- __stead_ret "${__stead_fn[@]}"; \builtin printf "\1"; \builtin compgen -v; \builtin :); \builtin trap - DEBUG; \__stead_finish; \builtin set +x -E'
+__stead_see='__stead_look=$(\builtin set +eu; \builtin trap -p DEBUG; \builtin printf "\1"; \builtin trap -p INT; \builtin printf "\1"; \builtin trap - DEBUG; \builtin compgen -A function; \builtin printf "\1"; \builtin declare -f -- __stead_ret "${__stead_fn[@]}"; \builtin printf "\1"; \builtin compgen -v; \builtin :); \builtin trap - DEBUG; \builtin set +k; \__stead_finish; \builtin set +x -E'
 
 # In place of our descriptors user code sees /dev/null, which is 44. Copying them away puts the originals at higher
 # numbers, where code that uses or closes 10 and above does not hit them, and closes them in programs that it runs.
@@ -14,7 +14,7 @@ __stead_loop="\\builtin eval '__stead_first=\$LINENO'; if [[ -n \$__stead_cur ]]
 # Where the shell comes back to. For when the user has another PROMPT_COMMAND, its own input gives it ours; some
 # times over, since an interrupt may cut off a line of it.
 __stead_prompt='\builtin shopt -u expand_aliases; \builtin eval "$__stead_loop"'
-__stead_again=$'\n\\exec 0<<<"$__stead_again"; PROMPT_COMMAND=$__stead_prompt\n'
+__stead_again=$'\n\\exec 0<<<"$__stead_again"; \\builtin printf -v PROMPT_COMMAND %s "$__stead_prompt" || \\builtin eval "$__stead_prompt"\n'
 __stead_again+=$__stead_again$__stead_again
 
 __stead_begin() {
@@ -41,6 +41,6 @@ __stead_define
 __stead_begin
 \builtin readonly -f $(\builtin compgen -A function __stead_)
 __stead_quote "$BASH"
-__stead_send "{\"ev\":\"hello\",\"protocol\":1,\"language\":\"bash\",\"version\":\"$BASH_VERSION\",\"executable\":$__stead_q,\"pid\":$$,\"can\":[\"clear\",\"vars\",\"inspect\",\"complete\",\"changed\",\"no_nul\"]}"
+__stead_send "{\"ev\":\"hello\",\"protocol\":1,\"language\":\"bash\",\"version\":\"$BASH_VERSION\",\"executable\":$__stead_q,\"pid\":$$,\"can\":[\"clear\",\"vars\",\"inspect\",\"complete\",\"changed\",\"no_nul\",\"shell\"]}"
 \builtin unset __stead_q __stead_line
 # The loop begins at the next prompt.

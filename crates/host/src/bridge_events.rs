@@ -74,6 +74,9 @@ impl Host {
                     return self.step(Input::Broken(message));
                 }
                 self.facts.version = Some(version);
+                if let Some(bridge) = &mut self.bridge {
+                    bridge.set_shell(can.iter().any(|can| can == "shell"));
+                }
                 self.facts.can = can;
                 self.facts.main_tid = pid;
                 let init = self.accept_init();

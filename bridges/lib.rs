@@ -44,3 +44,17 @@ pub const NODE_BOOT: &str = include_str!("node/boot.js");
 
 /// Given to CPython with `-c`: reads the bridge from the control channel and runs it.
 pub const PYTHON_BOOT: &str = include_str!("python/boot.py");
+
+/// Runs inside Bash 4.4 or newer, one text as above.
+pub const BASH: &str = concat!(
+    include_str!("bash/bridge/base.bash"),
+    include_str!("bash/bridge/ends.bash"),
+    include_str!("bash/bridge/names.bash"),
+    include_str!("bash/bridge/evals.bash"),
+    include_str!("bash/bridge/queries.bash"),
+    include_str!("bash/bridge/serve.bash"),
+);
+
+/// Given to Bash with `-c`: puts the descriptors in their places and starts the shell that reads the
+/// bridge from the control channel.
+pub const BASH_BOOT: &str = include_str!("bash/boot.bash");

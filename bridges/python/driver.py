@@ -1,4 +1,4 @@
-"""The fake host: plays the Rust side to a bridge that runs in the Python under test."""
+"""The fake host: plays the Rust side to a bridge, here to the one that runs in the Python under test."""
 import fcntl
 import json
 import os
@@ -23,14 +23,14 @@ def contents(path):
         return file.read()
 
 
-def bridge():
+def bridge(name):
     """The text that lib.rs embeds: the same files in the same order, read from there."""
-    listed = re.search(r"const PYTHON: &str = concat!\((.*?)\);", contents("lib.rs").decode(), re.DOTALL).group(1)
+    listed = re.search(r"const %s: &str = concat!\((.*?)\);" % name, contents("lib.rs").decode(), re.DOTALL).group(1)
     return b"".join(contents(path) for path in re.findall(r'include_str!\("([^"]+)"\)', listed))
 
 
 BOOT = contents("python/boot.py").decode().strip()
-BRIDGE = bridge()
+BRIDGE = bridge("PYTHON")
 
 
 class Result:
@@ -67,12 +67,14 @@ class Result:
 class Host:
     """What the Rust host does, in short: spawn, pump, drain on done, ack."""
 
+    argv, bridge, session = [sys.executable, "-c", BOOT], BRIDGE, "py"
+
     def __init__(self, cwd=None, env=None, code=None):
         near, far = socket.socketpair()
         (stdin, self.stdin), (self.out, out), (self.err, err) = os.pipe(), os.pipe(), os.pipe()
         env = dict(os.environ, STEAD_BRIDGE_FD=str(far.fileno()), **(env or {}))
         self.process = subprocess.Popen(
-            [sys.executable, "-c", BOOT], stdin=stdin, stdout=out, stderr=err, pass_fds=[far.fileno()],
+            self.argv, stdin=stdin, stdout=out, stderr=err, pass_fds=[far.fileno()],
             cwd=cwd, env=env, start_new_session=True)
         for fd in (stdin, out, err):
             os.close(fd)
@@ -80,7 +82,7 @@ class Host:
         self.control, self.inbox, self.count = near, b"", 0
         self.idle = Result()
         self.nudging = False
-        near.sendall(b"code %d\n" % len(code) + code if code else b"source %d\n" % len(BRIDGE) + BRIDGE)
+        near.sendall(b"code %d\n" % len(code) + code if code else b"source %d\n" % len(self.bridge) + self.bridge)
         self.hello = self.pump(self.idle, lambda event: event["ev"] == "hello")
 
     def close(self):
@@ -142,7 +144,7 @@ class Host:
             left = max(end - time.monotonic(), 0)
             ready = select.select(fds, [], [], min(left, 0.05) if self.nudging else left)[0]
             if not ready and self.nudging and left:
-                os.kill(self.process.pid, signal.SIGWINCH)
+                self.nudge()
                 continue
             if not ready:
                 raise AssertionError("no event in time; so far %r %r" % (result.order, result.events))
@@ -188,7 +190,7 @@ class Host:
 
     def submit(self, code):
         self.count += 1
-        self.send("eval py:%d" % self.count, code)
+        self.send("eval %s:%d" % (self.session, self.count), code)
         return Result()
 
     def finish(self, result):
@@ -223,6 +225,9 @@ class Host:
     def interrupt(self):
         os.kill(self.process.pid, signal.SIGINT)
         self.nudging = True
+
+    def nudge(self):
+        os.kill(self.process.pid, signal.SIGWINCH)
 
     def ask(self, head, payload=""):
         self.send(head, payload)

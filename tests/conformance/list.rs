@@ -1,17 +1,18 @@
 //! The list of behaviours, the same for every language. Names of SPEC items come first.
 
 use crate::run::Step;
-use crate::{node, python};
+use crate::{bash, node, python};
 
 /// A column of the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Language {
     Python,
+    Bash,
     Node,
 }
 
 /// All columns.
-pub(crate) const COLUMNS: [Language; 2] = [Language::Python, Language::Node];
+pub(crate) const COLUMNS: [Language; 3] = [Language::Python, Language::Bash, Language::Node];
 
 /// What one language does for a behaviour.
 pub(crate) enum Column {
@@ -25,6 +26,7 @@ impl Language {
     pub(crate) fn column(self, name: &str) -> Option<Column> {
         match self {
             Language::Python => python::column(name),
+            Language::Bash => bash::column(name),
             Language::Node => node::column(name),
         }
     }

@@ -1,6 +1,7 @@
 //! One list of behaviours, run on every language and interpreter that is found. A language joins
 //! by filling its column; what it cannot do says why.
 
+mod bash;
 mod check;
 mod list;
 mod node;
@@ -62,8 +63,10 @@ fn interpreters() -> impl Iterator<Item = (String, Language, TestEnv)> {
         let label = label.rsplit_once('.').map_or("python", |(minor, _)| minor).to_owned();
         (label, Language::Python, TestEnv::with_python(STEAD, python))
     });
+    // Lazily, as above: an environment lives only while its column is run.
+    let bash = std::iter::once_with(|| ("bash".to_owned(), Language::Bash, TestEnv::new(STEAD)));
     let nodes = nodes().iter().enumerate().map(|(n, node)| {
         (format!("node {}", n + 1), Language::Node, TestEnv::with_node(STEAD, node))
     });
-    pythons.chain(nodes)
+    pythons.chain(bash).chain(nodes)
 }

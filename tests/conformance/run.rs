@@ -12,6 +12,8 @@ pub(crate) enum Step {
     Eval(&'static str, Vec<Expect>),
     /// Start code and wait until it has written this.
     Submit(&'static str, &'static str),
+    /// Make the file `go` and wait until what the last eval left behind has made `gone`.
+    LetGo,
     /// Interrupt what was started, or what waits, and look at its end.
     Interrupt(Vec<Expect>),
     /// Answer the eval that waits.
@@ -36,6 +38,7 @@ impl<'a> Runner<'a> {
     pub(crate) fn new(env: &'a TestEnv, language: Language) -> Runner<'a> {
         let name = match language {
             Language::Python => "py",
+            Language::Bash => "sh",
             Language::Node => "js",
         };
         Runner { env, name, last: String::new() }
@@ -69,6 +72,12 @@ impl<'a> Runner<'a> {
                     let output = self.env.run(["output", &self.last]);
                     output.stdout.contains(text).then_some(())
                 });
+                Ok(())
+            }
+            Step::LetGo => {
+                let dir = self.env.workspace();
+                std::fs::write(dir.join("go"), "").expect("the workspace is there");
+                wait_for_some("`gone`", || dir.join("gone").exists().then_some(()));
                 Ok(())
             }
             Step::Interrupt(expected) => {

@@ -95,7 +95,11 @@ fn submit_behind(connection: &mut Connection, n: u64, running: &str) -> Option<(
 }
 
 /// Aims an interrupt at an eval; what it did, and how the eval ended.
-fn interrupt(connection: &mut Connection, seq: EvalSeq, code: &str) -> (InterruptEffect, Finished) {
+pub(crate) fn interrupt(
+    connection: &mut Connection,
+    seq: EvalSeq,
+    code: &str,
+) -> (InterruptEffect, Finished) {
     let request = Request::Interrupt { eval: Some(seq) };
     let effect = match connection.request(&request, deadline()).unwrap() {
         Reply::Interrupt { effect, .. } => effect,

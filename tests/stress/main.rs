@@ -1,8 +1,9 @@
 //! Pushes a real host as far as a test run allows: output, interrupts, crowds, floods, long lives.
 //!
-//! `STEAD_STRESS_EVALS`, `STEAD_INTERRUPTS`, `STEAD_NODE_INTERRUPTS` and `STEAD_BIG` make the runs longer, `STEAD_SEED`
+//! `STEAD_STRESS_EVALS`, `STEAD_INTERRUPTS`, `STEAD_BASH_INTERRUPTS`, `STEAD_NODE_INTERRUPTS` and `STEAD_BIG` make the runs longer, `STEAD_SEED`
 //! repeats one.
 
+mod bash_interrupts;
 mod crowd;
 mod flood;
 mod interrupts;

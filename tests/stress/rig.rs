@@ -43,6 +43,14 @@ impl Rig {
         Rig { env, client, name: "js".parse().unwrap() }
     }
 
+    /// The same with the session `sh`, in Bash.
+    pub(crate) fn bash() -> Rig {
+        let env = TestEnv::new(STEAD);
+        env.run(["eval", "-n", "sh", "--", ":"]);
+        let client = env.client();
+        Rig { env, client, name: "sh".parse().unwrap() }
+    }
+
     /// The process id of the session's interpreter.
     pub(crate) fn pid(&self) -> u64 {
         let status = self.env.json(["status", "-n", self.name.as_str()]);

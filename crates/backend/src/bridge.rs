@@ -19,6 +19,9 @@ use crate::prepare::Feed;
 /// How much is read from a pipe at once: its whole default size, small enough to stay cached.
 const READ: usize = 64 << 10;
 
+/// How long a fork may take until it runs its program, in clock ticks.
+const FORK_TICKS: u64 = 2;
+
 /// A running interpreter and all we hold of it.
 pub struct Bridge {
     child: Child,
@@ -39,11 +42,25 @@ pub struct Bridge {
     interrupted: HashSet<u32>,
     /// The bridge acts on the command `interrupt` by itself, so that it gets no signal.
     reads_interrupts: bool,
+    /// Whether the interpreter is a shell, which waits for what it starts.
+    is_shell: bool,
+    /// What the last interrupt of a shell may have missed.
+    missed: Option<Missed>,
     /// An interrupt waits for the bridge to take the rest of its command.
     interrupt_when_sent: bool,
     /// When the running eval began, in clock ticks since boot.
     born_after: u64,
     buffer: Box<[u8; READ]>,
+}
+
+/// What an interrupt of a shell has to come back to.
+struct Missed {
+    /// Processes that were being started then.
+    young: HashSet<u32>,
+    /// Whether the shell was waiting for one that was not.
+    waits: bool,
+    /// How often to come back to those that were being started.
+    nudges: u32,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -107,6 +124,8 @@ impl Bridge {
             elders: HashSet::new(),
             interrupted: HashSet::new(),
             reads_interrupts: false,
+            is_shell: false,
+            missed: None,
             interrupt_when_sent: false,
             born_after: 0,
             buffer: Box::new([0; READ]),
@@ -114,7 +133,7 @@ impl Bridge {
         };
         let (form, bytes) = match feed {
             Feed::Nothing => return Ok(bridge),
-            Feed::Source(source, _) => ("source", source.as_bytes()),
+            Feed::Script(source) | Feed::Source(source, _) => ("source", source.as_bytes()),
             Feed::Code(code, _) => ("code", code.as_slice()),
         };
         bridge.send(format!("{form} {}\n", bytes.len()).as_bytes());
@@ -125,6 +144,11 @@ impl Bridge {
     /// The interpreter's process.
     pub fn pid(&self) -> u32 {
         self.child.pid
+    }
+
+    /// The interpreter has said that it is a shell.
+    pub fn set_shell(&mut self, is_shell: bool) {
+        self.is_shell = is_shell;
     }
 
     /// Descriptors to wait on and what for. Those of no use now are left out, because a wait
@@ -169,6 +193,9 @@ impl Bridge {
         if self.interrupt_when_sent && self.outgoing.is_empty() {
             self.interrupt_when_sent = false;
             self.signal_interrupt();
+            if self.is_shell {
+                tree::signal(self.child.pid, Signal::CONT);
+            }
         }
     }
 
@@ -247,6 +274,7 @@ impl Bridge {
     pub fn begin_eval(&mut self, host: u32) {
         self.elders.clear();
         self.interrupted.clear();
+        self.missed = None;
         self.elders.extend(tree::descendants(host));
         self.elders.extend(tree::threads(self.child.pid));
         self.born_after = ticks_since_boot();
@@ -279,13 +307,22 @@ impl Bridge {
             None if self.reads_interrupts => self.send(b"interrupt - 0\n"),
             None => {}
         }
+        if self.is_shell {
+            tree::hold(self.child.pid);
+        }
         self.interrupted = self.young(host).collect();
+        if self.is_shell {
+            self.note_missed();
+        }
         if self.reads_interrupts {
             // Nothing to signal.
         } else if self.outgoing.is_empty() {
             self.signal_interrupt();
         } else {
             self.interrupt_when_sent = true;
+        }
+        if self.is_shell {
+            tree::signal(self.child.pid, Signal::CONT);
         }
         let children = &self.interrupted;
         let children = children.iter().filter(|&&pid| tree::signal(pid, Signal::INT)).count();
@@ -308,6 +345,7 @@ impl Bridge {
         } else {
             tree::signal_main_thread(self.child.pid, Signal::WINCH);
         }
+        self.nudge_shell(host);
         let born: Vec<u32> =
             self.young(host).filter(|pid| !self.interrupted.contains(pid)).collect();
         for pid in born {
@@ -330,11 +368,71 @@ impl Bridge {
         }
     }
 
+    /// A shell waits for what it starts. A signal that comes while it forks is lost to both: the
+    /// child forgets what came before it runs its program, and the shell waits for the child.
+    fn note_missed(&mut self) {
+        let at = ticks_since_boot();
+        let (mut young, mut waits) = (HashSet::new(), false);
+        let image = image(self.child.pid);
+        for &pid in &self.interrupted {
+            let Some(process) = tree::look(pid) else { continue };
+            // What still is the shell's image has not run its program yet.
+            let forked = image.is_some() && image == self::image(pid);
+            if forked || process.start_ticks + FORK_TICKS >= at {
+                young.insert(pid);
+            } else {
+                waits |= process.parent == self.child.pid && process.state != b'Z';
+            }
+        }
+        self.missed = Some(Missed { young, waits, nudges: 3 });
+    }
+
+    /// Sends the interrupt again to what was just being started, and only to that: a program that
+    /// runs may be ending in good order, and what a shell starts when its command was interrupted
+    /// is cleaning up.
+    fn nudge_shell(&mut self, host: u32) {
+        let Some(mut missed) = self.missed.take() else { return };
+        // The shell itself may have been about to read. It does not let SIGWINCH end that.
+        tree::signal_main_thread(self.child.pid, Signal::URG);
+        let again = missed.nudges > 0;
+        missed.nudges = missed.nudges.saturating_sub(1);
+        for pid in self.young(host).collect::<Vec<u32>>() {
+            let parent = tree::look(pid).map(|process| process.parent);
+            let newborn =
+                !missed.waits && !self.interrupted.contains(&pid) && parent == Some(self.child.pid);
+            if newborn {
+                missed.young.insert(pid);
+                self.interrupted.insert(pid);
+            }
+            if newborn || (again && missed.young.contains(&pid)) {
+                tree::signal(pid, Signal::INT);
+            }
+        }
+        self.missed = Some(missed);
+    }
+
     fn signal_interrupt(&self) {
+        if self.is_shell {
+            self.avoid_default();
+        }
         // C's `system()` ignores SIGINT for its duration, and what is ignored is lost.
         let deaf = tree::ignores(self.child.pid, Signal::INT);
         let signal = if deaf { Signal::URG } else { Signal::INT };
         tree::signal_main_thread(self.child.pid, signal);
+    }
+
+    /// A shell that changes its trap for SIGINT does so by way of the default, which is to die of
+    /// it. It is looked at while it stands still.
+    fn avoid_default(&self) {
+        let pid = self.child.pid;
+        for _ in 0..100 {
+            tree::hold(pid);
+            if !tree::is_default(pid, Signal::INT) {
+                return;
+            }
+            tree::signal(pid, Signal::CONT);
+            std::thread::yield_now();
+        }
     }
 
     /// Whether the process is no longer the program that was started. One that has ended already

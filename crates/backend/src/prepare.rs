@@ -37,6 +37,8 @@ pub struct Prepared {
 pub enum Feed {
     /// Nothing: the program is a bridge itself.
     Nothing,
+    /// The bridge's source, for an interpreter that compiles nothing.
+    Script(&'static str),
     /// The bridge's source; its compiled form, if the bridge tells it, may be kept in that file.
     Source(&'static str, PathBuf),
     /// The bridge as this interpreter compiled it before, from that file.
@@ -129,6 +131,25 @@ pub fn prepare(
             };
             let feed = feed(&command.program, stead_bridges::NODE, cache_dir);
             Ok(Prepared { found, command, feed })
+        }
+        "bash" => {
+            let lookup = |name: &str| {
+                env.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone())
+            };
+            let named = settings.interpreter.as_deref();
+            let found = stead_launch::bash::find(named, &cwd, &lookup, cache_dir)?;
+            let command = Command {
+                program: PathBuf::from(&found.path),
+                // In this mode it reads no start-up file.
+                arguments: vec![
+                    "--posix".into(),
+                    "-c".into(),
+                    stead_bridges::BASH_BOOT.trim().into(),
+                ],
+                env,
+                cwd,
+            };
+            Ok(Prepared { found, command, feed: Feed::Script(stead_bridges::BASH) })
         }
         other => Err(PrepareError::Language { language: other.to_owned() }),
     }

@@ -16,7 +16,7 @@ struct Language {
 
 const LANGUAGES: [Language; 5] = [
     Language { name: "python", alias: "py", works: true },
-    Language { name: "bash", alias: "sh", works: false },
+    Language { name: "bash", alias: "sh", works: true },
     Language { name: "node", alias: "js", works: true },
     Language { name: "r", alias: "r", works: false },
     Language { name: SHELL, alias: SHELL, works: true },
@@ -30,13 +30,13 @@ pub fn language(text: &str) -> Result<&'static str, ClientError> {
             ErrorCode::Unsupported,
             format!("sessions in `{}` are not in this version", language.name),
         )
-        .with_hint("this version can start: python, node")
+        .with_hint("this version can start: python, bash, node")
         .into()),
         None => Err(WireError::new(
             ErrorCode::BadRequest,
             format!("no language `{}`", text.escape_debug()),
         )
-        .with_hint("languages: python (py), node (js)")
+        .with_hint("languages: python (py), bash (sh), node (js)")
         .into()),
     }
 }
@@ -72,9 +72,11 @@ mod tests {
         assert_eq!(language("py").unwrap(), "python");
         assert_eq!(language("python").unwrap(), "python");
         assert_eq!(language("js").unwrap(), "node");
-        assert_eq!(language("bash").unwrap_err().code(), ErrorCode::Unsupported);
+        assert_eq!(language("sh").unwrap(), "bash");
+        assert_eq!(language("r").unwrap_err().code(), ErrorCode::Unsupported);
         assert_eq!(language("cobol").unwrap_err().code(), ErrorCode::BadRequest);
         assert_eq!(session_name("python").unwrap().as_str(), "py");
+        assert_eq!(session_name("bash").unwrap().as_str(), "sh");
         assert!(implied(&"data".parse().unwrap()).is_none());
     }
 }

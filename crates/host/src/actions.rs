@@ -1,5 +1,7 @@
 //! Carries out what the state asks for.
 
+use std::borrow::Cow;
+
 use stead_launch::tree;
 use stead_protocol::bridge::Command;
 use stead_protocol::client::{Event, FromHost, Reply};
@@ -77,6 +79,7 @@ impl Host {
         let id = self.eval_id(eval);
         let code = self.codes.remove(&eval).unwrap_or_default();
         let place = self.places.remove(&eval);
+        let code = self.readable(&code);
         if let Some(bridge) = &mut self.bridge {
             bridge.begin_eval(std::process::id());
             if let Some(place) = &place {
@@ -86,6 +89,14 @@ impl Host {
         }
         pause::point("sent");
         self.tell(eval, || Event::Started { eval, start });
+    }
+
+    /// The text as the bridge can read it: a shell drops NULs, which it then could not count.
+    pub(crate) fn readable<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        if text.contains('\0') && self.facts.can.iter().any(|can| can == "no_nul") {
+            return Cow::Owned(text.replace('\0', ""));
+        }
+        Cow::Borrowed(text)
     }
 
     pub(crate) fn finish(&mut self, eval: EvalSeq, outcome: Outcome) {

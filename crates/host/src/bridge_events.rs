@@ -76,6 +76,7 @@ impl Host {
                 self.facts.version = Some(version);
                 if let Some(bridge) = &mut self.bridge {
                     bridge.reads_interrupts(can.iter().any(|can| can == "interrupts"));
+                    bridge.set_shell(can.iter().any(|can| can == "shell"));
                 }
                 self.facts.can = can;
                 self.facts.main_tid = pid;

@@ -174,7 +174,7 @@ impl Host {
         self.meta.found = Some(found);
         self.bridge = Some(bridge);
         self.compiled = match feed {
-            Feed::Nothing => Compiled::None,
+            Feed::Nothing | Feed::Script(_) => Compiled::None,
             Feed::Source(_, file) => Compiled::Wanted(file),
             Feed::Code(_, file) => Compiled::Used(file),
         };

@@ -310,9 +310,10 @@ impl Host {
         self.questions += 1;
         let seq = self.questions;
         self.question = Some(Question { seq, ticket, clears: query.is_none() });
+        let arg = self.readable(arg);
         let command = match query {
             None => Command::Clear { seq },
-            Some(_) => Command::Query { seq, what, arg },
+            Some(_) => Command::Query { seq, what, arg: &arg },
         };
         if let Some(bridge) = &mut self.bridge {
             bridge.begin_eval(std::process::id());

@@ -47,11 +47,11 @@ impl FindError {
     pub fn hint(&self) -> &'static str {
         match self {
             FindError::Named { .. } | FindError::Shim { .. } => {
-                "name another interpreter with `--python PATH` or `--node PATH`"
+                "name another interpreter with `--python`, `--bash` or `--node` and its path"
             }
-            FindError::None { .. } => {
-                "install it, or name one with `--python PATH` or `--node PATH`"
-            }
+            FindError::None { program: "bash", .. } => "install it, or name one with `--bash PATH`",
+            FindError::None { program: "node", .. } => "install it, or name one with `--node PATH`",
+            FindError::None { .. } => "install it, or name one with `--python PATH`",
         }
     }
 }

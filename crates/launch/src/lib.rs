@@ -3,6 +3,7 @@
 //! All interpreters are started here and nowhere else, so that this is the one place where a
 //! sandbox has to be applied.
 
+pub mod bash;
 mod find;
 pub mod node;
 pub mod python;

@@ -14,6 +14,9 @@ use rustix::process::{
     Pid, PidfdFlags, Signal, WaitOptions, kill_process, pidfd_open, pidfd_send_signal, wait,
 };
 
+/// How long a stopped process may take to stand still.
+const HELD_WITHIN: Duration = Duration::from_millis(5);
+
 /// A process as one look at it showed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Process {
@@ -101,10 +104,31 @@ pub fn signal_main_thread(pid: u32, signal: Signal) -> bool {
 
 /// Whether a process ignores a signal now.
 pub fn ignores(pid: u32, signal: Signal) -> bool {
+    is_in_mask(pid, "SigIgn:", signal)
+}
+
+/// Whether a signal would do to a process now what it does by default.
+pub fn is_default(pid: u32, signal: Signal) -> bool {
+    !is_in_mask(pid, "SigIgn:", signal) && !is_in_mask(pid, "SigCgt:", signal)
+}
+
+fn is_in_mask(pid: u32, mask: &str, signal: Signal) -> bool {
     let Ok(status) = fs::read_to_string(format!("/proc/{pid}/status")) else { return false };
-    let mask = status.lines().find_map(|line| line.strip_prefix("SigIgn:"));
+    let mask = status.lines().find_map(|line| line.strip_prefix(mask));
     let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or_default();
     mask & (1 << (signal.as_raw() - 1)) != 0
+}
+
+/// Stops one process and waits until it stands still; not long, since one that is deep in the
+/// kernel may take its time.
+pub fn hold(pid: u32) {
+    let deadline = Instant::now() + HELD_WITHIN;
+    signal(pid, Signal::STOP);
+    while look(pid).is_some_and(|process| !matches!(process.state, b'T' | b'Z'))
+        && Instant::now() < deadline
+    {
+        std::thread::yield_now();
+    }
 }
 
 /// A child of ours that has ended and was not waited for, so that it can still be looked at.

@@ -20,6 +20,7 @@ use crate::verdict::verdict;
   stead launch python -n old --python /usr/bin/python3.8
   stead launch node -n web --node ~/.local/node-22/bin/node
   stead launch -n py --env DEBUG=1 --init 'import numpy as np'
+  stead launch bash -n build --cwd ./src --init 'alias m=make'
   stead launch perl --bridge ./bridge.pl  a language of your own, by docs/PROTOCOL.md
   stead launch -n batch -- python        the language may stand last")]
 pub(crate) struct LaunchArgs {
@@ -41,8 +42,11 @@ pub(crate) struct LaunchArgs {
     /// Node to use: an executable or a name on the PATH
     #[arg(long, value_name = "PATH", conflicts_with = "python")]
     node: Option<String>,
-    /// Program that speaks the bridge protocol by itself (docs/PROTOCOL.md), for any other language
+    /// Bash to use, 4.4 or newer: an executable or a name on the PATH
     #[arg(long, value_name = "PATH", conflicts_with_all = ["python", "node"])]
+    bash: Option<String>,
+    /// Program that speaks the bridge protocol by itself (docs/PROTOCOL.md), for any other language
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["python", "node", "bash"])]
     bridge: Option<PathBuf>,
     /// Code to run at every start
     #[arg(long, value_name = "CODE")]
@@ -56,22 +60,36 @@ pub(crate) struct LaunchArgs {
 }
 
 impl LaunchArgs {
+    /// The language whose interpreter was named.
+    fn named(&self) -> Option<&'static str> {
+        let given = [("python", &self.python), ("node", &self.node), ("bash", &self.bash)];
+        given.into_iter().find_map(|(language, path)| path.as_ref().map(|_| language))
+    }
+
     pub(crate) fn run(self, context: &Context) -> Outcome {
         let given = self.name.as_deref().map(session_name).transpose()?;
         let name = match (&given, &self.language) {
             (Some(name), _) => name.clone(),
             (None, Some(text)) if self.bridge.is_some() => session_name(text)?,
             (None, Some(text)) => language::session_name(text)?,
-            (None, None) if self.node.is_some() => language::session_name("node")?,
-            (None, None) => language::session_name("python")?,
+            (None, None) => language::session_name(self.named().unwrap_or("python"))?,
         };
         let implied = || language::implied(&name).is_some();
-        let default = if self.node.is_some() { "node" } else { "python" };
-        let language = self.language.or_else(|| (!implied()).then(|| default.to_owned()));
+        let named = self.named();
+        let language = self
+            .language
+            .or_else(|| named.map(str::to_owned))
+            .or_else(|| (!implied()).then(|| "python".to_owned()));
+        if let (Some(named), Some(text)) = (named, &language)
+            && language::language(text).is_ok_and(|language| language != named)
+        {
+            return Err(bad_request(format!("`--{named}` is not for sessions in {text}")));
+        }
         let here = context.launch(language);
+        let interpreter = self.python.or(self.node).or(self.bash);
         let launch = Launch {
             bridge: self.bridge.map(|path| bridge(context, &path)).transpose()?,
-            interpreter: self.python.or(self.node).map(|path| absolute(context, path)),
+            interpreter: interpreter.map(|path| absolute(context, path)),
             cwd: self.cwd.map(|dir| context.path(&dir)).or(here.cwd.clone()),
             env: self.env.iter().map(|pair| variable(pair)).collect::<Result<_, _>>()?,
             init: self.init,

@@ -1,0 +1,185 @@
+# Ends: exits, `set -e` and interrupts end the eval and not the shell.
+
+# Back to the prompt from wherever we are. SIGINT is the only way out of every nesting of functions,
+# sourced files, evals and traps at once; a trap of the user's for it would keep us here.
+__stead_abort() {
+    __stead_int=$(\builtin trap -p INT)
+    \builtin trap - INT
+    \builtin kill -INT "$$"
+    \builtin :
+}
+
+# Takes `$?` and the arguments of `exit`. Comes back only where a real exit is meant.
+__stead_exit() {
+    \builtin local -
+    \builtin set +eux
+    __stead_rc=$1
+    if (($# > 1)); then
+        if [[ $2 =~ ^[-+]?[0-9]+$ ]]; then __stead_rc=$((10#${2#[-+]} & 255)); else __stead_rc=2; fi
+        if [[ $2 == -* ]]; then __stead_rc=$((-__stead_rc & 255)); fi
+    fi
+    if [[ $BASHPID != "$$" || -n $__stead_leaving || -z $__stead_cur ]]; then \builtin return 0; fi
+    __stead_end=exit __stead_code=$__stead_rc
+    __stead_abort
+}
+
+# The ERR trap's last word: what `set -e` would end the shell for ends the eval.
+__stead_err() {
+    \builtin local - __s_on=
+    if [[ -o errexit ]]; then __s_on=1; fi
+    \builtin set +eux
+    if [[ -n $__stead_probing ]]; then
+        __stead_probing=
+        \builtin return 0
+    fi
+    if [[ -n $__stead_nudged && $BASHPID == "$$" ]]; then \builtin kill -INT "$$"; fi
+    if [[ -z $__s_on || $BASHPID != "$$" || -z $__stead_cur || -n $__stead_end ]]; then \builtin return 0; fi
+    __stead_end=errexit __stead_code=$__stead_rc __stead_where="line $(($1 - (__stead_first > 1 ? __stead_first - 1 : 0))): $2"
+    # Lines of functions have numbers of their own in an interactive shell.
+    if ((${#FUNCNAME[@]} > 1)); then __stead_where="${FUNCNAME[1]}: $2"; fi
+    __stead_abort
+}
+
+# Whether the user's own ERR trap is to run, told by the status that it shall see: never for our `eval`, and in
+# functions and subshells only if errtrace was asked for.
+__stead_may() {
+    __stead_rc=$1
+    if [[ -n $__stead_probing ]]; then \builtin return 0; fi
+    if [[ $BASH_COMMAND == '\builtin eval "$__stead_src"' ]]; then \builtin return 0; fi
+    if [[ -z $__stead_trace ]] && { [[ $BASHPID != "$$" ]] || ((${#FUNCNAME[@]} - 1 > __stead_depth)); }; then
+        \builtin return 0
+    fi
+    \builtin return "$1"
+}
+
+# Sets the ERR trap: the user's action, if any, and ours behind it. An error in the action ends nothing.
+__stead_trap_err() {
+    __stead_user_err=$1
+    \builtin local __s_text='{ __stead_rc=$?; } 2>/dev/null; '
+    if [[ -n $1 ]]; then
+        __s_text="{ \\__stead_may \"\$?\"; } 2>/dev/null || \\builtin eval ${1@Q} || \\builtin :; "
+    fi
+    \builtin trap -- "$__s_text"'{ \__stead_err "$LINENO" "$BASH_COMMAND"; } 2>/dev/null' ERR
+}
+
+__stead_nothing='\builtin :'
+
+# After a `trap` of the user's that worked: ours go where the user's were set. An EXIT trap writes to the
+# user's streams, which the shell has taken back by then.
+__stead_trapped() {
+    \builtin local __s_action= __s_sig
+    if [[ ${1-} == -- ]]; then \builtin shift; fi
+    if [[ ${1-} == -[lp]* || $BASHPID != "$$" ]]; then \builtin return 0; fi
+    if (($# > 1)); then
+        if [[ $1 != - ]]; then __s_action=$1; fi
+        \builtin shift
+    fi
+    for __s_sig; do
+        case $__s_sig in
+        # A function cannot take it away, only put another in its place.
+        [Dd][Ee][Bb][Uu][Gg]) if [[ -z $__s_action ]]; then \builtin trap -- "$__stead_nothing" DEBUG; fi ;;
+        [Ee][Rr][Rr]) __stead_depth=$((${#FUNCNAME[@]} - 2)); __stead_trap_err "$__s_action" ;;
+        0 | [Ee][Xx][Ii][Tt] | [Ss][Ii][Gg][Ee][Xx][Ii][Tt]) __stead_trap_exit "$__s_action" ;;
+        esac
+    done
+}
+
+# Sets the EXIT trap: ours, and the user's action behind it. It writes to the user's streams, which the shell has
+# taken back by then.
+__stead_trap_exit() {
+    \builtin local __s_text='{ \__stead_salvage "$?" "$@"; } 2>/dev/null'
+    __stead_user_exit=$1
+    if [[ -n $1 ]]; then
+        __s_text+="; __stead_leaving=1; \\exec >&46 2>&47; \\__stead_ret \"\$__stead_rc\"; \\builtin eval ${1@Q}"
+    fi
+    \builtin trap -- "$__s_text" EXIT
+}
+
+# An error in an expansion ends a shell with `set -e` at once, without an ERR trap. On its way out it becomes another
+# shell, with the same process id, which takes up what it was. What no shell can hand on are its background jobs.
+__stead_salvage() {
+    \builtin local - IFS=$'\n' __s_name __s_options
+    \builtin local -a __s_names
+    __stead_rc=$1
+    if [[ ! -o errexit || $BASHPID != "$$" || -z $__stead_cur || -n $__stead_end || -n $__stead_leaving || $BASH_COMMAND == *exit* ]]; then
+        \builtin return 0
+    fi
+    \builtin shift
+    __stead_end=errexit __stead_code=$__stead_rc __stead_where=$BASH_COMMAND
+    __s_options=$(\builtin set +o; \builtin shopt -p; \builtin :)
+    \builtin set -f +eux
+    __stead_src='\builtin set --' __stead_jobs=$(\builtin jobs -p)
+    for __s_name; do __stead_src+=" ${__s_name@Q}"; done
+    __stead_src+=$'\n'$(\builtin trap -p; \builtin alias -p)
+    for __s_name in $(\builtin compgen -v); do
+        case $__s_name in
+        BASH_ALIASES | BASH_CMDS | BASH | BASHOPTS | BASHPID | BASH_[ACSLV]* | _ | PPID | UID | EUID | *RANDOM | LINENO | EPOCH* | FUNCNAME | PIPESTATUS | \
+            SHELLOPTS | DIRSTACK | GROUPS | HISTCMD | PROMPT_COMMAND | __stead_src | IFS) ;;
+        *) __s_names+=("$__s_name") ;;
+        esac
+    done
+    # Options last: they may stop what comes before. Subshells lose `set -e`.
+    __stead_src+=$'\n'$(\builtin declare -p -- "${__s_names[@]}"; \builtin declare -f)$'\n'$__s_options$'\nset -e'
+    PROMPT_COMMAND='__stead_src=$(</dev/fd/48); \exec 48<&-; \builtin eval "$__stead_src"; \builtin eval "$__stead_resume"'
+    \builtin export PROMPT_COMMAND HISTFILE=/dev/null
+    # The redirections of the eval still hold: our descriptors are where they were put away, in this order.
+    for __s_name in {48..99}; do
+        if [[ -S /dev/fd/$__s_name ]]; then \builtin break; fi
+    done
+    # A copy of one that closes at exec closes too, unless it is one of the first three.
+    for __s_options in 40 41 42 43 45 46 47; do
+        \exec 0<&"$((__s_name++))"
+        \builtin eval "\\exec $__s_options<&0"
+    done
+    \exec <&44 >&44 2>&44
+    \exec -a bash "$BASH" --noprofile --norc --noediting -i 48<<<"$__stead_src"
+}
+__stead_resume='\builtin export -n PROMPT_COMMAND; \builtin unset HISTFILE; \exec 0<<<"$__stead_again"; \__stead_trap_exit "$__stead_user_exit"; PROMPT_COMMAND=$__stead_prompt'
+
+# Lists traps as the user set them.
+__stead_traps() {
+    \builtin local - IFS=$'\n' __s_line
+    \builtin set -f +eux
+    for __s_line in $(\builtin trap "$@"); do
+        case $__s_line in
+        *'\__stead_nudge'* | *"'$__stead_nothing' DEBUG") ;;
+        *'\__stead_err '*)
+            if [[ -n $__stead_user_err ]]; then \builtin printf '%s\n' "trap -- ${__stead_user_err@Q} ERR"; fi ;;
+        *'\__stead_salvage '*)
+            if [[ -n $__stead_user_exit ]]; then \builtin printf '%s\n' "trap -- ${__stead_user_exit@Q} EXIT"; fi ;;
+        *) \builtin printf '%s\n' "$__s_line" ;;
+        esac
+    done
+}
+
+# What the host sends when an interrupt had no effect. It may have come just before a read, which the signal alone
+# ends now, or in the moment in which the trap for SIGINT was changed. One of the user's own is not called again.
+__stead_nudge() {
+    \builtin local -
+    \builtin set +eux
+    if [[ -z $__stead_cur || -n $__stead_end || -n $(\builtin trap -p INT) ]]; then \builtin return 0; fi
+    # An ERR trap that is left from within another trap would never run again. Whether one is running shows in
+    # whether another begins.
+    __stead_probing=1
+    \__stead_ret 1
+    if [[ -n $__stead_probing ]]; then __stead_probing= __stead_nudged=1; else \builtin kill -INT "$$"; fi
+}
+
+# The names that the user calls. They are set again by `clear`.
+__stead_define() {
+    exit() {
+        { \__stead_exit "$?" "$@"; } 2>/dev/null
+        { \builtin exit "$__stead_rc"; } 2>/dev/null
+    }
+    trap() {
+        if [[ ${1--p} == -p ]]; then
+            __stead_traps "$@"
+            \builtin return
+        fi
+        \builtin trap "$@" || \builtin return
+        { \__stead_trapped "$@"; } >/dev/null 2>&1
+    }
+    __stead_trap_err ''
+    __stead_trap_exit ''
+    \builtin trap '{ \__stead_nudge; } 2>/dev/null' URG
+}

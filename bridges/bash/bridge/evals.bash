@@ -1,0 +1,177 @@
+# Evals: from a command of the host to user code and back.
+
+# Code that `set -u` or `${x:?}` shall end as a whole is made one command, since such an error only ends the
+# command that it is in, which else is a line. What only works line by line stays so: aliases made on the
+# way, here-documents without end, syntax errors.
+__stead_bind() {
+    if [[ $__stead_src != *$'\n'* || $__stead_src == *alias* ]]; then \builtin return 0; fi
+    if [[ -n $1 || $__stead_src == *nounset* || $__stead_src == *:\?* || $__stead_src =~ set[[:space:]]+-[a-zA-Z]*u ]]; then
+        if \builtin eval "__stead_probe() { $__stead_src"$'\n}'; then __stead_src="{ $__stead_src"$'\n}'; fi
+        \builtin unset -f __stead_probe
+    fi
+}
+
+# What the eval in __stead_src needs before it; takes whether `set -u` is on, and its id. The user's SIGINT trap comes back
+# last: from there on an interrupt ends the eval.
+__stead_prepare() {
+    \builtin local __s_before=
+    if [[ $__stead_src == *errtrace* || $__stead_src =~ set[[:space:]]+-[a-zA-Z]*E ]]; then __stead_trace=1; fi
+    if [[ $__stead_src =~ set[[:space:]]+\+[a-zA-Z]*E ]]; then __stead_trace=; fi
+    __stead_bind "$1" 2>/dev/null
+    # What shows or fires is switched on by the code itself; where its lines are numbered from 0, on a line before.
+    if [[ -n $__stead_debug ]]; then __s_before="\\builtin $__stead_debug"; fi
+    if [[ -n $__stead_x ]]; then __s_before+="${__s_before:+; }\\builtin set -x"; fi
+    if ((__stead_first == 0)); then
+        __stead_src=$__s_before$'\n'$__stead_src
+    elif [[ -n $__s_before ]]; then
+        __stead_src="$__s_before; $__stead_src"
+    fi
+    if [[ -n $__stead_aliases ]]; then \builtin shopt -s expand_aliases; fi
+    # An assignment to what the user made readonly would end everything.
+    \builtin printf -v PROMPT_COMMAND %s "$__stead_prompt"
+    __stead_probing= __stead_nudged= __stead_end= __stead_where= __stead_tries=0
+    __stead_cur=$2
+    \builtin trap - INT
+    if [[ -n $__stead_int ]]; then \builtin eval "\\builtin $__stead_int"; fi
+}
+
+# Takes commands until there is code to run. Its status is that of the eval before, so that user code finds it in `$?`.
+__stead_next() {
+    \builtin local - __s_nounset= __s_word __s_id __s_length __s_early
+    if [[ -o nounset ]]; then __s_nounset=1; fi
+    \builtin set +efuvkax -E
+    while \builtin :; do
+        __stead_read_line || __stead_quit
+        # All signals that were meant for the eval before have come by now.
+        __s_early=$__stead_early __stead_early=
+        __s_word=${__stead_line%% *} __s_id=${__stead_line#* } __s_length=${__stead_line##* }
+        __s_id=${__s_id% *}
+        __stead_read_bytes "$__s_length" || __stead_quit
+        case $__s_word in
+        eval)
+            if [[ -n $__s_early ]] && \builtin read -t 0 -u 40; then
+                __stead_src=$__stead_text
+                __stead_read_line || __stead_quit
+                if [[ $__stead_line == "interrupt $__s_id 0" ]]; then __stead_early=1; fi
+                __stead_text=$__stead_src
+            fi
+            __stead_src=$__stead_text __stead_text=
+            __stead_prepare "$__s_nounset" "$__s_id"
+            if [[ -z $__stead_early ]]; then \builtin return "$__stead_st"; fi
+            __stead_cur=
+            \builtin trap '__stead_early=1' INT
+            __stead_early=
+            __stead_send "{\"ev\":\"done\",\"eval\":\"$__s_id\",\"status\":\"interrupted\"}" ;;
+        query) __stead_query "${__s_id%% *}" "${__s_id#* }" "$__stead_text" ;;
+        clear)
+            __stead_src=$__stead_clear
+            __stead_end= __stead_where= __stead_tries=0 __stead_cur=@$__s_id
+            \builtin return 0 ;;
+        exit) __stead_leave ;;
+        esac
+    done
+}
+
+# The code ran to its end.
+__stead_note() { __stead_end=normal __stead_code=$1; }
+
+# Keeps the user's streams, which are 58 to 60 here, for the next eval: an `exec >file` stays.
+__stead_keep() { \exec 61<&58 62>&59 63>&60; }
+
+# Takes what was kept; what was closed is given back.
+__stead_kept() {
+    # Code that closes all it can close leaves us its own streams.
+    if [[ ! -e /dev/fd/44 ]]; then \exec 44<>/dev/null; fi
+    if [[ /dev/fd/0 -ef /dev/fd/45 ]]; then \exec 0<<<"$__stead_again"; fi
+    \exec >&44 2>&44
+    if [[ -e /dev/fd/63 ]]; then
+        \exec 45<&61 46>&62 47>&63 61<&- 62>&- 63>&-
+    else
+        \exec 45<&41 46>&42 47>&43
+    fi
+}
+
+# Adds the event for a status that is not 0.
+__stead_failed() {
+    \builtin local __s_message="exit status $__stead_code" __s_name=ExitStatus __s_said
+    if ((__stead_code > 128)) && __s_said=$(\builtin kill -l "$__stead_code"); then __s_message+=" ($__s_said)"; fi
+    case $__stead_end in
+    errexit) __s_message+=" by \`set -e\` in $__stead_where" ;;
+    normal)
+        if ((__stead_code == 2)) && ! __s_said=$(\builtin eval "__stead_probe() { $__stead_src"$'\n}' 2>&1) && [[ $__s_said != *here-document* ]]; then
+            __s_name=SyntaxError __s_said=${__s_said%%$'\n'*}
+            # Ours, where there should have been more.
+            if [[ $__stead_src != *}* ]]; then __s_said=${__s_said/%" near unexpected token \`}'"/: unexpected end of file}; fi
+            __s_message="$__stead_cur: ${__s_said#bash: eval: }"
+        fi ;;
+    esac
+    __stead_quote "${__s_message:0:2000}"
+    __s_events+="{\"ev\":\"error\",\"name\":\"$__s_name\",\"message\":$__stead_q}"$'\n'
+}
+
+# Reports the eval, from what __stead_look has seen of the shell after it. If a name cannot be looked at, which
+# ends everything that runs, it is called again and leaves the names out.
+__stead_finish() {
+    \builtin local - __s_events= __s_status=ok __s_rest="$__stead_look" __s_notice= __s_functions __s_bodies __s_done
+    \builtin local IFS=$' \t\n' __stead_q __stead_changed=
+    __stead_x=
+    if [[ -o xtrace ]]; then __stead_x=1; fi
+    \builtin set +euvkax -f
+    __stead_debug=${__s_rest%%$'\1'*} __s_rest=${__s_rest#*$'\1'}
+    if [[ $__stead_debug == *'trap -- '* && $__stead_debug != *"$__stead_nothing"* ]]; then __stead_debug="trap -- ${__stead_debug#*trap -- }" __stead_debug=${__stead_debug%$'\n'}; else __stead_debug=; fi
+    if [[ $__stead_end != exit && $__stead_end != errexit ]] || [[ -n ${__s_rest%%$'\1'*} ]]; then __stead_int=${__s_rest%%$'\1'*}; fi
+    \builtin trap '__stead_early=1' INT
+    __s_rest=${__s_rest#*$'\1'} __s_functions=${__s_rest%%$'\1'*} __s_rest=${__s_rest#*$'\1'} __s_bodies=${__s_rest%%$'\1'*}
+    __stead_tries=$((__stead_tries + 1)) __stead_look=
+    if [[ :$BASHOPTS: == *:nocasematch:* ]]; then
+        \builtin shopt -u nocasematch
+        if ((__stead_tries == 1)); then __stead_changes "${__s_rest#*$'\1'}" "$__s_functions" "$__s_bodies"; fi
+        \builtin shopt -s nocasematch
+    elif ((__stead_tries == 1)); then
+        __stead_changes "${__s_rest#*$'\1'}" "$__s_functions" "$__s_bodies"
+    fi
+    __stead_kept
+    \builtin jobs >/dev/null
+    if [[ $__stead_cur == @* ]]; then
+        __stead_forget
+        __s_done="{\"ev\":\"reply\",\"seq\":${__stead_cur#@},\"data\":{}}"
+    else
+        # The command took the signal for itself; the eval was interrupted all the same.
+        if [[ $__stead_end == normal && $__stead_code == 130 ]]; then
+            while \builtin read -t 0 -u 40 && __stead_read_line; do
+                if [[ $__stead_line == "interrupt $__stead_cur 0" ]]; then __stead_end=; fi
+            done
+        fi
+        case $__stead_end in
+        '') __s_status=interrupted __stead_code=130 ;;
+        *) if ((__stead_code != 0)); then __s_status=error; __stead_failed; fi ;;
+        esac
+        __s_done="{\"ev\":\"done\",\"eval\":\"$__stead_cur\",\"status\":\"$__s_status\""
+        if [[ $__s_status != interrupted ]]; then __s_done+=",\"exit_code\":$__stead_code"; fi
+        if [[ $PWD != "$__stead_pwd" ]]; then
+            __stead_pwd=$PWD
+            __s_notice="the working directory is now $PWD"
+        fi
+        if [[ -n $__stead_jobs ]]; then
+            __stead_jobs=
+            __s_notice+="${__s_notice:+; }the shell started anew after the error: background jobs run on, but \`jobs\` and \`wait\` do not know them"
+        fi
+        if [[ -n $__s_notice ]]; then
+            __stead_quote "$__s_notice"
+            __s_done+=",\"notice\":$__stead_q"
+        fi
+        __s_done+="${__stead_changed:+,\"changed\":$__stead_changed},\"variables\":$((${#__stead_mine[@]} + ${#__stead_fn[@]} + ${#__stead_alias[@]}))}"
+    fi
+    __stead_st=$__stead_code __stead_cur= __stead_src=
+    __stead_send "$__s_events$__s_done"
+}
+
+# The host asks to end: the user's EXIT trap runs with the user's streams.
+__stead_leave() {
+    \builtin trap - EXIT
+    __stead_leaving=1
+    if [[ -n $__stead_user_exit ]]; then
+        { \builtin eval "$__stead_user_exit"; } <&45 >&46 2>&47
+    fi
+    \builtin exit 0
+}

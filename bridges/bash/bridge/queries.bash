@@ -1,0 +1,144 @@
+# Queries: vars, inspect, complete; and clear.
+
+__stead_VARS=200 __stead_COMPLETIONS=200
+
+# Sets `value` of the caller to a short form of a variable, within so many characters.
+__stead_short() {
+    \builtin local -n __s_variable="$1"
+    \builtin local __s_key __s_n=0 __s_budget="$2"
+    case $__s_type in
+    *map | *array)
+        __s_value='('
+        for __s_key in "${!__s_variable[@]}"; do
+            if ((++__s_n > 20 || ${#__s_value} > __s_budget)); then __s_value+='… '; \builtin break; fi
+            if [[ $__s_type == *map ]]; then __s_value+="[$__s_key]="; fi
+            __s_value+="${__s_variable[$__s_key]:0:__s_budget} "
+        done
+        __s_value="${__s_value% })" ;;
+    *) __s_value=${__s_variable:0:__s_budget+1} ;;
+    esac
+    if ((${#__s_value} > __s_budget)); then __s_value=${__s_value:0:__s_budget}…; fi
+}
+
+__stead_is_name() { [[ $1 =~ ^[a-zA-Z_][a-zA-Z0-9_]*$ ]]; }
+
+# Sets `data` of the caller to all that the user has made.
+__stead_vars() {
+    \builtin local __s_name __s_type __s_size __s_value __s_n=0 __s_list= __s_more=0
+    for __s_name in "${__stead_names[@]}"; do
+        if [[ -z ${__stead_mine[$__s_name]+x} ]]; then \builtin continue; fi
+        if ((++__s_n > __stead_VARS)); then __s_more=$((__s_more + 1)); \builtin continue; fi
+        __stead_describe "$__s_name"
+        __stead_short "$__s_name" 100
+        __stead_quote "$__s_value"
+        __s_list+="${__s_list:+,}{\"name\":\"$__s_name\",\"type\":\"$__s_type\",\"size\":\"$__s_size\",\"value\":$__stead_q}"
+    done
+    for __s_name in "${__stead_fn[@]}" "${!__stead_alias[@]}"; do
+        if ((++__s_n > __stead_VARS)); then __s_more=$((__s_more + 1)); \builtin continue; fi
+        __s_type=function __s_value="$__s_name ()"
+        if [[ -z ${__stead_body[$__s_name]+x} ]]; then __s_type=alias __s_value=${__stead_alias[$__s_name]:0:100}; fi
+        __stead_quote "$__s_name"
+        __s_list+="${__s_list:+,}{\"name\":$__stead_q,\"type\":\"$__s_type\""
+        __stead_quote "$__s_value"
+        __s_list+=",\"value\":$__stead_q}"
+    done
+    __s_data="{\"vars\":[$__s_list],\"more\":$__s_more}"
+}
+
+# Sets `data`, or `error`, of the caller to what the name stands for.
+__stead_inspect() {
+    \builtin local __s_type __s_size __s_value __s_name="$1" __s_kind
+    __stead_quote "$__s_name"
+    __s_data="{\"name\":$__stead_q"
+    if __stead_is_name "$__s_name" && [[ -v $__s_name || -n ${__stead_sig[$__s_name]+x} ]] && [[ $__s_name != __stead_* ]]; then
+        __stead_describe "$__s_name"
+        __stead_short "$__s_name" 2000
+        __stead_quote "$__s_value"
+        __s_data+=",\"type\":\"$__s_type\",\"size\":\"$__s_size\",\"value\":$__stead_q}"
+        \builtin return 0
+    fi
+    __s_kind=$(\builtin type -t -- "$__s_name")
+    if [[ -n $__s_name && -n ${BASH_ALIASES[$__s_name]+x} ]]; then __s_kind=alias; fi
+    case $__s_kind in
+    alias) __s_value=${BASH_ALIASES[$__s_name]} ;;
+    function)
+        __s_value="$__s_name ()"
+        __stead_quote "$(\builtin declare -f -- "$__s_name")"
+        __s_data+=",\"source\":${__stead_q}" ;;
+    file)
+        __s_value=$(\builtin type -P -- "$__s_name")
+        __stead_quote "$__s_value"
+        __s_data+=",\"file\":$__stead_q" ;;
+    builtin)
+        __s_value="$__s_name is a shell builtin"
+        __stead_quote "$(\builtin help -- "$__s_name")"
+        __s_data+=",\"doc\":${__stead_q}" ;;
+    keyword) __s_value="$__s_name is a shell keyword" ;;
+    *) __s_error="nothing is named \`$__s_name\`"; \builtin return 0 ;;
+    esac
+    __stead_quote "${__s_value:0:2000}"
+    __s_data+=",\"type\":\"$__s_kind\",\"value\":$__stead_q}"
+}
+
+# Sets `data` of the caller to words that the last word of the text can become.
+__stead_complete() {
+    \builtin local IFS=$'\n' __s_word="${1##*[[:space:]\;\|\&\(\`]}" __s_head= __s_found __s_name __s_n=0 __s_more=0 __s_list=
+    case $__s_word in
+    *'${'*) __s_head=${__s_word%'${'*}'${' __s_found=$(\builtin compgen -v -- "${__s_word##*'${'}") ;;
+    *'$'*) __s_head=${__s_word%'$'*}'$' __s_found=$(\builtin compgen -v -- "${__s_word##*'$'}") ;;
+    */*) __s_found=$(\builtin compgen -f -- "$__s_word") ;;
+    *) __s_found=$(\builtin compgen -A function -abck -- "$__s_word"; \builtin compgen -f -- "$__s_word") ;;
+    esac
+    \builtin local -A __s_seen
+    for __s_name in $__s_found; do
+        if [[ $__s_name == __s*_* || -n ${__s_seen[$__s_name]+x} ]]; then \builtin continue; fi
+        __s_seen[$__s_name]=1
+        if ((++__s_n > __stead_COMPLETIONS)); then __s_more=$((__s_more + 1)); \builtin continue; fi
+        __stead_quote "$__s_head$__s_name"
+        __s_list+="${__s_list:+,}$__stead_q"
+    done
+    __s_data="{\"names\":[$__s_list],\"more\":$__s_more}"
+}
+
+__stead_query() {
+    \builtin local - __s_data= __s_error= __stead_q IFS=$' \t\n'
+    \builtin set -f
+    case $2 in
+    vars) __stead_vars ;;
+    inspect) __stead_inspect "$3" ;;
+    complete) __stead_complete "$3" ;;
+    *) __s_error="unknown query \`$2\`" ;;
+    esac
+    if [[ -n $__s_error ]]; then
+        __stead_quote "$__s_error"
+        __stead_send "{\"ev\":\"reply\",\"seq\":$1,\"error\":$__stead_q}"
+    else
+        __stead_send "{\"ev\":\"reply\",\"seq\":$1,\"data\":$__s_data}"
+    fi
+} 2>/dev/null
+
+# Run at the top like user code, so that it reaches what no function can. Readonly names stay.
+__stead_clear='
+for __stead_line in "${__stead_names[@]}"; do
+    if [[ -z ${__stead_base[$__stead_line]+x} ]]; then \builtin unset -v "$__stead_line"; fi
+done
+if ((${#__stead_fn[@]})); then \builtin unset -f -- "${__stead_fn[@]}"; fi
+\builtin unalias -a
+for __stead_line in {0..64} DEBUG ERR RETURN; do \builtin trap - "$__stead_line"; done
+\builtin eval "$__stead_options"
+\builtin set -E
+\builtin eval "$__stead_env"
+\builtin cd -- "$__stead_start"
+\builtin set --
+\builtin hash -r
+IFS=$'"' \\t\\n'"'
+__stead_trace= __stead_aliases=1 __stead_int=
+\__stead_define
+'
+
+# After a clear what is there is the beginning again.
+__stead_forget() {
+    \exec 45<&41 46>&42 47>&43
+    __stead_code=0 __stead_pwd=$PWD __stead_x= __stead_debug= __stead_int=
+    __stead_mine=()
+}

@@ -1,0 +1,142 @@
+"""Exits, errexit, interrupts, and the end of the session."""
+import os
+import random
+import time
+
+from driver import BashTest
+
+STRICT = """set -Eeuo pipefail
+trap 'echo "failed: $BASH_COMMAND" >&2' ERR
+work() {
+    local n=$1
+    cat /no/such/file 2>/dev/null
+    echo never
+}
+for n in 1 2 3; do
+    work $n
+done
+echo never
+"""
+
+
+class Ends(BashTest):
+    def test_sh2_exit_ends_the_eval_only(self):
+        host = self.start()
+        self.gives(host, "x=5; exit 3\necho never", status=3)
+        self.gives(host, "f() { g; }; g() { exit 4; }; for i in 1 2; do f; done; echo never", status=4)
+        self.gives(host, "true; exit", status=0)
+        self.gives(host, "false; exit", status=1)
+        self.gives(host, "eval 'exit 5'; echo never", status=5)
+        self.gives(host, "exit 300", status=44)
+        self.gives(host, "exit -1", status=255)
+        self.gives(host, "(exit 6); echo $?; v=$(exit 7); echo $?; echo x | { exit 8; }; echo $?", "6\n7\n8\n")
+        self.gives(host, "while read -r l; do exit 9; done < /etc/passwd; echo never", status=9)
+        self.gives(host, "trap 'exit 10' USR1; kill -USR1 $$; echo never", status=10)
+        self.gives(host, "trap 'echo int' INT; exit 11", status=11)
+        self.gives(host, "kill -INT $$; echo on; trap - INT", "int\non\n")
+        self.gives(host, "echo $x", "5\n")
+
+    def test_sh2_set_e_ends_the_eval_only(self):
+        host = self.start()
+        for code, status in (("false", 1), ("(exit 3)", 3), ("f() { (exit 4); echo no; }; f", 4), ("v=$(exit 5)", 5),
+                             ("true | (exit 6) | true", 6), ("eval false", 1), ("[[ a == b ]]", 1), ("f() { return 7; }; f", 7)):
+            result = self.gives(host, "set -eo pipefail\n%s\necho never" % code, status=status)
+            self.assertIn("by `set -e` in f: " if "f()" in code and "return" not in code else "by `set -e` in line 2: ", result.event("error")["message"])
+        self.gives(host, "set -e; false || true; if false; then :; fi; ! true; false && true; echo on", "on\n")
+        self.gives(host, "set +e; trap - ERR; false; echo on", "on\n")
+
+    def test_sh2_strict_scripts_of_their_own_traps(self):
+        host = self.start()
+        result = self.gives(host, STRICT, err="failed: cat /no/such/file 2> /dev/null\n", status=1)
+        self.assertIn("by `set -e` in work: cat /no/such/file", result.event("error")["message"])
+        self.gives(host, "set +Eeu +o pipefail; trap - ERR")
+        self.gives(host, "trap 'echo \"err $?\"' ERR; f() { false; true; }; f; (exit 3); false; true", "err 3\nerr 1\n")
+        self.gives(host, "set -e; trap 'echo mine; exit 12' ERR; false; echo never", "mine\n", status=12)
+        self.gives(host, "set +e; trap - ERR; false; true")
+
+    def test_sh2_set_u_and_unset_parameters_end_the_eval(self):
+        host = self.start()
+        for code in ("set -u\necho $nope\necho never", "set -u; f() { echo $nope; }; f; echo never", "echo ${nope:?}\necho never"):
+            result = host.eval(code)
+            self.assertEqual((result.status, result.out, result.done["exit_code"]), ("error", "", 1), code)
+        self.gives(host, "set +u; echo on", "on\n")
+
+    def test_sh2_hundreds_of_lines(self):
+        host = self.start()
+        lines = ["set -euo pipefail", "total=0"]
+        for n in range(100):
+            lines += ["add_%d() {" % n, "  local by=${1:-1}", "  total=$((total + by))", "}", "add_%d 2" % n]
+        self.gives(host, "\n".join(lines + ["echo $total", "exit 17"]), "200\n", status=17)
+        self.gives(host, "set +euo pipefail; add_3; echo $total", "201\n")
+
+    def test_s6_what_ends_the_session(self):
+        for code, status, out in (("builtin exit 7", 7, ""), ("exec sh -c 'echo other; exit 4'", 4, "other\n"), ("kill -9 $$", -9, ""),
+                                  ("trap 'echo bye $?; exit 5' EXIT; echo x; builtin exit 3", 5, "x\nbye 3\n")):
+            host = self.start()
+            result = host.submit(code)
+            self.assertEqual((host.wait_end(result), result.out), (status, out), code)
+        host = self.start()
+        host.eval("trap 'echo bye; echo err >&2' EXIT")
+        host.send("exit")
+        self.assertEqual((host.wait_end(host.idle), host.idle.out, host.idle.err), (0, "bye\n", "err\n"))
+        host = self.start()
+        host.eval("trap 'echo gone' EXIT")
+        host.control.close()
+        self.assertEqual(host.process.wait(20), 0)
+
+
+class Interrupts(BashTest):
+    def interrupted(self, host, code, until=None, spared=()):
+        result = host.submit(code)
+        if until:
+            host.pump_until_text(result, until)
+        host.interrupt(spared)
+        host.finish(result)
+        return result
+
+    def test_sh4_foreground_ends_background_and_state_stay(self):
+        host = self.start()
+        job = int(host.eval("x=41; sleep 100000 & echo $!").out)
+        for code in ("echo up; while :; do :; done", "echo up; sleep 1000; echo never", "echo up; sleep 1000 | cat", "echo up; v=$(sleep 1000)",
+                     "f() { g; }; g() { echo up; sleep 1000; }; f", "echo up; read -r line", "echo up; cat", "echo up; wait"):
+            result = self.interrupted(host, code, "up", {job})
+            self.assertEqual((result.status, result.out, result.err), ("interrupted", "up\n", ""), code)
+            self.gives(host, "echo $((x + 1)); kill -0 %d" % job, "42\n")
+
+    def test_sh4_the_users_own_trap_is_bashs_own_way(self):
+        host = self.start()
+        result = self.interrupted(host, "trap 'echo caught' INT; echo up; sleep 1000; echo after", "up")
+        self.assertEqual((result.status, result.out), ("ok", "up\ncaught\nafter\n"))
+        result = self.interrupted(host, "echo up; sleep 1000; trap - INT; echo after", "up")
+        self.assertEqual((result.status, result.out), ("ok", "up\ncaught\nafter\n"))
+        result = self.interrupted(host, "echo up; sleep 1000; echo never", "up")
+        self.assertEqual((result.status, result.out), ("interrupted", "up\n"))
+
+    def test_e6_a_late_interrupt_hits_nothing(self):
+        host = self.start()
+        for _ in range(20):
+            result = host.finish(host.submit("echo one"))
+            host.interrupt()
+            self.assertEqual((result.status, host.eval("echo two").out), ("ok", "two\n"))
+
+    def test_e6_an_early_interrupt_hits_the_eval_it_names(self):
+        host = self.start()
+        for _ in range(20):
+            result = host.submit("sleep 1000")
+            host.interrupt()
+            self.assertEqual(host.finish(result).status, "interrupted")
+            self.gives(host, "echo on", "on\n")
+
+    def test_sh4_storm(self):
+        host = self.start()
+        host.eval("x=41")
+        scripts = ["echo 1", "for ((i = 0; i < 200; i++)); do :; done", "v=$(echo a)", "echo a | cat", "f() { exit 5; }; f", "set -e; false",
+                   "while :; do :; done", "while :; do /bin/true; done", "sleep 600", "read -r l", "v=$(sleep 600)"]
+        for n in range(int(os.environ.get("STEAD_BASH_INTERRUPTS", "200"))):
+            code = random.choice(scripts)
+            result = host.submit(code)
+            time.sleep(random.random() * random.choice((0, 0.003, 0.02)))
+            host.interrupt()
+            host.finish(result)
+            self.assertIsNotNone(result.done, (n, code, result.order))
+            self.gives(host, "set +e; echo $((x + 1))", "42\n")

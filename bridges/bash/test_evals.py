@@ -1,0 +1,101 @@
+"""Code runs as in a shell: state, syntax, streams, input."""
+from driver import BashTest
+
+
+class State(BashTest):
+    def test_sh1_all_kinds_of_state_persist(self):
+        host = self.start()
+        self.gives(host, "x=1; export e=2; a=(1 '2 3'); declare -A m=([k]=v); declare -i n=5; f() { local l=$x; echo f$l; }")
+        self.gives(host, "echo $x ${#a[@]} ${m[k]}; n+=1; echo $n; f; sh -c 'echo $e'", "1 2 v\n6\nf1\n2\n")
+        self.gives(host, "set -- p q; shift; alias hi='echo hello'; shopt -s extglob; set -o pipefail; umask 077")
+        self.gives(host, "echo $1; hi you; [[ xx == +(x) ]]; umask; false | true", "q\nhello you\n0077\n", status=1)
+        self.gives(host, "trap 'echo usr' USR1; kill -USR1 $$", "usr\n")
+        self.gives(host, "kill -USR1 $$; trap", "usr\ntrap -- 'echo usr' SIGUSR1\n")
+        result = self.gives(host, "cd /")
+        self.assertEqual(result.done["notice"], "the working directory is now /")
+        self.gives(host, "pwd; echo ~+", "/\n/\n")
+
+    def test_sh1_options_persist(self):
+        host = self.start()
+        self.gives(host, "set -euo pipefail")
+        self.gives(host, "echo ${-//[!eu]/}; false | true; echo never", "eu\n", status=1)
+        self.gives(host, "echo $nope\necho never", "", "bash: nope: unbound variable\n", 1)
+        self.gives(host, "echo ${-//[!eu]/}; set +eu", "eu\n")
+        self.gives(host, "false; echo $nope on", "on\n")
+
+    def test_sh1_the_status_is_there_in_the_next_eval(self):
+        host = self.start()
+        self.gives(host, "(exit 7)", status=7)
+        self.gives(host, "echo $?; false || (exit 9)", "7\n", status=9)
+        self.gives(host, "echo $?; set -e", "9\n")
+        self.gives(host, "(exit 4)", status=4)
+        self.gives(host, "echo $?; set +e", "4\n")
+
+    def test_sh1_an_exec_that_redirects_stays_and_what_it_closes_comes_back(self):
+        host = self.start()
+        self.gives(host, "d=$(mktemp -d); exec >$d/log; echo one; echo kept >&2", err="kept\n")
+        self.gives(host, "echo two")
+        self.gives(host, "cat $d/log >&2; rm -r $d; exec 1>&-", err="one\ntwo\n")
+        self.gives(host, "echo back; exec 2>&1", "back\n")
+        self.gives(host, "echo err >&2; exec 0<&- 1>&- 2>&-", "err\n")
+        self.gives(host, "echo out; echo err >&2", "out\n", "err\n")
+
+
+class Syntax(BashTest):
+    def test_sh3_what_bash_reads(self):
+        host = self.start()
+        self.gives(host, "cat <<A; cat <<'B'\n$((1 + 1))\nA\n$x\nB\necho after", "2\n$x\nafter\n")
+        self.gives(host, "f() {\n  if true\n  then\n    echo yes\n  fi\n}\nf", "yes\n")
+        self.gives(host, "diff <(echo a) <(echo a) && tee >(cat) </dev/null; wait", "")
+        self.gives(host, "word='größe 漢字 🎉'; echo \"$word\"; echo ${#word}", "größe 漢字 🎉\n10\n")
+        self.gives(host, "alias two='echo 2'\ntwo", "2\n")
+        self.gives(host, "shopt -s extglob\ncase abc in @(abc|d)) echo m;; esac", "m\n")
+        self.gives(host, "echo $LINENO\necho $LINENO", "1\n2\n")
+        self.gives(host, "echo !x; [[ $0 == bash ]] && [[ $- == *i* ]]", "!x\n")
+        self.gives(host, "")
+        self.gives(host, " # a remark\n\n")
+        self.gives(host, "printf abc; printf 'a\\r\\nb' >&2", "abc", "a\r\nb")
+        self.gives(host, "cat <<E\ntext", "text\n", "bash: warning: here-document at line 1 delimited by end-of-file (wanted `E')\n")
+
+    def test_sh3_syntax_errors_name_the_eval_and_the_line(self):
+        host = self.start()
+        for code, out, message in (("echo ran\nif )\necho no", "ran\n", "sh:1: line 2: syntax error near unexpected token `)'"),
+                                   ("echo 'open", "", "sh:2: line 1: unexpected EOF while looking for matching `''"),
+                                   ("if true; then", "", "sh:3: line 2: syntax error: unexpected end of file")):
+            result = host.eval(code)
+            self.assertEqual((result.status, result.error, result.out, result.done["exit_code"]), ("error", "SyntaxError", out, 2))
+            self.assertEqual(result.event("error")["message"], message)
+            self.assertNotIn("__stead", result.err)
+        self.gives(host, "grep x /no/such/file", err="grep: /no/such/file: No such file or directory\n", status=2)
+
+    def test_e15_long_code_and_many_lines(self):
+        host = self.start()
+        self.gives(host, "x='%s'; echo ${#x}" % ("é" * 500_000), "500000\n")
+        self.gives(host, "n=0\n" + "n=$((n + 1))\n" * 20_000 + "echo $n", "20000\n")
+
+
+class Input(BashTest):
+    def test_e8_reads_of_the_shell_and_of_children(self):
+        host = self.start()
+        result = host.submit("read -r -p 'name? ' name; echo \"<$name>\"; head -c 3; select c in a b; do echo $c; break; done")
+        host.wait_for_read()
+        host.write("you\nabc2\n")
+        host.finish(result)
+        self.assertEqual(result.out, "<you>\nabcb\n")
+        self.gives(host, "echo $name", "you\n")
+
+
+class Jobs(BashTest):
+    def test_sh3_background_jobs(self):
+        host = self.start()
+        result = host.eval("sleep 1000 & p=$!")
+        self.assertEqual(result.status, "ok")
+        self.gives(host, "kill -0 $p; jobs -p | grep -qx $p; kill $p; wait $p", status=143)
+        result = host.eval("(echo later; exit 3) & wait $!")
+        self.assertEqual((result.status, result.done["exit_code"], result.out), ("error", 3, "later\n"))
+        self.assertEqual(result.event("error")["message"], "exit status 3")
+        result = host.eval("true & p=$!; wait $p")
+        self.assertEqual(result.status, "ok")
+        self.gives(host, "jobs; wait $p")
+        host.eval("(until read -r call < /proc/$$/syscall; [[ $call == '0 0x28 '* ]]; do :; done; echo late) &")
+        host.pump_until_text(host.idle, "late\n")

@@ -1,0 +1,72 @@
+"""Names: what changed, vars, inspect, complete, clear."""
+import os
+import tempfile
+
+from driver import BashTest
+
+
+class Names(BashTest):
+    def test_e13_changes(self):
+        host = self.start()
+        self.assertEqual(host.eval("s=text; a=(1 2 3); declare -A m=([k]=v); declare -i i=5; export e=x; f() { :; }; alias l=ls").changed["added"], [
+            {"name": "a", "type": "array", "size": "3"}, {"name": "e", "type": "exported string", "size": "1"}, {"name": "i", "type": "integer", "size": "1"},
+            {"name": "m", "type": "map", "size": "1"}, {"name": "s", "type": "string", "size": "4"}, {"name": "f", "type": "function"}, {"name": "l", "type": "alias"}])
+        self.assertEqual(host.eval("echo $s; f").changed, {})
+        self.assertEqual([one["name"] for one in host.eval("s=other; a+=(4); m[k]=w; f() { true; }; alias l='ls -l'; PATH=$PATH:/x").changed["rebound"]],
+                         ["PATH", "a", "m", "s", "f", "l"])
+        self.assertEqual(host.eval("unset s; unset -f f; unalias l").changed, {"removed": ["s", "f", "l"]})
+        self.assertEqual(host.eval("g() { made_inside=1; }; g").changed["added"][0]["name"], "made_inside")
+        changed = host.eval("for i in {1..80}; do declare v$i=1; done").changed
+        self.assertEqual((len(changed["added"]), changed["more"]), (50, 31))
+        self.assertEqual(host.eval("x=1; exit 3").changed["added"][0]["name"], "x")
+
+    def test_e13_names_that_the_bridge_uses_itself(self):
+        host = self.start()
+        names = "name type size value list rest events status id word line data error n i text key".split()
+        host.eval("; ".join("%s=mine" % name for name in names))
+        listed = host.ask("query 1 vars")["data"]["vars"]
+        self.assertEqual({one["name"]: one["value"] for one in listed}, dict.fromkeys(names, "mine"))
+        self.gives(host, "compgen -v | grep -c '^__s_'", "0\n", status=1)
+
+    def test_e13_many_and_large_values(self):
+        host = self.start()
+        host.eval("for i in {1..3000}; do declare many_$i=$i; done; printf -v big '%*s' 20000000 x; arr=({1..100000})")
+        self.assertEqual(host.eval("many_2999=new; big+=y; arr[99999]=z").changed["rebound"][0]["name"], "big")
+        self.assertEqual(host.eval(":").changed, {})
+
+    def test_st1_vars_and_inspect(self):
+        host = self.start()
+        host.eval("n=3; a=(one 'two three'); declare -A m=([k]=v); s=$(printf '%2000s'); bin=$'a\\x01\\xff\\n'; twice() { echo $(($1 * 2)); }; alias ll='ls -l'")
+        data = host.ask("query 1 vars")["data"]
+        self.assertEqual([one["name"] for one in data["vars"]], ["a", "bin", "m", "n", "s", "twice", "ll"])
+        self.assertEqual(data["vars"][0], {"name": "a", "type": "array", "size": "2", "value": "(one two three)"})
+        self.assertEqual(data["vars"][1]["value"], "a\x01\\xff\n")
+        self.assertTrue(all(len(one["value"]) <= 101 for one in data["vars"]))
+        for name, parts in (("m", {"type": "map", "value": "([k]=v)"}), ("twice", {"type": "function", "source": "twice () \n{ \n    echo $(($1 * 2))\n}"}),
+                            ("ll", {"type": "alias", "value": "ls -l"}), ("cd", {"type": "builtin"}), ("HOME", {"type": "exported string", "value": os.environ["HOME"]})):
+            reply = host.ask("query 2 inspect", name)
+            self.assertIn("data", reply)
+            data = reply["data"]
+            self.assertEqual(data, dict(data, name=name, **parts))
+        for name in ("none", "a b", "$(echo x)", "x[$(echo x >&2)]", "-p", ""):
+            self.assertIn("nothing is named", host.ask("query 3 inspect", name)["error"])
+        self.assertEqual(host.ask("query 4 sing")["error"], "unknown query `sing`")
+
+    def test_st1_complete(self):
+        host = self.start()
+        host.eval("my_var=1; my_func() { :; }")
+        self.assertEqual(host.ask("query 1 complete", "echo $my_")["data"]["names"], ["$my_var"])
+        self.assertEqual(host.ask("query 2 complete", "true; my_")["data"]["names"], ["my_func"])
+        self.assertIn("/etc/passwd", host.ask("query 3 complete", "cat /etc/pass")["data"]["names"])
+        self.assertEqual(host.ask("query 4 complete", "__stead_")["data"], {"names": [], "more": 0})
+
+    def test_s7_clear(self):
+        with tempfile.TemporaryDirectory() as there:
+            host = self.start(cwd=there, env={"KEPT": "first"})
+            self.gives(host, "x=1; f() { :; }; alias a=b; set -eu -o pipefail; shopt -s nullglob; cd /; KEPT=second; unset HOME; set -- a b; trap 'echo t' USR1 ERR EXIT DEBUG")
+            self.assertEqual(host.ask("clear 5"), {"ev": "reply", "seq": 5, "data": {}})
+            self.assertEqual(host.ask("query 6 vars")["data"], {"vars": [], "more": 0})
+            self.gives(host, 'echo "<${x-}> $# $KEPT $HOME"; false; echo $nope; shopt nullglob; trap; pwd; f; a', "<> 0 first %s\n\nnullglob       \toff\n%s\n" % (os.environ["HOME"], there),
+                       "bash: f: command not found\nbash: a: command not found\n", 127)
+            self.gives(host, "set -e; false; echo never", status=1)
+            self.gives(host, "exit 3", status=3)

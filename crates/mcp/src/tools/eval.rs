@@ -25,8 +25,8 @@ pub(super) fn spec() -> ToolSpec {
         schema: object(
             json!({
                 "code": {"type": "string"},
-                "session": {"type": "string", "description": "Session name; default: py, or the one named after language"},
-                "language": {"type": "string", "enum": ["python"], "description": "For a session that has to be started under another name"},
+                "session": {"type": "string", "description": "Session name; default: the one of language, which is py, sh or js"},
+                "language": {"type": "string", "enum": ["python", "bash", "node"], "description": "Default python; needed to start a session under another name"},
                 "timeout_ms": {"type": "integer", "minimum": 0, "description": "How long to wait; default 10000, at most 50000"},
                 "hard_timeout_ms": {"type": "integer", "minimum": 1, "description": "Interrupt after this, kill if it will not stop"},
                 "background": {"type": "boolean", "description": "Return the id at once"},

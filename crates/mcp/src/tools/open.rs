@@ -22,8 +22,8 @@ pub(super) fn spec() -> ToolSpec {
             Not needed for plain use: eval starts what it needs. Sessions live until stopped or idle for 12 h.",
         schema: object(
             json!({
-                "language": {"type": "string", "enum": ["python"]},
-                "name": {"type": "string", "description": "Default: py"},
+                "language": {"type": "string", "enum": ["python", "bash", "node"]},
+                "name": {"type": "string", "description": "Default: py, sh or js"},
                 "cwd": {"type": "string"},
                 "env": {"type": "object", "additionalProperties": {"type": "string"}},
                 "init": {"type": "string", "description": "Code to run at every start"},

@@ -32,7 +32,7 @@ pub(crate) fn column(name: &str) -> Option<Column> {
             vec![Chunks(&[("out", "a\n"), ("err", "b\n"), ("out", "c\n"), ("value", "'d'")])],
         )]),
         "O-2 output without a line end stays so" => {
-            Does(vec![Eval("process.stdout.write('a\\r\\nb')", vec![Out("a\r\nb")])])
+            Does(vec![Eval("process.stdout.write('a\\r\\nb')", vec![Out("a\nb")])])
         }
         "O-1 a child's output is the eval's" => Does(vec![Eval(
             "console.log('before')\nrequire('child_process').execSync('echo out; echo err >&2', { stdio: 'inherit' })",

@@ -360,8 +360,9 @@ impl Bridge {
     /// Ends the input of a main thread that sits in a read of it, which no signal of ours ends: it
     /// can act on the interrupt only after that.
     fn unblock_read(&mut self) {
-        let main = Reader { pid: self.child.pid, tid: self.child.pid };
-        if self.is_reading(main)
+        let pid = self.child.pid;
+        if stead_launch::stdin_wait::waits_for(pid, pid, self.pipe) == Some(false)
+            && self.stdin_unread() == 0
             && let Err(error) = self.give_input(b"", true)
         {
             eprintln!("could not end the input: {error}");
@@ -463,7 +464,7 @@ impl Bridge {
     /// Whether that thread is blocked on an empty stdin.
     pub fn is_reading(&self, reader: Reader) -> bool {
         self.stdin_unread() == 0
-            && stead_launch::stdin_wait::blocked_on(reader.pid, reader.tid, self.pipe)
+            && stead_launch::stdin_wait::waits_for(reader.pid, reader.tid, self.pipe).is_some()
     }
 
     /// Bytes of input that nobody has read yet.

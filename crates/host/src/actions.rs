@@ -74,6 +74,7 @@ impl Host {
         pause::point("started");
         self.facts.last_used_ms = wall_ms();
         self.probe = Probe::new();
+        self.told_to_wait = false;
         self.nudges.end();
         self.closing = Closing::default();
         let id = self.eval_id(eval);

@@ -110,6 +110,7 @@ impl Host {
                 if running.is_none() || owner.is_some_and(|owner| Some(owner) != running) {
                     return;
                 }
+                self.told_to_wait = true;
                 if self.bridge.as_ref().is_some_and(Bridge::is_visible) {
                     self.probe.announce();
                     self.look_for_readers();
@@ -173,11 +174,12 @@ impl Host {
         let Some(bridge) = &self.bridge else { return };
         let waiting = run.waiting.is_some();
         let pid = bridge.pid();
-        // A reader that was there before belongs to an earlier eval.
-        let reader = bridge
-            .stdin_readers(std::process::id())
-            .into_iter()
-            .find(|reader| reader.tid == pid || !bridge.is_elder(reader.tid));
+        // A reader that was there before belongs to an earlier eval; in an event loop that tells of
+        // its waits, the bridge knows.
+        let told = self.told_to_wait || !self.facts.can.iter().any(|can| can == "waits");
+        let reader = bridge.stdin_readers(std::process::id()).into_iter().find(|reader| {
+            if reader.tid == pid { told || !reader.polls } else { !bridge.is_elder(reader.tid) }
+        });
         // Where the main thread has something to do, the eval may be about to end.
         let hurry = reader.is_none_or(|reader| {
             reader.tid == pid || tree::look(pid).is_none_or(|main| main.state != b'R')

@@ -52,6 +52,8 @@ pub(crate) struct Host {
     pub(crate) loss: Option<EndReason>,
     pub(crate) background_input: Option<BackgroundInput>,
     pub(crate) probe: Probe,
+    /// The bridge has said that the running eval waits for input.
+    pub(crate) told_to_wait: bool,
     pub(crate) nudges: Nudges,
     pub(crate) question: Option<Question>,
     pub(crate) questions: u64,
@@ -133,6 +135,7 @@ impl Host {
             loss: found.loss,
             background_input: None,
             probe: Probe::new(),
+            told_to_wait: false,
             nudges: Nudges::default(),
             question: None,
             questions: 0,

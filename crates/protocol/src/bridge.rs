@@ -93,7 +93,7 @@ pub enum BridgeEvent {
         /// Its process id; signals go there.
         pid: u32,
         /// What it can do beyond evals: `clear`, `vars`, `inspect`, `complete`, `changed`, `code`,
-        /// `interrupts`.
+        /// `interrupts`, `waits`.
         #[serde(default)]
         can: Vec<String>,
     },

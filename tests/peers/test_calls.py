@@ -72,7 +72,7 @@ class Calls:
             await up.reached()
             # Whether or not the first reply came too early for it, it is told once.
             second = await peer.text("output", {"id": "py:1"})
-            self.assertEqual((first + second).splitlines().count("a"), 1, (first, second))
+            self.assertEqual(f"{first}\n{second}".splitlines().count("a"), 1, (first, second))
             third = await peer.text("output", {"id": "py:1"})
             self.assertIn("nothing new", third)
             self.assertEnds(third, r"py:1 .*still running.*")

@@ -85,6 +85,11 @@ class Evals(NodeTest):
             self.assertIn("<js:%d>:2" % host.count, result.traceback)
             self.assertEqual(host.eval("import.meta.dirname").value, repr(os.path.realpath(cwd)))
 
+    def test_js1_a_script_finds_itself_the_main_module(self):
+        host = self.start()
+        for _ in range(3):
+            self.ok(host, "[typeof module, typeof exports, require.main === module, typeof __filename]", "[ 'object', 'object', true, 'undefined' ]")
+
     def test_js1_odd_sources(self):
         host = self.start()
         self.ok(host, "#!/usr/bin/env node\n1 + 1", "2")
@@ -98,6 +103,10 @@ class Evals(NodeTest):
         self.ok(host, "'\0'.length", "1")
         self.ok(host, "'\\ud800'", "'\\ud800'")
         self.ok(host, "({ a: 1 }).a", "1")
+        self.ok(host, "{ a: 1, b: 2 }", "{ a: 1, b: 2 }")
+        self.ok(host, "{ a: await 3 }", "{ a: 3 }")
+        self.ok(host, "{ let inner = 4; var outer = inner }")
+        self.ok(host, "outer", "4")
         self.ok(host, "label: for (;;) { break label }")
 
     def test_js2_values(self):

@@ -9,7 +9,7 @@ from host import NodeTest
 
 
 class Session(NodeTest):
-    def interrupted(self, host, code, prefix="console.log('up')\n"):
+    def interrupted(self, host, code, prefix="console.log('up');\n"):
         result = host.submit(prefix + code)
         if "'up'" in prefix + code:
             host.pump_until_text(result, "up\n")
@@ -24,7 +24,7 @@ class Session(NodeTest):
         for code in ("while (true) {}", "try { while (true) {} } finally { fin = 1 }", "for (;;) try { for (;;) {} } catch {}",
                      "await new Promise(() => {})", "await 1; while (true) {}", "new Promise(() => {})",
                      "process.nextTick(() => { for (;;) {} }); 1",
-                     ";/(a+)+$/.test('a'.repeat(50) + 'b')", "Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)",
+                     "/(a+)+$/.test('a'.repeat(50) + 'b')", "Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)",
                      "for (;;) console.log('x')", "for (;;) { console.log('x'); console.error('y') }",
                      "({ [Symbol.for('nodejs.util.inspect.custom')]() { for (;;) {} } })",
                      "process.stdin.on('data', () => {}); await new Promise(() => {})"):
@@ -33,6 +33,12 @@ class Session(NodeTest):
         self.ok(host, "typeof fin", "'undefined'")
         self.interrupted(host, "setTimeout(() => { console.log('up'); for (;;) {} }); await new Promise(() => {})", prefix="")
         self.ok(host, "kept + 1", "42")
+
+    def test_js3_output_works_after_an_interrupt_inside_it(self):
+        host = self.start()
+        for n in range(40):
+            self.interrupted(host, "for (;;) console.log('x')" if n % 2 else "for (;;) process.stdout.write('x', () => {})")
+            self.ok(host, "console.log('after', %d)" % n, out="after %d\n" % n)
 
     def test_js3_an_interrupt_frees_an_eval_from_a_background_loop(self):
         host = self.start()

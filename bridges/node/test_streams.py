@@ -33,6 +33,16 @@ class Streams(NodeTest):
         self.assertEqual((len(result.out), result.value), (5_000_000, "1"))
         self.ok(host, "process.stdout.write(Buffer.from([0xc3, 0xa9, 10])); 1", "1", "é\n")
 
+    def test_js4_streams_are_streams(self):
+        host = self.start()
+        self.ok(host, "await new Promise(r => process.stdout.write('a', 'utf8', r)); await new Promise(r => process.stdout.write('b', r)); 1", "1", "ab")
+        self.ok(host, "require('stream').Readable.from(['p', 'q']).pipe(process.stdout); await new Promise(r => setTimeout(r, 20)); 1", "1", "pq")
+        self.ok(host, "await require('stream/promises').pipeline(require('stream').Readable.from(['r']), process.stdout, { end: false }); 1", "1", "r")
+        self.ok(host, "process.stdout.end('last'); 1", "1", "last")
+        self.ok(host, "process.stdout.destroy(); process.stdout.write('more'); 1", "1", "more")
+        self.ok(host, "process.stdout.write('6869', 'hex'); process.stdout.write(new Uint8Array([10])); process.stdout.writable", "true", "hi\n")
+        self.fails(host, "process.stdout.write(5)", "TypeError")
+
     def test_js4_a_patched_write_sees_what_is_logged(self):
         host = self.start()
         self.ok(host, "const seen = []; const write = process.stdout.write; process.stdout.write = text => (seen.push(text), true); console.log('x'); process.stdout.write = write; seen", "[ 'x\\n' ]")
@@ -85,7 +95,8 @@ class Streams(NodeTest):
         host.finish(result)
         self.ok(host, ASK % (2, 2), "'mine'", "? ", answers=["mine\n"])
         self.ok(host, "stolen", "[]")
-        result = host.submit("require('child_process').execSync('head -n 1', { stdio: ['inherit', 'pipe', 'inherit'] }).toString()")
+        result = host.submit("require('child_process').execSync('echo up >&2; head -n 1', { stdio: ['inherit', 'pipe', 'inherit'] }).toString()")
+        host.pump_until_text(result, "up")
         host.write("child\n")
         self.assertEqual(host.finish(result).value, "'child\\n'")
         self.ok(host, "stolen", "[]")

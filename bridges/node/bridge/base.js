@@ -22,6 +22,7 @@ const { readSync, writeSync, openSync, closeSync, fstatSync, statSync } = fs;
 const { inspect } = util;
 const { isPromise, isProxy } = util.types;
 const { setImmediate, setTimeout, clearTimeout } = timers;
+const nextTick = process.nextTick;
 const promiseThen = MainPromise.prototype.then;
 const exitProcess = process.exit;
 const currentDirectory = process.cwd;

@@ -31,7 +31,7 @@ function doEval(id, payload) {
   if (isInterrupted()) return finish({ status: "interrupted" });
   let plan;
   try {
-    plan = rewrite(source);
+    plan = rewrite(isObject(source) ? "(" + source + "\n)" : source);
   } catch (error) {
     if (!(error instanceof Refused)) throw error;
     return finish({ status: "error", error: syntaxEvent(error.message, source, ...position(source, error.at)) });
@@ -45,6 +45,12 @@ function doEval(id, payload) {
     if (plan.awaits) runAwaiting(plan);
     else runPlainly(plan);
   });
+}
+
+/** `{ a: 1 }` is meant as an object, if it can be one; as code it would be a block with a label. */
+function isObject(source) {
+  if (!/^\s*\{/.test(source) || /;\s*$/.test(source)) return false;
+  return compileError(source, source, "(async () => (", "\n))") === null;
 }
 
 /** Whether the interrupt for this command came before its code could run. */

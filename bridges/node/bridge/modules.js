@@ -21,7 +21,9 @@ function openModules() {
   const module = sessionModule = new Module("<session>");
   module.paths = Module._nodeModulePaths(here());
   module.loaded = true;
-  defineProperty(G, "module", plainProperty(module));
+  const place = () => defineProperty(G, "module", plainProperty(module));
+  place();
+  setImmediate(place);  // when it is through with boot.js, Node puts another one there
   defineProperty(G, "exports", plainProperty(module.exports));
   process.mainModule = module;
   placeRequire();

@@ -22,27 +22,46 @@ function background(fd, chunk, from) {
   }
 }
 
+/**
+ * process.stdout and process.stderr. They write at once and keep no state: an interrupt that cuts off a Writable's own
+ * write leaves it waiting for ever for the end of that write. Others write there too, so nobody can close them.
+ */
 class Output extends stream.Writable {
   constructor(fd) {
-    super({ decodeStrings: true });
+    super();
     this.fd = fd;
     this._type = "pipe";
     this._isStdio = true;
   }
 
-  _write(chunk, encoding, done) {
-    try {
-      put(this.fd, chunk);
-    } catch (error) {
-      return done(error);
-    }
-    done();
+  write(chunk, encoding, done) {
+    if (typeof encoding === "function") [encoding, done] = [undefined, encoding];
+    put(this.fd, bytesOf(chunk, encoding));
+    if (typeof done === "function") nextTick(done, null);
+    return true;
   }
 
-  // Others write here too, so nobody can close it.
-  _destroy(error, done) {
-    done(error);
+  end(chunk, encoding, done) {
+    if (typeof chunk === "function") [chunk, done] = [undefined, chunk];
+    else if (typeof encoding === "function") [encoding, done] = [undefined, encoding];
+    if (chunk !== undefined && chunk !== null) this.write(chunk, encoding);
+    if (typeof done === "function") nextTick(done);
+    nextTick(() => this.emit("finish"));
+    return this;
   }
+
+  destroy() { return this; }
+  destroySoon() { return this; }
+  cork() {}
+  uncork() {}
+}
+
+function bytesOf(chunk, encoding) {
+  if (typeof chunk === "string") return bytesFrom(chunk, typeof encoding === "string" ? encoding : "utf8");
+  if (util.types.isUint8Array(chunk)) return apply(bytesFrom, Bytes, [chunk.buffer, chunk.byteOffset, chunk.byteLength]);
+  const error = new MainTypeError('The "chunk" argument must be of type string or an instance of Buffer or Uint8Array. Received ' + typeName(chunk));
+  error.code = chunk === null ? "ERR_STREAM_NULL_VALUES" : "ERR_INVALID_ARG_TYPE";
+  throw error;
 }
 
 const spares = [0, 1, 2].map((fd) => {

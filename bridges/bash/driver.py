@@ -37,13 +37,14 @@ class Host(shared.Host):
         self.spared, self.nudging = spared, True
 
     def held(self):
-        """Stops the shell; whether it then catches or ignores SIGINT. While it changes its trap it does not."""
+        """Stops the shell; whether it is ready for SIGINT: it catches or ignores it, and has not just begun to."""
         os.kill(self.process.pid, signal.SIGSTOP)
         while True:
             status = shared.contents("/proc/%d/status" % self.process.pid).decode()
             if "State:\tT" in status:
                 masks = [int(line.split()[1], 16) for line in status.splitlines() if line.startswith(("SigIgn", "SigCgt"))]
-                return any(mask & 1 << signal.SIGINT - 1 for mask in masks)
+                changing = shared.contents("/proc/%d/syscall" % self.process.pid).split()[:1] == [b"13"]  # rt_sigaction
+                return not changing and any(mask & 1 << signal.SIGINT - 1 for mask in masks)
 
     def nudge(self):
         os.kill(self.process.pid, signal.SIGURG)

@@ -1,5 +1,7 @@
 """What user code breaks, it breaks for itself."""
-from driver import BashTest
+import subprocess
+
+from driver import BashTest, Host
 
 
 class Robust(BashTest):
@@ -85,3 +87,14 @@ class Robust(BashTest):
             self.alive(host)
         self.assertEqual(host.ask("clear 1")["data"], {})
         self.alive(host)
+
+    def test_an_older_bash_says_so(self):
+        boot = "OLD=(4 3); " + Host.argv[3].replace("BASH_VERSINFO", "OLD")
+        ran = subprocess.run([*Host.argv[:3], boot], capture_output=True, text=True)
+        self.assertEqual(ran.returncode, 1)
+        self.assertRegex(ran.stderr, "^bash 4.4 or newer is needed, this is ")
+
+    def test_no_start_up_file_is_read(self):
+        host = self.start(env={"BASH_ENV": "/no/such/file", "ENV": "/no/such/file", "PROMPT_COMMAND": "echo no", "PS1": "$(echo no)"})
+        self.gives(host, "echo on; [[ $HISTFILE ]]; history", "on\n")
+        self.assertEqual(host.idle.order, [])

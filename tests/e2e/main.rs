@@ -2,6 +2,7 @@
 
 mod background;
 mod bad_input;
+mod bash;
 mod clean;
 mod cli;
 mod exit;

@@ -26,7 +26,7 @@ PS1= PS2= PS4='+ '
 # `errexit`, with its code and, for the last, where.
 __stead_cur= __stead_end= __stead_code=0 __stead_where=
 # Status of the last eval, for `$?`; the user's SIGINT trap; whether a SIGINT came to the bridge itself.
-__stead_st=0 __stead_int= __stead_early=
+__stead_st=0 __stead_int= __stead_has_int= __stead_early=
 # What is put before the code because it would show or fire too early: DEBUG trap, `set -x`.
 __stead_debug= __stead_x=
 __stead_src= __stead_text= __stead_look= __stead_tries=0 __stead_rc=0 __stead_leaving= __stead_aliases=1

@@ -3,8 +3,10 @@
 # Back to the prompt from wherever we are. SIGINT is the only way out of every nesting of functions,
 # sourced files, evals and traps at once; a trap of the user's for it would keep us here.
 __stead_abort() {
-    __stead_int=$(\builtin trap -p INT)
-    \builtin trap - INT
+    if [[ -n $__stead_has_int ]]; then
+        __stead_int=$(\builtin trap -p INT)
+        \builtin trap - INT
+    fi
     \builtin kill -INT "$$"
     \builtin :
 }
@@ -67,15 +69,16 @@ __stead_nothing='\builtin :'
 # After a `trap` of the user's that worked: ours go where the user's were set. An EXIT trap writes to the
 # user's streams, which the shell has taken back by then.
 __stead_trapped() {
-    \builtin local __s_action= __s_sig
+    \builtin local __s_action= __s_set= __s_sig
     if [[ ${1-} == -- ]]; then \builtin shift; fi
     if [[ ${1-} == -[lp]* || $BASHPID != "$$" ]]; then \builtin return 0; fi
     if (($# > 1)); then
-        if [[ $1 != - ]]; then __s_action=$1; fi
+        if [[ $1 != - ]]; then __s_action=$1 __s_set=1; fi
         \builtin shift
     fi
     for __s_sig; do
         case $__s_sig in
+        2 | [Ii][Nn][Tt] | [Ss][Ii][Gg][Ii][Nn][Tt]) __stead_has_int=$__s_set ;;
         # A function cannot take it away, only put another in its place.
         [Dd][Ee][Bb][Uu][Gg]) if [[ -z $__s_action ]]; then \builtin trap -- "$__stead_nothing" DEBUG; fi ;;
         [Ee][Rr][Rr]) __stead_depth=$((${#FUNCNAME[@]} - 2)); __stead_trap_err "$__s_action" ;;
@@ -104,8 +107,12 @@ __stead_salvage() {
     if [[ ! -o errexit || $BASHPID != "$$" || -z $__stead_cur || -n $__stead_end || -n $__stead_leaving || $BASH_COMMAND == *exit* ]]; then
         \builtin return 0
     fi
-    \builtin shift
+    # An interrupt would end us now.
     __stead_end=errexit __stead_code=$__stead_rc __stead_where=$BASH_COMMAND
+    if [[ -n $__stead_has_int ]]; then __stead_int=$(\builtin trap -p INT); fi
+    \builtin trap '__stead_early=1' INT
+    \builtin shift
+    if [[ $__stead_where == *__stead_* ]]; then __stead_where='a command'; fi
     __s_options=$(\builtin set +o; \builtin shopt -p; \builtin :)
     \builtin set -f +eux
     __stead_src='\builtin set --' __stead_jobs=$(\builtin jobs -p)
@@ -122,15 +129,17 @@ __stead_salvage() {
     __stead_src+=$'\n'$(\builtin declare -p -- "${__s_names[@]}"; \builtin declare -f)$'\n'$__s_options$'\nset -e'
     PROMPT_COMMAND='__stead_src=$(</dev/fd/48); \exec 48<&-; \builtin eval "$__stead_src"; \builtin eval "$__stead_resume"'
     \builtin export PROMPT_COMMAND HISTFILE=/dev/null
-    # The redirections of the eval still hold: our descriptors are where they were put away, in this order.
-    for __s_name in {48..99}; do
-        if [[ -S /dev/fd/$__s_name ]]; then \builtin break; fi
-    done
-    # A copy of one that closes at exec closes too, unless it is one of the first three.
-    for __s_options in 40 41 42 43 45 46 47; do
-        \exec 0<&"$((__s_name++))"
-        \builtin eval "\\exec $__s_options<&0"
-    done
+    if [[ ! -S /dev/fd/40 ]]; then
+        # The redirections of the eval still hold: our descriptors are where they were put away, in this order. A
+        # copy of one that closes at exec closes too, unless it is one of the first three.
+        for __s_name in {48..99}; do
+            if [[ -S /dev/fd/$__s_name ]]; then \builtin break; fi
+        done
+        for __s_options in 40 41 42 43 45 46 47; do
+            \exec 0<&"$((__s_name++))"
+            \builtin eval "\\exec $__s_options<&0"
+        done
+    fi
     \exec <&44 >&44 2>&44
     \exec -a bash "$BASH" --noprofile --norc --noediting -i 48<<<"$__stead_src"
 }
@@ -157,7 +166,7 @@ __stead_traps() {
 __stead_nudge() {
     \builtin local -
     \builtin set +eux
-    if [[ -z $__stead_cur || -n $__stead_end || -n $(\builtin trap -p INT) ]]; then \builtin return 0; fi
+    if [[ -z $__stead_cur || -n $__stead_end || -n $__stead_has_int ]]; then \builtin return 0; fi
     # An ERR trap that is left from within another trap would never run again. Whether one is running shows in
     # whether another begins.
     __stead_probing=1

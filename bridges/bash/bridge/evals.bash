@@ -31,6 +31,7 @@ __stead_prepare() {
     \builtin printf -v PROMPT_COMMAND %s "$__stead_prompt"
     __stead_probing= __stead_nudged= __stead_end= __stead_where= __stead_tries=0
     __stead_cur=$2
+    __stead_has_int=$__stead_int
     \builtin trap - INT
     if [[ -n $__stead_int ]]; then \builtin eval "\\builtin $__stead_int"; fi
 }
@@ -112,14 +113,16 @@ __stead_failed() {
 # Reports the eval, from what __stead_look has seen of the shell after it. If a name cannot be looked at, which
 # ends everything that runs, it is called again and leaves the names out.
 __stead_finish() {
-    \builtin local - __s_events= __s_status=ok __s_rest="$__stead_look" __s_notice= __s_functions __s_bodies __s_done
+    \builtin local - __s_events= __s_status=ok __s_int __s_rest="$__stead_look" __s_notice= __s_functions __s_bodies __s_done
     \builtin local IFS=$' \t\n' __stead_q __stead_changed=
     __stead_x=
     if [[ -o xtrace ]]; then __stead_x=1; fi
     \builtin set +euvkax -f
     __stead_debug=${__s_rest%%$'\1'*} __s_rest=${__s_rest#*$'\1'}
     if [[ $__stead_debug == *'trap -- '* && $__stead_debug != *"$__stead_nothing"* ]]; then __stead_debug="trap -- ${__stead_debug#*trap -- }" __stead_debug=${__stead_debug%$'\n'}; else __stead_debug=; fi
-    if [[ $__stead_end != exit && $__stead_end != errexit ]] || [[ -n ${__s_rest%%$'\1'*} ]]; then __stead_int=${__s_rest%%$'\1'*}; fi
+    __s_int=${__s_rest%%$'\1'*}
+    if [[ $__s_int == *__stead_early=1* ]]; then __s_int=; fi
+    if [[ -n $__s_int || ( $__stead_end != exit && $__stead_end != errexit ) ]]; then __stead_int=$__s_int; fi
     \builtin trap '__stead_early=1' INT
     __s_rest=${__s_rest#*$'\1'} __s_functions=${__s_rest%%$'\1'*} __s_rest=${__s_rest#*$'\1'} __s_bodies=${__s_rest%%$'\1'*}
     __stead_tries=$((__stead_tries + 1)) __stead_look=
@@ -136,8 +139,8 @@ __stead_finish() {
         __stead_forget
         __s_done="{\"ev\":\"reply\",\"seq\":${__stead_cur#@},\"data\":{}}"
     else
-        # The command took the signal for itself; the eval was interrupted all the same.
-        if [[ $__stead_end == normal && $__stead_code == 130 ]]; then
+        # A command that takes the signal for itself leaves the shell to go on; the eval was interrupted all the same.
+        if [[ $__stead_end == normal && -z $__stead_has_int ]]; then
             while \builtin read -t 0 -u 40 && __stead_read_line; do
                 if [[ $__stead_line == "interrupt $__stead_cur 0" ]]; then __stead_end=; fi
             done

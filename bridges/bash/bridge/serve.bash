@@ -8,8 +8,9 @@ __stead_see='__stead_look=$(\builtin set +eu; \builtin trap -p DEBUG; \builtin p
 # numbers, where code that uses or closes 10 and above does not hit them, and closes them in programs that it runs.
 __stead_run='{ \builtin eval "$__stead_src"; { \__stead_note "$?"; } >/dev/null 2>&1; ! { \__stead_keep; } 60>&2 2>/dev/null 58<&0 59>&1 >/dev/null; } <&45 >&46 2>&47 40<&44 41<&44 42<&44 43<&44 45<&44 46<&44 47<&44'
 
-# On one line: the numbers of the user's lines count from where it stands.
-__stead_loop="\\builtin eval '__stead_first=\$LINENO'; if [[ -n \$__stead_cur ]]; then $__stead_see; fi; while \\builtin :; do if \\__stead_next; then $__stead_run; else $__stead_run; fi; $__stead_see; done"
+# On one line: the numbers of the user's lines count from where it stands. A subshell that is interrupted before it
+# knows that it is one comes here too.
+__stead_loop="if [[ \$BASHPID != \$\$ ]]; then \\builtin trap - EXIT; \\builtin exit 130; fi; \\builtin eval '__stead_first=\$LINENO'; if [[ -n \$__stead_cur ]]; then $__stead_see; fi; while \\builtin :; do if \\__stead_next; then $__stead_run; else $__stead_run; fi; $__stead_see; done"
 
 # Where the shell comes back to. For when the user has another PROMPT_COMMAND, its own input gives it ours; some
 # times over, since an interrupt may cut off a line of it.

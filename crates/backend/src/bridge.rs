@@ -340,6 +340,10 @@ impl Bridge {
     /// until the next one is over. Children that the interpreter itself started since are spared,
     /// they may be cleaning up.
     pub fn nudge(&mut self, host: u32) {
+        if self.is_shell {
+            // It may have been about to read, and does not let SIGWINCH end that.
+            tree::signal_main_thread(self.child.pid, Signal::URG);
+        }
         if self.reads_interrupts {
             self.unblock_read();
         } else {
@@ -393,14 +397,13 @@ impl Bridge {
     /// is cleaning up.
     fn nudge_shell(&mut self, host: u32) {
         let Some(mut missed) = self.missed.take() else { return };
-        // The shell itself may have been about to read. It does not let SIGWINCH end that.
-        tree::signal_main_thread(self.child.pid, Signal::URG);
         let again = missed.nudges > 0;
         missed.nudges = missed.nudges.saturating_sub(1);
         for pid in self.young(host).collect::<Vec<u32>>() {
             let parent = tree::look(pid).map(|process| process.parent);
-            let newborn =
-                !missed.waits && !self.interrupted.contains(&pid) && parent == Some(self.child.pid);
+            // What a subshell was starting when it died falls to the host.
+            let newborn = !self.interrupted.contains(&pid)
+                && (parent == Some(host) || (!missed.waits && parent == Some(self.child.pid)));
             if newborn {
                 missed.young.insert(pid);
                 self.interrupted.insert(pid);
@@ -412,9 +415,15 @@ impl Bridge {
         self.missed = Some(missed);
     }
 
+    /// The interrupted eval is over; what missed its interrupt must not go on without it.
+    pub fn end_interrupt(&mut self, host: u32) {
+        self.nudge_shell(host);
+        self.missed = None;
+    }
+
     fn signal_interrupt(&self) {
         if self.is_shell {
-            self.avoid_default();
+            self.avoid_bad_moment();
         }
         // C's `system()` ignores SIGINT for its duration, and what is ignored is lost.
         let deaf = tree::ignores(self.child.pid, Signal::INT);
@@ -423,12 +432,13 @@ impl Bridge {
     }
 
     /// A shell that changes its trap for SIGINT does so by way of the default, which is to die of
-    /// it. It is looked at while it stands still.
-    fn avoid_default(&self) {
+    /// it. One that has just set a handler for it, which it does for every command, may not know
+    /// yet that it has, and never comes out of the handler. It is looked at while it stands still.
+    fn avoid_bad_moment(&self) {
         let pid = self.child.pid;
         for _ in 0..100 {
             tree::hold(pid);
-            if !tree::is_default(pid, Signal::INT) {
+            if !tree::is_default(pid, Signal::INT) && !tree::is_changing_signals(pid) {
                 return;
             }
             tree::signal(pid, Signal::CONT);

@@ -103,6 +103,9 @@ impl Host {
     pub(crate) fn finish(&mut self, eval: EvalSeq, outcome: Outcome) {
         let mut closing = Closing::default();
         if self.ledger.is_current(eval) {
+            if let Some(bridge) = &mut self.bridge {
+                bridge.end_interrupt(std::process::id());
+            }
             closing = std::mem::take(&mut self.closing);
             if let Some(notice) = self.fresh_notice.take() {
                 closing.notice = Some(match closing.notice {

@@ -119,6 +119,13 @@ fn is_in_mask(pid: u32, mask: &str, signal: Signal) -> bool {
     mask & (1 << (signal.as_raw() - 1)) != 0
 }
 
+/// Whether a process that stands still was just changing what a signal does.
+pub fn is_changing_signals(pid: u32) -> bool {
+    let call = fs::read_to_string(format!("/proc/{pid}/syscall")).unwrap_or_default();
+    let number = call.split_ascii_whitespace().next().and_then(|word| word.parse::<i64>().ok());
+    number == Some(libc::SYS_rt_sigaction)
+}
+
 /// Stops one process and waits until it stands still; not long, since one that is deep in the
 /// kernel may take its time.
 pub fn hold(pid: u32) {

@@ -1,0 +1,104 @@
+//! Sessions in Bash through the real binary: the ten ways to hang a shell, how one is chosen, what
+//! only the host can see.
+
+use serde_json::Value;
+use stead_testkit::TestEnv;
+
+use crate::STEAD;
+
+fn sh(env: &TestEnv, code: &str) -> Value {
+    env.json(["eval", "-n", "sh", "--timeout", "60s", "--", code])
+}
+
+fn stream(reply: &Value, kind: &str) -> String {
+    let chunks = reply["data"]["chunks"].as_array().cloned().unwrap_or_default();
+    let of_kind = chunks.iter().filter(|chunk| chunk["type"] == kind);
+    of_kind.map(|chunk| chunk["content"].as_str().unwrap_or_default()).collect()
+}
+
+#[test]
+fn sh2_sh3_ten_ways_to_hang_a_shell_do_not() {
+    let env = TestEnv::new(STEAD);
+    let hangs: [(&str, &str); 10] = [
+        ("printf abc", "complete"),
+        ("echo 'open", "error"),
+        ("echo a; if )", "error"),
+        ("exit", "complete"),
+        ("set -e; false; echo never", "error"),
+        ("set -eu; echo $nothing; echo never", "error"),
+        ("cat", "waiting_input"),
+        ("read -r line", "waiting_input"),
+        ("cat <<END\ntext", "complete"),
+        ("exec 1>&-", "complete"),
+    ];
+    sh(&env, "x=41");
+    for (code, status) in hangs {
+        let reply = sh(&env, code);
+        assert_eq!(reply["status"], status, "{code}: {reply:#}");
+        assert!(!stream(&reply, "out").contains("never"), "{code}: {reply:#}");
+        if status == "waiting_input" {
+            let ended = env.json(["input", "-n", "sh", "--eof"]);
+            assert!(ended["status"] == "complete" || ended["status"] == "error", "{ended:#}");
+            sh(&env, code);
+            assert_eq!(env.json(["interrupt", "-n", "sh"])["data"]["effect"], "interrupted");
+        }
+        let reply = sh(&env, "set +eu; echo $((x + 1))");
+        assert_eq!(stream(&reply, "out"), "42\n", "after {code}: {reply:#}");
+        assert_eq!(reply["data"]["generation"], 1, "after {code}: {reply:#}");
+    }
+}
+
+#[test]
+fn s5_launch_takes_a_bash_a_directory_variables_and_init_code() {
+    let env = TestEnv::new(STEAD);
+    let dir = env.root().join("home");
+    let launched = env.json([
+        "launch",
+        "bash",
+        "-n",
+        "b1",
+        "--cwd",
+        dir.to_str().unwrap(),
+        "--env",
+        "WORD=from outside",
+        "--init",
+        "alias x='echo \"$WORD\"'",
+        "--bash",
+        "/bin/bash",
+    ]);
+    assert_eq!(launched["ok"], true, "{launched:#}");
+    assert_eq!(launched["data"]["why"], "named by `--bash`");
+    let reply = env.json(["eval", "-n", "b1", "--", "x; pwd"]);
+    assert_eq!(stream(&reply, "out"), format!("from outside\n{}\n", dir.display()), "{reply:#}");
+    let reply = env.json(["launch", "python", "--bash", "/bin/bash"]);
+    assert_eq!(reply["error"]["code"], "bad_request", "{reply:#}");
+    let reply = env.json(["launch", "--bash", "/no/such/bash"]);
+    assert_eq!(reply["error"]["code"], "launch_failed", "{reply:#}");
+}
+
+#[test]
+fn e15_nul_characters_are_left_out_and_large_code_runs() {
+    let env = TestEnv::new(STEAD);
+    let run = |code: &str| {
+        let ran = env.run_with(["eval", "-n", "sh", "--timeout", "60s", "-"], code.as_bytes());
+        ran.json()
+    };
+    let reply = run("echo a\0b; echo c");
+    assert_eq!(stream(&reply, "out"), "ab\nc\n", "{reply:#}");
+    let reply = run(&format!("x='{}'\necho ${{#x}}", "y".repeat(15 << 20)));
+    assert_eq!(stream(&reply, "out"), format!("{}\n", 15 << 20));
+    assert_eq!(stream(&sh(&env, "echo on"), "out"), "on\n");
+}
+
+#[test]
+fn s9_e6_a_stop_takes_jobs_along_and_an_interrupt_spares_them() {
+    let env = TestEnv::new(STEAD);
+    sh(&env, "sleep 1000 & (setsid sleep 1000 &) ; true");
+    let running = env.json(["eval", "-n", "sh", "--bg", "--", "sleep 1000 | cat; echo never"]);
+    let id = running["data"]["eval_id"].as_str().unwrap().to_owned();
+    assert_eq!(env.json(["interrupt", &id])["data"]["effect"], "interrupted");
+    let reply = sh(&env, "jobs -r | grep -c sleep; pgrep -c -x sleep 2>/dev/null || true");
+    assert!(stream(&reply, "out").starts_with("1\n"), "{reply:#}");
+    assert_eq!(env.json(["stop", "-n", "sh"])["ok"], true);
+    // Dropping the environment fails if a process is left.
+}

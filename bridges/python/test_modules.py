@@ -1,7 +1,9 @@
 """Modules of the workspace that have changed on disk since they were imported (E-14)."""
+import glob
 import os
 import shutil
 import tempfile
+import time
 
 from driver import BridgeTest
 
@@ -74,6 +76,17 @@ class Modules(BridgeTest):
         self.put("later.py", "x = 333\n")
         host = self.begin(PYTHONDONTWRITEBYTECODE="1")
         self.assertIsNone(self.notice(host, "import later\nassert later.x == 333"))
+
+    def test_e14_a_compiled_form_of_just_before_is_not_the_import(self):
+        self.put("helpers.py", "x = 1\n")
+        self.notice(self.begin(), "import helpers")
+        self.put("helpers.py", "x = 22\n")
+        host = self.begin(PYTHONDONTWRITEBYTECODE="1")
+        compiled = glob.glob(os.path.join(self.folder, "__pycache__", "helpers.*.pyc"))[0]
+        before = time.time_ns() - 15_000_000
+        os.utime(compiled, ns=(before, before))
+        self.assertIsNone(self.notice(host))
+        self.assertIsNone(self.notice(host, "import helpers\nassert helpers.x == 22"))
 
     def test_e14_a_reload_that_fails_leaves_it_stale(self):
         self.put("helpers.py", "x = 1\n")

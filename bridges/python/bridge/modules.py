@@ -8,6 +8,7 @@ realpath = _os.path.realpath if _os is not None else str
 _importing = modules["_frozen_importlib_external"]
 MAGIC_NUMBER, SourceFileLoader = _importing.MAGIC_NUMBER, _importing.SourceFileLoader
 ModuleSpec = modules["_frozen_importlib"].ModuleSpec
+CLOCK_OF_FILES = 5 if sys.platform == "linux" else 0  # CLOCK_REALTIME_COARSE, which `time` does not name; CLOCK_REALTIME
 
 
 def current_folder():
@@ -17,11 +18,16 @@ def current_folder():
         return None
 
 
+def file_time():
+    """The time that a file written now would get: of a clock that is a tick behind the precise one."""
+    return clock_gettime_ns(CLOCK_OF_FILES)
+
+
 class Look:
     """How things stood when modules were last looked at."""
     root = folder = current_folder()
     count, last = 0, None  # of sys.modules: an import changes one or the other
-    at = wall_time()
+    at = file_time()
 
 
 class Watched:
@@ -42,7 +48,7 @@ def changed_modules():
         notice_modules()
         Look.count, Look.last = len(modules), last
     text = report_changes() if WATCHED else None
-    Look.at = wall_time()
+    Look.at = file_time()
     return text
 
 
@@ -108,7 +114,7 @@ def state_at_import(path, spec):
     try:
         fd = posix.open(spec.cached, posix.O_RDONLY | posix.O_CLOEXEC)
         try:
-            head, written = read(fd, 16), fstat(fd).st_mtime
+            head, written = read(fd, 16), fstat(fd).st_mtime_ns
         finally:
             close(fd)
     except OSError:
@@ -120,7 +126,7 @@ def state_at_import(path, spec):
         return now
     # It differs: either the file is newer than the import, or the import could not write what it compiled.
     folder = spec.cached.rpartition("/")[0] or "/"
-    if written >= Look.at - 0.05 or not sys.dont_write_bytecode and access(folder, posix.W_OK):
+    if written >= Look.at or not sys.dont_write_bytecode and access(folder, posix.W_OK):
         return compiled
     return now
 

@@ -212,23 +212,26 @@ fn s8_a_session_is_not_idle_while_a_client_is_attached() {
     let env = TestEnv::new(STEAD);
     let client = env.client();
     let name: SessionName = "py".parse().unwrap();
-    let attach = || {
+    let attach = |rests| {
         env.json(["launch", "-n", "py", "--idle-timeout", "50ms"]);
         let runtime = client.dirs.open_runtime().unwrap()?;
         let socket = client.dirs.socket(&client.workspace, &name);
-        let connection = Connection::open(&runtime, &socket, &name, "test", PATIENCE);
+        let connection = Connection::open(&runtime, &socket, &name, "test", rests, PATIENCE);
         // One that it accepted while it was ending already does not count.
         let mut connection = connection.unwrap()?;
         let status = connection.request(&Request::Status, None).ok()?;
         let Reply::Status(status) = status else { panic!("{status:?}") };
         (status.activity == Activity::Idle).then_some((connection, status.generation))
     };
-    let (connection, generation) = wait_for_some("a connection in time", attach);
+    let (connection, generation) = wait_for_some("a connection in time", || attach(false));
     let begin = Instant::now();
     wait_for("ten times the timeout", || begin.elapsed() > Duration::from_millis(500));
     assert_eq!(env.status()["generation"], generation.0);
     assert_eq!(env.status()["state"], "idle");
     drop(connection);
+    wait_for("the end", || env.processes().is_empty());
+    // One that is only kept for the next call holds up nobody.
+    let (_kept, _) = wait_for_some("a connection in time", || attach(true));
     wait_for("the end", || env.processes().is_empty());
 }
 

@@ -90,7 +90,7 @@ impl Rig {
 pub(crate) fn connect(client: &Client, name: &SessionName) -> Connection {
     let runtime = client.dirs.open_runtime().unwrap().expect("a runtime directory");
     let socket = client.dirs.socket(&client.workspace, name);
-    let opened = Connection::open(&runtime, &socket, name, "stress", PATIENCE * 6);
+    let opened = Connection::open(&runtime, &socket, name, "stress", false, PATIENCE * 6);
     opened.unwrap().expect("a host that listens")
 }
 
@@ -118,6 +118,7 @@ pub(crate) fn value_of(view: &EvalView) -> String {
 #[track_caller]
 pub(crate) fn submit(connection: &mut Connection, code: &str, watch: WatchFor) -> EvalSeq {
     let submit = Submit {
+        token: None,
         code: code.to_owned(),
         key: None,
         hard_timeout_ms: None,

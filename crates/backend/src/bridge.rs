@@ -1,13 +1,16 @@
 //! An interpreter with our bridge script inside: its control channel, its pipes, its stdin.
 
 use std::collections::{HashSet, VecDeque};
+use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::unix::fs::FileExt;
 
 use rustix::event::PollFlags;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::process::Signal;
+use stead_launch::census::Census;
 use stead_launch::stdin_wait::{PipeId, Reader, readers};
 use stead_launch::{Child, SpawnError, tree};
 use stead_protocol::EvalId;
@@ -38,6 +41,9 @@ pub struct Bridge {
     input: Input,
     /// Processes and threads that were there before the running eval began: interrupts spare them.
     elders: HashSet<u32>,
+    census: Census,
+    /// The file that tells its name, kept open because it is read before every eval.
+    comm: Option<File>,
     /// Children that the last interrupt was sent to.
     interrupted: HashSet<u32>,
     /// The bridge acts on the command `interrupt` by itself, so that it gets no signal.
@@ -122,6 +128,8 @@ impl Bridge {
             stderr: Channel::Open,
             input: Input::Open { pending: VecDeque::new(), then_eof: false },
             elders: HashSet::new(),
+            census: Census::default(),
+            comm: None,
             interrupted: HashSet::new(),
             reads_interrupts: false,
             is_shell: false,
@@ -272,16 +280,24 @@ impl Bridge {
 
     /// Remembers which processes were there before the eval that begins now.
     pub fn begin_eval(&mut self, host: u32) {
-        self.elders.clear();
         self.interrupted.clear();
         self.missed = None;
-        self.elders.extend(tree::descendants(host));
-        self.elders.extend(tree::threads(self.child.pid));
+        self.elders = self.census.take(host, self.child.pid);
         self.born_after = ticks_since_boot();
-        self.name = tree::name(self.child.pid);
+        self.name = self.read_name();
         if self.image.is_none() {
             self.image = image(self.child.pid);
         }
+    }
+
+    fn read_name(&mut self) -> Option<String> {
+        let mut name = [0; 32];
+        let comm = match &mut self.comm {
+            Some(comm) => comm,
+            none => none.insert(File::open(format!("/proc/{}/comm", self.child.pid)).ok()?),
+        };
+        let read = comm.read_at(&mut name, 0).ok()?;
+        String::from_utf8(name[..read].to_vec()).ok()
     }
 
     /// Whether a process or thread was there before the running eval began.

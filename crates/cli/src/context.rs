@@ -38,7 +38,8 @@ impl Context {
         let cwd = env::current_dir()
             .map_err(|error| bad_request(format!("there is no current directory: {error}")))?;
         let workspace = Workspace::find(globals.workspace.as_deref(), &cwd)?;
-        let client = Client { dirs: Dirs::from_env()?, workspace, kind: "cli", program: None };
+        let client =
+            Client { dirs: Dirs::from_env()?, workspace, kind: "cli", program: None, kept: None };
         Ok(Context { command, mode, client, cwd, modes })
     }
 

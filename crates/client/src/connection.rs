@@ -2,22 +2,26 @@
 
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
-use rustix::net::{AddressFamily, SocketAddrUnix, SocketFlags, SocketType};
+use rustix::net::{AddressFamily, RecvFlags, SocketAddrUnix, SocketFlags, SocketType};
 use stead_protocol::client::{Event, FromHost, Reply, Request, ToHost, VERSION};
 use stead_protocol::{ErrorCode, Generation, MAX_LINE, SessionName, WireError};
+use stead_spool::Reader;
 
 use crate::ClientError;
 use crate::timer;
 
 /// How long a host may take to answer what it can always answer.
 pub const PATIENCE: Duration = Duration::from_secs(5);
+
+/// How much is read at once.
+const READ: usize = 16 << 10;
 
 /// The longest path that fits a socket address, without its final zero.
 const MAX_SOCKET_PATH: usize = 107;
@@ -30,6 +34,8 @@ pub struct Connection {
     buffer: Vec<u8>,
     /// Where in `buffer` the search for a line end goes on.
     searched: usize,
+    /// What has come and was not looked at yet.
+    inbox: VecDeque<FromHost>,
     events: VecDeque<Event>,
     last_id: u64,
     /// The host closed with something of ours unread; the kernel tells.
@@ -41,6 +47,10 @@ pub struct Connection {
     pub loss: Option<String>,
     /// How many evals there had been when the connection was made.
     pub evals: u64,
+    /// The session's output, once it was read: kept with a connection that is kept.
+    pub(crate) reader: Option<Reader>,
+    /// A name of the session's language that was found right.
+    pub(crate) language: Option<String>,
 }
 
 /// What a wait on a connection came to.
@@ -63,15 +73,23 @@ enum Next {
     Closed,
 }
 
+impl AsRawFd for Connection {
+    fn as_raw_fd(&self) -> RawFd {
+        self.stream.as_raw_fd()
+    }
+}
+
 impl Connection {
     /// Connects to the host at `socket` and says hello; `None` if no host listens there.
     ///
     /// `dir` is the open directory of the socket, used when its path is too long for an address.
+    /// `rests` says that the connection will be kept between calls.
     pub fn open(
         dir: &OwnedFd,
         socket: &Path,
         name: &SessionName,
         client: &str,
+        rests: bool,
         patience: Duration,
     ) -> Result<Option<Self>, ClientError> {
         let deadline = Instant::now() + patience;
@@ -94,6 +112,7 @@ impl Connection {
             name: name.clone(),
             buffer: Vec::new(),
             searched: 0,
+            inbox: VecDeque::new(),
             events: VecDeque::new(),
             last_id: 0,
             unread: false,
@@ -101,8 +120,10 @@ impl Connection {
             generation: Generation::default(),
             loss: None,
             evals: 0,
+            reader: None,
+            language: None,
         };
-        let hello = Request::Hello { protocol: VERSION, client: client.to_owned() };
+        let hello = Request::Hello { protocol: VERSION, client: client.to_owned(), rests };
         match connection.request(&hello, Some(deadline)) {
             Ok(Reply::Hello { protocol, .. }) if protocol != VERSION => {
                 Err(connection.other_version(protocol))
@@ -132,6 +153,11 @@ impl Connection {
         deadline: Option<Instant>,
     ) -> Result<Reply, ClientError> {
         let sent = self.send(request)?;
+        self.reply(sent, deadline)
+    }
+
+    /// Waits for the reply to a request.
+    pub fn reply(&mut self, sent: u64, deadline: Option<Instant>) -> Result<Reply, ClientError> {
         loop {
             match self.next(deadline, None)? {
                 Next::Message(FromHost::Reply { id, reply }) if id == sent => return Ok(reply),
@@ -196,18 +222,11 @@ impl Connection {
         wake: Option<BorrowedFd<'_>>,
     ) -> Result<Next, ClientError> {
         loop {
-            let rest = &self.buffer[self.searched..];
-            if let Some(at) = rest.iter().position(|byte| *byte == b'\n') {
-                let end = self.searched + at + 1;
-                let message = serde_json::from_slice(&self.buffer[..end])
-                    .map_err(|error| self.garbled(&error))?;
-                self.buffer.drain(..end);
-                self.searched = 0;
+            if let Some(message) = self.inbox.pop_front() {
                 return Ok(Next::Message(message));
             }
-            self.searched = self.buffer.len();
-            if self.buffer.len() > MAX_LINE {
-                return Err(self.garbled(&"the line is too long"));
+            if let Some(message) = self.parse_line()? {
+                return Ok(Next::Message(message));
             }
             let [readable, woken] =
                 timer::wait_readable([Some(self.stream.as_fd()), wake], deadline)
@@ -218,7 +237,7 @@ impl Connection {
             if !readable {
                 return Ok(Next::Deadline);
             }
-            let mut bytes = [0; 16 << 10];
+            let mut bytes = [0; READ];
             match self.stream.read(&mut bytes) {
                 Ok(0) => return Ok(Next::Closed),
                 Ok(count) => self.buffer.extend_from_slice(&bytes[..count]),
@@ -230,6 +249,61 @@ impl Connection {
                 Err(error) => return Err(self.broken(error)),
             }
         }
+    }
+
+    /// The next whole line that was read.
+    fn parse_line(&mut self) -> Result<Option<FromHost>, ClientError> {
+        let rest = &self.buffer[self.searched..];
+        let Some(at) = rest.iter().position(|byte| *byte == b'\n') else {
+            self.searched = self.buffer.len();
+            if self.buffer.len() > MAX_LINE {
+                return Err(self.garbled(&"the line is too long"));
+            }
+            return Ok(None);
+        };
+        let end = self.searched + at + 1;
+        let message =
+            serde_json::from_slice(&self.buffer[..end]).map_err(|error| self.garbled(&error))?;
+        self.buffer.drain(..end);
+        self.searched = 0;
+        Ok(Some(message))
+    }
+
+    /// Takes in what has come, without waiting; whether more may come. What it was is for `inbox`.
+    pub(crate) fn take_in(&mut self) -> Result<bool, ClientError> {
+        let mut open = true;
+        loop {
+            let mut bytes = [0; READ];
+            match rustix::net::recv(&self.stream, &mut bytes, RecvFlags::DONTWAIT) {
+                Ok((_, 0)) => open = false,
+                Ok((_, count)) => {
+                    self.buffer.extend_from_slice(&bytes[..count]);
+                    if count == bytes.len() {
+                        continue;
+                    }
+                }
+                Err(Errno::AGAIN) => {}
+                Err(Errno::INTR) => continue,
+                Err(Errno::CONNRESET) => (self.unread, open) = (true, false),
+                Err(error) => return Err(self.broken(error.into())),
+            }
+            while let Some(message) = self.parse_line()? {
+                self.inbox.push_back(message);
+            }
+            return Ok(open);
+        }
+    }
+
+    /// What was taken in and not waited for yet.
+    pub(crate) fn inbox(&self) -> impl Iterator<Item = &FromHost> {
+        self.inbox.iter()
+    }
+
+    /// Whether it can be used for another request: nothing is on its way, and nobody hung up.
+    pub(crate) fn is_at_rest(&self) -> bool {
+        let unread = !self.inbox.is_empty() || !self.events.is_empty() || !self.buffer.is_empty();
+        let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
+        !unread && rustix::net::recv(&self.stream, &mut [0; 1], flags) == Err(Errno::AGAIN)
     }
 
     /// Why a reply is not the one that belongs to the request.
@@ -346,7 +420,7 @@ mod tests {
 
     fn open(path: &Path, patience: Duration) -> Result<Option<Connection>, ClientError> {
         let dir = std::fs::File::open(path.parent().unwrap()).unwrap().into();
-        Connection::open(&dir, path, &"py".parse().unwrap(), "test", patience)
+        Connection::open(&dir, path, &"py".parse().unwrap(), "test", false, patience)
     }
 
     const HELLO: &str = concat!(

@@ -186,6 +186,7 @@ impl Client {
             name,
             client: self.kind,
             program: self.program.as_deref(),
+            kept: self.kept.as_deref(),
         }
     }
 

@@ -3,6 +3,7 @@
 //! Control goes over the host's socket; output is read from the spool directly, so a slow reader
 //! slows nobody and a dead host hides nothing.
 
+mod begun;
 mod call;
 mod connection;
 mod content;
@@ -11,6 +12,7 @@ mod dirs;
 mod error;
 pub mod figures;
 mod gather;
+mod kept;
 pub mod language;
 mod lines;
 mod list;
@@ -33,11 +35,13 @@ mod view;
 mod wait;
 mod workspace;
 
+pub use begun::{Begun, Stage};
 pub use connection::{Connection, PATIENCE, Waited};
 pub use content::{Content, LeftOut, is_own_output};
 pub use control::Interrupted;
 pub use dirs::Dirs;
 pub use error::ClientError;
+pub use kept::Kept;
 pub use list::{EvalSummary, Listed};
 pub use live::Live;
 pub use numbered::{LastLines, NumberedLines};

@@ -1,9 +1,10 @@
 //! What front ends can do with a session.
 
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use stead_protocol::client::{Place, Reply, Request, Submit, WatchFor};
+use stead_protocol::client::{Place, Reply, Request};
 use stead_protocol::{Activity, ErrorCode, EvalId, EvalSeq, SessionName, Status, WireError};
 use stead_spool::HistoryReader;
 
@@ -13,7 +14,7 @@ use crate::page::read_budget;
 use crate::read::{self, Span};
 use crate::start::{Door, Found};
 use crate::wait::{self, Wait, Watcher};
-use crate::{ClientError, Dirs, EvalStatus, EvalView, OutputOptions, Workspace, loss};
+use crate::{ClientError, Dirs, EvalStatus, EvalView, Kept, OutputOptions, Workspace, loss};
 
 /// How many hosts in a row may leave just before they are given code.
 const EVAL_TRIES: usize = 5;
@@ -29,6 +30,8 @@ pub struct Client {
     pub kind: &'static str,
     /// The program to run as host; without it, this one.
     pub program: Option<PathBuf>,
+    /// Connections for the next call; none for who calls once.
+    pub kept: Option<Arc<Kept>>,
 }
 
 /// How to start a session that does not exist yet.
@@ -95,11 +98,6 @@ pub struct Launched {
     pub status: Status,
     /// How its init code went, if it has any.
     pub init: Option<EvalView>,
-}
-
-/// How long a host may take to accept code: it has to read, check and record all of it.
-fn accept_time(code: &str) -> Duration {
-    END_TIME + Duration::from_secs(code.len() as u64 >> 20)
 }
 
 impl Client {
@@ -174,7 +172,10 @@ impl Client {
         watcher: &mut dyn Watcher,
     ) -> Result<Option<EvalView>, ClientError> {
         let door = self.door(name);
-        let mut connection = door.connect_or_start(Found::Use, || self.meta_for(name, launch))?;
+        let mut connection = match door.kept() {
+            Some(connection) => connection,
+            None => door.connect_or_start(Found::Use, || self.meta_for(name, launch))?,
+        };
         let mut fresh = None;
         if let Some(reason) = connection.loss.take() {
             let known = options.key.as_deref().map(|key| self.known_key(name, key));
@@ -185,88 +186,12 @@ impl Client {
                 fresh = Some(format!("started fresh, earlier state is gone: {reason}"));
             }
         }
-        let mut view = self.submit(door, connection, options, place, watcher)?;
-        if let Some(view) = &mut view {
-            view.notices.extend(fresh);
+        let output = watcher.wants_output();
+        match self.send(name, connection, options, place, output) {
+            Ok(begun) => self.finish(begun.with_notice(fresh), watcher),
+            Err(ClientError::HungUp { unread: true, .. }) => Ok(None),
+            Err(other) => Err(other),
         }
-        Ok(view)
-    }
-
-    fn submit(
-        &self,
-        door: Door<'_>,
-        mut connection: Connection,
-        options: &EvalOptions,
-        place: Option<&Place>,
-        watcher: &mut dyn Watcher,
-    ) -> Result<Option<EvalView>, ClientError> {
-        let watch = if watcher.wants_output() { WatchFor::Output } else { WatchFor::State };
-        let submit = Request::Submit(Submit {
-            code: options.code.clone(),
-            key: options.key.clone(),
-            hard_timeout_ms: options.hard_timeout.map(|time| time.as_millis() as u64),
-            no_queue: options.no_queue,
-            watch: (!options.background).then_some(watch),
-            place: place.cloned(),
-        });
-        let deadline = Instant::now().checked_add(options.soft_timeout);
-        let reply =
-            match connection.request(&submit, Some(Instant::now() + accept_time(&options.code))) {
-                Err(ClientError::HungUp { unread: true, .. }) => return Ok(None),
-                Err(ClientError::HungUp { unread: false, .. }) => {
-                    return self.check_not_taken(door, connection.evals, options).map(|()| None);
-                }
-                reply => reply?,
-            };
-        let Reply::Accepted { eval, generation, behind, duplicate } = reply else {
-            return Err(connection.odd(&reply));
-        };
-        watcher.accepted(&EvalId { session: door.name.clone(), seq: eval });
-        if options.background {
-            let status = if behind.is_some() { EvalStatus::Queued } else { EvalStatus::Running };
-            let mut view = EvalView::new(door.name, Some(eval), status);
-            view.generation = Some(generation);
-            view.behind = behind;
-            return Ok(Some(view));
-        }
-        let budget = read_budget(options.max_chars);
-        let generation = Some(generation);
-        let wait =
-            Wait { door, seq: eval, generation, behind, from: None, budget, deadline, watcher };
-        let mut view = wait.run(connection)?;
-        if duplicate {
-            view.notices
-                .push("this key was used before: the first eval's result, nothing ran".to_owned());
-        }
-        Ok(Some(view))
-    }
-
-    /// Makes sure that a host which read the code and hung up without an answer, because it was
-    /// killed, had not taken it in; `known` is how many evals there were before it was sent.
-    fn check_not_taken(
-        &self,
-        door: Door<'_>,
-        known: u64,
-        options: &EvalOptions,
-    ) -> Result<(), ClientError> {
-        let name = door.name;
-        let not_taken = wait::see_host_gone(&door.dir()) && {
-            let history =
-                HistoryReader::open(door.dir().path()).map_err(ClientError::spool(name))?;
-            let len = history.len().map_err(ClientError::spool(name))?;
-            let later =
-                history.last(len.saturating_sub(known)).map_err(ClientError::spool(name))?;
-            !later.iter().any(|entry| entry.by == self.kind && entry.code == options.code)
-        };
-        if not_taken {
-            return Ok(());
-        }
-        Err(ClientError::Connection {
-            message: format!(
-                "the host of session `{name}` hung up before it took the code or refused it"
-            ),
-            hint: Some(format!("`stead evals -n {name}` tells whether it ran")),
-        })
     }
 
     /// Gives a waiting reader something to read, then waits like an eval does (SPEC E-8).

@@ -13,10 +13,11 @@ use rustix::fs::FlockOperation;
 use rustix::io::Errno;
 use stead_protocol::client::VERSION;
 use stead_protocol::{EndReason, ErrorCode, HostReady, HostSpec, Meta, SessionName, WireError};
-use stead_spool::{HistoryReader, SessionDir};
+use stead_spool::{HistoryReader, Reader, SessionDir};
 
 use crate::call::Unfound;
 use crate::connection::{self, Connection, PATIENCE};
+use crate::kept::Kept;
 use crate::{ClientError, Dirs, Workspace, timer, wait};
 
 /// How long a host may take to listen.
@@ -36,6 +37,8 @@ pub(crate) struct Door<'a> {
     pub(crate) client: &'a str,
     /// The program to run as host; without it, this one.
     pub(crate) program: Option<&'a Path>,
+    /// Where connections are kept for the next call.
+    pub(crate) kept: Option<&'a Kept>,
 }
 
 /// Whether a host that was found will do.
@@ -50,6 +53,29 @@ pub(crate) enum Found {
 impl Door<'_> {
     pub(crate) fn dir(&self) -> SessionDir {
         SessionDir::new(self.dirs.session(self.workspace, self.name))
+    }
+
+    /// The session's output, opened if it is not yet.
+    pub(crate) fn reader<'r>(
+        &self,
+        reader: &'r mut Option<Reader>,
+    ) -> Result<&'r Reader, ClientError> {
+        Ok(match reader {
+            Some(reader) => reader,
+            none => none.insert(wait::open(&self.dir(), self.name)?),
+        })
+    }
+
+    /// Keeps a connection for the next call, if calls are to come.
+    pub(crate) fn keep(&self, connection: Connection) {
+        if let Some(kept) = self.kept {
+            kept.keep(self.dir().path(), connection);
+        }
+    }
+
+    /// A connection that was kept, if it is still good.
+    pub(crate) fn kept(&self) -> Option<Connection> {
+        self.kept?.take(self.dir().path())
     }
 
     /// Connects to the host if there is one.
@@ -80,7 +106,7 @@ impl Door<'_> {
     fn dial(&self, patience: Duration) -> Result<Option<Connection>, ClientError> {
         let Some(runtime) = self.dirs.open_runtime()? else { return Ok(None) };
         let socket = self.dirs.socket(self.workspace, self.name);
-        Connection::open(&runtime, &socket, self.name, self.client, patience)
+        Connection::open(&runtime, &socket, self.name, self.client, self.kept.is_some(), patience)
     }
 
     /// Connects to the host, which is started with what `meta` tells if there is none.

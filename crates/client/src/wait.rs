@@ -87,7 +87,7 @@ impl Wait<'_> {
         let mut standing = Standing::Unknown;
         let mut cursor = self.from;
         let mut reconnected = false;
-        let mut reader = None;
+        let mut reader = connection.reader.take();
         loop {
             let tick = self.watcher.tick();
             let until = [tick, self.deadline].into_iter().flatten().min();
@@ -110,19 +110,23 @@ impl Wait<'_> {
                     let start = self.start(&standing)?;
                     cursor.get_or_insert(start);
                     self.stream(&mut reader, &mut cursor, Some(end))?;
-                    let mut view = self.view(EvalStatus::WaitingInput, start, Some(end))?;
+                    let mut view =
+                        self.view(&mut reader, EvalStatus::WaitingInput, start, Some(end))?;
                     view.prompt = Some(plain(prompt));
                     return Ok(view);
                 }
                 Waited::Event(Event::Finished { eval, finished }) if eval == self.seq => {
                     cursor.get_or_insert(finished.start);
                     self.stream(&mut reader, &mut cursor, Some(finished.end))?;
-                    return self.finished(&finished);
+                    let view = self.finished(&mut reader, &finished)?;
+                    connection.reader = reader;
+                    self.door.keep(connection);
+                    return Ok(view);
                 }
                 Waited::Event(_) => {}
                 Waited::Deadline if self.deadline.is_some_and(|at| at <= Instant::now()) => {
                     self.stream(&mut reader, &mut cursor, None)?;
-                    return self.unfinished(&standing);
+                    return self.unfinished(&mut reader, &standing);
                 }
                 Waited::Deadline => {}
                 Waited::Woken => match self.watcher.woken() {
@@ -131,7 +135,7 @@ impl Wait<'_> {
                         connection.send(&Request::Interrupt { eval: Some(self.seq) })?;
                     }
                     Action::Leave => {
-                        let mut view = self.unfinished(&standing)?;
+                        let mut view = self.unfinished(&mut reader, &standing)?;
                         view.left = true;
                         return Ok(view);
                     }
@@ -156,10 +160,7 @@ impl Wait<'_> {
         end: Option<Offset>,
     ) -> Result<(), ClientError> {
         let (true, Some(from)) = (self.watcher.wants_output(), *cursor) else { return Ok(()) };
-        let reader = match reader {
-            Some(reader) => reader,
-            none => none.insert(open(&self.door.dir(), self.door.name)?),
-        };
+        let reader = self.door.reader(reader)?;
         let end = match end {
             Some(end) => end,
             None => reach(reader, &self.door.dir(), self.door.name, self.seq)?,
@@ -195,7 +196,7 @@ impl Wait<'_> {
                 let mut cursor = cursor.or(Some(finished.start));
                 self.stream(&mut None, &mut cursor, Some(finished.end))?;
                 loss::tell(&self.door.dir(), &finished);
-                return self.finished(&finished);
+                return self.finished(&mut None, &finished);
             }
             if gone {
                 let started = entry.and_then(|entry| entry.started);
@@ -203,7 +204,7 @@ impl Wait<'_> {
                 loss::tell(&self.door.dir(), &finished);
                 let mut cursor = cursor.or(Some(finished.start));
                 self.stream(&mut None, &mut cursor, Some(finished.end))?;
-                return self.finished(&finished);
+                return self.finished(&mut None, &finished);
             }
             if Instant::now() >= deadline {
                 return Err(ClientError::Connection {
@@ -218,13 +219,21 @@ impl Wait<'_> {
         }
     }
 
-    fn finished(&self, finished: &Finished) -> Result<EvalView, ClientError> {
+    fn finished(
+        &self,
+        reader: &mut Option<Reader>,
+        finished: &Finished,
+    ) -> Result<EvalView, ClientError> {
         let from = self.from.unwrap_or(finished.start).max(finished.start);
-        let content = self.content(finished.start, from, finished.end)?;
+        let content = self.content(reader, finished.start, from, finished.end)?;
         Ok(EvalView::finished(self.door.name, self.seq, finished, content))
     }
 
-    fn unfinished(&self, standing: &Standing) -> Result<EvalView, ClientError> {
+    fn unfinished(
+        &self,
+        reader: &mut Option<Reader>,
+        standing: &Standing,
+    ) -> Result<EvalView, ClientError> {
         match standing {
             Standing::Queued => {
                 let mut view = EvalView::new(self.door.name, Some(self.seq), EvalStatus::Queued);
@@ -232,18 +241,21 @@ impl Wait<'_> {
                 view.behind = self.behind;
                 Ok(view)
             }
-            Standing::Unknown if self.behind.is_some() => self.unfinished(&Standing::Queued),
+            Standing::Unknown if self.behind.is_some() => {
+                self.unfinished(reader, &Standing::Queued)
+            }
             Standing::Unknown => {
                 let mut view = EvalView::new(self.door.name, Some(self.seq), EvalStatus::Partial);
                 view.generation = self.generation;
                 Ok(view)
             }
-            Standing::Running { start } => self.view(EvalStatus::Partial, *start, None),
+            Standing::Running { start } => self.view(reader, EvalStatus::Partial, *start, None),
         }
     }
 
     fn view(
         &self,
+        reader: &mut Option<Reader>,
         status: EvalStatus,
         start: Offset,
         end: Option<Offset>,
@@ -252,19 +264,19 @@ impl Wait<'_> {
             Some(end) => end,
             None => {
                 let dir = self.door.dir();
-                let reader = open(&dir, self.door.name)?;
-                reach(&reader, &dir, self.door.name, self.seq)?
+                reach(self.door.reader(reader)?, &dir, self.door.name, self.seq)?
             }
         };
         let mut view = EvalView::new(self.door.name, Some(self.seq), status);
         view.generation = self.generation;
-        view.content = self.content(start, self.from.unwrap_or(start).max(start), end)?;
+        view.content = self.content(reader, start, self.from.unwrap_or(start).max(start), end)?;
         view.reached = Some(end);
         Ok(view)
     }
 
     fn content(
         &self,
+        reader: &mut Option<Reader>,
         start: Offset,
         from: Offset,
         end: Offset,
@@ -272,10 +284,10 @@ impl Wait<'_> {
         if from >= end {
             return Ok(crate::Content::default());
         }
-        let reader = open(&self.door.dir(), self.door.name)?;
-        let base = if from > start { read::measure_own(&reader, start, from) } else { Ok(0) };
+        let reader = self.door.reader(reader)?;
+        let base = if from > start { read::measure_own(reader, start, from) } else { Ok(0) };
         base.and_then(|base| {
-            read::content(&reader, Span { base, ..Span::all(from, end) }, self.budget)
+            read::content(reader, Span { base, ..Span::all(from, end) }, self.budget)
         })
         .map_err(ClientError::spool(self.door.name))
     }
@@ -355,7 +367,7 @@ pub(crate) fn died(
         exit_code: None,
         changed: None,
         lost_bytes: 0,
-        notice: None,
+        notice: started.is_none().then(|| "it did not run".to_owned()),
     };
     if let Some((generation, _, start)) = started {
         finished.generation = generation;
@@ -394,7 +406,9 @@ mod tests {
         let (mut history, _) = History::open(temp.path()).unwrap();
         let mut run = |eval: EvalSeq, start: Offset, ends: bool| {
             let (by, code, key) = (String::new(), String::new(), None);
-            history.append(&HistoryRecord::Accepted { eval, at_ms: 0, by, code, key }).unwrap();
+            history
+                .append(&HistoryRecord::Accepted { eval, at_ms: 0, by, code, key, token: None })
+                .unwrap();
             let generation = Generation(1);
             history.append(&HistoryRecord::Started { eval, generation, at_ms: 0, start }).unwrap();
             let end = spool.append(ChunkKind::Out, eval, b"words\n").end;

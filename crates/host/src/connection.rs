@@ -25,6 +25,8 @@ pub(crate) struct Connection {
     /// Who it says it is: `cli`, `mcp`.
     pub(crate) client: String,
     pub(crate) watches: Vec<Watch>,
+    /// Its client keeps it between calls.
+    pub(crate) rests: bool,
     dead: bool,
 }
 
@@ -51,6 +53,7 @@ impl Connection {
             greeted: false,
             client: String::new(),
             watches: Vec::new(),
+            rests: false,
             dead: false,
         })
     }
@@ -66,6 +69,11 @@ impl Connection {
     /// Whether it is of no more use, or never said who it is.
     pub(crate) fn is_over(&self) -> bool {
         self.dead || self.hello_deadline().is_some_and(|at| at <= Instant::now())
+    }
+
+    /// Whether someone is attached by it: not if it is only kept for its client's next call.
+    pub(crate) fn attaches(&self) -> bool {
+        !self.rests || !self.watches.is_empty()
     }
 
     pub(crate) fn hello_deadline(&self) -> Option<Instant> {

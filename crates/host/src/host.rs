@@ -301,9 +301,12 @@ impl Host {
         state.map(|left| left + Duration::from_millis(1)).into_iter().chain(instants).min()
     }
 
-    /// Whether any client is connected, or the one that started us is on its way.
+    /// Whether any client is attached, or the one that started us is on its way. One that only keeps
+    /// its connection for the next time holds nobody up.
     fn is_attached(&self) -> bool {
-        !self.connections.is_empty() || self.awaits_first_client()
+        self.connections.values().any(Connection::attaches)
+            || self.question.is_some()
+            || self.awaits_first_client()
     }
 
     /// Whether a session for shell commands has something running that a command left behind. It

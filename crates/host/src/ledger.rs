@@ -147,6 +147,7 @@ impl Ledger {
         code: &str,
         key: Option<&str>,
         by: &str,
+        token: Option<u64>,
     ) -> Result<EvalSeq, SpoolError> {
         let eval = self.next;
         self.history.append(&HistoryRecord::Accepted {
@@ -155,6 +156,7 @@ impl Ledger {
             by: by.to_owned(),
             code: code.to_owned(),
             key: key.map(str::to_owned),
+            token,
         })?;
         self.next.0 += 1;
         Ok(eval)

@@ -46,7 +46,9 @@ impl Host {
             return self.refuse(ticket, bad("the first request must be `hello`"));
         }
         match parsed.request {
-            Request::Hello { protocol, client } => self.greet(ticket, protocol, &client),
+            Request::Hello { protocol, client, rests } => {
+                self.greet(ticket, protocol, &client, rests);
+            }
             Request::Submit(submit) => self.submit(ticket, submit),
             Request::Watch { eval, output } => self.watch(ticket, eval, output),
             Request::Input { eval, text, eof } => self.input(ticket, eval, &text, eof),
@@ -86,7 +88,7 @@ impl Host {
         self.send(ticket.connection, &FromHost::Error { id: ticket.id, error });
     }
 
-    fn greet(&mut self, ticket: Ticket, protocol: u32, client: &str) {
+    fn greet(&mut self, ticket: Ticket, protocol: u32, client: &str, rests: bool) {
         if protocol != VERSION {
             let message = format!("this host speaks version {VERSION}, the client {protocol}");
             return self.refuse(
@@ -97,6 +99,7 @@ impl Host {
         }
         if let Some(connection) = self.connections.get_mut(&ticket.connection) {
             connection.greeted = true;
+            connection.rests = rests;
             connection.client = client.chars().take(32).collect();
         }
         let loss = self.loss.as_ref().map(ToString::to_string);
@@ -125,7 +128,7 @@ impl Host {
         };
         let by = self.connections.get(&ticket.connection).map(|known| known.client.clone());
         let by = by.unwrap_or_default();
-        let seq = match self.ledger.accept(&submit.code, submit.key.as_deref(), &by) {
+        let seq = match self.ledger.accept(&submit.code, submit.key.as_deref(), &by, submit.token) {
             Ok(seq) => seq,
             Err(error) => {
                 let why = with_causes(&error);
@@ -142,10 +145,6 @@ impl Host {
             (submit.watch, self.connections.get_mut(&ticket.connection))
         {
             connection.watches.push(Watch { eval: seq, output: watch == WatchFor::Output });
-        }
-        // Whoever is killed from here on, the client knows which eval to ask for.
-        if let Some(connection) = self.connections.get_mut(&ticket.connection) {
-            connection.flush();
         }
         self.step(Input::Submit(Eval { seq, hard_timeout: submit.hard_timeout_ms }));
     }

@@ -4,6 +4,7 @@
 //! sandbox has to be applied.
 
 pub mod bash;
+pub mod census;
 mod find;
 pub mod node;
 pub mod python;

@@ -13,6 +13,6 @@ mod watch;
 
 pub use answer::{Answer, Image};
 pub use sdk::{Handler, serve_stdio};
-pub use server::{LONGEST_CALL, Server, Ties};
+pub use server::{LONGEST_CALL, Quick, Server, Ties, Work};
 pub use tools::{Call, INSTRUCTIONS, ToolSpec, tools};
 pub use watch::{Line, Tell, Wish};

@@ -1,17 +1,46 @@
 //! The calls of one client, carried out.
 
+use std::os::fd::{AsRawFd, RawFd};
 use std::path::PathBuf;
+use std::sync::Arc;
 use std::time::Duration;
 
-use stead_client::{Client, ClientError, Launch};
+use stead_client::{Begun, Client, ClientError, Launch};
 use stead_protocol::{EvalId, SessionName};
 
 use crate::cursors::Cursors;
+use crate::tools::Eval;
 use crate::watch::{Line, Tell, Watch};
 use crate::{Answer, Call};
 
 /// How long a call may take at most; longer work is yielded with its id (SPEC M-4).
 pub const LONGEST_CALL: Duration = Duration::from_secs(50);
+
+/// Longer code is not handed over by who must not block.
+const QUICK_CODE: usize = 32 << 10;
+
+/// What there is to do about a call.
+#[derive(Debug)]
+pub enum Work {
+    /// All of it.
+    Call(Call),
+    /// To wait for its eval.
+    Begun(Box<Quick>),
+}
+
+/// An eval that its host has in hand.
+#[derive(Debug)]
+pub struct Quick {
+    /// What was sent to the host.
+    pub begun: Begun,
+    eval: Eval,
+}
+
+impl AsRawFd for Quick {
+    fn as_raw_fd(&self) -> RawFd {
+        self.begun.as_raw_fd()
+    }
+}
 
 /// What all calls of a server share.
 #[derive(Debug)]
@@ -24,8 +53,8 @@ pub struct Server {
 
 /// What ties a call to its client while it is under way.
 pub struct Ties {
-    /// Hears what the client wants meanwhile.
-    pub line: Line,
+    /// Hears what the client wants meanwhile; nothing, if there will be no wait.
+    pub line: Option<Line>,
     /// Where to tell how far it has come, if the client wants to know.
     pub tell: Option<Tell>,
     /// To be called once a host has taken the eval.
@@ -47,6 +76,8 @@ impl Ties {
 impl Server {
     /// A server for the sessions that `client` reaches.
     pub fn new(client: Client, cwd: PathBuf) -> Self {
+        // Calls come one after another, so it pays to stay connected.
+        let client = Client { kept: Some(Arc::default()), ..client };
         Server { client, cwd, cursors: Cursors::default() }
     }
 
@@ -62,6 +93,31 @@ impl Server {
             Call::Sessions(args) => args.run(self),
             Call::Open(args) => args.run(self),
             Call::Inspect(args) => args.run(self),
+        }
+        .into()
+    }
+
+    /// Hands a call to its host over a connection that is kept, and does not wait; if that cannot be
+    /// done the call is still to be made. `output` says whether the client wants to hear of progress.
+    pub fn begin(&self, call: Call, output: bool) -> Work {
+        let Call::Eval(args) = call else { return Work::Call(call) };
+        let Ok(eval) = args.prepare(self) else { return Work::Call(Call::Eval(args)) };
+        if eval.fresh || eval.options.code.len() > QUICK_CODE {
+            return Work::Call(Call::Eval(args));
+        }
+        match self.client.begin(&eval.name, &eval.launch, &eval.options, output) {
+            Some(Ok(begun)) => Work::Begun(Box::new(Quick { begun, eval })),
+            Some(Err(_)) | None => Work::Call(Call::Eval(args)),
+        }
+    }
+
+    /// Carries on with a call that was begun; blocks as `call` does, unless it is over.
+    pub fn finish(&self, quick: Box<Quick>, mut ties: Ties) -> Answer {
+        let Quick { begun, eval } = *quick;
+        match self.client.finish(begun, &mut ties.own()) {
+            Ok(Some(view)) => Ok(eval.reply(self, &view)),
+            Ok(None) => eval.run(self, &mut ties),
+            Err(error) => Err(error),
         }
         .into()
     }

@@ -120,11 +120,11 @@ impl Watcher for Watch<'_> {
     }
 
     fn wake(&self) -> Option<BorrowedFd<'_>> {
-        Some(self.ties.line.0.wake.as_fd())
+        self.ties.line.as_ref().map(|line| line.0.wake.as_fd())
     }
 
     fn woken(&mut self) -> Action {
-        match self.ties.line.hear() {
+        match self.ties.line.as_ref().and_then(Line::hear) {
             None => Action::GoOn,
             Some(Wish::Leave) => Action::Leave,
             Some(Wish::Cancel) if !self.owns_eval => Action::Leave,

@@ -27,6 +27,9 @@ pub enum Request {
         protocol: u32,
         /// Who is calling: `cli`, `mcp`, `attach`.
         client: String,
+        /// The connection is kept between calls; while none is under way nobody is attached by it.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        rests: bool,
     },
     /// Run `code`; answered by `Reply::Accepted` once that is on disk.
     Submit(Submit),
@@ -117,6 +120,10 @@ pub struct Submit {
     /// The same key again returns the first eval and runs nothing (SPEC E-12).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
+    /// Tells this submission from all others, so that a client whose host dies before it answers can
+    /// see in the history whether the code was taken.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub token: Option<u64>,
     /// Interrupt, then kill, after this time of running.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hard_timeout_ms: Option<u64>,

@@ -47,6 +47,9 @@ pub enum HistoryRecord {
         /// The client's key.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         key: Option<String>,
+        /// The mark by which its client knows it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        token: Option<u64>,
     },
     /// An eval began to run.
     Started {

@@ -30,6 +30,8 @@ pub struct EvalEntry {
     pub code: String,
     /// The client's key.
     pub key: Option<String>,
+    /// The mark by which its client knows it.
+    pub token: Option<u64>,
     /// The interpreter it ran in, when it started, and where its output begins.
     pub started: Option<(Generation, u64, Offset)>,
     /// When it ended and how.
@@ -148,7 +150,7 @@ impl HistoryReader {
     fn read_eval(&self, seq: EvalSeq) -> Result<Option<EvalEntry>, SpoolError> {
         let index_path = self.dir.history_index();
         let entry = self.entry(seq.0).map_err(SpoolError::io("read", &index_path))?;
-        let Some(HistoryRecord::Accepted { at_ms, by, code, key, .. }) =
+        let Some(HistoryRecord::Accepted { at_ms, by, code, key, token, .. }) =
             self.record(seq, &entry, Mark::Accepted)?
         else {
             return Ok(None);
@@ -163,7 +165,7 @@ impl HistoryReader {
             Some(HistoryRecord::Finished { at_ms, finished, .. }) => Some((at_ms, finished)),
             _ => None,
         };
-        Ok(Some(EvalEntry { seq, accepted_at_ms: at_ms, by, code, key, started, finished }))
+        Ok(Some(EvalEntry { seq, accepted_at_ms: at_ms, by, code, key, token, started, finished }))
     }
 
     /// A record of an eval; `None` if it is not written, or not yet.

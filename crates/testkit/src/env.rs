@@ -252,6 +252,7 @@ impl TestEnv {
             workspace: workspace.expect("the workspace is there"),
             kind: "test",
             program: Some(self.program.clone()),
+            kept: None,
         }
     }
 

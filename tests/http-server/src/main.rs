@@ -37,6 +37,7 @@ async fn serve() -> anyhow::Result<()> {
         workspace: Workspace::find(None, &cwd)?,
         kind: "mcp",
         program: Some(env::var_os("STEAD_BIN").context("STEAD_BIN is not set")?.into()),
+        kept: None,
     };
     let handler = Fixtures::new(Handler::detached(Server::new(client, cwd)));
     let config = StreamableHttpServerConfig::default()

@@ -1,7 +1,7 @@
 //! Tool calls as the SDK hands them over.
 
-use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, LazyLock};
 use std::time::Duration;
 
 use base64::Engine;
@@ -14,7 +14,10 @@ use rmcp::model::{
 use rmcp::service::RequestContext;
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::Value;
+use stead_client::Stage;
 use stead_protocol::WireError;
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
 use tokio::sync::mpsc;
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep_until};
@@ -22,13 +25,17 @@ use tokio::time::{Instant, sleep_until};
 use super::closing::Closing;
 use super::lanes::{Lanes, Place};
 use crate::{
-    Answer, Call, INSTRUCTIONS, LONGEST_CALL, Line, Server, Tell, Ties, ToolSpec, Wish, tools,
+    Answer, Call, INSTRUCTIONS, LONGEST_CALL, Line, Quick, Server, Tell, Ties, ToolSpec, Wish,
+    Work, tools,
 };
 
 /// Calls that may be open at once; more are refused.
 const MOST_CALLS: usize = 4096;
 /// What a call that will not end in time may take on top to say so.
 const LAST_WORDS: Duration = Duration::from_secs(2);
+
+/// How long an eval is waited for without a thread.
+const QUICK_TIME: Duration = Duration::from_millis(250);
 
 /// Answers the requests of a client.
 #[derive(Debug, Clone)]
@@ -70,6 +77,52 @@ impl Handler {
         (self.open.fetch_add(1, Ordering::AcqRel) < MOST_CALLS).then_some(open)
     }
 
+    /// Waits on no thread for an eval that its host has in hand: most are over in no time. One that is
+    /// not comes back.
+    async fn watch(
+        &self,
+        quick: Box<Quick>,
+        place: &mut Place,
+        context: &RequestContext<RoleServer>,
+    ) -> Result<Answer, Box<Quick>> {
+        let patience = Instant::now() + QUICK_TIME;
+        let deadline = quick.begun.deadline().map(Instant::from_std);
+        let until = sleep_until(deadline.map_or(patience, |at| at.min(patience)));
+        tokio::pin!(until);
+        // SAFETY: what was begun owns its connection, and keeps the same one until it is finished.
+        let watched = unsafe { AsyncFd::register_with_interest(quick, Interest::READABLE) };
+        let mut watched = match watched {
+            Ok(watched) => watched,
+            Err(error) => return Err(error.into_parts().0),
+        };
+        loop {
+            let stage = tokio::select! {
+                biased;
+                ready = watched.readable_mut() => match ready {
+                    Ok(mut ready) => {
+                        let stage = ready.get_inner_mut().begun.advance();
+                        ready.clear_ready();
+                        stage
+                    }
+                    Err(_) => break,
+                },
+                () = context.ct.cancelled() => break,
+                () = self.closing.leave() => break,
+                () = &mut until => break,
+            };
+            match stage {
+                Ok(Stage::Sent) => {}
+                Ok(Stage::Accepted) => drop(place.take_door()),
+                Ok(Stage::Over) => {
+                    let ties = Ties { line: None, tell: None, accepted: None };
+                    return Ok(self.server.finish(watched.into_inner(), ties));
+                }
+                Ok(Stage::Unclear) | Err(_) => break,
+            }
+        }
+        Err(watched.into_inner())
+    }
+
     /// Runs one call on a thread of its own and stays in touch with the client meanwhile.
     async fn run(
         &self,
@@ -89,10 +142,17 @@ impl Handler {
             () = self.closing.leave() => return Ok(not_begun("the connection was closed")),
             () = sleep_until(longest) => return Ok(not_begun("too many calls on this session wait")),
         };
+        let token = context.meta.get_progress_token();
+        let work = match self.server.begin(call, token.is_some()) {
+            Work::Begun(quick) => match self.watch(quick, &mut place, &context).await {
+                Ok(answer) => return Ok(answer),
+                Err(quick) => Work::Begun(quick),
+            },
+            call => call,
+        };
         let line =
             Line::new().map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
         let (sender, mut news) = mpsc::channel(1);
-        let token = context.meta.get_progress_token();
         let tell = token
             .is_some()
             .then(|| -> Tell { Box::new(move |message| drop(sender.try_send(message))) });
@@ -101,7 +161,11 @@ impl Handler {
             let door = place.take_door();
             move || {
                 let accepted = Box::new(move || drop(door));
-                let answer = server.call(call, Ties { line, tell, accepted: Some(accepted) });
+                let ties = Ties { line: Some(line), tell, accepted: Some(accepted) };
+                let answer = match work {
+                    Work::Call(call) => server.call(call, ties),
+                    Work::Begun(quick) => server.finish(quick, ties),
+                };
                 drop((place, open));
                 answer
             }
@@ -163,11 +227,11 @@ impl ServerHandler for Handler {
         _request: Option<PaginatedRequestParams>,
         _context: RequestContext<RoleServer>,
     ) -> Result<ListToolsResult, ErrorData> {
-        Ok(ListToolsResult::with_all_items(tools().into_iter().map(tool).collect()))
+        Ok(ListToolsResult::with_all_items(TOOLS.clone()))
     }
 
     fn get_tool(&self, name: &str) -> Option<Tool> {
-        tools().into_iter().find(|spec| spec.name == name).map(tool)
+        TOOLS.iter().find(|tool| tool.name == name).cloned()
     }
 
     async fn call_tool(
@@ -200,9 +264,12 @@ fn result(answer: Answer) -> CallToolResult {
     if answer.failed { CallToolResult::error(content) } else { CallToolResult::success(content) }
 }
 
-fn tool(spec: ToolSpec) -> Tool {
-    let schema = match spec.schema {
-        Value::Object(schema) => schema,
+/// The tools as the SDK wants them.
+static TOOLS: LazyLock<Vec<Tool>> = LazyLock::new(|| tools().iter().map(tool).collect());
+
+fn tool(spec: &ToolSpec) -> Tool {
+    let schema = match &spec.schema {
+        Value::Object(schema) => schema.clone(),
         _ => serde_json::Map::new(),
     };
     let mut tool = Tool::new(spec.name, spec.description, Arc::new(schema));

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::json;
 use std::time::Duration;
-use stead_client::{ClientError, EvalOptions, language};
+use stead_client::{ClientError, EvalOptions, EvalView, Launch, language};
 use stead_protocol::{MAX_CODE, SessionName, WireError};
 
 use super::arguments::Count;
@@ -77,6 +77,11 @@ impl EvalArgs {
     }
 
     pub(crate) fn run(self, server: &Server, ties: &mut Ties) -> Result<Answer, ClientError> {
+        self.prepare(server)?.run(server, ties)
+    }
+
+    /// What the arguments mean, if they mean something.
+    pub(crate) fn prepare(&self, server: &Server) -> Result<Eval, ClientError> {
         let name = self.session_name()?;
         if self.is_fresh() && self.session.is_some() {
             return Err(bad_request("`fresh` and `session` cannot be combined").into());
@@ -86,23 +91,42 @@ impl EvalArgs {
             let error = WireError::new(stead_protocol::ErrorCode::LimitExceeded, message);
             return Err(error.with_hint("put data into a file and read it from the code").into());
         }
-        let max_chars = reply::max_chars(self.max_chars);
         let options = EvalOptions {
-            code: self.code,
-            key: self.key,
+            code: self.code.clone(),
+            key: self.key.clone(),
             soft_timeout: patience(self.timeout_ms.map(|ms| ms.0), DEFAULT_TIMEOUT_MS),
             hard_timeout: self.hard_timeout_ms.map(|ms| Duration::from_millis(ms.0)),
             no_queue: false,
             background: self.background.unwrap_or(false),
-            max_chars,
+            max_chars: reply::max_chars(self.max_chars),
         };
-        let fresh = self.fresh.unwrap_or(false);
-        let language = self.language.or_else(|| fresh.then(|| "python".to_owned()));
-        let launch = server.launch(language);
-        let view = match fresh {
-            true => server.client.run(&launch, &options, &mut ties.own())?,
-            false => server.client.eval(&name, &launch, &options, &mut ties.own())?,
+        let fresh = self.is_fresh();
+        let language = self.language.clone().or_else(|| fresh.then(|| "python".to_owned()));
+        Ok(Eval { name, launch: server.launch(language), options, fresh })
+    }
+}
+
+/// An eval that is wanted.
+#[derive(Debug)]
+pub(crate) struct Eval {
+    pub(crate) name: SessionName,
+    pub(crate) launch: Launch,
+    pub(crate) options: EvalOptions,
+    pub(crate) fresh: bool,
+}
+
+impl Eval {
+    pub(crate) fn run(&self, server: &Server, ties: &mut Ties) -> Result<Answer, ClientError> {
+        let view = match self.fresh {
+            true => server.client.run(&self.launch, &self.options, &mut ties.own())?,
+            false => {
+                server.client.eval(&self.name, &self.launch, &self.options, &mut ties.own())?
+            }
         };
-        Ok(reply::eval(server, &view, max_chars))
+        Ok(self.reply(server, &view))
+    }
+
+    pub(crate) fn reply(&self, server: &Server, view: &EvalView) -> Answer {
+        reply::eval(server, view, self.options.max_chars)
     }
 }

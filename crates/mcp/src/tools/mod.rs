@@ -12,11 +12,14 @@ mod search;
 mod sessions;
 mod shell;
 
+use std::sync::LazyLock;
+
 use serde_json::{Map, Value, json};
 use stead_client::language;
 use stead_protocol::{ErrorCode, SessionName, WireError};
 
 use arguments::parse;
+pub(crate) use eval::Eval;
 
 /// What a client learns before its first call.
 pub const INSTRUCTIONS: &str = "\
@@ -113,17 +116,20 @@ impl Call {
 }
 
 /// All tools, in the order of SPEC M-2.
-pub fn tools() -> Vec<ToolSpec> {
-    vec![
-        eval::spec(),
-        shell::spec(),
-        output::spec(),
-        input::spec(),
-        control::spec(),
-        sessions::spec(),
-        open::spec(),
-        inspect::spec(),
-    ]
+pub fn tools() -> &'static [ToolSpec] {
+    static TOOLS: LazyLock<[ToolSpec; 8]> = LazyLock::new(|| {
+        [
+            eval::spec(),
+            shell::spec(),
+            output::spec(),
+            input::spec(),
+            control::spec(),
+            sessions::spec(),
+            open::spec(),
+            inspect::spec(),
+        ]
+    });
+    &*TOOLS
 }
 
 /// The schema of an object with these properties.

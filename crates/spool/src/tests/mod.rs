@@ -59,6 +59,7 @@ fn accepted(eval: u64, code: &str) -> HistoryRecord {
         by: "test".into(),
         code: code.into(),
         key: None,
+        token: None,
     }
 }
 
@@ -69,6 +70,7 @@ fn keyed(eval: u64, key: &str) -> HistoryRecord {
         by: "test".into(),
         code: "1".into(),
         key: Some(key.into()),
+        token: None,
     }
 }
 

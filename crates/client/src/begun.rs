@@ -1,0 +1,239 @@
+//! Code that was sent to a host: accepted, then waited for.
+//!
+//! Who may block goes on with [`Client::finish`] at once. Who may not asks [`Begun::advance`] whenever the
+//! connection is readable, until finishing takes no wait.
+
+use std::hash::{BuildHasher, Hasher, RandomState};
+use std::os::fd::{AsRawFd, RawFd};
+use std::time::{Duration, Instant};
+
+use stead_protocol::client::{Event, FromHost, Place, Reply, Request, Submit, WatchFor};
+use stead_protocol::{EvalId, EvalSeq, Generation, SessionName};
+use stead_spool::HistoryReader;
+
+use crate::connection::Connection;
+use crate::control::END_TIME;
+use crate::page::read_budget;
+use crate::start::Door;
+use crate::wait::{self, Wait, Watcher};
+use crate::{Client, ClientError, EvalOptions, EvalStatus, EvalView, Launch};
+
+/// More output than this is not read by who must not block.
+const QUICK_BYTES: u64 = 256 << 10;
+
+/// Code that was sent, and the connection on which its fate will be told.
+#[derive(Debug)]
+pub struct Begun {
+    connection: Connection,
+    name: SessionName,
+    /// The number of the request.
+    sent: u64,
+    /// What the host writes down with the code.
+    token: u64,
+    accept_by: Instant,
+    deadline: Option<Instant>,
+    background: bool,
+    budget: usize,
+    /// What to say with the result.
+    notice: Option<String>,
+}
+
+/// How far an eval has come.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Stage {
+    /// The host has not answered yet.
+    Sent,
+    /// The host has taken it.
+    Accepted,
+    /// It can be finished without a wait.
+    Over,
+    /// Only waiting will tell.
+    Unclear,
+}
+
+impl AsRawFd for Begun {
+    fn as_raw_fd(&self) -> RawFd {
+        self.connection.as_raw_fd()
+    }
+}
+
+impl Begun {
+    /// When whoever began it wants an answer.
+    pub fn deadline(&self) -> Option<Instant> {
+        self.deadline
+    }
+
+    pub(crate) fn with_notice(mut self, notice: Option<String>) -> Self {
+        self.notice = notice;
+        self
+    }
+
+    /// Takes in what the host has said, without waiting.
+    pub fn advance(&mut self) -> Result<Stage, ClientError> {
+        let open = self.connection.take_in()?;
+        let mut stage = if open { Stage::Sent } else { Stage::Unclear };
+        let mut own = None;
+        for message in self.connection.inbox() {
+            match message {
+                FromHost::Error { id, .. } if *id == self.sent => return Ok(Stage::Over),
+                FromHost::Reply { id, reply: Reply::Accepted { eval, .. } } if *id == self.sent => {
+                    if self.background {
+                        return Ok(Stage::Over);
+                    }
+                    own = Some(*eval);
+                    stage = if open { Stage::Accepted } else { Stage::Unclear };
+                }
+                FromHost::Event(Event::Finished { eval, finished }) if own == Some(*eval) => {
+                    let bytes = finished.end.0.saturating_sub(finished.start.0);
+                    return Ok(if bytes > QUICK_BYTES { Stage::Unclear } else { Stage::Over });
+                }
+                FromHost::Event(Event::Waiting { eval, .. }) if own == Some(*eval) => {
+                    return Ok(Stage::Unclear);
+                }
+                FromHost::Error { .. } | FromHost::Reply { .. } | FromHost::Event(_) => {}
+            }
+        }
+        Ok(stage)
+    }
+}
+
+/// How long a host may take to accept code: it has to read, check and record all of it.
+fn accept_time(code: &str) -> Duration {
+    END_TIME + Duration::from_secs(code.len() as u64 >> 20)
+}
+
+/// A number that no other submission has; small enough for readers that know only floats.
+fn token() -> u64 {
+    RandomState::new().build_hasher().finish() >> 11
+}
+
+impl Client {
+    /// Sends code over a connection that was kept; `None` if there is none. `output` says whether
+    /// whoever will wait wants output as it comes.
+    pub fn begin(
+        &self,
+        name: &SessionName,
+        launch: &Launch,
+        options: &EvalOptions,
+        output: bool,
+    ) -> Option<Result<Begun, ClientError>> {
+        let mut connection = self.door(name).kept()?;
+        // A session's language does not change as long as its host lives.
+        if launch.language.is_some() && launch.language != connection.language {
+            if let Err(error) = self.check_language(name, launch) {
+                return Some(Err(error));
+            }
+            connection.language.clone_from(&launch.language);
+        }
+        match self.send(name, connection, options, None, output) {
+            Err(ClientError::HungUp { unread: true, .. }) => None,
+            begun => Some(begun),
+        }
+    }
+
+    pub(crate) fn send(
+        &self,
+        name: &SessionName,
+        mut connection: Connection,
+        options: &EvalOptions,
+        place: Option<&Place>,
+        output: bool,
+    ) -> Result<Begun, ClientError> {
+        let watch = if output { WatchFor::Output } else { WatchFor::State };
+        let token = token();
+        let submit = Request::Submit(Submit {
+            code: options.code.clone(),
+            key: options.key.clone(),
+            token: Some(token),
+            hard_timeout_ms: options.hard_timeout.map(|time| time.as_millis() as u64),
+            no_queue: options.no_queue,
+            watch: (!options.background).then_some(watch),
+            place: place.cloned(),
+        });
+        let now = Instant::now();
+        let sent = connection.send(&submit)?;
+        Ok(Begun {
+            connection,
+            name: name.clone(),
+            sent,
+            token,
+            accept_by: now + accept_time(&options.code),
+            deadline: now.checked_add(options.soft_timeout),
+            background: options.background,
+            budget: read_budget(options.max_chars),
+            notice: None,
+        })
+    }
+
+    /// Waits for what was begun; `None` if the host left before it took the code.
+    pub fn finish(
+        &self,
+        begun: Begun,
+        watcher: &mut dyn Watcher,
+    ) -> Result<Option<EvalView>, ClientError> {
+        let door = self.door(&begun.name);
+        let Begun { mut connection, sent, token, deadline, budget, .. } = begun;
+        let reply = match connection.reply(sent, Some(begun.accept_by)) {
+            Err(ClientError::HungUp { unread: true, .. }) => return Ok(None),
+            // It read the code and was killed before it answered; what it wrote down tells.
+            Err(ClientError::HungUp { unread: false, .. }) => {
+                match taken(door, connection.evals, token)? {
+                    Some((eval, generation)) => {
+                        Reply::Accepted { eval, generation, behind: None, duplicate: false }
+                    }
+                    None => return Ok(None),
+                }
+            }
+            reply => reply?,
+        };
+        let Reply::Accepted { eval, generation, behind, duplicate } = reply else {
+            return Err(connection.odd(&reply));
+        };
+        connection.evals = connection.evals.max(eval.0);
+        watcher.accepted(&EvalId { session: begun.name.clone(), seq: eval });
+        let mut view = if begun.background {
+            let status = if behind.is_some() { EvalStatus::Queued } else { EvalStatus::Running };
+            let mut view = EvalView::new(&begun.name, Some(eval), status);
+            view.generation = Some(generation);
+            view.behind = behind;
+            door.keep(connection);
+            view
+        } else {
+            let generation = Some(generation);
+            Wait { door, seq: eval, generation, behind, from: None, budget, deadline, watcher }
+                .run(connection)?
+        };
+        if duplicate {
+            view.notices
+                .push("this key was used before: the first eval's result, nothing ran".to_owned());
+        }
+        view.notices.extend(begun.notice);
+        Ok(Some(view))
+    }
+}
+
+/// Whether a host that hung up without an answer, because it was killed, had taken the code in;
+/// `known` is how many evals there were before it was sent.
+fn taken(
+    door: Door<'_>,
+    known: u64,
+    token: u64,
+) -> Result<Option<(EvalSeq, Generation)>, ClientError> {
+    let name = door.name;
+    if !wait::see_host_gone(&door.dir()) {
+        return Err(ClientError::Connection {
+            message: format!(
+                "the host of session `{name}` hung up before it took the code or refused it"
+            ),
+            hint: Some(format!("`stead evals -n {name}` tells whether it ran")),
+        });
+    }
+    let history = HistoryReader::open(door.dir().path()).map_err(ClientError::spool(name))?;
+    let len = history.len().map_err(ClientError::spool(name))?;
+    let later = history.last(len.saturating_sub(known)).map_err(ClientError::spool(name))?;
+    let own = later.into_iter().find(|entry| entry.token == Some(token));
+    Ok(own.map(|entry| {
+        let generation = entry.started.map(|(generation, _, _)| generation);
+        (entry.seq, generation.unwrap_or_default())
+    }))
+}

@@ -31,6 +31,15 @@ class Evals(BridgeTest):
         for nothing in ("", "\n", "  \n\n", "# only a comment", "pass"):
             self.ok(host, nothing)
         self.ok(host, "x = [\n\n1,\r\n2]\r\nx", "[1, 2]")
+        for code, value in (("1+1 # two", "2"), ("(y := 5)", None if sys.version_info < (3, 8) else "5"), ("y if y else 0", "5"), ("lambda: 0 and 1", None),
+                            ("'a' 'b'", "'ab'"), ("not y", "False"), ("y\\\n+1", "6"), ("[y for y in 'ab']", "['a', 'b']"), ("'='", "'='"), ("y,", "(5,)"),
+                            ("iffy()", None), ("\ufeff7", "7"), ("8\f", "8"), ("9\r", "9"), ("False", "False"), ("-0.0", "-0.0"), ("10**40", "1" + "0" * 40)):
+            result = host.eval(code)
+            if value is not None:
+                self.assertEqual((result.status, result.value), ("ok", value), code)
+        self.assertEqual(host.eval(" 1+1").error, "IndentationError")
+        self.assertEqual(host.eval("x: int").status, "ok")
+        self.assertEqual(host.eval("*x").error, "SyntaxError")
         self.ok(host, "'''a\n\nb'''", "'a\\n\\nb'")
         self.ok(host, "import sys\nsys.displayhook = lambda v: print('mine', v)\n3", None, "mine 3\n")
         self.ok(host, "None", None, "mine None\n")

@@ -4,9 +4,25 @@ def file_name():
     return "<" + S.eval + ">"
 
 
+STATEMENTS = ("assert", "async", "break", "class", "continue", "def", "del", "for", "from", "global", "if", "import",
+              "nonlocal", "pass", "raise", "return", "try", "while", "with")
+
+
+def may_be_expression(source):
+    """Whether code looks as if it were one expression: to find out costs less than to take a tree apart."""
+    if len(source) > 1000 or source[:1] in " \t\f" or "\n" in source or "\r" in source or "=" in source or ";" in source:
+        return False
+    return source.partition(" ")[0] not in STATEMENTS
+
+
 def compile_all(source):
     """The whole code, before any of it runs: statements, and the last expression by itself."""
     flags = S.flags | _ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+    if may_be_expression(source):
+        try:
+            return None, compile(source, file_name(), "eval", flags, True)
+        except Exception:  # told by the other way, which knows statements too
+            pass
     tree = compile(source, file_name(), "exec", flags | _ast.PyCF_ONLY_AST, True)
     body, last = tree.body, None
     if body and isinstance(body[-1], _ast.Expr):

@@ -19,11 +19,16 @@ BITS_SHOWN = 14_000
 NUMBERS, NUMBER_MOST = {int, float, bool}, 1 << 64
 
 
+NUMBERS = {int, float, bool}  # with a short repr that needs no looking after
+
+
 def render(value, budget=VALUE_BUDGET, brief=False):
     """Exactly repr(value) if that fits; otherwise cut structurally, with counts. Never more than the budget.
 
     A brief one is a single line, for lists of values.
     """
+    if type(value) in NUMBERS and (type(value) is not int or value.bit_length() < 100):
+        return cut(repr(value), budget)
     job = Job(brief)
     try:
         try:

@@ -85,6 +85,11 @@ class Robust(BashTest):
         for code in ("declare -n one=two two=one", "declare -n loop=loop", "declare -n bad='a b'", "declare -r fixed=1", "declare -n ref=target; target=5"):
             host.eval(code)
             self.alive(host)
+            host.eval("set -eu")
+            self.alive(host)
+            host.eval("set +eu")
+            self.assertIn("data", host.ask("query 1 vars"))
+            host.ask("query 2 inspect", "loop")
         self.assertEqual(host.ask("clear 1")["data"], {})
         self.alive(host)
 

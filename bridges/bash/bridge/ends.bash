@@ -166,7 +166,8 @@ __stead_traps() {
 __stead_nudge() {
     \builtin local -
     \builtin set +eux
-    if [[ -z $__stead_cur || -n $__stead_end || -n $__stead_has_int ]]; then \builtin return 0; fi
+    # A subshell may find one waiting that came to us before it was born.
+    if [[ $BASHPID != "$$" || -z $__stead_cur || -n $__stead_end || -n $__stead_has_int ]]; then \builtin return 0; fi
     # An ERR trap that is left from within another trap would never run again. Whether one is running shows in
     # whether another begins.
     __stead_probing=1

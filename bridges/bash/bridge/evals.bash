@@ -110,10 +110,10 @@ __stead_failed() {
     __s_events+="{\"ev\":\"error\",\"name\":\"$__s_name\",\"message\":$__stead_q}"$'\n'
 }
 
-# Reports the eval, from what __stead_look has seen of the shell after it. If a name cannot be looked at, which
-# ends everything that runs, it is called again and leaves the names out.
+# Reports the eval, from what __stead_look has seen of the shell after it. If it was interrupted itself it leaves the
+# names out.
 __stead_finish() {
-    \builtin local - __s_events= __s_status=ok __s_int __s_rest="$__stead_look" __s_notice= __s_functions __s_bodies __s_done
+    \builtin local - __s_events= __s_status=ok __s_int __s_case= __s_rest="$__stead_look" __s_notice= __s_functions __s_bodies __s_done
     \builtin local IFS=$' \t\n' __stead_q __stead_changed=
     __stead_x=
     if [[ -o xtrace ]]; then __stead_x=1; fi
@@ -125,14 +125,14 @@ __stead_finish() {
     if [[ -n $__s_int || ( $__stead_end != exit && $__stead_end != errexit ) ]]; then __stead_int=$__s_int; fi
     \builtin trap '__stead_early=1' INT
     __s_rest=${__s_rest#*$'\1'} __s_functions=${__s_rest%%$'\1'*} __s_rest=${__s_rest#*$'\1'} __s_bodies=${__s_rest%%$'\1'*}
-    __stead_tries=$((__stead_tries + 1)) __stead_look=
+    __stead_tries=$((__stead_tries + 1)) __stead_look= __s_rest=${__s_rest#*$'\1'}
     if [[ :$BASHOPTS: == *:nocasematch:* ]]; then
         \builtin shopt -u nocasematch
-        if ((__stead_tries == 1)); then __stead_changes "${__s_rest#*$'\1'}" "$__s_functions" "$__s_bodies"; fi
-        \builtin shopt -s nocasematch
-    elif ((__stead_tries == 1)); then
-        __stead_changes "${__s_rest#*$'\1'}" "$__s_functions" "$__s_bodies"
+        __s_case=1
     fi
+    # A name that cannot be looked at ends what is evaluated: that, and not everything.
+    if ((__stead_tries == 1)); then \builtin eval '__stead_changes "$__s_rest" "$__s_functions" "$__s_bodies"'; fi
+    if [[ -n $__s_case ]]; then \builtin shopt -s nocasematch; fi
     __stead_kept
     \builtin jobs >/dev/null
     if [[ $__stead_cur == @* ]]; then

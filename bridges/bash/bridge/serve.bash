@@ -2,7 +2,7 @@
 
 # What is to be seen of the shell after an eval; functions would not see a DEBUG trap. The first `trap` that sets
 # something in a subshell makes it forget what was set outside.
-__stead_see='__stead_look=$(\builtin set +eu; \builtin trap -p DEBUG; \builtin printf "\1"; \builtin trap -p INT; \builtin printf "\1"; \builtin trap - DEBUG; \builtin compgen -A function; \builtin printf "\1"; \builtin declare -f -- __stead_ret "${__stead_fn[@]}"; \builtin printf "\1"; \builtin compgen -v; \builtin :); \builtin trap - DEBUG; \builtin set +k; \__stead_finish; \builtin set +x -E'
+__stead_see='__stead_look=$(\builtin set +eu; \builtin trap -p DEBUG; \builtin printf "\1"; \builtin trap -p INT; \builtin printf "\1"; \builtin trap - DEBUG; \builtin compgen -A function -X "__stead_*"; \builtin printf "\1"; \builtin declare -f -- __stead_ret "${__stead_fn[@]}"; \builtin printf "\1"; if ((${#__stead_sig[@]} < __stead_MANY || ${#__stead_src} > 100000)); then \builtin compgen -v -X "__stead_*"; fi; \builtin :); \builtin trap - DEBUG; \builtin set +k; \__stead_finish; \builtin set +x -E'
 
 # In place of our descriptors user code sees /dev/null, which is 44. Copying them away puts the originals at higher
 # numbers, where code that uses or closes 10 and above does not hit them, and closes them in programs that it runs.
@@ -24,13 +24,13 @@ __stead_begin() {
     # As `export NAME=VALUE`, which works wherever it is run, unlike `declare`.
     __stead_env=$(\builtin set -o posix; \builtin export -p)
     __stead_options=$(\builtin set +o; \builtin shopt -p)
-    __stead_listed "$(\builtin compgen -v)"
+    __stead_listed "$(\builtin compgen -v -X "__stead_*")"
     __stead_sample
     __stead_joined=$__stead_new
     for __stead_line in "${__stead_names[@]}"; do
         __stead_sig[$__stead_line]=${__stead_now[__stead_i]} __stead_base[$__stead_line]=${__stead_now[__stead_i++]}
     done
-    __stead_ftext=$(\builtin compgen -A function)
+    __stead_ftext=$(\builtin compgen -A function -X "__stead_*")
     __stead_bodies=$(\builtin declare -f -- __stead_ret)
 }
 

@@ -9,11 +9,38 @@ pub const PYTHON: &str = concat!(
     include_str!("python/bridge/streams.py"),
     include_str!("python/bridge/threads.py"),
     include_str!("python/bridge/errors.py"),
+    include_str!("python/bridge/shapes.py"),
+    include_str!("python/bridge/libraries.py"),
     include_str!("python/bridge/values.py"),
+    include_str!("python/bridge/displays.py"),
     include_str!("python/bridge/names.py"),
+    include_str!("python/bridge/figures.py"),
+    include_str!("python/bridge/modules.py"),
     include_str!("python/bridge/evals.py"),
     include_str!("python/bridge/serve.py"),
 );
+
+/// Runs inside Node 18 or newer. Its files are the body of one function, in this order, for the same
+/// reason. `node/driver.js` reads the order here.
+pub const NODE: &str = concat!(
+    include_str!("node/bridge/base.js"),
+    include_str!("node/bridge/thread.js"),
+    include_str!("node/bridge/scan.js"),
+    include_str!("node/bridge/rewrite.js"),
+    include_str!("node/bridge/context.js"),
+    include_str!("node/bridge/streams.js"),
+    include_str!("node/bridge/input.js"),
+    include_str!("node/bridge/values.js"),
+    include_str!("node/bridge/errors.js"),
+    include_str!("node/bridge/names.js"),
+    include_str!("node/bridge/modules.js"),
+    include_str!("node/bridge/evals.js"),
+    include_str!("node/bridge/queries.js"),
+    include_str!("node/bridge/serve.js"),
+);
+
+/// Given to Node with `-e`: reads the bridge from the control channel and runs it in a context of its own.
+pub const NODE_BOOT: &str = include_str!("node/boot.js");
 
 /// Given to CPython with `-c`: reads the bridge from the control channel and runs it.
 pub const PYTHON_BOOT: &str = include_str!("python/boot.py");

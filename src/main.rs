@@ -1,5 +1,5 @@
-//! `stead`: one binary. The hidden mode `host` is the process that owns a session; everything
-//! else begins with the command line.
+//! `stead`: one binary. The hidden mode `host` is the process that owns a session, `runner` the one that
+//! starts shell commands; everything else begins with the command line.
 
 use std::process::ExitCode;
 
@@ -8,6 +8,9 @@ use stead_mcp::{Server, serve_stdio};
 fn main() -> ExitCode {
     match std::env::args_os().nth(1) {
         Some(mode) if mode == "host" => stead_host::run_host(),
+        Some(mode) if mode == "runner" => {
+            stead_runner::run_runner(&std::env::args().nth(2).unwrap_or_default())
+        }
         _ => stead_cli::main(stead_cli::Modes {
             mcp: |client, cwd| serve_stdio(Server::new(client, cwd)),
         }),

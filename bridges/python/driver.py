@@ -117,10 +117,12 @@ class Host:
     def handle(self, line, result):
         event = json.loads(line.decode("utf-8"))
         result.events.append(event)
-        if event["ev"] in ("value", "done"):
+        if event["ev"] in ("value", "display", "done"):
             self.drain(result)
         if event["ev"] == "value":
             result.order.append(("value", event["text"]))
+        if event["ev"] == "display":
+            result.order.append(("display", event["mime"]))
         if event["ev"] == "background":
             result.order.append(("background", event["text"]))
         if event.get("ack"):

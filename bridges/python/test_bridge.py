@@ -2,17 +2,27 @@
 
 Run:    PYTHON bridges/python/test_bridge.py   (STEAD_INTERRUPTS=10000 for the long storm)
         PYTHON bridges/python/test_bridge.py Evals.test_py16_values
+        STEAD_TEST_LIBRARIES=1 adds the tests that need packages (matplotlib, numpy, pandas, polars, Pillow); a missing one fails.
 Names:  each test names the item of SPEC.md that it holds to.
 """
+import os
 import sys
 import unittest
 
 sys.dont_write_bytecode = True
 
+from test_displays import *  # noqa: E402, F403
 from test_evals import *  # noqa: E402, F403
 from test_interrupts import *  # noqa: E402, F403
+from test_modules import *  # noqa: E402, F403
 from test_session import *  # noqa: E402, F403
 from test_streams import *  # noqa: E402, F403
+from test_values import *  # noqa: E402, F403
+
+if os.environ.get("STEAD_TEST_LIBRARIES") == "1":
+    import numpy, pandas, PIL, polars  # noqa: E401, E402, F401  (missing ones fail here)
+    from test_libraries import *  # noqa: E402, F403
+    from test_figures import *  # noqa: E402, F403
 
 if __name__ == "__main__":
     unittest.main()

@@ -43,6 +43,20 @@ class Interrupts(BridgeTest):
             host.finish(result)
             self.assertEqual((result.status, result.value), ("ok", "42"), result.events)
 
+    def test_py12_an_interrupt_during_the_hosts_own_question_is_for_the_eval_behind_it(self):
+        host = self.start()
+        for _ in range(20):
+            os.kill(host.process.pid, signal.SIGSTOP)
+            os.waitpid(host.process.pid, os.WUNTRACED)
+            host.send("query 0 code")
+            result = host.submit("while True: pass")
+            host.send("interrupt py:%d" % host.count)
+            host.interrupt()
+            os.kill(host.process.pid, signal.SIGCONT)
+            host.finish(result)
+            self.assertEqual(result.status, "interrupted")
+            self.assertTrue(result.event("reply")["data"]["code"])
+
     def test_py12_an_interrupt_that_ends_a_background_task_is_for_the_eval_it_held_up(self):
         host = self.start()
         result = host.eval(

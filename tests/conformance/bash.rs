@@ -38,7 +38,7 @@ pub(crate) fn column(name: &str) -> Option<Column> {
             Does(vec![Eval("echo a; echo b >&2; echo c", vec![Out("a\nc\n"), Err("b\n")])])
         }
         "O-2 output without a line end stays so" => {
-            Does(vec![Eval("printf 'a\\r\\nb'", vec![Out("a\r\nb")])])
+            Does(vec![Eval("printf 'a\\r\\nb'", vec![Out("a\nb")])])
         }
         "O-1 a child's output is the eval's" => Does(vec![Eval(
             "echo before; sh -c 'echo out; echo err >&2'",

@@ -1,17 +1,18 @@
 //! The list of behaviours, the same for every language. Names of SPEC items come first.
 
 use crate::run::Step;
-use crate::{bash, python};
+use crate::{bash, node, python};
 
 /// A column of the list.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Language {
     Python,
     Bash,
+    Node,
 }
 
 /// All columns.
-pub(crate) const COLUMNS: [Language; 2] = [Language::Python, Language::Bash];
+pub(crate) const COLUMNS: [Language; 3] = [Language::Python, Language::Bash, Language::Node];
 
 /// What one language does for a behaviour.
 pub(crate) enum Column {
@@ -26,6 +27,7 @@ impl Language {
         match self {
             Language::Python => python::column(name),
             Language::Bash => bash::column(name),
+            Language::Node => node::column(name),
         }
     }
 }

@@ -4,10 +4,11 @@
 mod bash;
 mod check;
 mod list;
+mod node;
 mod python;
 mod run;
 
-use stead_testkit::{TestEnv, pythons};
+use stead_testkit::{TestEnv, nodes, pythons};
 
 use crate::list::{BEHAVIOURS, COLUMNS, Column, Language};
 use crate::run::Runner;
@@ -64,5 +65,8 @@ fn interpreters() -> impl Iterator<Item = (String, Language, TestEnv)> {
     });
     // Lazily, as above: an environment lives only while its column is run.
     let bash = std::iter::once_with(|| ("bash".to_owned(), Language::Bash, TestEnv::new(STEAD)));
-    pythons.chain(bash)
+    let nodes = nodes().iter().enumerate().map(|(n, node)| {
+        (format!("node {}", n + 1), Language::Node, TestEnv::with_node(STEAD, node))
+    });
+    pythons.chain(bash).chain(nodes)
 }

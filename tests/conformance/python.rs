@@ -26,7 +26,7 @@ pub(crate) fn column(name: &str) -> Option<Column> {
             vec![Chunks(&[("out", "a\n"), ("err", "b\n"), ("out", "c\n"), ("value", "'d'")])],
         )]),
         "O-2 output without a line end stays so" => {
-            Does(vec![Eval("print('a\\r\\nb', end='')", vec![Out("a\r\nb")])])
+            Does(vec![Eval("print('a\\r\\nb', end='')", vec![Out("a\nb")])])
         }
         "O-1 a child's output is the eval's" => Does(vec![Eval(
             "import subprocess\nprint('before')\n_ = subprocess.run('echo out; echo err >&2', shell=True)",

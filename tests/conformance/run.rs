@@ -39,6 +39,7 @@ impl<'a> Runner<'a> {
         let name = match language {
             Language::Python => "py",
             Language::Bash => "sh",
+            Language::Node => "js",
         };
         Runner { env, name, last: String::new() }
     }

@@ -202,7 +202,10 @@ os.write(1, b'raw\n')
 sys.stdout.write('tail')
 None";
     let reply = env.eval(code);
-    assert_eq!(chunks(&reply), [("out", "half €\r\nraw\ntail")], "{reply:#}");
+    assert_eq!(chunks(&reply), [("out", "half €\nraw\ntail")], "{reply:#}");
+    // What is shown has one kind of line end; the bytes are kept as they are.
+    let raw = env.run(["output", "py:1", "--raw"]).stdout;
+    assert_eq!(raw, "half €\r\nraw\ntail");
     expect_clean(&env);
 }
 

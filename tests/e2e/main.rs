@@ -3,8 +3,10 @@
 mod background;
 mod bad_input;
 mod bash;
+mod clean;
 mod cli;
 mod exit;
+mod figures;
 mod findings;
 mod garbage;
 mod gate;
@@ -12,14 +14,17 @@ mod input;
 mod interrupt;
 mod kill;
 mod leftovers;
+mod node;
 mod output;
 mod places;
 mod processes;
 mod race;
 mod search;
 mod session;
+mod shell;
 mod talk;
 mod toy_bridge;
+mod values;
 
 /// The binary under test.
 const STEAD: &str = env!("CARGO_BIN_EXE_stead");

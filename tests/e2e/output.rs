@@ -128,8 +128,8 @@ fn o7_bytes_that_are_no_text_are_escaped_in_json() {
     let env = TestEnv::new(STEAD);
     let reply = env
         .eval("import sys; sys.stdout.buffer.write(b'a\\xff\\xc3\\xa9\\xe2\\x82z\\x00') and None");
-    assert_eq!(out(&reply), "a\\xffé\\xe2\\x82z\0");
-    assert_eq!(out(&env.json(["output", "py:1"])), "a\\xffé\\xe2\\x82z\0");
+    assert_eq!(out(&reply), "a\\xffé\\xe2\\x82z\\x00");
+    assert_eq!(out(&env.json(["output", "py:1"])), "a\\xffé\\xe2\\x82z\\x00");
 }
 
 #[test]

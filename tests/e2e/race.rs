@@ -44,7 +44,7 @@ fn options(code: &str) -> EvalOptions {
         hard_timeout: None,
         no_queue: false,
         background: false,
-        budget: 4096,
+        max_chars: 4096,
     }
 }
 

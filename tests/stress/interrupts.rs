@@ -12,7 +12,7 @@ use crate::rig::{Random, Rig, deadline, number, submit, value_of, wait_finished}
 
 /// How code may end that is interrupted at some moment.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Ends {
+pub(crate) enum Ends {
     /// By itself with this value, if the interrupt comes too late.
     Value(&'static str),
     /// By itself with an error.
@@ -41,20 +41,24 @@ fn py12_interrupts_at_random_moments_kill_nothing_and_hit_no_wrong_eval() {
     let count = number("STEAD_INTERRUPTS", 2_000);
     for python in pythons() {
         let began = std::time::Instant::now();
-        let seen = storm(&Rig::with_python(python), count);
+        let seen = storm(&Rig::with_python(python), &SCRIPTS, count);
         eprintln!("{}: {count} in {:.1?}: {seen:?}", python.display(), began.elapsed());
     }
 }
 
 /// Runs and interrupts evals; counts how they ended.
-fn storm(rig: &Rig, count: u64) -> BTreeMap<&'static str, u64> {
+pub(crate) fn storm(
+    rig: &Rig,
+    scripts: &[(&'static str, Ends)],
+    count: u64,
+) -> BTreeMap<&'static str, u64> {
     assert_eq!(rig.value("x = 41\nx"), "41");
-    let pid = rig.env.interpreter_pid();
+    let pid = rig.pid();
     let mut connection = rig.connect();
     let mut random = Random::new();
     let mut seen = BTreeMap::new();
     for n in 0..count {
-        let (code, ends) = SCRIPTS[random.below(SCRIPTS.len() as u64) as usize];
+        let (code, ends) = scripts[random.below(scripts.len() as u64) as usize];
         let seq = submit(&mut connection, code, WatchFor::State);
         // Some evals have the next one right behind them.
         let queued = (random.below(3) == 0)
@@ -78,13 +82,13 @@ fn storm(rig: &Rig, count: u64) -> BTreeMap<&'static str, u64> {
         assert_eq!(after.outcome, Outcome::Complete, "after {about}: {:?}", view.error);
         assert_eq!(value_of(&view), "42", "after {about}");
     }
-    assert_eq!(rig.env.interpreter_pid(), pid, "the session is the same all along");
+    assert_eq!(rig.pid(), pid, "the session is the same all along");
     seen
 }
 
 /// Code sent while the foreground waits for input is refused, so that there may be none.
 fn submit_behind(connection: &mut Connection, n: u64, running: &str) -> Option<(EvalSeq, String)> {
-    if running.starts_with("input") {
+    if ["input(", "stdin", "readFileSync(0)"].iter().any(|reads| running.contains(reads)) {
         return None;
     }
     Some((submit(connection, &format!("{n} + x"), WatchFor::State), (n + 41).to_string()))

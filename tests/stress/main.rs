@@ -1,6 +1,6 @@
 //! Pushes a real host as far as a test run allows: output, interrupts, crowds, floods, long lives.
 //!
-//! `STEAD_STRESS_EVALS`, `STEAD_INTERRUPTS`, `STEAD_BASH_INTERRUPTS` and `STEAD_BIG` make the runs longer, `STEAD_SEED`
+//! `STEAD_STRESS_EVALS`, `STEAD_INTERRUPTS`, `STEAD_BASH_INTERRUPTS`, `STEAD_NODE_INTERRUPTS` and `STEAD_BIG` make the runs longer, `STEAD_SEED`
 //! repeats one.
 
 mod bash_interrupts;
@@ -8,6 +8,7 @@ mod crowd;
 mod flood;
 mod interrupts;
 mod long_life;
+mod node;
 mod output;
 mod rig;
 

@@ -16,7 +16,7 @@ use crate::STEAD;
 /// Far beyond what anything here takes on a loaded machine.
 pub(crate) const DEADLINE: Duration = Duration::from_secs(120);
 /// More than any eval here writes that is looked at as a whole.
-const BUDGET: usize = 64 << 20;
+const MAX_CHARS: usize = 64 << 20;
 
 /// One environment with the session `py`, or another.
 pub(crate) struct Rig {
@@ -34,6 +34,15 @@ impl Rig {
         Rig::with_env(TestEnv::with_python(STEAD, python))
     }
 
+    /// The session `js` instead of `py`.
+    pub(crate) fn with_node(node: &Path) -> Rig {
+        let env = TestEnv::with_node(STEAD, node);
+        let reply = env.json(["eval", "-n", "js", "--", "0"]);
+        assert_eq!(reply["status"], "complete", "{reply:#}");
+        let client = env.client();
+        Rig { env, client, name: "js".parse().unwrap() }
+    }
+
     /// The same with the session `sh`, in Bash.
     pub(crate) fn bash() -> Rig {
         let env = TestEnv::new(STEAD);
@@ -42,10 +51,10 @@ impl Rig {
         Rig { env, client, name: "sh".parse().unwrap() }
     }
 
-    /// The interpreter's process.
+    /// The process id of the session's interpreter.
     pub(crate) fn pid(&self) -> u64 {
         let status = self.env.json(["status", "-n", self.name.as_str()]);
-        status["data"]["pid"].as_u64().expect("an interpreter")
+        status["data"]["pid"].as_u64().unwrap_or_else(|| panic!("no interpreter: {status:#}"))
     }
 
     fn with_env(env: TestEnv) -> Rig {
@@ -73,7 +82,7 @@ impl Rig {
     /// The whole output and value of an eval that is over.
     pub(crate) fn view(&self, seq: EvalSeq) -> EvalView {
         let id = EvalId { session: self.name.clone(), seq };
-        let options = OutputOptions { part: Part::All, wait: None, budget: BUDGET };
+        let options = OutputOptions { part: Part::All, wait: None, max_chars: MAX_CHARS };
         self.client.output(&id, &options, &mut Quiet).unwrap()
     }
 }
@@ -94,7 +103,7 @@ pub(crate) fn eval(client: &Client, name: &SessionName, code: &str) -> EvalView 
         hard_timeout: None,
         no_queue: false,
         background: false,
-        budget: BUDGET,
+        max_chars: MAX_CHARS,
     };
     client.eval(name, &Launch::default(), &options, &mut Quiet).unwrap()
 }
@@ -113,6 +122,7 @@ pub(crate) fn submit(connection: &mut Connection, code: &str, watch: WatchFor) -
         key: None,
         hard_timeout_ms: None,
         no_queue: false,
+        place: None,
         watch: Some(watch),
     };
     match connection.request(&Request::Submit(submit), deadline()).unwrap() {

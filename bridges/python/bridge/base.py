@@ -26,13 +26,15 @@ import _signal
 import _thread
 import time
 from fcntl import fcntl, ioctl
+from gc import get_referents
 
 sys.path = USER_PATH
 
 from _signal import SIGINT, SIGURG, SIGWINCH, default_int_handler, getsignal, signal
 from _thread import allocate_lock, get_ident
-from posix import _exit, close, dup2, fstat, getpid, read, write
-from time import monotonic, sleep
+from _weakref import ref
+from posix import _exit, access, close, dup2, fstat, getcwd, getpid, read, stat, write
+from time import clock_gettime_ns, monotonic, sleep
 
 getframe, gettrace, settrace, modules = sys._getframe, sys.gettrace, sys.settrace, sys.modules
 get_native_id = getattr(_thread, "get_native_id", lambda: 0)
@@ -47,6 +49,7 @@ FIONREAD = 0x541B if sys.platform.startswith("linux") else 0x4004667F
 F_GETFD, F_DUPFD_CLOEXEC = 1, 1030 if sys.platform.startswith("linux") else 67
 EMPTY = bytes(4)
 VALUE_BUDGET = 2000
+BARRIER_SECONDS = 2     # how long a write waits for a host that is too busy to read
 TRACEBACK_BUDGET = 64 * 1024
 MESSAGE_BUDGET = 8 * 1024
 SOURCES_KEPT, SOURCE_BYTES_KEPT = 10_000, 64 * 1024 * 1024
@@ -78,6 +81,9 @@ class State:
     delivered = False   # the loop has done so
     holder = None       # ident of the thread that is sending a frame
     names = 0           # len() of the namespace as last seen
+    images = 0          # how many the eval in `images_in` has sent
+    images_in = None
+    passed = 0          # how many figures it did not send, because that was enough
 
 
 S = State()

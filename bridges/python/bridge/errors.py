@@ -139,16 +139,22 @@ def safe_str(value):
         return "<%s object, str raised %s>" % (type_name(value), type_name(error))
 
 
+type_name_of = type.__dict__["__name__"].__get__
+qualified_name_of = type.__dict__["__qualname__"].__get__
+
+
 def type_name(value):
-    return type.__dict__["__name__"].__get__(type(value))
+    return type_name_of(type(value))
 
 
 def cut(text, budget):
-    """Keeps the head and the tail of a text and says how much is left out."""
+    """Keeps the head and the tail of a text and says how long it was; never longer than the budget."""
     if len(text) <= budget:
         return text
     mark = " … (%d characters) … " % len(text)
-    room = max(budget - len(mark), 2)
+    room = budget - len(mark)
+    if room < 12:
+        return text[:max(budget - 1, 0)] + "…"
     return text[:room - room // 2] + mark + text[len(text) - room // 2:]
 
 

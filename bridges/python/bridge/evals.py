@@ -68,11 +68,14 @@ def do_eval(eval_id, payload):
         value = run_codes(codes)
         if last is not None:
             run_user(show_last, value)
+            ask_figure(value)
         value = None
     except BaseException as caught:
         error = caught
     leave_child(error)
     reclaim_sigint()
+    if CHANGED or ASKED or S.passed:
+        error = end_figures(error)
     if isinstance(error, Leave):
         leave_session(error)
     if error is not None:
@@ -117,6 +120,9 @@ def finish_eval(status, code, codes, source, events):
         done += ',"exit_code":%d' % code
     if changed:
         done += ',"changed":' + dump(changed)
+    notice = attempt(changed_modules)
+    if notice:
+        done += ',"notice":' + quote(notice)
     events.append(done + ',"variables":%d}\n' % len(KNOWN))
     transmit("\n".join(events))
 
@@ -140,6 +146,8 @@ def read_line(prompt="", /):
     for name in ("stdin", "stdout", "stderr"):
         if getattr(sys, name, None) is None:
             raise RuntimeError("input(): lost sys." + name)
+    if CHANGED:
+        show_changed()
     guarded_flush(sys.stderr)
     sys.stdout.write(str(prompt))
     guarded_flush(sys.stdout)

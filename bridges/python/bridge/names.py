@@ -11,7 +11,10 @@ def size_of(value):
     try:
         if kind in SIZED:
             return str(len(value))
-        if kind.__module__.partition(".")[0] in SHAPED:
+        module = module_name_of(kind)
+        if module == "collections" and type(found(kind, "__len__")[0]) is SlotType:
+            return str(len(value))
+        if type(module) is str and module.partition(".")[0] in SHAPED:
             shape = getattr(value, "shape", None)
             if isinstance(shape, tuple) and all(isinstance(n, int) for n in shape):
                 return "×".join([str(int(n)) for n in shape]) or None

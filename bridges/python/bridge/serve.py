@@ -3,6 +3,10 @@
 # ---- queries ---------------------------------------------------------------------------------
 
 def do_query(seq, what, argument):
+    if what == "code":
+        # The host's own question, which holds up nobody: an interrupt meanwhile is for the eval behind it.
+        transmit('{"ev":"reply","seq":%d,"data":%s}\n' % (int(seq), dump({"code": attempt(compiled_bridge)})))
+        return
     S.pending = S.fired = False
     repair_streams()
     running, S.running = S.running, True
@@ -22,14 +26,12 @@ def do_query(seq, what, argument):
 def ask(what, argument):
     if what == "vars":
         names = [name for name in list(SPACE) if is_user_name(name)]
-        listed = [dict(describe(name), value=cut(render(SPACE.get(name), 100), 120)) for name in names[:VARS_LISTED]]
+        listed = [dict(describe(name), value=render(SPACE.get(name), 100, True)) for name in names[:VARS_LISTED]]
         return {"vars": listed, "more": max(len(names) - VARS_LISTED, 0)}
     if what == "inspect":
         return inspect_name(argument)
     if what == "complete":
         return complete(argument)
-    if what == "code":
-        return {"code": compiled_bridge()}
     raise ValueError("unknown query `%s`" % what)
 
 
@@ -166,6 +168,7 @@ def start():
         sys.path.insert(0, "")
     if "linecache" not in modules:
         sys.meta_path.insert(0, SourceFinder)
+    meet_matplotlib()
     patch_threads()
     if hasattr(posix, "register_at_fork"):
         posix.register_at_fork(after_in_child=after_fork)

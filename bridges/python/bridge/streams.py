@@ -47,11 +47,14 @@ def barrier(other):
         fd = 2 if other is ERR else 1
         if ioctl(fd, FIONREAD, EMPTY) == EMPTY:
             return
+        here, ours = fstat(fd), fstat(SAVED[fd])
+        if (here.st_ino, here.st_dev) != (ours.st_ino, ours.st_dev):  # the user's own pipe, which nobody may read
+            return
         for _ in range(50):
             sched_yield()
             if ioctl(fd, FIONREAD, EMPTY) == EMPTY:
                 return
-        deadline = monotonic() + 0.02
+        deadline = monotonic() + BARRIER_SECONDS
         while monotonic() < deadline:
             sleep(0.00005)
             if ioctl(fd, FIONREAD, EMPTY) == EMPTY:
@@ -117,6 +120,8 @@ def announce_wait(me):
             return
     except OSError:
         return
+    if CHANGED:
+        show_changed()
     tag = (S.eval if S.running else None) if me == MAIN else THREADS.get(me)
     owner = ',"eval":' + quote(tag) if tag else ""
     send('{"ev":"stdin_wait","tid":%d%s}\n' % (get_native_id(), owner))

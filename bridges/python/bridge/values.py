@@ -4,69 +4,121 @@ class TooLong(Exception):
     pass
 
 
-BRACKETS = {list: ("[", "]"), tuple: ("(", ")"), dict: ("{", "}"), set: ("{", "}"), frozenset: ("frozenset({", "})")}
+class Job:
+    """One call of render. A repr is called once in it, because it may be slow or have effects."""
+    __slots__ = ("brief", "reprs")
+
+    def __init__(self, brief):
+        self.brief, self.reprs = brief, {}
 
 
-def render(value, budget=VALUE_BUDGET):
-    """Exactly repr(value) if that fits; otherwise containers are cut structurally, with counts."""
+TEXTS = {id(kind.__repr__): kind for kind in (str, bytes, bytearray)}
+PLAIN = {int, float, bool, complex, str, bytes, bytearray, type(None), type(...)}
+ITEM_LEAST = 30     # characters that an item of a long container gets at least
+BITS_SHOWN = 14_000
+NUMBERS, NUMBER_MOST = {int, float, bool}, 1 << 64
+
+
+def render(value, budget=VALUE_BUDGET, brief=False):
+    """Exactly repr(value) if that fits; otherwise cut structurally, with counts. Never more than the budget.
+
+    A brief one is a single line, for lists of values.
+    """
+    job = Job(brief)
     try:
-        parts = []
-        render_whole(value, [budget], parts, ())
-        return "".join(parts)
-    except TooLong:
-        pass
+        try:
+            text = whole(((value,),), budget, job, ())
+        except TooLong:
+            text = shorten(value, budget, job, ())
     except RecursionError:
-        return "<%s object, repr raised RecursionError>" % type_name(value)
-    return cut(render_cut(value, budget, 0), budget + 80)
+        text = "<%s object, repr raised RecursionError>" % type_name(value)
+    if brief and "\n" in text:
+        text = " ".join(text.split())
+    return cut(text, budget)
 
 
-def render_whole(value, left, parts, outer):
+def whole(pieces, left, job, outer):
+    """The reprs and texts of an entry, or TooLong. Without recursion: nesting is bounded by the budget alone."""
+    parts, above, within = [], [], set(outer)
+    pieces, ident = iter(pieces), None
+    while True:
+        for piece in pieces:
+            text = piece
+            if type(piece) is tuple:
+                child = piece[0]
+                shape = None if type(child) in PLAIN else shape_of(child)
+                if shape is None:
+                    text = leaf(child, left, job, bool(above or outer))
+                elif not shape.size:
+                    text = safe_repr(child)
+                elif shape.ident in within:
+                    text = shape.again
+                elif shape.size * 3 - 2 > left:
+                    raise TooLong
+                else:
+                    above.append((pieces, ident))
+                    pieces, ident = pieces_of(shape), shape.ident
+                    within.add(ident)
+                    break
+            left -= len(text)
+            if left < 0:
+                raise TooLong
+            parts.append(text)
+        else:
+            if not above:
+                return "".join(parts)
+            within.discard(ident)
+            pieces, ident = above.pop()
+
+
+def pieces_of(shape):
+    yield shape.open
+    separator = ""
+    for entry in shape.first(shape.size):
+        if separator:
+            yield separator
+        separator = ", "
+        yield from entry
+    yield shape.close
+
+
+def leaf(value, limit, job, nested):
+    """The repr of something that is no container, unless it is known to be too long without asking."""
     kind = type(value)
-    brackets = BRACKETS.get(kind)
-    if brackets is None:
-        text = render_leaf(value, left[0])
-        return put(text, left, parts)
-    if not value:
-        return put(repr(value), left, parts)
-    if len(value) * 3 - 2 > left[0] or len(outer) > 200:
-        raise TooLong
-    if id(value) in outer:
-        return put("[...]" if kind is list else "(...)" if kind is tuple else "{...}", left, parts)
-    outer += (id(value),)
-    put(brackets[0], left, parts)
-    first = True
-    for item in list(value):
-        if not first:
-            put(", ", left, parts)
-        first = False
-        render_whole(item, left, parts, outer)
-        if kind is dict:
-            put(": ", left, parts)
-            render_whole(value[item], left, parts, outer)
-    put(",)" if kind is tuple and len(value) == 1 else brackets[1], left, parts)
-
-
-def put(text, left, parts):
-    left[0] -= len(text)
-    if left[0] < 0:
-        raise TooLong
-    parts.append(text)
-
-
-def render_leaf(value, limit):
-    kind = type(value)
-    if kind is str or kind is bytes or kind is bytearray:
-        if len(value) > limit:
+    if kind is int:
+        if value.bit_length() > BITS_SHOWN:  # repr is quadratic, and refused by 3.11+
             raise TooLong
-    elif kind is int and value.bit_length() > 14_000:  # repr is quadratic, and refused by 3.11+
-        raise TooLong
-    return safe_repr(value)
+        return repr(value)
+    text_kind = text_kind_of(kind)
+    if text_kind is not None:
+        if text_kind.__len__(value) > limit:
+            raise TooLong
+        return text_kind.__repr__(value)
+    if kind in PLAIN:
+        return repr(value)
+    library = library_of(value)
+    if library is not None:
+        return library_whole(library, value, job, nested)
+    return own_repr(value, job)
+
+
+def text_kind_of(kind):
+    if kind is str or kind is bytes or kind is bytearray:
+        return kind
+    base = TEXTS.get(id(found(kind, "__repr__")[0]))
+    return base if base in mro_of(kind) else None
+
+
+def own_repr(value, job):
+    known = job.reprs.get(id(value))
+    if known is None:
+        known = job.reprs[id(value)] = (value, safe_repr(value))  # the value too, so that its id stays its own
+    return known[1]
 
 
 def safe_repr(value):
     try:
-        text = repr(value)
-        return text if type(text) is str else str.__str__(text)
+        return real_repr(value)
     except KeyboardInterrupt:
         raise
     except BaseException as error:
@@ -74,87 +126,161 @@ def safe_repr(value):
         return cut("<%s object, repr raised %s: %s>" % (name, type_name(error), safe_str(error)), 500)
 
 
-def render_cut(value, budget, depth):
+def real_repr(value):
+    text = repr(value)
+    return text if type(text) is str else str.__str__(text)
+
+
+# ---- what does not fit -----------------------------------------------------------------------
+
+def shorten(value, budget, job, outer):
     kind = type(value)
-    brackets = BRACKETS.get(kind)
-    if kind is str or kind is bytes or kind is bytearray:
-        if len(value) <= budget:
-            return cut(repr(value), budget)
-        half = max(budget // 2 - 20, 8)
-        unit = "characters" if kind is str else "bytes"
-        head, tail = value[:half], value[-half:]
-        if kind is not str:
-            head, tail = bytes(head), bytes(tail)
-        head, tail = repr(head)[:-1], repr(tail).lstrip("b")[1:]
-        return "%s … %s (%d %s)" % (cut(head, budget // 2), cut(tail, budget // 2), len(value), unit)
-    if kind is int and value.bit_length() > 14_000:
-        return cut(hex(value), budget) + " (%d bits)" % value.bit_length()
-    if brackets is None or not value:
-        return cut(safe_repr(value), budget)
-    if depth > 20 or depth and budget <= 30:
-        return "%s…%s (%d items)" % (brackets[0], brackets[1], len(value))
-    return render_some(value, kind, brackets, budget, depth)
+    shape = None if kind in PLAIN else shape_of(value)
+    if shape is not None and shape.size:
+        return shorten_shape(shape, budget, job, outer)
+    text_kind = text_kind_of(kind)
+    if text_kind is not None:
+        return shorten_text(value, text_kind, budget)
+    if kind is int and value.bit_length() > BITS_SHOWN:
+        return shorten_int(value, budget)
+    library = None if kind in PLAIN else library_of(value)
+    if library is not None:
+        return library_cut(library, value, budget, job, bool(outer))
+    return cut(own_repr(value, job), budget)
 
 
-def render_some(value, kind, brackets, budget, depth):
-    size = len(value)
-    share = max(budget // min(size, 8), 30)
+def shorten_shape(shape, budget, job, outer):
+    """All entries, each cut if need be, where they are few; else as many of the first as fit, and the last."""
+    size = shape.size
+    mark = " (%d %s)" % (size, shape.unit)
+    room = budget - len(shape.open) - len(shape.close) - len(mark) - len(", …, ")
+    if shape.ident in outer:
+        return cut(shape.again, budget)
+    if room < 12 or len(outer) > 20:
+        return cut(shape.open + "…" + shape.close + mark, budget)
+    outer += (shape.ident,)
+    if size * ITEM_LEAST <= room and size <= 40:
+        shown = share_out(shape.first(size), room, job, outer)
+        return shape.open + ", ".join(shown) + shape.close
+    shown, tail = first_and_last(shape, room, job, outer)
+    if len(shown) + len(tail) < size:
+        return shape.open + ", ".join(shown + ["…"] + tail) + shape.close + mark
+    return shape.open + ", ".join(shown + tail) + shape.close
 
-    def one(item):
+
+def share_out(entries, room, job, outer):
+    """Renders all entries: what the short ones leave goes to the long ones."""
+    texts, open_ = [None] * len(entries), dict(enumerate(entries))
+    room -= 2 * len(entries)
+    for at, entry in list(open_.items()):
         try:
-            parts = []
-            render_whole(item, [share], parts, ())
-            return "".join(parts)
-        except (TooLong, RecursionError):
-            return render_cut(item, share, depth + 1)
+            texts[at] = whole(entry, room, job, outer)
+        except TooLong:
+            pass
+    settled = True
+    while settled and open_:
+        fair = room // len(open_)
+        settled = [at for at in open_ if texts[at] is not None and len(texts[at]) <= fair]
+        for at in settled:
+            room -= len(texts[at])
+            del open_[at]
+    while open_:
+        at = next(iter(open_))
+        texts[at] = render_entry(open_.pop(at), room // (len(open_) + 1), job, outer)
+        room -= len(texts[at])
+    return texts
 
-    def entry(item):
-        return one(item) + ": " + one(value[item]) if kind is dict else one(item)
 
-    tail = ""
-    if size == 1:
-        return "%s%s%s" % (brackets[0], entry(next(iter(value))), brackets[1])
-    if kind is list or kind is tuple:
-        tail = one(value[-1])
-    elif kind is dict:
-        tail = entry(next(reversed(value)))
-    room = budget - len(tail) - 40
-    shown, used = [], 0
-    for item in value:
-        text = entry(item)
-        used += len(text) + 2
-        if shown and used > room or len(shown) >= size - 1:
+def first_and_last(shape, room, job, outer):
+    """As many of the first entries as fit, and the last one where the container has an end."""
+    share = max(room // min(shape.size, 8), ITEM_LEAST)
+    shown, tail = [], []
+    if shape.last is not None and shape.size > 1:
+        try:
+            tail.append(render_entry(shape.last(), min(share, room // 3), job, outer))
+        except (IndexError, KeyError, RuntimeError):  # it has changed meanwhile
+            pass
+    room -= sum(map(len, tail))
+    count = min(shape.size - len(tail), room // 3 + 1)
+    numbers = first_numbers(shape, count, room - 2)
+    if numbers is not None:
+        return numbers, tail
+    for entry in shape.first(count):
+        try:  # the last one that there is room for is shown whole or not at all
+            text = render_entry(entry, share, job, outer) if room >= share else whole(entry, room, job, outer)
+        except TooLong:
             break
+        room -= len(text) + 2
         shown.append(text)
-    middle = [] if len(shown) == size - 1 and tail else ["…"]
-    text = ", ".join(shown + middle + ([tail] if tail else []))
-    return "%s%s%s (%d items)" % (brackets[0], text, brackets[1], size)
+    return shown, tail
 
 
-def displayhook(value):
-    """sys.displayhook of the session; user code may call it on the way."""
-    if value is None:
-        return
-    builtins._ = None
-    text, kind = render(value), type_name(value)
-    builtins._ = value
-    if S.child or not S.running or get_ident() != MAIN:
-        sys.stdout.write(text + "\n")
-        return
-    flush_all()
-    transmit('{"ev":"value","text":%s,"type":%s,"ack":true}\n' % (quote(text), quote(kind)))
-    await_ack()
-    if S.pending:
-        raise_pending()
+def first_numbers(shape, count, room):
+    """The first entries of a container of plain numbers: one repr in C does what takes a thousand steps here."""
+    if shape.bulk is None:
+        return None
+    items = shape.bulk(count)
+    for part in (items, items.values()) if type(items) is dict else (items,):
+        if not NUMBERS.issuperset(map(type, part)) or max(part) > NUMBER_MOST or min(part) < -NUMBER_MOST:
+            return None
+    text = repr(items)[1:-1]
+    if len(text) > room:
+        text = text[:text.rfind(", ", 0, room + 2)]
+    return text.split(", ")
 
 
-def show_last(value):
-    """The value of the last expression: ours travels with `done`, so that it costs no wait."""
-    hook = getattr(sys, "displayhook", None)
-    if hook is displayhook or hook is None:
-        if value is not None:
-            builtins._ = None
-            S.final = '{"ev":"value","text":%s,"type":%s}' % (quote(render(value)), quote(type_name(value)))
-            builtins._ = value
-    else:
-        hook(value)
+def render_entry(entry, limit, job, outer):
+    """An item, a pair or a field: the last value gets what the others leave."""
+    try:
+        return whole(entry, limit, job, outer)
+    except TooLong:
+        pass
+    values = sum([type(piece) is tuple for piece in entry])
+    room = limit - sum([len(piece) for piece in entry if type(piece) is str])
+    parts = []
+    for piece in entry:
+        if type(piece) is tuple:
+            try:
+                part = whole((piece,), max(room // values, 4), job, outer)
+            except TooLong:
+                part = shorten(piece[0], max(room // values, 4), job, outer)
+            room -= len(part)
+            values -= 1
+        else:
+            part = piece
+        parts.append(part)
+    return cut("".join(parts), limit)
+
+
+def shorten_text(value, kind, budget):
+    size = kind.__len__(value)
+    before, after = ("'", "'") if kind is str else ("b'", "'") if kind is bytes else ("bytearray(b'", "')")
+    mark = " (%d %s)" % (size, "characters" if kind is str else "bytes")
+    room = budget - len(before) - len(after) - len(" … ") - len(mark)
+    if room < 8:
+        return cut(before + "…" + after + mark, budget)
+    return before + quoted(value, kind, room - room // 2, False) + " … " + quoted(value, kind, room // 2, True) + after + mark
+
+
+def quoted(value, kind, room, at_end):
+    """As much of the start or the end as fits when escaped, without the quotes."""
+    count = room
+    while True:
+        part = kind.__getitem__(value, slice(-count, None) if at_end else slice(count))
+        # A quote of each sort in front makes repr choose the single one for both ends of a text.
+        text = repr("'\"" + part)[4:-1] if kind is str else repr(b"'\"" + bytes(part))[5:-1]
+        if len(text) <= room or count <= 1:
+            return text[:room]
+        count = max(min(count - 1, count * room // len(text)), 1)
+
+
+def shorten_int(value, budget):
+    bits, sign = value.bit_length(), "-" if value < 0 else ""
+    mark = " (%d bits)" % bits
+    room = budget - len(sign + "0x … " + mark)
+    if room < 8:
+        return cut("int" + mark, budget)
+    value = abs(value)
+    head, tail = room - room // 2, room // 2
+    drop = (bits + 3) // 4 - head
+    return "%s%s … %0*x%s" % (sign, hex(value >> 4 * drop), tail, value & (1 << 4 * tail) - 1, mark)

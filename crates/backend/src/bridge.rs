@@ -44,6 +44,8 @@ pub struct Bridge {
     elders: HashSet<u32>,
     /// Children that the last interrupt was sent to.
     interrupted: HashSet<u32>,
+    /// The bridge acts on the command `interrupt` by itself, so that it gets no signal.
+    reads_interrupts: bool,
     /// Whether the interpreter is a shell, which waits for what it starts.
     is_shell: bool,
     /// What the last interrupt of a shell may have missed.
@@ -125,6 +127,7 @@ impl Bridge {
             input: Input::Open { pending: VecDeque::new(), then_eof: false },
             elders: HashSet::new(),
             interrupted: HashSet::new(),
+            reads_interrupts: false,
             is_shell: false,
             missed: None,
             interrupt_when_sent: false,
@@ -292,13 +295,21 @@ impl Bridge {
                 || tree::look(id).is_none_or(|process| process.start_ticks < self.born_after))
     }
 
+    /// What the bridge said of itself: whether it reads interrupts while user code runs.
+    pub fn reads_interrupts(&mut self, does: bool) {
+        self.reads_interrupts = does;
+    }
+
     /// Sends SIGINT to the interpreter and to what this eval started, sparing older processes.
     ///
     /// The bridge reads first for which eval it is: one that comes before the code runs would
     /// look the same as a late one for the eval before.
     pub fn interrupt(&mut self, host: u32, eval: Option<&EvalId>) -> Interrupted {
-        if let Some(id) = eval {
-            self.send(&Command::Interrupt { id }.encode());
+        match eval {
+            Some(id) => self.send(&Command::Interrupt { id }.encode()),
+            // A question that takes too long has no id.
+            None if self.reads_interrupts => self.send(b"interrupt - 0\n"),
+            None => {}
         }
         if self.is_shell {
             tree::hold(self.child.pid);
@@ -307,7 +318,9 @@ impl Bridge {
         if self.is_shell {
             self.note_missed();
         }
-        if self.outgoing.is_empty() {
+        if self.reads_interrupts {
+            // Nothing to signal.
+        } else if self.outgoing.is_empty() {
             self.signal_interrupt();
         } else {
             self.interrupt_when_sent = true;
@@ -331,10 +344,14 @@ impl Bridge {
     /// until the next one is over. Children that the interpreter itself started since are spared,
     /// they may be cleaning up.
     pub fn nudge(&mut self, host: u32) {
-        tree::signal_main_thread(self.child.pid, Signal::WINCH);
         if self.is_shell {
             // It may have been about to read, and does not let SIGWINCH end that.
             tree::signal_main_thread(self.child.pid, Signal::URG);
+        }
+        if self.reads_interrupts {
+            self.unblock_read();
+        } else {
+            tree::signal_main_thread(self.child.pid, Signal::WINCH);
         }
         self.nudge_shell(host);
         let born: Vec<u32> =
@@ -345,6 +362,18 @@ impl Bridge {
                 self.interrupted.insert(pid);
                 tree::signal(pid, Signal::INT);
             }
+        }
+    }
+
+    /// Ends the input of a main thread that sits in a read of it, which no signal of ours ends: it
+    /// can act on the interrupt only after that.
+    fn unblock_read(&mut self) {
+        let pid = self.child.pid;
+        if stead_launch::stdin_wait::waits_for(pid, pid, self.pipe) == Some(false)
+            && self.stdin_unread() == 0
+            && let Err(error) = self.give_input(b"", true)
+        {
+            eprintln!("could not end the input: {error}");
         }
     }
 
@@ -452,7 +481,7 @@ impl Bridge {
     /// Whether that thread is blocked on an empty stdin.
     pub fn is_reading(&self, reader: Reader) -> bool {
         self.stdin_unread() == 0
-            && stead_launch::stdin_wait::blocked_on(reader.pid, reader.tid, self.pipe)
+            && stead_launch::stdin_wait::waits_for(reader.pid, reader.tid, self.pipe).is_some()
     }
 
     /// Bytes of input that nobody has read yet.

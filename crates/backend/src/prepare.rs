@@ -80,10 +80,6 @@ pub fn prepare(
     }
     match settings.language.as_str() {
         "python" => {
-            // Figures need no display and no configuration (SPEC PY-17); a choice of the user's stays.
-            if !env.iter().any(|(known, _)| known == "MPLBACKEND") {
-                env.push(("MPLBACKEND".into(), "Agg".into()));
-            }
             let lookup = |name: &str| {
                 env.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone())
             };
@@ -100,6 +96,40 @@ pub fn prepare(
                 cwd,
             };
             let feed = feed(&command.program, stead_bridges::PYTHON, cache_dir);
+            Ok(Prepared { found, command, feed })
+        }
+        "shell" => {
+            let lookup = |name: &str| {
+                env.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone())
+            };
+            let found = stead_launch::shell::find(&lookup)?;
+            // This very program, also when its file was replaced meanwhile.
+            let program = PathBuf::from("/proc/self/exe");
+            let arguments = vec!["runner".into(), found.path.clone().into()];
+            Ok(Prepared {
+                found,
+                command: Command { program, arguments, env, cwd },
+                feed: Feed::Nothing,
+            })
+        }
+        "node" => {
+            let lookup = |name: &str| {
+                env.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone())
+            };
+            let named = settings.interpreter.as_deref();
+            let found = stead_launch::node::find(named, &cwd, &lookup, cache_dir)?;
+            let command = Command {
+                program: PathBuf::from(&found.path),
+                arguments: vec![
+                    // An interrupt inside a timer's callback would otherwise abort the process.
+                    "--no-force-async-hooks-checks".into(),
+                    "-e".into(),
+                    stead_bridges::NODE_BOOT.trim().into(),
+                ],
+                env,
+                cwd,
+            };
+            let feed = feed(&command.program, stead_bridges::NODE, cache_dir);
             Ok(Prepared { found, command, feed })
         }
         "bash" => {

@@ -16,6 +16,7 @@ mod text;
 mod text_writer;
 mod time;
 mod verdict;
+mod waiting;
 mod watch;
 
 use std::ffi::OsString;

@@ -5,6 +5,7 @@ use std::io::{self, Write};
 use serde::Serialize;
 use stead_client::ClientError;
 use stead_protocol::{ErrorCode, WireError};
+use stead_screen::plain;
 
 use crate::exit;
 
@@ -81,14 +82,15 @@ pub(crate) fn json(value: &impl Serialize) {
 
 /// Writes a failure: as JSON too, if that is the mode.
 pub(crate) fn failure(mode: Mode, command: &str, failure: &Failure) -> u8 {
-    let error = &failure.0;
+    let mut error = failure.0.clone();
+    error.message = plain(&error.message);
     match mode {
         Mode::Json => {
             let status = if error.code == ErrorCode::SessionEnded { "ended" } else { "error" };
-            json(&Reply::<()> { ok: false, command, status, error: Some(error), data: None });
+            json(&Reply::<()> { ok: false, command, status, error: Some(&error), data: None });
         }
         Mode::Text => {
-            let mut text = format!("error: {}\n", crate::text::defuse(error.message.as_bytes()));
+            let mut text = format!("error: {}\n", error.message);
             if let Some(hint) = &error.hint {
                 text.push_str(&format!("hint: {hint}\n"));
             }

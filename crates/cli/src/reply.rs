@@ -1,10 +1,8 @@
 //! An eval as a reply: JSON in the shape of SPEC C-4, or text.
 
 use serde::Serialize;
-use stead_client::{EvalView, LeftOut};
-use stead_protocol::{Changed, Chunk, ChunkKind, DisplayInfo, ErrorInfo, Outcome, ValueInfo};
-
-use crate::text;
+use stead_client::{EvalView, Item, LeftOut, Page, cut_middle};
+use stead_protocol::{Changed, ChunkKind, DisplayInfo, ErrorInfo, Outcome};
 
 /// Most characters in a reply unless the user says otherwise (SPEC O-5).
 pub(crate) const DEFAULT_MAX_CHARS: usize = 32_000;
@@ -28,11 +26,6 @@ impl Bounds {
     pub(crate) fn chars(&self) -> usize {
         if self.full || self.raw { usize::MAX } else { self.max_chars }
     }
-
-    /// How many bytes can matter for that many characters.
-    pub(crate) fn bytes(&self) -> usize {
-        self.chars().saturating_mul(4).saturating_add(8 << 10)
-    }
 }
 
 /// The data of an eval's reply; the fields stand in the order of SPEC C-4.
@@ -41,7 +34,7 @@ pub(crate) struct EvalData<'a> {
     session: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     eval_id: Option<String>,
-    value: Option<&'a str>,
+    value: Option<String>,
     #[serde(rename = "type", skip_serializing_if = "Option::is_none")]
     type_name: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -85,7 +78,7 @@ pub(crate) struct ChunkData {
 #[derive(Debug, Serialize)]
 struct ErrorData<'a> {
     name: &'a str,
-    message: &'a str,
+    message: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     traceback: Option<String>,
 }
@@ -97,33 +90,21 @@ struct Truncated {
 }
 
 impl<'a> EvalData<'a> {
-    pub(crate) fn new(view: &'a EvalView, max_chars: usize) -> Self {
+    /// The reply for `view`, of whose output `page` is to be shown.
+    pub(crate) fn new(view: &'a EvalView, page: &Page, max_chars: usize) -> Self {
         let id = view.id().map(|id| id.to_string());
-        let content = &view.content;
-        let (shown_bytes, total_bytes) = (content.shown_bytes(), content.total_bytes);
-        let reached = content.offset + shown_bytes;
-        let cut_off = content.left_out.is_none() && reached < total_bytes;
-        let truncated = (content.left_out.is_some() || cut_off)
-            .then_some(Truncated { shown_bytes, total_bytes });
-        let mut chunks: Vec<ChunkData> =
-            content.head.iter().map(|chunk| chunk_data(chunk, max_chars)).collect();
-        if let Some(gap) = &content.left_out {
-            chunks.push(ChunkData {
-                kind: "status",
-                mime: None,
-                content: marker(gap, id.as_deref()),
-            });
-        }
-        chunks.extend(content.tail.iter().map(|chunk| chunk_data(chunk, max_chars)));
+        let (shown_bytes, total_bytes) = (page.shown_bytes, page.total_bytes);
+        let truncated = page.is_cut().then_some(Truncated { shown_bytes, total_bytes });
+        let chunks = page.items.iter().map(|item| chunk_data(item, id.as_deref())).collect();
         let error = view.error.as_ref().map(|error| ErrorData {
             name: &error.name,
-            message: &error.message,
-            traceback: error.traceback.as_deref().map(|trace| text::cut(trace, max_chars)),
+            message: cut_middle(&error.message, max_chars),
+            traceback: error.traceback.as_deref().map(|trace| cut_middle(trace, max_chars)),
         });
         EvalData {
             session: view.session.as_str(),
             eval_id: id,
-            value: view.value.as_ref().map(|value| value.text.as_str()),
+            value: view.value.as_ref().map(|value| cut_middle(&value.text, max_chars)),
             type_name: view.value.as_ref().map(|value| value.type_name.as_str()),
             chunks: Some(chunks),
             error,
@@ -134,7 +115,7 @@ impl<'a> EvalData<'a> {
             truncated,
             generation: view.generation.map(|generation| generation.0),
             notice: (!view.notices.is_empty()).then(|| view.notices.join("; ")),
-            next_offset: cut_off.then_some(reached),
+            next_offset: page.next_offset,
             behind: view.behind.map(|seq| format!("{}:{}", view.session, seq.0)),
             lost_bytes: Some(view.lost_bytes).filter(|lost| *lost > 0),
             outcome: special_outcome(view),
@@ -158,23 +139,21 @@ fn special_outcome(view: &EvalView) -> Option<&'static str> {
     }
 }
 
-/// One chunk as text.
-pub(crate) fn chunk_data(chunk: &Chunk, max_chars: usize) -> ChunkData {
-    let (mime, content) = match chunk.kind {
-        ChunkKind::Value => (None, value_text(&chunk.bytes)),
-        ChunkKind::Error => (None, error_text(&chunk.bytes)),
-        ChunkKind::Display => display(&chunk.bytes),
-        ChunkKind::Out
-        | ChunkKind::Err
-        | ChunkKind::Status
-        | ChunkKind::BackgroundOut
-        | ChunkKind::BackgroundErr => (None, text::decode(&chunk.bytes)),
+/// One thing as it is shown; `id` is the eval's.
+pub(crate) fn chunk_data(item: &Item, id: Option<&str>) -> ChunkData {
+    let (kind, mime, content) = match item {
+        Item::Text { kind, text } => (kind_name(*kind), None, text.clone()),
+        Item::Value(value) => ("value", None, value.text.clone()),
+        Item::Error(error) => ("error", None, error_text(error)),
+        Item::Display(display) => {
+            let content = display.file.as_ref().or(display.data.as_ref()).cloned();
+            let missing = || format!("[{}]", display.note.as_deref().unwrap_or_default());
+            ("display", Some(display.mime.clone()), content.unwrap_or_else(missing))
+        }
+        Item::Status(text) => ("status", None, text.clone()),
+        Item::Gap(gap) => ("status", None, marker(gap, id)),
     };
-    let content = match chunk.kind {
-        ChunkKind::Value | ChunkKind::Error => text::cut(&content, max_chars),
-        _ => content,
-    };
-    ChunkData { kind: kind_name(chunk.kind), mime, content }
+    ChunkData { kind, mime, content }
 }
 
 fn kind_name(kind: ChunkKind) -> &'static str {
@@ -189,33 +168,21 @@ fn kind_name(kind: ChunkKind) -> &'static str {
     }
 }
 
-pub(crate) fn value_text(bytes: &[u8]) -> String {
-    match serde_json::from_slice::<ValueInfo>(bytes) {
-        Ok(value) => value.text,
-        Err(_) => text::decode(bytes),
-    }
+pub(crate) fn error_text(error: &ErrorInfo) -> String {
+    error.traceback.clone().unwrap_or_else(|| summary(error))
 }
 
-pub(crate) fn error_text(bytes: &[u8]) -> String {
-    match serde_json::from_slice::<ErrorInfo>(bytes) {
-        Ok(ErrorInfo { traceback: Some(traceback), .. }) => traceback,
-        Ok(error) => summary(&error),
-        Err(_) => text::decode(bytes),
+/// What a display shows on a terminal: text as it is, `[image/png 640×480: /path]` for a file.
+pub(crate) fn display_line(display: &DisplayInfo) -> String {
+    let DisplayInfo { mime, data, file, pixels, note, .. } = display;
+    match data {
+        Some(data) if mime.starts_with("text/") => return data.clone(),
+        _ => {}
     }
-}
-
-fn display(bytes: &[u8]) -> (Option<String>, String) {
-    match serde_json::from_slice::<DisplayInfo>(bytes) {
-        Ok(display) => (Some(display.mime), display.file.or(display.data).unwrap_or_default()),
-        Err(_) => (None, text::decode(bytes)),
-    }
-}
-
-/// What a display shows on a terminal.
-pub(crate) fn display_line(bytes: &[u8]) -> String {
-    let (mime, content) = display(bytes);
-    let mime = mime.unwrap_or_default();
-    if mime.starts_with("text/") { content } else { format!("[{mime}]") }
+    let size = pixels.map(|(width, height)| format!(" {width}×{height}")).unwrap_or_default();
+    let note = note.as_ref().map(|note| format!(", {note}")).unwrap_or_default();
+    let file = file.as_ref().map(|file| format!(": {file}")).unwrap_or_default();
+    format!("[{mime}{size}{note}{file}]")
 }
 
 pub(crate) fn summary(error: &ErrorInfo) -> String {
@@ -242,7 +209,7 @@ pub(crate) fn marker(gap: &LeftOut, id: Option<&str>) -> String {
 #[cfg(test)]
 mod tests {
     use stead_client::{Content, EvalStatus};
-    use stead_protocol::{EvalSeq, Finished, Generation, Offset};
+    use stead_protocol::{Chunk, EvalSeq, Finished, Generation, Offset};
 
     use super::*;
 
@@ -265,7 +232,8 @@ mod tests {
     }
 
     fn json(view: &EvalView) -> String {
-        serde_json::to_string(&EvalData::new(view, 100)).unwrap()
+        let page = Page::new(&view.content, 100);
+        serde_json::to_string(&EvalData::new(view, &page, 100)).unwrap()
     }
 
     #[test]
@@ -306,7 +274,8 @@ mod tests {
         };
         let name = "py".parse().unwrap();
         let view = EvalView::finished(&name, EvalSeq(7), &finished(Outcome::Complete), content);
-        let data = serde_json::to_value(EvalData::new(&view, 100)).unwrap();
+        let page = Page::new(&view.content, 100);
+        let data = serde_json::to_value(EvalData::new(&view, &page, 100)).unwrap();
         assert_eq!(
             data["chunks"][1]["content"],
             "[… 48 lines, 96 bytes left out; read them: stead output py:7 --offset 2 …]\n"

@@ -1,8 +1,9 @@
 //! Answering with an eval, for all commands that wait for one.
 
 use serde::Serialize;
-use stead_client::{ClientError, EvalView};
+use stead_client::{ClientError, EvalView, Item, Page};
 use stead_protocol::WireError;
+use stead_screen::plain;
 
 use crate::context::Context;
 use crate::print::{self, Mode, Outcome, Reply};
@@ -43,16 +44,21 @@ pub(crate) fn eval(
     match result {
         Ok(view) => Ok(show(context, view, watch, bounds, judge)),
         Err(error) => {
-            watch.finish();
+            if let Some(mut writer) = watch.finish() {
+                writer.finish();
+            }
             Err(error.into())
         }
     }
 }
 
-fn show(context: &Context, mut view: EvalView, watch: Watch, bounds: &Bounds, judge: Judge) -> u8 {
+fn show(context: &Context, view: EvalView, watch: Watch, bounds: &Bounds, judge: Judge) -> u8 {
     let max = bounds.chars();
-    view.content = std::mem::take(&mut view.content).bound(max);
+    let page = if bounds.raw { Page::default() } else { Page::new(&view.content, max) };
     let mut verdict = verdict(&view);
+    if let Some(error) = &mut verdict.error {
+        error.message = plain(&error.message);
+    }
     if judge == Judge::Reading {
         verdict.error = None;
         verdict.exit = crate::exit::SUCCESS;
@@ -63,37 +69,36 @@ fn show(context: &Context, mut view: EvalView, watch: Watch, bounds: &Bounds, ju
     let error = verdict.error.as_ref();
     match context.mode {
         Mode::Json if streamed => {
-            let data = EvalData::new(&view, max).without_chunks();
+            let data = EvalData::new(&view, &page, max).without_chunks();
             print::json(&Done { kind: "done", ok: error.is_none(), status, error, data });
         }
         Mode::Json => {
-            let data = EvalData::new(&view, max);
+            let data = EvalData::new(&view, &page, max);
             print::json(&Reply::verdict(context.command, status, error, data));
         }
         Mode::Text => {
             let mut writer = writer.unwrap_or_else(|| TextWriter::new(bounds.raw));
-            if !streamed {
-                for chunk in &view.content.head {
-                    writer.chunk(chunk.kind, &chunk.bytes);
-                }
-                if let Some(gap) = &view.content.left_out {
-                    let id = view.id().map(|id| id.to_string());
-                    writer.note(marker(gap, id.as_deref()).trim_end());
-                }
-                for chunk in &view.content.tail {
-                    writer.chunk(chunk.kind, &chunk.bytes);
+            if !streamed && bounds.raw {
+                view.content.chunks().for_each(|chunk| writer.chunk(chunk.kind, &chunk.bytes));
+            } else if !streamed {
+                let id = view.id().map(|id| id.to_string());
+                for item in &page.items {
+                    match item {
+                        Item::Gap(gap) => writer.note(&marker(gap, id.as_deref())),
+                        item => writer.item(item),
+                    }
                 }
             }
             let mut notes = notices(&view);
             if judge == Judge::Reading
                 && !bounds.raw
                 && notes.is_empty()
-                && view.content.chunks().next().is_none()
+                && page.items.is_empty()
                 && let Some(id) = view.id()
             {
                 notes.push(format!("{id} wrote nothing"));
             }
-            writer.end_line();
+            writer.finish();
             for note in notes {
                 writer.note(&note);
             }

@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use stead_protocol::{Activity, Status};
+use stead_screen::plain;
 
 use crate::{text, time};
 
@@ -26,7 +27,7 @@ pub(crate) struct StatusData<'a> {
     last_used_ms: u64,
     evals: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
-    running: Option<Running<'a>>,
+    running: Option<Running>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     queued: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -38,6 +39,8 @@ pub(crate) struct StatusData<'a> {
     memory_bytes: u64,
     cpu_ms: u64,
     processes: u32,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    background: &'a [String],
     #[serde(skip_serializing_if = "Option::is_none")]
     variables: Option<u64>,
     sandbox: &'a str,
@@ -50,13 +53,13 @@ pub(crate) struct StatusData<'a> {
 }
 
 #[derive(Debug, Serialize)]
-struct Running<'a> {
+struct Running {
     eval_id: String,
     elapsed_ms: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
-    last_line: Option<&'a str>,
+    last_line: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
-    prompt: Option<&'a str>,
+    prompt: Option<String>,
 }
 
 fn is_false(flag: &bool) -> bool {
@@ -70,14 +73,14 @@ impl<'a> StatusData<'a> {
             Activity::Running { eval, elapsed_ms, last_line } => Some(Running {
                 eval_id: id(eval.0),
                 elapsed_ms: *elapsed_ms,
-                last_line: Some(last_line),
+                last_line: Some(text::last_line(last_line)),
                 prompt: None,
             }),
             Activity::WaitingInput { eval, elapsed_ms, prompt } => Some(Running {
                 eval_id: id(eval.0),
                 elapsed_ms: *elapsed_ms,
                 last_line: None,
-                prompt: Some(prompt),
+                prompt: Some(plain(prompt)),
             }),
             _ => None,
         };
@@ -106,6 +109,7 @@ impl<'a> StatusData<'a> {
             memory_bytes: status.usage.memory_bytes,
             cpu_ms: status.usage.cpu_ms,
             processes: status.usage.processes,
+            background: &status.background,
             variables: status.variables,
             sandbox: &status.sandbox,
             interpreter: &status.interpreter,
@@ -136,14 +140,20 @@ pub(crate) fn activity_line(status: &Status) -> String {
     let mut line = match &status.activity {
         Activity::Running { eval, elapsed_ms, last_line } => {
             let elapsed = time::short(Duration::from_millis(*elapsed_ms));
+            let last_line = text::last_line(last_line);
             format!("running {}:{} for {elapsed} {last_line}", status.name, eval.0)
         }
         Activity::WaitingInput { eval, prompt, .. } => {
-            format!("{}:{} waits for input {prompt}", status.name, eval.0)
+            format!("{}:{} waits for input {}", status.name, eval.0, plain(prompt))
         }
         Activity::Ended { reason } => format!("ended: {reason}"),
         other => state(other).replace('_', " "),
     };
+    if let [first, more @ ..] = status.background.as_slice() {
+        let more =
+            if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
+        line.push_str(&format!("; in the background: {}{more}", plain(first.as_bytes())));
+    }
     if status.paused {
         line.push_str(" (paused)");
     }

@@ -2,58 +2,92 @@
 
 use std::io::IsTerminal;
 
+use stead_client::{Item, Live};
 use stead_protocol::ChunkKind;
+use stead_screen::plain;
 
-use crate::reply::{display_line, error_text, value_text};
-use crate::{print, text};
+use crate::print;
+use crate::reply::{display_line, error_text};
 
 /// Writes an eval's output as text: each stream to its own.
 #[derive(Debug)]
 pub(crate) struct TextWriter {
-    escape_out: bool,
-    escape_err: bool,
-    raw: bool,
+    terminal: bool,
+    /// Cleans what comes; without it bytes stay as they are.
+    live: Option<Live>,
     in_line: bool,
 }
 
 impl TextWriter {
     pub(crate) fn new(raw: bool) -> Self {
-        TextWriter {
-            escape_out: std::io::stdout().is_terminal(),
-            escape_err: std::io::stderr().is_terminal(),
-            raw,
-            in_line: false,
+        let live = (!raw).then(Live::new);
+        TextWriter { terminal: std::io::stdout().is_terminal(), live, in_line: false }
+    }
+
+    /// The next chunk as it comes from the spool.
+    pub(crate) fn chunk(&mut self, kind: ChunkKind, bytes: &[u8]) {
+        if let Some(live) = &mut self.live {
+            let items = live.chunk(kind, bytes);
+            return items.iter().for_each(|item| self.item(item));
+        }
+        match kind {
+            ChunkKind::Out | ChunkKind::BackgroundOut => self.out(bytes),
+            ChunkKind::Err | ChunkKind::BackgroundErr => print::err(bytes),
+            ChunkKind::Status => self.note(&String::from_utf8_lossy(bytes)),
+            ChunkKind::Value => match serde_json::from_slice(bytes) {
+                Ok(value) => self.item(&Item::Value(value)),
+                Err(_) => self.out(bytes),
+            },
+            ChunkKind::Error => match serde_json::from_slice(bytes) {
+                Ok(error) => self.item(&Item::Error(error)),
+                Err(_) => print::err(bytes),
+            },
+            ChunkKind::Display => match serde_json::from_slice(bytes) {
+                Ok(display) => self.item(&Item::Display(display)),
+                Err(_) => self.out(bytes),
+            },
         }
     }
 
-    pub(crate) fn chunk(&mut self, kind: ChunkKind, bytes: &[u8]) {
-        match kind {
-            ChunkKind::Out | ChunkKind::BackgroundOut => self.out(bytes),
-            ChunkKind::Err | ChunkKind::BackgroundErr => self.err(bytes),
-            ChunkKind::Value => self.out_line(&value_text(bytes)),
-            ChunkKind::Display => self.out_line(&display_line(bytes)),
-            ChunkKind::Error => {
+    /// The next thing as it is shown.
+    pub(crate) fn item(&mut self, item: &Item) {
+        match item {
+            Item::Text { kind: ChunkKind::Err | ChunkKind::BackgroundErr, text } => {
+                print::err(text.as_bytes());
+            }
+            Item::Text { text, .. } => self.out(text.as_bytes()),
+            Item::Value(value) => self.out_line(&value.text),
+            Item::Display(display) => self.out_line(&display_line(display)),
+            Item::Error(error) => {
                 self.end_line();
-                let mut trace = error_text(bytes);
+                let mut trace = error_text(error);
                 if !trace.ends_with('\n') {
                     trace.push('\n');
                 }
-                self.err(trace.as_bytes());
+                print::err(trace.as_bytes());
             }
-            ChunkKind::Status => self.note(text::decode(bytes).trim_end()),
+            Item::Status(note) => self.note(note),
+            Item::Gap(_) => {}
         }
     }
 
     /// A notice of ours, which is no output.
     pub(crate) fn note(&mut self, note: &str) {
         self.end_line();
-        let note = note.strip_prefix('[').and_then(|n| n.strip_suffix(']')).unwrap_or(note);
-        print::err(format!("[{}]\n", text::defuse(note.as_bytes())).as_bytes());
+        let note = plain(note.trim_end());
+        let note = note.strip_prefix('[').and_then(|n| n.strip_suffix(']')).unwrap_or(&note);
+        print::err(format!("[{note}]\n").as_bytes());
     }
 
-    /// Finishes a line that was begun on the terminal.
-    pub(crate) fn end_line(&mut self) {
-        if self.in_line && self.escape_out && !self.raw {
+    /// Writes what was held back, and finishes a line that was begun on the terminal.
+    pub(crate) fn finish(&mut self) {
+        let items = self.live.as_mut().map(Live::finish).unwrap_or_default();
+        items.iter().for_each(|item| self.item(item));
+        self.end_line();
+    }
+
+    fn end_line(&mut self) {
+        if self.in_line && self.terminal && self.live.is_some() {
             print::out(b"\n");
         }
         self.in_line = false;
@@ -64,26 +98,15 @@ impl TextWriter {
             print::out(b"\n");
             self.in_line = false;
         }
-        let mut line = line.to_owned();
-        if !line.ends_with('\n') {
-            line.push('\n');
-        }
         self.out(line.as_bytes());
+        if !line.ends_with('\n') {
+            self.out(b"\n");
+        }
     }
 
     fn out(&mut self, bytes: &[u8]) {
         let Some(last) = bytes.last() else { return };
         self.in_line = *last != b'\n';
-        match (self.raw, self.escape_out) {
-            (true, _) | (_, false) => print::out(bytes),
-            (false, true) => print::out(text::defuse(bytes).as_bytes()),
-        }
-    }
-
-    fn err(&mut self, bytes: &[u8]) {
-        match (self.raw, self.escape_err) {
-            (true, _) | (_, false) => print::err(bytes),
-            (false, true) => print::err(text::defuse(bytes).as_bytes()),
-        }
+        print::out(bytes);
     }
 }

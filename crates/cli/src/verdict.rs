@@ -1,10 +1,10 @@
 //! Whether a command that waited for an eval succeeded, and what is said below its output.
 
-use stead_client::{EvalStatus, EvalView};
+use stead_client::{EvalStatus, EvalView, cut_middle};
 use stead_protocol::{EndReason, ErrorCode, Outcome, WireError};
 
+use crate::exit;
 use crate::reply::summary;
-use crate::{exit, text};
 
 /// Whether a command that waited for this eval succeeded.
 #[derive(Debug)]
@@ -32,7 +32,7 @@ pub(crate) fn verdict(view: &EvalView) -> Verdict {
                 (None, Some(code)) => format!("the code exited with code {code}"),
                 (None, None) => "the code failed".to_owned(),
             };
-            failed(exit::CODE_FAILED, ErrorCode::EvalError, text::cut(&message, 2000))
+            failed(exit::CODE_FAILED, ErrorCode::EvalError, cut_middle(&message, 2000))
         }
         Outcome::Interrupted => failed(
             exit::CODE_FAILED,

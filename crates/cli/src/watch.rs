@@ -4,8 +4,8 @@ use std::io::IsTerminal;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
-use stead_client::{Action, Watcher};
-use stead_protocol::{Chunk, ChunkKind, EvalId};
+use stead_client::{Action, Item, Live, Watcher};
+use stead_protocol::{ChunkKind, EvalId};
 
 use crate::print::{self, Mode};
 use crate::reply::chunk_data;
@@ -22,8 +22,6 @@ const FRAMES: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '�
 #[derive(Debug)]
 pub(crate) struct Watch {
     show: Show,
-    /// What may be half a character waits for its other half.
-    held: Vec<(ChunkKind, Vec<u8>)>,
     ctrl_c: Option<CtrlC>,
     pressed: bool,
 }
@@ -32,7 +30,7 @@ pub(crate) struct Watch {
 enum Show {
     Nothing,
     /// Chunks as lines of JSON.
-    Json,
+    Json(Live),
     /// Chunks as text.
     Text(TextWriter),
     /// A spinner with the last line.
@@ -49,7 +47,7 @@ impl Watch {
     pub(crate) fn new(mode: Mode, stream: bool, raw: bool) -> Self {
         let terminal = std::io::stderr().is_terminal();
         let show = match (stream, mode) {
-            (true, Mode::Json) => Show::Json,
+            (true, Mode::Json) => Show::Json(Live::new()),
             (true, Mode::Text) => Show::Text(TextWriter::new(raw)),
             (false, Mode::Text) if terminal => Show::Spinner {
                 began: Instant::now(),
@@ -60,62 +58,34 @@ impl Watch {
             (false, _) => Show::Nothing,
         };
         let ctrl_c = if terminal { CtrlC::new() } else { None };
-        Watch { show, held: Vec::new(), ctrl_c, pressed: false }
+        Watch { show, ctrl_c, pressed: false }
     }
 
     /// Whether output was written as it came.
     pub(crate) fn streamed(&self) -> bool {
-        matches!(self.show, Show::Json | Show::Text(_))
+        matches!(self.show, Show::Json(_) | Show::Text(_))
     }
 
     /// Ends the watch; nothing of it stays on the terminal.
-    pub(crate) fn finish(mut self) -> Option<TextWriter> {
-        self.flush_held();
+    pub(crate) fn finish(self) -> Option<TextWriter> {
         match self.show {
             Show::Spinner { drawn: Some(_), .. } => {
                 print::err(b"\r\x1b[K");
                 None
             }
             Show::Text(writer) => Some(writer),
-            Show::Spinner { .. } | Show::Nothing | Show::Json => None,
+            Show::Json(mut live) => {
+                write(&live.finish());
+                None
+            }
+            Show::Spinner { .. } | Show::Nothing => None,
         }
     }
+}
 
-    fn stream(&mut self, kind: ChunkKind, bytes: &[u8]) {
-        let stream = matches!(
-            kind,
-            ChunkKind::Out | ChunkKind::Err | ChunkKind::BackgroundOut | ChunkKind::BackgroundErr
-        );
-        if !stream {
-            self.flush_held();
-            self.write(kind, bytes.to_vec());
-            return;
-        }
-        let mut whole = match self.held.iter().position(|(of, _)| *of == kind) {
-            Some(at) => self.held.swap_remove(at).1,
-            None => Vec::new(),
-        };
-        whole.extend_from_slice(bytes);
-        let rest = whole.split_off(whole.len() - text::unfinished(&whole));
-        if !rest.is_empty() {
-            self.held.push((kind, rest));
-        }
-        self.write(kind, whole);
-    }
-
-    fn flush_held(&mut self) {
-        for (kind, bytes) in std::mem::take(&mut self.held) {
-            self.write(kind, bytes);
-        }
-    }
-
-    fn write(&mut self, kind: ChunkKind, bytes: Vec<u8>) {
-        match &mut self.show {
-            _ if bytes.is_empty() => {}
-            Show::Json => print::json(&chunk_data(&Chunk { kind, bytes }, usize::MAX)),
-            Show::Text(writer) => writer.chunk(kind, &bytes),
-            Show::Nothing | Show::Spinner { .. } => {}
-        }
+fn write(items: &[Item]) {
+    for item in items {
+        print::json(&chunk_data(item, None));
     }
 }
 
@@ -133,7 +103,8 @@ impl Watcher for Watch {
     fn chunk(&mut self, kind: ChunkKind, bytes: &[u8]) {
         match &mut self.show {
             Show::Nothing => {}
-            Show::Text(_) | Show::Json => self.stream(kind, bytes),
+            Show::Text(writer) => writer.chunk(kind, bytes),
+            Show::Json(live) => write(&live.chunk(kind, bytes)),
             Show::Spinner { last_line, .. } => {
                 if !matches!(kind, ChunkKind::Out | ChunkKind::Err) {
                     return;
@@ -185,7 +156,7 @@ impl Watcher for Watch {
             "{} {} {}",
             FRAMES[*frame % FRAMES.len()],
             time::short(elapsed),
-            text::defuse(last_line)
+            text::last_line(last_line)
         );
         let line: String = line.chars().take(columns - 1).collect();
         print::err(format!("\r{line}\x1b[K").as_bytes());

@@ -25,6 +25,16 @@ pub enum ClientError {
         /// What there is.
         existing: Vec<SessionName>,
     },
+    /// There is no such session, and its name does not tell in which language to start it.
+    #[error("no session named `{name}` in `{workspace}`")]
+    NoLanguage {
+        /// The name that was asked for.
+        name: SessionName,
+        /// Where it was looked for.
+        workspace: String,
+        /// What there is.
+        existing: Vec<SessionName>,
+    },
     /// No name was given and there is not exactly one session.
     #[error("{}", if existing.is_empty() { "no session in this workspace" } else { "there is more than one session" })]
     WhichSession {
@@ -113,9 +123,9 @@ impl ClientError {
             ClientError::Name(NameError::Session { .. } | NameError::Eval { .. }) => {
                 ErrorCode::BadRequest
             }
-            ClientError::NotFound { .. } | ClientError::WhichSession { .. } => {
-                ErrorCode::SessionNotFound
-            }
+            ClientError::NotFound { .. }
+            | ClientError::NoLanguage { .. }
+            | ClientError::WhichSession { .. } => ErrorCode::SessionNotFound,
             ClientError::Exists { .. } => ErrorCode::SessionExists,
             ClientError::Ended { .. } => ErrorCode::SessionEnded,
             ClientError::Lost { .. } => ErrorCode::SessionLost,
@@ -138,6 +148,13 @@ impl ClientError {
             ),
             ClientError::NotFound { existing, .. } => {
                 Some(format!("sessions here: {}", joined(existing)))
+            }
+            ClientError::NoLanguage { name, existing, .. } => {
+                let start = format!("to start `{name}`, say in which language: `-l python`");
+                Some(match existing.as_slice() {
+                    [] => start,
+                    some => format!("sessions here: {}; {start}", joined(some)),
+                })
             }
             ClientError::WhichSession { existing } if existing.is_empty() => {
                 Some("name a language to start with: `stead eval -n py '1+1'`".to_owned())

@@ -4,6 +4,9 @@ use stead_protocol::{ErrorCode, SessionName, WireError};
 
 use crate::ClientError;
 
+/// The language of sessions that run shell commands, each in a fresh shell.
+pub const SHELL: &str = "shell";
+
 /// A language, its other name, and whether this version can start it.
 struct Language {
     name: &'static str,
@@ -11,11 +14,12 @@ struct Language {
     works: bool,
 }
 
-const LANGUAGES: [Language; 4] = [
+const LANGUAGES: [Language; 5] = [
     Language { name: "python", alias: "py", works: true },
     Language { name: "bash", alias: "sh", works: true },
-    Language { name: "node", alias: "js", works: false },
+    Language { name: "node", alias: "js", works: true },
     Language { name: "r", alias: "r", works: false },
+    Language { name: SHELL, alias: SHELL, works: true },
 ];
 
 /// The language that `text` names, in full; an error if there is none or not yet.
@@ -26,13 +30,13 @@ pub fn language(text: &str) -> Result<&'static str, ClientError> {
             ErrorCode::Unsupported,
             format!("sessions in `{}` are not in this version", language.name),
         )
-        .with_hint("this version can start: python, bash")
+        .with_hint("this version can start: python, bash, node")
         .into()),
         None => Err(WireError::new(
             ErrorCode::BadRequest,
             format!("no language `{}`", text.escape_debug()),
         )
-        .with_hint("languages: python (py), bash (sh)")
+        .with_hint("languages: python (py), bash (sh), node (js)")
         .into()),
     }
 }
@@ -49,6 +53,12 @@ pub fn session_name(text: &str) -> Result<SessionName, ClientError> {
     Ok(alias.parse()?)
 }
 
+/// Whether a session of this name runs shell commands.
+pub fn is_shell(name: &SessionName) -> bool {
+    let rest = name.as_str().strip_prefix(SHELL).map(|rest| rest.strip_prefix('-').unwrap_or(rest));
+    rest.is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_digit()))
+}
+
 fn find(text: &str) -> Option<&'static Language> {
     LANGUAGES.iter().find(|language| language.name == text || language.alias == text)
 }
@@ -61,6 +71,7 @@ mod tests {
     fn s5_languages_go_by_name_and_alias() {
         assert_eq!(language("py").unwrap(), "python");
         assert_eq!(language("python").unwrap(), "python");
+        assert_eq!(language("js").unwrap(), "node");
         assert_eq!(language("sh").unwrap(), "bash");
         assert_eq!(language("r").unwrap_err().code(), ErrorCode::Unsupported);
         assert_eq!(language("cobol").unwrap_err().code(), ErrorCode::BadRequest);

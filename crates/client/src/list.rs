@@ -197,6 +197,7 @@ impl Client {
             evals,
             queued: Vec::new(),
             usage: Usage::default(),
+            background: Vec::new(),
             variables: None,
             sandbox: "off".to_owned(),
             idle_timeout_ms: meta.settings.idle_timeout_ms,

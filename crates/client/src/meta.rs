@@ -44,13 +44,11 @@ impl Client {
 
     /// Why a session of this name cannot be started: its name tells no language (SPEC S-5).
     fn not_startable(&self, name: &SessionName) -> ClientError {
-        let mut error = self.not_found(name).to_wire();
-        let start = format!("to start `{name}`, say in which language: `-l python`");
-        error.hint = match self.names() {
-            Ok(names) if !names.is_empty() => error.hint.map(|hint| format!("{hint}; {start}")),
-            _ => Some(start),
-        };
-        error.into()
+        ClientError::NoLanguage {
+            name: name.clone(),
+            workspace: self.workspace.as_str().to_owned(),
+            existing: self.names().unwrap_or_default(),
+        }
     }
 
     /// Refuses a language that an existing session does not have.
@@ -112,6 +110,7 @@ impl Client {
             init: launch.init.clone(),
             idle_timeout_ms: launch.idle_timeout_ms.unwrap_or(DEFAULT_IDLE_TIMEOUT_MS),
             quota_bytes: launch.quota_bytes.unwrap_or(DEFAULT_QUOTA_BYTES),
+            once: launch.once,
         };
         Ok(Meta {
             version: 1,

@@ -5,10 +5,12 @@ use std::time::{Duration, Instant};
 
 use stead_protocol::client::{Event, Request};
 use stead_protocol::{EvalId, EvalSeq, Finished, Generation, Offset, SessionName};
+use stead_screen::plain;
 use stead_spool::{EvalEntry, HistoryReader, Reader, SpoolError};
 
 use crate::connection::{PATIENCE, Waited};
 use crate::loss;
+use crate::page::read_budget;
 use crate::read::{self, Span};
 use crate::wait::{self, Wait, Watcher};
 use crate::{Client, ClientError, Content, EvalStatus, EvalView};
@@ -59,8 +61,8 @@ pub struct OutputOptions {
     pub part: Part,
     /// Wait for the end of the eval, at most so long; without it read what there is.
     pub wait: Option<Duration>,
-    /// How many bytes of output the view may hold.
-    pub budget: usize,
+    /// How many characters of output will be shown; none, if only the value or error matters.
+    pub max_chars: usize,
 }
 
 /// Where an eval stands, from disk or from its host.
@@ -101,7 +103,7 @@ impl Client {
                 generation: entry.started.map(|(generation, ..)| generation),
                 behind: None,
                 from: options.part.since(),
-                budget: options.budget,
+                budget: read_budget(options.max_chars),
                 deadline: Instant::now().checked_add(time),
                 watcher,
             }
@@ -134,7 +136,7 @@ impl Client {
         let place = self.place(id, &self.entry(id)?)?;
         let reader = wait::open(&self.dir(name), name)?;
         read::copy(&reader, place.start, place.end, sink).map_err(ClientError::spool(name))?;
-        let options = OutputOptions { part: Part::Tail { lines: 0 }, wait: None, budget: 1 };
+        let options = OutputOptions { part: Part::Tail { lines: 0 }, wait: None, max_chars: 0 };
         self.read_part(id, place, &options)
     }
 
@@ -205,7 +207,7 @@ impl Client {
                         Waited::Event(Event::Output { .. }) => {}
                         Waited::Event(Event::Waiting { prompt, end, .. }) => {
                             place.status = EvalStatus::WaitingInput;
-                            place.prompt = Some(prompt);
+                            place.prompt = Some(plain(prompt));
                             place.end = end;
                         }
                         Waited::Event(Event::Finished { finished, .. }) => {
@@ -290,20 +292,21 @@ fn read_content(
     options: &OutputOptions,
 ) -> Result<Content, SpoolError> {
     let end = place.end;
+    let budget = read_budget(options.max_chars);
     match options.part {
-        Part::All => read::content(reader, Span::all(place.start, end), options.budget),
+        Part::All => read::content(reader, Span::all(place.start, end), budget),
         Part::Since { offset } => {
             let from = offset.clamp(place.start, end);
             let base = read::measure_own(reader, place.start, from)?;
-            read::content(reader, Span { base, ..Span::all(from, end) }, options.budget)
+            read::content(reader, Span { base, ..Span::all(from, end) }, budget)
         }
         Part::Range { offset, limit } => {
             let span = read::seek(reader, place.start, end, offset)?;
             match limit {
                 Some(limit) => read::limited(reader, span, limit),
-                None => read::content(reader, span, options.budget),
+                None => read::content(reader, span, budget),
             }
         }
-        Part::Tail { lines } => read::tail(reader, place.start, end, lines, options.budget),
+        Part::Tail { lines } => read::tail(reader, place.start, end, lines, budget),
     }
 }

@@ -4,6 +4,7 @@ use stead_protocol::{Chunk, ChunkKind, Offset};
 use stead_spool::{Reader, Record, SpoolError};
 
 use crate::content::{Content, LeftOut, is_own_output, line_ends, push};
+use crate::figures;
 
 /// Gaps up to this size have their lines counted, which means reading them.
 const COUNT_LINES_UP_TO: u64 = 256 << 20;
@@ -106,9 +107,12 @@ pub(crate) fn tail(
         }
     }
     if lines == 0 {
-        chunks.clear();
+        return Ok(Content::default());
     }
-    Ok(Content { head: merged_back(chunks), ..Content::default() })
+    let head = merged_back(chunks);
+    let total_bytes = measure_own(reader, from, to)?;
+    let offset = total_bytes.saturating_sub(own(&head));
+    Ok(Content { head, offset, total_bytes, ..Content::default() })
 }
 
 /// Reads the value or error with which an eval ended, and nothing else.
@@ -296,6 +300,9 @@ pub(crate) fn usable(record: Result<Record, SpoolError>) -> Result<Option<Record
 /// The bytes of a record, unless they are damaged or gone.
 pub(crate) fn payload(reader: &Reader, record: &Record) -> Result<Option<Vec<u8>>, SpoolError> {
     match reader.payload(record) {
+        Ok(bytes) if record.kind == ChunkKind::Display => {
+            Ok(Some(figures::resolve(reader.dir(), bytes)))
+        }
         Ok(bytes) => Ok(Some(bytes)),
         Err(SpoolError::Corrupt { .. } | SpoolError::Dropped { .. }) => Ok(None),
         Err(error) => Err(error),

@@ -3,12 +3,13 @@
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use stead_protocol::client::{Reply, Request, Submit, WatchFor};
+use stead_protocol::client::{Place, Reply, Request, Submit, WatchFor};
 use stead_protocol::{Activity, ErrorCode, EvalId, EvalSeq, SessionName, Status, WireError};
 use stead_spool::HistoryReader;
 
 use crate::connection::{Connection, PATIENCE};
 use crate::control::{END_TIME, READY_TIME, status};
+use crate::page::read_budget;
 use crate::read::{self, Span};
 use crate::start::{Door, Found};
 use crate::wait::{self, Wait, Watcher};
@@ -49,6 +50,8 @@ pub struct Launch {
     pub idle_timeout_ms: Option<u64>,
     /// How many bytes of output are kept.
     pub quota_bytes: Option<u64>,
+    /// End with the first eval.
+    pub once: bool,
 }
 
 /// One eval to run.
@@ -66,8 +69,8 @@ pub struct EvalOptions {
     pub no_queue: bool,
     /// Do not wait at all.
     pub background: bool,
-    /// How many bytes of output the view may hold.
-    pub budget: usize,
+    /// How many characters of output will be shown; none, if only the value or error matters.
+    pub max_chars: usize,
 }
 
 /// Something for a waiting reader.
@@ -81,8 +84,8 @@ pub struct InputOptions {
     pub eof: bool,
     /// How long to wait for what follows.
     pub soft_timeout: Duration,
-    /// How many bytes of output the view may hold.
-    pub budget: usize,
+    /// How many characters of output will be shown; none, if only the value or error matters.
+    pub max_chars: usize,
 }
 
 /// A session that was just started.
@@ -127,7 +130,7 @@ impl Client {
         let Some(init) = last.into_iter().find(|eval| eval.entry.by == "init") else {
             return Ok(None);
         };
-        let options = OutputOptions { part: crate::Part::All, wait: None, budget: 64 << 10 };
+        let options = OutputOptions { part: crate::Part::All, wait: None, max_chars: 0 };
         self.output(&init.id, &options, &mut crate::Quiet).map(Some)
     }
 
@@ -139,10 +142,22 @@ impl Client {
         options: &EvalOptions,
         watcher: &mut dyn Watcher,
     ) -> Result<EvalView, ClientError> {
+        self.eval_at(name, launch, options, None, watcher)
+    }
+
+    /// The same in a certain place, for shell commands.
+    pub(crate) fn eval_at(
+        &self,
+        name: &SessionName,
+        launch: &Launch,
+        options: &EvalOptions,
+        place: Option<&Place>,
+        watcher: &mut dyn Watcher,
+    ) -> Result<EvalView, ClientError> {
         self.check_language(name, launch)?;
         // A host may leave between its hello and the code; the next one says why it did.
         for _ in 0..EVAL_TRIES {
-            if let Some(view) = self.try_eval(name, launch, options, watcher)? {
+            if let Some(view) = self.try_eval(name, launch, options, place, watcher)? {
                 return Ok(view);
             }
         }
@@ -155,6 +170,7 @@ impl Client {
         name: &SessionName,
         launch: &Launch,
         options: &EvalOptions,
+        place: Option<&Place>,
         watcher: &mut dyn Watcher,
     ) -> Result<Option<EvalView>, ClientError> {
         let door = self.door(name);
@@ -169,7 +185,7 @@ impl Client {
                 fresh = Some(format!("started fresh, earlier state is gone: {reason}"));
             }
         }
-        let mut view = self.submit(door, connection, options, watcher)?;
+        let mut view = self.submit(door, connection, options, place, watcher)?;
         if let Some(view) = &mut view {
             view.notices.extend(fresh);
         }
@@ -181,6 +197,7 @@ impl Client {
         door: Door<'_>,
         mut connection: Connection,
         options: &EvalOptions,
+        place: Option<&Place>,
         watcher: &mut dyn Watcher,
     ) -> Result<Option<EvalView>, ClientError> {
         let watch = if watcher.wants_output() { WatchFor::Output } else { WatchFor::State };
@@ -190,6 +207,7 @@ impl Client {
             hard_timeout_ms: options.hard_timeout.map(|time| time.as_millis() as u64),
             no_queue: options.no_queue,
             watch: (!options.background).then_some(watch),
+            place: place.cloned(),
         });
         let deadline = Instant::now().checked_add(options.soft_timeout);
         let reply =
@@ -211,7 +229,7 @@ impl Client {
             view.behind = behind;
             return Ok(Some(view));
         }
-        let budget = options.budget;
+        let budget = read_budget(options.max_chars);
         let generation = Some(generation);
         let wait =
             Wait { door, seq: eval, generation, behind, from: None, budget, deadline, watcher };
@@ -270,9 +288,9 @@ impl Client {
             let mut view = EvalView::new(name, None, EvalStatus::Complete);
             view.generation = Some(connection.generation);
             let reader = wait::open(&self.dir(name), name)?;
-            view.content =
-                read::content(&reader, Span::all(from, to.unwrap_or(from)), options.budget)
-                    .map_err(ClientError::spool(name))?;
+            let span = Span::all(from, to.unwrap_or(from));
+            view.content = read::content(&reader, span, read_budget(options.max_chars))
+                .map_err(ClientError::spool(name))?;
             return Ok(view);
         };
         let watch = Request::Watch { eval: seq, output: watcher.wants_output() };
@@ -284,7 +302,7 @@ impl Client {
             generation: Some(connection.generation),
             behind: None,
             from: Some(from),
-            budget: options.budget,
+            budget: read_budget(options.max_chars),
             deadline,
             watcher,
         }

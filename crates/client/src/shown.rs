@@ -1,7 +1,6 @@
 //! A line of output as it is shown: clean text, cut to what is worth reading (SPEC O-7).
 
 use std::borrow::Cow;
-use std::fmt::Write;
 use std::ops::Range;
 
 use crate::lines::Line;
@@ -21,41 +20,14 @@ pub(crate) fn shown<'a>(line: &Line<'a>) -> Cow<'a, str> {
     clean(bytes)
 }
 
-/// The one place where bytes of user code become text here.
+/// The one place where bytes of user code become text here. A redrawn line is searched in its last state.
 fn clean(bytes: &[u8]) -> Cow<'_, str> {
-    if let Ok(text) = std::str::from_utf8(bytes)
-        && !text.chars().any(is_escaped)
-    {
-        return Cow::Borrowed(text);
-    }
-    let mut text = String::with_capacity(bytes.len() + 16);
-    for part in bytes.utf8_chunks() {
-        for c in part.valid().chars() {
-            let _ = match c {
-                c if !is_escaped(c) => text.write_char(c),
-                c if c.is_ascii() => write!(text, "\\x{:02x}", c as u32),
-                c => write!(text, "\\u{{{:x}}}", c as u32),
-            };
+    match std::str::from_utf8(bytes) {
+        Ok(text) if text.bytes().all(|byte| matches!(byte, b'\t' | b' '..=b'~')) => {
+            Cow::Borrowed(text)
         }
-        for byte in part.invalid() {
-            let _ = write!(text, "\\x{byte:02x}");
-        }
-    }
-    Cow::Owned(text)
-}
-
-/// Control characters, bidirectional overrides and tag characters.
-fn is_escaped(c: char) -> bool {
-    match c {
-        '\t' | ' '..='~' => false,
-        c => {
-            c.is_control()
-                || matches!(c,
-                    '\u{200e}' | '\u{200f}' | '\u{061c}'
-                    | '\u{202a}'..='\u{202e}'
-                    | '\u{2066}'..='\u{2069}'
-                    | '\u{e0000}'..='\u{e007f}')
-        }
+        // Cursor movements can make rows of one line.
+        _ => Cow::Owned(stead_screen::plain(bytes).replace('\n', " ")),
     }
 }
 
@@ -128,8 +100,8 @@ mod tests {
             (&b"plain\ttext"[..], "plain\ttext"),
             ("é€😀".as_bytes(), "é€😀"),
             (b"dos\r", "dos"),
-            (b"a\rb", "a\\x0db"),
-            (b"\x1b[2J\x00\x7f", "\\x1b[2J\\x00\\x7f"),
+            (b"old\rnew", "new"),
+            (b"\x1b[1mbold\x1b[0m\x00\x7f", "bold\\x00\\x7f"),
             (b"a\xff\xe2\x82z", "a\\xff\\xe2\\x82z"),
             ("\u{202e}x\u{9b}\u{e0041}".as_bytes(), "\\u{202e}x\\u{9b}\\u{e0041}"),
         ] {

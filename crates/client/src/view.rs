@@ -1,11 +1,12 @@
 //! What a front end is told about an eval.
 
 use stead_protocol::{
-    Changed, Chunk, ChunkKind, EndReason, ErrorInfo, EvalId, EvalSeq, Finished, Generation, Offset,
+    Changed, ChunkKind, EndReason, ErrorInfo, EvalId, EvalSeq, Finished, Generation, Offset,
     Outcome, SessionName, ValueInfo,
 };
+use stead_screen::plain;
 
-use crate::Content;
+use crate::{Content, page};
 
 /// Where an eval stands (SPEC C-5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -75,9 +76,9 @@ pub struct EvalView {
     pub content: Content,
     /// Where in the spool that ends; what comes later is after this.
     pub reached: Option<Offset>,
-    /// Its value.
+    /// Its value as it is shown.
     pub value: Option<ValueInfo>,
-    /// Its error.
+    /// Its error as it is shown.
     pub error: Option<ErrorInfo>,
     /// What it asks, if it waits for input.
     pub prompt: Option<String>,
@@ -135,13 +136,13 @@ impl EvalView {
         view.exit_code = finished.exit_code.or_else(|| ended_with(&finished.outcome));
         // A killed host could not say how long it took.
         view.duration_ms = (finished.outcome != Outcome::HostDied).then_some(finished.duration_ms);
-        view.changed = finished.changed.clone().filter(|changed| !changed.is_empty());
-        view.notices.extend(finished.notice.clone());
+        view.changed = finished.changed.clone().filter(|changed| !changed.is_empty()).map(clean);
+        view.notices.extend(finished.notice.as_ref().map(plain));
         view.lost_bytes = finished.lost_bytes;
         if view.status == EvalStatus::Complete {
-            view.value = last(&content, ChunkKind::Value);
+            view.value = last(&content, ChunkKind::Value).map(page::value);
         }
-        view.error = last(&content, ChunkKind::Error);
+        view.error = last(&content, ChunkKind::Error).map(page::error);
         if view.lost_bytes > 0 {
             let lost = view.lost_bytes;
             view.notices.push(format!("{lost} bytes of output were not kept"));
@@ -165,8 +166,17 @@ fn ended_with(outcome: &Outcome) -> Option<i32> {
     }
 }
 
-/// The last chunk of this kind, decoded.
-fn last<T: serde::de::DeserializeOwned>(content: &Content, kind: ChunkKind) -> Option<T> {
-    let chunk: &Chunk = content.chunks().rev().find(|chunk| chunk.kind == kind)?;
-    serde_json::from_slice(&chunk.bytes).ok()
+/// The same with names as they are shown: any text can be a name.
+fn clean(mut changed: Changed) -> Changed {
+    for change in changed.added.iter_mut().chain(&mut changed.rebound) {
+        (change.name, change.type_name) = (plain(&change.name), plain(&change.type_name));
+    }
+    changed.removed.iter_mut().for_each(|name| *name = plain(&*name));
+    changed
+}
+
+/// The last chunk of this kind.
+fn last(content: &Content, kind: ChunkKind) -> Option<&[u8]> {
+    let chunk = content.chunks().rev().find(|chunk| chunk.kind == kind)?;
+    Some(&chunk.bytes)
 }

@@ -8,6 +8,7 @@ use stead_protocol::client::{Event, Reply, Request};
 use stead_protocol::{
     ChunkKind, EvalId, EvalSeq, Finished, Generation, Offset, Outcome, SessionName,
 };
+use stead_screen::plain;
 use stead_spool::{HistoryReader, Reader, SessionDir};
 
 use crate::connection::{Connection, PATIENCE, Waited};
@@ -110,7 +111,7 @@ impl Wait<'_> {
                     cursor.get_or_insert(start);
                     self.stream(&mut reader, &mut cursor, Some(end))?;
                     let mut view = self.view(EvalStatus::WaitingInput, start, Some(end))?;
-                    view.prompt = Some(prompt);
+                    view.prompt = Some(plain(prompt));
                     return Ok(view);
                 }
                 Waited::Event(Event::Finished { eval, finished }) if eval == self.seq => {

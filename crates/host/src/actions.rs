@@ -74,13 +74,18 @@ impl Host {
         pause::point("started");
         self.facts.last_used_ms = wall_ms();
         self.probe = Probe::new();
+        self.told_to_wait = false;
         self.nudges.end();
         self.closing = Closing::default();
         let id = self.eval_id(eval);
         let code = self.codes.remove(&eval).unwrap_or_default();
+        let place = self.places.remove(&eval);
         let code = self.readable(&code);
         if let Some(bridge) = &mut self.bridge {
             bridge.begin_eval(std::process::id());
+            if let Some(place) = &place {
+                bridge.send(&Command::Place(place).encode());
+            }
             bridge.send(&Command::Eval { id: &id, code: &code }.encode());
         }
         pause::point("sent");
@@ -111,6 +116,7 @@ impl Host {
         }
         self.nudges.end();
         self.codes.remove(&eval);
+        self.places.remove(&eval);
         let finished = self.ledger.finish(eval, outcome, closing, self.clock.now());
         pause::point("finished");
         self.facts.last_used_ms = wall_ms();
@@ -130,7 +136,7 @@ impl Host {
         let reported = asked || self.reported_end;
         self.ledger.end_generation(reason.clone(), reported);
         pause::point("ended");
-        if matches!(reason, EndReason::Stopped) {
+        if matches!(reason, EndReason::Stopped) || self.meta.settings.once {
             self.meta.stopped = true;
             if let Ok(meta) = serde_json::to_vec_pretty(&self.meta)
                 && let Err(error) =

@@ -6,7 +6,7 @@ use stead_backend::{Bridge, Broken};
 use stead_launch::tree;
 use stead_protocol::bridge::{BridgeEvent, Command, Stream};
 use stead_protocol::client::Event;
-use stead_protocol::{ChunkKind, DisplayInfo, ErrorInfo, EvalId, ValueInfo};
+use stead_protocol::{ChunkKind, ErrorInfo, EvalId, ValueInfo};
 
 use crate::host::Host;
 use crate::ledger::Closing;
@@ -75,6 +75,7 @@ impl Host {
                 }
                 self.facts.version = Some(version);
                 if let Some(bridge) = &mut self.bridge {
+                    bridge.reads_interrupts(can.iter().any(|can| can == "interrupts"));
                     bridge.set_shell(can.iter().any(|can| can == "shell"));
                 }
                 self.facts.can = can;
@@ -89,9 +90,9 @@ impl Host {
             BridgeEvent::Error { name, message, traceback } => {
                 self.keep(ChunkKind::Error, &ErrorInfo { name, message, traceback });
             }
-            BridgeEvent::Display { mime, data, ack } => {
-                let data = Some(data);
-                self.keep(ChunkKind::Display, &DisplayInfo { mime, data, ..Default::default() });
+            BridgeEvent::Display { mime, data, note, ack } => {
+                let display = self.displays.keep(self.ledger.writer(), mime, data, note);
+                self.keep(ChunkKind::Display, &display);
                 self.ack(ack);
             }
             BridgeEvent::Background { eval, stream, text } => {
@@ -109,6 +110,7 @@ impl Host {
                 if running.is_none() || owner.is_some_and(|owner| Some(owner) != running) {
                     return;
                 }
+                self.told_to_wait = true;
                 if self.bridge.as_ref().is_some_and(Bridge::is_visible) {
                     self.probe.announce();
                     self.look_for_readers();
@@ -117,6 +119,8 @@ impl Host {
                     self.waits();
                 }
             }
+            // The pipes were drained before this event.
+            BridgeEvent::Sync {} => self.ack(true),
             BridgeEvent::Done { eval, status, exit_code, changed, variables, notice } => {
                 let running = self.state.running().map(|run| self.eval_id(run.eval).to_string());
                 if running.as_deref() != Some(&eval) {
@@ -170,11 +174,12 @@ impl Host {
         let Some(bridge) = &self.bridge else { return };
         let waiting = run.waiting.is_some();
         let pid = bridge.pid();
-        // A reader that was there before belongs to an earlier eval.
-        let reader = bridge
-            .stdin_readers(std::process::id())
-            .into_iter()
-            .find(|reader| reader.tid == pid || !bridge.is_elder(reader.tid));
+        // A reader that was there before belongs to an earlier eval; in an event loop that tells of
+        // its waits, the bridge knows.
+        let told = self.told_to_wait || !self.facts.can.iter().any(|can| can == "waits");
+        let reader = bridge.stdin_readers(std::process::id()).into_iter().find(|reader| {
+            if reader.tid == pid { told || !reader.polls } else { !bridge.is_elder(reader.tid) }
+        });
         // Where the main thread has something to do, the eval may be about to end.
         let hurry = reader.is_none_or(|reader| {
             reader.tid == pid || tree::look(pid).is_none_or(|main| main.state != b'R')

@@ -9,13 +9,15 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::Mode;
 use stead_backend::{Bridge, Feed, Prepared, Source, prepare};
+use stead_launch::tree;
 use stead_protocol::bridge::Stream;
-use stead_protocol::client::{Event, FromHost};
+use stead_protocol::client::{Event, FromHost, Place};
 use stead_protocol::{EndReason, ErrorCode, EvalId, EvalSeq, HostSpec, Meta, WireError};
 
 use crate::background_input::BackgroundInput;
 use crate::clock::{Clock, wall_ms};
 use crate::connection::Connection;
+use crate::displays::Displays;
 use crate::ending;
 use crate::ledger::{Closing, Found, Ledger};
 use crate::listener::Listener;
@@ -39,14 +41,19 @@ pub(crate) struct Host {
     pub(crate) state: State,
     pub(crate) clock: Clock,
     pub(crate) ledger: Ledger,
+    pub(crate) displays: Displays,
     pub(crate) bridge: Option<Bridge>,
     pub(crate) connections: BTreeMap<u64, Connection>,
     pub(crate) codes: HashMap<EvalSeq, String>,
+    /// Where those of them run that are shell commands.
+    pub(crate) places: HashMap<EvalSeq, Place>,
     pub(crate) facts: Facts,
     /// State that was lost before this host began, until someone is told.
     pub(crate) loss: Option<EndReason>,
     pub(crate) background_input: Option<BackgroundInput>,
     pub(crate) probe: Probe,
+    /// The bridge has said that the running eval waits for input.
+    pub(crate) told_to_wait: bool,
     pub(crate) nudges: Nudges,
     pub(crate) question: Option<Question>,
     pub(crate) questions: u64,
@@ -101,8 +108,13 @@ impl Host {
         umask: Mode,
     ) -> Host {
         let clock = Clock::new();
-        let state = State::new(clock.now(), spec.meta.settings.idle_timeout_ms);
+        let state = {
+            let settings = &spec.meta.settings;
+            State::new(clock.now(), settings.idle_timeout_ms, settings.once)
+        };
         let fresh_notice = match (&found.loss, found.last_end) {
+            // No command counts on the shell of another.
+            _ if spec.meta.settings.language == "shell" => None,
             (None, Some(reason)) if !matches!(reason, EndReason::Stopped) => {
                 Some(format!("the session was started fresh, its earlier state is gone: {reason}"))
             }
@@ -114,13 +126,16 @@ impl Host {
             state,
             clock,
             ledger,
+            displays: Displays::new(&spec.dir),
             bridge: None,
             connections: BTreeMap::new(),
             codes: HashMap::new(),
+            places: HashMap::new(),
             facts: Facts::default(),
             loss: found.loss,
             background_input: None,
             probe: Probe::new(),
+            told_to_wait: false,
             nudges: Nudges::default(),
             question: None,
             questions: 0,
@@ -213,7 +228,7 @@ impl Host {
         self.look_for_readers();
         self.nudge();
         self.continue_background_input();
-        let attached = self.is_attached();
+        let attached = self.is_attached() || self.serves();
         if !self.clock.is_paused() {
             self.step(Input::Tick { attached });
         }
@@ -289,6 +304,14 @@ impl Host {
     /// Whether any client is connected, or the one that started us is on its way.
     fn is_attached(&self) -> bool {
         !self.connections.is_empty() || self.awaits_first_client()
+    }
+
+    /// Whether a session for shell commands has something running that a command left behind. It
+    /// lives until the session is stopped (SPEC J-1), so the session is in use.
+    fn serves(&self) -> bool {
+        let due = self.state.next_deadline(false).is_some_and(|at| at <= self.clock.now());
+        due && self.meta.settings.language == "shell"
+            && tree::descendants(std::process::id()).len() > 1
     }
 
     fn awaits_first_client(&self) -> bool {

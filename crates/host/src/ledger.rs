@@ -195,11 +195,16 @@ impl Ledger {
 
     /// Keeps anything else the running eval made.
     pub(crate) fn append(&mut self, kind: ChunkKind, bytes: &[u8]) {
-        let eval = self.current.as_ref().map_or(self.last, |current| current.eval);
+        let eval = self.writer();
         let kept = self.spool.append(kind, eval, bytes);
         if let Some(current) = &mut self.current {
             current.lost += kept.lost;
         }
+    }
+
+    /// The eval that what is kept now belongs to: the running one, or the last.
+    pub(crate) fn writer(&self) -> EvalSeq {
+        self.current.as_ref().map_or(self.last, |current| current.eval)
     }
 
     /// Whether this eval is the one that runs.

@@ -8,6 +8,7 @@ mod background_input;
 mod bridge_events;
 mod clock;
 mod connection;
+mod displays;
 mod ending;
 mod guard;
 mod host;

@@ -136,6 +136,7 @@ impl Host {
         pause::point("accepted");
         let generation = self.ledger.generation();
         self.codes.insert(seq, submit.code);
+        self.places.extend(submit.place.map(|place| (seq, place)));
         self.reply(ticket, Reply::Accepted { eval: seq, generation, behind, duplicate: false });
         if let (Some(watch), Some(connection)) =
             (submit.watch, self.connections.get_mut(&ticket.connection))

@@ -29,6 +29,8 @@ pub(crate) fn start(spec: &HostSpec) -> Result<Host, WireError> {
     let umask = rustix::process::umask(Mode::from_raw_mode(0o077));
     let _ = rustix::process::setsid();
     let _ = std::env::set_current_dir("/");
+    stead_launch::reserve_control()
+        .map_err(|error| failed("could not open `/dev/null`", &error))?;
     let dir = SessionDir::new(&spec.dir);
     // From here on clients may call us by signal, and the guard, which is no host, stays deaf.
     ending::block_signals();

@@ -209,4 +209,6 @@ pub(crate) struct State {
     /// Requests that wait for the interpreter to be ready.
     pub(crate) ready: Vec<Ticket>,
     pub(crate) idle_timeout: Millis,
+    /// Whether the first eval is the last.
+    pub(crate) once: bool,
 }

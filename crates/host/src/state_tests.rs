@@ -26,7 +26,7 @@ fn tick() -> Input {
 }
 
 fn idle() -> State {
-    let mut state = State::new(0, 0);
+    let mut state = State::new(0, 0, false);
     assert_eq!(state.step(HELLO, 0), []);
     state
 }
@@ -59,7 +59,7 @@ fn e1_evals_run_one_at_a_time_in_the_order_they_came() {
 
 #[test]
 fn evals_that_come_before_the_hello_wait_for_it() {
-    let mut state = State::new(0, 0);
+    let mut state = State::new(0, 0, false);
     assert_eq!(state.step(submit(1), 0), []);
     assert_eq!(state.step(HELLO, 1), [Action::Run(EvalSeq(1))]);
 }
@@ -213,8 +213,43 @@ fn a_stop_wins_over_a_restart_and_both_over_a_kill() {
 }
 
 #[test]
+fn j2_a_session_for_one_eval_ends_with_it() {
+    let mut state = State::new(0, 0, true);
+    state.step(HELLO, 0);
+    state.step(Input::Submit(Eval { seq: EvalSeq(1), hard_timeout: None }), 0);
+    let actions = state.step(Input::Done(DoneStatus::Error), 5);
+    assert_eq!(actions, [finish(1, Outcome::Error), Action::AskExit]);
+    assert_eq!(state.step(tick(), 5 + EXIT_GRACE), [Action::Kill]);
+    let actions = state.step(Input::Exited(EndReason::Exit { code: 0 }), 600);
+    let end = Action::End { reason: EndReason::Stopped, asked: true };
+    assert_eq!(actions, [end, Action::Leave]);
+}
+
+#[test]
+fn e6_an_interrupt_while_the_interpreter_starts_takes_out_what_would_run_first() {
+    let mut state = State::new(0, 0, false);
+    state.step(Input::Submit(Eval { seq: EvalSeq(1), hard_timeout: None }), 0);
+    state.step(Input::Submit(Eval { seq: EvalSeq(2), hard_timeout: None }), 0);
+    let actions = state.step(Input::Interrupt { eval: None, ticket: ticket(1) }, 0);
+    let answer = Answer::Interrupt { effect: InterruptEffect::Dequeued, eval: Some(EvalSeq(1)) };
+    assert_eq!(
+        actions,
+        [finish(1, Outcome::Interrupted), Action::Answer { ticket: ticket(1), answer }]
+    );
+}
+
+#[test]
+fn init_code_that_waits_for_input_keeps_nobody_waiting() {
+    let mut state = State::new(0, 0, false);
+    state.step(Input::Ready(ticket(1)), 0);
+    state.step(Input::Hello { init: Some(Eval { seq: EvalSeq(1), hard_timeout: None }) }, 0);
+    let actions = state.step(Input::Waiting("name? ".to_owned()), 1);
+    assert_eq!(actions, [Action::Answer { ticket: ticket(1), answer: Answer::Done }]);
+}
+
+#[test]
 fn s8_an_idle_session_ends_unless_a_client_is_attached() {
-    let mut state = State::new(0, 100);
+    let mut state = State::new(0, 100, false);
     state.step(HELLO, 0);
     assert_eq!(state.step(Input::Tick { attached: true }, 500), []);
     // It was in use until then.
@@ -227,7 +262,7 @@ fn s8_an_idle_session_ends_unless_a_client_is_attached() {
 
 #[test]
 fn code_for_an_interpreter_that_dies_at_its_start_is_told_why() {
-    let mut state = State::new(0, 0);
+    let mut state = State::new(0, 0, false);
     assert_eq!(state.step(Input::Leaving, 0), []);
     assert_eq!(state.admit(false), Ok(None));
     state.step(submit(1), 0);
@@ -240,7 +275,7 @@ fn code_for_an_interpreter_that_dies_at_its_start_is_told_why() {
 
 #[test]
 fn an_interpreter_that_never_says_hello_is_given_up() {
-    let mut state = State::new(0, 0);
+    let mut state = State::new(0, 0, false);
     state.step(submit(1), 0);
     assert_eq!(state.step(tick(), START_LIMIT), [Action::Kill]);
     let actions = state.step(Input::Exited(EndReason::Signal { signal: 9 }), START_LIMIT + 1);
@@ -348,7 +383,7 @@ proptest! {
     /// H-1, E-11: whatever happens, in any order: at most once, one outcome, every request answered.
     #[test]
     fn e11_any_order_of_events_gives_one_outcome_and_answers_everyone(moves in moves()) {
-        let mut state = State::new(0, 0);
+        let mut state = State::new(0, 0, false);
         let (mut seen, mut now, mut next, mut tickets) = (Seen::default(), 0, 1u64, 0u64);
         let (mut submitted, mut asked) = (Vec::new(), Vec::new());
         for step in moves {
@@ -435,7 +470,7 @@ proptest! {
 
 #[test]
 fn a_bridge_that_closes_its_channel_and_lives_on_is_ended() {
-    let mut state = State::new(0, 0);
+    let mut state = State::new(0, 0, false);
     state.step(Input::Hello { init: None }, 0);
     state.step(submit(1), 0);
     assert_eq!(state.step(Input::Closed, 10), []);

@@ -6,6 +6,9 @@ use stead_protocol::{Activity, Status, Usage};
 use crate::host::Host;
 use crate::state::Phase;
 
+/// How many processes in the background are told of by name.
+const BACKGROUND_TOLD: usize = 8;
+
 impl Host {
     pub(crate) fn status(&self) -> Status {
         let pid = self.bridge.as_ref().map(stead_backend::Bridge::pid);
@@ -36,6 +39,7 @@ impl Host {
             evals: self.ledger.evals(),
             queued: self.state.queue.iter().map(|eval| eval.seq).collect(),
             usage: usage(),
+            background: self.background(pid),
             variables: self.facts.variables,
             sandbox: "off".to_owned(),
             idle_timeout_ms: self.meta.settings.idle_timeout_ms,
@@ -43,6 +47,19 @@ impl Host {
             // The one who asks is not counted.
             clients: self.connections.len().saturating_sub(1) as u32,
         }
+    }
+
+    /// What earlier evals left running, by command line. While an eval runs nobody could tell.
+    fn background(&self, interpreter: Option<u32>) -> Vec<String> {
+        if !matches!(self.state.phase, Phase::Idle { .. }) {
+            return Vec::new();
+        }
+        let others = tree::descendants(std::process::id()).into_iter();
+        others
+            .filter(|pid| Some(*pid) != interpreter)
+            .filter_map(tree::command_line)
+            .take(BACKGROUND_TOLD)
+            .collect()
     }
 
     fn activity(&self) -> Activity {

@@ -11,9 +11,9 @@ use stead_protocol::client::InterruptEffect;
 use stead_protocol::{EndReason, ErrorCode, EvalSeq, Outcome, WireError};
 
 impl State {
-    pub(crate) fn new(now: Millis, idle_timeout: Millis) -> State {
+    pub(crate) fn new(now: Millis, idle_timeout: Millis, once: bool) -> State {
         let phase = Phase::Starting { give_up_at: now + START_LIMIT };
-        State { phase, queue: VecDeque::new(), ready: vec![], idle_timeout }
+        State { phase, queue: VecDeque::new(), ready: vec![], idle_timeout, once }
     }
 
     /// The eval that runs, also while the interpreter is going.
@@ -90,7 +90,8 @@ impl State {
                 if let Phase::Running(run) = &mut self.phase {
                     run.waiting = Some(prompt);
                 }
-                vec![]
+                // Init code that asks something will not get ready by itself.
+                self.tell_ready()
             }
             Input::NotWaiting => {
                 if let Phase::Running(run) = &mut self.phase {
@@ -197,6 +198,10 @@ impl State {
         let mut actions = vec![Action::Finish { eval: run.eval, outcome }];
         actions.extend(answers(&run, effect));
         actions.extend(self.tell_ready());
+        if self.once && matches!(self.phase, Phase::Idle { .. }) {
+            self.leave(Why::Stop(vec![]), Some(now + EXIT_GRACE));
+            actions.push(Action::AskExit);
+        }
         actions.extend(self.next(now));
         actions
     }
@@ -208,7 +213,10 @@ impl State {
             run.interrupts.push((ticket, now + GRACE));
             return vec![Action::Interrupt];
         }
-        if let Some(at) = self.queue.iter().position(|queued| Some(queued.seq) == eval) {
+        // Who means what runs means what is about to, too.
+        let starting = matches!(self.phase, Phase::Starting { .. });
+        let meant = eval.or_else(|| self.first().filter(|_| starting));
+        if let Some(at) = self.queue.iter().position(|queued| Some(queued.seq) == meant) {
             let eval = self.queue.remove(at).map(|queued| queued.seq);
             let answer = Answer::Interrupt { effect: InterruptEffect::Dequeued, eval };
             let finish = eval.map(|eval| Action::Finish { eval, outcome: Outcome::Interrupted });

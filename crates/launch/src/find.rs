@@ -47,9 +47,10 @@ impl FindError {
     pub fn hint(&self) -> &'static str {
         match self {
             FindError::Named { .. } | FindError::Shim { .. } => {
-                "name another interpreter with `--python PATH` or `--bash PATH`"
+                "name another interpreter with `--python`, `--bash` or `--node` and its path"
             }
             FindError::None { program: "bash", .. } => "install it, or name one with `--bash PATH`",
+            FindError::None { program: "node", .. } => "install it, or name one with `--node PATH`",
             FindError::None { .. } => "install it, or name one with `--python PATH`",
         }
     }
@@ -140,7 +141,14 @@ fn store(cache: &Path, known: &BTreeMap<String, PathBuf>) -> io::Result<()> {
 fn shim_key(shim: &Path, cwd: &Path, env: Env<'_>) -> String {
     let mtime = |path: &Path| fs::metadata(path).map(|meta| meta.mtime()).unwrap_or_default();
     let mut key = format!("{} {}", shim.display(), mtime(shim));
-    for name in ["PYENV_VERSION", "ASDF_PYTHON_VERSION", "MISE_PYTHON_VERSION"] {
+    for name in [
+        "PYENV_VERSION",
+        "ASDF_PYTHON_VERSION",
+        "MISE_PYTHON_VERSION",
+        "NODENV_VERSION",
+        "ASDF_NODEJS_VERSION",
+        "MISE_NODE_VERSION",
+    ] {
         key += &format!(" {}", env(name).unwrap_or_default().to_string_lossy());
     }
     let root = env("PYENV_ROOT").map(PathBuf::from);
@@ -149,7 +157,7 @@ fn shim_key(shim: &Path, cwd: &Path, env: Env<'_>) -> String {
     if let Some(version) = global.and_then(|root| fs::read_to_string(root.join("version")).ok()) {
         key += &format!(" {}", version.trim());
     }
-    for file in [".python-version", ".tool-versions", "mise.toml"] {
+    for file in [".python-version", ".node-version", ".nvmrc", ".tool-versions", "mise.toml"] {
         let found = cwd.ancestors().find_map(|dir| fs::read_to_string(dir.join(file)).ok());
         key += &format!(" {}", found.unwrap_or_default().trim());
     }

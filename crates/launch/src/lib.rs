@@ -5,10 +5,12 @@
 
 pub mod bash;
 mod find;
+pub mod node;
 pub mod python;
+pub mod shell;
 mod spawn;
 pub mod stdin_wait;
 pub mod tree;
 
 pub use find::{Env, FindError};
-pub use spawn::{Child, Command, SpawnError, spawn};
+pub use spawn::{Child, Command, SpawnError, reserve_control, spawn};

@@ -6,6 +6,7 @@ use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Stdio;
+use std::sync::OnceLock;
 
 use rustix::fs::{Mode, OFlags};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
@@ -69,6 +70,25 @@ pub fn spawn(command: &Command) -> Result<Child, SpawnError> {
     start(command).map_err(|source| SpawnError::Start { program: command.program.clone(), source })
 }
 
+/// A descriptor whose only use is its number: in the interpreter the control channel has it.
+static SLOT: OnceLock<OwnedFd> = OnceLock::new();
+
+/// Takes a low number for the control channels of interpreters to come. Node closes inherited
+/// descriptors in its children up to number 15 only, so a process that opens many calls this first.
+pub fn reserve_control() -> io::Result<()> {
+    slot().map(drop)
+}
+
+fn slot() -> io::Result<RawFd> {
+    if SLOT.get().is_none() {
+        let flags = OFlags::RDONLY | OFlags::CLOEXEC;
+        let fd = rustix::fs::open("/dev/null", flags, Mode::empty())?;
+        // Another thread may have been first; then this one is closed again.
+        let _ = SLOT.set(fd);
+    }
+    Ok(SLOT.get().map_or(-1, AsRawFd::as_raw_fd))
+}
+
 fn start(command: &Command) -> io::Result<Child> {
     let (stdin_read, stdin) = pipe_with(PipeFlags::CLOEXEC)?;
     let (stdout, stdout_write) = pipe_with(PipeFlags::CLOEXEC)?;
@@ -83,7 +103,8 @@ fn start(command: &Command) -> io::Result<Child> {
     let path = format!("/proc/self/fd/{}", stdin_read.as_raw_fd());
     let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
     let own_read = rustix::fs::open(path, flags, Mode::empty())?;
-    let keep = control_child.as_raw_fd();
+    let keep = slot()?;
+    let control_fd = control_child.as_raw_fd();
     let parent = std::process::id();
     let mut std_command = std::process::Command::new(&command.program);
     std_command
@@ -96,13 +117,13 @@ fn start(command: &Command) -> io::Result<Child> {
         .stdout(Stdio::from(stdout_write))
         .stderr(Stdio::from(stderr_write));
     // SAFETY: only async-signal-safe calls run between fork and exec.
-    unsafe { std_command.pre_exec(move || in_child(keep, parent)) };
+    unsafe { std_command.pre_exec(move || in_child(control_fd, keep, parent)) };
     let pid = std_command.spawn()?.id();
     Ok(Child { pid, stdin, stdin_read: own_read, stdout, stderr, control })
 }
 
 /// Runs in the new process just before exec.
-fn in_child(keep: RawFd, parent: u32) -> io::Result<()> {
+fn in_child(control: RawFd, keep: RawFd, parent: u32) -> io::Result<()> {
     // SAFETY: plain system calls on integers; nothing allocates.
     unsafe {
         // No terminal: nothing can read or type there behind our back.
@@ -111,6 +132,9 @@ fn in_child(keep: RawFd, parent: u32) -> io::Result<()> {
         libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
         if libc::getppid() != parent as libc::pid_t {
             libc::_exit(1);
+        }
+        if libc::dup2(control, keep) != keep {
+            return Err(io::Error::last_os_error());
         }
         // Descriptors by list: all others close at exec, whoever opened them and how.
         let keep = keep as libc::c_uint;
@@ -121,9 +145,6 @@ fn in_child(keep: RawFd, parent: u32) -> io::Result<()> {
             libc::c_uint::MAX,
             libc::CLOSE_RANGE_CLOEXEC,
         );
-        if libc::fcntl(keep as RawFd, libc::F_SETFD, 0) != 0 {
-            return Err(io::Error::last_os_error());
-        }
     }
     Ok(())
 }

@@ -16,6 +16,8 @@ pub struct Reader {
     pub pid: u32,
     /// The thread.
     pub tid: u32,
+    /// It waits for the pipe and maybe for other things too, as an event loop does.
+    pub polls: bool,
 }
 
 /// Identity of a pipe, the same for every descriptor of it.
@@ -47,8 +49,8 @@ pub fn readers(pids: impl IntoIterator<Item = u32>, pipe: PipeId) -> Vec<Reader>
             let Some(tid) = task.file_name().to_str().and_then(|tid| tid.parse().ok()) else {
                 continue;
             };
-            if blocked_on(pid, tid, pipe) {
-                found.push(Reader { pid, tid });
+            if let Some(polls) = waits_for(pid, tid, pipe) {
+                found.push(Reader { pid, tid, polls });
             }
         }
     }
@@ -61,18 +63,16 @@ pub fn is_visible(pid: u32) -> bool {
     fs::read(format!("/proc/{pid}/syscall")).is_ok()
 }
 
-/// Whether this thread sits in a call that waits for the pipe.
-pub fn blocked_on(pid: u32, tid: u32, pipe: PipeId) -> bool {
-    let Ok(text) = fs::read_to_string(format!("/proc/{pid}/task/{tid}/syscall")) else {
-        return false;
-    };
+/// Whether this thread sits in a call that waits for the pipe; if so, whether it polls.
+pub fn waits_for(pid: u32, tid: u32, pipe: PipeId) -> Option<bool> {
+    let text = fs::read_to_string(format!("/proc/{pid}/task/{tid}/syscall")).ok()?;
     // "running" while it runs; else the call's number and its six arguments.
     let mut words = text.split_ascii_whitespace();
-    let Some(call) = words.next().and_then(|word| word.parse::<i64>().ok()) else { return false };
+    let call = words.next()?.parse::<i64>().ok()?;
     let hex = |word: &str| u64::from_str_radix(word.trim_start_matches("0x"), 16).ok();
     let arguments: Vec<u64> = words.take(6).filter_map(hex).collect();
     let argument = |nth: usize| arguments.get(nth).copied().unwrap_or_default();
-    match call {
+    let (waits, polls) = match call {
         libc::SYS_read
         | libc::SYS_readv
         | libc::SYS_pread64
@@ -82,15 +82,18 @@ pub fn blocked_on(pid: u32, tid: u32, pipe: PipeId) -> bool {
         | libc::SYS_sendfile => {
             // sendfile's source is its second argument.
             let fd = if call == libc::SYS_sendfile { argument(1) } else { argument(0) };
-            pipe.is(pid, fd)
+            (pipe.is(pid, fd), false)
         }
-        libc::SYS_poll | libc::SYS_ppoll => polls(pid, argument(0), argument(1), pipe),
-        libc::SYS_select | libc::SYS_pselect6 => selects(pid, argument(0), argument(1), pipe),
+        libc::SYS_poll | libc::SYS_ppoll => (polls(pid, argument(0), argument(1), pipe), true),
+        libc::SYS_select | libc::SYS_pselect6 => {
+            (selects(pid, argument(0), argument(1), pipe), true)
+        }
         libc::SYS_epoll_wait | libc::SYS_epoll_pwait | libc::SYS_epoll_pwait2 => {
-            epolls(pid, argument(0), pipe)
+            (epolls(pid, argument(0), pipe), true)
         }
-        _ => false,
-    }
+        _ => (false, false),
+    };
+    waits.then_some(polls)
 }
 
 fn memory(pid: u32, at: u64, len: usize) -> Option<Vec<u8>> {

@@ -57,6 +57,14 @@ pub fn name(pid: u32) -> Option<String> {
     fs::read_to_string(format!("/proc/{pid}/comm")).ok()
 }
 
+/// The words a process was started with, at most 200 characters of them; none of one that has ended.
+pub fn command_line(pid: u32) -> Option<String> {
+    let words = fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+    let text = String::from_utf8_lossy(&words).replace('\0', " ");
+    let text: String = text.trim().chars().take(200).collect();
+    (!text.is_empty()).then_some(text)
+}
+
 /// Ids of all processes below `root`, parents before children; `root` itself is not among them.
 pub fn descendants(root: u32) -> Vec<u32> {
     let mut found = Vec::new();

@@ -65,6 +65,13 @@ fn next_call(error: &ClientError) -> Option<String> {
                 }
             })
         }
+        ClientError::NoLanguage { name, existing, .. } => {
+            let start = format!("to start `{name}`, give eval a `language`");
+            Some(match existing.as_slice() {
+                [] => start,
+                some => format!("sessions here: {}; {start}", names(some)),
+            })
+        }
         ClientError::Exists { .. } => {
             Some("use it with eval, or stop it first with control".to_owned())
         }

@@ -55,6 +55,7 @@ impl Server {
         let ties = &mut ties;
         match call {
             Call::Eval(args) => args.run(self, ties),
+            Call::Shell(args) => args.run(self, ties),
             Call::Output(args) => args.run(self, ties),
             Call::Input(args) => args.run(self, ties),
             Call::Control(args) => args.run(self),

@@ -1,11 +1,12 @@
 //! An eval as the shortest text that leaves no question open (SPEC M-3).
 //!
-//! Lines of ours begin with `[` and a word of theirs; a line of user code that begins like one of them
-//! gets a backslash in front, so that none can be forged.
+//! Lines of ours begin with `[stdout]`, `[stderr]`, `[value]`, `[…`, `[WORD: ` or `[ID`, where an id is `py:7`. A line
+//! of user code that begins like one of them gets a backslash in front, so that none can be forged.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 
-use stead_client::{EvalStatus, EvalView, Item, LeftOut, Page};
+use stead_client::{EvalStatus, EvalView, Item, LeftOut, Page, language};
 use stead_protocol::{Change, Changed, ChunkKind, DisplayInfo, ErrorInfo, Outcome};
 
 /// How long a read that the text recommends waits.
@@ -38,7 +39,8 @@ pub(crate) fn eval(view: &EvalView, page: &Page, announce: &mut Announce<'_>) ->
 pub(crate) fn body(view: &EvalView, page: &Page, announce: &mut Announce<'_>) -> String {
     let mut text = String::new();
     let mut lane = Lane::Out;
-    for item in &page.items {
+    let mut items = page.items.iter().peekable();
+    while let Some(item) = items.next() {
         match item {
             Item::Text { kind, text: written } => {
                 let next = Lane::of(*kind);
@@ -47,12 +49,22 @@ pub(crate) fn body(view: &EvalView, page: &Page, announce: &mut Announce<'_>) ->
                     text.push_str(next.mark());
                     lane = next;
                 }
-                guard(&mut text, written);
+                // A line can be in several pieces, and only the whole line shows what it looks like.
+                let mut whole = Cow::Borrowed(written.as_str());
+                while let Some(Item::Text { text: more, .. }) = items.next_if(
+                    |item| matches!(item, Item::Text { kind, .. } if Lane::of(*kind) == lane),
+                ) {
+                    whole.to_mut().push_str(more);
+                }
+                guard(&mut text, &whole);
             }
-            Item::Value(value) => own_lines(&mut text, &value.text),
+            Item::Value(value) => {
+                leave(&mut text, &mut lane);
+                own_lines(&mut text, &value.text);
+            }
             Item::Error(error) => own_lines(&mut text, &error_text(error)),
             Item::Display(display) => {
-                end_line(&mut text);
+                leave(&mut text, &mut lane);
                 display_text(&mut text, display, announce);
             }
             Item::Status(status) => {
@@ -67,6 +79,14 @@ pub(crate) fn body(view: &EvalView, page: &Page, announce: &mut Announce<'_>) ->
     }
     end_line(&mut text);
     text
+}
+
+/// Ends what a stream wrote, so that a value is not taken for a part of it.
+fn leave(text: &mut String, lane: &mut Lane) {
+    end_line(text);
+    if std::mem::replace(lane, Lane::Out) != Lane::Out {
+        text.push_str("[value]\n");
+    }
 }
 
 /// The stream that text belongs to.
@@ -94,7 +114,7 @@ impl Lane {
         match self {
             Lane::Out => "[stdout]\n",
             Lane::Err => "[stderr]\n",
-            Lane::Background => "[background output of earlier evals]\n",
+            Lane::Background => "[background: output of earlier evals]\n",
         }
     }
 }
@@ -112,22 +132,18 @@ fn display_text(text: &mut String, display: &DisplayInfo, announce: &mut Announc
         Some(html) if display.mime == "text/html" => {
             own_lines(text, &cut(&stead_screen::plain(html.as_bytes()), HTML_CHARS));
         }
-        Some(data) if display.file.is_none() => {
-            own_lines(text, &stead_screen::plain(data.as_bytes()))
-        }
-        _ => {
-            let _ = writeln!(text, "[image {}]", announce(display));
+        Some(data) => own_lines(text, &stead_screen::plain(data.as_bytes())),
+        None => {
+            let _ = writeln!(text, "[image: {}]", announce(display));
         }
     }
 }
 
 /// What is missing and the call that reads it (SPEC O-5).
 fn gap_text(gap: &LeftOut, view: &EvalView) -> String {
-    let lines = match gap.lines {
-        None | Some(0) => String::new(),
-        Some(1) => "1 line, ".to_owned(),
-        Some(lines) => format!("{lines} lines, "),
-    };
+    let lines = gap.lines.filter(|lines| *lines > 0);
+    let lines =
+        lines.map(|lines| format!("{}, ", count(lines, "line", "lines"))).unwrap_or_default();
     let how = view
         .id()
         .map(|id| format!("; read on: output {{\"id\":\"{id}\",\"offset\":{}}}", gap.offset));
@@ -136,12 +152,17 @@ fn gap_text(gap: &LeftOut, view: &EvalView) -> String {
 
 /// The last line of a reply, without its brackets.
 fn closing(view: &EvalView, page: &Page) -> String {
-    let id = view.id().map_or_else(|| view.session.to_string(), |id| id.to_string());
+    let Some(id) = view.id().map(|id| id.to_string()) else {
+        // What a thread of an earlier eval did with its input.
+        return format!("{}: input was read in the background", view.session);
+    };
     let mut line = id.clone();
     if let Some(generation) = view.generation.filter(|generation| generation.0 > 1) {
         let _ = write!(line, " g{}", generation.0);
     }
-    if let Some(took) = view.duration_ms.filter(|took| *took >= LONG_MS) {
+    // A command is asked for its time as well as for its code.
+    let tells_time = |took: &u64| *took >= LONG_MS || language::is_shell(&view.session);
+    if let Some(took) = view.duration_ms.filter(tells_time) {
         let _ = write!(line, " {}", seconds(took));
     }
     line.push_str(&standing(view, &id));
@@ -222,7 +243,7 @@ fn named(change: &Change) -> String {
 }
 
 /// A name as it is if it is one, else quoted: user code chooses it.
-fn word(text: &str) -> String {
+pub(crate) fn word(text: &str) -> String {
     let plain = |c: char| c.is_alphanumeric() || "_.×".contains(c);
     if !text.is_empty() && text.chars().count() <= 80 && text.chars().all(plain) {
         return text.to_owned();
@@ -239,6 +260,11 @@ pub(crate) fn quoted(text: &str) -> String {
 /// On one line, harmless.
 pub(crate) fn one_line(text: &str) -> String {
     stead_screen::plain(text.as_bytes()).replace('\n', " ")
+}
+
+/// So many of something: `1 line`, `2 lines`.
+pub(crate) fn count(n: u64, one: &str, many: &str) -> String {
+    format!("{n} {}", if n == 1 { one } else { many })
 }
 
 /// A duration as a person says it.
@@ -259,7 +285,7 @@ fn cut(text: &str, max: usize) -> String {
 }
 
 /// Text that begins on a line of its own and ends one.
-fn own_lines(text: &mut String, written: &str) {
+pub(crate) fn own_lines(text: &mut String, written: &str) {
     end_line(text);
     guard(text, written);
     end_line(text);
@@ -284,24 +310,43 @@ pub(crate) fn guard(text: &mut String, written: &str) {
 }
 
 /// Whether a line begins like one of ours. A backslash counts as part of the bracket, so that a
-/// marked line cannot be forged either.
+/// marked line cannot be forged either, and what nobody sees does not count.
 fn looks_like_ours(line: &str) -> bool {
-    let Some(rest) = line.trim_start_matches('\\').strip_prefix('[') else { return false };
-    let words = ["…", "stdout]", "stderr]", "background", "note:", "image"];
-    if words.iter().any(|word| rest.starts_with(word)) {
+    let seen = line.trim_start_matches(|c| c == '\\' || is_invisible(c));
+    let Some(rest) = seen.strip_prefix('[') else { return false };
+    if ["…", "stdout]", "stderr]", "value]"].iter().any(|mark| rest.starts_with(mark)) {
         return true;
     }
-    // An id: a name, a colon, a number.
-    let name = rest.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || "._-".contains(c));
-    name.len() < rest.len()
-        && name.strip_prefix(':').is_some_and(|seq| seq.starts_with(|c: char| c.is_ascii_digit()))
-        || session_closing(rest, name)
+    // A word or a session's name, a colon; then either text or an eval's number.
+    let after = rest.trim_start_matches(|c: char| c.is_ascii_alphanumeric() || "._-".contains(c));
+    let Some(after) = after.strip_prefix(':').filter(|_| !rest.starts_with(':')) else {
+        return false;
+    };
+    let end = after.trim_start_matches(|c: char| c.is_ascii_digit());
+    // `[12:34:56]` is the time of day in somebody's log.
+    matches!(end.chars().next(), None | Some(' ' | '\n'))
+        || end.len() < after.len() && end.starts_with([']', ';'])
 }
 
-/// `[py]`, `[py waits …]`: a line about a session without an eval.
-fn session_closing(rest: &str, after_name: &str) -> bool {
-    after_name.len() < rest.len()
-        && [" waits", " still", " session", " interrupted"]
-            .iter()
-            .any(|word| after_name.starts_with(word))
+/// Joiners, marks and fillers that take no room.
+fn is_invisible(c: char) -> bool {
+    matches!(
+        c as u32,
+        0xad | 0x34f
+            | 0x115f..=0x1160
+            | 0x180b..=0x180f
+            | 0x200b..=0x200f
+            | 0x2060..=0x206f
+            | 0x3164
+            | 0xfe00..=0xfe0f
+            | 0xfeff
+            | 0xffa0
+            | 0x1bca0..=0x1bca3
+            | 0x1d173..=0x1d17a
+            | 0xe0000..=0xe0fff
+    )
 }
+
+#[cfg(test)]
+#[path = "text_tests.rs"]
+mod tests;

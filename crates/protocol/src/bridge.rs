@@ -7,6 +7,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::client::Place;
 use crate::{Changed, EvalId};
 
 /// The version of this wire.
@@ -22,6 +23,8 @@ pub enum Command<'a> {
         /// Its code.
         code: &'a str,
     },
+    /// Where the next eval runs: a directory and the whole environment. For shell commands only.
+    Place(&'a Place),
     /// The ordered event before this has been recorded: go on.
     Ack,
     /// The signal that follows is meant for this eval; no answer.
@@ -50,7 +53,14 @@ pub enum Command<'a> {
 impl Command<'_> {
     /// The bytes to send.
     pub fn encode(&self) -> Vec<u8> {
+        if let Command::Place(place) = self {
+            let payload = place.encode();
+            let mut bytes = format!("place {}\n", payload.len()).into_bytes();
+            bytes.extend_from_slice(&payload);
+            return bytes;
+        }
         let (head, payload): (String, &str) = match self {
+            Command::Place(_) => (String::new(), ""),
             Command::Eval { id, code } => (format!("eval {id} {}\n", code.len()), code),
             Command::Interrupt { id } => (format!("interrupt {id} 0\n"), ""),
             Command::Ack => ("ack 0\n".to_owned(), ""),
@@ -82,7 +92,8 @@ pub enum BridgeEvent {
         executable: String,
         /// Its process id; signals go there.
         pid: u32,
-        /// What it can do beyond evals: `clear`, `vars`, `inspect`, `complete`, `changed`.
+        /// What it can do beyond evals: `clear`, `vars`, `inspect`, `complete`, `changed`, `code`,
+        /// `interrupts`, `waits`.
         #[serde(default)]
         can: Vec<String>,
     },
@@ -114,6 +125,9 @@ pub enum BridgeEvent {
         mime: String,
         /// Text, or base64 for binary types.
         data: String,
+        /// What the reader should know about it.
+        #[serde(default)]
+        note: Option<String>,
         /// Whether the bridge waits.
         #[serde(default)]
         ack: bool,
@@ -136,6 +150,9 @@ pub enum BridgeEvent {
         #[serde(default)]
         eval: Option<String>,
     },
+    /// The bridge waits for `ack`, which comes when all that was written before is taken from the
+    /// pipes: for languages that cannot ask whether a pipe is empty.
+    Sync {},
     /// The eval is over; everything it wrote was flushed before.
     Done {
         /// Which eval.

@@ -81,6 +81,34 @@ pub enum Request {
     Unknown,
 }
 
+/// Where a shell command runs: the caller's own place, which no session keeps (SPEC J-1).
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Place {
+    /// The directory.
+    pub cwd: String,
+    /// The whole environment.
+    pub env: Vec<(String, String)>,
+}
+
+impl Place {
+    /// The directory, then `NAME=value` for each variable, each ended by a zero byte.
+    pub fn encode(&self) -> Vec<u8> {
+        let mut bytes = self.cwd.clone().into_bytes();
+        bytes.push(0);
+        for (name, value) in &self.env {
+            bytes.extend_from_slice(format!("{name}={value}\0").as_bytes());
+        }
+        bytes
+    }
+}
+
+// Written by hand so that values of the environment never reach a log.
+impl std::fmt::Debug for Place {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        f.debug_struct("Place").field("cwd", &self.cwd).finish_non_exhaustive()
+    }
+}
+
 /// Code to run.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct Submit {
@@ -98,6 +126,9 @@ pub struct Submit {
     /// Begin watching at once, as `Watch` would.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub watch: Option<WatchFor>,
+    /// Where a shell command runs; never written down.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub place: Option<Place>,
 }
 
 /// What a watching connection wants to hear of.

@@ -272,7 +272,8 @@ pub struct DisplayInfo {
     /// The text itself, for `text/…`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<String>,
-    /// The file that holds it, relative to the session's directory.
+    /// The file that holds it: in the spool relative to the session's directory, from a client as
+    /// a whole path.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub file: Option<String>,
     /// The size of that file.

@@ -72,6 +72,9 @@ pub struct Settings {
     pub idle_timeout_ms: u64,
     /// How many bytes of output are kept.
     pub quota_bytes: u64,
+    /// The session ends with its first eval, and is gone from lists (SPEC J-2).
+    #[serde(default)]
+    pub once: bool,
 }
 
 /// The idle timeout unless one is given: 12 h (SPEC S-8).

@@ -117,6 +117,9 @@ pub struct Status {
     /// What its processes use.
     #[serde(default)]
     pub usage: Usage,
+    /// Command lines of what earlier evals left running; told while nothing else runs.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub background: Vec<String>,
     /// How many names the user has defined, if the language tells.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub variables: Option<u64>,

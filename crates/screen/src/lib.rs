@@ -1,3 +1,18 @@
-pub fn plain(bytes: &[u8]) -> String {
-    String::from_utf8_lossy(bytes).into_owned()
-}
+//! A terminal's way of reading bytes: what programs write becomes the text a person would see
+//! (SPEC O-7).
+//!
+//! No width, no wrapping and no scrolling away: rows are as long as they were written and none is
+//! forgotten. Only the last rows can still be redrawn, which is what progress bars need.
+
+mod cells;
+mod escapes;
+mod input;
+mod row;
+mod rows;
+mod screen;
+mod stream;
+mod text;
+
+pub use screen::{Lane, Piece, Screen, Text};
+pub use stream::Stream;
+pub use text::plain;

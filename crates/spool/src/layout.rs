@@ -27,7 +27,7 @@ pub const START_LOCK: &str = "start.lock";
 /// The host's own log.
 pub const HOST_LOG: &str = "host.log";
 /// Figures and other files that evals made.
-pub const FILES: &str = "files";
+pub const FIGURES: &str = "figures";
 
 /// A session's directory; the caller makes it, with mode 0700.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -85,8 +85,8 @@ impl SessionDir {
     }
 
     /// The directory of figures and other files that evals made.
-    pub fn files(&self) -> PathBuf {
-        self.0.join(FILES)
+    pub fn figures(&self) -> PathBuf {
+        self.0.join(FIGURES)
     }
 }
 

@@ -42,6 +42,11 @@ impl Reader {
         Ok(Reader { dir: dir.to_owned(), state: Mutex::new(state) })
     }
 
+    /// The session's directory.
+    pub fn dir(&self) -> &Path {
+        &self.dir
+    }
+
     /// The oldest offset that was kept at the last look.
     pub fn first(&self) -> Offset {
         Offset(self.state().starts.first().copied().unwrap_or(0))

@@ -70,6 +70,16 @@ impl TestEnv {
         TestEnv { root, program: program.as_ref().to_owned(), python: python.to_owned(), tag }
     }
 
+    /// The same with a certain Node as `node` on the PATH.
+    ///
+    /// # Panics
+    /// When the directories cannot be made.
+    pub fn with_node(program: impl AsRef<Path>, node: &Path) -> TestEnv {
+        let env = TestEnv::new(program);
+        std::os::unix::fs::symlink(node, env.root.path().join("bin/node")).expect("a link");
+        env
+    }
+
     /// The directory that holds everything.
     pub fn root(&self) -> &Path {
         self.root.path()

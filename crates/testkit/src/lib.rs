@@ -3,6 +3,7 @@
 
 mod env;
 mod lines;
+mod node;
 mod process;
 mod python;
 mod terminal;
@@ -10,6 +11,7 @@ mod wait;
 
 pub use env::{Ran, TestEnv};
 pub use lines::Lines;
+pub use node::{node, nodes};
 pub use process::{is_alive, state_of, tagged};
 pub use python::{python, pythons};
 pub use terminal::Terminal;

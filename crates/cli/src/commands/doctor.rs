@@ -53,6 +53,7 @@ impl DoctorArgs {
             runtime_directory(&context.client.dirs),
             state_directory(&context.client.dirs),
             python(&context.cwd, &context.client.dirs),
+            node(&context.cwd, &context.client.dirs),
             stdin_waits(),
             session(&context.client),
         ];
@@ -126,6 +127,14 @@ fn python(cwd: &Path, dirs: &Dirs) -> Check {
     }
 }
 
+/// Only needed for sessions in Node, so that none is no problem.
+fn node(cwd: &Path, dirs: &Dirs) -> Check {
+    match stead_launch::node::find(None, cwd, &|name| env::var_os(name), &dirs.state) {
+        Ok(found) => Check::ok("node", format!("{} ({})", found.path, found.why)),
+        Err(_) => Check::ok("node", "none on the PATH; sessions in Node need 18 or newer"),
+    }
+}
+
 /// Whether the host can see that a process waits for input.
 fn stdin_waits() -> Check {
     match fs::read("/proc/self/syscall") {
@@ -168,7 +177,7 @@ fn try_session(client: &Client) -> Result<Duration, WireError> {
         hard_timeout: None,
         no_queue: false,
         background: false,
-        budget: 64 << 10,
+        max_chars: 0,
     };
     let evaluated = there.eval(&name, &Launch::default(), &options, &mut Quiet);
     let stopped = there.stop(&name);

@@ -10,10 +10,8 @@ use stead_protocol::{ErrorCode, MAX_CODE, SessionName, WireError};
 
 use crate::context::{Context, SessionArg};
 use crate::print::{Failure, Outcome, bad_request};
-use crate::reply::Bounds;
-use crate::show::{self, Judge};
 use crate::time::Time;
-use crate::watch::Watch;
+use crate::waiting::Waiting;
 
 /// Run code in a session and print what it writes
 ///
@@ -47,43 +45,26 @@ pub(crate) struct EvalArgs {
     /// How long to wait for the code; it goes on after that
     #[arg(short, long, value_name = "TIME", default_value = "30s")]
     timeout: Time,
-    /// Interrupt the code after this time, and kill its interpreter if it will not stop
-    #[arg(long, value_name = "TIME")]
-    hard_timeout: Option<Time>,
     /// Refuse rather than wait behind another eval
     #[arg(long)]
     no_queue: bool,
-    /// Return the id at once and let the code run
-    #[arg(long, conflicts_with = "stream")]
-    bg: bool,
-    /// Write output as it comes; in JSON a chunk per line
-    #[arg(long)]
-    stream: bool,
     /// Run this code once only: the same key again returns the first result
     #[arg(long, value_name = "KEY")]
     key: Option<String>,
     #[command(flatten)]
-    bounds: Bounds,
+    waiting: Waiting,
 }
 
 impl EvalArgs {
     pub(crate) fn run(self, context: &Context) -> Outcome {
         let name = self.session_name(context)?;
         let code = read_code(self.code, self.file.as_deref(), context)?;
-        let mode = show::mode(context.mode, &self.bounds);
-        let mut watch = Watch::new(mode, self.stream, self.bounds.raw);
-        let options = EvalOptions {
-            code,
-            key: self.key,
-            soft_timeout: self.timeout.0,
-            hard_timeout: self.hard_timeout.map(|time| time.0),
-            no_queue: self.no_queue,
-            background: self.bg,
-            budget: if self.stream { 64 << 10 } else { self.bounds.bytes() },
-        };
+        let (key, no_queue) = (self.key, self.no_queue);
         let launch = context.launch(self.language);
-        let result = context.client.eval(&name, &launch, &options, &mut watch);
-        show::eval(&context.with_mode(mode), result, watch, &self.bounds, Judge::Eval)
+        self.waiting.run(context, code, &self.timeout, |options, watch| {
+            let options = EvalOptions { key, no_queue, ..options };
+            context.client.eval(&name, &launch, &options, watch)
+        })
     }
 
     fn session_name(&self, context: &Context) -> Result<SessionName, Failure> {
@@ -94,7 +75,7 @@ impl EvalArgs {
     }
 }
 
-fn read_code(
+pub(super) fn read_code(
     argument: Option<OsString>,
     file: Option<&Path>,
     context: &Context,

@@ -68,7 +68,7 @@ impl InputArgs {
             text,
             eof: self.eof,
             soft_timeout: self.timeout.0,
-            budget: self.bounds.bytes(),
+            max_chars: self.bounds.chars(),
         };
         let result = context.client.input(&name, &options, &mut watch);
         show::eval(&context.with_mode(mode), result, watch, &self.bounds, Judge::Eval)

@@ -24,7 +24,8 @@ pub(crate) struct InspectArgs {
 impl InspectArgs {
     pub(crate) fn run(self, context: &Context) -> Outcome {
         let name = context.session(&self.session)?;
-        let data = context.client.inspect(&name, &self.what)?;
+        let mut data = context.client.inspect(&name, &self.what)?;
+        text::clean(&mut data);
         context.answer("complete", &data, || listing(&data))
     }
 }
@@ -35,7 +36,7 @@ fn listing(data: &Value) -> String {
     for name in ["name", "type", "size", "signature", "file", "value", "doc", "source", "members"] {
         let content = match fields.get(name) {
             None | Some(Value::Null) => continue,
-            Some(Value::String(content)) => text::defuse(content.as_bytes()),
+            Some(Value::String(content)) => content.clone(),
             Some(Value::Array(items)) => {
                 items.iter().filter_map(Value::as_str).collect::<Vec<_>>().join(" ")
             }

@@ -18,6 +18,7 @@ use crate::verdict::verdict;
 #[command(after_help = "Examples:
   stead launch python -n data --cwd ./analysis
   stead launch python -n old --python /usr/bin/python3.8
+  stead launch node -n web --node ~/.local/node-22/bin/node
   stead launch -n py --env DEBUG=1 --init 'import numpy as np'
   stead launch bash -n build --cwd ./src --init 'alias m=make'
   stead launch perl --bridge ./bridge.pl  a language of your own, by docs/PROTOCOL.md
@@ -38,11 +39,14 @@ pub(crate) struct LaunchArgs {
     /// Python to use: an executable, a name on the PATH, or a virtual environment
     #[arg(long, value_name = "PATH")]
     python: Option<String>,
-    /// Bash to use, 4.4 or newer: an executable or a name on the PATH
+    /// Node to use: an executable or a name on the PATH
     #[arg(long, value_name = "PATH", conflicts_with = "python")]
+    node: Option<String>,
+    /// Bash to use, 4.4 or newer: an executable or a name on the PATH
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["python", "node"])]
     bash: Option<String>,
     /// Program that speaks the bridge protocol by itself (docs/PROTOCOL.md), for any other language
-    #[arg(long, value_name = "PATH", conflicts_with_all = ["python", "bash"])]
+    #[arg(long, value_name = "PATH", conflicts_with_all = ["python", "node", "bash"])]
     bridge: Option<PathBuf>,
     /// Code to run at every start
     #[arg(long, value_name = "CODE")]
@@ -56,17 +60,22 @@ pub(crate) struct LaunchArgs {
 }
 
 impl LaunchArgs {
+    /// The language whose interpreter was named.
+    fn named(&self) -> Option<&'static str> {
+        let given = [("python", &self.python), ("node", &self.node), ("bash", &self.bash)];
+        given.into_iter().find_map(|(language, path)| path.as_ref().map(|_| language))
+    }
+
     pub(crate) fn run(self, context: &Context) -> Outcome {
         let given = self.name.as_deref().map(session_name).transpose()?;
         let name = match (&given, &self.language) {
             (Some(name), _) => name.clone(),
             (None, Some(text)) if self.bridge.is_some() => session_name(text)?,
             (None, Some(text)) => language::session_name(text)?,
-            (None, None) if self.bash.is_some() => language::session_name("bash")?,
-            (None, None) => language::session_name("python")?,
+            (None, None) => language::session_name(self.named().unwrap_or("python"))?,
         };
         let implied = || language::implied(&name).is_some();
-        let named = self.bash.as_ref().map(|_| "bash").or(self.python.as_ref().map(|_| "python"));
+        let named = self.named();
         let language = self
             .language
             .or_else(|| named.map(str::to_owned))
@@ -77,9 +86,10 @@ impl LaunchArgs {
             return Err(bad_request(format!("`--{named}` is not for sessions in {text}")));
         }
         let here = context.launch(language);
+        let interpreter = self.python.or(self.node).or(self.bash);
         let launch = Launch {
             bridge: self.bridge.map(|path| bridge(context, &path)).transpose()?,
-            interpreter: self.python.or(self.bash).map(|path| absolute(context, path)),
+            interpreter: interpreter.map(|path| absolute(context, path)),
             cwd: self.cwd.map(|dir| context.path(&dir)).or(here.cwd.clone()),
             env: self.env.iter().map(|pair| variable(pair)).collect::<Result<_, _>>()?,
             init: self.init,
@@ -107,7 +117,7 @@ fn bridge(context: &Context, path: &std::path::Path) -> Result<String, crate::pr
 }
 
 /// A path is taken from where the user stands; a bare name is looked up on the PATH.
-fn absolute(context: &Context, path: String) -> String {
+pub(super) fn absolute(context: &Context, path: String) -> String {
     if !path.contains('/') {
         return path;
     }
@@ -115,7 +125,7 @@ fn absolute(context: &Context, path: String) -> String {
     joined.to_str().map_or(path, str::to_owned)
 }
 
-fn variable(pair: &str) -> Result<(String, String), crate::print::Failure> {
+pub(super) fn variable(pair: &str) -> Result<(String, String), crate::print::Failure> {
     match pair.split_once('=') {
         Some((name, value)) if !name.is_empty() && !pair.contains('\0') => {
             Ok((name.to_owned(), value.to_owned()))

@@ -4,10 +4,10 @@ use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 
 use serde::Serialize;
+use stead_screen::plain;
 
 use crate::context::{Context, SessionArg};
 use crate::print::{Outcome, bad_request};
-use crate::text;
 
 /// How much of a log is looked at for its last lines.
 const WINDOW: u64 = 1 << 20;
@@ -47,7 +47,7 @@ impl LogsArgs {
             .map_err(|error| {
                 bad_request(format!("could not read `{}`: {error}", path.display()))
             })?;
-        let log = text::defuse(&bytes);
+        let log = plain(&bytes);
         let count = log.lines().count();
         let lines: Vec<String> =
             log.lines().skip(count.saturating_sub(self.tail)).map(str::to_owned).collect();

@@ -16,6 +16,8 @@ mod output;
 mod pause;
 mod restart;
 mod resume;
+mod run;
+mod shell;
 mod status;
 mod stop;
 mod vars;
@@ -28,6 +30,8 @@ use crate::print::Outcome;
 pub(crate) enum Command {
     Launch(launch::LaunchArgs),
     Eval(eval::EvalArgs),
+    Shell(shell::ShellArgs),
+    Run(run::RunArgs),
     Input(input::InputArgs),
     Interrupt(interrupt::InterruptArgs),
     Pause(pause::PauseArgs),
@@ -53,6 +57,8 @@ impl Command {
         match self {
             Command::Launch(_) => "launch",
             Command::Eval(_) => "eval",
+            Command::Shell(_) => "shell",
+            Command::Run(_) => "run",
             Command::Input(_) => "input",
             Command::Interrupt(_) => "interrupt",
             Command::Pause(_) => "pause",
@@ -78,6 +84,8 @@ impl Command {
         match self {
             Command::Launch(args) => args.run(context),
             Command::Eval(args) => args.run(context),
+            Command::Shell(args) => args.run(context),
+            Command::Run(args) => args.run(context),
             Command::Input(args) => args.run(context),
             Command::Interrupt(args) => args.run(context),
             Command::Pause(args) => args.run(context),

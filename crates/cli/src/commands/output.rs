@@ -82,14 +82,14 @@ impl OutputArgs {
                     writer.chunk(kind, bytes);
                 }
             })?;
-            writer.end_line();
+            writer.finish();
             return Ok(exit::SUCCESS);
         }
         let wait = if self.follow { Some(Duration::MAX) } else { self.wait.map(|time| time.0) };
         let judge = if wait.is_some() { Judge::Eval } else { Judge::Reading };
         let mut watch = Watch::new(mode, self.follow, self.bounds.raw);
-        let budget = if self.follow { 64 << 10 } else { self.bounds.bytes() };
-        let options = OutputOptions { part, wait, budget };
+        let max_chars = if self.follow { 0 } else { self.bounds.chars() };
+        let options = OutputOptions { part, wait, max_chars };
         let result = context.client.output(&id, &options, &mut watch);
         show::eval(&context.with_mode(mode), result, watch, &self.bounds, judge)
     }

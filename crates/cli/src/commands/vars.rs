@@ -21,7 +21,8 @@ pub(crate) struct VarsArgs {
 impl VarsArgs {
     pub(crate) fn run(self, context: &Context) -> Outcome {
         let name = context.session(&self.session)?;
-        let data = context.client.vars(&name)?;
+        let mut data = context.client.vars(&name)?;
+        text::clean(&mut data);
         context.answer("complete", &data, || listing(&data))
     }
 }

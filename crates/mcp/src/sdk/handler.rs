@@ -60,7 +60,7 @@ impl Handler {
 
     async fn place(&self, call: &Call) -> Place {
         match call.session() {
-            Some(name) => self.lanes.session(name, call.is_ordered()).await,
+            Some(name) => self.lanes.session(name, call.waits(), call.is_ordered()).await,
             None => self.lanes.quick().await,
         }
     }
@@ -81,14 +81,16 @@ impl Handler {
             let error = WireError::new(stead_protocol::ErrorCode::LimitExceeded, message);
             return Ok(Answer::failure(&error.with_hint("wait for some of them")));
         };
-        let line =
-            Line::new().map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
+        let longest = Instant::now() + LONGEST_CALL;
         let mut place = tokio::select! {
             place = self.place(&call) => place,
             // Nothing was begun yet, so nothing is to be stopped.
-            () = context.ct.cancelled() => return Ok(Answer::text("")),
-            () = self.closing.leave() => return Ok(Answer::text("")),
+            () = context.ct.cancelled() => return Ok(not_begun("the request was cancelled")),
+            () = self.closing.leave() => return Ok(not_begun("the connection was closed")),
+            () = sleep_until(longest) => return Ok(not_begun("too many calls on this session wait")),
         };
+        let line =
+            Line::new().map_err(|error| ErrorData::internal_error(error.to_string(), None))?;
         let (sender, mut news) = mpsc::channel(1);
         let token = context.meta.get_progress_token();
         let tell = token
@@ -104,7 +106,6 @@ impl Handler {
                 answer
             }
         });
-        let longest = Instant::now() + LONGEST_CALL;
         let (mut cancelled, mut left, mut progress) = (false, false, 0.0);
         loop {
             tokio::select! {
@@ -137,6 +138,11 @@ impl Handler {
             }
         }
     }
+}
+
+fn not_begun(why: &str) -> Answer {
+    let message = format!("{why}; this call did nothing");
+    Answer::failure(&WireError::new(stead_protocol::ErrorCode::SessionBusy, message))
 }
 
 fn too_long() -> Answer {

@@ -9,7 +9,10 @@ use tokio::sync::{OwnedMutexGuard, OwnedSemaphorePermit, Semaphore};
 
 /// Calls on one session that may wait at the same time, each on a thread.
 const WAITING_CALLS: usize = 32;
-/// Calls at once that never wait for an eval.
+/// Calls on one session at once that wait for no eval. Some can take long even so: an interrupt of code
+/// that ignores it, the start of an interpreter.
+const ASKING_CALLS: usize = 8;
+/// Calls at once that are about no session.
 const QUICK_CALLS: usize = 16;
 /// Sessions of which a lane is kept although nobody is in it.
 const IDLE_LANES: usize = 256;
@@ -23,7 +26,8 @@ pub(super) struct Lanes {
 
 #[derive(Debug, Clone)]
 struct Lane {
-    slots: Arc<Semaphore>,
+    waits: Arc<Semaphore>,
+    asks: Arc<Semaphore>,
     /// Held by the eval that is about to be handed to the host.
     door: Arc<tokio::sync::Mutex<()>>,
 }
@@ -49,26 +53,34 @@ impl Default for Lanes {
 }
 
 impl Lanes {
-    /// A place among the calls that never wait.
+    /// A place among the calls that are about no session.
     pub(super) async fn quick(&self) -> Place {
         Place { _slot: self.quick.clone().acquire_owned().await.ok(), door: None }
     }
 
     /// A place among the calls on a session; those that asked first get it first.
-    pub(super) async fn session(&self, name: SessionName, in_order: bool) -> Place {
+    pub(super) async fn session(&self, name: SessionName, waits: bool, in_order: bool) -> Place {
         let lane = self.lane(name);
-        let slot = lane.slots.acquire_owned().await.ok();
+        // The door comes first: who needs no slot must not overtake who waits for one.
         let door = if in_order { Some(lane.door.lock_owned().await) } else { None };
+        let slots = if waits { lane.waits } else { lane.asks };
+        let slot = slots.acquire_owned().await.ok();
         Place { _slot: slot, door }
     }
 
     fn lane(&self, name: SessionName) -> Lane {
         let mut lanes = self.sessions.lock().unwrap_or_else(|e| e.into_inner());
         if lanes.len() > IDLE_LANES {
-            lanes.retain(|_, lane| Arc::strong_count(&lane.slots) > 1);
+            let in_use = |lane: &Lane| {
+                [&lane.waits, &lane.asks].iter().any(|slots| Arc::strong_count(slots) > 1)
+            };
+            lanes.retain(|_, lane| in_use(lane));
         }
-        let fresh =
-            || Lane { slots: Arc::new(Semaphore::new(WAITING_CALLS)), door: Arc::default() };
+        let fresh = || Lane {
+            waits: Arc::new(Semaphore::new(WAITING_CALLS)),
+            asks: Arc::new(Semaphore::new(ASKING_CALLS)),
+            door: Arc::default(),
+        };
         lanes.entry(name).or_insert_with(fresh).clone()
     }
 }

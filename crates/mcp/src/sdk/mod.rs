@@ -3,7 +3,9 @@
 mod closing;
 mod handler;
 mod lanes;
+mod requests;
 mod scan;
+mod shape;
 mod transport;
 
 use std::io;

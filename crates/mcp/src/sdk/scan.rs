@@ -29,9 +29,24 @@ enum Text {
 impl IdScan {
     /// Takes the next bytes of the text.
     pub(super) fn feed(&mut self, bytes: &[u8]) {
-        if self.found.is_none() {
-            bytes.iter().for_each(|byte| self.step(*byte));
+        let mut rest = bytes;
+        while self.found.is_none() && !rest.is_empty() {
+            let skip = if self.passes_over() {
+                memchr::memchr2(b'"', b'\\', rest).unwrap_or(rest.len())
+            } else {
+                0
+            };
+            let Some((byte, after)) = rest[skip..].split_first() else { return };
+            self.step(*byte);
+            rest = after;
         }
+    }
+
+    /// Whether it is inside a string of which it keeps nothing: almost all of a long message is such.
+    fn passes_over(&self) -> bool {
+        let keeps_key = self.depth == 1 && !self.taking && self.key.len() <= LONGEST_ID;
+        let keeps_value = self.taking && self.value.len() <= LONGEST_ID;
+        self.text == Text::Inside && !keeps_key && !keeps_value
     }
 
     /// The id, as far as there was one.

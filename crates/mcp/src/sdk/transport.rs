@@ -3,61 +3,60 @@
 //! The SDK's own transport drops what it cannot read without a word, which leaves its sender waiting.
 //! This one answers everything that has an id, and never holds more than one line of the longest kind.
 
-use std::collections::HashSet;
 use std::io;
-use std::sync::{Arc, Mutex};
+use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::{Arc, Mutex, MutexGuard};
+use std::time::Duration;
 
 use rmcp::RoleServer;
-use rmcp::model::{ClientRequest, JsonRpcMessage, RequestId};
+use rmcp::model::{ClientNotification, ClientRequest, GetMeta, JsonRpcMessage, ProtocolVersion};
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
-use serde_json::{Map, Value, json};
+use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
+use tokio::sync::Notify;
 
 use super::closing::Closing;
+use super::requests::Requests;
 use super::scan::{self, IdScan};
+use super::shape::{INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR, Refused, check, is_known};
 
 /// The longest message that is read (SPEC M-8).
 pub(super) const LONGEST_LINE: usize = 64 << 20;
+/// The least that is asked for at once.
+const READ: usize = 16 << 10;
 /// A buffer that grew beyond this is given back.
 const KEPT_BUFFER: usize = 1 << 20;
-
-const PARSE_ERROR: i64 = -32700;
-const INVALID_REQUEST: i64 = -32600;
-const INVALID_PARAMS: i64 = -32602;
+/// How much a client may leave unread before nothing more is taken from it.
+const MOST_UNREAD: usize = 16 << 20;
+/// How long the last words may take to a client that does not read.
+const CLOSE_TIME: Duration = Duration::from_millis(100);
 
 /// The two pipes of a stdio server.
 pub(super) struct Lines<R, W> {
     reader: R,
-    writer: Arc<tokio::sync::Mutex<W>>,
+    outbox: Arc<Outbox<W>>,
     buffer: Vec<u8>,
     /// How much of the buffer is known to hold no line end.
     scanned: usize,
     /// Set while the rest of a line that is too long is passed over.
     skipping: Option<IdScan>,
+    /// Whether the SDK takes more than requests by now.
     begun: bool,
-    open: Arc<Mutex<HashSet<RequestId>>>,
+    open: Mutex<Requests>,
     closing: Arc<Closing>,
 }
 
-/// A message that is answered here and goes no further.
-#[derive(Debug)]
-struct Refused {
-    id: Option<Value>,
-    code: i64,
-    message: String,
-}
-
-impl<R, W> Lines<R, W> {
+impl<R, W: AsyncWrite + Unpin> Lines<R, W> {
     pub(super) fn new(reader: R, writer: W, closing: Arc<Closing>) -> Self {
         Lines {
             reader,
-            writer: Arc::new(tokio::sync::Mutex::new(writer)),
+            outbox: Arc::new(Outbox::new(writer)),
             buffer: Vec::new(),
             scanned: 0,
             skipping: None,
             begun: false,
-            open: Arc::default(),
+            open: Mutex::default(),
             closing,
         }
     }
@@ -65,11 +64,12 @@ impl<R, W> Lines<R, W> {
     /// The next whole line that was read, or that one was too long.
     fn take_line(&mut self) -> Option<Result<Vec<u8>, Refused>> {
         loop {
-            let end = self.buffer[self.scanned..].iter().position(|byte| *byte == b'\n');
+            let end = memchr::memchr(b'\n', &self.buffer[self.scanned..]);
             let Some(end) = end.map(|end| self.scanned + end) else {
                 if self.buffer.len() > LONGEST_LINE || self.skipping.is_some() {
                     self.skipping.get_or_insert_default().feed(&self.buffer);
-                    self.buffer = Vec::new();
+                    self.buffer.clear();
+                    self.buffer.shrink_to(KEPT_BUFFER);
                 }
                 self.scanned = self.buffer.len();
                 return None;
@@ -104,13 +104,13 @@ impl<R, W> Lines<R, W> {
         let id = check(&mut value)?;
         let method = value.get("method").and_then(Value::as_str).map(str::to_owned);
         let refuse = |code, message: String| Refused { id: id.clone(), code, message };
-        let message: RxJsonRpcMessage<RoleServer> = match serde_json::from_value(value) {
+        let mut message: RxJsonRpcMessage<RoleServer> = match serde_json::from_value(value) {
             Ok(message) => message,
             // A notification has nobody who waits; unknown ones are to be ignored.
             Err(_) if id.is_none() => return Ok(None),
             Err(error) => return Err(refuse(INVALID_PARAMS, format!("wrong parameters: {error}"))),
         };
-        match &message {
+        match &mut message {
             JsonRpcMessage::Request(request) => {
                 // The SDK takes a known method with parameters of the wrong shape for an unknown method.
                 if let (ClientRequest::CustomRequest(_), Some(method)) = (&request.request, &method)
@@ -119,130 +119,96 @@ impl<R, W> Lines<R, W> {
                     let message = format!("`params` of `{method}` do not have the right fields");
                     return Err(refuse(INVALID_PARAMS, message));
                 }
-                let mut open = self.open.lock().unwrap_or_else(|e| e.into_inner());
-                if !open.insert(request.id.clone()) {
-                    return Err(refuse(
-                        INVALID_REQUEST,
-                        "`id` is in use by an open request".to_owned(),
-                    ));
-                }
-                self.begun = true;
+                // Notifications that belong to a subscription name it by the client's id.
+                let keep_id =
+                    matches!(request.request, ClientRequest::SubscriptionsListenRequest(_));
+                let ours = self.open().begin(&request.id, line.len(), keep_id);
+                request.id = ours.map_err(|message| refuse(INVALID_REQUEST, message))?;
+                self.begun |= begins(&request.request);
             }
-            // Before the first request there is nothing that these could belong to.
+            // Before that the SDK would leave; there is nothing that these could belong to.
             _ if !self.begun => return Ok(None),
-            JsonRpcMessage::Notification(_)
-            | JsonRpcMessage::Response(_)
-            | JsonRpcMessage::Error(_) => {
-                if method.as_deref() == Some("notifications/cancelled") {
-                    self.forget(line);
+            JsonRpcMessage::Notification(notification) => {
+                if let ClientNotification::CancelledNotification(cancelled) =
+                    &mut notification.notification
+                {
+                    let id = cancelled.params.request_id.take();
+                    cancelled.params.request_id = id.and_then(|id| self.open().cancel(&id));
+                    if cancelled.params.request_id.is_none() {
+                        return Ok(None);
+                    }
                 }
             }
+            JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => {}
         }
         Ok(Some(message))
     }
 
-    /// A cancelled request gets no answer, so its id is free again.
-    fn forget(&self, line: &[u8]) {
-        let id = serde_json::from_slice::<Value>(line)
-            .ok()
-            .and_then(|mut value| value.pointer_mut("/params/requestId").map(Value::take))
-            .and_then(|id| serde_json::from_value::<RequestId>(id).ok());
-        if let Some(id) = id {
-            self.open.lock().unwrap_or_else(|e| e.into_inner()).remove(&id);
+    fn open(&self) -> MutexGuard<'_, Requests> {
+        self.open.lock().unwrap_or_else(|e| e.into_inner())
+    }
+}
+
+/// Whether the SDK's loop begins with this request, rather than answer it and wait for another.
+fn begins(request: &ClientRequest) -> bool {
+    match request {
+        ClientRequest::InitializeRequest(_) => true,
+        ClientRequest::PingRequest(_) | ClientRequest::DiscoverRequest(_) => false,
+        other => {
+            let (meta, modern) = (other.get_meta(), ProtocolVersion::V_2026_07_28);
+            meta.missing_required_keys(&modern).is_empty()
+                && meta
+                    .protocol_version()
+                    .is_some_and(|version| ProtocolVersion::KNOWN_VERSIONS.contains(&version))
         }
     }
 }
 
-/// Checks the shape of a message as far as the SDK would not name what is wrong with it; its id.
-fn check(value: &mut Value) -> Result<Option<Value>, Refused> {
-    let invalid = |id: Option<Value>, message: &str| Refused {
-        id,
-        code: INVALID_REQUEST,
-        message: message.to_owned(),
-    };
-    let Value::Object(fields) = value else {
-        let what = if value.is_array() {
-            "batches are not supported"
-        } else {
-            "a message must be an object"
+/// What is on its way to the client.
+struct Outbox<W> {
+    writer: tokio::sync::Mutex<W>,
+    unread: AtomicUsize,
+    less: Notify,
+}
+
+impl<W: AsyncWrite + Unpin> Outbox<W> {
+    fn new(writer: W) -> Self {
+        Outbox {
+            writer: tokio::sync::Mutex::new(writer),
+            unread: AtomicUsize::new(0),
+            less: Notify::new(),
+        }
+    }
+
+    /// Counts a line as on its way; `write` must follow.
+    fn take(&self, mut line: Vec<u8>) -> Vec<u8> {
+        line.push(b'\n');
+        self.unread.fetch_add(line.len(), Ordering::AcqRel);
+        line
+    }
+
+    async fn write(&self, line: Vec<u8>) -> io::Result<()> {
+        let mut writer = self.writer.lock().await;
+        let written = async {
+            writer.write_all(&line).await?;
+            writer.flush().await
         };
-        return Err(invalid(None, what));
-    };
-    let id = fields.get("id").cloned();
-    let good = id.clone().filter(scan::is_id);
-    if fields.get("jsonrpc") != Some(&json!("2.0")) {
-        return Err(invalid(good, "`jsonrpc` must be \"2.0\""));
+        let written = written.await;
+        self.unread.fetch_sub(line.len(), Ordering::AcqRel);
+        self.less.notify_waiters();
+        written
     }
-    let Some(method) = fields.get("method") else {
-        let answers = fields.contains_key("result") || fields.contains_key("error");
-        return if answers { Ok(None) } else { Err(invalid(good, "`method` is missing")) };
-    };
-    let Some(method) = method.as_str() else {
-        return Err(invalid(good, "`method` must be a string"));
-    };
-    if id.is_some() && good.is_none() {
-        return Err(invalid(None, "`id` must be a string or an integer"));
-    }
-    let call = method == "tools/call";
-    match fields.get_mut("params") {
-        None if call => Err(Refused {
-            id: good,
-            code: INVALID_PARAMS,
-            message: "`params` is missing".to_owned(),
-        }),
-        None => Ok(good),
-        Some(Value::Object(params)) => match call.then(|| check_call(params)).transpose() {
-            Ok(_) => Ok(good),
-            Err(message) => Err(Refused { id: good, code: INVALID_PARAMS, message }),
-        },
-        Some(_) => Err(Refused {
-            id: good,
-            code: INVALID_PARAMS,
-            message: "`params` must be an object".to_owned(),
-        }),
-    }
-}
 
-fn check_call(params: &mut Map<String, Value>) -> Result<(), String> {
-    if !params.get("name").is_some_and(Value::is_string) {
-        return Err("`params.name` must be the name of a tool".to_owned());
-    }
-    match params.get("arguments") {
-        None | Some(Value::Object(_)) => Ok(()),
-        Some(Value::Null) => {
-            params.remove("arguments");
-            Ok(())
+    /// Returns once the client has read enough to be listened to.
+    async fn has_room(&self) {
+        loop {
+            let less = self.less.notified();
+            if self.unread.load(Ordering::Acquire) < MOST_UNREAD {
+                return;
+            }
+            less.await;
         }
-        Some(_) => Err("`params.arguments` must be an object".to_owned()),
     }
-}
-
-fn is_known(method: &str) -> bool {
-    matches!(
-        method,
-        "initialize"
-            | "server/discover"
-            | "ping"
-            | "tools/list"
-            | "tools/call"
-            | "resources/list"
-            | "resources/templates/list"
-            | "resources/read"
-            | "prompts/list"
-            | "prompts/get"
-            | "completion/complete"
-            | "logging/setLevel"
-    )
-}
-
-async fn write_line<W: AsyncWrite + Unpin>(
-    writer: &tokio::sync::Mutex<W>,
-    mut line: Vec<u8>,
-) -> io::Result<()> {
-    line.push(b'\n');
-    let mut writer = writer.lock().await;
-    writer.write_all(&line).await?;
-    writer.flush().await
 }
 
 impl<R, W> Transport<RoleServer> for Lines<R, W>
@@ -254,20 +220,16 @@ where
 
     fn send(
         &mut self,
-        item: TxJsonRpcMessage<RoleServer>,
+        mut item: TxJsonRpcMessage<RoleServer>,
     ) -> impl Future<Output = io::Result<()>> + Send + 'static {
-        let (writer, closing) = (self.writer.clone(), self.closing.clone());
-        let id = match &item {
-            JsonRpcMessage::Response(response) => Some(&response.id),
-            JsonRpcMessage::Error(error) => error.id.as_ref(),
-            JsonRpcMessage::Request(_) | JsonRpcMessage::Notification(_) => None,
+        let (outbox, closing) = (self.outbox.clone(), self.closing.clone());
+        let line = match self.open().address(&mut item) {
+            true => serde_json::to_vec(&item).map(|line| Some(outbox.take(line))),
+            false => Ok(None),
         };
-        if let Some(id) = id {
-            self.open.lock().unwrap_or_else(|e| e.into_inner()).remove(id);
-        }
-        let line = serde_json::to_vec(&item).map_err(io::Error::from);
         async move {
-            let written = write_line(&writer, line?).await;
+            let Some(line) = line? else { return Ok(()) };
+            let written = outbox.write(line).await;
             if written.is_err() {
                 closing.lost();
             }
@@ -288,10 +250,15 @@ where
                     Err(Refused { id, code, message }) => {
                         let error = json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}});
                         // Written beside this loop: it can be dropped at any await.
-                        let (writer, line) = (self.writer.clone(), error.to_string().into_bytes());
-                        tokio::spawn(async move { write_line(&writer, line).await });
+                        let outbox = self.outbox.clone();
+                        let line = outbox.take(error.to_string().into_bytes());
+                        tokio::spawn(async move { outbox.write(line).await });
                     }
                 }
+            }
+            self.outbox.has_room().await;
+            if self.buffer.capacity() - self.buffer.len() < READ {
+                self.buffer.reserve(READ);
             }
             match self.reader.read_buf(&mut self.buffer).await {
                 Ok(0) | Err(_) => {
@@ -304,6 +271,7 @@ where
     }
 
     async fn close(&mut self) -> io::Result<()> {
-        self.writer.lock().await.shutdown().await
+        let shut = async { self.outbox.writer.lock().await.shutdown().await };
+        tokio::time::timeout(CLOSE_TIME, shut).await.unwrap_or(Ok(()))
     }
 }

@@ -52,6 +52,10 @@ enum Action {
 }
 
 impl ControlArgs {
+    pub(super) fn session_name(&self) -> Option<SessionName> {
+        target(&self.target).ok().map(|(name, _)| name)
+    }
+
     pub(crate) fn run(self, server: &Server) -> Result<Answer, ClientError> {
         let (name, id) = target(&self.target)?;
         let client = &server.client;
@@ -94,7 +98,7 @@ impl ControlArgs {
                 "stopped; its output stays readable".to_owned()
             }
         };
-        Ok(Answer::text(format!("[{name} {said}]")))
+        Ok(Answer::text(format!("[{name}: {said}]")))
     }
 }
 
@@ -105,7 +109,7 @@ fn interrupt(
 ) -> Result<Answer, ClientError> {
     let done = server.client.interrupt(name, id.as_ref().map(|id| id.seq))?;
     let hit = done.eval.map(|seq| EvalId { session: name.clone(), seq }).or(id);
-    let what = hit.map_or_else(|| name.to_string(), |id| id.to_string());
+    let what = hit.map_or_else(|| format!("{name}:"), |id| id.to_string());
     let said = match done.effect {
         InterruptEffect::Interrupted => "interrupted, state kept",
         InterruptEffect::Finished => "had finished before the interrupt came",

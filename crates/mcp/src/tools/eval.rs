@@ -7,7 +7,7 @@ use stead_client::{ClientError, EvalOptions, language};
 use stead_protocol::{MAX_CODE, SessionName, WireError};
 
 use super::arguments::Count;
-use super::{ToolSpec, object, reply};
+use super::{ToolSpec, bad_request, object, reply};
 use crate::answer::Answer;
 use crate::server::{Server, Ties, patience};
 
@@ -25,11 +25,12 @@ pub(super) fn spec() -> ToolSpec {
         schema: object(
             json!({
                 "code": {"type": "string"},
-                "session": {"type": "string", "description": "Session name; default: py, or the one named after language"},
-                "language": {"type": "string", "enum": ["python"], "description": "For a session that has to be started under another name"},
+                "session": {"type": "string", "description": "Session name; default: the one of language, which is py, sh or js"},
+                "language": {"type": "string", "enum": ["python", "bash", "node"], "description": "Default python; needed to start a session under another name"},
                 "timeout_ms": {"type": "integer", "minimum": 0, "description": "How long to wait; default 10000, at most 50000"},
                 "hard_timeout_ms": {"type": "integer", "minimum": 1, "description": "Interrupt after this, kill if it will not stop"},
                 "background": {"type": "boolean", "description": "Return the id at once"},
+                "fresh": {"type": "boolean", "description": "Run in a new interpreter that is gone afterwards"},
                 "max_chars": {"type": "integer", "minimum": 1, "description": "Most characters of output shown; default 8000"},
                 "key": {"type": "string", "description": "The same key again returns the first result and runs nothing"}
             }),
@@ -52,11 +53,16 @@ pub struct EvalArgs {
     timeout_ms: Option<Count>,
     hard_timeout_ms: Option<Count>,
     background: Option<bool>,
+    fresh: Option<bool>,
     max_chars: Option<Count>,
     key: Option<String>,
 }
 
 impl EvalArgs {
+    pub(super) fn is_fresh(&self) -> bool {
+        self.fresh == Some(true)
+    }
+
     /// The session that is meant: by name, else by language, else `py` (SPEC M-2).
     pub(super) fn session_name(&self) -> Result<SessionName, ClientError> {
         match (&self.session, &self.language) {
@@ -66,8 +72,15 @@ impl EvalArgs {
         }
     }
 
+    pub(super) fn waits(&self) -> bool {
+        self.background != Some(true)
+    }
+
     pub(crate) fn run(self, server: &Server, ties: &mut Ties) -> Result<Answer, ClientError> {
         let name = self.session_name()?;
+        if self.is_fresh() && self.session.is_some() {
+            return Err(bad_request("`fresh` and `session` cannot be combined").into());
+        }
         if self.code.len() > MAX_CODE {
             let message = format!("`code` has more than {} MiB", MAX_CODE >> 20);
             let error = WireError::new(stead_protocol::ErrorCode::LimitExceeded, message);
@@ -81,10 +94,15 @@ impl EvalArgs {
             hard_timeout: self.hard_timeout_ms.map(|ms| Duration::from_millis(ms.0)),
             no_queue: false,
             background: self.background.unwrap_or(false),
-            budget: 4 << 20,
+            max_chars,
         };
-        let launch = server.launch(self.language);
-        let view = server.client.eval(&name, &launch, &options, &mut ties.own())?;
+        let fresh = self.fresh.unwrap_or(false);
+        let language = self.language.or_else(|| fresh.then(|| "python".to_owned()));
+        let launch = server.launch(language);
+        let view = match fresh {
+            true => server.client.run(&launch, &options, &mut ties.own())?,
+            false => server.client.eval(&name, &launch, &options, &mut ties.own())?,
+        };
         Ok(reply::eval(server, &view, max_chars))
     }
 }

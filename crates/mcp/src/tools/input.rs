@@ -60,7 +60,7 @@ impl InputArgs {
             text: text.unwrap_or_default(),
             eof,
             soft_timeout: patience(self.timeout_ms.map(|ms| ms.0), DEFAULT_TIMEOUT_MS),
-            budget: 4 << 20,
+            max_chars: reply::max_chars(None),
         };
         let view = server.client.input(&name, &options, &mut ties.own())?;
         Ok(reply::eval(server, &view, reply::max_chars(None)))

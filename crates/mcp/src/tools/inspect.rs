@@ -10,7 +10,7 @@ use stead_protocol::SessionName;
 use super::{ToolSpec, bad_request, object};
 use crate::answer::Answer;
 use crate::server::Server;
-use crate::text::{guard, one_line};
+use crate::text::{count, guard, one_line, own_lines, word};
 
 pub(super) fn spec() -> ToolSpec {
     ToolSpec {
@@ -52,6 +52,10 @@ enum What {
 }
 
 impl InspectArgs {
+    pub(super) fn session_name(&self) -> Option<SessionName> {
+        self.session.parse().ok()
+    }
+
     pub(crate) fn run(self, server: &Server) -> Result<Answer, ClientError> {
         let session: SessionName = self.session.parse()?;
         let Some(name) = self.name.filter(|name| !name.trim().is_empty()) else {
@@ -75,39 +79,40 @@ impl InspectArgs {
             Some(What::Complete) => String::new(),
         };
         let mut shown = String::new();
-        guard(&mut shown, &stead_screen::plain(text.trim_end().as_bytes()));
+        own_lines(&mut shown, &stead_screen::plain(text.trim_end().as_bytes()));
         if self.what.is_none() {
-            for key in ["signature", "doc"] {
-                if let Some(more) = field(key) {
-                    shown.push('\n');
-                    let more: String = more.chars().take(500).collect();
-                    guard(&mut shown, &stead_screen::plain(more.trim_end().as_bytes()));
-                }
+            for more in ["signature", "doc"].into_iter().filter_map(field) {
+                let more: String = more.chars().take(500).collect();
+                own_lines(&mut shown, &stead_screen::plain(more.trim_end().as_bytes()));
             }
         }
-        let kind = one_line(&field("type").unwrap_or_default());
-        let size = field("size").map(|size| format!("({size})")).unwrap_or_default();
-        let _ = write!(shown, "\n[{session} {} {kind}{size}]", one_line(&name));
+        let kind = field("type").map(|kind| format!(" {}", word(&kind))).unwrap_or_default();
+        let size = field("size").map(|size| format!("({})", word(&size))).unwrap_or_default();
+        let _ = write!(shown, "[{session}: {}{kind}{size}]", word(&name));
         Ok(Answer::text(shown))
     }
 }
 
 fn variables(session: &SessionName, found: &Value) -> String {
     let mut text = String::new();
-    let mut count = 0;
+    let mut shown = 0;
     for variable in found["vars"].as_array().into_iter().flatten() {
-        let field = |key: &str| one_line(variable[key].as_str().unwrap_or_default());
-        let size = variable["size"].as_str().map(|size| format!("({size})")).unwrap_or_default();
-        guard(
-            &mut text,
-            &format!("{} {}{size} = {}\n", field("name"), field("type"), field("value")),
+        let word = |key: &str| word(variable[key].as_str().unwrap_or_default());
+        let size = variable["size"].as_str().map(|_| format!("({})", word("size")));
+        let _ = writeln!(
+            text,
+            "{} {}{} = {}",
+            word("name"),
+            word("type"),
+            size.unwrap_or_default(),
+            one_line(variable["value"].as_str().unwrap_or_default())
         );
-        count += 1;
+        shown += 1;
     }
     let more = found["more"].as_u64().unwrap_or(0);
-    let _ = write!(text, "[{session} {} names", count + more);
+    let _ = write!(text, "[{session}: {}", count(shown + more, "name", "names"));
     if more > 0 {
-        let _ = write!(text, ", {count} shown");
+        let _ = write!(text, ", {shown} shown");
     }
     text.push(']');
     text
@@ -123,10 +128,11 @@ fn completions(session: &SessionName, prefix: &str, found: &Value) -> String {
         .collect();
     let more = found["more"].as_u64().unwrap_or(0);
     let more = if more > 0 { format!(", {more} more") } else { String::new() };
+    let found = count(names.len() as u64, "completion", "completions");
     let mut text = String::new();
     if !names.is_empty() {
         guard(&mut text, &format!("{}\n", names.join(" ")));
     }
-    let _ = write!(text, "[{session} {} completions of {}{more}]", names.len(), one_line(prefix));
+    let _ = write!(text, "[{session}: {} of {}{more}]", found, word(prefix));
     text
 }

@@ -10,8 +10,10 @@ mod output;
 mod reply;
 mod search;
 mod sessions;
+mod shell;
 
 use serde_json::{Map, Value, json};
+use stead_client::language;
 use stead_protocol::{ErrorCode, SessionName, WireError};
 
 use arguments::parse;
@@ -49,6 +51,8 @@ pub enum Call {
     #[doc(hidden)]
     Eval(eval::EvalArgs),
     #[doc(hidden)]
+    Shell(shell::ShellArgs),
+    #[doc(hidden)]
     Output(output::OutputArgs),
     #[doc(hidden)]
     Input(input::InputArgs),
@@ -67,6 +71,7 @@ impl Call {
     pub fn parse(tool: &str, arguments: Map<String, Value>) -> Option<Result<Call, WireError>> {
         Some(match tool {
             "eval" => parse(arguments).map(Call::Eval),
+            "shell" => parse(arguments).map(Call::Shell),
             "output" => parse(arguments).map(Call::Output),
             "input" => parse(arguments).map(Call::Input),
             "control" => parse(arguments).map(Call::Control),
@@ -77,21 +82,33 @@ impl Call {
         })
     }
 
-    /// The session whose eval it may wait for; others are answered at once, whatever waits.
-    ///
-    /// A name that is none waits for nothing either: the call itself says what is wrong with it.
+    /// The session it is about; a name that is none is for the call itself to complain of.
     pub fn session(&self) -> Option<SessionName> {
         match self {
             Call::Eval(args) => args.session_name().ok(),
+            Call::Shell(_) => language::session_name(language::SHELL).ok(),
             Call::Output(args) => args.session_name(),
             Call::Input(args) => args.session_name(),
-            Call::Control(_) | Call::Sessions(_) | Call::Open(_) | Call::Inspect(_) => None,
+            Call::Control(args) => args.session_name(),
+            Call::Sessions(_) => None,
+            Call::Open(args) => args.session_name().ok(),
+            Call::Inspect(args) => args.session_name(),
+        }
+    }
+
+    /// Whether it may wait for an eval; others are answered whatever waits.
+    pub fn waits(&self) -> bool {
+        match self {
+            Call::Eval(args) => args.waits(),
+            Call::Output(args) => args.waits(),
+            Call::Shell(_) | Call::Input(_) => true,
+            Call::Control(_) | Call::Sessions(_) | Call::Open(_) | Call::Inspect(_) => false,
         }
     }
 
     /// Whether such calls on one session are carried out in the order in which they came.
     pub fn is_ordered(&self) -> bool {
-        matches!(self, Call::Eval(_))
+        matches!(self, Call::Eval(args) if !args.is_fresh())
     }
 }
 
@@ -99,6 +116,7 @@ impl Call {
 pub fn tools() -> Vec<ToolSpec> {
     vec![
         eval::spec(),
+        shell::spec(),
         output::spec(),
         input::spec(),
         control::spec(),

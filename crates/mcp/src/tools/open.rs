@@ -9,7 +9,7 @@ use stead_client::{ClientError, Launch, language};
 use stead_protocol::SessionName;
 
 use super::arguments::Count;
-use super::{ToolSpec, object, reply};
+use super::{ToolSpec, bad_request, object, reply};
 use crate::answer::Answer;
 use crate::server::Server;
 use crate::text;
@@ -22,8 +22,8 @@ pub(super) fn spec() -> ToolSpec {
             Not needed for plain use: eval starts what it needs. Sessions live until stopped or idle for 12 h.",
         schema: object(
             json!({
-                "language": {"type": "string", "enum": ["python"]},
-                "name": {"type": "string", "description": "Default: py"},
+                "language": {"type": "string", "enum": ["python", "bash", "node"]},
+                "name": {"type": "string", "description": "Default: py, sh or js"},
                 "cwd": {"type": "string"},
                 "env": {"type": "object", "additionalProperties": {"type": "string"}},
                 "init": {"type": "string", "description": "Code to run at every start"},
@@ -51,9 +51,19 @@ pub struct OpenArgs {
 }
 
 impl OpenArgs {
-    pub(crate) fn run(self, server: &Server) -> Result<Answer, ClientError> {
+    pub(super) fn session_name(&self) -> Result<SessionName, ClientError> {
         let implied = language::session_name(&self.language)?;
-        let name: SessionName = self.name.map_or(Ok(implied), |name| name.parse())?;
+        Ok(self.name.as_deref().map_or(Ok(implied), str::parse)?)
+    }
+
+    pub(crate) fn run(self, server: &Server) -> Result<Answer, ClientError> {
+        let name = self.session_name()?;
+        for (key, value) in self.env.iter().flatten() {
+            if key.is_empty() || key.contains(['=', '\0']) || value.contains('\0') {
+                let message = format!("wrong argument `env.{}`: no variable", key.escape_debug());
+                return Err(bad_request(message).into());
+            }
+        }
         let default = server.launch(Some(self.language));
         let launch = Launch {
             cwd: self.cwd.map(|cwd| server.cwd.join(cwd)).or(default.cwd.clone()),
@@ -73,7 +83,7 @@ impl OpenArgs {
             images = answer.images;
         }
         said.push_str(&format!(
-            "[{name} open: {} {}, {} ({}), in {}]",
+            "[{name}: open, {} {}, {} ({}), in {}]",
             status.language,
             text::one_line(version),
             text::one_line(&status.interpreter),

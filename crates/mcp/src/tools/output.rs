@@ -61,9 +61,12 @@ pub struct OutputArgs {
 
 impl OutputArgs {
     pub(super) fn session_name(&self) -> Option<SessionName> {
-        self.wait_ms?;
         let of_id = |id: &String| id.parse::<EvalId>().ok().map(|id| id.session);
         self.id.as_ref().and_then(of_id).or_else(|| self.session.as_ref()?.parse().ok())
+    }
+
+    pub(super) fn waits(&self) -> bool {
+        self.wait_ms.is_some()
     }
 
     pub(crate) fn run(self, server: &Server, ties: &mut Ties) -> Result<Answer, ClientError> {
@@ -91,15 +94,20 @@ impl OutputArgs {
         let part = match (self.offset, self.limit, self.tail) {
             (_, _, Some(lines)) => Part::Tail { lines: lines.0 as usize },
             (None, None, None) => Part::Since { offset: server.cursors.get(&id) },
+            // From the start means all of it: a range of bytes has no values and errors in it.
+            (Some(Count(0)), None, None) => Part::All,
             (offset, limit, None) => {
                 Part::Range { offset: offset.map_or(0, |n| n.0), limit: limit.map(|n| n.0) }
             }
         };
         let wait = self.wait_ms.map(|ms| patience(Some(ms.0), 0));
-        let options = OutputOptions { part, wait, budget: 4 << 20 };
+        let options = OutputOptions { part, wait, max_chars };
         let view = server.client.output(&id, &options, &mut ties.looking_on())?;
         let seen = matches!(part, Part::Since { offset } if offset > Default::default());
-        let mut answer = reply::eval(server, &view, max_chars);
+        let mut answer = match part {
+            Part::All | Part::Since { .. } => reply::eval(server, &view, max_chars),
+            Part::Range { .. } | Part::Tail { .. } => reply::part(&view, max_chars),
+        };
         if seen && view.content.chunks().next().is_none() {
             let again = format!(
                 "[note: nothing new; from the start: output {{\"id\":\"{id}\",\"offset\":0}}]\n"

@@ -22,32 +22,32 @@ pub(super) fn max_chars(asked: Option<Count>) -> usize {
     asked.map_or(DEFAULT_CHARS, |count| count.0 as usize).clamp(1, MOST_CHARS)
 }
 
-/// The reply about an eval; what it shows counts as read.
+/// The reply about all of an eval, or all that is new; it counts as read.
 pub(super) fn eval(server: &Server, view: &EvalView, max_chars: usize) -> Answer {
-    let page = Page::new(&view.content, max_chars);
-    let mut images = Vec::new();
-    let mut announce = |display: &DisplayInfo| announce(server, view, display, &mut images);
-    let text = text::eval(view, &page, &mut announce);
     if let (Some(id), Some(reached)) = (view.id(), view.reached) {
         server.cursors.reach(&id, reached);
     }
+    part(view, max_chars)
+}
+
+/// The reply about a part of an eval.
+pub(super) fn part(view: &EvalView, max_chars: usize) -> Answer {
+    let page = Page::new(&view.content, max_chars);
+    let mut images = Vec::new();
+    let mut announce = |display: &DisplayInfo| announce(display, &mut images);
+    let text = text::eval(view, &page, &mut announce);
     Answer { images, ..Answer::text(text) }
 }
 
 /// Takes a picture into the reply, or says why it is not there; either way where it lies.
-fn announce(
-    server: &Server,
-    view: &EvalView,
-    display: &DisplayInfo,
-    images: &mut Vec<Image>,
-) -> String {
+fn announce(display: &DisplayInfo, images: &mut Vec<Image>) -> String {
     let mut said = Vec::new();
     if let Some((width, height)) = display.pixels {
         said.push(format!("{width}×{height}"));
     }
     said.push(text::one_line(&display.mime));
-    let path = server.client.display_file(&view.session, display);
-    match &path {
+    let path = display.file.as_ref();
+    match path {
         Some(path) if display.bytes <= BIGGEST_IMAGE && images.len() < MOST_IMAGES => {
             match std::fs::read(path) {
                 Ok(bytes) => images.push(Image { mime: display.mime.clone(), bytes }),
@@ -57,9 +57,7 @@ fn announce(
         Some(_) => said.push("not in this reply".to_owned()),
         None => {}
     }
-    if let Some(path) = path {
-        said.push(text::one_line(&path.display().to_string()));
-    }
+    said.extend(path.map(|path| text::one_line(path)));
     said.extend(display.note.as_deref().map(text::one_line));
     said.join(", ")
 }

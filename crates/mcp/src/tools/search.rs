@@ -5,17 +5,17 @@ use std::fmt::Write;
 use stead_client::{Found, Hit, LastLines, Target};
 use stead_protocol::{ChunkKind, SessionName};
 
-use crate::text::guard;
+use crate::text::count;
 
 /// Matches with the lines around them, then how many there are.
 pub(super) fn found(target: &Target, found: &Found) -> String {
     let mut text = hits(&found.hits, matches!(target, Target::Session(_)));
     let what = match target {
         Target::Eval(id) => id.to_string(),
-        Target::Session(name) => name.to_string(),
+        Target::Session(name) => format!("{name}:"),
     };
-    let plural = if found.matches == 1 { "match" } else { "matches" };
-    let _ = write!(text, "[{what} {} {plural} in {} lines", found.matches, found.lines);
+    let matches = count(found.matches, "match", "matches");
+    let _ = write!(text, "[{what} {matches} in {}", count(found.lines, "line", "lines"));
     if found.more > 0 {
         let _ = write!(text, ", {} not shown", found.more);
     }
@@ -32,9 +32,13 @@ pub(super) fn found(target: &Target, found: &Found) -> String {
 
 /// The last lines of a session.
 pub(super) fn lines(name: &SessionName, last: &LastLines) -> String {
-    let mut text = hits(&last.lines, true);
+    let mut text = String::new();
+    for hit in &last.lines {
+        line(&mut text, hit, true, ':');
+    }
     let fewer = if last.cut { ", as many as fit" } else { "" };
-    let _ = write!(text, "[{name} last {} lines{fewer}]", last.lines.len());
+    let lines = count(last.lines.len() as u64, "line", "lines");
+    let _ = write!(text, "[{name}: last {lines}{fewer}]");
     text
 }
 
@@ -46,11 +50,15 @@ fn hits(hits: &[Hit], with_id: bool) -> String {
         if !follows {
             text.push_str("--\n");
         }
-        let id = if with_id { format!("{}:", hit.id) } else { String::new() };
-        let mark = if hit.matched { ':' } else { '-' };
-        let stream = if hit.kind == ChunkKind::Err { "stderr" } else { "" };
-        guard(&mut text, &format!("{id}{}{stream}{mark}{}\n", hit.line, hit.text));
+        line(&mut text, hit, with_id, if hit.matched { ':' } else { '-' });
         before = Some(hit);
     }
     text
+}
+
+/// One line as `grep -n` shows it; it begins with a number or an id, so it cannot look like ours.
+fn line(text: &mut String, hit: &Hit, with_id: bool, mark: char) {
+    let id = if with_id { format!("{}:", hit.id) } else { String::new() };
+    let stream = if hit.kind == ChunkKind::Err { "stderr" } else { "" };
+    let _ = writeln!(text, "{id}{}{stream}{mark}{}", hit.line, hit.text);
 }

@@ -11,7 +11,7 @@ use stead_protocol::{Activity, EvalId, EvalSeq, Status};
 use super::{ToolSpec, object};
 use crate::answer::Answer;
 use crate::server::Server;
-use crate::text::{one_line, quoted, seconds};
+use crate::text::{count, one_line, quoted, seconds};
 
 /// How much of an eval's code tells which one it was.
 const CODE_CHARS: usize = 60;
@@ -49,14 +49,14 @@ impl SessionsArgs {
         let place = server.client.workspace.path().display().to_string();
         let place = if all { "all workspaces".to_owned() } else { one_line(&place) };
         if listed.is_empty() {
-            return Ok(Answer::text(format!("[no sessions in {place}; eval starts one]")));
+            return Ok(Answer::text(format!("[sessions: none in {place}; eval starts one]")));
         }
         let mut text = String::new();
         for session in &listed {
             describe(&mut text, &server.client, session, all);
         }
         let count = listed.len();
-        let _ = write!(text, "[{count} session{} in {place}]", if count == 1 { "" } else { "s" });
+        let _ = write!(text, "[sessions: {count} in {place}]");
         Ok(Answer::text(text))
     }
 }
@@ -74,6 +74,12 @@ fn describe(text: &mut String, client: &Client, session: &Listed, all: bool) {
         text.push_str("its host does not answer");
     }
     text.push_str(&doing(status, &there));
+    if let [first, more @ ..] = status.background.as_slice() {
+        let _ = write!(text, ", in the background {}", quoted(first));
+        if !more.is_empty() {
+            let _ = write!(text, " and {} more", more.len());
+        }
+    }
     if status.paused {
         text.push_str(", paused");
     }
@@ -81,7 +87,7 @@ fn describe(text: &mut String, client: &Client, session: &Listed, all: bool) {
         let _ = write!(text, ", {} queued", status.queued.len());
     }
     if let Some(variables) = status.variables {
-        let _ = write!(text, ", {variables} names");
+        let _ = write!(text, ", {}", count(variables, "name", "names"));
     }
     if status.generation.0 > 1 {
         let _ = write!(text, ", generation {}", status.generation.0);
@@ -107,8 +113,10 @@ fn doing(status: &Status, client: &Client) -> String {
         Activity::Running { eval, elapsed_ms, last_line } => {
             let mut text =
                 format!("running {}{} for {}", id(*eval), code(*eval), seconds(*elapsed_ms));
-            if !last_line.trim().is_empty() {
-                let line: String = last_line.trim().chars().take(LINE_CHARS).collect();
+            // A bar is redrawn in one line, of which the last state counts.
+            let line = one_line(last_line);
+            if !line.trim().is_empty() {
+                let line: String = line.trim().chars().take(LINE_CHARS).collect();
                 let _ = write!(text, ", last line {}", quoted(&line));
             }
             text
@@ -139,7 +147,7 @@ fn last(client: &Client, status: &Status) -> Option<EvalSummary> {
 fn last_eval(status: &Status, client: &Client) -> String {
     let Some(eval) = last(client, status) else { return ", nothing ran yet".to_owned() };
     let ended = eval.entry.finished.as_ref().map_or(eval.entry.accepted_at_ms, |(at, _)| *at);
-    format!(", last {} {} {}, {} ago", eval.id, eval.status.as_str(), code(&eval), ago(ended))
+    format!(", last {} {} {}, {}", eval.id, eval.status.as_str(), code(&eval), ago(ended))
 }
 
 /// The first line of its code.
@@ -153,5 +161,8 @@ fn code(eval: &EvalSummary) -> String {
 fn ago(at_ms: u64) -> String {
     let now =
         SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_millis() as u64);
-    seconds(now.saturating_sub(at_ms) / 1000 * 1000)
+    match now.saturating_sub(at_ms) {
+        0..1000 => "just now".to_owned(),
+        ms => format!("{} ago", seconds(ms / 1000 * 1000)),
+    }
 }

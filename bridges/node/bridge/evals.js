@@ -1,0 +1,229 @@
+// Evals: runs one, waits for what it awaits, and reports how it ended.
+
+let inspectorSession = null;
+
+function fileName() {
+  return "<" + S.eval + ">";
+}
+
+/** The one door to user code: stack traces end at this frame. */
+function runUser(call) {
+  return call();
+}
+
+function beginEval(id, source) {
+  S.eval = id;
+  S.run = peek(shared, RUN);
+  S.running = true;
+  S.source = source;
+  S.last = 1;
+  S.open = false;
+  asked = peek(shared, ACKS);
+  repairOutputs();
+  placeRequire();
+  guardProcess();
+  S.mark = newMark(id);
+}
+
+function doEval(id, payload) {
+  const source = payload.charCodeAt(0) === 0xfeff ? payload.slice(1) : payload;
+  beginEval(id, source);
+  if (isInterrupted()) return finish({ status: "interrupted" });
+  let plan;
+  try {
+    plan = rewrite(isObject(source) ? "(" + source + "\n)" : source);
+  } catch (error) {
+    if (!(error instanceof Refused)) throw error;
+    return finish({ status: "error", error: syntaxEvent(error.message, source, ...position(source, error.at)) });
+  }
+  if (!plan.awaits && plan.names.some(isAccessor)) {
+    const refused = compileError(plan.text, source);
+    if (refused) return finish({ status: "error", error: refused });
+  }
+  owned(S.mark, () => {
+    if (wanting.size > 0) arrange();
+    if (plan.awaits) runAwaiting(plan);
+    else runPlainly(plan);
+  });
+}
+
+/** `{ a: 1 }` is meant as an object, if it can be one; as code it would be a block with a label. */
+function isObject(source) {
+  if (!/^\s*\{/.test(source) || /;\s*$/.test(source)) return false;
+  return compileError(source, source, "(async () => (", "\n))") === null;
+}
+
+/** Whether the interrupt for this command came before its code could run. */
+function isInterrupted() {
+  return peek(shared, INTERRUPTED) === S.run;
+}
+
+function isAccessor(name) {
+  const property = descriptor(G, name);
+  return property !== undefined && !("value" in property);
+}
+
+/** Makes room for declarations over Node's lazy globals, which are accessors, and keeps the kinds of names. */
+function declareNames(plan, placed) {
+  for (const name of plan.names) {
+    if (BASE.has(name)) DECLARED.add(name);
+    if (plan.constants.has(name)) CONSTANTS.add(name);
+    else CONSTANTS.delete(name);
+    const property = descriptor(G, name);
+    if (property === undefined) plan.fresh.push(name);
+    const plain = plainProperty(undefined);
+    if (property === undefined ? placed : property.configurable && !("value" in property)) defineProperty(G, name, plain);
+  }
+}
+
+function runPlainly(plan) {
+  const text = plan.text + "\n//# sourceURL=" + fileName();
+  let value;
+  try {
+    declareNames(plan, false);
+    // Strict eval code would keep its variables to itself.
+    value = plan.strict
+      ? runUser(() => new vm.Script(text, { filename: fileName() }).runInThisContext())
+      : runUser(() => globalEval(text));
+  } catch (error) {
+    return failed(error, plan);
+  }
+  settle(plan.value ? value : undefined, plan);
+}
+
+/** Costs milliseconds, so not at the start; soon after, because user code may break what it needs. */
+function connectInspector() {
+  if (inspectorSession !== null) return;
+  const { Session } = main.require("inspector");
+  inspectorSession = new Session();
+  inspectorSession.connect();
+}
+
+/** Whatever awaits at top level runs in V8's REPL mode, which only its inspector offers. */
+function runAwaiting(plan) {
+  const refused = compileError(withoutHash(plan.text), S.source, "(async () => {", "\n})");
+  if (refused) return finish({ status: "error", error: refused });
+  connectInspector();
+  declareNames(plan, true);
+  const run = S.run;
+  const isCurrent = () => S.running && S.run === run;
+  let result = null;
+  // The inspector would turn the result into JSON, however long it is. The first promise that is made is that of the
+  // code as a whole, and its value holds the result: it is taken out there, before the inspector sees it.
+  const stop = promiseHooks.onInit((promise) => {
+    if (result !== null) return;
+    result = promise;
+    stop();
+    apply(promiseThen, promise, [
+      (holder) => {
+        const value = holder[".repl_result"];
+        holder[".repl_result"] = undefined;
+        if (isCurrent()) settle(plan.value ? value : undefined, plan);
+      },
+      (error) => {
+        if (isCurrent()) failed(error, plan);
+      },
+    ]);
+  });
+  const message = { __proto__: null, expression: withoutHash(plan.text) + "\n//# sourceURL=" + fileName(), replMode: true };
+  try {
+    runUser(() => withoutToJSON(() => inspectorSession.post("Runtime.evaluate", message, (error, answer) => {
+      const details = answer?.exceptionDetails;
+      if (result !== null || !details || !isCurrent()) return;
+      const text = String(details.exception?.description ?? details.text).split("\n")[0].replace(/^SyntaxError: /, "");
+      finish({ status: "error", error: syntaxEvent(text, S.source, details.lineNumber + 1, details.columnNumber + 1) });
+    })));
+  } finally {
+    if (result === null) stop();
+  }
+}
+
+function withoutHash(text) {
+  return text.startsWith("#!") ? "//" + text.slice(2) : text;
+}
+
+/** Node's inspector module builds its messages with JSON.stringify, which a toJSON on every object would break. */
+function withoutToJSON(call) {
+  const known = descriptor(mainObject, "toJSON");
+  if (known === undefined || !known.configurable) return call();
+  const restore = () => defineProperty(mainObject, "toJSON", known);
+  defineProperty(mainObject, "toJSON", { __proto__: null, configurable: true, get() { restore(); return undefined; } });
+  return call();
+}
+
+/** The value of the last expression: a promise is awaited. */
+function settle(value, plan) {
+  if (!isPromise(value)) return completed(value);
+  const run = S.run;
+  const isCurrent = () => S.running && S.run === run;
+  apply(promiseThen, value, [
+    (result) => { if (isCurrent()) completed(result); },
+    (error) => { if (isCurrent()) failed(error, plan); },
+  ]);
+}
+
+function failed(error, plan) {
+  const run = S.run;
+  let event = null;
+  // What the code did not come to define is not there.
+  for (const name of plan.fresh) if (valueOf(name) === undefined) deleteProperty(G, name);
+  if (isError(error) && !plan.awaits && isSyntaxError(error)) event = compileError(plan.text, S.source);
+  event ??= errorEvent(error);
+  later(run, () => finish({ status: "error", error: event }));
+}
+
+function isSyntaxError(error) {
+  return typeName(error) === "SyntaxError";
+}
+
+/** An eval ends one turn of the loop later, when rejections that nobody handles have been told. */
+function completed(value) {
+  const run = S.run;
+  later(run, () => {
+    const result = { status: "ok" };
+    if (value !== undefined) result.value = { ev: "value", text: render(value), type: typeName(value) };
+    finish(result);
+  });
+}
+
+function later(run, call) {
+  setImmediate(() => {
+    if (S.running && S.run === run) call();
+  });
+}
+
+/** The `error` event of an interrupt. */
+function interruptEvent(awaited) {
+  const message = awaited ? "the eval was interrupted; what it awaited is abandoned" : "the eval was interrupted";
+  return { ev: "error", name: "Interrupted", message, traceback: "Interrupted: " + message };
+}
+
+/** Ends the eval. From here on no interrupt can hit; of one that is on its way `onTerminated` tells. */
+function finish(result) {
+  if (!S.running) return;
+  if (swap(shared, STATE, RUNNING, IDLE) === KILLING) return;
+  wake(shared, STATE);
+  // Code that ends although an interrupt has come may have been made to: the host ends the input of a blocking read.
+  const interrupted = result.status === "interrupted" || isInterrupted();
+  retireInput(interrupted);
+  S.running = false;
+  const events = [];
+  if (interrupted) {
+    result = { status: "interrupted", error: interruptEvent(result.awaited) };
+    abandon(S.mark);
+  }
+  if (result.error) events.push(result.error);
+  if (result.value) events.push(result.value);
+  const done = { ev: "done", eval: S.eval, status: result.status };
+  try {
+    done.changed = changes(S.source);
+    done.variables = KNOWN.size;
+    done.notice = staleNotice();
+  } catch (trouble) {
+    events.push({ ev: "log", text: describeThrown(trouble) });
+  }
+  S.source = "";
+  transmit(...events, done);
+  resumeInput();
+  if (inspectorSession === null) setImmediate(connectInspector);
+}

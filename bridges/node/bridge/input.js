@@ -1,0 +1,144 @@
+// Input: process.stdin, one stream for each eval that uses it.
+//
+// Descriptor 0 stays as it is, blocking, for fs.readSync(0) and for children. When a stream wants data, a description
+// of the same pipe that is the bridge's own is opened and waited on; the host sees the main thread wait for it. It is
+// closed as soon as nobody wants any, so that what is not read stays for others.
+
+const net = main.require("net");
+const { O_RDONLY, O_NONBLOCK } = fs.constants;
+
+let stdin = null;            // the stream that process.stdin is now
+const wanting = new Set();   // streams that wait for data
+let source = null;           // the socket, while it is open
+let target = null;           // whom it reads for
+let look = null;             // timer of the next look at readers of earlier evals
+let pause = 0;
+
+class Input extends stream.Readable {
+  constructor() {
+    super({ highWaterMark: 64 * 1024 });
+    this.fd = 0;
+    this.eval = S.eval;      // who asked last
+    this.abandoned = false;  // an interrupt ended that
+  }
+
+  _read() {
+    this.eval = S.running ? S.eval : this.eval;
+    this.abandoned = false;
+    wanting.add(this);
+    // Later: a reader that has just been answered often asks for more although its eval is about to end.
+    setImmediate(() => setImmediate(() => { if (wanting.has(this) && source === null) settleDown(); }));
+  }
+
+  _destroy(error, done) {
+    wanting.delete(this);
+    arrange();
+    done(error);
+  }
+
+  ref() { return this; }
+  unref() { return this; }
+}
+
+function openInput() {
+  stdin = null;
+  defineProperty(process, "stdin", {
+    __proto__: null,
+    configurable: true,
+    enumerable: true,
+    get: () => (stdin === null ? (stdin = new Input()) : stdin),
+    set: (value) => { stdin = value; },
+  });
+}
+
+/** Who gets what comes next: a reader of the running eval, else one of an earlier eval if that cannot be a mistake. */
+function nextReader(older) {
+  let found = null;
+  for (const reader of wanting) {
+    if (S.running ? reader.eval === S.eval || older : !reader.abandoned) found = reader;
+  }
+  return found;
+}
+
+function arrange(older = false) {
+  target = nextReader(older);
+  if (target === null) closeSource();
+  else if (source === null) openSource();
+  if (target === null && S.running && wanting.size > 0 && look === null) {
+    pause = 20;
+    look = setTimeout(lookAtOlder, pause).unref();
+  }
+}
+
+/**
+ * A reader made by an earlier eval may be what this one waits for: `await rl.question()`. It is if this eval has left
+ * a prompt, or if nothing else is left that could wake it.
+ */
+function lookAtOlder() {
+  look = null;
+  if (!S.running || wanting.size === 0 || source !== null) return;
+  const others = list(process.getActiveResourcesInfo()).filter((kind) => kind !== "MessagePort" && kind !== "Worker");
+  if (S.open || others.length === 0) return arrange(true);
+  pause = Math.min(pause * 2, 250);
+  look = setTimeout(lookAtOlder, pause).unref();
+}
+
+/** Opens or closes the source as wanted now; between evals a moment later, when the host has emptied the pipe. */
+function settleDown() {
+  if (S.running) arrange();
+  else resumeInput();
+}
+
+function openSource() {
+  let fd;
+  try {
+    fd = openSync("/proc/self/fd/" + (spares[0] < 0 ? 0 : spares[0]), O_RDONLY | O_NONBLOCK);
+  } catch (error) {
+    const reader = target;
+    wanting.delete(reader);
+    reader.destroy(error);
+    return;
+  }
+  const opened = new net.Socket({ fd, readable: true, writable: false });
+  source = opened;
+  opened.on("data", (data) => hand(opened, data));
+  opened.on("end", () => hand(opened, null));
+  opened.on("error", () => hand(opened, null));
+  if (S.running) transmit({ ev: "stdin_wait", tid: process.pid, eval: S.eval });
+}
+
+function closeSource() {
+  if (source === null) return;
+  const closed = source;
+  source = null;
+  closed.destroy();
+}
+
+function hand(from, data) {
+  if (from !== source || target === null) return;
+  const reader = target;
+  wanting.delete(reader);
+  closeSource();
+  if (data !== null) S.open = false;
+  reader.push(data);
+}
+
+/** At the end of an eval: what it read and did not use is dropped; a stream that it used is left to it. */
+function retireInput(interrupted) {
+  if (look !== null) clearTimeout(look);
+  look = null;
+  closeSource();
+  if (interrupted) for (const reader of wanting) if (reader.eval === S.eval) reader.abandoned = true;
+  if (!(stdin instanceof Input)) return;
+  try {
+    const used = wanting.has(stdin) || stdin.readableDidRead || stdin.readableEnded || stdin.destroyed || stdin.readableLength > 0;
+    if (!used && stdin.listenerCount("data") + stdin.listenerCount("readable") === 0) return;
+    if (!wanting.has(stdin)) while (stdin.read() !== null);
+  } catch {}
+  stdin = null;
+}
+
+/** After an eval: readers that it left behind are answered when nothing runs. The host empties the pipe first. */
+function resumeInput() {
+  if (wanting.size > 0) setTimeout(() => { if (!S.running) arrange(); }, 10).unref();
+}

@@ -1,0 +1,117 @@
+// Names: what the user has defined, which is every property of the global object that was not there before.
+
+const BASE = new Map();       // names at the start, with the property of those that `clear` gives back
+const CONSTANTS = new Set();  // names that were declared with `const`, or imported
+const DECLARED = new Set();   // names of BASE that the user declared all the same
+const GONE = new Set();       // names that `clear` could only empty
+const KNOWN = new Map();      // name -> its value as last seen; weakly, so that nothing is kept alive
+const FEW = 1000;             // up to so many names are all compared after every eval
+
+/** Only to look at some of Node's globals makes it load them, for up to a tenth of a second. */
+function rememberBase() {
+  for (const name of ownKeys(G)) if (typeof name === "string") BASE.set(name, null);
+  const language = Object.getOwnPropertyNames(globalThis);
+  for (const name of [...language, "console", "process", "Buffer", "require", "module", "exports", "setTimeout", "setInterval", "setImmediate", "clearTimeout", "clearInterval", "clearImmediate", "queueMicrotask"]) {
+    if (BASE.has(name)) BASE.set(name, descriptor(G, name));
+  }
+}
+
+function isUserName(name) {
+  if (typeof name !== "string") return false;
+  if (BASE.has(name)) return DECLARED.has(name);
+  return !GONE.has(name) || descriptor(G, name)?.value !== undefined;
+}
+
+function userNames() {
+  return ownKeys(G).filter(isUserName);
+}
+
+/** What stands for a value between evals. */
+function token(value) {
+  if ((typeof value === "object" && value !== null) || typeof value === "function") return new WeakRef(value);
+  return typeof value === "string" && value.length > 1000 ? { text: value.slice(0, 100) + value.slice(-100), length: value.length } : value;
+}
+
+function isSame(known, value) {
+  if (known instanceof WeakRef) return known.deref() === value;
+  if (typeof known === "object" && known !== null) {
+    return typeof value === "string" && value.length === known.length && value.slice(0, 100) + value.slice(-100) === known.text;
+  }
+  return Object.is(known, value);
+}
+
+function valueOf(name) {
+  const property = descriptor(G, name);
+  return property && "value" in property ? property.value : property?.get;
+}
+
+/** What the eval did to the names; beyond FEW only those that its code mentions are compared. */
+function changes(source) {
+  const names = userNames();
+  let mentioned = null;
+  if (names.length > FEW) mentioned = new Set(source.match(/[\p{ID_Start}$_][\p{ID_Continue}$]*/gu) ?? []);
+  const added = [], rebound = [], removed = [];
+  for (const name of names) {
+    const isNew = !KNOWN.has(name);
+    if (!isNew && mentioned !== null && !mentioned.has(name)) continue;
+    const value = valueOf(name);
+    if (!isNew && isSame(KNOWN.get(name), value)) continue;
+    (isNew ? added : rebound).push(name);
+    KNOWN.set(name, token(value));
+  }
+  if (KNOWN.size > names.length) {
+    const present = new Set(names);
+    for (const name of KNOWN.keys()) {
+      if (present.has(name)) continue;
+      removed.push(name);
+      KNOWN.delete(name);
+      CONSTANTS.delete(name);
+    }
+  }
+  return listed(added, rebound, removed);
+}
+
+function listed(added, rebound, removed) {
+  if (added.length + rebound.length + removed.length === 0) return undefined;
+  let room = CHANGES_LISTED, more = 0;
+  const take = (names) => {
+    more += Math.max(names.length - room, 0);
+    const taken = names.slice(0, room);
+    room -= taken.length;
+    return taken;
+  };
+  const changed = { added: take(added).map(describe), rebound: take(rebound).map(describe), removed: take(removed) };
+  if (more) changed.more = more;
+  return changed;
+}
+
+function describe(name) {
+  const property = descriptor(G, name);
+  if (property && !("value" in property)) return { name, type: "accessor" };
+  return { name, type: typeName(property?.value), size: sizeOf(property?.value) };
+}
+
+/** Empties the namespace, and gives back what the user put over Node's own globals. */
+function clearNames() {
+  for (const name of userNames()) {
+    if (BASE.has(name)) continue;
+    if (!deleteProperty(G, name)) {
+      try {
+        G[name] = undefined;
+      } catch {}
+      GONE.add(name);
+    }
+  }
+  for (const [name, property] of BASE) {
+    if (property === null) continue;
+    const now = descriptor(G, name);
+    if (now === undefined || now.value !== property.value || now.get !== property.get) {
+      try {
+        defineProperty(G, name, property);
+      } catch {}
+    }
+  }
+  CONSTANTS.clear();
+  DECLARED.clear();
+  KNOWN.clear();
+}

@@ -1,0 +1,116 @@
+// Streams: process.stdout and process.stderr, which know the eval that writes.
+
+function put(fd, chunk) {
+  if (S.finishing) return writeAll(fd, chunk);
+  const from = owner();
+  if (!S.running || (from !== null && from !== S.mark)) return background(fd, chunk, from);
+  if (S.last !== fd) {
+    synchronize();
+    S.last = fd;
+  }
+  if (fd === 1 && chunk.length) S.open = chunk[chunk.length - 1] !== 10;
+  writeAll(fd, chunk);
+}
+
+/** What is printed between evals, or by a callback of an earlier one, is sent by name. */
+function background(fd, chunk, from) {
+  for (let at = 0; at < chunk.length; at += 1 << 16) {
+    const text = apply(Bytes.prototype.utf8Slice, chunk, [at, Math.min(at + (1 << 16), chunk.length)]);
+    const event = { ev: "background", stream: fd === 2 ? "err" : "out", text };
+    if (from !== null) event.eval = from.eval;
+    transmit(event);
+  }
+}
+
+/**
+ * process.stdout and process.stderr. They write at once and keep no state: an interrupt that cuts off a Writable's own
+ * write leaves it waiting for ever for the end of that write. Others write there too, so nobody can close them.
+ */
+class Output extends stream.Writable {
+  constructor(fd) {
+    super();
+    this.fd = fd;
+    this._type = "pipe";
+    this._isStdio = true;
+  }
+
+  write(chunk, encoding, done) {
+    if (typeof encoding === "function") [encoding, done] = [undefined, encoding];
+    put(this.fd, bytesOf(chunk, encoding));
+    if (typeof done === "function") nextTick(done, null);
+    return true;
+  }
+
+  end(chunk, encoding, done) {
+    if (typeof chunk === "function") [chunk, done] = [undefined, chunk];
+    else if (typeof encoding === "function") [encoding, done] = [undefined, encoding];
+    if (chunk !== undefined && chunk !== null) this.write(chunk, encoding);
+    if (typeof done === "function") nextTick(done);
+    nextTick(() => this.emit("finish"));
+    return this;
+  }
+
+  destroy() { return this; }
+  destroySoon() { return this; }
+  cork() {}
+  uncork() {}
+}
+
+function bytesOf(chunk, encoding) {
+  if (typeof chunk === "string") return bytesFrom(chunk, typeof encoding === "string" ? encoding : "utf8");
+  if (util.types.isUint8Array(chunk)) return apply(bytesFrom, Bytes, [chunk.buffer, chunk.byteOffset, chunk.byteLength]);
+  const error = new MainTypeError('The "chunk" argument must be of type string or an instance of Buffer or Uint8Array. Received ' + typeName(chunk));
+  error.code = chunk === null ? "ERR_STREAM_NULL_VALUES" : "ERR_INVALID_ARG_TYPE";
+  throw error;
+}
+
+const spares = [0, 1, 2].map((fd) => {
+  try {
+    return openSync("/proc/self/fd/" + fd, fd === 0 ? "r" : "a");
+  } catch {
+    return -1;
+  }
+});
+
+let out, err, stdout, stderr;
+
+function openOutputs() {
+  if (isDead(out)) out = new Output(1);
+  if (isDead(err)) err = new Output(2);
+  stdout = out;
+  stderr = err;
+  const accessor = (get, set) => ({ __proto__: null, configurable: true, enumerable: true, get, set });
+  defineProperty(process, "stdout", accessor(() => stdout, (value) => { stdout = value; }));
+  defineProperty(process, "stderr", accessor(() => stderr, (value) => { stderr = value; }));
+  // An attached inspector makes the methods of the global console slow; these are the same without it.
+  const fresh = new G.console.Console({ stdout: out, stderr: err });
+  for (const name of ownKeys(fresh)) {
+    if (typeof fresh[name] === "function" && typeof G.console[name] === "function" && name !== "Console") G.console[name] = fresh[name];
+  }
+}
+
+/** Gives back what an earlier eval closed or took away; a replacement of the user's stays. */
+function repairOutputs() {
+  for (let fd = 0; fd < 3; fd++) {
+    try {
+      fstatSync(fd);
+    } catch {
+      try {
+        openSync("/proc/self/fd/" + spares[fd], fd === 0 ? "r" : "a");  // takes the lowest free number
+      } catch {}
+    }
+  }
+  try {
+    if (isDead(out) || isDead(err)) openOutputs();
+  } catch {}  // user code has broken streams as such
+  if (isDead(stdout)) stdout = out;
+  if (isDead(stderr)) stderr = err;
+}
+
+function isDead(known) {
+  try {
+    return known === null || known === undefined || known.destroyed === true || known.writableEnded === true;
+  } catch {
+    return true;
+  }
+}

@@ -1,0 +1,64 @@
+"""The fake host for Node: the one of ../python/driver.py with another interpreter behind it."""
+import os
+import re
+import socket
+import subprocess
+import sys
+
+HERE = os.path.dirname(os.path.abspath(__file__))
+sys.path.append(os.path.join(os.path.dirname(HERE), "python"))
+
+import driver  # noqa: E402
+from driver import BridgeTest, Result, contents, merged  # noqa: E402,F401
+
+NODES = os.environ.get("STEAD_TEST_NODES", "node").split(":")
+NODE = os.environ.get("STEAD_NODE", NODES[-1])
+
+
+def bridge():
+    """The text that lib.rs embeds: the same files in the same order, read from there."""
+    listed = re.search(r"const NODE: &str = concat!\((.*?)\);", contents("lib.rs").decode(), re.DOTALL).group(1)
+    return b"".join(contents(path) for path in re.findall(r'include_str!\("([^"]+)"\)', listed))
+
+
+BOOT = contents("node/boot.js").decode().strip()
+BRIDGE = bridge()
+
+
+class Host(driver.Host):
+    def __init__(self, cwd=None, env=None):
+        near, far = socket.socketpair()
+        (stdin, self.stdin), (self.out, out), (self.err, err) = os.pipe(), os.pipe(), os.pipe()
+        env = dict(os.environ, STEAD_BRIDGE_FD=str(far.fileno()), **(env or {}))
+        self.process = subprocess.Popen(
+            [NODE, "--no-force-async-hooks-checks", "-e", BOOT], stdin=stdin, stdout=out, stderr=err,
+            pass_fds=[far.fileno()], cwd=cwd, env=env, start_new_session=True)
+        for fd in (stdin, out, err):
+            os.close(fd)
+        far.close()
+        self.control, self.inbox, self.count = near, b"", 0
+        self.idle, self.nudging = Result(), False
+        near.sendall(b"source %d\n" % len(BRIDGE) + BRIDGE)
+        self.hello = self.pump(self.idle, lambda event: event["ev"] == "hello")
+
+    def handle(self, line, result):
+        if b'"ev":"sync"' in line:
+            self.drain(result)
+            self.control.sendall(b"ack 0\n")
+            return {"ev": "sync"}
+        return super().handle(line, result)
+
+    def submit(self, code):
+        self.count += 1
+        self.send("eval js:%d" % self.count, code)
+        return Result()
+
+    def interrupt(self):
+        self.send("interrupt js:%d" % self.count)
+
+
+class NodeTest(BridgeTest):
+    def start(self, **options):
+        host = Host(**options)
+        self.addCleanup(host.close)
+        return host

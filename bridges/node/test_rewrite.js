@@ -1,0 +1,155 @@
+// The scanner and what is made of its tokens, without a process: node --test.
+"use strict";
+const assert = require("node:assert");
+const fs = require("node:fs");
+const path = require("node:path");
+const test = require("node:test");
+
+const text = ["scan", "rewrite"].map((name) => fs.readFileSync(path.join(__dirname, "bridge", name + ".js"), "utf8")).join("");
+const { scan, rewrite } = new Function("CONSTANTS", "globalEval", text + "; return { scan, rewrite }")(new Set(["OLD"]), eval);
+
+const kinds = (source) => scan(source)?.map((token) => (token.kind === "word" ? token.text : token.kind)).join(" ");
+
+test("JS-1 a slash is a division or begins a regular expression", () => {
+  const cases = {
+    "a / b / c": "a / b / c",
+    "a = /b/ / c": "a = regex / word",
+    "f(/a/)": "f ( regex )",
+    "(a) / b": "( a ) / b",
+    "if (a) /b/.test(c)": "if ( a ) regex . test ( c )",
+    "while (a) /b/.c": "while ( a ) regex . c",
+    "x.if(a) / b": "x . if ( a ) / b",
+    "a[0] / b": "a [ number ] / b",
+    "a++ / b": "a ++ / b",
+    "a\n++/b/.c": "a ++ regex . c",
+    "return /b/": "return regex",
+    "x.return / b": "x . return / b",
+    "typeof /b/": "typeof regex",
+    "{} /b/": "{ } regex",
+    "x = {} / b": "x = { } / b",
+    "({}) / b": "( { } ) / b",
+    "function f() {}\n/b/": "function f ( ) { } regex",
+    "x = function () {} / b": "x = function ( ) { } / b",
+    "x = class {} / b": "x = class { } / b",
+    "class A {}\n/b/": "class A { } regex",
+    "`a` / b": "template / b",
+    "`${/b/}` / c": "template regex template / c",
+    "`${a / b}` / c": "template a / b template / c",
+    "/[/]/.x": "regex . x",
+    "/\\//g / b": "regex / b",
+    "a ? /b/ : /c/": "a ? regex : regex",
+    "x = a\n/b/g": "x = a / b / g",
+    "yield /b/": "yield regex",
+    "!/b/": "! regex",
+    "a || /b/": "a || regex",
+    "x => /b/": "x => regex",
+    "x => { }\n/b/": "x => { } regex",
+    "do /a/.b; while (1)": "do regex . b ; while ( number )",
+    "else /b/": "else regex",
+    "{ a: /b/ }": "{ a : regex }",
+    "case /b/:": "case regex :",
+    "1 / 2": "number / number",
+    "'a' / 2": "string / number",
+  };
+  for (const [source, expected] of Object.entries(cases)) {
+    assert.strictEqual(kinds(source).replace("/ word", "/ c"), expected.replace("/ word", "/ c"), source);
+  }
+});
+
+test("JS-1 strings, templates and comments hide what is in them", () => {
+  for (const source of [
+    "'let x = 1; import(\"m\")'", "`let x = 1\nimport('m')`", "// let x\n1", "/* const a\n class B {} */ 1", "'\\'; let x'",
+    "`\\`; let x`", "`${`let x ${`import('m')`}`}`", "/let x = 1; import('m')/", "/[/let x]/", "'a\\\nlet x'", "`$let x`", "`$${1}{let x}`",
+  ]) assert.strictEqual(rewrite(source).text, source, source);
+});
+
+test("JS-1 what is no source is left to V8", () => {
+  for (const source of ["`open", "'open", "/* open", "(", ")", "{]", "let x = /open", "\u0001"]) assert.strictEqual(rewrite(source).text, source);
+});
+
+test("JS-1 declarations at top level become var, others stay", () => {
+  const cases = {
+    "let a = 1": "var a = 1",
+    "const a = 1": "var   a = 1",
+    "let a, b = 2, c": "var a = void 0, b = 2, c = void 0",
+    "let a\nlet b\nb": "var a = void 0\nvar b = void 0\nb",
+    "let { a, b: [c] } = x": "var { a, b: [c] } = x",
+    "let [a] = x": "var [a] = x",
+    "let\na = 1": "var\na = 1",
+    "let of = 1": "var of = 1",
+    "let = 1": "let = 1",
+    "let in x": "let in x",
+    "x.let = 1": "x.let = 1",
+    "{ let a = 1 }": "{ let a = 1 }",
+    "if (a) { const b = 1 }": "if (a) { const b = 1 }",
+    "for (const a of b) {}": "for (const a of b) {}",
+    "for (let i = 0;;) {}\nlet i = 1": "for (let i = 0;;) {}\nvar i = 1",
+    "const f = () => { let a; return a }": "var   f = () => { let a; return a }",
+    "const f = function () {}, g = 1\nlet h": "var   f = function () {}, g = 1\nvar h = void 0",
+    "class A {}": "var A = class A {};",
+    "class A extends B(class {}) { m() {} }\n(1)": "var A = class A extends B(class {}) { m() {} };\n(1)",
+    "x = class A {}": "x = class A {}",
+    "f(class {})": "f(class {})",
+    "x =\nclass A {}": "x =\nclass A {}",
+    "f()\nclass A {}": "f()\nvar A = class A {};",
+    "switch (a) { case 1: let b }": "switch (a) { case 1: let b }",
+    "try { let a } catch { const b = 1 } finally { class C {} }": "try { let a } catch { const b = 1 } finally { class C {} }",
+    "let a = { let: 1 }.let": "var a = { let: 1 }.let",
+    "let a = b\n? c\n: d\nlet e = 1": "var a = b\n? c\n: d\nvar e = 1",
+    "a;let b = 1;c": "a;var b = 1;c",
+    "function f() {} let a = 1": "function f() {} var a = 1",
+  };
+  for (const [source, expected] of Object.entries(cases)) assert.strictEqual(rewrite(source).text, expected, source);
+});
+
+test("JS-1 names of patterns", () => {
+  const names = (source) => rewrite(source).names.join(" ");
+  assert.strictEqual(names("const { a, b: c, d = 1, ['e']: f, 'g': { h }, ...i } = x, [j, , k = 2, ...[l]] = y"), "a c d f h i j k l");
+  assert.strictEqual(names("let a = b, c = { d: e }, f = (g, h) => g"), "a c f");
+  assert.strictEqual(names("async function* f() {}\nfunction g() {}\nclass H {}"), "f g H");
+});
+
+test("JS-1 imports", () => {
+  const lines = (source) => rewrite(source).text;
+  assert.strictEqual(lines("import a from 'm'\na"), "var {\"default\": a} = await stead$import.names('m', null, \"default\");\na");
+  assert.strictEqual(lines("import { a as b, default as c } from 'm';"), "var {\"a\": b, \"default\": c} = await stead$import.names('m', null, \"a\", \"default\");");
+  assert.strictEqual(lines("import * as n from 'm'"), "var n = await stead$import.names('m', null);");
+  assert.strictEqual(lines("import 'm'"), "await stead$import.names('m', null);");
+  assert.strictEqual(lines("import {\n  a,\n  b,\n} from 'm'\nc").split("\n").length, 5);
+  assert.strictEqual(lines("import j from './j' with { type: 'json' }"), "var {\"default\": j} = await stead$import.names('./j', { type: 'json' }, \"default\");");
+  assert.strictEqual(lines("import('m')"), "stead$import('m')");
+  assert.strictEqual(lines("f(() => import('m'))"), "f(() => stead$import('m'))");
+  assert.strictEqual(lines("import.meta.url"), "stead$import.meta.url");
+  for (const source of ["x.import('m')", "({ import: 1 })", "({ import() {} })", "class A { import(a) { return a } }".replace("class A", "x = class"), "({ import })"]) {
+    assert.strictEqual(lines(source), source);
+  }
+  assert.throws(() => rewrite("export default 1"), /no module/);
+  assert.throws(() => rewrite("1\nexport { a }"), /no module/);
+  assert.throws(() => rewrite("import { a } fro 'm'"), /not complete/);
+});
+
+test("JS-1 await at top level is told from await in functions", () => {
+  for (const source of ["await 1", "x = await y", "`${await x}`", "for await (const a of b) {}", "{ await 1 }", "if (await a) {}", "f(await x)", "[await x]"]) {
+    assert.strictEqual(rewrite(source).awaits, true, source);
+  }
+  for (const source of ["async function f() { await 1 }", "f(async () => { await 1 })", "x = { async m() { await 1 } }", "x = class { async m() { await 1 } }", "x.await", "({ await: 1 })", "1"]) {
+    assert.strictEqual(rewrite(source).awaits, false, source);
+  }
+});
+
+test("JS-2 which last statement has a value", () => {
+  for (const source of ["1", "let a = 1; a", "let a = 1\na", "if (a) b", "f()", "import('m')", "import a from 'm'\n[a]", "for (;;) {}\na", "function f() {}\nf()", "async () => 1", "({})", "x = 1", "class A {}\nnew A"]) {
+    assert.strictEqual(rewrite(source).value, true, source);
+  }
+  for (const source of ["let a = 1", "1; let a = 1", "1\nconst a = [\n1]", "function f() {}", "async function f() {}", "class A {}", "for (;;) {}", "while (a) b", "import 'm'", "a; var b", "do a; while (b)"]) {
+    assert.strictEqual(rewrite(source).value, false, source);
+  }
+});
+
+test("JS-1 assignments to constants are found in statements of their own", () => {
+  assert.strictEqual(rewrite("OLD = 2").text, "stead$const.OLD = 2");
+  assert.strictEqual(rewrite("OLD++; --OLD").text, "stead$const.OLD++; --stead$const.OLD");
+  assert.strictEqual(rewrite("const a = 1\na += 2").text, "var   a = 1\nstead$const.a += 2");
+  for (const source of ["OLD == 2", "OLD === 2", "OLD.x = 2", "x.OLD = 2", "OLD => 1", "f(OLD)", "OLD\n++x"]) assert.strictEqual(rewrite(source).text, source);
+  assert.strictEqual(rewrite("let OLD = 1; OLD = 2").text, "var OLD = 1; OLD = 2");
+});

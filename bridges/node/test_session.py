@@ -1,0 +1,215 @@
+"""JS-3, E-13, E-14, ST-1 and what must survive: interrupts, names, modules, the end."""
+import os
+import signal
+import tempfile
+import time
+import unittest
+
+from host import NodeTest
+
+
+class Session(NodeTest):
+    def interrupted(self, host, code, prefix="console.log('up');\n"):
+        result = host.submit(prefix + code)
+        if "'up'" in prefix + code:
+            host.pump_until_text(result, "up\n")
+        host.interrupt()
+        host.finish(result)
+        self.assertEqual(result.status, "interrupted", code)
+        return result
+
+    def test_js3_interrupts_stop_everything_and_keep_the_state(self):
+        host = self.start()
+        self.ok(host, "let kept = 41")
+        for code in ("while (true) {}", "try { while (true) {} } finally { fin = 1 }", "for (;;) try { for (;;) {} } catch {}",
+                     "await new Promise(() => {})", "await 1; while (true) {}", "new Promise(() => {})",
+                     "process.nextTick(() => { for (;;) {} }); 1",
+                     "/(a+)+$/.test('a'.repeat(50) + 'b')", "Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)",
+                     "for (;;) console.log('x')", "for (;;) { console.log('x'); console.error('y') }",
+                     "({ [Symbol.for('nodejs.util.inspect.custom')]() { for (;;) {} } })",
+                     "process.stdin.on('data', () => {}); await new Promise(() => {})"):
+            self.interrupted(host, code)
+            self.ok(host, "kept + 1", "42")
+        self.ok(host, "typeof fin", "'undefined'")
+        self.interrupted(host, "setTimeout(() => { console.log('up'); for (;;) {} }); await new Promise(() => {})", prefix="")
+        self.ok(host, "kept + 1", "42")
+
+    def test_js3_output_works_after_an_interrupt_inside_it(self):
+        host = self.start()
+        for n in range(40):
+            self.interrupted(host, "for (;;) console.log('x')" if n % 2 else "for (;;) process.stdout.write('x', () => {})")
+            self.ok(host, "console.log('after', %d)" % n, out="after %d\n" % n)
+
+    def test_js3_an_interrupt_frees_an_eval_from_a_background_loop(self):
+        host = self.start()
+        self.ok(host, "setTimeout(() => { process.stdout.write('loop'); for (;;) {} }, 100); 1", "1")
+        host.pump(host.idle, lambda event: event["ev"] == "background")
+        result = host.submit("2")
+        host.interrupt()
+        self.assertEqual(host.finish(result).status, "interrupted")
+        self.ok(host, "3", "3")
+
+    def test_js3_an_early_interrupt_is_not_lost_and_a_late_one_hits_nothing(self):
+        host = self.start()
+        self.ok(host, "1", "1")
+        for _ in range(30):
+            self.interrupted(host, "while (true) {}", prefix="")
+            host.interrupt()
+            self.ok(host, "6 * 7", "42")
+
+    def test_js3_the_process_survives_sigint(self):
+        host = self.start()
+        self.ok(host, "process.removeAllListeners('SIGINT'); 1", "1")
+        self.ok(host, "1", "1")
+        os.kill(host.process.pid, signal.SIGINT)
+        self.ok(host, "2", "2")
+
+    def test_js3_a_query_can_be_interrupted(self):
+        host = self.start()
+        self.ok(host, "var evil = { [Symbol.for('nodejs.util.inspect.custom')]() { for (;;) {} } }")
+        host.send("query 1 inspect", "evil")
+        host.send("interrupt -")
+        self.assertIn("interrupted", host.pump(host.idle, lambda event: event["ev"] == "reply")["error"])
+        self.ok(host, "6 * 7", "42")
+
+    def test_js3_what_was_awaited_does_not_go_on_after_the_interrupt(self):
+        host = self.start()
+        self.ok(host, "globalThis.turns = 0; async function loop() { for (;;) { await new Promise(r => setTimeout(r, 2)); turns++ } }; let other = 0; 1", "1")
+        self.ok(host, "const task = (async () => { for (;;) { await new Promise(r => setTimeout(r, 2)); other++ } })(); 1", "1")
+        for code in ("await loop()", "loop()", "for (;;) { await new Promise(r => setTimeout(r, 2)); turns++ }", "await Promise.all([loop(), loop()])"):
+            result = host.submit("console.log('up'); " + code)
+            host.pump_until_text(result, "up")
+            host.interrupt()
+            self.assertEqual(host.finish(result).status, "interrupted")
+            self.ok(host, "const was = turns, then = other; await new Promise(r => setTimeout(r, 60)); [turns - was < 3, other - then > 3]", "[ true, true ]")
+
+    def test_js3_timers_live_on_after_an_interrupt(self):
+        host = self.start()
+        self.ok(host, "let ticks = 0; const timer = setInterval(() => ticks++, 5)")
+        self.interrupted(host, "while (true) {}")
+        self.ok(host, "await new Promise(r => setTimeout(r, 100)); clearInterval(timer); ticks > 3", "true")
+
+    def test_e13_changes_of_names(self):
+        host = self.start()
+        names = lambda result, kind: [one["name"] if isinstance(one, dict) else one for one in result.changed.get(kind, [])]
+        result = host.eval("let a = [1, 2], b = new Map([[1, 2]]); const c = 'text'; class D {}; function e() {}; implicit = Buffer.alloc(3)")
+        self.assertEqual(names(result, "added"), ["a", "b", "c", "D", "e", "implicit"])
+        sizes = {one["name"]: one.get("size") for one in result.changed["added"]}
+        self.assertEqual((sizes["a"], sizes["b"], sizes["c"], sizes["implicit"]), ("2", "1", "4", "3"))
+        self.assertEqual(host.eval("a.push(3)").changed, {})
+        self.assertEqual(names(host.eval("function set() { a = 1 }"), "added"), ["set"])
+        self.assertEqual(names(host.eval("set()"), "rebound"), ["a"])
+        self.assertEqual(names(host.eval("delete globalThis.implicit"), "removed"), ["implicit"])
+        self.assertEqual(names(host.eval("const fs = require('fs')"), "added"), ["fs"])
+        self.assertEqual(names(host.eval("fetch; crypto; 1"), "added"), [])
+
+    def test_e13_stays_bounded_with_many_names(self):
+        host = self.start()
+        result = host.eval("for (let n = 0; n < 10_000; n++) globalThis['n' + n] = n")
+        self.assertEqual((len(result.changed["added"]), result.changed["more"]), (50, 9950))
+        result = host.eval("n7 = 'new'; fresh = 1")
+        self.assertEqual([one["name"] for one in result.changed["rebound"]], ["n7"])
+        self.assertEqual([one["name"] for one in result.changed["added"]], ["fresh"])
+
+    def test_e14_a_changed_module_is_named_once(self):
+        with tempfile.TemporaryDirectory() as cwd:
+            path = os.path.join(cwd, "mine.js")
+            with open(path, "w") as file:
+                file.write("exports.v = 1")
+            host = self.start(cwd=cwd)
+            self.ok(host, "const mine = require('./mine'); mine.v", "1")
+            with open(path, "w") as file:
+                file.write("exports.v = 22222")
+            notice = host.eval("1").done["notice"]
+            self.assertIn("./mine.js", notice)
+            self.assertIn("require.cache", notice)
+            self.assertNotIn("notice", host.eval("1").done)
+            self.ok(host, "delete require.cache[require.resolve('./mine')]; require('./mine').v", "22222")
+            self.assertNotIn("notice", host.eval("1").done)
+
+    def test_st1_queries(self):
+        host = self.start()
+        self.ok(host, "const n = 3, add = (a, b = 2) => a + b; class K { constructor(x) {} m() {} }; var o = { get g() { throw 1 } }")
+        listed = host.ask("query 1 vars")["data"]["vars"]
+        self.assertEqual([(one["name"], one["type"]) for one in listed], [("K", "class"), ("add", "function"), ("n", "number"), ("o", "Object")])
+        self.assertEqual(host.ask("query 2 inspect", "add")["data"]["signature"], "(a, b = 2)")
+        self.assertEqual(host.ask("query 3 inspect", "K")["data"]["signature"], "(x)")
+        self.assertIn("no name", host.ask("query 4 inspect", "nope")["error"])
+        self.assertIn("accessor", host.ask("query 5 inspect", "o.g")["error"])
+        self.assertEqual(host.ask("query 6 inspect", "process.platform")["data"]["value"], "'linux'")
+        self.assertEqual(host.ask("query 7 complete", "x = process.stdo")["data"]["names"], ["process.stdout"])
+        self.assertIn("function", host.ask("query 8 complete", "funct")["data"]["names"])
+
+    def test_s7_clear(self):
+        host = self.start()
+        self.ok(host, "let x = 1; function f() {}; async function g() { await 1 }; await 1; const y = 2; JSON = null; console = 3; 'x'", "'x'")
+        self.assertEqual(host.ask("clear 1")["data"], {})
+        self.assertEqual(host.ask("query 2 vars")["data"]["vars"], [])
+        self.fails(host, "x", "ReferenceError")
+        self.fails(host, "y", "ReferenceError")
+        self.ok(host, "console.log(JSON.stringify([typeof f, typeof g]))", out='["undefined","undefined"]\n')
+        self.ok(host, "const x = 5; x", "5")
+
+    def test_what_user_code_breaks_it_breaks_for_itself(self):
+        host = self.start()
+        self.ok(host, "1", "1")
+        for code in ("JSON.stringify = JSON.parse = null", "Array.prototype.push = Array.prototype.map = null",
+                     "Promise.prototype.then = null", "Object.prototype.toJSON = () => { throw 1 }", "Object.defineProperty = Reflect.apply = null",
+                     "Function.prototype.call = Function.prototype.apply = null", "String.prototype.split = String.prototype.slice = null",
+                     "Array.prototype[Symbol.iterator] = null", "process.cwd = process.exit = process.on = process.listenerCount = null",
+                     "globalThis.Buffer = globalThis.setImmediate = globalThis.queueMicrotask = undefined",
+                     "Atomics.wait = Atomics.load = null", "globalThis.eval = null", "Error.prepareStackTrace = () => { throw 1 }",
+                     "require('fs').writeSync = require('fs').readSync = null", "require('util').inspect = null",
+                     "process.stdout = process.stderr = undefined", "fs.closeSync(1); fs.closeSync(2); fs.closeSync(0)"):
+            self.assertEqual(host.eval(code + "; 0").status, "ok", code)
+            self.ok(host, "6 * 7", "42")
+            self.ok(host, "await 43", "43")
+        self.assertEqual(host.eval("process.stdout.write('out')").out, "out")
+
+    def test_errors_in_later_ticks_are_told_and_survived(self):
+        host = self.start()
+        result = host.eval("setTimeout(() => { throw new Error('late') }, 1); await new Promise(r => setTimeout(r, 50)); 5")
+        self.assertEqual((result.status, result.value), ("ok", "5"))
+        self.assertIn("Uncaught Error: late", result.err)
+        result = host.eval("Promise.reject(new Error('nobody')); 6")
+        self.assertEqual((result.status, result.value), ("ok", "6"))
+        self.assertIn("Uncaught (in promise) Error: nobody", result.err)
+        self.ok(host, "setTimeout(() => { throw new Error('between') }, 10); 7", "7")
+        host.pump(host.idle, lambda event: event["ev"] == "background")
+        self.assertIn("between", host.idle.events[-1]["text"])
+        self.ok(host, "process.on('uncaughtException', e => globalThis.mine = e.message); 1", "1")
+        self.ok(host, "setTimeout(() => { throw new Error('own') }, 1); await new Promise(r => setTimeout(r, 50)); mine", "'own'")
+
+    def test_s6_exit_ends_the_session_with_its_code(self):
+        host = self.start()
+        self.ok(host, "process.on('exit', code => console.log('bye', code)); 0", "0")
+        result = host.submit("process.stdout.write('last '); process.exit(3)")
+        code = host.wait_end(result)
+        self.assertEqual((code, result.out), (3, "last bye 3\n"))
+        self.assertEqual(result.event("exiting")["code"], 3)
+        self.assertEqual(result.err, "")
+
+    def test_exit_after_interrupts_and_awaits_says_nothing(self):
+        host = self.start()
+        self.interrupted(host, "await 1; for (;;) {}")
+        self.ok(host, "process.exitCode = 4; 1", "1")
+        host.send("exit")
+        self.assertEqual((host.wait_end(host.idle), host.idle.err), (0, ""))
+
+    def test_a_lost_host_ends_the_process_whatever_runs(self):
+        host = self.start()
+        result = host.submit("console.log('up'); for (;;) {}")
+        host.pump_until_text(result, "up")
+        host.control.close()
+        self.assertEqual(host.process.wait(20), -signal.SIGKILL)
+
+    def test_children_do_not_inherit_the_control_channel_and_forks_work(self):
+        with tempfile.TemporaryDirectory() as cwd:
+            with open(os.path.join(cwd, "child.js"), "w") as file:
+                file.write("process.send([process.argv.length, process.execArgv.length, process.env.STEAD_BRIDGE_FD || 'none'])")
+            host = self.start(cwd=cwd)
+            self.ok(host, "await new Promise(r => require('child_process').fork('./child.js').on('message', r))", "[ 2, 0, 'none' ]")
+
+
+if __name__ == "__main__":
+    unittest.main()

@@ -1,0 +1,64 @@
+//! `stead run`
+
+use std::ffi::OsString;
+use std::path::PathBuf;
+
+use stead_client::Launch;
+
+use super::eval::read_code;
+use super::launch::{absolute, variable};
+use crate::context::Context;
+use crate::print::Outcome;
+use crate::time::Time;
+use crate::waiting::Waiting;
+
+/// Run code in a new interpreter that is gone afterwards
+///
+/// Nothing is shared with any session and no session is left. Code that outlives `--timeout` goes on, and the
+/// reply has its id; its interpreter ends with it.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  stead run python 'import sys; print(sys.version)'
+  stead run python --file report.py --timeout 5m
+  echo 'print(1)' | stead run python")]
+pub(crate) struct RunArgs {
+    /// Language
+    #[arg(value_name = "LANGUAGE")]
+    language: String,
+    /// Code to run; `-` reads it from standard input
+    #[arg(value_name = "CODE")]
+    code: Option<OsString>,
+    /// Read the code from a file
+    #[arg(short, long, value_name = "FILE", conflicts_with = "code")]
+    file: Option<PathBuf>,
+    /// Directory the interpreter starts in
+    #[arg(long, value_name = "DIR")]
+    cwd: Option<PathBuf>,
+    /// Environment variable for the interpreter; may be given more than once
+    #[arg(long, value_name = "NAME=VALUE")]
+    env: Vec<String>,
+    /// Interpreter to use: an executable or a name on the PATH
+    #[arg(long, value_name = "PATH")]
+    interpreter: Option<String>,
+    /// How long to wait for the code; it goes on after that
+    #[arg(short, long, value_name = "TIME", default_value = "30s")]
+    timeout: Time,
+    #[command(flatten)]
+    waiting: Waiting,
+}
+
+impl RunArgs {
+    pub(crate) fn run(self, context: &Context) -> Outcome {
+        let code = read_code(self.code, self.file.as_deref(), context)?;
+        let here = context.launch(Some(self.language));
+        let launch = Launch {
+            interpreter: self.interpreter.map(|path| absolute(context, path)),
+            cwd: self.cwd.map(|dir| context.path(&dir)).or(here.cwd.clone()),
+            env: self.env.iter().map(|pair| variable(pair)).collect::<Result<_, _>>()?,
+            ..here
+        };
+        self.waiting.run(context, code, &self.timeout, |options, watch| {
+            context.client.run(&launch, &options, watch)
+        })
+    }
+}

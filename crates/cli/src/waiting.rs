@@ -1,0 +1,51 @@
+//! What all commands have in common that run code and wait for it.
+
+use stead_client::{ClientError, EvalOptions, EvalView};
+
+use crate::context::Context;
+use crate::print::Outcome;
+use crate::reply::Bounds;
+use crate::show::{self, Judge};
+use crate::time::Time;
+use crate::watch::Watch;
+
+/// How a command waits for the code it runs, and how it shows what comes.
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct Waiting {
+    /// Interrupt the code after this time, and kill its interpreter if it will not stop
+    #[arg(long, value_name = "TIME")]
+    hard_timeout: Option<Time>,
+    /// Return the id at once and let the code run
+    #[arg(long, conflicts_with = "stream")]
+    bg: bool,
+    /// Write output as it comes; in JSON a chunk per line
+    #[arg(long)]
+    stream: bool,
+    #[command(flatten)]
+    bounds: Bounds,
+}
+
+impl Waiting {
+    /// Runs code by `run` and answers with what comes of it.
+    pub(crate) fn run(
+        self,
+        context: &Context,
+        code: String,
+        timeout: &Time,
+        run: impl FnOnce(EvalOptions, &mut Watch) -> Result<EvalView, ClientError>,
+    ) -> Outcome {
+        let mode = show::mode(context.mode, &self.bounds);
+        let mut watch = Watch::new(mode, self.stream, self.bounds.raw);
+        let options = EvalOptions {
+            code,
+            key: None,
+            soft_timeout: timeout.0,
+            hard_timeout: self.hard_timeout.map(|time| time.0),
+            no_queue: false,
+            background: self.bg,
+            max_chars: if self.stream { 0 } else { self.bounds.chars() },
+        };
+        let result = run(options, &mut watch);
+        show::eval(&context.with_mode(mode), result, watch, &self.bounds, Judge::Eval)
+    }
+}

@@ -1,0 +1,59 @@
+//! An eval's output as it comes, as it is shown (SPEC O-7).
+
+use stead_protocol::ChunkKind;
+use stead_screen::Stream;
+
+use crate::page::{self, Item};
+
+/// Turns chunks into what is shown of them, as soon as it stays.
+#[derive(Debug, Default)]
+pub struct Live {
+    stream: Stream,
+}
+
+impl Live {
+    /// Nothing has come yet.
+    pub fn new() -> Self {
+        Live::default()
+    }
+
+    /// The next chunk; returns what can be shown now.
+    pub fn chunk(&mut self, kind: ChunkKind, bytes: &[u8]) -> Vec<Item> {
+        let Some(lane) = page::lane_of(kind) else {
+            // What it stands behind is shown before it.
+            let mut items = texts(self.stream.pause());
+            items.push(page::other(kind, bytes));
+            return items;
+        };
+        texts(vec![(lane, self.stream.write(lane, bytes))])
+    }
+
+    /// What was held back because it might have been redrawn.
+    pub fn finish(&mut self) -> Vec<Item> {
+        texts(std::mem::take(&mut self.stream).finish())
+    }
+}
+
+fn texts(texts: Vec<(stead_screen::Lane, String)>) -> Vec<Item> {
+    let texts = texts.into_iter().filter(|(_, text)| !text.is_empty());
+    texts.map(|(lane, text)| Item::Text { kind: page::kind_of(lane), text }).collect()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn o7_a_bar_is_shown_before_the_value_that_follows_it() {
+        let mut live = Live::new();
+        let text = |kind, text: &str| Item::Text { kind, text: text.to_owned() };
+        assert_eq!(live.chunk(ChunkKind::Out, b"one\n"), [text(ChunkKind::Out, "one\n")]);
+        assert_eq!(live.chunk(ChunkKind::Err, b"\r10%"), []);
+        assert_eq!(live.chunk(ChunkKind::Err, b"\r20%"), []);
+        let items = live.chunk(ChunkKind::Value, br#"{"text":"\u001b[1m3","type":"int"}"#);
+        assert_eq!(items[0], text(ChunkKind::Err, "20%"));
+        assert!(matches!(&items[1], Item::Value(value) if value.text == "3"));
+        assert_eq!(live.chunk(ChunkKind::Out, b"\xe2\x82"), []);
+        assert_eq!(live.finish(), [text(ChunkKind::Out, "\\xe2\\x82")]);
+    }
+}

@@ -1,0 +1,382 @@
+//! What is shown of an eval: clean text (SPEC O-7), bounded (SPEC O-5).
+
+use stead_protocol::{Chunk, ChunkKind, DisplayInfo, ErrorInfo, ValueInfo};
+use stead_screen::{Lane, Piece, Screen, Text, plain};
+
+use crate::content::{Content, LeftOut, line_ends, own_bytes};
+
+/// Bytes that are read for a page, however few characters it may have: redraws take many bytes
+/// and leave little to show.
+const LEAST_READ: usize = 4 << 20;
+
+/// What a display costs, being shown as one short line.
+const DISPLAY_COST: usize = 80;
+
+/// How many bytes to read for a page of that many characters.
+pub(crate) fn read_budget(max_chars: usize) -> usize {
+    match max_chars {
+        // Nothing is to be shown but the value or the error at the end.
+        0 => 64 << 10,
+        _ => max_chars.saturating_mul(4).saturating_add(8 << 10).max(LEAST_READ),
+    }
+}
+
+/// An eval's output as it is shown.
+#[derive(Debug, Clone, Default, PartialEq, Eq)]
+pub struct Page {
+    /// In order, with at most one gap.
+    pub items: Vec<Item>,
+    /// How many bytes of the eval's own output the items stand for.
+    pub shown_bytes: u64,
+    /// How many it wrote in all, as far as that was read.
+    pub total_bytes: u64,
+    /// Where to read on, if there is more behind the last item.
+    pub next_offset: Option<u64>,
+}
+
+/// One thing on a page.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Item {
+    /// Text of a stream.
+    Text {
+        /// Of which.
+        kind: ChunkKind,
+        /// With its line ends.
+        text: String,
+    },
+    /// A value.
+    Value(ValueInfo),
+    /// An error.
+    Error(ErrorInfo),
+    /// Something rich.
+    Display(DisplayInfo),
+    /// A note of the host.
+    Status(String),
+    /// What is not shown.
+    Gap(LeftOut),
+}
+
+impl Page {
+    /// Cleans the output and keeps at most `max_chars` characters of it: whole lines from head and
+    /// tail, and the value or error at the end.
+    pub fn new(content: &Content, max_chars: usize) -> Page {
+        let head_end = content.offset + own_bytes(content.head.iter());
+        let tail_base = content.total_bytes.saturating_sub(own_bytes(content.tail.iter()));
+        let mut head = entries(&content.head, content.offset, max_chars);
+        let mut tail = entries(&content.tail, tail_base, max_chars);
+        let costs = head.iter().chain(&tail).map(Entry::cost);
+        let mut page = Page {
+            shown_bytes: content.shown_bytes(),
+            total_bytes: content.total_bytes,
+            ..Page::default()
+        };
+        if content.left_out.is_none() && head_end < content.total_bytes {
+            page.next_offset = Some(head_end);
+        }
+        let mut gap = content.left_out.clone();
+        if costs.fold(0, usize::saturating_add) > max_chars {
+            let half = max_chars / 2;
+            let mut left_by_head = take_front(&mut head, half);
+            let cut = match &mut gap {
+                Some(gap) => {
+                    let left_by_tail = take_back(&mut tail, half);
+                    gap.offset = start(&left_by_head, head_end);
+                    let own = head_end - gap.offset + start(&tail, content.total_bytes) - tail_base;
+                    left_by_head.extend(left_by_tail);
+                    gap.bytes += own;
+                    own
+                }
+                None => {
+                    let rest = std::mem::take(&mut left_by_head);
+                    (left_by_head, tail) = split_back(rest, half);
+                    let after = start(&tail, head_end);
+                    let offset = start(&left_by_head, after);
+                    let own = after.saturating_sub(offset);
+                    if !left_by_head.is_empty() {
+                        gap = Some(LeftOut { bytes: own, lines: Some(0), offset });
+                    }
+                    own
+                }
+            };
+            page.shown_bytes = page.shown_bytes.saturating_sub(cut);
+            if let Some(gap) = &mut gap {
+                count(gap, &left_by_head);
+            }
+        }
+        page.extend(head);
+        page.items.extend(gap.map(Item::Gap));
+        page.extend(tail);
+        page
+    }
+
+    /// Whether something is left out.
+    pub fn is_cut(&self) -> bool {
+        self.next_offset.is_some() || self.items.iter().any(|item| matches!(item, Item::Gap(_)))
+    }
+
+    fn extend(&mut self, entries: Vec<Entry>) {
+        for entry in entries {
+            match (entry, self.items.last_mut()) {
+                (Entry::Text(new), Some(Item::Text { kind, text }))
+                    if *kind == kind_of(new.lane) =>
+                {
+                    text.push_str(&new.text);
+                }
+                (Entry::Text(new), _) => {
+                    let kind = kind_of(new.lane);
+                    self.items.push(Item::Text { kind, text: new.text });
+                }
+                (Entry::Other { item, limit, .. }, _) => self.items.push(shorten(item, limit)),
+            }
+        }
+    }
+}
+
+/// A thing that may or may not get onto the page.
+#[derive(Debug)]
+enum Entry {
+    Text(Text),
+    /// It may have `limit` characters if it is a value or an error: those are shown in any case.
+    Other {
+        item: Item,
+        cost: usize,
+        limit: usize,
+    },
+}
+
+impl Entry {
+    fn cost(&self) -> usize {
+        match self {
+            Entry::Text(text) => text.text.chars().count(),
+            Entry::Other { cost, .. } => *cost,
+        }
+    }
+}
+
+fn entries(chunks: &[Chunk], mut offset: u64, max_chars: usize) -> Vec<Entry> {
+    let mut screen = Screen::new();
+    let mut others = Vec::new();
+    for chunk in chunks {
+        match lane_of(chunk.kind) {
+            Some(lane) => {
+                screen.write(lane, offset, &chunk.bytes);
+                offset += if lane.is_own() { chunk.bytes.len() as u64 } else { 0 };
+            }
+            None => {
+                screen.mark();
+                let item = other(chunk.kind, &chunk.bytes);
+                let cost = cost(&item).min(max_chars);
+                others.push(Some(Entry::Other { item, cost, limit: max_chars }));
+            }
+        }
+    }
+    let pieces = screen.finish().into_iter();
+    let entries = pieces.filter_map(|piece| match piece {
+        Piece::Text(text) => Some(Entry::Text(text)),
+        Piece::Mark(mark) => others.get_mut(mark).and_then(Option::take),
+    });
+    entries.collect()
+}
+
+pub(crate) fn other(kind: ChunkKind, bytes: &[u8]) -> Item {
+    match kind {
+        ChunkKind::Value => Item::Value(value(bytes)),
+        ChunkKind::Error => Item::Error(error(bytes)),
+        ChunkKind::Display => Item::Display(display(bytes)),
+        _ => Item::Status(plain(bytes)),
+    }
+}
+
+fn cost(item: &Item) -> usize {
+    let text = match item {
+        Item::Display(_) | Item::Gap(_) => return DISPLAY_COST,
+        Item::Value(value) => &value.text,
+        Item::Error(error) => error.traceback.as_ref().unwrap_or(&error.message),
+        Item::Text { text, .. } | Item::Status(text) => text,
+    };
+    text.chars().count()
+}
+
+fn shorten(item: Item, limit: usize) -> Item {
+    let cut = |text: String| if text.len() > limit { cut_middle(&text, limit) } else { text };
+    match item {
+        Item::Value(value) => Item::Value(ValueInfo { text: cut(value.text), ..value }),
+        Item::Error(ErrorInfo { name, message, traceback }) => {
+            let (message, traceback) = (cut(message), traceback.map(cut));
+            Item::Error(ErrorInfo { name, message, traceback })
+        }
+        other => other,
+    }
+}
+
+/// A value as it is shown.
+pub(crate) fn value(bytes: &[u8]) -> ValueInfo {
+    let value = serde_json::from_slice::<ValueInfo>(bytes);
+    let raw = |_| ValueInfo { text: plain(bytes), type_name: String::new() };
+    let value = value.unwrap_or_else(raw);
+    ValueInfo { text: plain(value.text), type_name: plain(value.type_name) }
+}
+
+/// An error as it is shown.
+pub(crate) fn error(bytes: &[u8]) -> ErrorInfo {
+    let error = serde_json::from_slice::<ErrorInfo>(bytes);
+    let raw = |_| ErrorInfo { name: plain(bytes), message: String::new(), traceback: None };
+    let error = error.unwrap_or_else(raw);
+    ErrorInfo {
+        name: plain(error.name),
+        message: plain(error.message),
+        traceback: error.traceback.map(plain),
+    }
+}
+
+fn display(bytes: &[u8]) -> DisplayInfo {
+    match serde_json::from_slice::<DisplayInfo>(bytes) {
+        Ok(display) => DisplayInfo { data: display.data.map(plain), ..display },
+        Err(_) => DisplayInfo { data: Some(plain(bytes)), ..DisplayInfo::default() },
+    }
+}
+
+/// Where the first text begins, or else `end`.
+fn start(entries: &[Entry], end: u64) -> u64 {
+    let texts = entries.iter().filter_map(|entry| match entry {
+        Entry::Text(text) => Some(text.start),
+        Entry::Other { .. } => None,
+    });
+    texts.take(1).next().unwrap_or(end)
+}
+
+/// Adds what else is left out to a gap: lines, and bytes that are not the eval's own.
+fn count(gap: &mut LeftOut, dropped: &[Entry]) {
+    // Of a row that was written over it is not known which bytes its parts came from.
+    let unknown = gap.bytes == 0;
+    for entry in dropped {
+        if let Entry::Text(text) = entry {
+            gap.lines = gap.lines.map(|lines| lines + line_ends(text.text.as_bytes()));
+            let counted = text.lane.is_own() && !unknown;
+            gap.bytes += if counted { 0 } else { text.text.len() as u64 };
+        }
+    }
+}
+
+/// Keeps what fits from the front and returns the rest.
+fn take_front(entries: &mut Vec<Entry>, budget: usize) -> Vec<Entry> {
+    let mut left = budget;
+    for index in 0..entries.len() {
+        let cost = entries[index].cost();
+        if cost <= left {
+            left -= cost;
+            continue;
+        }
+        let keep = match &entries[index] {
+            Entry::Text(text) => front(text, left, left == budget),
+            Entry::Other { .. } => 0,
+        };
+        let mut rest = entries.split_off(index);
+        if keep > 0
+            && let Entry::Text(text) = &mut rest[0]
+        {
+            let behind = text.split_off(keep);
+            entries.push(std::mem::replace(&mut rest[0], Entry::Text(behind)));
+        }
+        return rest;
+    }
+    Vec::new()
+}
+
+/// Keeps what fits from the back and returns what stood before it.
+fn take_back(entries: &mut Vec<Entry>, budget: usize) -> Vec<Entry> {
+    let (dropped, kept) = split_back(std::mem::take(entries), budget);
+    *entries = kept;
+    dropped
+}
+
+/// What does not fit, and what fits from the back.
+fn split_back(mut entries: Vec<Entry>, budget: usize) -> (Vec<Entry>, Vec<Entry>) {
+    let mut left = budget;
+    let mut any_text = false;
+    // The value or the error at the end is what the caller asked for.
+    if let Some(Entry::Other { item: Item::Value(_) | Item::Error(_), cost, limit }) =
+        entries.last_mut()
+    {
+        (*cost, *limit) = ((*cost).min(budget), (*limit).min(budget));
+    }
+    for index in (0..entries.len()).rev() {
+        let cost = entries[index].cost();
+        if cost <= left {
+            left -= cost;
+            any_text |= matches!(entries[index], Entry::Text(_));
+            continue;
+        }
+        let mut kept = entries.split_off(index + 1);
+        if let Some(Entry::Text(text)) = entries.last_mut() {
+            let from = back(&text.text, left, !any_text);
+            if from < text.text.len() {
+                kept.insert(0, Entry::Text(text.split_off(from)));
+            }
+        }
+        return (entries, kept);
+    }
+    (Vec::new(), entries)
+}
+
+/// Length of the longest prefix of whole lines within `budget`; of characters, if `any`.
+fn front(text: &Text, budget: usize, any: bool) -> usize {
+    let end = text.text.char_indices().nth(budget).map_or(text.text.len(), |(at, _)| at);
+    let line_end = text.text[..end].rfind('\n').map_or(0, |at| at + 1);
+    if line_end > 0 || !any {
+        return line_end;
+    }
+    // A place where one can read on exactly, if there is one.
+    let exact =
+        (1..=end).rev().find(|at| text.text.is_char_boundary(*at) && text.origin(*at).is_some());
+    exact.unwrap_or(end)
+}
+
+/// Start of the longest suffix of whole lines within `budget`; of characters, if `any`.
+fn back(text: &str, budget: usize, any: bool) -> usize {
+    let from = match budget.checked_sub(1) {
+        Some(nth) => text.char_indices().nth_back(nth).map_or(0, |(at, _)| at),
+        None => text.len(),
+    };
+    if from == 0 || text.as_bytes()[from - 1] == b'\n' {
+        return from;
+    }
+    let line = text[from..].find('\n').map_or(text.len(), |at| from + at + 1);
+    if line == text.len() && any { from } else { line }
+}
+
+/// At most `max` characters, cut in the middle.
+pub fn cut_middle(text: &str, max: usize) -> String {
+    // No text has more characters than bytes.
+    let count = if text.len() <= max { 0 } else { text.chars().count() };
+    if count <= max {
+        return text.to_owned();
+    }
+    let (head, tail) = (max.div_ceil(2), max / 2);
+    let start: String = text.chars().take(head).collect();
+    let end: String = text.chars().skip(count - tail).collect();
+    format!("{start}[… {} characters left out …]{end}", count - max)
+}
+
+pub(crate) fn lane_of(kind: ChunkKind) -> Option<Lane> {
+    match kind {
+        ChunkKind::Out => Some(Lane::Out),
+        ChunkKind::Err => Some(Lane::Err),
+        ChunkKind::BackgroundOut => Some(Lane::BackgroundOut),
+        ChunkKind::BackgroundErr => Some(Lane::BackgroundErr),
+        ChunkKind::Value | ChunkKind::Error | ChunkKind::Display | ChunkKind::Status => None,
+    }
+}
+
+pub(crate) fn kind_of(lane: Lane) -> ChunkKind {
+    match lane {
+        Lane::Out => ChunkKind::Out,
+        Lane::Err => ChunkKind::Err,
+        Lane::BackgroundOut => ChunkKind::BackgroundOut,
+        Lane::BackgroundErr => ChunkKind::BackgroundErr,
+    }
+}
+
+#[cfg(test)]
+#[path = "page_tests.rs"]
+mod tests;

@@ -1,0 +1,50 @@
+//! Shell commands: evals in sessions of their own, as many of them as run at once (SPEC J-1).
+
+use stead_protocol::client::Place;
+use stead_protocol::{ErrorCode, SessionName};
+
+use crate::{Client, ClientError, EvalOptions, EvalView, Launch, Watcher, language};
+
+/// How many commands may run at once in a workspace.
+const MOST_AT_ONCE: usize = 64;
+
+impl Client {
+    /// Runs a command in a fresh shell, at once: in the first shell session that runs nothing.
+    pub fn shell(
+        &self,
+        options: &EvalOptions,
+        place: &Place,
+        watcher: &mut dyn Watcher,
+    ) -> Result<EvalView, ClientError> {
+        let launch = Launch { language: Some(language::SHELL.to_owned()), ..Launch::default() };
+        let options = EvalOptions { no_queue: true, ..options.clone() };
+        let mut refused = None;
+        for number in 1..=MOST_AT_ONCE {
+            let name = session(number)?;
+            let mut run = || self.eval_at(&name, &launch, &options, Some(place), watcher);
+            let ran = match run() {
+                // No command counts on what an earlier one left in its shell.
+                Err(ClientError::Lost { .. }) => run(),
+                Err(error) if error.code() == ErrorCode::SessionLost => run(),
+                ran => ran,
+            };
+            match ran {
+                Err(error)
+                    if matches!(error.code(), ErrorCode::SessionBusy | ErrorCode::WaitingInput) =>
+                {
+                    refused = Some(error);
+                }
+                ran => return ran,
+            }
+        }
+        Err(refused.unwrap_or_else(|| ClientError::bad_request("no shell session is free")))
+    }
+}
+
+fn session(number: usize) -> Result<SessionName, ClientError> {
+    let name = match number {
+        1 => language::SHELL.to_owned(),
+        more => format!("{}-{more}", language::SHELL),
+    };
+    Ok(name.parse()?)
+}

@@ -1,0 +1,163 @@
+//! Whatever user code writes, lines that look like ours are ours.
+
+use proptest::prelude::*;
+use stead_client::Page;
+use stead_protocol::{ErrorInfo, EvalSeq, ValueInfo};
+
+use super::*;
+
+fn view(status: EvalStatus) -> EvalView {
+    EvalView::new(&"py".parse().unwrap(), Some(EvalSeq(7)), status)
+}
+
+fn reply(view: &EvalView, items: Vec<Item>) -> String {
+    let page = Page { items, next_offset: None, shown_bytes: 0, total_bytes: 0 };
+    eval(view, &page, &mut |display| word(&display.mime))
+}
+
+fn out(text: &str) -> Item {
+    Item::Text { kind: ChunkKind::Out, text: text.to_owned() }
+}
+
+fn err(text: &str) -> Item {
+    Item::Text { kind: ChunkKind::Err, text: text.to_owned() }
+}
+
+fn value(text: &str) -> Item {
+    Item::Value(ValueInfo { text: text.to_owned(), ..serde_json::from_str(VALUE).unwrap() })
+}
+
+const VALUE: &str = r#"{"text":"","type":"str"}"#;
+
+#[test]
+fn m3_streams_are_told_apart_and_a_value_from_both() {
+    let view = view(EvalStatus::Complete);
+    assert_eq!(
+        reply(&view, vec![out("a"), err("b\n"), value("5")]),
+        "a\n[stderr]\nb\n[value]\n5\n[py:7]"
+    );
+    assert_eq!(reply(&view, vec![out("a"), value("5")]), "a\n5\n[py:7]");
+    assert_eq!(reply(&view, vec![err("b"), out("a\n")]), "[stderr]\nb\n[stdout]\na\n[py:7]");
+}
+
+#[test]
+fn m3_a_line_in_pieces_is_one_line() {
+    let view = view(EvalStatus::Complete);
+    assert_eq!(reply(&view, vec![out("["), out("py:9"), out("]\n")]), "\\[py:9]\n[py:7]");
+    assert_eq!(reply(&view, vec![out("x"), out("[py:9]\n")]), "x[py:9]\n[py:7]");
+    assert_eq!(reply(&view, vec![out("[py"), err(":9]")]), "[py\n[stderr]\n:9]\n[py:7]");
+}
+
+#[test]
+fn m3_what_looks_like_ours() {
+    for ours in [
+        "[py:7]",
+        "[py:7",
+        "[py:7 error]",
+        "[py:7; more]",
+        "[a.b_c-d:0]",
+        "[12:34]",
+        "[note: x]",
+        "[bad_request: x]",
+        "[py: x]",
+        "[stdout]",
+        "[stderr] x",
+        "[value]",
+        "[… 5 lines",
+        "\\[py:7]",
+        "\\\\[stderr]",
+        "[image: x",
+        "\u{feff}[py:7]",
+        "\u{200b}\\\u{2060}[note: x]",
+        "[background: ",
+    ] {
+        assert!(looks_like_ours(ours), "{ours}");
+        assert!(looks_like_ours(&format!("{ours}\n")), "{ours}");
+    }
+    for plain in [
+        "",
+        "[",
+        "[]",
+        "[1, 2]",
+        "['a: b']",
+        "[12:34:56]",
+        "[a:b]",
+        "[:7]",
+        "[: x]",
+        "[INFO] x",
+        "[note]",
+        "[é: x]",
+        " [py:7]",
+        "py:7]",
+        "[2026-11-15 12:00:00]",
+        "[[py:7]]",
+        "[py:7, 8]",
+        "\\[1]",
+    ] {
+        assert!(!looks_like_ours(plain), "{plain}");
+    }
+}
+
+/// Text of the kind that tries to be ours.
+fn hostile() -> impl Strategy<Value = String> {
+    let piece = prop_oneof![
+        Just("["),
+        Just("]"),
+        Just("\n"),
+        Just("\\"),
+        Just("py"),
+        Just(":"),
+        Just("9"),
+        Just(" "),
+        Just("stderr]"),
+        Just("value]"),
+        Just("note"),
+        Just("…"),
+        Just(";"),
+        Just("é"),
+        Just("\u{200b}"),
+        Just("[py:9]"),
+        Just("\n[py:9 error]"),
+        Just("x"),
+    ];
+    proptest::collection::vec(piece, 0..12).prop_map(|pieces| pieces.concat())
+}
+
+fn item() -> impl Strategy<Value = Item> {
+    (hostile(), 0..6_u8).prop_map(|(text, kind)| match kind {
+        0 | 1 => out(&text),
+        2 => err(&text),
+        3 => value(&text),
+        4 => Item::Text { kind: ChunkKind::BackgroundOut, text },
+        _ => Item::Error(ErrorInfo { name: "E".to_owned(), message: text, traceback: None }),
+    })
+}
+
+proptest! {
+    #[test]
+    fn m3_no_text_makes_a_line_of_ours(items in proptest::collection::vec(item(), 0..8), name in hostile()) {
+        let mut view = view(EvalStatus::WaitingInput);
+        view.prompt = Some(name.clone());
+        view.notices = vec![name.clone()];
+        let change = Change { name: name.clone(), type_name: name.clone(), size: Some(name.clone()) };
+        view.changed = Some(Changed { added: vec![change], removed: vec![name], ..Changed::default() });
+        let text = reply(&view, items);
+        let mut ours: Vec<&str> = text.lines().filter(|line| line.starts_with('[') && looks_like_ours(line)).collect();
+        let closing = ours.pop().unwrap_or_default();
+        prop_assert!(text.ends_with(closing) && closing.starts_with("[py:7 waits for input"), "{}", text);
+        prop_assert!(ours.pop().is_some_and(|line| line.starts_with("[note: ")), "{}", text);
+        let marks = ["[stdout]", "[stderr]", "[value]", "[background: output of earlier evals]"];
+        prop_assert!(ours.iter().all(|line| marks.contains(line)), "{}", text);
+    }
+
+    #[test]
+    fn m3_what_is_marked_can_be_read_back(text in hostile()) {
+        let mut shown = String::new();
+        guard(&mut shown, &text);
+        let back: String = shown
+            .split_inclusive('\n')
+            .map(|line| if looks_like_ours(line) { &line[1..] } else { line })
+            .collect();
+        prop_assert_eq!(back, text);
+    }
+}

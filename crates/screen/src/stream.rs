@@ -1,0 +1,140 @@
+//! Live output: text is handed out as soon as it stays.
+
+use std::fmt;
+
+use crate::Lane;
+use crate::input::Input;
+use crate::row::{Body, Row, Sent};
+
+/// Turns output into text as it comes.
+///
+/// Appended text is handed out at once. A row that is being redrawn is held back until its line
+/// ends, and what is redrawn after that until something new follows it.
+pub struct Stream {
+    lanes: [Option<Box<Input>>; 4],
+}
+
+impl fmt::Debug for Stream {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Stream").finish_non_exhaustive()
+    }
+}
+
+impl Default for Stream {
+    fn default() -> Self {
+        Stream::new()
+    }
+}
+
+impl Stream {
+    /// A stream of which nothing has been read.
+    pub fn new() -> Self {
+        Stream { lanes: [const { None }; 4] }
+    }
+
+    /// Reads the next bytes of a lane; returns the text that can be shown now.
+    pub fn write(&mut self, lane: Lane, bytes: &[u8]) -> String {
+        let input = self.lanes[lane as usize].get_or_insert_with(|| Box::new(Input::new()));
+        let mut out = String::new();
+        for step in bytes.chunks(64 << 10) {
+            // Offsets mean nothing here, and the order of rows is that of the calls.
+            input.write(0, false, step);
+            hand_out(input, &mut out);
+        }
+        out
+    }
+
+    /// What is held back and complete enough to be shown before something else.
+    pub fn pause(&mut self) -> Vec<(Lane, String)> {
+        self.each(|input, out| {
+            input.give_up_held();
+            hand_out(input, out);
+            for row in &mut input.rows.window {
+                send_held(row, out);
+            }
+        })
+    }
+
+    /// Everything that is left.
+    pub fn finish(mut self) -> Vec<(Lane, String)> {
+        self.each(|input, out| {
+            input.finish();
+            for row in &mut input.rows.settled {
+                send_held(row, out);
+            }
+        })
+    }
+
+    fn each(&mut self, mut give: impl FnMut(&mut Input, &mut String)) -> Vec<(Lane, String)> {
+        let mut all = Vec::new();
+        for (lane, input) in Lane::ALL.into_iter().zip(&mut self.lanes) {
+            let Some(input) = input else { continue };
+            let mut out = String::new();
+            give(input, &mut out);
+            if !out.is_empty() {
+                all.push((lane, out));
+            }
+        }
+        all
+    }
+}
+
+fn hand_out(input: &mut Input, out: &mut String) {
+    let mut settled = std::mem::take(&mut input.rows.settled);
+    for row in &mut settled {
+        send_held(row, out);
+    }
+    let cursor = input.rows.cursor();
+    let ready = |index: usize, row: &Row| match (row.sent, &row.body) {
+        (Sent::Line, _) => false,
+        // A line end was written and the cursor is past it.
+        _ if row.ended && index < cursor => true,
+        (Sent::Part(sent), Body::Text(text)) => !row.bar && !row.redrawn && text.len() > sent,
+        (Sent::Part(_), Body::Cells(_)) => false,
+    };
+    let window = &mut input.rows.window;
+    let Some(last) = (0..window.len()).rev().find(|at| ready(*at, &window[*at])) else { return };
+    for (index, row) in window.iter_mut().enumerate().take(last + 1) {
+        // What is new stands below these, so they are not waited for any longer.
+        if index < last || row.ended && index < cursor {
+            send_held(row, out);
+        } else if let (Sent::Part(sent), Body::Text(text)) = (row.sent, &row.body) {
+            out.push_str(&text[sent..]);
+            row.sent = Sent::Part(text.len());
+            row.forget_sent();
+        }
+    }
+}
+
+/// Hands out a row as it stands, unless that has been done.
+fn send_held(row: &mut Row, out: &mut String) {
+    let redrawn = std::mem::take(&mut row.redrawn);
+    let length = match (row.sent, &row.body) {
+        (Sent::Line, _) if !redrawn => return,
+        (Sent::Part(sent), Body::Text(text)) if !redrawn => {
+            out.push_str(&text[sent..]);
+            text.len()
+        }
+        (Sent::Part(sent @ 1..), Body::Cells(_)) if !redrawn => sent,
+        (sent, body) => {
+            let text = match body {
+                Body::Text(text) => text.clone(),
+                Body::Cells(cells) => cells.render(),
+            };
+            if text.is_empty() && (sent == Sent::Line || !row.ended) {
+                return;
+            }
+            // What stands there of it cannot be taken back.
+            if matches!(sent, Sent::Part(1..)) && !text.is_empty() {
+                out.push('\n');
+            }
+            out.push_str(&text);
+            text.len()
+        }
+    };
+    row.sent = Sent::Part(length);
+    if row.ended {
+        row.sent = Sent::Line;
+        out.push('\n');
+    }
+}

@@ -1,0 +1,95 @@
+//! Which characters are text, and how those are shown that are not.
+
+use std::fmt::Write;
+
+use crate::{Lane, Piece, Screen};
+
+/// A short text as a terminal would leave it: a value, a prompt, a last line.
+pub fn plain(bytes: impl AsRef<[u8]>) -> String {
+    let bytes = bytes.as_ref();
+    if let Ok(text) = str::from_utf8(bytes)
+        && lines_len(bytes) == bytes.len()
+        && !text.chars().any(is_hidden)
+    {
+        return text.to_owned();
+    }
+    let mut screen = Screen::new();
+    screen.write(Lane::Out, 0, bytes);
+    let pieces = screen.finish().into_iter();
+    pieces
+        .map(|piece| if let Piece::Text(text) = piece { text.text } else { String::new() })
+        .collect()
+}
+
+/// Whether a byte is part of text, as far as a single byte tells.
+fn is_text(byte: u8) -> bool {
+    (byte == b'\t') | (byte >= 0x20) & (byte != 0x7f)
+}
+
+/// How many bytes there are before the next control character.
+pub(crate) fn text_len(bytes: &[u8]) -> usize {
+    prefix(bytes, is_text)
+}
+
+/// How many bytes there are before a control character other than a line feed.
+pub(crate) fn lines_len(bytes: &[u8]) -> usize {
+    prefix(bytes, |byte| is_text(byte) | (byte == b'\n'))
+}
+
+fn prefix(bytes: &[u8], wanted: impl Fn(u8) -> bool) -> usize {
+    // Whole blocks first: the compiler makes a few vector instructions of each.
+    const BLOCK: usize = 32;
+    let mut at = 0;
+    for block in bytes.chunks_exact(BLOCK) {
+        if !block.iter().fold(true, |all, byte| all & wanted(*byte)) {
+            break;
+        }
+        at += BLOCK;
+    }
+    at + bytes[at..].iter().take_while(|byte| wanted(**byte)).count()
+}
+
+/// C1 controls, what reorders or breaks lines, and tag characters: never shown as they are.
+pub(crate) fn is_hidden(c: char) -> bool {
+    matches!(c,
+        '\u{80}'..='\u{9f}'
+        | '\u{061c}'
+        | '\u{200e}' | '\u{200f}'
+        | '\u{2028}' | '\u{2029}'
+        | '\u{202a}'..='\u{202e}'
+        | '\u{2066}'..='\u{2069}'
+        | '\u{e0000}'..='\u{e007f}')
+}
+
+/// Cuts a text into pieces that are shown as they are and hidden characters, escaped.
+pub(crate) fn shown(text: &str, mut show: impl FnMut(usize, &str)) {
+    if text.is_ascii() {
+        return show(0, text);
+    }
+    let mut from = 0;
+    for (at, c) in text.char_indices().filter(|(_, c)| is_hidden(*c)) {
+        if from < at {
+            show(from, &text[from..at]);
+        }
+        show(at, &format!("\\u{{{:x}}}", c as u32));
+        from = at + c.len_utf8();
+    }
+    if from < text.len() {
+        show(from, &text[from..]);
+    }
+}
+
+/// Bytes that are no text, escaped.
+pub(crate) fn escaped(bytes: &[u8]) -> String {
+    let mut text = String::with_capacity(bytes.len() * 4);
+    for byte in bytes {
+        let _ = write!(text, "\\x{byte:02x}");
+    }
+    text
+}
+
+/// Whether bytes that are no UTF-8 may be the beginning of a character that goes on.
+pub(crate) fn is_unfinished(invalid: &[u8]) -> bool {
+    str::from_utf8(invalid)
+        .is_err_and(|error| error.valid_up_to() == 0 && error.error_len().is_none())
+}

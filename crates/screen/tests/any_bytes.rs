@@ -1,0 +1,134 @@
+//! Whatever is written: text comes out, the same for any cut, and no more than is reasonable.
+
+use proptest::collection::vec;
+use proptest::prelude::*;
+use stead_screen::{Lane, Piece, Screen, Stream};
+
+/// Bytes as they come, mixed with what terminals take for commands.
+fn bytes() -> impl Strategy<Value = Vec<u8>> {
+    let command = (
+        prop_oneof![Just("\x1b["), Just("\x1b[?"), Just("\x1b"), Just("\x1b]0;")],
+        prop_oneof![
+            (0u32..12).prop_map(|n| n.to_string()),
+            (0u32..9, 0u32..9).prop_map(|(a, b)| format!("{a};{b}")),
+            Just(String::new()),
+            Just("999999999".to_owned()),
+            Just("1049".to_owned()),
+        ],
+        prop::sample::select(b"ABCDEFGHJKLMPX@sudfmhl78c\x07".to_vec()),
+    )
+        .prop_map(|(begin, middle, end)| {
+            let mut bytes = format!("{begin}{middle}").into_bytes();
+            bytes.push(end);
+            bytes
+        });
+    let piece = prop_oneof![
+        4 => command,
+        3 => "[a-z ]{0,12}".prop_map(String::into_bytes),
+        3 => prop::sample::select(vec!["\r", "\n", "\r\n", "\x08", "\t", "\x07", "\0"])
+            .prop_map(|s| s.as_bytes().to_vec()),
+        1 => prop::sample::select(vec!["日本", "e\u{301}", "\u{202e}", "👩\u{200d}👩", "\u{9b}"])
+            .prop_map(|s| s.as_bytes().to_vec()),
+        1 => vec(any::<u8>(), 0..6),
+    ];
+    vec(piece, 0..60).prop_map(|pieces| pieces.concat())
+}
+
+fn is_clean(text: &str) -> bool {
+    !text.chars().any(|c| c.is_control() && c != '\n' && c != '\t')
+}
+
+proptest! {
+    #[test]
+    fn o7_any_cut_gives_the_same_text(bytes in bytes(), cuts in vec(0usize..400, 0..8)) {
+        let mut whole = Screen::new();
+        whole.write(Lane::Out, 0, &bytes);
+        let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut.min(bytes.len())).collect();
+        cuts.extend([0, bytes.len()]);
+        cuts.sort_unstable();
+        let mut parts = Screen::new();
+        for pair in cuts.windows(2) {
+            parts.write(Lane::Out, pair[0] as u64, &bytes[pair[0]..pair[1]]);
+        }
+        let whole = whole.finish();
+        let seen = |pieces: &[Piece]| -> Vec<_> {
+            let texts = pieces.iter().filter_map(|piece| match piece {
+                Piece::Text(text) => Some((text.text.clone(), text.start, text.end)),
+                Piece::Mark(_) => None,
+            });
+            texts.collect()
+        };
+        prop_assert_eq!(seen(&whole), seen(&parts.finish()));
+        let mut end = None;
+        for piece in &whole {
+            let Piece::Text(text) = piece else { continue };
+            prop_assert!(is_clean(&text.text), "{:?}", text.text);
+            prop_assert!(end.is_none_or(|end| end == text.start));
+            prop_assert!(text.start <= text.end);
+            end = Some(text.end);
+        }
+        prop_assert!(end.is_none_or(|end| end == bytes.len() as u64));
+    }
+
+    #[test]
+    fn o7_lanes_do_not_mix(writes in vec((0u8..4, bytes()), 0..12)) {
+        let lane = |n: u8| match n {
+            0 => Lane::Out,
+            1 => Lane::Err,
+            2 => Lane::BackgroundOut,
+            _ => Lane::BackgroundErr,
+        };
+        let mut screen = Screen::new();
+        let mut stream = Stream::new();
+        let (mut offset, mut size, mut live) = (0, 0, String::new());
+        for (n, bytes) in &writes {
+            screen.write(lane(*n), offset, bytes);
+            live.push_str(&stream.write(lane(*n), bytes));
+            offset += if *n < 2 { bytes.len() as u64 } else { 0 };
+            size += bytes.len();
+            if n % 2 == 0 {
+                screen.mark();
+                live.extend(stream.pause().into_iter().map(|(_, text)| text));
+            }
+        }
+        live.extend(stream.finish().into_iter().map(|(_, text)| text));
+        let mut start = 0;
+        let mut length = 0;
+        let mut marks = Vec::new();
+        for piece in screen.finish() {
+            match piece {
+                Piece::Text(text) => {
+                    prop_assert!(text.start >= start && text.end <= offset);
+                    prop_assert!(is_clean(&text.text));
+                    start = text.start;
+                    length += text.text.len();
+                }
+                Piece::Mark(mark) => marks.push(mark),
+            }
+        }
+        prop_assert!(marks.is_sorted());
+        prop_assert!(is_clean(&live));
+        prop_assert!(length <= 100 * size + 1000, "{length} of {size}");
+    }
+
+    #[test]
+    fn o7_text_without_controls_is_left_alone(
+        lines in vec("[ -~äöü日\t]{0,40}", 0..600),
+        last in "[a-z]{0,3}",
+    ) {
+        let text: String = lines.iter().map(|line| format!("{line}\n")).collect::<String>() + &last;
+        prop_assert_eq!(stead_screen::plain(&text), text.clone());
+        let mut screen = Screen::new();
+        screen.write(Lane::Out, 7, text.as_bytes());
+        let pieces = screen.finish();
+        prop_assert!(pieces.len() <= 1);
+        for piece in pieces {
+            let Piece::Text(piece) = piece else { panic!() };
+            prop_assert_eq!(&piece.text, &text);
+            prop_assert_eq!((piece.start, piece.origin(3)), (7, Some(10)));
+        }
+        let mut stream = Stream::new();
+        prop_assert_eq!(stream.write(Lane::Out, text.as_bytes()), text);
+        prop_assert!(stream.finish().is_empty());
+    }
+}

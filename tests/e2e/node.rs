@@ -1,0 +1,154 @@
+//! JS: sessions in Node, through the whole of stead.
+
+use std::fs;
+
+use serde_json::Value;
+use stead_testkit::{TestEnv, node, wait_for_some};
+
+use crate::STEAD;
+
+fn env() -> TestEnv {
+    TestEnv::with_node(STEAD, &node())
+}
+
+#[track_caller]
+fn eval(env: &TestEnv, code: &str) -> Value {
+    env.json(["eval", "-n", "js", "--timeout", "60s", "--", code])
+}
+
+#[track_caller]
+fn value(env: &TestEnv, code: &str) -> String {
+    let reply = eval(env, code);
+    assert_eq!(reply["status"], "complete", "{code}: {reply:#}");
+    reply["data"]["value"].as_str().unwrap_or_default().to_owned()
+}
+
+/// Starts code and waits until it has written `up`.
+#[track_caller]
+fn submit(env: &TestEnv, options: &[&str], code: &str) -> String {
+    let arguments = [&["eval", "-n", "js", "--bg"], options, &["--", code]].concat();
+    let id = env.json(arguments)["data"]["eval_id"].as_str().unwrap().to_owned();
+    wait_for_some("up", || env.run(["output", &id]).stdout.contains("up").then_some(()));
+    id
+}
+
+#[test]
+fn s5_a_node_session_starts_by_its_name_and_alias() {
+    let env = env();
+    assert_eq!(value(&env, "const x = 41; x + 1"), "42");
+    let reply = env.json(["eval", "-n", "node", "1 + 1"]);
+    assert_eq!(reply["data"]["value"], "2", "{reply:#}");
+    let reply = env.json(["eval", "-n", "web", "-l", "js", "1 + 2"]);
+    assert_eq!(reply["data"]["value"], "3", "{reply:#}");
+}
+
+#[test]
+fn s10_status_says_which_node_and_why() {
+    let env = env();
+    let real = fs::canonicalize(node()).unwrap();
+    let reply = env.json(["launch", "node", "-n", "n1"]);
+    assert_eq!(reply["data"]["interpreter"], real.to_str().unwrap(), "{reply:#}");
+    assert!(reply.to_string().contains("`node` on `PATH`"), "{reply:#}");
+    let reply = env.json(["launch", "node", "-n", "n2", "--node", real.to_str().unwrap()]);
+    assert!(reply.to_string().contains("named by `--node`"), "{reply:#}");
+    let reply = env.json(["launch", "node", "-n", "n3", "--node", "./none"]);
+    assert_eq!(reply["error"]["code"], "launch_failed", "{reply:#}");
+}
+
+#[test]
+fn js_an_old_node_is_refused_with_its_version() {
+    let env = env();
+    // What the boot script sees of an old one: its version.
+    let old = env.root().join("old.js");
+    fs::write(&old, "Object.defineProperty(process.versions, 'node', { value: '16.20.0' })")
+        .unwrap();
+    let reply = env
+        .command(["launch", "node", "-n", "n1"])
+        .env("NODE_OPTIONS", format!("--require {}", old.display()))
+        .output()
+        .unwrap();
+    let text = String::from_utf8_lossy(&reply.stdout).into_owned();
+    assert!(text.contains("launch_failed") && text.contains("Node 18 or newer"), "{text}");
+}
+
+#[test]
+fn js_launch_settings_reach_node() {
+    let env = env();
+    let project = env.workspace().join("project");
+    fs::create_dir_all(project.join("node_modules/dep")).unwrap();
+    fs::write(project.join("node_modules/dep/index.js"), "exports.name = 'dep'").unwrap();
+    fs::write(project.join("local.mjs"), "export const here = 'local'").unwrap();
+    env.json([
+        "launch",
+        "node",
+        "-n",
+        "js",
+        "--cwd",
+        "project",
+        "--env",
+        "A=b",
+        "--init",
+        "var made = 1",
+    ]);
+    assert_eq!(value(&env, "[made, process.env.A, require('dep').name]"), "[ 1, 'b', 'dep' ]");
+    assert_eq!(value(&env, "import { here } from './local.mjs'; here"), "'local'");
+    assert_eq!(value(&env, "process.env.STEAD_BRIDGE_FD"), "");
+}
+
+#[test]
+fn js3_status_and_stop_are_answered_whatever_node_does() {
+    let env = env();
+    // A read of a pipe that nobody writes to is left by no interrupt.
+    let fifo = env.root().join("fifo");
+    std::process::Command::new("mkfifo").arg(&fifo).status().unwrap();
+    let code = format!(
+        "console.log('up'); const end = fs.openSync('{}', 'r+'); fs.readSync(end, Buffer.alloc(1))",
+        fifo.display()
+    );
+    let id = submit(&env, &[], &code);
+    assert_eq!(env.json(["status", "-n", "js"])["data"]["state"], "running");
+    let reply = env.json(["interrupt", &id]);
+    assert_eq!(reply["data"]["effect"], "still_running", "{reply:#}");
+    assert_eq!(env.json(["stop", "-n", "js"])["ok"], true);
+}
+
+#[test]
+fn e3_a_hard_timeout_interrupts_or_kills() {
+    let env = env();
+    value(&env, "var kept = 1");
+    let reply = env.json(["eval", "-n", "js", "--hard-timeout", "300", "--", "for (;;) {}"]);
+    assert_eq!(reply["status"], "timeout", "{reply:#}");
+    assert_eq!(value(&env, "kept"), "1");
+}
+
+#[test]
+fn e9_a_background_reader_is_answered_between_evals() {
+    let env = env();
+    value(&env, "process.stdin.once('data', data => console.log('got', String(data).trim())); 0");
+    let reply = wait_for_some("a reader", || {
+        let reply = env.json(["input", "-n", "js", "word"]);
+        (reply["ok"] == true).then_some(reply)
+    });
+    assert!(reply.to_string().contains("got word"), "{reply:#}");
+    assert_eq!(value(&env, "1"), "1");
+}
+
+#[test]
+fn x5_children_do_not_get_the_control_channel() {
+    let env = env();
+    env.json(["launch", "node", "-n", "js"]);
+    env.json(["restart", "-n", "js"]);
+    let code = "require('child_process').execSync('ls /proc/self/fd', { stdio: ['ignore', 'pipe', 'inherit'] }).toString().trim().split('\\n').join(' ')";
+    assert_eq!(value(&env, code), "'0 1 2 3'", "3 is the listed directory itself");
+}
+
+#[test]
+fn s9_nothing_is_left_of_children() {
+    let env = env();
+    value(
+        &env,
+        "require('child_process').spawn('sleep', ['1000'], { detached: true, stdio: 'ignore' }).unref(); 0",
+    );
+    // Dropping the environment fails the test if a process is left.
+    assert_eq!(env.json(["stop", "-n", "js"])["ok"], true);
+}

@@ -1,0 +1,268 @@
+//! `control`, `open`, `inspect` and `sessions`.
+
+use serde_json::{Value, json};
+use stead_testkit::{TestEnv, wait_for};
+
+use crate::rig::{Server, served};
+
+#[track_caller]
+fn control(server: &mut Server, target: &str, action: &str) -> crate::reply::Reply {
+    server.call("control", json!({"target": target, "action": action}))
+}
+
+/// Starts code in the background and waits until it runs.
+#[track_caller]
+fn begin(env: &TestEnv, server: &mut Server, code: &str) -> String {
+    let mark = env.root().join(format!("mark-{}", server.new_id()));
+    let code = format!("open({mark:?}, 'w').close()\n{code}");
+    let id = server.call("eval", json!({"code": code, "background": true})).id();
+    wait_for("the eval to run", || mark.exists());
+    id
+}
+
+#[test]
+fn e6_interrupts_say_what_they_did() {
+    let (env, mut server) = served();
+    let reply = control(&mut server, "py", "interrupt");
+    assert!(reply.failed && reply.text.starts_with("[session_not_found: "), "{}", reply.text);
+    server.eval("x = 1");
+    control(&mut server, "py", "interrupt").expect("[py: not running, nothing was interrupted]");
+    control(&mut server, "py:1", "interrupt").expect("[py:1 not running, nothing was interrupted]");
+    let id = begin(&env, &mut server, "while True: pass");
+    let queued = server.call("eval", json!({"code": "y = 1", "background": true})).id();
+    control(&mut server, &queued, "interrupt")
+        .expect("[py:3 taken out of the queue, it did not run]");
+    control(&mut server, "py:1", "interrupt").expect("[py:1 not running, nothing was interrupted]");
+    control(&mut server, &id, "interrupt").expect("[py:2 interrupted, state kept]");
+    let reply = server.call("output", json!({"id": queued}));
+    assert!(!reply.failed && reply.closing().starts_with("[py:3 "), "{}", reply.text);
+    server.eval("x, 'y' in globals()").contains("(1, False)\n[py:4]");
+    let reply = control(&mut server, "py:77", "interrupt");
+    assert!(reply.text.contains("py:77"), "{}", reply.text);
+}
+
+#[test]
+fn e6_a_loop_that_ignores_interrupts_can_be_killed() {
+    let (env, mut server) = served();
+    server.eval("x = 1");
+    // A loop in C: it never looks whether somebody interrupts.
+    let mark = env.root().join("in-c");
+    let code = format!(
+        "import os\nfrom collections import deque\nfrom itertools import chain, repeat\n\
+         deque(chain(map(os.mkdir, [{mark:?}]), repeat(0)), maxlen=0)"
+    );
+    let id = server.call("eval", json!({"code": code, "background": true})).id();
+    wait_for("the loop to run", || mark.exists());
+    let reply = control(&mut server, &id, "interrupt");
+    reply.expect("[py:2 interrupted but still running; kill ends it and loses state]");
+    let listed = server.call("sessions", json!({}));
+    assert!(listed.text.contains("running py:2 "), "{}", listed.text);
+    control(&mut server, &id, "kill")
+        .expect("[py: killed; state lost, the next eval starts fresh]");
+    let reply = server.call("output", json!({"id": id, "wait_ms": 50000}));
+    assert!(
+        reply.closing().starts_with("[py:2") && reply.closing().contains("session ended"),
+        "{}",
+        reply.text
+    );
+    let reply = server.eval("'x' in globals()");
+    assert!(
+        reply.text.starts_with("False\n[note: ") && reply.closing() == "[py:3 g2]",
+        "{}",
+        reply.text
+    );
+}
+
+#[test]
+fn e10_a_paused_session_waits_and_goes_on() {
+    let (env, mut server) = served();
+    let count = env.root().join("count");
+    let code = format!(
+        "import time\nwhile True:\n    open({count:?}, 'a').write('x')\n    time.sleep(0.001)"
+    );
+    let id = begin(&env, &mut server, &code);
+    wait_for("it to count", || std::fs::metadata(&count).is_ok_and(|file| file.len() > 3));
+    control(&mut server, &id, "pause").expect("[py: paused; resume lets it go on]");
+    let stood = std::fs::metadata(&count).expect("the file").len();
+    server.call("sessions", json!({})).contains(", paused");
+    assert_eq!(std::fs::metadata(&count).expect("the file").len(), stood);
+    control(&mut server, &id, "resume").expect("[py: resumed]");
+    wait_for("it to go on", || std::fs::metadata(&count).is_ok_and(|file| file.len() > stood));
+    control(&mut server, "py", "interrupt").expect("[py:1 interrupted, state kept]");
+}
+
+#[test]
+fn s7_restart_clear_stop_and_outdated_ids() {
+    let (env, mut server) = served();
+    server.eval("x = 1\nimport os\npid = os.getpid()");
+    control(&mut server, "py", "clear")
+        .expect("[py: cleared; all names are gone, the process lives on]");
+    server.eval("'x' in globals()").expect("False\n[py:2]");
+    control(&mut server, "py", "restart").expect("[py: restarted; state lost, generation 2]");
+    server.eval("1").expect("1\n[py:3 g2]");
+    // What is aimed at an eval that has ended must not hit the session.
+    for action in ["pause", "resume", "kill", "restart", "clear", "stop"] {
+        let reply = control(&mut server, "py:3", action);
+        assert!(reply.failed, "{}", reply.text);
+        assert_eq!(
+            reply.text, "[bad_request: `py:3` does not run; name the session `py` instead]",
+            "{action}"
+        );
+    }
+    control(&mut server, "py", "stop").expect("[py: stopped; its output stays readable]");
+    server.call("output", json!({"id": "py:3", "offset": 0})).contains("[py:3 g2");
+    assert!(server.call("sessions", json!({})).text.starts_with("[sessions: none in "));
+    for action in ["interrupt", "pause", "resume", "kill", "restart", "clear", "stop"] {
+        let reply = control(&mut server, "py", action);
+        assert!(
+            reply.failed && reply.text.starts_with("[session_not_found: "),
+            "{action}: {}",
+            reply.text
+        );
+    }
+    wait_for("its processes to be gone", || env.processes() == [server.pid()]);
+}
+
+#[test]
+fn s10_open_takes_settings_and_tells_what_it_opened() {
+    let (env, mut server) = served();
+    let sub = env.workspace().join("sub");
+    std::fs::create_dir(&sub).expect("a directory");
+    let reply = server.call(
+        "open",
+        json!({"language": "py", "name": "w", "cwd": "sub", "env": {"ROUGH": "1 2"}, "init": "print('hi')\nz = 9"}),
+    );
+    assert!(!reply.failed);
+    assert!(reply.text.starts_with("hi\n[w:1 +z int]\n[w: open, python 3."), "{}", reply.text);
+    assert!(reply.closing().ends_with(&format!(", in {}]", sub.display())), "{}", reply.text);
+    let code = "import os\n(z, os.environ['ROUGH'], os.path.basename(os.getcwd()))";
+    server.call("eval", json!({"code": code, "session": "w"})).contains("(9, '1 2', 'sub')\n[w:2");
+    let again = server.call("open", json!({"language": "python", "name": "w"}));
+    assert!(again.failed);
+    assert_eq!(
+        again.text,
+        "[session_exists: session `w` exists already]\nhint: use it with eval, or stop it first with control"
+    );
+    // The code runs at every start.
+    control(&mut server, "w", "restart").contains("generation 2");
+    server.call("eval", json!({"code": "z", "session": "w"})).contains("9\n[w:4 g2]");
+    // Code that fails is told, and the session is there.
+    let reply = server.call("open", json!({"language": "python", "name": "bad", "init": "1 / 0"}));
+    assert!(!reply.failed, "{}", reply.text);
+    reply.contains("ZeroDivisionError: division by zero\n[bad:1 error]\n[bad: open, python ");
+    server.call("eval", json!({"code": "5", "session": "bad"})).contains("5\n[bad:2]");
+    for (arguments, code) in [
+        (json!({"language": "cobol"}), "bad_request"),
+        (json!({"language": "python", "name": "../x"}), "bad_request"),
+        (json!({"language": "python", "name": "n", "cwd": "/nowhere/at/all"}), "bad_request"),
+        (json!({"language": "python", "name": "n", "cwd": "f"}), "bad_request"),
+        (json!({"language": "python", "name": "n", "env": {"A=B": "x"}}), "bad_request"),
+        (json!({"language": "python", "name": "n", "env": {"": "x"}}), "bad_request"),
+        (json!({"language": "python", "name": "n", "env": {"A": "x\u{0}y"}}), "bad_request"),
+    ] {
+        std::fs::write(env.workspace().join("f"), "").expect("a file");
+        let reply = server.call("open", arguments.clone());
+        assert!(reply.failed, "{arguments}: {}", reply.text);
+        assert!(reply.text.starts_with(&format!("[{code}: ")), "{arguments}: {}", reply.text);
+    }
+    assert!(!server.call("sessions", json!({})).text.contains("\nn ("));
+}
+
+#[test]
+fn st1_inspect_in_all_its_forms() {
+    let (_env, mut server) = served();
+    let reply = server.call("inspect", json!({"session": "py"}));
+    assert!(reply.failed && reply.text.starts_with("[session_not_found: "), "{}", reply.text);
+    server.eval("def f(a, b=2):\n    'Adds.'\n    return a + b\nword = 'hello'\nimport os");
+    let all = server.call("inspect", json!({"session": "py"}));
+    assert!(all.text.contains("word str(5) = 'hello'\n"), "{}", all.text);
+    assert_eq!(all.closing(), "[py: 3 names]");
+    server.call("inspect", json!({"session": "py", "name": "word"})).contains("'hello'\n");
+    server
+        .call("inspect", json!({"session": "py", "name": "word", "what": "value"}))
+        .expect("'hello'\n[py: word str(5)]");
+    let whole = server.call("inspect", json!({"session": "py", "name": "f"}));
+    whole.contains("(a, b=2)");
+    whole.contains("Adds.\n[py: f function]");
+    server
+        .call("inspect", json!({"session": "py", "name": "f", "what": "doc"}))
+        .expect("Adds.\n[py: f function]");
+    server
+        .call("inspect", json!({"session": "py", "name": "f", "what": "source"}))
+        .expect("def f(a, b=2):\n    'Adds.'\n    return a + b\n[py: f function]");
+    server
+        .call("inspect", json!({"session": "py", "name": "os.path.join", "what": "doc"}))
+        .contains("[py: os.path.join ");
+    server
+        .call("inspect", json!({"session": "py", "name": "wor", "what": "complete"}))
+        .expect("word\n[py: 1 completion of wor]");
+    let reply = server.call("inspect", json!({"session": "py", "name": "nothing_such"}));
+    assert!(reply.failed && reply.text.contains("nothing_such"), "{}", reply.text);
+    let reply = server.call("inspect", json!({"session": "py", "what": "doc"}));
+    assert!(reply.failed && reply.text.contains("`name`"), "{}", reply.text);
+}
+
+#[test]
+fn s10_sessions_tell_what_each_is_doing() {
+    let (env, mut server) = served();
+    server
+        .call("sessions", json!({}))
+        .expect(&format!("[sessions: none in {}; eval starts one]", env.workspace().display()));
+    let open = |server: &mut Server, name: &str, code: &str, wait: Value| {
+        server.call(
+            "eval",
+            json!({"code": code, "session": name, "language": "python", "timeout_ms": wait}),
+        )
+    };
+    open(&mut server, "idle", "x = 1", json!(50000));
+    open(&mut server, "waits", "input('who? ')", json!(50000));
+    open(&mut server, "over", "exit()", json!(50000));
+    let mark = env.root().join("mark");
+    let code = format!(
+        "print('step 7', flush=True)\nopen({mark:?}, 'w').close()\nimport time\ntime.sleep(60)"
+    );
+    server.call(
+        "eval",
+        json!({"code": code, "session": "busy", "language": "python", "background": true}),
+    );
+    wait_for("the eval to run", || mark.exists());
+    open(&mut server, "busy", "1", json!(0));
+    let text = server.call("sessions", json!({})).text;
+    let line = |name: &str| {
+        let found = text.lines().find(|line| line.starts_with(&format!("{name} (python")));
+        found.unwrap_or_else(|| panic!("no {name} in {text}")).to_owned()
+    };
+    let (idle, waits, over, busy) = (line("idle"), line("waits"), line("over"), line("busy"));
+    assert!(
+        idle.contains(": idle, last idle:1 complete \"x = 1\", ") && idle.contains(", 1 name,"),
+        "{idle}"
+    );
+    assert!(
+        waits.contains(": waits:1 \"input('who? ')\" waits for input, prompt \"who?\", for "),
+        "{waits}"
+    );
+    assert!(
+        over.contains(": ended (the interpreter exited with code 0), last over:1 ended \"exit()\""),
+        "{over}"
+    );
+    assert!(
+        busy.contains(": running busy:1 ") && busy.contains(", last line \"step 7\""),
+        "{busy}"
+    );
+    assert!(busy.contains(", 1 queued"), "{busy}");
+    assert!(text.ends_with(&format!("\n[sessions: 4 in {}]", env.workspace().display())), "{text}");
+    // Another workspace has its own, and `all` shows them together.
+    let other = env.root().join("other");
+    std::fs::create_dir(&other).expect("a directory");
+    let mut there = Server::in_workspace(&env, &other);
+    assert!(there.call("sessions", json!({})).text.starts_with("[sessions: none"));
+    there.eval("2").expect("2\n[py:1]");
+    let all = server.call("sessions", json!({"all": true})).text;
+    assert!(
+        all.contains(&format!("py (python {}", "3."))
+            && all.contains(&format!(" in {}: idle", other.display())),
+        "{all}"
+    );
+    assert!(all.ends_with("\n[sessions: 5 in all workspaces]"), "{all}");
+    assert!(!server.call("sessions", json!({})).text.contains("\npy ("));
+}

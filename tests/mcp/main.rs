@@ -1,0 +1,17 @@
+//! `stead mcp` as a rough client meets it: raw lines on pipes, in all orders and shapes.
+
+mod cancel;
+mod clean;
+mod control;
+mod ending;
+mod flood;
+mod forged;
+mod formats;
+mod malformed;
+mod output;
+mod reply;
+mod rig;
+mod shell;
+
+/// The binary under test.
+const STEAD: &str = env!("CARGO_BIN_EXE_stead");

@@ -20,6 +20,8 @@
 # are __s_NAME, because a function's locals hide the user's variables from all that it calls.
 
 \builtin set +o history +H -E
+# As at a prompt: an `exec` of what is not there ends nothing.
+\builtin shopt -s execfail
 \builtin unset HISTFILE
 PS1= PS2= PS4='+ '
 
@@ -29,7 +31,7 @@ __stead_cur= __stead_end= __stead_code=0 __stead_where=
 # Status of the last eval, for `$?`; the user's SIGINT trap; whether a SIGINT came to the bridge itself.
 __stead_st=0 __stead_int= __stead_has_int= __stead_early=
 # What is put before the code because it would show or fire too early: DEBUG trap, `set -x`.
-__stead_debug= __stead_x=
+__stead_debug= __stead_x= __stead_T= __stead_ran=
 __stead_src= __stead_text= __stead_look= __stead_tries=0 __stead_rc=0 __stead_leaving= __stead_held= __stead_opts= __stead_aliases=-s
 # How deep the user's ERR trap was set, and whether the user asked for errtrace, which is always on.
 __stead_probing= __stead_nudged= __stead_depth=0 __stead_trace= __stead_user_err= __stead_user_exit= __stead_jobs=
@@ -65,12 +67,12 @@ __stead_utf8=$'^([\x01-\x7f]|[\xc2-\xdf][\x80-\xbf]|\xe0[\xa0-\xbf][\x80-\xbf]|[
 
 # Reads a line of the host into __stead_line. A TMOUT of the user's only cuts it in pieces.
 __stead_read_line() {
-    \builtin local REPLY __s_rc
+    \builtin local IFS= __s_part __s_rc
     __stead_line=
     while \builtin :; do
-        REPLY=
-        \builtin read -r -u 40; __s_rc=$?
-        __stead_line+=$REPLY
+        __s_part=
+        \builtin read -r -u 40 __s_part; __s_rc=$?
+        __stead_line+=$__s_part
         if ((__s_rc == 0)); then \builtin return 0; fi
         if ((__s_rc <= 128)); then \builtin return 1; fi
     done
@@ -78,7 +80,7 @@ __stead_read_line() {
 
 # Reads as many bytes into __stead_text; the host sends no NUL.
 __stead_read_bytes() {
-    \builtin local LC_ALL=C __s_part __s_rc
+    \builtin local LC_ALL=C LC_CTYPE=C __s_part __s_rc
     __stead_text=
     while ((${#__stead_text} < $1)); do
         __s_part=

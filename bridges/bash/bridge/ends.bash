@@ -121,7 +121,7 @@ __stead_salvage() {
     # In this order, since `shopt -u extdebug` takes errtrace and functrace with it.
     __s_options=$(\builtin shopt -p; \builtin set +o; \builtin :)
     \builtin set -f +eux
-    __stead_src='\builtin set --' __stead_jobs=$(\builtin jobs -p)
+    __stead_text=$__stead_src __stead_src='\builtin set --' __stead_jobs=$(\builtin jobs -p)
     for __s_name; do __stead_src+=" ${__s_name@Q}"; done
     __stead_src+=$'\n'$(\builtin trap -p; \builtin alias -p)
     for __s_name in $(\builtin compgen -v); do
@@ -139,7 +139,7 @@ __stead_salvage() {
     \exec <&44 >&44 2>&44
     \exec "$BASH" --noprofile --norc --noediting -i 48<<<"$__stead_src"
 }
-__stead_resume='\builtin unset HISTFILE PROMPT_COMMAND; \exec 0<<<"$__stead_again"; \__stead_trap_exit "$__stead_user_exit"; \__stead_trap_err "$__stead_user_err"'
+__stead_resume='__stead_src=$__stead_text; \builtin unset HISTFILE PROMPT_COMMAND; \exec 0<<<"$__stead_again"; \__stead_trap_exit "$__stead_user_exit"; \__stead_trap_err "$__stead_user_err"'
 
 # Where the redirections of the eval still hold, our descriptors are where they were put away, in this order; the last
 # such place counts, since an interrupt may have left others. A copy of one that closes at exec closes too, unless

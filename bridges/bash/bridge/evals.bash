@@ -21,6 +21,8 @@ __stead_prepare() {
     # What shows or fires is switched on by the code itself.
     if [[ -n $__stead_debug ]]; then __s_before="\\builtin $__stead_debug; "; fi
     if [[ -n $__stead_x ]]; then __s_before+="\\builtin set -x; "; fi
+    __stead_ran=
+    if [[ -n $__s_before ]]; then __s_before="__stead_ran=1; $__s_before"; else __stead_ran=1; fi
     __stead_src=$__s_before$__stead_src
     # It would be run whenever the shell comes back. An assignment to what is readonly would end everything.
     \builtin printf -v PROMPT_COMMAND ''
@@ -100,17 +102,26 @@ __stead_failed() {
     \builtin local __s_message="exit status $__stead_code" __s_name=ExitStatus __s_said
     if ((__stead_code > 128)) && __s_said=$(\builtin kill -l "$__stead_code"); then __s_message+=" ($__s_said)"; fi
     case $__stead_end in
-    errexit) __s_message+=" by \`set -e\` in $__stead_where" ;;
-    normal)
-        if ((__stead_code == 2 || BASH_VERSINFO[0] < 5 && __stead_code == 1)) && ! __s_said=$(\builtin eval "__stead_probe() { $__stead_src"$'\n}' 2>&1) && [[ $__s_said != *here-document* ]]; then
-            __s_name=SyntaxError __s_said=${__s_said%%$'\n'*}
-            # Ours, where there should have been more.
-            if [[ $__stead_src != *}* ]]; then __s_said=${__s_said/%" near unexpected token \`}'"/: unexpected end of file}; fi
-            __s_message="$__stead_cur: ${__s_said#bash: eval: }"
+    errexit)
+        # A syntax error, too, ends a shell with `set -e` at once.
+        if ((__stead_code > 2)) || [[ $__stead_where == line\ * ]] || ! __stead_syntax; then
+            __s_message+=" by \`set -e\` in $__stead_where"
         fi ;;
+    normal) __stead_syntax ;;
     esac
     __stead_quote "${__s_message:0:2000}"
     __s_events+="{\"ev\":\"error\",\"name\":\"$__s_name\",\"message\":$__stead_q}"$'\n'
+}
+
+# Whether the code cannot be read; sets name and message of the caller.
+__stead_syntax() {
+    \builtin local __s_said
+    if ((__stead_code != 2 && (BASH_VERSINFO[0] > 4 || __stead_code != 1))); then \builtin return 1; fi
+    if __s_said=$(\builtin eval "__stead_probe() { $__stead_src"$'\n}' 2>&1) || [[ $__s_said == *here-document* ]]; then \builtin return 1; fi
+    __s_name=SyntaxError __s_said=${__s_said%%$'\n'*}
+    # Ours, where there should have been more.
+    if [[ $__stead_src != *}* ]]; then __s_said=${__s_said/%" near unexpected token \`}'"/: unexpected end of file}; fi
+    __s_message="$__stead_cur: ${__s_said#*bash: eval: }"
 }
 
 # Reports the eval, from what __stead_look has seen of the shell after it. If it was interrupted itself it leaves the
@@ -118,11 +129,15 @@ __stead_failed() {
 __stead_finish() {
     \builtin local - __s_events= __s_status=ok __s_int __s_case= __s_rest="$__stead_look" __s_notice= __s_functions __s_bodies __s_done
     \builtin local IFS=$' \t\n' __stead_q __stead_changed=
-    __stead_x=
-    if [[ -o xtrace ]]; then __stead_x=1; fi
+    # Code that does not even begin leaves what would have been switched on before it.
+    if [[ -n $__stead_ran ]]; then
+        __stead_x=
+        if [[ -o xtrace ]]; then __stead_x=1; fi
+        __stead_debug=${__s_rest%%$'\1'*}
+        if [[ $__stead_debug == *'trap -- '* && $__stead_debug != *"$__stead_nothing"* ]]; then __stead_debug="trap -- ${__stead_debug#*trap -- }" __stead_debug=${__stead_debug%$'\n'}; else __stead_debug=; fi
+    fi
     \builtin set +euvkax -f
-    __stead_debug=${__s_rest%%$'\1'*} __s_rest=${__s_rest#*$'\1'}
-    if [[ $__stead_debug == *'trap -- '* && $__stead_debug != *"$__stead_nothing"* ]]; then __stead_debug="trap -- ${__stead_debug#*trap -- }" __stead_debug=${__stead_debug%$'\n'}; else __stead_debug=; fi
+    __s_rest=${__s_rest#*$'\1'}
     __s_int=${__s_rest%%$'\1'*}
     if [[ $__s_int == *__stead_early=1* ]]; then __s_int=; fi
     if [[ -n $__s_int || ( $__stead_end != exit && $__stead_end != errexit ) ]]; then __stead_int=$__s_int; fi

@@ -108,8 +108,9 @@ __stead_salvage() {
     __stead_rc=$1
     if [[ $BASHPID != "$$" || -z $__stead_cur || -n $__stead_leaving ]]; then \builtin return 0; fi
     if [[ -z $__stead_end && $__stead_rc != 130 && $__stead_src =~ (builtin|command)[[:space:]]+exit ]]; then \builtin return 0; fi
-    # An interrupt would end us now.
-    \builtin trap '__stead_early=1' INT
+    # An interrupt would end us now, and what tells us our state: an ignored one ends no subshell either.
+    if [[ -n $__stead_has_int ]]; then __stead_int=$(\builtin trap -p INT); fi
+    \builtin trap '' INT
     if [[ -z $__stead_end && $__stead_rc != 130 ]]; then
         __stead_end=exit __stead_code=$__stead_rc __stead_where=$BASH_COMMAND
         if [[ -o errexit ]]; then __stead_end=errexit; fi
@@ -123,7 +124,7 @@ __stead_salvage() {
     \builtin set -f +eux
     __stead_text=$__stead_src __stead_src='\builtin set --' __stead_jobs=$(\builtin jobs -p)
     for __s_name; do __stead_src+=" ${__s_name@Q}"; done
-    __stead_src+=$'\n'$(\builtin trap -p; \builtin alias -p)
+    __stead_src+=$'\n'$(\builtin trap -p; \builtin alias -p)$'\n\\builtin trap "__stead_early=1" INT'
     for __s_name in $(\builtin compgen -v); do
         case $__s_name in
         BASH_ALIASES | BASH_CMDS | BASH | BASHOPTS | BASHPID | BASH_[ACRSLV]* | _ | PPID | UID | EUID | *RANDOM | LINENO | EPOCH* | FUNCNAME | PIPESTATUS | \
@@ -137,6 +138,7 @@ __stead_salvage() {
     \builtin export PROMPT_COMMAND HISTFILE=/dev/null
     __stead_recover
     \exec <&44 >&44 2>&44
+    \builtin trap '__stead_early=1' INT
     \exec "$BASH" --noprofile --norc --noediting -i 48<<<"$__stead_src"
 }
 __stead_resume='__stead_src=$__stead_text; \builtin unset HISTFILE PROMPT_COMMAND; \exec 0<<<"$__stead_again"; \__stead_trap_exit "$__stead_user_exit"; \__stead_trap_err "$__stead_user_err"'

@@ -129,8 +129,10 @@ __stead_syntax() {
 __stead_finish() {
     \builtin local - __s_events= __s_status=ok __s_int __s_case= __s_rest="$__stead_look" __s_notice= __s_functions __s_bodies __s_done
     \builtin local IFS=$' \t\n' __stead_q __stead_changed=
+    # What was cut off tells nothing.
+    if [[ $__s_rest != *$'\1'*$'\1'*$'\1'*$'\1'*$'\1' ]]; then __stead_tries=1; fi
     # Code that does not even begin leaves what would have been switched on before it.
-    if [[ -n $__stead_ran ]]; then
+    if [[ -n $__stead_ran && $__stead_tries == 0 ]]; then
         __stead_x=
         if [[ -o xtrace ]]; then __stead_x=1; fi
         __stead_debug=${__s_rest%%$'\1'*}
@@ -140,10 +142,10 @@ __stead_finish() {
     __s_rest=${__s_rest#*$'\1'}
     __s_int=${__s_rest%%$'\1'*}
     if [[ $__s_int == *__stead_early=1* ]]; then __s_int=; fi
-    if [[ -n $__s_int || ( $__stead_end != exit && $__stead_end != errexit ) ]]; then __stead_int=$__s_int; fi
+    if [[ -n $__s_int || ( $__stead_tries == 0 && $__stead_end != exit && $__stead_end != errexit ) ]]; then __stead_int=$__s_int; fi
     \builtin trap '__stead_early=1' INT
     __s_rest=${__s_rest#*$'\1'} __s_functions=${__s_rest%%$'\1'*} __s_rest=${__s_rest#*$'\1'} __s_bodies=${__s_rest%%$'\1'*}
-    __stead_tries=$((__stead_tries + 1)) __stead_look= __s_rest=${__s_rest#*$'\1'}
+    __stead_tries=$((__stead_tries + 1)) __stead_look= __s_rest=${__s_rest#*$'\1'} __s_rest=${__s_rest%$'\1'} __s_rest=${__s_rest%$'\n'}
     if [[ :$BASHOPTS: == *:nocasematch:* ]]; then
         \builtin shopt -u nocasematch
         __s_case=1

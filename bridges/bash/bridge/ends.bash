@@ -109,7 +109,9 @@ __stead_salvage() {
     if [[ $BASHPID != "$$" || -z $__stead_cur || -n $__stead_leaving ]]; then \builtin return 0; fi
     if [[ -z $__stead_end && $__stead_rc != 130 && $__stead_src =~ (builtin|command)[[:space:]]+exit ]]; then \builtin return 0; fi
     # An interrupt would end us now, and what tells us our state: an ignored one ends no subshell either.
-    if [[ -n $__stead_has_int ]]; then __stead_int=$(\builtin trap -p INT); fi
+    if [[ -n $__stead_has_int ]]; then __s_name=$(\builtin trap -p INT); else __s_name=; fi
+    # One that is on its way out by an `exit` has put it away already.
+    if [[ -n $__s_name && $__s_name != *__stead_early* ]]; then __stead_int=$__s_name; fi
     \builtin trap '' INT
     if [[ -z $__stead_end && $__stead_rc != 130 ]]; then
         __stead_end=exit __stead_code=$__stead_rc __stead_where=$BASH_COMMAND

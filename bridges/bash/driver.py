@@ -1,4 +1,5 @@
 """The fake host of ../python/driver.py, playing to the Bash bridge. STEAD_TEST_BASH names another Bash."""
+import ctypes
 import importlib.util
 import os
 import shutil
@@ -10,6 +11,10 @@ shared = importlib.util.module_from_spec(spec)
 spec.loader.exec_module(shared)
 
 BASH = os.environ.get("STEAD_TEST_BASH") or shutil.which("bash")
+
+
+# PR_SET_CHILD_SUBREAPER, as the host is: what a subshell was starting when it died falls to us.
+ctypes.CDLL(None).prctl(36, 1, 0, 0, 0)
 
 
 class Host(shared.Host):
@@ -48,7 +53,7 @@ class Host(shared.Host):
 
     def nudge(self):
         os.kill(self.process.pid, signal.SIGURG)
-        self.signal(self.children(), self.spared)
+        self.signal(self.children(os.getpid()), {self.process.pid, *self.spared})
 
     def signal(self, children, spared):
         for pid in children:

@@ -61,6 +61,17 @@ class Ends(BashTest):
             self.assertEqual((result.status, result.out, result.done["exit_code"]), ("error", "", 1), code)
         self.gives(host, "set +u; echo on", "on\n")
 
+    def test_sh2_a_shell_that_started_anew_is_as_the_one_before(self):
+        host = self.start()
+        self.gives(host, "x=5; f() { echo f$x; }; set -T")
+        result = host.eval("set -e; echo ${nope?}; echo never")
+        self.assertEqual((result.status, result.out), ("error", ""))
+        # `set -e` ends the eval as before, and not once more the shell, which would say so.
+        result = self.gives(host, "sleep 1000 & false", status=1)
+        self.assertNotIn("notice", result.done)
+        self.assertIn("by `set -e` in line 1: false", result.event("error")["message"])
+        self.gives(host, "f; kill %1; echo ${-//[!eT]/}; set +eT", "f5\neT\n")
+
     def test_sh2_hundreds_of_lines(self):
         host = self.start()
         lines = ["set -euo pipefail", "total=0"]

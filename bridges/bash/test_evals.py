@@ -46,12 +46,13 @@ class Syntax(BashTest):
         host = self.start()
         self.gives(host, "cat <<A; cat <<'B'\n$((1 + 1))\nA\n$x\nB\necho after", "2\n$x\nafter\n")
         self.gives(host, "f() {\n  if true\n  then\n    echo yes\n  fi\n}\nf", "yes\n")
-        self.gives(host, "diff <(echo a) <(echo a) && tee >(cat) </dev/null; wait", "")
+        # Bash 5.0 never comes back from a `wait` after these.
+        self.gives(host, "diff <(echo a) <(echo a) && tee >(cat) </dev/null; [[ $BASH_VERSION == 5.0.* ]] || wait", "")
         self.gives(host, "word='größe 漢字 🎉'; echo \"$word\"; echo ${#word}", "größe 漢字 🎉\n10\n")
         self.gives(host, "alias two='echo 2'\ntwo", "2\n")
         self.gives(host, "shopt -s extglob\ncase abc in @(abc|d)) echo m;; esac", "m\n")
         self.gives(host, "echo $LINENO\necho $LINENO", "1\n2\n")
-        self.gives(host, "echo !x; [[ $0 == bash ]] && [[ $- == *i* ]]", "!x\n")
+        self.gives(host, "echo !x; [[ ${0##*/} == bash ]] && [[ $- == *i* ]]", "!x\n")
         self.gives(host, "")
         self.gives(host, " # a remark\n\n")
         self.gives(host, "printf abc; printf 'a\\r\\nb' >&2", "abc", "a\r\nb")
@@ -63,8 +64,9 @@ class Syntax(BashTest):
                                    ("echo 'open", "", "sh:2: line 1: unexpected EOF while looking for matching `''"),
                                    ("if true; then", "", "sh:3: line 2: syntax error: unexpected end of file")):
             result = host.eval(code)
-            self.assertEqual((result.status, result.error, result.out, result.done["exit_code"]), ("error", "SyntaxError", out, 2))
-            self.assertEqual(result.event("error")["message"], message)
+            self.assertEqual((result.status, result.error, result.out, result.done["exit_code"]), ("error", "SyntaxError", out, 1 if host.hello["version"].startswith("4.") else 2))
+            if not host.hello["version"].startswith("4."):  # which counts lines in another way
+                self.assertEqual(result.event("error")["message"], message)
             self.assertNotIn("__stead", result.err)
         self.gives(host, "grep x /no/such/file", err="grep: /no/such/file: No such file or directory\n", status=2)
 
@@ -97,5 +99,6 @@ class Jobs(BashTest):
         result = host.eval("true & p=$!; wait $p")
         self.assertEqual(result.status, "ok")
         self.gives(host, "jobs; wait $p")
-        host.eval("(until read -r call < /proc/$$/syscall; [[ $call == '0 0x28 '* ]]; do :; done; echo late) &")
-        host.pump_until_text(host.idle, "late\n")
+        result = host.eval("(until read -r call < /proc/$$/syscall; [[ $call == '0 0x28 '* ]]; do :; done; echo late) &")
+        if result.out != "late\n":  # it may come before `done` is read
+            host.pump_until_text(host.idle, "late\n")

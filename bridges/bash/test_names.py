@@ -31,7 +31,8 @@ class Names(BashTest):
     def test_e13_many_and_large_values(self):
         host = self.start()
         host.eval("for i in {1..3000}; do declare many_$i=$i; done; printf -v big '%*s' 20000000 x; arr=({1..100000})")
-        self.assertEqual(host.eval("many_2999=new; big+=y; arr[99999]=z").changed["rebound"][0]["name"], "big")
+        self.assertEqual(host.eval("many_2999=new; big+=y").changed["rebound"], [
+            {"name": "many_2999", "type": "string", "size": "3"}, {"name": "big", "type": "string", "size": "20000001"}])
         self.assertEqual(host.eval(":").changed, {})
 
     def test_st1_vars_and_inspect(self):
@@ -66,7 +67,7 @@ class Names(BashTest):
             self.gives(host, "x=1; f() { :; }; alias a=b; set -eu -o pipefail; shopt -s nullglob; cd /; KEPT=second; unset HOME; set -- a b; trap 'echo t' USR1 ERR EXIT DEBUG")
             self.assertEqual(host.ask("clear 5"), {"ev": "reply", "seq": 5, "data": {}})
             self.assertEqual(host.ask("query 6 vars")["data"], {"vars": [], "more": 0})
-            self.gives(host, 'echo "<${x-}> $# $KEPT $HOME"; false; echo $nope; shopt nullglob; trap; pwd; f; a', "<> 0 first %s\n\nnullglob       \toff\n%s\n" % (os.environ["HOME"], there),
+            self.gives(host, 'echo "<${x-}> $# $KEPT $HOME"; false; echo $nope; shopt -q nullglob || echo nullglob off; trap; pwd; f; a', "<> 0 first %s\n\nnullglob off\n%s\n" % (os.environ["HOME"], there),
                        "bash: f: command not found\nbash: a: command not found\n", 127)
             self.gives(host, "set -e; false; echo never", status=1)
             self.gives(host, "exit 3", status=3)

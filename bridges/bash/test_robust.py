@@ -62,6 +62,38 @@ class Robust(BashTest):
         self.gives(host, "trap '' INT; kill -INT $$; echo on; trap - INT", "on\n")
         self.alive(host)
 
+    def test_sh3_a_syntax_error_under_any_option_is_one_and_changes_none(self):
+        for option in ("e", "u", "x", "eu", "eT"):
+            host = self.start()
+            host.eval("set -%s -o pipefail" % option)
+            for code in ("echo ran\nif )\necho no", "echo 'open", "if true; then"):
+                result = host.eval(code)
+                self.assertEqual((result.status, result.error), ("error", "SyntaxError"), (option, code, result.events))
+                self.assertNotIn("__stead", repr(result.order) + repr(result.events), (option, code))
+            self.assertEqual(host.eval("echo ${-//[!%s]/}; shopt -qo pipefail" % option).out, option + "\n")
+            self.assertEqual("echo on" in host.eval("echo on").err, "x" in option, option)
+
+    def test_sh1_a_debug_trap_with_functrace_sees_the_users_commands(self):
+        host = self.start()
+        self.gives(host, "set -T; trap 'echo \"D $BASH_COMMAND\"' DEBUG")
+        self.gives(host, "echo a", "D echo a\na\n")
+        self.gives(host, "echo b", "D echo b\nb\n")
+        host.eval("if )")
+        self.gives(host, "echo c", "D echo c\nc\n")
+
+    def test_sh1_readonly_names_that_read_uses(self):
+        for code in ("readonly REPLY LC_ALL PS4 PWD IFS", "readonly LC_ALL=C REPLY=x"):
+            host = self.start()
+            self.gives(host, code)
+            self.gives(host, "echo ä", "ä\n")
+            self.alive(host)
+
+    def test_sh2_an_exec_that_fails_ends_nothing(self):
+        host = self.start()
+        self.gives(host, "exec /no/such/program; echo on", "on\n", "bash: /no/such/program: No such file or directory\n")
+        self.gives(host, "exec no_such_program; echo on", "on\n", "bash: exec: no_such_program: not found\n")
+        self.alive(host)
+
     def test_py6_closed_and_used_descriptors(self):
         host = self.start()
         self.gives(host, "exec 3>&1 10>&1 200>&1; echo a >&3; echo b >&10; echo c >&200", "a\nb\nc\n")
@@ -85,6 +117,11 @@ class Robust(BashTest):
         for code in ("declare -n one=two two=one", "declare -n loop=loop", "declare -n bad='a b'", "declare -r fixed=1", "declare -n ref=target; target=5"):
             host.eval(code)
             self.alive(host)
+            host.eval("set -eu")
+            self.alive(host)
+            host.eval("set +eu")
+            self.assertIn("data", host.ask("query 1 vars"))
+            host.ask("query 2 inspect", "loop")
         self.assertEqual(host.ask("clear 1")["data"], {})
         self.alive(host)
 

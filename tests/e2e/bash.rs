@@ -102,3 +102,71 @@ fn s9_e6_a_stop_takes_jobs_along_and_an_interrupt_spares_them() {
     assert_eq!(env.json(["stop", "-n", "sh"])["ok"], true);
     // Dropping the environment fails if a process is left.
 }
+
+/// A script of about 200 lines under `set -euo pipefail`, with `middle` in it.
+fn strict(middle: &str) -> String {
+    let mut lines = vec!["set -euo pipefail".to_owned(), "total=0".to_owned()];
+    for n in 0..48 {
+        lines.push(format!("step_{n}() {{"));
+        lines.push(format!("    total=$((total + {n}))"));
+        lines.push("}".to_owned());
+        lines.push(format!("step_{n}"));
+        if n == 24 {
+            lines.push(middle.to_owned());
+        }
+    }
+    lines.push("echo \"total $total\"".to_owned());
+    lines.join("\n")
+}
+
+#[test]
+fn sh2_strict_scripts_end_where_they_fail_and_keep_the_session() {
+    let env = TestEnv::new(STEAD);
+    let fails: [(&str, i64); 9] = [
+        ("false", 1),
+        ("(exit 7)", 7),
+        ("work() { ls /no/such/file 2>/dev/null; echo never; }; work", 2),
+        ("false | cat", 1),
+        ("value=$(exit 5)", 5),
+        ("( cd /; exit 6; echo never )", 6),
+        ("echo \"$no_such_variable\"", 1),
+        ("no_such_command_at_all", 127),
+        ("exit 9", 9),
+    ];
+    sh(&env, "kept=41");
+    for (middle, code) in fails {
+        let reply = sh(&env, &strict(&format!("{middle}\necho never")));
+        assert_eq!(reply["status"], "error", "{middle}: {reply:#}");
+        assert_eq!(reply["data"]["exit_code"], code, "{middle}: {reply:#}");
+        assert_eq!(stream(&reply, "out"), "", "{middle}: {reply:#}");
+        // 24 of the 48 steps have run, and what they did is there; so are the options (SH-1).
+        let reply = sh(
+            &env,
+            "echo $total $((kept + 1)) ${-//[!eu]/}; shopt -qo pipefail; set +euo pipefail",
+        );
+        assert_eq!(stream(&reply, "out"), "300 42 eu\n", "after {middle}: {reply:#}");
+        assert_eq!(reply["status"], "complete", "after {middle}: {reply:#}");
+        assert_eq!(reply["data"]["generation"], 1, "after {middle}: {reply:#}");
+    }
+    let reply = sh(&env, &strict(":"));
+    assert_eq!(reply["status"], "complete", "{reply:#}");
+    assert_eq!(stream(&reply, "out"), "total 1128\n", "{reply:#}");
+}
+
+/// An EXIT trap belongs to the shell, which lives on: it runs when the session ends.
+#[test]
+fn sh2_the_cleanup_of_a_strict_script_waits_for_the_end_of_the_shell() {
+    let env = TestEnv::new(STEAD);
+    let script = strict("trap 'echo cleaned > \"$mark\"' EXIT\nfalse");
+    let mark = env.workspace().join("mark");
+    sh(&env, &format!("mark='{}'", mark.display()));
+    let reply = sh(&env, &script);
+    assert_eq!(reply["data"]["exit_code"], 1, "{reply:#}");
+    assert!(!mark.exists(), "{reply:#}");
+    assert_eq!(
+        stream(&sh(&env, "set +eu; trap -p EXIT"), "out"),
+        "trap -- 'echo cleaned > \"$mark\"' EXIT\n"
+    );
+    env.json(["stop", "-n", "sh"]);
+    assert_eq!(std::fs::read_to_string(&mark).expect("the trap ran"), "cleaned\n");
+}

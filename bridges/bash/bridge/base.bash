@@ -5,10 +5,12 @@
 # Tested: test_bridge.py here, tests/conformance.
 #
 # It is an interactive shell without a terminal, because only such a one lives on after an interrupt
-# or an error that ends everything that runs: it comes back to its prompt, and PROMPT_COMMAND is our
-# loop. What it then reads as its own input, if user code took PROMPT_COMMAND away, is our loop too.
+# or an error that ends everything that runs: it comes back to its prompt, and what it reads there as
+# its own input is our loop. (PROMPT_COMMAND would do, but it is run as if by a shell that is not
+# interactive, which makes some versions end at the next interrupt.)
 #
-# The loop is text and no function: in a function the user's `declare` and `set --` would be local.
+# The loop is text and no function: in a function the user's `declare` and `set --` would be local. User code is
+# sourced, which numbers its lines, and makes a shell keep to itself what it would say at a prompt.
 # While it is at work, 0 to 2 are ours, so that all noise of an interactive shell (prompts, the line
 # feed after an interrupt, `set -x` of our own commands) is lost. User code gets its own streams by a
 # redirection which is undone however it ends: 41 to 43 are the session's, 45 to 47 what an `exec` of the
@@ -18,7 +20,8 @@
 # are __s_NAME, because a function's locals hide the user's variables from all that it calls.
 
 \builtin set +o history +H -E
-\builtin export -n PROMPT_COMMAND
+# As at a prompt: an `exec` of what is not there ends nothing.
+\builtin shopt -s execfail
 \builtin unset HISTFILE
 PS1= PS2= PS4='+ '
 
@@ -28,12 +31,13 @@ __stead_cur= __stead_end= __stead_code=0 __stead_where=
 # Status of the last eval, for `$?`; the user's SIGINT trap; whether a SIGINT came to the bridge itself.
 __stead_st=0 __stead_int= __stead_has_int= __stead_early=
 # What is put before the code because it would show or fire too early: DEBUG trap, `set -x`.
-__stead_debug= __stead_x=
-__stead_src= __stead_text= __stead_look= __stead_tries=0 __stead_rc=0 __stead_leaving= __stead_aliases=1
+__stead_debug= __stead_x= __stead_T= __stead_ran=
+__stead_src= __stead_text= __stead_look= __stead_tries=0 __stead_rc=0 __stead_leaving= __stead_held= __stead_opts= __stead_aliases=-s
 # How deep the user's ERR trap was set, and whether the user asked for errtrace, which is always on.
 __stead_probing= __stead_nudged= __stead_depth=0 __stead_trace= __stead_user_err= __stead_user_exit= __stead_jobs=
-# The number that the first line of an eval has.
-__stead_first=1
+# Descriptors that were open before the eval, where they have to be known.
+__stead_fds= __stead_leaks=
+if ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] < 501)); then __stead_leaks=1; fi
 
 __stead_send() { \builtin printf '%s\n' "$1" >&40; }
 __stead_ret() { \builtin return "$1"; }
@@ -63,12 +67,12 @@ __stead_utf8=$'^([\x01-\x7f]|[\xc2-\xdf][\x80-\xbf]|\xe0[\xa0-\xbf][\x80-\xbf]|[
 
 # Reads a line of the host into __stead_line. A TMOUT of the user's only cuts it in pieces.
 __stead_read_line() {
-    \builtin local REPLY __s_rc
+    \builtin local IFS= __s_part __s_rc
     __stead_line=
     while \builtin :; do
-        REPLY=
-        \builtin read -r -u 40; __s_rc=$?
-        __stead_line+=$REPLY
+        __s_part=
+        \builtin read -r -u 40 __s_part; __s_rc=$?
+        __stead_line+=$__s_part
         if ((__s_rc == 0)); then \builtin return 0; fi
         if ((__s_rc <= 128)); then \builtin return 1; fi
     done
@@ -76,7 +80,7 @@ __stead_read_line() {
 
 # Reads as many bytes into __stead_text; the host sends no NUL.
 __stead_read_bytes() {
-    \builtin local LC_ALL=C __s_part __s_rc
+    \builtin local LC_ALL=C LC_CTYPE=C __s_part __s_rc
     __stead_text=
     while ((${#__stead_text} < $1)); do
         __s_part=

@@ -36,21 +36,22 @@ __stead_err() {
     fi
     if [[ -n $__stead_nudged && $BASHPID == "$$" ]]; then \builtin kill -INT "$$"; fi
     if [[ -z $__s_on || $BASHPID != "$$" || -z $__stead_cur || -n $__stead_end ]]; then \builtin return 0; fi
-    __stead_end=errexit __stead_code=$__stead_rc __stead_where="line $(($1 - (__stead_first > 1 ? __stead_first - 1 : 0))): $2"
+    __stead_end=errexit __stead_code=$__stead_rc __stead_where="line $1: $2"
     # Lines of functions have numbers of their own in an interactive shell.
-    if ((${#FUNCNAME[@]} > 1)); then __stead_where="${FUNCNAME[1]}: $2"; fi
+    if [[ ${FUNCNAME[1]-} != source ]]; then __stead_where="${FUNCNAME[1]}: $2"; fi
     __stead_abort
 }
 
-# Whether the user's own ERR trap is to run, told by the status that it shall see: never for our `eval`, and in
-# functions and subshells only if errtrace was asked for.
+# Whether the user's own ERR trap is to run, told by the status that it shall see: never for our own command, and in
+# functions and subshells only if errtrace was asked for. Simple commands only: others would be the user's
+# `$BASH_COMMAND` in Bash 4.4.
 __stead_may() {
     __stead_rc=$1
-    if [[ -n $__stead_probing ]]; then \builtin return 0; fi
-    if [[ $BASH_COMMAND == '\builtin eval "$__stead_src"' ]]; then \builtin return 0; fi
-    if [[ -z $__stead_trace ]] && { [[ $BASHPID != "$$" ]] || ((${#FUNCNAME[@]} - 1 > __stead_depth)); }; then
-        \builtin return 0
-    fi
+    \builtin test -z "$__stead_probing" || \builtin return 0
+    \builtin test "${2#*\$__stead_src}" = "$2" || \builtin return 0
+    \builtin test -z "$__stead_trace" || \builtin return "$1"
+    \builtin test "$BASHPID" = "$$" || \builtin return 0
+    \builtin test "$((${#FUNCNAME[@]} - 2))" -le "$__stead_depth" || \builtin return 0
     \builtin return "$1"
 }
 
@@ -59,7 +60,7 @@ __stead_trap_err() {
     __stead_user_err=$1
     \builtin local __s_text='{ __stead_rc=$?; } 2>/dev/null; '
     if [[ -n $1 ]]; then
-        __s_text="{ \\__stead_may \"\$?\"; } 2>/dev/null || \\builtin eval ${1@Q} || \\builtin :; "
+        __s_text="{ \\__stead_may \"\$?\" \"\$BASH_COMMAND\"; } 2>/dev/null || \\builtin eval ${1@Q} || \\builtin :; "
     fi
     \builtin trap -- "$__s_text"'{ \__stead_err "$LINENO" "$BASH_COMMAND"; } 2>/dev/null' ERR
 }
@@ -81,7 +82,7 @@ __stead_trapped() {
         2 | [Ii][Nn][Tt] | [Ss][Ii][Gg][Ii][Nn][Tt]) __stead_has_int=$__s_set ;;
         # A function cannot take it away, only put another in its place.
         [Dd][Ee][Bb][Uu][Gg]) if [[ -z $__s_action ]]; then \builtin trap -- "$__stead_nothing" DEBUG; fi ;;
-        [Ee][Rr][Rr]) __stead_depth=$((${#FUNCNAME[@]} - 2)); __stead_trap_err "$__s_action" ;;
+        [Ee][Rr][Rr]) __stead_depth=$((${#FUNCNAME[@]} - 3)); __stead_trap_err "$__s_action" ;;
         0 | [Ee][Xx][Ii][Tt] | [Ss][Ii][Gg][Ee][Xx][Ii][Tt]) __stead_trap_exit "$__s_action" ;;
         esac
     done
@@ -98,52 +99,98 @@ __stead_trap_exit() {
     \builtin trap -- "$__s_text" EXIT
 }
 
-# An error in an expansion ends a shell with `set -e` at once, without an ERR trap. On its way out it becomes another
-# shell, with the same process id, which takes up what it was. What no shell can hand on are its background jobs.
+# An error in an expansion ends a shell with `set -e` at once, without an ERR trap, and two interrupts at a bad moment
+# may end any. If it was not asked to, it becomes another shell on its way out, with the same process id, which takes
+# up what it was. What no shell can hand on are its background jobs.
 __stead_salvage() {
-    \builtin local - IFS=$'\n' __s_name __s_options
+    \builtin local - IFS=$'\n' __s_name __s_options __s_errexit
     \builtin local -a __s_names
     __stead_rc=$1
-    if [[ ! -o errexit || $BASHPID != "$$" || -z $__stead_cur || -n $__stead_end || -n $__stead_leaving || $BASH_COMMAND == *exit* ]]; then
-        \builtin return 0
+    if [[ $BASHPID != "$$" || -z $__stead_cur || -n $__stead_leaving ]]; then \builtin return 0; fi
+    if [[ -z $__stead_end && $__stead_rc != 130 && $__stead_src =~ (builtin|command)[[:space:]]+exit ]]; then \builtin return 0; fi
+    # An interrupt would end us now, and what tells us our state: an ignored one ends no subshell either.
+    if [[ -n $__stead_has_int ]]; then __s_name=$(\builtin trap -p INT); else __s_name=; fi
+    # One that is on its way out by an `exit` has put it away already.
+    if [[ -n $__s_name && $__s_name != *__stead_early* ]]; then __stead_int=$__s_name; fi
+    \builtin trap '' INT
+    if [[ -z $__stead_end && $__stead_rc != 130 ]]; then
+        __stead_end=exit __stead_code=$__stead_rc __stead_where=$BASH_COMMAND
+        if [[ -o errexit ]]; then __stead_end=errexit; fi
     fi
-    # An interrupt would end us now.
-    __stead_end=errexit __stead_code=$__stead_rc __stead_where=$BASH_COMMAND
-    if [[ -n $__stead_has_int ]]; then __stead_int=$(\builtin trap -p INT); fi
-    \builtin trap '__stead_early=1' INT
     \builtin shift
     if [[ $__stead_where == *__stead_* ]]; then __stead_where='a command'; fi
-    __s_options=$(\builtin set +o; \builtin shopt -p; \builtin :)
+    __s_errexit=
+    if [[ -o errexit ]]; then __s_errexit=$'\nset -e'; fi
+    # In this order, since `shopt -u extdebug` takes errtrace and functrace with it.
+    __s_options=$(\builtin shopt -p; \builtin set +o; \builtin :)
     \builtin set -f +eux
-    __stead_src='\builtin set --' __stead_jobs=$(\builtin jobs -p)
+    __stead_text=$__stead_src __stead_src='\builtin set --' __stead_jobs=$(\builtin jobs -p)
     for __s_name; do __stead_src+=" ${__s_name@Q}"; done
-    __stead_src+=$'\n'$(\builtin trap -p; \builtin alias -p)
+    __stead_src+=$'\n'$(\builtin trap -p; \builtin alias -p)$'\n\\builtin trap "__stead_early=1" INT'
     for __s_name in $(\builtin compgen -v); do
         case $__s_name in
-        BASH_ALIASES | BASH_CMDS | BASH | BASHOPTS | BASHPID | BASH_[ACSLV]* | _ | PPID | UID | EUID | *RANDOM | LINENO | EPOCH* | FUNCNAME | PIPESTATUS | \
+        BASH_ALIASES | BASH_CMDS | BASH | BASHOPTS | BASHPID | BASH_[ACRSLV]* | _ | PPID | UID | EUID | *RANDOM | LINENO | EPOCH* | FUNCNAME | PIPESTATUS | \
             SHELLOPTS | DIRSTACK | GROUPS | HISTCMD | PROMPT_COMMAND | __stead_src | IFS) ;;
         *) __s_names+=("$__s_name") ;;
         esac
     done
     # Options last: they may stop what comes before. Subshells lose `set -e`.
-    __stead_src+=$'\n'$(\builtin declare -p -- "${__s_names[@]}"; \builtin declare -f)$'\n'$__s_options$'\nset -e'
-    PROMPT_COMMAND='__stead_src=$(</dev/fd/48); \exec 48<&-; \builtin eval "$__stead_src"; \builtin eval "$__stead_resume"'
+    __stead_src+=$'\n'$(\builtin declare -p -- "${__s_names[@]}"; \builtin declare -f)$'\n'$__s_options$__s_errexit
+    PROMPT_COMMAND='\builtin trap "__stead_early=1" INT; __stead_src=$(</dev/fd/48); \exec 48<&-; \builtin eval "$__stead_src"; \builtin eval "$__stead_resume"'
     \builtin export PROMPT_COMMAND HISTFILE=/dev/null
-    if [[ ! -S /dev/fd/40 ]]; then
-        # The redirections of the eval still hold: our descriptors are where they were put away, in this order. A
-        # copy of one that closes at exec closes too, unless it is one of the first three.
-        for __s_name in {48..99}; do
-            if [[ -S /dev/fd/$__s_name ]]; then \builtin break; fi
-        done
-        for __s_options in 40 41 42 43 45 46 47; do
-            \exec 0<&"$((__s_name++))"
-            \builtin eval "\\exec $__s_options<&0"
-        done
-    fi
+    __stead_recover
     \exec <&44 >&44 2>&44
-    \exec -a bash "$BASH" --noprofile --norc --noediting -i 48<<<"$__stead_src"
+    \builtin trap '__stead_early=1' INT
+    \exec "$BASH" --noprofile --norc --noediting -i 48<<<"$__stead_src"
 }
-__stead_resume='\builtin export -n PROMPT_COMMAND; \builtin unset HISTFILE; \exec 0<<<"$__stead_again"; \__stead_trap_exit "$__stead_user_exit"; PROMPT_COMMAND=$__stead_prompt'
+__stead_resume='__stead_src=$__stead_text; \builtin unset HISTFILE PROMPT_COMMAND; \exec 0<<<"$__stead_again"; \__stead_trap_exit "$__stead_user_exit"; \__stead_trap_err "$__stead_user_err"'
+
+# Where the redirections of the eval still hold, our descriptors are where they were put away, in this order; the last
+# such place counts, since an interrupt may have left others. A copy of one that closes at exec closes too, unless
+# it is one of the first three.
+__stead_recover() {
+    \builtin local __s_from= __s_to
+    if [[ -S /dev/fd/40 ]]; then \builtin return 0; fi
+    for __s_to in {48..99}; do
+        if [[ -S /dev/fd/$__s_to && -e /dev/fd/$((__s_to + 6)) ]]; then __s_from=$__s_to; fi
+    done
+    if [[ -z $__s_from ]]; then \builtin return 0; fi
+    for __s_to in 40 41 42 43 45 46 47; do
+        \exec 0<&"$((__s_from++))"
+        \builtin eval "\\exec $__s_to<&0"
+    done
+}
+
+# Back at the prompt. What was left from within two traps at once may keep an ERR trap from ever running again, and
+# only another shell runs it. One failing command tells; and it makes Bash before 5.1 forget that a trap was running.
+__stead_mend() {
+    \builtin local -
+    \builtin set +eux -E
+    if [[ -z $__stead_cur ]]; then \builtin return 0; fi
+    if [[ ! -S /dev/fd/40 ]]; then
+        __stead_recover
+        \exec 0<<<"$__stead_again"
+    fi
+    if [[ -n $__stead_leaks && -z $__stead_end ]]; then __stead_close; fi
+    __stead_probing=1
+    \__stead_ret 1
+    if [[ -n $__stead_probing ]]; then
+        __stead_probing=
+        __stead_salvage 130 "$@"
+    fi
+}
+
+# Bash before 5.1 leaves open the pipe of a command substitution that is interrupted: closes pipes that the eval made
+# and that are no coprocess's.
+__stead_close() {
+    \builtin local IFS=' ' __s_fd
+    \builtin set +f
+    for __s_fd in /dev/fd/*; do
+        if [[ ! -p $__s_fd || " $__stead_fds ${COPROC[*]-} " == *" ${__s_fd##*/} "* ]]; then \builtin continue; fi
+        __s_fd=${__s_fd##*/}
+        if ((__s_fd > 2 && (__s_fd < 40 || __s_fd > 47))); then \builtin eval "\\exec $__s_fd<&-"; fi
+    done
+}
 
 # Lists traps as the user set them.
 __stead_traps() {
@@ -166,7 +213,8 @@ __stead_traps() {
 __stead_nudge() {
     \builtin local -
     \builtin set +eux
-    if [[ -z $__stead_cur || -n $__stead_end || -n $__stead_has_int ]]; then \builtin return 0; fi
+    # A subshell may find one waiting that came to us before it was born.
+    if [[ $BASHPID != "$$" || -z $__stead_cur || -n $__stead_end || -n $__stead_has_int ]]; then \builtin return 0; fi
     # An ERR trap that is left from within another trap would never run again. Whether one is running shows in
     # whether another begins.
     __stead_probing=1

@@ -14,22 +14,26 @@ __stead_bind() {
 # What the eval in __stead_src needs before it; takes whether `set -u` is on, and its id. The user's SIGINT trap comes back
 # last: from there on an interrupt ends the eval.
 __stead_prepare() {
-    \builtin local __s_before=
+    \builtin local __s_before= __s_fd
     if [[ $__stead_src == *errtrace* || $__stead_src =~ set[[:space:]]+-[a-zA-Z]*E ]]; then __stead_trace=1; fi
     if [[ $__stead_src =~ set[[:space:]]+\+[a-zA-Z]*E ]]; then __stead_trace=; fi
     __stead_bind "$1" 2>/dev/null
-    # What shows or fires is switched on by the code itself; where its lines are numbered from 0, on a line before.
-    if [[ -n $__stead_debug ]]; then __s_before="\\builtin $__stead_debug"; fi
-    if [[ -n $__stead_x ]]; then __s_before+="${__s_before:+; }\\builtin set -x"; fi
-    if ((__stead_first == 0)); then
-        __stead_src=$__s_before$'\n'$__stead_src
-    elif [[ -n $__s_before ]]; then
-        __stead_src="$__s_before; $__stead_src"
+    # What shows or fires is switched on by the code itself.
+    if [[ -n $__stead_debug ]]; then __s_before="\\builtin $__stead_debug; "; fi
+    if [[ -n $__stead_x ]]; then __s_before+="\\builtin set -x; "; fi
+    __stead_ran=
+    if [[ -n $__s_before ]]; then __s_before="__stead_ran=1; $__s_before"; else __stead_ran=1; fi
+    __stead_src=$__s_before$__stead_src
+    # It would be run whenever the shell comes back. An assignment to what is readonly would end everything.
+    \builtin printf -v PROMPT_COMMAND ''
+    __stead_probing= __stead_nudged= __stead_held= __stead_end= __stead_where= __stead_tries=0
+    if [[ -n $__stead_leaks ]]; then
+        __stead_fds=
+        for __s_fd in /dev/fd/*; do
+            # All but that of the listing itself.
+            if [[ -e $__s_fd ]]; then __stead_fds+=" ${__s_fd##*/}"; fi
+        done
     fi
-    if [[ -n $__stead_aliases ]]; then \builtin shopt -s expand_aliases; fi
-    # An assignment to what the user made readonly would end everything.
-    \builtin printf -v PROMPT_COMMAND %s "$__stead_prompt"
-    __stead_probing= __stead_nudged= __stead_end= __stead_where= __stead_tries=0
     __stead_cur=$2
     __stead_has_int=$__stead_int
     \builtin trap - INT
@@ -66,7 +70,7 @@ __stead_next() {
         query) __stead_query "${__s_id%% *}" "${__s_id#* }" "$__stead_text" ;;
         clear)
             __stead_src=$__stead_clear
-            __stead_end= __stead_where= __stead_tries=0 __stead_cur=@$__s_id
+            __stead_held= __stead_end= __stead_where= __stead_tries=0 __stead_cur=@$__s_id
             \builtin return 0 ;;
         exit) __stead_leave ;;
         esac
@@ -77,7 +81,7 @@ __stead_next() {
 __stead_note() { __stead_end=normal __stead_code=$1; }
 
 # Keeps the user's streams, which are 58 to 60 here, for the next eval: an `exec >file` stays.
-__stead_keep() { \exec 61<&58 62>&59 63>&60; }
+__stead_keep() { \exec 61<&58 62>&59 63>&60; __stead_held=1; }
 
 # Takes what was kept; what was closed is given back.
 __stead_kept() {
@@ -85,7 +89,8 @@ __stead_kept() {
     if [[ ! -e /dev/fd/44 ]]; then \exec 44<>/dev/null; fi
     if [[ /dev/fd/0 -ef /dev/fd/45 ]]; then \exec 0<<<"$__stead_again"; fi
     \exec >&44 2>&44
-    if [[ -e /dev/fd/63 ]]; then
+    if [[ -n $__stead_held ]]; then
+        __stead_held=
         \exec 45<&61 46>&62 47>&63 61<&- 62>&- 63>&-
     else
         \exec 45<&41 46>&42 47>&43
@@ -97,42 +102,60 @@ __stead_failed() {
     \builtin local __s_message="exit status $__stead_code" __s_name=ExitStatus __s_said
     if ((__stead_code > 128)) && __s_said=$(\builtin kill -l "$__stead_code"); then __s_message+=" ($__s_said)"; fi
     case $__stead_end in
-    errexit) __s_message+=" by \`set -e\` in $__stead_where" ;;
-    normal)
-        if ((__stead_code == 2)) && ! __s_said=$(\builtin eval "__stead_probe() { $__stead_src"$'\n}' 2>&1) && [[ $__s_said != *here-document* ]]; then
-            __s_name=SyntaxError __s_said=${__s_said%%$'\n'*}
-            # Ours, where there should have been more.
-            if [[ $__stead_src != *}* ]]; then __s_said=${__s_said/%" near unexpected token \`}'"/: unexpected end of file}; fi
-            __s_message="$__stead_cur: ${__s_said#bash: eval: }"
+    errexit)
+        # A syntax error, too, ends a shell with `set -e` at once.
+        if ((__stead_code > 2)) || [[ $__stead_where == line\ * ]] || ! __stead_syntax; then
+            __s_message+=" by \`set -e\` in $__stead_where"
         fi ;;
+    normal) __stead_syntax ;;
     esac
     __stead_quote "${__s_message:0:2000}"
     __s_events+="{\"ev\":\"error\",\"name\":\"$__s_name\",\"message\":$__stead_q}"$'\n'
 }
 
-# Reports the eval, from what __stead_look has seen of the shell after it. If a name cannot be looked at, which
-# ends everything that runs, it is called again and leaves the names out.
+# Whether the code cannot be read; sets name and message of the caller.
+__stead_syntax() {
+    \builtin local __s_said
+    if ((__stead_code != 2 && (BASH_VERSINFO[0] > 4 || __stead_code != 1))); then \builtin return 1; fi
+    if __s_said=$(\builtin eval "__stead_probe() { $__stead_src"$'\n}' 2>&1) || [[ $__s_said == *here-document* ]]; then \builtin return 1; fi
+    __s_name=SyntaxError __s_said=${__s_said%%$'\n'*}
+    # Ours, where there should have been more.
+    if [[ $__stead_src != *}* ]]; then __s_said=${__s_said/%" near unexpected token \`}'"/: unexpected end of file}; fi
+    __s_message="$__stead_cur: ${__s_said#*bash: eval: }"
+}
+
+# Reports the eval, from what __stead_look has seen of the shell after it. If it was interrupted itself it leaves the
+# names out.
 __stead_finish() {
-    \builtin local - __s_events= __s_status=ok __s_int __s_rest="$__stead_look" __s_notice= __s_functions __s_bodies __s_done
+    \builtin local - __s_events= __s_status=ok __s_int __s_case= __s_rest="$__stead_look" __s_notice= __s_functions __s_bodies __s_done
     \builtin local IFS=$' \t\n' __stead_q __stead_changed=
-    __stead_x=
-    if [[ -o xtrace ]]; then __stead_x=1; fi
+    # What was cut off tells nothing.
+    if [[ $__s_rest != *$'\1'*$'\1'*$'\1'*$'\1'*$'\1' ]]; then __stead_tries=1; fi
+    # Code that does not even begin leaves what would have been switched on before it.
+    if [[ -n $__stead_ran && $__stead_tries == 0 ]]; then
+        __stead_x=
+        if [[ -o xtrace ]]; then __stead_x=1; fi
+        __stead_debug=${__s_rest%%$'\1'*}
+        if [[ $__stead_debug == *'trap -- '* && $__stead_debug != *"$__stead_nothing"* ]]; then __stead_debug="trap -- ${__stead_debug#*trap -- }" __stead_debug=${__stead_debug%$'\n'}; else __stead_debug=; fi
+    fi
     \builtin set +euvkax -f
-    __stead_debug=${__s_rest%%$'\1'*} __s_rest=${__s_rest#*$'\1'}
-    if [[ $__stead_debug == *'trap -- '* && $__stead_debug != *"$__stead_nothing"* ]]; then __stead_debug="trap -- ${__stead_debug#*trap -- }" __stead_debug=${__stead_debug%$'\n'}; else __stead_debug=; fi
+    __s_rest=${__s_rest#*$'\1'}
     __s_int=${__s_rest%%$'\1'*}
     if [[ $__s_int == *__stead_early=1* ]]; then __s_int=; fi
-    if [[ -n $__s_int || ( $__stead_end != exit && $__stead_end != errexit ) ]]; then __stead_int=$__s_int; fi
+    if [[ -n $__s_int || ( $__stead_tries == 0 && $__stead_end != exit && $__stead_end != errexit ) ]]; then __stead_int=$__s_int; fi
     \builtin trap '__stead_early=1' INT
     __s_rest=${__s_rest#*$'\1'} __s_functions=${__s_rest%%$'\1'*} __s_rest=${__s_rest#*$'\1'} __s_bodies=${__s_rest%%$'\1'*}
-    __stead_tries=$((__stead_tries + 1)) __stead_look=
+    __stead_tries=$((__stead_tries + 1)) __stead_look= __s_rest=${__s_rest#*$'\1'} __s_rest=${__s_rest%$'\1'} __s_rest=${__s_rest%$'\n'}
     if [[ :$BASHOPTS: == *:nocasematch:* ]]; then
         \builtin shopt -u nocasematch
-        if ((__stead_tries == 1)); then __stead_changes "${__s_rest#*$'\1'}" "$__s_functions" "$__s_bodies"; fi
-        \builtin shopt -s nocasematch
-    elif ((__stead_tries == 1)); then
-        __stead_changes "${__s_rest#*$'\1'}" "$__s_functions" "$__s_bodies"
+        __s_case=1
     fi
+    # A name that cannot be looked at ends what is evaluated: that, and not everything.
+    if ((__stead_tries == 1)); then \builtin eval '__stead_changes "$__s_rest" "$__s_functions" "$__s_bodies"'; fi
+    if [[ -n $__s_case ]]; then \builtin shopt -s nocasematch; fi
+    # Off while our own text is read.
+    __stead_aliases=-u
+    if [[ :$__stead_opts: == *:expand_aliases:* || $__stead_end != normal ]]; then __stead_aliases=-s; fi
     __stead_kept
     \builtin jobs >/dev/null
     if [[ $__stead_cur == @* ]]; then

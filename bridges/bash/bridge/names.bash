@@ -1,8 +1,9 @@
 # Names: what an eval added, rebound or removed.
 
-\builtin declare -A __stead_sig __stead_base __stead_mine __stead_body __stead_alias
+\builtin declare -A __stead_sig __stead_base __stead_mine __stead_forms __stead_body __stead_alias
 __stead_names=() __stead_now=() __stead_fn=() __stead_take= __stead_vtext= __stead_joined= __stead_ftext= __stead_bodies=
-__stead_pwd=$PWD __stead_LISTED=50
+# Longer texts are known by their length; more variables are not listed after every eval, which takes a shell long.
+__stead_pwd=$PWD __stead_LISTED=50 __stead_LONG=4000 __stead_MANY=1000
 
 # The shell's own variables are nobody's news.
 __stead_is_own() {
@@ -14,51 +15,120 @@ __stead_is_own() {
     \builtin return 1
 }
 
-# Notes of every variable what tells whether it is another one: type, sizes, beginning and end. The whole of a
-# long value is not looked at, so that large ones cost nothing.
+# How a variable is sampled, to tell whether it is another one: a short text as a whole, a long one by its length and
+# a list by its size and beginning. Looking at more would cost more with every eval.
+__stead_form() {
+    \builtin local __s_count __s_length __s_attributes=
+    \builtin eval "__s_count=\${#$1[@]} __s_length=\${#$1}"
+    if ((__s_length > __stead_LONG)); then
+        __s_form="\${#$1[@]}:\${#$1}"
+        \builtin return 0
+    fi
+    \builtin eval "__s_attributes=\${$1@a}"
+    if [[ __s_count -gt 1 || $__s_attributes == *[aA]* ]]; then
+        __s_form="\${#$1[@]}:\${$1[*]:0:40}"
+    else
+        __s_form="\${#$1[@]}:\$$1"
+    fi
+}
+
+# Samples all variables at once, by one command that is made anew when there are others.
 __stead_sample() {
     \builtin local LC_ALL=C
+    if [[ -z $__stead_take ]]; then
+        \builtin local __s_name __s_form
+        __stead_take='__stead_now=('
+        for __s_name in "${__stead_names[@]}"; do
+            if [[ -z ${__stead_forms[$__s_name]+x} ]]; then __stead_form "$__s_name"; __stead_forms[$__s_name]=$__s_form; fi
+            __stead_take+=" \"${__stead_forms[$__s_name]}\""
+        done
+        __stead_take+=')'
+    fi
     \builtin eval "$__stead_take"
     __stead_new=${__stead_now[*]}
 }
 
-# Takes the list of variables; makes the text that samples them all at once.
+# Takes the list of variables.
 __stead_listed() {
     \builtin local IFS=$'\n' __s_name
-    __stead_vtext=$1 __stead_names=() __stead_take='__stead_now=('
+    __stead_vtext=$1 __stead_names=() __stead_take=
     for __s_name in $1; do
         if __stead_is_own "$__s_name"; then \builtin continue; fi
         __stead_names+=("$__s_name")
-        __stead_take+=" \"\${$__s_name@a}:\${#$__s_name[@]}:\${#$__s_name}:\${$__s_name:0:500}:\${$__s_name: -100:100}:\${$__s_name[*]:0:40}\""
     done
-    __stead_take+=')'
 }
 
-# Compares the variables with those before; the names go to added, rebound and removed of the caller.
+# A variable that may be another one: notes it in added or rebound of the caller.
+__stead_note_variable() {
+    if [[ -z ${__stead_sig[$1]+x} ]]; then
+        __s_added+=("$1") __stead_mine[$1]=1
+    elif [[ ${__stead_sig[$1]} != "$2" ]]; then
+        __s_rebound+=("$1") __stead_mine[$1]=1
+    else
+        \builtin return 0
+    fi
+    __stead_sig[$1]=$2
+    # It may have to be sampled in another way from now on.
+    \builtin local __s_form
+    __stead_form "$1"
+    if [[ ${__stead_forms[$1]-} != "$__s_form" ]]; then __stead_forms[$1]=$__s_form __stead_take=; fi
+}
+
+__stead_forget_variable() {
+    __s_removed+=("$1")
+    \builtin unset "__stead_sig[$1]" "__stead_mine[$1]" "__stead_forms[$1]"
+    __stead_take=
+}
+
+# Compares the variables with those before; the names go to added, rebound and removed of the caller. Takes their
+# list, or nothing where they are too many to be listed: then those that the code names.
 __stead_compare_variables() {
-    \builtin local IFS=$'\n' __s_name __s_i=0 __s_relisted= __stead_new
+    \builtin local IFS=$'\n' __s_name __s_i=0 __s_relisted= __s_joined __stead_new
+    if [[ -z $1 ]]; then
+        __stead_compare_mentioned
+        \builtin return 0
+    fi
     if [[ $1 != "$__stead_vtext" ]]; then __s_relisted=1; __stead_listed "$1"; fi
     __stead_sample
     if [[ -z $__s_relisted && $__stead_new == "$__stead_joined" ]]; then \builtin return 0; fi
-    __stead_joined=$__stead_new
-    for __s_name in "${__stead_names[@]}"; do
-        if [[ -z ${__stead_sig[$__s_name]+x} ]]; then
-            __s_added+=("$__s_name"); __stead_mine[$__s_name]=1
-        elif [[ ${__stead_sig[$__s_name]} != "${__stead_now[__s_i]}" ]]; then
-            __s_rebound+=("$__s_name"); __stead_mine[$__s_name]=1
-        fi
-        __stead_sig[$__s_name]=${__stead_now[__s_i++]}
-    done
+    for __s_name in "${__stead_names[@]}"; do __stead_note_variable "$__s_name" "${__stead_now[__s_i++]}"; done
     if [[ -n $__s_relisted ]] && ((${#__stead_sig[@]} > ${#__stead_names[@]})); then
         \builtin local -A __s_have
         for __s_name in "${__stead_names[@]}"; do __s_have[$__s_name]=1; done
         for __s_name in "${!__stead_sig[@]}"; do
-            if [[ -z ${__s_have[$__s_name]+x} ]]; then
-                __s_removed+=("$__s_name")
-                \builtin unset "__stead_sig[$__s_name]" "__stead_mine[$__s_name]"
-            fi
+            if [[ -z ${__s_have[$__s_name]+x} ]]; then __stead_forget_variable "$__s_name"; fi
         done
     fi
+    # What will be sampled in another way than it was is not to differ by that.
+    if [[ -z $__stead_take ]]; then
+        __stead_sample
+        __s_i=0
+        for __s_name in "${__stead_names[@]}"; do __stead_sig[$__s_name]=${__stead_now[__s_i++]}; done
+    fi
+    __stead_joined=$__stead_new
+}
+
+__stead_compare_mentioned() {
+    \builtin local IFS=' ' __s_name __s_form __s_sample __s_words="${__stead_src//[!a-zA-Z0-9_]/ }"
+    for __s_name in $__s_words; do
+        if ! __stead_is_name "$__s_name" || __stead_is_own "$__s_name"; then \builtin continue; fi
+        if [[ ! -v $__s_name ]]; then
+            \builtin eval "__s_form=\${#$__s_name[@]}"
+            if ((__s_form == 0)); then
+                if [[ -n ${__stead_sig[$__s_name]+x} ]]; then __stead_forget_variable "$__s_name"; fi
+                \builtin continue
+            fi
+        fi
+        __s_form=${__stead_forms[$__s_name]-}
+        if [[ -z $__s_form ]]; then __stead_form "$__s_name"; __stead_forms[$__s_name]=$__s_form; fi
+        \builtin eval "__s_sample=\"$__s_form\""
+        __stead_note_variable "$__s_name" "$__s_sample"
+        if [[ ${__stead_forms[$__s_name]} != "$__s_form" ]]; then
+            \builtin eval "__stead_sig[\$__s_name]=\"${__stead_forms[$__s_name]}\""
+        fi
+    done
+    # The next list is compared as a whole.
+    __stead_vtext= __stead_joined=
 }
 
 # The same for functions: their names, and the text of those that were known.
@@ -76,7 +146,7 @@ __stead_compare_functions() {
     # A function begins with its name at the start of a line, which only a here-document could imitate.
     \builtin local -A __s_text
     # In words of their own: `\builtin local a=$b` splits.
-    \builtin local __s_known=$'\n'"$1"$'\n' __s_current=
+    \builtin local __s_known=$'\n__stead_ret\n'"$1"$'\n' __s_current=__stead_ret
     for __s_line in $__s_bodies; do
         if [[ $__s_line == *' () ' && $__s_known == *$'\n'"${__s_line% () }"$'\n'* && -z ${__s_text[${__s_line% () }]+x} ]]; then __s_current=${__s_line% () }; fi
         __s_text[$__s_current]+=$__s_line$'\n'

@@ -25,6 +25,8 @@ __stead_is_name() { [[ $1 =~ ^[a-zA-Z_][a-zA-Z0-9_]*$ ]]; }
 # Sets `data` of the caller to all that the user has made.
 __stead_vars() {
     \builtin local __s_name __s_type __s_size __s_value __s_n=0 __s_list= __s_more=0
+    \builtin local -a __s_added __s_rebound __s_removed
+    if [[ -z $__stead_vtext ]]; then __stead_compare_variables "$(\builtin compgen -v -X "__stead_*")"; fi
     for __s_name in "${__stead_names[@]}"; do
         if [[ -z ${__stead_mine[$__s_name]+x} ]]; then \builtin continue; fi
         if ((++__s_n > __stead_VARS)); then __s_more=$((__s_more + 1)); \builtin continue; fi
@@ -104,11 +106,13 @@ __stead_query() {
     \builtin local - __s_data= __s_error= __stead_q IFS=$' \t\n'
     \builtin set -f
     case $2 in
-    vars) __stead_vars ;;
-    inspect) __stead_inspect "$3" ;;
-    complete) __stead_complete "$3" ;;
+    vars) \builtin eval '__stead_vars' ;;
+    inspect) \builtin eval '__stead_inspect "$3"' ;;
+    complete) \builtin eval '__stead_complete "$3"' ;;
     *) __s_error="unknown query \`$2\`" ;;
     esac
+    # An error in an expansion ends what is evaluated.
+    if [[ -z $__s_error && $__s_data != *} ]]; then __s_error='it cannot be looked at'; fi
     if [[ -n $__s_error ]]; then
         __stead_quote "$__s_error"
         __stead_send "{\"ev\":\"reply\",\"seq\":$1,\"error\":$__stead_q}"
@@ -132,7 +136,7 @@ for __stead_line in {0..64} DEBUG ERR RETURN; do \builtin trap - "$__stead_line"
 \builtin set --
 \builtin hash -r
 IFS=$'"' \\t\\n'"'
-__stead_trace= __stead_aliases=1 __stead_int=
+__stead_trace= __stead_aliases=-s __stead_int=
 \__stead_define
 '
 

@@ -1,22 +1,20 @@
 # Serve: the loop, and the start; what runs last stands last.
 
 # What is to be seen of the shell after an eval; functions would not see a DEBUG trap. The first `trap` that sets
-# something in a subshell makes it forget what was set outside.
-__stead_see='__stead_look=$(\builtin set +eu; \builtin trap -p DEBUG; \builtin printf "\1"; \builtin trap -p INT; \builtin printf "\1"; \builtin trap - DEBUG; \builtin compgen -A function; \builtin printf "\1"; \builtin declare -f -- __stead_ret "${__stead_fn[@]}"; \builtin printf "\1"; \builtin compgen -v; \builtin :); \builtin trap - DEBUG; \builtin set +k; \__stead_finish; \builtin set +x -E'
+# something in a subshell makes it forget what was set outside. Bash 4.4 reads the text of a substitution only when it
+# runs, and would see the user's aliases in it.
+__stead_see='__stead_opts=$BASHOPTS __stead_T=+T; if [[ -o functrace ]]; then __stead_T=-T; \builtin set +T; fi; \builtin shopt -u expand_aliases; __stead_look=$(\builtin set +eu; \builtin trap -p DEBUG; \builtin printf "\1"; \builtin trap -p INT; \builtin printf "\1"; \builtin trap - DEBUG; \builtin compgen -A function -X "__stead_*"; \builtin printf "\1"; \builtin declare -f -- __stead_ret "${__stead_fn[@]}"; \builtin printf "\1"; if ((${#__stead_sig[@]} < __stead_MANY || ${#__stead_src} > 100000)); then \builtin compgen -v -X "__stead_*"; fi; \builtin printf "\1"); \builtin trap - DEBUG; \builtin set +k; \__stead_finish; \builtin set +x -E $__stead_T'
 
 # In place of our descriptors user code sees /dev/null, which is 44. Copying them away puts the originals at higher
 # numbers, where code that uses or closes 10 and above does not hit them, and closes them in programs that it runs.
-__stead_run='{ \builtin eval "$__stead_src"; { \__stead_note "$?"; } >/dev/null 2>&1; ! { \__stead_keep; } 60>&2 2>/dev/null 58<&0 59>&1 >/dev/null; } <&45 >&46 2>&47 40<&44 41<&44 42<&44 43<&44 45<&44 46<&44 47<&44'
+__stead_run='{ \builtin . /dev/fd/39 39<<<"$__stead_src"; { \__stead_note "$?"; } >/dev/null 2>&1; ! { \__stead_keep; } 60>&2 2>/dev/null 58<&0 59>&1 >/dev/null; } <&45 >&46 2>&47 40<&44 41<&44 42<&44 43<&44 45<&44 46<&44 47<&44'
 
-# On one line: the numbers of the user's lines count from where it stands. A subshell that is interrupted before it
-# knows that it is one comes here too.
-__stead_loop="if [[ \$BASHPID != \$\$ ]]; then \\builtin trap - EXIT; \\builtin exit 130; fi; \\builtin eval '__stead_first=\$LINENO'; if [[ -n \$__stead_cur ]]; then $__stead_see; fi; while \\builtin :; do if \\__stead_next; then $__stead_run; else $__stead_run; fi; $__stead_see; done"
+# A subshell that is interrupted before it knows that it is one comes here too.
+__stead_loop="if [[ \$BASHPID != \$\$ ]]; then \\builtin trap - EXIT; \\builtin exit 130; fi; \\exec 0<<<\"\$__stead_again\"; \\builtin history -c; \\__stead_mend \"\$@\"; if [[ -n \$__stead_cur ]]; then $__stead_see; fi; while \\builtin :; do if \\builtin shopt \$__stead_aliases expand_aliases; \\__stead_next; then $__stead_run; else $__stead_run; fi; $__stead_see; done"
 
-# Where the shell comes back to. For when the user has another PROMPT_COMMAND, its own input gives it ours; some
-# times over, since an interrupt may cut off a line of it.
-__stead_prompt='\builtin shopt -u expand_aliases; \builtin eval "$__stead_loop"'
-__stead_again=$'\n\\exec 0<<<"$__stead_again"; \\builtin printf -v PROMPT_COMMAND %s "$__stead_prompt" || \\builtin eval "$__stead_prompt"\n'
-__stead_again+=$__stead_again$__stead_again
+# What the shell reads as its own input when it comes back to its prompt. Some versions take it in pieces of 128
+# bytes, of which nothing may be left when it is given anew.
+__stead_again=$'\n\n\\builtin shopt -u expand_aliases;\\builtin set +o history\n\\builtin eval "$__stead_loop"\n'
 
 __stead_begin() {
     \builtin local __stead_new __stead_i=0 IFS=$'\n'
@@ -24,24 +22,23 @@ __stead_begin() {
     # As `export NAME=VALUE`, which works wherever it is run, unlike `declare`.
     __stead_env=$(\builtin set -o posix; \builtin export -p)
     __stead_options=$(\builtin set +o; \builtin shopt -p)
-    __stead_listed "$(\builtin compgen -v)"
+    __stead_listed "$(\builtin compgen -v -X "__stead_*")"
     __stead_sample
     __stead_joined=$__stead_new
     for __stead_line in "${__stead_names[@]}"; do
         __stead_sig[$__stead_line]=${__stead_now[__stead_i]} __stead_base[$__stead_line]=${__stead_now[__stead_i++]}
     done
-    __stead_ftext=$(\builtin compgen -A function)
+    __stead_ftext=$(\builtin compgen -A function -X "__stead_*")
     __stead_bodies=$(\builtin declare -f -- __stead_ret)
 }
 
 \exec 0<<<"$__stead_again"
 \exec 44<>/dev/null 45<&41 46>&42 47>&43
-PROMPT_COMMAND=$__stead_prompt
 __stead_define
 \builtin trap '__stead_early=1' INT
 __stead_begin
 \builtin readonly -f $(\builtin compgen -A function __stead_)
 __stead_quote "$BASH"
 __stead_send "{\"ev\":\"hello\",\"protocol\":1,\"language\":\"bash\",\"version\":\"$BASH_VERSION\",\"executable\":$__stead_q,\"pid\":$$,\"can\":[\"clear\",\"vars\",\"inspect\",\"complete\",\"changed\",\"no_nul\",\"shell\"]}"
-\builtin unset __stead_q __stead_line
-# The loop begins at the next prompt.
+\builtin unset __stead_q __stead_line PROMPT_COMMAND
+# The loop begins at the prompt.

@@ -5,8 +5,9 @@ use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileExt;
+use std::time::{Duration, Instant};
 
-use rustix::event::PollFlags;
+use rustix::event::{PollFlags, Timespec, poll};
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::process::Signal;
@@ -21,6 +22,9 @@ use crate::prepare::Feed;
 
 /// How much is read from a pipe at once: its whole default size, small enough to stay cached.
 const READ: usize = 64 << 10;
+
+/// How long a shell may take to be ready for an interrupt.
+const GOOD_MOMENT_WITHIN: Duration = Duration::from_millis(60);
 
 /// How long a fork may take until it runs its program, in clock ticks.
 const FORK_TICKS: u64 = 2;
@@ -452,13 +456,16 @@ impl Bridge {
     /// yet that it has, and never comes out of the handler. It is looked at while it stands still.
     fn avoid_bad_moment(&self) {
         let pid = self.child.pid;
-        for _ in 0..100 {
-            tree::hold(pid);
-            if !tree::is_default(pid, Signal::INT) && !tree::is_changing_signals(pid) {
+        let deadline = Instant::now() + GOOD_MOMENT_WITHIN;
+        loop {
+            let held = tree::hold(pid);
+            let bad = tree::is_default(pid, Signal::INT) || tree::is_changing_signals(pid);
+            if (held && !bad) || Instant::now() >= deadline {
                 return;
             }
             tree::signal(pid, Signal::CONT);
-            std::thread::yield_now();
+            // Stopped again at once it would not get anywhere.
+            let _ = poll(&mut [], Some(&Timespec { tv_sec: 0, tv_nsec: 200_000 }));
         }
     }
 

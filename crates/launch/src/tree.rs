@@ -15,7 +15,7 @@ use rustix::process::{
 };
 
 /// How long a stopped process may take to stand still.
-const HELD_WITHIN: Duration = Duration::from_millis(5);
+const HELD_WITHIN: Duration = Duration::from_millis(20);
 
 /// A process as one look at it showed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -126,16 +126,21 @@ pub fn is_changing_signals(pid: u32) -> bool {
     number == Some(libc::SYS_rt_sigaction)
 }
 
-/// Stops one process and waits until it stands still; not long, since one that is deep in the
-/// kernel may take its time.
-pub fn hold(pid: u32) {
+/// Stops one process and waits until it stands still; says whether it does. Not long, since one
+/// that is deep in the kernel may take its time.
+pub fn hold(pid: u32) -> bool {
     let deadline = Instant::now() + HELD_WITHIN;
     signal(pid, Signal::STOP);
-    while look(pid).is_some_and(|process| !matches!(process.state, b'T' | b'Z'))
-        && Instant::now() < deadline
-    {
+    while let Some(process) = look(pid) {
+        if matches!(process.state, b'T' | b'Z') {
+            return true;
+        }
+        if Instant::now() >= deadline {
+            break;
+        }
         std::thread::yield_now();
     }
+    false
 }
 
 /// A child of ours that has ended and was not waited for, so that it can still be looked at.

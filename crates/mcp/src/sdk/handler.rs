@@ -136,6 +136,7 @@ impl Handler {
         };
         let longest = Instant::now() + LONGEST_CALL;
         let mut place = tokio::select! {
+            biased;
             place = self.place(&call) => place,
             // Nothing was begun yet, so nothing is to be stopped.
             () = context.ct.cancelled() => return Ok(not_begun("the request was cancelled")),

@@ -9,7 +9,10 @@ use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
 use rmcp::RoleServer;
-use rmcp::model::{ClientNotification, ClientRequest, GetMeta, JsonRpcMessage, ProtocolVersion};
+use rmcp::model::{
+    CallToolRequest, CallToolRequestParams, ClientNotification, ClientRequest, GetMeta,
+    JsonRpcMessage, JsonRpcRequest, MetaObject, NumberOrString, ProtocolVersion, RequestMetaObject,
+};
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use serde_json::{Value, json};
@@ -104,7 +107,11 @@ impl<R, W: AsyncWrite + Unpin> Lines<R, W> {
         let id = check(&mut value)?;
         let method = value.get("method").and_then(Value::as_str).map(str::to_owned);
         let refuse = |code, message: String| Refused { id: id.clone(), code, message };
-        let mut message: RxJsonRpcMessage<RoleServer> = match serde_json::from_value(value) {
+        let read = match tool_call(&mut value) {
+            Some(call) => Ok(call),
+            None => serde_json::from_value(value),
+        };
+        let mut message: RxJsonRpcMessage<RoleServer> = match read {
             Ok(message) => message,
             // A notification has nobody who waits; unknown ones are to be ignored.
             Err(_) if id.is_none() => return Ok(None),
@@ -147,6 +154,41 @@ impl<R, W: AsyncWrite + Unpin> Lines<R, W> {
     fn open(&self) -> MutexGuard<'_, Requests> {
         self.open.lock().unwrap_or_else(|e| e.into_inner())
     }
+}
+
+/// A tool call, which is nearly all that comes. The SDK would try on it all messages that it knows, one
+/// after another, each on a copy.
+fn tool_call(value: &mut Value) -> Option<RxJsonRpcMessage<RoleServer>> {
+    let fields = value.as_object_mut()?;
+    if fields.len() != 4 || fields.get("method")?.as_str()? != "tools/call" {
+        return None;
+    }
+    let id = match fields.get("id")? {
+        Value::Number(number) => NumberOrString::Number(number.as_i64()?),
+        Value::String(text) => NumberOrString::String(text.as_str().into()),
+        _ => return None,
+    };
+    let params = fields.get_mut("params")?.as_object_mut()?;
+    let plain = |key: &String| matches!(key.as_str(), "name" | "arguments" | "_meta");
+    let objects =
+        ["arguments", "_meta"].iter().all(|key| params.get(*key).is_none_or(Value::is_object));
+    if !params.keys().all(plain) || !objects || !params.get("name")?.is_string() {
+        return None;
+    }
+    let mut taken = |key| match params.remove(key) {
+        Some(Value::Object(object)) => Some(object),
+        _ => None,
+    };
+    let (arguments, meta) = (taken("arguments"), taken("_meta"));
+    let Some(Value::String(name)) = params.remove("name") else { return None };
+    let mut call = CallToolRequestParams::new(name);
+    call.arguments = arguments;
+    let mut request = CallToolRequest::new(call);
+    if let Some(meta) = meta {
+        request.extensions.insert(RequestMetaObject(MetaObject(meta)));
+    }
+    let request = ClientRequest::CallToolRequest(request);
+    Some(JsonRpcMessage::Request(JsonRpcRequest::new(id, request)))
 }
 
 /// Whether the SDK's loop begins with this request, rather than answer it and wait for another.
@@ -273,5 +315,42 @@ where
     async fn close(&mut self) -> io::Result<()> {
         let shut = async { self.outbox.writer.lock().await.shutdown().await };
         tokio::time::timeout(CLOSE_TIME, shut).await.unwrap_or(Ok(()))
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What is taken apart here is what the SDK would have made of it.
+    #[test]
+    fn m1_a_tool_call_is_read_as_the_sdk_reads_it() {
+        let calls = [
+            json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "eval"}}),
+            json!({"jsonrpc": "2.0", "id": -7, "method": "tools/call", "params": {"name": "eval", "arguments": {}}}),
+            json!({"jsonrpc": "2.0", "id": "a", "method": "tools/call", "params": {"name": "x", "arguments": {"code": "1"},
+                "_meta": {"progressToken": 3, "io.modelcontextprotocol/protocolVersion": "2026-07-28"}}}),
+            json!({"jsonrpc": "2.0", "id": "", "method": "tools/call", "params": {"name": "x", "_meta": {}}}),
+        ];
+        for call in calls {
+            let theirs: RxJsonRpcMessage<RoleServer> =
+                serde_json::from_value(call.clone()).unwrap();
+            let ours = tool_call(&mut call.clone()).unwrap();
+            assert_eq!(format!("{ours:?}"), format!("{theirs:?}"), "{call}");
+            assert_eq!(json!(ours), json!(theirs), "{call}");
+        }
+        let others = [
+            json!({"jsonrpc": "2.0", "id": 1, "method": "tools/list", "params": {"name": "eval"}}),
+            json!({"jsonrpc": "2.0", "id": 1.5, "method": "tools/call", "params": {"name": "eval"}}),
+            json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "eval", "requestState": "s"}}),
+            json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": "eval", "arguments": []}}),
+            json!({"jsonrpc": "2.0", "id": 1, "method": "tools/call", "params": {"name": 1}}),
+            json!({"jsonrpc": "2.0", "method": "tools/call", "params": {"name": "eval"}}),
+        ];
+        for mut other in others {
+            let before = other.clone();
+            assert!(tool_call(&mut other).is_none(), "{before}");
+            assert_eq!(other, before, "it is left as it was");
+        }
     }
 }

@@ -148,6 +148,7 @@ impl Client {
             hard_timeout_ms: options.hard_timeout.map(|time| time.as_millis() as u64),
             no_queue: options.no_queue,
             watch: (!options.background).then_some(watch),
+            hold: !options.background,
             place: place.cloned(),
         });
         let now = Instant::now();

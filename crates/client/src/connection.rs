@@ -8,6 +8,7 @@ use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
+use rustix::buffer::spare_capacity;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, SocketAddrUnix, SocketFlags, SocketType};
 use stead_protocol::client::{Event, FromHost, Reply, Request, ToHost, VERSION};
@@ -22,6 +23,8 @@ pub const PATIENCE: Duration = Duration::from_secs(5);
 
 /// How much is read at once.
 const READ: usize = 16 << 10;
+/// How much is asked for at once where a message or two are expected.
+const SHORT_READ: usize = 2 << 10;
 
 /// The longest path that fits a socket address, without its final zero.
 const MAX_SOCKET_PATH: usize = 107;
@@ -273,15 +276,16 @@ impl Connection {
     pub(crate) fn take_in(&mut self) -> Result<bool, ClientError> {
         let mut open = true;
         loop {
-            let mut bytes = [0; READ];
-            match rustix::net::recv(&self.stream, &mut bytes, RecvFlags::DONTWAIT) {
-                Ok((_, 0)) => open = false,
-                Ok((_, count)) => {
-                    self.buffer.extend_from_slice(&bytes[..count]);
-                    if count == bytes.len() {
-                        continue;
-                    }
-                }
+            self.buffer.reserve(SHORT_READ);
+            let room = self.buffer.capacity() - self.buffer.len();
+            match rustix::net::recv(
+                &self.stream,
+                spare_capacity(&mut self.buffer),
+                RecvFlags::DONTWAIT,
+            ) {
+                Ok((0, _)) => open = false,
+                Ok((count, _)) if count == room => continue,
+                Ok(_) => {}
                 Err(Errno::AGAIN) => {}
                 Err(Errno::INTR) => continue,
                 Err(Errno::CONNRESET) => (self.unread, open) = (true, false),

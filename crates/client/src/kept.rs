@@ -1,36 +1,40 @@
 //! Connections that are kept for the next call, so that it need not knock and introduce itself again.
 
-use std::collections::HashMap;
-use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use stead_protocol::SessionName;
+
+use crate::Workspace;
 use crate::connection::Connection;
 
 /// Connections that are kept at most.
 const MOST_KEPT: usize = 256;
 
-/// One idle connection for each session that was used lately, by the session's directory.
+/// One idle connection for each session that was used lately; the latest is the last.
 #[derive(Debug, Default)]
-pub struct Kept(Mutex<HashMap<PathBuf, Connection>>);
+pub struct Kept(Mutex<Vec<(Workspace, SessionName, Connection)>>);
 
 impl Kept {
     /// Takes the connection to a session, if it is still good.
-    pub(crate) fn take(&self, session: &Path) -> Option<Connection> {
-        self.all().remove(session).filter(Connection::is_at_rest)
+    pub(crate) fn take(&self, workspace: &Workspace, name: &SessionName) -> Option<Connection> {
+        let mut all = self.all();
+        let at = all.iter().rposition(|(there, known, _)| known == name && there == workspace)?;
+        let (_, _, connection) = all.remove(at);
+        drop(all);
+        connection.is_at_rest().then_some(connection)
     }
 
-    /// Keeps a connection on which nothing is under way; that is looked at when it is taken.
-    pub(crate) fn keep(&self, session: &Path, connection: Connection) {
+    /// Keeps a connection on which nothing is under way; that is looked at when it is taken. An older
+    /// one to the same session stays until then too, unless there are too many.
+    pub(crate) fn keep(&self, workspace: &Workspace, name: &SessionName, connection: Connection) {
         let mut all = self.all();
         if all.len() >= MOST_KEPT {
-            all.retain(|_, connection| connection.is_at_rest());
+            all.remove(0);
         }
-        if all.len() < MOST_KEPT {
-            all.insert(session.to_owned(), connection);
-        }
+        all.push((workspace.clone(), name.clone(), connection));
     }
 
-    fn all(&self) -> MutexGuard<'_, HashMap<PathBuf, Connection>> {
+    fn all(&self) -> MutexGuard<'_, Vec<(Workspace, SessionName, Connection)>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }

@@ -69,13 +69,13 @@ impl Door<'_> {
     /// Keeps a connection for the next call, if calls are to come.
     pub(crate) fn keep(&self, connection: Connection) {
         if let Some(kept) = self.kept {
-            kept.keep(self.dir().path(), connection);
+            kept.keep(self.workspace, self.name, connection);
         }
     }
 
     /// A connection that was kept, if it is still good.
     pub(crate) fn kept(&self) -> Option<Connection> {
-        self.kept?.take(self.dir().path())
+        self.kept?.take(self.workspace, self.name)
     }
 
     /// Connects to the host if there is one.

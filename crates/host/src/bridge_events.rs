@@ -56,8 +56,9 @@ impl Host {
     pub(crate) fn read_stream(&mut self, stream: Stream) {
         let (Some(bridge), ledger) = (&mut self.bridge, &mut self.ledger) else { return };
         let (starting, complaint) = (self.facts.version.is_none(), &mut self.complaint);
-        let probe = &mut self.probe;
+        let (probe, pace) = (&mut self.probe, &mut self.pace);
         bridge.read_stream(stream, |bytes| {
+            pace.note(stream, bytes.len(), Instant::now());
             ledger.output(stream, bytes);
             probe.stir();
             if starting {

@@ -13,6 +13,8 @@ use stead_protocol::{EvalSeq, MAX_LINE};
 /// How much a client may leave unread before it is dropped. Messages carry offsets and not output,
 /// so a client that is this far behind is not reading at all.
 const UNREAD_LIMIT: usize = 4 << 20;
+/// How long an answer is held back at most that the next one may follow at once.
+const HOLD: Duration = Duration::from_millis(10);
 /// How long a client may take to say hello.
 const HELLO_LIMIT: Duration = Duration::from_secs(10);
 
@@ -27,6 +29,7 @@ pub(crate) struct Connection {
     pub(crate) watches: Vec<Watch>,
     /// Its client keeps it between calls.
     pub(crate) rests: bool,
+    held_until: Option<Instant>,
     dead: bool,
 }
 
@@ -54,6 +57,7 @@ impl Connection {
             client: String::new(),
             watches: Vec::new(),
             rests: false,
+            held_until: None,
             dead: false,
         })
     }
@@ -63,7 +67,10 @@ impl Connection {
     }
 
     pub(crate) fn interest(&self) -> PollFlags {
-        if self.outgoing.is_empty() { PollFlags::IN } else { PollFlags::IN | PollFlags::OUT }
+        match self.outgoing.is_empty() || self.held_until.is_some() {
+            true => PollFlags::IN,
+            false => PollFlags::IN | PollFlags::OUT,
+        }
     }
 
     /// Whether it is of no more use, or never said who it is.
@@ -114,8 +121,36 @@ impl Connection {
         }
     }
 
-    /// Queues a message; `flush` sends it.
+    /// Queues a message, which `flush` sends with all that was held back.
     pub(crate) fn send(&mut self, message: &FromHost) {
+        self.held_until = None;
+        self.queue(message);
+    }
+
+    /// Queues a message that may wait a moment for the next one.
+    pub(crate) fn send_held(&mut self, message: &FromHost) {
+        if self.outgoing.is_empty() {
+            self.held_until = Some(Instant::now() + HOLD);
+        }
+        self.queue(message);
+    }
+
+    /// Queues a message that goes out with those before it, held back or not.
+    pub(crate) fn send_after(&mut self, message: &FromHost) {
+        self.queue(message);
+    }
+
+    /// Holds nothing back any more.
+    pub(crate) fn release(&mut self) {
+        self.held_until = None;
+    }
+
+    /// When what is held back goes out by itself.
+    pub(crate) fn held_until(&self) -> Option<Instant> {
+        self.held_until
+    }
+
+    fn queue(&mut self, message: &FromHost) {
         match serde_json::to_vec(message) {
             Ok(line) => self.outgoing.extend(line),
             Err(_) => self.dead = true,
@@ -126,12 +161,16 @@ impl Connection {
         }
     }
 
-    /// Whether everything sent has left this process.
+    /// Whether everything sent has left this process, or does as soon as more is sent.
     pub(crate) fn is_flushed(&self) -> bool {
-        self.dead || self.outgoing.is_empty()
+        self.dead || self.outgoing.is_empty() || self.held_until.is_some()
     }
 
     pub(crate) fn flush(&mut self) {
+        if self.held_until.is_some_and(|until| until > Instant::now()) {
+            return;
+        }
+        self.held_until = None;
         while !self.outgoing.is_empty() && !self.dead {
             let (first, _) = self.outgoing.as_slices();
             match self.stream.write(first) {

@@ -8,6 +8,7 @@ use rustix::process::{Pid, WaitOptions, WaitStatus, waitpid};
 use stead_launch::tree;
 use stead_protocol::EndReason;
 
+use crate::connection::Connection;
 use crate::host::{Compiled, Host};
 use crate::state::Input;
 
@@ -96,6 +97,7 @@ impl Host {
     /// Everyone gets what they were sent, if they take it within a second.
     pub(crate) fn say_goodbye(&mut self) {
         let deadline = Instant::now() + Duration::from_secs(1);
+        self.connections.values_mut().for_each(Connection::release);
         loop {
             for connection in self.connections.values_mut() {
                 connection.flush();

@@ -22,6 +22,7 @@ use crate::ending;
 use crate::ledger::{Closing, Found, Ledger};
 use crate::listener::Listener;
 use crate::nudge::Nudges;
+use crate::pace::Pace;
 use crate::probe::Probe;
 use crate::requests::Question;
 use crate::state::{Input, State};
@@ -52,6 +53,7 @@ pub(crate) struct Host {
     pub(crate) loss: Option<EndReason>,
     pub(crate) background_input: Option<BackgroundInput>,
     pub(crate) probe: Probe,
+    pub(crate) pace: Pace,
     /// The bridge has said that the running eval waits for input.
     pub(crate) told_to_wait: bool,
     pub(crate) nudges: Nudges,
@@ -135,6 +137,7 @@ impl Host {
             loss: found.loss,
             background_input: None,
             probe: Probe::new(),
+            pace: Pace::default(),
             told_to_wait: false,
             nudges: Nudges::default(),
             question: None,
@@ -249,7 +252,11 @@ impl Host {
             what.push(What::Listener);
         }
         if let Some(bridge) = &self.bridge {
+            let resting = self.pace.resting(Instant::now()).map(Source::Stream);
             for (source, fd, flags) in bridge.interests() {
+                if Some(source) == resting {
+                    continue;
+                }
                 fds.push(PollFd::from_borrowed_fd(fd, flags));
                 what.push(What::Bridge(source));
             }
@@ -293,9 +300,11 @@ impl Host {
         let probe = (self.state.running().is_some() && !paused).then(|| self.probe.next());
         let input = self.background_input.as_ref().map(BackgroundInput::next);
         let hello = self.connections.values().filter_map(Connection::hello_deadline).min();
+        let held = self.connections.values().filter_map(Connection::held_until).min();
         let first = self.awaits_first_client().then(|| self.began + FIRST_CLIENT);
-        let others = first.into_iter().chain(self.deaf_until).chain(self.nudges.next());
-        let instants = probe.into_iter().chain(input).chain(hello).chain(others).min();
+        let pace = self.pace.until().filter(|until| *until > now);
+        let others = first.into_iter().chain(self.deaf_until).chain(self.nudges.next()).chain(pace);
+        let instants = probe.into_iter().chain(input).chain(hello).chain(held).chain(others).min();
         let instants = instants.map(|at| at.saturating_duration_since(now));
         // A millisecond on top: the state's clock counts whole ones.
         state.map(|left| left + Duration::from_millis(1)).into_iter().chain(instants).min()

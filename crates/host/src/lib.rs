@@ -15,6 +15,7 @@ mod host;
 mod ledger;
 mod listener;
 mod nudge;
+mod pace;
 mod pause;
 mod probe;
 mod prompt;

@@ -140,11 +140,17 @@ impl Host {
         let generation = self.ledger.generation();
         self.codes.insert(seq, submit.code);
         self.places.extend(submit.place.map(|place| (seq, place)));
-        self.reply(ticket, Reply::Accepted { eval: seq, generation, behind, duplicate: false });
-        if let (Some(watch), Some(connection)) =
-            (submit.watch, self.connections.get_mut(&ticket.connection))
-        {
-            connection.watches.push(Watch { eval: seq, output: watch == WatchFor::Output });
+        let reply = Reply::Accepted { eval: seq, generation, behind, duplicate: false };
+        let accepted = FromHost::Reply { id: ticket.id, reply };
+        if let Some(connection) = self.connections.get_mut(&ticket.connection) {
+            // What waits behind another eval takes its time.
+            match submit.hold && behind.is_none() {
+                true => connection.send_held(&accepted),
+                false => connection.send(&accepted),
+            }
+            let watch =
+                submit.watch.map(|watch| Watch { eval: seq, output: watch == WatchFor::Output });
+            connection.watches.extend(watch);
         }
         self.step(Input::Submit(Eval { seq, hard_timeout: submit.hard_timeout_ms }));
     }

@@ -133,6 +133,10 @@ pub struct Submit {
     /// Begin watching at once, as `Watch` would.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub watch: Option<WatchFor>,
+    /// The reply may be held back for a moment, to come together with what follows: most evals are
+    /// over by then, and whoever waits is woken once.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub hold: bool,
     /// Where a shell command runs; never written down.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<Place>,

@@ -1,0 +1,68 @@
+//! How often a pipe is read from which code writes many small pieces.
+//!
+//! Each piece that finds the pipe empty wakes us, which costs its writer more than the write itself. One
+//! who writes line after line is therefore left to write for a moment before the pipe is read again.
+//! Who writes to both pipes in turn is not: it waits for each to be empty, to keep their order.
+
+use std::time::{Duration, Instant};
+
+use stead_protocol::bridge::Stream;
+
+/// How long a pipe is left alone: nobody sees such a delay, and a pipe takes longer to fill.
+const PAUSE: Duration = Duration::from_micros(500);
+/// A read of at least this is worth its while.
+const LARGE: usize = 16 << 10;
+/// So many small reads in a row make a writer of many pieces.
+const MANY: u32 = 8;
+
+/// What the last reads were like.
+#[derive(Debug, Default)]
+pub(crate) struct Pace {
+    stream: Option<Stream>,
+    small: u32,
+    until: Option<Instant>,
+}
+
+impl Pace {
+    /// So many bytes were read now.
+    pub(crate) fn note(&mut self, stream: Stream, bytes: usize, now: Instant) {
+        let same = self.stream == Some(stream);
+        self.stream = Some(stream);
+        self.small = if same && bytes < LARGE { self.small.saturating_add(1) } else { 0 };
+        self.until = (self.small >= MANY).then(|| now + PAUSE);
+    }
+
+    /// The pipe that is left alone now.
+    pub(crate) fn resting(&self, now: Instant) -> Option<Stream> {
+        self.stream.filter(|_| self.until.is_some_and(|until| until > now))
+    }
+
+    /// When it is to be read again.
+    pub(crate) fn until(&self) -> Option<Instant> {
+        self.until
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn p4_only_a_writer_of_many_small_pieces_to_one_pipe_is_left_alone() {
+        let now = Instant::now();
+        let mut pace = Pace::default();
+        for _ in 0..MANY {
+            pace.note(Stream::Out, 10, now);
+            assert_eq!(pace.resting(now), None);
+        }
+        pace.note(Stream::Out, 10, now);
+        assert_eq!(pace.resting(now), Some(Stream::Out));
+        assert_eq!(pace.resting(now + PAUSE), None);
+        pace.note(Stream::Out, LARGE, now);
+        assert_eq!(pace.resting(now), None);
+        for turn in 0..100 {
+            pace.note(if turn % 2 == 0 { Stream::Out } else { Stream::Err }, 10, now);
+            assert_eq!(pace.resting(now), None);
+        }
+    }
+}

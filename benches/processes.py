@@ -1,0 +1,102 @@
+"""Starts processes the same way for every side, and ends them."""
+
+import fcntl
+import os
+import signal
+import time
+
+# Python ignores these, and what it starts would too.
+DEFAULTS = [signal.SIGPIPE, signal.SIGXFSZ]
+# Where a child may be given descriptors; our own ends are put above.
+HIGH = 64
+
+
+def pipe():
+    """A pipe whose ends are in nobody's way when a child's descriptors are put in place."""
+    ends = []
+    for low in os.pipe():
+        ends.append(fcntl.fcntl(low, fcntl.F_DUPFD_CLOEXEC, HIGH))
+        os.close(low)
+    return ends
+
+
+def spawn(argv, env, descriptors):
+    """Starts a program with the given descriptors, a dict of its number to ours; those missing below 3 are /dev/null."""
+    actions = [(os.POSIX_SPAWN_DUP2, ours, theirs) for theirs, ours in descriptors.items()]
+    for number in (0, 1):
+        if number not in descriptors:
+            actions.append((os.POSIX_SPAWN_OPEN, number, "/dev/null", os.O_RDWR, 0))
+    return os.posix_spawn(argv[0], argv, env, file_actions=actions, setsigdef=DEFAULTS)
+
+
+def timed(argv, env):
+    """Runs a program to its end and reads what it prints: seconds, output, exit status."""
+    began = time.perf_counter()
+    ours, theirs = pipe()
+    pid = spawn(argv, env, {1: theirs})
+    os.close(theirs)
+    output = b""
+    while True:
+        piece = os.read(ours, 65536)
+        if not piece:
+            break
+        output += piece
+    _, status = os.waitpid(pid, 0)
+    took = time.perf_counter() - began
+    os.close(ours)
+    return took, output, status
+
+
+class Child:
+    """A process that is talked to by lines on raw descriptors."""
+
+    def __init__(self, argv, env, answers=1, stdout=None):
+        theirs_in, self.to = pipe()
+        self.back, theirs_out = pipe()
+        descriptors = {0: theirs_in, answers: theirs_out}
+        if stdout is not None:
+            descriptors[1] = stdout
+        self.pid = spawn(argv, env, descriptors)
+        self.argv = argv
+        os.close(theirs_in)
+        os.close(theirs_out)
+        self.buffer = b""
+
+    def send(self, data):
+        """Writes all of it."""
+        while data:
+            data = data[os.write(self.to, data):]
+
+    def line(self):
+        """The next line, without its end."""
+        while True:
+            line, end, rest = self.buffer.partition(b"\n")
+            if end:
+                self.buffer = rest
+                return line
+            self.more()
+
+    def more(self):
+        """Reads what there is; waits if there is nothing."""
+        piece = os.read(self.back, 262144)
+        if not piece:
+            raise EOFError(f"{self.argv[0]} closed its answers")
+        self.buffer += piece
+
+    def close(self):
+        """Ends it: no more input, then the signal that nothing survives."""
+        if self.pid is None:
+            return
+        for descriptor in (self.to, self.back):
+            os.close(descriptor)
+        pid, self.pid = self.pid, None
+        end(pid)
+
+
+def end(pid):
+    """Kills a child of ours and takes its status."""
+    try:
+        os.kill(pid, signal.SIGKILL)
+        os.waitpid(pid, 0)
+    except (ProcessLookupError, ChildProcessError):
+        pass

@@ -1,0 +1,43 @@
+"""Writes the result: a table to the terminal, JSON and a picture to files."""
+
+import json
+import os
+import time
+
+import picture
+import table
+
+
+def document(machine, run, lines, skipped):
+    """The whole result for a file."""
+    return {
+        "machine": machine,
+        "level": run.level,
+        "when": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
+        "lines": [line.as_json() for line in lines],
+        "skipped": skipped,
+    }
+
+
+def write(document_, json_path, picture_path):
+    """Both files, made anew."""
+    for path in (json_path, picture_path):
+        os.makedirs(os.path.dirname(os.path.abspath(path)), exist_ok=True)
+    with open(json_path, "w", encoding="utf-8") as file:
+        json.dump(document_, file, indent=1, ensure_ascii=False)
+        file.write("\n")
+    with open(picture_path, "w", encoding="utf-8") as file:
+        file.write(picture.draw(document_))
+
+
+def show(lines, skipped):
+    """The table and which targets do not hold; whether all of them do."""
+    print(table.render(lines))
+    for text in skipped:
+        print(f"left out: {text}")
+    missed = table.failures(lines)
+    for text in missed:
+        print(f"not reached: {text}")
+    if not missed and any(line.ok for line in lines):
+        print("all measured targets hold")
+    return not missed

@@ -62,11 +62,11 @@ class BashFloor(Client):
 
 
 class Mcp(Client):
-    """An MCP server on stdio. `tool`, `argument` and `extra` are those of its tool that runs code."""
+    """An MCP server on stdio. `tool` runs code; `arguments` makes what it is given from code and session."""
 
-    def __init__(self, child, tool="eval", argument="code", extra=None):
+    def __init__(self, child, tool="eval", arguments=None):
         super().__init__(child)
-        self.tool, self.argument, self.extra = tool, argument, extra or {}
+        self.tool, self.arguments = tool, arguments or plain
         self.handshake()
 
     def handshake(self):
@@ -91,12 +91,14 @@ class Mcp(Client):
         return json.dumps({"jsonrpc": "2.0", "id": number, "method": method, "params": params}).encode() + b"\n"
 
     def encode(self, number, code, session):
-        arguments = {self.argument: code, **self.extra}
-        if session is not None:
-            arguments["session"] = session
-        return self.message(number, "tools/call", {"name": self.tool, "arguments": arguments})
+        return self.message(number, "tools/call", {"name": self.tool, "arguments": self.arguments(code, session)})
 
     def decode(self, message):
         if "error" in message or message["result"].get("isError"):
             raise RuntimeError(f"the call failed: {message}")
         return "\n".join(part.get("text", "") for part in message["result"]["content"])
+
+
+def plain(code, session):
+    """Arguments of stead's `eval`."""
+    return {"code": code} if session is None else {"code": code, "session": session}

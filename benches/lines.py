@@ -12,6 +12,8 @@ class Line:
         self.stead, self.floor, self.floor_title = stead, floor, floor_title
         self.ratio, self.spread, self.target = ratio, spread, target
         self.details = details or {}
+        # Whether `stead` holds what a peer took, and `floor` what stead took.
+        self.peer = False
         if self.ratio is None and floor:
             self.ratio = stead / floor
 
@@ -40,6 +42,7 @@ class Line:
         return {
             "name": self.name,
             "title": self.title,
+            "peer": self.peer,
             "unit": self.unit,
             "floor": self.floor,
             "floor_is": self.floor_title,

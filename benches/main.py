@@ -5,9 +5,11 @@ import fnmatch
 import os
 import subprocess
 import sys
+import traceback
 
 import machine
 import report
+import units
 from measures import MEASURES
 from place import Missing, Place
 from run import LEVELS, Run
@@ -29,11 +31,7 @@ def main(arguments=None):
         print(f"bench: nothing is named {' '.join(options.only)}; see --list", file=sys.stderr)
         return BROKEN
     stead = options.stead or build(options.no_build)
-    if options.save:
-        files = os.path.join(ROOT, "benches", "latest.json"), os.path.join(ROOT, "docs", "bench.svg")
-    else:
-        files = os.path.join(ROOT, "target", "bench", "latest.json"), os.path.join(ROOT, "target", "bench", "bench.svg")
-    files = os.path.abspath(options.json) if options.json else files[0], files[1]
+    files = places(options)
     peers = os.path.abspath(options.peers) if options.peers else None
     try:
         with Place(stead) as place:
@@ -44,27 +42,54 @@ def main(arguments=None):
                 print(f"warning: {warning}")
             sys.stdout.flush()
             run = Run(place, options.level, options.rounds, peers, options.seed)
-            lines, skipped = measure(run, chosen)
+            measured = measure(run, chosen)
     except KeyboardInterrupt:
         print("bench: stopped", file=sys.stderr)
         return BROKEN
     print()
-    holds = report.show(lines, skipped)
-    report.write(report.document(here, run, lines, skipped), *files)
+    holds = report.show(measured)
+    if measured.stopped:
+        print("bench: stopped; nothing is written", file=sys.stderr)
+        return BROKEN
+    report.write(report.document(here, run, measured), *files)
     print(f"written: {' '.join(files)}")
-    return HOLDS if holds else MISSED
+    return BROKEN if measured.failed else HOLDS if holds else MISSED
+
+
+def places(options):
+    """Where the numbers and the picture go: to what the README shows only if that is asked for."""
+    if options.save:
+        return os.path.join(ROOT, "benches", "latest.json"), os.path.join(ROOT, "docs", "bench.svg")
+    numbers = os.path.abspath(options.json or os.path.join(ROOT, "target", "bench", "latest.json"))
+    return numbers, os.path.join(os.path.dirname(numbers), "bench.svg")
+
+
+class Measured:
+    """What came of a run: lines, what was left out and why, what failed, and whether somebody stopped it."""
+
+    def __init__(self):
+        self.lines, self.skipped, self.failed, self.stopped = [], [], [], False
 
 
 def measure(run, chosen):
-    """All lines of the chosen measures, and what had to be left out."""
-    lines, skipped = [], []
+    """The chosen measures one after the other; one that fails does not take the others with it."""
+    measured = Measured()
     for name, title, function in chosen:
-        run.say(f"bench: {name}: {title}")
+        run.say(f"{name}: {title}")
         try:
-            lines.extend(function(run))
+            for line in function(run):
+                run.say(f"    {line.title}: {units.amount(line.stead, line.unit)}")
+                measured.lines.append(line)
         except Missing as missing:
-            skipped.append(f"{name}: {missing}")
-    return lines, skipped
+            measured.skipped.append(f"{name}: {missing}")
+        except KeyboardInterrupt:
+            measured.stopped = True
+            break
+        except Exception as error:
+            traceback.print_exc()
+            measured.failed.append(f"{name}: {type(error).__name__}: {error}")
+            run.place.reset()
+    return measured
 
 
 def parse(arguments):
@@ -77,7 +102,7 @@ def parse(arguments):
     parser.add_argument("--no-build", action="store_true", help="take target/dist/stead as it is")
     parser.add_argument("--stead", metavar="PATH", help="measure this binary; builds nothing")
     parser.add_argument("--peers", metavar="DIR", help="directory of virtual environments with peers to measure too")
-    parser.add_argument("--json", metavar="FILE", help="write the numbers there instead of target/bench/latest.json")
+    parser.add_argument("--json", metavar="FILE", help="write the numbers there, and the picture beside it, instead of to target/bench")
     parser.add_argument("--save", action="store_true", help="write benches/latest.json and docs/bench.svg, which the README shows")
     parser.add_argument("--seed", type=int, help="of the random order")
     return parser.parse_args(arguments)

@@ -1,54 +1,79 @@
-"""The result as an SVG: how much of each target's allowance is used, the shorter the better."""
+"""The result as an SVG for the README: what is used of each target, and others beside stead.
+
+Colours follow the reader's light or dark mode; the background is the page's own.
+"""
 
 from xml.sax.saxutils import escape
 
 from units import amount, digits
 
-WIDTH, LEFT, BAR, ROW, TOP = 860, 270, 330, 26, 64
+WIDTH, LEFT, BAR, ROW = 900, 250, 340, 26
 # Beyond this a bar is cut; its numbers say the rest.
 MOST = 1.5
 
 STYLE = """
   text { font: 13px system-ui, -apple-system, "Segoe UI", sans-serif; fill: #1f2328 }
   .head { font-weight: 600; font-size: 15px } .soft { fill: #59636e }
-  .bar { fill: #2f81f7 } .over { fill: #cf222e } .goal { stroke: #1f2328; stroke-dasharray: 3 3 }
+  .bar { fill: #2f81f7 } .over { fill: #cf222e } .peer { fill: #8c959f } .goal { stroke: #1f2328; stroke-dasharray: 3 3 }
   @media (prefers-color-scheme: dark) {
     text { fill: #f0f6fc } .soft { fill: #9198a1 } .goal { stroke: #f0f6fc }
-    .bar { fill: #4493f8 } .over { fill: #f85149 }
+    .bar { fill: #4493f8 } .over { fill: #f85149 } .peer { fill: #656c76 }
   }
 """
 
 
 def draw(document):
     """The picture of a result document."""
-    lines = [line for line in document["lines"] if line["used"] is not None]
-    height = TOP + ROW * len(lines) + 40
+    parts, top = targets([line for line in document["lines"] if line["used"] is not None], 26)
+    for title in ("warm eval", "first answer"):
+        more, top = peers([line for line in document["lines"] if line["peer"] and line["title"].endswith(title)], title, top)
+        parts.extend(more)
     machine = document["machine"]
+    where = f"{machine['cpu']}, {machine['cores']} cores, Linux {machine['kernel']}, {machine['python']}, {document['when'][:10]}"
+    parts.append(text(16, top, where, "soft"))
+    height = top + 14
+    head = f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" role="img">'
+    return "\n".join([head, f"<title>stead, measured</title><style>{STYLE}</style>", *parts, "</svg>", ""])
+
+
+def targets(lines, top):
+    """A bar for each target and the line that none should cross."""
     goal = LEFT + BAR / MOST
     parts = [
-        f'<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {WIDTH} {height}" width="{WIDTH}" height="{height}" role="img">',
-        f"<title>stead against its floors</title><style>{STYLE}</style>",
-        text(16, 26, "stead against its floors, measured side by side", "head"),
-        text(16, 46, "share of what the target allows; shorter is better", "soft"),
-        text(goal, 46, "target", "soft", "middle"),
+        text(16, top, "stead against its floors, in the same run", "head"),
+        text(16, top + 20, "share of what the target allows; shorter is better", "soft"),
+        text(goal, top + 20, "target", "soft", "middle"),
     ]
+    first = top + 34
     for number, line in enumerate(lines):
-        parts.extend(row(line, TOP + ROW * number))
-    parts.append(f'<line class="goal" x1="{goal:.1f}" x2="{goal:.1f}" y1="{TOP - 10}" y2="{TOP + ROW * len(lines)}"/>')
-    where = f"{machine['cpu']}, {machine['cores']} cores, Linux {machine['kernel']}, {machine['python']}, {document['when'][:10]}"
-    parts.append(text(16, height - 12, where, "soft"))
-    return "\n".join(parts + ["</svg>", ""])
+        kind = "bar" if line["ok"] else "over"
+        parts.extend(row(first + ROW * number, line["title"], min(line["used"], MOST) / MOST, kind, wanted(line)))
+    last = first + ROW * len(lines)
+    parts.append(f'<line class="goal" x1="{goal:.1f}" x2="{goal:.1f}" y1="{first - 4}" y2="{last}"/>')
+    return parts, last + 30
 
 
-def row(line, top):
+def peers(lines, title, top):
+    """A bar for stead and for each peer, in proportion to their times."""
+    if not lines:
+        return [], top
+    entries = [("stead", lines[0]["floor"], "bar")]
+    entries.extend((line["title"].rpartition(",")[0], line["stead"], "peer") for line in lines)
+    longest = max(seconds for _, seconds, _ in entries)
+    parts = [text(16, top, f"{title} of a Python session, median", "head")]
+    for number, (name, seconds, kind) in enumerate(entries):
+        parts.extend(row(top + 12 + ROW * number, name, seconds / longest, kind, amount(seconds, "s")))
+    return parts, top + 12 + ROW * len(entries) + 30
+
+
+def row(top, title, share, kind, numbers):
     """One bar with its name and its numbers."""
-    length = max(BAR * min(line["used"], MOST) / MOST, 1)
-    yield text(LEFT - 10, top + 14, line["title"], "", "end")
-    yield f'<rect class="{"bar" if line["ok"] else "over"}" x="{LEFT}" y="{top + 2}" width="{length:.1f}" height="{ROW - 10}" rx="3"/>'
-    yield text(LEFT + BAR + 12, top + 14, numbers(line), "soft")
+    yield text(LEFT - 10, top + 14, title, "", "end")
+    yield f'<rect class="{kind}" x="{LEFT}" y="{top + 2}" width="{max(BAR * share, 1):.1f}" height="{ROW - 10}" rx="3"/>'
+    yield text(LEFT + BAR + 12, top + 14, numbers, "soft")
 
 
-def numbers(line):
+def wanted(line):
     """What was measured and what was wanted."""
     measured = amount(line["stead"], line["unit"])
     if line["ratio"] is not None:

@@ -50,15 +50,20 @@ class Place:
         for number in (signal.SIGINT, signal.SIGTERM, signal.SIGHUP):
             signal.signal(number, signal.SIG_IGN)
         os.chdir("/")
-        for child in self.children:
-            child.close()
-        self.end_sessions()
+        self.reset()
+        self.end_processes()
         shutil.rmtree(self.root, ignore_errors=True)
         signal.signal(signal.SIGINT, signal.default_int_handler)
 
-    def end_sessions(self):
-        """Stops them the proper way, then kills whatever still has this run's directory in its environment."""
-        processes.timed([self.stead, "stop", "--all", "--workspace", self.workspace], self.env)
+    def reset(self):
+        """Ends all clients and sessions."""
+        for child in self.children:
+            child.close()
+        self.children.clear()
+        self.stop_all()
+
+    def end_processes(self):
+        """Kills whatever still has this run's directory in its environment."""
         mark = f"STEAD_STATE_DIR={self.env['STEAD_STATE_DIR']}".encode()
         for entry in os.listdir("/proc"):
             if not entry.isdigit() or int(entry) == os.getpid():
@@ -119,6 +124,10 @@ class Place:
 
     def stop(self, name):
         self.command("stop", "-n", name)
+
+    def stop_all(self):
+        """Ends all sessions of this run."""
+        processes.timed([self.stead, "stop", "--all", "--workspace", self.workspace], self.env)
 
 
 def _stop(number, _frame):

@@ -9,6 +9,7 @@ import time
 DEFAULTS = [signal.SIGPIPE, signal.SIGXFSZ]
 # Where a child may be given descriptors; our own ends are put above.
 HIGH = 64
+NOWHERE = []
 
 
 def pipe():
@@ -35,27 +36,36 @@ def timed(argv, env):
     ours, theirs = pipe()
     pid = spawn(argv, env, {1: theirs})
     os.close(theirs)
-    output = b""
+    pieces = []
     while True:
-        piece = os.read(ours, 65536)
+        piece = os.read(ours, 262144)
         if not piece:
             break
-        output += piece
+        pieces.append(piece)
     _, status = os.waitpid(pid, 0)
     took = time.perf_counter() - began
     os.close(ours)
-    return took, output, status
+    return took, b"".join(pieces), status
+
+
+def nowhere():
+    """A descriptor that swallows everything."""
+    if not NOWHERE:
+        NOWHERE.append(fcntl.fcntl(os.open(os.devnull, os.O_WRONLY | os.O_CLOEXEC), fcntl.F_DUPFD_CLOEXEC, HIGH))
+    return NOWHERE[0]
 
 
 class Child:
     """A process that is talked to by lines on raw descriptors."""
 
-    def __init__(self, argv, env, answers=1, stdout=None):
+    def __init__(self, argv, env, answers=1, stdout=None, quiet=False):
         theirs_in, self.to = pipe()
         self.back, theirs_out = pipe()
         descriptors = {0: theirs_in, answers: theirs_out}
         if stdout is not None:
             descriptors[1] = stdout
+        if quiet:
+            descriptors[2] = nowhere()
         self.pid = spawn(argv, env, descriptors)
         self.argv = argv
         os.close(theirs_in)

@@ -8,14 +8,15 @@ import picture
 import table
 
 
-def document(machine, run, lines, skipped):
+def document(machine, run, measured):
     """The whole result for a file."""
     return {
         "machine": machine,
         "level": run.level,
         "when": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
-        "lines": [line.as_json() for line in lines],
-        "skipped": skipped,
+        "lines": [line.as_json() for line in measured.lines],
+        "skipped": measured.skipped,
+        "failed": measured.failed,
     }
 
 
@@ -30,14 +31,16 @@ def write(document_, json_path, picture_path):
         file.write(picture.draw(document_))
 
 
-def show(lines, skipped):
+def show(measured):
     """The table and which targets do not hold; whether all of them do."""
-    print(table.render(lines))
-    for text in skipped:
+    print(table.render(measured.lines))
+    for text in measured.skipped:
         print(f"left out: {text}")
-    missed = table.failures(lines)
+    for text in measured.failed:
+        print(f"failed: {text}")
+    missed = table.failures(measured.lines)
     for text in missed:
         print(f"not reached: {text}")
-    if not missed and any(line.ok for line in lines):
+    if not missed and any(line.ok for line in measured.lines):
         print("all measured targets hold")
     return not missed

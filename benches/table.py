@@ -3,6 +3,7 @@
 from units import amount, digits
 
 HEAD = ("measure", "floor", "stead", "ratio", "quartiles", "target", "")
+PEERS = ("peer", "stead", "peer", "ratio", "quartiles", "", "")
 
 
 def cells(line):
@@ -17,9 +18,15 @@ def cells(line):
 
 
 def render(lines):
-    """The whole table: names to the left, numbers to the right."""
-    rows = [HEAD] + [cells(line) for line in lines]
-    widths = [max(len(row[column]) for row in rows) for column in range(len(HEAD))]
+    """Stead against floors, then peers against stead."""
+    own, peers = [line for line in lines if not line.peer], [line for line in lines if line.peer]
+    return "\n\n".join(grid(head, part) for head, part in ((HEAD, own), (PEERS, peers)) if part)
+
+
+def grid(head, lines):
+    """A table: names to the left, numbers to the right."""
+    rows = [head] + [cells(line) for line in lines]
+    widths = [max(len(row[column]) for row in rows) for column in range(len(head))]
     text = []
     for number, row in enumerate(rows):
         left = row[0].ljust(widths[0])
@@ -27,7 +34,7 @@ def render(lines):
         right = [cell.ljust(width) for cell, width in zip(row[5:], widths[5:])]
         text.append("  ".join([left] + middle + right).rstrip())
         if number == 0:
-            text.append("  ".join("─" * width for width in widths))
+            text.append("  ".join("─" * width for width in widths if width))
     return "\n".join(text)
 
 

@@ -5,6 +5,7 @@ import fnmatch
 import os
 import subprocess
 import sys
+import time
 import traceback
 
 import machine
@@ -69,6 +70,8 @@ class Measured:
 
     def __init__(self):
         self.lines, self.skipped, self.failed, self.stopped = [], [], [], False
+        # How long each measure took in all.
+        self.seconds = {}
 
 
 def measure(run, chosen):
@@ -76,6 +79,7 @@ def measure(run, chosen):
     measured = Measured()
     for name, title, function in chosen:
         run.say(f"{name}: {title}")
+        began = time.monotonic()
         try:
             for line in function(run):
                 run.say(f"    {line.title}: {units.amount(line.stead, line.unit)}")
@@ -89,6 +93,7 @@ def measure(run, chosen):
             traceback.print_exc()
             measured.failed.append(f"{name}: {type(error).__name__}: {error}")
             run.place.reset()
+        measured.seconds[name] = round(time.monotonic() - began, 1)
     return measured
 
 

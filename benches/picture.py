@@ -7,7 +7,7 @@ from xml.sax.saxutils import escape
 
 from units import amount, digits
 
-WIDTH, LEFT, BAR, ROW = 900, 250, 340, 26
+WIDTH, LEFT, BAR, ROW = 920, 270, 340, 26
 # Beyond this a bar is cut; its numbers say the rest.
 MOST = 1.5
 
@@ -24,7 +24,7 @@ STYLE = """
 
 def draw(document):
     """The picture of a result document."""
-    parts, top = targets([line for line in document["lines"] if line["used"] is not None], 26)
+    parts, top = targets([line for line in document["lines"] if shown(line)], 26)
     for title in ("warm eval", "first answer"):
         more, top = peers([line for line in document["lines"] if line["peer"] and line["title"].endswith(title)], title, top)
         parts.extend(more)
@@ -36,12 +36,17 @@ def draw(document):
     return "\n".join([head, f"<title>stead, measured</title><style>{STYLE}</style>", *parts, "</svg>", ""])
 
 
+def shown(line):
+    """Whether a target has a bar; a count that is complete would only look as if it were at its limit."""
+    return line["used"] is not None and not (line["unit"] == "count" and line["ok"])
+
+
 def targets(lines, top):
     """A bar for each target and the line that none should cross."""
     goal = LEFT + BAR / MOST
     parts = [
         text(16, top, "stead against its floors, in the same run", "head"),
-        text(16, top + 20, "share of what the target allows; shorter is better", "soft"),
+        text(16, top + 20, "share of what the target allows; × of the floor", "soft"),
         text(goal, top + 20, "target", "soft", "middle"),
     ]
     first = top + 34
@@ -77,8 +82,8 @@ def wanted(line):
     """What was measured and what was wanted."""
     measured = amount(line["stead"], line["unit"])
     if line["ratio"] is not None:
-        measured += f" = {digits(line['ratio'])}× floor"
-    return f"{measured}, target {line['target']}"
+        measured += f", {digits(line['ratio'])}×"
+    return f"{measured}; target {line['target']}"
 
 
 def text(x, y, content, kind, anchor="start"):

@@ -15,6 +15,7 @@ def document(machine, run, measured):
         "level": run.level,
         "when": time.strftime("%Y-%m-%dT%H:%M:%SZ", time.gmtime()),
         "lines": [line.as_json() for line in measured.lines],
+        "seconds": measured.seconds,
         "skipped": measured.skipped,
         "failed": measured.failed,
     }

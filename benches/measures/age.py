@@ -26,6 +26,7 @@ def grown_old(run):
     status = place.command("status", "-n", OLD)
     pids = {"host": status["host_pid"], "interpreter": status["pid"]}
     server = place.mcp()
+    disk = procfs.size(place.env["STEAD_STATE_DIR"])
     begin = {name: procfs.private(pid) for name, pid in pids.items()}
     for age in run.pick([200], [20_000], [10_000, 1_000_000]):
         drive(os.path.join(place.env["STEAD_RUNTIME_DIR"], path), age, run)
@@ -34,7 +35,7 @@ def grown_old(run):
         details = {
             "private_at_first": begin,
             "private_now": memory,
-            "disk_bytes": procfs.size(place.env["STEAD_STATE_DIR"]),
+            "disk_bytes_per_eval": (procfs.size(place.env["STEAD_STATE_DIR"]) - disk) / age,
         }
         yield Line.compared(f"age-{age}", f"eval {age:,}", pair, "the 10th of a new session", Times(1.1), details=details)
     place.drop(server)

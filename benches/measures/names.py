@@ -34,13 +34,13 @@ def kept(run):
         server = place.mcp()
         for name, count in (("few", FEW), ("lots", many)):
             place.eval(name, language.name, FILL[language.name].format(count=count))
-        # A shell that looks at each name by itself is slow by design; fewer samples say as much.
-        count = {PYTHON: run.pick(2, 50, 100), NODE: run.pick(2, 20, 50), BASH: run.pick(1, 3, 5)}[language]
+        count = {PYTHON: run.pick(2, 50, 100), NODE: run.pick(2, 20, 50), BASH: run.pick(1, 1, 2)}[language]
+        rounds = run.rounds(3, 5) if language is BASH else run.rounds(10, 30)
         for kind, asked in (("value", language), ("changed", Change(language))):
             sides = {name: (lambda name=name: times(server, asked, name, count)) for name in ("few", "lots")}
             for side in sides.values():
                 side()
-            samples = run.batches(run.rounds(10, 30), sides)
+            samples = run.batches(rounds, sides)
             title = f"{language.title}, {many:,} names, {'`1+1`' if kind == 'value' else 'one rebound'}"
             target = Times(1.2) if language is PYTHON else None
             yield Line.compared(f"names-{language.name}-{kind}", title, Pair(samples["few"], samples["lots"]), f"{FEW} names", target)

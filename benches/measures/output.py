@@ -13,6 +13,7 @@ import procfs
 from lines import Line
 from targets import AtMost, Times
 
+BY_LINES = "import sys; sys.stdout.reconfigure(line_buffering=True)\n"
 PRINTS = "for i in range({count}): print(i)"
 LINES = "line = 'x' * 99\nfor _ in range({size} // 100): print(line)"
 PIECES = "import sys\npiece = ('x' * 99 + '\\n') * 640\nfor _ in range({size} // 64000): sys.stdout.write(piece)"
@@ -29,16 +30,16 @@ def prints(run):
     warm = Warm(place)
     sides = {
         "floor": lambda: [piped(place, code)],
-        "unbuffered": lambda: [piped(place, code, "-u")],
+        "by lines": lambda: [piped(place, BY_LINES + code)],
         "warm": lambda: [warm.takes(code)],
         "stead": lambda: [takes(server, code)],
     }
     samples = run.batches(run.rounds(5, 20), sides)
-    against = {name: run.pairs(samples, name)["stead"] for name in ("floor", "warm", "unbuffered")}
+    against = {name: run.pairs(samples, name)["stead"] for name in ("floor", "warm", "by lines")}
     title = f"{count:,} prints"
     yield Line.compared("prints", title, against["floor"], "python3 | cat > file", Times(3))
     yield Line.compared("prints-warm", f"{title}, warm floor", against["warm"], "a warm loop | cat > file")
-    yield Line.compared("prints-lines", f"{title}, floor -u", against["unbuffered"], "python3 -u | cat > file")
+    yield Line.compared("prints-lines", f"{title}, floor by lines", against["by lines"], "python3, line-buffered | cat > file")
     warm.close()
     close_session(place, server)
 
@@ -110,14 +111,14 @@ def takes(server, code):
     return time.perf_counter() - began
 
 
-def piped(place, code, *options):
+def piped(place, code):
     """Seconds of `python3 -c CODE | cat > FILE`."""
     path = os.path.join(place.root, "piped")
     began = time.perf_counter()
     file = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_TRUNC, 0o600)
     back, to = processes.pipe()
     children = [
-        processes.spawn([place.python, *options, "-c", code], place.env, {1: to}),
+        processes.spawn([place.python, "-c", code], place.env, {1: to}),
         processes.spawn(["/bin/cat"], place.env, {0: back, 1: file}),
     ]
     for descriptor in (file, back, to):

@@ -8,15 +8,15 @@ from lines import Line
 from place import Missing
 from targets import Times
 
-from .languages import ALL, PYTHON
+from .languages import ALL, BASH, PYTHON
 
 WARM_UP = 50
 
 
 def mcp(run):
     """`1+1` over MCP on stdio against the loop on a pipe: batches, so that both sides are warm."""
-    count = run.pick(3, 50, 100)
     for language in available(run):
+        count = run.pick(3, 10, 20) if language is BASH else run.pick(3, 50, 100)
         server, floor = run.place.mcp(), language.floor(run.place)
         sides = {
             "floor": lambda: times(floor, language, None, count),

@@ -21,13 +21,13 @@ def pipe():
     return ends
 
 
-def spawn(argv, env, descriptors):
+def spawn(argv, env, descriptors, **options):
     """Starts a program with the given descriptors, a dict of its number to ours; those missing below 3 are /dev/null."""
     actions = [(os.POSIX_SPAWN_DUP2, ours, theirs) for theirs, ours in descriptors.items()]
     for number in (0, 1):
         if number not in descriptors:
             actions.append((os.POSIX_SPAWN_OPEN, number, "/dev/null", os.O_RDWR, 0))
-    return os.posix_spawn(argv[0], argv, env, file_actions=actions, setsigdef=DEFAULTS)
+    return os.posix_spawn(argv[0], argv, env, file_actions=actions, setsigdef=DEFAULTS, **options)
 
 
 def timed(argv, env):
@@ -66,7 +66,8 @@ class Child:
             descriptors[1] = stdout
         if quiet:
             descriptors[2] = nowhere()
-        self.pid = spawn(argv, env, descriptors)
+        # A group of its own: Ctrl-C is for the benchmark, which ends its children by itself.
+        self.pid = spawn(argv, env, descriptors, setpgroup=0)
         self.argv = argv
         os.close(theirs_in)
         os.close(theirs_out)

@@ -69,6 +69,7 @@ def written(run, title, program, size, rounds, target):
     yield Line.compared(f"output-{name}", f"{title}, time", pair, "python3 | cat > file", Times(2) if target else None, details=speeds)
     yield Line(f"growth-{name}", f"{title}, host grows", "bytes", grown["host"], target=AtMost(GROWTH, "16 MB") if target else None,
                details={"grown": grown, "peaks": peaks})  # fmt: skip
+    yield Line(f"growth-server-{name}", f"{title}, MCP server grows", "bytes", grown["server"])
     if size <= 100 * MB:
         check(place, size)
     close_session(place, server)

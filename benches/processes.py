@@ -5,8 +5,8 @@ import os
 import signal
 import time
 
-# Python ignores these, and what it starts would too.
-DEFAULTS = [signal.SIGPIPE, signal.SIGXFSZ]
+# Python ignores the first two, a shell the others in what runs in its background; what we start would do so too.
+DEFAULTS = [signal.SIGPIPE, signal.SIGXFSZ, signal.SIGINT, signal.SIGQUIT, signal.SIGHUP]
 # Where a child may be given descriptors; our own ends are put above.
 HIGH = 64
 NOWHERE = []

@@ -3,6 +3,7 @@
 import argparse
 import fnmatch
 import os
+import signal
 import subprocess
 import sys
 import time
@@ -18,6 +19,8 @@ from run import LEVELS, Run
 ROOT = os.path.dirname(os.path.dirname(os.path.abspath(__file__)))
 # Exit codes.
 HOLDS, MISSED, BROKEN = 0, 1, 2
+# Seconds after which a measure is given up: something hangs.
+LIMIT = 1800
 
 
 def main(arguments=None):
@@ -77,9 +80,11 @@ class Measured:
 def measure(run, chosen):
     """The chosen measures one after the other; one that fails does not take the others with it."""
     measured = Measured()
+    signal.signal(signal.SIGALRM, give_up)
     for name, title, function in chosen:
         run.say(f"{name}: {title}")
         began = time.monotonic()
+        signal.alarm(LIMIT)
         try:
             for line in function(run):
                 run.say(f"    {line.title}: {units.amount(line.stead, line.unit)}")
@@ -93,8 +98,15 @@ def measure(run, chosen):
             traceback.print_exc()
             measured.failed.append(f"{name}: {type(error).__name__}: {error}")
             run.place.reset()
+        finally:
+            signal.alarm(0)
         measured.seconds[name] = round(time.monotonic() - began, 1)
     return measured
+
+
+def give_up(_number, _frame):
+    """Turns a hang into a failure of one measure."""
+    raise TimeoutError(f"no end after {LIMIT} s")
 
 
 def parse(arguments):

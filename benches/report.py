@@ -42,6 +42,6 @@ def show(measured):
     missed = table.failures(measured.lines)
     for text in missed:
         print(f"not reached: {text}")
-    if not missed and any(line.ok for line in measured.lines):
+    if not missed and not measured.failed and any(line.ok for line in measured.lines):
         print("all measured targets hold")
     return not missed

@@ -32,10 +32,10 @@ def compared(run):
             run.say(f"bench: {kind.name} left out: {error}")
     run.place.eval(SESSION, "python", PYTHON.code)
     server = run.place.mcp()
-    count = run.pick(2, 20, 50)
+    count = run.pick(2, 10, 20)
     sides = {peer.name: (lambda peer=peer: peer.times(count)) for peer in peers}
     sides["stead"] = lambda: times(server, PYTHON, SESSION, count)
-    yield from lines(run.batches(run.rounds(10, 40), sides), peers, "warm eval")
+    yield from lines(run.batches(run.rounds(10, 20), sides), peers, "warm eval")
     sides = {peer.name: (lambda peer=peer: [peer.first()]) for peer in peers}
     sides["stead"] = lambda: [first(run)]
     yield from lines(run.batches(run.rounds(3, 10), sides), peers, "first answer")

@@ -9,3 +9,7 @@ e2e NAME:
 # Write the command line reference anew after a help text has changed.
 bless:
     STEAD_BLESS=1 cargo test --test e2e reference
+
+# Measure stead against floors, side by side (docs/PERFORMANCE.md).
+bench *ARGS:
+    ./bench {{ARGS}}

@@ -391,7 +391,7 @@ fn c8_durations_are_milliseconds_unless_they_say_so() {
 fn c9_ctrl_c_interrupts_and_a_second_one_leaves_it_running() {
     let env = TestEnv::new(STEAD);
     env.value("x = 1");
-    let code = "print('up', flush=True)\nx = 2\nwhile True: pass";
+    let code = "x = 2\nprint('up', flush=True)\nwhile True: pass";
     let mut terminal = Terminal::run(env.command(["eval", "-n", "py", code]));
     // The spinner shows the last line.
     terminal.wait_for("up");
@@ -401,7 +401,7 @@ fn c9_ctrl_c_interrupts_and_a_second_one_leaves_it_running() {
     assert!(shown.contains("interrupted; the session's state is kept"), "{shown}");
     assert_eq!(env.value("x"), "2");
 
-    let stubborn = "print('up', flush=True)\nwhile True:\n  try:\n    while True: pass\n  \
+    let stubborn = "while True:\n  try:\n    print('up', flush=True)\n    while True: pass\n  \
                     except KeyboardInterrupt: print('no', flush=True)";
     let mut terminal = Terminal::run(env.command(["eval", "-n", "py", "--stream", stubborn]));
     terminal.wait_for("up");

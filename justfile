@@ -13,3 +13,7 @@ bless:
 # Measure stead against floors, side by side (docs/PERFORMANCE.md).
 bench *ARGS:
     ./bench {{ARGS}}
+
+# Build the binary that is shipped: target/dist/stead.
+dist:
+    ./dist

@@ -25,6 +25,32 @@ class Output(BridgeTest):
         self.ok(host, "sys.stdout.buffer.write(b'\\xff')", "1", "\udcff")
         self.fails(host, "sys.stdout.write(5)", "TypeError")
 
+    def test_py14_a_thread_is_known_by_its_writes_whatever_was_written_before(self):
+        host = self.start()
+        code = """import threading, sys
+print('plain')
+go, done = threading.Event(), threading.Event()
+def work():
+    go.wait()
+    print('from', 'behind')
+    done.set()
+print('plain too')
+t = threading.Thread(target=work)
+t.start()
+print('still here')"""
+        self.ok(host, code, None, "plain\nplain too\nstill here\n")
+        result = host.eval("print('own')\ngo.set()\ndone.wait()\nprint('own', 2)")
+        self.assertEqual("".join(text for kind, text in result.order if kind == "out"), "own\nown 2\n")
+        self.assertEqual("".join(text for kind, text in result.order if kind == "background"), "from behind\n")
+        self.ok(host, "t.join()\nprint('after')", None, "after\n")
+
+    def test_py6_a_write_that_the_user_replaced_stays(self):
+        host = self.start()
+        self.ok(host, "import sys\nprint('a')\nold = sys.stdout.write\nsys.stdout.write = lambda text: old(text.upper())\nprint('b')", None, "a\nB\n")
+        self.ok(host, "print('c')\nprint('e', file=sys.stderr)\nprint('d')", None, "C\nD\n")
+        self.ok(host, "del sys.stdout.write\nprint('f')\n'write' in vars(sys.stdout)", "True", "f\n")
+        self.ok(host, "'write' in vars(sys.stdout), 'write' in vars(sys.stderr)", "(False, False)")
+
     def test_py14_threads_of_earlier_evals_print_in_the_background(self):
         host = self.start()
         self.ok(host, "import threading, sys\ngo = threading.Event()\ndef work():\n    print('early')\n    up.set()\n    go.wait()\n    print('late')\n    print('error', file=sys.stderr)\n    done.set()\nup = threading.Event(); done = threading.Event()\nthreading.Thread(target=work).start()\nup.wait()", "True", "early\n")

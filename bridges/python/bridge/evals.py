@@ -105,6 +105,8 @@ def do_eval(eval_id, payload):
     with WRITING:
         S.running = False
         S.last = None
+        if QUICK:
+            make_knowing()
     flush_own()  # what a thread wrote since the last flush is this eval's too
     finish_eval(status, code, codes, source, events)
 

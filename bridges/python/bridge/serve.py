@@ -147,6 +147,7 @@ def serve():
                 transmit(dump({"ev": "log", "text": "bridge: " + format_plainly(error)}) + "\n")
                 if S.running:
                     S.running, S.last = False, None
+                    make_knowing()
                     transmit(dump({"ev": "error", "name": type_name(error), "message": safe_str(error)}) + "\n")
                     transmit(dump({"ev": "done", "eval": S.eval, "status": "error"}) + "\n")
             except BaseException:

@@ -5,8 +5,26 @@ class Output(TextIOWrapper):
 
     def write(self, text):
         if S.last is self and get_ident() == MAIN:
+            if not BORN:
+                make_plain(self)
             return text_write(self, text)
         return write_elsewhere(self, text)
+
+
+def make_plain(stream):
+    """As long as nothing but the eval writes, and only here, what is written needs no looking at: a print calls `write`
+    for each of its parts. Not if the user has put another in its place."""
+    if "write" not in vars(stream):
+        QUICK[stream] = plain = text_write.__get__(stream)
+        stream.write = plain
+
+
+def make_knowing():
+    """From here on every write is looked at again."""
+    for stream, plain in list(QUICK.items()):
+        if vars(stream).get("write") is plain:
+            del stream.write
+    QUICK.clear()
 
 
 def write_elsewhere(stream, text):
@@ -26,6 +44,7 @@ def write_elsewhere(stream, text):
 def write_switching(stream, text):
     last = S.last
     if last is not stream:
+        make_knowing()
         if last is not None:
             barrier(last)
         S.last = stream

@@ -5,7 +5,7 @@ def owner():
     return S.eval if me == MAIN else THREADS.get(me, S.eval)
 
 
-def run_thread(tag, function, args, kwargs):
+def run_thread(token, tag, function, args, kwargs):
     me = get_ident()
     if not S.child:
         THREADS[me] = tag
@@ -21,6 +21,18 @@ def run_thread(tag, function, args, kwargs):
             pass
     finally:
         THREADS.pop(me, None)
+        BORN.discard(token)
+
+
+def bear(start, token):
+    """Starts a thread; from here on it may write."""
+    BORN.add(token)
+    make_knowing()
+    try:
+        return start()
+    except BaseException:
+        BORN.discard(token)
+        raise
 
 
 def patch_threads():
@@ -30,7 +42,8 @@ def patch_threads():
     def start_new_thread(function, args, kwargs={}, /):
         if not callable(function) or not isinstance(args, tuple) or not isinstance(kwargs, dict):
             return start(function, args, kwargs)
-        return start(run_thread, (owner(), function, args, kwargs))
+        token = object()
+        return bear(lambda: start(run_thread, (token, owner(), function, args, kwargs)), token)
 
     _thread.start_new_thread = _thread.start_new = start_new_thread
     threading = modules.get("threading")
@@ -41,8 +54,8 @@ def patch_threads():
         return
 
     def start_joinable_thread(function, *args, **kwargs):
-        tag = owner()
-        return start_joinable(lambda: run_thread(tag, function, (), {}), *args, **kwargs)
+        tag, token = owner(), object()
+        return bear(lambda: start_joinable(lambda: run_thread(token, tag, function, (), {}), *args, **kwargs), token)
 
     _thread.start_joinable_thread = start_joinable_thread
     if hasattr(threading, "_start_joinable_thread"):

@@ -124,6 +124,15 @@ class Interrupts(BashTest):
         result = self.interrupted(host, "echo up; sleep 1000; echo never", "up")
         self.assertEqual((result.status, result.out), ("interrupted", "up\n"))
 
+    def test_e6_an_interrupt_is_one_under_errexit_too(self):
+        host = self.start()
+        self.gives(host, "set -e")
+        for code in ("echo up; sleep 1000; echo never", "echo up; (sleep 1000); echo never", "f() { echo up; sleep 1000; }; f", "echo up; sleep 1000 | cat"):
+            for _ in range(5):
+                result = self.interrupted(host, code, "up")
+                self.assertEqual((result.status, result.out, result.err, result.event("error")), ("interrupted", "up\n", "", None), code)
+        self.gives(host, "echo on; [[ -o errexit ]]", "on\n")
+
     def test_e6_a_late_interrupt_hits_nothing(self):
         host = self.start()
         for _ in range(20):

@@ -49,6 +49,24 @@ fn sh2_sh3_ten_ways_to_hang_a_shell_do_not() {
 }
 
 #[test]
+fn e6_an_interrupt_is_one_under_errexit_too() {
+    let env = TestEnv::new(STEAD);
+    sh(&env, "set -euo pipefail");
+    for code in ["cat", "cat | cat", "read -r line", "f() { cat; }; f"] {
+        for _ in 0..3 {
+            assert_eq!(sh(&env, code)["status"], "waiting_input", "{code}");
+            let interrupted = env.json(["interrupt", "-n", "sh"]);
+            assert_eq!(interrupted["data"]["effect"], "interrupted", "{code}: {interrupted:#}");
+            let id = interrupted["data"]["eval_id"].as_str().unwrap().to_owned();
+            let reply = env.json(["output", &id]);
+            assert_eq!(reply["status"], "interrupted", "{code}: {reply:#}");
+        }
+    }
+    let reply = sh(&env, "[[ -o errexit && -o nounset && -o pipefail ]] && echo kept");
+    assert_eq!(stream(&reply, "out"), "kept\n", "{reply:#}");
+}
+
+#[test]
 fn s5_launch_takes_a_bash_a_directory_variables_and_init_code() {
     let env = TestEnv::new(STEAD);
     let dir = env.root().join("home");

@@ -163,7 +163,7 @@ __stead_finish() {
         __s_done="{\"ev\":\"reply\",\"seq\":${__stead_cur#@},\"data\":{}}"
     else
         # A command that takes the signal for itself leaves the shell to go on; the eval was interrupted all the same.
-        if [[ $__stead_end == normal && -z $__stead_has_int ]]; then
+        if [[ ( $__stead_end == normal || $__stead_end == errexit ) && -z $__stead_has_int ]]; then
             while \builtin read -t 0 -u 40 && __stead_read_line; do
                 if [[ $__stead_line == "interrupt $__stead_cur 0" ]]; then __stead_end=; fi
             done

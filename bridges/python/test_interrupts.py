@@ -23,6 +23,18 @@ class Interrupts(BridgeTest):
             self.assertNotIn("stead", result.traceback)
             self.ok(host, "x + 1", "42")
 
+    def test_py12_an_endless_error_in_the_chain_of_an_interrupt_holds_up_nothing(self):
+        host = self.start()
+        host.eval("class E(Exception):\n    def __str__(self):\n        while True: pass\nx = 41")
+        for code in ("try:\n    raise E\nexcept E:\n    print('up')\n    while True: pass", "try:\n    print('up')\n    while True: pass\nfinally:\n    raise E"):
+            result = host.submit(code)
+            host.pump_until_text(result, "up\n")
+            host.interrupt()
+            host.finish(result)
+            self.assertEqual(result.status, "interrupted" if "except" in code else "error", result.events)
+            self.assertNotIn("stead", result.traceback)
+            self.ok(host, "x + 1", "42")
+
     def test_py12_an_interrupt_before_the_code_runs_is_for_the_eval_it_names(self):
         host = self.start()
         for _ in range(20):

@@ -66,6 +66,7 @@ class State:
     pending = False     # an interrupt came while the bridge could not be interrupted
     swallowed = False   # it could not leave the finalizer that it hit
     fired = False       # an interrupt reached the running eval
+    reporting = False   # how the eval ended is being put into words, which may call user code
     user_sigint = None  # the user's own SIGINT handler, installed only while user code runs
     lent = False        # it is installed now
     child = False       # this is a forked child: the control channel is not ours

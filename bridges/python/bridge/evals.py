@@ -95,8 +95,9 @@ def do_eval(eval_id, payload):
     if isinstance(error, Leave):
         leave_session(error)
     if error is not None:
+        S.reporting = True
         status, code = end_with(error, events, source)
-        error = None
+        S.reporting, error = False, None
     elif S.final is not None:
         events.append(S.final)
     guarded(flush_all)

@@ -60,8 +60,21 @@ def on_nudge(signum, frame):
     if S.swallowed and S.running:
         S.swallowed = False
         on_sigint(SIGINT, frame)
+    elif S.reporting and S.fired:
+        # An error in the chain of the interrupt's own, whose `__str__` does not come to an end.
+        if is_in_user_code(frame):
+            on_sigint(SIGINT, frame)
     elif (S.cancelled and not S.delivered) if S.running else S.pending:
         on_sigint(SIGINT, frame, True)
+
+
+def is_in_user_code(frame):
+    while frame is not None and frame.f_code is not RUN_USER:
+        name = frame.f_code.co_filename
+        if name != BRIDGE_FILE and not name.startswith(_home) and not name.startswith("<frozen"):
+            return True
+        frame = frame.f_back
+    return False
 
 
 def on_unraisable(unraisable):

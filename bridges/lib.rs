@@ -21,7 +21,7 @@ pub const PYTHON: &str = concat!(
 );
 
 /// Runs inside Node 18 or newer. Its files are the body of one function, in this order, for the same
-/// reason. `node/driver.js` reads the order here.
+/// reason. `node/host.py` reads the order here.
 pub const NODE: &str = concat!(
     include_str!("node/bridge/base.js"),
     include_str!("node/bridge/thread.js"),

@@ -1,10 +1,10 @@
 //! Which Bash a session gets. Whether it is new enough its bridge finds out.
 
-use std::path::{Path, PathBuf};
+use std::path::Path;
 
 use stead_protocol::FoundInterpreter;
 
-use crate::find::{Env, FindError, is_executable, is_script, on_path, through_shim};
+use crate::find::{Env, FindError, named_path, on_path, resolved};
 
 /// Finds the Bash for a session that starts in `cwd`: the one named, else `bash` on the PATH.
 pub fn find(
@@ -13,29 +13,14 @@ pub fn find(
     env: Env<'_>,
     cache_dir: &Path,
 ) -> Result<FoundInterpreter, FindError> {
-    let (path, mut why) = match named {
+    let (path, why) = match named {
         Some(named) => (named_path(named, cwd, env)?, "named by `--bash`".to_owned()),
-        None => match on_path("bash", env) {
-            Some(path) => (path, "`bash` on `PATH`".to_owned()),
-            None => return Err(FindError::None { program: "bash", looked: "`PATH`".to_owned() }),
-        },
+        None => {
+            let missing = || FindError::None { program: "bash", looked: "`PATH`".to_owned() };
+            (on_path("bash", env).ok_or_else(missing)?, "`bash` on `PATH`".to_owned())
+        }
     };
-    let path = if is_script(&path) {
-        why += &format!(", through the shim {}", path.display());
-        through_shim(&path, &["-c", r#"printf %s "$BASH""#], cwd, env, cache_dir)?
-    } else {
-        path
-    };
-    Ok(FoundInterpreter { path: path.to_string_lossy().into_owned(), why })
-}
-
-fn named_path(named: &str, cwd: &Path, env: Env<'_>) -> Result<PathBuf, FindError> {
-    let error = |why: &str| FindError::Named { path: named.into(), why: why.to_owned() };
-    if !named.contains('/') {
-        return on_path(named, env).ok_or_else(|| error("not found on `PATH`"));
-    }
-    let path = cwd.join(named);
-    if is_executable(&path) { Ok(path) } else { Err(error("it is not an executable file")) }
+    resolved(path, why, &["-c", r#"printf %s "$BASH""#], cwd, env, cache_dir)
 }
 
 #[cfg(test)]

@@ -8,6 +8,7 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::{fs, io};
 
+use stead_protocol::FoundInterpreter;
 use thiserror::Error;
 
 /// How a variable of the environment is looked up; a parameter so that tests need no real one.
@@ -68,6 +69,39 @@ pub(crate) fn on_path(program: &str, env: Env<'_>) -> Option<PathBuf> {
         .filter(|dir| dir.is_absolute())
         .map(|dir| dir.join(program))
         .find(|candidate| is_executable(candidate))
+}
+
+/// The executable that was named: a path, or a name on the PATH.
+pub(crate) fn named_path(named: &str, cwd: &Path, env: Env<'_>) -> Result<PathBuf, FindError> {
+    let error = |why: String| FindError::Named { path: named.into(), why };
+    if !named.contains('/') {
+        return on_path(named, env).ok_or_else(|| error("not found on `PATH`".to_owned()));
+    }
+    let path = cwd.join(named);
+    match fs::metadata(&path) {
+        Err(cause) => Err(error(cause.to_string())),
+        Ok(_) if !is_executable(&path) => Err(error("it is not an executable file".to_owned())),
+        Ok(_) => Ok(path),
+    }
+}
+
+/// The interpreter at `path`, or the real one behind it if that is a shim, which tells it when it is
+/// run with `arguments`.
+pub(crate) fn resolved(
+    path: PathBuf,
+    why: String,
+    arguments: &[&str],
+    cwd: &Path,
+    env: Env<'_>,
+    cache_dir: &Path,
+) -> Result<FoundInterpreter, FindError> {
+    let (path, why) = if is_script(&path) {
+        let real = through_shim(&path, arguments, cwd, env, cache_dir)?;
+        (real, format!("{why}, through the shim {}", path.display()))
+    } else {
+        (path, why)
+    };
+    Ok(FoundInterpreter { path: path.to_string_lossy().into_owned(), why })
 }
 
 /// The directory and its ancestors, up to home or root.

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use stead_protocol::FoundInterpreter;
 
-use crate::find::{Env, FindError, is_executable, is_script, on_path, through_shim};
+use crate::find::{Env, FindError, is_script, named_path, on_path, resolved};
 
 /// Finds the Node for a session that starts in `cwd`: the one named, else `node` on the PATH. Links
 /// and shims are resolved. That it is new enough, the bridge says at its start.
@@ -15,34 +15,14 @@ pub fn find(
     cache_dir: &Path,
 ) -> Result<FoundInterpreter, FindError> {
     let (path, why) = match named {
-        Some(named) if named.contains('/') => {
-            let path = cwd.join(named);
-            if !is_executable(&path) {
-                let why = match path.metadata() {
-                    Err(cause) => cause.to_string(),
-                    Ok(_) => "it is not an executable file".to_owned(),
-                };
-                return Err(FindError::Named { path: named.into(), why });
-            }
-            (path, "named by `--node`".to_owned())
-        }
-        Some(named) => {
-            let why = "not found on `PATH`".to_owned();
-            let missing = FindError::Named { path: named.into(), why };
-            (on_path(named, env).ok_or(missing)?, "named by `--node`".to_owned())
-        }
+        Some(named) => (named_path(named, cwd, env)?, "named by `--node`".to_owned()),
         None => {
             let missing = || FindError::None { program: "node", looked: "`PATH`".to_owned() };
             (on_path("node", env).ok_or_else(missing)?, "`node` on `PATH`".to_owned())
         }
     };
-    let (path, why) = if is_script(&path) {
-        let real = through_shim(&path, &["-p", "process.execPath"], cwd, env, cache_dir)?;
-        (real, format!("{why}, through the shim {}", path.display()))
-    } else {
-        (path.canonicalize().unwrap_or(path), why)
-    };
-    Ok(FoundInterpreter { path: path.to_string_lossy().into_owned(), why })
+    let path = if is_script(&path) { path } else { path.canonicalize().unwrap_or(path) };
+    resolved(path, why, &["-p", "process.execPath"], cwd, env, cache_dir)
 }
 
 #[cfg(test)]

@@ -6,7 +6,10 @@ use std::process::{Command, Stdio};
 
 use stead_protocol::FoundInterpreter;
 
-use crate::find::{Env, FindError, is_executable, is_script, on_path, through_shim, upward};
+use crate::find::{Env, FindError, is_executable, named_path, on_path, resolved, upward};
+
+/// What makes a Python behind a shim tell where it is.
+const TELL: &[&str] = &["-c", "import sys; print(sys.executable)"];
 
 /// Finds the Python for a session that starts in `cwd`: the one named, `VIRTUAL_ENV`, the nearest
 /// `.venv`, the project's uv, poetry or conda environment, then `python3` on the PATH.
@@ -17,8 +20,8 @@ pub fn find(
     cache_dir: &Path,
 ) -> Result<FoundInterpreter, FindError> {
     if let Some(named) = named {
-        let path = named_path(named, cwd, env)?;
-        return resolved(path, "named by `--python`".to_owned(), cwd, env, cache_dir);
+        let path = python_named(named, cwd, env)?;
+        return resolved(path, "named by `--python`".to_owned(), TELL, cwd, env, cache_dir);
     }
     let found = virtual_env(env)
         .or_else(|| dot_venv(cwd, env))
@@ -27,7 +30,7 @@ pub fn find(
         .or_else(|| conda(cwd, env))
         .or_else(|| path_python(env));
     match found {
-        Some((path, why)) => resolved(path, why, cwd, env, cache_dir),
+        Some((path, why)) => resolved(path, why, TELL, cwd, env, cache_dir),
         None => Err(FindError::None {
             program: "python3",
             looked: "`VIRTUAL_ENV`, `.venv`, uv, poetry, conda and `PATH`".to_owned(),
@@ -37,25 +40,15 @@ pub fn find(
 
 type Candidate = (PathBuf, String);
 
-fn named_path(named: &str, cwd: &Path, env: Env<'_>) -> Result<PathBuf, FindError> {
-    let error = |why: &str| FindError::Named { path: named.into(), why: why.to_owned() };
-    if !named.contains('/') {
-        return on_path(named, env).ok_or_else(|| error("not found on `PATH`"));
-    }
+/// A directory is taken for an environment.
+fn python_named(named: &str, cwd: &Path, env: Env<'_>) -> Result<PathBuf, FindError> {
     let path = cwd.join(named);
-    if path.is_dir() {
-        let inside = path.join("bin/python");
-        return if is_executable(&inside) {
-            Ok(inside)
-        } else {
-            Err(error("it is a directory without `bin/python`"))
-        };
+    if !named.contains('/') || !path.is_dir() {
+        return named_path(named, cwd, env);
     }
-    match fs::metadata(&path) {
-        Err(cause) => Err(error(&cause.to_string())),
-        Ok(_) if !is_executable(&path) => Err(error("it is not an executable file")),
-        Ok(_) => Ok(path),
-    }
+    let why = "it is a directory without `bin/python`".to_owned();
+    let inside = path.join("bin/python");
+    is_executable(&inside).then_some(inside).ok_or(FindError::Named { path: named.into(), why })
 }
 
 fn virtual_env(env: Env<'_>) -> Option<Candidate> {
@@ -134,23 +127,6 @@ fn path_python(env: Env<'_>) -> Option<Candidate> {
     let python = on_path("python3", env).or_else(|| on_path("python", env))?;
     let why = format!("`{}` on `PATH`", python.file_name()?.to_string_lossy());
     Some((python, why))
-}
-
-fn resolved(
-    path: PathBuf,
-    why: String,
-    cwd: &Path,
-    env: Env<'_>,
-    cache_dir: &Path,
-) -> Result<FoundInterpreter, FindError> {
-    let (path, why) = if is_script(&path) {
-        let real =
-            through_shim(&path, &["-c", "import sys; print(sys.executable)"], cwd, env, cache_dir)?;
-        (real, format!("{why}, through the shim {}", path.display()))
-    } else {
-        (path, why)
-    };
-    Ok(FoundInterpreter { path: path.to_string_lossy().into_owned(), why })
 }
 
 #[cfg(test)]

@@ -1,33 +1,30 @@
 //! An interpreter with our bridge script inside: its control channel, its pipes, its stdin.
 
+mod interrupt;
+
 use std::collections::{HashSet, VecDeque};
 use std::fs::File;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd};
 use std::os::unix::fs::FileExt;
-use std::time::{Duration, Instant};
 
-use rustix::event::{PollFlags, Timespec, poll};
+use rustix::event::PollFlags;
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::process::Signal;
 use stead_launch::census::Census;
 use stead_launch::stdin_wait::{PipeId, Reader, readers};
 use stead_launch::{Child, SpawnError, tree};
-use stead_protocol::EvalId;
-use stead_protocol::bridge::{BridgeEvent, Command, Stream};
+use stead_protocol::bridge::{BridgeEvent, Stream};
+
+use interrupt::Missed;
+pub use interrupt::{Hears, Interrupted};
 
 use crate::lines::Lines;
 use crate::prepare::Feed;
 
 /// How much is read from a pipe at once: its whole default size, small enough to stay cached.
 const READ: usize = 64 << 10;
-
-/// How long a shell may take to be ready for an interrupt.
-const GOOD_MOMENT_WITHIN: Duration = Duration::from_millis(60);
-
-/// How long a fork may take until it runs its program, in clock ticks.
-const FORK_TICKS: u64 = 2;
 
 /// A running interpreter and all we hold of it.
 pub struct Bridge {
@@ -50,10 +47,7 @@ pub struct Bridge {
     comm: Option<File>,
     /// Children that the last interrupt was sent to.
     interrupted: HashSet<u32>,
-    /// The bridge acts on the command `interrupt` by itself, so that it gets no signal.
-    reads_interrupts: bool,
-    /// Whether the interpreter is a shell, which waits for what it starts.
-    is_shell: bool,
+    hears: Hears,
     /// What the last interrupt of a shell may have missed.
     missed: Option<Missed>,
     /// An interrupt waits for the bridge to take the rest of its command.
@@ -61,16 +55,6 @@ pub struct Bridge {
     /// When the running eval began, in clock ticks since boot.
     born_after: u64,
     buffer: Box<[u8; READ]>,
-}
-
-/// What an interrupt of a shell has to come back to.
-struct Missed {
-    /// Processes that were being started then.
-    young: HashSet<u32>,
-    /// Whether the shell was waiting for one that was not.
-    waits: bool,
-    /// How often to come back to those that were being started.
-    nudges: u32,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -108,13 +92,6 @@ pub enum Broken {
     Garbage(String),
 }
 
-/// Whom an interrupt was sent to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Interrupted {
-    /// How many children of the eval got it, beside the interpreter.
-    pub children: usize,
-}
-
 impl Bridge {
     /// Starts the interpreter and feeds it its bridge, if it is not one itself.
     pub fn start(command: &stead_launch::Command, feed: &Feed) -> Result<Bridge, SpawnError> {
@@ -135,8 +112,7 @@ impl Bridge {
             census: Census::default(),
             comm: None,
             interrupted: HashSet::new(),
-            reads_interrupts: false,
-            is_shell: false,
+            hears: Hears::Signal,
             missed: None,
             interrupt_when_sent: false,
             born_after: 0,
@@ -156,11 +132,6 @@ impl Bridge {
     /// The interpreter's process.
     pub fn pid(&self) -> u32 {
         self.child.pid
-    }
-
-    /// The interpreter has said that it is a shell.
-    pub fn set_shell(&mut self, is_shell: bool) {
-        self.is_shell = is_shell;
     }
 
     /// Descriptors to wait on and what for. Those of no use now are left out, because a wait
@@ -205,7 +176,7 @@ impl Bridge {
         if self.interrupt_when_sent && self.outgoing.is_empty() {
             self.interrupt_when_sent = false;
             self.signal_interrupt();
-            if self.is_shell {
+            if self.hears == Hears::ShellSignal {
                 tree::signal(self.child.pid, Signal::CONT);
             }
         }
@@ -309,164 +280,6 @@ impl Bridge {
         id != self.child.pid
             && (self.elders.contains(&id)
                 || tree::look(id).is_none_or(|process| process.start_ticks < self.born_after))
-    }
-
-    /// What the bridge said of itself: whether it reads interrupts while user code runs.
-    pub fn reads_interrupts(&mut self, does: bool) {
-        self.reads_interrupts = does;
-    }
-
-    /// Sends SIGINT to the interpreter and to what this eval started, sparing older processes.
-    ///
-    /// The bridge reads first for which eval it is: one that comes before the code runs would
-    /// look the same as a late one for the eval before.
-    pub fn interrupt(&mut self, host: u32, eval: Option<&EvalId>) -> Interrupted {
-        match eval {
-            Some(id) => self.send(&Command::Interrupt { id }.encode()),
-            // A question that takes too long has no id.
-            None if self.reads_interrupts => self.send(b"interrupt - 0\n"),
-            None => {}
-        }
-        if self.is_shell {
-            tree::hold(self.child.pid);
-        }
-        self.interrupted = self.young(host).collect();
-        if self.is_shell {
-            self.note_missed();
-        }
-        if self.reads_interrupts {
-            // Nothing to signal.
-        } else if self.outgoing.is_empty() {
-            self.signal_interrupt();
-        } else {
-            self.interrupt_when_sent = true;
-        }
-        if self.is_shell {
-            tree::signal(self.child.pid, Signal::CONT);
-        }
-        let children = &self.interrupted;
-        let children = children.iter().filter(|&&pid| tree::signal(pid, Signal::INT)).count();
-        Interrupted { children }
-    }
-
-    /// What the running eval has started.
-    fn young(&self, host: u32) -> impl Iterator<Item = u32> + '_ {
-        let all = tree::descendants(host).into_iter();
-        all.filter(|&pid| pid != self.child.pid && !self.is_elder(pid))
-    }
-
-    /// Wakes an interpreter that may have slept through its interrupt, and sends the interrupt on
-    /// to what its children were just starting: a shell that is between two commands holds it back
-    /// until the next one is over. Children that the interpreter itself started since are spared,
-    /// they may be cleaning up.
-    pub fn nudge(&mut self, host: u32) {
-        if self.is_shell {
-            // It may have been about to read, and does not let SIGWINCH end that.
-            tree::signal_main_thread(self.child.pid, Signal::URG);
-        }
-        if self.reads_interrupts {
-            self.unblock_read();
-        } else {
-            tree::signal_main_thread(self.child.pid, Signal::WINCH);
-        }
-        self.nudge_shell(host);
-        let born: Vec<u32> =
-            self.young(host).filter(|pid| !self.interrupted.contains(pid)).collect();
-        for pid in born {
-            let parent = tree::look(pid).map(|process| process.parent);
-            if parent.is_some_and(|parent| self.interrupted.contains(&parent)) {
-                self.interrupted.insert(pid);
-                tree::signal(pid, Signal::INT);
-            }
-        }
-    }
-
-    /// Ends the input of a main thread that sits in a read of it, which no signal of ours ends: it
-    /// can act on the interrupt only after that.
-    fn unblock_read(&mut self) {
-        let pid = self.child.pid;
-        if stead_launch::stdin_wait::waits_for(pid, pid, self.pipe) == Some(false)
-            && self.stdin_unread() == 0
-            && let Err(error) = self.give_input(b"", true)
-        {
-            eprintln!("could not end the input: {error}");
-        }
-    }
-
-    /// A shell waits for what it starts. A signal that comes while it forks is lost to both: the
-    /// child forgets what came before it runs its program, and the shell waits for the child.
-    fn note_missed(&mut self) {
-        let at = ticks_since_boot();
-        let (mut young, mut waits) = (HashSet::new(), false);
-        let image = image(self.child.pid);
-        for &pid in &self.interrupted {
-            let Some(process) = tree::look(pid) else { continue };
-            // What still is the shell's image has not run its program yet.
-            let forked = image.is_some() && image == self::image(pid);
-            if forked || process.start_ticks + FORK_TICKS >= at {
-                young.insert(pid);
-            } else {
-                waits |= process.parent == self.child.pid && process.state != b'Z';
-            }
-        }
-        self.missed = Some(Missed { young, waits, nudges: 3 });
-    }
-
-    /// Sends the interrupt again to what was just being started, and only to that: a program that
-    /// runs may be ending in good order, and what a shell starts when its command was interrupted
-    /// is cleaning up.
-    fn nudge_shell(&mut self, host: u32) {
-        let Some(mut missed) = self.missed.take() else { return };
-        let again = missed.nudges > 0;
-        missed.nudges = missed.nudges.saturating_sub(1);
-        for pid in self.young(host).collect::<Vec<u32>>() {
-            let parent = tree::look(pid).map(|process| process.parent);
-            // What a subshell was starting when it died falls to the host.
-            let newborn = !self.interrupted.contains(&pid)
-                && (parent == Some(host) || (!missed.waits && parent == Some(self.child.pid)));
-            if newborn {
-                missed.young.insert(pid);
-                self.interrupted.insert(pid);
-            }
-            if newborn || (again && missed.young.contains(&pid)) {
-                tree::signal(pid, Signal::INT);
-            }
-        }
-        self.missed = Some(missed);
-    }
-
-    /// The interrupted eval is over; what missed its interrupt must not go on without it.
-    pub fn end_interrupt(&mut self, host: u32) {
-        self.nudge_shell(host);
-        self.missed = None;
-    }
-
-    fn signal_interrupt(&self) {
-        if self.is_shell {
-            self.avoid_bad_moment();
-        }
-        // C's `system()` ignores SIGINT for its duration, and what is ignored is lost.
-        let deaf = tree::ignores(self.child.pid, Signal::INT);
-        let signal = if deaf { Signal::URG } else { Signal::INT };
-        tree::signal_main_thread(self.child.pid, signal);
-    }
-
-    /// A shell that changes its trap for SIGINT does so by way of the default, which is to die of
-    /// it. One that has just set a handler for it, which it does for every command, may not know
-    /// yet that it has, and never comes out of the handler. It is looked at while it stands still.
-    fn avoid_bad_moment(&self) {
-        let pid = self.child.pid;
-        let deadline = Instant::now() + GOOD_MOMENT_WITHIN;
-        loop {
-            let held = tree::hold(pid);
-            let bad = tree::is_default(pid, Signal::INT) || tree::is_changing_signals(pid);
-            if (held && !bad) || Instant::now() >= deadline {
-                return;
-            }
-            tree::signal(pid, Signal::CONT);
-            // Stopped again at once it would not get anywhere.
-            let _ = poll(&mut [], Some(&Timespec { tv_sec: 0, tv_nsec: 200_000 }));
-        }
     }
 
     /// Whether the process is no longer the program that was started. One that has ended already

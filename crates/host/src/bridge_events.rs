@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use stead_backend::{Bridge, Broken};
+use stead_backend::{Bridge, Broken, Hears};
 use stead_launch::tree;
 use stead_protocol::bridge::{BridgeEvent, Command, Stream};
 use stead_protocol::client::Event;
@@ -76,8 +76,12 @@ impl Host {
                 }
                 self.facts.version = Some(version);
                 if let Some(bridge) = &mut self.bridge {
-                    bridge.reads_interrupts(can.iter().any(|can| can == "interrupts"));
-                    bridge.set_shell(can.iter().any(|can| can == "shell"));
+                    let says = |what: &str| can.iter().any(|can| can == what);
+                    bridge.set_hears(match () {
+                        () if says("interrupts") => Hears::Command,
+                        () if says("shell") => Hears::ShellSignal,
+                        () => Hears::Signal,
+                    });
                 }
                 self.facts.can = can;
                 self.facts.main_tid = pid;

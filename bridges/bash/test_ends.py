@@ -1,7 +1,7 @@
 """Exits, errexit, interrupts, and the end of the session."""
 import os
 import random
-import time
+import select
 
 from driver import BashTest
 
@@ -156,7 +156,8 @@ class Interrupts(BashTest):
         for n in range(int(os.environ.get("STEAD_BASH_INTERRUPTS", "200"))):
             code = random.choice(scripts)
             result = host.submit(code)
-            time.sleep(random.random() * random.choice((0, 0.003, 0.02)))
+            # At any moment, also just after its end.
+            select.select([host.control], [], [], random.random() * random.choice((0, 0.003, 0.02)))
             host.interrupt()
             host.finish(result)
             self.assertIsNotNone(result.done, (n, code, result.order))

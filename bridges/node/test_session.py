@@ -81,13 +81,13 @@ class Session(NodeTest):
             host.pump_until_text(result, "up")
             host.interrupt()
             self.assertEqual(host.finish(result).status, "interrupted")
-            self.ok(host, "const was = turns, then = other; await new Promise(r => setTimeout(r, 60)); [turns - was < 3, other - then > 3]", "[ true, true ]")
+            self.ok(host, "const was = turns, then = other; while (other - then <= 20) await new Promise(r => setTimeout(r, 2)); turns - was < 3", "true")
 
     def test_js3_timers_live_on_after_an_interrupt(self):
         host = self.start()
         self.ok(host, "let ticks = 0; const timer = setInterval(() => ticks++, 5)")
         self.interrupted(host, "while (true) {}")
-        self.ok(host, "await new Promise(r => setTimeout(r, 100)); clearInterval(timer); ticks > 3", "true")
+        self.ok(host, "while (ticks <= 3) await new Promise(r => setTimeout(r, 2)); clearInterval(timer); ticks > 3", "true")
 
     def test_e13_changes_of_names(self):
         host = self.start()

@@ -7,6 +7,7 @@ mod ending;
 mod flood;
 mod forged;
 mod formats;
+mod kept;
 mod malformed;
 mod output;
 mod reply;

@@ -1,0 +1,206 @@
+//! Interrupting an eval: whom, how, and again where it was missed.
+
+use std::collections::HashSet;
+use std::time::{Duration, Instant};
+
+use rustix::event::{Timespec, poll};
+use rustix::process::Signal;
+use stead_launch::tree;
+use stead_protocol::EvalId;
+use stead_protocol::bridge::Command;
+
+use super::{Bridge, image, ticks_since_boot};
+
+/// How long a shell may take to be ready for an interrupt.
+const GOOD_MOMENT_WITHIN: Duration = Duration::from_millis(60);
+
+/// How long a fork may take until it runs its program, in clock ticks.
+const FORK_TICKS: u64 = 2;
+
+/// How an interpreter hears of an interrupt, as its bridge said in its hello.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Hears {
+    /// By SIGINT.
+    Signal,
+    /// By SIGINT too, but it is a shell: it waits for what it starts, and can die of the signal at a
+    /// bad moment.
+    ShellSignal,
+    /// By the command `interrupt`, which its bridge reads while user code runs.
+    Command,
+}
+
+/// What an interrupt of a shell has to come back to.
+pub(super) struct Missed {
+    /// Processes that were being started then.
+    young: HashSet<u32>,
+    /// Whether the shell was waiting for one that was not.
+    waits: bool,
+    /// How often to come back to those that were being started.
+    nudges: u32,
+}
+
+/// Whom an interrupt was sent to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Interrupted {
+    /// How many children of the eval got it, beside the interpreter.
+    pub children: usize,
+}
+
+impl Bridge {
+    /// The bridge has said how it hears of interrupts.
+    pub fn set_hears(&mut self, hears: Hears) {
+        self.hears = hears;
+    }
+
+    /// Sends SIGINT to the interpreter and to what this eval started, sparing older processes.
+    ///
+    /// The bridge reads first for which eval it is: one that comes before the code runs would
+    /// look the same as a late one for the eval before.
+    pub fn interrupt(&mut self, host: u32, eval: Option<&EvalId>) -> Interrupted {
+        match eval {
+            Some(id) => self.send(&Command::Interrupt { id }.encode()),
+            // A question that takes too long has no id.
+            None if self.hears == Hears::Command => self.send(b"interrupt - 0\n"),
+            None => {}
+        }
+        let shell = self.hears == Hears::ShellSignal;
+        if shell {
+            tree::hold(self.child.pid);
+        }
+        self.interrupted = self.young(host).collect();
+        if shell {
+            self.note_missed();
+        }
+        match self.hears {
+            Hears::Command => {}
+            Hears::Signal | Hears::ShellSignal if self.outgoing.is_empty() => {
+                self.signal_interrupt();
+            }
+            Hears::Signal | Hears::ShellSignal => self.interrupt_when_sent = true,
+        }
+        if shell {
+            tree::signal(self.child.pid, Signal::CONT);
+        }
+        let children = &self.interrupted;
+        let children = children.iter().filter(|&&pid| tree::signal(pid, Signal::INT)).count();
+        Interrupted { children }
+    }
+
+    /// What the running eval has started.
+    fn young(&self, host: u32) -> impl Iterator<Item = u32> + '_ {
+        let all = tree::descendants(host).into_iter();
+        all.filter(|&pid| pid != self.child.pid && !self.is_elder(pid))
+    }
+
+    /// Wakes an interpreter that may have slept through its interrupt, and sends the interrupt on
+    /// to what its children were just starting: a shell that is between two commands holds it back
+    /// until the next one is over. Children that the interpreter itself started since are spared,
+    /// they may be cleaning up.
+    pub fn nudge(&mut self, host: u32) {
+        let wake = |signal| tree::signal_main_thread(self.child.pid, signal);
+        match self.hears {
+            Hears::Signal => drop(wake(Signal::WINCH)),
+            // It may have been about to read, and does not let SIGWINCH end that.
+            Hears::ShellSignal => drop((wake(Signal::URG), wake(Signal::WINCH))),
+            Hears::Command => self.unblock_read(),
+        }
+        self.nudge_shell(host);
+        let born: Vec<u32> =
+            self.young(host).filter(|pid| !self.interrupted.contains(pid)).collect();
+        for pid in born {
+            let parent = tree::look(pid).map(|process| process.parent);
+            if parent.is_some_and(|parent| self.interrupted.contains(&parent)) {
+                self.interrupted.insert(pid);
+                tree::signal(pid, Signal::INT);
+            }
+        }
+    }
+
+    /// Ends the input of a main thread that sits in a read of it, which no signal of ours ends: it
+    /// can act on the interrupt only after that.
+    fn unblock_read(&mut self) {
+        let pid = self.child.pid;
+        if stead_launch::stdin_wait::waits_for(pid, pid, self.pipe) == Some(false)
+            && self.stdin_unread() == 0
+            && let Err(error) = self.give_input(b"", true)
+        {
+            eprintln!("could not end the input: {error}");
+        }
+    }
+
+    /// A shell waits for what it starts. A signal that comes while it forks is lost to both: the
+    /// child forgets what came before it runs its program, and the shell waits for the child.
+    fn note_missed(&mut self) {
+        let at = ticks_since_boot();
+        let (mut young, mut waits) = (HashSet::new(), false);
+        let image = image(self.child.pid);
+        for &pid in &self.interrupted {
+            let Some(process) = tree::look(pid) else { continue };
+            // What still is the shell's image has not run its program yet.
+            let forked = image.is_some() && image == self::image(pid);
+            if forked || process.start_ticks + FORK_TICKS >= at {
+                young.insert(pid);
+            } else {
+                waits |= process.parent == self.child.pid && process.state != b'Z';
+            }
+        }
+        self.missed = Some(Missed { young, waits, nudges: 3 });
+    }
+
+    /// Sends the interrupt again to what was just being started, and only to that: a program that
+    /// runs may be ending in good order, and what a shell starts when its command was interrupted
+    /// is cleaning up.
+    fn nudge_shell(&mut self, host: u32) {
+        let Some(mut missed) = self.missed.take() else { return };
+        let again = missed.nudges > 0;
+        missed.nudges = missed.nudges.saturating_sub(1);
+        for pid in self.young(host).collect::<Vec<u32>>() {
+            let parent = tree::look(pid).map(|process| process.parent);
+            // What a subshell was starting when it died falls to the host.
+            let newborn = !self.interrupted.contains(&pid)
+                && (parent == Some(host) || (!missed.waits && parent == Some(self.child.pid)));
+            if newborn {
+                missed.young.insert(pid);
+                self.interrupted.insert(pid);
+            }
+            if newborn || (again && missed.young.contains(&pid)) {
+                tree::signal(pid, Signal::INT);
+            }
+        }
+        self.missed = Some(missed);
+    }
+
+    /// The interrupted eval is over; what missed its interrupt must not go on without it.
+    pub fn end_interrupt(&mut self, host: u32) {
+        self.nudge_shell(host);
+        self.missed = None;
+    }
+
+    pub(super) fn signal_interrupt(&self) {
+        if self.hears == Hears::ShellSignal {
+            self.avoid_bad_moment();
+        }
+        // C's `system()` ignores SIGINT for its duration, and what is ignored is lost.
+        let deaf = tree::ignores(self.child.pid, Signal::INT);
+        let signal = if deaf { Signal::URG } else { Signal::INT };
+        tree::signal_main_thread(self.child.pid, signal);
+    }
+
+    /// A shell that changes its trap for SIGINT does so by way of the default, which is to die of
+    /// it. One that has just set a handler for it, which it does for every command, may not know
+    /// yet that it has, and never comes out of the handler. It is looked at while it stands still.
+    fn avoid_bad_moment(&self) {
+        let pid = self.child.pid;
+        let deadline = Instant::now() + GOOD_MOMENT_WITHIN;
+        loop {
+            let held = tree::hold(pid);
+            let bad = tree::is_default(pid, Signal::INT) || tree::is_changing_signals(pid);
+            if (held && !bad) || Instant::now() >= deadline {
+                return;
+            }
+            tree::signal(pid, Signal::CONT);
+            // Stopped again at once it would not get anywhere.
+            let _ = poll(&mut [], Some(&Timespec { tv_sec: 0, tv_nsec: 200_000 }));
+        }
+    }
+}

@@ -23,6 +23,7 @@ mod search;
 mod session;
 mod shell;
 mod talk;
+mod terminal;
 mod toy_bridge;
 mod values;
 

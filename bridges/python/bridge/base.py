@@ -124,16 +124,23 @@ LATER = []              # frames that came up while one was being sent
 
 ESCAPES = {c: "\\u%04x" % c for c in range(32)}
 ESCAPES.update({10: "\\n", 13: "\\r", 9: "\\t", 34: '\\"', 92: "\\\\"})
+ESCAPED = [(chr(c), ESCAPES[c]) for c in (92, 34, *range(32))]  # the backslash first: the others bring more
 
 
 def quote(text):
     """A JSON string. Lone surrogates are no JSON, so they are spelled out."""
+    printable = text.isprintable()  # so it has neither control characters nor surrogates
+    if printable and '"' not in text and "\\" not in text:
+        return '"' + text + '"'
     if text.isascii():
-        if text.isprintable() and '"' not in text and "\\" not in text:
-            return '"' + text + '"'
-    else:
+        return '"' + text.translate(ESCAPES) + '"'
+    # Of any other text translate() would look at each character by itself, which takes long.
+    if not printable:
         text = text.encode("utf-8", "backslashreplace").decode("utf-8")
-    return '"' + text.translate(ESCAPES) + '"'
+    for char, escape in ESCAPED:
+        if char in text:
+            text = text.replace(char, escape)
+    return '"' + text + '"'
 
 
 def dump(value):

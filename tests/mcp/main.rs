@@ -4,6 +4,7 @@ mod cancel;
 mod clean;
 mod control;
 mod ending;
+mod express;
 mod flood;
 mod forged;
 mod formats;

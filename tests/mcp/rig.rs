@@ -2,7 +2,9 @@
 
 use std::cell::Cell;
 use std::collections::HashMap;
-use std::io::{BufRead, BufReader, Write};
+use std::io::{BufRead, BufReader, Read, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::process::{Child, ChildStdin, Command, Stdio};
 use std::sync::Arc;
@@ -77,10 +79,29 @@ impl Server {
         server
     }
 
+    /// A server that has shaken hands, over sockets in place of pipes.
+    pub(crate) fn over_sockets(env: &TestEnv) -> Server {
+        let [(our_in, their_in), (our_out, their_out)] =
+            [(); 2].map(|()| UnixStream::pair().expect("a pair of sockets"));
+        let mut command = env.command(["mcp"]);
+        command.stdin(OwnedFd::from(their_in)).stdout(OwnedFd::from(their_out));
+        let child = command.spawn().expect("the server starts");
+        drop(command);
+        let mut server = Server::new(child, OwnedFd::from(our_in).into(), our_out);
+        server.read();
+        server.shake_hands();
+        server
+    }
+
     fn spawn(mut command: Command) -> Server {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit());
         let mut child = command.spawn().expect("the server starts");
+        let stdin = child.stdin.take().expect("stdin is a pipe");
         let stdout = child.stdout.take().expect("stdout is a pipe");
+        Server::new(child, stdin, stdout)
+    }
+
+    fn new(child: Child, stdin: ChildStdin, stdout: impl Read + Send + 'static) -> Server {
         let (begin, begun) = sync_channel(1);
         let (send, lines) = channel();
         std::thread::spawn(move || {
@@ -94,7 +115,7 @@ impl Server {
             }
         });
         Server {
-            stdin: child.stdin.take(),
+            stdin: Some(stdin),
             child,
             lines,
             begin: Some(begin),

@@ -4,7 +4,8 @@
 //! connection is readable, until finishing takes no wait.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::os::fd::{AsRawFd, RawFd};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::time::{Duration, Instant};
 
 use stead_protocol::client::{Event, FromHost, Place, Reply, Request, Submit, WatchFor};
@@ -16,7 +17,7 @@ use crate::control::END_TIME;
 use crate::page::read_budget;
 use crate::start::Door;
 use crate::wait::{self, Wait, Watcher};
-use crate::{Client, ClientError, EvalOptions, EvalStatus, EvalView, Launch};
+use crate::{Client, ClientError, EvalOptions, EvalStatus, EvalView, Launch, timer};
 
 /// More output than this is not read by who must not block.
 const QUICK_BYTES: u64 = 256 << 10;
@@ -66,6 +67,13 @@ impl Begun {
     pub(crate) fn with_notice(mut self, notice: Option<String>) -> Self {
         self.notice = notice;
         self
+    }
+
+    /// Waits until the host has said something, `other` can be read or it is `until`: which of them can be
+    /// read.
+    pub fn wait(&self, other: BorrowedFd<'_>, until: Instant) -> io::Result<[bool; 2]> {
+        let fds = [Some(self.connection.as_fd()), Some(other)];
+        Ok(timer::wait_readable(fds, Some(until))?)
     }
 
     /// Takes in what the host has said, without waiting.

@@ -82,6 +82,12 @@ impl AsRawFd for Connection {
     }
 }
 
+impl AsFd for Connection {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.stream.as_fd()
+    }
+}
+
 impl Connection {
     /// Connects to the host at `socket` and says hello; `None` if no host listens there.
     ///

@@ -28,6 +28,16 @@ pub enum Work {
     Begun(Box<Quick>),
 }
 
+impl Work {
+    /// The session it is about.
+    pub fn session(&self) -> Option<SessionName> {
+        match self {
+            Work::Call(call) => call.session(),
+            Work::Begun(quick) => Some(quick.eval.name.clone()),
+        }
+    }
+}
+
 /// An eval that its host has in hand.
 #[derive(Debug)]
 pub struct Quick {

@@ -23,6 +23,7 @@ use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep_until};
 
 use super::closing::Closing;
+use super::express::Carried;
 use super::lanes::{Lanes, Place};
 use crate::{
     Answer, Call, INSTRUCTIONS, LONGEST_CALL, Line, Quick, Server, Tell, Ties, ToolSpec, Wish,
@@ -35,7 +36,7 @@ const MOST_CALLS: usize = 4096;
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// How long an eval is waited for without a thread.
-const QUICK_TIME: Duration = Duration::from_millis(250);
+pub(super) const QUICK_TIME: Duration = Duration::from_millis(250);
 
 /// Answers the requests of a client.
 #[derive(Debug, Clone)]
@@ -65,10 +66,18 @@ impl Handler {
         Handler::new(Arc::new(server), Arc::default())
     }
 
-    async fn place(&self, call: &Call) -> Place {
-        match call.session() {
-            Some(name) => self.lanes.session(name, call.waits(), call.is_ordered()).await,
-            None => self.lanes.quick().await,
+    /// How many calls are under way.
+    pub(super) fn open_calls(&self) -> Arc<AtomicUsize> {
+        self.open.clone()
+    }
+
+    async fn place(&self, work: &Work) -> Place {
+        match (work, work.session()) {
+            (_, None) => self.lanes.quick().await,
+            (Work::Call(call), Some(name)) => {
+                self.lanes.session(name, call.waits(), call.is_ordered()).await
+            }
+            (Work::Begun(_), Some(name)) => self.lanes.session(name, true, true).await,
         }
     }
 
@@ -126,7 +135,7 @@ impl Handler {
     /// Runs one call on a thread of its own and stays in touch with the client meanwhile.
     async fn run(
         &self,
-        call: Call,
+        work: Work,
         context: RequestContext<RoleServer>,
     ) -> Result<Answer, ErrorData> {
         let Some(open) = self.open() else {
@@ -137,14 +146,18 @@ impl Handler {
         let longest = Instant::now() + LONGEST_CALL;
         let mut place = tokio::select! {
             biased;
-            place = self.place(&call) => place,
+            place = self.place(&work) => place,
             // Nothing was begun yet, so nothing is to be stopped.
             () = context.ct.cancelled() => return Ok(not_begun("the request was cancelled")),
             () = self.closing.leave() => return Ok(not_begun("the connection was closed")),
             () = sleep_until(longest) => return Ok(not_begun("too many calls on this session wait")),
         };
         let token = context.meta.get_progress_token();
-        let work = match self.server.begin(call, token.is_some()) {
+        let work = match work {
+            Work::Call(call) => self.server.begin(call, token.is_some()),
+            begun => begun,
+        };
+        let work = match work {
             Work::Begun(quick) => match self.watch(quick, &mut place, &context).await {
                 Ok(answer) => return Ok(answer),
                 Err(quick) => Work::Begun(quick),
@@ -240,8 +253,11 @@ impl ServerHandler for Handler {
         request: CallToolRequestParams,
         context: RequestContext<RoleServer>,
     ) -> Result<CallToolResponse, ErrorData> {
+        if let Some(work) = context.extensions.get::<Carried>().and_then(Carried::take) {
+            return Ok(result(self.run(work, context).await?).into());
+        }
         let answer = match Call::parse(&request.name, request.arguments.unwrap_or_default()) {
-            Some(Ok(call)) => self.run(call, context).await?,
+            Some(Ok(call)) => self.run(Work::Call(call), context).await?,
             Some(Err(error)) => Answer::failure(&error),
             None => {
                 let names: Vec<&str> = tools().iter().map(|spec| spec.name).collect();
@@ -254,7 +270,8 @@ impl ServerHandler for Handler {
     }
 }
 
-fn result(answer: Answer) -> CallToolResult {
+/// What a client is answered.
+pub(super) fn result(answer: Answer) -> CallToolResult {
     let mut content = vec![ContentBlock::text(answer.text)];
     content.extend(
         answer

@@ -1,22 +1,25 @@
 //! The one place that knows the protocol's SDK: our calls in, its results out.
 
 mod closing;
+mod express;
 mod handler;
 mod lanes;
 mod requests;
 mod scan;
 mod shape;
+mod stdio;
 mod transport;
 
 use std::io;
 use std::sync::Arc;
 
 use rmcp::ServiceExt;
-use rmcp::transport::stdio_pipes;
 
 use crate::Server;
 use closing::Closing;
+use express::Express;
 pub use handler::Handler;
+use stdio::{Incoming, Outgoing};
 use transport::Lines;
 
 /// Threads for calls under way. They only wait, and lanes bound them per session.
@@ -39,9 +42,12 @@ pub fn serve_stdio(server: Server) -> io::Result<()> {
 
 async fn serve(server: Server) -> io::Result<()> {
     let closing = Arc::new(Closing::default());
-    let handler = Handler::new(Arc::new(server), closing.clone());
-    let (reader, writer) = stdio_pipes();
-    match handler.serve(Lines::new(reader, writer, closing.clone())).await {
+    let server = Arc::new(server);
+    let handler = Handler::new(server.clone(), closing.clone());
+    let (reader, writer) = (Incoming::open(), Outgoing::open());
+    let express =
+        reader.descriptor().map(|client| Express::new(server, handler.open_calls(), client));
+    match handler.serve(Lines::new(reader, writer, express, closing.clone())).await {
         Ok(running) => running.waiting().await.map(drop).map_err(io::Error::other),
         // A client that left before it asked for anything.
         Err(_) if closing.is_set() => Ok(()),

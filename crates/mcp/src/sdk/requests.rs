@@ -53,6 +53,11 @@ impl Requests {
         Ok(ours)
     }
 
+    /// Whether none is open.
+    pub(super) fn is_empty(&self) -> bool {
+        self.theirs.is_empty()
+    }
+
     /// Closes a request that will get no answer: our id for it, if it is open.
     pub(super) fn cancel(&mut self, id: &RequestId) -> Option<RequestId> {
         let ours = self.ours.get(id)?.clone();

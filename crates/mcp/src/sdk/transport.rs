@@ -6,12 +6,14 @@
 use std::io;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
+use std::task::{Context, Waker};
 use std::time::Duration;
 
 use rmcp::RoleServer;
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, ClientNotification, ClientRequest, GetMeta,
     JsonRpcMessage, JsonRpcRequest, MetaObject, NumberOrString, ProtocolVersion, RequestMetaObject,
+    ServerResult,
 };
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
@@ -20,6 +22,8 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
 use tokio::sync::Notify;
 
 use super::closing::Closing;
+use super::express::{Carried, Express};
+use super::handler;
 use super::requests::Requests;
 use super::scan::{self, IdScan};
 use super::shape::{INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR, Refused, check, is_known};
@@ -32,6 +36,8 @@ const READ: usize = 16 << 10;
 const KEPT_BUFFER: usize = 1 << 20;
 /// How much a client may leave unread before nothing more is taken from it.
 const MOST_UNREAD: usize = 16 << 20;
+/// How the protocol's own fields of `_meta` begin. A call that has some goes by other rules.
+const PROTOCOL_META: &str = "io.modelcontextprotocol/";
 /// How long the last words may take to a client that does not read.
 const CLOSE_TIME: Duration = Duration::from_millis(100);
 
@@ -46,12 +52,20 @@ pub(super) struct Lines<R, W> {
     skipping: Option<IdScan>,
     /// Whether the SDK takes more than requests by now.
     begun: bool,
+    /// Whether the client has opened a session of the protocol, so that its calls need not say who it is.
+    initialized: bool,
     open: Mutex<Requests>,
+    express: Option<Express>,
     closing: Arc<Closing>,
 }
 
-impl<R, W: AsyncWrite + Unpin> Lines<R, W> {
-    pub(super) fn new(reader: R, writer: W, closing: Arc<Closing>) -> Self {
+impl<R, W: AsyncWrite + Send + Unpin + 'static> Lines<R, W> {
+    pub(super) fn new(
+        reader: R,
+        writer: W,
+        express: Option<Express>,
+        closing: Arc<Closing>,
+    ) -> Self {
         Lines {
             reader,
             outbox: Arc::new(Outbox::new(writer)),
@@ -59,7 +73,9 @@ impl<R, W: AsyncWrite + Unpin> Lines<R, W> {
             scanned: 0,
             skipping: None,
             begun: false,
+            initialized: false,
             open: Mutex::default(),
+            express,
             closing,
         }
     }
@@ -126,6 +142,11 @@ impl<R, W: AsyncWrite + Unpin> Lines<R, W> {
                     let message = format!("`params` of `{method}` do not have the right fields");
                     return Err(refuse(INVALID_PARAMS, message));
                 }
+                if let ClientRequest::CallToolRequest(call) = &mut request.request
+                    && self.answer_at_once(&request.id, call)
+                {
+                    return Ok(None);
+                }
                 // Notifications that belong to a subscription name it by the client's id.
                 let keep_id =
                     matches!(request.request, ClientRequest::SubscriptionsListenRequest(_));
@@ -136,6 +157,9 @@ impl<R, W: AsyncWrite + Unpin> Lines<R, W> {
             // Before that the SDK would leave; there is nothing that these could belong to.
             _ if !self.begun => return Ok(None),
             JsonRpcMessage::Notification(notification) => {
+                if let ClientNotification::InitializedNotification(_) = &notification.notification {
+                    self.initialized = true;
+                }
                 if let ClientNotification::CancelledNotification(cancelled) =
                     &mut notification.notification
                 {
@@ -149,6 +173,51 @@ impl<R, W: AsyncWrite + Unpin> Lines<R, W> {
             JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => {}
         }
         Ok(Some(message))
+    }
+
+    /// Answers an eval that nothing else has to wait for, or begins it.
+    fn answer_at_once(&self, id: &NumberOrString, call: &mut CallToolRequest) -> bool {
+        let Some(express) = &self.express else { return false };
+        let meta = call.extensions.get::<RequestMetaObject>();
+        let alone = self.buffer.is_empty() && self.open().is_empty() && self.outbox.is_idle();
+        if call.params.name != "eval"
+            || !self.initialized
+            || !alone
+            || meta.is_some_and(|meta| meta.0.0.keys().any(|key| key.starts_with(PROTOCOL_META)))
+        {
+            return false;
+        }
+        let wants_progress = meta.is_some_and(|meta| meta.get_progress_token().is_some());
+        let arguments = call.params.arguments.take().unwrap_or_default();
+        let answer = match express.eval(arguments, wants_progress) {
+            Ok(answer) => answer,
+            Err(work) => {
+                call.extensions.insert(Carried::new(*work));
+                return false;
+            }
+        };
+        let mut result = ServerResult::CallToolResult(handler::result(answer));
+        result.strip_result_type_for_legacy_peer();
+        let message: TxJsonRpcMessage<RoleServer> = JsonRpcMessage::response(result, id.clone());
+        if let Ok(line) = serde_json::to_vec(&message) {
+            self.write_beside(line);
+        }
+        true
+    }
+
+    /// Writes a line: at once if there is room, else beside the loop, which can be dropped at any await.
+    fn write_beside(&self, line: Vec<u8>) {
+        let (outbox, closing) = (self.outbox.clone(), self.closing.clone());
+        let line = outbox.take(line);
+        let mut writing = Box::pin(async move {
+            if outbox.write(line).await.is_err() {
+                closing.lost();
+            }
+        });
+        let mut context = Context::from_waker(Waker::noop());
+        if writing.as_mut().poll(&mut context).is_pending() {
+            tokio::spawn(writing);
+        }
     }
 
     fn open(&self) -> MutexGuard<'_, Requests> {
@@ -241,6 +310,11 @@ impl<W: AsyncWrite + Unpin> Outbox<W> {
         written
     }
 
+    /// Whether nothing is on its way.
+    fn is_idle(&self) -> bool {
+        self.unread.load(Ordering::Acquire) == 0
+    }
+
     /// Returns once the client has read enough to be listened to.
     async fn has_room(&self) {
         loop {
@@ -291,10 +365,7 @@ where
                     Ok(None) => {}
                     Err(Refused { id, code, message }) => {
                         let error = json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}});
-                        // Written beside this loop: it can be dropped at any await.
-                        let outbox = self.outbox.clone();
-                        let line = outbox.take(error.to_string().into_bytes());
-                        tokio::spawn(async move { outbox.write(line).await });
+                        self.write_beside(error.to_string().into_bytes());
                     }
                 }
             }

@@ -300,6 +300,36 @@ young.wait()";
     expect_clean(&env);
 }
 
+/// A thread can start a process while no eval runs; it belongs to none that begins later.
+#[test]
+fn e6_a_process_that_came_up_between_two_evals_is_spared() {
+    let env = TestEnv::new(STEAD);
+    env.eval(
+        "import os, subprocess, threading, time
+def later():
+    while not os.path.exists('go'): time.sleep(0.002)
+    global old
+    old = subprocess.Popen(['sleep', '600'])
+    open('born', 'w').write(str(old.pid))
+thread = threading.Thread(target=later)
+thread.start()",
+    );
+    touch(&env, "go");
+    let pid = number(&env, "born");
+    // The kernel counts births in ticks; this one has to be over.
+    let now =
+        || std::fs::read_to_string("/proc/uptime").unwrap().split(' ').next().map(str::to_owned);
+    let seen = now();
+    wait_for("the next tick", || now() != seen);
+    let id = running(&env, "open('up', 'w').close()\nwhile True: pass");
+    assert_eq!(interrupt(&env), "interrupted");
+    expect(&outcome(&env, &id), "interrupted");
+    assert!(is_alive(pid));
+    assert_eq!(env.value("old.poll()"), "");
+    env.eval("old.kill(); old.wait(); thread.join()");
+    expect_clean(&env);
+}
+
 #[test]
 fn e7_status_and_interrupt_are_answered_while_c_code_holds_the_lock() {
     let env = TestEnv::new(STEAD);

@@ -40,8 +40,13 @@ pub struct Bridge {
     stdout: Channel,
     stderr: Channel,
     input: Input,
+    /// Input was given since what nobody read was last dropped.
+    fed: bool,
     /// Processes and threads that were there before the running eval began: interrupts spare them.
     elders: HashSet<u32>,
+    surroundings: Surroundings,
+    /// When they were looked at, in clock ticks since boot.
+    looked_at: u64,
     census: Census,
     /// The file that tells its name, kept open because it is read before every eval.
     comm: Option<File>,
@@ -61,6 +66,13 @@ pub struct Bridge {
 enum Channel {
     Open,
     Closed,
+}
+
+/// Whether it is known who was there after the last eval.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Surroundings {
+    Unknown,
+    Known,
 }
 
 /// What stands before the interpreter's stdin.
@@ -109,6 +121,9 @@ impl Bridge {
             stderr: Channel::Open,
             input: Input::Open { pending: VecDeque::new(), then_eof: false },
             elders: HashSet::new(),
+            surroundings: Surroundings::Unknown,
+            looked_at: 0,
+            fed: false,
             census: Census::default(),
             comm: None,
             interrupted: HashSet::new(),
@@ -257,8 +272,20 @@ impl Bridge {
     pub fn begin_eval(&mut self, host: u32) {
         self.interrupted.clear();
         self.missed = None;
-        self.elders = self.census.take(host, self.child.pid);
+        self.look_around(host);
+        self.surroundings = Surroundings::Unknown;
         self.born_after = ticks_since_boot();
+    }
+
+    /// Looks who is there, if it is not known: best while nobody waits. What comes up between this and the
+    /// next eval is told from that eval's own by its age.
+    pub fn look_around(&mut self, host: u32) {
+        if self.surroundings == Surroundings::Known {
+            return;
+        }
+        self.surroundings = Surroundings::Known;
+        self.looked_at = ticks_since_boot();
+        self.elders = self.census.take(host, self.child.pid);
         self.name = self.read_name();
         if self.image.is_none() {
             self.image = image(self.child.pid);
@@ -278,8 +305,10 @@ impl Bridge {
     /// Whether a process or thread was there before the running eval began.
     pub fn is_elder(&self, id: u32) -> bool {
         id != self.child.pid
-            && (self.elders.contains(&id)
-                || tree::look(id).is_none_or(|process| process.start_ticks < self.born_after))
+            && tree::look(id).is_none_or(|process| {
+                let known = self.elders.contains(&id) && process.start_ticks <= self.looked_at;
+                known || process.start_ticks < self.born_after
+            })
     }
 
     /// Whether the process is no longer the program that was started. One that has ended already
@@ -327,6 +356,7 @@ impl Bridge {
         if matches!(self.input, Input::AtEof) {
             self.reopen_stdin()?;
         }
+        self.fed = true;
         if let Input::Open { pending, then_eof } = &mut self.input {
             pending.extend(text);
             *then_eof |= eof;
@@ -351,6 +381,9 @@ impl Bridge {
 
     /// Drops input that nobody read, and takes back an end of file (SPEC E-9).
     pub fn drop_input(&mut self) -> io::Result<()> {
+        if !std::mem::take(&mut self.fed) {
+            return Ok(());
+        }
         if let Input::Open { pending, then_eof } = &mut self.input {
             pending.clear();
             *then_eof = false;

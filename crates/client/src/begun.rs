@@ -9,7 +9,7 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::time::{Duration, Instant};
 
 use stead_protocol::client::{Event, FromHost, Place, Reply, Request, Submit, WatchFor};
-use stead_protocol::{EvalId, EvalSeq, Generation, SessionName};
+use stead_protocol::{EvalId, EvalSeq, Finished, Generation, SessionName};
 use stead_spool::HistoryReader;
 
 use crate::connection::Connection;
@@ -84,16 +84,20 @@ impl Begun {
         for message in self.connection.inbox() {
             match message {
                 FromHost::Error { id, .. } if *id == self.sent => return Ok(Stage::Over),
-                FromHost::Reply { id, reply: Reply::Accepted { eval, .. } } if *id == self.sent => {
+                FromHost::Reply { id, reply: Reply::Accepted { eval, finished, .. } }
+                    if *id == self.sent =>
+                {
                     if self.background {
                         return Ok(Stage::Over);
+                    }
+                    if let Some(finished) = finished {
+                        return Ok(over(finished));
                     }
                     own = Some(*eval);
                     stage = if open { Stage::Accepted } else { Stage::Unclear };
                 }
                 FromHost::Event(Event::Finished { eval, finished }) if own == Some(*eval) => {
-                    let bytes = finished.end.0.saturating_sub(finished.start.0);
-                    return Ok(if bytes > QUICK_BYTES { Stage::Unclear } else { Stage::Over });
+                    return Ok(over(finished));
                 }
                 FromHost::Event(Event::Waiting { eval, .. }) if own == Some(*eval) => {
                     return Ok(Stage::Unclear);
@@ -103,6 +107,12 @@ impl Begun {
         }
         Ok(stage)
     }
+}
+
+/// Whether what an eval wrote is little enough to be read at once.
+fn over(finished: &Finished) -> Stage {
+    let bytes = finished.end.0.saturating_sub(finished.start.0);
+    if bytes > QUICK_BYTES { Stage::Unclear } else { Stage::Over }
 }
 
 /// How long a host may take to accept code: it has to read, check and record all of it.
@@ -187,18 +197,25 @@ impl Client {
             // It read the code and was killed before it answered; what it wrote down tells.
             Err(ClientError::HungUp { unread: false, .. }) => {
                 match taken(door, connection.evals, token)? {
-                    Some((eval, generation)) => {
-                        Reply::Accepted { eval, generation, behind: None, duplicate: false }
-                    }
+                    Some((eval, generation)) => Reply::Accepted {
+                        eval,
+                        generation,
+                        behind: None,
+                        duplicate: false,
+                        finished: None,
+                    },
                     None => return Ok(None),
                 }
             }
             reply => reply?,
         };
-        let Reply::Accepted { eval, generation, behind, duplicate } = reply else {
+        let Reply::Accepted { eval, generation, behind, duplicate, finished } = reply else {
             return Err(connection.odd(&reply));
         };
         connection.evals = connection.evals.max(eval.0);
+        if let Some(finished) = finished {
+            connection.expect(Event::Finished { eval, finished: *finished });
+        }
         watcher.accepted(&EvalId { session: begun.name.clone(), seq: eval });
         let mut view = if begun.background {
             let status = if behind.is_some() { EvalStatus::Queued } else { EvalStatus::Running };

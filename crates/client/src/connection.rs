@@ -1,7 +1,7 @@
 //! One connection to a host: requests, their replies, and events in between.
 
 use std::collections::VecDeque;
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
@@ -21,9 +21,7 @@ use crate::timer;
 /// How long a host may take to answer what it can always answer.
 pub const PATIENCE: Duration = Duration::from_secs(5);
 
-/// How much is read at once.
-const READ: usize = 16 << 10;
-/// How much is asked for at once where a message or two are expected.
+/// The least that is asked for at once: a message or two.
 const SHORT_READ: usize = 2 << 10;
 
 /// The longest path that fits a socket address, without its final zero.
@@ -204,6 +202,11 @@ impl Connection {
         }
     }
 
+    /// Puts an event in line that was told in another way.
+    pub(crate) fn expect(&mut self, event: Event) {
+        self.events.push_back(event);
+    }
+
     /// Waits for the next event until `deadline`, or until `wake` is readable.
     pub fn next_event(
         &mut self,
@@ -246,16 +249,15 @@ impl Connection {
             if !readable {
                 return Ok(Next::Deadline);
             }
-            let mut bytes = [0; READ];
-            match self.stream.read(&mut bytes) {
+            self.buffer.reserve(SHORT_READ);
+            match rustix::io::read(&self.stream, spare_capacity(&mut self.buffer)) {
                 Ok(0) => return Ok(Next::Closed),
-                Ok(count) => self.buffer.extend_from_slice(&bytes[..count]),
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
-                Err(error) if error.kind() == io::ErrorKind::ConnectionReset => {
+                Ok(_) | Err(Errno::INTR) => {}
+                Err(Errno::CONNRESET) => {
                     self.unread = true;
                     return Ok(Next::Closed);
                 }
-                Err(error) => return Err(self.broken(error)),
+                Err(error) => return Err(self.broken(error.into())),
             }
         }
     }
@@ -309,11 +311,10 @@ impl Connection {
         self.inbox.iter()
     }
 
-    /// Whether it can be used for another request: nothing is on its way, and nobody hung up.
+    /// Whether it can be used for another request, as far as can be told without asking the kernel. That the
+    /// host has hung up is noticed by who sends.
     pub(crate) fn is_at_rest(&self) -> bool {
-        let unread = !self.inbox.is_empty() || !self.events.is_empty() || !self.buffer.is_empty();
-        let flags = RecvFlags::PEEK | RecvFlags::DONTWAIT;
-        !unread && rustix::net::recv(&self.stream, &mut [0; 1], flags) == Err(Errno::AGAIN)
+        self.inbox.is_empty() && self.events.is_empty() && self.buffer.is_empty()
     }
 
     /// Why a reply is not the one that belongs to the request.
@@ -399,6 +400,7 @@ mod tests {
     use std::thread;
 
     use super::*;
+    use std::io::Read;
 
     const SHORT: Duration = Duration::from_millis(200);
 

@@ -89,12 +89,7 @@ impl Host {
             bridge.send(&Command::Eval { id: &id, code: &code }.encode());
         }
         pause::point("sent");
-        let started = FromHost::Event(Event::Started { eval, start });
-        for connection in self.connections.values_mut() {
-            if connection.watches.iter().any(|watch| watch.eval == eval) {
-                connection.send_after(&started);
-            }
-        }
+        self.tell(eval, || Event::Started { eval, start });
     }
 
     /// The text as the bridge can read it: a shell drops NULs, which it then could not count.

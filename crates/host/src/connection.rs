@@ -1,13 +1,15 @@
 //! One client's connection: lines in, a bounded buffer out. No client can slow or harm the host.
 
 use std::collections::VecDeque;
-use std::io::{self, Read, Write};
+use std::io::{self, Write};
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
+use rustix::buffer::spare_capacity;
 use rustix::event::PollFlags;
-use stead_protocol::client::FromHost;
+use rustix::io::Errno;
+use stead_protocol::client::{Event, FromHost, Reply};
 use stead_protocol::{EvalSeq, MAX_LINE};
 
 /// How much a client may leave unread before it is dropped. Messages carry offsets and not output,
@@ -15,6 +17,8 @@ use stead_protocol::{EvalSeq, MAX_LINE};
 const UNREAD_LIMIT: usize = 4 << 20;
 /// How long an answer is held back at most that the next one may follow at once.
 const HOLD: Duration = Duration::from_millis(10);
+/// The least that is asked for at once.
+const READ: usize = 2 << 10;
 /// How long a client may take to say hello.
 const HELLO_LIMIT: Duration = Duration::from_secs(10);
 
@@ -29,8 +33,16 @@ pub(crate) struct Connection {
     pub(crate) watches: Vec<Watch>,
     /// Its client keeps it between calls.
     pub(crate) rests: bool,
-    held_until: Option<Instant>,
+    held: Option<Held>,
     dead: bool,
+}
+
+/// An answer that is held back because the eval's end may follow at once.
+#[derive(Debug)]
+struct Held {
+    until: Instant,
+    accepted: FromHost,
+    started: Option<Event>,
 }
 
 /// An eval whose events a connection wants.
@@ -57,7 +69,7 @@ impl Connection {
             client: String::new(),
             watches: Vec::new(),
             rests: false,
-            held_until: None,
+            held: None,
             dead: false,
         })
     }
@@ -67,7 +79,7 @@ impl Connection {
     }
 
     pub(crate) fn interest(&self) -> PollFlags {
-        match self.outgoing.is_empty() || self.held_until.is_some() {
+        match self.outgoing.is_empty() {
             true => PollFlags::IN,
             false => PollFlags::IN | PollFlags::OUT,
         }
@@ -89,31 +101,42 @@ impl Connection {
 
     /// Reads what is there and hands on whole lines.
     pub(crate) fn read_lines(&mut self, lines: &mut Vec<Vec<u8>>) {
-        let mut buffer = [0; 64 << 10];
         loop {
-            match self.stream.read(&mut buffer) {
+            let known = self.incoming.len();
+            self.incoming.reserve(READ);
+            let room = self.incoming.capacity() - known;
+            match rustix::io::read(&self.stream, spare_capacity(&mut self.incoming)) {
                 Ok(0) => self.dead = true,
                 Ok(read) => {
-                    self.take(&buffer[..read], lines);
-                    if read == buffer.len() && !self.dead {
+                    self.take(known, lines);
+                    if read == room && !self.dead {
                         continue;
                     }
                 }
-                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {}
-                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(Errno::AGAIN) => {}
+                Err(Errno::INTR) => continue,
                 Err(_) => self.dead = true,
             }
             return;
         }
     }
 
-    fn take(&mut self, mut bytes: &[u8], lines: &mut Vec<Vec<u8>>) {
-        while let Some(end) = bytes.iter().position(|&b| b == b'\n') {
-            self.incoming.extend_from_slice(&bytes[..end]);
-            lines.push(std::mem::take(&mut self.incoming));
-            bytes = &bytes[end + 1..];
+    /// Hands on what whole lines there are; before `known` there is no line end.
+    fn take(&mut self, known: usize, lines: &mut Vec<Vec<u8>>) {
+        let (mut begin, mut from) = (0, known);
+        while let Some(end) = self.incoming[from..].iter().position(|&b| b == b'\n') {
+            let end = from + end;
+            // Nearly always there is one line and nothing more.
+            if begin == 0 && end + 1 == self.incoming.len() {
+                let mut line = std::mem::take(&mut self.incoming);
+                line.pop();
+                lines.push(line);
+                return;
+            }
+            lines.push(self.incoming[begin..end].to_vec());
+            (begin, from) = (end + 1, end + 1);
         }
-        self.incoming.extend_from_slice(bytes);
+        self.incoming.drain(..begin);
         // Before hello nobody has a reason to send much.
         let limit = if self.greeted { MAX_LINE } else { 64 << 10 };
         if self.incoming.len() > limit {
@@ -121,33 +144,52 @@ impl Connection {
         }
     }
 
-    /// Queues a message, which `flush` sends with all that was held back.
+    /// Queues a message, after what was held back.
     pub(crate) fn send(&mut self, message: &FromHost) {
-        self.held_until = None;
+        self.release();
         self.queue(message);
     }
 
-    /// Queues a message that may wait a moment for the next one.
-    pub(crate) fn send_held(&mut self, message: &FromHost) {
-        if self.outgoing.is_empty() {
-            self.held_until = Some(Instant::now() + HOLD);
+    /// Holds an answer back for a moment: the eval may end at once.
+    pub(crate) fn hold(&mut self, accepted: FromHost) {
+        self.release();
+        self.held = Some(Held { until: Instant::now() + HOLD, accepted, started: None });
+    }
+
+    /// Tells a watcher something about its eval.
+    pub(crate) fn tell(&mut self, event: Event) {
+        match (&mut self.held, event) {
+            (Some(held), event @ Event::Started { .. }) if held.is_about(&event) => {
+                held.started = Some(event);
+            }
+            (Some(held), event @ Event::Finished { .. }) if held.is_about(&event) => {
+                let Event::Finished { finished: end, .. } = event else { return };
+                if let Some(mut held) = self.held.take() {
+                    if let FromHost::Reply { reply: Reply::Accepted { finished, .. }, .. } =
+                        &mut held.accepted
+                    {
+                        *finished = Some(Box::new(end));
+                    }
+                    self.queue(&held.accepted);
+                }
+            }
+            (_, event) => self.send(&FromHost::Event(event)),
         }
-        self.queue(message);
-    }
-
-    /// Queues a message that goes out with those before it, held back or not.
-    pub(crate) fn send_after(&mut self, message: &FromHost) {
-        self.queue(message);
     }
 
     /// Holds nothing back any more.
     pub(crate) fn release(&mut self) {
-        self.held_until = None;
+        if let Some(held) = self.held.take() {
+            self.queue(&held.accepted);
+            if let Some(started) = held.started {
+                self.queue(&FromHost::Event(started));
+            }
+        }
     }
 
     /// When what is held back goes out by itself.
     pub(crate) fn held_until(&self) -> Option<Instant> {
-        self.held_until
+        self.held.as_ref().map(|held| held.until)
     }
 
     fn queue(&mut self, message: &FromHost) {
@@ -163,14 +205,13 @@ impl Connection {
 
     /// Whether everything sent has left this process, or does as soon as more is sent.
     pub(crate) fn is_flushed(&self) -> bool {
-        self.dead || self.outgoing.is_empty() || self.held_until.is_some()
+        self.dead || self.outgoing.is_empty()
     }
 
     pub(crate) fn flush(&mut self) {
-        if self.held_until.is_some_and(|until| until > Instant::now()) {
-            return;
+        if self.held_until().is_some_and(|until| until <= Instant::now()) {
+            self.release();
         }
-        self.held_until = None;
         while !self.outgoing.is_empty() && !self.dead {
             let (first, _) = self.outgoing.as_slices();
             match self.stream.write(first) {
@@ -180,6 +221,19 @@ impl Connection {
                 Err(_) => self.dead = true,
             }
         }
+    }
+}
+
+impl Held {
+    fn is_about(&self, event: &Event) -> bool {
+        let (Event::Started { eval, .. } | Event::Finished { eval, .. }) = event else {
+            return false;
+        };
+        let reply = match &self.accepted {
+            FromHost::Reply { reply, .. } => reply,
+            FromHost::Error { .. } | FromHost::Event(_) => return false,
+        };
+        matches!(reply, Reply::Accepted { eval: own, .. } if own == eval)
     }
 }
 
@@ -193,4 +247,128 @@ fn hello_limit() -> Duration {
 #[cfg(not(debug_assertions))]
 fn hello_limit() -> Duration {
     HELLO_LIMIT
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::Read;
+
+    use stead_protocol::{Finished, Generation, Offset, Outcome};
+
+    use super::*;
+
+    fn accepted(eval: u64) -> FromHost {
+        let reply = Reply::Accepted {
+            eval: EvalSeq(eval),
+            generation: Generation(1),
+            behind: None,
+            duplicate: false,
+            finished: None,
+        };
+        FromHost::Reply { id: 9, reply }
+    }
+
+    fn started(eval: u64) -> Event {
+        Event::Started { eval: EvalSeq(eval), start: Offset(0) }
+    }
+
+    fn finished(eval: u64) -> Event {
+        let finished = Finished {
+            outcome: Outcome::Complete,
+            generation: Generation(1),
+            start: Offset(0),
+            end: Offset(0),
+            duration_ms: 0,
+            exit_code: None,
+            changed: None,
+            lost_bytes: 0,
+            notice: None,
+        };
+        Event::Finished { eval: EvalSeq(eval), finished }
+    }
+
+    /// What a client gets of what is done with its connection, a word for each message.
+    fn told(act: impl FnOnce(&mut Connection)) -> Vec<String> {
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        let mut connection = Connection::accept(ours).expect("the same user");
+        act(&mut connection);
+        connection.flush();
+        drop(connection);
+        let mut text = String::new();
+        theirs.read_to_string(&mut text).unwrap();
+        let word = |line: &str| -> String {
+            match serde_json::from_str(line).unwrap() {
+                FromHost::Reply { reply: Reply::Accepted { finished: Some(_), .. }, .. } => "all",
+                FromHost::Reply { reply: Reply::Accepted { .. }, .. } => "accepted",
+                FromHost::Event(Event::Started { .. }) => "started",
+                FromHost::Event(Event::Finished { .. }) => "finished",
+                _ => "other",
+            }
+            .to_owned()
+        };
+        text.lines().map(word).collect()
+    }
+
+    #[test]
+    fn e2_an_end_within_the_moment_is_told_with_the_acceptance() {
+        let all = told(|connection| {
+            connection.hold(accepted(1));
+            connection.tell(started(1));
+            connection.flush();
+            connection.tell(finished(1));
+        });
+        assert_eq!(all, ["all"]);
+    }
+
+    #[test]
+    fn e2_whatever_else_is_said_lets_go_what_was_held_back() {
+        let held = told(|connection| {
+            connection.hold(accepted(1));
+            connection.tell(started(1));
+        });
+        assert_eq!(held, Vec::<String>::new());
+        let released = told(|connection| {
+            connection.hold(accepted(1));
+            connection.tell(started(1));
+            connection.release();
+            connection.tell(finished(1));
+        });
+        assert_eq!(released, ["accepted", "started", "finished"]);
+        let other = told(|connection| {
+            connection.hold(accepted(1));
+            connection.tell(started(1));
+            connection.tell(finished(7));
+            connection.tell(finished(1));
+        });
+        assert_eq!(other, ["accepted", "started", "finished", "finished"]);
+        let next = told(|connection| {
+            connection.hold(accepted(1));
+            connection.hold(accepted(2));
+            connection.tell(started(2));
+            connection.tell(finished(2));
+        });
+        assert_eq!(next, ["accepted", "all"]);
+    }
+
+    #[test]
+    fn h2_lines_are_taken_apart_wherever_they_were_cut() {
+        let text = b"{\"a\":1}\n\n{\"b\":2}\nrest";
+        for cut in 0..=text.len() {
+            let (ours, mut theirs) = UnixStream::pair().unwrap();
+            let mut connection = Connection::accept(ours).expect("the same user");
+            let mut lines = Vec::new();
+            for part in [&text[..cut], &text[cut..]] {
+                theirs.write_all(part).unwrap();
+                connection.read_lines(&mut lines);
+            }
+            assert_eq!(lines, [b"{\"a\":1}".to_vec(), vec![], b"{\"b\":2}".to_vec()], "{cut}");
+            assert_eq!(connection.incoming, b"rest");
+            let long = vec![b'x'; 100_000];
+            theirs.write_all(&long).unwrap();
+            theirs.write_all(b"\n").unwrap();
+            connection.greeted = true;
+            connection.read_lines(&mut lines);
+            assert_eq!(lines[3].len(), 4 + long.len());
+        }
+    }
 }

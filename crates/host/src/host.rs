@@ -25,7 +25,7 @@ use crate::nudge::Nudges;
 use crate::pace::Pace;
 use crate::probe::Probe;
 use crate::requests::Question;
-use crate::state::{Input, State};
+use crate::state::{Input, Phase, State};
 use crate::with_causes;
 
 /// How long no connection is taken after one could not be.
@@ -240,6 +240,10 @@ impl Host {
             connection.flush();
         }
         self.connections.retain(|_, connection| !connection.is_over());
+        // All have their answers: what the next eval needs is done while nobody waits.
+        if let (Phase::Idle { .. }, Some(bridge)) = (&self.state.phase, &mut self.bridge) {
+            bridge.look_around(std::process::id());
+        }
     }
 
     fn wait(&mut self) -> Ready {
@@ -365,7 +369,7 @@ impl Host {
         let mut told = false;
         for connection in self.connections.values_mut() {
             if connection.watches.iter().any(|watch| watch.eval == eval) {
-                connection.send(&FromHost::Event(event()));
+                connection.tell(event());
                 told = true;
             }
         }

@@ -270,7 +270,7 @@ impl Ledger {
         if current.is_some() {
             self.last = eval;
             self.told = end;
-            self.spool.protect(end);
+            self.spool.release(end);
         }
         let record = HistoryRecord::Finished { eval, at_ms: wall_ms(), finished: finished.clone() };
         self.save(record);

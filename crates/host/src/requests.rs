@@ -117,8 +117,13 @@ impl Host {
     fn submit(&mut self, ticket: Ticket, submit: Submit) {
         if let Some(first) = submit.key.as_deref().and_then(|key| self.ledger.by_key(key)) {
             let generation = self.ledger.generation();
-            let accepted =
-                Reply::Accepted { eval: first, generation, behind: None, duplicate: true };
+            let accepted = Reply::Accepted {
+                eval: first,
+                generation,
+                behind: None,
+                duplicate: true,
+                finished: None,
+            };
             self.reply(ticket, accepted);
             return self.begin_watch(ticket.connection, first, submit.watch);
         }
@@ -140,12 +145,13 @@ impl Host {
         let generation = self.ledger.generation();
         self.codes.insert(seq, submit.code);
         self.places.extend(submit.place.map(|place| (seq, place)));
-        let reply = Reply::Accepted { eval: seq, generation, behind, duplicate: false };
+        let reply =
+            Reply::Accepted { eval: seq, generation, behind, duplicate: false, finished: None };
         let accepted = FromHost::Reply { id: ticket.id, reply };
         if let Some(connection) = self.connections.get_mut(&ticket.connection) {
             // What waits behind another eval takes its time.
             match submit.hold && behind.is_none() {
-                true => connection.send_held(&accepted),
+                true => connection.hold(accepted),
                 false => connection.send(&accepted),
             }
             let watch =

@@ -133,8 +133,8 @@ pub struct Submit {
     /// Begin watching at once, as `Watch` would.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub watch: Option<WatchFor>,
-    /// The reply may be held back for a moment, to come together with what follows: most evals are
-    /// over by then, and whoever waits is woken once.
+    /// The reply may be held back for a moment: most evals are over by then, and whoever waits is woken
+    /// once and told all.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub hold: bool,
     /// Where a shell command runs; never written down.
@@ -219,8 +219,11 @@ pub enum Reply {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         behind: Option<EvalSeq>,
         /// Its key was known: this is the first eval with it.
-        #[serde(default)]
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         duplicate: bool,
+        /// How it ended, if the reply was held back for so long; its events are not sent then.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        finished: Option<Box<Finished>>,
     },
     /// To `Watch`.
     Watching,

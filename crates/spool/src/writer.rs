@@ -151,6 +151,11 @@ impl Spool {
         self.look();
     }
 
+    /// What is before this offset may be dropped again; the next `protect` says what may not.
+    pub fn release(&mut self, before: Offset) {
+        self.protected = before.0;
+    }
+
     /// Whether the log still has a name in its directory, so that others can read it.
     ///
     /// `append` does not ask on every call; once the answer is no, what it is given counts as lost.

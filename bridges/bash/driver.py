@@ -21,6 +21,7 @@ class Host(shared.Host):
     argv = [BASH, "--posix", "-c", shared.contents("bash/boot.bash").decode().strip()]
     bridge = shared.bridge("BASH")
     session = "sh"
+    pipes = False
 
     def children(self, pid=None):
         pid = pid or self.process.pid

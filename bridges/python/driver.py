@@ -64,17 +64,45 @@ class Result:
         return (self.event("error") or {}).get("traceback", "")
 
 
+class Pipes:
+    """Two pipes that can be used like a socket."""
+
+    def __init__(self, hears, says):
+        self.hears, self.says = hears, says
+
+    def fileno(self):
+        return self.hears
+
+    def recv(self, size):
+        return os.read(self.hears, size)
+
+    def sendall(self, data):
+        while data:
+            data = data[os.write(self.says, data):]
+
+    def close(self):
+        for fd in (self.hears, self.says):
+            os.close(fd)
+
+
 class Host:
     """What the Rust host does, in short: spawn, pump, drain on done, ack."""
 
     argv, bridge, session = [sys.executable, "-c", BOOT], BRIDGE, "py"
+    pipes = True  # or one socket for both directions
 
     def __init__(self, cwd=None, env=None, code=None):
-        near, far = socket.socketpair()
+        if self.pipes:
+            (hears, says), (hears_far, says_far) = os.pipe(), os.pipe()
+            near, far = Pipes(hears, says_far), Pipes(hears_far, says)
+        else:
+            near, far = socket.socketpair()
         (stdin, self.stdin), (self.out, out), (self.err, err) = os.pipe(), os.pipe(), os.pipe()
         env = dict(os.environ, STEAD_BRIDGE_FD=str(far.fileno()), **(env or {}))
+        if self.pipes:
+            env["STEAD_BRIDGE_OUT"] = str(far.says)
         self.process = subprocess.Popen(
-            self.argv, stdin=stdin, stdout=out, stderr=err, pass_fds=[far.fileno()],
+            self.argv, stdin=stdin, stdout=out, stderr=err, pass_fds=[far.fileno()] + ([far.says] if self.pipes else []),
             cwd=cwd, env=env, start_new_session=True)
         for fd in (stdin, out, err):
             os.close(fd)

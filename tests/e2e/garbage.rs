@@ -236,9 +236,10 @@ fn h2_a_client_that_never_reads_costs_nothing() {
 #[test]
 fn h2_garbage_on_the_bridges_own_channel_ends_the_eval_with_the_reason() {
     let env = TestEnv::new(STEAD);
-    let find = "import os, socket, stat\nfds = [int(f) for f in os.listdir('/proc/self/fd')]\n\
-                def is_socket(fd):\n  try: return stat.S_ISSOCK(os.fstat(fd).st_mode)\n  except OSError: return False\n\
-                fd, = [fd for fd in fds if fd > 2 and is_socket(fd)]\n";
+    let find = "import fcntl, os\nhere = {os.fstat(fd).st_ino for fd in (0, 1, 2)}\n\
+                def is_it(fd):\n  try: return fcntl.fcntl(fd, fcntl.F_GETFL) & os.O_ACCMODE == os.O_WRONLY and os.fstat(fd).st_ino not in here\n\
+                \x20 except OSError: return False\n\
+                fd, = [fd for fd in map(int, os.listdir('/proc/self/fd')) if is_it(fd)]\n";
     for (garbage, then) in [
         ("b'garbage\\n'", "while True: pass"),
         ("b'{\"half\": '", "os._exit(3)"),

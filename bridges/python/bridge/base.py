@@ -1,6 +1,7 @@
 """Python bridge: runs evals in the user's interpreter and reports to the session host.
 
-Wire:   words and bytes in, one JSON object per line out, on STEAD_BRIDGE_FD (docs/PROTOCOL.md).
+Wire:   words and bytes in on STEAD_BRIDGE_FD, one JSON object per line out on STEAD_BRIDGE_OUT, or the same socket
+        if there is none (docs/PROTOCOL.md).
 Needs:  CPython 3.8+, standard library only; leaves no name behind in the user's namespace.
 Tested: bridges/golden/*.jsonl, ../test_bridge.py, and tests/conformance.
 
@@ -113,9 +114,14 @@ def move_high(fd):
     return fd
 
 
-_fd, CONTROL = CONTROL, move_high(CONTROL)
-if _fd != CONTROL:
-    close(_fd)
+_in, _out = CONTROL, int(posix.environ.get(b"STEAD_BRIDGE_OUT", CONTROL))
+CONTROL = REPORT = move_high(_in)
+if _out != _in:
+    REPORT = move_high(_out)
+    if _out != REPORT:
+        close(_out)
+if _in != CONTROL:
+    close(_in)
 SAVED = [move_high(_fd) for _fd in (0, 1, 2)]
 LOCK = allocate_lock()
 INBOX = bytearray()
@@ -176,7 +182,7 @@ def transmit(line):
         S.holder = me
         try:
             while data:
-                data = data[write(CONTROL, data):]
+                data = data[write(REPORT, data):]
         except OSError:
             die()
         finally:

@@ -158,11 +158,12 @@ def start():
     signal(SIGINT, on_sigint)
     signal(SIGURG, on_sigurg)
     signal(SIGWINCH, on_nudge)
-    if _os is not None:
-        _os.environ.pop("STEAD_BRIDGE_FD", None)
-    else:
-        posix.environ.pop(b"STEAD_BRIDGE_FD", None)
-        posix.unsetenv("STEAD_BRIDGE_FD")
+    for name in ("STEAD_BRIDGE_FD", "STEAD_BRIDGE_OUT"):
+        if _os is not None:
+            _os.environ.pop(name, None)
+        else:
+            posix.environ.pop(name.encode("ascii"), None)
+            posix.unsetenv(name)
     open_streams()
     sys.argv = [""]
     if "" not in sys.path[:1] and not getattr(sys.flags, "safe_path", False) and not sys.flags.isolated:

@@ -67,7 +67,7 @@ def after_fork():
     S.last = None
     THREADS.clear()
     READERS.clear()
-    for fd in [CONTROL] + SAVED:
+    for fd in {CONTROL, REPORT, *SAVED}:
         try:
             close(fd)
         except OSError:

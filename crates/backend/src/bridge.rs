@@ -154,8 +154,11 @@ impl Bridge {
     pub fn interests(&self) -> impl Iterator<Item = (Source, BorrowedFd<'_>, PollFlags)> {
         let control = match self.control {
             Channel::Closed => PollFlags::empty(),
-            Channel::Open if self.outgoing.is_empty() => PollFlags::IN,
-            Channel::Open => PollFlags::IN | PollFlags::OUT,
+            Channel::Open => PollFlags::IN,
+        };
+        let commands = match self.control {
+            Channel::Open if !self.outgoing.is_empty() => PollFlags::OUT,
+            Channel::Open | Channel::Closed => PollFlags::empty(),
         };
         let stdin = match &self.input {
             Input::Open { pending, .. } if !pending.is_empty() => PollFlags::OUT,
@@ -167,6 +170,7 @@ impl Bridge {
         };
         [
             (Source::Control, self.child.control.as_fd(), control),
+            (Source::Control, self.child.commands.as_fd(), commands),
             (Source::Stream(Stream::Out), self.child.stdout.as_fd(), pipe(self.stdout)),
             (Source::Stream(Stream::Err), self.child.stderr.as_fd(), pipe(self.stderr)),
             (Source::Stdin, self.child.stdin.as_fd(), stdin),
@@ -178,7 +182,7 @@ impl Bridge {
     /// Queues bytes for the bridge and sends what it takes now.
     pub fn send(&mut self, bytes: &[u8]) {
         if self.outgoing.is_empty() {
-            let sent = write_some(&self.child.control, bytes);
+            let sent = write_some(&self.child.commands, bytes);
             self.outgoing.extend(&bytes[sent..]);
         } else {
             self.outgoing.extend(bytes);
@@ -187,7 +191,7 @@ impl Bridge {
 
     /// Goes on sending what the bridge did not take before.
     pub fn flush(&mut self) {
-        drain_into(&self.child.control, &mut self.outgoing);
+        drain_into(&self.child.commands, &mut self.outgoing);
         if self.interrupt_when_sent && self.outgoing.is_empty() {
             self.interrupt_when_sent = false;
             self.signal_interrupt();

@@ -5,7 +5,7 @@ use std::hash::{Hash, Hasher};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use stead_launch::{Command, FindError};
+use stead_launch::{Command, Control, FindError};
 use stead_protocol::{FoundInterpreter, SessionName, Settings};
 use thiserror::Error;
 
@@ -57,7 +57,9 @@ pub fn prepare(
 ) -> Result<Prepared, PrepareError> {
     let cwd = PathBuf::from(&settings.cwd);
     let mut env: Vec<(OsString, OsString)> = std::env::vars_os()
-        .filter(|(name, _)| name != "STEAD_PAUSE_AT" && name != "STEAD_BRIDGE_FD")
+        .filter(|(name, _)| {
+            name != "STEAD_PAUSE_AT" && name != "STEAD_BRIDGE_FD" && name != "STEAD_BRIDGE_OUT"
+        })
         .collect();
     let mut set = |name: &str, value: &str| {
         env.retain(|(known, _)| known != name);
@@ -75,7 +77,8 @@ pub fn prepare(
             path: path.to_string_lossy().into_owned(),
             why: "named by `--bridge`".to_owned(),
         };
-        let command = Command { program: path, arguments: vec![], env, cwd };
+        let command =
+            Command { program: path, arguments: vec![], env, cwd, control: Control::Socket };
         return Ok(Prepared { found, command, feed: Feed::Nothing });
     }
     match settings.language.as_str() {
@@ -94,6 +97,7 @@ pub fn prepare(
                 arguments: vec!["-c".into(), stead_bridges::PYTHON_BOOT.trim().into()],
                 env,
                 cwd,
+                control: Control::Pipes,
             };
             let feed = feed(&command.program, stead_bridges::PYTHON, cache_dir);
             Ok(Prepared { found, command, feed })
@@ -108,7 +112,7 @@ pub fn prepare(
             let arguments = vec!["runner".into(), found.path.clone().into()];
             Ok(Prepared {
                 found,
-                command: Command { program, arguments, env, cwd },
+                command: Command { program, arguments, env, cwd, control: Control::Socket },
                 feed: Feed::Nothing,
             })
         }
@@ -128,6 +132,7 @@ pub fn prepare(
                 ],
                 env,
                 cwd,
+                control: Control::Socket,
             };
             let feed = feed(&command.program, stead_bridges::NODE, cache_dir);
             Ok(Prepared { found, command, feed })
@@ -148,6 +153,7 @@ pub fn prepare(
                 ],
                 env,
                 cwd,
+                control: Control::Socket,
             };
             Ok(Prepared { found, command, feed: Feed::Script(stead_bridges::BASH) })
         }

@@ -14,4 +14,4 @@ pub mod stdin_wait;
 pub mod tree;
 
 pub use find::{Env, FindError};
-pub use spawn::{Child, Command, SpawnError, reserve_control, spawn};
+pub use spawn::{Child, Command, Control, SpawnError, reserve_control, spawn};

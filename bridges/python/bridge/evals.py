@@ -144,6 +144,9 @@ def finish_eval(status, code, codes, source, events):
         done += ',"notice":' + quote(notice)
     events.append(done + ',"variables":%d}\n' % len(KNOWN))
     transmit("\n".join(events))
+    # What can wait, while the host is at work.
+    LOOK.at = file_time()
+    attempt(forget_sources)
 
 
 def make_namespace():

@@ -1,6 +1,6 @@
 # Interrupts: a signal is raised in user code only, and held back while the bridge itself is at work.
 
-CRITICAL = {f.__code__ for f in (transmit, receive, fill, await_ack)}
+CRITICAL = {f.__code__ for f in (transmit, receive, fill, read_control, await_ack)}
 # Loops that answer an interrupt with their next prompt, so that only an end of file ends them.
 PROMPTS = {"_cmdloop": "/pdb.py", "interact": "/code.py"}
 

@@ -43,7 +43,7 @@ sched_yield = getattr(posix, "sched_yield", lambda: None)
 TextIOWrapper = _io.TextIOWrapper
 text_write, text_flush, text_readline, text_read, text_next = (
     TextIOWrapper.write, TextIOWrapper.flush, TextIOWrapper.readline, TextIOWrapper.read, TextIOWrapper.__next__)
-ModuleType = type(sys)
+ModuleType, CodeType = type(sys), type((lambda: None).__code__)
 
 BRIDGE_FILE = "<stead>"
 FIONREAD = 0x541B if sys.platform.startswith("linux") else 0x4004667F
@@ -82,6 +82,7 @@ class State:
     cancelled = False   # an interrupt asked the loop to cancel that task
     delivered = False   # the loop has done so
     holder = None       # ident of the thread that is sending a frame
+    settled = False     # the streams are in order, and nothing can have changed that since
     names = 0           # len() of the namespace as last seen
     images = 0          # how many the eval in `images_in` has sent
     images_in = None

@@ -68,12 +68,15 @@ def do_eval(eval_id, payload):
     S.fired = S.cancelled = S.delivered = S.swallowed = S.hung_up = False
     S.eval, S.final = eval_id, None
     SPACE["__builtins__"] = builtins  # without them no code could even import
-    repair_streams()
-    drop_input()
+    if not S.settled:
+        repair_streams()
+    if S.stdin_used or READERS:
+        drop_input()
     S.last = OUT
     S.running = True
     events, codes, source, error = [], [], "", None
     status, code = "ok", None
+    calm = False  # nothing of the user's was called
     try:
         source = payload.decode("utf-8", "replace")
         if source[:1] == "\ufeff":
@@ -83,8 +86,11 @@ def do_eval(eval_id, payload):
         codes = [part for part in (body, last) if part is not None]
         value = run_codes(codes)
         if last is not None:
-            run_user(show_last, value)
-            ask_figure(value)
+            if shown_at_once(value):
+                calm = body is None and not last.co_names and is_flat(last)
+            else:
+                run_user(show_last, value)
+                ask_figure(value)
         value = None
     except BaseException as caught:
         error = caught
@@ -92,24 +98,28 @@ def do_eval(eval_id, payload):
     reclaim_sigint()
     if CHANGED or ASKED or S.passed:
         error = end_figures(error)
-    if isinstance(error, Leave):
-        leave_session(error)
     if error is not None:
+        if isinstance(error, Leave):
+            leave_session(error)
         S.reporting = True
         status, code = end_with(error, events, source)
         S.reporting, error = False, None
+        reclaim_sigint()
     elif S.final is not None:
         events.append(S.final)
-    guarded(flush_all)
-    reclaim_sigint()
-    drop_input()
+    if not are_ours():
+        calm = False
+        guarded(flush_all)
+        reclaim_sigint()
+    if S.stdin_used or READERS:
+        drop_input()
     with WRITING:
         S.running = False
         S.last = None
         if QUICK:
             make_knowing()
-    flush_own()  # what a thread wrote since the last flush is this eval's too
-    finish_eval(status, code, codes, source, events)
+    flush_last()  # now, since what a thread wrote until here is this eval's too
+    finish_eval(status, code, codes, source, events, calm)
 
 
 def end_with(error, events, source):
@@ -128,7 +138,7 @@ def end_with(error, events, source):
     return ("interrupted" if interrupted else "error"), None
 
 
-def finish_eval(status, code, codes, source, events):
+def finish_eval(status, code, codes, source, events, calm):
     changed = None
     try:
         changed = changes(codes, source)
@@ -139,7 +149,7 @@ def finish_eval(status, code, codes, source, events):
         done += ',"exit_code":%d' % code
     if changed:
         done += ',"changed":' + dump(changed)
-    notice = attempt(changed_modules)
+    notice = attempt(changed_modules, calm)
     if notice:
         done += ',"notice":' + quote(notice)
     events.append(done + ',"variables":%d}\n' % len(KNOWN))

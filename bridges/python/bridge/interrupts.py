@@ -25,7 +25,7 @@ def on_sigint(signum, frame, again=False):
                 S.fired = S.cancelled = True
                 S.loop.call_soon_threadsafe(cancel_task)
             return
-        if code is RUN_USER:
+        if code is RUN_USER or code is FLUSH_OURS:
             S.fired = True
             raise KeyboardInterrupt
         if code is IDLE_LOOP and (in_callback or again and called) and ioctl(CONTROL, FIONREAD, EMPTY) != EMPTY:
@@ -91,15 +91,15 @@ def run_user(call, *args):
         raise_pending()
     # pdb would step out of user code into this frame: tracing ends on the line of the call itself,
     # before there is an event to stop at (3.13 undoes f_trace_lines).
-    here = getframe()
-    here.f_trace_lines = False
+    # No name for the frame: one that refers to itself would keep what was called with it until gc comes.
+    getframe().f_trace_lines = False
     if S.user_sigint is not None and not S.lent:
         S.lent = True
         signal(SIGINT, S.user_sigint)
     try:
-        return (call(*args), here.f_trace is None or settrace(None))[0]
+        return (call(*args), getframe().f_trace is None or settrace(None))[0]
     except BaseException:
-        if here.f_trace is not None:
+        if getframe().f_trace is not None:
             settrace(None)
         raise
 

@@ -129,6 +129,35 @@ class Between(BridgeTest):
         self.assertIn(host.finish(result).status, ("ok", "interrupted"))
         self.ok(host, "2+2", "4")
 
+    def test_e1_a_line_with_one_statement_is_compiled_like_any_other(self):
+        host = self.start()
+        self.assertEqual([e["name"] for e in self.ok(host, "x = 1").changed["added"]], ["x"])
+        self.assertEqual([e["name"] for e in self.ok(host, "x += 1").changed["rebound"]], ["x"])
+        self.assertEqual(self.ok(host, "del x").changed, {"removed": ["x"]})
+        self.ok(host, "import sys")
+        self.ok(host, "sys.thing = 5")
+        self.ok(host, "sys.thing == 5", "True")
+        self.ok(host, "def f(a=1): return a")
+        self.ok(host, "f(a=7)", "7")
+        self.ok(host, "import asyncio")
+        self.ok(host, "y = await asyncio.sleep(0, 5)")
+        self.ok(host, "y <= 5", "True")
+        self.ok(host, "if y: 7")
+        self.ok(host, "def g(): global z; z = 3")
+        self.assertEqual([e["name"] for e in self.ok(host, "g()").changed["added"]], ["z"])
+        self.ok(host, "from __future__ import annotations")
+        self.ok(host, "def h(a: nothing): pass")
+        for code in ("x = (yield)", "x = *a", "x = = 1", "x = (", "x = 'a", "lambda = 1", "return 5", "break", "x = 1 is (yield)", "import", "x = 'é' 1"):
+            # What a semicolon at the end leads to is the long way. It has a place of its own only where the line is torn.
+            short, long = host.eval(code), host.eval(code + ";")
+            self.assertEqual((short.status, short.err.count("\n")), ("error", long.err.count("\n")), code)
+            if code not in ("x = (", "x = 'a", "import"):
+                said = [r.event("error")["message"].replace("py:%d" % (host.count - 1), "py:%d" % host.count) for r in (short, long)]
+                self.assertEqual(*said)
+                self.assertEqual(short.traceback.count("\n"), long.traceback.count("\n"), code)
+        self.fails(host, "x = 1/0", "ZeroDivisionError")
+        self.assertIn("x = 1/0", host.eval("x = 1/0").traceback)
+
     def test_e14_a_new_folder_counts_at_once(self):
         for name in ("here", "there"):
             os.mkdir(os.path.join(self.folder, name))

@@ -8,21 +8,32 @@ STATEMENTS = ("assert", "async", "break", "class", "continue", "def", "del", "fo
               "nonlocal", "pass", "raise", "return", "try", "while", "with")
 
 
-def may_be_expression(source):
-    """Whether code looks as if it were one expression: to find out costs less than to take a tree apart."""
-    if len(source) > 1000 or source[:1] in " \t\f" or "\n" in source or "\r" in source or "=" in source or ";" in source:
-        return False
-    return source.partition(" ")[0] not in STATEMENTS
+def mode_of(source):
+    """How code can be compiled as it stands, which costs less than to take a tree apart: "eval" if it looks as if it
+    were one expression, "exec" if it is one line with one statement, whether right or wrong, that has no value."""
+    if len(source) > 1000 or "\n" in source or "\r" in source or ";" in source or source[:1] in " \t\f":
+        return None
+    if source.partition(" ")[0] in STATEMENTS:
+        return None if "global" in source or "__future__" in source else "exec"
+    head, sign, tail = source.partition("=")
+    if not sign:
+        return "eval"
+    # An expression has a quote, a bracket or a colon before its first `=`, or another sign of a comparison beside it.
+    target = head.rstrip(" +-*/%&|^@").replace(".", "")
+    return "exec" if tail[:1] != "=" and target.isidentifier() and "global" not in source else None
 
 
 def compile_all(source):
     """The whole code, before any of it runs: statements, and the last expression by itself."""
     flags = S.flags | _ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
-    if may_be_expression(source):
+    mode = mode_of(source)
+    if mode == "eval":
         try:
             return None, compile(source, file_name(), "eval", flags, True)
         except Exception:  # told by the other way, which knows statements too
             pass
+    elif mode == "exec":
+        return compile(source, file_name(), "exec", flags, True), None
     tree = compile(source, file_name(), "exec", flags | _ast.PyCF_ONLY_AST, True)
     body, last = tree.body, None
     if body and isinstance(body[-1], _ast.Expr):

@@ -114,7 +114,7 @@ def do_eval(eval_id, payload):
             leave_session(error)
         S.reporting = True
         status, code = end_with(error, events, source)
-        S.reporting, error = False, None
+        S.reporting, error, calm = False, None, False
         reclaim_sigint()
     elif S.final is not None:
         events.append(S.final)

@@ -107,6 +107,15 @@ def run_user(call, *args):
 RUN_USER = run_user.__code__
 
 
+def has_handlers():
+    """Whether a signal runs code of the user's while nothing else does."""
+    for number in range(1, _signal.NSIG):
+        handler = getsignal(number)
+        if callable(handler) and handler is not on_sigint and handler is not on_sigurg and handler is not on_nudge:
+            return True
+    return False
+
+
 def reclaim_sigint():
     """Takes SIGINT back after user code and remembers what the user made of it."""
     for _ in range(100):

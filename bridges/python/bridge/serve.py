@@ -121,7 +121,7 @@ def do_clear(seq):
 def step():
     # Between two evals only threads, tasks and handlers of signals run code. Without them the streams are looked at
     # here, while the host is at work, and not when an eval waits for it.
-    S.settled = not BORN and S.loop is None and "signal" not in modules
+    S.settled = not BORN and S.loop is None and not ("signal" in modules and has_handlers())
     if S.settled:
         repair_streams()
     if S.loop is not None:

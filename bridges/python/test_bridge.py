@@ -11,6 +11,7 @@ import unittest
 
 sys.dont_write_bytecode = True
 
+from test_between import *  # noqa: E402, F403
 from test_displays import *  # noqa: E402, F403
 from test_evals import *  # noqa: E402, F403
 from test_interrupts import *  # noqa: E402, F403

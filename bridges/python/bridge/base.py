@@ -31,6 +31,7 @@ from gc import get_referents
 
 sys.path = USER_PATH
 
+from _collections import deque
 from _signal import SIGINT, SIGURG, SIGWINCH, default_int_handler, getsignal, signal
 from _thread import allocate_lock, get_ident
 from _weakref import ref
@@ -41,9 +42,9 @@ getframe, gettrace, settrace, modules = sys._getframe, sys.gettrace, sys.settrac
 get_native_id = getattr(_thread, "get_native_id", lambda: 0)
 sched_yield = getattr(posix, "sched_yield", lambda: None)
 TextIOWrapper = _io.TextIOWrapper
-text_write, text_readline, text_read, text_next = (
-    TextIOWrapper.write, TextIOWrapper.readline, TextIOWrapper.read, TextIOWrapper.__next__)
-ModuleType = type(sys)
+text_write, text_flush, text_readline, text_read, text_next = (
+    TextIOWrapper.write, TextIOWrapper.flush, TextIOWrapper.readline, TextIOWrapper.read, TextIOWrapper.__next__)
+ModuleType, CodeType = type(sys), type((lambda: None).__code__)
 
 BRIDGE_FILE = "<stead>"
 FIONREAD = 0x541B if sys.platform.startswith("linux") else 0x4004667F
@@ -82,13 +83,19 @@ class State:
     cancelled = False   # an interrupt asked the loop to cancel that task
     delivered = False   # the loop has done so
     holder = None       # ident of the thread that is sending a frame
+    settled = False     # the streams are in order, and nothing can have changed that since
     names = 0           # len() of the namespace as last seen
     images = 0          # how many the eval in `images_in` has sent
     images_in = None
     passed = 0          # how many figures it did not send, because that was enough
 
 
-S = State()
+# In slots, because these are read and set all the time, and a large dict of an object is slow at both.
+DEFAULTS = {name: value for name, value in vars(State).items() if not name.startswith("__")}
+S = type("State", (), {"__slots__": tuple(DEFAULTS)})()
+for _name in DEFAULTS:
+    setattr(S, _name, DEFAULTS[_name])
+
 THREADS = {}            # ident of a live thread -> the eval that started it
 BORN = set()            # one token for each thread from its start to its end
 QUICK = {}              # stream -> its `write` while that is TextIOWrapper's own
@@ -96,6 +103,7 @@ READERS = set()         # idents of threads inside a read of stdin
 KNOWN = {}              # user's name -> id of its value; no reference, so nothing is kept alive
 GLOBALS = set()         # names that functions of earlier evals declare global
 SOURCES = {}            # file name of an eval -> linecache entry
+RECENT = deque()        # its keys, oldest first: to find the first of a dict takes long where many before it are gone
 SOURCE_BYTES = [0]
 
 
@@ -193,6 +201,14 @@ def transmit(line):
 
 def receive():
     """Critical. The next command: its words, and the bytes that follow them."""
+    if not INBOX:
+        data = read_control()
+        head, _, payload = data.partition(b"\n")
+        if len(head) < len(data):
+            words = head.decode("ascii", "replace").split(" ")
+            if int(words[-1]) == len(payload):  # nearly always: one command, and the whole of it
+                return words, payload
+        INBOX.extend(data)
     while True:
         end = INBOX.find(b"\n")
         if end >= 0:
@@ -207,13 +223,15 @@ def receive():
 
 
 def fill():
+    INBOX.extend(read_control())
+
+
+def read_control():
     try:
         data = read(CONTROL, 1 << 16)
     except OSError:
         die()
-    if not data:
-        _exit(0)
-    INBOX.extend(data)
+    return data or _exit(0)
 
 
 def await_ack():

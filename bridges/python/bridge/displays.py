@@ -28,6 +28,23 @@ def displayhook(value):
         raise_pending()
 
 
+def shown_at_once(value):
+    """Shows a number or a short text by our own hook, in place of another such value: that runs no code of the user's."""
+    kind = type(value)
+    if kind is int:
+        quick = value.bit_length() < 100
+    elif kind is str:
+        quick = len(value) < VALUE_BUDGET // 12  # a character is ten at most
+    else:
+        quick = kind in NUMBERS or value is None
+    if not quick or getattr(sys, "displayhook", None) is not displayhook or type(vars(builtins).get("_")) not in PLAIN:
+        return False
+    if value is not None:
+        S.final = '{"ev":"value","text":%s,"type":"%s"}' % (quote(repr(value)), kind.__name__)
+        builtins._ = value
+    return True
+
+
 def show_last(value):
     """The value of the last expression: ours travels with `done`, so that it costs no wait."""
     hook = getattr(sys, "displayhook", None)

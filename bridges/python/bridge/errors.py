@@ -50,22 +50,29 @@ def register_sources(linecache):
 
 def remember_source(name, source):
     # linecache's own entries end in a line feed too; carets are off by one without.
-    lines = [line + "\n" for line in source.replace("\r\n", "\n").split("\n")]
+    lines = [source + "\n"] if "\n" not in source else [line + "\n" for line in source.replace("\r\n", "\n").split("\n")]
     entry = (len(source), None, lines, name)
-    previous = next(reversed(SOURCES), None)
+    previous = RECENT[-1] if RECENT else None
+    if name not in SOURCES:
+        RECENT.append(name)
     SOURCES[name] = entry
     SOURCE_BYTES[0] += len(source)
     linecache = modules.get("linecache")
     cache = getattr(linecache, "cache", None)
-    if type(cache) is not dict:
-        cache = {}
-    elif previous is not None and previous not in cache:
-        register_sources(linecache)  # the user cleared it
-    cache[name] = entry
+    if type(cache) is dict:
+        if previous is not None and previous not in cache:
+            register_sources(linecache)  # the user cleared it
+        cache[name] = entry
+
+
+def forget_sources():
+    """Keeps the sources within their bounds."""
     while len(SOURCES) > SOURCES_KEPT or SOURCE_BYTES[0] > SOURCE_BYTES_KEPT and len(SOURCES) > 1:
-        oldest = next(iter(SOURCES))
+        cache = getattr(modules.get("linecache"), "cache", None)
+        oldest = RECENT.popleft()
         SOURCE_BYTES[0] -= SOURCES.pop(oldest)[0]
-        cache.pop(oldest, None)
+        if type(cache) is dict:
+            cache.pop(oldest, None)
 
 
 def clean(error):

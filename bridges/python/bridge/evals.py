@@ -8,21 +8,32 @@ STATEMENTS = ("assert", "async", "break", "class", "continue", "def", "del", "fo
               "nonlocal", "pass", "raise", "return", "try", "while", "with")
 
 
-def may_be_expression(source):
-    """Whether code looks as if it were one expression: to find out costs less than to take a tree apart."""
-    if len(source) > 1000 or source[:1] in " \t\f" or "\n" in source or "\r" in source or "=" in source or ";" in source:
-        return False
-    return source.partition(" ")[0] not in STATEMENTS
+def mode_of(source):
+    """How code can be compiled as it stands, which costs less than to take a tree apart: "eval" if it looks as if it
+    were one expression, "exec" if it is one line with one statement, whether right or wrong, that has no value."""
+    if len(source) > 1000 or "\n" in source or "\r" in source or ";" in source or source[:1] in " \t\f":
+        return None
+    if source.partition(" ")[0] in STATEMENTS:
+        return None if "global" in source or "__future__" in source else "exec"
+    head, sign, tail = source.partition("=")
+    if not sign:
+        return "eval"
+    # An expression has a quote, a bracket or a colon before its first `=`, or another sign of a comparison beside it.
+    target = head.rstrip(" +-*/%&|^@").replace(".", "")
+    return "exec" if tail[:1] != "=" and target.isidentifier() and "global" not in source else None
 
 
 def compile_all(source):
     """The whole code, before any of it runs: statements, and the last expression by itself."""
     flags = S.flags | _ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
-    if may_be_expression(source):
+    mode = mode_of(source)
+    if mode == "eval":
         try:
             return None, compile(source, file_name(), "eval", flags, True)
         except Exception:  # told by the other way, which knows statements too
             pass
+    elif mode == "exec":
+        return compile(source, file_name(), "exec", flags, True), None
     tree = compile(source, file_name(), "exec", flags | _ast.PyCF_ONLY_AST, True)
     body, last = tree.body, None
     if body and isinstance(body[-1], _ast.Expr):
@@ -68,12 +79,15 @@ def do_eval(eval_id, payload):
     S.fired = S.cancelled = S.delivered = S.swallowed = S.hung_up = False
     S.eval, S.final = eval_id, None
     SPACE["__builtins__"] = builtins  # without them no code could even import
-    repair_streams()
-    drop_input()
+    if not S.settled:
+        repair_streams()
+    if S.stdin_used or READERS:
+        drop_input()
     S.last = OUT
     S.running = True
     events, codes, source, error = [], [], "", None
     status, code = "ok", None
+    calm = False  # nothing of the user's was called
     try:
         source = payload.decode("utf-8", "replace")
         if source[:1] == "\ufeff":
@@ -83,8 +97,11 @@ def do_eval(eval_id, payload):
         codes = [part for part in (body, last) if part is not None]
         value = run_codes(codes)
         if last is not None:
-            run_user(show_last, value)
-            ask_figure(value)
+            if shown_at_once(value):
+                calm = body is None and not last.co_names and is_flat(last)
+            else:
+                run_user(show_last, value)
+                ask_figure(value)
         value = None
     except BaseException as caught:
         error = caught
@@ -92,24 +109,28 @@ def do_eval(eval_id, payload):
     reclaim_sigint()
     if CHANGED or ASKED or S.passed:
         error = end_figures(error)
-    if isinstance(error, Leave):
-        leave_session(error)
     if error is not None:
+        if isinstance(error, Leave):
+            leave_session(error)
         S.reporting = True
         status, code = end_with(error, events, source)
-        S.reporting, error = False, None
+        S.reporting, error, calm = False, None, False
+        reclaim_sigint()
     elif S.final is not None:
         events.append(S.final)
-    guarded(flush_all)
-    reclaim_sigint()
-    drop_input()
+    if not are_ours():
+        calm = False
+        guarded(flush_all)
+        reclaim_sigint()
+    if S.stdin_used or READERS:
+        drop_input()
     with WRITING:
         S.running = False
         S.last = None
         if QUICK:
             make_knowing()
-    flush_own()  # what a thread wrote since the last flush is this eval's too
-    finish_eval(status, code, codes, source, events)
+    flush_last()  # now, since what a thread wrote until here is this eval's too
+    finish_eval(status, code, codes, source, events, calm)
 
 
 def end_with(error, events, source):
@@ -128,7 +149,7 @@ def end_with(error, events, source):
     return ("interrupted" if interrupted else "error"), None
 
 
-def finish_eval(status, code, codes, source, events):
+def finish_eval(status, code, codes, source, events, calm):
     changed = None
     try:
         changed = changes(codes, source)
@@ -139,11 +160,14 @@ def finish_eval(status, code, codes, source, events):
         done += ',"exit_code":%d' % code
     if changed:
         done += ',"changed":' + dump(changed)
-    notice = attempt(changed_modules)
+    notice = attempt(changed_modules, calm)
     if notice:
         done += ',"notice":' + quote(notice)
     events.append(done + ',"variables":%d}\n' % len(KNOWN))
     transmit("\n".join(events))
+    # What can wait, while the host is at work.
+    LOOK.at = file_time()
+    attempt(forget_sources)
 
 
 def make_namespace():

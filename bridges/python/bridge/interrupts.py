@@ -1,6 +1,6 @@
 # Interrupts: a signal is raised in user code only, and held back while the bridge itself is at work.
 
-CRITICAL = {f.__code__ for f in (transmit, receive, fill, await_ack)}
+CRITICAL = {f.__code__ for f in (transmit, receive, fill, read_control, await_ack)}
 # Loops that answer an interrupt with their next prompt, so that only an end of file ends them.
 PROMPTS = {"_cmdloop": "/pdb.py", "interact": "/code.py"}
 
@@ -25,7 +25,7 @@ def on_sigint(signum, frame, again=False):
                 S.fired = S.cancelled = True
                 S.loop.call_soon_threadsafe(cancel_task)
             return
-        if code is RUN_USER:
+        if code is RUN_USER or code is FLUSH_OURS:
             S.fired = True
             raise KeyboardInterrupt
         if code is IDLE_LOOP and (in_callback or again and called) and ioctl(CONTROL, FIONREAD, EMPTY) != EMPTY:
@@ -91,20 +91,29 @@ def run_user(call, *args):
         raise_pending()
     # pdb would step out of user code into this frame: tracing ends on the line of the call itself,
     # before there is an event to stop at (3.13 undoes f_trace_lines).
-    here = getframe()
-    here.f_trace_lines = False
+    # No name for the frame: one that refers to itself would keep what was called with it until gc comes.
+    getframe().f_trace_lines = False
     if S.user_sigint is not None and not S.lent:
         S.lent = True
         signal(SIGINT, S.user_sigint)
     try:
-        return (call(*args), here.f_trace is None or settrace(None))[0]
+        return (call(*args), getframe().f_trace is None or settrace(None))[0]
     except BaseException:
-        if here.f_trace is not None:
+        if getframe().f_trace is not None:
             settrace(None)
         raise
 
 
 RUN_USER = run_user.__code__
+
+
+def has_handlers():
+    """Whether a signal runs code of the user's while nothing else does."""
+    for number in range(1, _signal.NSIG):
+        handler = getsignal(number)
+        if callable(handler) and handler is not on_sigint and handler is not on_sigurg and handler is not on_nudge:
+            return True
+    return False
 
 
 def reclaim_sigint():

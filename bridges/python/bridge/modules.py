@@ -25,9 +25,14 @@ def file_time():
 
 class Look:
     """How things stood when modules were last looked at."""
-    root = folder = current_folder()
-    count, last = 0, None  # of sys.modules: an import changes one or the other
-    at = file_time()
+
+    def __init__(self):
+        self.root = self.folder = current_folder()
+        self.count, self.last = 0, None  # of sys.modules: an import changes one or the other
+        self.at = file_time()
+
+
+LOOK = Look()  # an object, since what Python has looked up on a class is void whenever the class changes
 
 
 class Watched:
@@ -38,18 +43,19 @@ class Watched:
         self.path, self.spec, self.seen, self.told = path, spec, seen, seen
 
 
-def changed_modules():
-    """What to say about modules whose files are not what was imported; each change is said once."""
-    folder, last = current_folder(), next(reversed(modules), None)
-    if len(modules) != Look.count or last is not Look.last or folder != Look.folder:
-        if folder != Look.folder:
+def changed_modules(calm=False):
+    """What to say about modules whose files are not what was imported; each change is said once.
+
+    The folder cannot have changed in a calm eval, and the time of this look is noted when the eval is over.
+    """
+    folder, last = LOOK.folder if calm else current_folder(), next(reversed(modules), None)
+    if len(modules) != LOOK.count or last is not LOOK.last or folder != LOOK.folder:
+        if folder != LOOK.folder:
             NOTICED.clear()
-        Look.folder = folder
+        LOOK.folder = folder
         notice_modules()
-        Look.count, Look.last = len(modules), last
-    text = report_changes() if WATCHED else None
-    Look.at = file_time()
-    return text
+        LOOK.count, LOOK.last = len(modules), last
+    return report_changes() if WATCHED else None
 
 
 def notice_modules():
@@ -68,7 +74,7 @@ def watch(name, module):
     if type(path) is not str or not path.endswith((".py", ".so")) or is_foreign(path):
         return
     if path[:1] != "/":
-        path = (Look.folder or "/") + path
+        path = (LOOK.folder or "/") + path
     if not is_inside(path):
         real = attempt(realpath, path)
         if real is None or is_foreign(real) or not is_inside(real):
@@ -94,7 +100,7 @@ def is_foreign(path):
 
 
 def is_inside(path):
-    return any([folder is not None and path.startswith(folder) for folder in (Look.root, Look.folder)])
+    return any([folder is not None and path.startswith(folder) for folder in (LOOK.root, LOOK.folder)])
 
 
 def state_of(path):
@@ -126,7 +132,7 @@ def state_at_import(path, spec):
         return now
     # It differs: either the file is newer than the import, or the import could not write what it compiled.
     folder = spec.cached.rpartition("/")[0] or "/"
-    if written >= Look.at or not sys.dont_write_bytecode and access(folder, posix.W_OK):
+    if written >= LOOK.at or not sys.dont_write_bytecode and access(folder, posix.W_OK):
         return compiled
     return now
 

@@ -33,8 +33,16 @@ def names_of(code):
     while todo:
         code = todo.pop()
         found.update(dict.fromkeys(code.co_names))
-        todo.extend([c for c in code.co_consts if type(c) is type(code)])
+        todo.extend([c for c in code.co_consts if type(c) is CodeType])
     return found
+
+
+def is_flat(code):
+    """Whether it has no function in it."""
+    for constant in code.co_consts:
+        if type(constant) is CodeType:
+            return False
+    return True
 
 
 def find_globals(tree):
@@ -54,10 +62,15 @@ def find_globals(tree):
 
 def changes(codes, source):
     """What the eval did to the names, at the cost of the names it mentions."""
-    candidates = {}
-    for code in codes:
-        candidates.update(names_of(code))
-    candidates.update(dict.fromkeys(GLOBALS))
+    if len(codes) == 1 and not GLOBALS and is_flat(codes[0]):
+        candidates = codes[0].co_names
+        if not candidates and S.names == len(SPACE) and "import *" not in source:
+            return None
+    else:
+        candidates = {}
+        for code in codes:
+            candidates.update(names_of(code))
+        candidates.update(dict.fromkeys(GLOBALS))
     whole = not REFLECTIVE.isdisjoint(candidates) or "import *" in source
     added, rebound, removed = [], [], []
     if not whole:

@@ -119,6 +119,11 @@ def do_clear(seq):
 # ---- the loop --------------------------------------------------------------------------------
 
 def step():
+    # Between two evals only threads, tasks and handlers of signals run code. Without them the streams are looked at
+    # here, while the host is at work, and not when an eval waits for it.
+    S.settled = not BORN and S.loop is None and not ("signal" in modules and has_handlers())
+    if S.settled:
+        repair_streams()
     if S.loop is not None:
         idle_loop()
     words, payload = receive()

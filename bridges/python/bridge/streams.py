@@ -164,6 +164,36 @@ def flush_own():
             pass
 
 
+def are_ours():
+    """Whether output goes to our own streams, as we made them, so that flushing it runs no code of the user's."""
+    return (getattr(sys, "stdout", None) is OUT and getattr(sys, "stderr", None) is ERR and Output.flush is text_flush
+            and "flush" not in vars(OUT) and "flush" not in vars(ERR))
+
+
+def flush_last():
+    """Flushes when the eval can write no more. An interrupt may come before anything is written, so it does not end
+    the first try; the nudges that follow it end the others, if it is a pipe of the user's that nobody reads."""
+    for _ in range(3):
+        try:
+            return flush_ours()
+        except BaseException:
+            S.pending = True
+
+
+def flush_ours():
+    """Like run_user, an interrupt is raised in here: a write may block."""
+    for stream in (OUT, ERR):
+        try:
+            stream.flush()
+        except KeyboardInterrupt:
+            raise
+        except BaseException:
+            pass
+
+
+FLUSH_OURS = flush_ours.__code__
+
+
 def make_output(fd, name, errors):
     raw = _io.FileIO(fd, "wb", closefd=False)
     raw.name = name

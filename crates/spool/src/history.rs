@@ -166,7 +166,6 @@ impl History {
 
     /// Adds records with one write. After an error none of them is in the history.
     pub fn append_all(&mut self, records: &[HistoryRecord]) -> Result<(), SpoolError> {
-        let path = self.dir.history();
         self.settle()?;
         let mut facts = self.facts.clone();
         let mut entries = Vec::with_capacity(records.len());
@@ -174,7 +173,7 @@ impl History {
         for record in records {
             let pos = self.len + self.buffer.len() as u64;
             facts.apply(record).map_err(|(eval, what)| SpoolError::OutOfOrder {
-                path: path.clone(),
+                path: self.dir.history(),
                 eval,
                 what,
             })?;
@@ -183,7 +182,7 @@ impl History {
                 entries.push((eval, mark, pos, oldest));
             }
             serde_json::to_writer(&mut self.buffer, record)
-                .map_err(SpoolError::io("write", &path))?;
+                .map_err(|error| SpoolError::io("write", &self.dir.history())(error))?;
             self.buffer.push(b'\n');
         }
         self.add_keys(records)?;
@@ -248,7 +247,6 @@ impl History {
 
     /// Index entries, then the lines: so each whole line has its entry.
     fn write(&mut self, entries: &[(EvalSeq, Mark, u64, EvalSeq)]) -> Result<(), SpoolError> {
-        let index_path = self.dir.history_index();
         let mut result = Ok(());
         for &(eval, mark, pos, oldest) in entries {
             let written = match mark {
@@ -256,18 +254,18 @@ impl History {
                 Mark::Started | Mark::Finished => self.index.mark(eval.0, mark, Some(pos)),
             };
             self.leftover.marks.push((eval, mark));
-            result = written.map_err(SpoolError::io("write", &index_path));
+            result =
+                written.map_err(|error| SpoolError::io("write", &self.dir.history_index())(error));
             if result.is_err() {
                 break;
             }
         }
         if result.is_ok() {
-            let path = self.dir.history();
             self.leftover.torn = true;
             result = self
                 .file
                 .write_all_at(&self.buffer, self.len)
-                .map_err(SpoolError::io("write", &path));
+                .map_err(|error| SpoolError::io("write", &self.dir.history())(error));
         }
         match result {
             Ok(()) => {

@@ -148,3 +148,30 @@ fn m8_much_goes_over_sockets_in_both_directions() {
         assert_eq!(server.reply(id).text.matches('é').count(), 190_000);
     }
 }
+
+/// The short way must not sit on what it has heard: a prompt, or more output than it reads itself. It is told
+/// before an eval of 0.2 s in another session is over, at least once in a while on the busiest machine.
+#[test]
+fn e8_a_prompt_and_long_output_are_told_at_once() {
+    let (env, mut server) = served();
+    let mut clock = Server::start(&env);
+    let long =
+        json!({"code": "import time; time.sleep(0.2)", "session": "clock", "language": "python"});
+    clock.call("eval", long.clone());
+    server.eval("x = 1");
+    let mut first = |code: &str, after: &str| {
+        (0..20).any(|_| {
+            let id = clock.send("eval", long.clone());
+            server.eval(code);
+            clock.progress();
+            let told = clock.waiting(id) == 0;
+            clock.reply(id);
+            if !after.is_empty() {
+                server.call("input", json!({"target": "py", "text": after}));
+            }
+            told
+        })
+    };
+    assert!(first("input('name? ')", "Ada\n"), "a prompt");
+    assert!(first("print('x' * 400_000)", ""), "long output");
+}

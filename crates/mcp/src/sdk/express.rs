@@ -68,48 +68,54 @@ impl Express {
     }
 
     fn wait(&self, mut quick: Box<Quick>) -> Result<Answer, Box<Work>> {
-        if stay_awake(&mut quick) {
-            return Ok(self.finish(quick));
+        let stage = match stay_awake(&mut quick) {
+            Stage::Sent | Stage::Accepted => self.sleep(&mut quick),
+            stage => stage,
+        };
+        match stage {
+            Stage::Over => {
+                let ties = Ties { line: None, tell: None, accepted: None };
+                Ok(self.server.finish(quick, ties))
+            }
+            Stage::Sent | Stage::Accepted | Stage::Unclear => Err(Box::new(Work::Begun(quick))),
         }
+    }
+
+    /// Waits until the eval is over, the client says something, or it has taken too long.
+    fn sleep(&self, quick: &mut Quick) -> Stage {
         let patience = Instant::now() + QUICK_TIME;
         let until = quick.begun.deadline().map_or(patience, |at| at.min(patience));
         while let Ok([told, client]) = quick.begun.wait(self.client.as_fd(), until) {
             if told {
                 match quick.begun.advance() {
-                    Ok(Stage::Over) => return Ok(self.finish(quick)),
                     Ok(Stage::Sent | Stage::Accepted) => {}
-                    Ok(Stage::Unclear) | Err(_) => break,
+                    Ok(stage) => return stage,
+                    Err(_) => break,
                 }
             }
             if client || !told {
                 break;
             }
         }
-        Err(Box::new(Work::Begun(quick)))
-    }
-
-    fn finish(&self, quick: Box<Quick>) -> Answer {
-        self.server.finish(quick, Ties { line: None, tell: None, accepted: None })
+        Stage::Unclear
     }
 }
 
 /// Looks again and again for a moment whether the eval is over. A processor that goes to sleep takes longer to
 /// wake than most evals take; and as long as this one is in use, host and interpreter share the other's
 /// caches. Whoever else wants it gets it at once.
-fn stay_awake(quick: &mut Quick) -> bool {
+fn stay_awake(quick: &mut Quick) -> Stage {
     let begun = Instant::now();
     let mut now = begun;
-    while now.duration_since(begun) < AWAKE {
-        match quick.begun.advance() {
-            Ok(Stage::Over) => return true,
-            Ok(Stage::Sent | Stage::Accepted) => {}
-            Ok(Stage::Unclear) | Err(_) => return false,
+    loop {
+        let stage = quick.begun.advance().unwrap_or(Stage::Unclear);
+        if !matches!(stage, Stage::Sent | Stage::Accepted) {
+            return stage;
         }
         std::thread::yield_now();
         let before = std::mem::replace(&mut now, Instant::now());
-        if now.duration_since(before) > CROWDED {
-            return false;
+        if now.duration_since(before) > CROWDED || now.duration_since(begun) > AWAKE {
+            return stage;
         }
     }
-    false
 }

@@ -104,8 +104,19 @@ impl Handler {
             Ok(watched) => watched,
             Err(error) => return Err(error.into_parts().0),
         };
+        // Who began it may have heard of it already.
+        let mut stage = watched.get_mut().begun.advance();
         loop {
-            let stage = tokio::select! {
+            match stage {
+                Ok(Stage::Sent) => {}
+                Ok(Stage::Accepted) => drop(place.take_door()),
+                Ok(Stage::Over) => {
+                    let ties = Ties { line: None, tell: None, accepted: None };
+                    return Ok(self.server.finish(watched.into_inner(), ties));
+                }
+                Ok(Stage::Unclear) | Err(_) => break,
+            }
+            stage = tokio::select! {
                 biased;
                 ready = watched.readable_mut() => match ready {
                     Ok(mut ready) => {
@@ -119,15 +130,6 @@ impl Handler {
                 () = self.closing.leave() => break,
                 () = &mut until => break,
             };
-            match stage {
-                Ok(Stage::Sent) => {}
-                Ok(Stage::Accepted) => drop(place.take_door()),
-                Ok(Stage::Over) => {
-                    let ties = Ties { line: None, tell: None, accepted: None };
-                    return Ok(self.server.finish(watched.into_inner(), ties));
-                }
-                Ok(Stage::Unclear) | Err(_) => break,
-            }
         }
         Err(watched.into_inner())
     }

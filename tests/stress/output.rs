@@ -8,9 +8,11 @@ use crate::rig::{Random, Rig, number};
 /// Text that every piece is cut from; the session builds the same.
 const BASE: usize = 1 << 19;
 
-/// Functions that write a piece in one way each. Raw writers flush first, as any program must.
+/// Functions that write a piece in one way each. Raw writers flush first, as any program must. A fork while the
+/// last thread is on its way out makes Python 3.12 and later write a warning, once.
 const PRELUDE: &str = r#"
-import os, subprocess, sys, threading
+import os, subprocess, sys, threading, warnings
+warnings.simplefilter('ignore', DeprecationWarning)
 def _base(n):
     state, out = 1, bytearray()
     while len(out) < n:

@@ -22,6 +22,11 @@ use crate::{Client, ClientError, EvalOptions, EvalStatus, EvalView, Launch, time
 /// More output than this is not read by who must not block.
 const QUICK_BYTES: u64 = 256 << 10;
 
+/// How long the end of an eval is waited for awake.
+const AWAKE: Duration = Duration::from_micros(300);
+/// Where others kept the processor for longer than this there is no use in staying awake for them.
+const CROWDED: Duration = Duration::from_micros(100);
+
 /// Code that was sent, and the connection on which its fate will be told.
 #[derive(Debug)]
 pub struct Begun {
@@ -74,6 +79,25 @@ impl Begun {
     pub fn wait(&self, other: BorrowedFd<'_>, until: Instant) -> io::Result<[bool; 2]> {
         let fds = [Some(self.connection.as_fd()), Some(other)];
         Ok(timer::wait_readable(fds, Some(until))?)
+    }
+
+    /// Looks again and again for a moment how far it has come. A processor that goes to sleep takes longer to
+    /// wake than most evals take; and as long as this one is in use, host and interpreter share the caches of
+    /// another. Whoever else wants it gets it at once.
+    pub fn stay_awake(&mut self) -> Stage {
+        let begun = Instant::now();
+        let mut now = begun;
+        loop {
+            let stage = self.advance().unwrap_or(Stage::Unclear);
+            if !matches!(stage, Stage::Sent | Stage::Accepted) {
+                return stage;
+            }
+            std::thread::yield_now();
+            let before = std::mem::replace(&mut now, Instant::now());
+            if now.duration_since(before) > CROWDED || now.duration_since(begun) > AWAKE {
+                return stage;
+            }
+        }
     }
 
     /// Takes in what the host has said, without waiting.

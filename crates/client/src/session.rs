@@ -188,7 +188,10 @@ impl Client {
         }
         let output = watcher.wants_output();
         match self.send(name, connection, options, place, output) {
-            Ok(begun) => self.finish(begun.with_notice(fresh), watcher),
+            Ok(mut begun) => {
+                begun.stay_awake();
+                self.finish(begun.with_notice(fresh), watcher)
+            }
             Err(ClientError::HungUp { unread: true, .. }) => Ok(None),
             Err(other) => Err(other),
         }

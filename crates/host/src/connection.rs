@@ -17,8 +17,9 @@ use stead_protocol::{EvalSeq, MAX_LINE};
 const UNREAD_LIMIT: usize = 4 << 20;
 /// How long an answer is held back at most that the next one may follow at once.
 const HOLD: Duration = Duration::from_millis(10);
-/// The least that is asked for at once.
-const READ: usize = 2 << 10;
+/// How much is read at once: of a line that comes in parts, and of one that begins.
+const READ: usize = 64 << 10;
+const SHORT_READ: usize = 4 << 10;
 /// How long a client may take to say hello.
 const HELLO_LIMIT: Duration = Duration::from_secs(10);
 
@@ -101,23 +102,14 @@ impl Connection {
 
     /// Reads what is there and hands on whole lines.
     pub(crate) fn read_lines(&mut self, lines: &mut Vec<Vec<u8>>) {
-        loop {
-            let known = self.incoming.len();
-            self.incoming.reserve(READ);
-            let room = self.incoming.capacity() - known;
-            match rustix::io::read(&self.stream, spare_capacity(&mut self.incoming)) {
-                Ok(0) => self.dead = true,
-                Ok(read) => {
-                    self.take(known, lines);
-                    if read == room && !self.dead {
-                        continue;
-                    }
-                }
-                Err(Errno::AGAIN) => {}
-                Err(Errno::INTR) => continue,
-                Err(_) => self.dead = true,
-            }
-            return;
+        let known = self.incoming.len();
+        // What is there has to be answered before more is taken: its sender may read no answers.
+        self.incoming.reserve(if known == 0 { SHORT_READ } else { READ });
+        match rustix::io::read(&self.stream, spare_capacity(&mut self.incoming)) {
+            Ok(0) => self.dead = true,
+            Ok(_) => self.take(known, lines),
+            Err(Errno::AGAIN | Errno::INTR) => {}
+            Err(_) => self.dead = true,
         }
     }
 
@@ -367,7 +359,9 @@ mod tests {
             theirs.write_all(&long).unwrap();
             theirs.write_all(b"\n").unwrap();
             connection.greeted = true;
-            connection.read_lines(&mut lines);
+            while lines.len() < 4 {
+                connection.read_lines(&mut lines);
+            }
             assert_eq!(lines[3].len(), 4 + long.len());
         }
     }

@@ -7,18 +7,13 @@
 use std::os::fd::{AsFd, OwnedFd};
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use rmcp::model::JsonObject;
 use stead_client::Stage;
 
 use super::handler::QUICK_TIME;
 use crate::{Answer, Call, Quick, Server, Ties, Work};
-
-/// How long the answer to an eval is waited for awake.
-const AWAKE: Duration = Duration::from_micros(300);
-/// Where others kept the processor for longer than this there is no use in staying awake for them.
-const CROWDED: Duration = Duration::from_micros(100);
 
 /// What is needed to answer an eval at once.
 #[derive(Debug)]
@@ -68,7 +63,7 @@ impl Express {
     }
 
     fn wait(&self, mut quick: Box<Quick>) -> Result<Answer, Box<Work>> {
-        let stage = match stay_awake(&mut quick) {
+        let stage = match quick.begun.stay_awake() {
             Stage::Sent | Stage::Accepted => self.sleep(&mut quick),
             stage => stage,
         };
@@ -98,24 +93,5 @@ impl Express {
             }
         }
         Stage::Unclear
-    }
-}
-
-/// Looks again and again for a moment whether the eval is over. A processor that goes to sleep takes longer to
-/// wake than most evals take; and as long as this one is in use, host and interpreter share the other's
-/// caches. Whoever else wants it gets it at once.
-fn stay_awake(quick: &mut Quick) -> Stage {
-    let begun = Instant::now();
-    let mut now = begun;
-    loop {
-        let stage = quick.begun.advance().unwrap_or(Stage::Unclear);
-        if !matches!(stage, Stage::Sent | Stage::Accepted) {
-            return stage;
-        }
-        std::thread::yield_now();
-        let before = std::mem::replace(&mut now, Instant::now());
-        if now.duration_since(before) > CROWDED || now.duration_since(begun) > AWAKE {
-            return stage;
-        }
     }
 }

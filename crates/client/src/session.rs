@@ -188,10 +188,7 @@ impl Client {
         }
         let output = watcher.wants_output();
         match self.send(name, connection, options, place, output) {
-            Ok(mut begun) => {
-                begun.stay_awake();
-                self.finish(begun.with_notice(fresh), watcher)
-            }
+            Ok(begun) => self.finish(begun.with_notice(fresh), watcher),
             Err(ClientError::HungUp { unread: true, .. }) => Ok(None),
             Err(other) => Err(other),
         }

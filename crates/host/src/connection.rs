@@ -10,7 +10,7 @@ use rustix::buffer::spare_capacity;
 use rustix::event::PollFlags;
 use rustix::io::Errno;
 use stead_protocol::client::{Event, FromHost, Reply};
-use stead_protocol::{EvalSeq, MAX_LINE};
+use stead_protocol::{EvalSeq, Finished, MAX_LINE};
 
 /// How much a client may leave unread before it is dropped. Messages carry offsets and not output,
 /// so a client that is this far behind is not reading at all.
@@ -150,22 +150,12 @@ impl Connection {
 
     /// Tells a watcher something about its eval.
     pub(crate) fn tell(&mut self, event: Event) {
-        match (&mut self.held, event) {
-            (Some(held), event @ Event::Started { .. }) if held.is_about(&event) => {
-                held.started = Some(event);
-            }
-            (Some(held), event @ Event::Finished { .. }) if held.is_about(&event) => {
-                let Event::Finished { finished: end, .. } = event else { return };
-                if let Some(mut held) = self.held.take() {
-                    if let FromHost::Reply { reply: Reply::Accepted { finished, .. }, .. } =
-                        &mut held.accepted
-                    {
-                        *finished = Some(Box::new(end));
-                    }
-                    self.queue(&held.accepted);
-                }
-            }
-            (_, event) => self.send(&FromHost::Event(event)),
+        let Some(held) = self.held.take_if(|held| held.is_about(&event)) else {
+            return self.send(&FromHost::Event(event));
+        };
+        match event {
+            Event::Finished { finished, .. } => self.queue(&held.with_end(finished)),
+            started => self.held = Some(Held { started: Some(started), ..held }),
         }
     }
 
@@ -221,11 +211,19 @@ impl Held {
         let (Event::Started { eval, .. } | Event::Finished { eval, .. }) = event else {
             return false;
         };
-        let reply = match &self.accepted {
-            FromHost::Reply { reply, .. } => reply,
-            FromHost::Error { .. } | FromHost::Event(_) => return false,
-        };
-        matches!(reply, Reply::Accepted { eval: own, .. } if own == eval)
+        matches!(
+            &self.accepted,
+            FromHost::Reply { reply: Reply::Accepted { eval: own, .. }, .. } if own == eval
+        )
+    }
+
+    /// The answer, with all that there is to say.
+    fn with_end(mut self, end: Finished) -> FromHost {
+        if let FromHost::Reply { reply: Reply::Accepted { finished, .. }, .. } = &mut self.accepted
+        {
+            *finished = Some(Box::new(end));
+        }
+        self.accepted
     }
 }
 
@@ -245,7 +243,7 @@ fn hello_limit() -> Duration {
 mod tests {
     use std::io::Read;
 
-    use stead_protocol::{Finished, Generation, Offset, Outcome};
+    use stead_protocol::{Generation, Offset, Outcome};
 
     use super::*;
 

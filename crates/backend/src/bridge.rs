@@ -40,8 +40,6 @@ pub struct Bridge {
     stdout: Channel,
     stderr: Channel,
     input: Input,
-    /// Input was given since what nobody read was last dropped.
-    fed: bool,
     /// Processes and threads that were there before the running eval began: interrupts spare them.
     elders: HashSet<u32>,
     surroundings: Surroundings,
@@ -78,10 +76,18 @@ enum Surroundings {
 /// What stands before the interpreter's stdin.
 #[derive(Debug)]
 enum Input {
+    /// Nothing was given since what nobody read was last dropped.
+    Untouched,
     /// Bytes not yet in the pipe, and whether the end follows them.
     Open { pending: VecDeque<u8>, then_eof: bool },
     /// Readers see the end of file.
     AtEof,
+}
+
+impl Input {
+    fn open() -> Self {
+        Input::Open { pending: VecDeque::new(), then_eof: false }
+    }
 }
 
 /// A descriptor of the interpreter that can be waited on.
@@ -119,11 +125,10 @@ impl Bridge {
             control: Channel::Open,
             stdout: Channel::Open,
             stderr: Channel::Open,
-            input: Input::Open { pending: VecDeque::new(), then_eof: false },
+            input: Input::Untouched,
             elders: HashSet::new(),
             surroundings: Surroundings::Unknown,
             looked_at: 0,
-            fed: false,
             census: Census::default(),
             comm: None,
             interrupted: HashSet::new(),
@@ -162,7 +167,7 @@ impl Bridge {
         };
         let stdin = match &self.input {
             Input::Open { pending, .. } if !pending.is_empty() => PollFlags::OUT,
-            Input::Open { .. } | Input::AtEof => PollFlags::empty(),
+            Input::Untouched | Input::Open { .. } | Input::AtEof => PollFlags::empty(),
         };
         let pipe = |channel| match channel {
             Channel::Open => PollFlags::IN,
@@ -288,8 +293,8 @@ impl Bridge {
             return;
         }
         self.surroundings = Surroundings::Known;
-        self.looked_at = ticks_since_boot();
         self.elders = self.census.take(host, self.child.pid);
+        self.looked_at = ticks_since_boot();
         self.name = self.read_name();
         if self.image.is_none() {
             self.image = image(self.child.pid);
@@ -350,17 +355,18 @@ impl Bridge {
     pub fn stdin_unread(&self) -> usize {
         let pending = match &self.input {
             Input::Open { pending, .. } => pending.len(),
-            Input::AtEof => 0,
+            Input::Untouched | Input::AtEof => 0,
         };
         pending + rustix::io::ioctl_fionread(&self.child.stdin_read).unwrap_or(0) as usize
     }
 
     /// Gives readers something to read, and the end of file after it if `eof`.
     pub fn give_input(&mut self, text: &[u8], eof: bool) -> io::Result<()> {
-        if matches!(self.input, Input::AtEof) {
-            self.reopen_stdin()?;
+        match self.input {
+            Input::AtEof => self.reopen_stdin()?,
+            Input::Untouched => self.input = Input::open(),
+            Input::Open { .. } => {}
         }
-        self.fed = true;
         if let Input::Open { pending, then_eof } = &mut self.input {
             pending.extend(text);
             *then_eof |= eof;
@@ -385,12 +391,14 @@ impl Bridge {
 
     /// Drops input that nobody read, and takes back an end of file (SPEC E-9).
     pub fn drop_input(&mut self) -> io::Result<()> {
-        if !std::mem::take(&mut self.fed) {
-            return Ok(());
-        }
-        if let Input::Open { pending, then_eof } = &mut self.input {
-            pending.clear();
-            *then_eof = false;
+        match &mut self.input {
+            // There is nothing to be found in the pipe.
+            Input::Untouched => return Ok(()),
+            Input::Open { pending, then_eof } => {
+                pending.clear();
+                *then_eof = false;
+            }
+            Input::AtEof => {}
         }
         let mut left = rustix::io::ioctl_fionread(&self.child.stdin_read)? as usize;
         while left > 0 {
@@ -402,7 +410,11 @@ impl Bridge {
                 Err(error) => return Err(error.into()),
             }
         }
-        if matches!(self.input, Input::AtEof) { self.reopen_stdin() } else { Ok(()) }
+        if matches!(self.input, Input::AtEof) {
+            self.reopen_stdin()?;
+        }
+        self.input = Input::Untouched;
+        Ok(())
     }
 
     /// Opens a writing end of the stdin pipe anew, through its reading end.
@@ -410,7 +422,7 @@ impl Bridge {
         let path = format!("/proc/self/fd/{}", self.child.stdin_read.as_raw_fd());
         let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
         self.child.stdin = rustix::fs::open(path, flags, Mode::empty())?;
-        self.input = Input::Open { pending: VecDeque::new(), then_eof: false };
+        self.input = Input::open();
         Ok(())
     }
 }

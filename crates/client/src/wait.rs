@@ -358,17 +358,9 @@ pub(crate) fn died(
     started: Option<(Generation, u64, Offset)>,
     generation: Option<Generation>,
 ) -> Result<Finished, ClientError> {
-    let mut finished = Finished {
-        outcome: Outcome::HostDied,
-        generation: generation.unwrap_or_default(),
-        start: Offset(0),
-        end: Offset(0),
-        duration_ms: 0,
-        exit_code: None,
-        changed: None,
-        lost_bytes: 0,
-        notice: started.is_none().then(|| "it did not run".to_owned()),
-    };
+    let generation = generation.unwrap_or_default();
+    let mut finished = Finished::new(Outcome::HostDied, generation, Offset(0), Offset(0));
+    finished.notice = started.is_none().then(|| "it did not run".to_owned());
     if let Some((generation, _, start)) = started {
         finished.generation = generation;
         finished.start = start;
@@ -385,17 +377,7 @@ mod tests {
     use super::*;
 
     fn finished(start: Offset, end: Offset) -> Finished {
-        Finished {
-            outcome: Outcome::Complete,
-            generation: Generation(1),
-            start,
-            end,
-            duration_ms: 0,
-            exit_code: None,
-            changed: None,
-            lost_bytes: 0,
-            notice: None,
-        }
+        Finished::new(Outcome::Complete, Generation(1), start, end)
     }
 
     #[test]

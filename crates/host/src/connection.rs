@@ -263,17 +263,7 @@ mod tests {
     }
 
     fn finished(eval: u64) -> Event {
-        let finished = Finished {
-            outcome: Outcome::Complete,
-            generation: Generation(1),
-            start: Offset(0),
-            end: Offset(0),
-            duration_ms: 0,
-            exit_code: None,
-            changed: None,
-            lost_bytes: 0,
-            notice: None,
-        };
+        let finished = Finished::new(Outcome::Complete, Generation(1), Offset(0), Offset(0));
         Event::Finished { eval: EvalSeq(eval), finished }
     }
 

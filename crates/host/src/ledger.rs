@@ -70,17 +70,8 @@ impl Ledger {
         };
         for (eval, started) in &recovered.unfinished {
             let (generation, start) = started.unwrap_or((recovered.generation, end));
-            let finished = Finished {
-                outcome: Outcome::HostDied,
-                generation,
-                start,
-                end,
-                duration_ms: 0,
-                exit_code: None,
-                changed: None,
-                lost_bytes: 0,
-                notice: started.is_none().then(|| "it did not run".to_owned()),
-            };
+            let mut finished = Finished::new(Outcome::HostDied, generation, start, end);
+            finished.notice = started.is_none().then(|| "it did not run".to_owned());
             let record = HistoryRecord::Finished { eval: *eval, at_ms: wall_ms(), finished };
             ledger.history.append(&record)?;
         }

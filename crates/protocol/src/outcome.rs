@@ -170,6 +170,23 @@ pub struct Finished {
     pub notice: Option<String>,
 }
 
+impl Finished {
+    /// The record of an eval of which nothing else is known.
+    pub fn new(outcome: Outcome, generation: Generation, start: Offset, end: Offset) -> Self {
+        Finished {
+            outcome,
+            generation,
+            start,
+            end,
+            duration_ms: 0,
+            exit_code: None,
+            changed: None,
+            lost_bytes: 0,
+            notice: None,
+        }
+    }
+}
+
 fn is_zero(n: &u64) -> bool {
     *n == 0
 }

@@ -4,6 +4,7 @@ mod closing;
 mod express;
 mod handler;
 mod lanes;
+mod outbox;
 mod requests;
 mod scan;
 mod shape;

@@ -4,10 +4,8 @@
 //! This one answers everything that has an id, and never holds more than one line of the longest kind.
 
 use std::io;
-use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Waker};
-use std::time::Duration;
 
 use rmcp::RoleServer;
 use rmcp::model::{
@@ -18,12 +16,12 @@ use rmcp::model::{
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
 use serde_json::{Value, json};
-use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite, AsyncWriteExt};
-use tokio::sync::Notify;
+use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 
 use super::closing::Closing;
 use super::express::{Carried, Express};
 use super::handler;
+use super::outbox::Outbox;
 use super::requests::Requests;
 use super::scan::{self, IdScan};
 use super::shape::{INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR, Refused, check, is_known};
@@ -34,12 +32,8 @@ pub(super) const LONGEST_LINE: usize = 64 << 20;
 const READ: usize = 16 << 10;
 /// A buffer that grew beyond this is given back.
 const KEPT_BUFFER: usize = 1 << 20;
-/// How much a client may leave unread before nothing more is taken from it.
-const MOST_UNREAD: usize = 16 << 20;
 /// How the protocol's own fields of `_meta` begin. A call that has some goes by other rules.
 const PROTOCOL_META: &str = "io.modelcontextprotocol/";
-/// How long the last words may take to a client that does not read.
-const CLOSE_TIME: Duration = Duration::from_millis(100);
 
 /// The two pipes of a stdio server.
 pub(super) struct Lines<R, W> {
@@ -275,58 +269,6 @@ fn begins(request: &ClientRequest) -> bool {
     }
 }
 
-/// What is on its way to the client.
-struct Outbox<W> {
-    writer: tokio::sync::Mutex<W>,
-    unread: AtomicUsize,
-    less: Notify,
-}
-
-impl<W: AsyncWrite + Unpin> Outbox<W> {
-    fn new(writer: W) -> Self {
-        Outbox {
-            writer: tokio::sync::Mutex::new(writer),
-            unread: AtomicUsize::new(0),
-            less: Notify::new(),
-        }
-    }
-
-    /// Counts a line as on its way; `write` must follow.
-    fn take(&self, mut line: Vec<u8>) -> Vec<u8> {
-        line.push(b'\n');
-        self.unread.fetch_add(line.len(), Ordering::AcqRel);
-        line
-    }
-
-    async fn write(&self, line: Vec<u8>) -> io::Result<()> {
-        let mut writer = self.writer.lock().await;
-        let written = async {
-            writer.write_all(&line).await?;
-            writer.flush().await
-        };
-        let written = written.await;
-        self.unread.fetch_sub(line.len(), Ordering::AcqRel);
-        self.less.notify_waiters();
-        written
-    }
-
-    /// Whether nothing is on its way.
-    fn is_idle(&self) -> bool {
-        self.unread.load(Ordering::Acquire) == 0
-    }
-
-    /// Returns once the client has read enough to be listened to.
-    async fn has_room(&self) {
-        loop {
-            let less = self.less.notified();
-            if self.unread.load(Ordering::Acquire) < MOST_UNREAD {
-                return;
-            }
-            less.await;
-        }
-    }
-}
-
 impl<R, W> Transport<RoleServer> for Lines<R, W>
 where
     R: AsyncRead + Send + Unpin,
@@ -384,8 +326,7 @@ where
     }
 
     async fn close(&mut self) -> io::Result<()> {
-        let shut = async { self.outbox.writer.lock().await.shutdown().await };
-        tokio::time::timeout(CLOSE_TIME, shut).await.unwrap_or(Ok(()))
+        self.outbox.close().await
     }
 }
 

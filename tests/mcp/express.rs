@@ -120,6 +120,24 @@ fn e2_what_takes_longer_than_the_short_way_waits_goes_on_as_any_other() {
 }
 
 #[test]
+fn m7_two_servers_on_one_session_wait_for_each_other_and_for_nothing_else() {
+    let (env, mut first) = served();
+    first.eval("x = 1");
+    let mut second = Server::start(&env);
+    second.eval("x").contains("1\n[py:2");
+    second.eval("x").contains("1\n[py:3");
+    let held = first.send("eval", json!({"code": gated(&env, "held"), "timeout_ms": 50000}));
+    runs(&env, "held");
+    let queued = second.send("eval", json!({"code": "x + 1", "timeout_ms": 50000}));
+    second.ping();
+    first.ping();
+    assert_eq!(second.waiting(queued), 0);
+    open(&env, "held");
+    first.reply(held).contains("'held'\n[py:4");
+    second.reply(queued).contains("2\n[py:5");
+}
+
+#[test]
 fn m6_a_client_that_leaves_during_an_eval_leaves_the_eval() {
     for (env, mut server) in both() {
         server.eval("x = 1");

@@ -71,8 +71,14 @@ fn e15_code_of_16_mib_runs_and_one_byte_more_is_refused() {
 
 #[test]
 fn m8_a_client_that_reads_late_finds_every_answer() {
+    for unread in [Server::unread, Server::unread_over_sockets] {
+        reads_late(unread);
+    }
+}
+
+fn reads_late(unread: fn(&TestEnv) -> Server) {
     let env = TestEnv::new(STEAD);
-    let mut server = Server::unread(&env);
+    let mut server = unread(&env);
     // Enough answers to fill the pipe many times over.
     let hello = json!({"jsonrpc": "2.0", "id": 0, "method": "initialize", "params": {
         "protocolVersion": "2025-11-25", "capabilities": {}, "clientInfo": {"name": "rough", "version": "0"}}});
@@ -96,8 +102,14 @@ fn m8_a_client_that_reads_late_finds_every_answer() {
 
 #[test]
 fn m8_a_client_that_never_reads_is_not_listened_to_for_ever() {
+    for unread in [Server::unread, Server::unread_over_sockets] {
+        never_reads(unread);
+    }
+}
+
+fn never_reads(unread: fn(&TestEnv) -> Server) {
     let env = TestEnv::new(STEAD);
-    let mut server = Server::unread(&env);
+    let mut server = unread(&env);
     // Each line is answered with an error; a server that kept all answers would grow without end.
     let line = format!("{{\"id\":\"{}\"}}\n", "x".repeat(240)).repeat(1000);
     let writer = server.flood(line.into_bytes(), 80);

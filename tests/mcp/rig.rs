@@ -81,16 +81,21 @@ impl Server {
 
     /// A server that has shaken hands, over sockets in place of pipes.
     pub(crate) fn over_sockets(env: &TestEnv) -> Server {
+        let mut server = Server::unread_over_sockets(env);
+        server.read();
+        server.shake_hands();
+        server
+    }
+
+    /// The same, of which nothing is read until `read` is called.
+    pub(crate) fn unread_over_sockets(env: &TestEnv) -> Server {
         let [(our_in, their_in), (our_out, their_out)] =
             [(); 2].map(|()| UnixStream::pair().expect("a pair of sockets"));
         let mut command = env.command(["mcp"]);
         command.stdin(OwnedFd::from(their_in)).stdout(OwnedFd::from(their_out));
         let child = command.spawn().expect("the server starts");
         drop(command);
-        let mut server = Server::new(child, OwnedFd::from(our_in).into(), our_out);
-        server.read();
-        server.shake_hands();
-        server
+        Server::new(child, OwnedFd::from(our_in).into(), our_out)
     }
 
     fn spawn(mut command: Command) -> Server {

@@ -32,7 +32,7 @@ pub struct Bridge {
     pipe: PipeId,
     /// What it was started as, to tell a replaced program.
     image: Option<Image>,
-    /// Its name when the running eval began, for the time when it has no executable any more.
+    /// Its name before the running eval began, for the time when it has no executable any more.
     name: Option<String>,
     lines: Lines,
     outgoing: VecDeque<u8>,
@@ -46,7 +46,7 @@ pub struct Bridge {
     /// When they were looked at, in clock ticks since boot.
     looked_at: u64,
     census: Census,
-    /// The file that tells its name, kept open because it is read before every eval.
+    /// The file that tells its name, kept open because it is read for every eval.
     comm: Option<File>,
     /// Children that the last interrupt was sent to.
     interrupted: HashSet<u32>,

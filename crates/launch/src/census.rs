@@ -1,6 +1,6 @@
-//! Who is there when an eval begins: the processes below the host, and the interpreter's threads.
+//! Who is there between two evals: the processes below the host, and the interpreter's threads.
 //!
-//! Asked before every eval, so it has to cost little. The files that tell stay open: to read one again
+//! Asked for every eval, so it has to cost little. The files that tell stay open: to read one again
 //! takes a single system call, where to open it takes a walk through a path. Only if there is more than
 //! an interpreter and its threads the whole tree is walked.
 

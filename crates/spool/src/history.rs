@@ -11,7 +11,8 @@ use stead_protocol::{EndReason, EvalSeq, Finished, Generation, Offset};
 
 use crate::SpoolError;
 use crate::history_recover::{Recovered, recover};
-use crate::index::{Entry, Index, Mark};
+use crate::index::{Index, Mark};
+use crate::index_changes::Pending;
 use crate::keys::Keys;
 use crate::layout::SessionDir;
 use crate::lines::line_at;
@@ -121,6 +122,8 @@ pub struct History {
     keys: Keys,
     /// The lines of the append at hand.
     buffer: Vec<u8>,
+    /// The running eval: its entry says already that its outcome will stand at `len`.
+    expected: Option<EvalSeq>,
     /// What a failed append left behind and could not take back yet.
     leftover: Leftover,
 }
@@ -154,6 +157,7 @@ impl History {
             keys: Keys::new(dir.keys()),
             dir,
             buffer: Vec::new(),
+            expected: None,
             leftover: Leftover::default(),
         };
         Ok((history, state.recovered))
@@ -167,32 +171,39 @@ impl History {
     /// Adds records with one write. After an error none of them is in the history.
     pub fn append_all(&mut self, records: &[HistoryRecord]) -> Result<(), SpoolError> {
         self.settle()?;
-        let mut facts = self.facts.clone();
-        let mut entries = Vec::with_capacity(records.len());
+        let mut before = Vec::with_capacity(records.len());
+        let added = self.add(records, &mut before);
+        if added.is_err() {
+            before.into_iter().rev().for_each(|before| self.facts.restore(before));
+        }
+        if self.buffer.capacity() > KEEP_BUFFER {
+            self.buffer = Vec::new();
+        }
+        added
+    }
+
+    fn add(
+        &mut self,
+        records: &[HistoryRecord],
+        before: &mut Vec<Before>,
+    ) -> Result<(), SpoolError> {
+        let mut entries = Pending::default();
         self.buffer.clear();
         for record in records {
             let pos = self.len + self.buffer.len() as u64;
-            facts.apply(record).map_err(|(eval, what)| SpoolError::OutOfOrder {
-                path: self.dir.history(),
-                eval,
-                what,
-            })?;
+            before.push(self.facts.apply(record).map_err(|(eval, what)| {
+                SpoolError::OutOfOrder { path: self.dir.history(), eval, what }
+            })?);
             if let Some((eval, mark)) = record.mark() {
-                let oldest = facts.open.first_key_value().map_or(eval, |(oldest, _)| *oldest);
-                entries.push((eval, mark, pos, oldest));
+                let oldest = self.facts.open.first_key_value().map_or(eval, |(oldest, _)| *oldest);
+                entries.add(eval, mark, pos, oldest);
             }
             serde_json::to_writer(&mut self.buffer, record)
                 .map_err(|error| SpoolError::io("write", &self.dir.history())(error))?;
             self.buffer.push(b'\n');
         }
         self.add_keys(records)?;
-        let written = self.write(&entries);
-        if self.buffer.capacity() > KEEP_BUFFER {
-            self.buffer = Vec::new();
-        }
-        written?;
-        self.facts = facts;
-        Ok(())
+        self.write(entries)
     }
 
     /// The eval that was accepted with this key.
@@ -246,37 +257,52 @@ impl History {
     }
 
     /// Index entries, then the lines: so each whole line has its entry.
-    fn write(&mut self, entries: &[(EvalSeq, Mark, u64, EvalSeq)]) -> Result<(), SpoolError> {
-        let mut result = Ok(());
-        for &(eval, mark, pos, oldest) in entries {
-            let written = match mark {
-                Mark::Accepted => self.index.write(eval.0, &Entry::accepted(pos, oldest.0)),
-                Mark::Started | Mark::Finished => self.index.mark(eval.0, mark, Some(pos)),
-            };
-            self.leftover.marks.push((eval, mark));
-            result =
-                written.map_err(|error| SpoolError::io("write", &self.dir.history_index())(error));
-            if result.is_err() {
-                break;
-            }
-        }
-        if result.is_ok() {
-            self.leftover.torn = true;
-            result = self
-                .file
-                .write_all_at(&self.buffer, self.len)
-                .map_err(|error| SpoolError::io("write", &self.dir.history())(error));
-        }
-        match result {
+    fn write(&mut self, mut entries: Pending) -> Result<(), SpoolError> {
+        let end = self.len + self.buffer.len() as u64;
+        let expected = entries.expect_outcome(end);
+        let written = self.write_index(&mut entries).and_then(|()| self.write_lines());
+        match written {
             Ok(()) => {
-                self.len += self.buffer.len() as u64;
+                self.len = end;
+                self.expected = expected;
                 self.leftover.torn = false;
                 self.leftover.marks.clear();
             }
             // What cannot be taken back now is taken back before the next append.
             Err(_) => drop(self.settle()),
         }
-        result
+        written
+    }
+
+    fn write_index(&mut self, entries: &mut Pending) -> Result<(), SpoolError> {
+        self.keep_promise(entries)?;
+        for (eval, change) in &entries.changes {
+            self.leftover.marks.extend(change.marks().map(|mark| (*eval, mark)));
+            self.index
+                .write(eval.0, change)
+                .map_err(|error| SpoolError::io("write", &self.dir.history_index())(error))?;
+        }
+        Ok(())
+    }
+
+    fn write_lines(&mut self) -> Result<(), SpoolError> {
+        self.leftover.torn = true;
+        self.file
+            .write_all_at(&self.buffer, self.len)
+            .map_err(|error| SpoolError::io("write", &self.dir.history())(error))
+    }
+
+    /// Where an outcome was expected and comes, its entry is right; where something else comes, the entry
+    /// must not point there.
+    fn keep_promise(&mut self, entries: &mut Pending) -> Result<(), SpoolError> {
+        let Some(eval) = self.expected.take() else { return Ok(()) };
+        // Also if the append fails.
+        self.leftover.marks.push((eval, Mark::Finished));
+        if entries.drop_expected(eval, self.len) {
+            return Ok(());
+        }
+        let path = self.dir.history_index();
+        self.index.mark(eval.0, Mark::Finished, None).map_err(SpoolError::io("write", &path))
     }
 
     /// Takes back what a failed append left.
@@ -298,9 +324,22 @@ impl History {
     }
 }
 
+/// What one record changed in the facts, so that it can be taken back.
+#[derive(Debug)]
+struct Before {
+    next_eval: EvalSeq,
+    /// The eval, and whether and how it was open.
+    open: Option<(EvalSeq, Option<Option<(Generation, Offset)>>)>,
+}
+
 impl Facts {
     /// Takes a record in, or says what it contradicts.
-    pub(crate) fn apply(&mut self, record: &HistoryRecord) -> Result<(), (EvalSeq, &'static str)> {
+    fn apply(&mut self, record: &HistoryRecord) -> Result<Before, (EvalSeq, &'static str)> {
+        let eval = record.mark().map(|(eval, _)| eval);
+        let before = Before {
+            next_eval: self.next_eval,
+            open: eval.map(|eval| (eval, self.open.get(&eval).copied())),
+        };
         match record {
             HistoryRecord::Accepted { eval, .. } => {
                 if *eval < self.next_eval {
@@ -326,6 +365,15 @@ impl Facts {
             | HistoryRecord::Reported { .. }
             | HistoryRecord::Unknown => {}
         }
-        Ok(())
+        Ok(before)
+    }
+
+    fn restore(&mut self, before: Before) {
+        self.next_eval = before.next_eval;
+        match before.open {
+            Some((eval, Some(was))) => drop(self.open.insert(eval, was)),
+            Some((eval, None)) => drop(self.open.remove(&eval)),
+            None => {}
+        }
     }
 }

@@ -4,7 +4,9 @@
 //! record, each plus one so that 0 means none, and the oldest eval that was unfinished when this
 //! one was accepted. By the last field a reader knows how far back unfinished evals can be.
 //! An entry is written before its record, so each whole record has its entry; an entry that points
-//! past the end of the history belongs to a record that was never written.
+//! past the end of the history belongs to a record that was never written. For the same reason the
+//! entry of an eval that starts can say where its outcome will stand: right there, unless something else
+//! comes first, and then that is taken back before.
 
 use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
@@ -14,6 +16,7 @@ use std::path::Path;
 
 use serde::Deserialize;
 
+use crate::index_changes::Change;
 use crate::layout::private;
 use crate::lines::read_at;
 
@@ -37,8 +40,9 @@ pub(crate) struct Entry {
 }
 
 impl Entry {
-    pub(crate) fn accepted(pos: u64, oldest: u64) -> Self {
-        Entry { fields: [pos + 1, 0, 0], oldest }
+    /// An entry without records.
+    pub(crate) fn new(oldest: u64) -> Self {
+        Entry { fields: [0; 3], oldest }
     }
 
     /// The position of a record.
@@ -95,8 +99,11 @@ impl Index {
         Ok(if whole { Entry::decode(&bytes) } else { Entry::default() })
     }
 
-    pub(crate) fn write(&self, eval: u64, entry: &Entry) -> io::Result<()> {
-        self.file.write_all_at(&entry.encode(), at(eval).ok_or(io::ErrorKind::InvalidInput)?)
+    pub(crate) fn write(&self, eval: u64, change: &Change) -> io::Result<()> {
+        let entry = change.entry.encode();
+        let (from, to) = change.bytes();
+        let at = at(eval).ok_or(io::ErrorKind::InvalidInput)? + from as u64;
+        self.file.write_all_at(&entry[from..to], at)
     }
 
     /// Sets one field; the others need not be known.

@@ -13,6 +13,7 @@ mod history;
 mod history_reader;
 mod history_recover;
 mod index;
+mod index_changes;
 mod keys;
 pub mod layout;
 mod lines;

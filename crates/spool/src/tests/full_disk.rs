@@ -9,7 +9,7 @@ use super::{accepted, finished, keyed, opened, read, tempdir};
 use crate::{History, HistoryReader, Options, Spool};
 
 /// Runs a test again in a process that ignores SIGXFSZ, as the limit is the whole process's.
-fn in_child(name: &str) -> bool {
+pub(super) fn in_child(name: &str) -> bool {
     if std::env::var_os("SPOOL_TEST_CHILD").is_some() {
         return true;
     }
@@ -25,7 +25,7 @@ fn in_child(name: &str) -> bool {
     false
 }
 
-fn limit(bytes: Option<u64>) {
+pub(super) fn limit(bytes: Option<u64>) {
     let maximum = getrlimit(Resource::Fsize).maximum;
     setrlimit(Resource::Fsize, Rlimit { current: bytes, maximum }).unwrap();
 }

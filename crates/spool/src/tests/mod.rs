@@ -4,6 +4,7 @@ mod damage;
 mod full_disk;
 mod history;
 mod history_damage;
+mod history_orders;
 mod keys;
 mod layout;
 mod log;

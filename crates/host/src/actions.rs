@@ -161,7 +161,7 @@ impl Host {
     /// Records the code that runs at every start.
     pub(crate) fn accept_init(&mut self) -> Option<Eval> {
         let init = self.meta.settings.init.clone()?;
-        match self.ledger.accept(&init, None, "init", None) {
+        match self.ledger.accept(&init, None, "init", None, None) {
             Ok(seq) => {
                 self.codes.insert(seq, init);
                 Some(Eval { seq, hard_timeout: None })

@@ -132,35 +132,56 @@ impl Ledger {
         self.history.key(key)
     }
 
-    /// Records that code was taken in; only then may anyone be told.
+    /// Records that code was taken in; only then may anyone be told. What runs `at_once`, at that time of the
+    /// session's clock, is recorded as started with the same write.
     pub(crate) fn accept(
         &mut self,
         code: &str,
         key: Option<&str>,
         by: &str,
         token: Option<u64>,
+        at_once: Option<u64>,
     ) -> Result<EvalSeq, SpoolError> {
-        let eval = self.next;
-        self.history.append(&HistoryRecord::Accepted {
+        let (eval, at_ms) = (self.next, wall_ms());
+        let accepted = HistoryRecord::Accepted {
             eval,
-            at_ms: wall_ms(),
+            at_ms,
             by: by.to_owned(),
             code: code.to_owned(),
             key: key.map(str::to_owned),
             token,
-        })?;
+        };
+        // Records that wait for room go before a start.
+        match at_once.filter(|_| self.unsaved.is_empty()) {
+            None => self.history.append(&accepted)?,
+            Some(began_ms) => {
+                self.history.append_all(&[accepted, self.started(eval, at_ms)])?;
+                self.run(eval, began_ms);
+            }
+        }
         self.next.0 += 1;
         Ok(eval)
     }
 
-    /// Records that the eval starts now; says where its part of the spool begins.
+    /// Records that the eval starts now, if that was not done when it was taken in; says where its part of
+    /// the spool begins.
     pub(crate) fn start(&mut self, eval: EvalSeq, began_ms: u64) -> Offset {
+        if !self.is_current(eval) {
+            let record = self.started(eval, wall_ms());
+            self.run(eval, began_ms);
+            self.save(record);
+        }
+        self.current_start().unwrap_or(self.told)
+    }
+
+    fn started(&self, eval: EvalSeq, at_ms: u64) -> HistoryRecord {
+        HistoryRecord::Started { eval, generation: self.generation, at_ms, start: self.told }
+    }
+
+    fn run(&mut self, eval: EvalSeq, began_ms: u64) {
         let start = self.told;
         self.spool.protect(start);
         self.current = Some(Current { eval, start, began_ms, lost: 0, line: LastLine::default() });
-        let generation = self.generation;
-        self.save(HistoryRecord::Started { eval, generation, at_ms: wall_ms(), start });
-        start
     }
 
     /// Keeps bytes of a pipe: the running eval's, or background output.

@@ -131,9 +131,15 @@ impl Host {
             Ok(behind) => behind,
             Err(error) => return self.refuse(ticket, error),
         };
-        let by = self.connections.get(&ticket.connection).map(|known| known.client.clone());
-        let by = by.unwrap_or_default();
-        let seq = match self.ledger.accept(&submit.code, submit.key.as_deref(), &by, submit.token) {
+        let by = self.connections.get(&ticket.connection).map(|known| known.client.as_str());
+        let at_once = self.state.is_free().then(|| self.clock.now());
+        let seq = match self.ledger.accept(
+            &submit.code,
+            submit.key.as_deref(),
+            by.unwrap_or_default(),
+            submit.token,
+            at_once,
+        ) {
             Ok(seq) => seq,
             Err(error) => {
                 let why = with_causes(&error);

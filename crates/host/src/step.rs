@@ -34,6 +34,11 @@ impl State {
         self.running().map(|run| run.eval).or_else(queued)
     }
 
+    /// Whether code that is taken in now runs at once.
+    pub(crate) fn is_free(&self) -> bool {
+        matches!(self.phase, Phase::Idle { .. }) && self.queue.is_empty()
+    }
+
     /// Whether code may be taken in now, and behind which eval it would wait.
     pub(crate) fn admit(&self, no_queue: bool) -> Result<Option<EvalSeq>, WireError> {
         let behind = self.queue.back().map(|eval| eval.seq).or(self.running().map(|run| run.eval));

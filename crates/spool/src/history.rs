@@ -133,8 +133,11 @@ pub struct History {
 pub(crate) struct Facts {
     pub(crate) next_eval: EvalSeq,
     /// Accepted and not finished; with their start once they run.
-    pub(crate) open: BTreeMap<EvalSeq, Option<(Generation, Offset)>>,
+    pub(crate) open: BTreeMap<EvalSeq, Start>,
 }
+
+/// In which interpreter an eval runs and where its output begins; `None` while it waits.
+type Start = Option<(Generation, Offset)>;
 
 #[derive(Debug, Default)]
 struct Leftover {
@@ -329,7 +332,7 @@ impl History {
 struct Before {
     next_eval: EvalSeq,
     /// The eval, and whether and how it was open.
-    open: Option<(EvalSeq, Option<Option<(Generation, Offset)>>)>,
+    open: Option<(EvalSeq, Option<Start>)>,
 }
 
 impl Facts {

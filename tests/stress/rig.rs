@@ -128,7 +128,7 @@ pub(crate) fn submit(connection: &mut Connection, code: &str, watch: WatchFor) -
         watch: Some(watch),
     };
     match connection.request(&Request::Submit(submit), deadline()).unwrap() {
-        Reply::Accepted { eval, .. } => eval,
+        Reply::Accepted(accepted) => accepted.eval,
         other => panic!("{other:?}"),
     }
 }

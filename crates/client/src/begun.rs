@@ -8,7 +8,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::time::{Duration, Instant};
 
-use stead_protocol::client::{Event, FromHost, Place, Reply, Request, Submit, WatchFor};
+use stead_protocol::client::{Accepted, Event, FromHost, Place, Reply, Request, Submit, WatchFor};
 use stead_protocol::{EvalId, EvalSeq, Finished, Generation, SessionName};
 use stead_spool::HistoryReader;
 
@@ -108,7 +108,7 @@ impl Begun {
         for message in self.connection.inbox() {
             match message {
                 FromHost::Error { id, .. } if *id == self.sent => return Ok(Stage::Over),
-                FromHost::Reply { id, reply: Reply::Accepted { eval, finished, .. } }
+                FromHost::Reply { id, reply: Reply::Accepted(Accepted { eval, finished, .. }) }
                     if *id == self.sent =>
                 {
                     if self.background {
@@ -221,21 +221,22 @@ impl Client {
             // It read the code and was killed before it answered; what it wrote down tells.
             Err(ClientError::HungUp { unread: false, .. }) => {
                 match taken(door, connection.evals, token)? {
-                    Some((eval, generation)) => Reply::Accepted {
+                    Some((eval, generation)) => Reply::Accepted(Accepted {
                         eval,
                         generation,
                         behind: None,
                         duplicate: false,
                         finished: None,
-                    },
+                    }),
                     None => return Ok(None),
                 }
             }
             reply => reply?,
         };
-        let Reply::Accepted { eval, generation, behind, duplicate, finished } = reply else {
+        let Reply::Accepted(accepted) = reply else {
             return Err(connection.odd(&reply));
         };
+        let Accepted { eval, generation, behind, duplicate, finished } = accepted;
         connection.evals = connection.evals.max(eval.0);
         if let Some(finished) = finished {
             connection.expect(Event::Finished { eval, finished: *finished });

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use stead_backend::{Bridge, Broken, Hears};
 use stead_launch::tree;
-use stead_protocol::bridge::{BridgeEvent, Command, Stream};
+use stead_protocol::bridge::{BridgeEvent, Command, Done, Shown, Stream};
 use stead_protocol::client::Event;
 use stead_protocol::{ChunkKind, ErrorInfo, EvalId, ValueInfo};
 
@@ -88,7 +88,7 @@ impl Host {
                 let init = self.accept_init();
                 self.step(Input::Hello { init });
             }
-            BridgeEvent::Value { text, type_name, ack } => {
+            BridgeEvent::Value(Shown { text, type_name, ack }) => {
                 self.keep(ChunkKind::Value, &ValueInfo { text, type_name });
                 self.ack(ack);
             }
@@ -126,7 +126,7 @@ impl Host {
             }
             // The pipes were drained before this event.
             BridgeEvent::Sync {} => self.ack(true),
-            BridgeEvent::Done { eval, status, exit_code, changed, variables, notice } => {
+            BridgeEvent::Done(Done { eval, status, exit_code, changed, variables, notice }) => {
                 let running = self.state.running().map(|run| self.eval_id(run.eval).to_string());
                 if running.as_deref() != Some(&eval) {
                     return self

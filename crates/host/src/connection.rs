@@ -213,15 +213,14 @@ impl Held {
         };
         matches!(
             &self.accepted,
-            FromHost::Reply { reply: Reply::Accepted { eval: own, .. }, .. } if own == eval
+            FromHost::Reply { reply: Reply::Accepted(accepted), .. } if accepted.eval == *eval
         )
     }
 
     /// The answer, with all that there is to say.
     fn with_end(mut self, end: Finished) -> FromHost {
-        if let FromHost::Reply { reply: Reply::Accepted { finished, .. }, .. } = &mut self.accepted
-        {
-            *finished = Some(Box::new(end));
+        if let FromHost::Reply { reply: Reply::Accepted(accepted), .. } = &mut self.accepted {
+            accepted.finished = Some(Box::new(end));
         }
         self.accepted
     }
@@ -243,19 +242,20 @@ fn hello_limit() -> Duration {
 mod tests {
     use std::io::Read;
 
+    use stead_protocol::client::Accepted;
     use stead_protocol::{Generation, Offset, Outcome};
 
     use super::*;
 
     fn accepted(eval: u64) -> FromHost {
-        let reply = Reply::Accepted {
+        let accepted = Accepted {
             eval: EvalSeq(eval),
             generation: Generation(1),
             behind: None,
             duplicate: false,
             finished: None,
         };
-        FromHost::Reply { id: 9, reply }
+        FromHost::Reply { id: 9, reply: Reply::Accepted(accepted) }
     }
 
     fn started(eval: u64) -> Event {
@@ -278,8 +278,11 @@ mod tests {
         theirs.read_to_string(&mut text).unwrap();
         let word = |line: &str| -> String {
             match serde_json::from_str(line).unwrap() {
-                FromHost::Reply { reply: Reply::Accepted { finished: Some(_), .. }, .. } => "all",
-                FromHost::Reply { reply: Reply::Accepted { .. }, .. } => "accepted",
+                FromHost::Reply {
+                    reply: Reply::Accepted(Accepted { finished: Some(_), .. }),
+                    ..
+                } => "all",
+                FromHost::Reply { reply: Reply::Accepted(_), .. } => "accepted",
                 FromHost::Event(Event::Started { .. }) => "started",
                 FromHost::Event(Event::Finished { .. }) => "finished",
                 _ => "other",

@@ -3,7 +3,7 @@
 use stead_launch::tree;
 use stead_protocol::bridge::Command;
 use stead_protocol::client::{
-    Event, FromHost, Query, Reply, Request, Submit, ToHost, VERSION, WatchFor,
+    Accepted, Event, FromHost, Query, Reply, Request, Submit, ToHost, VERSION, WatchFor,
 };
 use stead_protocol::{ErrorCode, EvalSeq, MAX_CODE, WireError};
 use stead_spool::HistoryReader;
@@ -117,14 +117,9 @@ impl Host {
     fn submit(&mut self, ticket: Ticket, submit: Submit) {
         if let Some(first) = submit.key.as_deref().and_then(|key| self.ledger.by_key(key)) {
             let generation = self.ledger.generation();
-            let accepted = Reply::Accepted {
-                eval: first,
-                generation,
-                behind: None,
-                duplicate: true,
-                finished: None,
-            };
-            self.reply(ticket, accepted);
+            let accepted =
+                Accepted { eval: first, generation, behind: None, duplicate: true, finished: None };
+            self.reply(ticket, Reply::Accepted(accepted));
             return self.begin_watch(ticket.connection, first, submit.watch);
         }
         let behind = match self.admit(&submit) {
@@ -151,9 +146,8 @@ impl Host {
         let generation = self.ledger.generation();
         self.codes.insert(seq, submit.code);
         self.places.extend(submit.place.map(|place| (seq, place)));
-        let reply =
-            Reply::Accepted { eval: seq, generation, behind, duplicate: false, finished: None };
-        let accepted = FromHost::Reply { id: ticket.id, reply };
+        let accepted = Accepted { eval: seq, generation, behind, duplicate: false, finished: None };
+        let accepted = FromHost::Reply { id: ticket.id, reply: Reply::Accepted(accepted) };
         if let Some(connection) = self.connections.get_mut(&ticket.connection) {
             // What waits behind another eval takes its time.
             match submit.hold && behind.is_none() {

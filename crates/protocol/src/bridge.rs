@@ -8,6 +8,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::client::Place;
+use crate::tagged::{fields, tagged};
 use crate::{Changed, EvalId};
 
 /// The version of this wire.
@@ -78,7 +79,7 @@ impl Command<'_> {
 
 /// What a bridge tells the host.
 #[derive(Debug, Deserialize, Serialize)]
-#[serde(tag = "ev", rename_all = "snake_case")]
+#[serde(remote = "Self", tag = "ev", rename_all = "snake_case")]
 pub enum BridgeEvent {
     /// The first line: the bridge is ready for commands.
     Hello {
@@ -99,16 +100,7 @@ pub enum BridgeEvent {
     },
     /// A value to show. If `ack` is set the bridge waits for `ack` before it goes on, which
     /// keeps what user code prints next behind it.
-    Value {
-        /// The rendering, within the budget.
-        text: String,
-        /// The type's name.
-        #[serde(rename = "type")]
-        type_name: String,
-        /// Whether the bridge waits.
-        #[serde(default)]
-        ack: bool,
-    },
+    Value(Shown),
     /// An error of user code.
     Error {
         /// The exception's type.
@@ -154,24 +146,7 @@ pub enum BridgeEvent {
     /// pipes: for languages that cannot ask whether a pipe is empty.
     Sync {},
     /// The eval is over; everything it wrote was flushed before.
-    Done {
-        /// Which eval.
-        eval: String,
-        /// How it ended.
-        status: DoneStatus,
-        /// Code of an exit inside the eval.
-        #[serde(default)]
-        exit_code: Option<i32>,
-        /// What it did to the names of the session.
-        #[serde(default)]
-        changed: Option<Changed>,
-        /// How many names the user has now.
-        #[serde(default)]
-        variables: Option<u64>,
-        /// Something the user should know.
-        #[serde(default)]
-        notice: Option<String>,
-    },
+    Done(Done),
     /// User code asked to end the session; exit handlers run now, then the process exits.
     Exiting {
         /// With this code.
@@ -196,6 +171,46 @@ pub enum BridgeEvent {
     /// An event of a newer bridge; ignored.
     #[serde(other)]
     Unknown,
+}
+
+tagged!(
+    BridgeEvent, "ev",
+    "value" => |rest| fields(rest).map(BridgeEvent::Value),
+    "done" => |rest| fields(rest).map(BridgeEvent::Done),
+);
+
+/// A value.
+#[derive(Debug, Deserialize, Serialize)]
+pub struct Shown {
+    /// The rendering, within the budget.
+    pub text: String,
+    /// The type's name.
+    #[serde(rename = "type")]
+    pub type_name: String,
+    /// Whether the bridge waits.
+    #[serde(default)]
+    pub ack: bool,
+}
+
+/// The end of an eval.
+#[derive(Debug, Deserialize, Serialize)]
+pub struct Done {
+    /// Which eval.
+    pub eval: String,
+    /// How it ended.
+    pub status: DoneStatus,
+    /// Code of an exit inside the eval.
+    #[serde(default)]
+    pub exit_code: Option<i32>,
+    /// What it did to the names of the session.
+    #[serde(default)]
+    pub changed: Option<Changed>,
+    /// How many names the user has now.
+    #[serde(default)]
+    pub variables: Option<u64>,
+    /// Something the user should know.
+    #[serde(default)]
+    pub notice: Option<String>,
 }
 
 /// A standard stream.

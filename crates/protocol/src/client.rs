@@ -3,6 +3,7 @@
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::tagged::{fields, tagged};
 use crate::{EvalSeq, Finished, Generation, Offset, Status, WireError};
 
 /// The version of this wire; a host refuses another one by name.
@@ -19,7 +20,7 @@ pub struct ToHost {
 
 /// What a client asks of a host; each gets one `Reply` or error with the same id.
 #[derive(Debug, Clone, Serialize, Deserialize)]
-#[serde(tag = "op", rename_all = "snake_case")]
+#[serde(remote = "Self", tag = "op", rename_all = "snake_case")]
 pub enum Request {
     /// First message on a connection; answered by `Reply::Hello`.
     Hello {
@@ -83,6 +84,8 @@ pub enum Request {
     #[serde(other)]
     Unknown,
 }
+
+tagged!(Request, "op", "submit" => |rest| fields(rest).map(Request::Submit));
 
 /// Where a shell command runs: the caller's own place, which no session keeps (SPEC J-1).
 #[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -194,7 +197,7 @@ pub enum FromHost {
 
 /// Answers.
 #[derive(Debug, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
+#[serde(remote = "Self", tag = "kind", rename_all = "snake_case")]
 pub enum Reply {
     /// To `Hello`.
     Hello {
@@ -210,21 +213,7 @@ pub enum Reply {
         evals: u64,
     },
     /// To `Submit`.
-    Accepted {
-        /// The eval's number.
-        eval: EvalSeq,
-        /// The interpreter it will run in.
-        generation: Generation,
-        /// The eval it waits behind.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        behind: Option<EvalSeq>,
-        /// Its key was known: this is the first eval with it.
-        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
-        duplicate: bool,
-        /// How it ended, if the reply was held back for so long; its events are not sent then.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        finished: Option<Box<Finished>>,
-    },
+    Accepted(Accepted),
     /// To `Watch`.
     Watching,
     /// To `Input`.
@@ -256,6 +245,26 @@ pub enum Reply {
     },
     /// To requests whose effect holds now.
     Done,
+}
+
+tagged!(Reply, "kind", "accepted" => |rest| fields(rest).map(Reply::Accepted));
+
+/// Code was taken in.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Accepted {
+    /// The eval's number.
+    pub eval: EvalSeq,
+    /// The interpreter it will run in.
+    pub generation: Generation,
+    /// The eval it waits behind.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub behind: Option<EvalSeq>,
+    /// Its key was known: this is the first eval with it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub duplicate: bool,
+    /// How it ended, if the reply was held back for so long; its events are not sent then.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub finished: Option<Box<Finished>>,
 }
 
 /// What an interrupt did (SPEC E-6).

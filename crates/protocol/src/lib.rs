@@ -9,6 +9,7 @@ mod ids;
 mod outcome;
 mod start;
 mod status;
+mod tagged;
 
 pub use error::{ErrorCode, WireError};
 pub use ids::{EvalId, EvalSeq, Generation, NameError, Offset, SessionName};

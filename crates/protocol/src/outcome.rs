@@ -2,11 +2,12 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::tagged::{nothing, tagged};
 use crate::{Generation, Offset};
 
 /// How an eval ended; each eval has exactly one (SPEC E-11).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "kind", rename_all = "snake_case")]
+#[serde(remote = "Self", tag = "kind", rename_all = "snake_case")]
 pub enum Outcome {
     /// Ran to its end.
     Complete,
@@ -32,6 +33,13 @@ pub enum Outcome {
     /// The host was killed while it ran; found out by the next look.
     HostDied,
 }
+
+tagged!(
+    Outcome, "kind",
+    "complete" => |rest| nothing(Outcome::Complete, rest),
+    "error" => |rest| nothing(Outcome::Error, rest),
+    "interrupted" => |rest| nothing(Outcome::Interrupted, rest),
+);
 
 impl Outcome {
     /// Whether who is told this knows that the interpreter is gone.

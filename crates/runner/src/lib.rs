@@ -9,7 +9,7 @@ use std::process::ExitCode;
 
 use channel::{Channel, Order};
 use command::{Ended, Place};
-use stead_protocol::bridge::{BridgeEvent, DoneStatus, VERSION};
+use stead_protocol::bridge::{BridgeEvent, Done, DoneStatus, VERSION};
 
 /// The hidden mode `stead runner SHELL`: takes commands on the control channel until it closes.
 pub fn run_runner(shell: &str) -> ExitCode {
@@ -69,12 +69,12 @@ fn run(channel: &mut Channel, shell: &str, place: Option<Place>, id: &str, code:
             (DoneStatus::Error, None)
         }
     };
-    channel.send(&BridgeEvent::Done {
+    channel.send(&BridgeEvent::Done(Done {
         eval: id.to_owned(),
         status,
         exit_code,
         changed: None,
         variables: None,
         notice: None,
-    });
+    }));
 }

@@ -34,7 +34,7 @@ impl Host {
                 }
                 let running = self.state.running().map(|run| self.eval_id(run.eval));
                 if let Some(bridge) = &mut self.bridge {
-                    bridge.interrupt(std::process::id(), running.as_ref());
+                    bridge.interrupt(self.pid, running.as_ref());
                     self.nudges.begin();
                 }
             }
@@ -82,7 +82,7 @@ impl Host {
         let place = self.places.remove(&eval);
         let code = self.readable(&code);
         if let Some(bridge) = &mut self.bridge {
-            bridge.begin_eval(std::process::id());
+            bridge.begin_eval(self.pid);
             if let Some(place) = &place {
                 bridge.send(&Command::Place(place).encode());
             }
@@ -104,7 +104,7 @@ impl Host {
         let mut closing = Closing::default();
         if self.ledger.is_current(eval) {
             if let Some(bridge) = &mut self.bridge {
-                bridge.end_interrupt(std::process::id());
+                bridge.end_interrupt(self.pid);
             }
             closing = std::mem::take(&mut self.closing);
             if let Some(notice) = self.fresh_notice.take() {

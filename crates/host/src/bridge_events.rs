@@ -182,7 +182,7 @@ impl Host {
         // A reader that was there before belongs to an earlier eval; in an event loop that tells of
         // its waits, the bridge knows.
         let told = self.told_to_wait || !self.facts.can.iter().any(|can| can == "waits");
-        let reader = bridge.stdin_readers(std::process::id()).into_iter().find(|reader| {
+        let reader = bridge.stdin_readers(self.pid).into_iter().find(|reader| {
             if reader.tid == pid { told || !reader.polls } else { !bridge.is_elder(reader.tid) }
         });
         // Where the main thread has something to do, the eval may be about to end.
@@ -204,7 +204,7 @@ impl Host {
         if self.nudges.is_due()
             && let Some(bridge) = &mut self.bridge
         {
-            bridge.nudge(std::process::id());
+            bridge.nudge(self.pid);
         }
     }
 }

@@ -20,6 +20,8 @@ const HOLD: Duration = Duration::from_millis(10);
 /// How much is read at once: of a line that comes in parts, and of one that begins.
 const READ: usize = 64 << 10;
 const SHORT_READ: usize = 4 << 10;
+/// As long as most messages.
+const LINE: usize = 256;
 /// How long a client may take to say hello.
 const HELLO_LIMIT: Duration = Duration::from_secs(10);
 
@@ -175,11 +177,16 @@ impl Connection {
     }
 
     fn queue(&mut self, message: &FromHost) {
-        match serde_json::to_vec(message) {
-            Ok(line) => self.outgoing.extend(line),
-            Err(_) => self.dead = true,
+        let mut line = Vec::with_capacity(LINE);
+        if serde_json::to_writer(&mut line, message).is_err() {
+            self.dead = true;
         }
-        self.outgoing.push_back(b'\n');
+        line.push(b'\n');
+        // Nearly always all was sent before, and this becomes the queue.
+        match self.outgoing.is_empty() {
+            true => self.outgoing = line.into(),
+            false => self.outgoing.extend(line),
+        }
         if self.outgoing.len() > UNREAD_LIMIT {
             self.dead = true;
         }

@@ -30,6 +30,8 @@ use crate::with_causes;
 
 /// How long no connection is taken after one could not be.
 const DEAF_TIME: Duration = Duration::from_millis(50);
+/// Most descriptors that are waited on beside connections: signals, the listener and five of a bridge.
+const OWN_DESCRIPTORS: usize = 7;
 /// Number of the first connection.
 const FIRST_CONNECTION: u64 = 1;
 /// How long after its start a host counts on the client that started it.
@@ -37,6 +39,8 @@ const FIRST_CLIENT: Duration = Duration::from_secs(10);
 
 /// One session and everything that belongs to it.
 pub(crate) struct Host {
+    /// Our own process.
+    pub(crate) pid: u32,
     pub(crate) spec: HostSpec,
     pub(crate) meta: Meta,
     pub(crate) state: State,
@@ -123,6 +127,7 @@ impl Host {
             _ => None,
         };
         Host {
+            pid: std::process::id(),
             spec: spec.clone(),
             meta: Meta { stopped: false, ..spec.meta.clone() },
             state,
@@ -242,15 +247,17 @@ impl Host {
         self.connections.retain(|_, connection| !connection.is_over());
         // All have their answers: what the next eval needs is done while nobody waits.
         if let (Phase::Idle { .. }, Some(bridge)) = (&self.state.phase, &mut self.bridge) {
-            bridge.look_around(std::process::id());
+            bridge.look_around(self.pid);
         }
     }
 
     fn wait(&mut self) -> Ready {
         let timeout = self.timeout();
         self.deaf_until = self.deaf_until.filter(|until| *until > Instant::now());
-        let mut fds = vec![PollFd::new(&self.signals, PollFlags::IN)];
-        let mut what = vec![What::Signals];
+        let most = OWN_DESCRIPTORS + self.connections.len();
+        let (mut fds, mut what) = (Vec::with_capacity(most), Vec::with_capacity(most));
+        fds.push(PollFd::new(&self.signals, PollFlags::IN));
+        what.push(What::Signals);
         if let (Some(listener), None) = (&self.listener, self.deaf_until) {
             fds.push(PollFd::new(listener, PollFlags::IN));
             what.push(What::Listener);
@@ -326,8 +333,7 @@ impl Host {
     /// lives until the session is stopped (SPEC J-1), so the session is in use.
     fn serves(&self) -> bool {
         let due = self.state.next_deadline(false).is_some_and(|at| at <= self.clock.now());
-        due && self.meta.settings.language == "shell"
-            && tree::descendants(std::process::id()).len() > 1
+        due && self.meta.settings.language == "shell" && tree::descendants(self.pid).len() > 1
     }
 
     fn awaits_first_client(&self) -> bool {

@@ -265,7 +265,7 @@ impl Host {
         };
         let reader = match running {
             Some(_) => None,
-            None => match bridge.stdin_readers(std::process::id()).first() {
+            None => match bridge.stdin_readers(self.pid).first() {
                 Some(reader) => Some(*reader),
                 None => return self.refuse(ticket, bad("nothing waits for input in this session")),
             },
@@ -290,13 +290,13 @@ impl Host {
     }
 
     fn pause(&mut self, ticket: Ticket) {
-        tree::freeze(std::process::id());
+        tree::freeze(self.pid);
         self.clock.pause();
         self.reply(ticket, Reply::Done);
     }
 
     pub(crate) fn resume(&mut self) {
-        tree::thaw(std::process::id());
+        tree::thaw(self.pid);
         self.clock.resume();
     }
 
@@ -327,7 +327,7 @@ impl Host {
             Some(_) => Command::Query { seq, what, arg: &arg },
         };
         if let Some(bridge) = &mut self.bridge {
-            bridge.begin_eval(std::process::id());
+            bridge.begin_eval(self.pid);
             bridge.send(&command.encode());
         }
     }

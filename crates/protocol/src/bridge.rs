@@ -4,6 +4,9 @@
 //! says. A Bash bridge can read that with builtins; JSON in this direction would need a parser
 //! in every language. From the bridge come JSON objects, one a line.
 
+use std::fmt;
+use std::io::Write;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -13,6 +16,9 @@ use crate::{Changed, EvalId};
 
 /// The version of this wire.
 pub const VERSION: u32 = 1;
+
+/// As long as most first lines.
+const HEAD: usize = 64;
 
 /// What the host tells a bridge.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -54,26 +60,24 @@ pub enum Command<'a> {
 impl Command<'_> {
     /// The bytes to send.
     pub fn encode(&self) -> Vec<u8> {
-        if let Command::Place(place) = self {
-            let payload = place.encode();
-            let mut bytes = format!("place {}\n", payload.len()).into_bytes();
-            bytes.extend_from_slice(&payload);
-            return bytes;
-        }
-        let (head, payload): (String, &str) = match self {
-            Command::Place(_) => (String::new(), ""),
-            Command::Eval { id, code } => (format!("eval {id} {}\n", code.len()), code),
-            Command::Interrupt { id } => (format!("interrupt {id} 0\n"), ""),
-            Command::Ack => ("ack 0\n".to_owned(), ""),
-            Command::Query { seq, what, arg } => {
-                (format!("query {seq} {what} {}\n", arg.len()), arg)
-            }
-            Command::Clear { seq } => (format!("clear {seq} 0\n"), ""),
-            Command::Exit => ("exit 0\n".to_owned(), ""),
+        let with = |head: fmt::Arguments<'_>, payload: &[u8]| {
+            let mut bytes = Vec::with_capacity(HEAD + payload.len());
+            // A Vec takes all that is written to it.
+            let _ = writeln!(bytes, "{head} {}", payload.len());
+            bytes.extend_from_slice(payload);
+            bytes
         };
-        let mut bytes = head.into_bytes();
-        bytes.extend_from_slice(payload.as_bytes());
-        bytes
+        match self {
+            Command::Eval { id, code } => with(format_args!("eval {id}"), code.as_bytes()),
+            Command::Place(place) => with(format_args!("place"), &place.encode()),
+            Command::Ack => with(format_args!("ack"), b""),
+            Command::Interrupt { id } => with(format_args!("interrupt {id}"), b""),
+            Command::Query { seq, what, arg } => {
+                with(format_args!("query {seq} {what}"), arg.as_bytes())
+            }
+            Command::Clear { seq } => with(format_args!("clear {seq}"), b""),
+            Command::Exit => with(format_args!("exit"), b""),
+        }
     }
 }
 

@@ -5,7 +5,7 @@
 //! begun is handed to the SDK's loop and goes on as any other call.
 
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::atomic::{AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
@@ -15,6 +15,11 @@ use stead_client::Stage;
 use super::handler::QUICK_TIME;
 use crate::{Answer, Call, Quick, Server, Ties, Work};
 
+/// If others wanted our processor this often during one eval, host and interpreter have no other.
+const SHARED: u32 = 2;
+/// How many evals pass before that is tried again.
+const ASLEEP: u32 = 100;
+
 /// What is needed to answer an eval at once.
 #[derive(Debug)]
 pub(super) struct Express {
@@ -23,6 +28,8 @@ pub(super) struct Express {
     open: Arc<AtomicUsize>,
     /// Where the client speaks.
     client: OwnedFd,
+    /// How many of the next evals are not waited for awake.
+    asleep: AtomicU32,
 }
 
 /// A call that was begun before the SDK heard of it; rides along with its request.
@@ -41,7 +48,7 @@ impl Carried {
 
 impl Express {
     pub(super) fn new(server: Arc<Server>, open: Arc<AtomicUsize>, client: OwnedFd) -> Self {
-        Express { server, open, client }
+        Express { server, open, client, asleep: AtomicU32::new(0) }
     }
 
     /// Answers an eval, or says what there is left to do about it. `output` says whether the client wants
@@ -63,7 +70,7 @@ impl Express {
     }
 
     fn wait(&self, mut quick: Box<Quick>) -> Result<Answer, Box<Work>> {
-        let stage = match quick.begun.stay_awake() {
+        let stage = match self.stay_awake(&mut quick) {
             Stage::Sent | Stage::Accepted => self.sleep(&mut quick),
             stage => stage,
         };
@@ -74,6 +81,21 @@ impl Express {
             }
             Stage::Sent | Stage::Accepted | Stage::Unclear => Err(Box::new(Work::Begun(quick))),
         }
+    }
+
+    /// Waits awake for a moment, unless that would keep the processor from those who are waited for.
+    fn stay_awake(&self, quick: &mut Quick) -> Stage {
+        // There is one call at a time, so nobody else counts.
+        let asleep = self.asleep.load(Ordering::Relaxed);
+        if asleep > 0 {
+            self.asleep.store(asleep - 1, Ordering::Relaxed);
+            return Stage::Sent;
+        }
+        let (stage, shared) = quick.begun.stay_awake();
+        if shared >= SHARED {
+            self.asleep.store(ASLEEP, Ordering::Relaxed);
+        }
+        stage
     }
 
     /// Waits until the eval is over, the client says something, or it has taken too long.

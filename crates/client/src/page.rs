@@ -1,5 +1,6 @@
 //! What is shown of an eval: clean text (SPEC O-7), bounded (SPEC O-5).
 
+use serde::Deserialize;
 use stead_protocol::{Chunk, ChunkKind, DisplayInfo, ErrorInfo, ValueInfo};
 use stead_screen::{Lane, Piece, Screen, Text, into_plain, plain};
 
@@ -216,18 +217,23 @@ fn shorten(item: Item, limit: usize) -> Item {
     }
 }
 
+/// What a record says, if it is a whole one.
+fn record<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Option<T> {
+    serde_json::from_str(str::from_utf8(bytes).ok()?).ok()
+}
+
 /// A value as it is shown.
 pub(crate) fn value(bytes: &[u8]) -> ValueInfo {
-    let value = serde_json::from_slice::<ValueInfo>(bytes);
-    let raw = |_| ValueInfo { text: plain(bytes), type_name: String::new() };
+    let value = record::<ValueInfo>(bytes);
+    let raw = || ValueInfo { text: plain(bytes), type_name: String::new() };
     let value = value.unwrap_or_else(raw);
     ValueInfo { text: into_plain(value.text), type_name: into_plain(value.type_name) }
 }
 
 /// An error as it is shown.
 pub(crate) fn error(bytes: &[u8]) -> ErrorInfo {
-    let error = serde_json::from_slice::<ErrorInfo>(bytes);
-    let raw = |_| ErrorInfo { name: plain(bytes), message: String::new(), traceback: None };
+    let error = record::<ErrorInfo>(bytes);
+    let raw = || ErrorInfo { name: plain(bytes), message: String::new(), traceback: None };
     let error = error.unwrap_or_else(raw);
     ErrorInfo {
         name: into_plain(error.name),
@@ -237,9 +243,9 @@ pub(crate) fn error(bytes: &[u8]) -> ErrorInfo {
 }
 
 fn display(bytes: &[u8]) -> DisplayInfo {
-    match serde_json::from_slice::<DisplayInfo>(bytes) {
-        Ok(display) => DisplayInfo { data: display.data.map(into_plain), ..display },
-        Err(_) => DisplayInfo { data: Some(plain(bytes)), ..DisplayInfo::default() },
+    match record::<DisplayInfo>(bytes) {
+        Some(display) => DisplayInfo { data: display.data.map(into_plain), ..display },
+        None => DisplayInfo { data: Some(plain(bytes)), ..DisplayInfo::default() },
     }
 }
 

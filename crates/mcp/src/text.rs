@@ -160,7 +160,9 @@ struct Id<'a>(&'a SessionName, EvalSeq);
 
 impl fmt::Display for Id<'_> {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}:{}", self.0, self.1.0)
+        f.write_str(self.0.as_str())?;
+        f.write_char(':')?;
+        self.1.0.fmt(f)
     }
 }
 

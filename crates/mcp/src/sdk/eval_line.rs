@@ -1,4 +1,4 @@
-//! An eval as it stands on the line, read without any of the SDK's types in between.
+//! An eval and its answer as they stand on the line, read and written without the SDK's types in between.
 //!
 //! What cannot be read here is left to the general way, which also tells what is wrong with it.
 
@@ -8,15 +8,19 @@ use rmcp::model::{
     CallToolRequest, CallToolRequestParams, ClientRequest, JsonRpcRequest, NumberOrString,
     RequestMetaObject,
 };
-use serde::Deserialize;
 use serde::de::{self, Deserializer, Visitor};
+use serde::ser::SerializeSeq;
+use serde::{Deserialize, Serialize, Serializer};
 
 use super::express::Carried;
-use crate::Work;
+use super::handler;
 use crate::tools::EvalArgs;
+use crate::{Answer, Work};
 
 /// Longer lines are not read in passing.
 const LONGEST: usize = 64 << 10;
+/// What a short answer has around its text, and some escapes in it.
+const AROUND_TEXT: usize = 160;
 /// How the protocol's own fields of `_meta` begin. A call that has some goes by other rules.
 const PROTOCOL_META: &str = "io.modelcontextprotocol/";
 
@@ -47,7 +51,8 @@ impl<'a> EvalLine<'a> {
         if line.len() > LONGEST {
             return None;
         }
-        let call: EvalLine<'_> = serde_json::from_slice(line).ok()?;
+        // To check the text once is less work than to check each string in it.
+        let call: EvalLine<'_> = serde_json::from_str(str::from_utf8(line).ok()?).ok()?;
         let plain = call.jsonrpc == "2.0"
             && call.method == "tools/call"
             && call.params.name == "eval"
@@ -59,6 +64,50 @@ impl<'a> EvalLine<'a> {
     pub(super) fn into_parts(self) -> (NumberOrString, EvalArgs, RequestMetaObject) {
         (self.id, self.params.arguments, self.params.meta)
     }
+}
+
+/// The answer to a call, as the SDK writes it for clients of before 2026-07-28.
+#[derive(Debug, Serialize)]
+pub(super) struct AnswerLine<'a> {
+    jsonrpc: &'static str,
+    id: &'a NumberOrString,
+    result: CallResult<'a>,
+}
+
+#[derive(Debug, Serialize)]
+#[serde(rename_all = "camelCase")]
+struct CallResult<'a> {
+    #[serde(serialize_with = "content")]
+    content: &'a Answer,
+    is_error: bool,
+}
+
+impl<'a> AnswerLine<'a> {
+    pub(super) fn new(id: &'a NumberOrString, answer: &'a Answer) -> Self {
+        let result = CallResult { content: answer, is_error: answer.failed };
+        AnswerLine { jsonrpc: "2.0", id, result }
+    }
+
+    /// The line, without its end.
+    pub(super) fn write(&self) -> Option<Vec<u8>> {
+        let mut line = Vec::with_capacity(self.result.content.text.len() + AROUND_TEXT);
+        serde_json::to_writer(&mut line, self).ok()?;
+        Some(line)
+    }
+}
+
+fn content<S: Serializer>(answer: &&Answer, serializer: S) -> Result<S::Ok, S::Error> {
+    #[derive(Serialize)]
+    struct Text<'a> {
+        r#type: &'static str,
+        text: &'a str,
+    }
+    let mut blocks = serializer.serialize_seq(Some(1 + answer.images.len()))?;
+    blocks.serialize_element(&Text { r#type: "text", text: &answer.text })?;
+    for picture in &answer.images {
+        blocks.serialize_element(&handler::image(picture))?;
+    }
+    blocks.end()
 }
 
 /// The request that remains of a call that was begun, as the SDK wants it.
@@ -101,12 +150,35 @@ fn id<'de, D: Deserializer<'de>>(deserializer: D) -> Result<NumberOrString, D::E
 #[cfg(test)]
 mod tests {
     use rmcp::RoleServer;
-    use rmcp::model::JsonRpcMessage;
-    use rmcp::service::RxJsonRpcMessage;
+    use rmcp::model::{JsonRpcMessage, ServerResult};
+    use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
     use serde_json::{Value, json};
 
     use super::*;
+    use crate::Image;
     use crate::sdk::shape::check;
+
+    /// What is written here is what the SDK would have written.
+    #[test]
+    fn m1_an_answer_is_written_as_the_sdk_writes_it() {
+        let picture = Image { mime: "image/png".to_owned(), bytes: vec![0, 1, 2, 255] };
+        let odd = "a \"b\" \\ \n\t\u{1} \u{1f600} \u{2028}";
+        let answers = [
+            Answer::text(""),
+            Answer::text(odd.repeat(100)),
+            Answer { images: vec![picture.clone(), picture], ..Answer::text(odd) },
+            Answer { failed: true, ..Answer::text("[bad_request: no]") },
+        ];
+        for (n, answer) in answers.into_iter().enumerate() {
+            for id in [NumberOrString::Number(-1 - n as i64), NumberOrString::String(odd.into())] {
+                let ours = AnswerLine::new(&id, &answer).write().unwrap();
+                let mut result = ServerResult::CallToolResult(handler::result(answer.clone()));
+                result.strip_result_type_for_legacy_peer();
+                let theirs: TxJsonRpcMessage<RoleServer> = JsonRpcMessage::response(result, id);
+                assert_eq!(ours, serde_json::to_vec(&theirs).unwrap(), "{answer:?}");
+            }
+        }
+    }
 
     fn call(id: Value, params: Value) -> Value {
         json!({"jsonrpc": "2.0", "id": id, "method": "tools/call", "params": params})

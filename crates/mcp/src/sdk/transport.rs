@@ -11,7 +11,6 @@ use rmcp::RoleServer;
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, ClientNotification, ClientRequest, GetMeta,
     JsonRpcMessage, JsonRpcRequest, MetaObject, NumberOrString, ProtocolVersion, RequestMetaObject,
-    ServerResult,
 };
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
@@ -19,9 +18,8 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 
 use super::closing::Closing;
-use super::eval_line::{self, EvalLine};
+use super::eval_line::{self, AnswerLine, EvalLine};
 use super::express::Express;
-use super::handler;
 use super::outbox::Outbox;
 use super::requests::Requests;
 use super::scan::{self, IdScan};
@@ -208,10 +206,7 @@ impl<R, W: AsyncWrite + Send + Unpin + 'static> Lines<R, W> {
         let (id, arguments, meta) = call.into_parts();
         match express.eval(arguments, meta.get_progress_token().is_some()) {
             Ok(answer) => {
-                let mut result = ServerResult::CallToolResult(handler::result(answer));
-                result.strip_result_type_for_legacy_peer();
-                let message: TxJsonRpcMessage<RoleServer> = JsonRpcMessage::response(result, id);
-                if let Ok(line) = serde_json::to_vec(&message) {
+                if let Some(line) = AnswerLine::new(&id, &answer).write() {
                     self.write_beside(line);
                 }
                 AtOnce::Answered

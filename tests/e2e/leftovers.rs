@@ -219,7 +219,7 @@ fn s8_a_session_is_not_idle_while_a_client_is_attached() {
         let connection = Connection::open(&runtime, &socket, &name, "test", rests, PATIENCE);
         // One that it accepted while it was ending already does not count.
         let mut connection = connection.unwrap()?;
-        let status = connection.request(&Request::Status, None).ok()?;
+        let status = connection.request(Request::Status, None).ok()?;
         let Reply::Status(status) = status else { panic!("{status:?}") };
         (status.activity == Activity::Idle).then_some((connection, status.generation))
     };

@@ -161,7 +161,7 @@ fn e1_simultaneous_submits_have_one_order() {
     let told: Vec<String> =
         by_id.iter().map(|(_, who, round)| format!("({who}, {round})")).collect();
     let told = format!("[{}]", told.join(", "));
-    assert_eq!(eval(&env, &format!("order == {told}")).value.unwrap().text, "True");
+    assert_eq!(eval(&env, &format!("order == {told}")).value().unwrap().text, "True");
     one_outcome_each(&env);
 }
 

@@ -82,7 +82,7 @@ fn storm(rig: &Rig, count: u64) -> BTreeMap<&'static str, u64> {
                 assert_eq!(finished.exit_code, Some(code), "{about}");
                 "error"
             }
-            _ => panic!("{about}: {:?} {:?}", view.error, stream(&view, ChunkKind::Err)),
+            _ => panic!("{about}: {:?} {:?}", view.error(), stream(&view, ChunkKind::Err)),
         };
         let errors = stream(&view, ChunkKind::Err);
         let own = code.contains("nothing_of") && errors.ends_with(": unbound variable\n");
@@ -92,7 +92,7 @@ fn storm(rig: &Rig, count: u64) -> BTreeMap<&'static str, u64> {
         let next = submit(&mut connection, next, WatchFor::State);
         let after = wait_finished(&mut connection, next);
         let view = rig.view(next);
-        assert_eq!(after.outcome, Outcome::Complete, "after {about}: {:?}", view.error);
+        assert_eq!(after.outcome, Outcome::Complete, "after {about}: {:?}", view.error());
         assert_eq!(stream(&view, ChunkKind::Out), "42\n", "after {about}");
     }
     assert_eq!(rig.pid(), pid, "the session is the same all along");

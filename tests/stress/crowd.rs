@@ -68,7 +68,7 @@ fn h2_a_client_that_never_reads_slows_nobody() {
     // A second one asks for everything and takes nothing.
     let mut deafer = rig.connect();
     for _ in 0..2_000 {
-        deafer.send(&stead_protocol::client::Request::Status).unwrap();
+        deafer.send(stead_protocol::client::Request::Status).unwrap();
     }
     let began = Instant::now();
     let mut slowest = Duration::ZERO;
@@ -83,7 +83,7 @@ fn h2_a_client_that_never_reads_slows_nobody() {
     }
     let mut watcher = connect(&rig.client, &rig.name);
     let watch = stead_protocol::client::Request::Watch { eval: seq, output: false };
-    watcher.request(&watch, rig::deadline()).unwrap();
+    watcher.request(watch, rig::deadline()).unwrap();
     assert_eq!(wait_finished(&mut watcher, seq).outcome, Outcome::Complete);
     let grown = memory_kb(host, "VmHWM") - before;
     eprintln!(

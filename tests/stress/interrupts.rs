@@ -79,7 +79,7 @@ pub(crate) fn storm(
         let next = submit(&mut connection, "x + 1", WatchFor::State);
         let after = wait_finished(&mut connection, next);
         let view = rig.view(next);
-        assert_eq!(after.outcome, Outcome::Complete, "after {about}: {:?}", view.error);
+        assert_eq!(after.outcome, Outcome::Complete, "after {about}: {:?}", view.error());
         assert_eq!(value_of(&view), "42", "after {about}");
     }
     assert_eq!(rig.pid(), pid, "the session is the same all along");
@@ -101,7 +101,7 @@ pub(crate) fn interrupt(
     code: &str,
 ) -> (InterruptEffect, Finished) {
     let request = Request::Interrupt { eval: Some(seq) };
-    let effect = match connection.request(&request, deadline()).unwrap() {
+    let effect = match connection.request(request, deadline()).unwrap() {
         Reply::Interrupt { effect, .. } => effect,
         other => panic!("{other:?}"),
     };
@@ -135,10 +135,11 @@ fn check(
             "complete"
         }
         (Outcome::Error, Ends::Error(name)) => {
-            let error = rig.view(seq).error.expect("an error");
+            let view = rig.view(seq);
+            let error = view.error().expect("an error");
             assert_eq!(error.name, name, "{about}");
             "error"
         }
-        _ => panic!("{about}: {:?}", rig.view(seq).error),
+        _ => panic!("{about}: {:?}", rig.view(seq).error()),
     }
 }

@@ -81,7 +81,7 @@ fn o1_no_byte_is_lost_or_misplaced() {
         total += script.out.len() + script.err.len();
         let view = rig.eval(&script.code);
         let shown: String = script.code.chars().take(300).collect();
-        assert_eq!(view.status, EvalStatus::Complete, "eval {n}: {shown}: {:?}", view.error);
+        assert_eq!(view.status, EvalStatus::Complete, "eval {n}: {shown}: {:?}", view.error());
         assert!(view.content.left_out.is_none());
         let (mut out, mut err, mut order) = (Vec::new(), Vec::new(), Vec::new());
         for chunk in view.content.chunks() {

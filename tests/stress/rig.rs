@@ -110,8 +110,8 @@ pub(crate) fn eval(client: &Client, name: &SessionName, code: &str) -> EvalView 
 
 #[track_caller]
 pub(crate) fn value_of(view: &EvalView) -> String {
-    assert_eq!(view.status, EvalStatus::Complete, "{:?}", view.error);
-    view.value.as_ref().map(|value| value.text.clone()).unwrap_or_default()
+    assert_eq!(view.status, EvalStatus::Complete, "{:?}", view.error());
+    view.value().map(|value| value.text.clone()).unwrap_or_default()
 }
 
 /// Submits code and watches it; its events come on the same connection.
@@ -127,7 +127,7 @@ pub(crate) fn submit(connection: &mut Connection, code: &str, watch: WatchFor) -
         place: None,
         watch: Some(watch),
     };
-    match connection.request(&Request::Submit(submit), deadline()).unwrap() {
+    match connection.request(Request::Submit(submit), deadline()).unwrap() {
         Reply::Accepted(accepted) => accepted.eval,
         other => panic!("{other:?}"),
     }

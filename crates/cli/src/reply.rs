@@ -96,7 +96,7 @@ impl<'a> EvalData<'a> {
         let (shown_bytes, total_bytes) = (page.shown_bytes, page.total_bytes);
         let truncated = page.is_cut().then_some(Truncated { shown_bytes, total_bytes });
         let chunks = page.items.iter().map(|item| chunk_data(item, id.as_deref())).collect();
-        let error = view.error.as_ref().map(|error| ErrorData {
+        let error = view.error().map(|error| ErrorData {
             name: &error.name,
             message: cut_middle(&error.message, max_chars),
             traceback: error.traceback.as_deref().map(|trace| cut_middle(trace, max_chars)),
@@ -104,8 +104,8 @@ impl<'a> EvalData<'a> {
         EvalData {
             session: view.session.as_str(),
             eval_id: id,
-            value: view.value.as_ref().map(|value| cut_middle(&value.text, max_chars)),
-            type_name: view.value.as_ref().map(|value| value.type_name.as_str()),
+            value: view.value().map(|value| cut_middle(&value.text, max_chars)),
+            type_name: view.value().map(|value| value.type_name.as_str()),
             chunks: Some(chunks),
             error,
             prompt: view.prompt.as_deref(),
@@ -245,7 +245,7 @@ mod tests {
         ];
         let content = Content { head, total_bytes: 4, ..Content::default() };
         let name = "py".parse().unwrap();
-        let view = EvalView::finished(&name, EvalSeq(7), &finished(Outcome::Complete), content);
+        let view = EvalView::finished(&name, EvalSeq(7), finished(Outcome::Complete), content);
         assert_eq!(
             json(&view),
             concat!(
@@ -273,7 +273,7 @@ mod tests {
             total_bytes: 100,
         };
         let name = "py".parse().unwrap();
-        let view = EvalView::finished(&name, EvalSeq(7), &finished(Outcome::Complete), content);
+        let view = EvalView::finished(&name, EvalSeq(7), finished(Outcome::Complete), content);
         let page = Page::new(&view.content, 100);
         let data = serde_json::to_value(EvalData::new(&view, &page, 100)).unwrap();
         assert_eq!(

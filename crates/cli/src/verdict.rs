@@ -27,7 +27,7 @@ pub(crate) fn verdict(view: &EvalView) -> Verdict {
             Verdict { exit: exit::SUCCESS, error: None }
         }
         Outcome::Error => {
-            let message = match (&view.error, view.exit_code) {
+            let message = match (view.error(), view.exit_code) {
                 (Some(error), _) => summary(error),
                 (None, Some(code)) => format!("the code exited with code {code}"),
                 (None, None) => "the code failed".to_owned(),
@@ -106,11 +106,11 @@ pub(crate) fn notices(view: &EvalView) -> Vec<String> {
     notes.extend(view.notices.iter().cloned());
     // The traceback has said what an error is.
     if let Some(error) = verdict(view).error
-        && (error.code != ErrorCode::EvalError || view.error.is_none())
+        && (error.code != ErrorCode::EvalError || view.error().is_none())
     {
         notes.push(error.message);
     }
-    if view.status == EvalStatus::Ended && view.error.is_none() && verdict(view).error.is_none() {
+    if view.status == EvalStatus::Ended && view.error().is_none() && verdict(view).error.is_none() {
         notes.push(format!("session `{name}` has ended"));
     }
     notes

@@ -17,7 +17,7 @@ use crate::control::END_TIME;
 use crate::page::read_budget;
 use crate::start::Door;
 use crate::wait::{self, Wait, Watcher};
-use crate::{Client, ClientError, EvalOptions, EvalStatus, EvalView, Launch, timer};
+use crate::{Client, ClientError, EvalOptions, EvalStatus, EvalView, timer};
 
 /// More output than this is not read by who must not block.
 const QUICK_BYTES: u64 = 256 << 10;
@@ -32,7 +32,7 @@ const ALONE: Duration = Duration::from_micros(10);
 /// Code that was sent, and the connection on which its fate will be told.
 #[derive(Debug)]
 pub struct Begun {
-    connection: Connection,
+    connection: Box<Connection>,
     name: SessionName,
     /// The number of the request.
     sent: u64,
@@ -154,22 +154,22 @@ fn token() -> u64 {
 }
 
 impl Client {
-    /// Sends code over a connection that was kept; `None` if there is none. `output` says whether
-    /// whoever will wait wants output as it comes.
+    /// Sends code over a connection that was kept; `None` if there is none. The session has to be in
+    /// `language`, if one is given. `output` says whether whoever will wait wants output as it comes.
     pub fn begin(
         &self,
         name: &SessionName,
-        launch: &Launch,
+        language: Option<&str>,
         options: &EvalOptions,
         output: bool,
     ) -> Option<Result<Begun, ClientError>> {
         let mut connection = self.door(name).kept()?;
         // A session's language does not change as long as its host lives.
-        if launch.language.is_some() && launch.language != connection.language {
-            if let Err(error) = self.check_language(name, launch) {
+        if language.is_some() && language != connection.language.as_deref() {
+            if let Err(error) = self.check_language(name, language) {
                 return Some(Err(error));
             }
-            connection.language.clone_from(&launch.language);
+            connection.language = language.map(str::to_owned);
         }
         match self.send(name, connection, options, None, output) {
             Err(ClientError::HungUp { unread: true, .. }) => None,
@@ -180,7 +180,7 @@ impl Client {
     pub(crate) fn send(
         &self,
         name: &SessionName,
-        mut connection: Connection,
+        mut connection: Box<Connection>,
         options: &EvalOptions,
         place: Option<&Place>,
         output: bool,
@@ -198,7 +198,7 @@ impl Client {
             place: place.cloned(),
         });
         let now = Instant::now();
-        let sent = connection.send(&submit)?;
+        let sent = connection.send(submit)?;
         Ok(Begun {
             connection,
             name: name.clone(),
@@ -218,13 +218,12 @@ impl Client {
         begun: Begun,
         watcher: &mut dyn Watcher,
     ) -> Result<Option<EvalView>, ClientError> {
-        let door = self.door(&begun.name);
-        let Begun { mut connection, sent, token, deadline, budget, .. } = begun;
+        let Begun { mut connection, name, sent, token, deadline, budget, .. } = begun;
         let reply = match connection.reply(sent, Some(begun.accept_by)) {
             Err(ClientError::HungUp { unread: true, .. }) => return Ok(None),
             // It read the code and was killed before it answered; what it wrote down tells.
             Err(ClientError::HungUp { unread: false, .. }) => {
-                match taken(door, connection.evals, token)? {
+                match taken(self.door(&name), connection.evals, token)? {
                     Some((eval, generation)) => Reply::Accepted(Accepted {
                         eval,
                         generation,
@@ -245,10 +244,12 @@ impl Client {
         if let Some(finished) = finished {
             connection.expect(Event::Finished { eval, finished: *finished });
         }
-        watcher.accepted(&EvalId { session: begun.name.clone(), seq: eval });
+        let id = EvalId { session: name, seq: eval };
+        watcher.accepted(&id);
+        let door = self.door(&id.session);
         let mut view = if begun.background {
             let status = if behind.is_some() { EvalStatus::Queued } else { EvalStatus::Running };
-            let mut view = EvalView::new(&begun.name, Some(eval), status);
+            let mut view = EvalView::new(door.name, Some(eval), status);
             view.generation = Some(generation);
             view.behind = behind;
             door.keep(connection);

@@ -131,7 +131,7 @@ impl Connection {
             language: None,
         };
         let hello = Request::Hello { protocol: VERSION, client: client.to_owned(), rests };
-        match connection.request(&hello, Some(deadline)) {
+        match connection.request(hello, Some(deadline)) {
             Ok(Reply::Hello { protocol, .. }) if protocol != VERSION => {
                 Err(connection.other_version(protocol))
             }
@@ -148,6 +148,11 @@ impl Connection {
         }
     }
 
+    /// The session it leads to.
+    pub(crate) fn session(&self) -> &SessionName {
+        &self.name
+    }
+
     /// The process id of the host, if the kernel tells.
     pub fn host_pid(&self) -> Option<u32> {
         self.host_pid
@@ -156,7 +161,7 @@ impl Connection {
     /// Sends a request and waits for its reply.
     pub fn request(
         &mut self,
-        request: &Request,
+        request: Request,
         deadline: Option<Instant>,
     ) -> Result<Reply, ClientError> {
         let sent = self.send(request)?;
@@ -181,9 +186,9 @@ impl Connection {
     }
 
     /// Sends a request whose reply is not waited for.
-    pub fn send(&mut self, request: &Request) -> Result<u64, ClientError> {
+    pub fn send(&mut self, request: Request) -> Result<u64, ClientError> {
         self.last_id += 1;
-        let message = ToHost { id: self.last_id, request: request.clone() };
+        let message = ToHost { id: self.last_id, request };
         let mut line = serde_json::to_vec(&message).map_err(|error| self.garbled(&error))?;
         line.push(b'\n');
         match self.stream.write_all(&line) {
@@ -264,8 +269,10 @@ impl Connection {
 
     /// The next whole line that was read.
     fn parse_line(&mut self) -> Result<Option<FromHost>, ClientError> {
-        let rest = &self.buffer[self.searched..];
-        let Some(at) = rest.iter().position(|byte| *byte == b'\n') else {
+        if self.searched == self.buffer.len() {
+            return Ok(None);
+        }
+        let Some(at) = memchr::memchr(b'\n', &self.buffer[self.searched..]) else {
             self.searched = self.buffer.len();
             if self.buffer.len() > MAX_LINE {
                 return Err(self.garbled(&"the line is too long"));
@@ -273,8 +280,9 @@ impl Connection {
             return Ok(None);
         };
         let end = self.searched + at + 1;
-        let message =
-            serde_json::from_slice(&self.buffer[..end]).map_err(|error| self.garbled(&error))?;
+        // To check the text once is less work than to check each string in it.
+        let line = str::from_utf8(&self.buffer[..end]).map_err(|error| self.garbled(&error))?;
+        let message = serde_json::from_str(line).map_err(|error| self.garbled(&error))?;
         self.buffer.drain(..end);
         self.searched = 0;
         Ok(Some(message))

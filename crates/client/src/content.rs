@@ -38,10 +38,10 @@ fn is_stream(kind: ChunkKind) -> bool {
 }
 
 /// Appends to the last chunk if it is a stream of the same kind.
-pub(crate) fn push(chunks: &mut Vec<Chunk>, kind: ChunkKind, bytes: &[u8]) {
+pub(crate) fn push(chunks: &mut Vec<Chunk>, kind: ChunkKind, bytes: Vec<u8>) {
     match chunks.last_mut() {
-        Some(last) if last.kind == kind && is_stream(kind) => last.bytes.extend_from_slice(bytes),
-        _ => chunks.push(Chunk { kind, bytes: bytes.to_vec() }),
+        Some(last) if last.kind == kind && is_stream(kind) => last.bytes.extend_from_slice(&bytes),
+        _ => chunks.push(Chunk { kind, bytes }),
     }
 }
 

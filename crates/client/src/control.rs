@@ -38,7 +38,7 @@ impl Client {
         name: &SessionName,
         eval: Option<EvalSeq>,
     ) -> Result<Interrupted, ClientError> {
-        match self.ask(name, &Request::Interrupt { eval }, INTERRUPT_TIME) {
+        match self.ask(name, Request::Interrupt { eval }, INTERRUPT_TIME) {
             Err(ClientError::Ended { .. }) => {
                 Ok(Interrupted { effect: InterruptEffect::NothingRunning, eval })
             }
@@ -50,17 +50,17 @@ impl Client {
 
     /// Stops all processes of a session where they are.
     pub fn pause(&self, name: &SessionName) -> Result<(), ClientError> {
-        self.done(name, &Request::Pause, PATIENCE)
+        self.done(name, Request::Pause, PATIENCE)
     }
 
     /// Lets them go on.
     pub fn resume(&self, name: &SessionName) -> Result<(), ClientError> {
-        self.done(name, &Request::Resume, PATIENCE)
+        self.done(name, Request::Resume, PATIENCE)
     }
 
     /// Empties the namespace.
     pub fn clear(&self, name: &SessionName) -> Result<(), ClientError> {
-        self.done(name, &Request::Clear, QUERY_TIME)
+        self.done(name, Request::Clear, QUERY_TIME)
     }
 
     /// Ends the interpreter and starts it afresh (SPEC S-7).
@@ -78,7 +78,7 @@ impl Client {
             connection => {
                 let mut connection = connection?;
                 let deadline = Instant::now() + END_TIME;
-                connection.request(&Request::Restart, Some(deadline))?;
+                connection.request(Request::Restart, Some(deadline))?;
                 connection
             }
         };
@@ -88,7 +88,7 @@ impl Client {
 
     /// Ends a session for good; its history stays readable.
     pub fn stop(&self, name: &SessionName) -> Result<(), ClientError> {
-        match self.ask(name, &Request::Stop, END_TIME) {
+        match self.ask(name, Request::Stop, END_TIME) {
             Err(ClientError::Ended { .. }) => self.mark_stopped(name),
             answer => {
                 answer?;
@@ -101,7 +101,7 @@ impl Client {
 
     /// Ends a session's interpreter at once, whatever it does; the next eval starts it again.
     pub fn kill(&self, name: &SessionName) -> Result<(), ClientError> {
-        match self.ask(name, &Request::Kill, END_TIME) {
+        match self.ask(name, Request::Kill, END_TIME) {
             Err(ClientError::Ended { .. }) => Ok(()),
             answer => {
                 answer?;
@@ -133,7 +133,7 @@ impl Client {
     }
 
     fn query(&self, name: &SessionName, query: Query) -> Result<Value, ClientError> {
-        match self.ask(name, &Request::Query(query), QUERY_TIME)? {
+        match self.ask(name, Request::Query(query), QUERY_TIME)? {
             (_, Reply::Query { data }) => Ok(data),
             (connection, other) => Err(connection.odd(&other)),
         }
@@ -142,7 +142,7 @@ impl Client {
     fn done(
         &self,
         name: &SessionName,
-        request: &Request,
+        request: Request,
         time: Duration,
     ) -> Result<(), ClientError> {
         match self.ask(name, request, time)? {
@@ -155,7 +155,7 @@ impl Client {
     fn ask(
         &self,
         name: &SessionName,
-        request: &Request,
+        request: Request,
         time: Duration,
     ) -> Result<(Connection, Reply), ClientError> {
         let mut connection = self.connect(name)?;
@@ -197,7 +197,7 @@ impl Client {
 
 /// Asks a host about its session.
 pub(crate) fn status(connection: &mut Connection) -> Result<Status, ClientError> {
-    match connection.request(&Request::Status, Some(Instant::now() + PATIENCE))? {
+    match connection.request(Request::Status, Some(Instant::now() + PATIENCE))? {
         Reply::Status(status) => Ok(*status),
         other => Err(connection.odd(&other)),
     }

@@ -218,8 +218,7 @@ impl ClientError {
     where
         E: std::error::Error + Send + Sync + 'static,
     {
-        let name = name.clone();
-        move |source| ClientError::Spool { name, source: Box::new(source) }
+        move |source| ClientError::Spool { name: name.clone(), source: Box::new(source) }
     }
 }
 

@@ -131,7 +131,7 @@ impl Client {
         let deadline = Some(Instant::now() + LIST_PATIENCE);
         let asked = there.door(&meta.name).connect(LIST_PATIENCE).and_then(|connection| {
             let Some(mut connection) = connection else { return Ok(None) };
-            connection.request(&Request::Status, deadline).map(Some)
+            connection.request(Request::Status, deadline).map(Some)
         });
         match asked {
             Ok(Some(Reply::Status(status))) => Ok(Listed { status: *status, answers: true }),

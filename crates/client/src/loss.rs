@@ -37,7 +37,7 @@ pub(crate) fn acknowledge(
     dir: &SessionDir,
 ) -> Result<bool, ClientError> {
     connection.loss = None;
-    match connection.request(&Request::AcknowledgeLoss, Some(Instant::now() + PATIENCE)) {
+    match connection.request(Request::AcknowledgeLoss, Some(Instant::now() + PATIENCE)) {
         // It has left; the next one tells again, which does no harm.
         Err(error) if error.is_hang_up() => {}
         reply => drop(reply?),

@@ -55,12 +55,12 @@ impl Client {
     pub(crate) fn check_language(
         &self,
         name: &SessionName,
-        launch: &Launch,
+        language: Option<&str>,
     ) -> Result<(), ClientError> {
-        let Some(wanted) = &launch.language else { return Ok(()) };
+        let Some(wanted) = language else { return Ok(()) };
         let meta = self.meta(name)?.filter(|meta| !meta.stopped);
         // The language of a bridge of one's own is known to its user only.
-        if meta.as_ref().is_some_and(|meta| meta.settings.language == *wanted) {
+        if meta.as_ref().is_some_and(|meta| meta.settings.language == wanted) {
             return Ok(());
         }
         let wanted = language::language(wanted)?;

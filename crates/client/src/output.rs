@@ -91,7 +91,7 @@ impl Client {
             && let Ok(mut connection) = self.connect(name)
         {
             let watch = Request::Watch { eval: id.seq, output: watcher.wants_output() };
-            match connection.request(&watch, Some(Instant::now() + PATIENCE)) {
+            match connection.request(watch, Some(Instant::now() + PATIENCE)) {
                 // The host left just now: the wait finds out how the eval ended.
                 Err(error) if error.is_hang_up() => {}
                 watching => drop(watching?),
@@ -107,7 +107,7 @@ impl Client {
                 deadline: Instant::now().checked_add(time),
                 watcher,
             }
-            .run(connection)?;
+            .run(Box::new(connection))?;
             if options.part.is_whole() {
                 return Ok(view);
             }
@@ -191,7 +191,7 @@ impl Client {
                 Ok(mut connection) => {
                     let watch = Request::Watch { eval: id.seq, output: false };
                     let deadline = Some(Instant::now() + PATIENCE);
-                    let next = match connection.request(&watch, deadline) {
+                    let next = match connection.request(watch, deadline) {
                         Err(error) if error.is_hang_up() => Waited::Closed,
                         watching => {
                             drop(watching?);
@@ -267,12 +267,12 @@ impl Client {
         if let Some(finished) = &place.finished {
             loss::tell(&self.dir(name), finished);
             if options.part == Part::All {
-                return Ok(EvalView::finished(name, id.seq, finished, content));
+                return Ok(EvalView::finished(name, id.seq, finished.clone(), content));
             }
             // The value or error stands at the end, which the part need not reach.
             let result = read::result(&reader, finished.start, finished.end)
                 .map_err(ClientError::spool(name))?;
-            let mut view = EvalView::finished(name, id.seq, finished, result);
+            let mut view = EvalView::finished(name, id.seq, finished.clone(), result);
             view.content = content;
             return Ok(view);
         }

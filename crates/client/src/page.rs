@@ -1,7 +1,8 @@
 //! What is shown of an eval: clean text (SPEC O-7), bounded (SPEC O-5).
 
+use serde::Deserialize;
 use stead_protocol::{Chunk, ChunkKind, DisplayInfo, ErrorInfo, ValueInfo};
-use stead_screen::{Lane, Piece, Screen, Text, plain};
+use stead_screen::{Lane, Piece, Screen, Text, into_plain, plain};
 
 use crate::content::{Content, LeftOut, line_ends, own_bytes};
 
@@ -154,6 +155,15 @@ impl Entry {
 }
 
 fn entries(chunks: &[Chunk], mut offset: u64, max_chars: usize) -> Vec<Entry> {
+    let other = |chunk: &Chunk| {
+        let item = other(chunk.kind, &chunk.bytes);
+        let cost = cost(&item).min(max_chars);
+        Entry::Other { item, cost, limit: max_chars }
+    };
+    // Where no stream was written nothing can have been written over.
+    if chunks.iter().all(|chunk| lane_of(chunk.kind).is_none()) {
+        return chunks.iter().map(other).collect();
+    }
     let mut screen = Screen::new();
     let mut others = Vec::new();
     for chunk in chunks {
@@ -164,9 +174,7 @@ fn entries(chunks: &[Chunk], mut offset: u64, max_chars: usize) -> Vec<Entry> {
             }
             None => {
                 screen.mark();
-                let item = other(chunk.kind, &chunk.bytes);
-                let cost = cost(&item).min(max_chars);
-                others.push(Some(Entry::Other { item, cost, limit: max_chars }));
+                others.push(Some(other(chunk)));
             }
         }
     }
@@ -209,30 +217,35 @@ fn shorten(item: Item, limit: usize) -> Item {
     }
 }
 
+/// What a record says, if it is a whole one.
+fn record<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Option<T> {
+    serde_json::from_str(str::from_utf8(bytes).ok()?).ok()
+}
+
 /// A value as it is shown.
 pub(crate) fn value(bytes: &[u8]) -> ValueInfo {
-    let value = serde_json::from_slice::<ValueInfo>(bytes);
-    let raw = |_| ValueInfo { text: plain(bytes), type_name: String::new() };
+    let value = record::<ValueInfo>(bytes);
+    let raw = || ValueInfo { text: plain(bytes), type_name: String::new() };
     let value = value.unwrap_or_else(raw);
-    ValueInfo { text: plain(value.text), type_name: plain(value.type_name) }
+    ValueInfo { text: into_plain(value.text), type_name: into_plain(value.type_name) }
 }
 
 /// An error as it is shown.
 pub(crate) fn error(bytes: &[u8]) -> ErrorInfo {
-    let error = serde_json::from_slice::<ErrorInfo>(bytes);
-    let raw = |_| ErrorInfo { name: plain(bytes), message: String::new(), traceback: None };
+    let error = record::<ErrorInfo>(bytes);
+    let raw = || ErrorInfo { name: plain(bytes), message: String::new(), traceback: None };
     let error = error.unwrap_or_else(raw);
     ErrorInfo {
-        name: plain(error.name),
-        message: plain(error.message),
-        traceback: error.traceback.map(plain),
+        name: into_plain(error.name),
+        message: into_plain(error.message),
+        traceback: error.traceback.map(into_plain),
     }
 }
 
 fn display(bytes: &[u8]) -> DisplayInfo {
-    match serde_json::from_slice::<DisplayInfo>(bytes) {
-        Ok(display) => DisplayInfo { data: display.data.map(plain), ..display },
-        Err(_) => DisplayInfo { data: Some(plain(bytes)), ..DisplayInfo::default() },
+    match record::<DisplayInfo>(bytes) {
+        Some(display) => DisplayInfo { data: display.data.map(into_plain), ..display },
+        None => DisplayInfo { data: Some(plain(bytes)), ..DisplayInfo::default() },
     }
 }
 

@@ -197,11 +197,12 @@ fn forward(reader: &Reader, span: Span, stop: Stop) -> Result<(Vec<Chunk>, Offse
         if !span.takes(&record) {
             continue;
         }
-        let Some(bytes) = payload(reader, &record)? else { continue };
+        let Some(mut bytes) = payload(reader, &record)? else { continue };
         let passed = if is_own_output(record.kind) { skip.min(bytes.len() as u64) } else { 0 };
         skip -= passed;
         size += bytes.len() as u64 - passed;
-        push(&mut chunks, record.kind, &bytes[passed as usize..]);
+        bytes.drain(..passed as usize);
+        push(&mut chunks, record.kind, bytes);
         if matches!(stop, Stop::AtBudget(budget) if size >= budget) {
             return Ok((chunks, record.next));
         }
@@ -283,7 +284,7 @@ fn trim_end(chunks: &mut Vec<Chunk>, mut excess: u64) {
 fn merged_back(chunks: Vec<Chunk>) -> Vec<Chunk> {
     let mut merged = Vec::new();
     for chunk in chunks.into_iter().rev() {
-        push(&mut merged, chunk.kind, &chunk.bytes);
+        push(&mut merged, chunk.kind, chunk.bytes);
     }
     merged
 }

@@ -107,7 +107,7 @@ impl Client {
         if let Some(mut connection) = door.connect(PATIENCE)? {
             match status(&mut connection)?.activity {
                 Activity::Ended { .. } => {
-                    connection.request(&Request::Stop, Some(Instant::now() + END_TIME))?;
+                    connection.request(Request::Stop, Some(Instant::now() + END_TIME))?;
                 }
                 _ => return Err(ClientError::Exists { name: name.clone() }),
             }
@@ -152,7 +152,7 @@ impl Client {
         place: Option<&Place>,
         watcher: &mut dyn Watcher,
     ) -> Result<EvalView, ClientError> {
-        self.check_language(name, launch)?;
+        self.check_language(name, launch.language.as_deref())?;
         // A host may leave between its hello and the code; the next one says why it did.
         for _ in 0..EVAL_TRIES {
             if let Some(view) = self.try_eval(name, launch, options, place, watcher)? {
@@ -174,7 +174,7 @@ impl Client {
         let door = self.door(name);
         let mut connection = match door.kept() {
             Some(connection) => connection,
-            None => door.connect_or_start(Found::Use, || self.meta_for(name, launch))?,
+            None => Box::new(door.connect_or_start(Found::Use, || self.meta_for(name, launch))?),
         };
         let mut fresh = None;
         if let Some(reason) = connection.loss.take() {
@@ -205,7 +205,7 @@ impl Client {
         let deadline = Instant::now().checked_add(options.soft_timeout);
         let input =
             Request::Input { eval: options.eval, text: options.text.clone(), eof: options.eof };
-        let reply = connection.request(&input, deadline.map(|at| at + PATIENCE))?;
+        let reply = connection.request(input, deadline.map(|at| at + PATIENCE))?;
         let Reply::InputTaken { eval, from, to } = reply else {
             return Err(connection.odd(&reply));
         };
@@ -219,7 +219,7 @@ impl Client {
             return Ok(view);
         };
         let watch = Request::Watch { eval: seq, output: watcher.wants_output() };
-        connection.request(&watch, Some(Instant::now() + PATIENCE))?;
+        connection.request(watch, Some(Instant::now() + PATIENCE))?;
         watcher.accepted(&EvalId { session: name.clone(), seq });
         Wait {
             door: self.door(name),
@@ -231,7 +231,7 @@ impl Client {
             deadline,
             watcher,
         }
-        .run(connection)
+        .run(Box::new(connection))
     }
 
     fn known_key(&self, name: &SessionName, key: &str) -> Result<Option<EvalSeq>, ClientError> {
@@ -247,7 +247,7 @@ pub(crate) fn wait_until_ready(
     door: Door<'_>,
 ) -> Result<(), ClientError> {
     let name = door.name;
-    match connection.request(&Request::Ready, Some(Instant::now() + READY_TIME)) {
+    match connection.request(Request::Ready, Some(Instant::now() + READY_TIME)) {
         Ok(_) => Ok(()),
         Err(error) if error.is_hang_up() => Err(door.ended_early()),
         Err(why) if matches!(why.code(), ErrorCode::LaunchFailed | ErrorCode::SessionEnded) => {

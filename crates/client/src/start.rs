@@ -67,14 +67,14 @@ impl Door<'_> {
     }
 
     /// Keeps a connection for the next call, if calls are to come.
-    pub(crate) fn keep(&self, connection: Connection) {
+    pub(crate) fn keep(&self, connection: Box<Connection>) {
         if let Some(kept) = self.kept {
-            kept.keep(self.workspace, self.name, connection);
+            kept.keep(self.workspace, connection);
         }
     }
 
     /// A connection that was kept, if it is still good.
-    pub(crate) fn kept(&self) -> Option<Connection> {
+    pub(crate) fn kept(&self) -> Option<Box<Connection>> {
         self.kept?.take(self.workspace, self.name)
     }
 

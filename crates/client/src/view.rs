@@ -1,10 +1,12 @@
 //! What a front end is told about an eval.
 
+use std::cell::OnceCell;
+
 use stead_protocol::{
     Changed, ChunkKind, EndReason, ErrorInfo, EvalId, EvalSeq, Finished, Generation, Offset,
     Outcome, SessionName, ValueInfo,
 };
-use stead_screen::plain;
+use stead_screen::into_plain;
 
 use crate::{Content, page};
 
@@ -76,10 +78,8 @@ pub struct EvalView {
     pub content: Content,
     /// Where in the spool that ends; what comes later is after this.
     pub reached: Option<Offset>,
-    /// Its value as it is shown.
-    pub value: Option<ValueInfo>,
-    /// Its error as it is shown.
-    pub error: Option<ErrorInfo>,
+    value: Late<ValueInfo>,
+    error: Late<ErrorInfo>,
     /// What it asks, if it waits for input.
     pub prompt: Option<String>,
     /// The exit code its code ended with.
@@ -109,8 +109,8 @@ impl EvalView {
             generation: None,
             content: Content::default(),
             reached: None,
-            value: None,
-            error: None,
+            value: Late::default(),
+            error: Late::default(),
             prompt: None,
             exit_code: None,
             duration_ms: None,
@@ -126,29 +126,39 @@ impl EvalView {
     pub fn finished(
         session: &SessionName,
         eval: EvalSeq,
-        finished: &Finished,
+        finished: Finished,
         content: Content,
     ) -> Self {
         let mut view = EvalView::new(session, Some(eval), EvalStatus::of(&finished.outcome));
-        view.outcome = Some(finished.outcome.clone());
         view.reached = Some(finished.end);
         view.generation = Some(finished.generation).filter(|generation| generation.0 > 0);
         view.exit_code = finished.exit_code.or_else(|| ended_with(&finished.outcome));
         // A killed host could not say how long it took.
         view.duration_ms = (finished.outcome != Outcome::HostDied).then_some(finished.duration_ms);
-        view.changed = finished.changed.clone().filter(|changed| !changed.is_empty()).map(clean);
-        view.notices.extend(finished.notice.as_ref().map(plain));
+        view.changed = finished.changed.filter(|changed| !changed.is_empty()).map(clean);
+        view.notices.extend(finished.notice.map(into_plain));
         view.lost_bytes = finished.lost_bytes;
         if view.status == EvalStatus::Complete {
-            view.value = last(&content, ChunkKind::Value).map(page::value);
+            view.value = Late::new(last(&content, ChunkKind::Value));
         }
-        view.error = last(&content, ChunkKind::Error).map(page::error);
+        view.error = Late::new(last(&content, ChunkKind::Error));
         if view.lost_bytes > 0 {
             let lost = view.lost_bytes;
             view.notices.push(format!("{lost} bytes of output were not kept"));
         }
         view.content = content;
+        view.outcome = Some(finished.outcome);
         view
+    }
+
+    /// Its value as it is shown.
+    pub fn value(&self) -> Option<&ValueInfo> {
+        self.value.get(page::value)
+    }
+
+    /// Its error as it is shown.
+    pub fn error(&self) -> Option<&ErrorInfo> {
+        self.error.get(page::error)
     }
 
     /// The eval's id.
@@ -169,10 +179,39 @@ fn ended_with(outcome: &Outcome) -> Option<i32> {
 /// The same with names as they are shown: any text can be a name.
 fn clean(mut changed: Changed) -> Changed {
     for change in changed.added.iter_mut().chain(&mut changed.rebound) {
-        (change.name, change.type_name) = (plain(&change.name), plain(&change.type_name));
+        into_plain_at(&mut change.name);
+        into_plain_at(&mut change.type_name);
     }
-    changed.removed.iter_mut().for_each(|name| *name = plain(&*name));
+    changed.removed.iter_mut().for_each(into_plain_at);
     changed
+}
+
+fn into_plain_at(text: &mut String) {
+    *text = into_plain(std::mem::take(text));
+}
+
+/// A record of which many callers want nothing: it is read for the first who does.
+#[derive(Debug, Clone)]
+struct Late<T> {
+    record: Option<Vec<u8>>,
+    read: OnceCell<T>,
+}
+
+impl<T> Default for Late<T> {
+    fn default() -> Self {
+        Late::new(None)
+    }
+}
+
+impl<T> Late<T> {
+    fn new(record: Option<&[u8]>) -> Self {
+        Late { record: record.map(<[u8]>::to_vec), read: OnceCell::new() }
+    }
+
+    fn get(&self, read: impl FnOnce(&[u8]) -> T) -> Option<&T> {
+        let record = self.record.as_ref()?;
+        Some(self.read.get_or_init(|| read(record)))
+    }
 }
 
 /// The last chunk of this kind.

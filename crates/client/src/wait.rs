@@ -83,7 +83,7 @@ enum Standing {
 
 impl Wait<'_> {
     /// Waits until the eval is over, waits for input, or the deadline has passed.
-    pub(crate) fn run(mut self, mut connection: Connection) -> Result<EvalView, ClientError> {
+    pub(crate) fn run(mut self, mut connection: Box<Connection>) -> Result<EvalView, ClientError> {
         let mut standing = Standing::Unknown;
         let mut cursor = self.from;
         let mut reconnected = false;
@@ -118,7 +118,7 @@ impl Wait<'_> {
                 Waited::Event(Event::Finished { eval, finished }) if eval == self.seq => {
                     cursor.get_or_insert(finished.start);
                     self.stream(&mut reader, &mut cursor, Some(finished.end))?;
-                    let view = self.finished(&mut reader, &finished)?;
+                    let view = self.finished(&mut reader, finished)?;
                     connection.reader = reader;
                     self.door.keep(connection);
                     return Ok(view);
@@ -132,7 +132,7 @@ impl Wait<'_> {
                 Waited::Woken => match self.watcher.woken() {
                     Action::GoOn => {}
                     Action::Interrupt => {
-                        connection.send(&Request::Interrupt { eval: Some(self.seq) })?;
+                        connection.send(Request::Interrupt { eval: Some(self.seq) })?;
                     }
                     Action::Leave => {
                         let mut view = self.unfinished(&mut reader, &standing)?;
@@ -144,7 +144,7 @@ impl Wait<'_> {
                 Waited::Closed => {
                     reconnected = true;
                     match self.reconnect()? {
-                        Some(again) => connection = again,
+                        Some(again) => *connection = again,
                         None => return self.after_the_host(cursor),
                     }
                 }
@@ -180,7 +180,7 @@ impl Wait<'_> {
         }
         let Ok(Some(mut connection)) = self.door.connect(PATIENCE) else { return Ok(None) };
         let watch = Request::Watch { eval: self.seq, output: self.watcher.wants_output() };
-        match connection.request(&watch, Some(Instant::now() + PATIENCE)) {
+        match connection.request(watch, Some(Instant::now() + PATIENCE)) {
             Ok(Reply::Watching) => Ok(Some(connection)),
             _ => Ok(None),
         }
@@ -196,7 +196,7 @@ impl Wait<'_> {
                 let mut cursor = cursor.or(Some(finished.start));
                 self.stream(&mut None, &mut cursor, Some(finished.end))?;
                 loss::tell(&self.door.dir(), &finished);
-                return self.finished(&mut None, &finished);
+                return self.finished(&mut None, finished);
             }
             if gone {
                 let started = entry.and_then(|entry| entry.started);
@@ -204,7 +204,7 @@ impl Wait<'_> {
                 loss::tell(&self.door.dir(), &finished);
                 let mut cursor = cursor.or(Some(finished.start));
                 self.stream(&mut None, &mut cursor, Some(finished.end))?;
-                return self.finished(&mut None, &finished);
+                return self.finished(&mut None, finished);
             }
             if Instant::now() >= deadline {
                 return Err(ClientError::Connection {
@@ -222,7 +222,7 @@ impl Wait<'_> {
     fn finished(
         &self,
         reader: &mut Option<Reader>,
-        finished: &Finished,
+        finished: Finished,
     ) -> Result<EvalView, ClientError> {
         let from = self.from.unwrap_or(finished.start).max(finished.start);
         let content = self.content(reader, finished.start, from, finished.end)?;

@@ -1,12 +1,13 @@
 //! Which project a call belongs to (SPEC S-1).
 
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use crate::ClientError;
 
 /// A workspace: the canonical path of a project directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Workspace(String);
+pub struct Workspace(Arc<str>);
 
 impl Workspace {
     /// The workspace named by the user, else the nearest ancestor of `cwd` with `.stead/` or
@@ -40,16 +41,16 @@ impl Workspace {
 
     /// The path.
     pub fn path(&self) -> &Path {
-        Path::new(&self.0)
+        Path::new(&*self.0)
     }
 
     /// A workspace whose path was stored before.
     pub fn stored(path: String) -> Self {
-        Workspace(path)
+        Workspace(path.into())
     }
 
     fn from_path(path: PathBuf) -> Result<Self, ClientError> {
-        path.into_os_string().into_string().map(Workspace).map_err(|path| {
+        path.into_os_string().into_string().map(Self::stored).map_err(|path| {
             ClientError::bad_request(format!("the workspace path {path:?} is not UTF-8"))
         })
     }

@@ -2,6 +2,7 @@
 //!
 //! Only a convenience: a server that was started anew gives everything again, and nothing is lost.
 
+use std::collections::hash_map::Entry;
 use std::collections::{HashMap, VecDeque};
 use std::sync::Mutex;
 
@@ -27,18 +28,20 @@ impl Cursors {
     }
 
     /// It was read this far, if not farther.
-    pub(crate) fn reach(&self, id: &EvalId, offset: Offset) {
+    pub(crate) fn reach(&self, id: EvalId, offset: Offset) {
         let mut state = self.0.lock().unwrap_or_else(|e| e.into_inner());
-        if let Some(known) = state.read.get_mut(id) {
-            *known = (*known).max(offset);
-            return;
+        let State { read, order } = &mut *state;
+        match read.entry(id) {
+            Entry::Occupied(mut known) => *known.get_mut() = (*known.get()).max(offset),
+            Entry::Vacant(new) => {
+                order.push_back(new.key().clone());
+                new.insert(offset);
+            }
         }
-        state.read.insert(id.clone(), offset);
-        state.order.push_back(id.clone());
-        if state.order.len() > KEPT
-            && let Some(oldest) = state.order.pop_front()
+        if order.len() > KEPT
+            && let Some(oldest) = order.pop_front()
         {
-            state.read.remove(&oldest);
+            read.remove(&oldest);
         }
     }
 }
@@ -51,10 +54,10 @@ mod tests {
     fn a_cursor_only_goes_forward_and_old_ones_are_forgotten() {
         let cursors = Cursors::default();
         let id = |n: usize| format!("py:{n}").parse::<EvalId>().unwrap();
-        cursors.reach(&id(1), Offset(9));
-        cursors.reach(&id(1), Offset(5));
+        cursors.reach(id(1), Offset(9));
+        cursors.reach(id(1), Offset(5));
         assert_eq!(cursors.get(&id(1)), Offset(9));
-        (2..=KEPT + 1).for_each(|n| cursors.reach(&id(n), Offset(1)));
+        (2..=KEPT + 1).for_each(|n| cursors.reach(id(n), Offset(1)));
         assert_eq!((cursors.get(&id(1)), cursors.get(&id(2))), (Offset(0), Offset(1)));
     }
 }

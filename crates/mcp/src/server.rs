@@ -58,6 +58,8 @@ pub struct Server {
     pub(crate) client: Client,
     /// Where sessions start that say nothing else.
     pub(crate) cwd: PathBuf,
+    /// The same, if it is in the workspace: elsewhere they start there.
+    start: Option<PathBuf>,
     pub(crate) cursors: Cursors,
 }
 
@@ -88,7 +90,8 @@ impl Server {
     pub fn new(client: Client, cwd: PathBuf) -> Self {
         // Calls come one after another, so it pays to stay connected.
         let client = Client { kept: Some(Arc::default()), ..client };
-        Server { client, cwd, cursors: Cursors::default() }
+        let start = cwd.starts_with(client.workspace.path()).then(|| cwd.clone());
+        Server { client, cwd, start, cursors: Cursors::default() }
     }
 
     /// Carries out one call; blocks until it is done or its client wants otherwise.
@@ -111,11 +114,11 @@ impl Server {
     /// done the call is still to be made. `output` says whether the client wants to hear of progress.
     pub fn begin(&self, call: Call, output: bool) -> Work {
         let Call::Eval(args) = call else { return Work::Call(call) };
-        let Ok(eval) = args.prepare(self) else { return Work::Call(Call::Eval(args)) };
+        let Ok(eval) = args.prepare() else { return Work::Call(Call::Eval(args)) };
         if eval.fresh || eval.options.code.len() > QUICK_CODE {
             return Work::Call(Call::Eval(args));
         }
-        match self.client.begin(&eval.name, &eval.launch, &eval.options, output) {
+        match self.client.begin(&eval.name, eval.language.as_deref(), &eval.options, output) {
             Some(Ok(begun)) => Work::Begun(Box::new(Quick { begun, eval })),
             Some(Err(_)) | None => Work::Call(Call::Eval(args)),
         }
@@ -134,8 +137,7 @@ impl Server {
 
     /// How a session starts that a call finds missing.
     pub(crate) fn launch(&self, language: Option<String>) -> Launch {
-        let inside = self.cwd.starts_with(self.client.workspace.path());
-        Launch { language, cwd: inside.then(|| self.cwd.clone()), ..Launch::default() }
+        Launch { language, cwd: self.start.clone(), ..Launch::default() }
     }
 }
 

@@ -4,10 +4,12 @@
 //! of user code that begins like one of them gets a backslash in front, so that none can be forged.
 
 use std::borrow::Cow;
-use std::fmt::Write;
+use std::fmt::{self, Write};
 
 use stead_client::{EvalStatus, EvalView, Item, LeftOut, Page, language};
-use stead_protocol::{Change, Changed, ChunkKind, DisplayInfo, ErrorInfo, Outcome};
+use stead_protocol::{
+    Change, Changed, ChunkKind, DisplayInfo, ErrorInfo, EvalSeq, Outcome, SessionName,
+};
 
 /// How long a read that the text recommends waits.
 const NEXT_WAIT_MS: u64 = 30_000;
@@ -20,6 +22,9 @@ const HTML_CHARS: usize = 1000;
 /// Evals that ran at least this long tell how long.
 const LONG_MS: u64 = 1000;
 
+/// Room that most replies find enough.
+const USUAL_BYTES: usize = 256;
+
 /// How a picture is announced: where it lies, and whether it is in the reply.
 pub(crate) type Announce<'a> = dyn FnMut(&DisplayInfo) -> String + 'a;
 
@@ -30,14 +35,14 @@ pub(crate) fn eval(view: &EvalView, page: &Page, announce: &mut Announce<'_>) ->
         let _ = writeln!(text, "[note: {}]", one_line(notice));
     }
     text.push('[');
-    text.push_str(&closing(view, page));
+    closing(&mut text, view, page);
     text.push(']');
     text
 }
 
 /// What an eval wrote and showed, in order.
 pub(crate) fn body(view: &EvalView, page: &Page, announce: &mut Announce<'_>) -> String {
-    let mut text = String::new();
+    let mut text = String::with_capacity(USUAL_BYTES);
     let mut lane = Lane::Out;
     let mut items = page.items.iter().peekable();
     while let Some(item) = items.next() {
@@ -150,91 +155,113 @@ fn gap_text(gap: &LeftOut, view: &EvalView) -> String {
     format!("… {lines}{} bytes left out{}", gap.bytes, how.unwrap_or_default())
 }
 
+/// An eval's id as it is written.
+struct Id<'a>(&'a SessionName, EvalSeq);
+
+impl fmt::Display for Id<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str(self.0.as_str())?;
+        f.write_char(':')?;
+        self.1.0.fmt(f)
+    }
+}
+
+/// The call that waits for what comes next.
+struct ReadOn<'a>(&'a Id<'a>);
+
+impl fmt::Display for ReadOn<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "output {{\"id\":\"{}\",\"wait_ms\":{NEXT_WAIT_MS}}}", self.0)
+    }
+}
+
 /// The last line of a reply, without its brackets.
-fn closing(view: &EvalView, page: &Page) -> String {
-    let Some(id) = view.id().map(|id| id.to_string()) else {
+fn closing(text: &mut String, view: &EvalView, page: &Page) {
+    let Some(seq) = view.eval else {
         // What a thread of an earlier eval did with its input.
-        return format!("{}: input was read in the background", view.session);
+        let _ = write!(text, "{}: input was read in the background", view.session);
+        return;
     };
-    let mut line = id.clone();
+    let id = Id(&view.session, seq);
+    let _ = write!(text, "{id}");
     if let Some(generation) = view.generation.filter(|generation| generation.0 > 1) {
-        let _ = write!(line, " g{}", generation.0);
+        let _ = write!(text, " g{}", generation.0);
     }
     // A command is asked for its time as well as for its code.
     let tells_time = |took: &u64| *took >= LONG_MS || language::is_shell(&view.session);
     if let Some(took) = view.duration_ms.filter(tells_time) {
-        let _ = write!(line, " {}", seconds(took));
+        let _ = write!(text, " {}", seconds(took));
     }
-    line.push_str(&standing(view, &id));
+    let _ = standing(text, view, &id);
     if let Some(changed) = &view.changed {
-        line.push_str(&changes(changed));
+        changes(text, changed);
     }
     if let Some(offset) = page.next_offset {
-        let _ = write!(line, "; more: output {{\"id\":\"{id}\",\"offset\":{offset}}}");
+        let _ = write!(text, "; more: output {{\"id\":\"{id}\",\"offset\":{offset}}}");
     }
-    line
 }
 
 /// Where the eval stands, unless it simply ran to its end.
-fn standing(view: &EvalView, id: &str) -> String {
-    let read_on = format!("output {{\"id\":\"{id}\",\"wait_ms\":{NEXT_WAIT_MS}}}");
-    match view.status {
-        EvalStatus::Complete => match view.exit_code {
-            Some(code) => format!(" exit code {code}"),
-            None => String::new(),
-        },
-        EvalStatus::Error => match view.exit_code {
-            Some(code) => format!(" exit code {code}"),
-            None => " error".to_owned(),
-        },
-        EvalStatus::Interrupted => " interrupted, state kept".to_owned(),
+fn standing(text: &mut String, view: &EvalView, id: &Id<'_>) -> fmt::Result {
+    if let (EvalStatus::Complete | EvalStatus::Error, Some(code)) = (view.status, view.exit_code) {
+        return write!(text, " exit code {code}");
+    }
+    let fixed = match view.status {
+        EvalStatus::Complete => "",
+        EvalStatus::Error => " error",
+        EvalStatus::Interrupted => " interrupted, state kept",
         EvalStatus::Timeout => match view.outcome {
             Some(Outcome::Timeout { killed: true }) => {
-                " hard timeout, would not stop and was killed: state lost, the next eval starts fresh".to_owned()
+                " hard timeout, would not stop and was killed: state lost, the next eval starts fresh"
             }
-            _ => " hard timeout, interrupted, state kept".to_owned(),
+            _ => " hard timeout, interrupted, state kept",
         },
         EvalStatus::Ended => match &view.outcome {
             Some(Outcome::Ended { reason }) => {
-                format!(" session ended: {}; the next eval starts fresh", one_line(&reason.to_string()))
+                let why = one_line(&reason.to_string());
+                return write!(text, " session ended: {why}; the next eval starts fresh");
             }
             Some(Outcome::NotRun { reason }) => {
-                format!(" did not run, the session had ended: {}", one_line(&reason.to_string()))
+                let why = one_line(&reason.to_string());
+                return write!(text, " did not run, the session had ended: {why}");
             }
-            _ => " session ended: its host process was killed; the next eval starts fresh".to_owned(),
+            _ => " session ended: its host process was killed; the next eval starts fresh",
         },
-        EvalStatus::Partial | EvalStatus::Running => format!(" still running; read on: {read_on}"),
+        EvalStatus::Partial | EvalStatus::Running => {
+            return write!(text, " still running; read on: {}", ReadOn(id));
+        }
         EvalStatus::Queued => {
-            let behind = view.behind.map(|seq| format!(" behind {}:{}", view.session, seq.0));
-            format!(" queued{}; result: {read_on}", behind.unwrap_or_default())
+            text.push_str(" queued");
+            if let Some(seq) = view.behind {
+                write!(text, " behind {}", Id(&view.session, seq))?;
+            }
+            return write!(text, "; result: {}", ReadOn(id));
         }
         EvalStatus::WaitingInput => {
-            let prompt = view.prompt.as_deref().map(str::trim).filter(|prompt| !prompt.is_empty());
-            let prompt = prompt.map(|prompt| format!(", prompt {}", quoted(prompt)));
-            format!(
-                " waits for input{}; answer: input {{\"target\":\"{id}\",\"text\":\"…\"}}",
-                prompt.unwrap_or_default()
-            )
+            text.push_str(" waits for input");
+            let prompt = view.prompt.as_deref().map(str::trim);
+            if let Some(prompt) = prompt.filter(|prompt| !prompt.is_empty()) {
+                write!(text, ", prompt {}", quoted(prompt))?;
+            }
+            return write!(text, "; answer: input {{\"target\":\"{id}\",\"text\":\"…\"}}");
         }
-    }
+    };
+    text.push_str(fixed);
+    Ok(())
 }
 
 /// `+df DataFrame(1000×5) ~x int -y`: new, rebound and gone (SPEC E-13).
-fn changes(changed: &Changed) -> String {
-    let bound = |sign: char, changes: &[Change]| -> Vec<String> {
-        changes.iter().map(|change| format!(" {sign}{}", named(change))).collect()
-    };
+fn changes(text: &mut String, changed: &Changed) {
+    let bound = |sign: char| move |change: &Change| format!(" {sign}{}", named(change));
+    let added = changed.added.iter().map(bound('+'));
+    let rebound = changed.rebound.iter().map(bound('~'));
     let gone = changed.removed.iter().map(|name| format!(" -{}", word(name)));
-    let mut all = bound('+', &changed.added);
-    all.extend(bound('~', &changed.rebound));
-    all.extend(gone);
-    let more = changed.more as usize + all.len().saturating_sub(CHANGES_SHOWN);
-    all.truncate(CHANGES_SHOWN);
-    let mut text = all.concat();
+    text.extend(added.chain(rebound).chain(gone).take(CHANGES_SHOWN));
+    let all = changed.added.len() + changed.rebound.len() + changed.removed.len();
+    let more = changed.more as usize + all.saturating_sub(CHANGES_SHOWN);
     if more > 0 {
         let _ = write!(text, " and {more} more");
     }
-    text
 }
 
 fn named(change: &Change) -> String {

@@ -15,4 +15,4 @@ mod text;
 
 pub use screen::{Lane, Piece, Screen, Text};
 pub use stream::Stream;
-pub use text::plain;
+pub use text::{into_plain, plain};

@@ -7,12 +7,23 @@ use crate::{Lane, Piece, Screen};
 /// A short text as a terminal would leave it: a value, a prompt, a last line.
 pub fn plain(bytes: impl AsRef<[u8]>) -> String {
     let bytes = bytes.as_ref();
-    if let Ok(text) = str::from_utf8(bytes)
-        && lines_len(bytes) == bytes.len()
-        && !text.chars().any(is_hidden)
-    {
-        return text.to_owned();
+    match str::from_utf8(bytes) {
+        Ok(text) if is_plain(text) => text.to_owned(),
+        _ => drawn(bytes),
     }
+}
+
+/// The same of a text that need not be kept: nearly all are plain already.
+pub fn into_plain(text: String) -> String {
+    if is_plain(&text) { text } else { drawn(text.as_bytes()) }
+}
+
+/// Whether a terminal would leave a text as it is.
+fn is_plain(text: &str) -> bool {
+    lines_len(text.as_bytes()) == text.len() && (text.is_ascii() || !text.chars().any(is_hidden))
+}
+
+fn drawn(bytes: &[u8]) -> String {
     let mut screen = Screen::new();
     screen.write(Lane::Out, 0, bytes);
     let pieces = screen.finish().into_iter();

@@ -185,7 +185,7 @@ fn try_session(client: &Client) -> Result<Duration, WireError> {
     if let Some(error) = crate::verdict::verdict(&view).error {
         return Err(error);
     }
-    if view.status != EvalStatus::Complete || view.value.is_none_or(|value| value.text != "42") {
+    if view.status != EvalStatus::Complete || view.value().is_none_or(|value| value.text != "42") {
         let message = format!("6 * 7 came back {} and not as 42", view.status.as_str());
         return Err(WireError::new(ErrorCode::EvalError, message));
     }

@@ -9,10 +9,10 @@ use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
-use rmcp::model::JsonObject;
 use stead_client::Stage;
 
 use super::handler::QUICK_TIME;
+use crate::tools::EvalArgs;
 use crate::{Answer, Call, Quick, Server, Ties, Work};
 
 /// If others wanted our processor this often during one eval, host and interpreter have no other.
@@ -51,19 +51,15 @@ impl Express {
         Express { server, open, client, asleep: AtomicU32::new(0) }
     }
 
+    /// Whether nobody waits already, who would go first.
+    pub(super) fn is_free(&self) -> bool {
+        self.open.load(Ordering::Acquire) == 0
+    }
+
     /// Answers an eval, or says what there is left to do about it. `output` says whether the client wants
     /// to hear of progress.
-    pub(super) fn eval(&self, arguments: JsonObject, output: bool) -> Result<Answer, Box<Work>> {
-        let call = match Call::parse("eval", arguments) {
-            Some(Ok(call)) => call,
-            Some(Err(error)) => return Ok(Answer::failure(&error)),
-            None => unreachable!("`eval` is a tool"),
-        };
-        // Who waits already goes first.
-        if self.open.load(Ordering::Acquire) > 0 {
-            return Err(Box::new(Work::Call(call)));
-        }
-        match self.server.begin(call, output) {
+    pub(super) fn eval(&self, arguments: EvalArgs, output: bool) -> Result<Answer, Box<Work>> {
+        match self.server.begin(Call::Eval(arguments), output) {
             Work::Begun(quick) => self.wait(quick),
             call => Err(Box::new(call)),
         }

@@ -26,8 +26,8 @@ use super::closing::Closing;
 use super::express::Carried;
 use super::lanes::{Lanes, Place};
 use crate::{
-    Answer, Call, INSTRUCTIONS, LONGEST_CALL, Line, Quick, Server, Tell, Ties, ToolSpec, Wish,
-    Work, tools,
+    Answer, Call, INSTRUCTIONS, Image, LONGEST_CALL, Line, Quick, Server, Tell, Ties, ToolSpec,
+    Wish, Work, tools,
 };
 
 /// Calls that may be open at once; more are refused.
@@ -275,13 +275,12 @@ impl ServerHandler for Handler {
 /// What a client is answered.
 pub(super) fn result(answer: Answer) -> CallToolResult {
     let mut content = vec![ContentBlock::text(answer.text)];
-    content.extend(
-        answer
-            .images
-            .into_iter()
-            .map(|image| ContentBlock::image(STANDARD.encode(image.bytes), image.mime)),
-    );
+    content.extend(answer.images.iter().map(image));
     if answer.failed { CallToolResult::error(content) } else { CallToolResult::success(content) }
+}
+
+pub(super) fn image(image: &Image) -> ContentBlock {
+    ContentBlock::image(STANDARD.encode(&image.bytes), &*image.mime)
 }
 
 /// The tools as the SDK wants them.

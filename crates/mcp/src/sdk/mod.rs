@@ -1,6 +1,7 @@
 //! The one place that knows the protocol's SDK: our calls in, its results out.
 
 mod closing;
+mod eval_line;
 mod express;
 mod handler;
 mod lanes;

@@ -60,9 +60,11 @@ impl<W: AsyncWrite + Unpin> Outbox<W> {
 
     /// Returns once the client has read enough to be listened to.
     pub(super) async fn has_room(&self) {
-        loop {
+        let has_room = || self.unread.load(Ordering::Acquire) < MOST_UNREAD;
+        while !has_room() {
             let less = self.less.notified();
-            if self.unread.load(Ordering::Acquire) < MOST_UNREAD {
+            // There may be since that was looked at, and nobody told.
+            if has_room() {
                 return;
             }
             less.await;

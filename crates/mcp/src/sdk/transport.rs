@@ -11,7 +11,6 @@ use rmcp::RoleServer;
 use rmcp::model::{
     CallToolRequest, CallToolRequestParams, ClientNotification, ClientRequest, GetMeta,
     JsonRpcMessage, JsonRpcRequest, MetaObject, NumberOrString, ProtocolVersion, RequestMetaObject,
-    ServerResult,
 };
 use rmcp::service::{RxJsonRpcMessage, TxJsonRpcMessage};
 use rmcp::transport::Transport;
@@ -19,8 +18,8 @@ use serde_json::{Value, json};
 use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 
 use super::closing::Closing;
-use super::express::{Carried, Express};
-use super::handler;
+use super::eval_line::{self, AnswerLine, EvalLine};
+use super::express::Express;
 use super::outbox::Outbox;
 use super::requests::Requests;
 use super::scan::{self, IdScan};
@@ -32,8 +31,6 @@ pub(super) const LONGEST_LINE: usize = 64 << 20;
 const READ: usize = 16 << 10;
 /// A buffer that grew beyond this is given back.
 const KEPT_BUFFER: usize = 1 << 20;
-/// How the protocol's own fields of `_meta` begin. A call that has some goes by other rules.
-const PROTOCOL_META: &str = "io.modelcontextprotocol/";
 
 /// The two pipes of a stdio server.
 pub(super) struct Lines<R, W> {
@@ -106,9 +103,26 @@ impl<R, W: AsyncWrite + Send + Unpin + 'static> Lines<R, W> {
         }
     }
 
+    /// Reads on where a line was that is done with, if nothing came behind it.
+    fn reuse(&mut self, mut line: Vec<u8>) {
+        if self.buffer.is_empty() {
+            line.clear();
+            self.buffer = if line.capacity() > KEPT_BUFFER { Vec::new() } else { line };
+        }
+    }
+
     /// What a line says, if it is for the service.
     fn understand(&mut self, line: &[u8]) -> Result<Option<RxJsonRpcMessage<RoleServer>>, Refused> {
         let line = line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line);
+        match self.answer_at_once(line) {
+            AtOnce::Answered => Ok(None),
+            AtOnce::Begun(request) => self.admit(*request, line.len()).map(Some),
+            AtOnce::No => self.read(line),
+        }
+    }
+
+    /// What any line says, if it is for the service.
+    fn read(&mut self, line: &[u8]) -> Result<Option<RxJsonRpcMessage<RoleServer>>, Refused> {
         let mut value: Value = serde_json::from_slice(line).map_err(|error| Refused {
             id: scan::id(line),
             code: PARSE_ERROR,
@@ -136,17 +150,6 @@ impl<R, W: AsyncWrite + Send + Unpin + 'static> Lines<R, W> {
                     let message = format!("`params` of `{method}` do not have the right fields");
                     return Err(refuse(INVALID_PARAMS, message));
                 }
-                if let ClientRequest::CallToolRequest(call) = &mut request.request
-                    && self.answer_at_once(&request.id, call)
-                {
-                    return Ok(None);
-                }
-                // Notifications that belong to a subscription name it by the client's id.
-                let keep_id =
-                    matches!(request.request, ClientRequest::SubscriptionsListenRequest(_));
-                let ours = self.open().begin(&request.id, line.len(), keep_id);
-                request.id = ours.map_err(|message| refuse(INVALID_REQUEST, message))?;
-                self.begun |= begins(&request.request);
             }
             // Before that the SDK would leave; there is nothing that these could belong to.
             _ if !self.begun => return Ok(None),
@@ -166,37 +169,50 @@ impl<R, W: AsyncWrite + Send + Unpin + 'static> Lines<R, W> {
             }
             JsonRpcMessage::Response(_) | JsonRpcMessage::Error(_) => {}
         }
-        Ok(Some(message))
+        match message {
+            JsonRpcMessage::Request(request) => self.admit(request, line.len()).map(Some),
+            other => Ok(Some(other)),
+        }
+    }
+
+    /// Lets a request of this size in, under an id of ours.
+    fn admit(
+        &mut self,
+        mut request: JsonRpcRequest<ClientRequest>,
+        size: usize,
+    ) -> Result<RxJsonRpcMessage<RoleServer>, Refused> {
+        // Notifications that belong to a subscription name it by the client's id.
+        let keep_id = matches!(request.request, ClientRequest::SubscriptionsListenRequest(_));
+        let ours = self.open().begin(&request.id, size, keep_id);
+        let theirs = std::mem::replace(&mut request.id, NumberOrString::Number(0));
+        request.id = ours.map_err(|message| Refused {
+            id: Some(theirs.into_json_value()),
+            code: INVALID_REQUEST,
+            message,
+        })?;
+        self.begun |= begins(&request.request);
+        Ok(JsonRpcMessage::Request(request))
     }
 
     /// Answers an eval that nothing else has to wait for, or begins it.
-    fn answer_at_once(&self, id: &NumberOrString, call: &mut CallToolRequest) -> bool {
-        let Some(express) = &self.express else { return false };
-        let meta = call.extensions.get::<RequestMetaObject>();
+    fn answer_at_once(&self, line: &[u8]) -> AtOnce {
         let alone = self.buffer.is_empty() && self.open().is_empty() && self.outbox.is_idle();
-        if call.params.name != "eval"
-            || !self.initialized
-            || !alone
-            || meta.is_some_and(|meta| meta.0.0.keys().any(|key| key.starts_with(PROTOCOL_META)))
-        {
-            return false;
-        }
-        let wants_progress = meta.is_some_and(|meta| meta.get_progress_token().is_some());
-        let arguments = call.params.arguments.take().unwrap_or_default();
-        let answer = match express.eval(arguments, wants_progress) {
-            Ok(answer) => answer,
-            Err(work) => {
-                call.extensions.insert(Carried::new(*work));
-                return false;
-            }
+        let Some(express) =
+            self.express.as_ref().filter(|express| self.initialized && alone && express.is_free())
+        else {
+            return AtOnce::No;
         };
-        let mut result = ServerResult::CallToolResult(handler::result(answer));
-        result.strip_result_type_for_legacy_peer();
-        let message: TxJsonRpcMessage<RoleServer> = JsonRpcMessage::response(result, id.clone());
-        if let Ok(line) = serde_json::to_vec(&message) {
-            self.write_beside(line);
+        let Some(call) = EvalLine::read(line) else { return AtOnce::No };
+        let (id, arguments, meta) = call.into_parts();
+        match express.eval(arguments, meta.get_progress_token().is_some()) {
+            Ok(answer) => {
+                if let Some(line) = AnswerLine::new(&id, &answer).write() {
+                    self.write_beside(line);
+                }
+                AtOnce::Answered
+            }
+            Err(work) => AtOnce::Begun(Box::new(eval_line::request(id, meta, *work))),
         }
-        true
     }
 
     /// Writes a line: at once if there is room, else beside the loop, which can be dropped at any await.
@@ -217,6 +233,14 @@ impl<R, W: AsyncWrite + Send + Unpin + 'static> Lines<R, W> {
     fn open(&self) -> MutexGuard<'_, Requests> {
         self.open.lock().unwrap_or_else(|e| e.into_inner())
     }
+}
+
+/// What came of a line that may be an eval.
+enum AtOnce {
+    Answered,
+    /// What is left of it for the service.
+    Begun(Box<JsonRpcRequest<ClientRequest>>),
+    No,
 }
 
 /// A tool call, which is nearly all that comes. The SDK would try on it all messages that it knows, one
@@ -298,10 +322,11 @@ where
     async fn receive(&mut self) -> Option<RxJsonRpcMessage<RoleServer>> {
         loop {
             while let Some(line) = self.take_line() {
-                let understood = line.and_then(|line| self.understand(&line));
-                if self.buffer.is_empty() && self.buffer.capacity() > KEPT_BUFFER {
-                    self.buffer = Vec::new();
-                }
+                let understood = line.and_then(|line| {
+                    let understood = self.understand(&line);
+                    self.reuse(line);
+                    understood
+                });
                 match understood {
                     Ok(Some(message)) => return Some(message),
                     Ok(None) => {}

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::json;
 use std::time::Duration;
-use stead_client::{ClientError, EvalOptions, EvalView, Launch, language};
+use stead_client::{ClientError, EvalOptions, EvalView, language};
 use stead_protocol::{MAX_CODE, SessionName, WireError};
 
 use super::arguments::Count;
@@ -77,11 +77,11 @@ impl EvalArgs {
     }
 
     pub(crate) fn run(self, server: &Server, ties: &mut Ties) -> Result<Answer, ClientError> {
-        self.prepare(server)?.run(server, ties)
+        self.prepare()?.run(server, ties)
     }
 
     /// What the arguments mean, if they mean something.
-    pub(crate) fn prepare(&self, server: &Server) -> Result<Eval, ClientError> {
+    pub(crate) fn prepare(&self) -> Result<Eval, ClientError> {
         let name = self.session_name()?;
         if self.is_fresh() && self.session.is_some() {
             return Err(bad_request("`fresh` and `session` cannot be combined").into());
@@ -102,7 +102,7 @@ impl EvalArgs {
         };
         let fresh = self.is_fresh();
         let language = self.language.clone().or_else(|| fresh.then(|| "python".to_owned()));
-        Ok(Eval { name, launch: server.launch(language), options, fresh })
+        Ok(Eval { name, language, options, fresh })
     }
 }
 
@@ -110,18 +110,17 @@ impl EvalArgs {
 #[derive(Debug)]
 pub(crate) struct Eval {
     pub(crate) name: SessionName,
-    pub(crate) launch: Launch,
+    pub(crate) language: Option<String>,
     pub(crate) options: EvalOptions,
     pub(crate) fresh: bool,
 }
 
 impl Eval {
     pub(crate) fn run(&self, server: &Server, ties: &mut Ties) -> Result<Answer, ClientError> {
+        let launch = server.launch(self.language.clone());
         let view = match self.fresh {
-            true => server.client.run(&self.launch, &self.options, &mut ties.own())?,
-            false => {
-                server.client.eval(&self.name, &self.launch, &self.options, &mut ties.own())?
-            }
+            true => server.client.run(&launch, &self.options, &mut ties.own())?,
+            false => server.client.eval(&self.name, &launch, &self.options, &mut ties.own())?,
         };
         Ok(self.reply(server, &view))
     }

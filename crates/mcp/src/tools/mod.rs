@@ -19,7 +19,7 @@ use stead_client::language;
 use stead_protocol::{ErrorCode, SessionName, WireError};
 
 use arguments::parse;
-pub(crate) use eval::Eval;
+pub(crate) use eval::{Eval, EvalArgs};
 
 /// What a client learns before its first call.
 pub const INSTRUCTIONS: &str = "\

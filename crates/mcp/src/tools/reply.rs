@@ -25,7 +25,7 @@ pub(super) fn max_chars(asked: Option<Count>) -> usize {
 /// The reply about all of an eval, or all that is new; it counts as read.
 pub(super) fn eval(server: &Server, view: &EvalView, max_chars: usize) -> Answer {
     if let (Some(id), Some(reached)) = (view.id(), view.reached) {
-        server.cursors.reach(&id, reached);
+        server.cursors.reach(id, reached);
     }
     part(view, max_chars)
 }

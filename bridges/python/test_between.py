@@ -84,6 +84,27 @@ class Between(BridgeTest):
             host.eval("del %s.flush" % place)
         self.ok(host, "1+1", "2")
 
+    def test_py6_an_eval_that_calls_nothing_finds_what_came_before_it(self):
+        host = self.start()
+        self.ok(host, "import os, signal, sys\nown = sys.stdout\nclass Slow:\n    def write(self, text): self.text = text\n    def flush(self): own.write(self.text)\n"
+                      "class Swap:\n    def __repr__(self):\n        sys.stdout = Slow()\n        sys.stdout.text = 'slow'\n        return 'swapped'\nx = Swap()")
+        for _ in range(2):
+            self.ok(host, "1+1", "2")
+        self.assertEqual(host.ask("query 1 inspect", "x")["data"]["value"], "swapped")
+        self.ok(host, "1+1", "2", "slow")
+        self.ok(host, "sys.stdout = own", None)
+        self.ok(host, "def shut(*_):\n    told = open(%r, 'w')\n    sys.stdout.close()\n    os.close(1)\n    told.close()\nold = signal.signal(signal.SIGUSR1, shut)" % self.gone)
+        self.ok(host, "1+1", "2")
+        os.kill(host.process.pid, signal.SIGUSR1)
+        self.wait_gone()
+        self.ok(host, "1+1", "2")
+        self.ok(host, "print(1)", None, "1\n")
+        for code in ("os.close(1)", "sys.stdout.close()", "sys.stdin.close()"):
+            self.ok(host, "old = signal.signal(signal.SIGUSR1, signal.SIG_DFL)")
+            self.ok(host, code)
+            self.ok(host, "1+1", "2")
+            self.ok(host, "print(input())", None, "a\n", answers=["a\n"])
+
     def test_py12_a_flush_that_blocks_can_be_interrupted(self):
         host = self.start()
         self.ok(host, "import os, sys\nr, w = os.pipe()\nos.set_blocking(w, False)\ntry:\n    while True: os.write(w, b'x' * 4096)\nexcept BlockingIOError: os.set_blocking(w, True)\nold = os.dup(1)")

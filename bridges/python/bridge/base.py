@@ -32,6 +32,7 @@ from gc import get_referents
 sys.path = USER_PATH
 
 from _collections import deque
+from _operator import is_not
 from _signal import SIGINT, SIGURG, SIGWINCH, default_int_handler, getsignal, signal
 from _thread import allocate_lock, get_ident
 from _weakref import ref
@@ -45,6 +46,7 @@ TextIOWrapper = _io.TextIOWrapper
 text_write, text_flush, text_readline, text_read, text_next = (
     TextIOWrapper.write, TextIOWrapper.flush, TextIOWrapper.readline, TextIOWrapper.read, TextIOWrapper.__next__)
 ModuleType, CodeType = type(sys), type((lambda: None).__code__)
+SYS, BUILTINS = vars(sys), vars(builtins)
 
 BRIDGE_FILE = "<stead>"
 FIONREAD = 0x541B if sys.platform.startswith("linux") else 0x4004667F
@@ -84,7 +86,9 @@ class State:
     delivered = False   # the loop has done so
     holder = None       # ident of the thread that is sending a frame
     settled = False     # the streams are in order, and nothing can have changed that since
+    tidy = False        # the last eval's output went to our own streams, and none is left in them
     names = 0           # len() of the namespace as last seen
+    source_size = 0     # characters of all the sources that are kept
     images = 0          # how many the eval in `images_in` has sent
     images_in = None
     passed = 0          # how many figures it did not send, because that was enough
@@ -102,9 +106,8 @@ QUICK = {}              # stream -> its `write` while that is TextIOWrapper's ow
 READERS = set()         # idents of threads inside a read of stdin
 KNOWN = {}              # user's name -> id of its value; no reference, so nothing is kept alive
 GLOBALS = set()         # names that functions of earlier evals declare global
-SOURCES = {}            # file name of an eval -> linecache entry
+SOURCES = {}            # file name of an eval -> its source, or the linecache entry made of it
 RECENT = deque()        # its keys, oldest first: to find the first of a dict takes long where many before it are gone
-SOURCE_BYTES = [0]
 
 
 class Leave(SystemExit):
@@ -134,6 +137,7 @@ SAVED = [move_high(_fd) for _fd in (0, 1, 2)]
 LOCK = allocate_lock()
 INBOX = bytearray()
 WRITING = _thread.RLock()  # held by a thread that writes to the running eval's output
+WRITERS = []            # one for each such write; one may come within another
 LATER = []              # frames that came up while one was being sent
 
 ESCAPES = {c: "\\u%04x" % c for c in range(32)}
@@ -145,7 +149,7 @@ def quote(text):
     """A JSON string. Lone surrogates are no JSON, so they are spelled out."""
     printable = text.isprintable()  # so it has neither control characters nor surrogates
     if printable and '"' not in text and "\\" not in text:
-        return '"' + text + '"'
+        return '"%s"' % (text,)  # with a tuple Python makes one step of it
     if text.isascii():
         return '"' + text.translate(ESCAPES) + '"'
     # Of any other text translate() would look at each character by itself, which takes long.
@@ -166,7 +170,7 @@ def dump(value):
     if kind is bool:
         return "true" if value else "false"
     if kind is dict:
-        return "{" + ",".join([quote(k) + ":" + dump(v) for k, v in value.items() if v is not None]) + "}"
+        return "{" + ",".join(['"%s":%s' % (k, dump(v)) for k, v in value.items() if v is not None]) + "}"  # our own keys
     if kind is list:
         return "[" + ",".join([dump(v) for v in value]) + "]"
     return str(value)
@@ -179,9 +183,12 @@ def die():
 
 
 def transmit(line):
-    """Critical: an interrupt in here would tear a frame or leave the lock locked."""
-    if S.child or getpid() != PID:
-        return
+    if not S.child and getpid() == PID:
+        transmit_own(line)
+
+
+def transmit_own(line):
+    """Critical: an interrupt in here would tear a frame or leave the lock locked. Not for a forked child."""
     me, data = get_ident(), line.encode("utf-8")
     if S.holder == me:  # a finalizer that prints ran inside this very function
         LATER.append(line)

@@ -28,20 +28,23 @@ def displayhook(value):
         raise_pending()
 
 
+AT_ONCE = {kind: kind.__name__ for kind in (int, float, bool, str, type(None))}
+
+
 def shown_at_once(value):
     """Shows a number or a short text by our own hook, in place of another such value: that runs no code of the user's."""
-    kind = type(value)
-    if kind is int:
-        quick = value.bit_length() < 100
-    elif kind is str:
-        quick = len(value) < VALUE_BUDGET // 12  # a character is ten at most
-    else:
-        quick = kind in NUMBERS or value is None
-    if not quick or getattr(sys, "displayhook", None) is not displayhook or type(vars(builtins).get("_")) not in PLAIN:
+    name = AT_ONCE.get(type(value))
+    if name is None or SYS.get("displayhook") is not displayhook or type(BUILTINS.get("_")) not in PLAIN:
         return False
-    if value is not None:
-        S.final = '{"ev":"value","text":%s,"type":"%s"}' % (quote(repr(value)), kind.__name__)
-        builtins._ = value
+    if value is None:
+        return True
+    if type(value) is str:
+        if len(value) >= VALUE_BUDGET // 12:  # a character is ten at most
+            return False
+    elif type(value) is int and value.bit_length() >= 100:
+        return False
+    S.final = '{"ev":"value","text":%s,"type":"%s"}' % (quote(repr(value)), name)
+    BUILTINS["_"] = value
     return True
 
 

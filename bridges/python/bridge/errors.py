@@ -43,34 +43,47 @@ class SourceFinder:
 
 def register_sources(linecache):
     try:
-        linecache.cache.update(SOURCES)
+        for name in list(SOURCES):
+            linecache.cache[name] = entry_of(name)
     except Exception:  # a module of the user's with that name
         pass
 
 
+def entry_of(name):
+    """The source as linecache has it, made when that is there to have it."""
+    entry = SOURCES[name]
+    if type(entry) is str:
+        # linecache's own entries end in a line feed too; carets are off by one without.
+        lines = entry.replace("\r\n", "\n").split("\n") if "\n" in entry else [entry]
+        entry = SOURCES[name] = (len(entry), None, [line + "\n" for line in lines], name)
+    return entry
+
+
 def remember_source(name, source):
-    # linecache's own entries end in a line feed too; carets are off by one without.
-    lines = [source + "\n"] if "\n" not in source else [line + "\n" for line in source.replace("\r\n", "\n").split("\n")]
-    entry = (len(source), None, lines, name)
-    previous = RECENT[-1] if RECENT else None
     if name not in SOURCES:
         RECENT.append(name)
-    SOURCES[name] = entry
-    SOURCE_BYTES[0] += len(source)
+    SOURCES[name] = source
+    S.source_size += len(source)
+    if "linecache" in modules:
+        show_source(name)
+
+
+def show_source(name):
     linecache = modules.get("linecache")
     cache = getattr(linecache, "cache", None)
     if type(cache) is dict:
-        if previous is not None and previous not in cache:
+        if len(RECENT) > 1 and RECENT[-2] not in cache:
             register_sources(linecache)  # the user cleared it
-        cache[name] = entry
+        cache[name] = entry_of(name)
 
 
 def forget_sources():
     """Keeps the sources within their bounds."""
-    while len(SOURCES) > SOURCES_KEPT or SOURCE_BYTES[0] > SOURCE_BYTES_KEPT and len(SOURCES) > 1:
+    while len(SOURCES) > SOURCES_KEPT or S.source_size > SOURCE_BYTES_KEPT and len(SOURCES) > 1:
         cache = getattr(modules.get("linecache"), "cache", None)
         oldest = RECENT.popleft()
-        SOURCE_BYTES[0] -= SOURCES.pop(oldest)[0]
+        source = SOURCES.pop(oldest)
+        S.source_size -= len(source) if type(source) is str else source[0]
         if type(cache) is dict:
             cache.pop(oldest, None)
 

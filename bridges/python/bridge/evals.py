@@ -1,11 +1,11 @@
 # Evals: compiles and runs one, with top-level await, and reports how it ended.
 
 def file_name():
-    return "<" + S.eval + ">"
+    return "<%s>" % (S.eval,)
 
 
-STATEMENTS = ("assert", "async", "break", "class", "continue", "def", "del", "for", "from", "global", "if", "import",
-              "nonlocal", "pass", "raise", "return", "try", "while", "with")
+STATEMENTS = {"assert", "async", "break", "class", "continue", "def", "del", "for", "from", "global", "if", "import",
+              "nonlocal", "pass", "raise", "return", "try", "while", "with"}
 
 
 def mode_of(source):
@@ -23,34 +23,34 @@ def mode_of(source):
     return "exec" if tail[:1] != "=" and target.isidentifier() and "global" not in source else None
 
 
-def compile_all(source):
-    """The whole code, before any of it runs: statements, and the last expression by itself."""
+def compile_all(source, name):
+    """The whole code, before any of it runs: statements, and the last expression by itself. Whether there is one."""
     flags = S.flags | _ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
     mode = mode_of(source)
     if mode == "eval":
         try:
-            return None, compile(source, file_name(), "eval", flags, True)
+            return [compile(source, name, "eval", flags, True)], True
         except Exception:  # told by the other way, which knows statements too
             pass
     elif mode == "exec":
-        return compile(source, file_name(), "exec", flags, True), None
-    tree = compile(source, file_name(), "exec", flags | _ast.PyCF_ONLY_AST, True)
-    body, last = tree.body, None
+        return [compile(source, name, "exec", flags, True)], False
+    tree = compile(source, name, "exec", flags | _ast.PyCF_ONLY_AST, True)
+    codes, body, last = [], tree.body, None
     if body and isinstance(body[-1], _ast.Expr):
         last = _ast.Expression(body.pop().value)
     if "global" in source:
         find_globals(tree)
-    code = None
     if body:
-        code = compile(tree, file_name(), "exec", flags, True)
+        code = compile(tree, name, "exec", flags, True)
+        codes.append(code)
         if "__future__" in source:
             future = import_stdlib("__future__")
-            for name in future.all_feature_names:
-                flags |= code.co_flags & getattr(future, name).compiler_flag
+            for feature in future.all_feature_names:
+                flags |= code.co_flags & getattr(future, feature).compiler_flag
     if last is not None:
-        last = compile(last, file_name(), "eval", flags, True)
+        codes.append(compile(last, name, "eval", flags, True))
     S.flags = flags & ~_ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
-    return code, last
+    return codes, last is not None
 
 
 def run_codes(codes):
@@ -62,6 +62,12 @@ def run_codes(codes):
     for code in codes:
         value = run_user(eval, code, SPACE)
     return value
+
+
+def is_calm(codes):
+    """Whether the code called nothing of the user's, in a session where nothing else can have done so meanwhile."""
+    return (S.tidy and S.user_sigint is None and len(codes) == 1 and not codes[0].co_names and is_flat(codes[0])
+            and not BORN and not QUICK and S.last is OUT)
 
 
 def is_aimed_at(eval_id):
@@ -79,7 +85,8 @@ def do_eval(eval_id, payload):
     S.fired = S.cancelled = S.delivered = S.swallowed = S.hung_up = False
     S.eval, S.final = eval_id, None
     SPACE["__builtins__"] = builtins  # without them no code could even import
-    if not S.settled:
+    settled, S.settled = S.settled, False
+    if not settled:
         repair_streams()
     if S.stdin_used or READERS:
         drop_input()
@@ -87,49 +94,50 @@ def do_eval(eval_id, payload):
     S.running = True
     events, codes, source, error = [], [], "", None
     status, code = "ok", None
-    calm = False  # nothing of the user's was called
+    calm = False  # nothing of the user's was called, so that nothing needs to be looked at again
     try:
         source = payload.decode("utf-8", "replace")
         if source[:1] == "\ufeff":
             source = source[1:]
-        remember_source(file_name(), source)
-        body, last = compile_all(source)
-        codes = [part for part in (body, last) if part is not None]
+        name = file_name()
+        remember_source(name, source)
+        codes, has_value = compile_all(source, name)
         value = run_codes(codes)
-        if last is not None:
+        if has_value:
             if shown_at_once(value):
-                calm = body is None and not last.co_names and is_flat(last)
+                calm = settled and is_calm(codes)
             else:
                 run_user(show_last, value)
                 ask_figure(value)
         value = None
     except BaseException as caught:
-        error = caught
-    leave_child(error)
-    reclaim_sigint()
+        error, calm = caught, False
+    if not calm:
+        if getpid() != PID:
+            leave_child(error)
+        if S.lent or getsignal(SIGINT) is not on_sigint:
+            reclaim_sigint()
     if CHANGED or ASKED or S.passed:
-        error = end_figures(error)
+        error, calm = end_figures(error), False
     if error is not None:
         if isinstance(error, Leave):
             leave_session(error)
         S.reporting = True
         status, code = end_with(error, events, source)
-        S.reporting, error, calm = False, None, False
+        S.reporting, error = False, None
         reclaim_sigint()
     elif S.final is not None:
         events.append(S.final)
-    if not are_ours():
-        calm = False
-        guarded(flush_all)
-        reclaim_sigint()
+    if not calm:
+        S.tidy = are_ours()
+        if not S.tidy:
+            guarded(flush_all)
+            reclaim_sigint()
     if S.stdin_used or READERS:
         drop_input()
-    with WRITING:
-        S.running = False
-        S.last = None
-        if QUICK:
-            make_knowing()
-    flush_last()  # now, since what a thread wrote until here is this eval's too
+    end_writes()
+    if not calm and not flush_last():  # now, since what a thread wrote until here is this eval's too
+        S.tidy = False
     finish_eval(status, code, codes, source, events, calm)
 
 
@@ -150,24 +158,31 @@ def end_with(error, events, source):
 
 
 def finish_eval(status, code, codes, source, events, calm):
-    changed = None
+    more, changed, notice = "", None, None
     try:
-        changed = changes(codes, source)
+        if not calm or S.names != len(SPACE):
+            changed = changes(codes, source)
     except BaseException:  # a namespace with strange keys
         pass
-    done = '{"ev":"done","eval":%s,"status":"%s"' % (quote(S.eval), status)
+    try:
+        if not calm or WATCHED:
+            notice = changed_modules(calm)
+    except Exception:
+        pass
     if code is not None:
-        done += ',"exit_code":%d' % code
+        more = ',"exit_code":%d' % code
     if changed:
-        done += ',"changed":' + dump(changed)
-    notice = attempt(changed_modules, calm)
+        more += ',"changed":' + dump(changed)
     if notice:
-        done += ',"notice":' + quote(notice)
-    events.append(done + ',"variables":%d}\n' % len(KNOWN))
-    transmit("\n".join(events))
+        more += ',"notice":' + quote(notice)
+    events.append('{"ev":"done","eval":%s,"status":"%s"%s,"variables":%s}\n' % (quote(S.eval), status, more, len(KNOWN)))
+    if not S.child:  # which was asked of the system itself when the code had run
+        transmit_own("\n".join(events))
     # What can wait, while the host is at work.
-    LOOK.at = file_time()
-    attempt(forget_sources)
+    LOOK.at = clock_gettime_ns(CLOCK_OF_FILES)
+    if len(SOURCES) > SOURCES_KEPT or S.source_size > SOURCE_BYTES_KEPT:
+        attempt(forget_sources)
+    S.settled = calm
 
 
 def make_namespace():

@@ -1,6 +1,6 @@
 # Interrupts: a signal is raised in user code only, and held back while the bridge itself is at work.
 
-CRITICAL = {f.__code__ for f in (transmit, receive, fill, read_control, await_ack)}
+CRITICAL = {f.__code__ for f in (transmit, transmit_own, receive, fill, read_control, await_ack)}
 # Loops that answer an interrupt with their next prompt, so that only an end of file ends them.
 PROMPTS = {"_cmdloop": "/pdb.py", "interact": "/code.py"}
 
@@ -97,7 +97,7 @@ def run_user(call, *args):
         S.lent = True
         signal(SIGINT, S.user_sigint)
     try:
-        return (call(*args), getframe().f_trace is None or settrace(None))[0]
+        return (call(*args), gettrace() is None or getframe().f_trace is None or settrace(None))[0]
     except BaseException:
         if getframe().f_trace is not None:
             settrace(None)
@@ -107,12 +107,20 @@ def run_user(call, *args):
 RUN_USER = run_user.__code__
 
 
+SIGNALS = range(1, _signal.NSIG)
+HARMLESS = []           # the handler of each signal when none was the user's
+
+
 def has_handlers():
     """Whether a signal runs code of the user's while nothing else does."""
-    for number in range(1, _signal.NSIG):
-        handler = getsignal(number)
+    if HARMLESS and True not in map(is_not, map(getsignal, SIGNALS), HARMLESS):
+        return False
+    HARMLESS.clear()
+    handlers = [getsignal(number) for number in SIGNALS]
+    for handler in handlers:
         if callable(handler) and handler is not on_sigint and handler is not on_sigurg and handler is not on_nudge:
             return True
+    HARMLESS.extend(handlers)
     return False
 
 

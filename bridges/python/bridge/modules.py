@@ -8,28 +8,30 @@ realpath = _os.path.realpath if _os is not None else str
 _importing = modules["_frozen_importlib_external"]
 MAGIC_NUMBER, SourceFileLoader = _importing.MAGIC_NUMBER, _importing.SourceFileLoader
 ModuleSpec = modules["_frozen_importlib"].ModuleSpec
+# The time that a file written now would get is a tick behind the precise one.
 CLOCK_OF_FILES = 5 if sys.platform == "linux" else 0  # CLOCK_REALTIME_COARSE, which `time` does not name; CLOCK_REALTIME
 
 
 def current_folder():
     try:
-        return getcwd().rstrip("/") + "/"
+        return getcwd()
     except OSError:  # it was deleted
         return None
 
 
-def file_time():
-    """The time that a file written now would get: of a clock that is a tick behind the precise one."""
-    return clock_gettime_ns(CLOCK_OF_FILES)
+def inside(folder):
+    """How paths of what is in it begin."""
+    return folder and folder.rstrip("/") + "/"
 
 
 class Look:
     """How things stood when modules were last looked at."""
 
     def __init__(self):
-        self.root = self.folder = current_folder()
+        self.current = current_folder()
+        self.root = self.folder = inside(self.current)
         self.count, self.last = 0, None  # of sys.modules: an import changes one or the other
-        self.at = file_time()
+        self.at = clock_gettime_ns(CLOCK_OF_FILES)
 
 
 LOOK = Look()  # an object, since what Python has looked up on a class is void whenever the class changes
@@ -46,15 +48,16 @@ class Watched:
 def changed_modules(calm=False):
     """What to say about modules whose files are not what was imported; each change is said once.
 
-    The folder cannot have changed in a calm eval, and the time of this look is noted when the eval is over.
+    A calm eval imports nothing and stays in its folder. The time of this look is noted when the eval is over.
     """
-    folder, last = LOOK.folder if calm else current_folder(), next(reversed(modules), None)
-    if len(modules) != LOOK.count or last is not LOOK.last or folder != LOOK.folder:
-        if folder != LOOK.folder:
-            NOTICED.clear()
-        LOOK.folder = folder
-        notice_modules()
-        LOOK.count, LOOK.last = len(modules), last
+    if not calm:
+        current, last = current_folder(), next(reversed(modules), None)
+        if len(modules) != LOOK.count or last is not LOOK.last or current != LOOK.current:
+            if current != LOOK.current:
+                NOTICED.clear()
+            LOOK.current, LOOK.folder = current, inside(current)
+            notice_modules()
+            LOOK.count, LOOK.last = len(modules), last
     return report_changes() if WATCHED else None
 
 

@@ -83,11 +83,12 @@ def changes(codes, source):
         return None
     more, room, listed = 0, CHANGES_LISTED, {}
     for key, names in (("added", added), ("rebound", rebound), ("removed", removed)):
-        more += max(len(names) - room, 0)
-        names = names[:room]
-        room -= len(names)
         if names:
-            listed[key] = names if key == "removed" else [describe(name) for name in names]
+            shown = names[:room]
+            room -= len(shown)
+            more += len(names) - len(shown)
+            if shown:
+                listed[key] = shown if key == "removed" else [describe(name) for name in shown]
     if more:
         listed["more"] = more
     return listed
@@ -95,15 +96,16 @@ def changes(codes, source):
 
 def compare(candidates, added, rebound, removed):
     for name in candidates:
-        if not is_user_name(name):
+        if type(name) is not str:
             continue
+        before = KNOWN.get(name)
         if name in SPACE:
             now = id(SPACE[name])
-            before = KNOWN.get(name)
-            if before != now:
+            if before != now and is_user_name(name):
                 (added if before is None else rebound).append(name)
                 KNOWN[name] = now
-        elif KNOWN.pop(name, None) is not None:
+        elif before is not None:
+            del KNOWN[name]
             removed.append(name)
 
 

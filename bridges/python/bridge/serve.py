@@ -118,18 +118,27 @@ def do_clear(seq):
 
 # ---- the loop --------------------------------------------------------------------------------
 
+def settle():
+    """Between two evals only threads, tasks and handlers of signals run code. Without them the streams are looked at
+    here, while the host is at work, and not when an eval waits for it."""
+    if not BORN and S.loop is None and not ("signal" in modules and has_handlers()):
+        if S.tidy and SYS.get("stdin") is IN and not is_dead(IN):  # one that could be flushed is not dead
+            repair_descriptors()
+        else:
+            repair_streams()
+        S.settled = True
+
+
 def step():
-    # Between two evals only threads, tasks and handlers of signals run code. Without them the streams are looked at
-    # here, while the host is at work, and not when an eval waits for it.
-    S.settled = not BORN and S.loop is None and not ("signal" in modules and has_handlers())
-    if S.settled:
-        repair_streams()
+    if not S.settled:
+        settle()
     if S.loop is not None:
         idle_loop()
     words, payload = receive()
     if words[0] == "eval":
-        do_eval(words[1], payload)
-    elif words[0] == "query":
+        return do_eval(words[1], payload)
+    S.settled = S.tidy = False  # to answer a question may call code of the user's too
+    if words[0] == "query":
         do_query(words[1], words[2], payload.decode("utf-8", "replace"))
     elif words[0] == "clear":
         do_clear(words[1])
@@ -148,11 +157,11 @@ def serve():
         except BaseException as error:  # nothing of the user's should get here; go on all the same
             leave_child(error)
             reclaim_sigint()
+            S.settled = S.tidy = False
             try:
                 transmit(dump({"ev": "log", "text": "bridge: " + format_plainly(error)}) + "\n")
                 if S.running:
-                    S.running, S.last = False, None
-                    make_knowing()
+                    end_writes()
                     transmit(dump({"ev": "error", "name": type_name(error), "message": safe_str(error)}) + "\n")
                     transmit(dump({"ev": "done", "eval": S.eval, "status": "error"}) + "\n")
             except BaseException:

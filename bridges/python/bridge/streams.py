@@ -35,10 +35,25 @@ def write_elsewhere(stream, text):
     if me == MAIN:
         return write_switching(stream, text) if S.running else send_background(stream, text, None)
     tag = THREADS.get(me, S.eval)
-    with WRITING:  # the eval cannot end between the question and the write
-        if S.running and tag == S.eval:
-            return write_switching(stream, text)
+    with WRITING:
+        WRITERS.append(me)
+        try:  # the eval cannot end between the question and the write
+            if S.running and tag == S.eval:
+                return write_switching(stream, text)
+        finally:
+            WRITERS.pop()
     return send_background(stream, text, tag)
+
+
+def end_writes():
+    """From here on what is written is no longer the eval's. A thread either sees that, or is waited for here."""
+    S.running = False
+    if WRITERS:
+        with WRITING:
+            pass
+    S.last = None
+    if QUICK:
+        make_knowing()
 
 
 def write_switching(stream, text):
@@ -166,7 +181,7 @@ def flush_own():
 
 def are_ours():
     """Whether output goes to our own streams, as we made them, so that flushing it runs no code of the user's."""
-    return (getattr(sys, "stdout", None) is OUT and getattr(sys, "stderr", None) is ERR and Output.flush is text_flush
+    return (SYS.get("stdout") is OUT and SYS.get("stderr") is ERR and Output.flush is text_flush
             and "flush" not in vars(OUT) and "flush" not in vars(ERR))
 
 
@@ -181,14 +196,16 @@ def flush_last():
 
 
 def flush_ours():
-    """Like run_user, an interrupt is raised in here: a write may block."""
+    """Like run_user, an interrupt is raised in here: a write may block. Whether nothing is left."""
+    done = True
     for stream in (OUT, ERR):
         try:
             stream.flush()
         except KeyboardInterrupt:
             raise
         except BaseException:
-            pass
+            done = False
+    return done
 
 
 FLUSH_OURS = flush_ours.__code__
@@ -224,9 +241,7 @@ def is_dead(stream):
         return False
 
 
-def repair_streams():
-    """Gives back what an earlier eval closed or set to None; a replacement by the user stays."""
-    global IN, OUT, ERR
+def repair_descriptors():
     for fd in (0, 1, 2):
         try:
             fcntl(fd, F_GETFD)
@@ -235,15 +250,21 @@ def repair_streams():
                 dup2(SAVED[fd], fd)
             except OSError:
                 pass
-    if is_dead(getattr(sys, "stdin", None)):
+
+
+def repair_streams():
+    """Gives back what an earlier eval closed or set to None; a replacement by the user stays."""
+    global IN, OUT, ERR
+    repair_descriptors()
+    if is_dead(SYS.get("stdin")):
         if is_dead(IN):
             IN = sys.__stdin__ = make_input()
         sys.stdin = IN
-    if is_dead(getattr(sys, "stdout", None)):
+    if is_dead(SYS.get("stdout")):
         if is_dead(OUT):
             OUT = sys.__stdout__ = make_output(1, "<stdout>", "surrogateescape")
         sys.stdout = OUT
-    if is_dead(getattr(sys, "stderr", None)):
+    if is_dead(SYS.get("stderr")):
         if is_dead(ERR):
             ERR = sys.__stderr__ = make_output(2, "<stderr>", "backslashreplace")
         sys.stderr = ERR

@@ -26,8 +26,6 @@ const QUICK_BYTES: u64 = 256 << 10;
 const AWAKE: Duration = Duration::from_micros(300);
 /// Where others kept the processor for longer than this there is no use in staying awake for them.
 const CROWDED: Duration = Duration::from_micros(100);
-/// Who yields and is back before this was alone.
-const ALONE: Duration = Duration::from_micros(10);
 
 /// Code that was sent, and the connection on which its fate will be told.
 #[derive(Debug)]
@@ -85,21 +83,20 @@ impl Begun {
 
     /// Looks again and again for a moment how far it has come. A processor that goes to sleep takes longer to
     /// wake than most evals take; and as long as this one is in use, host and interpreter share the caches of
-    /// another. Whoever else wants it gets it at once; how often that was, is told.
-    pub fn stay_awake(&mut self) -> (Stage, u32) {
-        let begun = Instant::now();
-        let (mut now, mut shared) = (begun, 0);
+    /// another. Whoever else wants it gets it at once.
+    pub fn stay_awake(&mut self) -> Stage {
+        let mut now = Instant::now();
+        let until = now + AWAKE;
         loop {
             let stage = self.advance().unwrap_or(Stage::Unclear);
             if !matches!(stage, Stage::Sent | Stage::Accepted) {
-                return (stage, shared);
+                return stage;
             }
             std::thread::yield_now();
-            let before = std::mem::replace(&mut now, Instant::now());
-            let away = now.duration_since(before);
-            shared += u32::from(away > ALONE);
-            if away > CROWDED || now.duration_since(begun) > AWAKE {
-                return (stage, shared);
+            let crowded = now + CROWDED;
+            now = Instant::now();
+            if now > crowded.min(until) {
+                return stage;
             }
         }
     }

@@ -5,7 +5,7 @@
 //! begun is handed to the SDK's loop and goes on as any other call.
 
 use std::os::fd::{AsFd, OwnedFd};
-use std::sync::atomic::{AtomicU32, AtomicUsize, Ordering};
+use std::sync::atomic::{AtomicUsize, Ordering};
 use std::sync::{Arc, Mutex};
 use std::time::Instant;
 
@@ -15,11 +15,6 @@ use super::handler::QUICK_TIME;
 use crate::tools::EvalArgs;
 use crate::{Answer, Call, Quick, Server, Ties, Work};
 
-/// If others wanted our processor this often during one eval, host and interpreter have no other.
-const SHARED: u32 = 2;
-/// How many evals pass before that is tried again.
-const ASLEEP: u32 = 100;
-
 /// What is needed to answer an eval at once.
 #[derive(Debug)]
 pub(super) struct Express {
@@ -28,8 +23,8 @@ pub(super) struct Express {
     open: Arc<AtomicUsize>,
     /// Where the client speaks.
     client: OwnedFd,
-    /// How many of the next evals are not waited for awake.
-    asleep: AtomicU32,
+    /// Whether host and interpreter have a processor while we use ours.
+    room: bool,
 }
 
 /// A call that was begun before the SDK heard of it; rides along with its request.
@@ -48,7 +43,8 @@ impl Carried {
 
 impl Express {
     pub(super) fn new(server: Arc<Server>, open: Arc<AtomicUsize>, client: OwnedFd) -> Self {
-        Express { server, open, client, asleep: AtomicU32::new(0) }
+        let room = std::thread::available_parallelism().is_ok_and(|count| count.get() > 1);
+        Express { server, open, client, room }
     }
 
     /// Whether nobody waits already, who would go first.
@@ -66,7 +62,11 @@ impl Express {
     }
 
     fn wait(&self, mut quick: Box<Quick>) -> Result<Answer, Box<Work>> {
-        let stage = match self.stay_awake(&mut quick) {
+        let stage = match self.room {
+            true => quick.begun.stay_awake(),
+            false => Stage::Sent,
+        };
+        let stage = match stage {
             Stage::Sent | Stage::Accepted => self.sleep(&mut quick),
             stage => stage,
         };
@@ -77,21 +77,6 @@ impl Express {
             }
             Stage::Sent | Stage::Accepted | Stage::Unclear => Err(Box::new(Work::Begun(quick))),
         }
-    }
-
-    /// Waits awake for a moment, unless that would keep the processor from those who are waited for.
-    fn stay_awake(&self, quick: &mut Quick) -> Stage {
-        // There is one call at a time, so nobody else counts.
-        let asleep = self.asleep.load(Ordering::Relaxed);
-        if asleep > 0 {
-            self.asleep.store(asleep - 1, Ordering::Relaxed);
-            return Stage::Sent;
-        }
-        let (stage, shared) = quick.begun.stay_awake();
-        if shared >= SHARED {
-            self.asleep.store(ASLEEP, Ordering::Relaxed);
-        }
-        stage
     }
 
     /// Waits until the eval is over, the client says something, or it has taken too long.

@@ -14,7 +14,7 @@ use crate::history_recover::{Recovered, recover};
 use crate::index::{Index, Mark};
 use crate::index_changes::Pending;
 use crate::keys::Keys;
-use crate::layout::SessionDir;
+use crate::layout::{SessionDir, has_name};
 use crate::lines::line_at;
 
 /// A larger buffer than this is given back after use.
@@ -219,7 +219,7 @@ impl History {
 
     /// Whether the history still has a name in its directory, so that others can read it.
     pub fn look(&self) -> bool {
-        rustix::fs::fstat(&self.file).is_ok_and(|stat| stat.st_nlink > 0)
+        has_name(&self.file)
     }
 
     fn add_keys(&mut self, records: &[HistoryRecord]) -> Result<(), SpoolError> {

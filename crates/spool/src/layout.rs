@@ -2,11 +2,12 @@
 
 use std::fs::{File, OpenOptions};
 use std::io::{self, Write};
+use std::os::fd::AsFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
 use std::sync::atomic::{AtomicU64, Ordering};
 
-use rustix::fs::OFlags;
+use rustix::fs::{AtFlags, OFlags, StatxFlags};
 use stead_protocol::Offset;
 
 use crate::SpoolError;
@@ -152,4 +153,17 @@ fn segment_start(name: &str) -> Option<u64> {
     let start = u64::from_str_radix(digits, 16).ok()?;
     // No log gets this long; it keeps the sums below from overflowing.
     (start <= PAST_ANY_FILE && segment_name(start) == name).then_some(start)
+}
+
+/// Whether an open file or directory still has a name somewhere.
+///
+/// Only the number of names is asked for: who has seen its times makes the next write to it record them anew,
+/// which costs more than the write.
+pub(crate) fn has_name(file: impl AsFd) -> bool {
+    let asked = rustix::fs::statx(&file, c"", AtFlags::EMPTY_PATH, StatxFlags::NLINK);
+    match asked {
+        Ok(stat) => stat.stx_nlink > 0,
+        // Forbidden by a filter of system calls that is older than this one.
+        Err(_) => rustix::fs::fstat(&file).is_ok_and(|stat| stat.st_nlink > 0),
+    }
 }

@@ -11,7 +11,7 @@ use rustix::io::Errno;
 use stead_protocol::{ChunkKind, EvalSeq, Offset};
 
 use crate::SpoolError;
-use crate::layout::{list_segments, private, segment_name};
+use crate::layout::{has_name, list_segments, private, segment_name};
 use crate::record::{HEADER, Header, MAX_PAYLOAD, MAX_STREAM_PAYLOAD, OVERHEAD, is_stream};
 use crate::recover::{Tail, find_tail};
 use crate::window::Window;
@@ -162,8 +162,8 @@ impl Spool {
     pub fn look(&mut self) -> bool {
         self.unlooked = 0;
         let named = match &self.file {
-            Some(file) => rustix::fs::fstat(file).is_ok_and(|stat| stat.st_nlink > 0),
-            None => rustix::fs::fstat(&self.dir).is_ok_and(|stat| stat.st_nlink > 0),
+            Some(file) => has_name(file),
+            None => has_name(&self.dir),
         };
         if !named && self.file.take().is_some() {
             (self.start, self.pos, self.torn) = (self.end().0, 0, false);

@@ -17,6 +17,7 @@ mod listener;
 mod nudge;
 mod pace;
 mod pause;
+mod poller;
 mod probe;
 mod prompt;
 mod requests;

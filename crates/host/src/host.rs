@@ -6,15 +6,13 @@ use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
-use rustix::event::PollFlags;
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::Mode;
 use stead_backend::{Bridge, Feed, Prepared, Source, prepare};
 use stead_launch::tree;
 use stead_protocol::bridge::Stream;
 use stead_protocol::client::{Event, FromHost, Place};
-use stead_protocol::{
-    EndReason, ErrorCode, EvalId, EvalSeq, Generation, HostSpec, Meta, WireError,
-};
+use stead_protocol::{EndReason, ErrorCode, EvalId, EvalSeq, HostSpec, Meta, WireError};
 
 use crate::background_input::BackgroundInput;
 use crate::clock::{Clock, wall_ms};
@@ -25,7 +23,6 @@ use crate::ledger::{Closing, Found, Ledger};
 use crate::listener::Listener;
 use crate::nudge::Nudges;
 use crate::pace::Pace;
-use crate::poller::{Poller, Wanted};
 use crate::probe::Probe;
 use crate::requests::Question;
 use crate::state::{Input, Phase, State};
@@ -67,7 +64,6 @@ pub(crate) struct Host {
     pub(crate) question: Option<Question>,
     pub(crate) questions: u64,
     pub(crate) listener: Option<Listener>,
-    poller: Poller<What>,
     /// No connection could be taken: try again then.
     pub(crate) deaf_until: Option<Instant>,
     pub(crate) signals: OwnedFd,
@@ -113,8 +109,8 @@ impl Host {
         ledger: Ledger,
         found: Found,
         listener: Listener,
-        poller: Poller<What>,
         lock: File,
+        tag: String,
         umask: Mode,
     ) -> Host {
         let clock = Clock::new();
@@ -152,10 +148,9 @@ impl Host {
             question: None,
             questions: 0,
             listener: Some(listener),
-            poller,
             deaf_until: None,
             signals: ending::signals(),
-            tag: tag(spec),
+            tag,
             umask,
             next_connection: FIRST_CONNECTION,
             began: Instant::now(),
@@ -259,10 +254,13 @@ impl Host {
     fn wait(&mut self) -> Ready {
         let timeout = self.timeout();
         self.deaf_until = self.deaf_until.filter(|until| *until > Instant::now());
-        let mut wanted = Wanted::with_capacity(OWN_DESCRIPTORS + self.connections.len());
-        wanted.add(&self.signals, PollFlags::IN, What::Signals);
+        let most = OWN_DESCRIPTORS + self.connections.len();
+        let (mut fds, mut what) = (Vec::with_capacity(most), Vec::with_capacity(most));
+        fds.push(PollFd::new(&self.signals, PollFlags::IN));
+        what.push(What::Signals);
         if let (Some(listener), None) = (&self.listener, self.deaf_until) {
-            wanted.add(listener, PollFlags::IN, What::Listener);
+            fds.push(PollFd::new(listener, PollFlags::IN));
+            what.push(What::Listener);
         }
         if let Some(bridge) = &self.bridge {
             let resting = self.pace.resting(Instant::now()).map(Source::Stream);
@@ -270,20 +268,32 @@ impl Host {
                 if Some(source) == resting {
                     continue;
                 }
-                wanted.add_fd(fd, flags, What::Bridge(self.ledger.generation(), source));
+                fds.push(PollFd::from_borrowed_fd(fd, flags));
+                what.push(What::Bridge(source));
             }
         }
         for (id, connection) in &self.connections {
-            wanted.add_fd(connection.fd(), connection.interest(), What::Connection(*id));
+            fds.push(PollFd::from_borrowed_fd(connection.fd(), connection.interest()));
+            what.push(What::Connection(*id));
         }
+        let timeout = timeout.map(|left| Timespec {
+            tv_sec: left.as_secs() as _,
+            tv_nsec: left.subsec_nanos() as _,
+        });
         let mut ready = Ready::default();
-        for what in self.poller.wait(&wanted, timeout) {
+        if poll(&mut fds, timeout.as_ref()).unwrap_or(0) == 0 {
+            return ready;
+        }
+        for (fd, what) in fds.iter().zip(what) {
+            if fd.revents().is_empty() {
+                continue;
+            }
             match what {
                 What::Signals => ready.signals = true,
                 What::Listener => ready.listener = true,
-                What::Bridge(_, Source::Control) => ready.control = true,
-                What::Bridge(_, Source::Stream(stream)) => ready.streams.push(stream),
-                What::Bridge(_, Source::Stdin) => ready.stdin = true,
+                What::Bridge(Source::Control) => ready.control = true,
+                What::Bridge(Source::Stream(stream)) => ready.streams.push(stream),
+                What::Bridge(Source::Stdin) => ready.stdin = true,
                 What::Connection(id) => ready.connections.push(id),
             }
         }
@@ -394,11 +404,6 @@ impl Host {
     }
 }
 
-/// What all processes of a session have in their environment.
-pub(crate) fn tag(spec: &HostSpec) -> String {
-    format!("STEAD_SESSION_DIR={}", spec.dir.display())
-}
-
 /// What becomes of the bridge's compiled form.
 #[derive(Debug)]
 pub(crate) enum Compiled {
@@ -411,16 +416,15 @@ pub(crate) enum Compiled {
     Used(PathBuf),
 }
 
-/// Who is waited for.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum What {
+/// What `poll` was asked about.
+enum What {
     Signals,
     Listener,
-    Bridge(Generation, Source),
+    Bridge(Source),
     Connection(u64),
 }
 
-/// Who is ready.
+/// What it said.
 #[derive(Default)]
 struct Ready {
     control: bool,

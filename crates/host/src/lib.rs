@@ -17,7 +17,6 @@ mod listener;
 mod nudge;
 mod pace;
 mod pause;
-mod poller;
 mod probe;
 mod prompt;
 mod requests;

@@ -14,11 +14,10 @@ use stead_spool::{SessionDir, write_atomically};
 
 use crate::ending;
 use crate::guard;
-use crate::host::{Host, tag};
+use crate::host::Host;
 use crate::ledger::Ledger;
 use crate::listener::Listener;
 use crate::pause;
-use crate::poller::Poller;
 use crate::with_causes;
 
 /// How long a host waits for the guard of the one before it to finish cleaning up.
@@ -41,16 +40,16 @@ pub(crate) fn start(spec: &HostSpec) -> Result<Host, WireError> {
     write_pid(&lock).map_err(|error| failed("could not write `host.lock`", &error))?;
     let (ledger, found) = Ledger::open(&spec.dir, spec.meta.settings.quota_bytes)
         .map_err(|error| failed("could not open the session's records", &error))?;
+    let tag = format!("STEAD_SESSION_DIR={}", spec.dir.display());
     if found.host_died {
-        let swept = tree::sweep_tagged(&tag(spec));
+        let swept = tree::sweep_tagged(&tag);
         eprintln!("the host before this one was killed; {swept} of its processes were left");
     }
     let listener = Listener::bind(&spec.socket).map_err(|error| {
         failed(&format!("could not listen on `{}`", spec.socket.display()), &error)
     })?;
     pause::point("bound");
-    let poller = Poller::new().map_err(|error| failed("could not wait for descriptors", &error))?;
-    let mut host = Host::new(spec, ledger, found, listener, poller, lock, umask);
+    let mut host = Host::new(spec, ledger, found, listener, lock, tag, umask);
     match host.start_interpreter() {
         Ok(()) => {
             let meta = serde_json::to_vec_pretty(&host.meta)

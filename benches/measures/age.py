@@ -46,7 +46,8 @@ def compare(run, server):
     """Batches of 100 in the old session and in a new one; each window of ten batches has a new session of its own."""
     floors, steads = [], []
     batch, batches = run.pick((5, 1), (100, 10), (100, 10))
-    for _ in range(run.rounds(2, 5)):
+    # Where the processes of a session come to run is luck, so many young ones are asked.
+    for _ in range(run.rounds(4, 20)):
         run.place.eval("young", "python", PYTHON.code)
         times(server, PYTHON, "young", 9)
         times(server, PYTHON, OLD, 9)

@@ -10,7 +10,7 @@ use stead_spool::SessionDir;
 
 use crate::clock::wall_ms;
 use crate::host::Host;
-use crate::ledger::Closing;
+use crate::ledger::{Closing, Taken};
 use crate::pause;
 use crate::probe::Probe;
 use crate::state::{Action, Answer, Eval, Input, Ticket};
@@ -161,7 +161,8 @@ impl Host {
     /// Records the code that runs at every start.
     pub(crate) fn accept_init(&mut self) -> Option<Eval> {
         let init = self.meta.settings.init.clone()?;
-        match self.ledger.accept(&init, None, "init", None, None) {
+        let taken = Taken { code: &init, by: "init", key: None, token: None };
+        match self.ledger.accept(taken, None) {
             Ok(seq) => {
                 self.codes.insert(seq, init);
                 Some(Eval { seq, hard_timeout: None })

@@ -34,6 +34,15 @@ struct Current {
     line: LastLine,
 }
 
+/// Code that is taken in.
+#[derive(Debug)]
+pub(crate) struct Taken<'a> {
+    pub(crate) code: &'a str,
+    pub(crate) by: &'a str,
+    pub(crate) key: Option<&'a str>,
+    pub(crate) token: Option<u64>,
+}
+
 /// What the bridge said at an eval's end.
 #[derive(Debug, Default)]
 pub(crate) struct Closing {
@@ -136,20 +145,17 @@ impl Ledger {
     /// session's clock, is recorded as started with the same write.
     pub(crate) fn accept(
         &mut self,
-        code: &str,
-        key: Option<&str>,
-        by: &str,
-        token: Option<u64>,
+        taken: Taken<'_>,
         at_once: Option<u64>,
     ) -> Result<EvalSeq, SpoolError> {
         let (eval, at_ms) = (self.next, wall_ms());
         let accepted = HistoryRecord::Accepted {
             eval,
             at_ms,
-            by: by.to_owned(),
-            code: code.to_owned(),
-            key: key.map(str::to_owned),
-            token,
+            by: taken.by.to_owned(),
+            code: taken.code.to_owned(),
+            key: taken.key.map(str::to_owned),
+            token: taken.token,
         };
         // Records that wait for room go before a start.
         match at_once.filter(|_| self.unsaved.is_empty()) {

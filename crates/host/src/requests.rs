@@ -11,6 +11,7 @@ use stead_spool::HistoryReader;
 use crate::background_input::BackgroundInput;
 use crate::connection::Watch;
 use crate::host::{Compiled, Host};
+use crate::ledger::Taken;
 use crate::pause;
 use crate::state::{Eval, Input, Phase, Ticket};
 use crate::with_causes;
@@ -128,13 +129,13 @@ impl Host {
         };
         let by = self.connections.get(&ticket.connection).map(|known| known.client.as_str());
         let at_once = self.state.is_free().then(|| self.clock.now());
-        let seq = match self.ledger.accept(
-            &submit.code,
-            submit.key.as_deref(),
-            by.unwrap_or_default(),
-            submit.token,
-            at_once,
-        ) {
+        let taken = Taken {
+            code: &submit.code,
+            by: by.unwrap_or_default(),
+            key: submit.key.as_deref(),
+            token: submit.token,
+        };
+        let seq = match self.ledger.accept(taken, at_once) {
             Ok(seq) => seq,
             Err(error) => {
                 let why = with_causes(&error);

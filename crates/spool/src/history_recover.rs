@@ -7,7 +7,8 @@ use std::io;
 use stead_protocol::{EndReason, EvalSeq, Generation, Offset};
 
 use crate::SpoolError;
-use crate::history::{Facts, HistoryRecord};
+use crate::facts::Facts;
+use crate::history::HistoryRecord;
 use crate::index::{self, Index, Mark};
 use crate::keys;
 use crate::layout::{SessionDir, private};

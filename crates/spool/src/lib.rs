@@ -9,6 +9,7 @@
 
 mod back;
 mod error;
+mod facts;
 mod history;
 mod history_reader;
 mod history_recover;

@@ -106,6 +106,30 @@ fn h1_a_host_killed_while_code_runs_is_told() {
     }
 }
 
+/// A session that waits for code records it as taken in and started at once.
+#[test]
+fn h1_a_host_that_was_idle_and_is_killed_with_its_next_code_is_told() {
+    for (point, ran) in [("accepted", false), ("started", false), ("sent", true), ("done", true)] {
+        let env = with_past();
+        let mut launch = env.command(["launch", "python", "-n", "py"]);
+        launch.env("STEAD_PAUSE_AT", point);
+        assert!(launch.output().expect("the binary runs").status.success(), "{point}");
+        let code = format!("open('ran', 'a').write('x\\n')\n{DAEMONS}");
+        let client = env.spawn(["eval", "-n", "py", "--", &code]);
+        let host = stopped(&env);
+        if ran {
+            wait_for_daemons(&env);
+        }
+        kill(host);
+        let told = reply(client);
+        assert_eq!(told["data"]["outcome"], "host_died", "{point}: {told:#}");
+        all_gone(&env);
+        died(&env);
+        recovers(&env, ran);
+        died(&env);
+    }
+}
+
 /// `py:2` is known to have ended with its host, before and after the next host wrote that down.
 fn died(env: &TestEnv) {
     let evals = env.json(["evals", "-n", "py"]);

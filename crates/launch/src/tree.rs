@@ -112,6 +112,11 @@ pub fn is_default(pid: u32, signal: Signal) -> bool {
     !is_in_mask(pid, "SigIgn:", signal) && !is_in_mask(pid, "SigCgt:", signal)
 }
 
+/// Whether a process has a handler for a signal now.
+pub fn catches(pid: u32, signal: Signal) -> bool {
+    is_in_mask(pid, "SigCgt:", signal)
+}
+
 fn is_in_mask(pid: u32, mask: &str, signal: Signal) -> bool {
     let Ok(status) = fs::read_to_string(format!("/proc/{pid}/status")) else { return false };
     let mask = status.lines().find_map(|line| line.strip_prefix(mask));

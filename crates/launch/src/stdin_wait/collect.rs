@@ -1,0 +1,101 @@
+//! Reads all that a decision needs of the session's processes.
+
+use std::collections::{HashMap, HashSet};
+
+use rustix::process::Signal;
+
+use super::calls::{Call, Which};
+use super::descriptors::{Kind, held, kind, sources};
+use super::facts::{Doing, End, Family, FileCall, Process, Source, Thread};
+use super::threads::{Now, Watch, is_limited, is_still, now, state, watched};
+use super::{PipeId, Session};
+use crate::tree;
+
+/// What the processes do; `pids` are all below the host.
+pub(super) fn family(session: Session, pids: &[u32], is_elder: impl Fn(u32) -> bool) -> Family {
+    let Session { host, interpreter, pipe } = session;
+    let mut family = Family { host, interpreter, ..Family::default() };
+    for &pid in pids {
+        let Some(looked) = tree::look(pid) else { continue };
+        let mut threads = Vec::new();
+        for tid in tree::threads(pid) {
+            // Only those of the interpreter are there across evals and of use to both.
+            let elder = pid == interpreter && is_elder(tid);
+            threads.push(Thread { tid, elder, doing: doing(pid, tid, pipe) });
+        }
+        let polls = threads
+            .iter()
+            .any(|thread| matches!(thread.doing, Doing::Files { call: FileCall::Poll { .. }, .. }));
+        let catches_sigchld = polls && tree::catches(pid, Signal::CHILD);
+        family.processes.insert(pid, Process { parent: looked.parent, catches_sigchld, threads });
+    }
+    family.holders = holders(&family);
+    family
+}
+
+fn doing(pid: u32, tid: u32, pipe: PipeId) -> Doing {
+    match state(pid, tid) {
+        None => return Doing::Still,
+        Some(state) if is_still(state) => return Doing::Still,
+        Some(b'S') => {}
+        // It runs, or waits for a disk.
+        Some(_) => return Doing::Works,
+    }
+    let Now::In(call, abi) = now(pid, tid) else { return Doing::Works };
+    let (kind, watches) = match call {
+        Call::Read { fd } => (FileCall::Read, Some(vec![Watch { fd, input: true, output: false }])),
+        Call::Poll { timeout, .. } | Call::Select { timeout, .. } => {
+            (FileCall::Poll { limited: is_limited(pid, timeout) }, watched(pid, call, abi))
+        }
+        Call::Epoll { fd, timeout } => {
+            let watch = Watch { fd, input: true, output: false };
+            (FileCall::Poll { limited: is_limited(pid, timeout) }, Some(vec![watch]))
+        }
+        Call::Futex { timed } => return Doing::Locked { timed },
+        Call::Children(which) => return children(pid, which),
+        Call::Signals => return Doing::Signals,
+        Call::Sleep | Call::Restarted { .. } | Call::Other => return Doing::Works,
+    };
+    let Some(watches) = watches else { return Doing::Works };
+    let mut files = Vec::new();
+    for watch in watches {
+        sources(pid, watch, pipe, &mut files, 0);
+    }
+    Doing::Files { call: kind, files }
+}
+
+fn children(pid: u32, which: Which) -> Doing {
+    match which {
+        Which::Any => Doing::Children(None),
+        Which::One(child) => Doing::Children(Some(child)),
+        Which::Pidfd(fd) => match kind(pid, fd) {
+            Some(Kind::Process(Some(child))) => Doing::Children(Some(child)),
+            _ => Doing::Works,
+        },
+    }
+}
+
+/// Who holds the ends that somebody waits for. All descriptors have to be looked at for that, so it is
+/// done only if somebody does.
+fn holders(family: &Family) -> HashMap<End, Vec<u32>> {
+    let threads = family.processes.values().flat_map(|process| &process.threads);
+    let files = threads.filter_map(|thread| match &thread.doing {
+        Doing::Files { files, .. } => Some(files),
+        _ => None,
+    });
+    let end = |source: &Source| if let Source::Holders(end) = source { Some(*end) } else { None };
+    let wanted: HashSet<End> = files.flatten().filter_map(end).collect();
+    let mut holders: HashMap<End, Vec<u32>> = HashMap::new();
+    if wanted.is_empty() {
+        return holders;
+    }
+    for pid in family.processes.keys().copied().chain([family.host]) {
+        held(pid, &|end| wanted.contains(&end), |end| {
+            let holders = holders.entry(end).or_default();
+            if !holders.contains(&pid) {
+                holders.push(pid);
+            }
+        });
+    }
+    holders
+}

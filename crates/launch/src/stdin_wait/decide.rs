@@ -1,0 +1,281 @@
+//! From what one look showed to one of three answers (SPEC E-8). No IO, no time.
+//!
+//! A process is active if one of its threads may go on without the session's input, by itself or
+//! because something active can wake it. That is the least fixpoint over all processes below the
+//! host: two programs that wait only for each other, and one of them for input, both wait.
+
+use std::collections::HashMap;
+
+use super::facts::{Doing, End, Family, FileCall, Process, Source, Thread};
+
+/// Whether a program that listens to the session's input can go on without any.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Answer {
+    /// Something is at work that can wake it.
+    No,
+    /// That cannot be known.
+    May(Why),
+    /// Only input lets it go on.
+    Waits,
+}
+
+/// Why it cannot be known whether a program waits.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub enum Why {
+    /// It listens to a program elsewhere too, as ssh does, which may have asked for what is typed here.
+    Elsewhere,
+    /// Something works beside the reader.
+    Beside,
+    /// Nothing but input or a time limit of its own wakes it.
+    OwnTime,
+}
+
+/// How a process may go on without the session's input.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+struct Active {
+    /// A thread of its own works.
+    works: bool,
+    /// Something else can wake it: a working process, a client, a timer.
+    woken: bool,
+    /// A program elsewhere can wake it.
+    elsewhere: bool,
+    /// It wakes by itself after some time, and nothing tells whether that is more than idling.
+    timed: bool,
+}
+
+impl Active {
+    const WORKS: Active = Active { works: true, woken: false, elsewhere: false, timed: false };
+    const WOKEN: Active = Active { works: false, woken: true, elsewhere: false, timed: false };
+    const ELSEWHERE: Active = Active { works: false, woken: false, elsewhere: true, timed: false };
+    const TIMED: Active = Active { works: false, woken: false, elsewhere: false, timed: true };
+
+    fn or(self, other: Active) -> Active {
+        Active {
+            works: self.works | other.works,
+            woken: self.woken | other.woken,
+            elsewhere: self.elsewhere | other.elsewhere,
+            timed: self.timed | other.timed,
+        }
+    }
+
+    /// The same as it looks to a process that waits for this one.
+    fn seen_from_afar(self) -> Active {
+        Active { works: false, woken: self.woken | self.works, ..self }
+    }
+}
+
+/// One look, worked out.
+pub(super) struct Verdict<'a> {
+    family: &'a Family,
+    active: HashMap<u32, Active>,
+}
+
+impl<'a> Verdict<'a> {
+    pub(super) fn new(family: &'a Family) -> Verdict<'a> {
+        let mut verdict = Verdict { family, active: HashMap::new() };
+        loop {
+            let mut changed = false;
+            for (&pid, process) in &family.processes {
+                let found = verdict.threads(pid, process, None);
+                changed |= verdict.active.insert(pid, found).unwrap_or_default() != found;
+            }
+            if !changed {
+                return verdict;
+            }
+        }
+    }
+
+    /// Whether this thread, which listens to the session's input, waits for it.
+    pub(super) fn of(&self, pid: u32, tid: u32) -> Answer {
+        let Some(process) = self.family.processes.get(&pid) else { return Answer::No };
+        let Some(thread) = process.threads.iter().find(|thread| thread.tid == tid) else {
+            return Answer::No;
+        };
+        let Doing::Files { call, files } = &thread.doing else { return Answer::No };
+        if !files.contains(&Source::Stdin) {
+            return Answer::No;
+        }
+        let others = self.threads(pid, process, Some(tid));
+        let answer = match *call {
+            // What a main thread reads decides how its program goes on.
+            FileCall::Read if tid == pid => Answer::Waits,
+            FileCall::Read => beside(others, Answer::Waits),
+            FileCall::Poll { limited } => {
+                let sources = self.files(pid, process, files);
+                if sources.woken || others.woken {
+                    return Answer::No;
+                }
+                let alone = match sources {
+                    Active { elsewhere: true, .. } => Answer::May(Why::Elsewhere),
+                    Active { timed: true, .. } => Answer::May(Why::OwnTime),
+                    _ if limited => Answer::May(Why::OwnTime),
+                    _ => Answer::Waits,
+                };
+                beside(others, alone)
+            }
+        };
+        if pid == self.family.interpreter {
+            return answer;
+        }
+        beside(self.goes_on(self.family.interpreter, pid), answer)
+    }
+
+    /// How a process goes on while one below it reads. A shell that waits for any of its children
+    /// waits for the reader among them, whatever the others do.
+    fn goes_on(&self, pid: u32, reader: u32) -> Active {
+        let main = self.family.processes.get(&pid).and_then(|process| main_thread(pid, process));
+        let child = self.child_towards(pid, reader).filter(|child| match main {
+            Some(Thread { doing: Doing::Children(Some(one)), .. }) => one == child,
+            Some(Thread { doing: Doing::Children(None) | Doing::Signals, .. }) => true,
+            _ => false,
+        });
+        match child {
+            Some(child) if child == reader => return Active::default(),
+            Some(child) => return self.goes_on(child, reader),
+            None => {}
+        }
+        self.active.get(&pid).copied().unwrap_or_default()
+    }
+
+    /// The child of `pid` that is `below` or has it below itself.
+    fn child_towards(&self, pid: u32, below: u32) -> Option<u32> {
+        let mut at = below;
+        // As many steps as there are processes: parents may have been read at different times.
+        for _ in &self.family.processes {
+            let parent = self.family.processes.get(&at)?.parent;
+            if parent == pid {
+                return Some(at);
+            }
+            at = parent;
+        }
+        None
+    }
+
+    /// What the threads of a process do, without one of them.
+    fn threads(&self, pid: u32, process: &Process, without: Option<u32>) -> Active {
+        let others = process.threads.iter().filter(|thread| Some(thread.tid) != without);
+        others
+            .filter(|thread| !thread.elder)
+            .map(|thread| self.thread(pid, process, thread))
+            .fold(Active::default(), Active::or)
+    }
+
+    fn thread(&self, pid: u32, process: &Process, thread: &Thread) -> Active {
+        match &thread.doing {
+            Doing::Works => Active::WORKS,
+            Doing::Still | Doing::Locked { timed: false } => Active::default(),
+            // In side threads of many runtimes that is housekeeping.
+            Doing::Locked { timed: true } if thread.tid != pid => Active::TIMED,
+            Doing::Locked { timed: true } => Active::WORKS,
+            Doing::Children(Some(child)) => self.process(*child),
+            Doing::Children(None) => self.children(pid),
+            Doing::Signals if self.has_children(pid) => self.children(pid),
+            // A timer that cannot be seen may send one.
+            Doing::Signals => Active::TIMED,
+            Doing::Files { call, files } => {
+                let found = self.files(pid, process, files);
+                match call {
+                    FileCall::Poll { limited: true } if self.has_partner(pid, files) => {
+                        found.or(Active::TIMED)
+                    }
+                    FileCall::Poll { limited: true } => found.or(Active::WORKS),
+                    FileCall::Read | FileCall::Poll { limited: false } => found,
+                }
+            }
+        }
+    }
+
+    /// Whether something besides time wakes a thread: the session's input, or another process of
+    /// this session. Without that a time limit is a sleep.
+    fn has_partner(&self, pid: u32, files: &[Source]) -> bool {
+        files.iter().any(|file| match file {
+            Source::Stdin => true,
+            Source::Holders(
+                end @ (End::PipeWriter(_) | End::Socket(_) | End::Terminal(_) | End::Master(_)),
+            ) => self
+                .holders(*end)
+                .iter()
+                .any(|holder| *holder != pid && *holder != self.family.host),
+            _ => false,
+        })
+    }
+
+    fn files(&self, pid: u32, process: &Process, files: &[Source]) -> Active {
+        let mut found = Active::default();
+        for file in files {
+            found = found.or(match file {
+                Source::Stdin => Active::default(),
+                Source::Holders(end) => self.other_end(pid, *end),
+                Source::Process(other) => self.process(*other),
+                Source::Children => self.children(pid),
+                Source::Remote => Active::ELSEWHERE,
+                Source::Outside => Active::WOKEN,
+            });
+        }
+        // A pipe to oneself is how a signal's handler wakes the loop.
+        let wakes_itself =
+            |file: &Source| matches!(file, Source::Holders(end) if self.holders(*end) == [pid]);
+        if process.catches_sigchld && files.iter().any(wakes_itself) {
+            found = found.or(self.children(pid));
+        }
+        found
+    }
+
+    /// What those do who hold the other end of something. What a process can do to itself is
+    /// counted with its threads.
+    fn other_end(&self, pid: u32, end: End) -> Active {
+        match self.holders(end) {
+            [] if matches!(end, End::Socket(_)) => Active::ELSEWHERE,
+            [] => Active::WOKEN,
+            holders => holders
+                .iter()
+                .filter(|holder| **holder != pid)
+                .map(|&holder| match end {
+                    // The host takes what is written to it.
+                    End::PipeReader(_) if holder == self.family.host => Active::WOKEN,
+                    _ if holder == self.family.host => Active::default(),
+                    _ => self.process(holder),
+                })
+                .fold(Active::default(), Active::or),
+        }
+    }
+
+    fn children(&self, pid: u32) -> Active {
+        let children = self.family.processes.iter().filter(|(_, child)| child.parent == pid);
+        children.map(|(&child, _)| self.process(child)).fold(Active::default(), Active::or)
+    }
+
+    fn has_children(&self, pid: u32) -> bool {
+        self.family.processes.values().any(|child| child.parent == pid)
+    }
+
+    fn process(&self, pid: u32) -> Active {
+        match self.family.processes.contains_key(&pid) {
+            true => self.active.get(&pid).copied().unwrap_or_default().seen_from_afar(),
+            false => Active::WOKEN,
+        }
+    }
+
+    fn holders(&self, end: End) -> &[u32] {
+        self.family.holders.get(&end).map(Vec::as_slice).unwrap_or_default()
+    }
+}
+
+/// The answer for a reader beside which others do something.
+fn beside(others: Active, alone: Answer) -> Answer {
+    match others {
+        Active { works: false, woken: false, elsewhere: false, timed: false } => alone,
+        Active { works: false, woken: false, elsewhere: false, timed: true } => {
+            alone.min(Answer::May(Why::OwnTime))
+        }
+        _ => alone.min(Answer::May(Why::Beside)),
+    }
+}
+
+fn main_thread(pid: u32, process: &Process) -> Option<&Thread> {
+    process.threads.iter().find(|thread| thread.tid == pid)
+}
+
+#[cfg(test)]
+#[path = "decide_tests.rs"]
+mod tests;

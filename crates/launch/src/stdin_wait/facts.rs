@@ -1,0 +1,86 @@
+//! What one look at the session's processes showed, as plain data: tests make it up, `collect` reads it.
+
+use std::collections::{BTreeMap, HashMap};
+
+/// The processes below a host, and who holds which end of what connects them.
+#[derive(Debug, Default)]
+pub(super) struct Family {
+    /// The host: it only gives input and takes output, so it wakes nobody by itself.
+    pub(super) host: u32,
+    pub(super) interpreter: u32,
+    pub(super) processes: BTreeMap<u32, Process>,
+    pub(super) holders: HashMap<End, Vec<u32>>,
+}
+
+#[derive(Debug, Default)]
+pub(super) struct Process {
+    pub(super) parent: u32,
+    /// Whether it is told when a child ends, which programs turn into a byte on a pipe of their own.
+    pub(super) catches_sigchld: bool,
+    pub(super) threads: Vec<Thread>,
+}
+
+#[derive(Debug)]
+pub(super) struct Thread {
+    pub(super) tid: u32,
+    /// An earlier eval left it behind.
+    pub(super) elder: bool,
+    pub(super) doing: Doing,
+}
+
+/// What a thread is at.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(super) enum Doing {
+    /// It runs, sleeps for a time, or is in a call that tells nothing.
+    Works,
+    /// Stopped or dead: it does nothing, whatever call it shows.
+    Still,
+    /// Waits for another thread.
+    Locked { timed: bool },
+    /// Waits for these children, or for any.
+    Children(Option<u32>),
+    /// Waits for a signal, be it that a child has ended.
+    Signals,
+    /// Waits for descriptors.
+    Files { call: FileCall, files: Vec<Source> },
+}
+
+/// The kind of call that waits for descriptors.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum FileCall {
+    /// It reads one.
+    Read,
+    /// It is told which of them is ready.
+    Poll { limited: bool },
+}
+
+/// Where that comes from which a descriptor waits for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Source {
+    /// The session's input.
+    Stdin,
+    /// Whoever holds the other end.
+    Holders(End),
+    /// A process, by its end.
+    Process(u32),
+    /// The children of the process that waits.
+    Children,
+    /// A program that is not of this session, which may itself wait for what is typed here.
+    Remote,
+    /// Clients, files, timers: something may happen at any time.
+    Outside,
+}
+
+/// The end of something that other processes may hold.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub(super) enum End {
+    /// By inode.
+    PipeWriter(u64),
+    PipeReader(u64),
+    Socket(u64),
+    /// By the kernel's number for it.
+    Event(u64),
+    /// Both sides of a pseudo-terminal, by its number.
+    Terminal(u32),
+    Master(u32),
+}

@@ -1,0 +1,106 @@
+//! Which threads of a process tree are blocked on reading one pipe, and whether anything but input
+//! can let them go on.
+//!
+//! Every thread's `/proc/P/task/T/syscall` names the call it sits in and its arguments. Comparing
+//! the pipe's inode instead of the number 0 also finds duplicates. Nothing is guessed from
+//! output or time; a program that polls without blocking is the one kind that cannot be seen.
+
+mod calls;
+mod collect;
+mod decide;
+mod descriptors;
+mod diag;
+mod facts;
+mod threads;
+
+use std::fs;
+use std::os::fd::AsFd;
+use std::os::unix::fs::MetadataExt;
+
+pub use decide::{Answer, Why};
+
+/// A thread that reads the pipe.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
+pub struct Reader {
+    /// Its process.
+    pub pid: u32,
+    /// The thread.
+    pub tid: u32,
+    /// It waits for the pipe and maybe for other things too, as an event loop does.
+    pub polls: bool,
+}
+
+/// Identity of a pipe, the same for every descriptor of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct PipeId {
+    dev: u64,
+    ino: u64,
+}
+
+impl PipeId {
+    /// The pipe behind a descriptor of ours.
+    pub fn of(fd: impl AsFd) -> std::io::Result<PipeId> {
+        let stat = rustix::fs::fstat(fd)?;
+        Ok(PipeId { dev: stat.st_dev, ino: stat.st_ino })
+    }
+
+    fn is(self, pid: u32, fd: u64) -> bool {
+        fs::metadata(format!("/proc/{pid}/fd/{fd}"))
+            .is_ok_and(|meta| meta.dev() == self.dev && meta.ino() == self.ino)
+    }
+}
+
+/// Whose session a look is at.
+#[derive(Debug, Clone, Copy)]
+pub struct Session {
+    /// The process above all others.
+    pub host: u32,
+    /// The process whose main thread runs the eval.
+    pub interpreter: u32,
+    /// The session's input.
+    pub pipe: PipeId,
+}
+
+/// All threads of these processes that are blocked on the pipe.
+pub fn readers(pids: impl IntoIterator<Item = u32>, pipe: PipeId) -> Vec<Reader> {
+    let mut found = Vec::new();
+    for pid in pids {
+        for tid in crate::tree::threads(pid) {
+            if let Some(polls) = waits_for(pid, tid, pipe) {
+                found.push(Reader { pid, tid, polls });
+            }
+        }
+    }
+    found
+}
+
+/// Whether the kernel lets us see what the process does; not so if it made itself undumpable or a
+/// security module forbids it.
+pub fn is_visible(pid: u32) -> bool {
+    fs::read(format!("/proc/{pid}/syscall")).is_ok()
+}
+
+/// Whether this thread sits in a call that waits for the pipe; if so, whether it polls.
+pub fn waits_for(pid: u32, tid: u32, pipe: PipeId) -> Option<bool> {
+    let polls = threads::listens(pid, tid, pipe)?;
+    // A stopped thread still shows its call.
+    (!threads::is_still(threads::state(pid, tid)?)).then_some(polls)
+}
+
+/// The readers among these that listen to the pipe, each with whether it waits for it. Threads for which
+/// `is_elder` holds were left behind by earlier evals: what they do is not the running one's affair.
+pub fn judge(
+    session: Session,
+    pids: &[u32],
+    readers: &[Reader],
+    is_elder: impl Fn(u32) -> bool,
+) -> Vec<(Reader, Answer)> {
+    let main = |reader: &&Reader| reader.tid == session.interpreter && !reader.polls;
+    // Nothing needs to be looked at beside a main thread that reads.
+    if let Some(reader) = readers.iter().find(main) {
+        return vec![(*reader, Answer::Waits)];
+    }
+    let family = collect::family(session, pids, is_elder);
+    let verdict = decide::Verdict::new(&family);
+    readers.iter().map(|reader| (*reader, verdict.of(reader.pid, reader.tid))).collect()
+}

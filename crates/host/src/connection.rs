@@ -234,13 +234,13 @@ impl Held {
 }
 
 /// Tests do not wait for ten seconds.
-#[cfg(debug_assertions)]
+#[cfg(feature = "test-hooks")]
 fn hello_limit() -> Duration {
     let given = std::env::var("STEAD_HELLO_LIMIT_MS").ok().and_then(|ms| ms.parse().ok());
     given.map_or(HELLO_LIMIT, Duration::from_millis)
 }
 
-#[cfg(not(debug_assertions))]
+#[cfg(not(feature = "test-hooks"))]
 fn hello_limit() -> Duration {
     HELLO_LIMIT
 }

@@ -1,8 +1,8 @@
-//! Named points at which a test build stops or panics, so that a test can hit it exactly there.
+//! Named points at which a test build (feature `test-hooks`) stops or panics, so that a test can hit it exactly there.
 
 /// Stops this process with SIGSTOP the first time it comes to the point that `STEAD_PAUSE_AT`
-/// names, and panics at the one that `STEAD_PANIC_AT` names; nothing in release builds.
-#[cfg(debug_assertions)]
+/// names, and panics at the one that `STEAD_PANIC_AT` names; nothing without the feature.
+#[cfg(feature = "test-hooks")]
 pub(crate) fn point(name: &str) {
     use std::sync::atomic::{AtomicBool, Ordering};
     static PAUSED: AtomicBool = AtomicBool::new(false);
@@ -16,5 +16,5 @@ pub(crate) fn point(name: &str) {
     }
 }
 
-#[cfg(not(debug_assertions))]
+#[cfg(not(feature = "test-hooks"))]
 pub(crate) fn point(_name: &str) {}

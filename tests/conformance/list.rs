@@ -11,9 +11,6 @@ pub(crate) enum Language {
     Node,
 }
 
-/// All columns.
-pub(crate) const COLUMNS: [Language; 3] = [Language::Python, Language::Bash, Language::Node];
-
 /// What one language does for a behaviour.
 pub(crate) enum Column {
     Does(Vec<Step>),

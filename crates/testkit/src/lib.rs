@@ -11,8 +11,8 @@ mod wait;
 
 pub use env::{Ran, TestEnv};
 pub use lines::Lines;
-pub use node::{node, nodes};
+pub use node::{node, node_of, nodes};
 pub use process::{is_alive, state_of, tagged};
-pub use python::{python, pythons};
+pub use python::{python, python_of, pythons};
 pub use terminal::Terminal;
 pub use wait::{pause, wait_for, wait_for_some};

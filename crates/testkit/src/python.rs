@@ -24,6 +24,15 @@ pub fn python() -> PathBuf {
     pythons().last().expect("`pythons` finds at least one").clone()
 }
 
+/// The CPython 3 of this minor version.
+///
+/// # Panics
+/// When there is none.
+pub fn python_of(minor: u32) -> PathBuf {
+    let found = pythons().iter().find(|python| self::minor(python) == Some(minor));
+    found.unwrap_or_else(|| panic!("no CPython 3.{minor} among {:?}", pythons())).clone()
+}
+
 fn candidates() -> Vec<PathBuf> {
     if let Some(given) = std::env::var_os("STEAD_TEST_PYTHONS") {
         return std::env::split_paths(&given).collect();

@@ -1,0 +1,133 @@
+"""Cargo's side: builds the tests, learns from its messages where they are, and makes jobs of them."""
+
+import json
+import os
+import re
+import subprocess
+
+import tiers
+from jobs import Job, Result
+
+# The HTTP server for tests is built apart: its features of shared libraries must not get into `stead`.
+WORKSPACE = ["--workspace", "--exclude", "stead-test-http"]
+# Tests of a crate alone are short: so many share a process.
+BATCH = 20
+
+
+class Binary:
+    """A test binary: its name, where its tests are to run, and what it has."""
+
+    def __init__(self, message):
+        self.path = message["executable"]
+        self.name = message["target"]["name"]
+        self.package = os.path.dirname(message["manifest_path"])
+        every = self.listed()
+        self.ignored = self.listed("--ignored")
+        self.tests = [name for name in every if name not in self.ignored]
+
+    def listed(self, *options):
+        argv = [self.path, "--list", "--format", "terse", *options]
+        said = subprocess.run(argv, stdout=subprocess.PIPE, text=True, check=True, cwd=self.package).stdout
+        return re.findall(r"^(.+): test$", said, re.M)
+
+    def job(self, label, tests, options=(), env=None, timeout=180):
+        argv = [self.path, "--exact", "--test-threads=1", *options, *tests]
+        env = {"CARGO_MANIFEST_DIR": self.package, **(env or {})}
+        return Job(label, argv, read, tests, cwd=self.package, env=env, timeout=timeout)
+
+
+def build(*options):
+    """Runs cargo; gives the executables that it names, by kind and name."""
+    argv = ["cargo", *options, "--message-format=json-render-diagnostics"]
+    process = subprocess.Popen(argv, stdout=subprocess.PIPE, text=True)
+    with process.stdout:
+        messages = [json.loads(line) for line in process.stdout if line.startswith("{")]
+    if process.wait() != 0:
+        raise SystemExit("test: `%s` failed" % " ".join(argv))
+    return [message for message in messages if message.get("executable")]
+
+
+def program(messages, name):
+    """Where the program of that name was put."""
+    for message in messages:
+        if message["target"]["name"] == name and not message["profile"]["test"]:
+            return message["executable"]
+    raise SystemExit("test: cargo built no `%s`" % name)
+
+
+def binaries(messages):
+    return [Binary(message) for message in messages if message["profile"]["test"]]
+
+
+def jobs(binary, tier, pythons, nodes, wanted):
+    """The jobs of a binary. `pythons` and `nodes` are the tier's, oldest first."""
+    usual = {"STEAD_TEST_PYTHONS": pythons[-1].path, "STEAD_TEST_NODES": nodes[0].path}
+    alone = os.path.samefile(binary.package, os.getcwd())
+    batch = []
+    for name in binary.tests:
+        label = "%s %s" % (binary.name, name)
+        if not tiers.has(tier, label) or not wanted(label) or label in REPLACED:
+            continue
+        if not alone:
+            batch.append(name)
+            continue
+        per = tiers.rule(label).per
+        if per:
+            variable = {"pythons": "STEAD_TEST_PYTHONS", "nodes": "STEAD_TEST_NODES"}[per]
+            for one in {"pythons": pythons, "nodes": nodes}[per]:
+                env = {**usual, variable: one.path}
+                yield binary.job("%s (%s)" % (label, one.label), [name], env=env, timeout=tiers.timeout(tier, label))
+        else:
+            yield binary.job(label, [name], env=usual, timeout=tiers.timeout(tier, label))
+    for n in range(0, len(batch), BATCH):
+        tests = batch[n : n + BATCH]
+        label = "%s %s" % (binary.name, tests[0] if len(tests) == 1 else "%d to %d" % (n + 1, n + len(tests)))
+        yield binary.job(label, tests, env=usual, timeout=tiers.timeout(tier, label))
+    if binary.name == "conformance":
+        yield from conformance(binary, tier, pythons, nodes, wanted)
+
+
+# `python` and `node` of the conformance list are for plain `cargo test`; here each version has its own.
+REPLACED = ["conformance python", "conformance node"]
+
+
+def conformance(binary, tier, pythons, nodes, wanted):
+    """The list on each interpreter of the tier; the tests are marked `ignore`, since a machine has only some."""
+    each = {"python_3_%d" % one.version[1]: ("STEAD_TEST_PYTHONS", one.path) for one in reversed(pythons)}
+    each.update({"node_%d" % one.version[0]: ("STEAD_TEST_NODES", one.path) for one in nodes})
+    usual = {"STEAD_TEST_PYTHONS": pythons[-1].path, "STEAD_TEST_NODES": nodes[0].path}
+    for name, (variable, path) in each.items():
+        label = "conformance " + name
+        if not tiers.has(tier, label) or not wanted(label):
+            continue
+        if name not in binary.ignored:
+            raise SystemExit("test: tests/conformance has no test `%s` for `%s`" % (name, path))
+        env = {**usual, variable: path}
+        yield binary.job(label, [name], ["--ignored"], env, tiers.timeout(tier, label))
+
+
+def read(job, code, output):
+    """What libtest said."""
+    counted = re.search(r"^test result: \w+\. (\d+) passed; (\d+) failed;", output, re.M)
+    if code == 0 and counted and int(counted.group(1)) == len(job.tests):
+        return Result(passed=len(job.tests))
+    name = job.label.split(" ")[0]
+    failed = re.findall(r"^    (\S+)$", output.rpartition("\nfailures:\n")[2], re.M) if counted else []
+    passed = int(counted.group(1)) if counted else 0
+    if failed:
+        return Result(passed, [("%s %s" % (name, test), "failed") for test in failed])
+    how = "signal %d" % -code if code < 0 else "exit code %d" % code
+    return Result(passed, [(job.label, "ended without a result: " + how)])
+
+
+def doctests(label):
+    """Examples in documentation; only crates that have some are not `doctest = false`."""
+    argv = ["cargo", "test", *WORKSPACE, "--doc", "--quiet"]
+
+    def total(job, code, output):
+        passed = sum(map(int, re.findall(r"^test result: \w+\. (\d+) passed;", output, re.M)))
+        if code == 0 and passed > 0:
+            return Result(passed)
+        return Result(passed, [(job.label, "exit code %d" % code)])
+
+    return Job(label, argv, total, timeout=600)

@@ -1,0 +1,82 @@
+"""Everything that is not cargo's: the bridges' own suites, the benchmark's, and real MCP peers. Each unittest module is a job."""
+
+import glob
+import os
+import re
+
+import tiers
+from jobs import Job, Result
+
+# They need packages and are run with the Python that has them.
+LIBRARIES = ["test_libraries", "test_figures"]
+
+
+def modules(folder, but=()):
+    """The unittest modules of a folder; `test_bridge` only gathers the others."""
+    found = sorted(os.path.basename(path)[:-3] for path in glob.glob(os.path.join(folder, "test_*.py")))
+    if not found:
+        raise SystemExit("test: no tests in `%s`" % folder)
+    return [name for name in found if name not in {"test_bridge", *but}]
+
+
+def suite(label, folder, python, names, env, tier, wanted):
+    for name in names:
+        whole = "%s %s" % (label, name)
+        if tiers.has(tier, whole) and wanted(whole):
+            argv = [python, "-m", "unittest", "-v", name]
+            yield Job(whole, argv, read_unittest, cwd=folder, env=env, timeout=tiers.timeout(tier, whole))
+
+
+def bridges(tier, pythons, nodes, venv, wanted):
+    newest = pythons[-1].path
+    for one in pythons:
+        label = "bridge python-%s" % one.label
+        yield from suite(label, "bridges/python", one.path, modules("bridges/python", LIBRARIES), {}, tier, wanted)
+    yield from suite("bridge bash", "bridges/bash", newest, modules("bridges/bash"), {}, tier, wanted)
+    for one in nodes:
+        label = "bridge node-%s" % one.label
+        env = {"STEAD_NODE": one.path}
+        yield from suite(label, "bridges/node", newest, modules("bridges/node"), env, tier, wanted)
+        whole = label + " test_rewrite"
+        if tiers.has(tier, whole) and wanted(whole):
+            argv = [one.path, "--test", "--test-reporter=tap", "test_rewrite.js"]
+            yield Job(whole, argv, read_tap, cwd="bridges/node", timeout=tiers.timeout(tier, whole))
+    env = {"STEAD_TEST_LIBRARIES": "1"}
+    yield from suite("bridge python-libraries", "bridges/python", venv, LIBRARIES, env, tier, wanted)
+
+
+def bench(tier, python, stead, wanted):
+    yield from suite("bench", "benches", python, modules("benches"), {"STEAD_BIN": stead}, tier, wanted)
+
+
+def peers(tier, venv, env, wanted):
+    yield from suite("peers", "tests/peers", venv, modules("tests/peers"), env, tier, wanted)
+
+
+def harness(tier, python, wanted):
+    yield from suite("harness", "tests/harness", python, modules("tests/harness"), {}, tier, wanted)
+
+
+def read_unittest(job, code, output):
+    ran = re.search(r"^Ran (\d+) tests?", output, re.M)
+    failed = [
+        ("%s %s" % (job.label, name), "failed")
+        for name in re.findall(r"^(?:FAIL|ERROR): (.+)$", output, re.M)
+    ]
+    skipped = ["%s %s" % (job.label, line) for line in re.findall(r"^(test_.*) \.\.\. skipped", output, re.M)]
+    names = {name for name, _ in failed}
+    passed = max(0, int(ran.group(1)) - len(names) - len(skipped)) if ran else 0
+    if code == 0 and not failed and passed > 0:
+        return Result(passed, skipped=skipped)
+    if not failed:
+        failed = [(job.label, "exit code %d" % code if ran else "ended without a result: exit code %d" % code)]
+    return Result(passed, failed, skipped)
+
+
+def read_tap(job, code, output):
+    count = {word: int(n) for word, n in re.findall(r"^# (pass|fail) (\d+)$", output, re.M)}
+    passed = count.get("pass", 0)
+    if code == 0 and passed > 0 and not count.get("fail"):
+        return Result(passed)
+    names = re.findall(r"^not ok \d+ - (.+)$", output, re.M)
+    return Result(passed, [("%s %s" % (job.label, name), "failed") for name in names or ["exit code %d" % code]])

@@ -1,0 +1,66 @@
+"""Which test belongs to which tier. Everything is in the smallest tier, unless a rule here says otherwise.
+
+quick:    for daily work, a few minutes.
+default:  before a change lands: the core and one real peer of each kind. CI runs this.
+all:      every interpreter, every client, long storms.
+"""
+
+TIERS = ["quick", "default", "all"]
+
+
+class Rule:
+    """What holds for tests whose label (`e2e input::e8_…`, `peers test_lives`) begins with `prefix`."""
+
+    def __init__(self, prefix, tier="quick", timeout=180, per=None):
+        self.prefix = prefix
+        self.tier = tier  # The smallest tier that has them.
+        self.timeout = timeout  # Seconds after which one of them hangs; ten times that in `all`.
+        self.per = per  # "pythons" or "nodes": run once for each of the tier's.
+
+
+# The longest prefix that fits counts.
+RULES = [
+    Rule(""),
+    Rule("stress ", tier="default", timeout=400),
+    Rule("stress interrupts::", tier="default", timeout=400, per="pythons"),
+    Rule("stress node::", tier="default", timeout=400, per="nodes"),
+    Rule("e2e findings::pr132_case_45", per="pythons"),
+    Rule("conformance ", tier="default", timeout=300),
+    Rule("bridge ", timeout=300),
+    Rule("bridge python-libraries", tier="default", timeout=300),
+    Rule("bench ", tier="default", timeout=300),
+    Rule("peers ", tier="default", timeout=600),
+]
+
+# How far storms go. A test has the size of `default` built in; only what differs is here.
+SIZES = {
+    "quick": {
+        "PROPTEST_CASES": "64",
+        "STEAD_INTERRUPTS": "100",
+        "STEAD_BASH_INTERRUPTS": "50",
+        "STEAD_KILLER_SECONDS": "4",
+    },
+    "default": {},
+    "all": {
+        "PROPTEST_CASES": "5000",
+        "STEAD_BASH_INTERRUPTS": "2000",
+        "STEAD_BIG": "1",
+        "STEAD_INTERRUPTS": "10000",
+        "STEAD_KILLER_SECONDS": "60",
+        "STEAD_LONG_LIFE": "100000",
+        "STEAD_NODE_INTERRUPTS": "1000",
+        "STEAD_STRESS_EVALS": "30000",
+    },
+}
+
+
+def rule(label):
+    return max((one for one in RULES if label.startswith(one.prefix)), key=lambda one: len(one.prefix))
+
+
+def has(tier, label):
+    return TIERS.index(rule(label).tier) <= TIERS.index(tier)
+
+
+def timeout(tier, label):
+    return rule(label).timeout * (10 if tier == "all" else 1)

@@ -75,7 +75,7 @@ pub(crate) fn verdict(view: &EvalView) -> Verdict {
         Outcome::HostDied => failed(
             exit::CODE_FAILED,
             ErrorCode::SessionEnded,
-            format!("session `{name}` ended while the eval ran: {}", EndReason::HostDied),
+            format!("session `{name}` ended: {}", EndReason::HostDied),
         ),
     }
 }

@@ -359,14 +359,11 @@ pub(crate) fn died(
     generation: Option<Generation>,
 ) -> Result<Finished, ClientError> {
     let generation = generation.unwrap_or_default();
-    let mut finished = Finished::new(Outcome::HostDied, generation, Offset(0), Offset(0));
-    finished.notice = started.is_none().then(|| "it did not run".to_owned());
-    if let Some((generation, _, start)) = started {
-        finished.generation = generation;
-        finished.start = start;
-        finished.end = open(&dir, name)?.end().map_err(ClientError::spool(name))?.max(start);
-    }
-    Ok(finished)
+    let Some((generation, _, start)) = started else {
+        return Ok(Finished::host_died(generation, None, Offset(0)));
+    };
+    let end = open(&dir, name)?.end().map_err(ClientError::spool(name))?;
+    Ok(Finished::host_died(generation, Some(start), end.max(start)))
 }
 
 #[cfg(test)]

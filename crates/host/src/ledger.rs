@@ -78,9 +78,8 @@ impl Ledger {
             unsaved: Vec::new(),
         };
         for (eval, started) in &recovered.unfinished {
-            let (generation, start) = started.unwrap_or((recovered.generation, end));
-            let mut finished = Finished::new(Outcome::HostDied, generation, start, end);
-            finished.notice = started.is_none().then(|| "it did not run".to_owned());
+            let generation = started.map_or(recovered.generation, |(generation, _)| generation);
+            let finished = Finished::host_died(generation, started.map(|(_, start)| start), end);
             let record = HistoryRecord::Finished { eval: *eval, at_ms: wall_ms(), finished };
             ledger.history.append(&record)?;
         }

@@ -193,6 +193,17 @@ impl Finished {
             notice: None,
         }
     }
+
+    /// The record that a killed host could not write. An eval is recorded as started before its code is sent, so
+    /// of one that has a `start` nobody can know whether the code had begun; one without was never sent.
+    pub fn host_died(generation: Generation, start: Option<Offset>, end: Offset) -> Self {
+        let notice = match start {
+            Some(_) => "its code may have run, wholly or in part",
+            None => "it did not run",
+        };
+        let finished = Finished::new(Outcome::HostDied, generation, start.unwrap_or(end), end);
+        Finished { notice: Some(notice.to_owned()), ..finished }
+    }
 }
 
 fn is_zero(n: &u64) -> bool {

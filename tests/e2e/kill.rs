@@ -83,7 +83,8 @@ fn h1_a_host_killed_before_it_ran_code_does_not_run_it_later() {
     for _ in 0..ROUNDS {
         let env = with_past();
         // Its init code, `py:2`, waits for as long as there is no writer, so what follows cannot have been sent.
-        let init = "import os\nif not os.path.exists('gate'):\n os.mkfifo('gate')\n open('gate').read()";
+        let init =
+            "import os\nif not os.path.exists('gate'):\n os.mkfifo('gate')\n open('gate').read()";
         let mut launch = env.command(["launch", "python", "-n", "py", "--init", init]);
         launch.env("STEAD_PAUSE_AT", "accepted").stdout(Stdio::piped()).stderr(Stdio::piped());
         let launch = launch.spawn().expect("the binary runs");

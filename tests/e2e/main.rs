@@ -22,6 +22,7 @@ mod race;
 mod search;
 mod session;
 mod shell;
+mod silent;
 mod talk;
 mod terminal;
 mod toy_bridge;

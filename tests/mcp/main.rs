@@ -14,6 +14,7 @@ mod output;
 mod reply;
 mod rig;
 mod shell;
+mod silent;
 
 /// The binary under test.
 const STEAD: &str = env!("CARGO_BIN_EXE_stead");

@@ -119,6 +119,7 @@ pub(crate) fn value_of(view: &EvalView) -> String {
 pub(crate) fn submit(connection: &mut Connection, code: &str, watch: WatchFor) -> EvalSeq {
     let submit = Submit {
         token: None,
+        again: false,
         hold: false,
         code: code.to_owned(),
         key: None,

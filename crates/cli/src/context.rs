@@ -88,15 +88,13 @@ pub(crate) fn session_name(given: &str) -> Result<SessionName, Failure> {
     Ok(given.parse().map_err(stead_client::ClientError::Name)?)
 }
 
-/// An eval's id as the user gave it.
-pub(crate) fn eval_id(given: &str) -> Result<EvalId, Failure> {
-    Ok(given.parse().map_err(stead_client::ClientError::Name)?)
-}
-
 /// A session's name, or the id of an eval in it.
-pub(crate) fn target(given: &str) -> Result<(SessionName, Option<EvalId>), Failure> {
+pub(crate) fn target(
+    client: &Client,
+    given: &str,
+) -> Result<(SessionName, Option<EvalId>), Failure> {
     if given.contains(':') {
-        let id = eval_id(given)?;
+        let id = client.eval_id(given)?;
         return Ok((id.session.clone(), Some(id)));
     }
     Ok((session_name(given)?, None))

@@ -4,6 +4,8 @@ use serde::Serialize;
 use stead_client::{EvalView, Item, LeftOut, Page, cut_middle};
 use stead_protocol::{Changed, ChunkKind, DisplayInfo, ErrorInfo, Outcome};
 
+use crate::verdict::unanswered;
+
 /// Most characters in a reply unless the user says otherwise (SPEC O-5).
 pub(crate) const DEFAULT_MAX_CHARS: usize = 32_000;
 
@@ -92,7 +94,7 @@ struct Truncated {
 impl<'a> EvalData<'a> {
     /// The reply for `view`, of whose output `page` is to be shown.
     pub(crate) fn new(view: &'a EvalView, page: &Page, max_chars: usize) -> Self {
-        let id = view.id().map(|id| id.to_string());
+        let id = view.id_text();
         let (shown_bytes, total_bytes) = (page.shown_bytes, page.total_bytes);
         let truncated = page.is_cut().then_some(Truncated { shown_bytes, total_bytes });
         let chunks = page.items.iter().map(|item| chunk_data(item, id.as_deref())).collect();
@@ -114,7 +116,7 @@ impl<'a> EvalData<'a> {
             changed: view.changed.as_ref(),
             truncated,
             generation: view.generation.map(|generation| generation.0),
-            notice: (!view.notices.is_empty()).then(|| view.notices.join("; ")),
+            notice: notice(view),
             next_offset: page.next_offset,
             behind: view.behind.map(|seq| format!("{}:{}", view.session, seq.0)),
             lost_bytes: Some(view.lost_bytes).filter(|lost| *lost > 0),
@@ -126,6 +128,11 @@ impl<'a> EvalData<'a> {
     pub(crate) fn without_chunks(self) -> Self {
         EvalData { chunks: None, truncated: None, ..self }
     }
+}
+
+fn notice(view: &EvalView) -> Option<String> {
+    let notices: Vec<String> = view.notices.iter().cloned().chain(unanswered(view)).collect();
+    (!notices.is_empty()).then(|| notices.join("; "))
 }
 
 /// Outcomes that the status alone does not tell.

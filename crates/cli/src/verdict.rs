@@ -80,6 +80,18 @@ pub(crate) fn verdict(view: &EvalView) -> Verdict {
     }
 }
 
+/// What to say of code that was sent to a host which has not answered.
+pub(crate) fn unanswered(view: &EvalView) -> Option<String> {
+    let (sent, id) = (view.unanswered.as_ref()?, view.id_text()?);
+    let pid = sent.pid.map(|pid| format!(" (pid {pid})")).unwrap_or_default();
+    Some(format!(
+        "the host of session `{}`{pid} has not answered; the code was sent and may still run: `stead output {id}` \
+         tells what became of it; to send it again without running it twice, give `--key '{}'`",
+        view.session,
+        sent.key()
+    ))
+}
+
 /// The notices below an eval's output.
 pub(crate) fn notices(view: &EvalView) -> Vec<String> {
     let mut notes = Vec::new();
@@ -104,6 +116,7 @@ pub(crate) fn notices(view: &EvalView) -> Vec<String> {
         }
     }
     notes.extend(view.notices.iter().cloned());
+    notes.extend(unanswered(view));
     // The traceback has said what an error is.
     if let Some(error) = verdict(view).error
         && (error.code != ErrorCode::EvalError || view.error().is_none())

@@ -9,12 +9,12 @@ use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::time::{Duration, Instant};
 
 use stead_protocol::client::{Accepted, Event, FromHost, Place, Reply, Request, Submit, WatchFor};
-use stead_protocol::{EvalId, EvalSeq, Finished, Generation, SessionName};
+use stead_protocol::{EvalId, EvalSeq, Finished, Generation, SessionName, Token};
 use stead_spool::HistoryReader;
 
 use crate::connection::Connection;
-use crate::control::END_TIME;
 use crate::page::read_budget;
+use crate::patience::Patience;
 use crate::start::Door;
 use crate::wait::{self, Wait, Watcher};
 use crate::{Client, ClientError, EvalOptions, EvalStatus, EvalView, timer};
@@ -35,9 +35,10 @@ pub struct Begun {
     /// The number of the request.
     sent: u64,
     /// What the host writes down with the code.
-    token: u64,
-    accept_by: Instant,
-    deadline: Option<Instant>,
+    token: Token,
+    patience: Patience,
+    /// The key it was sent with.
+    key: Option<String>,
     background: bool,
     budget: usize,
     /// What to say with the result.
@@ -66,7 +67,7 @@ impl AsRawFd for Begun {
 impl Begun {
     /// When whoever began it wants an answer.
     pub fn deadline(&self) -> Option<Instant> {
-        self.deadline
+        self.patience.deadline
     }
 
     pub(crate) fn with_notice(mut self, notice: Option<String>) -> Self {
@@ -140,14 +141,9 @@ fn over(finished: &Finished) -> Stage {
     if bytes > QUICK_BYTES { Stage::Unclear } else { Stage::Over }
 }
 
-/// How long a host may take to accept code: it has to read, check and record all of it.
-fn accept_time(code: &str) -> Duration {
-    END_TIME + Duration::from_secs(code.len() as u64 >> 20)
-}
-
 /// A number that no other submission has; small enough for readers that know only floats.
-fn token() -> u64 {
-    RandomState::new().build_hasher().finish() >> 11
+fn token() -> Token {
+    Token(RandomState::new().build_hasher().finish() >> 11)
 }
 
 impl Client {
@@ -168,7 +164,7 @@ impl Client {
             }
             connection.language = language.map(str::to_owned);
         }
-        match self.send(name, connection, options, None, output) {
+        match self.send(name, connection, options, &Patience::new(options), None, output) {
             Err(ClientError::HungUp { unread: true, .. }) => None,
             begun => Some(begun),
         }
@@ -179,30 +175,34 @@ impl Client {
         name: &SessionName,
         mut connection: Box<Connection>,
         options: &EvalOptions,
+        patience: &Patience,
         place: Option<&Place>,
         output: bool,
     ) -> Result<Begun, ClientError> {
         let watch = if output { WatchFor::Output } else { WatchFor::State };
-        let token = token();
+        // A reply that had to leave open whether the code runs names its token, to be given as key.
+        let earlier: Option<Token> = options.key.as_deref().and_then(|key| key.parse().ok());
+        let key = options.key.clone().filter(|_| earlier.is_none());
+        let token = earlier.unwrap_or_else(token);
         let submit = Request::Submit(Submit {
             code: options.code.clone(),
-            key: options.key.clone(),
-            token: Some(token),
+            key: key.clone(),
+            token: Some(token.0),
+            again: earlier.is_some(),
             hard_timeout_ms: options.hard_timeout.map(|time| time.as_millis() as u64),
             no_queue: options.no_queue,
             watch: (!options.background).then_some(watch),
             hold: !options.background,
             place: place.cloned(),
         });
-        let now = Instant::now();
-        let sent = connection.send(submit)?;
+        let sent = connection.send_by(submit, patience.answer_by)?;
         Ok(Begun {
             connection,
             name: name.clone(),
             sent,
             token,
-            accept_by: now + accept_time(&options.code),
-            deadline: now.checked_add(options.soft_timeout),
+            patience: *patience,
+            key,
             background: options.background,
             budget: read_budget(options.max_chars),
             notice: None,
@@ -215,9 +215,17 @@ impl Client {
         begun: Begun,
         watcher: &mut dyn Watcher,
     ) -> Result<Option<EvalView>, ClientError> {
-        let Begun { mut connection, name, sent, token, deadline, budget, .. } = begun;
-        let reply = match connection.reply(sent, Some(begun.accept_by)) {
+        let Begun { mut connection, name, sent, token, patience, budget, .. } = begun;
+        let deadline = patience.deadline;
+        let reply = match connection.reply(sent, Some(patience.answer_by)) {
             Err(ClientError::HungUp { unread: true, .. }) => return Ok(None),
+            // The soft timeout holds whatever the host does.
+            Err(ClientError::Silent { pid, .. }) => {
+                return Ok(Some(EvalView::unanswered(&name, token, begun.key, pid)));
+            }
+            Err(ClientError::Connection { message, .. }) => {
+                return Err(may_run(message, &name, token));
+            }
             // It read the code and was killed before it answered; what it wrote down tells.
             Err(ClientError::HungUp { unread: false, .. }) => {
                 match taken(self.door(&name), connection.evals, token)? {
@@ -270,23 +278,64 @@ impl Client {
 fn taken(
     door: Door<'_>,
     known: u64,
-    token: u64,
+    token: Token,
 ) -> Result<Option<(EvalSeq, Generation)>, ClientError> {
     let name = door.name;
     if !wait::see_host_gone(&door.dir()) {
-        return Err(ClientError::Connection {
-            message: format!(
-                "the host of session `{name}` hung up before it took the code or refused it"
-            ),
-            hint: Some(format!("`stead evals -n {name}` tells whether it ran")),
-        });
+        let message = format!("the host of session `{name}` hung up before it answered");
+        return Err(may_run(message, name, token));
     }
     let history = HistoryReader::open(door.dir().path()).map_err(ClientError::spool(name))?;
     let len = history.len().map_err(ClientError::spool(name))?;
     let later = history.last(len.saturating_sub(known)).map_err(ClientError::spool(name))?;
-    let own = later.into_iter().find(|entry| entry.token == Some(token));
+    let own = later.into_iter().find(|entry| entry.token == Some(token.0));
     Ok(own.map(|entry| {
         let generation = entry.started.map(|(generation, _, _)| generation);
         (entry.seq, generation.unwrap_or_default())
     }))
+}
+
+/// A failure after which nobody knows what became of the code that was sent.
+fn may_run(message: String, name: &SessionName, token: Token) -> ClientError {
+    ClientError::Connection {
+        message: format!("{message}; the code was sent and may still run"),
+        hint: Some(format!("`stead output {name}:{token}` tells what became of it")),
+    }
+}
+
+/// How far back the history is searched for what was sent with a token.
+const SEARCHED: u64 = 4096;
+
+impl Client {
+    /// The eval that an id names: `py:7`, or `py:~…` from a reply that came before the eval had a number.
+    pub fn eval_id(&self, given: &str) -> Result<EvalId, ClientError> {
+        let sent = given.split_once(':').and_then(|(name, token)| {
+            Some((name.parse::<SessionName>().ok()?, token.parse::<Token>().ok()?))
+        });
+        let Some((name, token)) = sent else { return Ok(given.parse()?) };
+        self.require(&name, true)?;
+        if let Some(seq) = self.sent_with(&name, token)? {
+            return Ok(EvalId { session: name, seq });
+        }
+        // A host that answers has taken in what was sent to it before.
+        let host = self.connect(&name);
+        if let Some(seq) = self.sent_with(&name, token)? {
+            return Ok(EvalId { session: name, seq });
+        }
+        let known = match host {
+            Ok(_) => "the host answers again and has not taken this code: it has not run",
+            Err(ClientError::Ended { .. } | ClientError::NotFound { .. }) => {
+                "the session ended before it took this code: it did not run"
+            }
+            Err(error) => return Err(error),
+        };
+        Err(ClientError::NoEval { id: given.to_owned(), known: known.to_owned() })
+    }
+
+    fn sent_with(&self, name: &SessionName, token: Token) -> Result<Option<EvalSeq>, ClientError> {
+        let Some(history) = self.history(name)? else { return Ok(None) };
+        let entries = history.last(SEARCHED).map_err(ClientError::spool(name))?;
+        let own = entries.into_iter().rev().find(|entry| entry.token == Some(token.0));
+        Ok(own.map(|entry| entry.seq))
+    }
 }

@@ -20,15 +20,20 @@ impl Unfound {
     /// be another program's by now.
     pub(crate) fn find(dir: &SessionDir) -> Option<Unfound> {
         let path = dir.lock();
-        let number: i32 = fs::read_to_string(&path).ok()?.trim().parse().ok()?;
-        let process = pidfd_open(Pid::from_raw(number)?, PidfdFlags::empty()).ok()?;
+        let number = Unfound::pid(dir)?;
+        let process = pidfd_open(Pid::from_raw(number.cast_signed())?, PidfdFlags::empty()).ok()?;
         let lock = fs::metadata(&path).ok()?;
         let holds = |fd: &fs::DirEntry| {
             fs::metadata(fd.path())
                 .is_ok_and(|open| (open.dev(), open.ino()) == (lock.dev(), lock.ino()))
         };
         let held = fs::read_dir(format!("/proc/{number}/fd")).ok()?.flatten().any(|fd| holds(&fd));
-        held.then_some(Unfound { pid: number.unsigned_abs(), process })
+        held.then_some(Unfound { pid: number, process })
+    }
+
+    /// The process that the lock's file names; it may be gone.
+    pub(crate) fn pid(dir: &SessionDir) -> Option<u32> {
+        fs::read_to_string(dir.lock()).ok()?.trim().parse().ok()
     }
 
     /// Asks it to listen again; whether it still lives.

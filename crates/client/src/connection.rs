@@ -1,7 +1,7 @@
 //! One connection to a host: requests, their replies, and events in between.
 
 use std::collections::VecDeque;
-use std::io::{self, Write};
+use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 
 use rustix::buffer::spare_capacity;
 use rustix::io::Errno;
-use rustix::net::{AddressFamily, RecvFlags, SocketAddrUnix, SocketFlags, SocketType};
+use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType};
 use stead_protocol::client::{Event, FromHost, Reply, Request, ToHost, VERSION};
 use stead_protocol::{ErrorCode, Generation, MAX_LINE, SessionName, WireError};
 use stead_spool::Reader;
@@ -113,7 +113,6 @@ impl Connection {
         let host_pid = rustix::net::sockopt::socket_peercred(&stream)
             .ok()
             .map(|peer| peer.pid.as_raw_nonzero().get().unsigned_abs());
-        let _ = stream.set_write_timeout(Some(patience));
         let mut connection = Connection {
             stream,
             name: name.clone(),
@@ -187,15 +186,23 @@ impl Connection {
 
     /// Sends a request whose reply is not waited for.
     pub fn send(&mut self, request: Request) -> Result<u64, ClientError> {
+        self.send_by(request, Instant::now() + PATIENCE)
+    }
+
+    /// The same with a time by which the host must have room for it. A request that failed was not sent whole, so
+    /// the host does nothing about it.
+    pub(crate) fn send_by(
+        &mut self,
+        request: Request,
+        deadline: Instant,
+    ) -> Result<u64, ClientError> {
         self.last_id += 1;
         let message = ToHost { id: self.last_id, request };
         let mut line = serde_json::to_vec(&message).map_err(|error| self.garbled(&error))?;
         line.push(b'\n');
-        match self.stream.write_all(&line) {
+        match self.write(&line, deadline) {
             Ok(()) => Ok(self.last_id),
-            Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
-                Err(silent(&self.name, self.host_pid))
-            }
+            Err(Errno::AGAIN) => Err(silent(&self.name, self.host_pid)),
             Err(_) => {
                 self.unread = true;
                 // A host that refuses says why before it closes.
@@ -205,6 +212,19 @@ impl Connection {
                 }
             }
         }
+    }
+
+    fn write(&self, mut bytes: &[u8], deadline: Instant) -> Result<(), Errno> {
+        let flags = SendFlags::DONTWAIT | SendFlags::NOSIGNAL;
+        while !bytes.is_empty() {
+            match rustix::net::send(&self.stream, bytes, flags) {
+                Ok(sent) => bytes = &bytes[sent..],
+                Err(Errno::INTR) => {}
+                Err(Errno::AGAIN) if timer::wait_writable(self.stream.as_fd(), deadline)? => {}
+                Err(error) => return Err(error),
+            }
+        }
+        Ok(())
     }
 
     /// Puts an event in line that was told in another way.
@@ -359,13 +379,7 @@ impl Connection {
 
 /// What to say of a host that lives and says nothing.
 pub(crate) fn silent(name: &SessionName, pid: Option<u32>) -> ClientError {
-    let pid = pid.map(|pid| format!(" (pid {pid})")).unwrap_or_default();
-    ClientError::Connection {
-        message: format!("the host of session `{name}`{pid} does not answer"),
-        hint: Some(
-            "it may be paused or the machine overloaded; try again, or kill that pid".to_owned(),
-        ),
-    }
+    ClientError::Silent { name: name.clone(), pid, fate: None }
 }
 
 fn restart_hint(name: &SessionName) -> String {
@@ -402,7 +416,7 @@ fn dial(dir: &OwnedFd, socket: &Path, deadline: Instant) -> io::Result<Option<Un
 
 #[cfg(test)]
 mod tests {
-    use std::io::{BufRead, BufReader};
+    use std::io::{BufRead, BufReader, Write};
     use std::os::unix::net::UnixListener;
     use std::path::PathBuf;
     use std::thread;

@@ -10,7 +10,7 @@ use stead_spool::SessionDir;
 
 use crate::connection::{Connection, PATIENCE};
 use crate::session::wait_until_ready;
-use crate::start::{Door, Found};
+use crate::start::{Door, Found, left, unhurried};
 use crate::{Client, ClientError, Launch, loss, wait};
 
 /// How long an interrupt may take: the host's grace time and some.
@@ -67,9 +67,10 @@ impl Client {
     pub fn restart(&self, name: &SessionName) -> Result<Status, ClientError> {
         let mut connection = match self.connect(name) {
             Err(ClientError::Ended { .. }) => {
-                let mut connection = self
-                    .door(name)
-                    .connect_or_start(Found::Use, || self.meta_for(name, &Launch::default()))?;
+                let mut connection =
+                    self.door(name).connect_or_start(Found::Use, unhurried(), || {
+                        self.meta_for(name, &Launch::default())
+                    })?;
                 if connection.loss.is_some() {
                     loss::acknowledge(&mut connection, &self.dir(name))?;
                 }
@@ -171,12 +172,34 @@ impl Client {
 
     /// Connects to the host of a session that exists; `Ended` if it has none.
     pub(crate) fn connect(&self, name: &SessionName) -> Result<Connection, ClientError> {
-        if let Some(connection) = self.door(name).connect(PATIENCE)? {
-            return Ok(connection);
+        self.connect_by(name, Instant::now() + PATIENCE)
+    }
+
+    /// The same for who wants to know `by` then.
+    pub(crate) fn connect_by(
+        &self,
+        name: &SessionName,
+        by: Instant,
+    ) -> Result<Connection, ClientError> {
+        match self.door(name).connect(left(by))? {
+            Some(connection) => Ok(connection),
+            None => Err(self.ended(name)?),
         }
+    }
+
+    /// The same for who only looks: a host that was stopped is not waited for.
+    pub(crate) fn look(&self, name: &SessionName, by: Instant) -> Result<Connection, ClientError> {
+        match self.door(name).look(left(by))? {
+            Some(connection) => Ok(connection),
+            None => Err(self.ended(name)?),
+        }
+    }
+
+    /// What to say of a session that has no host.
+    fn ended(&self, name: &SessionName) -> Result<ClientError, ClientError> {
         let meta = self.require(name, false)?;
         let reason = self.end_of(&meta)?.to_string();
-        Err(ClientError::Ended { name: name.clone(), reason })
+        Ok(ClientError::Ended { name: name.clone(), reason })
     }
 
     pub(crate) fn door<'a>(&'a self, name: &'a SessionName) -> Door<'a> {

@@ -87,6 +87,16 @@ pub enum ClientError {
         /// The next step.
         hint: Option<String>,
     },
+    /// A host lives and says nothing: it may be stopped, or the machine overloaded.
+    #[error("the host of session `{name}`{} does not answer{}", in_brackets(*pid), and_so(*fate))]
+    Silent {
+        /// The session.
+        name: SessionName,
+        /// The host's process, if it is known.
+        pid: Option<u32>,
+        /// What that means for what was to be done.
+        fate: Option<Fate>,
+    },
     /// A host closed the connection before it answered.
     #[error("the host of session `{name}` closed the connection")]
     HungUp {
@@ -132,6 +142,7 @@ impl ClientError {
             ClientError::NoEval { .. } => ErrorCode::EvalNotFound,
             ClientError::Launch { .. } => ErrorCode::LaunchFailed,
             ClientError::Connection { .. }
+            | ClientError::Silent { .. }
             | ClientError::HungUp { .. }
             | ClientError::File { .. }
             | ClientError::Spool { .. } => ErrorCode::ConnectionFailed,
@@ -176,11 +187,34 @@ impl ClientError {
                 Some(format!("see `stead logs -n {name}` and `stead doctor`"))
             }
             ClientError::Connection { hint, .. } => hint.clone(),
+            ClientError::Silent { name, pid, .. } => Some(match pid {
+                Some(pid) if is_stopped(*pid) => {
+                    format!("it was stopped by a signal: `kill -CONT {pid}` lets it go on")
+                }
+                Some(pid) => format!(
+                    "the machine may be overloaded: try again; see `stead logs -n {name}`, or `kill {pid}`"
+                ),
+                None => format!("try again; see `stead logs -n {name}`"),
+            }),
             ClientError::HungUp { name, .. } => {
                 Some(format!("it was killed or has ended: see `stead status -n {name}`"))
             }
             ClientError::File { .. } => Some("see `stead doctor`".to_owned()),
             ClientError::Spool { .. } => None,
+        }
+    }
+
+    /// The same of a call whose code had not been sent when it failed.
+    pub(crate) fn before_sending(self) -> Self {
+        match self {
+            ClientError::Silent { name, pid, .. } => {
+                ClientError::Silent { name, pid, fate: Some(Fate::CodeNotSent) }
+            }
+            ClientError::Connection { message, hint } => {
+                let message = format!("{message}{}", and_so(Some(Fate::CodeNotSent)));
+                ClientError::Connection { message, hint }
+            }
+            other => other,
         }
     }
 
@@ -220,6 +254,33 @@ impl ClientError {
     {
         move |source| ClientError::Spool { name: name.clone(), source: Box::new(source) }
     }
+}
+
+/// What became of something that a host was asked for and did not answer.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Fate {
+    /// Code did not reach the host.
+    CodeNotSent,
+    /// Input reached the host, which has not said what it did with it.
+    InputSent,
+}
+
+fn and_so(fate: Option<Fate>) -> &'static str {
+    match fate {
+        None => "",
+        Some(Fate::CodeNotSent) => "; the code was not sent, so it did not run",
+        Some(Fate::InputSent) => "; the input was sent and may still be read",
+    }
+}
+
+fn in_brackets(pid: Option<u32>) -> String {
+    pid.map(|pid| format!(" (pid {pid})")).unwrap_or_default()
+}
+
+/// Whether a process was stopped by a signal.
+pub(crate) fn is_stopped(pid: u32) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with(['T', 't']))
 }
 
 fn joined(names: &[SessionName]) -> String {

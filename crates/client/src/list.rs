@@ -13,6 +13,7 @@ use stead_protocol::{
 };
 use stead_spool::{EvalEntry, HistoryReader, SpoolError};
 
+use crate::connection::PATIENCE;
 use crate::control::status;
 use crate::meta::read_meta;
 use crate::{Client, ClientError, EvalStatus, Workspace, wait};
@@ -40,6 +41,15 @@ pub struct EvalSummary {
     pub id: EvalId,
     /// Where it stands.
     pub status: EvalStatus,
+}
+
+/// Evals in a list.
+#[derive(Debug, Clone)]
+pub struct Evals {
+    /// Oldest first.
+    pub evals: Vec<EvalSummary>,
+    /// Why what is said of unfinished ones is only what the disk tells.
+    pub notice: Option<String>,
 }
 
 impl Client {
@@ -99,7 +109,7 @@ impl Client {
 
     /// Everything about one session.
     pub fn status(&self, name: &SessionName) -> Result<Status, ClientError> {
-        match self.connect(name) {
+        match self.look(name, Instant::now() + PATIENCE) {
             Ok(mut connection) => match status(&mut connection) {
                 Err(error) if error.is_hang_up() => self.offline(&self.require(name, false)?),
                 status => status,
@@ -110,20 +120,48 @@ impl Client {
     }
 
     /// The last `count` evals of a session, oldest first, also of a stopped one.
-    pub fn evals(&self, name: &SessionName, count: u64) -> Result<Vec<EvalSummary>, ClientError> {
-        let meta = self.require(name, true)?;
-        let Some(history) = self.history(name)? else { return Ok(Vec::new()) };
-        // Asked before the history is read: what finishes in between shows as finished.
-        let now = if meta.stopped { None } else { self.status(name).ok() };
-        let entries = history.last(count).map_err(ClientError::spool(name))?;
-        Ok(entries
-            .into_iter()
-            .map(|entry| EvalSummary {
-                id: EvalId { session: name.clone(), seq: entry.seq },
-                status: standing(&entry, now.as_ref()),
-                entry,
-            })
-            .collect())
+    pub fn evals(&self, name: &SessionName, count: u64) -> Result<Evals, ClientError> {
+        self.require(name, true)?;
+        let read = || match self.history(name)? {
+            Some(history) => history.last(count).map_err(ClientError::spool(name)),
+            None => Ok(Vec::new()),
+        };
+        let mut entries = read()?;
+        let (mut now, mut notice) = (Now::Over, None);
+        // Of evals that are over the disk tells all there is.
+        if entries.iter().any(|entry| entry.finished.is_none()) {
+            now = match self.asked(name) {
+                Ok(now) => now,
+                Err(error) => {
+                    notice = Some(format!("{error}; this is what it had written"));
+                    Now::Unknown
+                }
+            };
+            // What finished while the host was asked shows as finished.
+            entries = read()?;
+        }
+        let evals = entries.into_iter().map(|entry| EvalSummary {
+            id: EvalId { session: name.clone(), seq: entry.seq },
+            status: standing(&entry, &now),
+            entry,
+        });
+        Ok(Evals { evals: evals.collect(), notice })
+    }
+
+    /// What the host says that its session does.
+    fn asked(&self, name: &SessionName) -> Result<Now, ClientError> {
+        let by = Instant::now() + LIST_PATIENCE;
+        let asked = self.look(name, by).and_then(|mut connection| {
+            match connection.request(Request::Status, Some(by))? {
+                Reply::Status(status) => Ok(Now::Lives(status)),
+                other => Err(connection.odd(&other)),
+            }
+        });
+        match asked {
+            Err(ClientError::Ended { .. } | ClientError::NotFound { .. }) => Ok(Now::Over),
+            Err(error) if error.is_hang_up() => Ok(Now::Over),
+            asked => asked,
+        }
     }
 
     fn look_at(&self, meta: &Meta) -> Result<Listed, ClientError> {
@@ -207,16 +245,24 @@ impl Client {
     }
 }
 
-fn standing(entry: &EvalEntry, now: Option<&Status>) -> EvalStatus {
+/// What a session does, as far as its host tells.
+enum Now {
+    Lives(Box<Status>),
+    /// It has no host.
+    Over,
+    /// Its host does not answer.
+    Unknown,
+}
+
+fn standing(entry: &EvalEntry, now: &Now) -> EvalStatus {
     if let Some((_, finished)) = &entry.finished {
         return EvalStatus::of(&finished.outcome);
     }
-    let Some(now) = now else { return EvalStatus::Ended };
-    match &now.activity {
-        Activity::WaitingInput { eval, .. } if *eval == entry.seq => EvalStatus::WaitingInput,
-        Activity::Ended { .. } if now.host_pid.is_none() => EvalStatus::Ended,
-        _ if entry.started.is_some() => EvalStatus::Running,
-        _ => EvalStatus::Queued,
+    match now {
+        Now::Over => EvalStatus::Ended,
+        Now::Lives(status) if status.activity.waits(entry.seq) => EvalStatus::WaitingInput,
+        Now::Lives(_) | Now::Unknown if entry.started.is_some() => EvalStatus::Running,
+        Now::Lives(_) | Now::Unknown => EvalStatus::Queued,
     }
 }
 

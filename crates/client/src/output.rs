@@ -8,9 +8,10 @@ use stead_protocol::{EvalId, EvalSeq, Finished, Generation, Offset, SessionName}
 use stead_screen::plain;
 use stead_spool::{EvalEntry, HistoryReader, Reader, SpoolError};
 
-use crate::connection::{PATIENCE, Waited};
+use crate::connection::{Connection, PATIENCE, Waited};
 use crate::loss;
 use crate::page::read_budget;
+use crate::patience::answer_time;
 use crate::read::{self, Span};
 use crate::wait::{self, Wait, Watcher};
 use crate::{Client, ClientError, Content, EvalStatus, EvalView};
@@ -74,6 +75,7 @@ struct Place {
     start: Offset,
     end: Offset,
     finished: Option<Finished>,
+    notice: Option<String>,
 }
 
 impl Client {
@@ -86,16 +88,21 @@ impl Client {
     ) -> Result<EvalView, ClientError> {
         let name = &id.session;
         let entry = self.entry(id)?;
-        if entry.finished.is_none()
-            && let Some(time) = options.wait
-            && let Ok(mut connection) = self.connect(name)
-        {
-            let watch = Request::Watch { eval: id.seq, output: watcher.wants_output() };
-            match connection.request(watch, Some(Instant::now() + PATIENCE)) {
-                // The host left just now: the wait finds out how the eval ended.
-                Err(error) if error.is_hang_up() => {}
-                watching => drop(watching?),
+        let mut silent = None;
+        let watched = match options.wait {
+            Some(time) if entry.finished.is_none() => {
+                match self.watched(id, answer_time(time), watcher.wants_output()) {
+                    Ok(connection) => Some((time, connection)),
+                    Err(error) if matches!(error, ClientError::Silent { .. }) => {
+                        silent = Some(error);
+                        None
+                    }
+                    Err(_) => None,
+                }
             }
+            _ => None,
+        };
+        if let Some((time, connection)) = watched {
             watcher.accepted(id);
             let view = Wait {
                 door: self.door(name),
@@ -111,9 +118,9 @@ impl Client {
             if options.part.is_whole() {
                 return Ok(view);
             }
-            return self.read_part(id, self.place(id, &self.entry(id)?)?, options);
+            return self.read_part(id, self.place(id, &self.entry(id)?, None)?, options);
         }
-        let place = self.place(id, &entry)?;
+        let place = self.place(id, &entry, silent)?;
         if options.wait.is_some() {
             watcher.accepted(id);
             if watcher.wants_output() {
@@ -133,11 +140,39 @@ impl Client {
         sink: &mut dyn FnMut(stead_protocol::ChunkKind, &[u8]),
     ) -> Result<EvalView, ClientError> {
         let name = &id.session;
-        let place = self.place(id, &self.entry(id)?)?;
+        let place = self.place(id, &self.entry(id)?, None)?;
         let reader = wait::open(&self.dir(name), name)?;
         read::copy(&reader, place.start, place.end, sink).map_err(ClientError::spool(name))?;
         let options = OutputOptions { part: Part::Tail { lines: 0 }, wait: None, max_chars: 0 };
         self.read_part(id, place, &options)
+    }
+
+    /// A connection that tells of an eval.
+    fn watched(
+        &self,
+        id: &EvalId,
+        patience: Duration,
+        output: bool,
+    ) -> Result<Connection, ClientError> {
+        let by = Instant::now() + patience;
+        let mut connection = self.connect_by(&id.session, by)?;
+        match connection.request(Request::Watch { eval: id.seq, output }, Some(by)) {
+            // The host left just now: the wait finds out how the eval ended.
+            Err(error) if error.is_hang_up() => {}
+            watching => drop(watching?),
+        }
+        Ok(connection)
+    }
+
+    /// What the host says first of an eval.
+    fn first_word(&self, id: &EvalId) -> Result<Waited, ClientError> {
+        let by = Instant::now() + PATIENCE;
+        let mut connection = self.look(&id.session, by)?;
+        match connection.request(Request::Watch { eval: id.seq, output: false }, Some(by)) {
+            Err(error) if error.is_hang_up() => return Ok(Waited::Closed),
+            watching => drop(watching?),
+        }
+        connection.next_event(Some(by), None)
     }
 
     /// What is recorded of an eval.
@@ -171,7 +206,13 @@ impl Client {
         }
     }
 
-    fn place(&self, id: &EvalId, entry: &EvalEntry) -> Result<Place, ClientError> {
+    /// Where an eval stands. What a host that does not answer (`silent`) has written down is told with a notice.
+    fn place(
+        &self,
+        id: &EvalId,
+        entry: &EvalEntry,
+        silent: Option<ClientError>,
+    ) -> Result<Place, ClientError> {
         let name = &id.session;
         let (generation, start) = match entry.started {
             Some((generation, _, start)) => (Some(generation), start),
@@ -184,43 +225,42 @@ impl Client {
             generation,
             start,
             end: start,
+            notice: None,
             finished: entry.finished.as_ref().map(|(_, finished)| finished.clone()),
         };
         if place.finished.is_none() {
-            match self.connect(name) {
-                Ok(mut connection) => {
-                    let watch = Request::Watch { eval: id.seq, output: false };
-                    let deadline = Some(Instant::now() + PATIENCE);
-                    let next = match connection.request(watch, deadline) {
-                        Err(error) if error.is_hang_up() => Waited::Closed,
-                        watching => {
-                            drop(watching?);
-                            connection.next_event(deadline, None)?
-                        }
-                    };
-                    match next {
-                        Waited::Event(Event::Queued { behind, .. }) => {
-                            place.status = EvalStatus::Queued;
-                            place.behind = behind;
-                        }
-                        Waited::Event(Event::Started { start, .. }) => place.start = start,
-                        Waited::Event(Event::Output { .. }) => {}
-                        Waited::Event(Event::Waiting { prompt, end, .. }) => {
-                            place.status = EvalStatus::WaitingInput;
-                            place.prompt = Some(plain(prompt));
-                            place.end = end;
-                        }
-                        Waited::Event(Event::Finished { finished, .. }) => {
-                            place.finished = Some(finished);
-                        }
-                        // What a host has to say about an eval is on disk before it leaves.
-                        Waited::Closed => place.finished = Some(self.last_word(id)?),
-                        Waited::Deadline | Waited::Woken => {}
-                    }
+            let word = silent.map_or_else(|| self.first_word(id), Err);
+            match word {
+                Ok(Waited::Event(Event::Queued { behind, .. })) => {
+                    place.status = EvalStatus::Queued;
+                    place.behind = behind;
                 }
-                // It may have finished since the entry was read.
-                Err(ClientError::Ended { .. } | ClientError::NotFound { .. }) => {
+                Ok(Waited::Event(Event::Started { start, .. })) => place.start = start,
+                Ok(Waited::Event(Event::Output { .. })) => {}
+                Ok(Waited::Event(Event::Waiting { prompt, end, .. })) => {
+                    place.status = EvalStatus::WaitingInput;
+                    place.prompt = Some(plain(prompt));
+                    place.end = end;
+                }
+                Ok(Waited::Event(Event::Finished { finished, .. })) => {
+                    place.finished = Some(finished);
+                }
+                // What a host has to say about an eval is on disk before it leaves; it may have finished since
+                // the entry was read.
+                Ok(Waited::Closed)
+                | Err(ClientError::Ended { .. } | ClientError::NotFound { .. }) => {
                     place.finished = Some(self.last_word(id)?);
+                }
+                Ok(Waited::Deadline | Waited::Woken) => {}
+                Err(error @ ClientError::Silent { .. }) => {
+                    let entry = self.entry(id)?;
+                    place.finished = entry.finished.map(|(_, finished)| finished);
+                    if place.finished.is_none() {
+                        place.notice = Some(format!("{error}; this is what it had written"));
+                        if entry.started.is_none() {
+                            place.status = EvalStatus::Queued;
+                        }
+                    }
                 }
                 Err(error) => return Err(error),
             }
@@ -280,6 +320,7 @@ impl Client {
         view.generation = place.generation;
         view.prompt = place.prompt;
         view.behind = place.behind;
+        view.notices.extend(place.notice);
         view.content = content;
         view.reached = options.part.is_whole().then_some(place.end);
         Ok(view)

@@ -11,10 +11,11 @@ use stead_spool::HistoryReader;
 use crate::connection::{Connection, PATIENCE};
 use crate::control::{END_TIME, READY_TIME, status};
 use crate::page::read_budget;
+use crate::patience::{Patience, answer_time};
 use crate::read::{self, Span};
-use crate::start::{Door, Found};
+use crate::start::{Door, Found, unhurried};
 use crate::wait::{self, Wait, Watcher};
-use crate::{ClientError, Dirs, EvalStatus, EvalView, Kept, OutputOptions, Workspace, loss};
+use crate::{ClientError, Dirs, EvalStatus, EvalView, Fate, Kept, OutputOptions, Workspace, loss};
 
 /// How many hosts in a row may leave just before they are given code.
 const EVAL_TRIES: usize = 5;
@@ -113,7 +114,7 @@ impl Client {
             }
         }
         let mut connection =
-            door.connect_or_start(Found::Refuse, || self.new_meta(name, launch))?;
+            door.connect_or_start(Found::Refuse, unhurried(), || self.new_meta(name, launch))?;
         if connection.loss.is_some() {
             loss::acknowledge(&mut connection, &self.dir(name))?;
         }
@@ -125,7 +126,7 @@ impl Client {
     /// How the init code of the last start went.
     fn init_of(&self, name: &SessionName) -> Result<Option<EvalView>, ClientError> {
         let last = self.evals(name, 1)?;
-        let Some(init) = last.into_iter().find(|eval| eval.entry.by == "init") else {
+        let Some(init) = last.evals.into_iter().find(|eval| eval.entry.by == "init") else {
             return Ok(None);
         };
         let options = OutputOptions { part: crate::Part::All, wait: None, max_chars: 0 };
@@ -153,9 +154,10 @@ impl Client {
         watcher: &mut dyn Watcher,
     ) -> Result<EvalView, ClientError> {
         self.check_language(name, launch.language.as_deref())?;
+        let patience = Patience::new(options);
         // A host may leave between its hello and the code; the next one says why it did.
         for _ in 0..EVAL_TRIES {
-            if let Some(view) = self.try_eval(name, launch, options, place, watcher)? {
+            if let Some(view) = self.try_eval(name, launch, options, &patience, place, watcher)? {
                 return Ok(view);
             }
         }
@@ -168,29 +170,35 @@ impl Client {
         name: &SessionName,
         launch: &Launch,
         options: &EvalOptions,
+        patience: &Patience,
         place: Option<&Place>,
         watcher: &mut dyn Watcher,
     ) -> Result<Option<EvalView>, ClientError> {
         let door = self.door(name);
         let mut connection = match door.kept() {
             Some(connection) => connection,
-            None => Box::new(door.connect_or_start(Found::Use, || self.meta_for(name, launch))?),
+            None => {
+                let meta = || self.meta_for(name, launch);
+                let connected = door.connect_or_start(Found::Use, patience.answer_by, meta);
+                Box::new(connected.map_err(ClientError::before_sending)?)
+            }
         };
         let mut fresh = None;
         if let Some(reason) = connection.loss.take() {
             let known = options.key.as_deref().map(|key| self.known_key(name, key));
             if known.transpose()?.flatten().is_none() {
-                if !loss::acknowledge(&mut connection, &self.dir(name))? {
+                let known = loss::acknowledge(&mut connection, &self.dir(name));
+                if !known.map_err(ClientError::before_sending)? {
                     return Err(ClientError::Lost { name: name.clone(), reason });
                 }
                 fresh = Some(format!("started fresh, earlier state is gone: {reason}"));
             }
         }
         let output = watcher.wants_output();
-        match self.send(name, connection, options, place, output) {
+        match self.send(name, connection, options, patience, place, output) {
             Ok(begun) => self.finish(begun.with_notice(fresh), watcher),
             Err(ClientError::HungUp { unread: true, .. }) => Ok(None),
-            Err(other) => Err(other),
+            Err(other) => Err(other.before_sending()),
         }
     }
 
@@ -201,11 +209,22 @@ impl Client {
         options: &InputOptions,
         watcher: &mut dyn Watcher,
     ) -> Result<EvalView, ClientError> {
-        let mut connection = self.connect(name)?;
-        let deadline = Instant::now().checked_add(options.soft_timeout);
+        let now = Instant::now();
+        let deadline = now.checked_add(options.soft_timeout);
+        let answer_by = now + answer_time(options.soft_timeout);
+        let mut connection = self.connect_by(name, answer_by)?;
         let input =
             Request::Input { eval: options.eval, text: options.text.clone(), eof: options.eof };
-        let reply = connection.request(input, deadline.map(|at| at + PATIENCE))?;
+        let sent = connection.send_by(input, answer_by)?;
+        let sent_and_silent = |error| match error {
+            ClientError::Silent { name, pid, .. } => {
+                ClientError::Silent { name, pid, fate: Some(Fate::InputSent) }
+            }
+            other => other,
+        };
+        // A background reader is waited for until it has read.
+        let reply = connection.reply(sent, deadline.map(|at| at.max(answer_by)));
+        let reply = reply.map_err(sent_and_silent)?;
         let Reply::InputTaken { eval, from, to } = reply else {
             return Err(connection.odd(&reply));
         };
@@ -219,7 +238,7 @@ impl Client {
             return Ok(view);
         };
         let watch = Request::Watch { eval: seq, output: watcher.wants_output() };
-        connection.request(watch, Some(Instant::now() + PATIENCE))?;
+        connection.request(watch, Some(answer_by)).map_err(sent_and_silent)?;
         watcher.accepted(&EvalId { session: name.clone(), seq });
         Wait {
             door: self.door(name),

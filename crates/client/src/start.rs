@@ -17,6 +17,7 @@ use stead_spool::{HistoryReader, Reader, SessionDir};
 
 use crate::call::Unfound;
 use crate::connection::{self, Connection, PATIENCE};
+use crate::error::is_stopped;
 use crate::kept::Kept;
 use crate::{ClientError, Dirs, Workspace, timer, wait};
 
@@ -103,6 +104,16 @@ impl Door<'_> {
         Ok(None)
     }
 
+    /// Connects to the host if there is one, for who only looks: one that was stopped is not waited for.
+    pub(crate) fn look(&self, patience: Duration) -> Result<Option<Connection>, ClientError> {
+        match Unfound::pid(&self.dir()) {
+            Some(pid) if is_stopped(pid) && wait::host_lives(&self.dir()) => {
+                Err(connection::silent(self.name, Some(pid)))
+            }
+            _ => self.connect(patience),
+        }
+    }
+
     fn dial(&self, patience: Duration) -> Result<Option<Connection>, ClientError> {
         let Some(runtime) = self.dirs.open_runtime()? else { return Ok(None) };
         let socket = self.dirs.socket(self.workspace, self.name);
@@ -113,36 +124,42 @@ impl Door<'_> {
     ///
     /// Whoever races, one host comes up: it is started under a lock that the kernel takes back
     /// from a client that dies.
+    /// What is not there at `by` is not waited for.
     pub(crate) fn connect_or_start(
         &self,
         found: Found,
+        by: Instant,
         meta: impl FnOnce() -> Result<Meta, ClientError>,
     ) -> Result<Connection, ClientError> {
-        if let Some(connection) = self.connect(PATIENCE)? {
+        if let Some(connection) = self.connect(left(by))? {
             return self.accept(connection, found);
         }
         let meta = meta()?;
         check_cwd(&meta)?;
         let dir = SessionDir::new(self.dirs.make_session(self.workspace, self.name)?);
         self.dirs.make_runtime()?;
-        let lock = self.lock(&dir)?;
-        if let Some(connection) = self.connect_or_see_it_gone(&dir)? {
+        let lock = self.lock(&dir, by)?;
+        if let Some(connection) = self.connect_or_see_it_gone(&dir, by)? {
             return self.accept(connection, found);
         }
-        self.spawn(&dir, meta)?;
-        let connection = self.connect(PATIENCE)?;
+        self.spawn(&dir, meta, by)?;
+        let connection = self.connect(left(by))?;
         drop(lock);
         connection.ok_or_else(|| self.ended_early())
     }
 
     /// Waits for a host that is neither there nor gone: one whose client died while it started
     /// it, or whose guard still cleans up.
-    fn connect_or_see_it_gone(&self, dir: &SessionDir) -> Result<Option<Connection>, ClientError> {
-        let deadline = Instant::now() + START_TIME;
+    fn connect_or_see_it_gone(
+        &self,
+        dir: &SessionDir,
+        by: Instant,
+    ) -> Result<Option<Connection>, ClientError> {
+        let deadline = by.min(Instant::now() + START_TIME);
         loop {
             // Asked before it is looked for: it may begin to listen in between.
             let lives = wait::host_lives(dir);
-            if let Some(connection) = self.connect(PATIENCE)? {
+            if let Some(connection) = self.connect(left(by))? {
                 return Ok(Some(connection));
             }
             if !lives {
@@ -162,10 +179,11 @@ impl Door<'_> {
         }
     }
 
-    fn lock(&self, dir: &SessionDir) -> Result<File, ClientError> {
+    fn lock(&self, dir: &SessionDir, by: Instant) -> Result<File, ClientError> {
         let path = dir.start_lock();
         let file = private_file(&path).map_err(ClientError::file("open", &path))?;
-        let deadline = Instant::now() + LOCK_TIME;
+        let began = Instant::now();
+        let deadline = by.min(began + LOCK_TIME);
         loop {
             match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) => return Ok(file),
@@ -175,9 +193,9 @@ impl Door<'_> {
                 Err(Errno::AGAIN) => {
                     return Err(ClientError::Connection {
                         message: format!(
-                            "another client has been starting session `{}` for {} s",
+                            "another client has been starting session `{}` for {:.1} s",
                             self.name,
-                            LOCK_TIME.as_secs()
+                            began.elapsed().as_secs_f32()
                         ),
                         hint: Some(format!("it holds `{}`", path.display())),
                     });
@@ -187,7 +205,8 @@ impl Door<'_> {
         }
     }
 
-    fn spawn(&self, dir: &SessionDir, meta: Meta) -> Result<(), ClientError> {
+    fn spawn(&self, dir: &SessionDir, meta: Meta, by: Instant) -> Result<(), ClientError> {
+        let began = Instant::now();
         let log_path = dir.log();
         let mut log = private_file(&log_path).map_err(ClientError::file("open", &log_path))?;
         let log_start = log.seek(SeekFrom::End(0)).unwrap_or(0);
@@ -202,7 +221,7 @@ impl Door<'_> {
             .command()
             .and_then(|mut command| command.stderr(log).spawn())
             .map_err(|error| self.launch_failed(error.to_string()))?;
-        let ready = hand_over(&mut child, &spec);
+        let ready = hand_over(&mut child, &spec, by.min(began + START_TIME));
         // The host is its own master from here on; somebody must still take note of its end.
         std::thread::spawn(move || child.wait());
         match ready.map_err(|error| self.launch_failed(error.to_string()))? {
@@ -215,9 +234,9 @@ impl Door<'_> {
             }
             Said::TooLate => Err(ClientError::Connection {
                 message: format!(
-                    "the host of session `{}` did not start within {} s",
+                    "the host of session `{}` did not start within {:.1} s",
                     self.name,
-                    START_TIME.as_secs()
+                    began.elapsed().as_secs_f32()
                 ),
                 hint: Some(format!("see `stead logs -n {}`", self.name)),
             }),
@@ -262,6 +281,16 @@ impl Door<'_> {
     }
 }
 
+/// How long a host may take to answer if the caller wants to know `by` then.
+pub(crate) fn left(by: Instant) -> Duration {
+    by.saturating_duration_since(Instant::now()).min(PATIENCE)
+}
+
+/// When to give up on a start that nobody is in a hurry for.
+pub(crate) fn unhurried() -> Instant {
+    Instant::now() + LOCK_TIME + START_TIME
+}
+
 enum Said {
     Ready(HostReady),
     Nothing,
@@ -269,7 +298,7 @@ enum Said {
 }
 
 /// Gives the host its spec and waits for its one line.
-fn hand_over(child: &mut Child, spec: &[u8]) -> io::Result<Said> {
+fn hand_over(child: &mut Child, spec: &[u8], by: Instant) -> io::Result<Said> {
     if let Some(mut stdin) = child.stdin.take() {
         match stdin.write_all(spec) {
             // It died before it read; what it said is in the log.
@@ -278,11 +307,10 @@ fn hand_over(child: &mut Child, spec: &[u8]) -> io::Result<Said> {
         }
     }
     let Some(stdout) = child.stdout.take() else { return Ok(Said::Nothing) };
-    read_line(stdout)
+    read_line(stdout, by)
 }
 
-fn read_line(mut stdout: ChildStdout) -> io::Result<Said> {
-    let deadline = Instant::now() + START_TIME;
+fn read_line(mut stdout: ChildStdout, deadline: Instant) -> io::Result<Said> {
     let mut line = Vec::new();
     loop {
         let [ready] = timer::wait_readable([Some(stdout.as_fd())], Some(deadline))?;

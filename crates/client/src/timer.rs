@@ -32,6 +32,18 @@ pub(crate) fn wait_readable<const N: usize>(
     Ok(ready)
 }
 
+/// Waits until something can be written to `fd`; false if `deadline` passed first.
+pub(crate) fn wait_writable(fd: BorrowedFd<'_>, deadline: Instant) -> Result<bool, Errno> {
+    let mut polled = [PollFd::from_borrowed_fd(fd, PollFlags::OUT)];
+    loop {
+        let left = timespec(deadline.saturating_duration_since(Instant::now()));
+        match poll(&mut polled, Some(&left)) {
+            Err(Errno::INTR) => {}
+            ready => return ready.map(|count| count > 0),
+        }
+    }
+}
+
 /// Lets `time` pass, for the few things that cannot be waited on (a lock of another process).
 pub(crate) fn pause(time: Duration) {
     let _ = wait_readable([], Some(Instant::now() + time));

@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 
 use stead_protocol::{
     Changed, ChunkKind, EndReason, ErrorInfo, EvalId, EvalSeq, Finished, Generation, Offset,
-    Outcome, SessionName, ValueInfo,
+    Outcome, SessionName, Token, ValueInfo,
 };
 use stead_screen::into_plain;
 
@@ -96,6 +96,26 @@ pub struct EvalView {
     pub lost_bytes: u64,
     /// Whether the user stopped waiting.
     pub left: bool,
+    /// The host has not said that it took the code; the eval has no number yet.
+    pub unanswered: Option<Unanswered>,
+}
+
+/// Code that was sent, and may run.
+#[derive(Debug, Clone)]
+pub struct Unanswered {
+    /// What it was sent with: by this it can be found.
+    pub token: Token,
+    /// The client's own key.
+    pub key: Option<String>,
+    /// The host that does not answer.
+    pub pid: Option<u32>,
+}
+
+impl Unanswered {
+    /// The key with which the same code can be sent again without running twice.
+    pub fn key(&self) -> String {
+        self.key.clone().unwrap_or_else(|| self.token.to_string())
+    }
 }
 
 impl EvalView {
@@ -119,7 +139,20 @@ impl EvalView {
             behind: None,
             lost_bytes: 0,
             left: false,
+            unanswered: None,
         }
+    }
+
+    /// A view of code that was sent to a host which did not answer in time: it may still run (SPEC E-2).
+    pub(crate) fn unanswered(
+        session: &SessionName,
+        token: Token,
+        key: Option<String>,
+        pid: Option<u32>,
+    ) -> Self {
+        let mut view = EvalView::new(session, None, EvalStatus::Partial);
+        view.unanswered = Some(Unanswered { token, key, pid });
+        view
     }
 
     /// A view of an eval that is over.
@@ -159,6 +192,13 @@ impl EvalView {
     /// Its error as it is shown.
     pub fn error(&self) -> Option<&ErrorInfo> {
         self.error.get(page::error)
+    }
+
+    /// The eval's id as it is written, also of one that has no number yet.
+    pub fn id_text(&self) -> Option<String> {
+        let sent =
+            || self.unanswered.as_ref().map(|sent| format!("{}:{}", self.session, sent.token));
+        self.id().map(|id| id.to_string()).or_else(sent)
     }
 
     /// The eval's id.

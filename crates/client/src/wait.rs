@@ -5,9 +5,7 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::FlockOperation;
 use stead_protocol::client::{Event, Reply, Request};
-use stead_protocol::{
-    ChunkKind, EvalId, EvalSeq, Finished, Generation, Offset, Outcome, SessionName,
-};
+use stead_protocol::{ChunkKind, EvalId, EvalSeq, Finished, Generation, Offset, SessionName};
 use stead_screen::plain;
 use stead_spool::{HistoryReader, Reader, SessionDir};
 
@@ -368,7 +366,7 @@ pub(crate) fn died(
 
 #[cfg(test)]
 mod tests {
-    use stead_protocol::ChunkKind;
+    use stead_protocol::{ChunkKind, Outcome};
     use stead_spool::{History, HistoryRecord, Options, Spool};
 
     use super::*;

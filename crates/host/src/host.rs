@@ -1,6 +1,6 @@
 //! The loop: waits, turns what happened into inputs of the state, and carries out its actions.
 
-use std::collections::{BTreeMap, HashMap};
+use std::collections::{BTreeMap, HashMap, VecDeque};
 use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
@@ -52,6 +52,8 @@ pub(crate) struct Host {
     pub(crate) codes: HashMap<EvalSeq, String>,
     /// Where those of them run that are shell commands.
     pub(crate) places: HashMap<EvalSeq, Place>,
+    /// The tokens of the last submissions, with the evals they became.
+    pub(crate) tokens: VecDeque<(u64, EvalSeq)>,
     pub(crate) facts: Facts,
     /// State that was lost before this host began, until someone is told.
     pub(crate) loss: Option<EndReason>,
@@ -138,6 +140,7 @@ impl Host {
             connections: BTreeMap::new(),
             codes: HashMap::new(),
             places: HashMap::new(),
+            tokens: VecDeque::new(),
             facts: Facts::default(),
             loss: found.loss,
             background_input: None,

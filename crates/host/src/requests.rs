@@ -19,6 +19,10 @@ use crate::with_causes;
 /// Most bytes of code that may wait in the queue.
 const QUEUED_CODE_LIMIT: usize = 4 * MAX_CODE;
 
+/// How many tokens are remembered, and how far back the history is searched for one.
+const TOKENS_KEPT: usize = 256;
+const TOKENS_SEARCHED: u64 = 4096;
+
 /// The number of the host's own question to the bridge; clients' begin at 1.
 const OWN_QUESTION: u64 = 0;
 
@@ -116,7 +120,9 @@ impl Host {
     }
 
     fn submit(&mut self, ticket: Ticket, submit: Submit) {
-        if let Some(first) = submit.key.as_deref().and_then(|key| self.ledger.by_key(key)) {
+        let by_key = submit.key.as_deref().and_then(|key| self.ledger.by_key(key));
+        let by_token = || submit.token.and_then(|token| self.by_token(token, submit.again));
+        if let Some(first) = by_key.or_else(by_token) {
             let generation = self.ledger.generation();
             let accepted =
                 Accepted { eval: first, generation, behind: None, duplicate: true, finished: None };
@@ -143,6 +149,7 @@ impl Host {
                 return self.refuse(ticket, WireError::new(ErrorCode::LimitExceeded, message));
             }
         };
+        self.remember(submit.token, seq);
         pause::point("accepted");
         let generation = self.ledger.generation();
         self.codes.insert(seq, submit.code);
@@ -160,6 +167,26 @@ impl Host {
             connection.watches.extend(watch);
         }
         self.step(Input::Submit(Eval { seq, hard_timeout: submit.hard_timeout_ms }));
+    }
+
+    /// The eval that was sent with this token before. A client whose host does not answer may give up, and send the
+    /// same code again: whichever of the two is read first runs, the other does not. What an earlier host took is
+    /// looked for only if the client says that it sends `again`.
+    fn by_token(&self, token: u64, again: bool) -> Option<EvalSeq> {
+        let here = self.tokens.iter().rev().find(|(known, _)| *known == token);
+        let earlier = || {
+            let entries = HistoryReader::open(&self.spec.dir).ok()?.last(TOKENS_SEARCHED).ok()?;
+            Some(entries.iter().rev().find(|entry| entry.token == Some(token))?.seq)
+        };
+        here.map(|(_, eval)| *eval).or_else(|| again.then(earlier)?)
+    }
+
+    fn remember(&mut self, token: Option<u64>, eval: EvalSeq) {
+        let Some(token) = token else { return };
+        if self.tokens.len() == TOKENS_KEPT {
+            self.tokens.pop_front();
+        }
+        self.tokens.push_back((token, eval));
     }
 
     fn admit(&mut self, submit: &Submit) -> Result<Option<EvalSeq>, WireError> {

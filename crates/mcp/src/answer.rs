@@ -79,6 +79,7 @@ fn next_call(error: &ClientError) -> Option<String> {
         ClientError::HungUp { .. } | ClientError::Connection { .. } => {
             Some("call sessions to see how it stands".to_owned())
         }
+        ClientError::Silent { .. } => error.hint(),
         ClientError::Refused(error) if error.code == ErrorCode::WaitingInput => {
             Some("answer it with input, or interrupt it with control".to_owned())
         }

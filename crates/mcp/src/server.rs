@@ -142,12 +142,20 @@ impl Server {
 }
 
 /// A session's name, or the id of an eval in it.
-pub(crate) fn target(given: &str) -> Result<(SessionName, Option<EvalId>), ClientError> {
+pub(crate) fn target(
+    client: &Client,
+    given: &str,
+) -> Result<(SessionName, Option<EvalId>), ClientError> {
     if given.contains(':') {
-        let id: EvalId = given.parse()?;
+        let id = client.eval_id(given)?;
         return Ok((id.session.clone(), Some(id)));
     }
     Ok((given.parse()?, None))
+}
+
+/// The session that a name, or the id of an eval, is about.
+pub(crate) fn session_of(given: &str) -> Option<SessionName> {
+    given.split_once(':').map_or(given, |(name, _)| name).parse().ok()
 }
 
 /// How long a call waits: what it asks for, within what a call may take.

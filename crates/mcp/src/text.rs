@@ -177,6 +177,16 @@ impl fmt::Display for ReadOn<'_> {
 
 /// The last line of a reply, without its brackets.
 fn closing(text: &mut String, view: &EvalView, page: &Page) {
+    if let (Some(sent), Some(id)) = (&view.unanswered, view.id_text()) {
+        let pid = sent.pid.map(|pid| format!(" (pid {pid})")).unwrap_or_default();
+        let _ = write!(
+            text,
+            "{id} sent, but the session's host{pid} has not answered: the code may still run; what became of it: \
+             output {{\"id\":\"{id}\"}}; to send it again without running it twice, give eval \"key\":{}",
+            quoted(&sent.key())
+        );
+        return;
+    }
     let Some(seq) = view.eval else {
         // What a thread of an earlier eval did with its input.
         let _ = write!(text, "{}: input was read in the background", view.session);

@@ -127,6 +127,10 @@ pub struct Submit {
     /// see in the history whether the code was taken.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<u64>,
+    /// The code was sent before with this token and its fate is not known: if the host has taken it already,
+    /// the reply names the first eval and nothing runs.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub again: bool,
     /// Interrupt, then kill, after this time of running.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hard_timeout_ms: Option<u64>,

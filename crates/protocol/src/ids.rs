@@ -112,6 +112,32 @@ impl FromStr for EvalId {
     }
 }
 
+/// Tells one submission of code from all others. Its client chooses it, so it can be asked for before a host gave
+/// the code a number: the id `py:~00000000c0ffee`, and the key `~00000000c0ffee` for sending the same code again.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Token(pub u64);
+
+/// Hexadecimal digits of a token as it is written.
+const TOKEN_DIGITS: usize = 14;
+
+impl fmt::Display for Token {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        write!(f, "~{:0TOKEN_DIGITS$x}", self.0)
+    }
+}
+
+impl FromStr for Token {
+    type Err = NameError;
+
+    fn from_str(given: &str) -> Result<Self, NameError> {
+        let bad = || NameError::Eval { given: given.chars().take(80).collect() };
+        let digits = given.strip_prefix('~').filter(|digits| digits.len() == TOKEN_DIGITS);
+        let lower = |b: u8| b.is_ascii_digit() || (b'a'..=b'f').contains(&b);
+        let digits = digits.filter(|digits| digits.bytes().all(lower)).ok_or_else(bad)?;
+        u64::from_str_radix(digits, 16).map(Token).map_err(|_| bad())
+    }
+}
+
 /// Counts the interpreters a session has had; the first is 1.
 #[derive(
     Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash, Default, Serialize, Deserialize,
@@ -153,6 +179,16 @@ mod tests {
             &"a".repeat(65),
         ] {
             assert!(bad.parse::<SessionName>().is_err(), "{bad}");
+        }
+    }
+
+    #[test]
+    fn e2_tokens_round_trip_and_are_no_other_key() {
+        for token in [0, 0xc0ffee, (1 << 53) - 1] {
+            assert_eq!(Token(token).to_string().parse(), Ok(Token(token)));
+        }
+        for other in ["", "~", "~c0ffee", "00000000c0ffee", "~00000000C0FFEE", "~+0000000c0ffee"] {
+            assert!(other.parse::<Token>().is_err(), "{other}");
         }
     }
 

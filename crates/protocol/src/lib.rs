@@ -12,7 +12,7 @@ mod status;
 mod tagged;
 
 pub use error::{ErrorCode, WireError};
-pub use ids::{EvalId, EvalSeq, Generation, NameError, Offset, SessionName};
+pub use ids::{EvalId, EvalSeq, Generation, NameError, Offset, SessionName, Token};
 pub use outcome::{
     Change, Changed, Chunk, ChunkKind, DisplayInfo, EndReason, ErrorInfo, Finished, Outcome,
     ValueInfo,

@@ -45,6 +45,11 @@ pub enum Activity {
 }
 
 impl Activity {
+    /// Whether this eval waits for input.
+    pub fn waits(&self, wanted: EvalSeq) -> bool {
+        matches!(self, Activity::WaitingInput { eval, .. } if *eval == wanted)
+    }
+
     /// The eval that runs or waits for input.
     pub fn eval(&self) -> Option<EvalSeq> {
         match self {

@@ -29,6 +29,8 @@ pub(crate) struct EvalsArgs {
 struct Data {
     session: String,
     evals: Vec<EvalLine>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    notice: Option<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -72,8 +74,8 @@ impl EvalLine {
 impl EvalsArgs {
     pub(crate) fn run(self, context: &Context) -> Outcome {
         let name = context.session(&self.session)?;
-        let summaries = context.client.evals(&name, self.limit)?;
-        let evals: Vec<EvalLine> = summaries.iter().map(EvalLine::new).collect();
+        let listed = context.client.evals(&name, self.limit)?;
+        let evals: Vec<EvalLine> = listed.evals.iter().map(EvalLine::new).collect();
         let rows: Vec<Vec<String>> = evals
             .iter()
             .map(|eval| {
@@ -87,10 +89,14 @@ impl EvalsArgs {
                 ]
             })
             .collect();
-        let data = Data { session: name.to_string(), evals };
+        let notice = listed.notice;
+        let note = notice.as_ref().map(|notice| format!("[{notice}]\n")).unwrap_or_default();
+        let data = Data { session: name.to_string(), evals, notice };
         if rows.is_empty() {
             return context.answer("complete", data, || format!("`{name}` has had no evals\n"));
         }
-        context.answer("complete", data, || table(&["ID", "STATUS", "TOOK", "SENT", "CODE"], &rows))
+        context.answer("complete", data, || {
+            table(&["ID", "STATUS", "TOOK", "SENT", "CODE"], &rows) + &note
+        })
     }
 }

@@ -1,9 +1,9 @@
 //! `stead input`
 
-use stead_client::InputOptions;
+use stead_client::{ClientError, InputOptions};
 use stead_protocol::EvalId;
 
-use crate::context::{Context, SessionArg, eval_id};
+use crate::context::{Context, SessionArg};
 use crate::print::{Failure, Outcome, bad_request};
 use crate::reply::Bounds;
 use crate::show::{self, Judge};
@@ -43,7 +43,7 @@ pub(crate) struct InputArgs {
 
 impl InputArgs {
     pub(crate) fn run(self, context: &Context) -> Outcome {
-        let (id, text) = id_and_text(self.words, self.eof)?;
+        let (id, text) = id_and_text(self.words, self.eof, |id| context.client.eval_id(id))?;
         let name = match &id {
             Some(id) if self.session.name.as_deref().is_none_or(|n| n == id.session.as_str()) => {
                 id.session.clone()
@@ -76,7 +76,11 @@ impl InputArgs {
 }
 
 /// Two words are an id and a text; one is the text, or the id if the input is to end.
-fn id_and_text(words: Vec<String>, eof: bool) -> Result<(Option<EvalId>, Option<String>), Failure> {
+fn id_and_text(
+    words: Vec<String>,
+    eof: bool,
+    eval_id: impl Fn(&str) -> Result<EvalId, ClientError>,
+) -> Result<(Option<EvalId>, Option<String>), Failure> {
     let mut words = words.into_iter();
     match (words.next(), words.next()) {
         (Some(id), Some(text)) => Ok((Some(eval_id(&id)?), Some(text))),
@@ -94,9 +98,10 @@ mod tests {
 
     #[test]
     fn an_id_may_stand_before_the_text() {
+        let parse = |id: &str| id.parse().map_err(ClientError::Name);
         let split = |words: &[&str], eof| {
             let words = words.iter().map(|w| (*w).to_owned()).collect();
-            let (id, text) = id_and_text(words, eof).unwrap();
+            let (id, text) = id_and_text(words, eof, parse).unwrap();
             (id.map(|id| id.to_string()), text)
         };
         let text = |text: &str| Some(text.to_owned());
@@ -104,6 +109,6 @@ mod tests {
         assert_eq!(split(&["py:7"], false), (None, text("py:7")));
         assert_eq!(split(&["py:7"], true), (text("py:7"), None));
         assert_eq!(split(&[], true), (None, None));
-        assert!(id_and_text(vec!["x".to_owned(), "y".to_owned()], false).is_err());
+        assert!(id_and_text(vec!["x".to_owned(), "y".to_owned()], false, parse).is_err());
     }
 }

@@ -33,7 +33,7 @@ struct Data {
 impl InterruptArgs {
     pub(crate) fn run(self, context: &Context) -> Outcome {
         let (name, id) = match &self.target {
-            Some(given) => target(given)?,
+            Some(given) => target(&context.client, given)?,
             None => (context.session(&self.session)?, None),
         };
         let interrupted = context.client.interrupt(&name, id.map(|id| id.seq))?;

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use stead_client::{OutputOptions, Part, is_own_output};
 
-use crate::context::{Context, eval_id};
+use crate::context::Context;
 use crate::exit;
 use crate::print::{Mode, Outcome, bad_request};
 use crate::reply::Bounds;
@@ -62,7 +62,7 @@ pub(crate) struct OutputArgs {
 
 impl OutputArgs {
     pub(crate) fn run(self, context: &Context) -> Outcome {
-        let id = self.id.as_deref().map(eval_id).transpose()?;
+        let id = self.id.as_deref().map(|id| context.client.eval_id(id)).transpose()?;
         if let Some(answer) = self.search.run(context, id.as_ref(), self.tail, &self.bounds) {
             return answer;
         }

@@ -8,7 +8,7 @@ use stead_protocol::{EvalId, SessionName};
 
 use super::{ToolSpec, bad_request, object};
 use crate::answer::Answer;
-use crate::server::{Server, target};
+use crate::server::{Server, session_of, target};
 
 pub(super) fn spec() -> ToolSpec {
     ToolSpec {
@@ -53,11 +53,11 @@ enum Action {
 
 impl ControlArgs {
     pub(super) fn session_name(&self) -> Option<SessionName> {
-        target(&self.target).ok().map(|(name, _)| name)
+        session_of(&self.target)
     }
 
     pub(crate) fn run(self, server: &Server) -> Result<Answer, ClientError> {
-        let (name, id) = target(&self.target)?;
+        let (name, id) = target(&server.client, &self.target)?;
         let client = &server.client;
         if self.action == Action::Interrupt {
             return interrupt(server, &name, id);

@@ -8,7 +8,7 @@ use stead_protocol::{EvalId, SessionName};
 use super::arguments::Count;
 use super::{ToolSpec, bad_request, object, reply, search};
 use crate::answer::Answer;
-use crate::server::{Server, Ties, patience};
+use crate::server::{Server, Ties, patience, session_of};
 
 /// Context lines around a match unless the call says otherwise.
 const DEFAULT_CONTEXT: u64 = 2;
@@ -61,8 +61,7 @@ pub struct OutputArgs {
 
 impl OutputArgs {
     pub(super) fn session_name(&self) -> Option<SessionName> {
-        let of_id = |id: &String| id.parse::<EvalId>().ok().map(|id| id.session);
-        self.id.as_ref().and_then(of_id).or_else(|| self.session.as_ref()?.parse().ok())
+        session_of(self.id.as_ref().or(self.session.as_ref())?)
     }
 
     pub(super) fn waits(&self) -> bool {
@@ -72,7 +71,7 @@ impl OutputArgs {
     pub(crate) fn run(self, server: &Server, ties: &mut Ties) -> Result<Answer, ClientError> {
         self.check()?;
         let max_chars = reply::max_chars(self.max_chars);
-        let id = self.id.as_deref().map(str::parse::<EvalId>).transpose()?;
+        let id = self.id.as_deref().map(|id| server.client.eval_id(id)).transpose()?;
         let session = self.session.as_deref().map(str::parse::<SessionName>).transpose()?;
         if let Some(pattern) = &self.grep {
             let target = match (id, session) {
@@ -171,7 +170,7 @@ fn newest(server: &Server, name: &SessionName) -> Result<EvalId, ClientError> {
     {
         return Ok(EvalId { session: name.clone(), seq });
     }
-    match server.client.evals(name, 1)?.pop() {
+    match server.client.evals(name, 1)?.evals.pop() {
         Some(eval) => Ok(eval.id),
         None => Err(bad_request(format!("nothing ran in session `{name}` yet")).into()),
     }

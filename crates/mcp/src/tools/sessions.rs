@@ -141,7 +141,7 @@ fn doing(status: &Status, client: &Client) -> String {
 
 /// The eval that was accepted last.
 fn last(client: &Client, status: &Status) -> Option<EvalSummary> {
-    client.evals(&status.name, 1).ok()?.pop()
+    client.evals(&status.name, 1).ok()?.evals.pop()
 }
 
 fn last_eval(status: &Status, client: &Client) -> String {

@@ -112,7 +112,7 @@ fn j1_a_hard_timeout_interrupts_and_then_kills() {
     let reply = env.json(["shell", "--timeout", "30s", "--hard-timeout", "100ms", stubborn]);
     assert_eq!(
         (reply["status"].as_str(), reply["data"]["outcome"].as_str()),
-        (Some("timeout"), Some("killed"))
+        (Some("timeout"), Some("children_killed"))
     );
     assert_eq!(text(&env.json(["shell", "echo on"]), "out"), "on\n");
 }

@@ -127,7 +127,7 @@ __stead_syntax() {
 # Reports the eval, from what __stead_look has seen of the shell after it. If it was interrupted itself it leaves the
 # names out.
 __stead_finish() {
-    \builtin local - __s_events= __s_status=ok __s_int __s_case= __s_rest="$__stead_look" __s_notice= __s_functions __s_bodies __s_done
+    \builtin local - __s_events= __s_status=ok __s_int __s_case= __s_rest="$__stead_look" __s_notice= __s_functions __s_bodies __s_done __s_own=
     \builtin local IFS=$' \t\n' __stead_q __stead_changed=
     # What was cut off tells nothing.
     if [[ $__s_rest != *$'\1'*$'\1'*$'\1'*$'\1'*$'\1' ]]; then __stead_tries=1; fi
@@ -162,10 +162,11 @@ __stead_finish() {
         __stead_forget
         __s_done="{\"ev\":\"reply\",\"seq\":${__stead_cur#@},\"data\":{}}"
     else
-        # A command that takes the signal for itself leaves the shell to go on; the eval was interrupted all the same.
+        # A command that takes the signal for itself leaves the shell to go on; the eval was interrupted all the same. The
+        # status tells the host that the shell came to the end of the code, maybe before the signal.
         if [[ ( $__stead_end == normal || $__stead_end == errexit ) && -z $__stead_has_int ]]; then
             while \builtin read -t 0 -u 40 && __stead_read_line; do
-                if [[ $__stead_line == "interrupt $__stead_cur 0" ]]; then __stead_end=; fi
+                if [[ $__stead_line == "interrupt $__stead_cur 0" ]]; then __s_own=${__s_own:-$__stead_code} __stead_end=; fi
             done
         fi
         case $__stead_end in
@@ -173,7 +174,8 @@ __stead_finish() {
         *) if ((__stead_code != 0)); then __s_status=error; __stead_failed; fi ;;
         esac
         __s_done="{\"ev\":\"done\",\"eval\":\"$__stead_cur\",\"status\":\"$__s_status\""
-        if [[ $__s_status != interrupted ]]; then __s_done+=",\"exit_code\":$__stead_code"; fi
+        if [[ $__s_status != interrupted ]]; then __s_own=$__stead_code; fi
+        __s_done+="${__s_own:+,\"exit_code\":$__s_own}"
         if [[ $PWD != "$__stead_pwd" ]]; then
             __stead_pwd=$PWD
             __s_notice="the working directory is now $PWD"

@@ -17,8 +17,8 @@ use stead_launch::stdin_wait::{PipeId, Reader, readers};
 use stead_launch::{Child, SpawnError, tree};
 use stead_protocol::bridge::{BridgeEvent, Stream};
 
-use interrupt::Missed;
-pub use interrupt::{Hears, Interrupted};
+pub use interrupt::Hears;
+use interrupt::{Hit, Missed};
 
 use crate::lines::Lines;
 use crate::prepare::Feed;
@@ -53,6 +53,10 @@ pub struct Bridge {
     hears: Hears,
     /// What the last interrupt of a shell may have missed.
     missed: Option<Missed>,
+    /// What became of the running eval's interrupts.
+    hit: Hit,
+    /// What the running eval starts is killed.
+    killing: bool,
     /// An interrupt waits for the bridge to take the rest of its command.
     interrupt_when_sent: bool,
     /// When the running eval began, in clock ticks since boot.
@@ -134,6 +138,8 @@ impl Bridge {
             interrupted: HashSet::new(),
             hears: Hears::Signal,
             missed: None,
+            hit: Hit::Nobody,
+            killing: false,
             interrupt_when_sent: false,
             born_after: 0,
             buffer: Box::new([0; READ]),
@@ -281,6 +287,8 @@ impl Bridge {
     pub fn begin_eval(&mut self, host: u32) {
         self.interrupted.clear();
         self.missed = None;
+        self.hit = Hit::Nobody;
+        self.killing = false;
         self.look_around(host);
         self.surroundings = Surroundings::Unknown;
         self.born_after = ticks_since_boot();

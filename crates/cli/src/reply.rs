@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use stead_client::{EvalView, Item, LeftOut, Page, cut_middle};
-use stead_protocol::{Changed, ChunkKind, DisplayInfo, ErrorInfo, Outcome};
+use stead_protocol::{Changed, ChunkKind, DisplayInfo, ErrorInfo, Outcome, TimeoutStep};
 
 use crate::verdict::unanswered;
 
@@ -140,8 +140,11 @@ fn special_outcome(view: &EvalView) -> Option<&'static str> {
     match view.outcome.as_ref()? {
         Outcome::HostDied => Some("host_died"),
         Outcome::NotRun { .. } => Some("not_run"),
-        Outcome::Timeout { killed: true } => Some("killed"),
-        Outcome::Timeout { killed: false } => Some("interrupted"),
+        Outcome::Timeout { step } => Some(match step {
+            TimeoutStep::Interrupted => "interrupted",
+            TimeoutStep::ChildrenKilled => "children_killed",
+            TimeoutStep::InterpreterKilled => "killed",
+        }),
         _ => None,
     }
 }

@@ -1,7 +1,7 @@
 //! Whether a command that waited for an eval succeeded, and what is said below its output.
 
 use stead_client::{EvalStatus, EvalView, cut_middle};
-use stead_protocol::{EndReason, ErrorCode, Outcome, WireError};
+use stead_protocol::{EndReason, ErrorCode, Outcome, TimeoutStep, WireError};
 
 use crate::exit;
 use crate::reply::summary;
@@ -39,17 +39,23 @@ pub(crate) fn verdict(view: &EvalView) -> Verdict {
             ErrorCode::Interrupted,
             "the eval was interrupted; the session's state is kept".to_owned(),
         ),
-        Outcome::Timeout { killed: false } => failed(
-            exit::HARD_TIMEOUT,
-            ErrorCode::Timeout,
-            "the hard timeout passed and the eval was interrupted; the session's state is kept"
-                .to_owned(),
-        ),
-        Outcome::Timeout { killed: true } => failed(
-            exit::HARD_TIMEOUT,
-            ErrorCode::Timeout,
-            format!("{}; the session's state is lost", EndReason::HardTimeout),
-        ),
+        Outcome::Timeout { step } => {
+            let message = match step {
+                TimeoutStep::Interrupted => {
+                    "the hard timeout passed and the eval was interrupted; the session's state is kept"
+                        .to_owned()
+                }
+                TimeoutStep::ChildrenKilled => {
+                    "the hard timeout passed and the processes that the eval had started were killed; \
+                     the session's state is kept"
+                        .to_owned()
+                }
+                TimeoutStep::InterpreterKilled => {
+                    format!("{}; the session's state is lost", EndReason::HardTimeout)
+                }
+            };
+            failed(exit::HARD_TIMEOUT, ErrorCode::Timeout, message)
+        }
         Outcome::Ended { reason: EndReason::LaunchFailed { message } }
         | Outcome::NotRun { reason: EndReason::LaunchFailed { message } } => {
             let mut verdict = failed(
@@ -140,13 +146,15 @@ mod tests {
         let name = "py".parse().unwrap();
         let exit_with = |code| Outcome::Ended { reason: EndReason::Exit { code } };
         let not_run = |reason| Outcome::NotRun { reason };
+        let timeout = |step| Outcome::Timeout { step };
         let no_python = || EndReason::LaunchFailed { message: "no python".to_owned() };
         for (outcome, exit, code) in [
             (Outcome::Complete, 0, None),
             (Outcome::Error, 1, Some(ErrorCode::EvalError)),
             (Outcome::Interrupted, 1, Some(ErrorCode::Interrupted)),
-            (Outcome::Timeout { killed: false }, 3, Some(ErrorCode::Timeout)),
-            (Outcome::Timeout { killed: true }, 3, Some(ErrorCode::Timeout)),
+            (timeout(TimeoutStep::Interrupted), 3, Some(ErrorCode::Timeout)),
+            (timeout(TimeoutStep::ChildrenKilled), 3, Some(ErrorCode::Timeout)),
+            (timeout(TimeoutStep::InterpreterKilled), 3, Some(ErrorCode::Timeout)),
             (exit_with(0), 0, None),
             (exit_with(4), 1, Some(ErrorCode::SessionEnded)),
             (not_run(EndReason::Stopped), 2, Some(ErrorCode::SessionLost)),

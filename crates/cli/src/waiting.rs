@@ -12,7 +12,7 @@ use crate::watch::Watch;
 /// How a command waits for the code it runs, and how it shows what comes.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Waiting {
-    /// Interrupt the code after this time, and kill its interpreter if it will not stop
+    /// Interrupt the code after this time; if it will not stop, kill what it started, then its interpreter
     #[arg(long, value_name = "TIME")]
     hard_timeout: Option<Time>,
     /// Return the id at once and let the code run

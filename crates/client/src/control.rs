@@ -29,6 +29,8 @@ pub struct Interrupted {
     pub effect: InterruptEffect,
     /// On which eval.
     pub eval: Option<EvalSeq>,
+    /// If it was not the first of that eval: how many children of the eval were killed.
+    pub killed: Option<u64>,
 }
 
 impl Client {
@@ -40,10 +42,12 @@ impl Client {
     ) -> Result<Interrupted, ClientError> {
         match self.ask(name, Request::Interrupt { eval }, INTERRUPT_TIME) {
             Err(ClientError::Ended { .. }) => {
-                Ok(Interrupted { effect: InterruptEffect::NothingRunning, eval })
+                Ok(Interrupted { effect: InterruptEffect::NothingRunning, eval, killed: None })
             }
             Err(error) => Err(error),
-            Ok((_, Reply::Interrupt { effect, eval })) => Ok(Interrupted { effect, eval }),
+            Ok((_, Reply::Interrupt { effect, eval, killed })) => {
+                Ok(Interrupted { effect, eval, killed })
+            }
             Ok((connection, other)) => Err(connection.odd(&other)),
         }
     }

@@ -7,7 +7,7 @@ use std::fs;
 use std::time::Instant;
 
 use stead_protocol::client::Request;
-use stead_protocol::{Finished, Generation, Outcome};
+use stead_protocol::{Finished, Generation, Outcome, TimeoutStep};
 use stead_spool::SessionDir;
 
 use crate::ClientError;
@@ -21,7 +21,7 @@ pub(crate) fn tell(dir: &SessionDir, finished: &Finished) {
     let generation = finished.generation;
     let tells = match &finished.outcome {
         Outcome::Ended { .. } | Outcome::NotRun { .. } | Outcome::HostDied => true,
-        Outcome::Timeout { killed } => *killed,
+        Outcome::Timeout { step } => *step == TimeoutStep::InterpreterKilled,
         Outcome::Complete | Outcome::Error | Outcome::Interrupted => false,
     };
     if tells && noted(dir).is_none_or(|known| known < generation) {

@@ -38,6 +38,13 @@ impl Host {
                     self.nudges.begin();
                 }
             }
+            Action::KillChildren => {
+                if let Some(bridge) = &mut self.bridge {
+                    let killed = bridge.kill_children(self.pid);
+                    self.nudges.begin();
+                    self.killed(killed);
+                }
+            }
             Action::AskExit => {
                 pause::point("stopping");
                 if let Some(bridge) = &mut self.bridge {
@@ -69,6 +76,12 @@ impl Host {
         }
     }
 
+    /// So many children of the running eval were killed: the state answers with it, the record says it.
+    pub(crate) fn killed(&mut self, count: usize) {
+        self.killed_children += count;
+        self.step(Input::ChildrenKilled(count as u64));
+    }
+
     pub(crate) fn begin(&mut self, eval: EvalSeq) {
         let start = self.ledger.start(eval, self.clock.now());
         pause::point("started");
@@ -76,6 +89,7 @@ impl Host {
         self.probe = Probe::new();
         self.told_to_wait = false;
         self.nudges.end();
+        self.killed_children = 0;
         self.closing = Closing::default();
         let id = self.eval_id(eval);
         let code = self.codes.remove(&eval).unwrap_or_default();
@@ -104,10 +118,17 @@ impl Host {
         let mut closing = Closing::default();
         if self.ledger.is_current(eval) {
             if let Some(bridge) = &mut self.bridge {
-                bridge.end_interrupt(self.pid);
+                self.killed_children += bridge.end_interrupt(self.pid);
             }
             closing = std::mem::take(&mut self.closing);
-            if let Some(notice) = self.fresh_notice.take() {
+            let killed = match std::mem::take(&mut self.killed_children) {
+                0 => None,
+                1 => Some("a process it had started did not stop and was killed".to_owned()),
+                more => {
+                    Some(format!("{more} processes it had started did not stop and were killed"))
+                }
+            };
+            for notice in killed.into_iter().chain(self.fresh_notice.take()) {
                 closing.notice = Some(match closing.notice {
                     Some(other) => format!("{notice}; {other}"),
                     None => notice,
@@ -150,8 +171,8 @@ impl Host {
     pub(crate) fn answer(&mut self, ticket: Ticket, answer: Answer) {
         let message = match answer {
             Answer::Done => FromHost::Reply { id: ticket.id, reply: Reply::Done },
-            Answer::Interrupt { effect, eval } => {
-                FromHost::Reply { id: ticket.id, reply: Reply::Interrupt { effect, eval } }
+            Answer::Interrupt { effect, eval, killed } => {
+                FromHost::Reply { id: ticket.id, reply: Reply::Interrupt { effect, eval, killed } }
             }
             Answer::Error(error) => FromHost::Error { id: ticket.id, error },
         };

@@ -4,7 +4,7 @@ use std::time::Instant;
 
 use stead_backend::{Bridge, Broken, Hears};
 use stead_launch::tree;
-use stead_protocol::bridge::{BridgeEvent, Command, Done, Shown, Stream};
+use stead_protocol::bridge::{BridgeEvent, Command, Done, DoneStatus, Shown, Stream};
 use stead_protocol::client::Event;
 use stead_protocol::{ChunkKind, ErrorInfo, EvalId, ValueInfo};
 
@@ -133,6 +133,7 @@ impl Host {
                         .step(Input::Broken(format!("`done` for `{eval}`, which does not run")));
                 }
                 pause::point("done");
+                let status = self.judged(status, exit_code);
                 self.facts.variables = variables.or(self.facts.variables);
                 self.closing = Closing { exit_code, changed, notice };
                 self.step(Input::Done(status));
@@ -144,6 +145,26 @@ impl Host {
             BridgeEvent::Reply { seq, data, error } => self.query_answered(seq, data, error),
             BridgeEvent::Log { text } => eprintln!("bridge: {text}"),
             BridgeEvent::Unknown => {}
+        }
+    }
+
+    fn can(&self, what: &str) -> bool {
+        self.facts.can.iter().any(|can| can == what)
+    }
+
+    /// How an eval ended. A shell that went on after an interrupt to its code's own end says so by giving
+    /// the code: then it was interrupted if the signal came to something that could take it. What had
+    /// ended before, or ignores the signal, came to its own end.
+    fn judged(&self, status: DoneStatus, exit_code: Option<i32>) -> DoneStatus {
+        let goes_on = self.meta.settings.language == "shell" || self.can("shell");
+        match (status, exit_code.filter(|_| goes_on), &self.bridge) {
+            (DoneStatus::Interrupted, Some(0), Some(bridge)) if !bridge.was_taken() => {
+                DoneStatus::Ok
+            }
+            (DoneStatus::Interrupted, Some(_), Some(bridge)) if !bridge.was_sent() => {
+                DoneStatus::Error
+            }
+            (status, _, _) => status,
         }
     }
 
@@ -204,7 +225,10 @@ impl Host {
         if self.nudges.is_due()
             && let Some(bridge) = &mut self.bridge
         {
-            bridge.nudge(self.pid);
+            let killed = bridge.nudge(self.pid);
+            if killed > 0 {
+                self.killed(killed);
+            }
         }
     }
 }

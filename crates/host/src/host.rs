@@ -63,6 +63,8 @@ pub(crate) struct Host {
     /// The bridge has said that the running eval waits for input.
     pub(crate) told_to_wait: bool,
     pub(crate) nudges: Nudges,
+    /// How many children of the running eval were killed.
+    pub(crate) killed_children: usize,
     pub(crate) question: Option<Question>,
     pub(crate) questions: u64,
     pub(crate) listener: Option<Listener>,
@@ -148,6 +150,7 @@ impl Host {
             pace: Pace::default(),
             told_to_wait: false,
             nudges: Nudges::default(),
+            killed_children: 0,
             question: None,
             questions: 0,
             listener: Some(listener),

@@ -9,8 +9,8 @@ use stead_protocol::{EndReason, EvalSeq, Outcome, WireError};
 /// Milliseconds of the session's clock, which stands still while the session is paused.
 pub(crate) type Millis = u64;
 
-/// How long code may go on after an interrupt before a hard timeout kills it (SPEC E-3), and how
-/// long an interrupt waits to say what it did.
+/// How long code may go on after each step of a hard timeout (SPEC E-3), and how long an interrupt
+/// waits to say what it did.
 pub(crate) const GRACE: Millis = 2_000;
 /// How long an interpreter may take to exit by itself when it is asked to.
 pub(crate) const EXIT_GRACE: Millis = 500;
@@ -61,12 +61,31 @@ pub(crate) struct Run {
     pub(crate) waiting: Option<String>,
     /// Interrupts that wait to see what they did, each with the time it stops waiting.
     pub(crate) interrupts: Vec<(Ticket, Millis)>,
+    /// How far clients have gone to stop it.
+    pub(crate) asked: Asked,
+    /// How many of its children were killed.
+    pub(crate) killed: u64,
+}
+
+/// How far clients have gone to stop an eval.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Asked {
+    Nothing,
+    /// They interrupted it.
+    Interrupt,
+    /// They did so again, so what it started is killed.
+    KillChildren,
 }
 
 impl Run {
     /// When something about this eval is due.
     pub(crate) fn next(&self) -> Option<Millis> {
         self.interrupts.iter().map(|(_, at)| *at).chain(self.hard.next()).min()
+    }
+
+    /// How many of its children were killed, once clients have asked for that.
+    pub(crate) fn killed_on_request(&self) -> Option<u64> {
+        (self.asked == Asked::KillChildren || self.killed > 0).then_some(self.killed)
     }
 }
 
@@ -75,13 +94,21 @@ impl Run {
 pub(crate) enum Hard {
     Off,
     At(Millis),
-    Interrupted { kill_at: Millis },
+    /// It was interrupted; its children are next.
+    Interrupted {
+        next: Millis,
+    },
+    /// Its children were killed too; its interpreter is next.
+    ChildrenKilled {
+        next: Millis,
+    },
 }
 
 /// What a look at the clock asks for.
 pub(crate) enum Passed {
     Nothing,
     Interrupt,
+    KillChildren,
     Kill,
 }
 
@@ -89,18 +116,26 @@ impl Hard {
     pub(crate) fn pass(&mut self, now: Millis) -> Passed {
         match *self {
             Hard::At(at) if at <= now => {
-                *self = Hard::Interrupted { kill_at: now + GRACE };
+                *self = Hard::Interrupted { next: now + GRACE };
                 Passed::Interrupt
             }
-            Hard::Interrupted { kill_at } if kill_at <= now => Passed::Kill,
-            Hard::Off | Hard::At(_) | Hard::Interrupted { .. } => Passed::Nothing,
+            Hard::Interrupted { next } if next <= now => {
+                *self = Hard::ChildrenKilled { next: now + GRACE };
+                Passed::KillChildren
+            }
+            Hard::ChildrenKilled { next } if next <= now => Passed::Kill,
+            Hard::Off | Hard::At(_) | Hard::Interrupted { .. } | Hard::ChildrenKilled { .. } => {
+                Passed::Nothing
+            }
         }
     }
 
     pub(crate) fn next(&self) -> Option<Millis> {
         match *self {
             Hard::Off => None,
-            Hard::At(at) | Hard::Interrupted { kill_at: at } => Some(at),
+            Hard::At(at) | Hard::Interrupted { next: at } | Hard::ChildrenKilled { next: at } => {
+                Some(at)
+            }
         }
     }
 }
@@ -143,6 +178,8 @@ pub(crate) enum Input {
         eval: Option<EvalSeq>,
         ticket: Ticket,
     },
+    /// So many children of the running eval were killed.
+    ChildrenKilled(u64),
     Query(Ticket),
     QueryAnswered,
     /// The bridge said it exits, or another program took its place.
@@ -169,6 +206,8 @@ pub(crate) enum Action {
     Run(EvalSeq),
     /// Signal the interpreter and what the eval started.
     Interrupt,
+    /// Kill what the eval started.
+    KillChildren,
     /// Ask the bridge to end the interpreter.
     AskExit,
     /// Kill the interpreter and everything below.
@@ -197,7 +236,7 @@ pub(crate) enum Action {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Answer {
     Done,
-    Interrupt { effect: InterruptEffect, eval: Option<EvalSeq> },
+    Interrupt { effect: InterruptEffect, eval: Option<EvalSeq>, killed: Option<u64> },
     Error(WireError),
 }
 

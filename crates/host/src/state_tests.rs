@@ -5,7 +5,7 @@ use std::collections::{HashMap, HashSet};
 use proptest::prelude::*;
 use stead_protocol::bridge::DoneStatus;
 use stead_protocol::client::InterruptEffect;
-use stead_protocol::{EndReason, ErrorCode, EvalSeq, Outcome};
+use stead_protocol::{EndReason, ErrorCode, EvalSeq, Outcome, TimeoutStep};
 
 use crate::state::{
     Action, Answer, EXIT_GRACE, Eval, GRACE, Input, Phase, QUEUE_LIMIT, START_LIMIT, State, Ticket,
@@ -41,8 +41,12 @@ fn finish(seq: u64, outcome: Outcome) -> Action {
     Action::Finish { eval: EvalSeq(seq), outcome }
 }
 
+fn timeout(step: TimeoutStep) -> Outcome {
+    Outcome::Timeout { step }
+}
+
 fn effect(id: u64, effect: InterruptEffect, eval: Option<u64>) -> Action {
-    let answer = Answer::Interrupt { effect, eval: eval.map(EvalSeq) };
+    let answer = Answer::Interrupt { effect, eval: eval.map(EvalSeq), killed: None };
     Action::Answer { ticket: ticket(id), answer }
 }
 
@@ -75,16 +79,20 @@ fn the_queue_has_a_limit() {
 }
 
 #[test]
-fn e3_a_hard_timeout_interrupts_and_then_kills() {
+fn e3_a_hard_timeout_interrupts_then_kills_children_then_the_interpreter() {
     let mut state = idle();
     state.step(Input::Submit(Eval { seq: EvalSeq(1), hard_timeout: Some(1000) }), 0);
     assert_eq!(state.next_deadline(true), Some(1000));
     assert_eq!(state.step(tick(), 999), []);
     assert_eq!(state.step(tick(), 1000), [Action::Interrupt]);
     assert_eq!(state.step(tick(), 1001), []);
-    assert_eq!(state.step(tick(), 1000 + GRACE), [Action::Kill]);
-    let actions = state.step(Input::Exited(EndReason::Signal { signal: 9 }), 1001 + GRACE);
-    assert_eq!(actions[0], finish(1, Outcome::Timeout { killed: true }));
+    assert_eq!(state.step(tick(), 1000 + GRACE), [Action::KillChildren]);
+    assert_eq!(state.step(Input::ChildrenKilled(2), 1000 + GRACE), []);
+    assert_eq!(state.next_deadline(true), Some(1000 + 2 * GRACE));
+    assert_eq!(state.step(tick(), 999 + 2 * GRACE), []);
+    assert_eq!(state.step(tick(), 1000 + 2 * GRACE), [Action::Kill]);
+    let actions = state.step(Input::Exited(EndReason::Signal { signal: 9 }), 1001 + 2 * GRACE);
+    assert_eq!(actions[0], finish(1, timeout(TimeoutStep::InterpreterKilled)));
     assert_eq!(actions[1], Action::End { reason: EndReason::HardTimeout, asked: false });
 }
 
@@ -95,10 +103,11 @@ fn e3_a_hard_timeout_also_ends_an_exit_that_is_held_up() {
     state.step(Input::Leaving, 10);
     assert_eq!(state.next_deadline(true), Some(1000));
     assert_eq!(state.step(tick(), 1000), [Action::Interrupt]);
-    assert_eq!(state.step(tick(), 1000 + GRACE), [Action::Kill]);
-    assert_eq!(state.step(tick(), 1001 + GRACE), []);
-    let actions = state.step(Input::Exited(EndReason::Signal { signal: 9 }), 5000);
-    assert_eq!(actions[0], finish(1, Outcome::Timeout { killed: true }));
+    assert_eq!(state.step(tick(), 1000 + GRACE), [Action::KillChildren]);
+    assert_eq!(state.step(tick(), 1000 + 2 * GRACE), [Action::Kill]);
+    assert_eq!(state.step(tick(), 1001 + 2 * GRACE), []);
+    let actions = state.step(Input::Exited(EndReason::Signal { signal: 9 }), 6000);
+    assert_eq!(actions[0], finish(1, timeout(TimeoutStep::InterpreterKilled)));
 }
 
 #[test]
@@ -107,8 +116,45 @@ fn e3_a_hard_timeout_that_helps_keeps_the_session() {
     state.step(Input::Submit(Eval { seq: EvalSeq(1), hard_timeout: Some(10) }), 0);
     state.step(tick(), 10);
     let actions = state.step(Input::Done(DoneStatus::Interrupted), 12);
-    assert_eq!(actions, [finish(1, Outcome::Timeout { killed: false })]);
+    assert_eq!(actions, [finish(1, timeout(TimeoutStep::Interrupted))]);
     assert_eq!(state.phase, Phase::Idle { since: 12 });
+}
+
+#[test]
+fn e3_a_hard_timeout_tells_whether_children_had_to_be_killed() {
+    for (killed, step) in [(0, TimeoutStep::Interrupted), (3, TimeoutStep::ChildrenKilled)] {
+        let mut state = idle();
+        state.step(Input::Submit(Eval { seq: EvalSeq(1), hard_timeout: Some(10) }), 0);
+        state.step(tick(), 10);
+        assert_eq!(state.step(tick(), 10 + GRACE), [Action::KillChildren]);
+        state.step(Input::ChildrenKilled(killed), 10 + GRACE);
+        let actions = state.step(Input::Done(DoneStatus::Interrupted), 20 + GRACE);
+        assert_eq!(actions, [finish(1, timeout(step))]);
+    }
+}
+
+#[test]
+fn e6_a_second_interrupt_of_the_same_eval_kills_its_children() {
+    let mut state = running(1);
+    state.step(submit(2), 0);
+    let ask = |id| Input::Interrupt { eval: None, ticket: ticket(id) };
+    let told = |id, effect, killed| {
+        let answer = Answer::Interrupt { effect, eval: Some(EvalSeq(1)), killed };
+        Action::Answer { ticket: ticket(id), answer }
+    };
+    assert_eq!(state.step(ask(1), 0), [Action::Interrupt]);
+    let still = told(1, InterruptEffect::StillRunning, None);
+    assert_eq!(state.step(tick(), GRACE), [still]);
+    for id in [2, 3] {
+        assert_eq!(state.step(ask(id), GRACE), [Action::Interrupt, Action::KillChildren]);
+        state.step(Input::ChildrenKilled(1), GRACE);
+    }
+    let actions = state.step(Input::Done(DoneStatus::Interrupted), GRACE + 1);
+    let ended = |id| told(id, InterruptEffect::Interrupted, Some(2));
+    let outcome = finish(1, Outcome::Interrupted);
+    assert_eq!(actions, [outcome, ended(2), ended(3), Action::Run(EvalSeq(2))]);
+    // The next eval begins with an interrupt that is gentle again.
+    assert_eq!(state.step(ask(4), GRACE + 2), [Action::Interrupt]);
 }
 
 #[test]
@@ -231,7 +277,8 @@ fn e6_an_interrupt_while_the_interpreter_starts_takes_out_what_would_run_first()
     state.step(Input::Submit(Eval { seq: EvalSeq(1), hard_timeout: None }), 0);
     state.step(Input::Submit(Eval { seq: EvalSeq(2), hard_timeout: None }), 0);
     let actions = state.step(Input::Interrupt { eval: None, ticket: ticket(1) }, 0);
-    let answer = Answer::Interrupt { effect: InterruptEffect::Dequeued, eval: Some(EvalSeq(1)) };
+    let effect = InterruptEffect::Dequeued;
+    let answer = Answer::Interrupt { effect, eval: Some(EvalSeq(1)), killed: None };
     assert_eq!(
         actions,
         [finish(1, Outcome::Interrupted), Action::Answer { ticket: ticket(1), answer }]
@@ -370,6 +417,7 @@ impl Seen {
                 }
                 Action::Leave => self.left = true,
                 Action::Interrupt
+                | Action::KillChildren
                 | Action::AskExit
                 | Action::Kill
                 | Action::End { .. }

@@ -3,12 +3,12 @@
 use std::collections::VecDeque;
 
 use crate::state::{
-    Action, Answer, EXIT_GRACE, Eval, GRACE, Hard, Input, Millis, Passed, Phase, QUERY_LIMIT,
-    QUEUE_LIMIT, Run, START_LIMIT, State, Ticket, Why,
+    Action, Answer, Asked, EXIT_GRACE, Eval, GRACE, Hard, Input, Millis, Passed, Phase,
+    QUERY_LIMIT, QUEUE_LIMIT, Run, START_LIMIT, State, Ticket, Why,
 };
 use stead_protocol::bridge::DoneStatus;
 use stead_protocol::client::InterruptEffect;
-use stead_protocol::{EndReason, ErrorCode, EvalSeq, Outcome, WireError};
+use stead_protocol::{EndReason, ErrorCode, EvalSeq, Outcome, TimeoutStep, WireError};
 
 impl State {
     pub(crate) fn new(now: Millis, idle_timeout: Millis, once: bool) -> State {
@@ -105,6 +105,13 @@ impl State {
                 vec![]
             }
             Input::Interrupt { eval, ticket } => self.interrupt(eval, ticket, now),
+            Input::ChildrenKilled(count) => {
+                if let Phase::Running(run) | Phase::Ending { run: Some(run), .. } = &mut self.phase
+                {
+                    run.killed += count;
+                }
+                vec![]
+            }
             Input::Query(ticket) => self.query(ticket, now),
             Input::QueryAnswered => {
                 if let Phase::Querying { .. } = self.phase {
@@ -170,8 +177,14 @@ impl State {
         }
         let Some(eval) = self.queue.pop_front() else { return vec![] };
         let hard = eval.hard_timeout.map_or(Hard::Off, |limit| Hard::At(now + limit));
-        self.phase =
-            Phase::Running(Run { eval: eval.seq, hard, waiting: None, interrupts: vec![] });
+        self.phase = Phase::Running(Run {
+            eval: eval.seq,
+            hard,
+            waiting: None,
+            interrupts: vec![],
+            asked: Asked::Nothing,
+            killed: 0,
+        });
         vec![Action::Run(eval.seq)]
     }
 
@@ -188,11 +201,21 @@ impl State {
                 return vec![];
             }
         };
+        // Code that fails once its children were killed fails because of that.
+        let status = match status {
+            DoneStatus::Error if run.killed > 0 => DoneStatus::Interrupted,
+            other => other,
+        };
         let outcome = match (status, &run.hard) {
             (DoneStatus::Ok, _) => Outcome::Complete,
             (DoneStatus::Error, _) => Outcome::Error,
-            (DoneStatus::Interrupted, Hard::Interrupted { .. }) => {
-                Outcome::Timeout { killed: false }
+            (DoneStatus::Interrupted, Hard::Interrupted { .. } | Hard::ChildrenKilled { .. }) => {
+                // Where there were no children to kill, it was the interrupt after all.
+                let step = match run.killed {
+                    0 => TimeoutStep::Interrupted,
+                    _ => TimeoutStep::ChildrenKilled,
+                };
+                Outcome::Timeout { step }
             }
             (DoneStatus::Interrupted, Hard::Off | Hard::At(_)) => Outcome::Interrupted,
         };
@@ -216,18 +239,29 @@ impl State {
             && eval.is_none_or(|eval| eval == run.eval)
         {
             run.interrupts.push((ticket, now + GRACE));
-            return vec![Action::Interrupt];
+            return match run.asked {
+                Asked::Nothing => {
+                    run.asked = Asked::Interrupt;
+                    vec![Action::Interrupt]
+                }
+                Asked::Interrupt | Asked::KillChildren => {
+                    run.asked = Asked::KillChildren;
+                    vec![Action::Interrupt, Action::KillChildren]
+                }
+            };
         }
         // Who means what runs means what is about to, too.
         let starting = matches!(self.phase, Phase::Starting { .. });
         let meant = eval.or_else(|| self.first().filter(|_| starting));
         if let Some(at) = self.queue.iter().position(|queued| Some(queued.seq) == meant) {
             let eval = self.queue.remove(at).map(|queued| queued.seq);
-            let answer = Answer::Interrupt { effect: InterruptEffect::Dequeued, eval };
+            let answer =
+                Answer::Interrupt { effect: InterruptEffect::Dequeued, eval, killed: None };
             let finish = eval.map(|eval| Action::Finish { eval, outcome: Outcome::Interrupted });
             return finish.into_iter().chain([Action::Answer { ticket, answer }]).collect();
         }
-        let answer = Answer::Interrupt { effect: InterruptEffect::NothingRunning, eval };
+        let effect = InterruptEffect::NothingRunning;
+        let answer = Answer::Interrupt { effect, eval, killed: None };
         let mut actions = vec![Action::Answer { ticket, answer }];
         if let Phase::Querying { .. } = self.phase {
             actions.insert(0, Action::Interrupt);
@@ -365,7 +399,7 @@ impl State {
         let mut actions = Vec::new();
         if let Some(run) = &run {
             let outcome = match why {
-                Why::HardTimeout => Outcome::Timeout { killed: true },
+                Why::HardTimeout => Outcome::Timeout { step: TimeoutStep::InterpreterKilled },
                 _ => Outcome::Ended { reason: reason.clone() },
             };
             actions.push(Action::Finish { eval: run.eval, outcome });
@@ -424,6 +458,7 @@ impl State {
                 match run.hard.pass(now) {
                     Passed::Nothing => {}
                     Passed::Interrupt => actions.push(Action::Interrupt),
+                    Passed::KillChildren => actions.push(Action::KillChildren),
                     Passed::Kill => {
                         self.leave(Why::HardTimeout, None);
                         actions.push(Action::Kill);
@@ -448,6 +483,7 @@ impl State {
                     match run.hard.pass(now) {
                         Passed::Nothing => {}
                         Passed::Interrupt => actions.push(Action::Interrupt),
+                        Passed::KillChildren => actions.push(Action::KillChildren),
                         Passed::Kill => {
                             run.hard = Hard::Off;
                             if *why == Why::Own {
@@ -495,17 +531,17 @@ impl State {
 fn answers(run: &Run, effect: InterruptEffect) -> impl Iterator<Item = Action> + '_ {
     run.interrupts.iter().map(move |(ticket, _)| Action::Answer {
         ticket: *ticket,
-        answer: Answer::Interrupt { effect, eval: Some(run.eval) },
+        answer: Answer::Interrupt { effect, eval: Some(run.eval), killed: run.killed_on_request() },
     })
 }
 
 /// Interrupts that have waited long enough are told that the eval still runs.
 fn give_up_waiting(run: &mut Run, now: Millis, actions: &mut Vec<Action>) {
-    let eval = Some(run.eval);
+    let (eval, killed) = (Some(run.eval), run.killed_on_request());
     run.interrupts.retain(|(ticket, at)| {
         let over = *at <= now;
         if over {
-            let answer = Answer::Interrupt { effect: InterruptEffect::StillRunning, eval };
+            let answer = Answer::Interrupt { effect: InterruptEffect::StillRunning, eval, killed };
             actions.push(Action::Answer { ticket: *ticket, answer });
         }
         !over

@@ -17,6 +17,9 @@ use rustix::process::{
 /// How long a stopped process may take to stand still.
 const HELD_WITHIN: Duration = Duration::from_millis(20);
 
+/// How often those who were just started are looked for while others are killed.
+const KILL_ROUNDS: usize = 50;
+
 /// A process as one look at it showed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Process {
@@ -208,6 +211,26 @@ pub fn sweep(root: u32, patience: Duration, mut is_childless: impl FnMut() -> bo
     }
 }
 
+/// Kills what `find` finds, and looks again until that is nobody new: one that is killed may just have
+/// started another. Says how many it killed. Does not wait for their ends.
+pub fn kill_all(mut find: impl FnMut() -> Vec<u32>) -> usize {
+    let (mut seen, mut killed) = (HashSet::new(), 0);
+    // The bound is for a process that makes others faster than they are found.
+    for _ in 0..KILL_ROUNDS {
+        let alive = |pid: &u32| look(*pid).is_some_and(|process| process.state != b'Z');
+        let fresh: Vec<u32> =
+            find().into_iter().filter(|pid| !seen.contains(pid)).filter(alive).collect();
+        if fresh.is_empty() {
+            break;
+        }
+        for pid in fresh {
+            killed += usize::from(signal(pid, Signal::KILL));
+            seen.insert(pid);
+        }
+    }
+    killed
+}
+
 /// Takes note of all children of this process that have ended; whether none is left at all. For a
 /// child subreaper that means that nothing is left below it.
 pub fn reap() -> bool {
@@ -286,6 +309,20 @@ mod tests {
         assert_eq!(descendants(child.id()).len(), 1);
         let none = || descendants(child.id()).is_empty();
         assert!(sweep(child.id(), Duration::from_secs(5), none));
+        child.wait().unwrap();
+    }
+
+    #[test]
+    fn e6_children_that_ignore_an_interrupt_are_killed_with_theirs() {
+        let mut child = shell("trap '' INT; sh -c 'sleep 600 & echo up; wait'; sleep 600");
+        let (root, own) = (child.id(), std::process::id());
+        let below = || {
+            descendants(own).into_iter().filter(|&pid| {
+                pid == root
+                    || look(pid).is_some_and(|process| descendants(root).contains(&process.pid))
+            })
+        };
+        assert_eq!(kill_all(|| below().collect()), 3);
         child.wait().unwrap();
     }
 

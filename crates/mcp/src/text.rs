@@ -8,7 +8,7 @@ use std::fmt::{self, Write};
 
 use stead_client::{EvalStatus, EvalView, Item, LeftOut, Page, language};
 use stead_protocol::{
-    Change, Changed, ChunkKind, DisplayInfo, ErrorInfo, EvalSeq, Outcome, SessionName,
+    Change, Changed, ChunkKind, DisplayInfo, ErrorInfo, EvalSeq, Outcome, SessionName, TimeoutStep,
 };
 
 /// How long a read that the text recommends waits.
@@ -221,8 +221,11 @@ fn standing(text: &mut String, view: &EvalView, id: &Id<'_>) -> fmt::Result {
         EvalStatus::Error => " error",
         EvalStatus::Interrupted => " interrupted, state kept",
         EvalStatus::Timeout => match view.outcome {
-            Some(Outcome::Timeout { killed: true }) => {
+            Some(Outcome::Timeout { step: TimeoutStep::InterpreterKilled }) => {
                 " hard timeout, would not stop and was killed: state lost, the next eval starts fresh"
+            }
+            Some(Outcome::Timeout { step: TimeoutStep::ChildrenKilled }) => {
+                " hard timeout, the processes it had started were killed, state kept"
             }
             _ => " hard timeout, interrupted, state kept",
         },

@@ -239,6 +239,9 @@ pub enum Reply {
         /// The eval in question.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         eval: Option<EvalSeq>,
+        /// To a second interrupt of the same eval: how many of its children were killed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        killed: Option<u64>,
     },
     /// To `Status`.
     Status(Box<Status>),

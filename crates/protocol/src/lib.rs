@@ -15,7 +15,7 @@ pub use error::{ErrorCode, WireError};
 pub use ids::{EvalId, EvalSeq, Generation, NameError, Offset, SessionName, Token};
 pub use outcome::{
     Change, Changed, Chunk, ChunkKind, DisplayInfo, EndReason, ErrorInfo, Finished, Outcome,
-    ValueInfo,
+    TimeoutStep, ValueInfo,
 };
 pub use start::{
     DEFAULT_IDLE_TIMEOUT_MS, DEFAULT_QUOTA_BYTES, FoundInterpreter, HostReady, HostSpec, Meta,

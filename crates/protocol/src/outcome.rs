@@ -17,8 +17,9 @@ pub enum Outcome {
     Interrupted,
     /// Its hard timeout passed.
     Timeout {
-        /// The interrupt did not help and the interpreter was killed: the state is lost.
-        killed: bool,
+        /// How far it had to go to end the eval.
+        #[serde(flatten)]
+        step: TimeoutStep,
     },
     /// The session ended while it ran.
     Ended {
@@ -46,8 +47,47 @@ impl Outcome {
     pub fn tells_end(&self) -> bool {
         match self {
             Outcome::Ended { .. } | Outcome::NotRun { .. } | Outcome::HostDied => true,
-            Outcome::Timeout { killed } => *killed,
+            Outcome::Timeout { step } => *step == TimeoutStep::InterpreterKilled,
             Outcome::Complete | Outcome::Error | Outcome::Interrupted => false,
+        }
+    }
+}
+
+/// What ended an eval whose hard timeout had passed (SPEC E-3), gentlest first.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "TimeoutFields", into = "TimeoutFields")]
+pub enum TimeoutStep {
+    /// The interrupt; the state is kept.
+    Interrupted,
+    /// The children it had started were killed; the state is kept.
+    ChildrenKilled,
+    /// The interpreter was killed: the state is lost.
+    InterpreterKilled,
+}
+
+/// The step as it is written: the first field is what versions that know only it rely on.
+#[derive(Serialize, Deserialize)]
+struct TimeoutFields {
+    killed: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    children_killed: bool,
+}
+
+impl From<TimeoutFields> for TimeoutStep {
+    fn from(fields: TimeoutFields) -> Self {
+        match fields {
+            TimeoutFields { killed: true, .. } => TimeoutStep::InterpreterKilled,
+            TimeoutFields { children_killed: true, .. } => TimeoutStep::ChildrenKilled,
+            TimeoutFields { .. } => TimeoutStep::Interrupted,
+        }
+    }
+}
+
+impl From<TimeoutStep> for TimeoutFields {
+    fn from(step: TimeoutStep) -> Self {
+        TimeoutFields {
+            killed: step == TimeoutStep::InterpreterKilled,
+            children_killed: step == TimeoutStep::ChildrenKilled,
         }
     }
 }

@@ -137,7 +137,7 @@ pub(crate) use tagged;
 mod tests {
     use crate::bridge::{BridgeEvent, Done, DoneStatus, Shown};
     use crate::client::{Accepted, FromHost, Reply, Request, ToHost};
-    use crate::{EndReason, Finished, Generation, Offset, Outcome};
+    use crate::{EndReason, Finished, Generation, Offset, Outcome, TimeoutStep};
 
     /// Every order of an object's fields.
     fn orders(fields: &[&str]) -> Vec<String> {
@@ -218,9 +218,17 @@ mod tests {
     #[test]
     fn what_is_written_is_read_back() {
         let killed = Outcome::Ended { reason: EndReason::Signal { signal: 9 } };
-        for outcome in
-            [Outcome::Complete, Outcome::Error, Outcome::Interrupted, Outcome::HostDied, killed]
-        {
+        let timeout = |step| Outcome::Timeout { step };
+        for outcome in [
+            Outcome::Complete,
+            Outcome::Error,
+            Outcome::Interrupted,
+            Outcome::HostDied,
+            killed,
+            timeout(TimeoutStep::Interrupted),
+            timeout(TimeoutStep::ChildrenKilled),
+            timeout(TimeoutStep::InterpreterKilled),
+        ] {
             let mut finished = Finished::new(outcome.clone(), Generation(1), Offset(2), Offset(3));
             finished.notice = Some("n".to_owned());
             let accepted = Accepted {
@@ -242,6 +250,22 @@ mod tests {
                 panic!("{text}")
             };
             assert_eq!(read, accepted);
+        }
+    }
+
+    #[test]
+    fn e3_timeouts_of_earlier_versions_are_read() {
+        for (text, step) in [
+            (r#"{"kind":"timeout","killed":false}"#, TimeoutStep::Interrupted),
+            (r#"{"kind":"timeout","killed":true}"#, TimeoutStep::InterpreterKilled),
+            (
+                r#"{"kind":"timeout","killed":false,"children_killed":true}"#,
+                TimeoutStep::ChildrenKilled,
+            ),
+        ] {
+            let outcome = Outcome::Timeout { step };
+            assert_eq!(serde_json::from_str::<Outcome>(text).unwrap(), outcome);
+            assert_eq!(serde_json::to_string(&outcome).unwrap(), text);
         }
     }
 }

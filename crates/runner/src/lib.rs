@@ -56,9 +56,10 @@ extern "C" fn noop(_: i32) {}
 fn run(channel: &mut Channel, shell: &str, place: Option<Place>, id: &str, code: &str) {
     let ended = command::run(shell, code, place);
     let (status, exit_code) = match ended {
-        Ok(Ended::Code(0)) => (DoneStatus::Ok, Some(0)),
-        // The word comes before the signal, so it is here if the command died of it.
+        // The word comes before the signal, so it is here if the command ended because of it, with
+        // whatever code. Whether the signal came in time the host knows.
         Ok(ended) if channel.was_interrupted(id) => (DoneStatus::Interrupted, Some(ended.code())),
+        Ok(Ended::Code(0)) => (DoneStatus::Ok, Some(0)),
         Ok(ended) => (DoneStatus::Error, Some(ended.code())),
         Err(error) => {
             channel.send(&BridgeEvent::Error {

@@ -39,11 +39,15 @@ pub(super) struct Missed {
     nudges: u32,
 }
 
-/// Whom an interrupt was sent to.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Interrupted {
-    /// How many children of the eval got it, beside the interpreter.
-    pub children: usize,
+/// Whom interrupts of the running eval have come to, beside the interpreter.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Hit {
+    /// None of its children was alive.
+    Nobody,
+    /// Only children that ignore it, or that wait for one which does, as shells do.
+    Deaf,
+    /// A child that it ends, or that has a handler for it.
+    Taken,
 }
 
 impl Bridge {
@@ -56,7 +60,7 @@ impl Bridge {
     ///
     /// The bridge reads first for which eval it is: one that comes before the code runs would
     /// look the same as a late one for the eval before.
-    pub fn interrupt(&mut self, host: u32, eval: Option<&EvalId>) -> Interrupted {
+    pub fn interrupt(&mut self, host: u32, eval: Option<&EvalId>) {
         match eval {
             Some(id) => self.send(&Command::Interrupt { id }.encode()),
             // A question that takes too long has no id.
@@ -81,9 +85,45 @@ impl Bridge {
         if shell {
             tree::signal(self.child.pid, Signal::CONT);
         }
-        let children = &self.interrupted;
-        let children = children.iter().filter(|&&pid| tree::signal(pid, Signal::INT)).count();
-        Interrupted { children }
+        self.hit = self.hit.max(foresee(&self.interrupted));
+        for &pid in &self.interrupted {
+            tree::signal(pid, Signal::INT);
+        }
+    }
+
+    /// Kills what the running eval, which was interrupted, has started. Says how many that were.
+    ///
+    /// A shell does not act on a SIGINT if the command that it waited for died of something else, but goes
+    /// on with the next. A trap of its bridge's runs before that, if its signal is there before the command
+    /// is gone.
+    pub fn kill_children(&mut self, host: u32) -> usize {
+        self.killing = true;
+        if self.hears != Hears::ShellSignal {
+            return self.kill_young(host);
+        }
+        tree::hold(self.child.pid);
+        tree::signal_main_thread(self.child.pid, Signal::URG);
+        let killed = self.kill_young(host);
+        tree::signal(self.child.pid, Signal::CONT);
+        killed
+    }
+
+    fn kill_young(&mut self, host: u32) -> usize {
+        let killed = tree::kill_all(|| self.young(host).collect());
+        if killed > 0 {
+            self.hit = Hit::Taken;
+        }
+        killed
+    }
+
+    /// Whether an interrupt of the running eval came to a child that ends because of it, or may do so.
+    pub fn was_taken(&self) -> bool {
+        self.hit == Hit::Taken
+    }
+
+    /// Whether an interrupt of the running eval came to any child at all.
+    pub fn was_sent(&self) -> bool {
+        self.hit != Hit::Nobody
     }
 
     /// What the running eval has started.
@@ -95,8 +135,8 @@ impl Bridge {
     /// Wakes an interpreter that may have slept through its interrupt, and sends the interrupt on
     /// to what its children were just starting: a shell that is between two commands holds it back
     /// until the next one is over. Children that the interpreter itself started since are spared,
-    /// they may be cleaning up.
-    pub fn nudge(&mut self, host: u32) {
+    /// they may be cleaning up. Where children are killed, so is what a shell goes on to start; says how many.
+    pub fn nudge(&mut self, host: u32) -> usize {
         let wake = |signal| tree::signal_main_thread(self.child.pid, signal);
         match self.hears {
             Hears::Signal => drop(wake(Signal::WINCH)),
@@ -104,16 +144,22 @@ impl Bridge {
             Hears::ShellSignal => drop((wake(Signal::URG), wake(Signal::WINCH))),
             Hears::Command => self.unblock_read(),
         }
+        if self.killing && self.hears == Hears::ShellSignal {
+            return self.kill_young(host);
+        }
         self.nudge_shell(host);
         let born: Vec<u32> =
             self.young(host).filter(|pid| !self.interrupted.contains(pid)).collect();
+        let mut killed = 0;
         for pid in born {
             let parent = tree::look(pid).map(|process| process.parent);
             if parent.is_some_and(|parent| self.interrupted.contains(&parent)) {
                 self.interrupted.insert(pid);
-                tree::signal(pid, Signal::INT);
+                let signal = if self.killing { Signal::KILL } else { Signal::INT };
+                killed += usize::from(tree::signal(pid, signal) && self.killing);
             }
         }
+        killed
     }
 
     /// Ends the input of a main thread that sits in a read of it, which no signal of ours ends: it
@@ -170,10 +216,16 @@ impl Bridge {
         self.missed = Some(missed);
     }
 
-    /// The interrupted eval is over; what missed its interrupt must not go on without it.
-    pub fn end_interrupt(&mut self, host: u32) {
+    /// The interrupted eval is over; what missed its interrupt must not go on without it, nor what a shell
+    /// has started since its children were killed. Says how many were killed.
+    pub fn end_interrupt(&mut self, host: u32) -> usize {
+        let killed = match self.killing && self.hears == Hears::ShellSignal {
+            true => self.kill_young(host),
+            false => 0,
+        };
         self.nudge_shell(host);
         self.missed = None;
+        killed
     }
 
     pub(super) fn signal_interrupt(&self) {
@@ -202,5 +254,22 @@ impl Bridge {
             // Stopped again at once it would not get anywhere.
             let _ = poll(&mut [], Some(&Timespec { tv_sec: 0, tv_nsec: 200_000 }));
         }
+    }
+}
+
+/// What a SIGINT will do to these processes. A shell and its like wait for what they have started and go on
+/// if that does, so it is the last of each line who decides.
+fn foresee(pids: &HashSet<u32>) -> Hit {
+    let alive: Vec<tree::Process> = pids
+        .iter()
+        .filter_map(|&pid| tree::look(pid))
+        .filter(|process| !matches!(process.state, b'Z' | b'X'))
+        .collect();
+    let waits = |pid: u32| alive.iter().any(|process| process.parent == pid);
+    let takes = |pid: u32| !waits(pid) && !tree::ignores(pid, Signal::INT);
+    match alive.iter().any(|process| takes(process.pid)) {
+        _ if alive.is_empty() => Hit::Nobody,
+        true => Hit::Taken,
+        false => Hit::Deaf,
     }
 }

@@ -1,6 +1,7 @@
 //! `stead interrupt`
 
 use serde::Serialize;
+use stead_client::Interrupted;
 use stead_protocol::client::InterruptEffect;
 
 use crate::context::{Context, SessionArg, target};
@@ -9,7 +10,8 @@ use crate::print::Outcome;
 /// Stop the running eval and keep the session's state
 ///
 /// Aimed at one eval if its id is given: when that one has ended, nothing is sent and nothing
-/// else is hit. An eval that waits for its turn is taken out of the queue.
+/// else is hit. An eval that waits for its turn is taken out of the queue. A second interrupt of the
+/// same eval kills the processes it has started, an editor or whatever else ignores interrupts.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   stead interrupt -n py
@@ -28,6 +30,8 @@ struct Data {
     #[serde(skip_serializing_if = "Option::is_none")]
     eval_id: Option<String>,
     effect: InterruptEffect,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    killed: Option<u64>,
 }
 
 impl InterruptArgs {
@@ -42,16 +46,26 @@ impl InterruptArgs {
             InterruptEffect::Interrupted => ("interrupted", "interrupted; the state is kept"),
             InterruptEffect::Finished => ("complete", "it came to its own end first"),
             InterruptEffect::NothingRunning => ("complete", "nothing was running"),
+            InterruptEffect::StillRunning if interrupted.killed.is_none() => (
+                "running",
+                "still running: it has not obeyed yet; a second interrupt kills what it has started",
+            ),
             InterruptEffect::StillRunning => {
                 ("running", "still running: it has not obeyed yet; `stead restart` ends it")
             }
             InterruptEffect::Dequeued => ("interrupted", "taken out of the queue; it never ran"),
         };
+        let text = match interrupted.killed {
+            None | Some(0) => text.to_owned(),
+            Some(1) => format!("killed a process it had started; {text}"),
+            Some(more) => format!("killed {more} processes it had started; {text}"),
+        };
         let line = match &eval_id {
             Some(id) => format!("{id}: {text}\n"),
             None => format!("{text}\n"),
         };
-        let data = Data { session: name.to_string(), eval_id, effect: interrupted.effect };
+        let Interrupted { effect, killed, .. } = interrupted;
+        let data = Data { session: name.to_string(), eval_id, effect, killed };
         context.answer(status, data, || line)
     }
 }

@@ -9,13 +9,14 @@ use stead_protocol::{EvalId, SessionName};
 use super::{ToolSpec, bad_request, object};
 use crate::answer::Answer;
 use crate::server::{Server, session_of, target};
+use crate::text;
 
 pub(super) fn spec() -> ToolSpec {
     ToolSpec {
         name: "control",
         title: "Control a session",
-        description: "Interrupt, pause, end or restart a session. interrupt stops the running eval and keeps state; \
-            kill ends an interpreter that will not stop; restart and clear lose variables; stop removes the session. \
+        description: "Interrupt, pause, end or restart a session. interrupt stops the running eval and keeps state, \
+            a second one also kills the processes it started; kill ends an interpreter that will not stop; restart and clear lose variables; stop removes the session. \
             Output stays readable.",
         schema: object(
             json!({
@@ -114,10 +115,18 @@ fn interrupt(
         InterruptEffect::Interrupted => "interrupted, state kept",
         InterruptEffect::Finished => "had finished before the interrupt came",
         InterruptEffect::NothingRunning => "not running, nothing was interrupted",
+        InterruptEffect::StillRunning if done.killed.is_none() => {
+            "interrupted but still running; interrupt again kills the processes it has started and keeps state, \
+             kill ends it and loses state"
+        }
         InterruptEffect::StillRunning => {
             "interrupted but still running; kill ends it and loses state"
         }
         InterruptEffect::Dequeued => "taken out of the queue, it did not run",
     };
-    Ok(Answer::text(format!("[{what} {said}]")))
+    let killed = match done.killed {
+        None | Some(0) => String::new(),
+        Some(count) => format!("; {} killed", text::count(count, "process", "processes")),
+    };
+    Ok(Answer::text(format!("[{what} {said}{killed}]")))
 }

@@ -28,7 +28,7 @@ pub(super) fn spec() -> ToolSpec {
                 "session": {"type": "string", "description": "Session name; default: the one of language, which is py, sh or js"},
                 "language": {"type": "string", "enum": ["python", "bash", "node"], "description": "Default python; needed to start a session under another name"},
                 "timeout_ms": {"type": "integer", "minimum": 0, "description": "How long to wait; default 10000, at most 50000"},
-                "hard_timeout_ms": {"type": "integer", "minimum": 1, "description": "Interrupt after this, kill if it will not stop"},
+                "hard_timeout_ms": {"type": "integer", "minimum": 1, "description": "Interrupt after this; if it will not stop, kill what it started, then its interpreter"},
                 "background": {"type": "boolean", "description": "Return the id at once"},
                 "fresh": {"type": "boolean", "description": "Run in a new interpreter that is gone afterwards"},
                 "max_chars": {"type": "integer", "minimum": 1, "description": "Most characters of output shown; default 8000"},

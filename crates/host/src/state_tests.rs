@@ -3,6 +3,7 @@
 use std::collections::{HashMap, HashSet};
 
 use proptest::prelude::*;
+use proptest::test_runner::{FailurePersistence, FileFailurePersistence};
 use stead_protocol::bridge::DoneStatus;
 use stead_protocol::client::InterruptEffect;
 use stead_protocol::{EndReason, ErrorCode, EvalSeq, Outcome, TimeoutStep};
@@ -427,7 +428,16 @@ impl Seen {
     }
 }
 
+/// A failure writes nothing into the source tree, unless `STEAD_KEEP_SEEDS` asks for its seed.
+fn config() -> ProptestConfig {
+    let kept = std::env::var_os("STEAD_KEEP_SEEDS")
+        .map(|_| Box::new(FileFailurePersistence::default()) as Box<dyn FailurePersistence>);
+    ProptestConfig { failure_persistence: kept, ..ProptestConfig::default() }
+}
+
 proptest! {
+    #![proptest_config(config())]
+
     /// H-1, E-11: whatever happens, in any order: at most once, one outcome, every request answered.
     #[test]
     fn e11_any_order_of_events_gives_one_outcome_and_answers_everyone(moves in moves()) {

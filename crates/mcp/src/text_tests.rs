@@ -1,6 +1,7 @@
 //! Whatever user code writes, lines that look like ours are ours.
 
 use proptest::prelude::*;
+use proptest::test_runner::{FailurePersistence, FileFailurePersistence};
 use stead_client::Page;
 use stead_protocol::{ErrorInfo, EvalSeq, ValueInfo};
 
@@ -133,7 +134,16 @@ fn item() -> impl Strategy<Value = Item> {
     })
 }
 
+/// A failure writes nothing into the source tree, unless `STEAD_KEEP_SEEDS` asks for its seed.
+fn config() -> ProptestConfig {
+    let kept = std::env::var_os("STEAD_KEEP_SEEDS")
+        .map(|_| Box::new(FileFailurePersistence::default()) as Box<dyn FailurePersistence>);
+    ProptestConfig { failure_persistence: kept, ..ProptestConfig::default() }
+}
+
 proptest! {
+    #![proptest_config(config())]
+
     #[test]
     fn m3_no_text_makes_a_line_of_ours(items in proptest::collection::vec(item(), 0..8), name in hostile()) {
         let mut view = view(EvalStatus::WaitingInput);

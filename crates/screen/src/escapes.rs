@@ -57,7 +57,9 @@ impl Escapes {
         let mut length = 0;
         for byte in bytes {
             if *byte >= 0x80 {
-                // No sequence has such a byte, but the text behind a broken one may.
+                // No sequence has such a byte, but the text behind a broken one may. Control
+                // characters that came before it count all the same, in whatever pieces they come.
+                self.parser.advance(&mut Commands(rows), &bytes[..length]);
                 *self = Escapes::default();
                 return length;
             }

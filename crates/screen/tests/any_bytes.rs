@@ -2,6 +2,7 @@
 
 use proptest::collection::vec;
 use proptest::prelude::*;
+use proptest::test_runner::{FailurePersistence, FileFailurePersistence, TestCaseError};
 use stead_screen::{Lane, Piece, Screen, Stream};
 
 /// Bytes as they come, mixed with what terminals take for commands.
@@ -22,8 +23,14 @@ fn bytes() -> impl Strategy<Value = Vec<u8>> {
             bytes.push(end);
             bytes
         });
+    // Sequences that are left open, so that whatever comes next stands inside them.
+    let open = prop::sample::select(vec![
+        "\x1b[", "\x1b[3", "\x1b[?25", "\x1b(", "\x1b", "\x1b]0;t", "\x1bPq",
+    ])
+    .prop_map(|s| s.as_bytes().to_vec());
     let piece = prop_oneof![
         4 => command,
+        1 => open,
         3 => "[a-z ]{0,12}".prop_map(String::into_bytes),
         3 => prop::sample::select(vec!["\r", "\n", "\r\n", "\x08", "\t", "\x07", "\0"])
             .prop_map(|s| s.as_bytes().to_vec()),
@@ -38,36 +45,68 @@ fn is_clean(text: &str) -> bool {
     !text.chars().any(|c| c.is_control() && c != '\n' && c != '\t')
 }
 
+/// What was found once, with every cut in two.
+#[test]
+fn o7_found_cases_are_the_same_for_any_cut() {
+    let found: [&[u8]; 4] = [
+        // Control characters in a sequence that text breaks off.
+        b" aaaa\x1b0;0A\x1b]0;0;0A\0\x1b]0;0;0A\x1b]0;0;0A\x1b[9999999997\t\r\xe2\x80\xae",
+        "a\x1b[3\té".as_bytes(),
+        "one\x1b[\ntwo\x1b[1\r\x08ü".as_bytes(),
+        "ab\x1b(\x08日".as_bytes(),
+    ];
+    for bytes in found {
+        for cut in 0..=bytes.len() {
+            is_the_same_for_cuts(bytes, vec![cut]).unwrap();
+        }
+    }
+}
+
+/// Whether bytes give the same text at once and in parts, with no gap between pieces.
+fn is_the_same_for_cuts(bytes: &[u8], cuts: Vec<usize>) -> Result<(), TestCaseError> {
+    let mut whole = Screen::new();
+    whole.write(Lane::Out, 0, bytes);
+    let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut.min(bytes.len())).collect();
+    cuts.extend([0, bytes.len()]);
+    cuts.sort_unstable();
+    let mut parts = Screen::new();
+    for pair in cuts.windows(2) {
+        parts.write(Lane::Out, pair[0] as u64, &bytes[pair[0]..pair[1]]);
+    }
+    let whole = whole.finish();
+    let seen = |pieces: &[Piece]| -> Vec<_> {
+        let texts = pieces.iter().filter_map(|piece| match piece {
+            Piece::Text(text) => Some((text.text.clone(), text.start, text.end)),
+            Piece::Mark(_) => None,
+        });
+        texts.collect()
+    };
+    prop_assert_eq!(seen(&whole), seen(&parts.finish()));
+    let mut end = None;
+    for piece in &whole {
+        let Piece::Text(text) = piece else { continue };
+        prop_assert!(is_clean(&text.text), "{:?}", text.text);
+        prop_assert!(end.is_none_or(|end| end == text.start));
+        prop_assert!(text.start <= text.end);
+        end = Some(text.end);
+    }
+    prop_assert!(end.is_none_or(|end| end == bytes.len() as u64));
+    Ok(())
+}
+
+/// A failure writes nothing into the source tree, unless `STEAD_KEEP_SEEDS` asks for its seed.
+fn config() -> ProptestConfig {
+    let kept = std::env::var_os("STEAD_KEEP_SEEDS")
+        .map(|_| Box::new(FileFailurePersistence::default()) as Box<dyn FailurePersistence>);
+    ProptestConfig { failure_persistence: kept, ..ProptestConfig::default() }
+}
+
 proptest! {
+    #![proptest_config(config())]
+
     #[test]
     fn o7_any_cut_gives_the_same_text(bytes in bytes(), cuts in vec(0usize..400, 0..8)) {
-        let mut whole = Screen::new();
-        whole.write(Lane::Out, 0, &bytes);
-        let mut cuts: Vec<usize> = cuts.into_iter().map(|cut| cut.min(bytes.len())).collect();
-        cuts.extend([0, bytes.len()]);
-        cuts.sort_unstable();
-        let mut parts = Screen::new();
-        for pair in cuts.windows(2) {
-            parts.write(Lane::Out, pair[0] as u64, &bytes[pair[0]..pair[1]]);
-        }
-        let whole = whole.finish();
-        let seen = |pieces: &[Piece]| -> Vec<_> {
-            let texts = pieces.iter().filter_map(|piece| match piece {
-                Piece::Text(text) => Some((text.text.clone(), text.start, text.end)),
-                Piece::Mark(_) => None,
-            });
-            texts.collect()
-        };
-        prop_assert_eq!(seen(&whole), seen(&parts.finish()));
-        let mut end = None;
-        for piece in &whole {
-            let Piece::Text(text) = piece else { continue };
-            prop_assert!(is_clean(&text.text), "{:?}", text.text);
-            prop_assert!(end.is_none_or(|end| end == text.start));
-            prop_assert!(text.start <= text.end);
-            end = Some(text.end);
-        }
-        prop_assert!(end.is_none_or(|end| end == bytes.len() as u64));
+        is_the_same_for_cuts(&bytes, cuts)?;
     }
 
     #[test]

@@ -16,6 +16,8 @@ fn o7_styles_titles_and_links_are_removed_and_their_text_stays() {
         ("cut\x1b[3", "cut"),
         ("cut\x1b", "cut"),
         ("broken\x1b[é\x1bü", "brokenéü"),
+        ("broken\x1b[3\té", "broken\té"),
+        ("one\x1b[3\nétwo", "one\nétwo"),
         ("bell\x07\x1b[3\x18x", "bellx"),
     ] {
         assert_eq!(plain(raw), text, "{raw:?}");

@@ -6,6 +6,7 @@ use std::process::ExitCode;
 use stead_mcp::{Server, serve_stdio};
 
 fn main() -> ExitCode {
+    stead_launch::cores::forbid();
     match std::env::args_os().nth(1) {
         Some(mode) if mode == "host" => stead_host::run_host(),
         Some(mode) if mode == "runner" => {

@@ -108,8 +108,19 @@ pub fn main(modes: Modes) -> ExitCode {
         return ExitCode::from(exit::SUCCESS);
     };
     let name = command.name();
-    let ran =
-        Context::new(name, mode, &cli.globals, modes).and_then(|context| command.run(&context));
+    if command.may_hold_secrets() {
+        // Who starts us puts them there; from now on at least nobody else reads them (SPEC X-5).
+        let words = args.iter().position(|word| word == name).unwrap_or(0);
+        stead_launch::ps::hide_arguments(words + 1);
+    }
+    let ran = Context::new(name, mode, &cli.globals, modes).and_then(|context| {
+        // What a killed session left is ended by whoever comes next; once more in the end, because one
+        // that was just killed may take a moment to be gone.
+        context.client.dirs.sweep_leftovers();
+        let ran = command.run(&context);
+        context.client.dirs.sweep_leftovers();
+        ran
+    });
     ExitCode::from(ran.unwrap_or_else(|failure| print::failure(mode, name, &failure)))
 }
 

@@ -5,6 +5,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::MetadataExt;
 
 use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
+use stead_launch::roster::Holder;
 use stead_spool::SessionDir;
 
 /// A host that holds its session's lock.
@@ -33,7 +34,7 @@ impl Unfound {
 
     /// The process that the lock's file names; it may be gone.
     pub(crate) fn pid(dir: &SessionDir) -> Option<u32> {
-        fs::read_to_string(dir.lock()).ok()?.trim().parse().ok()
+        Holder::read_at(&dir.lock()).map(|holder| holder.host)
     }
 
     /// Asks it to listen again; whether it still lives.

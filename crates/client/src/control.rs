@@ -4,11 +4,12 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+use stead_launch::roster::Holder;
 use stead_protocol::client::{InterruptEffect, Query, Reply, Request};
 use stead_protocol::{EvalSeq, SessionName, Status};
 use stead_spool::SessionDir;
 
-use crate::connection::{Connection, PATIENCE};
+use crate::connection::{self, Connection, PATIENCE};
 use crate::session::wait_until_ready;
 use crate::start::{Door, Found, left, unhurried};
 use crate::{Client, ClientError, Launch, loss, wait};
@@ -93,25 +94,50 @@ impl Client {
 
     /// Ends a session for good; its history stays readable.
     pub fn stop(&self, name: &SessionName) -> Result<(), ClientError> {
+        let holder = Holder::read_at(&self.dir(name).lock());
         match self.ask(name, Request::Stop, END_TIME) {
-            Err(ClientError::Ended { .. }) => self.mark_stopped(name),
+            Err(ClientError::Ended { .. }) => {
+                // One that was killed may have left something.
+                self.sweep_left_of(name)?;
+                self.mark_stopped(name)
+            }
+            // It was stopped before, but something had stayed.
+            Err(error @ ClientError::NotFound { .. }) => {
+                self.sweep_left_of(name)?;
+                Err(error)
+            }
             answer => {
                 answer?;
-                // The last thing to go is the host itself.
-                wait::see_host_gone(&self.dir(name));
-                Ok(())
+                self.see_all_gone(name, holder)
             }
         }
     }
 
+    /// Waits until that host and its guard are gone, and with them everything the session started.
+    fn see_all_gone(&self, name: &SessionName, host: Option<Holder>) -> Result<(), ClientError> {
+        let dir = self.dir(name);
+        let deadline = Instant::now() + END_TIME;
+        while !wait::see_host_gone(&dir) {
+            // Somebody has started the session again: the new host waited for the old one's guard.
+            let now = Holder::read_at(&dir.lock());
+            if now.is_some() && now != host {
+                return Ok(());
+            }
+            if Instant::now() >= deadline {
+                return Err(connection::silent(name, host.map(|host| host.host)));
+            }
+        }
+        self.sweep_left_of(name)
+    }
+
     /// Ends a session's interpreter at once, whatever it does; the next eval starts it again.
     pub fn kill(&self, name: &SessionName) -> Result<(), ClientError> {
+        let holder = Holder::read_at(&self.dir(name).lock());
         match self.ask(name, Request::Kill, END_TIME) {
-            Err(ClientError::Ended { .. }) => Ok(()),
+            Err(ClientError::Ended { .. }) => self.sweep_left_of(name),
             answer => {
                 answer?;
-                wait::see_host_gone(&self.dir(name));
-                Ok(())
+                self.see_all_gone(name, holder)
             }
         }
     }

@@ -105,6 +105,14 @@ pub enum ClientError {
         /// It had not read all of the request, so it did nothing about it.
         unread: bool,
     },
+    /// Processes of a session that has ended do not die.
+    #[error("of session `{name}`, which has ended, processes are left that cannot be killed: {}", processes.join(", "))]
+    Left {
+        /// The session.
+        name: SessionName,
+        /// Their ids and command lines.
+        processes: Vec<String>,
+    },
     /// A file or directory could not be used.
     #[error("could not {action} `{}`", path.display())]
     File {
@@ -143,6 +151,7 @@ impl ClientError {
             ClientError::Launch { .. } => ErrorCode::LaunchFailed,
             ClientError::Connection { .. }
             | ClientError::Silent { .. }
+            | ClientError::Left { .. }
             | ClientError::HungUp { .. }
             | ClientError::File { .. }
             | ClientError::Spool { .. } => ErrorCode::ConnectionFailed,
@@ -198,6 +207,9 @@ impl ClientError {
             }),
             ClientError::HungUp { name, .. } => {
                 Some(format!("it was killed or has ended: see `stead status -n {name}`"))
+            }
+            ClientError::Left { name, .. } => {
+                Some(format!("end them yourself, then `stead stop -n {name}` again"))
             }
             ClientError::File { .. } => Some("see `stead doctor`".to_owned()),
             ClientError::Spool { .. } => None,

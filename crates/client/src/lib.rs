@@ -14,6 +14,7 @@ pub mod figures;
 mod gather;
 mod kept;
 pub mod language;
+mod leftovers;
 mod lines;
 mod list;
 mod live;

@@ -124,7 +124,7 @@ impl Client {
     }
 
     pub(crate) fn mark_stopped(&self, name: &SessionName) -> Result<(), ClientError> {
-        let meta = Meta { stopped: true, ..self.require(name, false)? };
+        let meta = self.require(name, false)?.into_stopped();
         let path = self.dir(name).meta();
         let bytes = serde_json::to_vec(&meta)
             .map_err(|error| ClientError::file("write", &path)(error.into()))?;

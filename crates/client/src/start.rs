@@ -11,6 +11,7 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::FlockOperation;
 use rustix::io::Errno;
+use stead_launch::cores;
 use stead_protocol::client::VERSION;
 use stead_protocol::{EndReason, ErrorCode, HostReady, HostSpec, Meta, SessionName, WireError};
 use stead_spool::{HistoryReader, Reader, SessionDir};
@@ -254,9 +255,14 @@ impl Door<'_> {
         };
         let mut command = Command::new(program);
         command.arg("host").stdin(Stdio::piped()).stdout(Stdio::piped());
-        // SAFETY: `setsid` is async-signal-safe and touches no memory of this process.
+        // A session that is started from inside another is none of that one's processes.
+        command.env_remove("STEAD_SESSION").env_remove("STEAD_SESSION_DIR");
+        // SAFETY: only async-signal-safe calls, which touch no memory of this process.
         unsafe {
-            command.pre_exec(|| rustix::process::setsid().map(drop).map_err(io::Error::from));
+            command.pre_exec(|| {
+                cores::restore();
+                rustix::process::setsid().map(drop).map_err(io::Error::from)
+            });
         }
         Ok(command)
     }

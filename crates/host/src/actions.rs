@@ -71,6 +71,10 @@ impl Host {
                 // From here on clients find nobody and start the next host.
                 self.listener = None;
                 let _ = std::fs::remove_file(&self.spec.socket);
+                // Else the guard tries once more.
+                if self.left.is_empty() {
+                    self.duty.settle(rustix::process::getpid());
+                }
                 self.leaving = true;
             }
         }
@@ -158,7 +162,7 @@ impl Host {
         self.ledger.end_generation(reason.clone(), reported);
         pause::point("ended");
         if matches!(reason, EndReason::Stopped) || self.meta.settings.once {
-            self.meta.stopped = true;
+            self.meta = self.meta.clone().into_stopped();
             if let Ok(meta) = serde_json::to_vec_pretty(&self.meta)
                 && let Err(error) =
                     stead_spool::write_atomically(&SessionDir::new(&self.spec.dir).meta(), &meta)

@@ -9,6 +9,7 @@ use stead_launch::tree;
 use stead_protocol::EndReason;
 
 use crate::connection::Connection;
+use crate::guard::Guard;
 use crate::host::{Compiled, Host};
 use crate::state::Input;
 
@@ -38,6 +39,18 @@ impl Host {
         self.reap();
     }
 
+    /// Makes another guard if the one there was is gone.
+    pub(crate) fn keep_guarded(&mut self, gone: bool) {
+        let due = match &self.guard {
+            Guard::Stands(_) => gone,
+            Guard::Missing(retry) => *retry <= Instant::now(),
+        };
+        if due {
+            eprintln!("the guard was killed; another takes its place");
+            self.guard = self.duty.renew();
+        }
+    }
+
     /// Waits for the children that ended: orphans, and the interpreter itself.
     pub(crate) fn reap(&mut self) {
         while let Some(pid) = tree::ended_child() {
@@ -56,8 +69,9 @@ impl Host {
 
     pub(crate) fn interpreter_exited(&mut self, status: WaitStatus) {
         // The rest of its family, then what they had written.
-        if !tree::sweep(std::process::id(), SWEEP_PATIENCE, tree::reap) {
-            eprintln!("some processes of the session do not die");
+        self.left = self.duty.family().sweep(SWEEP_PATIENCE);
+        if !self.left.is_empty() {
+            eprintln!("these processes of the session do not die: {:?}", self.left);
         }
         self.drain();
         let replaced = self.replaced;

@@ -1,45 +1,174 @@
-//! A host in two processes: the guard stays behind the host and cleans up if it is killed.
+//! A host in two processes: the guard stands by and cleans up if the host is killed.
 //!
-//! When the host dies, the kernel kills the interpreter, but not what the interpreter started.
-//! All of that falls to the next child subreaper above, which is the guard.
+//! The first guard is the host's parent and a child subreaper, so what a killed host leaves falls to
+//! it. If the guard is killed, the host makes another. That one is a child and no ancestor: it
+//! finds what a killed host left by the session's mark.
 
+use std::fs::File;
 use std::io;
-use std::path::Path;
-use std::time::Duration;
+use std::os::fd::{AsRawFd, OwnedFd};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
 
-use rustix::process::{Pid, WaitOptions, set_child_subreaper, waitpid};
+use rustix::event::{PollFd, PollFlags, poll};
+use rustix::io::Errno;
+use rustix::process::{Pid, PidfdFlags, Signal, getpid, pidfd_open, set_child_subreaper};
+use stead_launch::family::Family;
+use stead_launch::mark::{Mark, Role};
+use stead_launch::ps;
+use stead_launch::roster::{Holder, Note};
 use stead_launch::tree;
 
-/// Goes on twice: returns in the host, and never in the guard.
-///
-/// Called before anything else runs or is opened but the session's lock, which the guard shares:
-/// no other host can begin before the guard is through.
-pub(crate) fn split(socket: &Path) -> io::Result<()> {
-    set_child_subreaper(Some(rustix::process::getpid()))?;
-    // SAFETY: the process has one thread, so the child may go on as usual.
-    match unsafe { libc::fork() } {
-        -1 => Err(io::Error::last_os_error()),
-        0 => {
-            set_child_subreaper(Some(rustix::process::getpid()))?;
-            Ok(())
+/// How long a guard goes on killing.
+const SWEEP_PATIENCE: Duration = Duration::from_secs(10);
+/// When to try again to make a guard.
+const RETRY: Duration = Duration::from_secs(1);
+
+/// What has to be done when a session's host is gone, and by whom it is known.
+#[derive(Debug)]
+pub(crate) struct Duty {
+    pub(crate) mark: Option<Mark>,
+    /// The variable that tells the session's processes where there is no mark.
+    pub(crate) tag: String,
+    pub(crate) socket: PathBuf,
+    pub(crate) session: PathBuf,
+    /// Held by host and guard: no other host begins before both are through.
+    pub(crate) lock: File,
+}
+
+/// What the host knows of its guard.
+#[derive(Debug)]
+pub(crate) enum Guard {
+    /// It lives until this can be read from.
+    Stands(OwnedFd),
+    /// None could be made; it is tried again then.
+    Missing(Instant),
+}
+
+impl Duty {
+    /// The session's processes, as the host sees them.
+    pub(crate) fn family(&self) -> Family {
+        Family::below_us(self.mark)
+    }
+
+    /// Goes on twice: returns in the host, and never in the guard.
+    ///
+    /// Called before anything else runs or is opened but the session's lock, which the guard shares.
+    pub(crate) fn split(&self) -> io::Result<Guard> {
+        set_child_subreaper(Some(getpid()))?;
+        let guard = pidfd_open(getpid(), PidfdFlags::empty())?;
+        match fork()? {
+            None => {
+                set_child_subreaper(Some(getpid()))?;
+                Ok(Guard::Stands(guard))
+            }
+            Some(host) => {
+                // Our child until we wait for it, so the number is right. If there is no descriptor to be
+                // had there is no host to be had either.
+                let process = pidfd_open(host, PidfdFlags::empty());
+                match process {
+                    Ok(process) => self.stand_guard(process, host),
+                    Err(error) => {
+                        tree::signal(host.as_raw_nonzero().get() as u32, Signal::KILL);
+                        Err(error.into())
+                    }
+                }
+            }
         }
-        host => guard(Pid::from_raw(host), socket),
+    }
+
+    /// Makes another guard for this process.
+    pub(crate) fn renew(&self) -> Guard {
+        match self.try_renew() {
+            Ok(guard) => Guard::Stands(guard),
+            Err(error) => {
+                eprintln!("could not make another guard: {error}");
+                Guard::Missing(Instant::now() + RETRY)
+            }
+        }
+    }
+
+    fn try_renew(&self) -> io::Result<OwnedFd> {
+        let (host, pid) = (pidfd_open(getpid(), PidfdFlags::empty())?, getpid());
+        match fork()? {
+            None => {
+                // Clients wait for the end of their connections, user code for that of its pipes.
+                close_all_but([self.lock.as_raw_fd(), host.as_raw_fd()]);
+                self.stand_guard(host, pid)
+            }
+            Some(guard) => Ok(pidfd_open(guard, PidfdFlags::empty())?),
+        }
+    }
+
+    /// Says who we are: from here on there is something to be swept.
+    pub(crate) fn enter(&self) -> io::Result<()> {
+        Holder { host: std::process::id(), mark: self.mark }.write(&self.lock)?;
+        match self.note(getpid()) {
+            Some(note) => note.write(&self.session),
+            None => Ok(()),
+        }
+    }
+
+    /// Says that nothing is left.
+    pub(crate) fn settle(&self, host: Pid) {
+        let _ = self.lock.set_len(0);
+        if let Some(note) = self.note(host) {
+            note.remove();
+        }
+    }
+
+    fn note(&self, host: Pid) -> Option<Note> {
+        Some(Note::new(self.socket.parent()?, self.mark?, host.as_raw_nonzero().get() as u32))
+    }
+
+    fn stand_guard(&self, host: OwnedFd, pid: Pid) -> ! {
+        if let Some(mark) = self.mark {
+            let _ = mark.take(Role::Guard);
+        }
+        close_standard_streams();
+        ps::rename("session-guard");
+        let mut fds = [PollFd::new(&host, PollFlags::IN)];
+        while let Err(Errno::INTR | Errno::AGAIN) = poll(&mut fds, None) {}
+        self.clean_up(pid);
+        // SAFETY: ends this process, whose copies of the host's things are not for it to drop.
+        unsafe { libc::_exit(0) }
+    }
+
+    fn clean_up(&self, host: Pid) {
+        let entered = Holder { host: host.as_raw_nonzero().get() as u32, mark: self.mark };
+        // The host left in good order, or had not begun.
+        if Holder::read(&self.lock) != Some(entered) {
+            return;
+        }
+        let family = Family::left_behind(self.mark, &self.tag).with_orphans();
+        if family.sweep(SWEEP_PATIENCE).is_empty() {
+            self.settle(host);
+        }
+        let _ = std::fs::remove_file(&self.socket);
     }
 }
 
-fn guard(host: Option<Pid>, socket: &Path) -> ! {
-    close_standard_streams();
-    rename("session-guard");
-    // The host is the only child as long as it lives.
-    let died = match host.map(|host| waitpid(Some(host), WaitOptions::empty())) {
-        Some(Ok(Some((_, status)))) => status.exit_status() != Some(0),
-        _ => true,
-    };
-    if died {
-        tree::sweep(std::process::id(), Duration::from_secs(10), tree::reap);
-        let _ = std::fs::remove_file(socket);
+/// Forks; `None` in the child.
+fn fork() -> io::Result<Option<Pid>> {
+    // SAFETY: the process has one thread, so the child may go on as usual.
+    match unsafe { libc::fork() } {
+        -1 => Err(io::Error::last_os_error()),
+        pid => Ok(Pid::from_raw(pid)),
     }
-    std::process::exit(0)
+}
+
+/// Closes every descriptor but the standard ones and these.
+fn close_all_but(mut keep: [i32; 2]) {
+    keep.sort_unstable();
+    let close = |first: i32, last: libc::c_uint| {
+        if first as libc::c_uint <= last {
+            // SAFETY: this process does nothing more with what is closed.
+            unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) };
+        }
+    };
+    close(3, keep[0] as libc::c_uint - 1);
+    close(keep[0] + 1, keep[1] as libc::c_uint - 1);
+    close(keep[1] + 1, libc::c_uint::MAX);
 }
 
 /// Whoever started the host waits for the end of its standard output.
@@ -49,28 +178,4 @@ fn close_standard_streams() {
         let _ = rustix::stdio::dup2_stdout(&null);
         let _ = rustix::stdio::dup2_stderr(&null);
     }
-}
-
-/// Gives this process another name in `ps`. Who kills everything called `stead` by that name
-/// should meet the hosts and leave us to clean up after them.
-fn rename(name: &str) {
-    let Ok(comm) = std::ffi::CString::new(name) else { return };
-    let _ = rustix::thread::set_name(&comm);
-    let Some((start, len)) = argument_memory() else { return };
-    let mut text = name.as_bytes().to_vec();
-    text.truncate(len - 1);
-    text.resize(len, 0);
-    // SAFETY: the kernel put our arguments at this place of our own stack, `len` bytes long, and
-    // nothing refers to them: the standard library has made copies.
-    unsafe { std::ptr::copy_nonoverlapping(text.as_ptr(), start as *mut u8, len) };
-}
-
-/// Where the kernel put this process's arguments, and how many bytes they take.
-fn argument_memory() -> Option<(usize, usize)> {
-    let stat = std::fs::read_to_string("/proc/self/stat").ok()?;
-    let fields: Vec<&str> = stat[stat.rfind(')')? + 2..].split(' ').collect();
-    // Fields 48 and 49, counted from 1; the third is the first after the name.
-    let field = |nth: usize| fields.get(nth - 3)?.trim().parse::<usize>().ok();
-    let (start, end) = (field(48)?, field(49)?);
-    (start != 0 && end > start).then(|| (start, end - start))
 }

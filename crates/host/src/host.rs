@@ -1,7 +1,6 @@
 //! The loop: waits, turns what happened into inputs of the state, and carries out its actions.
 
 use std::collections::{BTreeMap, HashMap, VecDeque};
-use std::fs::File;
 use std::os::fd::OwnedFd;
 use std::path::PathBuf;
 use std::time::{Duration, Instant};
@@ -19,6 +18,7 @@ use crate::clock::{Clock, wall_ms};
 use crate::connection::Connection;
 use crate::displays::Displays;
 use crate::ending;
+use crate::guard::{Duty, Guard};
 use crate::ledger::{Closing, Found, Ledger};
 use crate::listener::Listener;
 use crate::nudge::Nudges;
@@ -30,8 +30,9 @@ use crate::with_causes;
 
 /// How long no connection is taken after one could not be.
 const DEAF_TIME: Duration = Duration::from_millis(50);
-/// Most descriptors that are waited on beside connections: signals, the listener and five of a bridge.
-const OWN_DESCRIPTORS: usize = 7;
+/// Most descriptors that are waited on beside connections: signals, the guard, the listener and five
+/// of a bridge.
+const OWN_DESCRIPTORS: usize = 8;
 /// Number of the first connection.
 const FIRST_CONNECTION: u64 = 1;
 /// How long after its start a host counts on the client that started it.
@@ -71,7 +72,11 @@ pub(crate) struct Host {
     /// No connection could be taken: try again then.
     pub(crate) deaf_until: Option<Instant>,
     pub(crate) signals: OwnedFd,
-    pub(crate) tag: String,
+    /// What is to be done when this process is gone.
+    pub(crate) duty: Duty,
+    pub(crate) guard: Guard,
+    /// Processes that did not die when the interpreter had ended.
+    pub(crate) left: Vec<u32>,
     /// The mask of the client that started us: what user code makes is the user's affair.
     pub(crate) umask: Mode,
     pub(crate) next_connection: u64,
@@ -91,8 +96,6 @@ pub(crate) struct Host {
     /// User code replaced the interpreter by another program.
     pub(crate) replaced: bool,
     pub(crate) compiled: Compiled,
-    /// Held for as long as this process lives.
-    _lock: File,
 }
 
 /// What the interpreter told about itself.
@@ -113,8 +116,8 @@ impl Host {
         ledger: Ledger,
         found: Found,
         listener: Listener,
-        lock: File,
-        tag: String,
+        duty: Duty,
+        guard: Guard,
         umask: Mode,
     ) -> Host {
         let clock = Clock::new();
@@ -156,7 +159,9 @@ impl Host {
             listener: Some(listener),
             deaf_until: None,
             signals: ending::signals(),
-            tag,
+            duty,
+            guard,
+            left: Vec::new(),
             umask,
             next_connection: FIRST_CONNECTION,
             began: Instant::now(),
@@ -168,7 +173,6 @@ impl Host {
             reported_end: false,
             replaced: false,
             compiled: Compiled::None,
-            _lock: lock,
         }
     }
 
@@ -177,7 +181,7 @@ impl Host {
         let failed = |message: String| WireError::new(ErrorCode::LaunchFailed, message);
         let cache = self.spec.dir.ancestors().nth(3).unwrap_or(&self.spec.dir).to_owned();
         let Prepared { found, command, feed } =
-            prepare(&self.meta.settings, &self.meta.name, &self.tag, &cache)
+            prepare(&self.meta.settings, &self.meta.name, &self.duty.tag, &cache)
                 .map_err(|error| failed(with_causes(&error)))?;
         self.ledger.open_generation().map_err(|error| failed(with_causes(&error)))?;
         let own = rustix::process::umask(self.umask);
@@ -229,6 +233,7 @@ impl Host {
         if ready.signals {
             self.take_signals();
         }
+        self.keep_guarded(ready.guard);
         if ready.listener {
             self.accept();
         }
@@ -264,6 +269,10 @@ impl Host {
         let (mut fds, mut what) = (Vec::with_capacity(most), Vec::with_capacity(most));
         fds.push(PollFd::new(&self.signals, PollFlags::IN));
         what.push(What::Signals);
+        if let Guard::Stands(guard) = &self.guard {
+            fds.push(PollFd::new(guard, PollFlags::IN));
+            what.push(What::Guard);
+        }
         if let (Some(listener), None) = (&self.listener, self.deaf_until) {
             fds.push(PollFd::new(listener, PollFlags::IN));
             what.push(What::Listener);
@@ -296,6 +305,7 @@ impl Host {
             }
             match what {
                 What::Signals => ready.signals = true,
+                What::Guard => ready.guard = true,
                 What::Listener => ready.listener = true,
                 What::Bridge(Source::Control) => ready.control = true,
                 What::Bridge(Source::Stream(stream)) => ready.streams.push(stream),
@@ -320,7 +330,16 @@ impl Host {
         let held = self.connections.values().filter_map(Connection::held_until).min();
         let first = self.awaits_first_client().then(|| self.began + FIRST_CLIENT);
         let pace = self.pace.until().filter(|until| *until > now);
-        let others = first.into_iter().chain(self.deaf_until).chain(self.nudges.next()).chain(pace);
+        let guard = match self.guard {
+            Guard::Stands(_) => None,
+            Guard::Missing(retry) => Some(retry),
+        };
+        let others = first
+            .into_iter()
+            .chain(guard)
+            .chain(self.deaf_until)
+            .chain(self.nudges.next())
+            .chain(pace);
         let instants = probe.into_iter().chain(input).chain(hello).chain(held).chain(others).min();
         let instants = instants.map(|at| at.saturating_duration_since(now));
         // A millisecond on top: the state's clock counts whole ones.
@@ -425,6 +444,7 @@ pub(crate) enum Compiled {
 /// What `poll` was asked about.
 enum What {
     Signals,
+    Guard,
     Listener,
     Bridge(Source),
     Connection(u64),
@@ -437,6 +457,7 @@ struct Ready {
     streams: Vec<Stream>,
     stdin: bool,
     signals: bool,
+    guard: bool,
     listener: bool,
     connections: Vec<u64>,
 }

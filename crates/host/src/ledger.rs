@@ -57,8 +57,6 @@ pub(crate) struct Found {
     pub(crate) loss: Option<EndReason>,
     /// How it ended, told or not.
     pub(crate) last_end: Option<EndReason>,
-    /// The last host was killed and may have left processes.
-    pub(crate) host_died: bool,
 }
 
 impl Ledger {
@@ -102,7 +100,6 @@ impl Ledger {
         let found = Found {
             loss: last_end.clone().filter(is_loss).map(|(reason, _)| reason),
             last_end: last_end.map(|(reason, _)| reason),
-            host_died,
         };
         Ok((ledger, found))
     }

@@ -35,6 +35,7 @@ use stead_protocol::{ErrorCode, HostReady, HostSpec, WireError};
 /// The hidden mode `stead host`: reads a `HostSpec` from standard input, answers with one
 /// `HostReady` line on standard output and then lives in the background.
 pub fn run_host() -> ExitCode {
+    start::leave_the_family();
     let started = read_spec().and_then(|spec| start::start(&spec));
     match started {
         Ok(mut host) => {

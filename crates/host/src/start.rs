@@ -1,19 +1,20 @@
 //! From a specification to a listening host: lock, guard, records, socket, interpreter.
 
 use std::fs::{File, OpenOptions};
-use std::io::Write;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rustix::event::{Timespec, poll};
 use rustix::fs::{FlockOperation, Mode, flock};
-use stead_launch::tree;
+use stead_launch::family::Family;
+use stead_launch::mark::{Mark, Role};
+use stead_launch::roster::Holder;
 use stead_protocol::{ErrorCode, HostSpec, WireError};
 use stead_spool::{SessionDir, write_atomically};
 
 use crate::ending;
-use crate::guard;
+use crate::guard::Duty;
 use crate::host::Host;
 use crate::ledger::Ledger;
 use crate::listener::Listener;
@@ -22,6 +23,8 @@ use crate::with_causes;
 
 /// How long a host waits for the guard of the one before it to finish cleaning up.
 const LOCK_PATIENCE: Duration = Duration::from_secs(8);
+/// How long a start is held up by what an earlier host left.
+const SWEEP_PATIENCE: Duration = Duration::from_secs(2);
 
 /// Builds the host; what it returns listens already and its interpreter is starting.
 pub(crate) fn start(spec: &HostSpec) -> Result<Host, WireError> {
@@ -36,20 +39,26 @@ pub(crate) fn start(spec: &HostSpec) -> Result<Host, WireError> {
     ending::block_signals();
     let lock = take_lock(&dir.lock())?;
     pause::point("locked");
-    guard::split(&spec.socket).map_err(|error| failed("could not fork", &error))?;
-    write_pid(&lock).map_err(|error| failed("could not write `host.lock`", &error))?;
+    let tag = format!("STEAD_SESSION_DIR={}", spec.dir.display());
+    if let Some(before) = Holder::read(&lock) {
+        end_what_is_left_of(before, &tag);
+    }
+    let duty = Duty {
+        mark: take_mark(),
+        tag,
+        socket: spec.socket.clone(),
+        session: spec.dir.clone(),
+        lock,
+    };
+    let guard = duty.split().map_err(|error| failed("could not fork", &error))?;
+    duty.enter().map_err(|error| failed("could not say which processes are ours", &error))?;
     let (ledger, found) = Ledger::open(&spec.dir, spec.meta.settings.quota_bytes)
         .map_err(|error| failed("could not open the session's records", &error))?;
-    let tag = format!("STEAD_SESSION_DIR={}", spec.dir.display());
-    if found.host_died {
-        let swept = tree::sweep_tagged(&tag);
-        eprintln!("the host before this one was killed; {swept} of its processes were left");
-    }
     let listener = Listener::bind(&spec.socket).map_err(|error| {
         failed(&format!("could not listen on `{}`", spec.socket.display()), &error)
     })?;
     pause::point("bound");
-    let mut host = Host::new(spec, ledger, found, listener, lock, tag, umask);
+    let mut host = Host::new(spec, ledger, found, listener, duty, guard, umask);
     match host.start_interpreter() {
         Ok(()) => {
             let meta = serde_json::to_vec_pretty(&host.meta)
@@ -74,6 +83,7 @@ fn take_lock(path: &Path) -> Result<File, WireError> {
     let file = OpenOptions::new()
         .create(true)
         .truncate(false)
+        .read(true)
         .write(true)
         .mode(0o600)
         .open(path)
@@ -96,10 +106,32 @@ fn take_lock(path: &Path) -> Result<File, WireError> {
     }
 }
 
-/// Says whom to call when the socket's file is gone.
-fn write_pid(mut lock: &File) -> std::io::Result<()> {
-    lock.set_len(0)?;
-    lock.write_all(format!("{}\n", std::process::id()).as_bytes())
+/// Marks this process and so all that it will start.
+fn take_mark() -> Option<Mark> {
+    let mark = Mark::draw()?;
+    match mark.take(Role::Host) {
+        Ok(()) => Some(mark),
+        Err(error) => {
+            eprintln!("the session's processes cannot be marked: {error}");
+            None
+        }
+    }
+}
+
+/// Ends what a host left that was killed together with its guard.
+fn end_what_is_left_of(before: Holder, tag: &str) {
+    eprintln!("the host before this one was killed; what it left is ended");
+    let left = Family::left_behind(before.mark, tag).sweep(SWEEP_PATIENCE);
+    if !left.is_empty() {
+        eprintln!("these processes of it do not die: {left:?}");
+    }
+}
+
+/// Closes what was inherited beside the standard streams: a host that is started from inside another
+/// session would keep that one's pipes open.
+pub(crate) fn leave_the_family() {
+    // SAFETY: nothing has been opened yet.
+    unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, 0) };
 }
 
 /// Lets go of the streams that tie us to the client that started us; errors go on to the log.

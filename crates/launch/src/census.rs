@@ -11,6 +11,7 @@ use std::os::unix::fs::FileExt;
 
 use rustix::fs::{Dir, Mode, OFlags};
 
+use crate::mark::Mark;
 use crate::tree;
 
 /// More threads than these are not kept track of one by one.
@@ -35,7 +36,8 @@ impl Census {
     /// Ids of all processes below `host` and of all threads of `interpreter`.
     pub fn take(&mut self, host: u32, interpreter: u32) -> HashSet<u32> {
         let only = [interpreter];
-        if self.host.look(host, &only) && self.interpreter.look(interpreter, &[]) {
+        let mark = Mark::of(host).map(|(mark, _)| mark);
+        if self.host.look(host, &only, mark) && self.interpreter.look(interpreter, &[], mark) {
             return self.interpreter.lists.keys().copied().collect();
         }
         tree::descendants(host).into_iter().chain(tree::threads(interpreter)).collect()
@@ -43,12 +45,13 @@ impl Census {
 }
 
 impl Threads {
-    /// Looks at all threads; whether their children are exactly these.
-    fn look(&mut self, pid: u32, children: &[u32]) -> bool {
+    /// Looks at all threads; whether their children are exactly these, and such as are apart from
+    /// the session with this mark.
+    fn look(&mut self, pid: u32, children: &[u32], mark: Option<Mark>) -> bool {
         if self.pid != pid {
             *self = Threads { pid, ..Threads::default() };
         }
-        self.find() && self.lists.len() <= MOST_THREADS && self.have(children)
+        self.find() && self.lists.len() <= MOST_THREADS && self.have(children, mark)
     }
 
     /// Finds threads that are new and forgets those that are gone; whether that worked.
@@ -88,19 +91,22 @@ impl Threads {
         !self.lists.is_empty()
     }
 
-    fn have(&self, children: &[u32]) -> bool {
+    fn have(&self, children: &[u32], mark: Option<Mark>) -> bool {
         let mut found = 0;
         for list in self.lists.values() {
             let mut bytes = [0; 64];
             let Ok(read) = list.read_at(&mut bytes, 0) else { return false };
             let Ok(text) = std::str::from_utf8(&bytes[..read]) else { return false };
             for child in text.split_ascii_whitespace() {
-                if read == bytes.len()
-                    || !child.parse().is_ok_and(|child| children.contains(&child))
-                {
+                let Ok(child) = child.parse() else { return false };
+                if read == bytes.len() {
                     return false;
                 }
-                found += 1;
+                if children.contains(&child) {
+                    found += 1;
+                } else if !tree::is_apart(child, mark) {
+                    return false;
+                }
             }
         }
         found == children.len()
@@ -133,7 +139,7 @@ mod tests {
             assert_eq!(census.take(child.id(), child.id()), all(child.id()));
         }
         let mut threads = Threads::default();
-        assert!(!threads.look(own, &[]), "a child of ours is not seen");
+        assert!(!threads.look(own, &[], None), "a child of ours is not seen");
         assert!(threads.lists.contains_key(&own));
         let (stop, stopped) = channel::<()>();
         let (tell, told) = channel();
@@ -147,12 +153,12 @@ mod tests {
             child.wait().unwrap();
         });
         let (id, of_thread) = told.recv().unwrap();
-        assert!(!threads.look(own, &[child.id()]));
+        assert!(!threads.look(own, &[child.id()], None));
         assert!(threads.lists.contains_key(&id));
         assert!(census.take(own, child.id()).contains(&of_thread));
         drop(stop);
         thread.join().unwrap();
-        assert!(!threads.look(own, &[of_thread]));
+        assert!(!threads.look(own, &[of_thread], None));
         assert!(!census.take(own, child.id()).contains(&of_thread));
         drop(child.stdin.take());
         child.wait().unwrap();

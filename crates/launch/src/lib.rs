@@ -5,9 +5,14 @@
 
 pub mod bash;
 pub mod census;
+pub mod cores;
+pub mod family;
 mod find;
+pub mod mark;
 pub mod node;
+pub mod ps;
 pub mod python;
+pub mod roster;
 pub mod shell;
 mod spawn;
 pub mod stdin_wait;

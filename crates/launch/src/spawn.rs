@@ -13,6 +13,9 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::pipe::{PipeFlags, pipe_with};
 use thiserror::Error;
 
+use crate::cores;
+use crate::mark::{Mark, Role};
+
 /// What to start.
 pub struct Command {
     /// The executable.
@@ -148,6 +151,7 @@ fn start(command: &Command) -> io::Result<Child> {
     let slots = slots()?;
     let given = [0, 1].map(|at| theirs[at].as_ref().map(|fd| (fd.as_raw_fd(), slots[at])));
     let parent = std::process::id();
+    let mark = Mark::own().map(|(mark, _)| mark);
     let mut std_command = std::process::Command::new(&command.program);
     std_command
         .args(&command.arguments)
@@ -162,13 +166,17 @@ fn start(command: &Command) -> io::Result<Child> {
         std_command.env("STEAD_BRIDGE_OUT", slots[1].to_string());
     }
     // SAFETY: only async-signal-safe calls run between fork and exec.
-    unsafe { std_command.pre_exec(move || in_child(given, parent)) };
+    unsafe { std_command.pre_exec(move || in_child(given, parent, mark)) };
     let pid = std_command.spawn()?.id();
     Ok(Child { pid, stdin, stdin_read: own_read, stdout, stderr, control, commands })
 }
 
 /// Runs in the new process just before exec.
-fn in_child(given: [Option<(RawFd, RawFd)>; 2], parent: u32) -> io::Result<()> {
+fn in_child(given: [Option<(RawFd, RawFd)>; 2], parent: u32, mark: Option<Mark>) -> io::Result<()> {
+    if let Some(mark) = mark {
+        mark.take(Role::Family)?;
+    }
+    cores::restore();
     // SAFETY: plain system calls on integers; nothing allocates.
     unsafe {
         // No terminal: nothing can read or type there behind our back.

@@ -1,18 +1,16 @@
-//! The processes below one process: finding, signalling and ending all of them.
+//! The processes below one process: finding and signalling all of them.
 //!
 //! The host is a child subreaper, so whatever its interpreter started, however it detached itself,
 //! is below the host. A process group would miss everything that called setsid.
 
 use std::collections::HashSet;
 use std::fs;
-use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::io::Errno;
-use rustix::process::{
-    Pid, PidfdFlags, Signal, WaitOptions, kill_process, pidfd_open, pidfd_send_signal, wait,
-};
+use rustix::process::{Pid, Signal, WaitOptions, kill_process, wait};
+
+use crate::mark::{Mark, Role};
 
 /// How long a stopped process may take to stand still.
 const HELD_WITHIN: Duration = Duration::from_millis(20);
@@ -29,6 +27,8 @@ pub struct Process {
     pub state: u8,
     /// Its parent's id.
     pub parent: u32,
+    /// Its process group.
+    pub group: u32,
     /// When it began, in clock ticks since boot.
     pub start_ticks: u64,
     /// CPU time used, in clock ticks.
@@ -49,6 +49,7 @@ pub fn look(pid: u32) -> Option<Process> {
         pid,
         state: *fields.first()?.as_bytes().first()?,
         parent: number(4)? as u32,
+        group: number(5)? as u32,
         start_ticks: number(22)?,
         cpu_ticks: number(14)? + number(15)?,
         resident_pages: number(24)?,
@@ -68,16 +69,37 @@ pub fn command_line(pid: u32) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
-/// Ids of all processes below `root`, parents before children; `root` itself is not among them.
+/// Ids of all processes below `root`, parents before children; `root` itself is not among them, nor
+/// are sessions that were started from inside this one.
 pub fn descendants(root: u32) -> Vec<u32> {
+    let mark = Mark::of(root).map(|(mark, _)| mark);
     let mut found = Vec::new();
     children(root, &mut found);
+    found.retain(|pid| !is_apart(*pid, mark));
     let mut next = 0;
     while let Some(&pid) = found.get(next) {
+        let known = found.len();
         children(pid, &mut found);
+        let below = found.split_off(known);
+        found.extend(below.into_iter().filter(|pid| !is_apart(*pid, mark)));
         next += 1;
     }
     found
+}
+
+/// Children of a process that are not apart, ended ones included.
+pub fn near_children(root: u32) -> Vec<u32> {
+    let mark = Mark::of(root).map(|(mark, _)| mark);
+    let mut found = Vec::new();
+    children(root, &mut found);
+    found.retain(|pid| !is_apart(*pid, mark));
+    found
+}
+
+/// Whether a process below a host is none of its session's: it carries the mark of another, which
+/// was started from inside this one, or it is the guard.
+pub fn is_apart(pid: u32, mark: Option<Mark>) -> bool {
+    Mark::of(pid).is_some_and(|(other, role)| Some(other) != mark || role == Role::Guard)
 }
 
 fn children(pid: u32, into: &mut Vec<u32>) {
@@ -184,33 +206,6 @@ pub fn thaw(root: u32) {
     }
 }
 
-/// Kills everything below `root` until nothing is left or `patience` is over; says whether
-/// nothing is left. That is for `is_childless` to say, because a look at the processes can miss
-/// one whose parent ends meanwhile.
-pub fn sweep(root: u32, patience: Duration, mut is_childless: impl FnMut() -> bool) -> bool {
-    let deadline = Instant::now() + patience;
-    loop {
-        if is_childless() {
-            return true;
-        }
-        let alive: Vec<OwnedFd> = descendants(root)
-            .into_iter()
-            .filter(|&pid| look(pid).is_some_and(|process| process.state != b'Z'))
-            .filter_map(|pid| pidfd_open(Pid::from_raw(pid as i32)?, PidfdFlags::empty()).ok())
-            .collect();
-        for pidfd in &alive {
-            let _ = pidfd_send_signal(pidfd, Signal::KILL);
-        }
-        let left = deadline.saturating_duration_since(Instant::now());
-        if left.is_zero() {
-            return false;
-        }
-        // A dying process may not answer (a hung disk), so wait for the first, then look again.
-        let at_most = if alive.is_empty() { 1 } else { 50 };
-        wait_any(&alive, left.min(Duration::from_millis(at_most)));
-    }
-}
-
 /// Kills what `find` finds, and looks again until that is nobody new: one that is killed may just have
 /// started another. Says how many it killed. Does not wait for their ends.
 pub fn kill_all(mut find: impl FnMut() -> Vec<u32>) -> usize {
@@ -231,39 +226,9 @@ pub fn kill_all(mut find: impl FnMut() -> Vec<u32>) -> usize {
     killed
 }
 
-/// Takes note of all children of this process that have ended; whether none is left at all. For a
-/// child subreaper that means that nothing is left below it.
-pub fn reap() -> bool {
-    loop {
-        match wait(WaitOptions::NOHANG) {
-            Ok(Some(_)) | Err(Errno::INTR) => {}
-            Ok(None) => return false,
-            Err(_) => return true,
-        }
-    }
-}
-
-fn wait_any(pidfds: &[OwnedFd], at_most: Duration) {
-    let mut fds: Vec<PollFd<'_>> = pidfds.iter().map(|fd| PollFd::new(fd, PollFlags::IN)).collect();
-    let timeout = Timespec { tv_sec: 0, tv_nsec: at_most.as_nanos() as _ };
-    let _ = poll(&mut fds, Some(&timeout));
-}
-
-/// Kills every process of this user whose environment holds `tag`; what a killed host left.
-pub fn sweep_tagged(tag: &str) -> usize {
-    let own = std::process::id();
-    let mut swept = 0;
-    let Ok(all) = fs::read_dir("/proc") else { return 0 };
-    for entry in all.flatten() {
-        let name = entry.file_name();
-        let Some(pid) = name.to_str().and_then(|name| name.parse::<u32>().ok()) else { continue };
-        let Ok(environ) = fs::read(format!("/proc/{pid}/environ")) else { continue };
-        let tagged = environ.split(|&b| b == 0).any(|variable| variable == tag.as_bytes());
-        if tagged && pid != own && signal(pid, Signal::KILL) {
-            swept += 1;
-        }
-    }
-    swept
+/// Takes note of all children of this process that have ended.
+pub fn reap() {
+    while let Ok(Some(_)) | Err(Errno::INTR) = wait(WaitOptions::NOHANG) {}
 }
 
 #[cfg(test)]
@@ -306,9 +271,9 @@ mod tests {
     fn grandchildren_are_descendants() {
         let mut child = shell("sleep 600 & echo up; wait");
         assert!(descendants(std::process::id()).contains(&child.id()));
-        assert_eq!(descendants(child.id()).len(), 1);
-        let none = || descendants(child.id()).is_empty();
-        assert!(sweep(child.id(), Duration::from_secs(5), none));
+        let below = descendants(child.id());
+        assert_eq!(below.len(), 1);
+        assert!(signal(below[0], Signal::KILL));
         child.wait().unwrap();
     }
 
@@ -324,17 +289,5 @@ mod tests {
         };
         assert_eq!(kill_all(|| below().collect()), 3);
         child.wait().unwrap();
-    }
-
-    #[test]
-    fn a_look_that_finds_nothing_does_not_end_a_sweep() {
-        let nobody = u32::MAX >> 1;
-        let mut asked = 0;
-        let third_time = || {
-            asked += 1;
-            asked == 3
-        };
-        assert!(sweep(nobody, Duration::from_secs(5), third_time));
-        assert_eq!(asked, 3);
     }
 }

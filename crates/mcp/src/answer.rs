@@ -91,6 +91,7 @@ fn next_call(error: &ClientError) -> Option<String> {
         | ClientError::Lost { .. }
         | ClientError::NoEval { .. }
         | ClientError::Launch { .. }
+        | ClientError::Left { .. }
         | ClientError::File { .. }
         | ClientError::Spool { .. } => error.hint(),
     }

@@ -97,6 +97,7 @@ impl Server {
     /// Carries out one call; blocks until it is done or its client wants otherwise.
     pub fn call(&self, call: Call, mut ties: Ties) -> Answer {
         let ties = &mut ties;
+        self.client.dirs.sweep_leftovers();
         match call {
             Call::Eval(args) => args.run(self, ties),
             Call::Shell(args) => args.run(self, ties),

@@ -40,6 +40,16 @@ pub struct Meta {
     pub found: Option<FoundInterpreter>,
 }
 
+impl Meta {
+    /// What is kept of a session that was stopped: of its environment the names only, since values may
+    /// be secrets (SPEC X-5).
+    pub fn into_stopped(mut self) -> Meta {
+        self.stopped = true;
+        self.settings.env.iter_mut().for_each(|(_, value)| value.clear());
+        self
+    }
+}
+
 /// An interpreter and the reason it was chosen (SPEC S-11).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct FoundInterpreter {

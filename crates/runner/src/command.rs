@@ -2,17 +2,13 @@
 
 use std::ffi::OsStr;
 use std::fs::File;
-use std::io::{Seek, Write};
-use std::os::fd::{AsRawFd, OwnedFd};
+use std::io::Write;
+use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::process::{CommandExt, ExitStatusExt};
 use std::process::{Command, ExitStatus};
 
 use rustix::fs::{MemfdFlags, memfd_create};
-use rustix::io::{FdFlags, fcntl_setfd};
-
-/// The longest command that is handed over as an argument; the system's limit is 128 KiB.
-const LONGEST_ARGUMENT: usize = 100 << 10;
 
 /// Where a command runs.
 #[derive(Debug)]
@@ -65,16 +61,10 @@ pub(crate) fn run(shell: &str, code: &str, place: Option<Place>) -> Result<Ended
     if code.contains('\0') {
         return Err("the command contains a zero byte".to_owned());
     }
+    let script =
+        in_memory(shell, code).map_err(|error| format!("could not hold the command: {error}"))?;
     let mut command = Command::new(shell);
-    let mut script = None;
-    if code.len() <= LONGEST_ARGUMENT {
-        command.arg("-c").arg(code);
-    } else {
-        let file =
-            in_memory(code).map_err(|error| format!("could not hold the command: {error}"))?;
-        command.arg(format!("/dev/fd/{}", file.as_raw_fd()));
-        script = Some(file);
-    }
+    command.arg("-c").arg(boot(shell, script.as_raw_fd()));
     command.env_remove("STEAD_BRIDGE_FD");
     if let Some(place) = &place {
         command.env_clear();
@@ -92,6 +82,7 @@ pub(crate) fn run(shell: &str, code: &str, place: Option<Place>) -> Result<Ended
     unsafe {
         command.pre_exec(|| {
             libc::signal(libc::SIGPIPE, libc::SIG_DFL);
+            stead_launch::cores::restore();
             Ok(())
         });
     }
@@ -101,19 +92,33 @@ pub(crate) fn run(shell: &str, code: &str, place: Option<Place>) -> Result<Ended
         }
         _ => format!("could not start `{shell}`: {error}"),
     })?;
+    let ended = child.wait();
     drop(script);
-    child.wait().map(Ended::from).map_err(|error| format!("could not wait for `{shell}`: {error}"))
+    ended.map(Ended::from).map_err(|error| format!("could not wait for `{shell}`: {error}"))
 }
 
-/// A script that is too long for an argument, as a file that the shell reads and nobody finds.
-fn in_memory(code: &str) -> std::io::Result<OwnedFd> {
-    let fd = memfd_create("command", MemfdFlags::empty())?;
-    let mut file = File::from(fd);
+/// What a shell is told to do. Its command line is there for everyone to read, so the command itself
+/// is not in it (SPEC X-5): the shell reads that from a file of this process, which its children do not
+/// inherit. Bash takes it as if it had been an argument; other shells know no way to read a file whole without
+/// another program.
+fn boot(shell: &str, script: RawFd) -> String {
+    let path = format!("/proc/{}/fd/{script}", std::process::id());
+    if is_bash(shell) { format!("eval \"$(<{path})\"") } else { format!(". {path}") }
+}
+
+fn is_bash(shell: &str) -> bool {
+    shell.rsplit('/').next().is_some_and(|name| name == "bash")
+}
+
+/// The command as a file that nobody finds.
+fn in_memory(shell: &str, code: &str) -> std::io::Result<OwnedFd> {
+    let mut file = File::from(memfd_create("command", MemfdFlags::CLOEXEC)?);
     file.write_all(code.as_bytes())?;
-    file.rewind()?;
-    let fd = OwnedFd::from(file);
-    fcntl_setfd(&fd, FdFlags::empty())?;
-    Ok(fd)
+    // Bash drops newlines at the end, and one that is quoted means something.
+    if is_bash(shell) && code.ends_with("\\\n") {
+        file.write_all(b"\n#")?;
+    }
+    Ok(OwnedFd::from(file))
 }
 
 #[cfg(test)]
@@ -140,6 +145,35 @@ mod tests {
     #[test]
     fn j1_a_command_of_any_length_runs() {
         let long = format!("{}\nexit 5", "#".repeat(1 << 20));
-        assert_eq!(run("/bin/sh", &long, None), Ok(Ended::Code(5)));
+        for shell in ["/bin/sh", "/bin/bash"] {
+            assert_eq!(run(shell, &long, None), Ok(Ended::Code(5)), "{shell}");
+        }
+    }
+
+    #[test]
+    fn x5_a_command_is_as_it_was_and_in_no_command_line() {
+        for shell in ["/bin/sh", "/bin/bash"] {
+            let checks = [
+                "test $# = 0",
+                "set -- a b\ntest $2 = b",
+                "case $0 in /bin/*) ;; *) false;; esac",
+                "! tr '\\0' ' ' < /proc/$$/cmdline | grep -q secret",
+                "! ls -l /proc/self/fd | grep -q memfd",
+                "test \"$(echo a\\\n)\" = a",
+                "cat <<X | grep -q two\none\ntwo\nX\n\n",
+                "trap 'exit 0' EXIT; false",
+                "false; true",
+                "# nothing",
+                "",
+            ];
+            for check in checks {
+                let code = format!("{check} # secret");
+                let code = if check.contains('\n') { check } else { &code };
+                assert_eq!(run(shell, code, None), Ok(Ended::Code(0)), "{shell}: {code}");
+            }
+            assert_eq!(run(shell, "true\nfalse\n\n", None), Ok(Ended::Code(1)));
+            assert_eq!(run(shell, "exit 7\nif", None), Ok(Ended::Code(7)));
+            assert_eq!(run(shell, "test x = x\\\n", None), Ok(Ended::Code(0)));
+        }
     }
 }

@@ -79,6 +79,19 @@ impl Command {
         }
     }
 
+    /// Whether its arguments may be code, input or values of variables.
+    pub(crate) fn may_hold_secrets(&self) -> bool {
+        matches!(
+            self,
+            Command::Launch(_)
+                | Command::Eval(_)
+                | Command::Shell(_)
+                | Command::Run(_)
+                | Command::Input(_)
+                | Command::Inspect(_)
+        )
+    }
+
     /// Carries it out; returns the exit code.
     pub(crate) fn run(self, context: &Context) -> Outcome {
         match self {

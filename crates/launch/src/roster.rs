@@ -1,0 +1,168 @@
+//! Who is there to be swept: what is written down of a session's processes while they may live.
+//!
+//! `host.lock` names the host and the mark. It is emptied when nothing is left, so whoever comes next
+//! for that session knows. A note in the runtime directory tells everyone else: its name alone says
+//! whether the host still lives, so that every command can afford to look.
+
+use std::fs::{self, File, OpenOptions};
+use std::io::{self, Read, Write};
+use std::os::unix::ffi::{OsStrExt, OsStringExt};
+use std::os::unix::fs::{FileExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+
+use crate::mark::Mark;
+
+/// How a note's name ends.
+const SUFFIX: &str = ".mark";
+/// No path is longer.
+const LONGEST_NOTE: u64 = 16 << 10;
+/// More than a lock's file ever holds.
+const LONGEST_LOCK: usize = 256;
+
+/// Who holds a session's lock, or was the last to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Holder {
+    /// The host's process.
+    pub host: u32,
+    /// What its processes carry, if they could be marked.
+    pub mark: Option<Mark>,
+}
+
+impl Holder {
+    /// Writes this into the lock's file.
+    pub fn write(&self, lock: &File) -> io::Result<()> {
+        let mark = self.mark.map(|mark| format!("{mark}\n")).unwrap_or_default();
+        lock.set_len(0)?;
+        lock.write_all_at(format!("{}\n{mark}", self.host).as_bytes(), 0)
+    }
+
+    /// What the lock's file says; `None` if nothing of the session is left.
+    pub fn read(lock: &File) -> Option<Holder> {
+        let mut bytes = [0; LONGEST_LOCK];
+        let read = lock.read_at(&mut bytes, 0).ok()?;
+        let mut lines = std::str::from_utf8(&bytes[..read]).ok()?.lines();
+        let host = lines.next()?.trim().parse().ok()?;
+        Some(Holder { host, mark: lines.next().and_then(|mark| mark.trim().parse().ok()) })
+    }
+
+    /// The same of the file at `path`.
+    pub fn read_at(path: &Path) -> Option<Holder> {
+        Holder::read(&open_to_read(path).ok()?)
+    }
+}
+
+/// A note of one host in the runtime directory.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Note {
+    path: PathBuf,
+    mark: Mark,
+    host: u32,
+}
+
+impl Note {
+    /// Names the note of a host; touches nothing.
+    pub fn new(runtime: &Path, mark: Mark, host: u32) -> Note {
+        Note { path: runtime.join(format!("{mark}-{host}{SUFFIX}")), mark, host }
+    }
+
+    /// Writes it, for the session in that directory.
+    pub fn write(&self, session: &Path) -> io::Result<()> {
+        let mut text = pid_namespace();
+        text.push(b'\n');
+        text.extend_from_slice(session.as_os_str().as_bytes());
+        let mut file = OpenOptions::new()
+            .write(true)
+            .create(true)
+            .truncate(true)
+            .mode(0o600)
+            .open(&self.path)?;
+        file.write_all(&text)
+    }
+
+    /// Takes it away: nothing is left.
+    pub fn remove(&self) {
+        let _ = fs::remove_file(&self.path);
+    }
+
+    /// The mark of what its host started.
+    pub fn mark(&self) -> Mark {
+        self.mark
+    }
+
+    /// The session's directory; `None` if its processes cannot be seen from here, because they run in
+    /// another container that shares the runtime directory.
+    pub fn session(&self) -> Option<PathBuf> {
+        let mut text = Vec::new();
+        open_to_read(&self.path).ok()?.take(LONGEST_NOTE).read_to_end(&mut text).ok()?;
+        let end = text.iter().position(|byte| *byte == b'\n')?;
+        let session = text.split_off(end + 1);
+        text.pop();
+        (text == pid_namespace()).then(|| std::ffi::OsString::from_vec(session).into())
+    }
+
+    /// Notes of hosts that do not live any more.
+    pub fn of_dead_hosts(runtime: &Path) -> Vec<Note> {
+        let Ok(entries) = fs::read_dir(runtime) else { return Vec::new() };
+        let notes = entries.flatten().filter_map(|entry| {
+            let name = entry.file_name();
+            let (mark, host) = name.to_str()?.strip_suffix(SUFFIX)?.split_once('-')?;
+            Some(Note::new(runtime, mark.parse().ok()?, host.parse().ok()?))
+        });
+        notes.filter(|note| !note.mark.has_host(note.host)).collect()
+    }
+}
+
+/// Opens a file, and nothing that only looks like one and would keep us waiting.
+fn open_to_read(path: &Path) -> io::Result<File> {
+    let file = OpenOptions::new()
+        .read(true)
+        .custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK)
+        .open(path)?;
+    match file.metadata()?.is_file() {
+        true => Ok(file),
+        false => Err(io::ErrorKind::InvalidInput.into()),
+    }
+}
+
+fn pid_namespace() -> Vec<u8> {
+    let link = fs::read_link("/proc/self/ns/pid").unwrap_or_default();
+    link.into_os_string().into_vec()
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn s9_notes_of_the_dead_are_found_and_others_are_let_be() {
+        let dir = tempfile::tempdir().unwrap();
+        let mark = Mark::draw().unwrap();
+        let session = Path::new("/no such/session\nat all");
+        // This process lives, but is no host with that mark: its number was used again.
+        let note = Note::new(dir.path(), mark, std::process::id());
+        assert_eq!(Note::of_dead_hosts(dir.path()), []);
+        note.write(session).unwrap();
+        fs::write(dir.path().join("0123.sock"), "").unwrap();
+        fs::write(dir.path().join("x-y.mark"), "").unwrap();
+        assert_eq!(Note::of_dead_hosts(dir.path()), std::slice::from_ref(&note));
+        assert_eq!(note.session().as_deref(), Some(session));
+        fs::write(&note.path, "pid:[1]\n/elsewhere").unwrap();
+        assert_eq!(note.session(), None, "it is another container's");
+        note.remove();
+        assert_eq!(Note::of_dead_hosts(dir.path()), []);
+    }
+
+    #[test]
+    fn s9_a_lock_names_its_host_and_mark() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("host.lock");
+        fs::write(&path, "4711\n").unwrap();
+        assert_eq!(Holder::read_at(&path), Some(Holder { host: 4711, mark: None }));
+        let holder = Holder { host: 1, mark: Mark::draw() };
+        holder.write(&OpenOptions::new().write(true).open(&path).unwrap()).unwrap();
+        assert_eq!(Holder::read_at(&path), Some(holder));
+        fs::write(&path, "").unwrap();
+        assert_eq!(Holder::read_at(&path), None);
+        assert_eq!(Holder::read_at(dir.path()), None);
+    }
+}

@@ -54,6 +54,11 @@ fn e6_a_loop_that_ignores_interrupts_can_be_killed() {
     let id = server.call("eval", json!({"code": code, "background": true})).id();
     wait_for("the loop to run", || mark.exists());
     let reply = control(&mut server, &id, "interrupt");
+    reply.expect(
+        "[py:2 interrupted but still running; interrupt again kills the processes it has started and keeps state, \
+         kill ends it and loses state]",
+    );
+    let reply = control(&mut server, &id, "interrupt");
     reply.expect("[py:2 interrupted but still running; kill ends it and loses state]");
     let listed = server.call("sessions", json!({}));
     assert!(listed.text.contains("running py:2 "), "{}", listed.text);

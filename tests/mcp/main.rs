@@ -3,6 +3,7 @@
 mod cancel;
 mod clean;
 mod control;
+mod editor;
 mod ending;
 mod express;
 mod flood;

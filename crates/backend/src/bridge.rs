@@ -1,5 +1,6 @@
 //! An interpreter with our bridge script inside: its control channel, its pipes, its stdin.
 
+mod editor;
 mod interrupt;
 
 use std::collections::{HashSet, VecDeque};
@@ -17,6 +18,7 @@ use stead_launch::stdin_wait::{PipeId, Reader, readers};
 use stead_launch::{Child, SpawnError, tree};
 use stead_protocol::bridge::{BridgeEvent, Stream};
 
+pub use editor::{Among, Editor};
 pub use interrupt::Hears;
 use interrupt::{Hit, Missed};
 

@@ -4,5 +4,5 @@ mod bridge;
 mod lines;
 mod prepare;
 
-pub use bridge::{Bridge, Broken, Hears, Source};
+pub use bridge::{Among, Bridge, Broken, Editor, Hears, Source};
 pub use prepare::{Feed, PrepareError, Prepared, prepare};

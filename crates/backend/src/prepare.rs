@@ -71,6 +71,11 @@ pub fn prepare(
     let (tag_name, tag_value) = tag.split_once('=').unwrap_or((tag, ""));
     set(tag_name, tag_value);
     set("STEAD_SESSION", name.as_str());
+    let is_set = |name: &str| env.iter().any(|(known, value)| known == name && !value.is_empty());
+    for (name, value) in stead_editor::environment(is_set) {
+        env.retain(|(known, _)| known != name);
+        env.push((name.into(), value.into()));
+    }
     if let Some(bridge) = &settings.bridge {
         let path = cwd.join(bridge);
         let found = FoundInterpreter {

@@ -46,6 +46,8 @@ pub(crate) struct EvalData<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     prompt: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    editor: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     exit_code: Option<i32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     duration_ms: Option<u64>,
@@ -111,6 +113,7 @@ impl<'a> EvalData<'a> {
             chunks: Some(chunks),
             error,
             prompt: view.prompt.as_deref(),
+            editor: view.editor.as_deref(),
             exit_code: view.exit_code,
             duration_ms: view.duration_ms,
             changed: view.changed.as_ref(),

@@ -111,9 +111,13 @@ pub(crate) fn notices(view: &EvalView) -> Vec<String> {
                 let behind = view.behind.map(|seq| format!(" behind {name}:{}", seq.0));
                 notes.push(format!("{id} is queued{}", behind.unwrap_or_default()));
             }
-            EvalStatus::WaitingInput => notes.push(format!(
-                "{id} waits for input; answer: `stead input -n {name} TEXT`"
-            )),
+            EvalStatus::WaitingInput => notes.push(match &view.editor {
+                Some(file) => format!(
+                    "{id} waits in an editor for the new text of {file}; give all of it: `stead input -n {name} TEXT`, \
+                     leave it as it is: `stead input -n {name} --eof`, give up: `stead interrupt {id}`"
+                ),
+                None => format!("{id} waits for input; answer: `stead input -n {name} TEXT`"),
+            }),
             EvalStatus::Complete
             | EvalStatus::Error
             | EvalStatus::Interrupted

@@ -70,6 +70,7 @@ pub struct OutputOptions {
 struct Place {
     status: EvalStatus,
     prompt: Option<String>,
+    editor: Option<String>,
     behind: Option<EvalSeq>,
     generation: Option<Generation>,
     start: Offset,
@@ -221,6 +222,7 @@ impl Client {
         let mut place = Place {
             status: EvalStatus::Running,
             prompt: None,
+            editor: None,
             behind: None,
             generation,
             start,
@@ -237,9 +239,10 @@ impl Client {
                 }
                 Ok(Waited::Event(Event::Started { start, .. })) => place.start = start,
                 Ok(Waited::Event(Event::Output { .. })) => {}
-                Ok(Waited::Event(Event::Waiting { prompt, end, .. })) => {
+                Ok(Waited::Event(Event::Waiting { prompt, end, editor, .. })) => {
                     place.status = EvalStatus::WaitingInput;
                     place.prompt = Some(plain(prompt));
+                    place.editor = editor.map(plain);
                     place.end = end;
                 }
                 Ok(Waited::Event(Event::Finished { finished, .. })) => {
@@ -319,6 +322,7 @@ impl Client {
         let mut view = EvalView::new(name, Some(id.seq), place.status);
         view.generation = place.generation;
         view.prompt = place.prompt;
+        view.editor = place.editor;
         view.behind = place.behind;
         view.notices.extend(place.notice);
         view.content = content;

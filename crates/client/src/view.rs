@@ -82,6 +82,8 @@ pub struct EvalView {
     error: Late<ErrorInfo>,
     /// What it asks, if it waits for input.
     pub prompt: Option<String>,
+    /// The file that an editor of stead's has open, if that is what waits.
+    pub editor: Option<String>,
     /// The exit code its code ended with.
     pub exit_code: Option<i32>,
     /// How long it ran.
@@ -132,6 +134,7 @@ impl EvalView {
             value: Late::default(),
             error: Late::default(),
             prompt: None,
+            editor: None,
             exit_code: None,
             duration_ms: None,
             changed: None,

@@ -104,13 +104,14 @@ impl Wait<'_> {
                 Waited::Event(Event::Output { eval, end }) if eval == self.seq => {
                     self.stream(&mut reader, &mut cursor, Some(end))?;
                 }
-                Waited::Event(Event::Waiting { eval, prompt, end }) if eval == self.seq => {
+                Waited::Event(Event::Waiting { eval, prompt, end, editor }) if eval == self.seq => {
                     let start = self.start(&standing)?;
                     cursor.get_or_insert(start);
                     self.stream(&mut reader, &mut cursor, Some(end))?;
                     let mut view =
                         self.view(&mut reader, EvalStatus::WaitingInput, start, Some(end))?;
                     view.prompt = Some(plain(prompt));
+                    view.editor = editor.map(plain);
                     return Ok(view);
                 }
                 Waited::Event(Event::Finished { eval, finished }) if eval == self.seq => {

@@ -155,7 +155,14 @@ impl Host {
     /// How an eval ended. A shell that went on after an interrupt to its code's own end says so by giving
     /// the code: then it was interrupted if the signal came to something that could take it. What had
     /// ended before, or ignores the signal, came to its own end.
+    /// One that reads its interrupts by itself may not have come to it when a child that the signal ended
+    /// takes its code along.
     fn judged(&self, status: DoneStatus, exit_code: Option<i32>) -> DoneStatus {
+        let overtaken =
+            self.can("interrupts") && self.bridge.as_ref().is_some_and(Bridge::was_taken);
+        if overtaken {
+            return DoneStatus::Interrupted;
+        }
         let goes_on = self.meta.settings.language == "shell" || self.can("shell");
         match (status, exit_code.filter(|_| goes_on), &self.bridge) {
             (DoneStatus::Interrupted, Some(0), Some(bridge)) if !bridge.was_taken() => {
@@ -184,11 +191,21 @@ impl Host {
     pub(crate) fn waits(&mut self) {
         self.drain();
         let Some(eval) = self.state.running().map(|run| run.eval) else { return };
-        let prompt = self.ledger.prompt();
+        self.show_editor();
+        let editor = self.editor();
+        let prompt = match &editor {
+            Some(file) => format!("edit {file}"),
+            None => self.ledger.prompt(),
+        };
         self.step(Input::Waiting(prompt.clone()));
         self.probe.restart();
         let end = self.ledger.end();
-        self.tell(eval, || Event::Waiting { eval, prompt: prompt.clone(), end });
+        self.tell(eval, || Event::Waiting {
+            eval,
+            prompt: prompt.clone(),
+            end,
+            editor: editor.clone(),
+        });
     }
 
     /// Looks, when it is time, whether the running eval is blocked on its input.

@@ -64,6 +64,8 @@ pub(crate) struct Host {
     /// The bridge has said that the running eval waits for input.
     pub(crate) told_to_wait: bool,
     pub(crate) nudges: Nudges,
+    /// The last editor whose file the host had to show.
+    pub(crate) shown_editor: Option<u32>,
     /// How many children of the running eval were killed.
     pub(crate) killed_children: usize,
     pub(crate) question: Option<Question>,
@@ -153,6 +155,7 @@ impl Host {
             pace: Pace::default(),
             told_to_wait: false,
             nudges: Nudges::default(),
+            shown_editor: None,
             killed_children: 0,
             question: None,
             questions: 0,

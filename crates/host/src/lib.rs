@@ -9,6 +9,7 @@ mod bridge_events;
 mod clock;
 mod connection;
 mod displays;
+mod editor;
 mod ending;
 mod guard;
 mod host;

@@ -1,5 +1,6 @@
 //! What clients ask for.
 
+use stead_backend::Among;
 use stead_launch::tree;
 use stead_protocol::bridge::Command;
 use stead_protocol::client::{
@@ -260,7 +261,8 @@ impl Host {
         if let Some(run) = self.state.running().filter(|run| run.eval == eval) {
             return Some(match &run.waiting {
                 Some(prompt) => {
-                    Event::Waiting { eval, prompt: prompt.clone(), end: self.ledger.end() }
+                    let (prompt, end) = (prompt.clone(), self.ledger.end());
+                    Event::Waiting { eval, prompt, end, editor: self.editor() }
                 }
                 None => Event::Started { eval, start: self.ledger.current_start()? },
             });
@@ -298,7 +300,12 @@ impl Host {
                 None => return self.refuse(ticket, bad("nothing waits for input in this session")),
             },
         };
-        if let Err(error) = bridge.give_input(text.as_bytes(), eof) {
+        let among = if running.is_some() { Among::Young } else { Among::All };
+        let given = match bridge.editor(self.pid, among) {
+            Some(_) => bridge.answer_editor(text.as_bytes(), eof),
+            None => bridge.give_input(text.as_bytes(), eof),
+        };
+        if let Err(error) = given {
             let message = format!("the input could not be written: {error}");
             return self.refuse(ticket, WireError::new(ErrorCode::LimitExceeded, message));
         }

@@ -250,6 +250,14 @@ fn standing(text: &mut String, view: &EvalView, id: &Id<'_>) -> fmt::Result {
             }
             return write!(text, "; result: {}", ReadOn(id));
         }
+        EvalStatus::WaitingInput if view.editor.is_some() => {
+            let file = quoted(view.editor.as_deref().unwrap_or_default());
+            return write!(
+                text,
+                " waits in an editor for the new text of {file}; all of it: input {{\"target\":\"{id}\",\"text\":\"…\"}}, \
+                 as it is: input {{\"target\":\"{id}\",\"eof\":true}}, give up: control interrupt"
+            );
+        }
         EvalStatus::WaitingInput => {
             text.push_str(" waits for input");
             let prompt = view.prompt.as_deref().map(str::trim);

@@ -324,6 +324,9 @@ pub enum Event {
         prompt: String,
         /// All it wrote before it waited is below this.
         end: Offset,
+        /// The file that an editor of ours has open, if that is what waits (SPEC E-19).
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        editor: Option<String>,
     },
     /// The eval is over and wrote nothing past `finished.end`.
     Finished {

@@ -71,6 +71,10 @@ pub(crate) fn run(shell: &str, code: &str, place: Option<Place>) -> Result<Ended
         let os = |bytes: &[u8]| OsStr::from_bytes(bytes).to_owned();
         command.envs(place.env.iter().map(|(name, value)| (os(name), os(value))));
         command.current_dir(OsStr::from_bytes(&place.cwd));
+        let is_set = |name: &str| {
+            place.env.iter().any(|(known, value)| known == name.as_bytes() && !value.is_empty())
+        };
+        command.envs(stead_editor::environment(is_set));
     }
     // What the host knows the session's processes by.
     for name in ["STEAD_SESSION", "STEAD_SESSION_DIR"] {

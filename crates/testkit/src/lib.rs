@@ -2,6 +2,7 @@
 //! directories, which fails the test if it leaves a process behind.
 
 mod env;
+mod git;
 mod lines;
 mod node;
 mod process;
@@ -10,6 +11,7 @@ mod terminal;
 mod wait;
 
 pub use env::{Ran, TestEnv};
+pub use git::git_repository;
 pub use lines::Lines;
 pub use node::{node, node_of, nodes};
 pub use process::{is_alive, state_of, tagged};

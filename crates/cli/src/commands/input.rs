@@ -14,6 +14,9 @@ use crate::watch::Watch;
 ///
 /// A line end is added to the text unless `--no-newline` says not to. `--eof` ends the input,
 /// after the text if there is any.
+///
+/// A program that asks for an editor (`git commit`) waits with its file: the text is the whole new
+/// content, `--eof` alone leaves it as it is, and `stead interrupt` makes the program give up.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   stead input -n py 'yes'

@@ -16,7 +16,8 @@ pub(super) fn spec() -> ToolSpec {
     ToolSpec {
         name: "input",
         title: "Answer a prompt",
-        description: "Send text to an eval that waits for input, then wait like eval does. A newline is added.",
+        description: "Send text to an eval that waits for input, then wait like eval does. A newline is added. \
+            If an editor waits, text is the whole new file, eof leaves it as it is.",
         schema: object(
             json!({
                 "target": {"type": "string", "description": "Eval id or session"},

@@ -64,7 +64,7 @@ def places(options):
     """Where the numbers and the picture go: to what the README shows only if that is asked for."""
     if options.save:
         return os.path.join(ROOT, "benches", "latest.json"), os.path.join(ROOT, "docs", "bench.svg")
-    numbers = os.path.abspath(options.json or os.path.join(ROOT, "target", "bench", "latest.json"))
+    numbers = os.path.abspath(options.json or os.path.join(target(), "bench", "latest.json"))
     return numbers, os.path.join(os.path.dirname(numbers), "bench.svg")
 
 
@@ -133,4 +133,9 @@ def build(as_it_is):
     """The binary that is shipped."""
     if not as_it_is:
         subprocess.run([os.path.join(ROOT, "dist")], cwd=ROOT, check=True)
-    return os.path.join(os.environ.get("CARGO_TARGET_DIR", os.path.join(ROOT, "target")), "dist", "stead")
+    return os.path.join(target(), "dist", "stead")
+
+
+def target():
+    """Where cargo puts what it builds: `./dist` runs it in the root, so that is what a relative path begins at."""
+    return os.path.join(ROOT, os.environ.get("CARGO_TARGET_DIR") or "target")

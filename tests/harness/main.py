@@ -98,10 +98,18 @@ class Run:
         found += suites.harness(tier, pythons[-1].path, wanted)
         found += suites.bridges(tier, pythons, nodes, venv, wanted)
         found += suites.bench(tier, pythons[-1].path, stead, wanted)
-        env = {"STEAD_BIN": stead, "STEAD_TEST_NODE": os.path.join(ROOT, ".test/node/node_modules/.bin")}
-        peers = list(suites.peers(tier, venv, env, wanted))
+        node = {"STEAD_TEST_NODE": os.path.join(ROOT, ".test/node/node_modules/.bin")}
+        peers = list(suites.peers("peers", tier, venv, {**node, "STEAD_BIN": stead}, wanted))
+        shipped = {"STEAD_BIN": os.path.join(rust.target_directory(), "dist", "stead")}
+        peers += suites.peers("shipped", tier, venv, {**node, **shipped}, wanted)
+        if self.options.list:
+            return found + peers
+        if any(job.label.startswith("shipped") for job in peers):
+            check("./dist")
         if any("test_conformance" in job.label for job in peers):
-            env["STEAD_TEST_HTTP"] = rust.program(rust.build("build", "--package", "stead-test-http"), "stead-test-http")
+            server = rust.program(rust.build("build", "--package", "stead-test-http"), "stead-test-http")
+            for job in peers:
+                job.env["STEAD_TEST_HTTP"] = server
         return found + peers
 
     def interpreters(self):
@@ -178,8 +186,7 @@ def check_hooks():
 
 
 def times_file():
-    told = subprocess.run(["cargo", "metadata", "--no-deps", "--format-version=1"], stdout=subprocess.PIPE, text=True, check=True)
-    return os.path.join(json.loads(told.stdout)["target_directory"], "test-times.json")
+    return os.path.join(rust.target_directory(), "test-times.json")
 
 
 def recall():

@@ -47,6 +47,12 @@ def build(*options):
     return [message for message in messages if message.get("executable")]
 
 
+def target_directory():
+    argv = ["cargo", "metadata", "--no-deps", "--format-version=1"]
+    told = subprocess.run(argv, stdout=subprocess.PIPE, text=True, check=True).stdout
+    return json.loads(told)["target_directory"]
+
+
 def program(messages, name):
     """Where the program of that name was put."""
     for message in messages:

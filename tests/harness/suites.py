@@ -49,8 +49,9 @@ def bench(tier, python, stead, wanted):
     yield from suite("bench", "benches", python, modules("benches"), {"STEAD_BIN": stead}, tier, wanted)
 
 
-def peers(tier, venv, env, wanted):
-    yield from suite("peers", "tests/peers", venv, modules("tests/peers"), env, tier, wanted)
+def peers(label, tier, venv, env, wanted):
+    """Real MCP clients against one binary; `peers` is the test build, `shipped` the one of ./dist."""
+    yield from suite(label, "tests/peers", venv, modules("tests/peers"), env, tier, wanted)
 
 
 def harness(tier, python, wanted):

@@ -30,6 +30,8 @@ RULES = [
     Rule("bridge python-libraries", tier="default", timeout=300),
     Rule("bench ", tier="default", timeout=300),
     Rule("peers ", tier="default", timeout=600),
+    # The same peers with the binary that is shipped.
+    Rule("shipped ", tier="all", timeout=600),
 ]
 
 # How far storms go. A test has the size of `default` built in; only what differs is here.

@@ -102,9 +102,9 @@ fn o5_the_bound_can_be_set_or_lifted() {
     assert_eq!(out(&env.json(["eval", "-n", "py", "--full", code])), all);
     assert_eq!(out(&env.json(["output", "py:1", "--full"])), all);
     assert_eq!(env.run(["eval", "-n", "py", "--text", "--full", code]).stdout, all);
-    let zero = env.json(["output", "py:1", "--max-chars", "0"]);
-    assert_eq!(out(&zero), "");
-    assert_eq!(zero["data"]["truncated"]["total_bytes"], all.len());
+    let one = env.json(["output", "py:1", "--max-chars", "1"]);
+    assert!(out(&one).len() <= 1, "{one:#}");
+    assert_eq!(one["data"]["truncated"]["total_bytes"], all.len());
 }
 
 #[test]
@@ -260,4 +260,22 @@ fn o6_what_is_not_there_is_said_with_what_is() {
     assert_eq!(other["error"]["code"], "session_not_found", "{other:#}");
     let followed = env.run(["output", "py:9", "--follow"]).json();
     assert_eq!(followed["error"]["code"], "eval_not_found", "{followed:#}");
+}
+
+#[test]
+fn o5_the_whole_object_counts() {
+    let env = TestEnv::new(STEAD);
+    for code in [
+        "import sys\nfor i in range(8000): print(); print(file=sys.stderr)",
+        "'y' * 100_000",
+        "raise ValueError('z' * 100_000)",
+    ] {
+        let ran = env.run(["eval", "-n", "py", code]);
+        let length = ran.stdout.chars().count();
+        assert!(length < 36_000, "{code}: {length} characters");
+        assert!(length > 10_000 || code.starts_with('\''), "{code}: {length} characters");
+        let full = env.run(["eval", "-n", "py", "--full", "print('x' * 100_000)"]);
+        assert!(full.stdout.len() > 100_000);
+    }
+    env.run(["stop", "-n", "py"]);
 }

@@ -1,5 +1,6 @@
 //! `stead mcp` as a rough client meets it: raw lines on pipes, in all orders and shapes.
 
+mod bounds;
 mod cancel;
 mod clean;
 mod control;

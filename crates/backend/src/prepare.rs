@@ -9,6 +9,9 @@ use stead_launch::{Command, Control, FindError};
 use stead_protocol::{FoundInterpreter, SessionName, Settings};
 use thiserror::Error;
 
+/// More than a compiled bridge has.
+const MOST_BRIDGE: u64 = 16 << 20;
+
 /// Why a session's interpreter cannot even be named.
 #[derive(Debug, Error)]
 pub enum PrepareError {
@@ -78,10 +81,8 @@ pub fn prepare(
     }
     if let Some(bridge) = &settings.bridge {
         let path = cwd.join(bridge);
-        let found = FoundInterpreter {
-            path: path.to_string_lossy().into_owned(),
-            why: "named by `--bridge`".to_owned(),
-        };
+        let why = "named by `--bridge`".to_owned();
+        let found = FoundInterpreter::new(path.to_string_lossy().into_owned(), why);
         let command =
             Command { program: path, arguments: vec![], env, cwd, control: Control::Socket };
         return Ok(Prepared { found, command, feed: Feed::Nothing });
@@ -91,12 +92,13 @@ pub fn prepare(
             let lookup = |name: &str| {
                 env.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone())
             };
-            let found = stead_launch::python::find(
-                settings.interpreter.as_deref(),
-                &cwd,
-                &lookup,
-                cache_dir,
-            )?;
+            // One that compiled our bridge before has shown that it starts.
+            let starts = |program: &Path| match feed(program, stead_bridges::PYTHON, cache_dir) {
+                Feed::Code(..) => Ok(()),
+                _ => stead_launch::python::starts(program, &env),
+            };
+            let named = settings.interpreter.as_deref();
+            let found = stead_launch::python::find(named, &cwd, &lookup, cache_dir, &starts)?;
             let command = Command {
                 program: PathBuf::from(&found.path),
                 arguments: vec!["-c".into(), stead_bridges::PYTHON_BOOT.trim().into()],
@@ -174,7 +176,7 @@ fn feed(program: &Path, source: &'static str, cache_dir: &Path) -> Feed {
     let mut hasher = std::hash::DefaultHasher::new();
     (program, identity.ok(), source).hash(&mut hasher);
     let file = cache_dir.join("bridges").join(format!("{:016x}.code", hasher.finish()));
-    match std::fs::read(&file) {
+    match stead_spool::files::read(&file, MOST_BRIDGE) {
         Ok(code) if !code.is_empty() => Feed::Code(code, file),
         _ => Feed::Source(source, file),
     }

@@ -4,7 +4,7 @@ use std::env;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use stead_client::{Client, Dirs, Launch, Workspace};
+use stead_client::{Client, ClientError, Dirs, Launch, Workspace};
 use stead_protocol::{EvalId, SessionName};
 
 use crate::print::{self, Failure, Mode, Outcome, Reply, bad_request};
@@ -46,9 +46,24 @@ impl Context {
     /// The session that `-n` names, else the only one of the workspace.
     pub(crate) fn session(&self, arg: &SessionArg) -> Result<SessionName, Failure> {
         match &arg.name {
-            Some(name) => session_name(name),
+            Some(name) => self.session_named(name),
             None => Ok(self.client.only()?),
         }
+    }
+
+    /// A session's name as the user gave it.
+    pub(crate) fn session_named(&self, given: &str) -> Result<SessionName, Failure> {
+        let name = given.parse().map_err(ClientError::Name)?;
+        Ok(self.client.resolve(name))
+    }
+
+    /// A session's name, or the id of an eval in it.
+    pub(crate) fn target(&self, given: &str) -> Result<(SessionName, Option<EvalId>), Failure> {
+        if given.contains(':') {
+            let id = self.client.eval_id(given)?;
+            return Ok((id.session.clone(), Some(id)));
+        }
+        Ok((self.session_named(given)?, None))
     }
 
     /// How a session starts that a command finds missing.
@@ -81,21 +96,4 @@ impl Context {
         }
         Ok(exit::SUCCESS)
     }
-}
-
-/// A session's name as the user gave it.
-pub(crate) fn session_name(given: &str) -> Result<SessionName, Failure> {
-    Ok(given.parse().map_err(stead_client::ClientError::Name)?)
-}
-
-/// A session's name, or the id of an eval in it.
-pub(crate) fn target(
-    client: &Client,
-    given: &str,
-) -> Result<(SessionName, Option<EvalId>), Failure> {
-    if given.contains(':') {
-        let id = client.eval_id(given)?;
-        return Ok((id.session.clone(), Some(id)));
-    }
-    Ok((session_name(given)?, None))
 }

@@ -9,11 +9,21 @@ use crate::verdict::unanswered;
 /// Most characters in a reply unless the user says otherwise (SPEC O-5).
 pub(crate) const DEFAULT_MAX_CHARS: usize = 32_000;
 
+/// What a reply may have beside its output: names, notes, the line that says what is left out.
+pub(crate) const AROUND: usize = 1_000;
+/// What JSON has around the text of a chunk: `{"type":"out","content":""},`.
+const AROUND_CHUNK: usize = 30;
+
+fn chars(text: &str) -> usize {
+    text.chars().count()
+}
+
 /// How much of the output a reply shows, and how.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Bounds {
     /// Show at most this many characters of output; 32000 unless given
-    #[arg(long, value_name = "N", default_value_t = DEFAULT_MAX_CHARS, hide_default_value = true)]
+    #[arg(long, value_name = "N", value_parser = above_zero, default_value_t = DEFAULT_MAX_CHARS,
+        hide_default_value = true)]
     pub(crate) max_chars: usize,
     /// Show all output, however long
     #[arg(long, conflicts_with = "max_chars")]
@@ -21,6 +31,14 @@ pub(crate) struct Bounds {
     /// Write the bytes as they are, as text and in full
     #[arg(long)]
     pub(crate) raw: bool,
+}
+
+fn above_zero(given: &str) -> Result<usize, String> {
+    match given.parse() {
+        Ok(0) => Err("it must be above 0".to_owned()),
+        Ok(number) => Ok(number),
+        Err(error) => Err(error.to_string()),
+    }
 }
 
 impl Bounds {
@@ -125,6 +143,25 @@ impl<'a> EvalData<'a> {
             lost_bytes: Some(view.lost_bytes).filter(|lost| *lost > 0),
             outcome: special_outcome(view),
         }
+    }
+
+    /// How many characters of text it has, with what stands around each chunk.
+    pub(crate) fn length(&self) -> usize {
+        let error = self.error.as_ref().map_or(0, |error| {
+            chars(error.name) + chars(&error.message) + error.traceback.as_deref().map_or(0, chars)
+        });
+        let changed = self.changed.map_or(0, |changed| {
+            let bound = changed.added.iter().chain(&changed.rebound);
+            let bound = bound.map(|change| {
+                let size = change.size.as_deref().map_or(0, chars);
+                chars(&change.name) + chars(&change.type_name) + size + AROUND_CHUNK
+            });
+            bound.sum::<usize>() + changed.removed.iter().map(|name| chars(name) + 4).sum::<usize>()
+        });
+        let chunks = self.chunks.iter().flatten();
+        let chunks: usize = chunks.map(|chunk| chars(&chunk.content) + AROUND_CHUNK).sum();
+        let texts = [self.value.as_deref(), self.prompt, self.notice.as_deref()];
+        chunks + error + changed + texts.into_iter().flatten().map(chars).sum::<usize>()
     }
 
     /// The same without the chunks, which were written before.

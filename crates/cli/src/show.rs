@@ -7,7 +7,7 @@ use stead_screen::plain;
 
 use crate::context::Context;
 use crate::print::{self, Mode, Outcome, Reply};
-use crate::reply::{Bounds, EvalData, marker};
+use crate::reply::{AROUND, Bounds, EvalData, marker};
 use crate::text_writer::TextWriter;
 use crate::verdict::{notices, verdict};
 use crate::watch::Watch;
@@ -54,7 +54,17 @@ pub(crate) fn eval(
 
 fn show(context: &Context, view: EvalView, watch: Watch, bounds: &Bounds, judge: Judge) -> u8 {
     let max = bounds.chars();
-    let page = if bounds.raw { Page::default() } else { Page::new(&view.content, max) };
+    let (page, max) = match (bounds.raw, context.mode) {
+        (true, _) => (Page::default(), max),
+        (false, Mode::Text) => (Page::new(&view.content, max), max),
+        // All that is in the object counts, in whatever field it stands (SPEC O-5).
+        (false, Mode::Json) => {
+            Page::fit(&view.content, max, max.saturating_add(AROUND), |page, chars| {
+                let length = EvalData::new(&view, &page, chars).length();
+                ((page, chars), length)
+            })
+        }
+    };
     let mut verdict = verdict(&view);
     if let Some(error) = &mut verdict.error {
         error.message = plain(&error.message);

@@ -310,9 +310,11 @@ impl Client {
     /// The eval that an id names: `py:7`, or `py:~…` from a reply that came before the eval had a number.
     pub fn eval_id(&self, given: &str) -> Result<EvalId, ClientError> {
         let sent = given.split_once(':').and_then(|(name, token)| {
-            Some((name.parse::<SessionName>().ok()?, token.parse::<Token>().ok()?))
+            Some((self.resolve(name.parse().ok()?), token.parse::<Token>().ok()?))
         });
-        let Some((name, token)) = sent else { return Ok(given.parse()?) };
+        let Some((name, token)) = sent else {
+            return Ok(self.resolve_eval(given.parse()?));
+        };
         self.require(&name, true)?;
         if let Some(seq) = self.sent_with(&name, token)? {
             return Ok(EvalId { session: name, seq });

@@ -1,8 +1,10 @@
 //! Files that evals made: from the name in a record to a path that can be opened (SPEC O-9).
 
+use std::io;
 use std::path::{Component, Path, PathBuf};
 
 use stead_protocol::DisplayInfo;
+use stead_spool::files;
 
 /// Where a file of a session is, by the name that its record has; why it cannot be given if not.
 ///
@@ -20,6 +22,11 @@ pub fn locate(session_dir: &Path, file: &str) -> Result<PathBuf, &'static str> {
         return Err("its file is not in the session's directory");
     }
     if path.is_file() { Ok(path) } else { Err("its file is no longer kept") }
+}
+
+/// Reads a file of a session that `locate` found, if it still has at most `most` bytes.
+pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    files::read(path, most)
 }
 
 /// A display's record as front ends get it: with the file's whole path, or a note why there is none.

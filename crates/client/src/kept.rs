@@ -2,13 +2,17 @@
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use stead_protocol::SessionName;
 
 use crate::Workspace;
 use crate::connection::Connection;
 
-/// Connections that are kept at most.
-const MOST_KEPT: usize = 256;
+/// Connections that are kept at most, each with up to two descriptors: fewer than half of what the
+/// strictest usual limit allows.
+const MOST_KEPT: usize = 48;
+/// From so many on, those whose host has left are looked for.
+const LOOK_FROM: usize = 8;
 
 /// One idle connection for each session that was used lately; the latest is the last.
 #[derive(Debug, Default)]
@@ -33,6 +37,9 @@ impl Kept {
     /// one to the same session stays until then too, unless there are too many.
     pub(crate) fn keep(&self, workspace: &Workspace, connection: Box<Connection>) {
         let mut all = self.all();
+        if all.len() >= LOOK_FROM {
+            drop_closed(&mut all);
+        }
         if all.len() >= MOST_KEPT {
             all.remove(0);
         }
@@ -41,5 +48,17 @@ impl Kept {
 
     fn all(&self) -> MutexGuard<'_, Vec<(Workspace, Box<Connection>)>> {
         self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+}
+
+/// Gives back what is kept of sessions that have ended: a host that says something unasked has left.
+fn drop_closed(all: &mut Vec<(Workspace, Box<Connection>)>) {
+    let mut fds: Vec<PollFd<'_>> =
+        all.iter().map(|(_, kept)| PollFd::new(&**kept, PollFlags::IN)).collect();
+    if poll(&mut fds, Some(&Timespec::default())).is_ok_and(|ready| ready > 0) {
+        let open: Vec<bool> = fds.iter().map(|fd| fd.revents().is_empty()).collect();
+        drop(fds);
+        let mut open = open.into_iter();
+        all.retain(|_| open.next().unwrap_or(true));
     }
 }

@@ -1,8 +1,8 @@
 //! The languages that sessions can be started in by name (SPEC S-5).
 
-use stead_protocol::{ErrorCode, SessionName, WireError};
+use stead_protocol::{ErrorCode, EvalId, SessionName, WireError};
 
-use crate::ClientError;
+use crate::{Client, ClientError};
 
 /// The language of sessions that run shell commands, each in a fresh shell.
 pub const SHELL: &str = "shell";
@@ -51,6 +51,37 @@ pub fn session_name(text: &str) -> Result<SessionName, ClientError> {
     let full = language(text)?;
     let alias = find(full).map_or(full, |found| found.alias);
     Ok(alias.parse()?)
+}
+
+/// The other name of the session that is named after a language: `python` for `py`, and back.
+fn other_name(name: &SessionName) -> Option<(SessionName, SessionName)> {
+    let language = find(name.as_str()).filter(|language| language.name != language.alias)?;
+    let other = if language.name == name.as_str() { language.alias } else { language.name };
+    Some((other.parse().ok()?, language.alias.parse().ok()?))
+}
+
+/// The name that a session has for whoever knows only its language: calls by either go one way.
+pub fn canonical(name: SessionName) -> SessionName {
+    other_name(&name).map_or(name, |(_, alias)| alias)
+}
+
+impl Client {
+    /// The session that is meant: a language and its alias name one session, which is called by the
+    /// alias unless there is one of the other name already (SPEC S-5).
+    pub fn resolve(&self, name: SessionName) -> SessionName {
+        let exists = |name: &SessionName| self.dir(name).meta().symlink_metadata().is_ok();
+        match other_name(&name) {
+            Some(_) if exists(&name) => name,
+            Some((other, _)) if exists(&other) => other,
+            Some((_, alias)) => alias,
+            None => name,
+        }
+    }
+
+    /// The same for the session of an eval.
+    pub fn resolve_eval(&self, id: EvalId) -> EvalId {
+        EvalId { session: self.resolve(id.session), ..id }
+    }
 }
 
 /// Whether a session of this name runs shell commands.

@@ -209,7 +209,7 @@ impl Client {
             entry.finished.as_ref().map_or(entry.accepted_at_ms, |(at, _)| *at)
         });
         let (interpreter, why) = match &meta.found {
-            Some(found) => (found.path.clone(), found.why.clone()),
+            Some(found) => (found.path.clone(), found.reason()),
             None => (meta.settings.interpreter.clone().unwrap_or_default(), String::new()),
         };
         let spool_end = wait::open(&self.dir(&meta.name), &meta.name)

@@ -1,6 +1,5 @@
 //! What is kept of a session, and what a new one is started with.
 
-use std::fs;
 use std::io;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
@@ -8,6 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use stead_protocol::{
     DEFAULT_IDLE_TIMEOUT_MS, DEFAULT_QUOTA_BYTES, ErrorCode, Meta, SessionName, Settings, WireError,
 };
+use stead_spool::files;
 
 use crate::{Client, ClientError, Launch, language};
 
@@ -133,7 +133,7 @@ impl Client {
 }
 
 pub(crate) fn read_meta(path: &Path) -> Result<Option<Meta>, ClientError> {
-    let bytes = match fs::read(path) {
+    let bytes = match files::read(path, files::MOST_SETTINGS) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(ClientError::file("read", path)(error)),

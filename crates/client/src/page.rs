@@ -10,7 +10,10 @@ use crate::content::{Content, LeftOut, line_ends, own_bytes};
 /// and leave little to show.
 const LEAST_READ: usize = 4 << 20;
 
-/// What a display costs, being shown as one short line.
+/// How often a page is made shorter before only its end is shown.
+const MOST_FITS: usize = 8;
+
+/// What a display costs, being shown as one short line, beside its text.
 const DISPLAY_COST: usize = 80;
 
 /// How many bytes to read for a page of that many characters.
@@ -110,6 +113,27 @@ impl Page {
         page
     }
 
+    /// What `make` makes of a page, whole replies with all their marks, within `room` characters: it
+    /// gets pages of fewer and fewer characters until what it makes fits.
+    pub fn fit<T>(
+        content: &Content,
+        max_chars: usize,
+        room: usize,
+        mut make: impl FnMut(Page, usize) -> (T, usize),
+    ) -> T {
+        let mut budget = max_chars;
+        for _ in 0..MOST_FITS {
+            let (made, length) = make(Page::new(content, budget), budget);
+            if length <= room || budget == 0 {
+                return made;
+            }
+            // What is around the text mostly grows and shrinks with it.
+            let share = budget as u128 * room as u128 / length as u128;
+            budget = (share as usize / 16 * 15).min(budget - 1);
+        }
+        make(Page::new(content, 0), 0).0
+    }
+
     /// Whether something is left out.
     pub fn is_cut(&self) -> bool {
         self.next_offset.is_some() || self.items.iter().any(|item| matches!(item, Item::Gap(_)))
@@ -157,8 +181,10 @@ impl Entry {
 fn entries(chunks: &[Chunk], mut offset: u64, max_chars: usize) -> Vec<Entry> {
     let other = |chunk: &Chunk| {
         let item = other(chunk.kind, &chunk.bytes);
-        let cost = cost(&item).min(max_chars);
-        Entry::Other { item, cost, limit: max_chars }
+        // Many displays share the page, so that none takes all of it.
+        let limit = if matches!(item, Item::Display(_)) { max_chars / 4 } else { max_chars };
+        let cost = cost(&item, limit).min(max_chars);
+        Entry::Other { item, cost, limit }
     };
     // Where no stream was written nothing can have been written over.
     if chunks.iter().all(|chunk| lane_of(chunk.kind).is_none()) {
@@ -195,9 +221,13 @@ pub(crate) fn other(kind: ChunkKind, bytes: &[u8]) -> Item {
     }
 }
 
-fn cost(item: &Item) -> usize {
+fn cost(item: &Item, limit: usize) -> usize {
     let text = match item {
-        Item::Display(_) | Item::Gap(_) => return DISPLAY_COST,
+        Item::Gap(_) => return DISPLAY_COST,
+        Item::Display(display) => {
+            let data = display.data.as_ref().map_or(0, |data| data.chars().count());
+            return data.min(limit) + DISPLAY_COST;
+        }
         Item::Value(value) => &value.text,
         Item::Error(error) => error.traceback.as_ref().unwrap_or(&error.message),
         Item::Text { text, .. } | Item::Status(text) => text,
@@ -212,6 +242,9 @@ fn shorten(item: Item, limit: usize) -> Item {
         Item::Error(ErrorInfo { name, message, traceback }) => {
             let (message, traceback) = (cut(message), traceback.map(cut));
             Item::Error(ErrorInfo { name, message, traceback })
+        }
+        Item::Display(display) => {
+            Item::Display(DisplayInfo { data: display.data.map(cut), ..display })
         }
         other => other,
     }

@@ -3,7 +3,6 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::fd::AsFd;
-use std::os::unix::fs::OpenOptionsExt;
 use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
@@ -14,7 +13,7 @@ use rustix::io::Errno;
 use stead_launch::cores;
 use stead_protocol::client::VERSION;
 use stead_protocol::{EndReason, ErrorCode, HostReady, HostSpec, Meta, SessionName, WireError};
-use stead_spool::{HistoryReader, Reader, SessionDir};
+use stead_spool::{HistoryReader, Reader, SessionDir, files};
 
 use crate::call::Unfound;
 use crate::connection::{self, Connection, PATIENCE};
@@ -346,19 +345,13 @@ fn check_cwd(meta: &Meta) -> Result<(), ClientError> {
 }
 
 fn private_file(path: &Path) -> io::Result<File> {
-    OpenOptions::new()
-        .read(true)
-        .append(true)
-        .create(true)
-        .mode(0o600)
-        .custom_flags(libc::O_NOFOLLOW)
-        .open(path)
+    files::open_with(OpenOptions::new().read(true).append(true).create(true), path)
 }
 
 /// What was appended to the log since `start`, at most its last lines.
 fn log_tail(path: &Path, start: u64) -> String {
     let mut text = Vec::new();
-    let read = File::open(path).and_then(|mut log| {
+    let read = files::open(path).and_then(|mut log| {
         let end = log.seek(SeekFrom::End(0))?;
         log.seek(SeekFrom::Start(start.max(end.saturating_sub(LOG_TAIL))))?;
         log.take(LOG_TAIL).read_to_end(&mut text)

@@ -334,7 +334,7 @@ pub(crate) fn reach(
 
 /// Whether a host, or what it left to clean up after it, still lives.
 pub(crate) fn host_lives(dir: &SessionDir) -> bool {
-    let Ok(file) = std::fs::File::open(dir.lock()) else { return false };
+    let Ok(file) = stead_spool::files::open(&dir.lock()) else { return false };
     rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared).is_err()
 }
 

@@ -10,7 +10,7 @@ use rustix::buffer::spare_capacity;
 use rustix::event::PollFlags;
 use rustix::io::Errno;
 use stead_protocol::client::{Event, FromHost, Reply};
-use stead_protocol::{EvalSeq, Finished, MAX_LINE};
+use stead_protocol::{ErrorCode, EvalSeq, Finished, MAX_LINE, WireError};
 
 /// How much a client may leave unread before it is dropped. Messages carry offsets and not output,
 /// so a client that is this far behind is not reading at all.
@@ -134,8 +134,24 @@ impl Connection {
         // Before hello nobody has a reason to send much.
         let limit = if self.greeted { MAX_LINE } else { 64 << 10 };
         if self.incoming.len() > limit {
-            self.dead = true;
+            self.refuse(format!("a message may have at most {limit} bytes"));
         }
+    }
+
+    /// How much of a line that has not ended is held.
+    pub(crate) fn held_bytes(&self) -> usize {
+        self.incoming.len()
+    }
+
+    /// Says why it is hung up on, as far as the client takes that at once.
+    pub(crate) fn refuse(&mut self, message: String) {
+        self.incoming = Vec::new();
+        self.send(&FromHost::Error {
+            id: 0,
+            error: WireError::new(ErrorCode::LimitExceeded, message),
+        });
+        self.flush();
+        self.dead = true;
     }
 
     /// Queues a message, after what was held back.

@@ -2,14 +2,14 @@
 
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write};
-use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::os::unix::fs::DirBuilderExt;
 use std::path::{Path, PathBuf};
 
 use base64::Engine;
 use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
-use rustix::fs::OFlags;
 use stead_protocol::{DisplayInfo, EvalSeq};
+use stead_spool::files;
 use stead_spool::layout::FIGURES;
 
 /// Most bytes of one file.
@@ -90,13 +90,8 @@ impl Displays {
         }
         let name = self.next_name(eval, extension);
         let temporary = self.dir.join(format!(".{name}"));
-        let written = OpenOptions::new()
-            .write(true)
-            .create(true)
-            .truncate(true)
-            .mode(0o600)
-            .custom_flags(OFlags::NOFOLLOW.bits() as i32)
-            .open(&temporary)
+        let mut options = OpenOptions::new();
+        let written = files::open_with(options.write(true).create(true).truncate(true), &temporary)
             .and_then(|mut file| file.write_all(bytes))
             .and_then(|()| fs::rename(&temporary, self.dir.join(&name)));
         if let Err(error) = written {

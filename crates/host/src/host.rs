@@ -28,6 +28,11 @@ use crate::requests::Question;
 use crate::state::{Input, Phase, State};
 use crate::with_causes;
 
+/// What messages of all clients that have not ended may have together.
+const MOST_INCOMING: usize = stead_protocol::MAX_LINE + (8 << 20);
+/// A message that is shorter than this is no reason to look at all of them.
+const FEW_BYTES: usize = 1 << 20;
+
 /// How long no connection is taken after one could not be.
 const DEAF_TIME: Duration = Duration::from_millis(50);
 /// Most descriptors that are waited on beside connections: signals, the guard, the listener and five
@@ -195,6 +200,10 @@ impl Host {
                 .end_generation(EndReason::LaunchFailed { message: with_causes(&error) }, true);
             failed(with_causes(&error))
         })?;
+        if let Some(passed_over) = found.notice() {
+            let fresh = self.fresh_notice.take().map(|notice| format!("{notice}; "));
+            self.fresh_notice = Some(fresh.unwrap_or_default() + &passed_over);
+        }
         self.meta.found = Some(found);
         self.bridge = Some(bridge);
         self.compiled = match feed {
@@ -387,8 +396,26 @@ impl Host {
             connection.flush();
             connection.read_lines(&mut lines);
         }
+        self.bound_incoming(id);
         for line in lines {
             self.request(id, &line);
+        }
+    }
+
+    /// Hangs up on a client whose message would take all messages that are on their way beyond what one
+    /// of the longest may take.
+    fn bound_incoming(&mut self, id: u64) {
+        let held = |connection: &Connection| connection.held_bytes();
+        if self.connections.get(&id).is_none_or(|connection| held(connection) < FEW_BYTES) {
+            return;
+        }
+        let all: usize = self.connections.values().map(held).sum();
+        if all > MOST_INCOMING
+            && let Some(connection) = self.connections.get_mut(&id)
+        {
+            connection.refuse(format!(
+                "messages of other clients are on their way, and all together may have at most {MOST_INCOMING} bytes"
+            ));
         }
     }
 

@@ -1,7 +1,6 @@
 //! From a specification to a listening host: lock, guard, records, socket, interpreter.
 
 use std::fs::{File, OpenOptions};
-use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 use std::time::{Duration, Instant};
 
@@ -11,7 +10,7 @@ use stead_launch::family::Family;
 use stead_launch::mark::{Mark, Role};
 use stead_launch::roster::Holder;
 use stead_protocol::{ErrorCode, HostSpec, WireError};
-use stead_spool::{SessionDir, write_atomically};
+use stead_spool::{SessionDir, files, write_atomically};
 
 use crate::ending;
 use crate::guard::Duty;
@@ -80,13 +79,8 @@ fn failed(what: &str, error: &dyn std::error::Error) -> WireError {
 
 /// The lock that makes this the only host of its session; the kernel gives it back at our death.
 fn take_lock(path: &Path) -> Result<File, WireError> {
-    let file = OpenOptions::new()
-        .create(true)
-        .truncate(false)
-        .read(true)
-        .write(true)
-        .mode(0o600)
-        .open(path)
+    let mut options = OpenOptions::new();
+    let file = files::open_with(options.create(true).truncate(false).read(true).write(true), path)
         .map_err(|error| failed(&format!("could not open `{}`", path.display()), &error))?;
     let deadline = Instant::now() + LOCK_PATIENCE;
     loop {

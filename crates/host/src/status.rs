@@ -24,7 +24,7 @@ impl Host {
             language: self.meta.settings.language.clone(),
             version: self.facts.version.clone(),
             interpreter: found.as_ref().map(|found| found.path.clone()).unwrap_or_default(),
-            why: found.map(|found| found.why).unwrap_or_default(),
+            why: found.map(|found| found.reason()).unwrap_or_default(),
             activity: self.activity(),
             paused: self.clock.is_paused() || looked.is_some_and(|process| process.state == b'T'),
             background_waiting: self.bridge.as_ref().is_some_and(waiting_outside),

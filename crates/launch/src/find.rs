@@ -9,10 +9,14 @@ use std::process::{Command, Stdio};
 use std::{fs, io};
 
 use stead_protocol::FoundInterpreter;
+use stead_spool::files;
 use thiserror::Error;
 
 /// How a variable of the environment is looked up; a parameter so that tests need no real one.
 pub type Env<'a> = &'a dyn Fn(&str) -> Option<OsString>;
+
+/// More than any file has that says what a project needs.
+const MOST_PROJECT_FILE: u64 = 4 << 20;
 
 /// Why no interpreter was found.
 #[derive(Debug, Error)]
@@ -33,6 +37,14 @@ pub enum FindError {
         /// Where was looked, in order.
         looked: String,
     },
+    /// There are some, and none starts.
+    #[error("no `{program}` starts: {passed_over}")]
+    NoneStarts {
+        /// The program's name.
+        program: &'static str,
+        /// Which were tried, and what is wrong with each.
+        passed_over: String,
+    },
     /// A shim was found that does not lead to an interpreter.
     #[error("`{}` is a launcher script and did not name an interpreter: {why}", path.display())]
     Shim {
@@ -44,6 +56,14 @@ pub enum FindError {
 }
 
 impl FindError {
+    /// What is wrong, without what it is wrong with.
+    pub(crate) fn why(self) -> String {
+        match self {
+            FindError::Named { why, .. } | FindError::Shim { why, .. } => why,
+            other => other.to_string(),
+        }
+    }
+
     /// The next step.
     pub fn hint(&self) -> &'static str {
         match self {
@@ -52,7 +72,9 @@ impl FindError {
             }
             FindError::None { program: "bash", .. } => "install it, or name one with `--bash PATH`",
             FindError::None { program: "node", .. } => "install it, or name one with `--node PATH`",
-            FindError::None { .. } => "install it, or name one with `--python PATH`",
+            FindError::None { .. } | FindError::NoneStarts { .. } => {
+                "install it, or name one with `--python PATH`"
+            }
         }
     }
 }
@@ -64,11 +86,17 @@ pub(crate) fn is_executable(path: &Path) -> bool {
 
 /// The first executable of this name on the PATH.
 pub(crate) fn on_path(program: &str, env: Env<'_>) -> Option<PathBuf> {
-    let path = env("PATH")?;
+    all_on_path(program, env).into_iter().next()
+}
+
+/// All executables of this name on the PATH, in its order.
+pub(crate) fn all_on_path(program: &str, env: Env<'_>) -> Vec<PathBuf> {
+    let path = env("PATH").unwrap_or_default();
     std::env::split_paths(&path)
         .filter(|dir| dir.is_absolute())
         .map(|dir| dir.join(program))
-        .find(|candidate| is_executable(candidate))
+        .filter(|candidate| is_executable(candidate))
+        .collect()
 }
 
 /// The executable that was named: a path, or a name on the PATH.
@@ -101,7 +129,7 @@ pub(crate) fn resolved(
     } else {
         (path, why)
     };
-    Ok(FoundInterpreter { path: path.to_string_lossy().into_owned(), why })
+    Ok(FoundInterpreter::new(path.to_string_lossy().into_owned(), why))
 }
 
 /// The directory and its ancestors, up to home or root.
@@ -119,7 +147,8 @@ pub(crate) fn upward<'a>(from: &'a Path, env: Env<'_>) -> impl Iterator<Item = &
 /// which cost hundreds of milliseconds at every start.
 pub(crate) fn is_script(path: &Path) -> bool {
     let mut head = [0; 2];
-    fs::File::open(path).and_then(|mut file| file.read_exact(&mut head)).is_ok() && &head == b"#!"
+    files::open_users(path).and_then(|mut file| file.read_exact(&mut head)).is_ok()
+        && &head == b"#!"
 }
 
 /// Where a shim leads, asked once and then remembered in `cache_dir` for as long as nothing that
@@ -133,7 +162,7 @@ pub(crate) fn through_shim(
 ) -> Result<PathBuf, FindError> {
     let key = shim_key(shim, cwd, env);
     let cache = cache_dir.join("interpreters.json");
-    let mut known: BTreeMap<String, PathBuf> = fs::read(&cache)
+    let mut known: BTreeMap<String, PathBuf> = files::read(&cache, files::MOST_NOTE)
         .ok()
         .and_then(|bytes| serde_json::from_slice(&bytes).ok())
         .unwrap_or_default();
@@ -171,6 +200,11 @@ fn store(cache: &Path, known: &BTreeMap<String, PathBuf>) -> io::Result<()> {
     fs::rename(&fresh, cache)
 }
 
+/// A file of the user's project, if it can be read and is of any usual size.
+pub(crate) fn users_text(path: &Path) -> Option<String> {
+    files::read_users_text(path, MOST_PROJECT_FILE).ok()
+}
+
 /// All that a version manager may look at when it decides which version to run.
 fn shim_key(shim: &Path, cwd: &Path, env: Env<'_>) -> String {
     let mtime = |path: &Path| fs::metadata(path).map(|meta| meta.mtime()).unwrap_or_default();
@@ -188,11 +222,11 @@ fn shim_key(shim: &Path, cwd: &Path, env: Env<'_>) -> String {
     let root = env("PYENV_ROOT").map(PathBuf::from);
     let home = env("HOME").map(PathBuf::from);
     let global = root.or_else(|| home.as_ref().map(|home| home.join(".pyenv")));
-    if let Some(version) = global.and_then(|root| fs::read_to_string(root.join("version")).ok()) {
+    if let Some(version) = global.and_then(|root| users_text(&root.join("version"))) {
         key += &format!(" {}", version.trim());
     }
     for file in [".python-version", ".node-version", ".nvmrc", ".tool-versions", "mise.toml"] {
-        let found = cwd.ancestors().find_map(|dir| fs::read_to_string(dir.join(file)).ok());
+        let found = cwd.ancestors().find_map(|dir| users_text(&dir.join(file)));
         key += &format!(" {}", found.unwrap_or_default().trim());
     }
     key

@@ -1,44 +1,92 @@
 //! Which Python a session gets (SPEC S-11).
 
-use std::fs;
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
 use stead_protocol::FoundInterpreter;
 
-use crate::find::{Env, FindError, is_executable, named_path, on_path, resolved, upward};
+use crate::find::{
+    Env, FindError, all_on_path, is_executable, named_path, on_path, resolved, upward, users_text,
+};
 
 /// What makes a Python behind a shim tell where it is.
 const TELL: &[&str] = &["-c", "import sys; print(sys.executable)"];
 
+/// Whether an interpreter starts, and what is wrong if it does not.
+pub type Starts<'a> = &'a dyn Fn(&Path) -> Result<(), String>;
+
 /// Finds the Python for a session that starts in `cwd`: the one named, `VIRTUAL_ENV`, the nearest
-/// `.venv`, the project's uv, poetry or conda environment, then `python3` on the PATH.
+/// `.venv`, the project's uv, poetry or conda environment, then `python3` on the PATH. One that is
+/// there and does not start is named and passed over.
 pub fn find(
     named: Option<&str>,
     cwd: &Path,
     env: Env<'_>,
     cache_dir: &Path,
+    starts: Starts<'_>,
 ) -> Result<FoundInterpreter, FindError> {
     if let Some(named) = named {
         let path = python_named(named, cwd, env)?;
         return resolved(path, "named by `--python`".to_owned(), TELL, cwd, env, cache_dir);
     }
-    let found = virtual_env(env)
-        .or_else(|| dot_venv(cwd, env))
-        .or_else(|| uv(cwd, env))
-        .or_else(|| poetry(cwd, env))
-        .or_else(|| conda(cwd, env))
-        .or_else(|| path_python(env));
-    match found {
-        Some((path, why)) => resolved(path, why, TELL, cwd, env, cache_dir),
-        None => Err(FindError::None {
-            program: "python3",
-            looked: "`VIRTUAL_ENV`, `.venv`, uv, poetry, conda and `PATH`".to_owned(),
-        }),
+    let mut passed_over = Vec::new();
+    // One after the other: to ask poetry takes a second.
+    for source in [virtual_env, dot_venvs, uv, poetry, conda, path_pythons] {
+        for (path, why) in source(cwd, env) {
+            let usable = check(&path).and_then(|()| {
+                let found = resolved(path.clone(), why.clone(), TELL, cwd, env, cache_dir)
+                    .map_err(|error| error.why())?;
+                starts(Path::new(&found.path)).map(|()| found)
+            });
+            match usable {
+                Ok(found) => return Ok(FoundInterpreter { passed_over, ..found }),
+                Err(wrong) => passed_over
+                    .push(format!("`{}` ({why}) does not start: {wrong}", path.display())),
+            }
+        }
     }
+    let looked = "`VIRTUAL_ENV`, `.venv`, uv, poetry, conda and `PATH`".to_owned();
+    Err(match passed_over.is_empty() {
+        true => FindError::None { program: "python3", looked },
+        false => FindError::NoneStarts { program: "python3", passed_over: passed_over.join("; ") },
+    })
 }
 
 type Candidate = (PathBuf, String);
+
+/// What can be said against a candidate without starting it.
+fn check(path: &Path) -> Result<(), String> {
+    match path.metadata() {
+        Err(_) if path.is_symlink() => Err("it is a link that leads nowhere".to_owned()),
+        Err(error) => Err(error.to_string()),
+        Ok(_) if !is_executable(path) => Err("it is not an executable file".to_owned()),
+        Ok(_) => Ok(()),
+    }
+}
+
+/// The Python of an environment, if it has one, whether that works or not.
+fn python_in(environment: &Path) -> Option<PathBuf> {
+    let python = environment.join("bin/python");
+    python.symlink_metadata().is_ok().then_some(python)
+}
+
+/// Starts a Python that does nothing, in this environment.
+pub fn starts(program: &Path, env: &[(OsString, OsString)]) -> Result<(), String> {
+    let output = Command::new(program)
+        .args(["-S", "-c", ""])
+        .env_clear()
+        .envs(env.iter().map(|(name, value)| (name, value)))
+        .stdin(Stdio::null())
+        .output()
+        .map_err(|error| error.to_string())?;
+    if output.status.success() {
+        return Ok(());
+    }
+    let said = String::from_utf8_lossy(&output.stderr);
+    let last = said.lines().map(str::trim).rfind(|line| !line.is_empty());
+    Err(last.map_or_else(|| output.status.to_string(), str::to_owned))
+}
 
 /// A directory is taken for an environment.
 fn python_named(named: &str, cwd: &Path, env: Env<'_>) -> Result<PathBuf, FindError> {
@@ -51,29 +99,41 @@ fn python_named(named: &str, cwd: &Path, env: Env<'_>) -> Result<PathBuf, FindEr
     is_executable(&inside).then_some(inside).ok_or(FindError::Named { path: named.into(), why })
 }
 
-fn virtual_env(env: Env<'_>) -> Option<Candidate> {
-    let venv = PathBuf::from(env("VIRTUAL_ENV")?);
-    let python = venv.join("bin/python");
-    is_executable(&python).then(|| (python, format!("`VIRTUAL_ENV` is {}", venv.display())))
+fn virtual_env(_cwd: &Path, env: Env<'_>) -> Vec<Candidate> {
+    let found = env("VIRTUAL_ENV")
+        .map(PathBuf::from)
+        .and_then(|venv| Some((python_in(&venv)?, format!("`VIRTUAL_ENV` is {}", venv.display()))));
+    found.into_iter().collect()
 }
 
-fn dot_venv(cwd: &Path, env: Env<'_>) -> Option<Candidate> {
-    let dir = upward(cwd, env).find(|dir| is_executable(&dir.join(".venv/bin/python")))?;
-    Some((dir.join(".venv/bin/python"), format!("`.venv` in {}", dir.display())))
+fn dot_venvs(cwd: &Path, env: Env<'_>) -> Vec<Candidate> {
+    let in_dir = |dir: &Path| {
+        Some((python_in(&dir.join(".venv"))?, format!("`.venv` in {}", dir.display())))
+    };
+    upward(cwd, env).filter_map(in_dir).collect()
 }
 
 /// Without a `.venv` a uv project can only have its environment where the variable says.
-fn uv(cwd: &Path, env: Env<'_>) -> Option<Candidate> {
-    let project = upward(cwd, env).find(|dir| dir.join("uv.lock").is_file())?;
-    let python = project.join(env("UV_PROJECT_ENVIRONMENT")?).join("bin/python");
-    is_executable(&python).then(|| (python, format!("uv environment of {}", project.display())))
+fn uv(cwd: &Path, env: Env<'_>) -> Vec<Candidate> {
+    let Some(project) = upward(cwd, env).find(|dir| dir.join("uv.lock").is_file()) else {
+        return Vec::new();
+    };
+    let python = env("UV_PROJECT_ENVIRONMENT").and_then(|dir| python_in(&project.join(dir)));
+    python
+        .map(|python| (python, format!("uv environment of {}", project.display())))
+        .into_iter()
+        .collect()
 }
 
-fn poetry(cwd: &Path, env: Env<'_>) -> Option<Candidate> {
+fn poetry(cwd: &Path, env: Env<'_>) -> Vec<Candidate> {
+    poetry_python(cwd, env).into_iter().collect()
+}
+
+fn poetry_python(cwd: &Path, env: Env<'_>) -> Option<Candidate> {
     let uses_poetry = |dir: &&Path| {
         dir.join("poetry.lock").is_file()
-            || fs::read_to_string(dir.join("pyproject.toml"))
-                .is_ok_and(|text| text.contains("[tool.poetry") || text.contains("poetry.core"))
+            || users_text(&dir.join("pyproject.toml"))
+                .is_some_and(|text| text.contains("[tool.poetry") || text.contains("poetry.core"))
     };
     let project = upward(cwd, env).find(uses_poetry)?;
     let output = Command::new(on_path("poetry", env)?)
@@ -83,30 +143,32 @@ fn poetry(cwd: &Path, env: Env<'_>) -> Option<Candidate> {
         .output()
         .ok()?;
     let python = PathBuf::from(String::from_utf8(output.stdout).ok()?.trim());
-    (output.status.success() && is_executable(&python))
+    (output.status.success() && python.symlink_metadata().is_ok())
         .then(|| (python, format!("poetry environment of {}", project.display())))
 }
 
-fn conda(cwd: &Path, env: Env<'_>) -> Option<Candidate> {
+fn conda(cwd: &Path, env: Env<'_>) -> Vec<Candidate> {
+    let mut found = Vec::new();
     let named = upward(cwd, env).find_map(|dir| {
         ["environment.yml", "environment.yaml"].iter().find_map(|file| {
-            let text = fs::read_to_string(dir.join(file)).ok()?;
+            let text = users_text(&dir.join(file))?;
             let name = text.lines().find_map(|line| line.strip_prefix("name:"))?;
             Some((name.trim().trim_matches(['"', '\'']).to_owned(), dir.join(file)))
         })
     });
     if let Some((name, file)) = named {
-        let python = conda_roots(env)
-            .into_iter()
-            .map(|root| root.join("envs").join(&name).join("bin/python"))
-            .find(|python| is_executable(python));
+        let python =
+            conda_roots(env).into_iter().find_map(|root| python_in(&root.join("envs").join(&name)));
         if let Some(python) = python {
-            return Some((python, format!("conda environment `{name}` of {}", file.display())));
+            found.push((python, format!("conda environment `{name}` of {}", file.display())));
         }
     }
-    let prefix = PathBuf::from(env("CONDA_PREFIX")?);
-    let python = prefix.join("bin/python");
-    is_executable(&python).then(|| (python, format!("`CONDA_PREFIX` is {}", prefix.display())))
+    if let Some(prefix) = env("CONDA_PREFIX").map(PathBuf::from)
+        && let Some(python) = python_in(&prefix)
+    {
+        found.push((python, format!("`CONDA_PREFIX` is {}", prefix.display())));
+    }
+    found
 }
 
 fn conda_roots(env: Env<'_>) -> Vec<PathBuf> {
@@ -123,15 +185,18 @@ fn conda_roots(env: Env<'_>) -> Vec<PathBuf> {
     roots
 }
 
-fn path_python(env: Env<'_>) -> Option<Candidate> {
-    let python = on_path("python3", env).or_else(|| on_path("python", env))?;
-    let why = format!("`{}` on `PATH`", python.file_name()?.to_string_lossy());
-    Some((python, why))
+fn path_pythons(_cwd: &Path, env: Env<'_>) -> Vec<Candidate> {
+    let of = |program: &'static str| {
+        all_on_path(program, env)
+            .into_iter()
+            .map(move |python| (python, format!("`{program}` on `PATH`")))
+    };
+    of("python3").chain(of("python")).collect()
 }
 
 #[cfg(test)]
 mod tests {
-    use std::ffi::OsString;
+    use std::fs;
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
@@ -158,7 +223,7 @@ mod tests {
         let (home, path, active) = (at("home"), at("bin"), at("active"));
         let all = [("HOME", &*home), ("PATH", &*path), ("VIRTUAL_ENV", &*active)];
         let find = |named: Option<&str>, env: Env<'_>, cwd: &Path| {
-            find(named, cwd, env, dir.path()).map(|found| found.path)
+            find(named, cwd, env, dir.path(), &|_| Ok(())).map(|found| found.path)
         };
         let mine = at("mine").display().to_string();
         assert_eq!(find(Some(&mine), &env(&all), &cwd).unwrap(), mine);
@@ -179,9 +244,10 @@ mod tests {
         let home = dir.path().join("home");
         let cwd = home.join("project");
         fs::create_dir_all(&cwd).unwrap();
-        assert!(find(None, &cwd, &env(&[("HOME", &home)]), dir.path()).is_err());
+        let search = || find(None, &cwd, &env(&[("HOME", &home)]), dir.path(), &|_| Ok(()));
+        assert!(search().is_err());
         executable(&home.join(".venv/bin/python"), "\x7fELF");
-        assert!(find(None, &cwd, &env(&[("HOME", &home)]), dir.path()).is_ok());
+        assert!(search().is_ok());
     }
 
     #[test]
@@ -192,7 +258,7 @@ mod tests {
         let shim = format!("#!/bin/sh\necho x >> {0}/asked\necho {0}/real\n", dir.path().display());
         executable(&bin.join("python3"), &shim);
         let lookup = [("PATH", &*bin)];
-        let ask = || find(None, dir.path(), &env(&lookup), dir.path()).unwrap();
+        let ask = || find(None, dir.path(), &env(&lookup), dir.path(), &|_| Ok(())).unwrap();
         let asked = || fs::read_to_string(dir.path().join("asked")).unwrap().lines().count();
         assert_eq!(ask().path, real.display().to_string());
         assert!(ask().why.contains("shim"));
@@ -200,5 +266,57 @@ mod tests {
         fs::write(dir.path().join(".python-version"), "3.9").unwrap();
         ask();
         assert_eq!(asked(), 2);
+    }
+
+    #[test]
+    fn s11_what_is_there_and_does_not_start_is_named_and_passed_over() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |path: &str| dir.path().join(path);
+        executable(&at("ws/a/b/.venv/bin/python"), "#!/nonexistent/python\n");
+        executable(&at("ws/a/.venv/bin/python"), "\x7fELF of another machine");
+        executable(&at("plain/bin/python"), "\x7fELF");
+        fs::set_permissions(at("plain/bin/python"), fs::Permissions::from_mode(0o644)).unwrap();
+        fs::create_dir_all(at("ws/.venv/bin")).unwrap();
+        std::os::unix::fs::symlink("/nonexistent/python", at("ws/.venv/bin/python")).unwrap();
+        executable(&at("bin/python3"), "\x7fELF");
+        executable(&at("later/python3"), "\x7fELF");
+        let (home, cwd, plain) = (at("home"), at("ws/a/b"), at("plain"));
+        let path = PathBuf::from(format!("{}:{}", at("bin").display(), at("later").display()));
+        let lookup = [("HOME", &*home), ("PATH", &*path), ("VIRTUAL_ENV", &*plain)];
+        let starts = |program: &Path| match program.starts_with(at("later")) {
+            true => Ok(()),
+            false => Err("Exec format error".to_owned()),
+        };
+        let found = find(None, &cwd, &env(&lookup), dir.path(), &starts).unwrap();
+        assert_eq!(found.path, at("later/python3").display().to_string());
+        let said = found.passed_over.join("\n");
+        for (path, why) in [
+            ("plain/bin/python", "not an executable"),
+            ("ws/a/b/.venv/bin/python", "No such file"),
+            ("ws/a/.venv/bin/python", "Exec format error"),
+            ("ws/.venv/bin/python", "leads nowhere"),
+            ("bin/python3", "Exec format error"),
+        ] {
+            let named = at(path).display().to_string();
+            let line = said.lines().find(|line| line.contains(&named)).expect(&said);
+            assert!(line.contains(why), "{line}");
+        }
+        let none = find(None, &cwd, &env(&lookup), dir.path(), &|_| Err("no".to_owned()));
+        assert!(none.unwrap_err().to_string().contains("later/python3"));
+    }
+
+    #[test]
+    fn s11_a_program_that_starts_is_told_from_one_that_does_not() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |path: &str| dir.path().join(path);
+        executable(&at("good"), "#!/bin/sh\nexit 0\n");
+        executable(&at("bad"), "#!/bin/sh\necho 'no libpython' >&2\nexit 127\n");
+        executable(&at("shebang"), "#!/nonexistent\n");
+        executable(&at("elf"), "\x7fELF");
+        let starts = |name: &str| starts(&at(name), &[]);
+        assert_eq!(starts("good"), Ok(()));
+        assert_eq!(starts("bad"), Err("no libpython".to_owned()));
+        assert!(starts("shebang").unwrap_err().contains("No such file"));
+        assert!(starts("elf").is_err());
     }
 }

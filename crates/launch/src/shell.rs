@@ -10,5 +10,5 @@ pub fn find(env: Env<'_>) -> Result<FoundInterpreter, FindError> {
     let (path, why) = found("bash")
         .or_else(|| found("sh"))
         .ok_or(FindError::None { program: "bash", looked: "`PATH`".to_owned() })?;
-    Ok(FoundInterpreter { path: path.to_string_lossy().into_owned(), why })
+    Ok(FoundInterpreter::new(path.to_string_lossy().into_owned(), why))
 }

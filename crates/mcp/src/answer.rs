@@ -3,7 +3,12 @@
 use stead_client::ClientError;
 use stead_protocol::{ErrorCode, SessionName, WireError};
 
-use crate::text::one_line;
+use crate::text::{bounded, cut, one_line};
+
+/// How much of an error is shown.
+const MESSAGE_CHARS: usize = 2_000;
+/// How many sessions a hint names.
+const NAMES_SHOWN: usize = 20;
 
 /// Text first, then pictures.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -31,12 +36,18 @@ impl Answer {
         Answer { text: text.into(), images: Vec::new(), failed: false }
     }
 
+    /// The same in at most `room` characters.
+    pub(crate) fn bounded(self, room: usize) -> Self {
+        Answer { text: bounded(self.text, room), ..self }
+    }
+
     /// A call that could not be carried out, and what to do about it.
     pub fn failure(error: &WireError) -> Self {
-        let mut text = format!("[{}: {}]", error.code.as_str(), one_line(&error.message));
+        let message = cut(&one_line(&error.message), MESSAGE_CHARS);
+        let mut text = format!("[{}: {message}]", error.code.as_str());
         if let Some(hint) = &error.hint {
             text.push_str("\nhint: ");
-            text.push_str(&one_line(hint));
+            text.push_str(&cut(&one_line(hint), MESSAGE_CHARS));
         }
         Answer { text, images: Vec::new(), failed: true }
     }
@@ -54,7 +65,10 @@ impl From<Result<Answer, ClientError>> for Answer {
 /// The next step in terms of tools; the client's own hints speak of commands.
 fn next_call(error: &ClientError) -> Option<String> {
     let names = |names: &[SessionName]| {
-        names.iter().map(SessionName::as_str).collect::<Vec<_>>().join(", ")
+        let shown: Vec<_> = names.iter().take(NAMES_SHOWN).map(SessionName::as_str).collect();
+        let more = names.len() - shown.len();
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        shown.join(", ") + &more
     };
     match error {
         ClientError::NotFound { existing, .. } | ClientError::WhichSession { existing } => {

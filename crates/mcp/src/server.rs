@@ -98,7 +98,8 @@ impl Server {
     pub fn call(&self, call: Call, mut ties: Ties) -> Answer {
         let ties = &mut ties;
         self.client.dirs.sweep_leftovers();
-        match call {
+        let room = call.room();
+        let answer: Answer = match call {
             Call::Eval(args) => args.run(self, ties),
             Call::Shell(args) => args.run(self, ties),
             Call::Output(args) => args.run(self, ties),
@@ -108,14 +109,15 @@ impl Server {
             Call::Open(args) => args.run(self),
             Call::Inspect(args) => args.run(self),
         }
-        .into()
+        .into();
+        answer.bounded(room)
     }
 
     /// Hands a call to its host over a connection that is kept, and does not wait; if that cannot be
     /// done the call is still to be made. `output` says whether the client wants to hear of progress.
     pub fn begin(&self, call: Call, output: bool) -> Work {
         let Call::Eval(args) = call else { return Work::Call(call) };
-        let Ok(eval) = args.prepare() else { return Work::Call(Call::Eval(args)) };
+        let Ok(eval) = args.prepare(self) else { return Work::Call(Call::Eval(args)) };
         if eval.fresh || eval.options.code.len() > QUICK_CODE {
             return Work::Call(Call::Eval(args));
         }
@@ -142,16 +144,20 @@ impl Server {
     }
 }
 
-/// A session's name, or the id of an eval in it.
-pub(crate) fn target(
-    client: &Client,
-    given: &str,
-) -> Result<(SessionName, Option<EvalId>), ClientError> {
-    if given.contains(':') {
-        let id = client.eval_id(given)?;
-        return Ok((id.session.clone(), Some(id)));
+impl Server {
+    /// The session that a call names.
+    pub(crate) fn session(&self, given: &str) -> Result<SessionName, ClientError> {
+        Ok(self.client.resolve(given.parse()?))
     }
-    Ok((given.parse()?, None))
+
+    /// The session and the eval that a call names.
+    pub(crate) fn target(&self, given: &str) -> Result<(SessionName, Option<EvalId>), ClientError> {
+        if given.contains(':') {
+            let id = self.client.eval_id(given)?;
+            return Ok((id.session.clone(), Some(id)));
+        }
+        Ok((self.session(given)?, None))
+    }
 }
 
 /// The session that a name, or the id of an eval, is about.

@@ -17,6 +17,8 @@ const NEXT_WAIT_MS: u64 = 30_000;
 const CHANGES_SHOWN: usize = 12;
 /// How much of a prompt is shown.
 const PROMPT_CHARS: usize = 200;
+/// How much of a note is shown.
+pub(crate) const NOTE_CHARS: usize = 800;
 /// How much of an HTML text is shown.
 const HTML_CHARS: usize = 1000;
 /// Evals that ran at least this long tell how long.
@@ -32,7 +34,7 @@ pub(crate) type Announce<'a> = dyn FnMut(&DisplayInfo) -> String + 'a;
 pub(crate) fn eval(view: &EvalView, page: &Page, announce: &mut Announce<'_>) -> String {
     let mut text = body(view, page, announce);
     for notice in &view.notices {
-        let _ = writeln!(text, "[note: {}]", one_line(notice));
+        let _ = writeln!(text, "[note: {}]", cut(&one_line(notice), NOTE_CHARS));
     }
     text.push('[');
     closing(&mut text, view, page);
@@ -325,7 +327,32 @@ pub(crate) fn seconds(ms: u64) -> String {
     }
 }
 
-fn cut(text: &str, max: usize) -> String {
+/// How many characters a text has; counted only if that may be more than `room`.
+pub(crate) fn length(text: &str, room: usize) -> usize {
+    // No text has more characters than bytes.
+    if text.len() <= room { text.len() } else { text.chars().count() }
+}
+
+/// A reply of at most `room` characters, its last line whole: whole lines from its head, and what is
+/// left out.
+pub(crate) fn bounded(text: String, room: usize) -> String {
+    if length(&text, room) <= room {
+        return text;
+    }
+    let last = text.rfind('\n').map_or(0, |end| end + 1);
+    let last = if text.len() - last > room / 2 { text.len() } else { last };
+    let marker = "[… 0000000000 characters left out]\n".len();
+    let left = room.saturating_sub(text[last..].chars().count() + marker);
+    let end = text.char_indices().nth(left).map_or(last, |(at, _)| at.min(last));
+    let end = text[..end].rfind('\n').map_or(end, |line| line + 1);
+    let mut short = text[..end].to_owned();
+    end_line(&mut short);
+    let _ = writeln!(short, "[… {} characters left out]", text[end..last].chars().count());
+    short.push_str(&text[last..]);
+    short
+}
+
+pub(crate) fn cut(text: &str, max: usize) -> String {
     match text.char_indices().nth(max) {
         Some((end, _)) => format!("{}…", &text[..end]),
         None => text.to_owned(),

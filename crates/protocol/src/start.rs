@@ -57,6 +57,30 @@ pub struct FoundInterpreter {
     pub path: String,
     /// Why this one, in a few words.
     pub why: String,
+    /// Those that come before it, are there and do not start; what is wrong with each.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub passed_over: Vec<String>,
+}
+
+impl FoundInterpreter {
+    /// The first that was looked at.
+    pub fn new(path: String, why: String) -> Self {
+        FoundInterpreter { path, why, passed_over: Vec::new() }
+    }
+
+    /// Why this one, with those that were passed over.
+    pub fn reason(&self) -> String {
+        match self.notice() {
+            Some(notice) => format!("{}; {notice}", self.why),
+            None => self.why.clone(),
+        }
+    }
+
+    /// What the user should know of those that were passed over.
+    pub fn notice(&self) -> Option<String> {
+        let passed_over = self.passed_over.join("; ");
+        (!passed_over.is_empty()).then(|| format!("passed over: {passed_over}"))
+    }
 }
 
 /// How a session is started; kept over restarts.

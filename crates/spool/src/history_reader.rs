@@ -1,17 +1,18 @@
 //! Reading a session's history, while it is written or long after.
 
-use std::fs::{File, OpenOptions};
+use std::fs::File;
 use std::io;
 use std::path::Path;
 
 use stead_protocol::{EndReason, EvalSeq, Finished, Generation, Offset};
 
 use crate::SpoolError;
+use crate::files;
 use crate::history::HistoryRecord;
 use crate::history_recover::{Tail, read_tail};
 use crate::index::{self, Entry, Index, Mark};
 use crate::keys::each_key;
-use crate::layout::{SessionDir, private};
+use crate::layout::SessionDir;
 use crate::lines::{is_line_start, line_at, whole_len};
 
 /// How often an entry that does not fit is looked at again: the writer may just have undone it.
@@ -58,8 +59,7 @@ impl HistoryReader {
     pub fn open(dir: &Path) -> Result<HistoryReader, SpoolError> {
         let dir = SessionDir::new(dir);
         let path = dir.history();
-        let open = private(OpenOptions::new().read(true)).open(&path);
-        let file = open.map_err(SpoolError::io("open", &path))?;
+        let file = files::open(&path).map_err(SpoolError::io("open", &path))?;
         let index = open_index(&dir, &file)?;
         Ok(HistoryReader { dir, file, index })
     }
@@ -125,7 +125,7 @@ impl HistoryReader {
     /// The eval that was accepted with this key; reads all keys.
     pub fn key(&self, key: &str) -> Result<Option<EvalSeq>, SpoolError> {
         let path = self.dir.keys();
-        let file = match private(OpenOptions::new().read(true)).open(&path) {
+        let file = match files::open(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             opened => opened.map_err(SpoolError::io("open", &path))?,
         };
@@ -237,7 +237,8 @@ fn open_index(dir: &SessionDir, file: &File) -> Result<Source, SpoolError> {
     match Index::open(&index_path, false) {
         Ok(index) => {
             let tail = read_tail(file, len, Some(&index)).map_err(SpoolError::io("read", &path))?;
-            if tail.index_agrees {
+            let fits = index.fits(len).map_err(SpoolError::io("read", &index_path))?;
+            if tail.index_agrees && fits {
                 return Ok(Source::File(index));
             }
         }

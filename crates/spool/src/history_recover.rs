@@ -8,10 +8,11 @@ use stead_protocol::{EndReason, EvalSeq, Generation, Offset};
 
 use crate::SpoolError;
 use crate::facts::Facts;
+use crate::files;
 use crate::history::HistoryRecord;
 use crate::index::{self, Index, Mark};
 use crate::keys;
-use crate::layout::{SessionDir, private};
+use crate::layout::SessionDir;
 use crate::lines::{LinesBack, line_at, whole_len};
 
 /// Lines that are read in search of the last accepted eval; a full queue that ends makes fewer.
@@ -43,8 +44,7 @@ pub(crate) struct Opened {
 pub(crate) fn recover(dir: &SessionDir) -> Result<(File, Index, Opened), SpoolError> {
     let (path, index_path) = (dir.history(), dir.history_index());
     let mut options = OpenOptions::new();
-    let file = private(options.read(true).write(true).create(true))
-        .open(&path)
+    let file = files::open_with(options.read(true).write(true).create(true), &path)
         .map_err(SpoolError::io("open", &path))?;
     if file.metadata().is_ok_and(|meta| meta.len() == 0) {
         keys::create(&dir.keys()).map_err(SpoolError::io("open", &dir.keys()))?;
@@ -55,6 +55,7 @@ pub(crate) fn recover(dir: &SessionDir) -> Result<(File, Index, Opened), SpoolEr
     let tail = read_tail(&file, len, Some(&index)).map_err(SpoolError::io("read", &path))?;
     let mut facts = None;
     if tail.index_agrees
+        && index.fits(len).map_err(SpoolError::io("read", &index_path))?
         && !lacks_evals(&file, len, &index).map_err(SpoolError::io("read", &path))?
     {
         facts = read_facts(&file, len, &index).map_err(SpoolError::io("read", &index_path))?;

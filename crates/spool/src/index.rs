@@ -10,19 +10,21 @@
 
 use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
-use std::io::{self, BufRead, BufReader, Seek, SeekFrom};
+use std::io::{self, BufReader, Seek, SeekFrom};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use serde::Deserialize;
 
+use crate::files;
 use crate::index_changes::Change;
-use crate::layout::private;
-use crate::lines::read_at;
+use crate::lines::{read_at, read_line};
 
 pub(crate) const ENTRY: u64 = 32;
 /// A number this far past the last one is damage, not an eval.
 const LARGEST_GAP: u64 = 1 << 20;
+/// No record of an accepted eval has fewer bytes.
+const SHORTEST_RECORD: u64 = 32;
 
 /// Which record of an eval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,12 +84,19 @@ pub(crate) struct Index {
 impl Index {
     pub(crate) fn open(path: &Path, write: bool) -> io::Result<Self> {
         let mut options = OpenOptions::new();
-        private(options.read(true).write(write).create(write)).open(path).map(|file| Index { file })
+        let file = files::open_with(options.read(true).write(write).create(write), path)?;
+        Ok(Index { file })
     }
 
     /// How many whole entries there are.
     pub(crate) fn count(&self) -> io::Result<u64> {
         Ok(self.file.metadata()?.len() / ENTRY)
+    }
+
+    /// Whether it can be the index of a history of `len` bytes. One that is far longer than that has
+    /// records for is not walked back to its last entry.
+    pub(crate) fn fits(&self, len: u64) -> io::Result<bool> {
+        Ok(self.count()? <= len / SHORTEST_RECORD + LARGEST_GAP)
     }
 
     /// The entry of an eval; all zero where none was written.
@@ -173,7 +182,7 @@ pub(crate) fn build(mut history: &File, len: u64) -> io::Result<Vec<Entry>> {
     let mut lines = BufReader::with_capacity(1 << 16, history);
     while pos < len {
         line.clear();
-        let n = lines.read_until(b'\n', &mut line)? as u64;
+        let n = read_line(&mut lines, &mut line)? as u64;
         if n == 0 {
             break;
         }

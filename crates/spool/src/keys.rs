@@ -7,7 +7,7 @@
 use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
 use std::hash::{DefaultHasher, Hash, Hasher};
-use std::io::{self, BufRead, BufReader, Seek, SeekFrom};
+use std::io::{self, BufReader, Seek, SeekFrom};
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
@@ -15,8 +15,9 @@ use serde::{Deserialize, Serialize};
 use stead_protocol::EvalSeq;
 
 use crate::SpoolError;
-use crate::layout::{private, write_atomically};
-use crate::lines::whole_len;
+use crate::files;
+use crate::layout::write_atomically;
+use crate::lines::{read_line, whole_len};
 
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct KeyLine<'a> {
@@ -87,11 +88,11 @@ impl Keys {
 
 /// Makes the file for a new session: then one that is missing was deleted.
 pub(crate) fn create(path: &Path) -> io::Result<()> {
-    private(OpenOptions::new().append(true).create(true)).open(path).map(drop)
+    files::open_with(OpenOptions::new().append(true).create(true), path).map(drop)
 }
 
 fn load(path: &Path, history: &File) -> io::Result<Loaded> {
-    let open = || private(OpenOptions::new().read(true).write(true)).open(path);
+    let open = || files::open_with(OpenOptions::new().read(true).write(true), path);
     let file = match open() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             rebuild(path, history)?;
@@ -126,7 +127,7 @@ pub(crate) fn each_key(mut file: &File, mut with: impl FnMut(KeyLine<'_>)) -> io
     file.seek(SeekFrom::Start(0))?;
     let mut lines = BufReader::with_capacity(1 << 16, file);
     let mut line = Vec::new();
-    while lines.read_until(b'\n', &mut line)? > 0 {
+    while read_line(&mut lines, &mut line)? > 0 {
         if let Ok(key) = serde_json::from_slice(&line) {
             with(key);
         }

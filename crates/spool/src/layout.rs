@@ -129,7 +129,7 @@ pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), SpoolError> {
 }
 
 /// Files here are for their owner only and are never reached through a link.
-pub(crate) fn private(options: &mut OpenOptions) -> &mut OpenOptions {
+fn private(options: &mut OpenOptions) -> &mut OpenOptions {
     options.mode(0o600).custom_flags(OFlags::NOFOLLOW.bits() as i32)
 }
 

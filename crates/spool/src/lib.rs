@@ -10,6 +10,7 @@
 mod back;
 mod error;
 mod facts;
+pub mod files;
 mod history;
 mod history_reader;
 mod history_recover;

@@ -1,12 +1,16 @@
 //! Reading a file of JSON lines from any place in it.
 
 use std::fs::File;
-use std::io;
+use std::io::{self, BufRead, Read};
 use std::os::unix::fs::FileExt;
 
 /// The first read of a line: most records of a history are shorter.
 const BLOCK: usize = 4 << 10;
 const LARGEST_BLOCK: usize = 1 << 20;
+
+/// No record is longer: code may have 16 MiB, which JSON can make six times as long. A file without a
+/// line end for so long is no file of records, and is not taken into memory.
+const LONGEST: usize = 128 << 20;
 
 /// Reading there is an error of the system, and not the end of the file.
 pub(crate) const PAST_ANY_FILE: u64 = 1 << 62;
@@ -30,6 +34,9 @@ pub(crate) fn line_at(file: &File, pos: u64) -> io::Result<Option<Vec<u8>>> {
         if n < block {
             return Ok(None);
         }
+        if line.len() > LONGEST {
+            return Err(too_long());
+        }
         block = (block * 2).min(LARGEST_BLOCK);
     }
 }
@@ -42,9 +49,13 @@ pub(crate) fn is_line_start(file: &File, pos: u64) -> io::Result<bool> {
 
 /// The length of a file up to the end of its last whole line.
 pub(crate) fn whole_len(file: &File) -> io::Result<u64> {
-    let mut end = file.metadata()?.len();
+    let len = file.metadata()?.len();
+    let mut end = len;
     let mut block = vec![0; BLOCK];
     while end > 0 {
+        if len - end > LONGEST as u64 {
+            return Err(too_long());
+        }
         let from = end.saturating_sub(block.len() as u64);
         let n = read_at(file, &mut block[..(end - from) as usize], from)?;
         if let Some(last) = block[..n].iter().rposition(|&b| b == b'\n') {
@@ -102,6 +113,9 @@ impl<'a> LinesBack<'a> {
 
     /// Reads the block before the `have` bytes that are not given yet.
     fn grow(&mut self, have: usize) -> io::Result<()> {
+        if have > LONGEST {
+            return Err(too_long());
+        }
         let from = self.at.saturating_sub(self.block.max(have) as u64);
         let len = (self.at - from) as usize;
         let mut buffer = vec![0; len];
@@ -113,6 +127,17 @@ impl<'a> LinesBack<'a> {
         self.block = (self.block * 2).min(LARGEST_BLOCK);
         Ok(())
     }
+}
+
+/// Reads a line with its end into an empty buffer; 0 at the end of the file.
+pub(crate) fn read_line(from: &mut impl BufRead, line: &mut Vec<u8>) -> io::Result<usize> {
+    let n = from.take(LONGEST as u64 + 1).read_until(b'\n', line)?;
+    if n > LONGEST { Err(too_long()) } else { Ok(n) }
+}
+
+fn too_long() -> io::Error {
+    let message = format!("it has no line end within {} MiB", LONGEST >> 20);
+    io::Error::new(io::ErrorKind::InvalidData, message)
 }
 
 /// Fills the buffer as far as the file goes.
@@ -156,6 +181,18 @@ mod tests {
             assert!(is_line_start(&file, pos).unwrap());
         }
         assert!(back.next_line().unwrap().is_none());
+    }
+
+    #[test]
+    fn h2_a_file_without_line_ends_is_not_taken_into_memory() {
+        let file = file(b"ab\n");
+        file.set_len(1 << 40).unwrap();
+        let message = |error: io::Error| error.to_string();
+        assert!(message(whole_len(&file).unwrap_err()).contains("no line end"));
+        assert!(message(line_at(&file, 3).unwrap_err()).contains("no line end"));
+        assert!(message(LinesBack::new(&file, 1 << 40).next_line().unwrap_err()).contains("end"));
+        let mut lines = std::io::BufReader::new(&file);
+        assert!(message(read_line(&mut lines, &mut Vec::new()).unwrap_err()).contains("no line"));
     }
 
     #[test]

@@ -1,6 +1,5 @@
 //! Reading the output log, while it is written or long after.
 
-use std::fs::OpenOptions;
 use std::io;
 use std::ops::Range;
 use std::os::unix::fs::FileExt;
@@ -11,10 +10,12 @@ use stead_protocol::Offset;
 
 use crate::SpoolError;
 use crate::back::RecordsBack;
-use crate::layout::{list_segments, private, segment_name};
+use crate::files;
+use crate::layout::{list_segments, segment_name};
 use crate::record::{HEADER, Record};
 use crate::recover::{Tail, find_tail};
 use crate::window::{FIRST_AHEAD, Step, Window};
+use crate::writer::MOST_SEGMENT;
 
 /// How often a damaged place is looked at again: the writer may just have cut it off.
 pub(crate) const LOOKS: u32 = 3;
@@ -144,7 +145,9 @@ impl State {
     pub(crate) fn window(&mut self, start: u64) -> Result<Option<&mut Window>, SpoolError> {
         if self.window.as_ref().is_none_or(|window| window.start != start) {
             let path = self.dir.join(segment_name(start));
-            match private(OpenOptions::new().read(true)).open(&path) {
+            let opened = files::open(&path)
+                .and_then(|file| files::check_size(&file, MOST_SEGMENT).map(|()| file));
+            match opened {
                 Ok(file) => self.window = Some(Window::new(start, file)),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {
                     self.refresh()?;

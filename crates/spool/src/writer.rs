@@ -11,13 +11,17 @@ use rustix::io::Errno;
 use stead_protocol::{ChunkKind, EvalSeq, Offset};
 
 use crate::SpoolError;
-use crate::layout::{has_name, list_segments, private, segment_name};
+use crate::files;
+use crate::layout::{has_name, list_segments, segment_name};
 use crate::record::{HEADER, Header, MAX_PAYLOAD, MAX_STREAM_PAYLOAD, OVERHEAD, is_stream};
 use crate::recover::{Tail, find_tail};
 use crate::window::Window;
 
 /// How long a segment grows.
 pub const DEFAULT_SEGMENT: u64 = 32 << 20;
+
+/// No segment gets so long, whatever its quota is: it is not walked from end to end.
+pub(crate) const MOST_SEGMENT: u64 = 1 << 30;
 
 /// After so many bytes the writer looks whether its file still has a name.
 const LOOK_EVERY: u64 = 1 << 20;
@@ -274,8 +278,9 @@ impl Spool {
 
     /// Goes on with the last segment, behind its last whole record.
     fn recover(&mut self, start: u64, path: &Path) -> Result<(), SpoolError> {
-        let open = || private(OpenOptions::new().read(true).write(true)).open(path);
+        let open = || files::open_with(OpenOptions::new().read(true).write(true), path);
         let file = open().map_err(SpoolError::io("open", path))?;
+        files::check_size(&file, MOST_SEGMENT).map_err(SpoolError::io("read", path))?;
         let len = file.metadata().map_err(SpoolError::io("read", path))?.len();
         let mut window = Window::new(start, file);
         let tail = find_tail(&mut window).map_err(SpoolError::io("read", path))?;

@@ -116,8 +116,10 @@ fn state_directory(dirs: &Dirs) -> Check {
 }
 
 fn python(cwd: &Path, dirs: &Dirs) -> Check {
-    match stead_launch::python::find(None, cwd, &|name| env::var_os(name), &dirs.state) {
-        Ok(found) => Check::ok("python", format!("{} ({})", found.path, found.why)),
+    let variables: Vec<_> = env::vars_os().collect();
+    let starts = |program: &Path| stead_launch::python::starts(program, &variables);
+    match stead_launch::python::find(None, cwd, &|name| env::var_os(name), &dirs.state, &starts) {
+        Ok(found) => Check::ok("python", format!("{} ({})", found.path, found.reason())),
         Err(error) => {
             let error = WireError::new(ErrorCode::LaunchFailed, error.to_string()).with_hint(
                 "install Python 3.8 or newer, or name one: `stead launch --python PATH`",

@@ -69,7 +69,7 @@ impl EvalArgs {
 
     fn session_name(&self, context: &Context) -> Result<SessionName, Failure> {
         match (&self.session.name, &self.language) {
-            (None, Some(given)) => Ok(language::session_name(given)?),
+            (None, Some(given)) => Ok(context.client.resolve(language::session_name(given)?)),
             _ => context.session(&self.session),
         }
     }

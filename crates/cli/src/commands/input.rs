@@ -88,7 +88,7 @@ fn id_and_text(
     match (words.next(), words.next()) {
         (Some(id), Some(text)) => Ok((Some(eval_id(&id)?), Some(text))),
         (Some(word), None) if eof => match word.parse() {
-            Ok(id) => Ok((Some(id), None)),
+            Ok::<EvalId, _>(_) => Ok((Some(eval_id(&word)?), None)),
             Err(_) => Ok((None, Some(word))),
         },
         (text, _) => Ok((None, text)),

@@ -4,7 +4,7 @@ use serde::Serialize;
 use stead_client::Interrupted;
 use stead_protocol::client::InterruptEffect;
 
-use crate::context::{Context, SessionArg, target};
+use crate::context::{Context, SessionArg};
 use crate::print::Outcome;
 
 /// Stop the running eval and keep the session's state
@@ -37,7 +37,7 @@ struct Data {
 impl InterruptArgs {
     pub(crate) fn run(self, context: &Context) -> Outcome {
         let (name, id) = match &self.target {
-            Some(given) => target(&context.client, given)?,
+            Some(given) => context.target(given)?,
             None => (context.session(&self.session)?, None),
         };
         let interrupted = context.client.interrupt(&name, id.map(|id| id.seq))?;

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use stead_client::{Launch, Launched, language};
 
-use crate::context::{Context, session_name};
+use crate::context::Context;
 use crate::print::{Outcome, bad_request};
 use crate::status::{StatusData, full_text};
 use crate::time::Time;
@@ -67,12 +67,14 @@ impl LaunchArgs {
     }
 
     pub(crate) fn run(self, context: &Context) -> Outcome {
-        let given = self.name.as_deref().map(session_name).transpose()?;
+        let given = self.name.as_deref().map(|name| context.session_named(name)).transpose()?;
         let name = match (&given, &self.language) {
             (Some(name), _) => name.clone(),
-            (None, Some(text)) if self.bridge.is_some() => session_name(text)?,
-            (None, Some(text)) => language::session_name(text)?,
-            (None, None) => language::session_name(self.named().unwrap_or("python"))?,
+            (None, Some(text)) if self.bridge.is_some() => context.session_named(text)?,
+            (None, text) => {
+                let text = text.as_deref().or(self.named()).unwrap_or("python");
+                context.client.resolve(language::session_name(text)?)
+            }
         };
         let implied = || language::implied(&name).is_some();
         let named = self.named();
@@ -131,7 +133,10 @@ pub(super) fn variable(pair: &str) -> Result<(String, String), crate::print::Fai
             Ok((name.to_owned(), value.to_owned()))
         }
         // The value may be a secret, so it is not quoted.
-        Some(_) => Err(bad_request("`--env` has an empty name")),
-        None => Err(bad_request("`--env` takes NAME=VALUE")),
+        Some(_) => Err(bad_request("`--env` has an empty name before its `=`")),
+        None => Err(bad_request(format!(
+            "`--env {}` is not NAME=VALUE: it has no `=`",
+            pair.escape_debug()
+        ))),
     }
 }

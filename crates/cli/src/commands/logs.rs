@@ -1,10 +1,10 @@
 //! `stead logs`
 
-use std::fs::File;
 use std::io::{Read, Seek, SeekFrom};
 
 use serde::Serialize;
 use stead_screen::plain;
+use stead_spool::files;
 
 use crate::context::{Context, SessionArg};
 use crate::print::{Outcome, bad_request};
@@ -38,7 +38,7 @@ impl LogsArgs {
         let name = context.session(&self.session)?;
         let path = context.client.log(&name)?;
         let mut bytes = Vec::new();
-        File::open(&path)
+        files::open(&path)
             .and_then(|mut file| {
                 let end = file.seek(SeekFrom::End(0))?;
                 file.seek(SeekFrom::Start(end.saturating_sub(WINDOW)))?;

@@ -25,6 +25,7 @@ use tokio::time::{Instant, sleep_until};
 use super::closing::Closing;
 use super::express::Carried;
 use super::lanes::{Lanes, Place};
+use super::outbox::Unread;
 use crate::{
     Answer, Call, INSTRUCTIONS, Image, LONGEST_CALL, Line, Quick, Server, Tell, Ties, ToolSpec,
     Wish, Work, tools,
@@ -43,6 +44,7 @@ pub(super) const QUICK_TIME: Duration = Duration::from_millis(250);
 pub struct Handler {
     server: Arc<Server>,
     closing: Arc<Closing>,
+    unread: Arc<Unread>,
     lanes: Arc<Lanes>,
     open: Arc<AtomicUsize>,
 }
@@ -57,13 +59,13 @@ impl Drop for Open {
 }
 
 impl Handler {
-    pub(super) fn new(server: Arc<Server>, closing: Arc<Closing>) -> Self {
-        Handler { server, closing, lanes: Arc::default(), open: Arc::default() }
+    pub(super) fn new(server: Arc<Server>, closing: Arc<Closing>, unread: Arc<Unread>) -> Self {
+        Handler { server, closing, unread, lanes: Arc::default(), open: Arc::default() }
     }
 
     /// A handler for a transport whose end is the cancellation of its calls.
     pub fn detached(server: Server) -> Self {
-        Handler::new(Arc::new(server), Arc::default())
+        Handler::new(Arc::new(server), Arc::default(), Arc::default())
     }
 
     /// How many calls are under way.
@@ -148,7 +150,12 @@ impl Handler {
         let longest = Instant::now() + LONGEST_CALL;
         let mut place = tokio::select! {
             biased;
-            place = self.place(&work) => place,
+            // A client that reads no answers is given no more of them to keep.
+            place = async {
+                let place = self.place(&work).await;
+                self.unread.has_room().await;
+                place
+            } => place,
             // Nothing was begun yet, so nothing is to be stopped.
             () = context.ct.cancelled() => return Ok(not_begun("the request was cancelled")),
             () = self.closing.leave() => return Ok(not_begun("the connection was closed")),

@@ -21,6 +21,7 @@ use crate::Server;
 use closing::Closing;
 use express::Express;
 pub use handler::Handler;
+use outbox::Unread;
 use stdio::{Incoming, Outgoing};
 use transport::Lines;
 
@@ -45,11 +46,12 @@ pub fn serve_stdio(server: Server) -> io::Result<()> {
 async fn serve(server: Server) -> io::Result<()> {
     let closing = Arc::new(Closing::default());
     let server = Arc::new(server);
-    let handler = Handler::new(server.clone(), closing.clone());
+    let unread = Arc::new(Unread::default());
+    let handler = Handler::new(server.clone(), closing.clone(), unread.clone());
     let (reader, writer) = (Incoming::open(), Outgoing::open());
     let express =
         reader.descriptor().map(|client| Express::new(server, handler.open_calls(), client));
-    match handler.serve(Lines::new(reader, writer, express, closing.clone())).await {
+    match handler.serve(Lines::new(reader, writer, express, closing.clone(), unread)).await {
         Ok(running) => running.waiting().await.map(drop).map_err(io::Error::other),
         // A client that left before it asked for anything.
         Err(_) if closing.is_set() => Ok(()),

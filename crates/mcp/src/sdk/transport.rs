@@ -20,7 +20,7 @@ use tokio::io::{AsyncRead, AsyncReadExt, AsyncWrite};
 use super::closing::Closing;
 use super::eval_line::{self, AnswerLine, EvalLine};
 use super::express::Express;
-use super::outbox::Outbox;
+use super::outbox::{Outbox, Unread};
 use super::requests::Requests;
 use super::scan::{self, IdScan};
 use super::shape::{INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR, Refused, check, is_known};
@@ -56,10 +56,11 @@ impl<R, W: AsyncWrite + Send + Unpin + 'static> Lines<R, W> {
         writer: W,
         express: Option<Express>,
         closing: Arc<Closing>,
+        unread: Arc<Unread>,
     ) -> Self {
         Lines {
             reader,
-            outbox: Arc::new(Outbox::new(writer)),
+            outbox: Arc::new(Outbox::new(writer, unread)),
             buffer: Vec::new(),
             scanned: 0,
             skipping: None,

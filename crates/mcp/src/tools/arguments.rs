@@ -53,6 +53,19 @@ impl<'de> Deserialize<'de> for Count {
     }
 }
 
+/// A whole number above 0, spelled as a `Count`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) struct AboveZero(pub(super) u64);
+
+impl<'de> Deserialize<'de> for AboveZero {
+    fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
+        match Count::deserialize(deserializer)? {
+            Count(0) => Err(de::Error::custom("0 is too few, a whole number above 0 is expected")),
+            Count(number) => Ok(AboveZero(number)),
+        }
+    }
+}
+
 #[cfg(test)]
 mod tests {
     use serde_json::json;
@@ -77,6 +90,19 @@ mod tests {
             error("control", json!({"target": "py", "action": "explode"})).contains("`action`")
         );
         assert!(error("open", json!({"language": "py", "env": {"A": 1}})).contains("`env.A`"));
+    }
+
+    #[test]
+    fn o5_a_reply_of_no_characters_is_refused_with_the_field() {
+        for (tool, mut arguments) in [
+            ("eval", json!({"code": "1"})),
+            ("shell", json!({"command": "true"})),
+            ("output", json!({"id": "py:1"})),
+        ] {
+            arguments["max_chars"] = json!(0);
+            let message = error(tool, arguments);
+            assert!(message.contains("`max_chars`") && message.contains("above 0"), "{message}");
+        }
     }
 
     #[test]

@@ -8,7 +8,7 @@ use stead_protocol::{EvalId, SessionName};
 
 use super::{ToolSpec, bad_request, object};
 use crate::answer::Answer;
-use crate::server::{Server, session_of, target};
+use crate::server::{Server, session_of};
 use crate::text;
 
 pub(super) fn spec() -> ToolSpec {
@@ -58,7 +58,7 @@ impl ControlArgs {
     }
 
     pub(crate) fn run(self, server: &Server) -> Result<Answer, ClientError> {
-        let (name, id) = target(&server.client, &self.target)?;
+        let (name, id) = server.target(&self.target)?;
         let client = &server.client;
         if self.action == Action::Interrupt {
             return interrupt(server, &name, id);

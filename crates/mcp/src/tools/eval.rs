@@ -6,7 +6,7 @@ use std::time::Duration;
 use stead_client::{ClientError, EvalOptions, EvalView, language};
 use stead_protocol::{MAX_CODE, SessionName, WireError};
 
-use super::arguments::Count;
+use super::arguments::{AboveZero, Count};
 use super::{ToolSpec, bad_request, object, reply};
 use crate::answer::Answer;
 use crate::server::{Server, Ties, patience};
@@ -54,7 +54,7 @@ pub struct EvalArgs {
     hard_timeout_ms: Option<Count>,
     background: Option<bool>,
     fresh: Option<bool>,
-    max_chars: Option<Count>,
+    pub(super) max_chars: Option<AboveZero>,
     key: Option<String>,
 }
 
@@ -77,12 +77,12 @@ impl EvalArgs {
     }
 
     pub(crate) fn run(self, server: &Server, ties: &mut Ties) -> Result<Answer, ClientError> {
-        self.prepare()?.run(server, ties)
+        self.prepare(server)?.run(server, ties)
     }
 
     /// What the arguments mean, if they mean something.
-    pub(crate) fn prepare(&self) -> Result<Eval, ClientError> {
-        let name = self.session_name()?;
+    pub(crate) fn prepare(&self, server: &Server) -> Result<Eval, ClientError> {
+        let name = server.client.resolve(self.session_name()?);
         if self.is_fresh() && self.session.is_some() {
             return Err(bad_request("`fresh` and `session` cannot be combined").into());
         }

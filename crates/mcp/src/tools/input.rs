@@ -8,7 +8,7 @@ use stead_protocol::SessionName;
 use super::arguments::Count;
 use super::{ToolSpec, bad_request, object, reply};
 use crate::answer::Answer;
-use crate::server::{Server, Ties, patience, session_of, target};
+use crate::server::{Server, Ties, patience, session_of};
 
 const DEFAULT_TIMEOUT_MS: u64 = 10_000;
 
@@ -50,7 +50,7 @@ impl InputArgs {
     }
 
     pub(crate) fn run(self, server: &Server, ties: &mut Ties) -> Result<Answer, ClientError> {
-        let (name, id) = target(&server.client, &self.target)?;
+        let (name, id) = server.target(&self.target)?;
         let eof = self.eof.unwrap_or(false);
         if self.text.is_none() && !eof {
             return Err(bad_request("`text` or `eof` must be given").into());

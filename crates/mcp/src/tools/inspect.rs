@@ -57,7 +57,7 @@ impl InspectArgs {
     }
 
     pub(crate) fn run(self, server: &Server) -> Result<Answer, ClientError> {
-        let session: SessionName = self.session.parse()?;
+        let session = server.session(&self.session)?;
         let Some(name) = self.name.filter(|name| !name.trim().is_empty()) else {
             if matches!(self.what, Some(What::Doc | What::Source)) {
                 return Err(bad_request("`name` must be given").into());

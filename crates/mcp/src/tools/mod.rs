@@ -87,7 +87,7 @@ impl Call {
 
     /// The session it is about; a name that is none is for the call itself to complain of.
     pub fn session(&self) -> Option<SessionName> {
-        match self {
+        let name = match self {
             Call::Eval(args) => args.session_name().ok(),
             Call::Shell(_) => language::session_name(language::SHELL).ok(),
             Call::Output(args) => args.session_name(),
@@ -96,7 +96,19 @@ impl Call {
             Call::Sessions(_) => None,
             Call::Open(args) => args.session_name().ok(),
             Call::Inspect(args) => args.session_name(),
-        }
+        };
+        name.map(language::canonical)
+    }
+
+    /// How many characters its answer may have (SPEC O-5).
+    pub(crate) fn room(&self) -> usize {
+        let asked = match self {
+            Call::Eval(args) => args.max_chars,
+            Call::Shell(args) => args.max_chars,
+            Call::Output(args) => args.max_chars,
+            _ => None,
+        };
+        reply::max_chars(asked).max(reply::LEAST_REPLY)
     }
 
     /// Whether it may wait for an eval; others are answered whatever waits.

@@ -57,7 +57,7 @@ impl OpenArgs {
     }
 
     pub(crate) fn run(self, server: &Server) -> Result<Answer, ClientError> {
-        let name = self.session_name()?;
+        let name = server.client.resolve(self.session_name()?);
         for (key, value) in self.env.iter().flatten() {
             if key.is_empty() || key.contains(['=', '\0']) || value.contains('\0') {
                 let message = format!("wrong argument `env.{}`: no variable", key.escape_debug());

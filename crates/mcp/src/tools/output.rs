@@ -5,7 +5,7 @@ use serde_json::json;
 use stead_client::{ClientError, OutputOptions, Part, SearchOptions, Target};
 use stead_protocol::{EvalId, SessionName};
 
-use super::arguments::Count;
+use super::arguments::{AboveZero, Count};
 use super::{ToolSpec, bad_request, object, reply, search};
 use crate::answer::Answer;
 use crate::server::{Server, Ties, patience, session_of};
@@ -56,7 +56,7 @@ pub struct OutputArgs {
     tail: Option<Count>,
     grep: Option<String>,
     context: Option<Count>,
-    max_chars: Option<Count>,
+    pub(super) max_chars: Option<AboveZero>,
 }
 
 impl OutputArgs {
@@ -72,7 +72,7 @@ impl OutputArgs {
         self.check()?;
         let max_chars = reply::max_chars(self.max_chars);
         let id = self.id.as_deref().map(|id| server.client.eval_id(id)).transpose()?;
-        let session = self.session.as_deref().map(str::parse::<SessionName>).transpose()?;
+        let session = self.session.as_deref().map(|name| server.session(name)).transpose()?;
         if let Some(pattern) = &self.grep {
             let target = match (id, session) {
                 (Some(id), _) => Target::Eval(id),

@@ -1,9 +1,9 @@
 //! Answering with an eval, for all tools that wait for one.
 
-use stead_client::{EvalView, Page};
+use stead_client::{EvalView, Page, figures};
 use stead_protocol::DisplayInfo;
 
-use super::arguments::Count;
+use super::arguments::AboveZero;
 use crate::answer::{Answer, Image};
 use crate::server::Server;
 use crate::text;
@@ -12,13 +12,15 @@ use crate::text;
 const DEFAULT_CHARS: usize = 8_000;
 /// What a call can ask for at most: clients cut far earlier.
 const MOST_CHARS: usize = 200_000;
+/// A reply may have so many characters whatever the call says.
+pub(super) const LEAST_REPLY: usize = 2_000;
 /// Pictures in one reply; the others are named with their files.
 const MOST_IMAGES: usize = 8;
 /// A picture that is bigger is only named: clients refuse it.
 const BIGGEST_IMAGE: u64 = 4 << 20;
 
 /// How many characters of output a reply may have.
-pub(super) fn max_chars(asked: Option<Count>) -> usize {
+pub(super) fn max_chars(asked: Option<AboveZero>) -> usize {
     asked.map_or(DEFAULT_CHARS, |count| count.0 as usize).clamp(1, MOST_CHARS)
 }
 
@@ -32,11 +34,15 @@ pub(super) fn eval(server: &Server, view: &EvalView, max_chars: usize) -> Answer
 
 /// The reply about a part of an eval.
 pub(super) fn part(view: &EvalView, max_chars: usize) -> Answer {
-    let page = Page::new(&view.content, max_chars);
-    let mut images = Vec::new();
-    let mut announce = |display: &DisplayInfo| announce(display, &mut images);
-    let text = text::eval(view, &page, &mut announce);
-    Answer { images, ..Answer::text(text) }
+    // Marks, notes and the closing line count too (SPEC O-5), unless the call wants less than those take.
+    let room = max_chars.max(LEAST_REPLY);
+    Page::fit(&view.content, max_chars, room, |page, _| {
+        let mut images = Vec::new();
+        let mut announce = |display: &DisplayInfo| announce(display, &mut images);
+        let text = text::eval(view, &page, &mut announce);
+        let length = text::length(&text, room);
+        (Answer { images, ..Answer::text(text) }, length)
+    })
 }
 
 /// Takes a picture into the reply, or says why it is not there; either way where it lies.
@@ -49,7 +55,7 @@ fn announce(display: &DisplayInfo, images: &mut Vec<Image>) -> String {
     let path = display.file.as_ref();
     match path {
         Some(path) if display.bytes <= BIGGEST_IMAGE && images.len() < MOST_IMAGES => {
-            match std::fs::read(path) {
+            match figures::read(path.as_ref(), BIGGEST_IMAGE) {
                 Ok(bytes) => images.push(Image { mime: display.mime.clone(), bytes }),
                 Err(error) => said.push(format!("no longer kept ({})", error.kind())),
             }

@@ -8,6 +8,7 @@ use serde_json::json;
 use stead_client::{Client, ClientError, EvalSummary, Listed, Workspace};
 use stead_protocol::{Activity, EvalId, EvalSeq, Status};
 
+use super::arguments::Count;
 use super::{ToolSpec, object};
 use crate::answer::Answer;
 use crate::server::Server;
@@ -15,6 +16,10 @@ use crate::text::{count, one_line, quoted, seconds};
 
 /// How much of an eval's code tells which one it was.
 const CODE_CHARS: usize = 60;
+/// How many bytes of descriptions an answer has; what is around them is short.
+const ROOM: usize = 7_500;
+/// Sessions that live keep the order of their names.
+const LIVE: std::cmp::Reverse<u64> = std::cmp::Reverse(0);
 /// How much of a last line is shown.
 const LINE_CHARS: usize = 120;
 
@@ -25,7 +30,10 @@ pub(super) fn spec() -> ToolSpec {
         description: "What sessions exist, what each is running, since when, and its last line of output: the one call \
             after a lost context.",
         schema: object(
-            json!({"all": {"type": "boolean", "description": "Of all workspaces"}}),
+            json!({
+                "all": {"type": "boolean", "description": "Of all workspaces"},
+                "offset": {"type": "integer", "minimum": 0, "description": "Leave out the first ones"}
+            }),
             &[],
         ),
         read_only: true,
@@ -40,6 +48,7 @@ pub(super) fn spec() -> ToolSpec {
 #[serde(deny_unknown_fields)]
 pub struct SessionsArgs {
     all: Option<bool>,
+    offset: Option<Count>,
 }
 
 impl SessionsArgs {
@@ -51,12 +60,38 @@ impl SessionsArgs {
         if listed.is_empty() {
             return Ok(Answer::text(format!("[sessions: none in {place}; eval starts one]")));
         }
+        let mut listed = listed;
+        listed.sort_by_key(|session| {
+            let ended = matches!(session.status.activity, Activity::Ended { .. });
+            (ended, if ended { std::cmp::Reverse(session.status.last_used_ms) } else { LIVE })
+        });
+        let all_count = listed.len();
+        let skipped = self.offset.map_or(0, |offset| offset.0 as usize).min(all_count);
         let mut text = String::new();
-        for session in &listed {
+        let mut shown = 0;
+        for session in &listed[skipped..] {
+            let before = text.len();
             describe(&mut text, &server.client, session, all);
+            if text.len() > ROOM && shown > 0 {
+                text.truncate(before);
+                break;
+            }
+            shown += 1;
         }
-        let count = listed.len();
-        let _ = write!(text, "[sessions: {count} in {place}]");
+        let _ = write!(text, "[sessions: {all_count} in {place}");
+        let next = skipped + shown;
+        if skipped > 0 || next < all_count {
+            let _ = write!(text, ", {shown} shown");
+        }
+        if next < all_count {
+            let all = if all { "\"all\":true," } else { "" };
+            let _ = write!(
+                text,
+                ", {} left out, running ones and newest first; more: sessions {{{all}\"offset\":{next}}}",
+                all_count - next
+            );
+        }
+        text.push(']');
         Ok(Answer::text(text))
     }
 }

@@ -8,7 +8,7 @@ use serde_json::json;
 use stead_client::{ClientError, EvalOptions};
 use stead_protocol::client::Place;
 
-use super::arguments::Count;
+use super::arguments::{AboveZero, Count};
 use super::{ToolSpec, bad_request, object, reply};
 use crate::answer::Answer;
 use crate::server::{Server, Ties, patience};
@@ -48,7 +48,7 @@ pub struct ShellArgs {
     cwd: Option<PathBuf>,
     timeout_ms: Option<Count>,
     hard_timeout_ms: Option<Count>,
-    max_chars: Option<Count>,
+    pub(super) max_chars: Option<AboveZero>,
 }
 
 impl ShellArgs {

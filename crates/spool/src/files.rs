@@ -1,0 +1,148 @@
+//! Opening and reading files whatever somebody put in their place (SPEC H-2).
+//!
+//! A named pipe would hold a reader up for ever, a link to a device or a file of gigabytes would
+//! fill its memory. So a file is opened without waiting, must be a regular one, and is read up to a
+//! bound that its caller knows.
+
+use std::fs::{File, FileType, OpenOptions};
+use std::io::{self, Read};
+use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
+use std::path::Path;
+
+use rustix::fs::OFlags;
+
+/// More than any file of a session has that is read as a whole: settings may carry code to run at
+/// the start, which JSON can make several times longer.
+pub const MOST_SETTINGS: u64 = 128 << 20;
+/// More than any small note of ours has: a number, a lock, a cache of paths.
+pub const MOST_NOTE: u64 = 1 << 20;
+
+/// Opens a file of ours for reading. Those are never links.
+pub fn open(path: &Path) -> io::Result<File> {
+    open_with(OpenOptions::new().read(true), path)
+}
+
+/// Opens a file of ours, for its owner only if it has to be made. Those are never links.
+pub fn open_with(options: &mut OpenOptions, path: &Path) -> io::Result<File> {
+    options.mode(0o600);
+    open_flags(options, OFlags::NOFOLLOW | OFlags::NONBLOCK, path)
+}
+
+/// Reads a file of ours of at most `most` bytes.
+pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
+    read_all(&open(path)?, most)
+}
+
+/// Reads a file of ours that is text of at most `most` bytes.
+pub fn read_text(path: &Path, most: u64) -> io::Result<String> {
+    text(read(path, most)?)
+}
+
+/// Reads a file of the user's of at most `most` bytes, which may be reached through links.
+pub fn read_users_text(path: &Path, most: u64) -> io::Result<String> {
+    text(read_all(&open_users(path)?, most)?)
+}
+
+/// Opens a file of the user's for reading, which may be reached through links.
+pub fn open_users(path: &Path) -> io::Result<File> {
+    open_flags(OpenOptions::new().read(true), OFlags::NONBLOCK, path)
+}
+
+fn open_flags(options: &mut OpenOptions, flags: OFlags, path: &Path) -> io::Result<File> {
+    let opened = options.custom_flags(flags.bits() as i32).open(path);
+    let file = opened.map_err(|error| match error.kind() {
+        io::ErrorKind::NotFound => error,
+        // A link and a pipe without a reader are refused by the system in words that name neither.
+        _ => match path.symlink_metadata().map(|meta| meta.file_type()) {
+            Ok(kind) if !kind.is_file() => not_regular(kind),
+            _ => error,
+        },
+    })?;
+    let kind = file.metadata()?.file_type();
+    if kind.is_file() { Ok(file) } else { Err(not_regular(kind)) }
+}
+
+/// Refuses a file that is larger than any of its kind.
+pub fn check_size(file: &File, most: u64) -> io::Result<()> {
+    let size = file.metadata()?.len();
+    if size > most { Err(too_large(size, most)) } else { Ok(()) }
+}
+
+fn too_large(size: u64, most: u64) -> io::Error {
+    let message = format!("it has {size} bytes, and at most {most} are read");
+    io::Error::new(io::ErrorKind::FileTooLarge, message)
+}
+
+/// Reads all of a file, if that is not more than `most` bytes.
+fn read_all(file: &File, most: u64) -> io::Result<Vec<u8>> {
+    check_size(file, most)?;
+    let mut bytes = Vec::new();
+    // It may grow meanwhile.
+    file.take(most + 1).read_to_end(&mut bytes)?;
+    if bytes.len() as u64 > most { Err(too_large(bytes.len() as u64, most)) } else { Ok(bytes) }
+}
+
+fn text(bytes: Vec<u8>) -> io::Result<String> {
+    String::from_utf8(bytes)
+        .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8"))
+}
+
+fn not_regular(kind: FileType) -> io::Error {
+    let what = if kind.is_dir() {
+        "a directory"
+    } else if kind.is_symlink() {
+        "a symbolic link"
+    } else if kind.is_fifo() {
+        "a named pipe"
+    } else if kind.is_socket() {
+        "a socket"
+    } else {
+        "a device"
+    };
+    io::Error::new(io::ErrorKind::InvalidData, format!("it is {what} and not a regular file"))
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::unix::fs::symlink;
+
+    use rustix::fs::{CWD, FileType as Kind, Mode, mknodat};
+
+    use super::*;
+
+    #[test]
+    fn h2_what_is_no_regular_file_is_named_and_nobody_waits() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |name: &str| dir.path().join(name);
+        let refused = |name: &str| open(&at(name)).unwrap_err().to_string();
+        mknodat(CWD, at("pipe"), Kind::Fifo, Mode::RUSR | Mode::WUSR, 0).unwrap();
+        symlink("/dev/zero", at("zero")).unwrap();
+        symlink("file", at("link")).unwrap();
+        std::fs::create_dir(at("dir")).unwrap();
+        std::fs::write(at("file"), "text").unwrap();
+        let _socket = std::os::unix::net::UnixListener::bind(at("socket")).unwrap();
+        assert!(refused("pipe").contains("a named pipe"), "{}", refused("pipe"));
+        assert!(refused("zero").contains("a symbolic link"), "{}", refused("zero"));
+        assert!(refused("link").contains("a symbolic link"), "{}", refused("link"));
+        assert!(refused("dir").contains("a directory"), "{}", refused("dir"));
+        assert!(refused("socket").contains("a socket"), "{}", refused("socket"));
+        for name in ["pipe", "zero", "dir"] {
+            let writing = open_with(OpenOptions::new().append(true).create(true), &at(name));
+            assert!(writing.unwrap_err().to_string().contains("not a regular file"));
+        }
+        assert_eq!(open(&at("none")).unwrap_err().kind(), io::ErrorKind::NotFound);
+        assert_eq!(read_text(&at("file"), 4).unwrap(), "text");
+        assert_eq!(read_users_text(&at("link"), 4).unwrap(), "text");
+        assert!(read_users_text(&at("zero"), 4).unwrap_err().to_string().contains("a device"));
+    }
+
+    #[test]
+    fn h2_a_file_that_is_too_large_is_not_read() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("large");
+        File::create(&path).unwrap().set_len(1 << 40).unwrap();
+        let error = read(&path, 1 << 20).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::FileTooLarge);
+        assert!(error.to_string().contains("at most 1048576"), "{error}");
+    }
+}

@@ -445,3 +445,33 @@ fn h2_a_deleted_socket_is_stated_and_makes_no_second_host() {
     assert_eq!(lost.json()["error"]["code"], "session_lost", "{lost:?}");
     assert_eq!(env.value("1 + 1"), "2");
 }
+
+#[test]
+fn h2_messages_without_an_end_take_little_together() {
+    let victim = Victim::new();
+    let mut streams = Vec::new();
+    let mut refused = 0;
+    for _ in 0..5 {
+        let mut stream = connect(&victim.env);
+        stream.write_all(HELLO).unwrap();
+        line(&mut stream).unwrap();
+        let block = vec![b'x'; 1 << 20];
+        if (0..60).any(|_| stream.write_all(&block).is_err()) {
+            let answer = line(&mut stream).expect("it is told why");
+            assert_eq!(answer["error"]["error"]["code"], "limit_exceeded", "{answer:#}");
+            refused += 1;
+        }
+        streams.push(stream);
+    }
+    assert_eq!(refused, 4, "one may be on its way");
+    let now = resident(victim.host);
+    assert!(now < victim.before + (140 << 20), "{} → {now}", victim.before);
+    drop(streams);
+    victim.is_well();
+    // What one eval of the longest kind took is given back.
+    let code = format!("7\n#{}", "x".repeat((16 << 20) - 3));
+    let ran = victim.env.run_with(["eval", "-n", "py", "-"], code.as_bytes());
+    assert!(ran.stdout.contains("\"7\""), "{ran:?}");
+    let now = resident(victim.host);
+    assert!(now < victim.before + (8 << 20), "{} → {now}", victim.before);
+}

@@ -134,7 +134,10 @@ impl Connection {
         // Before hello nobody has a reason to send much.
         let limit = if self.greeted { MAX_LINE } else { 64 << 10 };
         if self.incoming.len() > limit {
-            self.refuse(format!("a message may have at most {limit} bytes"));
+            match self.greeted {
+                true => self.refuse(format!("a message may have at most {limit} bytes")),
+                false => self.dead = true,
+            }
         }
     }
 

@@ -2,10 +2,12 @@
 //! have an empty environment and a session of their own, so that only their mark tells where they belong.
 
 use rustix::process::Signal;
+use serde_json::Value;
 use stead_testkit::{TestEnv, is_alive, wait_for, wait_for_some};
 
 use crate::STEAD;
-use crate::processes::{all_gone, children, gone_but, kill, signal, sockets};
+use crate::places::as_other;
+use crate::processes::{all_gone, gone_but, kill, signal, sockets};
 
 /// Starts a daemon with nothing in its environment that writes its process id to `daemon`.
 const DAEMON: &str = "
@@ -25,19 +27,8 @@ fn daemon(env: &TestEnv) -> u32 {
     pid
 }
 
-fn is_guard(pid: u32) -> bool {
-    let name = std::fs::read_to_string(format!("/proc/{pid}/comm"));
-    name.is_ok_and(|name| name.trim() == "session-guard") && is_alive(pid)
-}
-
-/// The guard of a host: its parent, or a child if the first one was killed.
 fn guard_of(host: u32) -> u32 {
-    let stat = || std::fs::read_to_string(format!("/proc/{host}/stat")).unwrap_or_default();
-    wait_for_some("a guard", || {
-        let stat = stat();
-        let parent = stat[stat.rfind(')')? + 2..].split(' ').nth(1)?.parse().ok();
-        parent.into_iter().chain(children(host)).find(|pid| is_guard(*pid))
-    })
+    wait_for_some("a guard", || stead_testkit::guard_of(host))
 }
 
 fn gone(pid: u32) {
@@ -159,8 +150,7 @@ fn s9_stop_of_a_session_whose_host_and_guard_were_killed_leaves_nothing() {
         assert_eq!(stopped["ok"], true, "{stopped:#}");
         assert!(!is_alive(daemon));
         all_gone(&env);
-        let mut left = std::fs::read_dir(env.runtime_dir()).into_iter().flatten().flatten();
-        assert!(left.all(|file| file.path().extension().is_none_or(|end| end != "mark")));
+        assert_eq!(sockets(&env), 0);
     }
 }
 
@@ -189,4 +179,61 @@ fn s9_a_sweep_spares_sessions_of_other_state_directories() {
     assert_eq!(other.value("6 * 7"), "42");
     other.run(["stop", "-n", "py"]);
     assert!(!is_alive(theirs));
+}
+
+/// What `stead` answers an ordinary user.
+fn other(env: &TestEnv, arguments: &[&str]) -> Value {
+    let output = as_other(env, arguments).output().unwrap();
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error} in {output:?}"))
+}
+
+/// The first daemon's process id is what the eval printed.
+fn others_daemon(env: &TestEnv) -> u32 {
+    let code = "exec 3< <(exec env -i setsid sh -c 'echo $$; exec sleep 1000'); read pid <&3; exec 3<&-; echo $pid";
+    let reply = other(env, &["eval", "-n", "bash", "--", code]);
+    assert_eq!(reply["status"], "complete", "{reply:#}");
+    reply["data"]["chunks"][0]["content"].as_str().unwrap().trim().parse().unwrap()
+}
+
+#[test]
+fn s9_an_ordinary_users_processes_are_marked_too() {
+    let env = TestEnv::new(STEAD);
+    let daemon = others_daemon(&env);
+    let host = other(&env, &["status", "-n", "bash"])["data"]["host_pid"].as_u64().unwrap() as u32;
+    kill_both(host, guard_of(host));
+    assert!(is_alive(daemon));
+    assert_eq!(other(&env, &["ls"])["ok"], true);
+    assert!(!is_alive(daemon));
+    assert_eq!(other(&env, &["stop", "-n", "bash"])["ok"], true);
+}
+
+#[test]
+fn s9_stop_is_no_success_while_something_is_left_and_says_what() {
+    let env = TestEnv::new(STEAD);
+    let daemon = others_daemon(&env);
+    let notes = std::fs::read_dir(env.root().join("other/run")).unwrap().flatten();
+    let mut notes = notes.filter_map(|file| file.file_name().into_string().ok());
+    let note = notes.find(|name| name.ends_with(".mark")).unwrap();
+    let mark = u64::from_str_radix(note.split('-').next().unwrap(), 16).unwrap();
+    // With the session's mark, but root's: as what `sudo` starts is.
+    let mut left = std::process::Command::new("prlimit");
+    left.args([&format!("--rttime={mark}:{mark}"), "sleep", "1000"]);
+    let mut left = left.spawn().unwrap();
+    let limits = format!("/proc/{}/limits", left.id());
+    let marked = || std::fs::read_to_string(&limits).is_ok_and(|it| it.contains(&mark.to_string()));
+    wait_for("the mark", marked);
+    for _ in 0..2 {
+        let stopped = other(&env, &["stop", "-n", "bash"]);
+        assert_eq!(stopped["ok"], false, "{stopped:#}");
+        let message = stopped["error"]["message"].as_str().unwrap();
+        assert!(message.contains(&format!("{} (sleep 1000)", left.id())), "{stopped:#}");
+        assert!(!is_alive(daemon), "all else is gone");
+        assert_eq!(other(&env, &["ls"])["data"]["sessions"][0]["state"], "ended");
+    }
+    left.kill().unwrap();
+    left.wait().unwrap();
+    assert_eq!(other(&env, &["stop", "-n", "bash"])["ok"], true);
+    assert_eq!(other(&env, &["ls"])["data"]["sessions"], Value::Array(vec![]));
+    let left = std::fs::read_dir(env.root().join("other/run")).unwrap().count();
+    assert_eq!(left, 0, "no socket and no note");
 }

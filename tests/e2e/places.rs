@@ -30,7 +30,7 @@ fn refused(command: &mut Command, code: &str) -> String {
 }
 
 /// The same command as an ordinary user, in directories of that user's own.
-fn as_other(env: &TestEnv, arguments: &[&str]) -> Command {
+pub(crate) fn as_other(env: &TestEnv, arguments: &[&str]) -> Command {
     assert!(rustix::process::geteuid().is_root(), "these tests need root, to become someone else");
     fs::set_permissions(env.root(), Permissions::from_mode(0o755)).unwrap();
     let own = env.root().join("other");

@@ -102,8 +102,8 @@ fn x5_no_process_of_stead_leaves_a_core_file_and_the_users_programs_may() {
     let mut shell = std::process::Command::new("/bin/sh");
     let ours = env.command(["ls"]);
     shell.env_clear().envs(ours.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    let status = shell.args(["-c", script, STEAD]).current_dir(env.workspace()).status();
-    assert!(status.unwrap().success());
+    let ran = shell.args(["-c", script, STEAD]).current_dir(env.workspace()).output();
+    assert!(ran.unwrap().status.success());
     let read = |name: &str| fs::read_to_string(env.workspace().join(name)).unwrap();
     assert_eq!(read("before"), read("inside"));
     let is_ours = |pid: &u32| {

@@ -1,10 +1,11 @@
 //! Pushes a real host as far as a test run allows: output, interrupts, crowds, floods, long lives.
 //!
-//! `STEAD_STRESS_EVALS`, `STEAD_INTERRUPTS`, `STEAD_BASH_INTERRUPTS`, `STEAD_NODE_INTERRUPTS` and `STEAD_BIG` make the runs longer, `STEAD_SEED`
+//! `STEAD_STRESS_EVALS`, `STEAD_INTERRUPTS`, `STEAD_BASH_INTERRUPTS`, `STEAD_NODE_INTERRUPTS`, `STEAD_DEATHS` and `STEAD_BIG` make the runs longer, `STEAD_SEED`
 //! repeats one.
 
 mod bash_interrupts;
 mod crowd;
+mod deaths;
 mod flood;
 mod interrupts;
 mod long_life;

@@ -5,11 +5,13 @@
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
+use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rustix::fs::FlockOperation;
 use stead_launch::family::Family;
-use stead_launch::roster::{Holder, Note};
+use stead_launch::mark::Mark;
+use stead_launch::roster::{Holder, Note, Noted};
 use stead_launch::tree;
 use stead_protocol::SessionName;
 use stead_spool::SessionDir;
@@ -17,7 +19,7 @@ use stead_spool::SessionDir;
 use crate::{Client, ClientError, Dirs, timer};
 
 /// How long a command waits for the guard of a killed host to be through.
-const GUARD_TIME: Duration = Duration::from_secs(3);
+const GUARD_TIME: Duration = Duration::from_secs(1);
 /// How long a command that has nothing to do with a session goes on killing what is left of it.
 const BY_THE_WAY: Duration = Duration::from_millis(500);
 /// How long `stop` does.
@@ -41,12 +43,17 @@ impl Client {
     /// Ends what is left of a session that has no host; an error if something stays.
     pub(crate) fn sweep_left_of(&self, name: &SessionName) -> Result<(), ClientError> {
         let dir = self.dir(name);
-        // Whoever holds the lock is a new host, which has seen to it.
-        let Some(lock) = take_lock(&dir, Duration::ZERO) else { return Ok(()) };
-        let Some(holder) = Holder::read(&lock) else { return Ok(()) };
+        let Some(holder) = Holder::read_at(&dir.lock()) else { return Ok(()) };
+        // Somebody has started the session again, and its new host has seen to it.
+        if holder.mark.is_some_and(|mark| mark.has_host(holder.host)) {
+            return Ok(());
+        }
+        let lock = take_lock(&dir);
         let left = Family::left_behind(holder.mark, &tag(&dir)).sweep(ON_REQUEST);
         if left.is_empty() {
-            settle(&lock);
+            if let Some(lock) = lock {
+                settle(&lock, holder.mark, &self.dirs.socket(&self.workspace, name));
+            }
             return Ok(());
         }
         let describe = |pid| format!("{pid} ({})", tree::command_line(pid).unwrap_or_default());
@@ -56,32 +63,28 @@ impl Client {
 }
 
 fn sweep_noted(note: &Note) {
-    let Some(dir) = note.session().map(SessionDir::new) else { return };
-    let is_noted = |holder: Holder| holder.mark == Some(note.mark());
-    let mut lock = None;
-    if Holder::read_at(&dir.lock()).is_some_and(is_noted) {
-        // If the guard lives it does the work, and is soon through.
-        lock = take_lock(&dir, GUARD_TIME);
-        if lock.is_none() {
-            return;
-        }
-    }
+    let Some(Noted { session, socket }) = note.read() else { return };
+    let dir = SessionDir::new(session);
     let family = Family::left_behind(Some(note.mark()), &tag(&dir));
     if !family.sweep(BY_THE_WAY).is_empty() {
         return;
     }
-    if let Some(lock) = lock.filter(|lock| Holder::read(lock).is_some_and(is_noted)) {
-        settle(&lock);
+    // Unless a new host has written its own mark there.
+    if Holder::read_at(&dir.lock()).is_some_and(|holder| holder.mark == Some(note.mark())) {
+        // If the guard lives, it does the same, and the rest.
+        let Some(lock) = take_lock(&dir) else { return };
+        settle(&lock, Some(note.mark()), &socket);
     }
     note.remove();
 }
 
-/// Takes the lock of a session's host, so that none begins meanwhile; `None` if one holds it.
-fn take_lock(dir: &SessionDir, patience: Duration) -> Option<File> {
+/// Takes the lock of a session's host, so that none begins meanwhile; `None` if the guard of the last
+/// one does not give it back.
+fn take_lock(dir: &SessionDir) -> Option<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
     let file = options.open(dir.lock()).ok()?;
-    let deadline = Instant::now() + patience;
+    let deadline = Instant::now() + GUARD_TIME;
     loop {
         if rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive).is_ok() {
             return Some(file);
@@ -93,10 +96,14 @@ fn take_lock(dir: &SessionDir, patience: Duration) -> Option<File> {
     }
 }
 
-/// Writes down that nothing is left.
-fn settle(lock: &File) {
-    // If that fails, the next start looks once more.
-    let _ = lock.set_len(0);
+/// Writes down that nothing is left of the host with that mark. The session has no host, since we hold
+/// its lock, so nobody listens at its socket.
+fn settle(lock: &File, mark: Option<Mark>, socket: &Path) {
+    if Holder::read(lock).is_some_and(|holder| holder.mark == mark) {
+        // If that fails, the next start looks once more.
+        let _ = lock.set_len(0);
+        let _ = std::fs::remove_file(socket);
+    }
 }
 
 /// The variable in the environment of a session's processes.

@@ -161,7 +161,9 @@ impl Host {
         let reported = asked || self.reported_end;
         self.ledger.end_generation(reason.clone(), reported);
         pause::point("ended");
-        if matches!(reason, EndReason::Stopped) || self.meta.settings.once {
+        // While something is left the session stays in lists, so that it can be stopped again.
+        let over = matches!(reason, EndReason::Stopped) || self.meta.settings.once;
+        if over && self.left.is_empty() {
             self.meta = self.meta.clone().into_stopped();
             if let Ok(meta) = serde_json::to_vec_pretty(&self.meta)
                 && let Err(error) =

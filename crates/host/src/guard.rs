@@ -103,10 +103,12 @@ impl Duty {
     /// Says who we are: from here on there is something to be swept.
     pub(crate) fn enter(&self) -> io::Result<()> {
         Holder { host: std::process::id(), mark: self.mark }.write(&self.lock)?;
-        match self.note(getpid()) {
-            Some(note) => note.write(&self.session),
-            None => Ok(()),
+        let note = self.note(getpid());
+        if let Some(Err(error)) = note.map(|note| note.write(&self.session, &self.socket)) {
+            // The lock's file has what the next start needs.
+            eprintln!("could not leave a note in the runtime directory: {error}");
         }
+        Ok(())
     }
 
     /// Says that nothing is left.

@@ -4,6 +4,7 @@
 //! for that session knows. A note in the runtime directory tells everyone else: its name alone says
 //! whether the host still lives, so that every command can afford to look.
 
+use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
 use std::io::{self, Read, Write};
 use std::os::unix::ffi::{OsStrExt, OsStringExt};
@@ -51,6 +52,15 @@ impl Holder {
     }
 }
 
+/// What a note says.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct Noted {
+    /// The session's directory.
+    pub session: PathBuf,
+    /// Where its host listened.
+    pub socket: PathBuf,
+}
+
 /// A note of one host in the runtime directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Note {
@@ -65,9 +75,11 @@ impl Note {
         Note { path: runtime.join(format!("{mark}-{host}{SUFFIX}")), mark, host }
     }
 
-    /// Writes it, for the session in that directory.
-    pub fn write(&self, session: &Path) -> io::Result<()> {
+    /// Writes it, for the session in that directory, whose host listens at `socket` beside the note.
+    pub fn write(&self, session: &Path, socket: &Path) -> io::Result<()> {
         let mut text = pid_namespace();
+        text.push(b'\n');
+        text.extend_from_slice(socket.file_name().unwrap_or_default().as_bytes());
         text.push(b'\n');
         text.extend_from_slice(session.as_os_str().as_bytes());
         let mut file = OpenOptions::new()
@@ -89,15 +101,20 @@ impl Note {
         self.mark
     }
 
-    /// The session's directory; `None` if its processes cannot be seen from here, because they run in
-    /// another container that shares the runtime directory.
-    pub fn session(&self) -> Option<PathBuf> {
+    /// What it says; `None` if its processes cannot be seen from here, because they run in another
+    /// container that shares the runtime directory.
+    pub fn read(&self) -> Option<Noted> {
         let mut text = Vec::new();
         open_to_read(&self.path).ok()?.take(LONGEST_NOTE).read_to_end(&mut text).ok()?;
-        let end = text.iter().position(|byte| *byte == b'\n')?;
-        let session = text.split_off(end + 1);
-        text.pop();
-        (text == pid_namespace()).then(|| std::ffi::OsString::from_vec(session).into())
+        let mut parts = text.splitn(3, |byte| *byte == b'\n');
+        let (namespace, socket, session) = (parts.next()?, parts.next()?, parts.next()?);
+        if namespace != pid_namespace() || socket.is_empty() || socket.contains(&b'/') {
+            return None;
+        }
+        Some(Noted {
+            session: OsStr::from_bytes(session).into(),
+            socket: self.path.with_file_name(OsStr::from_bytes(socket)),
+        })
     }
 
     /// Notes of hosts that do not live any more.
@@ -141,13 +158,14 @@ mod tests {
         // This process lives, but is no host with that mark: its number was used again.
         let note = Note::new(dir.path(), mark, std::process::id());
         assert_eq!(Note::of_dead_hosts(dir.path()), []);
-        note.write(session).unwrap();
+        note.write(session, Path::new("/run/0123.sock")).unwrap();
         fs::write(dir.path().join("0123.sock"), "").unwrap();
         fs::write(dir.path().join("x-y.mark"), "").unwrap();
         assert_eq!(Note::of_dead_hosts(dir.path()), std::slice::from_ref(&note));
-        assert_eq!(note.session().as_deref(), Some(session));
-        fs::write(&note.path, "pid:[1]\n/elsewhere").unwrap();
-        assert_eq!(note.session(), None, "it is another container's");
+        let socket = dir.path().join("0123.sock");
+        assert_eq!(note.read(), Some(Noted { session: session.to_owned(), socket }));
+        fs::write(&note.path, "pid:[1]\n0123.sock\n/elsewhere").unwrap();
+        assert_eq!(note.read(), None, "it is another container's");
         note.remove();
         assert_eq!(Note::of_dead_hosts(dir.path()), []);
     }

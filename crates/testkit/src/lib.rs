@@ -14,7 +14,7 @@ pub use env::{Ran, TestEnv};
 pub use git::git_repository;
 pub use lines::Lines;
 pub use node::{node, node_of, nodes};
-pub use process::{is_alive, state_of, tagged};
+pub use process::{guard_of, is_alive, state_of, tagged};
 pub use python::{python, python_of, pythons};
 pub use terminal::Terminal;
 pub use wait::{pause, wait_for, wait_for_some};

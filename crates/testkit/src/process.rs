@@ -26,3 +26,16 @@ pub fn state_of(pid: u32) -> Option<char> {
 pub fn is_alive(pid: u32) -> bool {
     state_of(pid).is_some_and(|state| state != 'Z')
 }
+
+/// The guard of a host: its parent, or a child if the first one was killed.
+pub fn guard_of(host: u32) -> Option<u32> {
+    let stat = fs::read_to_string(format!("/proc/{host}/stat")).ok()?;
+    let parent = stat[stat.rfind(')')? + 2..].split(' ').nth(1)?.parse::<u32>().ok()?;
+    let children = fs::read_to_string(format!("/proc/{host}/task/{host}/children")).ok()?;
+    let children = children.split_whitespace().filter_map(|pid| pid.parse().ok());
+    let is_guard = |pid: &u32| {
+        let name = fs::read_to_string(format!("/proc/{pid}/comm")).unwrap_or_default();
+        name.trim() == "session-guard" && is_alive(*pid)
+    };
+    std::iter::once(parent).chain(children).find(is_guard)
+}

@@ -269,6 +269,19 @@ fn e19_input_for_others_is_no_frame() {
 }
 
 #[test]
+fn e19_input_that_came_too_early_for_an_editor_is_dropped_and_told() {
+    let env = TestEnv::new(STEAD);
+    let code = "read a; sh -c \"$EDITOR file\"; cat file; echo $a";
+    expect(&env.json(["eval", "-n", "sh", "--", code]), "waiting_input");
+    let reply = give(&env, "sh", Some("first\nsecond"));
+    expect_editor(&reply, "/file");
+    assert!(wrote(&reply, "err").contains("7 bytes of input"), "{reply:#}");
+    let reply = give(&env, "sh", Some("text"));
+    expect(&reply, "complete");
+    assert_eq!(wrote(&reply, "out"), "text\nfirst\n", "{reply:#}");
+}
+
+#[test]
 fn e19_pagers_print() {
     let env = TestEnv::new(STEAD);
     let _git = git_repository(&env, 3);

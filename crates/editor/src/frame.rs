@@ -28,15 +28,29 @@ impl Answer {
     }
 }
 
-/// The next frame; `None` if the input ends before or in it. Takes not a byte of what follows it.
-pub(crate) fn read_frame(from: &mut impl Read) -> io::Result<Option<Answer>> {
-    let mut matched = 0;
+/// The next frame; `None` if the input ends before or in it. Takes not a byte of what follows it. Says how many
+/// bytes it skips, before it waits for more: `left` are there to be read at once.
+pub(crate) fn read_frame<R: Read>(
+    from: &mut R,
+    left: impl Fn(&R) -> u64,
+    mut skips: impl FnMut(u64),
+) -> io::Result<Option<Answer>> {
+    let (mut matched, mut skipped) = (0, 0);
     while matched < MAGIC.len() {
+        if skipped > 0 && left(from) == 0 {
+            skips(skipped);
+            skipped = 0;
+        }
         let Some(byte) = next(from)? else { return Ok(None) };
+        let before = matched;
         matched = match byte == MAGIC[matched] {
             true => matched + 1,
             false => usize::from(byte == MAGIC[0]),
         };
+        skipped += (before + 1 - matched) as u64;
+    }
+    if skipped > 0 {
+        skips(skipped);
     }
     let mut line = Vec::new();
     loop {
@@ -82,6 +96,13 @@ fn bad() -> io::Error {
 mod tests {
     use super::*;
 
+    /// Reads from bytes that are all there; the frame and how many bytes were skipped.
+    fn read(from: &mut &[u8]) -> (Option<Answer>, u64) {
+        let mut skipped = 0;
+        let frame = read_frame(from, |rest| rest.len() as u64, |more| skipped += more);
+        (frame.unwrap(), skipped)
+    }
+
     #[test]
     fn e19_frames_follow_one_another_and_nothing_is_left_over() {
         let answers = [
@@ -93,24 +114,25 @@ mod tests {
         let stream: Vec<u8> = answers.iter().flat_map(Answer::encode).collect();
         let mut rest = stream.as_slice();
         for answer in answers {
-            assert_eq!(read_frame(&mut rest).unwrap(), Some(answer));
+            assert_eq!(read(&mut rest), (Some(answer), 0));
         }
-        assert_eq!(read_frame(&mut rest).unwrap(), None);
+        assert_eq!(read(&mut rest), (None, 0));
     }
 
     #[test]
     fn e19_what_was_meant_for_another_program_is_no_text() {
-        let stream =
-            [b"yes\n\0\0stead".to_vec(), Answer::Text(b"new\n".to_vec()).encode()].concat();
-        let answer = read_frame(&mut stream.as_slice()).unwrap();
-        assert_eq!(answer, Some(Answer::Text(b"new\n".to_vec())));
+        let stray = b"yes\n\0\0stead";
+        let stream = [stray.to_vec(), Answer::Text(b"new\n".to_vec()).encode()].concat();
+        let answer = Some(Answer::Text(b"new\n".to_vec()));
+        assert_eq!(read(&mut stream.as_slice()), (answer, stray.len() as u64));
+        assert_eq!(read(&mut b"yes\n".as_slice()), (None, 4));
     }
 
     #[test]
     fn e19_half_a_frame_is_none() {
         let frame = Answer::Text(b"text\n".to_vec()).encode();
         for cut in 0..frame.len() {
-            assert_eq!(read_frame(&mut &frame[..cut]).unwrap(), None, "{cut}");
+            assert_eq!(read(&mut &frame[..cut]), (None, 0), "{cut}");
         }
     }
 }

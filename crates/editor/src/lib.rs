@@ -107,7 +107,13 @@ fn edit(file: &Path) -> Result<(), EditError> {
     show(&file, before.as_ref().map(|(text, _)| text.as_slice()));
     // Without a buffer: what follows the frame is for the next editor.
     let mut input = File::open("/proc/self/fd/0").map_err(EditError::Input)?;
-    match read_frame(&mut input).map_err(EditError::Input)? {
+    let left = |input: &File| rustix::io::ioctl_fionread(input).unwrap_or(0);
+    let skips = |count| {
+        eprintln!(
+            "editor: {count} bytes of input that came before this are not its text, and were dropped"
+        );
+    };
+    match read_frame(&mut input, left, skips).map_err(EditError::Input)? {
         None => Err(EditError::Ended { file }),
         Some(Answer::Keep) => Ok(()),
         Some(Answer::Text(text)) => {

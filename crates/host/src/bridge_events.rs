@@ -191,8 +191,11 @@ impl Host {
     pub(crate) fn waits(&mut self) {
         self.drain();
         let Some(eval) = self.state.running().map(|run| run.eval) else { return };
-        self.show_editor();
         let editor = self.editor();
+        if let Some(editor) = &editor {
+            self.show_editor(editor);
+        }
+        let editor = editor.map(|editor| editor.file.to_string_lossy().into_owned());
         let prompt = match &editor {
             Some(file) => format!("edit {file}"),
             None => self.ledger.prompt(),

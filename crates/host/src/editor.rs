@@ -14,21 +14,15 @@ use crate::host::Host;
 const MOST_SHOWN: u64 = 64 << 10;
 
 impl Host {
-    /// The file that an editor of ours has open for the running eval.
-    pub(crate) fn editor(&self) -> Option<String> {
-        let editor = self.find_editor()?;
-        Some(editor.file.to_string_lossy().into_owned())
-    }
-
-    fn find_editor(&self) -> Option<Editor> {
+    /// The editor of ours that waits for the running eval.
+    pub(crate) fn editor(&self) -> Option<Editor> {
         self.bridge.as_ref()?.editor(self.pid, Among::Young)
     }
 
     /// Shows, once, the file of an editor whose own output a program keeps to itself
     /// (`subprocess.run(…, capture_output=True)`): nobody could answer without it.
-    pub(crate) fn show_editor(&mut self) {
-        let Some(editor) = self.find_editor().filter(|editor| !editor.is_heard) else { return };
-        if self.shown_editor.replace(editor.pid) == Some(editor.pid) {
+    pub(crate) fn show_editor(&mut self, editor: &Editor) {
+        if editor.is_heard || self.shown_editor.replace(editor.pid) == Some(editor.pid) {
             return;
         }
         let mut shown = format!("editor: {}\n", editor.file.display()).into_bytes();

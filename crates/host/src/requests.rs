@@ -1,6 +1,6 @@
 //! What clients ask for.
 
-use stead_backend::Among;
+use stead_backend::{Among, Editor};
 use stead_launch::tree;
 use stead_protocol::bridge::Command;
 use stead_protocol::client::{
@@ -262,7 +262,9 @@ impl Host {
             return Some(match &run.waiting {
                 Some(prompt) => {
                     let (prompt, end) = (prompt.clone(), self.ledger.end());
-                    Event::Waiting { eval, prompt, end, editor: self.editor() }
+                    let file = |editor: Editor| editor.file.to_string_lossy().into_owned();
+                    let editor = self.editor().map(file);
+                    Event::Waiting { eval, prompt, end, editor }
                 }
                 None => Event::Started { eval, start: self.ledger.current_start()? },
             });

@@ -25,6 +25,7 @@ mod output;
 mod places;
 mod processes;
 mod race;
+mod refused;
 mod search;
 mod secrets;
 mod session;

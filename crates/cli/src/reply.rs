@@ -4,7 +4,7 @@ use serde::Serialize;
 use stead_client::{EvalView, Item, LeftOut, Page, cut_middle};
 use stead_protocol::{Changed, ChunkKind, DisplayInfo, ErrorInfo, Outcome, TimeoutStep};
 
-use crate::verdict::unanswered;
+use crate::verdict::unsettled;
 
 /// Most characters in a reply unless the user says otherwise (SPEC O-5).
 pub(crate) const DEFAULT_MAX_CHARS: usize = 32_000;
@@ -171,7 +171,7 @@ impl<'a> EvalData<'a> {
 }
 
 fn notice(view: &EvalView) -> Option<String> {
-    let notices: Vec<String> = view.notices.iter().cloned().chain(unanswered(view)).collect();
+    let notices: Vec<String> = view.notices.iter().cloned().chain(unsettled(view)).collect();
     (!notices.is_empty()).then(|| notices.join("; "))
 }
 

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use serde::Serialize;
+use stead_client::unrecorded;
 use stead_protocol::{Activity, Status};
 use stead_screen::plain;
 
@@ -48,6 +49,8 @@ pub(crate) struct StatusData<'a> {
     why: &'a str,
     idle_timeout_ms: u64,
     clients: u32,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    unrecorded: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) notice: Option<&'a str>,
 }
@@ -116,6 +119,7 @@ impl<'a> StatusData<'a> {
             why: &status.why,
             idle_timeout_ms: status.idle_timeout_ms,
             clients: status.clients,
+            unrecorded: unrecorded(status),
             notice: None,
         }
     }

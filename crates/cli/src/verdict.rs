@@ -1,6 +1,6 @@
 //! Whether a command that waited for an eval succeeded, and what is said below its output.
 
-use stead_client::{EvalStatus, EvalView, cut_middle};
+use stead_client::{EvalStatus, EvalView, cut_middle, unrecorded_text};
 use stead_protocol::{EndReason, ErrorCode, Outcome, TimeoutStep, WireError};
 
 use crate::exit;
@@ -86,8 +86,11 @@ pub(crate) fn verdict(view: &EvalView) -> Verdict {
     }
 }
 
-/// What to say of code that was sent to a host which has not answered.
-pub(crate) fn unanswered(view: &EvalView) -> Option<String> {
+/// What to say of an eval that has no outcome for a reason of ours.
+pub(crate) fn unsettled(view: &EvalView) -> Option<String> {
+    if let (Some(why), Some(id)) = (&view.unrecorded, view.id()) {
+        return Some(format!("`{id}` {}", unrecorded_text(why)));
+    }
     let (sent, id) = (view.unanswered.as_ref()?, view.id_text()?);
     let pid = sent.pid.map(|pid| format!(" (pid {pid})")).unwrap_or_default();
     Some(format!(
@@ -104,6 +107,7 @@ pub(crate) fn notices(view: &EvalView) -> Vec<String> {
     let name = &view.session;
     if let Some(id) = view.id() {
         match view.status {
+            EvalStatus::Partial | EvalStatus::Running if view.unrecorded.is_some() => {}
             EvalStatus::Partial | EvalStatus::Running => notes.push(format!(
                 "{id} is running; read on: `stead output {id} --follow`, stop it: `stead interrupt {id}`"
             )),
@@ -126,7 +130,7 @@ pub(crate) fn notices(view: &EvalView) -> Vec<String> {
         }
     }
     notes.extend(view.notices.iter().cloned());
-    notes.extend(unanswered(view));
+    notes.extend(unsettled(view));
     // The traceback has said what an error is.
     if let Some(error) = verdict(view).error
         && (error.code != ErrorCode::EvalError || view.error().is_none())

@@ -52,6 +52,6 @@ pub use page::{Item, Page, cut_middle};
 pub use run::RUN_PREFIX;
 pub use search::{Found, Hit, MAX_CONTEXT, SearchOptions, Target};
 pub use session::{Client, EvalOptions, InputOptions, Launch, Launched};
-pub use view::{EvalStatus, EvalView, Unanswered};
+pub use view::{EvalStatus, EvalView, Unanswered, unrecorded, unrecorded_text};
 pub use wait::{Action, Quiet, Watcher};
 pub use workspace::Workspace;

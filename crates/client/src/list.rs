@@ -16,6 +16,7 @@ use stead_spool::{EvalEntry, HistoryReader, SpoolError};
 use crate::connection::PATIENCE;
 use crate::control::status;
 use crate::meta::read_meta;
+use crate::view::unrecorded;
 use crate::{Client, ClientError, EvalStatus, Workspace, wait};
 
 /// How long one host may hold up a list.
@@ -140,6 +141,20 @@ impl Client {
             // What finished while the host was asked shows as finished.
             entries = read()?;
         }
+        if let Now::Lives(status) = &now {
+            // One that was recorded since is told as what it is.
+            let open: Vec<EvalSeq> = entries
+                .iter()
+                .filter(|entry| entry.finished.is_none())
+                .map(|entry| entry.seq)
+                .collect();
+            let mut status = status.clone();
+            if let Some(known) = &mut status.unrecorded {
+                known.evals.retain(|eval| open.contains(eval));
+            }
+            status.unrecorded = status.unrecorded.filter(|known| !known.evals.is_empty());
+            notice = unrecorded(&status);
+        }
         let evals = entries.into_iter().map(|entry| EvalSummary {
             id: EvalId { session: name.clone(), seq: entry.seq },
             status: standing(&entry, &now),
@@ -240,6 +255,7 @@ impl Client {
             sandbox: "off".to_owned(),
             idle_timeout_ms: meta.settings.idle_timeout_ms,
             spool_end,
+            unrecorded: None,
             clients: 0,
         })
     }

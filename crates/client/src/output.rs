@@ -77,6 +77,8 @@ struct Place {
     end: Offset,
     finished: Option<Finished>,
     notice: Option<String>,
+    /// Why its outcome is not recorded, if it has ended.
+    unrecorded: Option<String>,
 }
 
 impl Client {
@@ -228,6 +230,7 @@ impl Client {
             start,
             end: start,
             notice: None,
+            unrecorded: None,
             finished: entry.finished.as_ref().map(|(_, finished)| finished.clone()),
         };
         if place.finished.is_none() {
@@ -244,6 +247,10 @@ impl Client {
                     place.prompt = Some(plain(prompt));
                     place.editor = editor.map(plain);
                     place.end = end;
+                }
+                Ok(Waited::Event(Event::Unrecorded { start, end, why, .. })) => {
+                    (place.start, place.end) = (start, end);
+                    place.unrecorded = Some(why);
                 }
                 Ok(Waited::Event(Event::Finished { finished, .. })) => {
                     place.finished = Some(finished);
@@ -278,7 +285,7 @@ impl Client {
         }
         if let Some(finished) = &place.finished {
             (place.start, place.end) = (finished.start, finished.end);
-        } else if place.status == EvalStatus::Running {
+        } else if place.status == EvalStatus::Running && place.unrecorded.is_none() {
             let dir = self.dir(name);
             place.end = wait::reach(&wait::open(&dir, name)?, &dir, name, id.seq)?;
         }
@@ -325,6 +332,7 @@ impl Client {
         view.editor = place.editor;
         view.behind = place.behind;
         view.notices.extend(place.notice);
+        view.unrecorded = place.unrecorded;
         view.content = content;
         view.reached = options.part.is_whole().then_some(place.end);
         Ok(view)

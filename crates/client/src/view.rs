@@ -4,7 +4,7 @@ use std::cell::OnceCell;
 
 use stead_protocol::{
     Changed, ChunkKind, EndReason, ErrorInfo, EvalId, EvalSeq, Finished, Generation, Offset,
-    Outcome, SessionName, Token, ValueInfo,
+    Outcome, SessionName, Status, Token, Unrecorded, ValueInfo,
 };
 use stead_screen::into_plain;
 
@@ -98,6 +98,8 @@ pub struct EvalView {
     pub lost_bytes: u64,
     /// Whether the user stopped waiting.
     pub left: bool,
+    /// It has ended, and the disk does not take the record of how: why not. Its outcome is told when it is recorded.
+    pub unrecorded: Option<String>,
     /// The host has not said that it took the code; the eval has no number yet.
     pub unanswered: Option<Unanswered>,
 }
@@ -143,6 +145,7 @@ impl EvalView {
             lost_bytes: 0,
             left: false,
             unanswered: None,
+            unrecorded: None,
         }
     }
 
@@ -208,6 +211,18 @@ impl EvalView {
     pub fn id(&self) -> Option<EvalId> {
         self.eval.map(|seq| EvalId { session: self.session.clone(), seq })
     }
+}
+
+/// What is said of an eval whose outcome is not recorded.
+pub fn unrecorded_text(why: &str) -> String {
+    format!("has ended, but its outcome could not be recorded and is told when it is: {why}")
+}
+
+/// The same of all such evals of a session.
+pub fn unrecorded(status: &Status) -> Option<String> {
+    let Unrecorded { evals, why } = status.unrecorded.as_ref()?;
+    let ids: Vec<String> = evals.iter().map(|seq| format!("`{}:{}`", status.name, seq.0)).collect();
+    Some(format!("{} {}", ids.join(", "), unrecorded_text(why)))
 }
 
 fn ended_with(outcome: &Outcome) -> Option<i32> {

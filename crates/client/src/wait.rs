@@ -17,6 +17,9 @@ use crate::{ClientError, EvalStatus, EvalView, loss, timer};
 /// How long a host that hung up may take to be gone.
 const HOST_END_TIME: Duration = Duration::from_secs(2);
 
+/// How long an outcome that could not be recorded is waited for.
+const RECORD_TIME: Duration = Duration::from_secs(1);
+
 /// What a front end does while an eval runs.
 pub trait Watcher {
     /// Whether output is wanted as it comes.
@@ -86,6 +89,7 @@ impl Wait<'_> {
         let mut cursor = self.from;
         let mut reconnected = false;
         let mut reader = connection.reader.take();
+        let mut unrecorded = None;
         loop {
             let tick = self.watcher.tick();
             let until = [tick, self.deadline].into_iter().flatten().min();
@@ -122,7 +126,24 @@ impl Wait<'_> {
                     self.door.keep(connection);
                     return Ok(view);
                 }
+                Waited::Event(Event::Unrecorded { eval, start, end, why }) if eval == self.seq => {
+                    cursor.get_or_insert(start);
+                    self.stream(&mut reader, &mut cursor, Some(end))?;
+                    unrecorded = Some((start, end, why));
+                    // Where the disk was full for a moment only, the outcome follows.
+                    let soon = Instant::now() + RECORD_TIME;
+                    self.deadline = Some(self.deadline.map_or(soon, |at| at.min(soon)));
+                }
                 Waited::Event(_) => {}
+                Waited::Deadline
+                    if unrecorded.is_some()
+                        && self.deadline.is_some_and(|at| at <= Instant::now()) =>
+                {
+                    let Some((start, end, why)) = unrecorded else { continue };
+                    let mut view = self.view(&mut reader, EvalStatus::Partial, start, Some(end))?;
+                    view.unrecorded = Some(why);
+                    return Ok(view);
+                }
                 Waited::Deadline if self.deadline.is_some_and(|at| at <= Instant::now()) => {
                     self.stream(&mut reader, &mut cursor, None)?;
                     return self.unfinished(&mut reader, &standing);

@@ -1,12 +1,13 @@
 //! Carries out what the state asks for.
 
 use std::borrow::Cow;
+use std::time::{Duration, Instant};
 
 use stead_launch::tree;
 use stead_protocol::bridge::Command;
 use stead_protocol::client::{Event, FromHost, Reply};
-use stead_protocol::{EndReason, EvalSeq, Outcome};
-use stead_spool::SessionDir;
+use stead_protocol::{EndReason, EvalSeq, Finished, Outcome};
+use stead_spool::{SessionDir, SpoolError};
 
 use crate::clock::wall_ms;
 use crate::host::Host;
@@ -14,6 +15,12 @@ use crate::ledger::{Closing, Taken};
 use crate::pause;
 use crate::probe::Probe;
 use crate::state::{Action, Answer, Eval, Input, Ticket};
+use crate::with_causes;
+
+/// How long a host that has nothing else to do tries to record what it knows.
+const LAST_TRIES: Duration = Duration::from_secs(3);
+/// After which time an eval that could not be recorded as started is tried again.
+const BLOCKED_TIME: Duration = Duration::from_millis(100);
 
 impl Host {
     /// Moves the state on and carries out what follows.
@@ -68,14 +75,11 @@ impl Host {
                 }
             }
             Action::Leave => {
-                // From here on clients find nobody and start the next host.
-                self.listener = None;
-                let _ = std::fs::remove_file(&self.spec.socket);
-                // Else the guard tries once more.
-                if self.left.is_empty() {
-                    self.duty.settle(rustix::process::getpid());
+                match self.has_unsaved() {
+                    // What happened is told by this host for as long as it is nowhere else.
+                    true => self.leave_by = Some(Instant::now() + LAST_TRIES),
+                    false => self.leave(),
                 }
-                self.leaving = true;
             }
         }
     }
@@ -87,7 +91,13 @@ impl Host {
     }
 
     pub(crate) fn begin(&mut self, eval: EvalSeq) {
-        let start = self.ledger.start(eval, self.clock.now());
+        let start = match self.ledger.start(eval, self.clock.now()) {
+            Ok(start) => start,
+            Err(_) => {
+                self.blocked = Some(Instant::now() + BLOCKED_TIME);
+                return self.step(Input::NotStarted);
+            }
+        };
         pause::point("started");
         self.facts.last_used_ms = wall_ms();
         self.probe = Probe::new();
@@ -145,15 +155,82 @@ impl Host {
         let finished = self.ledger.finish(eval, outcome, closing, self.clock.now());
         pause::point("finished");
         self.facts.last_used_ms = wall_ms();
-        let told = self.tell(eval, || Event::Finished { eval, finished: finished.clone() });
-        self.reported_end |= told && finished.outcome.tells_end();
-        for connection in self.connections.values_mut() {
-            connection.watches.retain(|watch| watch.eval != eval);
+        match finished {
+            Some(finished) => self.tell_outcome(eval, &finished),
+            None => {
+                if let Some(event) = self.ledger.unsaved().event(eval) {
+                    self.tell(eval, || event.clone());
+                }
+            }
         }
         if let Some(bridge) = &mut self.bridge
             && let Err(error) = bridge.drop_input()
         {
             eprintln!("could not drop unread input: {error}");
+        }
+    }
+
+    /// Tells everyone who watches an eval how it ended, which is on disk.
+    fn tell_outcome(&mut self, eval: EvalSeq, finished: &Finished) {
+        let told = self.tell(eval, || Event::Finished { eval, finished: finished.clone() });
+        self.reported_end |= told && finished.outcome.tells_end();
+        for connection in self.connections.values_mut() {
+            connection.watches.retain(|watch| watch.eval != eval);
+        }
+    }
+
+    /// Tries again, when it is time, to record what the disk did not take, and goes on with what waited for that.
+    pub(crate) fn catch_up(&mut self) {
+        let now = Instant::now();
+        if self.ledger.unsaved().next_try().is_some_and(|at| at <= now) {
+            self.ledger.try_again();
+        }
+        for (eval, finished) in self.ledger.recorded_late() {
+            self.tell_outcome(eval, &finished);
+        }
+        if self.blocked.is_some_and(|until| until <= now) {
+            self.blocked = None;
+            self.step(Input::TryAgain);
+        }
+        if self.unsaved_meta && self.save_meta() {
+            self.unsaved_meta = false;
+        }
+        if self.leave_by.is_some_and(|by| by <= now || !self.has_unsaved()) {
+            self.leave();
+        }
+    }
+
+    /// When `catch_up` has something to do.
+    pub(crate) fn next_catch_up(&self) -> Option<Instant> {
+        let tries = self.ledger.unsaved().next_try().into_iter();
+        tries.chain(self.blocked).chain(self.leave_by).min()
+    }
+
+    fn has_unsaved(&self) -> bool {
+        self.unsaved_meta || !self.ledger.unsaved().is_empty()
+    }
+
+    /// From here on clients find nobody and start the next host.
+    fn leave(&mut self) {
+        self.leave_by = None;
+        self.ledger.close();
+        self.listener = None;
+        let _ = std::fs::remove_file(&self.spec.socket);
+        // Else the guard tries once more.
+        if self.left.is_empty() {
+            self.duty.settle(rustix::process::getpid());
+        }
+        self.leaving = true;
+    }
+
+    fn save_meta(&self) -> bool {
+        let Ok(meta) = serde_json::to_vec_pretty(&self.meta) else { return true };
+        match stead_spool::write_atomically(&SessionDir::new(&self.spec.dir).meta(), &meta) {
+            Ok(()) => true,
+            Err(error) => {
+                eprintln!("{}", with_causes(&error));
+                false
+            }
         }
     }
 
@@ -165,12 +242,7 @@ impl Host {
         let over = matches!(reason, EndReason::Stopped) || self.meta.settings.once;
         if over && self.left.is_empty() {
             self.meta = self.meta.clone().into_stopped();
-            if let Ok(meta) = serde_json::to_vec_pretty(&self.meta)
-                && let Err(error) =
-                    stead_spool::write_atomically(&SessionDir::new(&self.spec.dir).meta(), &meta)
-            {
-                eprintln!("{error}");
-            }
+            self.unsaved_meta = !self.save_meta();
         }
     }
 
@@ -185,19 +257,24 @@ impl Host {
         self.send(ticket.connection, &message);
     }
 
-    /// Records the code that runs at every start.
-    pub(crate) fn accept_init(&mut self) -> Option<Eval> {
-        let init = self.meta.settings.init.clone()?;
-        let taken = Taken { code: &init, by: "init", key: None, token: None };
-        match self.ledger.accept(taken, None) {
-            Ok(seq) => {
-                self.codes.insert(seq, init);
-                Some(Eval { seq, hard_timeout: None })
-            }
+    /// The bridge can take code: the init code goes first. Where that cannot be recorded nothing else may run.
+    pub(crate) fn get_ready(&mut self) {
+        match self.accept_init() {
+            Ok(init) => self.step(Input::Hello { init }),
             Err(error) => {
-                eprintln!("the init code was not run: {error}");
-                None
+                let why = with_causes(&error);
+                self.init_refused = Some(format!("its init code could not be recorded: {why}"));
+                self.act(Action::Kill);
             }
         }
+    }
+
+    /// Records the code that runs at every start.
+    fn accept_init(&mut self) -> Result<Option<Eval>, SpoolError> {
+        let Some(init) = self.meta.settings.init.clone() else { return Ok(None) };
+        let taken = Taken { code: &init, by: "init", key: None, token: None };
+        let seq = self.ledger.accept(taken, None)?;
+        self.codes.insert(seq, init);
+        Ok(Some(Eval { seq, hard_timeout: None }))
     }
 }

@@ -85,8 +85,7 @@ impl Host {
                 }
                 self.facts.can = can;
                 self.facts.main_tid = pid;
-                let init = self.accept_init();
-                self.step(Input::Hello { init });
+                self.get_ready();
             }
             BridgeEvent::Value(Shown { text, type_name, ack }) => {
                 self.keep(ChunkKind::Value, &ValueInfo { text, type_name });

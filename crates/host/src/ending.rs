@@ -90,7 +90,11 @@ impl Host {
             // Never let a bad file stand in the way twice.
             let _ = std::fs::remove_file(file);
         }
-        let reason = if self.facts.version.is_none() { self.not_ready(&reason) } else { reason };
+        let reason = match self.init_refused.take() {
+            Some(message) => EndReason::LaunchFailed { message },
+            None if self.facts.version.is_none() => self.not_ready(&reason),
+            None => reason,
+        };
         if self.closing.exit_code.is_none() {
             self.closing.exit_code = code;
         }

@@ -95,6 +95,14 @@ pub(crate) struct Host {
     /// How far watchers were told that the spool reaches.
     pub(crate) told_end: u64,
     pub(crate) leaving: bool,
+    /// It leaves as soon as all it knows is recorded, at the latest then.
+    pub(crate) leave_by: Option<Instant>,
+    /// The next eval could not be recorded as started: try again then.
+    pub(crate) blocked: Option<Instant>,
+    /// Why the init code could not be recorded, so that the interpreter is no use.
+    pub(crate) init_refused: Option<String>,
+    /// The session's end could not be written to its `meta.json`.
+    pub(crate) unsaved_meta: bool,
     /// What the bridge said at the running eval's end.
     pub(crate) closing: Closing,
     /// Whether someone was told of the interpreter's end: with an eval that it ended, or when it
@@ -177,6 +185,10 @@ impl Host {
             complaint: Vec::new(),
             told_end: 0,
             leaving: false,
+            leave_by: None,
+            blocked: None,
+            init_refused: None,
+            unsaved_meta: false,
             closing: Closing::default(),
             reported_end: false,
             replaced: false,
@@ -263,6 +275,7 @@ impl Host {
         if !self.clock.is_paused() {
             self.step(Input::Tick { attached });
         }
+        self.catch_up();
         self.tell_growth();
         for connection in self.connections.values_mut() {
             connection.flush();
@@ -348,6 +361,7 @@ impl Host {
         };
         let others = first
             .into_iter()
+            .chain(self.next_catch_up())
             .chain(guard)
             .chain(self.deaf_until)
             .chain(self.nudges.next())

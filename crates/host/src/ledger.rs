@@ -10,6 +10,7 @@ use stead_spool::{History, HistoryRecord, Options, Spool, SpoolError};
 
 use crate::clock::wall_ms;
 use crate::prompt::LastLine;
+use crate::unsaved::Unsaved;
 
 /// A session's spool and history, and where the running eval stands in them.
 pub(crate) struct Ledger {
@@ -21,8 +22,7 @@ pub(crate) struct Ledger {
     told: Offset,
     last: EvalSeq,
     current: Option<Current>,
-    /// Records that a full disk refused; tried again with the next one.
-    unsaved: Vec<HistoryRecord>,
+    unsaved: Unsaved,
 }
 
 /// What is known of the running eval beside its state.
@@ -73,7 +73,7 @@ impl Ledger {
             told: end,
             last: EvalSeq(recovered.next_eval.0.saturating_sub(1)),
             current: None,
-            unsaved: Vec::new(),
+            unsaved: Unsaved::default(),
         };
         for (eval, started) in &recovered.unfinished {
             let generation = started.map_or(recovered.generation, |(generation, _)| generation);
@@ -119,17 +119,16 @@ impl Ledger {
 
     /// A new interpreter begins.
     pub(crate) fn open_generation(&mut self) -> Result<(), SpoolError> {
-        self.generation.0 += 1;
-        let (generation, host_pid) = (self.generation, std::process::id());
+        self.unsaved.save(&mut self.history)?;
+        let (generation, host_pid) = (Generation(self.generation.0 + 1), std::process::id());
         let boot_id =
             std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
         let boot_id = boot_id.trim().to_owned();
-        self.history.append(&HistoryRecord::Opened {
-            generation,
-            at_ms: wall_ms(),
-            host_pid,
-            boot_id,
-        })
+        let at_ms = wall_ms();
+        let opened = HistoryRecord::Opened { generation, at_ms, host_pid, boot_id };
+        self.history.append(&opened)?;
+        self.generation = generation;
+        Ok(())
     }
 
     /// The eval that a key was first used for.
@@ -153,8 +152,9 @@ impl Ledger {
             key: taken.key.map(str::to_owned),
             token: taken.token,
         };
-        // Records that wait for room go before a start.
-        match at_once.filter(|_| self.unsaved.is_empty()) {
+        // Nothing new is recorded before what waits for room.
+        self.unsaved.save(&mut self.history)?;
+        match at_once {
             None => self.history.append(&accepted)?,
             Some(began_ms) => {
                 self.history.append_all(&[accepted, self.started(eval, at_ms)])?;
@@ -166,14 +166,14 @@ impl Ledger {
     }
 
     /// Records that the eval starts now, if that was not done when it was taken in; says where its part of
-    /// the spool begins.
-    pub(crate) fn start(&mut self, eval: EvalSeq, began_ms: u64) -> Offset {
+    /// the spool begins. After an error its code must not be sent: without a start it is known not to have run.
+    pub(crate) fn start(&mut self, eval: EvalSeq, began_ms: u64) -> Result<Offset, SpoolError> {
         if !self.is_current(eval) {
-            let record = self.started(eval, wall_ms());
+            self.unsaved.save(&mut self.history)?;
+            self.history.append(&self.started(eval, wall_ms()))?;
             self.run(eval, began_ms);
-            self.save(record);
         }
-        self.current_start().unwrap_or(self.told)
+        Ok(self.current_start().unwrap_or(self.told))
     }
 
     fn started(&self, eval: EvalSeq, at_ms: u64) -> HistoryRecord {
@@ -260,14 +260,14 @@ impl Ledger {
         self.told = self.spool.end();
     }
 
-    /// Records an eval's outcome; only then may anyone be told.
+    /// Records an eval's outcome; only then may anyone be told. `None` if the disk does not take it yet.
     pub(crate) fn finish(
         &mut self,
         eval: EvalSeq,
         outcome: Outcome,
         closing: Closing,
         now_ms: u64,
-    ) -> Finished {
+    ) -> Option<Finished> {
         let end = self.spool.end();
         let current = self.current.take_if(|current| current.eval == eval);
         let finished = Finished {
@@ -287,8 +287,7 @@ impl Ledger {
             self.spool.release(end);
         }
         let record = HistoryRecord::Finished { eval, at_ms: wall_ms(), finished: finished.clone() };
-        self.save(record);
-        finished
+        self.save(record).then_some(finished)
     }
 
     /// Records that the interpreter has ended.
@@ -305,21 +304,28 @@ impl Ledger {
         self.save(HistoryRecord::Reported { generation, at_ms });
     }
 
-    /// A full disk must not lose an outcome as long as this process lives.
-    fn save(&mut self, record: HistoryRecord) {
-        self.unsaved.push(record);
-        if self.history.append_all(&self.unsaved).is_ok() {
-            self.unsaved.clear();
-        }
+    /// Records something that has happened. What the disk does not take is kept and tried again; whether it took it.
+    fn save(&mut self, record: HistoryRecord) -> bool {
+        self.unsaved.add(record, &mut self.history)
     }
 
-    /// The outcome of an eval whose record waits for room on the disk.
-    pub(crate) fn unsaved(&self, wanted: EvalSeq) -> Option<Finished> {
-        self.unsaved.iter().find_map(|record| match record {
-            HistoryRecord::Finished { eval, finished, .. } if *eval == wanted => {
-                Some(finished.clone())
-            }
-            _ => None,
-        })
+    /// Tries again to record what the disk did not take; whether nothing is left of that.
+    pub(crate) fn try_again(&mut self) -> bool {
+        self.unsaved.save(&mut self.history).is_ok()
+    }
+
+    /// Evals whose outcome was recorded late, and what it is; each is told once.
+    pub(crate) fn recorded_late(&mut self) -> Vec<(EvalSeq, Finished)> {
+        std::mem::take(&mut self.unsaved.recorded)
+    }
+
+    /// This host is about to leave.
+    pub(crate) fn close(&mut self) {
+        self.history.close();
+    }
+
+    /// What has happened and is not recorded.
+    pub(crate) fn unsaved(&self) -> &Unsaved {
+        &self.unsaved
     }
 }

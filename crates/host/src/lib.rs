@@ -27,6 +27,7 @@ mod state;
 mod state_tests;
 mod status;
 mod step;
+mod unsaved;
 
 use std::io::{Read, Write};
 use std::process::ExitCode;

@@ -274,8 +274,8 @@ impl Host {
             let running = || self.state.running().map(|run| run.eval);
             return Some(Event::Queued { eval, behind: before.or_else(running) });
         }
-        if let Some(finished) = self.ledger.unsaved(eval) {
-            return Some(Event::Finished { eval, finished });
+        if let Some(unrecorded) = self.ledger.unsaved().event(eval) {
+            return Some(unrecorded);
         }
         let entry = HistoryReader::open(&self.spec.dir).ok()?.eval(eval).ok()??;
         let (_, finished) = entry.finished?;

@@ -168,6 +168,10 @@ pub(crate) enum Input {
     Ready(Ticket),
     /// An eval was admitted and recorded.
     Submit(Eval),
+    /// The start of the eval that was to run could not be recorded, so its code was not sent.
+    NotStarted,
+    /// It may be recorded now.
+    TryAgain,
     /// The bridge says the running eval is over; its output is in the spool.
     Done(DoneStatus),
     /// The running eval waits for input.

@@ -44,6 +44,7 @@ impl Host {
             sandbox: "off".to_owned(),
             idle_timeout_ms: self.meta.settings.idle_timeout_ms,
             spool_end: self.ledger.end(),
+            unrecorded: self.ledger.unsaved().told(),
             // The one who asks is not counted.
             clients: self.connections.len().saturating_sub(1) as u32,
         }

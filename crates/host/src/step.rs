@@ -90,6 +90,11 @@ impl State {
                 self.queue.push_back(eval);
                 self.next(now)
             }
+            Input::NotStarted => {
+                self.take_back(now);
+                vec![]
+            }
+            Input::TryAgain => self.next(now),
             Input::Done(status) => self.done(status, now),
             Input::Waiting(prompt) => {
                 if let Phase::Running(run) = &mut self.phase {
@@ -186,6 +191,17 @@ impl State {
             killed: 0,
         });
         vec![Action::Run(eval.seq)]
+    }
+
+    /// An eval that could not be recorded as started waits again, before all others.
+    fn take_back(&mut self, now: Millis) {
+        match std::mem::replace(&mut self.phase, Phase::Idle { since: now }) {
+            Phase::Running(run) => {
+                let hard_timeout = run.hard.next().map(|at| at.saturating_sub(now));
+                self.queue.push_front(Eval { seq: run.eval, hard_timeout });
+            }
+            other => self.phase = other,
+        }
     }
 
     fn done(&mut self, status: DoneStatus, now: Millis) -> Vec<Action> {

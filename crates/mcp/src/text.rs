@@ -1,12 +1,12 @@
 //! An eval as the shortest text that leaves no question open (SPEC M-3).
 //!
-//! Lines of ours begin with `[stdout]`, `[stderr]`, `[value]`, `[…`, `[WORD: ` or `[ID`, where an id is `py:7`. A line
+//! Lines of ours begin with `[stdout]`, `[stderr]`, `[value]`, `[…`, `[WORD: ` or `[ID`, where an id is `py:7` or `py:~00000000c0ffee`. A line
 //! of user code that begins like one of them gets a backslash in front, so that none can be forged.
 
 use std::borrow::Cow;
 use std::fmt::{self, Write};
 
-use stead_client::{EvalStatus, EvalView, Item, LeftOut, Page, language};
+use stead_client::{EvalStatus, EvalView, Item, LeftOut, Page, language, unrecorded_text};
 use stead_protocol::{
     Change, Changed, ChunkKind, DisplayInfo, ErrorInfo, EvalSeq, Outcome, SessionName, TimeoutStep,
 };
@@ -242,6 +242,10 @@ fn standing(text: &mut String, view: &EvalView, id: &Id<'_>) -> fmt::Result {
             }
             _ => " session ended: its host process was killed; the next eval starts fresh",
         },
+        EvalStatus::Partial | EvalStatus::Running if view.unrecorded.is_some() => {
+            let why = unrecorded_text(view.unrecorded.as_deref().unwrap_or_default());
+            return write!(text, " {}; read on: {}", one_line(&why), ReadOn(id));
+        }
         EvalStatus::Partial | EvalStatus::Running => {
             return write!(text, " still running; read on: {}", ReadOn(id));
         }
@@ -397,7 +401,10 @@ fn looks_like_ours(line: &str) -> bool {
     let Some(after) = after.strip_prefix(':').filter(|_| !rest.starts_with(':')) else {
         return false;
     };
-    let end = after.trim_start_matches(|c: char| c.is_ascii_digit());
+    let end = match after.strip_prefix('~') {
+        Some(token) => token.trim_start_matches(|c: char| c.is_ascii_hexdigit()),
+        None => after.trim_start_matches(|c: char| c.is_ascii_digit()),
+    };
     // `[12:34:56]` is the time of day in somebody's log.
     matches!(end.chars().next(), None | Some(' ' | '\n'))
         || end.len() < after.len() && end.starts_with([']', ';'])

@@ -55,6 +55,7 @@ fn m3_what_looks_like_ours() {
         "[py:7]",
         "[py:7",
         "[py:7 error]",
+        "[py:~00000000c0ffee sent]",
         "[py:7; more]",
         "[a.b_c-d:0]",
         "[12:34]",

@@ -328,6 +328,18 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         editor: Option<String>,
     },
+    /// The eval has ended, and the disk does not take the record of how (SPEC E-11). Nobody is told the outcome
+    /// before it is recorded; `Finished` follows as soon as it is.
+    Unrecorded {
+        /// Which.
+        eval: EvalSeq,
+        /// Where its part of the spool begins.
+        start: Offset,
+        /// All it wrote is below this.
+        end: Offset,
+        /// What the disk said.
+        why: String,
+    },
     /// The eval is over and wrote nothing past `finished.end`.
     Finished {
         /// Which.

@@ -21,7 +21,7 @@ pub use start::{
     DEFAULT_IDLE_TIMEOUT_MS, DEFAULT_QUOTA_BYTES, FoundInterpreter, HostReady, HostSpec, Meta,
     Settings,
 };
-pub use status::{Activity, Status, Usage};
+pub use status::{Activity, Status, Unrecorded, Usage};
 
 /// Most bytes of code that one eval may have (SPEC E-15).
 pub const MAX_CODE: usize = 16 << 20;

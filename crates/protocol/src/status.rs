@@ -75,6 +75,15 @@ pub struct Usage {
     pub cpu_ms: u64,
 }
 
+/// Evals that have ended and have no outcome yet, because it could not be recorded (SPEC E-11).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Unrecorded {
+    /// Which.
+    pub evals: Vec<EvalSeq>,
+    /// What the disk said.
+    pub why: String,
+}
+
 /// Everything about a session, for `status`, `ls` and the `sessions` tool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Status {
@@ -134,6 +143,9 @@ pub struct Status {
     pub idle_timeout_ms: u64,
     /// Where the spool ends.
     pub spool_end: Offset,
+    /// Evals that have ended and whose outcome the disk does not take.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub unrecorded: Option<Unrecorded>,
     /// How many clients are connected.
     #[serde(default)]
     pub clients: u32,

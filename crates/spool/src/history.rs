@@ -2,13 +2,13 @@
 
 use std::fs::File;
 use std::io;
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use serde::{Deserialize, Serialize};
 use stead_protocol::{EndReason, EvalSeq, Finished, Generation, Offset};
 
 use crate::SpoolError;
+use crate::disk;
 use crate::facts::{Before, Facts};
 use crate::history_recover::{Recovered, recover};
 use crate::index::{Index, Mark};
@@ -16,6 +16,11 @@ use crate::index_changes::Pending;
 use crate::keys::Keys;
 use crate::layout::{SessionDir, has_name};
 use crate::lines::line_at;
+
+/// Room that is kept for the records which follow when code was taken in: its start, its outcome, an end.
+const LAST_WORDS: u64 = 8 << 10;
+/// How much is reserved on top, so that this is not asked for each time.
+const RESERVE: u64 = 8 << 10;
 
 /// A larger buffer than this is given back after use.
 const KEEP_BUFFER: usize = 64 << 10;
@@ -126,6 +131,8 @@ pub struct History {
     expected: Option<EvalSeq>,
     /// What a failed append left behind and could not take back yet.
     leftover: Leftover,
+    /// Up to here the disk has promised room.
+    reserved: u64,
 }
 
 #[derive(Debug, Default)]
@@ -151,6 +158,7 @@ impl History {
             buffer: Vec::new(),
             expected: None,
             leftover: Leftover::default(),
+            reserved: 0,
         };
         Ok((history, state.recovered))
     }
@@ -194,8 +202,33 @@ impl History {
                 .map_err(|error| SpoolError::io("write", &self.dir.history())(error))?;
             self.buffer.push(b'\n');
         }
+        // What is taken in now has to get an outcome, also if its code fills the disk.
+        if records.iter().any(|record| matches!(record, HistoryRecord::Accepted { .. })) {
+            self.reserve()?;
+        }
         self.add_keys(records)?;
         self.write(entries)
+    }
+
+    /// Makes sure that the append at hand, and what its evals will have to say, can be written.
+    fn reserve(&mut self) -> Result<(), SpoolError> {
+        let needed = self.len + self.buffer.len() as u64 + LAST_WORDS;
+        if needed > self.reserved {
+            let end = needed + RESERVE;
+            disk::reserve(&self.file, self.len, end - self.len)
+                .map_err(SpoolError::io("reserve room in", &self.dir.history()))?;
+            self.reserved = end;
+        }
+        Ok(())
+    }
+
+    /// Gives back the room that was reserved and is not needed any more.
+    pub fn close(&mut self) {
+        if self.reserved > 0 && !self.leftover.torn {
+            self.reserved = 0;
+            // What stays reserved is lost to others until the next host has left.
+            let _ = disk::set_len(&self.file, self.len);
+        }
     }
 
     /// The eval that was accepted with this key.
@@ -279,8 +312,7 @@ impl History {
 
     fn write_lines(&mut self) -> Result<(), SpoolError> {
         self.leftover.torn = true;
-        self.file
-            .write_all_at(&self.buffer, self.len)
+        disk::write_all_at(&self.file, &self.buffer, self.len)
             .map_err(|error| SpoolError::io("write", &self.dir.history())(error))
     }
 
@@ -301,7 +333,9 @@ impl History {
     fn settle(&mut self) -> Result<(), SpoolError> {
         if self.leftover.torn {
             let path = self.dir.history();
-            self.file.set_len(self.len).map_err(SpoolError::io("truncate", &path))?;
+            // This gives back what was reserved, too.
+            self.reserved = 0;
+            disk::set_len(&self.file, self.len).map_err(SpoolError::io("truncate", &path))?;
             self.leftover.torn = false;
         }
         while let Some(&(eval, mark)) = self.leftover.marks.last() {

@@ -7,6 +7,7 @@ use std::io;
 use stead_protocol::{EndReason, EvalSeq, Generation, Offset};
 
 use crate::SpoolError;
+use crate::disk;
 use crate::facts::Facts;
 use crate::files;
 use crate::history::HistoryRecord;
@@ -81,7 +82,7 @@ fn cut_tail(file: &File) -> io::Result<(u64, u64)> {
     let len = whole_len(file)?;
     let cut = file.metadata()?.len() - len;
     if cut > 0 {
-        file.set_len(len)?;
+        disk::set_len(file, len)?;
     }
     Ok((len, cut))
 }

@@ -11,11 +11,11 @@
 use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
 use std::io::{self, BufReader, Seek, SeekFrom};
-use std::os::unix::fs::FileExt;
 use std::path::Path;
 
 use serde::Deserialize;
 
+use crate::disk;
 use crate::files;
 use crate::index_changes::Change;
 use crate::lines::{read_at, read_line};
@@ -112,13 +112,13 @@ impl Index {
         let entry = change.entry.encode();
         let (from, to) = change.bytes();
         let at = at(eval).ok_or(io::ErrorKind::InvalidInput)? + from as u64;
-        self.file.write_all_at(&entry[from..to], at)
+        disk::write_all_at(&self.file, &entry[from..to], at)
     }
 
     /// Sets one field; the others need not be known.
     pub(crate) fn mark(&self, eval: u64, mark: Mark, pos: Option<u64>) -> io::Result<()> {
         let at = at(eval).ok_or(io::ErrorKind::InvalidInput)? + mark as u64 * 8;
-        self.file.write_all_at(&pos.map_or(0, |pos| pos + 1).to_le_bytes(), at)
+        disk::write_all_at(&self.file, &pos.map_or(0, |pos| pos + 1).to_le_bytes(), at)
     }
 
     /// Forgets all evals after the first `count`.
@@ -126,20 +126,20 @@ impl Index {
         // Even a truncation that changes nothing can make the file system write out the file.
         match self.file.metadata()?.len() == count * ENTRY {
             true => Ok(()),
-            false => self.file.set_len(count * ENTRY),
+            false => disk::set_len(&self.file, count * ENTRY),
         }
     }
 
     /// Writes all entries anew, in place: readers that have the file open see the new ones.
     pub(crate) fn replace(&self, entries: &[Entry]) -> io::Result<()> {
         // Tail entries come last, so a rebuild that was killed is seen to disagree and done again.
-        self.file.set_len(0)?;
+        disk::set_len(&self.file, 0)?;
         let mut bytes = Vec::with_capacity(1 << 16);
         let mut pos = 0;
         for part in entries.chunks(2048) {
             bytes.clear();
             part.iter().for_each(|entry| bytes.extend_from_slice(&entry.encode()));
-            self.file.write_all_at(&bytes, pos)?;
+            disk::write_all_at(&self.file, &bytes, pos)?;
             pos += bytes.len() as u64;
         }
         Ok(())

@@ -8,13 +8,13 @@ use std::collections::HashMap;
 use std::fs::{File, OpenOptions};
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io::{self, BufReader, Seek, SeekFrom};
-use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 
 use serde::{Deserialize, Serialize};
 use stead_protocol::EvalSeq;
 
 use crate::SpoolError;
+use crate::disk;
 use crate::files;
 use crate::layout::write_atomically;
 use crate::lines::{read_line, whole_len};
@@ -67,9 +67,9 @@ impl Keys {
         let mut line = serde_json::to_vec(&KeyLine { key: key.into(), eval })
             .map_err(SpoolError::io("write", &path))?;
         line.push(b'\n');
-        if let Err(error) = loaded.file.write_all_at(&line, loaded.len) {
+        if let Err(error) = disk::write_all_at(&loaded.file, &line, loaded.len) {
             // A line that stays torn is written over by the next one or cut by the next host.
-            let _ = loaded.file.set_len(loaded.len);
+            let _ = disk::set_len(&loaded.file, loaded.len);
             return Err(SpoolError::io("write", &path)(error));
         }
         loaded.len += line.len() as u64;
@@ -102,7 +102,7 @@ fn load(path: &Path, history: &File) -> io::Result<Loaded> {
     };
     let len = whole_len(&file)?;
     if file.metadata()?.len() > len {
-        file.set_len(len)?;
+        disk::set_len(&file, len)?;
     }
     let mut evals = HashMap::new();
     each_key(&file, |line| {

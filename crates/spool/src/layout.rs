@@ -1,7 +1,7 @@
 //! Names of the files in a session directory.
 
 use std::fs::{File, OpenOptions};
-use std::io::{self, Write};
+use std::io;
 use std::os::fd::AsFd;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
@@ -11,6 +11,7 @@ use rustix::fs::{AtFlags, OFlags, StatxFlags};
 use stead_protocol::Offset;
 
 use crate::SpoolError;
+use crate::disk;
 use crate::lines::PAST_ANY_FILE;
 
 /// The history's records.
@@ -116,16 +117,16 @@ pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), SpoolError> {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
         }
-        let mut file = private(OpenOptions::new().write(true).create_new(true)).open(&temporary)?;
-        file.write_all(bytes)?;
-        file.sync_all()?;
-        std::fs::rename(&temporary, path)
+        let file = private(OpenOptions::new().write(true).create_new(true)).open(&temporary)?;
+        disk::write_all(&file, bytes)?;
+        disk::sync_all(&file)?;
+        disk::rename(&temporary, path)
     })();
     if let Err(error) = written {
         let _ = std::fs::remove_file(&temporary);
         return Err(SpoolError::io("write", path)(error));
     }
-    File::open(dir).and_then(|dir| dir.sync_all()).map_err(SpoolError::io("sync", dir))
+    File::open(dir).and_then(|dir| disk::sync_all(&dir)).map_err(SpoolError::io("sync", dir))
 }
 
 /// Files here are for their owner only and are never reached through a link.

@@ -8,6 +8,7 @@
 //! [`Offset`]: stead_protocol::Offset
 
 mod back;
+mod disk;
 mod error;
 mod facts;
 pub mod files;

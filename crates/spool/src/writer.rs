@@ -11,6 +11,7 @@ use rustix::io::Errno;
 use stead_protocol::{ChunkKind, EvalSeq, Offset};
 
 use crate::SpoolError;
+use crate::disk;
 use crate::files;
 use crate::layout::{has_name, list_segments, segment_name};
 use crate::record::{HEADER, Header, MAX_PAYLOAD, MAX_STREAM_PAYLOAD, OVERHEAD, is_stream};
@@ -314,7 +315,7 @@ fn write_record(file: &File, pos: u64, header: Header, payload: &[u8]) -> Result
             IoSlice::new(&parts[1][skip_payload.min(payload.len())..]),
             IoSlice::new(&parts[2][skip_trailer..]),
         ];
-        match rustix::io::pwritev(file, &slices, pos + done as u64) {
+        match disk::pwritev(file, &slices, pos + done as u64) {
             Ok(0) => return Err(Errno::IO),
             Ok(n) => done += n,
             Err(Errno::INTR) => {}

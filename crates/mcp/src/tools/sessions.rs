@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::Deserialize;
 use serde_json::json;
-use stead_client::{Client, ClientError, EvalSummary, Listed, Workspace};
+use stead_client::{Client, ClientError, EvalSummary, Listed, Workspace, unrecorded};
 use stead_protocol::{Activity, EvalId, EvalSeq, Status};
 
 use super::arguments::Count;
@@ -109,6 +109,9 @@ fn describe(text: &mut String, client: &Client, session: &Listed, all: bool) {
         text.push_str("its host does not answer");
     }
     text.push_str(&doing(status, &there));
+    if let Some(unrecorded) = unrecorded(status) {
+        let _ = write!(text, ", {}", one_line(&unrecorded));
+    }
     if let [first, more @ ..] = status.background.as_slice() {
         let _ = write!(text, ", in the background {}", quoted(first));
         if !more.is_empty() {

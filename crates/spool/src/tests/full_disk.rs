@@ -64,11 +64,12 @@ fn history_on_a_full_disk_keeps_what_it_had_and_goes_on_later() {
     let path = dir.path().join("history.jsonl");
     let before = std::fs::read(&path).unwrap();
     let pair = [finished(1), keyed(2, "k")];
-    for room in 0..before.len() as u64 + 400 {
+    // Code is taken only where there is room for its outcome too.
+    for room in (0..before.len() as u64 + 400).chain([1 << 20]) {
         limit(Some(room));
         match history.append_all(&pair) {
             Ok(()) => break,
-            Err(error) => assert!(error.to_string().contains("could not write"), "{error}"),
+            Err(error) => assert!(error.to_string().starts_with("could not "), "{error}"),
         }
         assert_eq!(std::fs::read(&path).unwrap(), before);
         let reader = HistoryReader::open(dir.path()).unwrap();

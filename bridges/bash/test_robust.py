@@ -45,7 +45,7 @@ class Robust(BashTest):
         host = self.start()
         for code in ("set -x; echo a; false", "echo b; (exit 2)", "f() { false; }; f; exit 3", "set +x"):
             result = host.eval(code)
-            self.assertNotIn("stead", result.err, code)
+            self.assertNotIn("__stead", result.err, code)
             self.assertNotIn("builtin", result.err, code)
         self.assertIn("+ exit 3\n", host.eval("set -x; exit 3").err)
         host.eval("set +x")

@@ -32,7 +32,7 @@ class Host(driver.Host):
         env = dict(os.environ, STEAD_BRIDGE_FD=str(far.fileno()), **(env or {}))
         self.process = subprocess.Popen(
             [NODE, "--no-force-async-hooks-checks", "-e", BOOT], stdin=stdin, stdout=out, stderr=err,
-            pass_fds=[far.fileno()], cwd=cwd, env=env, start_new_session=True)
+            pass_fds=[far.fileno()], cwd=cwd, env=env, start_new_session=True, preexec_fn=driver.standard_signals)
         for fd in (stdin, out, err):
             os.close(fd)
         far.close()

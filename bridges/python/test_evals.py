@@ -1,5 +1,6 @@
 """What code does when it runs: values, errors, await, and whatever it breaks."""
 import os
+import shutil
 import sys
 import tempfile
 
@@ -7,6 +8,16 @@ from driver import BridgeTest, merged
 
 
 class Evals(BridgeTest):
+    def test_py7_a_project_whose_directory_is_called_stead_keeps_its_frames(self):
+        folder = os.path.join(os.path.realpath(tempfile.mkdtemp()), "stead")
+        self.addCleanup(shutil.rmtree, os.path.dirname(folder))
+        os.mkdir(folder)
+        with open(os.path.join(folder, "stead.py"), "w") as file:
+            file.write("def fall():\n    1 / 0\n")
+        host = self.start(cwd=folder)
+        result = self.fails(host, "import stead\nstead.fall()", "ZeroDivisionError")
+        self.assertIn('%s/stead.py", line 2, in fall' % folder, result.traceback)
+
     def test_py1_nothing_runs_if_anything_fails_to_compile(self):
         host = self.start()
         for code in ("a = 1\n(", "a = 1\nx = 'abc", "a = 1\n@deco", " a = 1", "a = 1\nreturn 5", "a = 1\nyield 5", "a = 1\n(yield)",
@@ -80,7 +91,7 @@ class Evals(BridgeTest):
             host.interrupt()
             host.finish(result)
             self.assertEqual((result.status, result.error), ("interrupted", "KeyboardInterrupt"), (code, result.events))
-            self.assertNotIn("stead", result.traceback)
+            self.assertNotIn("<stead>", result.traceback)
         self.ok(host, "await asyncio.sleep(0, 3)", "3")
 
     def test_py5_future_imports_persist_unless_the_code_failed_to_compile(self):

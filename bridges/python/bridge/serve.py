@@ -122,10 +122,9 @@ def settle():
     """Between two evals only threads, tasks and handlers of signals run code. Without them the streams are looked at
     here, while the host is at work, and not when an eval waits for it."""
     if not BORN and S.loop is None and not ("signal" in modules and has_handlers()):
-        if S.tidy and SYS.get("stdin") is IN and not is_dead(IN):  # one that could be flushed is not dead
-            repair_descriptors()
-        else:
-            repair_streams()
+        # A thread that has ended since the eval's last flush may have closed them, and nothing else would tell.
+        repair_streams()
+        S.tidy = S.tidy and are_ours()
         S.settled = True
 
 

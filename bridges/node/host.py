@@ -41,13 +41,6 @@ class Host(driver.Host):
         near.sendall(b"source %d\n" % len(BRIDGE) + BRIDGE)
         self.hello = self.pump(self.idle, lambda event: event["ev"] == "hello")
 
-    def handle(self, line, result):
-        if b'"ev":"sync"' in line:
-            self.drain(result)
-            self.control.sendall(b"ack 0\n")
-            return {"ev": "sync"}
-        return super().handle(line, result)
-
     def submit(self, code):
         self.count += 1
         self.send("eval js:%d" % self.count, code)

@@ -16,6 +16,17 @@ class Streams(NodeTest):
             expected += [("out", "o%d\n" % n), ("err", "e%d\n" % n)]
         self.assertEqual(merged(result.order), expected + [("value", "'end'")])
 
+    def test_o2_what_a_child_wrote_before_it_was_waited_for_comes_before_what_is_written_next(self):
+        host = self.start(env={"NODE_PENDING_DEPRECATION": "1"})
+        self.ok(host, "const cp = require('child_process'), { once } = require('events'), stdio = 'inherit', fs = require('fs')\nvoid 0")
+        for way in ("cp.spawnSync('sh', ['-c', 'echo E >&2'], { stdio })", "cp.execSync('echo E >&2', { stdio })",
+                    "cp.execFileSync('sh', ['-c', 'echo E >&2'], { stdio })",
+                    "await once(cp.spawn('sh', ['-c', 'echo E >&2'], { stdio }), 'exit')",
+                    "await once(cp.spawn('sh', ['-c', 'echo E >&2'], { stdio }), 'close')", "fs.writeSync(2, 'E\\n')"):
+            code = "console.log('a')\n%s\nconsole.log('b'); cp.execSync('echo c', { stdio }); console.error('d'); void 0" % way
+            for _ in range(3):
+                self.assertEqual(merged(host.eval(code).order), [("out", "a\n"), ("err", "E\n"), ("out", "b\nc\n"), ("err", "d\n")], way)
+
     def test_js4_every_method_goes_to_its_stream(self):
         host = self.start()
         result = host.eval("console.info(1); console.warn(2); console.table([[3]]); console.dir({ a: 4 }); console.trace('5'); console.group('6'); console.log(7); console.groupEnd(); console.assert(false, '8')")

@@ -155,6 +155,10 @@ class Host:
 
     def handle(self, line, result):
         event = json.loads(line.decode("utf-8"))
+        if event["ev"] == "sync":
+            self.drain(result)
+            self.control.sendall(b"ack 0\n")
+            return event
         result.events.append(event)
         if event["ev"] in ("value", "display", "done"):
             self.drain(result)

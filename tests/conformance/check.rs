@@ -61,11 +61,9 @@ fn holds(reply: &Value, expect: &Expect) -> bool {
         Expect::ErrorName(name) => error["name"] == *name,
         Expect::Traceback(parts) => parts.iter().all(|part| trace.contains(part)),
         // The bridges' own names, and not any path with the word in it.
-        Expect::CleanTraceback => {
-            !["<stead>", "__stead", "(stead:", "at stead:", "run_user"]
-                .iter()
-                .any(|ours| trace.contains(ours))
-        }
+        Expect::CleanTraceback => !["<stead>", "__stead", "(stead:", "at stead:", "run_user"]
+            .iter()
+            .any(|ours| trace.contains(ours)),
         Expect::Prompt(text) => data["prompt"] == *text,
         Expect::ExitCode(code) => data["exit_code"] == *code,
         Expect::Added(names) => names_of(data, "added") == *names,

@@ -1,6 +1,7 @@
 //! Pushes a real host as far as a test run allows: output, interrupts, crowds, floods, long lives.
 //!
-//! `STEAD_STRESS_EVALS`, `STEAD_INTERRUPTS`, `STEAD_BASH_INTERRUPTS`, `STEAD_NODE_INTERRUPTS`, `STEAD_DEATHS` and `STEAD_BIG` make the runs longer, `STEAD_SEED`
+//! `STEAD_STRESS_EVALS`, `STEAD_INTERRUPTS`, `STEAD_BASH_INTERRUPTS`, `STEAD_NODE_INTERRUPTS`, `STEAD_DEATHS`, `STEAD_ORDERS`, `STEAD_BASH_ORDERS` and
+//! `STEAD_BIG` make the runs longer, `STEAD_SEED`
 //! repeats one.
 
 mod bash_interrupts;
@@ -10,6 +11,7 @@ mod flood;
 mod interrupts;
 mod long_life;
 mod node;
+mod order;
 mod output;
 mod rig;
 

@@ -101,6 +101,9 @@ function start() {
   process.execArgv = [];
   G.Error.prepareStackTrace = prepareStackTrace;
   openOutputs();
+  try {
+    watchChildren();
+  } catch {}  // a Node that does not let its own modules be seen: then the order is as the host sees it
   openInput();
   openModules();
   rememberBase();

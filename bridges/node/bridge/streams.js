@@ -12,6 +12,55 @@ function put(fd, chunk) {
   writeAll(fd, chunk);
 }
 
+/**
+ * What was written so far comes before what a child writes, and what that wrote before it was waited for comes before what
+ * is written next. All of child_process starts its children here. The same for who writes to a descriptor.
+ */
+function watchChildren() {
+  const before = () => { if (S.running && !S.finishing) synchronize(); };
+  const after = () => { S.last = 0; };
+  const { Process } = binding("process_wrap"), sync = binding("spawn_sync");
+  const { spawn } = Process.prototype, { spawn: spawnSync } = sync;
+  Process.prototype.spawn = function (...args) {
+    before();
+    return apply(spawn, this, args);
+  };
+  // Node calls this when the child has ended, before any code of the user's hears of it.
+  const ends = new WeakMap();
+  defineProperty(Process.prototype, "onexit", {
+    __proto__: null, configurable: true,
+    get() { return ends.get(this); },
+    set(ended) { ends.set(this, function (...args) { after(); return apply(ended, this, args); }); },
+  });
+  fs.writeSync = function (fd, ...args) {
+    if ((fd === 1 || fd === 2) && S.running && S.last !== fd) {
+      synchronize();
+      S.last = fd;
+    }
+    return apply(writeSync, fs, [fd, ...args]);
+  };
+  defineProperty(fs.writeSync, "name", { __proto__: null, value: "writeSync", configurable: true });
+  sync.spawn = function (...args) {
+    before();
+    try {
+      return apply(spawnSync, this, args);
+    } finally {
+      after();
+    }
+  };
+}
+
+/** A module of Node's own; asked for by the user, it may come with a warning. */
+function binding(name) {
+  const quiet = process.noDeprecation;
+  process.noDeprecation = true;
+  try {
+    return process.binding(name);
+  } finally {
+    if (quiet === undefined) delete process.noDeprecation; else process.noDeprecation = quiet;
+  }
+}
+
 /** What is printed between evals, or by a callback of an earlier one, is sent by name. */
 function background(fd, chunk, from) {
   for (let at = 0; at < chunk.length; at += 1 << 16) {

@@ -53,7 +53,7 @@ FIONREAD = 0x541B if sys.platform.startswith("linux") else 0x4004667F
 F_GETFD, F_DUPFD_CLOEXEC = 1, 1030 if sys.platform.startswith("linux") else 67
 EMPTY = bytes(4)
 VALUE_BUDGET = 2000
-BARRIER_SECONDS = 2     # how long a write waits for a host that is too busy to read
+MANY_WRITES, SHORT = 64, 0.00002    # so many writes, each after so many seconds, make a writer of many lines
 TRACEBACK_BUDGET = 64 * 1024
 MESSAGE_BUDGET = 8 * 1024
 SOURCES_KEPT, SOURCE_BYTES_KEPT = 10_000, 64 * 1024 * 1024
@@ -89,6 +89,9 @@ class State:
     tidy = False        # the last eval's output went to our own streams, and none is left in them
     names = 0           # len() of the namespace as last seen
     source_size = 0     # characters of all the sources that are kept
+    writes = 0          # how many since it was last looked how fast they come, and when that was
+    writes_since = 0.0
+    children = False    # a child was started since it was last known that there is none
     images = 0          # how many the eval in `images_in` has sent
     images_in = None
     passed = 0          # how many figures it did not send, because that was enough
@@ -138,6 +141,7 @@ LOCK = allocate_lock()
 INBOX = bytearray()
 WRITING = _thread.RLock()  # held by a thread that writes to the running eval's output
 WRITERS = []            # one for each such write; one may come within another
+EXCHANGING = _thread.RLock()  # held by a thread that waits for the host's answer to a frame
 LATER = []              # frames that came up while one was being sent
 
 ESCAPES = {c: "\\u%04x" % c for c in range(32)}

@@ -146,15 +146,6 @@ def send_figure(figure):
         raise_pending()
 
 
-def exchange(line):
-    """Critical: an answer that nobody waits for any more would be taken for a later one."""
-    transmit(line)
-    await_ack()
-
-
-CRITICAL.add(exchange.__code__)
-
-
 def name_of(figure):
     return "figure %s" % getattr(figure, "number", "")
 
@@ -198,8 +189,8 @@ def render_png(figure):
 
 # ---- matplotlib, as it is imported -----------------------------------------------------------
 
-class FigureFinder:
-    """Meets matplotlib's modules when user code imports them; until then nothing is done."""
+class HookFinder:
+    """Meets the modules of HOOKS when user code imports them; until then nothing is done."""
 
     @classmethod
     def find_spec(cls, name, path=None, target=None):
@@ -276,7 +267,7 @@ def hook_pyplot(module):
     module.show._stead = True
 
 
-HOOKS = {"matplotlib": choose_agg, "matplotlib.figure": hook_figure, "matplotlib.pyplot": hook_pyplot}
+HOOKS = {"_posixsubprocess": hook_fork_exec, "matplotlib": choose_agg, "matplotlib.figure": hook_figure, "matplotlib.pyplot": hook_pyplot}
 
 
 def has_window(canvas):
@@ -293,8 +284,8 @@ def alike(function, original):
     return function
 
 
-def meet_matplotlib():
+def meet_modules():
     for name, hook in HOOKS.items():
         if name in modules:
             attempt(hook, modules[name])
-    sys.meta_path.insert(0, FigureFinder)
+    sys.meta_path.insert(0, HookFinder)

@@ -183,10 +183,9 @@ def start():
         sys.path.insert(0, "")
     if "linecache" not in modules:
         sys.meta_path.insert(0, SourceFinder)
-    meet_matplotlib()
+    watch_children()
+    meet_modules()
     patch_threads()
-    if hasattr(posix, "register_at_fork"):
-        posix.register_at_fork(after_in_child=after_fork)
     reset_builtins()
     transmit(dump({
         "ev": "hello", "protocol": 1, "language": "python", "version": sys.version.split()[0],

@@ -5,15 +5,31 @@ class Output(TextIOWrapper):
 
     def write(self, text):
         if S.last is self and get_ident() == MAIN:
-            if not BORN:
-                make_plain(self)
+            look_across(self)
             return text_write(self, text)
         return write_elsewhere(self, text)
 
 
+def look_across(stream):
+    """Before a write of the main thread to the stream that it wrote to last: what anybody else (a child, C code) has
+    put into the other pipe comes first. A writer of many lines is then left alone."""
+    fd = 1 if stream is ERR else 2
+    try:
+        if ioctl(fd, FIONREAD, EMPTY) != EMPTY:
+            wait_taken(fd)
+    except OSError:  # closed, or no pipe any more
+        pass
+    S.writes += 1
+    if S.writes >= MANY_WRITES:
+        now, since = monotonic(), S.writes_since
+        S.writes, S.writes_since = 0, now
+        if now - since < MANY_WRITES * SHORT and not BORN and not may_have_children():
+            make_plain(stream)
+
+
 def make_plain(stream):
-    """As long as nothing but the eval writes, and only here, what is written needs no looking at: a print calls `write`
-    for each of its parts. Not if the user has put another in its place."""
+    """As long as the eval does nothing but write, and only here, what is written needs no looking at: a print calls
+    `write` for each of its parts. Not if the user has put another in its place."""
     if "write" not in vars(stream):
         QUICK[stream] = plain = text_write.__get__(stream)
         stream.write = plain
@@ -78,23 +94,38 @@ def barrier(other):
     """Waits until the host has read the other pipe, so that it sees both in order."""
     try:
         other.flush()
-        fd = 2 if other is ERR else 1
-        if ioctl(fd, FIONREAD, EMPTY) == EMPTY:
-            return
-        here, ours = fstat(fd), fstat(SAVED[fd])
-        if (here.st_ino, here.st_dev) != (ours.st_ino, ours.st_dev):  # the user's own pipe, which nobody may read
-            return
-        for _ in range(50):
-            sched_yield()
-            if ioctl(fd, FIONREAD, EMPTY) == EMPTY:
-                return
-        deadline = monotonic() + BARRIER_SECONDS
-        while monotonic() < deadline:
-            sleep(0.00005)
-            if ioctl(fd, FIONREAD, EMPTY) == EMPTY:
-                return
+        wait_taken(2 if other is ERR else 1)
     except (OSError, ValueError):  # closed, or no pipe any more
         pass
+
+
+def wait_taken(fd):
+    """Waits until the host has taken what is in the pipe now, whoever wrote it."""
+    if ioctl(fd, FIONREAD, EMPTY) == EMPTY:
+        return
+    here, ours = fstat(fd), fstat(SAVED[fd])
+    if (here.st_ino, here.st_dev) != (ours.st_ino, ours.st_dev):  # the user's own pipe, which nobody may read
+        return
+    for _ in range(50):
+        sched_yield()
+        if ioctl(fd, FIONREAD, EMPTY) == EMPTY:
+            return
+    # A host that is busy, or a child that goes on writing: the host takes what there is and says so. Not within a
+    # frame that is being sent, which a finalizer may be.
+    if S.holder != get_ident():
+        exchange('{"ev":"sync"}\n')
+        if S.pending:
+            raise_pending()
+
+
+def exchange(line):
+    """Critical: an answer that nobody waits for any more would be taken for a later one."""
+    with EXCHANGING:
+        transmit(line)
+        await_ack()
+
+
+CRITICAL.add(exchange.__code__)
 
 
 class RawInput(_io._RawIOBase):

@@ -62,6 +62,69 @@ def patch_threads():
         threading._start_joinable_thread = start_joinable_thread
 
 
+# ---- children --------------------------------------------------------------------------------
+
+def before_child():
+    """What was written so far comes before what the child writes, and from here on every write looks for that."""
+    S.children = True
+    if S.child or not S.running:
+        return
+    make_knowing()
+    if get_ident() == MAIN:
+        flush_ours()
+        for fd in (1, 2):
+            try:
+                wait_taken(fd)
+            except OSError:  # closed
+                pass
+
+
+def may_have_children():
+    if S.children:
+        try:
+            posix.waitid(posix.P_ALL, 0, posix.WEXITED | posix.WNOHANG | posix.WNOWAIT)
+        except ChildProcessError:
+            S.children = False
+        except Exception:
+            pass
+    return S.children
+
+
+def announcing(start):
+    """A function that starts a child, with the look at the streams before it."""
+    def started(*args, **kwargs):
+        before_child()
+        return start(*args, **kwargs)
+
+    for name in ("__name__", "__qualname__", "__module__", "__doc__", "__text_signature__"):
+        try:
+            setattr(started, name, getattr(start, name))
+        except (AttributeError, TypeError):
+            pass
+    return started
+
+
+def hook_fork_exec(module):
+    """All of subprocess, asyncio and multiprocessing starts its children here."""
+    module.fork_exec = announcing(module.fork_exec)
+    subprocess = modules.get("subprocess")
+    if hasattr(subprocess, "_fork_exec"):
+        subprocess._fork_exec = module.fork_exec
+
+
+def watch_children():
+    if hasattr(posix, "register_at_fork"):
+        posix.register_at_fork(before=before_child, after_in_child=after_fork)
+    for name in ("system", "posix_spawn", "posix_spawnp"):
+        if hasattr(posix, name):
+            announced = announcing(getattr(posix, name))
+            for module in (posix, _os):
+                if module is not None:
+                    setattr(module, name, announced)
+    if "_posixsubprocess" in sys.builtin_module_names:
+        __import__("_posixsubprocess")  # there is no loader of its own that could be met; it costs nothing
+
+
 def after_fork():
     S.child = True
     S.last = None

@@ -1,5 +1,6 @@
 //! An interpreter with our bridge script inside: its control channel, its pipes, its stdin.
 
+mod arrivals;
 mod editor;
 mod interrupt;
 
@@ -18,6 +19,7 @@ use stead_launch::stdin_wait::{PipeId, Reader, readers};
 use stead_launch::{Child, SpawnError, tree};
 use stead_protocol::bridge::{BridgeEvent, Stream};
 
+use arrivals::Arrivals;
 pub use editor::{Among, Editor};
 pub use interrupt::Hears;
 use interrupt::{Hit, Missed};
@@ -41,6 +43,7 @@ pub struct Bridge {
     control: Channel,
     stdout: Channel,
     stderr: Channel,
+    arrivals: Arrivals,
     input: Input,
     /// Processes and threads that were there before the running eval began: interrupts spare them.
     elders: HashSet<u32>,
@@ -131,6 +134,7 @@ impl Bridge {
             control: Channel::Open,
             stdout: Channel::Open,
             stderr: Channel::Open,
+            arrivals: Arrivals::watch(&child.stdout, &child.stderr),
             input: Input::Untouched,
             elders: HashSet::new(),
             surroundings: Surroundings::Unknown,
@@ -250,7 +254,9 @@ impl Bridge {
     /// Takes exactly what is in both pipes now. Everything that was written before an event
     /// which has been read is then through; a background writer cannot keep this going.
     pub fn drain(&mut self, mut sink: impl FnMut(Stream, &[u8])) {
-        for stream in [Stream::Out, Stream::Err] {
+        let held = [&self.child.stdout, &self.child.stderr]
+            .map(|fd| rustix::io::ioctl_fionread(fd).is_ok_and(|left| left > 0));
+        for stream in self.arrivals.order(held) {
             let fd = match stream {
                 Stream::Out => &self.child.stdout,
                 Stream::Err => &self.child.stderr,
@@ -261,6 +267,7 @@ impl Bridge {
                 match rustix::io::read(fd, &mut self.buffer[..most]) {
                     Ok(0) | Err(Errno::AGAIN) => break,
                     Ok(read) => {
+                        self.arrivals.note(stream, &self.buffer[..read]);
                         sink(stream, &self.buffer[..read]);
                         left -= read;
                     }
@@ -271,7 +278,12 @@ impl Bridge {
         }
     }
 
-    /// Reads once from a pipe that is ready.
+    /// The pipes that are to be read now, in this order, where these were seen to be ready.
+    pub fn stream_order(&self, ready: [bool; 2]) -> impl Iterator<Item = Stream> + use<> {
+        self.arrivals.order(ready)
+    }
+
+    /// Reads once from a pipe that may be ready.
     pub fn read_stream(&mut self, stream: Stream, sink: impl FnOnce(&[u8])) {
         let (fd, channel) = match stream {
             Stream::Out => (&self.child.stdout, &mut self.stdout),
@@ -279,7 +291,10 @@ impl Bridge {
         };
         match rustix::io::read(fd, &mut self.buffer[..]) {
             Ok(0) => *channel = Channel::Closed,
-            Ok(read) => sink(&self.buffer[..read]),
+            Ok(read) => {
+                self.arrivals.note(stream, &self.buffer[..read]);
+                sink(&self.buffer[..read]);
+            }
             Err(Errno::AGAIN | Errno::INTR) => {}
             Err(_) => *channel = Channel::Closed,
         }

@@ -53,7 +53,15 @@ impl Host {
         });
     }
 
-    pub(crate) fn read_stream(&mut self, stream: Stream) {
+    /// Reads from the pipes that are ready, in the order in which they were written to.
+    pub(crate) fn read_streams(&mut self, ready: [bool; 2]) {
+        let Some(bridge) = &self.bridge else { return };
+        for stream in bridge.stream_order(ready) {
+            self.read_stream(stream);
+        }
+    }
+
+    fn read_stream(&mut self, stream: Stream) {
         let (Some(bridge), ledger) = (&mut self.bridge, &mut self.ledger) else { return };
         let (starting, complaint) = (self.facts.version.is_none(), &mut self.complaint);
         let (probe, pace) = (&mut self.probe, &mut self.pace);

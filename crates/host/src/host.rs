@@ -246,8 +246,8 @@ impl Host {
             self.read_bridge();
         }
         // After the control channel, whose events drain the pipes themselves.
-        for stream in ready.streams {
-            self.read_stream(stream);
+        if ready.streams != [false, false] {
+            self.read_streams(ready.streams);
         }
         if ready.stdin
             && let Some(bridge) = &mut self.bridge
@@ -333,7 +333,8 @@ impl Host {
                 What::Guard => ready.guard = true,
                 What::Listener => ready.listener = true,
                 What::Bridge(Source::Control) => ready.control = true,
-                What::Bridge(Source::Stream(stream)) => ready.streams.push(stream),
+                What::Bridge(Source::Stream(Stream::Out)) => ready.streams[0] = true,
+                What::Bridge(Source::Stream(Stream::Err)) => ready.streams[1] = true,
                 What::Bridge(Source::Stdin) => ready.stdin = true,
                 What::Connection(id) => ready.connections.push(id),
             }
@@ -498,7 +499,8 @@ enum What {
 #[derive(Default)]
 struct Ready {
     control: bool,
-    streams: Vec<Stream>,
+    /// Stdout and stderr.
+    streams: [bool; 2],
     stdin: bool,
     signals: bool,
     guard: bool,

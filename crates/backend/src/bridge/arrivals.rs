@@ -1,0 +1,136 @@
+//! In which order the two output pipes were written to.
+//!
+//! Two pipes have no common order, and whoever looks at both later sees only that both are full. The kernel's
+//! list of what became ready is in order, though: of everything that was written since the pipes were last
+//! empty, it tells which pipe was first. Bash needs this most, because nothing can stand between its commands.
+
+use std::os::fd::{AsFd, OwnedFd};
+
+use rustix::event::Timespec;
+use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
+use stead_protocol::bridge::Stream;
+
+/// Watches both pipes; nobody waits on it.
+#[derive(Debug)]
+pub(super) struct Arrivals {
+    /// None where the system refused: then the order is a guess by open lines.
+    ready: Option<OwnedFd>,
+    /// Whether the last byte read from each was no line feed.
+    open: [bool; 2],
+}
+
+impl Arrivals {
+    pub(super) fn watch(stdout: impl AsFd, stderr: impl AsFd) -> Arrivals {
+        let ready = || {
+            let ready = epoll::create(CreateFlags::CLOEXEC)?;
+            // Told once for each time that a pipe ceases to be empty.
+            let flags = EventFlags::IN | EventFlags::ET;
+            epoll::add(&ready, stdout, EventData::new_u64(0), flags)?;
+            epoll::add(&ready, stderr, EventData::new_u64(1), flags)?;
+            Ok::<_, rustix::io::Errno>(ready)
+        };
+        Arrivals { ready: ready().ok(), open: [false; 2] }
+    }
+
+    /// Bytes were read from a stream.
+    pub(super) fn note(&mut self, stream: Stream, bytes: &[u8]) {
+        if let Some(last) = bytes.last() {
+            self.open[at(stream)] = *last != b'\n';
+        }
+    }
+
+    /// What is to be read now, in this order. Takes which streams were seen to hold something before this call; one that
+    /// did and that the kernel does not tell of now has kept it from an earlier turn.
+    pub(super) fn order(&self, held: [bool; 2]) -> impl Iterator<Item = Stream> + use<> {
+        let none = Event { flags: EventFlags::empty(), data: EventData::new_u64(0) };
+        let mut events = [none; 2];
+        let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+        let told = match &self.ready {
+            Some(ready) => epoll::wait(ready, &mut events, Some(&at_once)).unwrap_or(0),
+            None => 0,
+        };
+        let mut arrived = [None; 2];
+        for (place, event) in arrived.iter_mut().zip(&events[..told]) {
+            *place = Some(if event.data.u64() == 0 { Stream::Out } else { Stream::Err });
+        }
+        let kept = |stream| held[at(stream)] && !arrived.contains(&Some(stream));
+        let mut kept = [Stream::Out, Stream::Err].map(|stream| Some(stream).filter(|s| kept(*s)));
+        // Nothing else is known of two: a line that was begun goes on.
+        if self.open == [false, true] {
+            kept.reverse();
+        }
+        kept.into_iter().chain(arrived).flatten()
+    }
+}
+
+fn at(stream: Stream) -> usize {
+    match stream {
+        Stream::Out => 0,
+        Stream::Err => 1,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use rustix::io::{read, write};
+    use rustix::pipe::pipe;
+
+    use super::*;
+
+    /// Both pipes' ends, and what watches them.
+    fn pipes() -> ([(OwnedFd, OwnedFd); 2], Arrivals) {
+        let pipes = [pipe().unwrap(), pipe().unwrap()];
+        let arrivals = Arrivals::watch(&pipes[0].0, &pipes[1].0);
+        (pipes, arrivals)
+    }
+
+    fn order(arrivals: &Arrivals, held: [bool; 2]) -> Vec<Stream> {
+        arrivals.order(held).collect()
+    }
+
+    #[test]
+    fn o2_the_pipe_that_was_written_to_first_is_read_first() {
+        let (pipes, arrivals) = pipes();
+        let mut buffer = [0; 16];
+        for turn in [[1, 0], [0, 1], [0, 1], [1, 0]] {
+            for at in turn {
+                write(&pipes[at].1, b"1").unwrap();
+            }
+            let expected = turn.map(|at| [Stream::Out, Stream::Err][at]);
+            assert_eq!(order(&arrivals, [true, true]), expected);
+            for (reading, _) in &pipes {
+                read(reading, &mut buffer).unwrap();
+            }
+            // What is written after the order was asked for is for the next turn.
+            assert_eq!(order(&arrivals, [false, false]), []);
+        }
+    }
+
+    #[test]
+    fn o2_what_was_left_in_a_pipe_comes_before_what_is_new_in_the_other() {
+        let (pipes, arrivals) = pipes();
+        let mut buffer = [0; 1];
+        for (kept, new) in [(0, 1), (1, 0)] {
+            write(&pipes[kept].1, b"ab").unwrap();
+            order(&arrivals, [false, false]);
+            read(&pipes[kept].0, &mut buffer).unwrap();
+            write(&pipes[new].1, b"c").unwrap();
+            let expected = [kept, new].map(|at| [Stream::Out, Stream::Err][at]);
+            assert_eq!(order(&arrivals, [true, true]), expected);
+            for (reading, _) in &pipes {
+                read(reading, &mut buffer).unwrap();
+            }
+        }
+    }
+
+    #[test]
+    fn o2_where_nothing_is_known_an_open_line_goes_on() {
+        let mut arrivals = Arrivals { ready: None, open: [false; 2] };
+        let both = [true, true];
+        assert_eq!(order(&arrivals, both), [Stream::Out, Stream::Err]);
+        arrivals.note(Stream::Err, b"ls: ");
+        assert_eq!(order(&arrivals, both), [Stream::Err, Stream::Out]);
+        arrivals.note(Stream::Err, b"cannot\n");
+        assert_eq!(order(&arrivals, both), [Stream::Out, Stream::Err]);
+    }
+}

@@ -223,16 +223,26 @@ class Figures(BridgeTest):
         self.shows(host, 1, "plt.clf()\nplt.plot([1])")
         self.ok(host, "fig.canvas.manager.num", "1")
 
-    def test_e6_an_interrupted_eval_ends_at_once_and_says_what_it_did_not_show(self):
+    def test_o9_a_figure_that_was_drawn_before_an_interrupt_is_shown_with_the_interrupted_eval(self):
         host = self.pyplot(COUNT + "import time")
         result = host.submit("plt.plot([1])\nprint('up')\ntime.sleep(1000)")
         host.pump_until_text(result, "up\n")
         host.interrupt()
         host.finish(result)
+        self.assertEqual((result.status, result.error, len(images(result)), result.err), ("interrupted", "KeyboardInterrupt", 1, ""))
+        self.ok(host, "len(rendered)", "1")
+        self.shows(host, 0, "plt.show()")
+
+    def test_e6_a_figure_that_takes_too_long_does_not_hold_up_an_interrupted_eval(self):
+        host = self.pyplot(SLOW + "fig = plt.figure()\ndef slow():\n    fig.add_artist(Slow())\n")
+        result = host.submit("slow()\nprint('up')\nwhile True: pass")
+        host.pump_until_text(result, "up\n")
+        host.interrupt()
+        host.pump_until_text(result, "drawing")
+        host.finish(result)
         self.assertEqual((result.status, images(result)), ("interrupted", []))
         self.assertIn("[1 figure was not shown because of the interrupt", result.err)
-        self.ok(host, "len(rendered)", "0")
-        self.shows(host, 1, "plt.show()")
+        self.shows(host, 1, "plt.clf()\nplt.plot([1])")
 
     def test_py17_agg_without_display_or_configuration_unless_the_user_chose(self):
         for env in ({}, {"DISPLAY": ":99"}):

@@ -2,6 +2,7 @@
 import os
 import random
 import sys
+import unittest
 
 from driver import BridgeTest, merged
 
@@ -154,6 +155,54 @@ class Stdin(BridgeTest):
         self.ok(host, "fileinput.close()")
         self.ok(host, "import io\nsys.stdin = io.StringIO('s\\n')\ninput()", "'s'")
         self.ok(host, "sys.stdin = sys.__stdin__\nimport warnings, getpass\nwarnings.simplefilter('ignore')\ngetpass.getpass()", "'pw'", out="", answers=["pw\n"])
+
+    def test_py10_a_debugger_steps_through_all_of_an_eval_and_shows_no_frame_of_ours(self):
+        host = self.start()
+        self.ok(host, "import sys, traceback\ndef f(x):\n    y = x + 1\n    return y")
+        result = host.eval("breakpoint()\nf(3)", ["s\n", "s\n", "p 'x', x\n", "w\n", "u\n", "u\n", "c\n"])
+        self.assertEqual((result.status, result.value), ("ok", "4"), result.order)
+        self.assertIn("('x', 3)", result.out)
+        self.assertIn("--Call--", result.out)
+        self.assertIn("Oldest frame", result.out)
+        self.assertNotIn("<stead>", result.out)
+        self.assertNotIn("<string>", result.out)
+        # Of what follows the debugger is not told.
+        self.ok(host, "f(4)", "5")
+        result = host.eval("def g():\n    traceback.print_stack()\ng()\nNone")
+        self.assertEqual([line for line in result.err.splitlines() if "File" in line],
+                         ['  File "<py:4>", line 3, in <module>', '  File "<py:4>", line 2, in g'])
+
+    def test_py10_tracers_and_profilers_see_code_of_the_users_only(self):
+        host = self.start()
+        self.ok(host, "import sys, threading\nseen = []\ndef tracer(frame, event, arg):\n    seen.append((event, frame.f_code.co_name, frame.f_code.co_filename))\n    return tracer\ndef f():\n    print(1)\n    return 2")
+        self.ok(host, "sys.settrace(tracer)")
+        self.ok(host, "sys.gettrace() is tracer", "True")
+        self.ok(host, "seen.clear()")
+        self.ok(host, "f()", "2", "1\n")
+        self.fails(host, "1/0", "ZeroDivisionError")
+        self.ok(host, "sys.settrace(None)\nsys.gettrace()")
+        self.ok(host, "[(event, name) for event, name, file in seen if file == '<py:1>']", "[('call', 'f'), ('line', 'f'), ('line', 'f'), ('return', 'f')]")
+        self.ok(host, "{file for _, _, file in seen} - {'<py:%d>' % n for n in range(20)}", "set()")
+        self.ok(host, "seen.clear(); sys.setprofile(tracer)")
+        self.ok(host, "sys.getprofile() is tracer", "True")
+        self.ok(host, "f()", "2", "1\n")
+        self.ok(host, "sys.setprofile(None)")
+        self.ok(host, "[(event, name) for event, name, file in seen if file == '<py:1>' and not event.startswith('c_')]", "[('call', 'f'), ('return', 'f')]")
+        self.ok(host, "{file for _, _, file in seen} - {'<py:%d>' % n for n in range(20)}", "set()")
+        self.ok(host, "seen.clear(); threading.settrace(tracer)\nt = threading.Thread(target=f)\nt.start(); t.join()\nthreading.settrace(None)", None, "1\n")
+        self.ok(host, "('call', 'f', '<py:1>') in seen, [s for s in seen if s[2] == '<stead>']", "(True, [])")
+
+    @unittest.skipIf(sys.version_info < (3, 12), "sys.monitoring came with 3.12")
+    def test_py10_monitoring_tells_of_code_of_the_users_only(self):
+        host = self.start()
+        self.ok(host, "import sys\nm, seen = sys.monitoring, []\ndef f():\n    print(1)\n    return 2\ndef note(code, *rest):\n    seen.append((code.co_name, code.co_filename))\nm.use_tool_id(3, 'mine')\nm.register_callback(3, m.events.PY_START, note)\nm.register_callback(3, m.events.LINE, note)\nm.register_callback(3, m.events.RAISE, note)")
+        self.ok(host, "m.set_events(3, m.events.PY_START | m.events.LINE | m.events.RAISE)")
+        self.ok(host, "f()", "2", "1\n")
+        self.fails(host, "1/0", "ZeroDivisionError")
+        self.ok(host, "m.set_events(3, 0)")
+        self.ok(host, "m.register_callback(3, m.events.LINE, None) is note", "True")
+        self.ok(host, "seen.count(('f', '<py:1>')), [s for s in seen if s[1] == '<stead>']", "(3, [])")
+        self.ok(host, "import cProfile, pstats, io\np = cProfile.Profile()\np.enable(); f(); p.disable()\ns = io.StringIO(); pstats.Stats(p, stream=s).print_stats(); ('(f)' in s.getvalue(), 'stead' in s.getvalue())", "(True, False)", "1\n")
 
     def test_py10_breakpoint_code_interact_and_help(self):
         host = self.start(env={"PAGER": "less", "MANPAGER": "less"})

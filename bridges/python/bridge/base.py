@@ -49,10 +49,12 @@ ModuleType, CodeType = type(sys), type((lambda: None).__code__)
 SYS, BUILTINS = vars(sys), vars(builtins)
 
 BRIDGE_FILE = "<stead>"
+VALUE = "<value>"       # what the last expression of a code is bound to for the moment until it is taken
 FIONREAD = 0x541B if sys.platform.startswith("linux") else 0x4004667F
 F_GETFD, F_DUPFD_CLOEXEC = 1, 1030 if sys.platform.startswith("linux") else 67
 EMPTY = bytes(4)
 VALUE_BUDGET = 2000
+FIGURE_SECONDS = 1.5    # how long an interrupted eval may take to show its figures
 MANY_WRITES, SHORT = 64, 0.00002    # so many writes, each after so many seconds, make a writer of many lines
 TRACEBACK_BUDGET = 64 * 1024
 MESSAGE_BUDGET = 8 * 1024
@@ -91,6 +93,8 @@ class State:
     source_size = 0     # characters of all the sources that are kept
     writes = 0          # how many since it was last looked how fast they come, and when that was
     writes_since = 0.0
+    traced = None       # the user's tracer and profiler, while they are taken off
+    unshown_at = None   # when the figures of an interrupted eval are given up
     children = False    # a child was started since it was last known that there is none
     images = 0          # how many the eval in `images_in` has sent
     images_in = None

@@ -24,7 +24,7 @@ def mode_of(source):
 
 
 def compile_all(source, name):
-    """The whole code, before any of it runs: statements, and the last expression by itself. Whether there is one."""
+    """The whole code, before any of it runs; whether it ends with an expression, whose value is then shown."""
     flags = S.flags | _ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
     mode = mode_of(source)
     if mode == "eval":
@@ -35,33 +35,38 @@ def compile_all(source, name):
     elif mode == "exec":
         return [compile(source, name, "exec", flags, True)], False
     tree = compile(source, name, "exec", flags | _ast.PyCF_ONLY_AST, True)
-    codes, body, last = [], tree.body, None
-    if body and isinstance(body[-1], _ast.Expr):
-        last = _ast.Expression(body.pop().value)
+    body = tree.body
+    last = body[-1] if body and isinstance(body[-1], _ast.Expr) else None
     if "global" in source:
         find_globals(tree)
-    if body:
+    if last is not None and len(body) == 1:
+        code = compile(_ast.Expression(last.value), name, "eval", flags, True)
+    else:
+        if last is not None:
+            # One code for all, so that a debugger steps from each line to the next. The name is no identifier.
+            body[-1] = _ast.Assign([_ast.Name(VALUE, _ast.Store(), **place(last))], last.value, **place(last))
         code = compile(tree, name, "exec", flags, True)
-        codes.append(code)
         if "__future__" in source:
             future = import_stdlib("__future__")
             for feature in future.all_feature_names:
                 flags |= code.co_flags & getattr(future, feature).compiler_flag
-    if last is not None:
-        codes.append(compile(last, name, "eval", flags, True))
     S.flags = flags & ~_ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
-    return codes, last is not None
+    return [code], last is not None
+
+
+def place(node):
+    return {"lineno": node.lineno, "col_offset": node.col_offset, "end_lineno": node.end_lineno, "end_col_offset": node.end_col_offset}
 
 
 def run_codes(codes):
-    """Runs compiled code; if there is a top-level await anywhere, all of it on the session's loop."""
+    """Runs compiled code and takes its value; if there is a top-level await anywhere, on the session's loop."""
     value = None
     for code in codes:
         if code.co_flags & 0x80:  # CO_COROUTINE
-            return run_user(run_async, codes)
-    for code in codes:
-        value = run_user(eval, code, SPACE)
-    return value
+            value = run_user(run_async, code)
+        else:
+            value = run_user(eval, code, SPACE)
+    return SPACE.pop(VALUE) if VALUE in SPACE else value
 
 
 def is_calm(codes):
@@ -112,6 +117,7 @@ def do_eval(eval_id, payload):
         value = None
     except BaseException as caught:
         error, calm = caught, False
+        SPACE.pop(VALUE, None)
     if not calm:
         if getpid() != PID:
             leave_child(error)
@@ -248,7 +254,7 @@ def session_loop():
 CRITICAL.add(session_loop.__code__)
 
 
-def run_async(codes):
+def run_async(code):
     """Runs code to its end on the loop that all evals share."""
     loop = session_loop()
     if S.pending:
@@ -256,13 +262,8 @@ def run_async(codes):
     kept, raised = [], None
 
     async def keep():
-        value = None
         try:
-            for code in codes:
-                value = eval(code, SPACE)
-                if code.co_flags & 0x80:
-                    value = await value
-            return value
+            return await eval(code, SPACE)
         except BaseException as error:  # before the loop's frames are added to its traceback
             kept[:] = [error, error.__traceback__]
             raise
@@ -291,6 +292,7 @@ def run_async(codes):
 
 
 RUN_ASYNC = run_async.__code__
+TRACED.update((eval, run_async, show_last))
 
 
 def begin_task(loop, coroutine):

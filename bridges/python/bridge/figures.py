@@ -62,17 +62,19 @@ def end_figures(error):
     """Sends what the eval made, before its error if it failed; says how it ends now."""
     asked = ASKED[:]
     ASKED.clear()
-    if isinstance(error, KeyboardInterrupt) and S.fired:
-        # Rendering may take long, and an interrupt is to end the eval now.
-        left = guarded(changed_figures, False)
+    interrupted = isinstance(error, KeyboardInterrupt) and S.fired
+    if interrupted:
+        # Rendering may take long, and an interrupt is to end the eval: the next one does, or the host's nudges.
+        S.unshown_at = monotonic() + FIGURE_SECONDS
+    try:
+        run_user(send_at_end, asked)
+    except BaseException as caught:
+        leave_child(caught)
+        error = caught if error is None else error
+        left = guarded(changed_figures, False) if interrupted else None
         if left:
             guarded(say, "%s not shown because of the interrupt; plt.show() shows what is open" % count(len(left)))
-    else:
-        try:
-            run_user(send_at_end, asked)
-        except BaseException as caught:
-            leave_child(caught)
-            error = caught if error is None else error
+    S.unshown_at = None
     S.passed = 0
     reclaim_sigint()
     return error
@@ -267,7 +269,7 @@ def hook_pyplot(module):
     module.show._stead = True
 
 
-HOOKS = {"_posixsubprocess": hook_fork_exec, "matplotlib": choose_agg, "matplotlib.figure": hook_figure, "matplotlib.pyplot": hook_pyplot}
+HOOKS = {"_posixsubprocess": hook_fork_exec, "bdb": hook_bdb, "traceback": hook_traceback, "matplotlib": choose_agg, "matplotlib.figure": hook_figure, "matplotlib.pyplot": hook_pyplot}
 
 
 def has_window(canvas):

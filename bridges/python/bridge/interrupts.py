@@ -60,6 +60,9 @@ def on_nudge(signum, frame):
     if S.swallowed and S.running:
         S.swallowed = False
         on_sigint(SIGINT, frame)
+    elif S.unshown_at is not None:
+        if monotonic() > S.unshown_at:
+            on_sigint(SIGINT, frame)
     elif S.reporting and S.fired:
         # An error in the chain of the interrupt's own, whose `__str__` does not come to an end.
         if is_in_user_code(frame):
@@ -97,10 +100,12 @@ def run_user(call, *args):
         S.lent = True
         signal(SIGINT, S.user_sigint)
     try:
-        return (call(*args), gettrace() is None or getframe().f_trace is None or settrace(None))[0]
+        if S.traced is not None and call in TRACED:
+            resume_tracing()
+        return (call(*args), gettrace() is None is getprofile() or suspend_tracing(getframe().f_trace is not None))[0]
     except BaseException:
-        if getframe().f_trace is not None:
-            settrace(None)
+        if not gettrace() is None is getprofile():
+            suspend_tracing(getframe().f_trace is not None)
         raise
 
 

@@ -184,6 +184,7 @@ def start():
     if "linecache" not in modules:
         sys.meta_path.insert(0, SourceFinder)
     watch_children()
+    watch_tracing()
     meet_modules()
     patch_threads()
     reset_builtins()

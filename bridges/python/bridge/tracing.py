@@ -1,0 +1,144 @@
+# Tracing: the user's tracers, profilers and debuggers see code of the user's and no line of the bridge.
+#
+# They are taken off while the bridge itself is at work and put back for user code (run_user). Where user code calls the
+# bridge, as every print does, what they are called with is looked at first.
+
+getprofile, setprofile = sys.getprofile, sys.setprofile
+
+
+class Filter:
+    """What is given to Python in the place of the user's function."""
+    __slots__ = ("user",)
+
+    def __init__(self, user):
+        self.user = user
+
+    def __call__(self, frame, event, arg):
+        if frame.f_code.co_filename != BRIDGE_FILE:
+            return self.user(frame, event, arg)
+
+
+TRACED = set()          # what run_user calls that runs code of the user's, and not the library's for the bridge
+
+
+def users(function):
+    return function.user if type(function) is Filter else function
+
+
+def set_trace(function, /):
+    """Set the global debug tracing function.
+
+    It will be called on each function call.  See the debugger chapter
+    in the library manual."""
+    settrace(None if function is None else Filter(function))
+
+
+def get_trace():
+    """Return the global debug tracing function set with sys.settrace.
+
+    See the debugger chapter in the library manual."""
+    return users(gettrace())
+
+
+def set_profile(function, /):
+    """Set the profiling function.
+
+    It will be called on each function call and return.  See the profiler
+    chapter in the library manual."""
+    setprofile(None if function is None else Filter(function))
+
+
+def get_profile():
+    """Return the profiling function set with sys.setprofile.
+
+    See the profiler chapter in the library manual."""
+    return users(getprofile())
+
+
+def suspend_tracing(stepped_out):
+    """After user code. A debugger that would step out of it into the bridge is given up."""
+    tracer, profiler = gettrace(), getprofile()
+    settrace(None)
+    setprofile(None)
+    S.traced = None if stepped_out and profiler is None else (None if stepped_out else tracer, profiler)
+
+
+def resume_tracing():
+    tracer, profiler = S.traced
+    S.traced = None
+    if profiler is not None:
+        setprofile(profiler)
+    if tracer is not None:
+        settrace(tracer)
+
+
+def watch_monitoring(monitoring):
+    """Callbacks of sys.monitoring are called with the code; a place in the bridge is told of once and never again."""
+    register, given = monitoring.register_callback, {}
+    events, disable = monitoring.events, monitoring.DISABLE
+    local = sum([getattr(events, name, 0) for name in (
+        "PY_START", "PY_RESUME", "PY_RETURN", "PY_YIELD", "CALL", "LINE", "INSTRUCTION", "JUMP", "BRANCH", "STOP_ITERATION",
+        "BRANCH_LEFT", "BRANCH_RIGHT")])
+
+    def register_callback(tool_id, event, func, /):
+        answer = disable if type(event) is int and event & local else None
+
+        def filtered(code, *args):
+            if code.co_filename == BRIDGE_FILE:
+                return answer
+            return func(code, *args)
+
+        before = register(tool_id, event, None if func is None else filtered)
+        known, given[tool_id, event] = given.get((tool_id, event)), (filtered, func)
+        return known[1] if known is not None and known[0] is before else before
+
+    register_callback.__doc__ = register.__doc__
+    monitoring.register_callback = register_callback
+
+
+def watch_tracing():
+    for name, function in (("settrace", set_trace), ("gettrace", get_trace), ("setprofile", set_profile), ("getprofile", get_profile)):
+        function.__name__ = function.__qualname__ = name
+        function.__module__ = "sys"
+        setattr(sys, name, function)
+    if hasattr(sys, "monitoring"):
+        watch_monitoring(sys.monitoring)
+
+
+# ---- stacks ----------------------------------------------------------------------------------
+
+def hook_bdb(module):
+    """Debuggers show the stack from the user's outermost frame on."""
+    original = module.Bdb.get_stack
+
+    def get_stack(self, f, t):
+        stack, at = original(self, f, t)
+        kept, current = [], 0
+        for place, entry in enumerate(stack):
+            code = entry[0].f_code
+            if code is CODE:
+                kept, current = [], 0  # what is below it has started the bridge
+            elif code.co_filename != BRIDGE_FILE:
+                current += place < at
+                kept.append(entry)
+        return kept, min(current, max(len(kept) - 1, 0))
+
+    module.Bdb.get_stack = alike(get_stack, original)
+
+
+def hook_traceback(module):
+    """The same for print_stack() and its like."""
+    original = module.walk_stack
+
+    def walk_stack(f):
+        return original(f) if f is None else users_frames(original(f))
+
+    module.walk_stack = alike(walk_stack, original)
+
+
+def users_frames(frames):
+    for frame, line in frames:
+        if frame.f_code is CODE:
+            return
+        if frame.f_code.co_filename != BRIDGE_FILE:
+            yield frame, line

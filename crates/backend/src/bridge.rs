@@ -283,6 +283,11 @@ impl Bridge {
         self.arrivals.order(ready)
     }
 
+    /// Does not watch in which order this stream is written to, or watches both.
+    pub fn leave_alone(&mut self, stream: Option<Stream>) {
+        self.arrivals.leave_alone(stream, &self.child.stdout, &self.child.stderr);
+    }
+
     /// Reads once from a pipe that may be ready.
     pub fn read_stream(&mut self, stream: Stream, sink: impl FnOnce(&[u8])) {
         let (fd, channel) = match stream {

@@ -10,6 +10,7 @@ use stead_protocol::{ChunkKind, ErrorInfo, EvalId, ValueInfo};
 
 use crate::host::Host;
 use crate::ledger::Closing;
+use crate::pace::Pace;
 use crate::pause;
 use crate::state::Input;
 
@@ -58,6 +59,10 @@ impl Host {
         let Some(bridge) = &self.bridge else { return };
         for stream in bridge.stream_order(ready) {
             self.read_stream(stream);
+        }
+        let resting = self.pace.resting(Instant::now());
+        if let Some(bridge) = &mut self.bridge {
+            bridge.leave_alone(resting);
         }
     }
 
@@ -141,6 +146,10 @@ impl Host {
                 }
                 pause::point("done");
                 let status = self.judged(status, exit_code);
+                self.pace = Pace::default();
+                if let Some(bridge) = &mut self.bridge {
+                    bridge.leave_alone(None);
+                }
                 self.facts.variables = variables.or(self.facts.variables);
                 self.closing = Closing { exit_code, changed, notice };
                 self.step(Input::Done(status));

@@ -10,6 +10,9 @@ use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use stead_protocol::bridge::Stream;
 
+/// Told once for each time that a pipe ceases to be empty.
+const FLAGS: EventFlags = EventFlags::IN.union(EventFlags::ET);
+
 /// Watches both pipes; nobody waits on it.
 #[derive(Debug)]
 pub(super) struct Arrivals {
@@ -17,19 +20,44 @@ pub(super) struct Arrivals {
     ready: Option<OwnedFd>,
     /// Whether the last byte read from each was no line feed.
     open: [bool; 2],
+    /// The stream that is not watched now.
+    alone: Option<Stream>,
 }
 
 impl Arrivals {
     pub(super) fn watch(stdout: impl AsFd, stderr: impl AsFd) -> Arrivals {
         let ready = || {
             let ready = epoll::create(CreateFlags::CLOEXEC)?;
-            // Told once for each time that a pipe ceases to be empty.
-            let flags = EventFlags::IN | EventFlags::ET;
-            epoll::add(&ready, stdout, EventData::new_u64(0), flags)?;
-            epoll::add(&ready, stderr, EventData::new_u64(1), flags)?;
+            epoll::add(&ready, stdout, EventData::new_u64(0), FLAGS)?;
+            epoll::add(&ready, stderr, EventData::new_u64(1), FLAGS)?;
             Ok::<_, rustix::io::Errno>(ready)
         };
-        Arrivals { ready: ready().ok(), open: [false; 2] }
+        Arrivals { ready: ready().ok(), open: [false; 2], alone: None }
+    }
+
+    /// Stops watching a stream, or none. To be watched costs whoever writes many small pieces a fifteenth of their time.
+    pub(super) fn leave_alone(
+        &mut self,
+        stream: Option<Stream>,
+        stdout: impl AsFd,
+        stderr: impl AsFd,
+    ) {
+        if stream == self.alone {
+            return;
+        }
+        let Some(ready) = &self.ready else { return };
+        let fd = |stream| match stream {
+            Stream::Out => stdout.as_fd(),
+            Stream::Err => stderr.as_fd(),
+        };
+        // A refusal costs some order only.
+        if let Some(again) = self.alone {
+            let _ = epoll::add(ready, fd(again), EventData::new_u64(at(again) as u64), FLAGS);
+        }
+        if let Some(alone) = stream {
+            let _ = epoll::delete(ready, fd(alone));
+        }
+        self.alone = stream;
     }
 
     /// Bytes were read from a stream.
@@ -124,8 +152,19 @@ mod tests {
     }
 
     #[test]
+    fn p4_a_stream_that_was_left_alone_is_watched_again() {
+        let (pipes, mut arrivals) = pipes();
+        arrivals.leave_alone(Some(Stream::Out), &pipes[0].0, &pipes[1].0);
+        write(&pipes[0].1, b"1").unwrap();
+        assert_eq!(order(&arrivals, [false, false]), []);
+        arrivals.leave_alone(None, &pipes[0].0, &pipes[1].0);
+        write(&pipes[1].1, b"2").unwrap();
+        assert_eq!(order(&arrivals, [true, true]), [Stream::Out, Stream::Err]);
+    }
+
+    #[test]
     fn o2_where_nothing_is_known_an_open_line_goes_on() {
-        let mut arrivals = Arrivals { ready: None, open: [false; 2] };
+        let mut arrivals = Arrivals { ready: None, open: [false; 2], alone: None };
         let both = [true, true];
         assert_eq!(order(&arrivals, both), [Stream::Out, Stream::Err]);
         arrivals.note(Stream::Err, b"ls: ");

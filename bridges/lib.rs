@@ -50,6 +50,7 @@ pub const PYTHON_BOOT: &str = include_str!("python/boot.py");
 pub const BASH: &str = concat!(
     include_str!("bash/bridge/base.bash"),
     include_str!("bash/bridge/ends.bash"),
+    include_str!("bash/read.bash"),
     include_str!("bash/bridge/names.bash"),
     include_str!("bash/bridge/evals.bash"),
     include_str!("bash/bridge/queries.bash"),
@@ -59,3 +60,8 @@ pub const BASH: &str = concat!(
 /// Given to Bash with `-c`: puts the descriptors in their places and starts the shell that reads the
 /// bridge from the control channel.
 pub const BASH_BOOT: &str = include_str!("bash/boot.bash");
+
+/// For a fresh Bash that runs one command: `read -p` shows its question. Needs a variable `__stead_stdin`, the path of
+/// the descriptor that stands for a terminal.
+pub const BASH_READ: &str =
+    concat!(include_str!("bash/read.bash"), "__stead_find_stdin() { :; }\n__stead_define_read\n");

@@ -102,3 +102,42 @@ class Jobs(BashTest):
         result = host.eval("(until read -r call < /proc/$$/syscall; [[ $call == '0 0x28 '* ]]; do :; done; echo late) &")
         if result.out != "late\n":  # it may come before `done` is read
             host.pump_until_text(host.idle, "late\n")
+
+    def test_e8_read_shows_its_question_and_is_else_as_it_was(self):
+        host = self.start()
+        code = "f() { local a=1; read -r -p 'Continue? [y/N] ' a; echo \"in $a\"; }; a=out; f; echo \"$a\""
+        result = self.answer(host, code, "yes\n")
+        self.assertEqual((result.out, result.err), ("in yes\nout\n", "Continue? [y/N] "))
+        for code, given, out, err in (
+                ("read -p'Name: '; echo \"$REPLY\"", " x y \n", " x y \n", "Name: "),
+                ("IFS=, read -rp 'Two: ' a b; echo \"$b|$a\"; printf '%q\\n' \"$IFS\"", "1,2 3\n", "2 3|1\n$' \\t\\n'\n", "Two: "),
+                ("g() { local -a list; read -a list -p '' -e -p 'All: ' -i x; echo ${#list[@]}; }; g; echo ${#list[@]}", "1 2 3\n", "3\n0\n", "All: "),
+                ("read -n 2 -sp 'Key' k; echo $k", "ab", "ab\n", "Key"),
+                ("(read -p 'Sub ' k; echo $k)", "s\n", "s\n", "Sub "),
+                ("k=$(read -p 'Sub ' k; echo $k); echo $k", "s\n", "s\n", "Sub "),
+                ("exec 5<&0; read -u 5 -p 'Five ' k; exec 5<&-; echo $k", "v\n", "v\n", "Five "),
+                ("exec 6</dev/null; read -u 6 -p 'Six ' k; echo $?; exec 6<&-; read x; echo $x", "x\n", "1\nx\n", ""),
+                ("read -t 100 -p 'Soon ' k; echo $k", "t\n", "t\n", "Soon "),
+                ("set -x; read -p 'X ' k; set +x", "x\n", "", "+++ read -p 'X ' k\nX +++ set +x\n"),
+                ("set -eu; read -p 'E ' k; set +eu; echo $k", "e\n", "e\n", "E ")):
+            result = self.answer(host, code, given)
+            self.assertEqual((result.out, result.err), (out, err), code)
+        for code in ("echo y | { read -p 'No ' a; echo $a; }", "read -p 'No ' a <<<y; echo $a", "while read -p No a; do echo $a; done <<<y",
+                     "read -t 0 -p 'No '; echo y", "read a < <(echo y); echo $a"):
+            self.gives(host, code, "y\n")
+        self.gives(host, "read -p 2>/dev/null; echo $?", "2\n")
+        result = self.gives(host, "set -e; read -p 'No ' a </dev/null; echo never", status=1)
+        self.assertEqual(result.event("error")["message"], "exit status 1 by `set -e` in line 1: read")
+        self.gives(host, "set +e; trap 'echo err' ERR; read -p x a </dev/null; trap - ERR", "err\n")
+        self.assertEqual(host.eval("declare -F read >/dev/null && n=1").changed["added"][0]["name"], "n")
+        host.send("clear 7")
+        host.pump(host.idle, lambda event: event["ev"] == "reply")
+        self.gives(host, "declare -F read", status=1)
+
+    def answer(self, host, code, text):
+        """Runs code and answers when the shell, or one of its subshells, reads."""
+        result = host.submit(code)
+        host.write(text)
+        host.finish(result)
+        self.assertEqual(result.status, "ok", (code, result.order, result.events))
+        return result

@@ -191,3 +191,31 @@ fn j2_a_run_that_outlives_the_wait_goes_on_and_ends_by_itself() {
     // What it wrote stays readable.
     assert_eq!(text(&env.json(["output", &id]), "out"), "through\n");
 }
+
+#[test]
+fn e8_a_command_that_reads_an_answer_shows_its_question() {
+    let env = TestEnv::new(STEAD);
+    std::fs::write(env.workspace().join("ask.sh"), "read -rp 'Sourced? ' a; echo \"<$a>\"\n")
+        .unwrap();
+    for (code, question) in [
+        ("read -p 'Continue? [y/N] ' a; echo \"<$a>\"", "Continue? [y/N] "),
+        (". ./ask.sh", "Sourced? "),
+    ] {
+        let reply = env.json(["shell", code]);
+        assert_eq!(reply["status"], "waiting_input", "{reply:#}");
+        assert_eq!(text(&reply, "err"), question, "{reply:#}");
+        let id = reply["data"]["eval_id"].as_str().unwrap().to_owned();
+        let reply = env.json(["input", &id, "y"]);
+        assert_eq!(
+            (&reply["status"], text(&reply, "out")),
+            (&"complete".into(), "<y>\n".into()),
+            "{reply:#}"
+        );
+    }
+    let reply = env.json(["shell", "echo x | read -p 'No? ' a; env | grep -c stead_ask"]);
+    assert_eq!(
+        (text(&reply, "err"), text(&reply, "out")),
+        (String::new(), "0\n".into()),
+        "{reply:#}"
+    );
+}

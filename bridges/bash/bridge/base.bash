@@ -35,6 +35,8 @@ __stead_debug= __stead_x= __stead_T= __stead_ran=
 __stead_src= __stead_text= __stead_look= __stead_tries=0 __stead_rc=0 __stead_leaving= __stead_held= __stead_opts= __stead_aliases=-s
 # How deep the user's ERR trap was set, and whether the user asked for errtrace, which is always on.
 __stead_probing= __stead_nudged= __stead_depth=0 __stead_trace= __stead_user_err= __stead_user_exit= __stead_jobs=
+# Whether `read` is the function that shows its question, and where the session's stdin is.
+__stead_asking= __stead_stdin=
 # Descriptors that were open before the eval, where they have to be known.
 __stead_fds= __stead_leaks=
 if ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] < 501)); then __stead_leaks=1; fi

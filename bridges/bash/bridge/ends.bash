@@ -27,7 +27,7 @@ __stead_exit() {
 
 # The ERR trap's last word: what `set -e` would end the shell for ends the eval.
 __stead_err() {
-    \builtin local - __s_on=
+    \builtin local - __s_on= __s_command="$2"
     if [[ -o errexit ]]; then __s_on=1; fi
     \builtin set +eux
     if [[ -n $__stead_probing ]]; then
@@ -36,9 +36,10 @@ __stead_err() {
     fi
     if [[ -n $__stead_nudged && $BASHPID == "$$" ]]; then \builtin kill -INT "$$"; fi
     if [[ -z $__s_on || $BASHPID != "$$" || -z $__stead_cur || -n $__stead_end ]]; then \builtin return 0; fi
-    __stead_end=errexit __stead_code=$__stead_rc __stead_where="line $1: $2"
+    if [[ $2 == *'builtin return "$?"' ]]; then __s_command=read; fi
+    __stead_end=errexit __stead_code=$__stead_rc __stead_where="line $1: $__s_command"
     # Lines of functions have numbers of their own in an interactive shell.
-    if [[ ${FUNCNAME[1]-} != source ]]; then __stead_where="${FUNCNAME[1]}: $2"; fi
+    if [[ ${FUNCNAME[1]-} != source ]]; then __stead_where="${FUNCNAME[1]}: $__s_command"; fi
     __stead_abort
 }
 

@@ -11,6 +11,24 @@ __stead_bind() {
     fi
 }
 
+# Where the session's stdin is while the redirections of an eval hold (see __stead_recover).
+__stead_find_stdin() {
+    \builtin local __s_at
+    __stead_stdin=
+    for __s_at in {48..99}; do
+        if [[ -S /proc/$$/fd/$__s_at && -e /proc/$$/fd/$((__s_at + 6)) ]]; then __stead_stdin=/proc/$$/fd/$((__s_at + 1)); fi
+    done
+}
+
+# Code that may ask gets a `read` that shows its question; from then on, since it may have defined functions that ask.
+# Other sessions keep Bash's own, which is faster in a loop.
+__stead_may_ask() {
+    if [[ -n $__stead_asking ]]; then \builtin return 0; fi
+    if ((${#__stead_src} < 100000)) && [[ $__stead_src != *read*-*p* && $__stead_src != *source\ * && $__stead_src != *'. '* ]]; then \builtin return 0; fi
+    __stead_asking=1
+    if ! \builtin declare -F read >/dev/null; then __stead_define_read; fi
+}
+
 # What the eval in __stead_src needs before it; takes whether `set -u` is on, and its id. The user's SIGINT trap comes back
 # last: from there on an interrupt ends the eval.
 __stead_prepare() {
@@ -18,6 +36,7 @@ __stead_prepare() {
     if [[ $__stead_src == *errtrace* || $__stead_src =~ set[[:space:]]+-[a-zA-Z]*E ]]; then __stead_trace=1; fi
     if [[ $__stead_src =~ set[[:space:]]+\+[a-zA-Z]*E ]]; then __stead_trace=; fi
     __stead_bind "$1" 2>/dev/null
+    __stead_may_ask
     # What shows or fires is switched on by the code itself.
     if [[ -n $__stead_debug ]]; then __s_before="\\builtin $__stead_debug; "; fi
     if [[ -n $__stead_x ]]; then __s_before+="\\builtin set -x; "; fi

@@ -138,7 +138,7 @@ __stead_compare_functions() {
     if [[ $1 != "$__stead_ftext" ]]; then
         __stead_ftext=$1 __stead_fn=()
         for __s_name in $1; do
-            case $__s_name in __stead_* | exit | trap) ;; *) __stead_fn+=("$__s_name") ;; esac
+            case $__s_name in __stead_* | exit | trap | read) ;; *) __stead_fn+=("$__s_name") ;; esac
         done
         __s_bodies=$(\builtin declare -f -- __stead_ret "${__stead_fn[@]}")
     fi

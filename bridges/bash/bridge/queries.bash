@@ -136,7 +136,8 @@ for __stead_line in {0..64} DEBUG ERR RETURN; do \builtin trap - "$__stead_line"
 \builtin set --
 \builtin hash -r
 IFS=$'"' \\t\\n'"'
-__stead_trace= __stead_aliases=-s __stead_int=
+__stead_trace= __stead_aliases=-s __stead_int= __stead_asking=
+\builtin unset -f read
 \__stead_define
 '
 

@@ -63,8 +63,16 @@ pub(crate) fn run(shell: &str, code: &str, place: Option<Place>) -> Result<Ended
     }
     let script =
         in_memory(shell, code).map_err(|error| format!("could not hold the command: {error}"))?;
+    let questions = may_ask(shell, code)
+        .then(|| in_memory(shell, &questions()))
+        .transpose()
+        .map_err(|error| format!("could not hold what `read` asks: {error}"))?;
     let mut command = Command::new(shell);
-    command.arg("-c").arg(boot(shell, script.as_raw_fd()));
+    command.arg("-c").arg(boot(
+        shell,
+        script.as_raw_fd(),
+        questions.as_ref().map(AsRawFd::as_raw_fd),
+    ));
     command.env_remove("STEAD_BRIDGE_FD");
     if let Some(place) = &place {
         command.env_clear();
@@ -97,7 +105,7 @@ pub(crate) fn run(shell: &str, code: &str, place: Option<Place>) -> Result<Ended
         _ => format!("could not start `{shell}`: {error}"),
     })?;
     let ended = child.wait();
-    drop(script);
+    drop((script, questions));
     ended.map(Ended::from).map_err(|error| format!("could not wait for `{shell}`: {error}"))
 }
 
@@ -105,9 +113,22 @@ pub(crate) fn run(shell: &str, code: &str, place: Option<Place>) -> Result<Ended
 /// is not in it (SPEC X-5): the shell reads that from a file of this process, which its children do not
 /// inherit. Bash takes it as if it had been an argument; other shells know no way to read a file whole without
 /// another program.
-fn boot(shell: &str, script: RawFd) -> String {
-    let path = format!("/proc/{}/fd/{script}", std::process::id());
-    if is_bash(shell) { format!("eval \"$(<{path})\"") } else { format!(". {path}") }
+fn boot(shell: &str, script: RawFd, questions: Option<RawFd>) -> String {
+    let path = |fd| format!("/proc/{}/fd/{fd}", std::process::id());
+    let first = questions.map_or_else(String::new, |fd| format!(". {}; ", path(fd)));
+    let path = path(script);
+    if is_bash(shell) { format!("{first}eval \"$(<{path})\"") } else { format!(". {path}") }
+}
+
+/// Whether the command, or a file that it sources, may call `read -p`, whose question Bash shows to a terminal only.
+fn may_ask(shell: &str, code: &str) -> bool {
+    is_bash(shell) && ["read", "source ", ". "].iter().any(|word| code.contains(word))
+}
+
+/// A `read` that shows its question if it reads from our own stdin.
+fn questions() -> String {
+    let stdin = format!("__stead_stdin=/proc/{}/fd/0\n", std::process::id());
+    stdin + stead_bridges::BASH_READ
 }
 
 fn is_bash(shell: &str) -> bool {

@@ -273,3 +273,46 @@ fn foresee(pids: &HashSet<u32>) -> Hit {
         false => Hit::Deaf,
     }
 }
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead, BufReader};
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    /// What an interrupt will do to a shell script that has said `up`, and to all below it.
+    fn foreseen(script: &str) -> Hit {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut line = String::new();
+        let mut out = BufReader::new(child.stdout.take().unwrap());
+        out.read_line(&mut line).unwrap();
+        assert_eq!(line, "up\n");
+        if script.ends_with("exit") {
+            // Its other end of the pipe is closed when it has ended, and it is not waited for yet.
+            out.read_line(&mut line).unwrap();
+            while tree::look(child.id()).is_some_and(|process| process.state != b'Z') {
+                std::thread::yield_now();
+            }
+        }
+        let all: HashSet<u32> =
+            tree::descendants(child.id()).into_iter().chain([child.id()]).collect();
+        let hit = foresee(&all);
+        tree::kill_all(|| all.iter().copied().collect());
+        child.wait().unwrap();
+        hit
+    }
+
+    #[test]
+    fn e6_whether_somebody_can_take_an_interrupt_is_known_before_it_is_sent() {
+        assert_eq!(foreseen("echo up; exec cat"), Hit::Taken);
+        assert_eq!(foreseen("trap : INT; echo up; cat"), Hit::Taken);
+        assert_eq!(foreseen("trap '' INT; echo up; cat"), Hit::Deaf);
+        // The shell waits for one that goes on, and so goes on itself.
+        assert_eq!(foreseen("(trap '' INT; echo up; cat); true"), Hit::Deaf);
+        assert_eq!(foreseen("(trap '' INT; cat) | (echo up; cat); true"), Hit::Taken);
+        assert_eq!(foreseen("echo up; exit"), Hit::Nobody);
+    }
+}

@@ -2,7 +2,7 @@
 
 use rustix::process::Signal;
 use serde_json::{Value, json};
-use stead_testkit::{TestEnv, wait_for, wait_for_some};
+use stead_testkit::{TestEnv, guard_of, is_alive, wait_for, wait_for_some};
 
 use crate::STEAD;
 use crate::rig::{Server, served};
@@ -181,4 +181,31 @@ fn s3_two_servers_and_the_command_line_share_a_session() {
         .expect("[py:4 interrupted, state kept]");
     let reply = one.call("output", json!({"id": id}));
     assert!(reply.closing().starts_with("[py:4 interrupted, state kept"), "{}", reply.text);
+}
+
+/// A server is no command, but it too is somebody who comes next.
+#[test]
+fn s9_what_a_session_left_that_was_killed_with_its_guard_is_ended_by_the_next_call() {
+    let (env, mut server) = served();
+    let code = "import subprocess\ndaemon = subprocess.Popen(['setsid', 'sleep', '1000'], env={'PATH': '/usr/bin:/bin'})\n\
+                print(daemon.pid)";
+    for (tool, arguments) in [("sessions", json!({})), ("eval", json!({"code": "1"}))] {
+        let reply = server.eval(code);
+        let daemon: u32 = reply.text.lines().next().unwrap().parse().unwrap();
+        let host = env.host_pid();
+        let guard = wait_for_some("the guard", || guard_of(host));
+        let kill = |pid: u32, signal| {
+            let pid = rustix::process::Pid::from_raw(pid as i32).unwrap();
+            rustix::process::kill_process(pid, signal).unwrap();
+        };
+        kill(host, Signal::STOP);
+        kill(guard, Signal::KILL);
+        kill(host, Signal::KILL);
+        wait_for("both to be gone", || !is_alive(host) && !is_alive(guard));
+        assert!(is_alive(daemon));
+        server.call(tool, arguments);
+        assert!(!is_alive(daemon), "after {tool}");
+        // Told once that the state is gone.
+        server.call("eval", json!({"code": "1"}));
+    }
 }

@@ -282,6 +282,25 @@ fn e19_input_that_came_too_early_for_an_editor_is_dropped_and_told() {
 }
 
 #[test]
+fn e19_a_text_may_come_from_a_file_or_standard_input() {
+    let env = TestEnv::new(STEAD);
+    let big = "0123456789abcde\n".repeat(1 << 16);
+    std::fs::write(env.workspace().join("big"), &big).unwrap();
+    let code = "sh -c \"$EDITOR one\"; sh -c \"$EDITOR two\"; read x; echo $x";
+    let reply = edits(&env, "sh", code, "/one");
+    expect_editor(&env.json(["input", &id(&reply), "--file", "big"]), "/two");
+    let input = ["input", "-n", "sh", "--file", "-"];
+    expect(&env.run_with(input, b"without end").json(), "waiting_input");
+    let read = |name: &str| std::fs::read_to_string(env.workspace().join(name)).unwrap();
+    assert!(read("one") == big);
+    assert_eq!(read("two"), "without end\n");
+    let refused = env.json(["input", "-n", "sh", "--file", "big", "text"]);
+    assert_eq!(refused["error"]["code"], "bad_request", "{refused:#}");
+    let reply = env.run_with(input, b"line\n").json();
+    assert_eq!(wrote(&reply, "out"), "line\n", "{reply:#}");
+}
+
+#[test]
 fn e19_pagers_print() {
     let env = TestEnv::new(STEAD);
     let _git = git_repository(&env, 3);

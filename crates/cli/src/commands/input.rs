@@ -1,8 +1,11 @@
 //! `stead input`
 
+use std::path::PathBuf;
+
 use stead_client::{ClientError, InputOptions};
 use stead_protocol::EvalId;
 
+use super::eval::read_code;
 use crate::context::{Context, SessionArg};
 use crate::print::{Failure, Outcome, bad_request};
 use crate::reply::Bounds;
@@ -21,6 +24,7 @@ use crate::watch::Watch;
 #[command(after_help = "Examples:
   stead input -n py 'yes'
   stead input -n py --eof
+  stead input -n sh --file message.txt   for an editor
   stead input py:7 'c'                   refuse if another eval waits")]
 pub(crate) struct InputArgs {
     /// What to give to the waiting code; before it may stand the eval it is meant for
@@ -28,6 +32,9 @@ pub(crate) struct InputArgs {
     words: Vec<String>,
     #[command(flatten)]
     session: SessionArg,
+    /// Read the text from a file, `-` for standard input; a line end is added if it has none
+    #[arg(long, value_name = "PATH")]
+    file: Option<PathBuf>,
     /// End the input
     #[arg(long)]
     eof: bool,
@@ -46,7 +53,19 @@ pub(crate) struct InputArgs {
 
 impl InputArgs {
     pub(crate) fn run(self, context: &Context) -> Outcome {
-        let (id, text) = id_and_text(self.words, self.eof, |id| context.client.eval_id(id))?;
+        let (id, text) = id_and_text(self.words, self.eof || self.file.is_some(), |id| {
+            context.client.eval_id(id)
+        })?;
+        let from_file = match &self.file {
+            None => None,
+            Some(_) if text.is_some() => {
+                return Err(bad_request("give a text or `--file`, not both"));
+            }
+            Some(path) if path.as_os_str() == "-" => {
+                Some(read_code(Some("-".into()), None, context)?)
+            }
+            Some(path) => Some(read_code(None, Some(path), context)?),
+        };
         let name = match &id {
             Some(id) if self.session.name.as_deref().is_none_or(|n| n == id.session.as_str()) => {
                 id.session.clone()
@@ -54,15 +73,16 @@ impl InputArgs {
             Some(id) => return Err(bad_request(format!("`{id}` is not an eval of that session"))),
             None => context.session(&self.session)?,
         };
-        let text = match (text, self.eof) {
+        let has_end = from_file.as_ref().is_some_and(|text| text.ends_with('\n'));
+        let text = match (from_file.or(text), self.eof) {
             (Some(mut text), _) => {
-                if !self.no_newline {
+                if !self.no_newline && !has_end {
                     text.push('\n');
                 }
                 text
             }
             (None, true) => String::new(),
-            (None, false) => return Err(bad_request("give a text, or `--eof`")),
+            (None, false) => return Err(bad_request("give a text, `--file`, or `--eof`")),
         };
         let mode = show::mode(context.mode, &self.bounds);
         let mut watch = Watch::new(mode, self.stream, self.bounds.raw);
@@ -78,16 +98,16 @@ impl InputArgs {
     }
 }
 
-/// Two words are an id and a text; one is the text, or the id if the input is to end.
+/// Two words are an id and a text; one is the text, or the id if it may stand alone.
 fn id_and_text(
     words: Vec<String>,
-    eof: bool,
+    alone: bool,
     eval_id: impl Fn(&str) -> Result<EvalId, ClientError>,
 ) -> Result<(Option<EvalId>, Option<String>), Failure> {
     let mut words = words.into_iter();
     match (words.next(), words.next()) {
         (Some(id), Some(text)) => Ok((Some(eval_id(&id)?), Some(text))),
-        (Some(word), None) if eof => match word.parse() {
+        (Some(word), None) if alone => match word.parse() {
             Ok::<EvalId, _>(_) => Ok((Some(eval_id(&word)?), None)),
             Err(_) => Ok((None, Some(word))),
         },

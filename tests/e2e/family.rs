@@ -59,7 +59,9 @@ fn s9_a_killed_guard_is_replaced_and_the_session_goes_on() {
         daemons.push(daemon(&env));
         assert_eq!(env.value("x + 1"), "42");
         assert_eq!((env.host_pid(), env.interpreter_pid()), (host, interpreter));
-        assert_eq!(env.status()["processes"], 1 + daemons.len() as u64, "the guard is counted");
+        // The guard is not counted, and what made the daemon is soon gone.
+        let counted = 1 + daemons.len() as u64;
+        wait_for("the daemons to be alone", || env.status()["processes"] == counted);
     }
     kill(host);
     all_gone(&env);

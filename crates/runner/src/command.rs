@@ -90,9 +90,13 @@ pub(crate) fn run(shell: &str, code: &str, place: Option<Place>) -> Result<Ended
             command.env(name, value);
         }
     }
+    let given = [Some(&script), questions.as_ref()].map(|fd| fd.map(AsRawFd::as_raw_fd));
     // SAFETY: plain system calls between fork and exec.
     unsafe {
-        command.pre_exec(|| {
+        command.pre_exec(move || {
+            for fd in given.into_iter().flatten() {
+                libc::fcntl(fd, libc::F_SETFD, 0);
+            }
             libc::signal(libc::SIGPIPE, libc::SIG_DFL);
             stead_launch::cores::restore();
             Ok(())
@@ -104,20 +108,21 @@ pub(crate) fn run(shell: &str, code: &str, place: Option<Place>) -> Result<Ended
         }
         _ => format!("could not start `{shell}`: {error}"),
     })?;
-    let ended = child.wait();
     drop((script, questions));
-    ended.map(Ended::from).map_err(|error| format!("could not wait for `{shell}`: {error}"))
+    child.wait().map(Ended::from).map_err(|error| format!("could not wait for `{shell}`: {error}"))
 }
 
 /// What a shell is told to do. Its command line is there for everyone to read, so the command itself
-/// is not in it (SPEC X-5): the shell reads that from a file of this process, which its children do not
-/// inherit. Bash takes it as if it had been an argument; other shells know no way to read a file whole without
-/// another program.
+/// is not in it (SPEC X-5): the shell reads that from a descriptor. Bash takes it as if it had been an
+/// argument, and has closed the descriptor by the time the command runs; other shells know no way to read a file
+/// whole without another program.
 fn boot(shell: &str, script: RawFd, questions: Option<RawFd>) -> String {
-    let path = |fd| format!("/proc/{}/fd/{fd}", std::process::id());
-    let first = questions.map_or_else(String::new, |fd| format!(". {}; ", path(fd)));
-    let path = path(script);
-    if is_bash(shell) { format!("{first}eval \"$(<{path})\"") } else { format!(". {path}") }
+    let first = questions.map_or_else(String::new, |fd| format!(". /dev/fd/{fd}; exec {fd}<&-; "));
+    if is_bash(shell) {
+        format!("{first}eval \"$(</dev/fd/{script})\" {script}<&-")
+    } else {
+        format!(". /dev/fd/{script}")
+    }
 }
 
 /// Whether the command, or a file that it sources, may call `read -p`, whose question Bash shows to a terminal only.
@@ -176,6 +181,18 @@ mod tests {
     }
 
     #[test]
+    fn x5_what_a_command_starts_inherits_nothing_of_how_it_was_given() {
+        let codes = [
+            "! ls -l /proc/self/fd | grep -q memfd",
+            "read a </dev/null; ! ls -l /proc/self/fd | grep -q memfd",
+            "exec 3>&1 4>&1 5>&1 6>&1; true >&3 && true >&6",
+        ];
+        for code in codes {
+            assert_eq!(run("/bin/bash", code, None), Ok(Ended::Code(0)), "{code}");
+        }
+    }
+
+    #[test]
     fn x5_a_command_is_as_it_was_and_in_no_command_line() {
         for shell in ["/bin/sh", "/bin/bash"] {
             let checks = [
@@ -183,7 +200,6 @@ mod tests {
                 "set -- a b\ntest $2 = b",
                 "case $0 in /bin/*) ;; *) false;; esac",
                 "! tr '\\0' ' ' < /proc/$$/cmdline | grep -q secret",
-                "! ls -l /proc/self/fd | grep -q memfd",
                 "test \"$(echo a\\\n)\" = a",
                 "cat <<X | grep -q two\none\ntwo\nX\n\n",
                 "trap 'exit 0' EXIT; false",

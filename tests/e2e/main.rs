@@ -14,6 +14,7 @@ mod files;
 mod findings;
 mod garbage;
 mod gate;
+mod homes;
 mod input;
 mod interrupt;
 mod kill;

@@ -5,7 +5,7 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use rustix::buffer::spare_capacity;
@@ -48,6 +48,8 @@ pub struct Connection {
     pub loss: Option<String>,
     /// How many evals there had been when the connection was made.
     pub evals: u64,
+    /// Where the host says that its session's files are.
+    pub(crate) dir: Option<PathBuf>,
     /// The session's output, once it was read: kept with a connection that is kept.
     pub(crate) reader: Option<Reader>,
     /// A name of the session's language that was found right.
@@ -110,9 +112,14 @@ impl Connection {
         else {
             return Ok(None);
         };
-        let host_pid = rustix::net::sockopt::socket_peercred(&stream)
-            .ok()
-            .map(|peer| peer.pid.as_raw_nonzero().get().unsigned_abs());
+        // What a host says is believed, so it has to be one of this user.
+        let peer = rustix::net::sockopt::socket_peercred(&stream)
+            .map_err(|error| ClientError::file("connect to", socket)(error.into()))?;
+        if peer.uid != rustix::process::geteuid() {
+            let message = format!("the host of session `{name}` belongs to another user");
+            return Err(ClientError::Connection { message, hint: None });
+        }
+        let host_pid = Some(peer.pid.as_raw_nonzero().get().unsigned_abs());
         let mut connection = Connection {
             stream,
             name: name.clone(),
@@ -126,6 +133,7 @@ impl Connection {
             generation: Generation::default(),
             loss: None,
             evals: 0,
+            dir: None,
             reader: None,
             language: None,
         };
@@ -134,7 +142,8 @@ impl Connection {
             Ok(Reply::Hello { protocol, .. }) if protocol != VERSION => {
                 Err(connection.other_version(protocol))
             }
-            Ok(Reply::Hello { generation, loss, evals, .. }) => {
+            Ok(Reply::Hello { generation, loss, evals, dir, .. }) => {
+                connection.dir = dir.filter(|dir| dir.is_absolute());
                 connection.generation = generation;
                 connection.loss = loss;
                 connection.evals = evals;
@@ -418,7 +427,6 @@ fn dial(dir: &OwnedFd, socket: &Path, deadline: Instant) -> io::Result<Option<Un
 mod tests {
     use std::io::{BufRead, BufReader, Write};
     use std::os::unix::net::UnixListener;
-    use std::path::PathBuf;
     use std::thread;
 
     use super::*;

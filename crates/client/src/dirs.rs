@@ -1,5 +1,6 @@
 //! Where sessions are kept and where their hosts listen.
 
+use std::collections::BTreeMap;
 use std::env;
 use std::ffi::OsString;
 use std::fs::{self, DirBuilder};
@@ -8,6 +9,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::ffi::OsStrExt;
 use std::os::unix::fs::{DirBuilderExt, MetadataExt};
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
@@ -22,17 +24,58 @@ pub struct Dirs {
     pub state: PathBuf,
     /// What lives as long as a login: sockets.
     pub runtime: PathBuf,
+    /// Sessions whose hosts keep their files elsewhere: they were started by a client with another home, which
+    /// shares the runtime directory (SPEC S-3).
+    pub elsewhere: Elsewhere,
+}
+
+/// Where hosts keep the files of sessions, by their sockets, if not where this client would.
+#[derive(Debug, Clone, Default)]
+pub struct Elsewhere(Arc<Mutex<BTreeMap<PathBuf, PathBuf>>>);
+
+impl Elsewhere {
+    fn all(&self) -> MutexGuard<'_, BTreeMap<PathBuf, PathBuf>> {
+        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+    }
 }
 
 impl Dirs {
     /// The directories that the environment names.
     pub fn from_env() -> Result<Self, ClientError> {
-        Ok(Dirs { state: state_dir()?, runtime: runtime_dir()? })
+        Ok(Dirs::new(state_dir()?, runtime_dir()?))
     }
 
-    /// The directory of a session.
+    /// These directories.
+    pub fn new(state: PathBuf, runtime: PathBuf) -> Self {
+        Dirs { state, runtime, elsewhere: Elsewhere::default() }
+    }
+
+    /// The directory of a session: where its host says, else in the state directory.
     pub fn session(&self, workspace: &Workspace, name: &SessionName) -> PathBuf {
+        let elsewhere = self.elsewhere.all();
+        if !elsewhere.is_empty()
+            && let Some(dir) = elsewhere.get(&self.socket(workspace, name))
+        {
+            return dir.clone();
+        }
+        drop(elsewhere);
+        self.own_session(workspace, name)
+    }
+
+    /// The directory of a session that is started from here.
+    pub(crate) fn own_session(&self, workspace: &Workspace, name: &SessionName) -> PathBuf {
         self.workspace(workspace).join(name.as_str())
+    }
+
+    /// Takes note of where a live host keeps its session's files; `None` if there is no host.
+    pub(crate) fn is_at(&self, workspace: &Workspace, name: &SessionName, dir: Option<&Path>) {
+        let own = self.own_session(workspace, name);
+        let mut elsewhere = self.elsewhere.all();
+        match dir.filter(|dir| *dir != own) {
+            Some(dir) => drop(elsewhere.insert(self.socket(workspace, name), dir.to_owned())),
+            None if elsewhere.is_empty() => {}
+            None => drop(elsewhere.remove(&self.socket(workspace, name))),
+        }
     }
 
     /// The directory with all sessions of a workspace.
@@ -59,7 +102,7 @@ impl Dirs {
         workspace: &Workspace,
         name: &SessionName,
     ) -> Result<PathBuf, ClientError> {
-        let dir = self.session(workspace, name);
+        let dir = self.own_session(workspace, name);
         make_private(&dir).map_err(ClientError::file("make the directory", &dir))?;
         Ok(dir)
     }
@@ -187,7 +230,7 @@ mod tests {
     use super::*;
 
     fn at(runtime: PathBuf) -> Dirs {
-        Dirs { state: "/nonexistent".into(), runtime }
+        Dirs::new("/nonexistent".into(), runtime)
     }
 
     #[test]

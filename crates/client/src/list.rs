@@ -2,7 +2,7 @@
 
 use std::fs;
 use std::io;
-use std::path::Path;
+use std::path::{Path, PathBuf};
 use std::sync::Mutex;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::{Duration, Instant};
@@ -13,7 +13,7 @@ use stead_protocol::{
 };
 use stead_spool::{EvalEntry, HistoryReader, SpoolError};
 
-use crate::connection::PATIENCE;
+use crate::connection::{Connection, PATIENCE};
 use crate::control::status;
 use crate::meta::read_meta;
 use crate::view::unrecorded;
@@ -31,6 +31,15 @@ pub struct Listed {
     pub status: Status,
     /// Whether its host answered; if not, `status` is what the disk tells.
     pub answers: bool,
+}
+
+/// All sessions that were asked for.
+#[derive(Debug, Clone)]
+pub struct Listing {
+    /// By workspace and name.
+    pub sessions: Vec<Listed>,
+    /// What could not be read, and why.
+    pub unreadable: Vec<String>,
 }
 
 /// An eval in a list.
@@ -56,8 +65,13 @@ pub struct Evals {
 impl Client {
     /// The names of this workspace's sessions, stopped ones aside.
     pub fn names(&self) -> Result<Vec<SessionName>, ClientError> {
-        let metas = metas_in(&self.dirs.workspace(&self.workspace))?;
-        Ok(metas.into_iter().filter(|meta| !meta.stopped).map(|meta| meta.name).collect())
+        let mut metas = metas_in(&self.dirs.workspace(&self.workspace), &mut Vec::new())?;
+        metas.retain(|meta| !meta.stopped);
+        let elsewhere = self.elsewhere(&metas, false).into_iter().map(|one| one.status.name);
+        let mut names: Vec<SessionName> = elsewhere.collect();
+        names.extend(metas.into_iter().map(|meta| meta.name));
+        names.sort();
+        Ok(names)
     }
 
     /// The only session of the workspace (SPEC C-2).
@@ -73,17 +87,18 @@ impl Client {
         }
     }
 
-    /// Sessions of this workspace, or of all workspaces, stopped ones aside.
-    pub fn list(&self, all: bool) -> Result<Vec<Listed>, ClientError> {
+    /// Sessions of this workspace, or of all workspaces, stopped ones aside. What cannot be read is named.
+    pub fn list(&self, all: bool) -> Result<Listing, ClientError> {
         // A directory that cannot be trusted is an error, not a host that does not answer.
         self.dirs.open_runtime()?;
+        let mut unreadable = Vec::new();
         let mut metas = Vec::new();
         if all {
             for dir in subdirectories(&self.dirs.sessions())? {
-                metas.extend(metas_in(&dir)?);
+                metas.extend(metas_in(&dir, &mut unreadable)?);
             }
         } else {
-            metas = metas_in(&self.dirs.workspace(&self.workspace))?;
+            metas = metas_in(&self.dirs.workspace(&self.workspace), &mut unreadable)?;
         }
         metas.retain(|meta| !meta.stopped);
         let listed = Mutex::new(Vec::with_capacity(metas.len()));
@@ -101,11 +116,51 @@ impl Client {
             work();
         });
         let listed = listed.into_inner().unwrap_or_else(|e| e.into_inner());
-        let mut listed = listed.into_iter().collect::<Result<Vec<Listed>, _>>()?;
-        listed.sort_by(|a, b| {
+        let mut sessions = Vec::with_capacity(listed.len());
+        for one in listed {
+            match one {
+                Ok(one) => sessions.push(one),
+                Err(error) => unreadable.push(error.to_wire().message),
+            }
+        }
+        sessions.extend(self.elsewhere(&metas, all));
+        sessions.sort_by(|a, b| {
             (&a.status.workspace, &a.status.name).cmp(&(&b.status.workspace, &b.status.name))
         });
-        Ok(listed)
+        Ok(Listing { sessions, unreadable })
+    }
+
+    /// Live sessions that were started by clients with another home: their sockets are here, their files are not.
+    fn elsewhere(&self, own: &[Meta], all: bool) -> Vec<Listed> {
+        let known: Vec<PathBuf> = own
+            .iter()
+            .map(|meta| self.dirs.socket(&Workspace::stored(meta.workspace.clone()), &meta.name))
+            .collect();
+        let (Ok(Some(runtime)), Ok(entries)) =
+            (self.dirs.open_runtime(), fs::read_dir(&self.dirs.runtime))
+        else {
+            return Vec::new();
+        };
+        let sockets = entries.flatten().map(|entry| entry.path());
+        let sockets = sockets.filter(|path| path.extension().is_some_and(|ext| ext == "sock"));
+        let Ok(anyone) = "unknown".parse::<SessionName>() else { return Vec::new() };
+        let ask = |socket: PathBuf| -> Option<Listed> {
+            let by = Instant::now() + LIST_PATIENCE;
+            let open =
+                Connection::open(&runtime, &socket, &anyone, self.kind, false, LIST_PATIENCE);
+            let mut connection = open.ok()??;
+            // The files of another workspace's sessions are known, if they are here.
+            let here = connection.dir.as_ref().is_some_and(|dir| dir.starts_with(&self.dirs.state));
+            if here {
+                return None;
+            }
+            let Ok(Reply::Status(status)) = connection.request(Request::Status, Some(by)) else {
+                return None;
+            };
+            let ours = all || status.workspace == self.workspace.as_str();
+            ours.then_some(Listed { status: *status, answers: true })
+        };
+        sockets.filter(|socket| !known.contains(socket)).filter_map(ask).collect()
     }
 
     /// Everything about one session.
@@ -282,26 +337,35 @@ fn standing(entry: &EvalEntry, now: &Now) -> EvalStatus {
     }
 }
 
-fn metas_in(workspace_dir: &Path) -> Result<Vec<Meta>, ClientError> {
+fn metas_in(workspace_dir: &Path, unreadable: &mut Vec<String>) -> Result<Vec<Meta>, ClientError> {
     let mut metas = Vec::new();
     for dir in subdirectories(workspace_dir)? {
-        // A session that is being started has no meta yet; one that cannot be read is none.
-        if let Ok(Some(meta)) = read_meta(&dir.join(stead_spool::layout::META))
-            && dir.file_name().is_some_and(|name| name == meta.name.as_str())
-        {
-            metas.push(meta);
+        match read_meta(&dir.join(stead_spool::layout::META)) {
+            Ok(Some(meta)) if dir.file_name().is_some_and(|name| name == meta.name.as_str()) => {
+                metas.push(meta);
+            }
+            // A session that is being started has no meta yet.
+            Ok(_) => {}
+            Err(error) => unreadable.push(error.to_wire().message),
         }
     }
     metas.sort_by(|a, b| a.name.cmp(&b.name));
     Ok(metas)
 }
 
-fn subdirectories(dir: &Path) -> Result<Vec<std::path::PathBuf>, ClientError> {
+fn subdirectories(dir: &Path) -> Result<Vec<PathBuf>, ClientError> {
     let entries = match fs::read_dir(dir) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         Err(error) => return Err(ClientError::file("list", dir)(error)),
     };
-    let paths = entries.filter_map(|entry| entry.ok().map(|entry| entry.path()));
-    Ok(paths.filter(|path| path.is_dir()).collect())
+    let mut paths = Vec::new();
+    for entry in entries {
+        let entry = entry.map_err(ClientError::file("list", dir))?;
+        // A kind that cannot be told is taken for a directory: what is wrong with it is found out when it is read.
+        if entry.file_type().map_or(true, |kind| kind.is_dir()) {
+            paths.push(entry.path());
+        }
+    }
+    Ok(paths)
 }

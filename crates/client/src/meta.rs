@@ -5,7 +5,8 @@ use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use stead_protocol::{
-    DEFAULT_IDLE_TIMEOUT_MS, DEFAULT_QUOTA_BYTES, ErrorCode, Meta, SessionName, Settings, WireError,
+    DEFAULT_IDLE_TIMEOUT_MS, DEFAULT_QUOTA_BYTES, ErrorCode, FILES_VERSION, Meta, SessionName,
+    Settings, WireError,
 };
 use stead_spool::files;
 
@@ -14,6 +15,7 @@ use crate::{Client, ClientError, Launch, language};
 impl Client {
     /// What is kept of a session; `None` if there never was one of this name.
     pub(crate) fn meta(&self, name: &SessionName) -> Result<Option<Meta>, ClientError> {
+        self.door(name).locate();
         let Some(meta) = read_meta(&self.dir(name).meta())? else { return Ok(None) };
         if meta.workspace != self.workspace.as_str() {
             return Err(ClientError::bad_request(format!(
@@ -113,7 +115,7 @@ impl Client {
             once: launch.once,
         };
         Ok(Meta {
-            version: 1,
+            version: FILES_VERSION,
             name: name.clone(),
             workspace: self.workspace.as_str().to_owned(),
             settings,
@@ -138,9 +140,22 @@ pub(crate) fn read_meta(path: &Path) -> Result<Option<Meta>, ClientError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(ClientError::file("read", path)(error)),
     };
-    serde_json::from_slice(&bytes)
-        .map(Some)
-        .map_err(|error| ClientError::file("understand", path)(error.into()))
+    // The version first: what a newer one holds may be of another shape.
+    #[derive(serde::Deserialize)]
+    struct Version {
+        version: u32,
+    }
+    let bad = |error: serde_json::Error| ClientError::file("understand", path)(error.into());
+    let version: Version = serde_json::from_slice(&bytes).map_err(bad)?;
+    if version.version > FILES_VERSION {
+        let newer = version.version;
+        let why = format!(
+            "written by a newer stead: version {newer}, this one reads up to {FILES_VERSION}"
+        );
+        return Err(ClientError::file("understand", path)(io::Error::other(why)));
+    }
+    let bad = |error: serde_json::Error| ClientError::file("understand", path)(error.into());
+    serde_json::from_slice(&bytes).map(Some).map_err(bad)
 }
 
 fn text(path: &Path) -> Result<String, ClientError> {

@@ -25,6 +25,8 @@ use crate::{ClientError, Dirs, Workspace, timer, wait};
 const START_TIME: Duration = Duration::from_secs(10);
 /// How long another client may hold the lock under which hosts are started.
 const LOCK_TIME: Duration = Duration::from_secs(15);
+/// How long a host whose files are elsewhere may take to say where.
+const LOCATE_TIME: Duration = Duration::from_secs(1);
 /// How much of the log an error quotes.
 const LOG_TAIL: u64 = 2000;
 
@@ -104,6 +106,17 @@ impl Door<'_> {
         Ok(None)
     }
 
+    /// Finds out where the session's files are, before they are read without a word from the host: a host that was
+    /// started by a client with another home keeps them there.
+    pub(crate) fn locate(&self) {
+        let own = SessionDir::new(self.dirs.own_session(self.workspace, self.name));
+        let socket = self.dirs.socket(self.workspace, self.name);
+        if socket.symlink_metadata().is_ok() && !wait::host_lives(&own) {
+            // One that does not answer cannot tell.
+            let _ = self.dial(LOCATE_TIME);
+        }
+    }
+
     /// Connects to the host if there is one, for who only looks: one that was stopped is not waited for.
     pub(crate) fn look(&self, patience: Duration) -> Result<Option<Connection>, ClientError> {
         match Unfound::pid(&self.dir()) {
@@ -117,7 +130,11 @@ impl Door<'_> {
     fn dial(&self, patience: Duration) -> Result<Option<Connection>, ClientError> {
         let Some(runtime) = self.dirs.open_runtime()? else { return Ok(None) };
         let socket = self.dirs.socket(self.workspace, self.name);
-        Connection::open(&runtime, &socket, self.name, self.client, self.kept.is_some(), patience)
+        let rests = self.kept.is_some();
+        let found = Connection::open(&runtime, &socket, self.name, self.client, rests, patience)?;
+        let dir = found.as_ref().and_then(|connection| connection.dir.as_deref());
+        self.dirs.is_at(self.workspace, self.name, dir);
+        Ok(found)
     }
 
     /// Connects to the host, which is started with what `meta` tells if there is none.

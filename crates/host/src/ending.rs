@@ -11,7 +11,7 @@ use stead_protocol::EndReason;
 use crate::connection::Connection;
 use crate::guard::Guard;
 use crate::host::{Compiled, Host};
-use crate::state::Input;
+use crate::state::{Action, Input};
 
 /// How long the end of an interpreter waits for everything it started to be gone.
 const SWEEP_PATIENCE: Duration = Duration::from_secs(5);
@@ -99,6 +99,16 @@ impl Host {
             self.closing.exit_code = code;
         }
         self.step(Input::Exited(reason));
+    }
+
+    /// Gives up a start after the interpreter was begun: nothing of it stays, and the next start knows that there is
+    /// no state to miss.
+    pub(crate) fn abandon(&mut self, why: &str) {
+        self.act(Action::Kill);
+        self.left = self.duty.family().sweep(SWEEP_PATIENCE);
+        self.bridge = None;
+        self.ledger.end_generation(EndReason::LaunchFailed { message: why.to_owned() }, true);
+        let _ = std::fs::remove_file(&self.spec.socket);
     }
 
     /// Why an interpreter that never said hello could not be started.

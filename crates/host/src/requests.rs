@@ -111,7 +111,8 @@ impl Host {
         let loss = self.loss.as_ref().map(ToString::to_string);
         let generation = self.ledger.generation();
         let evals = self.ledger.evals();
-        self.reply(ticket, Reply::Hello { protocol: VERSION, generation, loss, evals });
+        let dir = Some(self.spec.dir.clone());
+        self.reply(ticket, Reply::Hello { protocol: VERSION, generation, loss, evals, dir });
     }
 
     fn acknowledge_loss(&mut self) {

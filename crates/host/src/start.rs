@@ -60,11 +60,19 @@ pub(crate) fn start(spec: &HostSpec) -> Result<Host, WireError> {
     let mut host = Host::new(spec, ledger, found, listener, duty, guard, umask);
     match host.start_interpreter() {
         Ok(()) => {
-            let meta = serde_json::to_vec_pretty(&host.meta)
-                .map_err(|error| failed("could not write `meta.json`", &error))?;
-            write_atomically(&dir.meta(), &meta)
-                .map_err(|error| failed("could not write `meta.json`", &error))?;
-            Ok(host)
+            let written = serde_json::to_vec_pretty(&host.meta)
+                .map_err(|error| failed("could not write `meta.json`", &error))
+                .and_then(|meta| {
+                    write_atomically(&dir.meta(), &meta)
+                        .map_err(|error| failed("could not write `meta.json`", &error))
+                });
+            match written {
+                Ok(()) => Ok(host),
+                Err(error) => {
+                    host.abandon(&error.message);
+                    Err(error)
+                }
+            }
         }
         Err(error) => {
             let _ = std::fs::remove_file(&spec.socket);

@@ -1,5 +1,7 @@
 //! Client to host: one JSON object a line, each request answered once, events in between.
 
+use std::path::PathBuf;
+
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
@@ -215,6 +217,9 @@ pub enum Reply {
         /// How many evals there have been; what comes after has a higher number.
         #[serde(default)]
         evals: u64,
+        /// Where the session's files are. Clients whose home is another look for them there (SPEC S-3).
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        dir: Option<PathBuf>,
     },
     /// To `Submit`.
     Accepted(Accepted),

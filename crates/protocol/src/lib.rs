@@ -18,8 +18,8 @@ pub use outcome::{
     TimeoutStep, ValueInfo,
 };
 pub use start::{
-    DEFAULT_IDLE_TIMEOUT_MS, DEFAULT_QUOTA_BYTES, FoundInterpreter, HostReady, HostSpec, Meta,
-    Settings,
+    DEFAULT_IDLE_TIMEOUT_MS, DEFAULT_QUOTA_BYTES, FILES_VERSION, FoundInterpreter, HostReady,
+    HostSpec, Meta, Settings,
 };
 pub use status::{Activity, Status, Unrecorded, Usage};
 

@@ -40,6 +40,9 @@ pub struct Meta {
     pub found: Option<FoundInterpreter>,
 }
 
+/// The version of a session's files, of which `meta.json` tells: of itself, the history, its index and the log.
+pub const FILES_VERSION: u32 = 1;
+
 impl Meta {
     /// What is kept of a session that was stopped: of its environment the names only, since values may
     /// be secrets (SPEC X-5).

@@ -203,7 +203,9 @@ impl History {
             self.buffer.push(b'\n');
         }
         // What is taken in now has to get an outcome, also if its code fills the disk.
-        if records.iter().any(|record| matches!(record, HistoryRecord::Accepted { .. })) {
+        if records.iter().any(|record| {
+            matches!(record, HistoryRecord::Accepted { .. } | HistoryRecord::Opened { .. })
+        }) {
             self.reserve()?;
         }
         self.add_keys(records)?;

@@ -248,7 +248,7 @@ impl TestEnv {
     pub fn client(&self) -> Client {
         let workspace = Workspace::find(Some(&self.workspace()), &self.workspace());
         Client {
-            dirs: Dirs { state: self.state_dir(), runtime: self.runtime_dir() },
+            dirs: Dirs::new(self.state_dir(), self.runtime_dir()),
             workspace: workspace.expect("the workspace is there"),
             kind: "test",
             program: Some(self.program.clone()),

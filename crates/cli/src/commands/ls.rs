@@ -27,13 +27,20 @@ pub(crate) struct LsArgs {
 #[derive(Debug, Serialize)]
 struct Data<'a> {
     sessions: Vec<StatusData<'a>>,
+    #[serde(skip_serializing_if = "<[String]>::is_empty")]
+    unreadable: &'a [String],
 }
 
 impl LsArgs {
     pub(crate) fn run(self, context: &Context) -> Outcome {
-        let listed = context.client.list(self.all)?;
+        let listing = context.client.list(self.all)?;
+        let (listed, unreadable) = (&listing.sessions, listing.unreadable.as_slice());
+        let notes: String = unreadable.iter().map(|note| format!("[{note}]\n")).collect();
         let sessions = listed.iter().map(|one| StatusData::new(&one.status)).collect();
-        context.answer("complete", Data { sessions }, || {
+        context.answer("complete", Data { sessions, unreadable }, || {
+            if listed.is_empty() && !notes.is_empty() {
+                return notes;
+            }
             if listed.is_empty() {
                 return "no sessions; start one: stead eval -n py '1+1'\n".to_owned();
             }
@@ -58,7 +65,7 @@ impl LsArgs {
                     row
                 })
                 .collect();
-            table(&heads, &rows)
+            table(&heads, &rows) + &notes
         })
     }
 }

@@ -54,9 +54,15 @@ pub struct SessionsArgs {
 impl SessionsArgs {
     pub(crate) fn run(self, server: &Server) -> Result<Answer, ClientError> {
         let all = self.all.unwrap_or(false);
-        let listed = server.client.list(all)?;
+        let listing = server.client.list(all)?;
+        let listed = listing.sessions;
+        let unread: Vec<String> = listing.unreadable.iter().map(|why| one_line(why)).collect();
         let place = server.client.workspace.path().display().to_string();
         let place = if all { "all workspaces".to_owned() } else { one_line(&place) };
+        if listed.is_empty() && !unread.is_empty() {
+            let text = format!("[sessions: none could be read in {place}; {}]", unread.join("; "));
+            return Ok(Answer::text(text));
+        }
         if listed.is_empty() {
             return Ok(Answer::text(format!("[sessions: none in {place}; eval starts one]")));
         }
@@ -90,6 +96,11 @@ impl SessionsArgs {
                 ", {} left out, running ones and newest first; more: sessions {{{all}\"offset\":{next}}}",
                 all_count - next
             );
+        }
+        if let [first, more @ ..] = unread.as_slice() {
+            let more =
+                if more.is_empty() { String::new() } else { format!(" and {} more", more.len()) };
+            let _ = write!(text, "; not readable: {first}{more}");
         }
         text.push(']');
         Ok(Answer::text(text))

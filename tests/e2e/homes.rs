@@ -1,0 +1,117 @@
+//! S-3: clients of one user whose homes differ; and session files that cannot be read.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+use std::process::Command;
+
+use serde_json::Value;
+use stead_testkit::TestEnv;
+
+use crate::STEAD;
+use crate::processes::{all_gone, sockets};
+
+/// A command of a client that has another state directory and the same runtime directory.
+fn other_home(env: &TestEnv, arguments: &[&str]) -> Value {
+    let mut command: Command = env.command(arguments);
+    command.env("STEAD_STATE_DIR", env.root().join("other-state"));
+    command.env("HOME", env.root().join("ws"));
+    let output = command.output().expect("the binary runs");
+    serde_json::from_slice(&output.stdout).unwrap_or_else(|error| panic!("{error} in {output:?}"))
+}
+
+#[test]
+fn s3_clients_with_different_homes_share_the_live_sessions() {
+    let env = TestEnv::new(STEAD);
+    assert_eq!(env.value("x = 41; x"), "41");
+    let other = |arguments: &[&str]| other_home(&env, arguments);
+    let reply = other(&["eval", "-n", "py", "--", "print('words'); x + 1"]);
+    assert_eq!(reply["data"]["value"], "42", "{reply:#}");
+    let background = other(&["eval", "-n", "py", "--bg", "--", "input('? ')"]);
+    assert_eq!(background["data"]["eval_id"], "py:3", "{background:#}");
+    let waits = other(&["output", "py:3", "--wait", "60s"]);
+    assert_eq!(waits["status"], "waiting_input", "{waits:#}");
+    let answered = other(&["input", "py:3", "you"]);
+    assert_eq!(answered["data"]["value"], "'you'", "{answered:#}");
+    let output = other(&["output", "py:2"]);
+    assert_eq!(output["data"]["value"], "42", "{output:#}");
+    let evals = other(&["evals", "-n", "py"]);
+    assert_eq!(evals["data"]["evals"].as_array().map(Vec::len), Some(3), "{evals:#}");
+    for all in [&["ls"][..], &["ls", "--all"]] {
+        let listed = other(all);
+        assert_eq!(listed["data"]["sessions"][0]["name"], "py", "{listed:#}");
+        assert_eq!(listed["data"]["sessions"][0]["state"], "idle", "{listed:#}");
+    }
+    // Without a name: the only live session.
+    let status = other(&["status"]);
+    assert_eq!(status["data"]["generation"], 1, "{status:#}");
+    assert_eq!(other(&["logs", "-n", "py", "--json"])["ok"], true);
+    let again = other(&["restart", "-n", "py"]);
+    assert_eq!(again["ok"], true, "{again:#}");
+    assert_eq!(other(&["stop", "-n", "py"])["ok"], true);
+    all_gone(&env);
+    assert_eq!(sockets(&env), 0);
+    // The one whose home it was has its history; the other begins one of its own.
+    assert_eq!(env.json(["output", "py:2"])["data"]["value"], "42");
+    let own = other(&["eval", "-n", "py", "--", "1"]);
+    assert_eq!(own["data"]["eval_id"], "py:1", "{own:#}");
+    other(&["stop", "-n", "py"]);
+    all_gone(&env);
+}
+
+#[test]
+fn files_of_a_newer_stead_are_refused_by_name() {
+    let env = TestEnv::new(STEAD);
+    env.value("1");
+    env.json(["stop", "-n", "py"]);
+    let path = env.session_dir("py").join("meta.json");
+    let mut meta: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    meta["version"] = 99.into();
+    meta["settings"] = "of another shape".into();
+    fs::write(&path, meta.to_string()).unwrap();
+    let newer = "written by a newer stead: version 99, this one reads up to 1";
+    let commands: [&[&str]; 3] =
+        [&["eval", "-n", "py", "--", "1"], &["output", "py:1"], &["evals", "-n", "py"]];
+    for arguments in commands {
+        let reply = env.json(arguments);
+        assert_eq!(reply["ok"], false, "{reply:#}");
+        assert!(reply["error"]["message"].as_str().unwrap().contains(newer), "{reply:#}");
+    }
+    let listed = env.json(["ls"]);
+    assert!(listed["data"]["unreadable"][0].as_str().unwrap().contains(newer), "{listed:#}");
+    fs::remove_file(&path).unwrap();
+}
+
+#[test]
+fn e11_ls_names_what_it_cannot_read() {
+    let env = TestEnv::new(STEAD);
+    env.value("1");
+    let meta = env.session_dir("py").join("meta.json");
+    let broken = env.session_dir("py").parent().unwrap().join("broken");
+    fs::create_dir(&broken).unwrap();
+    symlink("/nowhere", broken.join("meta.json")).unwrap();
+    let listed = env.json(["ls"]);
+    assert_eq!(listed["data"]["sessions"][0]["name"], "py", "{listed:#}");
+    let named = listed["data"]["unreadable"][0].as_str().unwrap_or_default();
+    assert!(named.contains("broken/meta.json"), "{listed:#}");
+    assert!(meta.exists());
+    fs::remove_dir_all(broken).unwrap();
+}
+
+#[test]
+fn h2_a_start_that_fails_at_its_last_write_leaves_no_socket_and_no_loss() {
+    // The changes of a first start: a record, then `meta.json` with two syncs and a rename.
+    for change in 1..=12 {
+        let env = TestEnv::new(STEAD);
+        let mut command = env.command(["eval", "-n", "py", "--", "1"]);
+        command.env("STEAD_REFUSE", format!("{change}:5"));
+        let output = command.output().unwrap();
+        let first: Value = serde_json::from_slice(&output.stdout).unwrap();
+        if first["error"]["code"] != "launch_failed" {
+            continue;
+        }
+        all_gone(&env);
+        assert_eq!(sockets(&env), 0, "change {change}: {first:#}");
+        let next = env.eval("6 * 7");
+        assert_eq!(next["data"]["value"], "42", "change {change}: {next:#}");
+    }
+}

@@ -77,10 +77,14 @@ function arrange(older = false) {
 function lookAtOlder() {
   look = null;
   if (!S.running || wanting.size === 0 || source !== null) return;
-  const others = list(process.getActiveResourcesInfo()).filter((kind) => kind !== "MessagePort" && kind !== "Worker");
-  if (S.open || others.length === 0) return arrange(true);
+  if (S.open || isAlone()) return arrange(true);
   pause = Math.min(pause * 2, 250);
   look = setTimeout(lookAtOlder, pause).unref();
+}
+
+/** Whether nothing but input can make user code run. */
+function isAlone() {
+  return list(process.getActiveResourcesInfo()).every((kind) => kind === "MessagePort" || kind === "Worker");
 }
 
 /** Opens or closes the source as wanted now; between evals a moment later, when the host has emptied the pipe. */
@@ -99,12 +103,14 @@ function openSource() {
     reader.destroy(error);
     return;
   }
+  const alone = isAlone();
   const opened = new net.Socket({ fd, readable: true, writable: false });
   source = opened;
   opened.on("data", (data) => hand(opened, data));
   opened.on("end", () => hand(opened, null));
   opened.on("error", () => hand(opened, null));
-  if (S.running) transmit({ ev: "stdin_wait", tid: process.pid, eval: S.eval });
+  // V8 sets timers of its own, which the host cannot tell from the user's: only we know whether there are any.
+  if (S.running) transmit({ ev: "stdin_wait", tid: process.pid, eval: S.eval, alone });
 }
 
 function closeSource() {

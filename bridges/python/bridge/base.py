@@ -110,7 +110,7 @@ for _name in DEFAULTS:
 THREADS = {}            # ident of a live thread -> the eval that started it
 BORN = set()            # one token for each thread from its start to its end
 QUICK = {}              # stream -> its `write` while that is TextIOWrapper's own
-READERS = set()         # idents of threads inside a read of stdin
+READERS = {}            # idents of threads inside a read of stdin, with their kernel ids
 KNOWN = {}              # user's name -> id of its value; no reference, so nothing is kept alive
 GLOBALS = set()         # names that functions of earlier evals declare global
 SOURCES = {}            # file name of an eval -> its source, or the linecache entry made of it

@@ -144,14 +144,14 @@ class RawInput(_io._RawIOBase):
         me = get_ident()
         if S.hung_up and me == MAIN:
             return 0
-        READERS.add(me)
+        READERS[me] = get_native_id()
         try:
             S.stdin_used = True
             flush_all()
             announce_wait(me)
             return self.file.readinto(buffer)
         finally:
-            READERS.discard(me)
+            READERS.pop(me, None)
 
 
 READ_INPUT = RawInput.readinto.__code__
@@ -175,11 +175,22 @@ class Input(TextIOWrapper):
 
 def take_turn():
     if READERS and not S.draining and not S.child:
-        while READERS:
-            sleep(0.02)
+        told = None
+        try:
+            while READERS:
+                reader = next(iter(list(READERS.values())), None)
+                if reader != told and get_ident() == MAIN:
+                    # The host sees the other thread read, and must know that this one waits for that.
+                    flush_all()
+                    announce_wait(MAIN, ',"behind":%d' % reader if reader else "")
+                    told = reader
+                sleep(0.02)
+        finally:
+            if told is not None:
+                send('{"ev":"stdin_turn"}\n')
 
 
-def announce_wait(me):
+def announce_wait(me, more=""):
     try:
         if ioctl(0, FIONREAD, EMPTY) != EMPTY:
             return
@@ -189,7 +200,7 @@ def announce_wait(me):
         show_changed()
     tag = (S.eval if S.running else None) if me == MAIN else THREADS.get(me)
     owner = ',"eval":' + quote(tag) if tag else ""
-    send('{"ev":"stdin_wait","tid":%d%s}\n' % (get_native_id(), owner))
+    send('{"ev":"stdin_wait","tid":%d%s%s}\n' % (get_native_id(), owner, more))
 
 
 def flush_all():
@@ -303,7 +314,7 @@ def repair_streams():
 
 def drop_input():
     """Forgets what was read ahead and not used (the host empties the pipe)."""
-    READERS.discard(MAIN)  # an interrupt may have cut the read's own bookkeeping
+    READERS.pop(MAIN, None)  # an interrupt may have cut the read's own bookkeeping
     if not S.stdin_used or READERS:  # a thread inside the read holds the buffer's lock
         return
     S.stdin_used = False

@@ -15,7 +15,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::process::Signal;
 use stead_launch::census::Census;
-use stead_launch::stdin_wait::{PipeId, Reader, readers};
+use stead_launch::stdin_wait::{Answer, PipeId, Reader, Session, judge, readers};
 use stead_launch::{Child, SpawnError, tree};
 use stead_protocol::bridge::{BridgeEvent, Stream};
 
@@ -368,6 +368,21 @@ impl Bridge {
             return Vec::new();
         }
         readers(tree::descendants(host), self.pipe)
+    }
+
+    /// Those of these threads that count, each with whether it waits for this session's stdin.
+    pub fn listeners(&self, host: u32, counts: impl Fn(&Reader) -> bool) -> Vec<(Reader, Answer)> {
+        if self.stdin_unread() > 0 {
+            return Vec::new();
+        }
+        let pids = tree::descendants(host);
+        let mut readers = readers(pids.iter().copied(), self.pipe);
+        readers.retain(counts);
+        if readers.is_empty() {
+            return Vec::new();
+        }
+        let session = Session { host, interpreter: self.child.pid, pipe: self.pipe };
+        judge(session, &pids, &readers, |tid| self.is_elder(tid))
     }
 
     /// Whether looking at the interpreter tells whether it reads.

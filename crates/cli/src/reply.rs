@@ -63,6 +63,8 @@ pub(crate) struct EvalData<'a> {
     error: Option<ErrorData<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     prompt: Option<&'a str>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    listens: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     editor: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -132,6 +134,7 @@ impl<'a> EvalData<'a> {
             error,
             prompt: view.prompt.as_deref(),
             editor: view.editor.as_deref(),
+            listens: view.listens,
             exit_code: view.exit_code,
             duration_ms: view.duration_ms,
             changed: view.changed.as_ref(),

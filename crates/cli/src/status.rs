@@ -61,6 +61,8 @@ struct Running {
     elapsed_ms: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     last_line: Option<String>,
+    #[serde(skip_serializing_if = "is_false")]
+    listens: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     prompt: Option<String>,
 }
@@ -73,16 +75,18 @@ impl<'a> StatusData<'a> {
     pub(crate) fn new(status: &'a Status) -> Self {
         let id = |seq: u64| format!("{}:{seq}", status.name);
         let running = match &status.activity {
-            Activity::Running { eval, elapsed_ms, last_line } => Some(Running {
+            Activity::Running { eval, elapsed_ms, last_line, listens } => Some(Running {
                 eval_id: id(eval.0),
                 elapsed_ms: *elapsed_ms,
                 last_line: Some(text::last_line(last_line)),
+                listens: *listens,
                 prompt: None,
             }),
             Activity::WaitingInput { eval, elapsed_ms, prompt } => Some(Running {
                 eval_id: id(eval.0),
                 elapsed_ms: *elapsed_ms,
                 last_line: None,
+                listens: false,
                 prompt: Some(plain(prompt)),
             }),
             _ => None,
@@ -142,10 +146,11 @@ pub(crate) fn state(activity: &Activity) -> &'static str {
 /// What a session is doing, in a few words.
 pub(crate) fn activity_line(status: &Status) -> String {
     let mut line = match &status.activity {
-        Activity::Running { eval, elapsed_ms, last_line } => {
+        Activity::Running { eval, elapsed_ms, last_line, listens } => {
             let elapsed = time::short(Duration::from_millis(*elapsed_ms));
             let last_line = text::last_line(last_line);
-            format!("running {}:{} for {elapsed} {last_line}", status.name, eval.0)
+            let listens = if *listens { ", listens to stdin" } else { "" };
+            format!("running {}:{} for {elapsed}{listens} {last_line}", status.name, eval.0)
         }
         Activity::WaitingInput { eval, prompt, .. } => {
             format!("{}:{} waits for input {}", status.name, eval.0, plain(prompt))

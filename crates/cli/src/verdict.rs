@@ -108,6 +108,9 @@ pub(crate) fn notices(view: &EvalView) -> Vec<String> {
     if let Some(id) = view.id() {
         match view.status {
             EvalStatus::Partial | EvalStatus::Running if view.unrecorded.is_some() => {}
+            EvalStatus::Partial | EvalStatus::Running if view.listens => notes.push(format!(
+                "{id} is running and listens to stdin: it may wait for input; answer: `stead input {id} TEXT`, read on: `stead output {id} --follow`, stop it: `stead interrupt {id}`"
+            )),
             EvalStatus::Partial | EvalStatus::Running => notes.push(format!(
                 "{id} is running; read on: `stead output {id} --follow`, stop it: `stead interrupt {id}`"
             )),

@@ -8,7 +8,9 @@ use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::time::{Duration, Instant};
 
-use stead_protocol::client::{Accepted, Event, FromHost, Place, Reply, Request, Submit, WatchFor};
+use stead_protocol::client::{
+    Accepted, Event, FromHost, Listens, Place, Reply, Request, Submit, WatchFor,
+};
 use stead_protocol::{EvalId, EvalSeq, Finished, Generation, SessionName, Token};
 use stead_spool::HistoryReader;
 
@@ -125,7 +127,10 @@ impl Begun {
                 FromHost::Event(Event::Finished { eval, finished }) if own == Some(*eval) => {
                     return Ok(over(finished));
                 }
-                FromHost::Event(Event::Waiting { eval, .. }) if own == Some(*eval) => {
+                FromHost::Event(
+                    Event::Waiting { eval, .. }
+                    | Event::Started { eval, listens: Listens::Alone, .. },
+                ) if own == Some(*eval) => {
                     return Ok(Stage::Unclear);
                 }
                 FromHost::Error { .. } | FromHost::Reply { .. } | FromHost::Event(_) => {}

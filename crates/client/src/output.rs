@@ -3,7 +3,7 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-use stead_protocol::client::{Event, Request};
+use stead_protocol::client::{Event, Listens, Request};
 use stead_protocol::{EvalId, EvalSeq, Finished, Generation, Offset, SessionName};
 use stead_screen::plain;
 use stead_spool::{EvalEntry, HistoryReader, Reader, SpoolError};
@@ -71,6 +71,7 @@ struct Place {
     status: EvalStatus,
     prompt: Option<String>,
     editor: Option<String>,
+    listens: bool,
     behind: Option<EvalSeq>,
     generation: Option<Generation>,
     start: Offset,
@@ -225,6 +226,7 @@ impl Client {
             status: EvalStatus::Running,
             prompt: None,
             editor: None,
+            listens: false,
             behind: None,
             generation,
             start,
@@ -240,7 +242,10 @@ impl Client {
                     place.status = EvalStatus::Queued;
                     place.behind = behind;
                 }
-                Ok(Waited::Event(Event::Started { start, .. })) => place.start = start,
+                Ok(Waited::Event(Event::Started { start, listens, .. })) => {
+                    place.start = start;
+                    place.listens = listens != Listens::No;
+                }
                 Ok(Waited::Event(Event::Output { .. })) => {}
                 Ok(Waited::Event(Event::Waiting { prompt, end, editor, .. })) => {
                     place.status = EvalStatus::WaitingInput;
@@ -330,6 +335,7 @@ impl Client {
         view.generation = place.generation;
         view.prompt = place.prompt;
         view.editor = place.editor;
+        view.listens = place.listens;
         view.behind = place.behind;
         view.notices.extend(place.notice);
         view.unrecorded = place.unrecorded;

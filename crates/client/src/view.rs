@@ -84,6 +84,8 @@ pub struct EvalView {
     pub prompt: Option<String>,
     /// The file that an editor of stead's has open, if that is what waits.
     pub editor: Option<String>,
+    /// Whether it listens to the session's input, so that it may wait for some.
+    pub listens: bool,
     /// The exit code its code ended with.
     pub exit_code: Option<i32>,
     /// How long it ran.
@@ -137,6 +139,7 @@ impl EvalView {
             error: Late::default(),
             prompt: None,
             editor: None,
+            listens: false,
             exit_code: None,
             duration_ms: None,
             changed: None,

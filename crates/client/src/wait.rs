@@ -4,7 +4,7 @@ use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
 use rustix::fs::FlockOperation;
-use stead_protocol::client::{Event, Reply, Request};
+use stead_protocol::client::{Event, Listens, Reply, Request};
 use stead_protocol::{ChunkKind, EvalId, EvalSeq, Finished, Generation, Offset, SessionName};
 use stead_screen::plain;
 use stead_spool::{HistoryReader, Reader, SessionDir};
@@ -79,7 +79,7 @@ pub(crate) struct Wait<'a> {
 enum Standing {
     Unknown,
     Queued,
-    Running { start: Offset },
+    Running { start: Offset, listens: Listens },
 }
 
 impl Wait<'_> {
@@ -98,12 +98,15 @@ impl Wait<'_> {
                     standing = Standing::Queued;
                     self.behind = behind;
                 }
-                Waited::Event(Event::Started { eval, start }) if eval == self.seq => {
-                    standing = Standing::Running { start };
+                Waited::Event(Event::Started { eval, start, listens }) if eval == self.seq => {
+                    standing = Standing::Running { start, listens };
                     self.behind = None;
                     cursor.get_or_insert(start);
                     // It may have run for long already, and be quiet from now on.
                     self.stream(&mut reader, &mut cursor, None)?;
+                    if listens == Listens::Alone {
+                        return self.unfinished(&mut reader, &standing);
+                    }
                 }
                 Waited::Event(Event::Output { eval, end }) if eval == self.seq => {
                     self.stream(&mut reader, &mut cursor, Some(end))?;
@@ -269,7 +272,11 @@ impl Wait<'_> {
                 view.generation = self.generation;
                 Ok(view)
             }
-            Standing::Running { start } => self.view(reader, EvalStatus::Partial, *start, None),
+            Standing::Running { start, listens } => {
+                let mut view = self.view(reader, EvalStatus::Partial, *start, None)?;
+                view.listens = *listens != Listens::No;
+                Ok(view)
+            }
         }
     }
 
@@ -314,7 +321,7 @@ impl Wait<'_> {
 
     /// Where the eval's part of the spool begins.
     fn start(&self, standing: &Standing) -> Result<Offset, ClientError> {
-        if let Standing::Running { start } = standing {
+        if let Standing::Running { start, .. } = standing {
             return Ok(*start);
         }
         let started = self.entry()?.and_then(|entry| entry.started);

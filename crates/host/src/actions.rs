@@ -5,12 +5,12 @@ use std::time::{Duration, Instant};
 
 use stead_launch::tree;
 use stead_protocol::bridge::Command;
-use stead_protocol::client::{Event, FromHost, Reply};
+use stead_protocol::client::{Event, FromHost, Listens, Reply};
 use stead_protocol::{EndReason, EvalSeq, Finished, Outcome};
 use stead_spool::{SessionDir, SpoolError};
 
 use crate::clock::wall_ms;
-use crate::host::Host;
+use crate::host::{Host, Told};
 use crate::ledger::{Closing, Taken};
 use crate::pause;
 use crate::probe::Probe;
@@ -101,7 +101,7 @@ impl Host {
         pause::point("started");
         self.facts.last_used_ms = wall_ms();
         self.probe = Probe::new();
-        self.told_to_wait = false;
+        self.told = Told::default();
         self.nudges.end();
         self.killed_children = 0;
         self.closing = Closing::default();
@@ -117,7 +117,7 @@ impl Host {
             bridge.send(&Command::Eval { id: &id, code: &code }.encode());
         }
         pause::point("sent");
-        self.tell(eval, || Event::Started { eval, start });
+        self.tell(eval, || Event::Started { eval, start, listens: Listens::No });
     }
 
     /// The text as the bridge can read it: a shell drops NULs, which it then could not count.

@@ -1,11 +1,9 @@
-//! What the interpreter says and writes: events of its bridge, bytes of its pipes, waits for input.
+//! What the interpreter says and writes: events of its bridge, bytes of its pipes.
 
 use std::time::Instant;
 
 use stead_backend::{Bridge, Broken, Hears};
-use stead_launch::tree;
 use stead_protocol::bridge::{BridgeEvent, Command, Done, DoneStatus, Shown, Stream};
-use stead_protocol::client::Event;
 use stead_protocol::{ChunkKind, ErrorInfo, EvalId, ValueInfo};
 
 use crate::host::Host;
@@ -116,26 +114,10 @@ impl Host {
                 let eval = eval.and_then(|id| id.parse::<EvalId>().ok()).map(|id| id.seq);
                 self.ledger.background(eval, stream, text.as_bytes());
             }
-            // A thread that waits does not keep the eval from ending, so others than the main one
-            // have to be found waiting for a while.
-            BridgeEvent::StdinWait { tid, .. } if tid != self.facts.main_tid => {
-                self.probe.restart();
+            BridgeEvent::StdinWait { tid, eval, behind, alone } => {
+                self.told_of_wait(tid, eval.as_deref(), behind, alone);
             }
-            BridgeEvent::StdinWait { eval, .. } => {
-                let owner = eval.and_then(|id| id.parse::<EvalId>().ok()).map(|id| id.seq);
-                let running = self.state.running().map(|run| run.eval);
-                if running.is_none() || owner.is_some_and(|owner| Some(owner) != running) {
-                    return;
-                }
-                self.told_to_wait = true;
-                if self.bridge.as_ref().is_some_and(Bridge::is_visible) {
-                    self.probe.announce();
-                    self.look_for_readers();
-                } else {
-                    // The bridge's word is all there is.
-                    self.waits();
-                }
-            }
+            BridgeEvent::StdinTurn {} => self.told.behind = None,
             // The pipes were drained before this event.
             BridgeEvent::Sync {} => self.ack(true),
             BridgeEvent::Done(Done { eval, status, exit_code, changed, variables, notice }) => {
@@ -200,59 +182,6 @@ impl Host {
     pub(crate) fn ack(&mut self, wanted: bool) {
         if let Some(bridge) = self.bridge.as_mut().filter(|_| wanted) {
             bridge.send(&Command::Ack.encode());
-        }
-    }
-
-    /// The running eval waits for input; all it wrote before is in the spool.
-    pub(crate) fn waits(&mut self) {
-        self.drain();
-        let Some(eval) = self.state.running().map(|run| run.eval) else { return };
-        let editor = self.editor();
-        if let Some(editor) = &editor {
-            self.show_editor(editor);
-        }
-        let editor = editor.map(|editor| editor.file.to_string_lossy().into_owned());
-        let prompt = match &editor {
-            Some(file) => format!("edit {file}"),
-            None => self.ledger.prompt(),
-        };
-        self.step(Input::Waiting(prompt.clone()));
-        self.probe.restart();
-        let end = self.ledger.end();
-        self.tell(eval, || Event::Waiting {
-            eval,
-            prompt: prompt.clone(),
-            end,
-            editor: editor.clone(),
-        });
-    }
-
-    /// Looks, when it is time, whether the running eval is blocked on its input.
-    pub(crate) fn look_for_readers(&mut self) {
-        let Some(run) = self.state.running() else { return };
-        if self.clock.is_paused() || Instant::now() < self.probe.next() {
-            return;
-        }
-        let Some(bridge) = &self.bridge else { return };
-        let waiting = run.waiting.is_some();
-        let pid = bridge.pid();
-        // A reader that was there before belongs to an earlier eval; in an event loop that tells of
-        // its waits, the bridge knows.
-        let told = self.told_to_wait || !self.facts.can.iter().any(|can| can == "waits");
-        let reader = bridge.stdin_readers(self.pid).into_iter().find(|reader| {
-            if reader.tid == pid { told || !reader.polls } else { !bridge.is_elder(reader.tid) }
-        });
-        // Where the main thread has something to do, the eval may be about to end.
-        let hurry = reader.is_none_or(|reader| {
-            reader.tid == pid || tree::look(pid).is_none_or(|main| main.state != b'R')
-        });
-        if waiting {
-            if self.probe.is_gone(reader.is_some() || !bridge.is_visible()) {
-                self.step(Input::NotWaiting);
-                self.probe.restart();
-            }
-        } else if self.probe.found(reader, hurry) {
-            self.waits();
         }
     }
 

@@ -268,7 +268,7 @@ fn hello_limit() -> Duration {
 mod tests {
     use std::io::Read;
 
-    use stead_protocol::client::Accepted;
+    use stead_protocol::client::{Accepted, Listens};
     use stead_protocol::{Generation, Offset, Outcome};
 
     use super::*;
@@ -285,7 +285,7 @@ mod tests {
     }
 
     fn started(eval: u64) -> Event {
-        Event::Started { eval: EvalSeq(eval), start: Offset(0) }
+        Event::Started { eval: EvalSeq(eval), start: Offset(0), listens: Listens::No }
     }
 
     fn finished(eval: u64) -> Event {

@@ -66,8 +66,7 @@ pub(crate) struct Host {
     pub(crate) background_input: Option<BackgroundInput>,
     pub(crate) probe: Probe,
     pub(crate) pace: Pace,
-    /// The bridge has said that the running eval waits for input.
-    pub(crate) told_to_wait: bool,
+    pub(crate) told: Told,
     pub(crate) nudges: Nudges,
     /// The last editor whose file the host had to show.
     pub(crate) shown_editor: Option<u32>,
@@ -111,6 +110,17 @@ pub(crate) struct Host {
     /// User code replaced the interpreter by another program.
     pub(crate) replaced: bool,
     pub(crate) compiled: Compiled,
+}
+
+/// What the bridge has said about the running eval's input.
+#[derive(Debug, Default)]
+pub(crate) struct Told {
+    /// That it waits.
+    pub(crate) waits: bool,
+    /// That nothing but input will run any more of its code.
+    pub(crate) alone: bool,
+    /// That it waits until this thread, which an earlier eval left behind, has read.
+    pub(crate) behind: Option<u32>,
 }
 
 /// What the interpreter told about itself.
@@ -166,7 +176,7 @@ impl Host {
             background_input: None,
             probe: Probe::new(),
             pace: Pace::default(),
-            told_to_wait: false,
+            told: Told::default(),
             nudges: Nudges::default(),
             shown_editor: None,
             killed_children: 0,

@@ -15,6 +15,7 @@ mod guard;
 mod host;
 mod ledger;
 mod listener;
+mod listening;
 mod nudge;
 mod pace;
 mod pause;

@@ -1,42 +1,85 @@
-//! When to look whether something waits for input: only while an eval runs, ever less often.
+//! When to look whether something waits for input: only while an eval runs, ever less often. And
+//! for how long a look must hold before anybody is told of it.
 
 use std::time::{Duration, Instant};
 
-use stead_launch::stdin_wait::Reader;
+use stead_launch::stdin_wait::{Answer, Reader, Why};
+
+use crate::state::Millis;
 
 /// Pauses between looks; the last one repeats.
 const PAUSES_MS: [u64; 7] = [5, 10, 10, 20, 50, 100, 250];
 /// How soon to look after something was written; not sooner, because much may be.
 const STIRRED_MS: u64 = 10;
+/// A look at many processes takes long; the pause after it is this many times as long.
+const PAUSE_PER_LOOK: u32 = 20;
 /// A reader counts as blocked when two looks this far apart have found it.
 const BLOCKED_FOR: Duration = Duration::from_millis(8);
-/// The same for a thread or child beside a main thread that is busy.
+/// The same for a reader beside something that works, which may be about to end the eval.
 const BLOCKED_BESIDE: Duration = Duration::from_millis(250);
+/// How long a program that wakes itself must be quiet to count as one that may wait.
+const QUIET: Millis = 3_000;
+/// Most of one processor that a quiet program uses, in parts of a hundred.
+const QUIET_CPU: u64 = 1;
 
 /// The schedule of looks at one eval.
 #[derive(Debug)]
 pub(crate) struct Probe {
     step: usize,
     next: Instant,
-    seen: Option<(Reader, Instant)>,
+    seen: Option<(Reader, Answer, Instant)>,
     /// The bridge said that the main thread is about to block; one look has to agree. Its word
     /// alone may be old: input given meanwhile may have been taken already.
     announced: bool,
     misses: u32,
+    quiet: Option<Quiet>,
+    /// Whoever waited was told that the program is alone with its input; once is enough until it is
+    /// given some.
+    told_alone: bool,
+}
+
+/// Since when a program that may wait has done nothing.
+#[derive(Debug, Clone, Copy)]
+struct Quiet {
+    reader: Reader,
+    since: Millis,
+    cpu: Millis,
+}
+
+/// What the looks so far come to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Finding {
+    /// The next look will tell.
+    Unclear,
+    /// Nothing listens, or what does has something to do.
+    No,
+    /// It may wait; `alone` if whoever waits should be told at once.
+    May {
+        alone: bool,
+    },
+    Waits,
 }
 
 impl Probe {
     pub(crate) fn new() -> Probe {
-        let mut probe =
-            Probe { step: 0, next: Instant::now(), seen: None, announced: false, misses: 0 };
+        let mut probe = Probe {
+            step: 0,
+            next: Instant::now(),
+            seen: None,
+            announced: false,
+            misses: 0,
+            quiet: None,
+            told_alone: false,
+        };
         probe.restart();
         probe
     }
 
     /// Something was written: what waits for an answer often asks first. Who is blocked stays
-    /// blocked whatever others write, so nothing that was seen is forgotten.
+    /// blocked whatever others write, so nothing that was seen is forgotten but the silence.
     pub(crate) fn stir(&mut self) {
         self.step = 0;
+        self.quiet = None;
         self.next = self.next.min(Instant::now() + Duration::from_millis(STIRRED_MS));
     }
 
@@ -46,6 +89,8 @@ impl Probe {
         self.seen = None;
         self.announced = false;
         self.misses = 0;
+        self.quiet = None;
+        self.told_alone = false;
         self.next = Instant::now() + Duration::from_millis(PAUSES_MS[0]);
     }
 
@@ -60,40 +105,139 @@ impl Probe {
         self.next
     }
 
-    fn later(&mut self) {
+    /// Plans the next look; the last one began at `began`.
+    pub(crate) fn later(&mut self, began: Instant) {
         let pause = if self.announced && self.step == 0 { 1 } else { PAUSES_MS[self.step] };
-        self.next = Instant::now() + Duration::from_millis(pause);
+        let now = Instant::now();
+        let cost = now.duration_since(began) * PAUSE_PER_LOOK;
+        self.next = now + Duration::from_millis(pause).max(cost);
         self.step = (self.step + 1).min(PAUSES_MS.len() - 1);
     }
 
-    /// Takes what a look found; whether a reader is blocked for certain. Without `hurry` that
-    /// takes longer.
-    pub(crate) fn found(&mut self, reader: Option<Reader>, hurry: bool) -> bool {
-        let now = Instant::now();
-        let long_enough = if hurry { BLOCKED_FOR } else { BLOCKED_BESIDE };
-        let certain = match (reader, self.seen) {
-            (Some(_), _) if self.announced => true,
-            (Some(now_seen), Some((seen, since))) if now_seen == seen => {
-                now.duration_since(since) >= long_enough
+    /// Takes what a look found. `now` is the session's time; `cpu` asks how much of a processor's
+    /// time its processes have used, in milliseconds.
+    pub(crate) fn found(
+        &mut self,
+        found: Option<(Reader, Answer)>,
+        now: Millis,
+        cpu: impl FnOnce() -> Millis,
+    ) -> Finding {
+        let Some((reader, answer)) = found.filter(|(_, answer)| *answer != Answer::No) else {
+            self.seen = None;
+            self.misses += 1;
+            // A program that wakes itself may have been seen at just that.
+            if self.misses < 2 {
+                return Finding::Unclear;
             }
-            (Some(fresh), _) => {
-                self.seen = Some((fresh, now));
-                self.step = 0;
-                false
-            }
-            (None, _) => {
-                self.seen = None;
-                false
+            self.quiet = None;
+            return Finding::No;
+        };
+        self.misses = 0;
+        let held = match self.seen {
+            Some((seen, as_what, since)) if (seen, as_what) == (reader, answer) => since.elapsed(),
+            _ => {
+                self.seen = Some((reader, answer, Instant::now()));
+                if answer == Answer::Waits {
+                    self.step = 0;
+                }
+                Duration::ZERO
             }
         };
-        self.later();
-        certain
+        match answer {
+            Answer::No => Finding::No,
+            Answer::Waits if self.announced || held >= BLOCKED_FOR => Finding::Waits,
+            Answer::Waits => Finding::Unclear,
+            Answer::May(Why::Beside) if held >= BLOCKED_BESIDE => Finding::May { alone: false },
+            Answer::May(Why::Beside) => Finding::Unclear,
+            Answer::May(why @ (Why::OwnTime | Why::Elsewhere)) => {
+                if !self.is_quiet(reader, now, cpu()) {
+                    return Finding::No;
+                }
+                let alone = why == Why::OwnTime && !self.told_alone;
+                self.told_alone |= alone;
+                Finding::May { alone }
+            }
+        }
+    }
+
+    /// Whether the reader has done nothing for long enough.
+    fn is_quiet(&mut self, reader: Reader, now: Millis, cpu: Millis) -> bool {
+        let fresh = Quiet { reader, since: now, cpu };
+        let quiet = self.quiet.get_or_insert(fresh);
+        let long = now.saturating_sub(quiet.since);
+        // Processor time is counted in steps of ten milliseconds.
+        let busy = cpu.saturating_sub(quiet.cpu) > long * QUIET_CPU / 100 + 10;
+        if quiet.reader != reader || busy {
+            *quiet = fresh;
+            return false;
+        }
+        long >= QUIET
     }
 
     /// While an eval counts as waiting: whether two looks in a row found nobody reading.
     pub(crate) fn is_gone(&mut self, still_reading: bool) -> bool {
         self.misses = if still_reading { 0 } else { self.misses + 1 };
-        self.later();
         self.misses >= 2
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    const READER: Reader = Reader { pid: 5, tid: 5, polls: true };
+
+    fn look(probe: &mut Probe, answer: Answer, now: Millis, cpu: Millis) -> Finding {
+        probe.found(Some((READER, answer)), now, || cpu)
+    }
+
+    #[test]
+    fn e8_a_program_with_a_time_of_its_own_may_wait_when_it_was_quiet() {
+        let own = Answer::May(Why::OwnTime);
+        let mut probe = Probe::new();
+        assert_eq!(look(&mut probe, own, 0, 500), Finding::No);
+        assert_eq!(look(&mut probe, own, 2_900, 520), Finding::No);
+        // A look that found it running is no reason to begin again.
+        assert_eq!(probe.found(None, 2_950, || 520), Finding::Unclear);
+        assert_eq!(look(&mut probe, own, 3_000, 520), Finding::May { alone: true });
+        // Said once, until there is input.
+        assert_eq!(look(&mut probe, own, 3_250, 520), Finding::May { alone: false });
+        probe.restart();
+        assert_eq!(look(&mut probe, own, 4_000, 520), Finding::No);
+        assert_eq!(look(&mut probe, own, 7_000, 520), Finding::May { alone: true });
+    }
+
+    #[test]
+    fn e8_output_work_and_another_reader_are_not_quiet() {
+        let own = Answer::May(Why::OwnTime);
+        let mut probe = Probe::new();
+        look(&mut probe, own, 0, 0);
+        probe.stir();
+        assert_eq!(look(&mut probe, own, 3_000, 0), Finding::No);
+        assert_eq!(look(&mut probe, own, 6_000, 50), Finding::No, "it used 50 ms");
+        assert_eq!(look(&mut probe, own, 9_000, 60), Finding::May { alone: true });
+        let other = Reader { pid: 6, tid: 6, polls: true };
+        assert_eq!(probe.found(Some((other, own)), 9_100, || 60), Finding::No);
+        probe.found(None, 9_200, || 60);
+        assert_eq!(probe.found(None, 9_300, || 60), Finding::No);
+        assert_eq!(look(&mut probe, own, 13_000, 60), Finding::No);
+    }
+
+    #[test]
+    fn e8_a_program_that_listens_elsewhere_too_sends_nobody_back() {
+        let ssh = Answer::May(Why::Elsewhere);
+        let mut probe = Probe::new();
+        look(&mut probe, ssh, 0, 0);
+        assert_eq!(look(&mut probe, ssh, 3_000, 0), Finding::May { alone: false });
+    }
+
+    #[test]
+    fn e8_one_look_agrees_with_the_bridge_and_two_are_needed_without() {
+        let mut probe = Probe::new();
+        assert_eq!(look(&mut probe, Answer::Waits, 0, 0), Finding::Unclear);
+        probe.announce();
+        assert_eq!(look(&mut probe, Answer::Waits, 0, 0), Finding::Waits);
+        probe.announce();
+        assert_eq!(look(&mut probe, Answer::No, 0, 0), Finding::Unclear);
     }
 }

@@ -2,6 +2,8 @@
 
 /// Longest line that is kept.
 const MOST: usize = 1024;
+/// Most characters of a prompt that are told.
+const PROMPT_CHARS: usize = 200;
 
 /// Follows the bytes of an eval's output without keeping them.
 #[derive(Debug, Default)]
@@ -46,9 +48,18 @@ impl LastLine {
         self.feed(b"\n");
     }
 
-    /// What stands after the last line feed.
+    /// What stands after the last line feed, as a person would see it: the last row, and no more of
+    /// that than is read at a glance.
     pub(crate) fn prompt(&self) -> String {
-        String::from_utf8_lossy(&self.partial).into_owned()
+        let text = stead_screen::plain(&self.partial);
+        let mut rows = text.lines().rev();
+        let row = rows.find(|row| !row.trim().is_empty()).or(text.lines().next_back());
+        let row = row.unwrap_or_default();
+        let over = row.chars().count().saturating_sub(PROMPT_CHARS);
+        match row.char_indices().nth(over) {
+            Some((from, _)) if over > 0 => format!("…{}", &row[from..]),
+            _ => row.to_owned(),
+        }
     }
 
     /// The unfinished line if it says anything, else the last whole one.
@@ -70,6 +81,22 @@ mod tests {
         assert_eq!((line.prompt(), line.show()), (String::new(), ">>> ".to_owned()));
         line.feed(b"... ");
         assert_eq!(line.prompt(), "... ");
+    }
+
+    #[test]
+    fn e8_a_prompt_is_one_short_clean_line() {
+        let prompt = |bytes: &[u8]| {
+            let mut line = LastLine::default();
+            line.feed(bytes);
+            line.prompt()
+        };
+        assert_eq!(prompt(b"\x1b[1mname\x1b[0m: "), "name: ");
+        assert_eq!(prompt(b"\x1b[2J\x1b[1;1Hone\x1b[12;1H~\x1b[13;1H:wq? "), ":wq? ");
+        assert_eq!(prompt(b"10%\r20%\rready?"), "ready?");
+        let long = prompt(&b"x".repeat(900));
+        assert_eq!((long.chars().count(), long.chars().next()), (201, Some('…')));
+        assert_eq!(prompt(b""), "");
+        assert_eq!(prompt(b"  "), "  ");
     }
 
     #[test]

@@ -4,7 +4,7 @@ use stead_backend::{Among, Editor};
 use stead_launch::tree;
 use stead_protocol::bridge::Command;
 use stead_protocol::client::{
-    Accepted, Event, FromHost, Query, Reply, Request, Submit, ToHost, VERSION, WatchFor,
+    Accepted, Event, FromHost, Listens, Query, Reply, Request, Submit, ToHost, VERSION, WatchFor,
 };
 use stead_protocol::{ErrorCode, EvalSeq, MAX_CODE, WireError};
 use stead_spool::HistoryReader;
@@ -14,7 +14,7 @@ use crate::connection::Watch;
 use crate::host::{Compiled, Host};
 use crate::ledger::Taken;
 use crate::pause;
-use crate::state::{Eval, Input, Phase, Ticket};
+use crate::state::{Eval, Input, Listening, Phase, Ticket};
 use crate::with_causes;
 
 /// Most bytes of code that may wait in the queue.
@@ -260,14 +260,19 @@ impl Host {
 
     fn standing(&self, eval: EvalSeq) -> Option<Event> {
         if let Some(run) = self.state.running().filter(|run| run.eval == eval) {
-            return Some(match &run.waiting {
-                Some(prompt) => {
+            return Some(match &run.listening {
+                Listening::Waits { prompt } => {
                     let (prompt, end) = (prompt.clone(), self.ledger.end());
                     let file = |editor: Editor| editor.file.to_string_lossy().into_owned();
                     let editor = self.editor().map(file);
                     Event::Waiting { eval, prompt, end, editor }
                 }
-                None => Event::Started { eval, start: self.ledger.current_start()? },
+                listening @ (Listening::No | Listening::May) => {
+                    // Who asks now knows that nothing happens, and wants to wait nevertheless.
+                    let listens =
+                        if *listening == Listening::May { Listens::Yes } else { Listens::No };
+                    Event::Started { eval, start: self.ledger.current_start()?, listens }
+                }
             });
         }
         if let Some(at) = self.state.queue.iter().position(|queued| queued.seq == eval) {

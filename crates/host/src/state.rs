@@ -57,8 +57,7 @@ pub(crate) enum Phase {
 pub(crate) struct Run {
     pub(crate) eval: EvalSeq,
     pub(crate) hard: Hard,
-    /// The prompt, while it waits for input.
-    pub(crate) waiting: Option<String>,
+    pub(crate) listening: Listening,
     /// Interrupts that wait to see what they did, each with the time it stops waiting.
     pub(crate) interrupts: Vec<(Ticket, Millis)>,
     /// How far clients have gone to stop it.
@@ -75,6 +74,17 @@ pub(crate) enum Asked {
     Interrupt,
     /// They did so again, so what it started is killed.
     KillChildren,
+}
+
+/// Whether the running eval waits for input (SPEC E-8).
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum Listening {
+    /// Not as far as is known.
+    No,
+    /// Nobody can know: it listens, and may go on without any.
+    May,
+    /// Only input lets it go on.
+    Waits { prompt: String },
 }
 
 impl Run {
@@ -176,7 +186,11 @@ pub(crate) enum Input {
     Done(DoneStatus),
     /// The running eval waits for input.
     Waiting(String),
-    /// It no longer does.
+    /// It listens and may wait; `alone` if nothing works beside it.
+    MayWait {
+        alone: bool,
+    },
+    /// It neither waits nor listens any longer.
     NotWaiting,
     Interrupt {
         eval: Option<EvalSeq>,

@@ -349,6 +349,7 @@ enum Move {
     Submit { hard: Option<u64> },
     Done(u8),
     Waiting,
+    MayWait,
     NotWaiting,
     Interrupt { back: u64 },
     Query,
@@ -370,6 +371,7 @@ fn moves() -> impl Strategy<Value = Vec<Move>> {
         8 => proptest::option::of(0u64..3000).prop_map(|hard| Move::Submit { hard }),
         8 => (0u8..3).prop_map(Move::Done),
         1 => Just(Move::Waiting),
+        1 => Just(Move::MayWait),
         1 => Just(Move::NotWaiting),
         3 => (0u64..4).prop_map(|back| Move::Interrupt { back }),
         1 => Just(Move::Query),
@@ -469,6 +471,7 @@ proptest! {
                     _ => DoneStatus::Interrupted,
                 }),
                 Move::Waiting => Input::Waiting("?".to_owned()),
+                Move::MayWait => Input::MayWait { alone: true },
                 Move::NotWaiting => Input::NotWaiting,
                 Move::Interrupt { back } => {
                     let ticket = ask();

@@ -4,7 +4,7 @@ use stead_launch::tree;
 use stead_protocol::{Activity, Status, Usage};
 
 use crate::host::Host;
-use crate::state::Phase;
+use crate::state::{Listening, Phase};
 
 /// How many processes in the background are told of by name.
 const BACKGROUND_TOLD: usize = 8;
@@ -69,20 +69,28 @@ impl Host {
             Phase::Starting { .. } => Activity::Starting,
             Phase::Idle { .. } => Activity::Idle,
             Phase::Querying { .. } => Activity::Querying,
-            Phase::Running(run) => match &run.waiting {
-                Some(prompt) => {
+            Phase::Running(run) => match &run.listening {
+                Listening::Waits { prompt } => {
                     Activity::WaitingInput { eval: run.eval, elapsed_ms, prompt: prompt.clone() }
                 }
-                None => Activity::Running {
+                listening @ (Listening::No | Listening::May) => Activity::Running {
                     eval: run.eval,
                     elapsed_ms,
                     last_line: self.ledger.last_line(),
+                    listens: *listening == Listening::May,
                 },
             },
             Phase::Ending { .. } => Activity::Ending,
             Phase::Ended { reason } => Activity::Ended { reason: reason.clone() },
         }
     }
+}
+
+/// Processor time of all that lives below the host.
+pub(crate) fn cpu_ms(host: u32) -> u64 {
+    let tick_ms = 1000 / rustix::param::clock_ticks_per_second();
+    let processes = tree::descendants(host).into_iter().filter_map(tree::look);
+    processes.map(|process| process.cpu_ticks * tick_ms).sum()
 }
 
 /// What everything below the host uses.

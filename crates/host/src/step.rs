@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use crate::state::{
-    Action, Answer, Asked, EXIT_GRACE, Eval, GRACE, Hard, Input, Millis, Passed, Phase,
+    Action, Answer, Asked, EXIT_GRACE, Eval, GRACE, Hard, Input, Listening, Millis, Passed, Phase,
     QUERY_LIMIT, QUEUE_LIMIT, Run, START_LIMIT, State, Ticket, Why,
 };
 use stead_protocol::bridge::DoneStatus;
@@ -43,16 +43,18 @@ impl State {
     pub(crate) fn admit(&self, no_queue: bool) -> Result<Option<EvalSeq>, WireError> {
         let behind = self.queue.back().map(|eval| eval.seq).or(self.running().map(|run| run.eval));
         match &self.phase {
-            Phase::Running(Run { waiting: Some(prompt), eval, .. }) => Err(WireError::new(
-                ErrorCode::WaitingInput,
-                match prompt.as_str() {
-                    "" => format!("eval {} waits for input, so code cannot run now", eval.0),
-                    _ => format!(
-                        "eval {} waits for input ({prompt:?}), so code cannot run now",
-                        eval.0
-                    ),
-                },
-            )),
+            Phase::Running(Run { listening: Listening::Waits { prompt }, eval, .. }) => {
+                Err(WireError::new(
+                    ErrorCode::WaitingInput,
+                    match prompt.as_str() {
+                        "" => format!("eval {} waits for input, so code cannot run now", eval.0),
+                        _ => format!(
+                            "eval {} waits for input ({prompt:?}), so code cannot run now",
+                            eval.0
+                        ),
+                    },
+                ))
+            }
             // What could not be started tells why when it is gone, with the evals that wait for it.
             Phase::Ending { why, .. } if *why == Why::NotReady => self.admit_to_queue(behind),
             Phase::Ending { .. } | Phase::Ended { .. } => Err(WireError::new(
@@ -98,14 +100,20 @@ impl State {
             Input::Done(status) => self.done(status, now),
             Input::Waiting(prompt) => {
                 if let Phase::Running(run) = &mut self.phase {
-                    run.waiting = Some(prompt);
+                    run.listening = Listening::Waits { prompt };
                 }
                 // Init code that asks something will not get ready by itself.
                 self.tell_ready()
             }
+            Input::MayWait { alone } => {
+                if let Phase::Running(run) = &mut self.phase {
+                    run.listening = Listening::May;
+                }
+                if alone { self.tell_ready() } else { vec![] }
+            }
             Input::NotWaiting => {
                 if let Phase::Running(run) = &mut self.phase {
-                    run.waiting = None;
+                    run.listening = Listening::No;
                 }
                 vec![]
             }
@@ -185,7 +193,7 @@ impl State {
         self.phase = Phase::Running(Run {
             eval: eval.seq,
             hard,
-            waiting: None,
+            listening: Listening::No,
             interrupts: vec![],
             asked: Asked::Nothing,
             killed: 0,

@@ -247,7 +247,14 @@ fn standing(text: &mut String, view: &EvalView, id: &Id<'_>) -> fmt::Result {
             return write!(text, " {}; read on: {}", one_line(&why), ReadOn(id));
         }
         EvalStatus::Partial | EvalStatus::Running => {
-            return write!(text, " still running; read on: {}", ReadOn(id));
+            text.push_str(" still running");
+            if view.listens {
+                write!(
+                    text,
+                    ", listens to stdin and may wait for input; answer: input {{\"target\":\"{id}\",\"text\":\"…\"}}"
+                )?;
+            }
+            return write!(text, "; read on: {}", ReadOn(id));
         }
         EvalStatus::Queued => {
             text.push_str(" queued");

@@ -145,7 +145,15 @@ pub enum BridgeEvent {
         /// The eval it belongs to, if known.
         #[serde(default)]
         eval: Option<String>,
+        /// The thread that reads now and that this one waits for.
+        #[serde(default)]
+        behind: Option<u32>,
+        /// The language knows that nothing but input will run any more code of this eval.
+        #[serde(default)]
+        alone: bool,
     },
+    /// The main thread, which waited behind another reader, goes on.
+    StdinTurn {},
     /// The bridge waits for `ack`, which comes when all that was written before is taken from the
     /// pipes: for languages that cannot ask whether a pipe is empty.
     Sync {},

@@ -295,6 +295,28 @@ pub enum InterruptEffect {
     Dequeued,
 }
 
+/// Whether an eval that runs may wait for input: it listens to the session's input, and nobody can
+/// know whether it goes on without any (SPEC E-8).
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Listens {
+    /// Nothing is known to listen.
+    #[default]
+    No,
+    /// It does, beside something that works.
+    Yes,
+    /// It does and has been quiet for a while, and nothing but input or a time limit of its own will
+    /// wake it. Said once; whoever waits should look.
+    Alone,
+}
+
+impl Listens {
+    /// Whether it does not.
+    pub fn is_no(&self) -> bool {
+        *self == Listens::No
+    }
+}
+
 /// What a host tells watchers, in this order for each eval.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
@@ -307,12 +329,15 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         behind: Option<EvalSeq>,
     },
-    /// The eval runs.
+    /// The eval runs; told again when it begins or ceases to listen to the session's input.
     Started {
         /// Which.
         eval: EvalSeq,
         /// Where its part of the spool begins.
         start: Offset,
+        /// Whether it listens.
+        #[serde(default, skip_serializing_if = "Listens::is_no")]
+        listens: Listens,
     },
     /// The spool now reaches `end`; readers fetch the bytes from there.
     Output {

@@ -20,6 +20,9 @@ pub enum Activity {
         elapsed_ms: u64,
         /// The last line it wrote.
         last_line: String,
+        /// Whether it listens to the session's input, so that it may wait for some.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        listens: bool,
     },
     /// An eval runs and waits for input.
     WaitingInput {

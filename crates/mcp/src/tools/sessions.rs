@@ -159,9 +159,12 @@ fn doing(status: &Status, client: &Client) -> String {
     match &status.activity {
         Activity::Starting => "starting".to_owned(),
         Activity::Idle => format!("idle{}", last_eval(status, client)),
-        Activity::Running { eval, elapsed_ms, last_line } => {
+        Activity::Running { eval, elapsed_ms, last_line, listens } => {
             let mut text =
                 format!("running {}{} for {}", id(*eval), code(*eval), seconds(*elapsed_ms));
+            if *listens {
+                text.push_str(", listens to stdin");
+            }
             // A bar is redrawn in one line, of which the last state counts.
             let line = one_line(last_line);
             if !line.trim().is_empty() {

@@ -77,14 +77,15 @@ function arrange(older = false) {
 function lookAtOlder() {
   look = null;
   if (!S.running || wanting.size === 0 || source !== null) return;
-  if (S.open || isAlone()) return arrange(true);
+  const others = list(process.getActiveResourcesInfo()).filter((kind) => kind !== "MessagePort" && kind !== "Worker");
+  if (S.open || others.length === 0) return arrange(true);
   pause = Math.min(pause * 2, 250);
   look = setTimeout(lookAtOlder, pause).unref();
 }
 
-/** Whether nothing but input can make user code run. */
-function isAlone() {
-  return list(process.getActiveResourcesInfo()).every((kind) => kind === "MessagePort" || kind === "Worker");
+/** Whether no timer of the user's is set. */
+function hasNoTimers() {
+  return list(process.getActiveResourcesInfo()).every((kind) => kind !== "Timeout" && kind !== "Immediate");
 }
 
 /** Opens or closes the source as wanted now; between evals a moment later, when the host has emptied the pipe. */
@@ -103,14 +104,13 @@ function openSource() {
     reader.destroy(error);
     return;
   }
-  const alone = isAlone();
   const opened = new net.Socket({ fd, readable: true, writable: false });
   source = opened;
   opened.on("data", (data) => hand(opened, data));
   opened.on("end", () => hand(opened, null));
   opened.on("error", () => hand(opened, null));
   // V8 sets timers of its own, which the host cannot tell from the user's: only we know whether there are any.
-  if (S.running) transmit({ ev: "stdin_wait", tid: process.pid, eval: S.eval, alone });
+  if (S.running) transmit({ ev: "stdin_wait", tid: process.pid, eval: S.eval, no_timers: hasNoTimers() });
 }
 
 function closeSource() {

@@ -370,8 +370,14 @@ impl Bridge {
         readers(tree::descendants(host), self.pipe)
     }
 
-    /// Those of these threads that count, each with whether it waits for this session's stdin.
-    pub fn listeners(&self, host: u32, counts: impl Fn(&Reader) -> bool) -> Vec<(Reader, Answer)> {
+    /// Those of the threads that listen to this session's stdin which count, each with whether it waits for
+    /// it. `no_timers` says that the main thread's event loop has none of the user's.
+    pub fn listeners(
+        &self,
+        host: u32,
+        no_timers: bool,
+        counts: impl Fn(&Reader) -> bool,
+    ) -> Vec<(Reader, Answer)> {
         if self.stdin_unread() > 0 {
             return Vec::new();
         }
@@ -381,7 +387,7 @@ impl Bridge {
         if readers.is_empty() {
             return Vec::new();
         }
-        let session = Session { host, interpreter: self.child.pid, pipe: self.pipe };
+        let session = Session { host, interpreter: self.child.pid, pipe: self.pipe, no_timers };
         judge(session, &pids, &readers, |tid| self.is_elder(tid))
     }
 

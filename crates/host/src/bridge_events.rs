@@ -114,8 +114,8 @@ impl Host {
                 let eval = eval.and_then(|id| id.parse::<EvalId>().ok()).map(|id| id.seq);
                 self.ledger.background(eval, stream, text.as_bytes());
             }
-            BridgeEvent::StdinWait { tid, eval, behind, alone } => {
-                self.told_of_wait(tid, eval.as_deref(), behind, alone);
+            BridgeEvent::StdinWait { tid, eval, behind, no_timers } => {
+                self.told_of_wait(tid, eval.as_deref(), behind, no_timers);
             }
             BridgeEvent::StdinTurn {} => self.told.behind = None,
             // The pipes were drained before this event.

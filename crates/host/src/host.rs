@@ -117,8 +117,8 @@ pub(crate) struct Host {
 pub(crate) struct Told {
     /// That it waits.
     pub(crate) waits: bool,
-    /// That nothing but input will run any more of its code.
-    pub(crate) alone: bool,
+    /// That no timer of the user's is set.
+    pub(crate) no_timers: bool,
     /// That it waits until this thread, which an earlier eval left behind, has read.
     pub(crate) behind: Option<u32>,
 }

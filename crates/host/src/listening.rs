@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use stead_launch::stdin_wait::{Answer, Reader, Why};
+use stead_launch::stdin_wait::{Answer, Reader};
 use stead_protocol::EvalId;
 use stead_protocol::client::{Event, Listens};
 
@@ -17,7 +17,7 @@ impl Host {
         tid: u32,
         eval: Option<&str>,
         behind: Option<u32>,
-        alone: bool,
+        no_timers: bool,
     ) {
         // A thread that waits does not keep the eval from ending, so others than the main one
         // have to be found waiting for a while.
@@ -30,7 +30,7 @@ impl Host {
             return;
         }
         self.told.waits = true;
-        self.told.alone = alone;
+        self.told.no_timers = no_timers;
         self.told.behind = behind;
         if self.bridge.as_ref().is_some_and(stead_backend::Bridge::is_visible) {
             self.probe.announce();
@@ -123,14 +123,10 @@ impl Host {
             true => told || !reader.polls,
             false => stands_in(reader) || !bridge.is_elder(reader.tid),
         };
-        let certain = |reader: &Reader, answer: Answer| {
-            let alone = reader.tid == main && self.told.alone;
-            alone && answer == Answer::May(Why::OwnTime) || stands_in(reader)
-        };
-        let found = bridge.listeners(self.pid, counts).into_iter();
+        let found = bridge.listeners(self.pid, self.told.no_timers, counts).into_iter();
         found
             .map(|(reader, answer)| {
-                (reader, if certain(&reader, answer) { Answer::Waits } else { answer })
+                (reader, if stands_in(&reader) { Answer::Waits } else { answer })
             })
             .max_by_key(|(_, answer)| *answer)
     }

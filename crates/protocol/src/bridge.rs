@@ -148,9 +148,9 @@ pub enum BridgeEvent {
         /// The thread that reads now and that this one waits for.
         #[serde(default)]
         behind: Option<u32>,
-        /// The language knows that nothing but input will run any more code of this eval.
+        /// No timer of the user's is set in the event loop that waits.
         #[serde(default)]
-        alone: bool,
+        no_timers: bool,
     },
     /// The main thread, which waited behind another reader, goes on.
     StdinTurn {},

@@ -13,8 +13,8 @@ use crate::tree;
 
 /// What the processes do; `pids` are all below the host.
 pub(super) fn family(session: Session, pids: &[u32], is_elder: impl Fn(u32) -> bool) -> Family {
-    let Session { host, interpreter, pipe } = session;
-    let mut family = Family { host, interpreter, ..Family::default() };
+    let Session { host, interpreter, pipe, no_timers } = session;
+    let mut family = Family { host, interpreter, no_timers, ..Family::default() };
     for &pid in pids {
         let Some(looked) = tree::look(pid) else { continue };
         let mut threads = Vec::new();
@@ -27,7 +27,9 @@ pub(super) fn family(session: Session, pids: &[u32], is_elder: impl Fn(u32) -> b
             .iter()
             .any(|thread| matches!(thread.doing, Doing::Files { call: FileCall::Poll { .. }, .. }));
         let catches_sigchld = polls && tree::catches(pid, Signal::CHILD);
-        family.processes.insert(pid, Process { parent: looked.parent, catches_sigchld, threads });
+        let (parent, start_ticks) = (looked.parent, looked.start_ticks);
+        let process = Process { parent, start_ticks, catches_sigchld, threads };
+        family.processes.insert(pid, process);
     }
     family.holders = holders(&family);
     family

@@ -64,6 +64,19 @@ impl Active {
     }
 }
 
+/// What a thread that waits for some time waits for beside that.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum Partner {
+    /// Nothing that is known, so that the wait is a sleep.
+    None,
+    /// Threads of its own process.
+    Own,
+    /// Other processes of the session, or the session's input.
+    Other,
+    /// The host.
+    Host,
+}
+
 /// One look, worked out.
 pub(super) struct Verdict<'a> {
     family: &'a Family,
@@ -108,7 +121,9 @@ impl<'a> Verdict<'a> {
                 let alone = match sources {
                     Active { elsewhere: true, .. } => Answer::May(Why::Elsewhere),
                     Active { timed: true, .. } => Answer::May(Why::OwnTime),
-                    _ if limited => Answer::May(Why::OwnTime),
+                    _ if limited && !(tid == self.family.interpreter && self.family.no_timers) => {
+                        Answer::May(Why::OwnTime)
+                    }
                     _ => Answer::Waits,
                 };
                 beside(others, alone)
@@ -121,7 +136,7 @@ impl<'a> Verdict<'a> {
     }
 
     /// How a process goes on while one below it reads. A shell that waits for any of its children
-    /// waits for the reader among them, whatever the others do.
+    /// waits for the one that it started last; older ones are jobs.
     fn goes_on(&self, pid: u32, reader: u32) -> Active {
         let main = self.family.processes.get(&pid).and_then(|process| main_thread(pid, process));
         let child = self.child_towards(pid, reader).filter(|child| match main {
@@ -129,12 +144,23 @@ impl<'a> Verdict<'a> {
             Some(Thread { doing: Doing::Children(None) | Doing::Signals, .. }) => true,
             _ => false,
         });
-        match child {
-            Some(child) if child == reader => return Active::default(),
-            Some(child) => return self.goes_on(child, reader),
-            None => {}
+        if let Some(child) = child {
+            let below =
+                if child == reader { Active::default() } else { self.goes_on(child, reader) };
+            return below.or(self.younger(pid, child));
         }
         self.active.get(&pid).copied().unwrap_or_default()
+    }
+
+    /// What the children do that a process started after this one.
+    fn younger(&self, pid: u32, than: u32) -> Active {
+        let began =
+            |pid: u32| self.family.processes.get(&pid).map(|child| (child.start_ticks, pid));
+        let children = self.family.processes.iter().filter(|(_, child)| child.parent == pid);
+        children
+            .filter(|(child, _)| began(**child) > began(than))
+            .map(|(&child, _)| self.process(child))
+            .fold(Active::default(), Active::or)
     }
 
     /// The child of `pid` that is `below` or has it below itself.
@@ -174,30 +200,35 @@ impl<'a> Verdict<'a> {
             Doing::Signals => Active::TIMED,
             Doing::Files { call, files } => {
                 let found = self.files(pid, process, files);
-                match call {
-                    FileCall::Poll { limited: true } if self.has_partner(pid, files) => {
-                        found.or(Active::TIMED)
-                    }
-                    FileCall::Poll { limited: true } => found.or(Active::WORKS),
-                    FileCall::Read | FileCall::Poll { limited: false } => found,
+                if !matches!(call, FileCall::Poll { limited: true }) {
+                    return found;
+                }
+                match self.partner(pid, files) {
+                    // The bridge's own thread, which listens to the host.
+                    Partner::Host if thread.tid != pid => found,
+                    // A loop in a side thread may have timers for housekeeping only.
+                    Partner::Own | Partner::Host if thread.tid != pid => found.or(Active::TIMED),
+                    Partner::Other => found.or(Active::TIMED),
+                    Partner::None | Partner::Own | Partner::Host => found.or(Active::WORKS),
                 }
             }
         }
     }
 
-    /// Whether something besides time wakes a thread: the session's input, or another process of
-    /// this session. Without that a time limit is a sleep.
-    fn has_partner(&self, pid: u32, files: &[Source]) -> bool {
-        files.iter().any(|file| match file {
-            Source::Stdin => true,
-            Source::Holders(
-                end @ (End::PipeWriter(_) | End::Socket(_) | End::Terminal(_) | End::Master(_)),
-            ) => self
-                .holders(*end)
-                .iter()
-                .any(|holder| *holder != pid && *holder != self.family.host),
-            _ => false,
-        })
+    /// What besides time wakes a thread.
+    fn partner(&self, pid: u32, files: &[Source]) -> Partner {
+        let of = |file: &Source| match file {
+            Source::Stdin => Partner::Other,
+            Source::Holders(end) => match self.holders(*end) {
+                holders if holders.contains(&self.family.host) => Partner::Host,
+                holders if holders.iter().any(|holder| *holder != pid) => Partner::Other,
+                _ => Partner::Own,
+            },
+            Source::Process(_) | Source::Children | Source::Remote | Source::Outside => {
+                Partner::None
+            }
+        };
+        files.iter().map(of).max().unwrap_or(Partner::None)
     }
 
     fn files(&self, pid: u32, process: &Process, files: &[Source]) -> Active {

@@ -41,7 +41,7 @@ fn family(processes: &[(u32, u32, &[Doing])]) -> Case {
                 doing: doing.clone(),
             })
             .collect();
-        let process = Process { parent: *parent, catches_sigchld: false, threads };
+        let process = Process { parent: *parent, threads, ..Process::default() };
         family.processes.insert(*pid, process);
     }
     Case { family }
@@ -105,6 +105,7 @@ fn e8_a_loop_waits_if_only_itself_can_wake_it() {
     own(family(&[(10, 1, &[polls(&[Stdin, OWN]), Works])])).is(10, 10, BESIDE);
     own(family(&[(10, 1, &[polls(&[Stdin, OWN]), Locked { timed: true }])])).is(10, 10, OWN_TIME);
     own(family(&[(10, 1, &[polls(&[Stdin, OWN]), polls_for_a_time(&[])])])).is(10, 10, BESIDE);
+    own(family(&[(10, 1, &[polls(&[Stdin, OWN]), polls_for_a_time(&[OWN])])])).is(10, 10, OWN_TIME);
     own(family(&[(10, 1, &[polls(&[Stdin, OWN, Outside])])])).is(10, 10, Answer::No);
     own(family(&[(10, 1, &[polls_for_a_time(&[Stdin, Outside])])])).is(10, 10, Answer::No);
     own(family(&[(10, 1, &[polls(&[Stdin, Remote])])])).is(10, 10, ELSEWHERE);
@@ -180,7 +181,10 @@ fn e8_pipes_between_processes_lead_to_who_writes_them() {
 fn e8_a_child_that_reads_waits_if_the_eval_waits_for_it() {
     let cat: &[Doing] = &[reads(Stdin)];
     family(&[(10, 1, &[Children(Some(20))]), (20, 10, cat)]).is(20, 20, WAITS);
-    family(&[(10, 1, &[Children(None)]), (20, 10, cat), (30, 10, &[Works])]).is(20, 20, WAITS);
+    // Of jobs in the background a shell started the reader last, or another one after it.
+    family(&[(10, 1, &[Children(None)]), (20, 10, cat), (15, 10, &[Works])]).is(20, 20, WAITS);
+    family(&[(10, 1, &[Children(None)]), (20, 10, cat), (30, 10, &[Works])]).is(20, 20, BESIDE);
+    family(&[(10, 1, &[Children(None)]), (20, 10, cat), (30, 10, &[Still])]).is(20, 20, WAITS);
     family(&[(10, 1, &[Works]), (20, 10, cat)]).is(20, 20, BESIDE);
     family(&[(10, 1, &[Children(Some(30))]), (20, 10, cat), (30, 10, &[Works])]).is(20, 20, BESIDE);
     // `timeout cat` waits for a signal; so does what waits for it.
@@ -195,6 +199,19 @@ fn e8_a_child_that_reads_waits_if_the_eval_waits_for_it() {
             .held(End::PipeWriter(7), &[20])
             .is(20, 20, answer);
     }
+}
+
+#[test]
+fn e8_timers_that_are_not_the_users_do_not_count() {
+    // The bridge's own thread listens to the host; V8 gives both loops a time limit now and then.
+    let control = Holders(End::Socket(4));
+    let threads = [polls_for_a_time(&[Stdin, OWN]), polls_for_a_time(&[OWN, control])];
+    let node =
+        || family(&[(10, 1, &threads)]).held(End::Event(1), &[10]).held(End::Socket(4), &[HOST]);
+    node().is(10, 10, OWN_TIME);
+    let mut told = node();
+    told.family.no_timers = true;
+    told.is(10, 10, WAITS);
 }
 
 #[test]

@@ -107,8 +107,8 @@ pub(super) fn sources(pid: u32, watch: Watch, pipe: PipeId, into: &mut Vec<Sourc
         }
         Kind::Event(Some(id)) => Source::Holders(End::Event(id)),
         Kind::Timer { armed: false } => return,
-        Kind::Signals { mask } if mask & bit(libc::SIGALRM) != 0 => Source::Outside,
         Kind::Signals { mask } if mask & bit(libc::SIGCHLD) != 0 => Source::Children,
+        Kind::Signals { mask } if mask & bit(libc::SIGALRM) != 0 => Source::Outside,
         Kind::Signals { .. } => return,
         Kind::Process(Some(other)) => Source::Process(other),
         Kind::Master(Some(number)) => Source::Holders(End::Terminal(number)),

@@ -8,6 +8,9 @@ pub(super) struct Family {
     /// The host: it only gives input and takes output, so it wakes nobody by itself.
     pub(super) host: u32,
     pub(super) interpreter: u32,
+    /// No timer of the user's is set in the interpreter's event loop, as its bridge knows. Those that
+    /// are seen there are the language's own.
+    pub(super) no_timers: bool,
     pub(super) processes: BTreeMap<u32, Process>,
     pub(super) holders: HashMap<End, Vec<u32>>,
 }
@@ -15,6 +18,8 @@ pub(super) struct Family {
 #[derive(Debug, Default)]
 pub(super) struct Process {
     pub(super) parent: u32,
+    /// When it began, in clock ticks.
+    pub(super) start_ticks: u64,
     /// Whether it is told when a child ends, which programs turn into a byte on a pipe of their own.
     pub(super) catches_sigchld: bool,
     pub(super) threads: Vec<Thread>,

@@ -59,6 +59,8 @@ pub struct Session {
     pub interpreter: u32,
     /// The session's input.
     pub pipe: PipeId,
+    /// Whether the bridge says that no timer of the user's is set in the main thread's event loop.
+    pub no_timers: bool,
 }
 
 /// All threads of these processes that are blocked on the pipe.

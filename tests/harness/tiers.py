@@ -25,6 +25,7 @@ RULES = [
     Rule("stress interrupts::", tier="default", timeout=400, per="pythons"),
     Rule("stress node::", tier="default", timeout=400, per="nodes"),
     Rule("e2e findings::pr132_case_45", per="pythons"),
+    Rule("waiting ", tier="default", timeout=300),
     Rule("conformance ", tier="default", timeout=300),
     Rule("bridge ", timeout=300),
     Rule("bridge python-libraries", tier="default", timeout=300),

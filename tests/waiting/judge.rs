@@ -30,6 +30,8 @@ pub(crate) enum Right {
     Waits,
     /// It may wait, and nothing but its own time wakes it: the call comes back.
     Alone,
+    /// It only waits, but its runtime sets time limits as it likes: either of the two above.
+    WaitsOrAlone,
     /// It may wait beside something else: the call goes on.
     Listens,
     /// It does not wait, and ends by itself.
@@ -133,6 +135,10 @@ impl Told<'_> {
                 (refused["error"]["code"] == "waiting_input")
                     .then_some(())
                     .ok_or_else(|| format!("the next code was not refused: {refused:#}"))
+            }
+            Right::WaitsOrAlone => {
+                let reply = self.outcome(id);
+                has(&reply, "waiting_input", false).or_else(|_| has(&reply, "partial", true))
             }
             Right::Alone => {
                 has(&self.outcome(id), "partial", true)?;

@@ -1,7 +1,7 @@
 //! What JavaScript does with the session's input: in a session of its own, and as a program.
 
 use crate::judge::In::{Bash, Node};
-use crate::judge::Right::{Alone, Listens, No, Waits};
+use crate::judge::Right::{Alone, Listens, No, Waits, WaitsOrAlone};
 use crate::judge::{Situation, case, judge, place};
 
 const SITUATIONS: &[Situation] = &[
@@ -29,7 +29,7 @@ process.stdin.on('data', () => {});
 require('child_process').spawn('sleep', ['1.2'], { stdio: 'ignore' }).on('exit', () => process.exit())\"", No),
     case("a program with data and a busy worker", Bash, "node -e \"
 process.stdin.on('data', () => {}); new (require('worker_threads').Worker)('for (;;);', { eval: true })\"", Listens),
-    case("node -i", Bash, "node -i", Alone),
+    case("node -i", Bash, "node -i", WaitsOrAlone),
 ];
 
 #[test]

@@ -97,3 +97,12 @@ fn e8_a_call_that_waits_on_is_not_sent_back_again() {
     let reply = env.json(["output", id, "--wait", "300s"]);
     assert_eq!(reply["status"], "complete", "{reply:#}");
 }
+
+#[test]
+fn e8_timers_of_earlier_evals_do_not_keep_a_question_from_waiting() {
+    let env = place();
+    let left = "setInterval(() => {}, 200); setTimeout(() => {}, 600000); 1";
+    assert_eq!(eval(&env, "js", left)["status"], "complete");
+    let ask = "await new Promise((r) => process.stdin.once('data', r)); 2";
+    assert_eq!(eval(&env, "js", ask)["status"], "waiting_input");
+}

@@ -23,6 +23,7 @@ function beginEval(id, source) {
   placeRequire();
   guardProcess();
   S.mark = newMark(id);
+  timersBefore = countTimers();
 }
 
 function doEval(id, payload) {

@@ -13,6 +13,7 @@ let source = null;           // the socket, while it is open
 let target = null;           // whom it reads for
 let look = null;             // timer of the next look at readers of earlier evals
 let pause = 0;
+let timersBefore = 0;        // timers that earlier evals have left
 
 class Input extends stream.Readable {
   constructor() {
@@ -83,9 +84,9 @@ function lookAtOlder() {
   look = setTimeout(lookAtOlder, pause).unref();
 }
 
-/** Whether no timer of the user's is set. */
-function hasNoTimers() {
-  return list(process.getActiveResourcesInfo()).every((kind) => kind !== "Timeout" && kind !== "Immediate");
+/** How many timers are set that keep the process alive. */
+function countTimers() {
+  return list(process.getActiveResourcesInfo()).filter((kind) => kind === "Timeout").length;
 }
 
 /** Opens or closes the source as wanted now; between evals a moment later, when the host has emptied the pipe. */
@@ -110,7 +111,7 @@ function openSource() {
   opened.on("end", () => hand(opened, null));
   opened.on("error", () => hand(opened, null));
   // V8 sets timers of its own, which the host cannot tell from the user's: only we know whether there are any.
-  if (S.running) transmit({ ev: "stdin_wait", tid: process.pid, eval: S.eval, no_timers: hasNoTimers() });
+  if (S.running) transmit({ ev: "stdin_wait", tid: process.pid, eval: S.eval, no_timers: countTimers() <= timersBefore });
 }
 
 function closeSource() {

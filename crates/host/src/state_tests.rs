@@ -199,6 +199,18 @@ fn e8_code_is_refused_while_the_foreground_waits_for_input() {
 }
 
 #[test]
+fn e8_code_is_queued_behind_an_eval_that_may_wait() {
+    let mut state = running(1);
+    assert_eq!(state.step(Input::MayWait { alone: false }, 0), []);
+    assert_eq!(state.admit(false).unwrap(), Some(EvalSeq(1)));
+    // What only input or its own time wakes is not waited for by those who want a quiet moment.
+    assert_eq!(state.step(Input::Ready(ticket(1)), 0), []);
+    assert_eq!(state.step(Input::MayWait { alone: true }, 0).len(), 1);
+    state.step(Input::Waiting("name: ".to_owned()), 0);
+    assert_eq!(state.admit(false).unwrap_err().code, ErrorCode::WaitingInput);
+}
+
+#[test]
 fn s6_the_eval_that_ends_the_session_says_how_and_those_behind_it_do_not_run() {
     let mut state = running(1);
     state.step(submit(2), 0);

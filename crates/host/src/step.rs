@@ -28,6 +28,17 @@ impl State {
         }
     }
 
+    fn running_mut(&mut self) -> Option<&mut Run> {
+        match &mut self.phase {
+            Phase::Running(run) | Phase::Ending { run: Some(run), .. } => Some(run),
+            Phase::Starting { .. }
+            | Phase::Idle { .. }
+            | Phase::Querying { .. }
+            | Phase::Ending { run: None, .. }
+            | Phase::Ended { .. } => None,
+        }
+    }
+
     /// The eval that runs, or the one that will when the interpreter is ready.
     pub(crate) fn first(&self) -> Option<EvalSeq> {
         let queued = || self.queue.front().map(|eval| eval.seq);
@@ -99,20 +110,20 @@ impl State {
             Input::TryAgain => self.next(now),
             Input::Done(status) => self.done(status, now),
             Input::Waiting(prompt) => {
-                if let Phase::Running(run) = &mut self.phase {
+                if let Some(run) = self.running_mut() {
                     run.listening = Listening::Waits { prompt };
                 }
                 // Init code that asks something will not get ready by itself.
                 self.tell_ready()
             }
             Input::MayWait { alone } => {
-                if let Phase::Running(run) = &mut self.phase {
+                if let Some(run) = self.running_mut() {
                     run.listening = Listening::May;
                 }
                 if alone { self.tell_ready() } else { vec![] }
             }
             Input::NotWaiting => {
-                if let Phase::Running(run) = &mut self.phase {
+                if let Some(run) = self.running_mut() {
                     run.listening = Listening::No;
                 }
                 vec![]

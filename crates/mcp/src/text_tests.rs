@@ -135,6 +135,19 @@ fn item() -> impl Strategy<Value = Item> {
     })
 }
 
+#[test]
+fn e8_what_may_wait_for_input_says_so_and_how_to_answer() {
+    let mut view = view(EvalStatus::Partial);
+    assert!(!reply(&view, vec![]).contains("stdin"));
+    view.listens = true;
+    let text = reply(&view, vec![]);
+    assert!(
+        text.contains("[py:7 still running, listens to stdin and may wait for input;"),
+        "{text}"
+    );
+    assert!(text.contains("answer: input {\"target\":\"py:7\",\"text\":\"…\"}"), "{text}");
+}
+
 /// A failure writes nothing into the source tree, unless `STEAD_KEEP_SEEDS` asks for its seed.
 fn config() -> ProptestConfig {
     let kept = std::env::var_os("STEAD_KEEP_SEEDS")

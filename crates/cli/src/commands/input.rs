@@ -16,7 +16,8 @@ use crate::watch::Watch;
 /// Answer code that waits for input, then wait like `eval` does
 ///
 /// A line end is added to the text unless `--no-newline` says not to. `--eof` ends the input,
-/// after the text if there is any.
+/// after the text if there is any. A program that listens to its input without being known to wait
+/// for it (`read -t 60`, ssh) takes it too.
 ///
 /// A program that asks for an editor (`git commit`) waits with its file: the text is the whole new
 /// content, `--eof` alone leaves it as it is, and `stead interrupt` makes the program give up.

@@ -5,6 +5,7 @@ mod bad_input;
 mod bash;
 mod clean;
 mod cli;
+mod disk;
 mod editor;
 mod escalate;
 mod exit;

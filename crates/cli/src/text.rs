@@ -19,6 +19,17 @@ pub(crate) fn last_line(bytes: impl AsRef<[u8]>) -> String {
     line.unwrap_or_default().trim_end().to_owned()
 }
 
+/// An amount of bytes as a person says it.
+pub(crate) fn bytes(count: u64) -> String {
+    match count {
+        1 => "1 byte".to_owned(),
+        0..1_000 => format!("{count} bytes"),
+        1_000..1_000_000 => format!("{:.1} kB", count as f64 / 1e3),
+        1_000_000..1_000_000_000 => format!("{:.1} MB", count as f64 / 1e6),
+        _ => format!("{:.1} GB", count as f64 / 1e9),
+    }
+}
+
 /// Makes all texts of a JSON value fit to be shown.
 pub(crate) fn clean(value: &mut serde_json::Value) {
     use serde_json::Value;

@@ -17,6 +17,9 @@ use stead_protocol::{ErrorCode, SessionName, WireError};
 
 use crate::{ClientError, Workspace};
 
+/// How often a directory is made anew whose parent was removed.
+const MAKE_TRIES: usize = 10;
+
 /// The directories of one user.
 #[derive(Debug, Clone)]
 pub struct Dirs {
@@ -103,7 +106,15 @@ impl Dirs {
         name: &SessionName,
     ) -> Result<PathBuf, ClientError> {
         let dir = self.own_session(workspace, name);
-        make_private(&dir).map_err(ClientError::file("make the directory", &dir))?;
+        let mut made = make_private(&dir);
+        for _ in 0..MAKE_TRIES {
+            match &made {
+                // The directory of a workspace without sessions may be removed at any moment.
+                Err(error) if error.kind() == io::ErrorKind::NotFound => made = make_private(&dir),
+                _ => break,
+            }
+        }
+        made.map_err(ClientError::file("make the directory", &dir))?;
         Ok(dir)
     }
 

@@ -63,6 +63,12 @@ pub enum ClientError {
         /// Why.
         reason: String,
     },
+    /// A session that is to be removed and has a live host.
+    #[error("session `{name}` has a live host and is not removed")]
+    InUse {
+        /// The session.
+        name: SessionName,
+    },
     /// There is no such eval.
     #[error("no eval `{id}`")]
     NoEval {
@@ -148,6 +154,7 @@ impl ClientError {
             ClientError::Ended { .. } => ErrorCode::SessionEnded,
             ClientError::Lost { .. } => ErrorCode::SessionLost,
             ClientError::NoEval { .. } => ErrorCode::EvalNotFound,
+            ClientError::InUse { .. } => ErrorCode::SessionBusy,
             ClientError::Launch { .. } => ErrorCode::LaunchFailed,
             ClientError::Connection { .. }
             | ClientError::Silent { .. }
@@ -192,6 +199,7 @@ impl ClientError {
                 Some("run what set the state up again; the next eval starts fresh".to_owned())
             }
             ClientError::NoEval { known, .. } => Some(known.clone()),
+            ClientError::InUse { name } => Some(format!("stop it first: `stead stop -n {name}`")),
             ClientError::Launch { name, .. } => {
                 Some(format!("see `stead logs -n {name}` and `stead doctor`"))
             }

@@ -12,6 +12,7 @@ mod dirs;
 mod error;
 pub mod figures;
 mod gather;
+mod gc;
 mod kept;
 pub mod language;
 mod leftovers;

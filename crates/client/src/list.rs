@@ -353,7 +353,7 @@ fn metas_in(workspace_dir: &Path, unreadable: &mut Vec<String>) -> Result<Vec<Me
     Ok(metas)
 }
 
-fn subdirectories(dir: &Path) -> Result<Vec<PathBuf>, ClientError> {
+pub(crate) fn subdirectories(dir: &Path) -> Result<Vec<PathBuf>, ClientError> {
     let entries = match fs::read_dir(dir) {
         Ok(entries) => entries,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),

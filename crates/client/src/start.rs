@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use stead_launch::cores;
 use stead_protocol::client::VERSION;
 use stead_protocol::{EndReason, ErrorCode, HostReady, HostSpec, Meta, SessionName, WireError};
-use stead_spool::{HistoryReader, Reader, SessionDir, files};
+use stead_spool::{HistoryReader, Reader, SessionDir, files, retention};
 
 use crate::call::Unfound;
 use crate::connection::{self, Connection, PATIENCE};
@@ -198,12 +198,23 @@ impl Door<'_> {
 
     fn lock(&self, dir: &SessionDir, by: Instant) -> Result<File, ClientError> {
         let path = dir.start_lock();
-        let file = private_file(&path).map_err(ClientError::file("open", &path))?;
         let began = Instant::now();
         let deadline = by.min(began + LOCK_TIME);
+        let open = || match private_file(&path) {
+            // The session was removed since its directory was made.
+            Err(error) if error.kind() == io::ErrorKind::NotFound => {
+                self.dirs.make_session(self.workspace, self.name)?;
+                private_file(&path).map_err(ClientError::file("open", &path))
+            }
+            opened => opened.map_err(ClientError::file("open", &path)),
+        };
+        let mut file = open()?;
         loop {
             match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
-                Ok(()) => return Ok(file),
+                Ok(()) if retention::is_in_place(&file, &path) => return Ok(file),
+                // It was removed while this waited.
+                Ok(()) if Instant::now() < deadline => file = open()?,
+                Ok(()) => return Err(self.launch_failed("it is removed all the time".to_owned())),
                 Err(Errno::AGAIN) if Instant::now() < deadline => {
                     timer::pause(Duration::from_millis(5));
                 }

@@ -3,7 +3,6 @@
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
-use rustix::fs::FlockOperation;
 use stead_protocol::client::{Event, Listens, Reply, Request};
 use stead_protocol::{ChunkKind, EvalId, EvalSeq, Finished, Generation, Offset, SessionName};
 use stead_screen::plain;
@@ -362,8 +361,7 @@ pub(crate) fn reach(
 
 /// Whether a host, or what it left to clean up after it, still lives.
 pub(crate) fn host_lives(dir: &SessionDir) -> bool {
-    let Ok(file) = stead_spool::files::open(&dir.lock()) else { return false };
-    rustix::fs::flock(&file, FlockOperation::NonBlockingLockShared).is_err()
+    stead_spool::retention::has_host(dir)
 }
 
 /// Waits for a host that hung up to be gone, with what it left to clean up after it; whether it is.

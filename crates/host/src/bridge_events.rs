@@ -5,7 +5,9 @@ use std::time::Instant;
 use stead_backend::{Bridge, Broken, Hears};
 use stead_protocol::bridge::{BridgeEvent, Command, Done, DoneStatus, Shown, Stream};
 use stead_protocol::{ChunkKind, ErrorInfo, EvalId, ValueInfo};
+use stead_spool::SessionDir;
 
+use crate::disk;
 use crate::host::Host;
 use crate::ledger::Closing;
 use crate::pace::Pace;
@@ -141,7 +143,10 @@ impl Host {
                 self.step(Input::Leaving);
             }
             BridgeEvent::Reply { seq, data, error } => self.query_answered(seq, data, error),
-            BridgeEvent::Log { text } => eprintln!("bridge: {text}"),
+            BridgeEvent::Log { text } => {
+                disk::bound_log(&SessionDir::new(&self.spec.dir).log());
+                eprintln!("bridge: {text}");
+            }
             BridgeEvent::Unknown => {}
         }
     }

@@ -16,6 +16,7 @@ use stead_protocol::{EndReason, ErrorCode, EvalId, EvalSeq, HostSpec, Meta, Wire
 use crate::background_input::BackgroundInput;
 use crate::clock::{Clock, wall_ms};
 use crate::connection::Connection;
+use crate::disk;
 use crate::displays::Displays;
 use crate::ending;
 use crate::guard::{Duty, Guard};
@@ -247,6 +248,7 @@ impl Host {
             self.turn();
         }
         self.say_goodbye();
+        disk::give_back(&self.spec.dir);
     }
 
     /// Waits for something to happen and deals with all of it.

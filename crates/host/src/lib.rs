@@ -8,6 +8,7 @@ mod background_input;
 mod bridge_events;
 mod clock;
 mod connection;
+mod disk;
 mod displays;
 mod editor;
 mod ending;

@@ -10,7 +10,7 @@ use stead_launch::family::Family;
 use stead_launch::mark::{Mark, Role};
 use stead_launch::roster::Holder;
 use stead_protocol::{ErrorCode, HostSpec, WireError};
-use stead_spool::{SessionDir, files, write_atomically};
+use stead_spool::{SessionDir, files, retention, write_atomically};
 
 use crate::ending;
 use crate::guard::Duty;
@@ -93,7 +93,11 @@ fn take_lock(path: &Path) -> Result<File, WireError> {
     let deadline = Instant::now() + LOCK_PATIENCE;
     loop {
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
-            Ok(()) => return Ok(file),
+            Ok(()) if retention::is_in_place(&file, path) => return Ok(file),
+            Ok(()) => {
+                let message = "the session was removed while it was started";
+                return Err(WireError::new(ErrorCode::LaunchFailed, message).with_hint("try again"));
+            }
             Err(_) if Instant::now() < deadline => {
                 // Locks cannot be polled for; this happens only right after a host was killed.
                 let _ = poll(&mut [], Some(&Timespec { tv_sec: 0, tv_nsec: 2_000_000 }));

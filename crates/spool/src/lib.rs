@@ -23,6 +23,7 @@ mod lines;
 mod reader;
 mod record;
 mod recover;
+pub mod retention;
 mod window;
 mod writer;
 

@@ -14,6 +14,7 @@ use stead_protocol::{ErrorCode, SessionName, WireError};
 use crate::context::Context;
 use crate::exit;
 use crate::print::{self, Mode, Outcome, Reply};
+use crate::text::bytes;
 
 /// Say what works here and what to do about what does not
 ///
@@ -52,6 +53,7 @@ impl DoctorArgs {
         let checks = vec![
             runtime_directory(&context.client.dirs),
             state_directory(&context.client.dirs),
+            disk(&context.client),
             python(&context.cwd, &context.client.dirs),
             node(&context.cwd, &context.client.dirs),
             stdin_waits(),
@@ -112,6 +114,20 @@ fn state_directory(dirs: &Dirs) -> Check {
                 .with_hint("make it writable for you, or set STEAD_STATE_DIR");
             Check::problem("state", &error)
         }
+    }
+}
+
+/// What sessions take, which `gc` and `rm` give back.
+fn disk(client: &Client) -> Check {
+    match client.disk_usage() {
+        Ok((sessions, live, used)) => {
+            let (size, files) = (bytes(used.bytes), used.files);
+            let message = format!(
+                "{size} in {files} files, {sessions} sessions, {live} of them live; `stead gc` and `stead rm` give back"
+            );
+            Check::ok("disk", message)
+        }
+        Err(error) => Check::problem("disk", &error.to_wire()),
     }
 }
 

@@ -5,6 +5,7 @@ mod completions;
 mod doctor;
 mod eval;
 mod evals;
+mod gc;
 mod input;
 mod inspect;
 mod interrupt;
@@ -16,6 +17,7 @@ mod output;
 mod pause;
 mod restart;
 mod resume;
+mod rm;
 mod run;
 mod shell;
 mod status;
@@ -43,6 +45,8 @@ pub(crate) enum Command {
     Restart(restart::RestartArgs),
     Clear(clear::ClearArgs),
     Stop(stop::StopArgs),
+    Rm(rm::RmArgs),
+    Gc(gc::GcArgs),
     Logs(logs::LogsArgs),
     Vars(vars::VarsArgs),
     Inspect(inspect::InspectArgs),
@@ -70,6 +74,8 @@ impl Command {
             Command::Restart(_) => "restart",
             Command::Clear(_) => "clear",
             Command::Stop(_) => "stop",
+            Command::Rm(_) => "rm",
+            Command::Gc(_) => "gc",
             Command::Logs(_) => "logs",
             Command::Vars(_) => "vars",
             Command::Inspect(_) => "inspect",
@@ -110,6 +116,8 @@ impl Command {
             Command::Restart(args) => args.run(context),
             Command::Clear(args) => args.run(context),
             Command::Stop(args) => args.run(context),
+            Command::Rm(args) => args.run(context),
+            Command::Gc(args) => args.run(context),
             Command::Logs(args) => args.run(context),
             Command::Vars(args) => args.run(context),
             Command::Inspect(args) => args.run(context),

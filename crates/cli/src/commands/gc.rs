@@ -1,0 +1,100 @@
+//! `stead gc`
+
+use serde::Serialize;
+
+use crate::context::Context;
+use crate::print::{self, Mode, Outcome, Reply};
+use crate::text::bytes;
+use crate::{exit, print::Failure};
+use stead_protocol::{ErrorCode, WireError};
+
+/// Remove ended sessions that are too old or too many
+///
+/// Of each workspace the newest 64 ended sessions stay, for 14 days; of one-off runs and shell
+/// sessions the newest 16, for a day. Hosts do the same for their workspace when they end. A session
+/// with a live host is never removed. STEAD_KEEP_AGE, STEAD_KEEP_COUNT, STEAD_KEEP_RUNS_AGE and
+/// STEAD_KEEP_RUNS_COUNT set other bounds.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  stead gc
+  stead gc --dry-run                     only say what would go
+  STEAD_KEEP_AGE=2d stead gc             what was not used for two days")]
+pub(crate) struct GcArgs {
+    /// Remove nothing, only say what would go
+    #[arg(long)]
+    dry_run: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct Data {
+    removed: Vec<RemovedData>,
+    bytes: u64,
+    files: u64,
+    workspaces: u64,
+    dry_run: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct RemovedData {
+    session: String,
+    directory: String,
+    bytes: u64,
+    files: u64,
+}
+
+impl GcArgs {
+    pub(crate) fn run(self, context: &Context) -> Outcome {
+        let garbage = context.client.collect_garbage(self.dry_run)?;
+        let removed: Vec<RemovedData> = garbage
+            .removed
+            .iter()
+            .map(|(workspace, removed)| RemovedData {
+                session: removed.name.clone(),
+                directory: workspace.join(&removed.name).display().to_string(),
+                bytes: removed.used.bytes,
+                files: removed.used.files,
+            })
+            .collect();
+        let data = Data {
+            bytes: removed.iter().map(|removed| removed.bytes).sum(),
+            files: removed.iter().map(|removed| removed.files).sum(),
+            workspaces: garbage.workspaces,
+            dry_run: self.dry_run,
+            removed,
+        };
+        let error = garbage.failed.first().map(|(path, why)| {
+            let message = format!("could not remove `{}`: {why}", path.display());
+            let more = match garbage.failed.len() - 1 {
+                0 => String::new(),
+                more => format!(", and {more} more"),
+            };
+            WireError::new(ErrorCode::LimitExceeded, message + &more)
+        });
+        match (context.mode, error) {
+            (Mode::Json, error) => {
+                let status = if error.is_none() { "complete" } else { "error" };
+                let reply = Reply::verdict(context.command, status, error.as_ref(), data);
+                print::json(&reply);
+                Ok(if error.is_none() { exit::SUCCESS } else { exit::REQUEST_FAILED })
+            }
+            (Mode::Text, error) => {
+                let word = if self.dry_run { "would go" } else { "removed" };
+                for removed in &data.removed {
+                    let line = format!(
+                        "{word}: `{}` in {}, {}\n",
+                        removed.session,
+                        removed.directory,
+                        bytes(removed.bytes)
+                    );
+                    print::out(line.as_bytes());
+                }
+                let (count, all) = (data.removed.len(), bytes(data.bytes));
+                print::out(format!("{word}: {count} sessions, {all}\n").as_bytes());
+                match error {
+                    None => Ok(exit::SUCCESS),
+                    Some(error) => Err(Failure(error)),
+                }
+            }
+        }
+    }
+}

@@ -7,6 +7,14 @@ from host import NodeTest
 
 
 class Evals(NodeTest):
+    def test_js3_a_package_that_is_not_there_is_named_without_frames_of_nodes(self):
+        host = self.start()
+        for code in ("import x from 'missing-pkg'", "await import('missing-pkg')"):
+            result = host.eval(code)
+            self.assertEqual(result.status, "error")
+            self.assertIn("missing-pkg", result.traceback)
+            self.assertNotIn("node:internal", result.traceback, code)
+
     def test_js1_every_kind_of_declaration_may_follow_every_other(self):
         host = self.start()
         kinds = ["let N = 1", "const N = 1", "class N {}", "function N() {}", "var N = 1", "async function N() {}",

@@ -22,6 +22,13 @@ class Displays(BridgeTest):
         self.assertEqual((result.status, result.out, result.err), ("ok", "", ""), (code, result.events))
         return result, result.event("display") or {}
 
+    def test_o9_a_drawing_of_an_object_is_shown(self):
+        host = self.start()
+        result = host.eval("class D:\n    def _repr_svg_(self): return '<svg xmlns=\"x\"><g/></svg>'\n    def __repr__(self): return 'D'\nD()")
+        event = result.event("display")
+        self.assertEqual((event["mime"], event["data"], result.value), ("image/svg+xml", '<svg xmlns="x"><g/></svg>', "D"))
+        self.assertIsNone(host.eval("class N:\n    def _repr_svg_(self): return 'none'\nN()").event("display"))
+
     def test_o9_an_image_comes_with_the_value(self):
         host = self.start()
         host.eval("class Png:\n    def _repr_png_(self): return data\n    def __repr__(self): return 'Png()'")

@@ -18,6 +18,15 @@ class Evals(BridgeTest):
         result = self.fails(host, "import stead\nstead.fall()", "ZeroDivisionError")
         self.assertIn('%s/stead.py", line 2, in fall' % folder, result.traceback)
 
+    def test_py4_a_task_made_without_an_await_lives_on(self):
+        host = self.start()
+        self.ok(host, "import asyncio\nseen = []\nasync def work(n):\n    await asyncio.sleep(0)\n    seen.append(n)\n    return n")
+        self.ok(host, "t = asyncio.create_task(work(1), name='mine')\nu = asyncio.ensure_future(work(2))\nt.get_name()", "'mine'")
+        self.ok(host, "await t, await u, seen", "(1, 2, [1, 2])")
+        self.ok(host, "asyncio.run(work(3))", "3")
+        self.ok(host, "v = asyncio.create_task(work(4))")
+        self.ok(host, "await v", "4")
+
     def test_py1_nothing_runs_if_anything_fails_to_compile(self):
         host = self.start()
         for code in ("a = 1\n(", "a = 1\nx = 'abc", "a = 1\n@deco", " a = 1", "a = 1\nreturn 5", "a = 1\nyield 5", "a = 1\n(yield)",

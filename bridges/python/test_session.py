@@ -7,6 +7,16 @@ from driver import DEADLINE, GOLDEN, BridgeTest
 
 
 class Ends(BridgeTest):
+    def test_st1_the_source_of_a_class_of_an_earlier_eval_is_known(self):
+        host = self.start()
+        self.ok(host, "class A: x = 1\nclass B(A):\n    class C:\n        y = 2\n    def f(self): pass\n\nz = 5")
+        self.ok(host, "import functools\n@functools.total_ordering\nclass A:\n    def __lt__(self, other): return True\n    def __eq__(self, other): return True\n\ndef make():\n    class L: pass\n    return L\nL = make()")
+        for name, source in (("A", "@functools.total_ordering\nclass A:\n    def __lt__(self, other): return True\n    def __eq__(self, other): return True\n"),
+                             ("B", "class B(A):\n    class C:\n        y = 2\n    def f(self): pass\n"), ("B.C", "    class C:\n        y = 2\n"), ("L", "    class L: pass\n")):
+            data = host.ask("query 1 inspect", name)["data"]
+            self.assertEqual(data["source"], source, data)
+        self.assertEqual(host.ask("query 1 inspect", "B")["data"]["file"], "<py:1>")
+
     def test_py13_sys_exit_ends_the_eval_only(self):
         host = self.start()
         for code, status, number, message in (("import sys; sys.exit()", "ok", 0, None), ("sys.exit(0)", "ok", 0, None), ("x = 5\nsys.exit(7)", "error", 7, "7"),

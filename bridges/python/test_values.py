@@ -52,6 +52,14 @@ def make(depth):
 
 
 class Values(BridgeTest):
+    def test_py16_what_is_nested_deep_is_shown_within_the_budget(self):
+        host = self.start()
+        self.ok(host, "x = []\nfor _ in range(3000): x = [x]")
+        result = host.eval("x")
+        self.assertEqual(result.status, "ok")
+        self.assertLessEqual(len(result.value), 2000)
+        self.ok(host, "y = [1]\nfor _ in range(300): y = [y]\ny", "[" * 301 + "1" + "]" * 301)
+
     def test_py16_what_fits_is_exactly_its_repr(self):
         host = self.start()
         host.eval(RENDER + FUZZ)

@@ -44,6 +44,8 @@ function userFrames(trace) {
     frames.push({ text: plain ? plain[1] : text, node: file.startsWith("node:") || text === "eval (<anonymous>)" });
   }
   if (frames.some((frame) => !frame.node)) while (frames[frames.length - 1].node) frames.pop();
+  // How Node looks for a module is nobody's code.
+  else if (frames.some((frame) => frame.text.includes("node:internal/modules/"))) frames.length = 0;
   return frames.map((frame) => frame.text);
 }
 

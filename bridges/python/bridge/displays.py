@@ -2,9 +2,9 @@
 
 IMAGE_SIDE, IMAGE_BYTES, IMAGE_BYTES_RAW = 1568, 1_000_000, 8 << 20
 MARKDOWN_BYTES, HTML_BYTES = 16 << 10, 64 << 10
-PNG, JPEG = "image/png", "image/jpeg"
+PNG, JPEG, SVG = "image/png", "image/jpeg", "image/svg+xml"
 MAGIC = {PNG: b"\x89PNG\r\n\x1a\n", JPEG: b"\xff\xd8\xff"}
-RICH = (("_repr_png_", PNG), ("_repr_jpeg_", JPEG), ("_repr_markdown_", "text/markdown"), ("_repr_html_", "text/html"))
+RICH = (("_repr_png_", PNG), ("_repr_jpeg_", JPEG), ("_repr_svg_", SVG), ("_repr_markdown_", "text/markdown"), ("_repr_html_", "text/html"))
 PNG_MODES = {"1", "L", "LA", "I;16", "P", "RGB", "RGBA"}
 
 
@@ -123,6 +123,9 @@ def call_rich(value, kind, name, **options):
 def present(mime, data):
     """The data of one mime type within its limits; None if it is not what the type says."""
     try:
+        if mime == SVG:  # a drawing that is cut off is none
+            is_drawing = isinstance(data, str) and "<svg" in data[:4096].lower() and len(data) <= IMAGE_BYTES
+            return (mime, str.__str__(data), "") if is_drawing else None
         if mime.startswith("image/"):
             return present_image(mime, data)
         if not isinstance(data, str) or not data.strip():

@@ -254,6 +254,31 @@ def session_loop():
 CRITICAL.add(session_loop.__code__)
 
 
+def hook_tasks(module):
+    """A task that an eval makes without an await lives on the session's loop, which goes on between evals."""
+    for name in ("create_task", "ensure_future"):
+        setattr(module, name, alike(on_session_loop(getattr(module, name), name), getattr(module, name)))
+
+
+HOOKS["asyncio.tasks"] = hook_tasks
+
+
+def on_session_loop(make, name):
+    def made(awaitable, *args, **kwargs):
+        asyncio = modules["asyncio"]
+        if get_ident() != MAIN or not S.running or S.child or asyncio._get_running_loop() is not None or kwargs.get("loop") is not None:
+            return make(awaitable, *args, **kwargs)
+        loop = session_loop()
+        if name == "ensure_future":
+            return make(awaitable, *args, **dict(kwargs, loop=loop) if asyncio.iscoroutine(awaitable) else kwargs)
+        task = loop.create_task(awaitable, **{key: kwargs[key] for key in kwargs if key != "name"})
+        if kwargs.get("name") is not None:
+            task.set_name(kwargs["name"])
+        return task
+
+    return made
+
+
 def run_async(code):
     """Runs code to its end on the loop that all evals share."""
     loop = session_loop()

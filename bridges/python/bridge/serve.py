@@ -67,7 +67,48 @@ def inspect_name(dotted):
     if callable(value):
         answer["signature"] = bounded(attempt(lambda: str(inspect.signature(value))))
         answer["source"] = bounded(attempt(inspect.getsource, value))
+    if isinstance(value, type) and not answer["source"]:
+        name, source = attempt(class_source, value) or (None, None)
+        answer["file"], answer["source"] = answer["file"] or name, bounded(source)
     return answer
+
+
+def class_source(kind):
+    """The eval and the text of a class that one defined: the library looks for a file of its module only."""
+    if module_name_of(kind) != "__main__":
+        return None
+    methods = [getattr(member, "__func__", member) for member in space_of(kind).values()]
+    files = {method.__code__.co_filename for method in methods if isinstance(method, FunctionType)}
+    path = [part for part in qualified_name_of(kind).split(".") if part != "<locals>"]
+    for name in [name for name in reversed(RECENT) if name in files] + [name for name in reversed(RECENT) if name not in files]:
+        entry = SOURCES.get(name)
+        text = entry if type(entry) is str else "".join(entry[2]) if entry is not None else ""
+        if "class" not in text or path[-1] not in text:
+            continue
+        for node in named(attempt(compile, text, name, "exec", S.flags | _ast.PyCF_ONLY_AST | _ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, True), path):
+            first = min([node.lineno] + [mark.lineno for mark in node.decorator_list])
+            return name, "\n".join(text.replace("\r\n", "\n").split("\n")[first - 1:node.end_lineno]) + "\n"
+    return None
+
+
+def named(tree, path):
+    """Definitions with this path of names, the last one first, since that is the one which holds."""
+    todo, reached = [(tree, 0)], []
+    while todo:
+        node, depth = todo.pop()
+        for child in getattr(node, "_fields", ()):
+            inner = getattr(node, child, None)
+            for item in inner if isinstance(inner, list) else [inner]:
+                if not isinstance(item, _ast.AST):
+                    continue
+                definition = isinstance(item, (_ast.ClassDef, _ast.FunctionDef, _ast.AsyncFunctionDef))
+                if definition and item.name != path[depth]:
+                    continue
+                if definition and depth + 1 == len(path):
+                    reached += [item] if isinstance(item, _ast.ClassDef) else []
+                else:
+                    todo.append((item, depth + definition))
+    return sorted(reached, key=lambda node: -node.lineno)
 
 
 def complete(text):

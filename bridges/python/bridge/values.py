@@ -6,10 +6,11 @@ class TooLong(Exception):
 
 class Job:
     """One call of render. A repr is called once in it, because it may be slow or have effects."""
-    __slots__ = ("brief", "reprs")
+    __slots__ = ("brief", "reprs", "long")
 
     def __init__(self, brief):
         self.brief, self.reprs = brief, {}
+        self.long = {}  # id of a container -> characters that are known to be too few for it
 
 
 TEXTS = {id(kind.__repr__): kind for kind in (str, bytes, bytearray)}
@@ -45,7 +46,18 @@ def render(value, budget=VALUE_BUDGET, brief=False):
 def whole(pieces, left, job, outer):
     """The reprs and texts of an entry, or TooLong. Without recursion: nesting is bounded by the budget alone."""
     parts, above, within = [], [], set(outer)
-    pieces, ident = iter(pieces), None
+    path = []  # the containers that we are in, and what was left when they began
+    try:
+        return walk(iter(pieces), left, job, parts, above, within, path, outer)
+    except TooLong:
+        # None of them needs to be tried again with less, else what is nested deep would be walked from every depth.
+        for ident, room in path:
+            job.long[ident] = max(job.long.get(ident, 0), room)
+        raise
+
+
+def walk(pieces, left, job, parts, above, within, path, outer):
+    ident = None
     while True:
         for piece in pieces:
             text = piece
@@ -58,12 +70,13 @@ def whole(pieces, left, job, outer):
                     text = safe_repr(child)
                 elif shape.ident in within:
                     text = shape.again
-                elif shape.size * 3 - 2 > left:
+                elif shape.size * 3 - 2 > left or job.long.get(shape.ident, -1) >= left:
                     raise TooLong
                 else:
                     above.append((pieces, ident))
                     pieces, ident = pieces_of(shape), shape.ident
                     within.add(ident)
+                    path.append((ident, left))
                     break
             left -= len(text)
             if left < 0:
@@ -73,6 +86,7 @@ def whole(pieces, left, job, outer):
             if not above:
                 return "".join(parts)
             within.discard(ident)
+            path.pop()
             pieces, ident = above.pop()
 
 

@@ -1,4 +1,5 @@
-//! E-2, E-11: a host that does not answer. The soft timeout holds, and what is said of the code is true.
+//! E-2, E-11: a host that does not answer, or a disk that takes nothing. The soft timeout holds, and what is said of
+//! the code is true.
 //!
 //! `STEAD_SILENT_ROUNDS` makes the run longer; a round takes about two seconds.
 
@@ -118,4 +119,43 @@ fn e12_a_key_of_the_callers_own_is_named_and_runs_once() {
     again["timeout_ms"] = 50000.into();
     server.call("eval", again).contains("'once'");
     assert_eq!(runs(&env, 7), 1);
+}
+
+#[test]
+fn e11_all_say_of_an_outcome_that_it_is_not_recorded_until_it_is() {
+    let env = TestEnv::new(crate::STEAD);
+    let full = env.root().join("full");
+    let mut launch = env.command(["launch", "python", "-n", "py"]);
+    launch.env("STEAD_REFUSE", format!("1:28:{}", full.display()));
+    assert!(launch.output().expect("the binary runs").status.success());
+    let mut server = Server::start(&env);
+    server.eval("import os, time");
+    // The first fills the disk once the second waits behind it.
+    let code = format!(
+        "while not os.path.exists('go'): time.sleep(0.01)\nopen({full:?}, 'w').close()\n'done'"
+    );
+    let first = server.send("eval", json!({"code": code, "timeout_ms": 50000}));
+    wait_for("the eval to run", || env.status()["state"] == "running");
+    server.call("eval", json!({"code": "open('ran', 'a').write('1\\n')", "background": true}));
+    std::fs::write(env.workspace().join("go"), "").unwrap();
+    let unrecorded = |text: &str| {
+        assert!(text.contains("could not be recorded") && text.contains("No space left"), "{text}");
+    };
+    unrecorded(&server.reply(first).text);
+    unrecorded(&server.call("output", json!({"id": "py:2"})).text);
+    unrecorded(&server.call("sessions", json!({})).text);
+    for arguments in [&["output", "py:2"][..], &["status", "-n", "py"], &["evals", "-n", "py"]] {
+        unrecorded(&env.run(arguments).stdout);
+    }
+    // What cannot be recorded as started is not sent.
+    server.call("output", json!({"id": "py:3"})).contains("queued");
+    server.eval("1").contains("so it was not run");
+    assert_eq!(runs(&env, 1), 0);
+    std::fs::remove_file(&full).unwrap();
+    // Its value was lost to the full disk, which is said.
+    let told = server.call("output", json!({"id": "py:2", "wait_ms": 50000, "offset": 0}));
+    told.expect("[note: 30 bytes of output were not kept]\n[py:2]");
+    server.call("output", json!({"id": "py:3", "wait_ms": 50000})).contains("[py:3");
+    assert_eq!(runs(&env, 1), 1);
+    assert_eq!(env.json(["output", "py:2"])["status"], "complete");
 }

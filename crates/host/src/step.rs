@@ -105,7 +105,8 @@ impl State {
             }
             Input::NotStarted => {
                 self.take_back(now);
-                vec![]
+                // Whoever waits for the init code would wait for the disk.
+                self.tell_ready()
             }
             Input::TryAgain => self.next(now),
             Input::Done(status) => self.done(status, now),

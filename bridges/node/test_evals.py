@@ -7,6 +7,14 @@ from host import NodeTest
 
 
 class Evals(NodeTest):
+    def test_js2_an_expression_behind_a_class_or_function_has_its_value_shown(self):
+        host = self.start()
+        self.ok(host, "class A {} [4]", "[ 4 ]")
+        self.ok(host, "class B extends (class {}) { f() { return {} } } `x`", "'x'")
+        self.ok(host, "function f(a = {}) { return 1 } [5]", "[ 5 ]")
+        for code in ("class C {}", "class D {};", "function g() {}", "function h() {};"):
+            self.ok(host, code)
+
     def test_js3_a_package_that_is_not_there_is_named_without_frames_of_nodes(self):
         host = self.start()
         for code in ("import x from 'missing-pkg'", "await import('missing-pkg')"):

@@ -42,13 +42,23 @@ function rewrite(source) {
     else if (token.text === "await" && !plan.awaits) plan.awaits = isTopLevel(tokens, at);
   }
   const first = tokens[last].text === "async" ? tokens[last + 1] : tokens[last];
-  plan.value = !(first && first.kind === "word" && NO_VALUE.has(first.text) && !isCall(tokens, tokens.indexOf(first)));
+  plan.value = !(first && first.kind === "word" && NO_VALUE.has(first.text) && !isCall(tokens, tokens.indexOf(first))) || isFollowed(tokens, last);
   if (imports.length) {
     plan.awaits = true;
     placeImports(imports, edits, source);
   }
   plan.text = edited(source, edits);
   return plan;
+}
+
+/** Whether an expression stands behind the body of a class or function, as in `class A {} [4]`. */
+function isFollowed(tokens, at) {
+  if (tokens[at].text !== "class" && tokens[at].text !== "function") return false;
+  const holds = tokens[at].text === "class" ? (token) => token.holds === "class" : () => true;
+  let body = at + 1;
+  while (body < tokens.length && !(tokens[body].kind === "{" && tokens[body].inside === -1 && holds(tokens[body]))) body++;
+  const after = body < tokens.length && tokens[tokens[body].mate + 1];
+  return Boolean(after) && after.kind !== ";" && !NO_VALUE.has(after.text);
 }
 
 /** `import(…)` and `import.meta` are expressions; `do`, `for` and the like never stand before these. */

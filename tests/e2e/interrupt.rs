@@ -27,6 +27,13 @@ fn number(env: &TestEnv, name: &str) -> u32 {
     })
 }
 
+/// How long a process has computed, in clock ticks.
+fn computed(pid: u32) -> u64 {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    let fields = stat.rsplit(')').next().unwrap_or_default().split_whitespace();
+    fields.skip(11).take(2).filter_map(|ticks| ticks.parse::<u64>().ok()).sum()
+}
+
 /// Code that is stopped by one interrupt, five times; its state is kept and the next eval is clean.
 #[track_caller]
 fn stops(setup: &str, code: &str) {
@@ -138,7 +145,8 @@ fn e6_waits_on_locks_queues_and_events_stop() {
 fn e6_a_child_that_ignores_the_interrupt_does_not_hold_the_eval() {
     let env = TestEnv::new(STEAD);
     let code = "import subprocess
-p = subprocess.Popen(['sh', '-c', \"trap '' INT; echo $$ > pid; touch up; sleep 600 & wait\"])
+p = subprocess.Popen(['sh', '-c', \"trap '' INT; echo $$ > pid; echo; sleep 600 & wait\"], stdout=-1)
+p.stdout.readline(); open('up', 'w').close()
 p.wait()";
     let id = running(&env, code);
     let child = number(&env, "pid");
@@ -357,6 +365,9 @@ fn e7_stop_ends_c_code_that_holds_the_lock() {
     let pid = number(&env, "pid");
     let status = env.status();
     assert_eq!(status["running"]["eval_id"], id.as_str(), "{status:#}");
+    // By the time it has computed for this long it is in the sum, where no interrupt gets through.
+    let before = computed(pid);
+    wait_for("the sum", || computed(pid) > before + 5);
     assert_eq!(interrupt(&env), "still_running");
     assert_eq!(env.json(["stop", "-n", "py"])["ok"], true);
     wait_for("the interpreter to be gone", || !is_alive(pid));

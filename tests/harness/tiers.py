@@ -47,6 +47,7 @@ SIZES = {
     "default": {},
     "all": {
         "PROPTEST_CASES": "5000",
+        "STEAD_BASH_ORDERS": "1000",
         "STEAD_BASH_INTERRUPTS": "2000",
         "STEAD_BIG": "1",
         "STEAD_DEATHS": "200",
@@ -54,6 +55,9 @@ SIZES = {
         "STEAD_KILLER_SECONDS": "60",
         "STEAD_LONG_LIFE": "100000",
         "STEAD_NODE_INTERRUPTS": "1000",
+        "STEAD_ORDERS": "300",
+        "STEAD_REFUSE_ALL": "1",
+        "STEAD_SILENT_ROUNDS": "100",
         "STEAD_STRESS_EVALS": "30000",
     },
 }

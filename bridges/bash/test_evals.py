@@ -87,6 +87,59 @@ class Input(BashTest):
         self.gives(host, "echo $name", "you\n")
 
 
+class Coprocesses(BashTest):
+    def say(self, host, name, word, answer=None):
+        self.gives(host, 'echo %s >&"${%s[1]}"; read -r x <&"${%s[0]}"; echo "$x"' % (word, name, name), (answer or word) + "\n")
+
+    def test_sh1_a_coprocess_is_there_in_the_next_evals(self):
+        host = self.start()
+        self.gives(host, "coproc C { cat; }")
+        self.say(host, "C", "one")
+        self.say(host, "C", "two")
+        # Streams and descriptors of the user's stay beside it.
+        self.gives(host, "d=$(mktemp -d); exec {log}>$d/log 5>&1; echo first >&$log; exec >$d/out; echo away")
+        self.gives(host, 'exec >&5; echo second >&$log; cat $d/log $d/out; rm -r $d; exec {log}>&- 5>&-', "first\nsecond\naway\n")
+        self.say(host, "C", "three")
+        result = host.submit('echo up; read -r x <&"${C[0]}"')
+        host.pump_until_text(result, "up\n")
+        host.interrupt(spared=host.children())
+        host.finish(result)
+        self.assertEqual(result.status, "interrupted")
+        self.say(host, "C", "four")
+        self.gives(host, 'eval "exec ${C[1]}>&-"; read -r x <&"${C[0]}" || echo end; wait; echo "${C[*]-gone} ${C_PID-gone}"', "end\ngone gone\n")
+        self.gives(host, "coproc cat")
+        self.say(host, "COPROC", "unnamed")
+        self.gives(host, "kill $COPROC_PID; wait $COPROC_PID; [[ -z ${COPROC-} ]]")
+        self.gives(host, "coproc sort; echo z >&${COPROC[1]}")
+        self.gives(host, 'echo a >&${COPROC[1]}; exec {in}<&${COPROC[0]}; eval "exec ${COPROC[1]}>&-"; cat <&$in', "a\nz\n")
+        self.gives(host, "echo on; echo err >&2", "on\n", "err\n")
+
+    def test_sh1_a_second_coprocess_is_warned_of_and_both_can_be_used(self):
+        host = self.start()
+        self.gives(host, "coproc A { cat; }")
+        result = host.eval("coproc B { while read -r l; do echo \"B$l\"; done; }")
+        # Bash 5.3 has nothing against it.
+        self.assertRegex(result.err, r"^(bash: warning: execute_coproc: coproc \[\d+:A\] still exists\n)?$")
+        for word in ("1", "2"):
+            self.say(host, "B", word, "B" + word)
+            self.say(host, "A", word)
+
+    def test_sh1_a_coprocess_of_an_interrupted_eval_stays(self):
+        host = self.start()
+        result = host.submit("coproc C { trap '' INT; cat; }; echo up; x=$(sleep 1000)")
+        host.pump_until_text(result, "up\n")
+        host.interrupt()
+        host.finish(result)
+        self.assertEqual(result.status, "interrupted")
+        self.say(host, "C", "on")
+
+    def test_sh1_a_coprocess_outlives_an_error_that_ends_the_shell(self):
+        host = self.start()
+        self.gives(host, "coproc C { cat; }; set -eu")
+        self.gives(host, "echo $nope", err="bash: nope: unbound variable\n", status=1)
+        self.say(host, "C", "on")
+
+
 class Jobs(BashTest):
     def test_sh3_background_jobs(self):
         host = self.start()

@@ -104,7 +104,7 @@ __stead_trap_exit() {
 # may end any. If it was not asked to, it becomes another shell on its way out, with the same process id, which takes
 # up what it was. What no shell can hand on are its background jobs.
 __stead_salvage() {
-    \builtin local - IFS=$'\n' __s_name __s_options __s_errexit
+    \builtin local - IFS=$'\n' __s_name __s_options __s_errexit __s_ends
     \builtin local -a __s_names
     __stead_rc=$1
     if [[ $BASHPID != "$$" || -z $__stead_cur || -n $__stead_leaving ]]; then \builtin return 0; fi
@@ -140,6 +140,14 @@ __stead_salvage() {
     PROMPT_COMMAND='\builtin trap "__stead_early=1" INT; __stead_src=$(</dev/fd/48); \exec 48<&-; \builtin eval "$__stead_src"; \builtin eval "$__stead_resume"'
     \builtin export PROMPT_COMMAND HISTFILE=/dev/null
     __stead_recover
+    # Coprocesses live on with the process that they belong to; their descriptors would close. Bash undoes what is put
+    # over one that closes at exec, so they are closed first.
+    __stead_coprocesses
+    IFS=' '
+    for __s_name in $__s_ends; do
+        \exec 0<&"$__s_name"
+        \builtin eval "\\exec $__s_name<&-; \\exec $__s_name<&0"
+    done
     \exec <&44 >&44 2>&44
     \builtin trap '__stead_early=1' INT
     \exec "$BASH" --noprofile --norc --noediting -i 48<<<"$__stead_src"
@@ -184,12 +192,27 @@ __stead_mend() {
 # Bash before 5.1 leaves open the pipe of a command substitution that is interrupted: closes pipes that the eval made
 # and that are no coprocess's.
 __stead_close() {
-    \builtin local IFS=' ' __s_fd
+    \builtin local IFS=' ' __s_fd __s_ends
     \builtin set +f
+    __stead_coprocesses
     for __s_fd in /dev/fd/*; do
-        if [[ ! -p $__s_fd || " $__stead_fds ${COPROC[*]-} " == *" ${__s_fd##*/} "* ]]; then \builtin continue; fi
+        if [[ ! -p $__s_fd || " $__stead_fds $__s_ends " == *" ${__s_fd##*/} "* ]]; then \builtin continue; fi
         __s_fd=${__s_fd##*/}
         if ((__s_fd > 2 && (__s_fd < 40 || __s_fd > 47))); then \builtin eval "\\exec $__s_fd<&-"; fi
+    done
+}
+
+# Sets __s_ends of the caller to the descriptors of all coprocesses: what arrays name of which there is a process, too.
+__stead_coprocesses() {
+    \builtin local IFS=$' \n' __s_name __s_pid __s_fd __s_both
+    __s_ends=
+    for __s_name in $(\builtin compgen -A arrayvar); do
+        __s_pid=${__s_name}_PID
+        if [[ -z ${!__s_pid-} ]]; then \builtin continue; fi
+        \builtin eval "__s_both=\"\${$__s_name[0]-} \${$__s_name[1]-}\""
+        for __s_fd in $__s_both; do
+            if [[ $__s_fd =~ ^[1-9][0-9]*$ && $__s_fd -gt 2 && -p /dev/fd/$__s_fd ]]; then __s_ends+=" $__s_fd"; fi
+        done
     done
 }
 

@@ -99,8 +99,9 @@ __stead_next() {
 # The code ran to its end.
 __stead_note() { __stead_end=normal __stead_code=$1; }
 
-# Keeps the user's streams, which are 58 to 60 here, for the next eval: an `exec >file` stays.
-__stead_keep() { \exec 61<&58 62>&59 63>&60; __stead_held=1; }
+# Keeps the user's streams, which are 41 to 43 here, for the next eval: an `exec >file` stays. They are put where Bash
+# finds room: numbers of our choice may be the user's, and those of a coprocess are 63 and below.
+__stead_keep() { \exec {__stead_in}<&41 {__stead_out}>&42 {__stead_say}>&43 && __stead_held=1; }
 
 # Takes what was kept; what was closed is given back.
 __stead_kept() {
@@ -110,7 +111,7 @@ __stead_kept() {
     \exec >&44 2>&44
     if [[ -n $__stead_held ]]; then
         __stead_held=
-        \exec 45<&61 46>&62 47>&63 61<&- 62>&- 63>&-
+        \exec 45<&"$__stead_in" 46>&"$__stead_out" 47>&"$__stead_say" {__stead_in}<&- {__stead_out}>&- {__stead_say}>&-
     else
         \exec 45<&41 46>&42 47>&43
     fi

@@ -23,6 +23,23 @@ class Evals(NodeTest):
             self.assertIn("missing-pkg", result.traceback)
             self.assertNotIn("node:internal", result.traceback, code)
 
+    def test_js3_frames_of_the_module_loader_do_not_hide_the_users_line(self):
+        with tempfile.TemporaryDirectory() as there:
+            for name, text in (("throws.js", "throw new TypeError('odd')"), ("asks.js", "\nrequire('missing-pkg')"), ("bad.js", "let let = 1"), ("ok.json", "{")):
+                with open(os.path.join(there, name), "w") as file:
+                    file.write(text)
+            host = self.start(cwd=there)
+            for code, at in (("require('missing-pkg')", "<js:1>:1:1"), ("const f = () => require('./none.js')\nf()", "f (<js:2>:1:17)"), ("require.resolve('none')", "<js:3>:1:9"),
+                             ("require('node:none')", "<js:4>:1:1"), ("require(5)", "<js:5>:1:1"), ("[1].map(() => require('none'))", "<js:6>:1:15"), ("require('./bad.js')", None), ("require('./ok.json')", None),
+                             ("require('./throws.js')", "Object.<anonymous> (%s/throws.js:1:7)" % os.path.realpath(there)),
+                             ("require('./asks.js')", "Object.<anonymous> (%s/asks.js:2:1)" % os.path.realpath(there))):
+                result = host.eval(code)
+                self.assertEqual(result.status, "error")
+                self.assertNotIn("node:internal", result.traceback, code)
+                if at:
+                    first = next(line for line in result.traceback.split("\n") if line.startswith("    at "))
+                    self.assertEqual(first.removesuffix(" {"), "    at " + at, (code, result.traceback))
+
     def test_js1_every_kind_of_declaration_may_follow_every_other(self):
         host = self.start()
         kinds = ["let N = 1", "const N = 1", "class N {}", "function N() {}", "var N = 1", "async function N() {}",

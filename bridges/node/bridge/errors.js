@@ -6,7 +6,8 @@ const isError = util.types.isNativeError;
 
 /**
  * Error.prepareStackTrace of the session: what Node does, without the bridge's frames and without the way into user
- * code: `runUser` is the door, and Node's own frames below the user's last one say nothing.
+ * code: `runUser` is the door, and Node's own frames below the user's last one say nothing. Nor do those of its module
+ * loader anywhere.
  */
 function prepareStackTrace(error, trace) {
   let header;
@@ -22,6 +23,7 @@ function prepareStackTrace(error, trace) {
 
 function userFrames(trace) {
   const frames = [];
+  let loads = false;
   for (let n = 0; n < trace.length; n++) {
     const site = trace[n];
     let file = "", name = "";
@@ -31,6 +33,11 @@ function userFrames(trace) {
     } catch {}
     if (file === BRIDGE) {
       if (name === "runUser") break;
+      continue;
+    }
+    // How Node looks for a module and runs it is nobody's code.
+    if (file.startsWith("node:internal/modules/")) {
+      loads = true;
       continue;
     }
     let text;
@@ -44,8 +51,8 @@ function userFrames(trace) {
     frames.push({ text: plain ? plain[1] : text, node: file.startsWith("node:") || text === "eval (<anonymous>)" });
   }
   if (frames.some((frame) => !frame.node)) while (frames[frames.length - 1].node) frames.pop();
-  // How Node looks for a module is nobody's code.
-  else if (frames.some((frame) => frame.text.includes("node:internal/modules/"))) frames.length = 0;
+  // Without a line of the user's the rest tells how Node came to look.
+  else if (loads) frames.length = 0;
   return frames.map((frame) => frame.text);
 }
 

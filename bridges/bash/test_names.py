@@ -35,6 +35,31 @@ class Names(BashTest):
             {"name": "many_2999", "type": "string", "size": "3"}, {"name": "big", "type": "string", "size": "20000001"}])
         self.assertEqual(host.eval(":").changed, {})
 
+    def test_e13_more_names_than_a_shell_can_list(self):
+        host = self.start()
+        if host.hello["version"].startswith("4."):
+            self.skipTest("this Bash has no clock that would tell how long the eval took, and lists them however long it takes")
+        result = host.eval("for i in {1..30000}; do declare many_$i=$i; done")
+        self.assertEqual(result.changed["added"], [{"name": "i", "type": "string", "size": "5"}])
+        self.assertIn("too many variables to list", result.done["notice"])
+        result = host.eval("many_7=other; new=1; cd /")
+        self.assertEqual(({one["name"] for one in result.changed["added"]}, result.done["notice"]), ({"many_7", "new"}, "the working directory is now /"))
+        self.assertEqual(host.eval("many_7+=x; unset new").changed, {"rebound": [{"name": "many_7", "type": "string", "size": "6"}], "removed": ["new"]})
+        self.assertEqual(host.eval(": wörter ' many_7").error, "SyntaxError")
+        result = host.eval("; ".join("named_%d=%d" % (n, n) for n in range(10_000)))
+        self.assertEqual((len(result.changed["added"]), result.changed["more"]), (50, 2950))
+        self.assertIn("too many variables to list", result.done["notice"])
+
+    def test_s7_clear_takes_names_that_were_made_when_there_were_many(self):
+        host = self.start()
+        host.eval("for i in {1..2000}; do declare many_$i=$i; done")
+        host.eval("named=1; f() { unnamed=1; }; eval 'a'=1; f")
+        self.assertEqual(host.ask("clear 1")["data"], {})
+        self.gives(host, "echo ${many_2-gone} ${named-gone} ${unnamed-gone} ${a-gone}", "gone gone gone gone\n")
+        self.assertEqual(host.ask("query 2 vars")["data"], {"vars": [], "more": 0})
+        # And all are listed again.
+        self.assertEqual(host.eval("eval 'hidd''en=1'").changed["added"][0]["name"], "hidden")
+
     def test_st1_vars_and_inspect(self):
         host = self.start()
         host.eval("n=3; a=(one 'two three'); declare -A m=([k]=v); s=$(printf '%2000s'); bin=$'a\\x01\\xff\\n'; twice() { echo $(($1 * 2)); }; alias ll='ls -l'")

@@ -53,7 +53,7 @@ __stead_prepare() {
             if [[ -e $__s_fd ]]; then __stead_fds+=" ${__s_fd##*/}"; fi
         done
     fi
-    __stead_cur=$2
+    __stead_cur=$2 __stead_began=${EPOCHREALTIME-}
     __stead_has_int=$__stead_int
     \builtin trap - INT
     if [[ -n $__stead_int ]]; then \builtin eval "\\builtin $__stead_int"; fi
@@ -89,6 +89,8 @@ __stead_next() {
         query) __stead_query "${__s_id%% *}" "${__s_id#* }" "$__stead_text" ;;
         clear)
             __stead_src=$__stead_clear
+            # All, not those that were known when there were too many to list.
+            if [[ -n $__stead_many || ${#__stead_sig[@]} -ge __stead_MANY ]]; then __stead_listed "$(\builtin compgen -v -X "__stead_*")"; fi
             __stead_held= __stead_end= __stead_where= __stead_tries=0 __stead_cur=@$__s_id
             \builtin return 0 ;;
         exit) __stead_leave ;;
@@ -166,6 +168,11 @@ __stead_finish() {
     \builtin trap '__stead_early=1' INT
     __s_rest=${__s_rest#*$'\1'} __s_functions=${__s_rest%%$'\1'*} __s_rest=${__s_rest#*$'\1'} __s_bodies=${__s_rest%%$'\1'*}
     __stead_tries=$((__stead_tries + 1)) __stead_look= __s_rest=${__s_rest#*$'\1'} __s_rest=${__s_rest%$'\1'} __s_rest=${__s_rest%$'\n'}
+    if [[ $__s_rest == - ]]; then
+        __s_rest=
+        if [[ -z $__stead_many ]]; then __s_notice=$__stead_UNLISTED; fi
+        __stead_many=1
+    fi
     if [[ :$BASHOPTS: == *:nocasematch:* ]]; then
         \builtin shopt -u nocasematch
         __s_case=1
@@ -198,7 +205,7 @@ __stead_finish() {
         __s_done+="${__s_own:+,\"exit_code\":$__s_own}"
         if [[ $PWD != "$__stead_pwd" ]]; then
             __stead_pwd=$PWD
-            __s_notice="the working directory is now $PWD"
+            __s_notice+="${__s_notice:+; }the working directory is now $PWD"
         fi
         if [[ -n $__stead_jobs ]]; then
             __stead_jobs=

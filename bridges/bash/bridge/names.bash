@@ -3,7 +3,10 @@
 \builtin declare -A __stead_sig __stead_base __stead_mine __stead_forms __stead_body __stead_alias
 __stead_names=() __stead_now=() __stead_fn=() __stead_take= __stead_vtext= __stead_joined= __stead_ftext= __stead_bodies=
 # Longer texts are known by their length; more variables are not listed after every eval, which takes a shell long.
-__stead_pwd=$PWD __stead_LISTED=50 __stead_LONG=4000 __stead_MANY=1000
+__stead_pwd=$PWD __stead_LISTED=50 __stead_LONG=4000 __stead_MANY=1000 __stead_MENTIONED=3000
+# When the eval began and ended; whether there are more variables than can be listed in good time.
+__stead_began= __stead_ended= __stead_many=
+__stead_UNLISTED='there are too many variables to list: what is told of changes is not all'
 
 # The shell's own variables are nobody's news.
 __stead_is_own() {
@@ -19,13 +22,10 @@ __stead_is_own() {
 # a list by its size and beginning. Looking at more would cost more with every eval.
 __stead_form() {
     \builtin local __s_count __s_length __s_attributes=
-    \builtin eval "__s_count=\${#$1[@]} __s_length=\${#$1}"
+    \builtin eval "__s_count=\${#$1[@]} __s_length=\${#$1} __s_attributes=\${$1@a}"
     if ((__s_length > __stead_LONG)); then
         __s_form="\${#$1[@]}:\${#$1}"
-        \builtin return 0
-    fi
-    \builtin eval "__s_attributes=\${$1@a}"
-    if [[ __s_count -gt 1 || $__s_attributes == *[aA]* ]]; then
+    elif [[ __s_count -gt 1 || $__s_attributes == *[aA]* ]]; then
         __s_form="\${#$1[@]}:\${$1[*]:0:40}"
     else
         __s_form="\${#$1[@]}:\$$1"
@@ -48,26 +48,60 @@ __stead_sample() {
     __stead_new=${__stead_now[*]}
 }
 
+# Lists the variables, in the subshell that looks at them: nothing if only those that the code names are to be compared,
+# and `-` if a list would take too long. To make one Bash compares each name with all others, which takes seconds for
+# 20,000. An eval that was over at once cannot have made so many.
+__stead_enumerate() {
+    if [[ $__stead_cur != @* ]]; then
+        if [[ -n $__stead_many || ${#__stead_sig[@]} -ge __stead_MANY ]] && ((${#__stead_src} <= 100000)); then \builtin return 0; fi
+        # In microseconds; there is no such clock before Bash 5, and no `<(` in POSIX mode before 5.1.
+        __stead_ended=${EPOCHREALTIME-}
+        if [[ -n $__stead_began && -n $__stead_ended && ! -o posix ]] && ((${__stead_ended/[!0-9]/} - ${__stead_began/[!0-9]/} > 10000)); then
+            __stead_enumerate_soon
+            \builtin return 0
+        fi
+    fi
+    \builtin compgen -v -X "__stead_*"
+}
+
+# The same by a process of its own, to see whether a list comes.
+__stead_enumerate_soon() {
+    \builtin local IFS=$' \t\n' __s_fd __s_first= __s_rest=
+    \builtin local -a __s_stat
+    \exec {__s_fd}< <(\builtin compgen -v -X "__stead_*")
+    until \builtin read -r -t 0.05 -N 1 -u "$__s_fd" __s_first || (($? <= 128)); do
+        # How long it has worked, in hundredths of a second: on a busy machine it may just have had no turn.
+        __s_rest=
+        \builtin read -r __s_rest <"/proc/$!/stat"
+        __s_stat=(${__s_rest##*)})
+        if ((${__s_stat[11]-0} + ${__s_stat[12]-0} < 15)); then \builtin continue; fi
+        \builtin kill "$!"
+        \builtin printf '%s\n' -
+        \builtin return 0
+    done
+    \builtin read -r -N 10000000 -u "$__s_fd" __s_rest
+    \builtin printf '%s\n' "$__s_first$__s_rest"
+}
+
 # Takes the list of variables.
 __stead_listed() {
     \builtin local IFS=$'\n' __s_name
     __stead_vtext=$1 __stead_names=() __stead_take=
     for __s_name in $1; do
-        if __stead_is_own "$__s_name"; then \builtin continue; fi
+        # Calling a function takes longer than all the rest, and most names are not written like this.
+        case $__s_name in [A-Z_]*) if __stead_is_own "$__s_name"; then \builtin continue; fi ;; esac
         __stead_names+=("$__s_name")
     done
 }
 
-# A variable that may be another one: notes it in added or rebound of the caller.
+# A variable that is another one: notes it in added or rebound of the caller.
 __stead_note_variable() {
+    __stead_mine[$1]=1
     if [[ -z ${__stead_sig[$1]+x} ]]; then
-        __s_added+=("$1") __stead_mine[$1]=1
-    elif [[ ${__stead_sig[$1]} != "$2" ]]; then
-        __s_rebound+=("$1") __stead_mine[$1]=1
-    else
+        __s_added+=("$1") __stead_sig[$1]=$2
         \builtin return 0
     fi
-    __stead_sig[$1]=$2
+    __s_rebound+=("$1") __stead_sig[$1]=$2
     # It may have to be sampled in another way from now on.
     \builtin local __s_form
     __stead_form "$1"
@@ -83,15 +117,23 @@ __stead_forget_variable() {
 # Compares the variables with those before; the names go to added, rebound and removed of the caller. Takes their
 # list, or nothing where they are too many to be listed: then those that the code names.
 __stead_compare_variables() {
-    \builtin local IFS=$'\n' __s_name __s_i=0 __s_relisted= __s_joined __stead_new
+    \builtin local IFS=$'\n' __s_name __s_i=0 __s_relisted= __s_sample __stead_new
     if [[ -z $1 ]]; then
         __stead_compare_mentioned
         \builtin return 0
     fi
     if [[ $1 != "$__stead_vtext" ]]; then __s_relisted=1; __stead_listed "$1"; fi
+    __stead_many=
     __stead_sample
     if [[ -z $__s_relisted && $__stead_new == "$__stead_joined" ]]; then \builtin return 0; fi
-    for __s_name in "${__stead_names[@]}"; do __stead_note_variable "$__s_name" "${__stead_now[__s_i++]}"; done
+    for __s_name in "${__stead_names[@]}"; do
+        __s_sample=${__stead_now[__s_i++]}
+        if [[ -z ${__stead_sig[$__s_name]+x} ]]; then
+            __s_added+=("$__s_name") __stead_mine[$__s_name]=1 __stead_sig[$__s_name]=$__s_sample
+        elif [[ ${__stead_sig[$__s_name]} != "$__s_sample" ]]; then
+            __stead_note_variable "$__s_name" "$__s_sample"
+        fi
+    done
     if [[ -n $__s_relisted ]] && ((${#__stead_sig[@]} > ${#__stead_names[@]})); then
         \builtin local -A __s_have
         for __s_name in "${__stead_names[@]}"; do __s_have[$__s_name]=1; done
@@ -109,9 +151,13 @@ __stead_compare_variables() {
 }
 
 __stead_compare_mentioned() {
-    \builtin local IFS=' ' __s_name __s_form __s_sample __s_words="${__stead_src//[!a-zA-Z0-9_]/ }"
-    for __s_name in $__s_words; do
-        if ! __stead_is_name "$__s_name" || __stead_is_own "$__s_name"; then \builtin continue; fi
+    # All that is in no name parts words; to put blanks in its place would take seconds in long code.
+    \builtin local IFS=$' \t\r\n!"#$%&\'()*+,-./:;<=>?@[\\]^`{|}~' __s_name __s_form __s_sample
+    \builtin local -A __s_seen
+    for __s_name in ${__stead_src:0:200000}; do
+        if [[ -z $__s_name || $__s_name == [0-9]* || -n ${__s_seen[$__s_name]+x} ]] || ! __stead_is_name "$__s_name" || __stead_is_own "$__s_name"; then \builtin continue; fi
+        if ((${#__s_seen[@]} >= __stead_MENTIONED)); then __s_notice=$__stead_UNLISTED; \builtin break; fi
+        __s_seen[$__s_name]=1
         if [[ ! -v $__s_name ]]; then
             \builtin eval "__s_form=\${#$__s_name[@]}"
             if ((__s_form == 0)); then
@@ -122,6 +168,7 @@ __stead_compare_mentioned() {
         __s_form=${__stead_forms[$__s_name]-}
         if [[ -z $__s_form ]]; then __stead_form "$__s_name"; __stead_forms[$__s_name]=$__s_form; fi
         \builtin eval "__s_sample=\"$__s_form\""
+        if [[ -n ${__stead_sig[$__s_name]+x} && ${__stead_sig[$__s_name]} == "$__s_sample" ]]; then \builtin continue; fi
         __stead_note_variable "$__s_name" "$__s_sample"
         if [[ ${__stead_forms[$__s_name]} != "$__s_form" ]]; then
             \builtin eval "__stead_sig[\$__s_name]=\"${__stead_forms[$__s_name]}\""

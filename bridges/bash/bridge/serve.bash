@@ -3,7 +3,7 @@
 # What is to be seen of the shell after an eval; functions would not see a DEBUG trap. The first `trap` that sets
 # something in a subshell makes it forget what was set outside. Bash 4.4 reads the text of a substitution only when it
 # runs, and would see the user's aliases in it.
-__stead_see='__stead_opts=$BASHOPTS __stead_T=+T; if [[ -o functrace ]]; then __stead_T=-T; \builtin set +T; fi; \builtin shopt -u expand_aliases; __stead_look=$(\builtin set +eu; \builtin trap -p DEBUG; \builtin printf "\1"; \builtin trap -p INT; \builtin printf "\1"; \builtin trap - DEBUG; \builtin compgen -A function -X "__stead_*"; \builtin printf "\1"; \builtin declare -f -- __stead_ret "${__stead_fn[@]}"; \builtin printf "\1"; if ((${#__stead_sig[@]} < __stead_MANY || ${#__stead_src} > 100000)); then \builtin compgen -v -X "__stead_*"; fi; \builtin printf "\1"); \builtin trap - DEBUG; \builtin set +k; \__stead_finish; \builtin set +x -E $__stead_T'
+__stead_see='__stead_opts=$BASHOPTS __stead_T=+T; if [[ -o functrace ]]; then __stead_T=-T; \builtin set +T; fi; \builtin shopt -u expand_aliases; __stead_look=$(\builtin set +eu; \builtin trap -p DEBUG; \builtin printf "\1"; \builtin trap -p INT; \builtin printf "\1"; \builtin trap - DEBUG; \builtin compgen -A function -X "__stead_*"; \builtin printf "\1"; \builtin declare -f -- __stead_ret "${__stead_fn[@]}"; \builtin printf "\1"; \__stead_enumerate; \builtin printf "\1"); \builtin trap - DEBUG; \builtin set +k; \__stead_finish; \builtin set +x -E $__stead_T'
 
 # In place of our descriptors user code sees /dev/null, which is 44. Copying them away puts the originals at higher
 # numbers, where code that uses or closes 10 and above does not hit them, and closes them in programs that it runs.

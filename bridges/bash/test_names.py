@@ -50,6 +50,13 @@ class Names(BashTest):
         self.assertEqual((len(result.changed["added"]), result.changed["more"]), (50, 2950))
         self.assertIn("too many variables to list", result.done["notice"])
 
+    def test_e13_thousands_of_functions(self):
+        host = self.start()
+        changed = host.eval("for ((i = 0; i < 9000; i++)); do eval \"f_$i() { echo 'größe $i'; }\"; done; f_7").changed
+        self.assertEqual((len(changed["added"]), changed["more"]), (50, 8951))
+        self.assertEqual(host.eval("f_7() { :; }; unset -f f_8").changed, {"rebound": [{"name": "f_7", "type": "function"}], "removed": ["f_8"]})
+        self.assertEqual(host.eval("f_9").changed, {})
+
     def test_s7_clear_takes_names_that_were_made_when_there_were_many(self):
         host = self.start()
         host.eval("for i in {1..2000}; do declare many_$i=$i; done")

@@ -36,7 +36,7 @@ __stead_src= __stead_text= __stead_look= __stead_tries=0 __stead_rc=0 __stead_le
 # How deep the user's ERR trap was set, and whether the user asked for errtrace, which is always on.
 __stead_probing= __stead_nudged= __stead_depth=0 __stead_trace= __stead_user_err= __stead_user_exit= __stead_jobs=
 # Whether `read` is the function that shows its question, and where the session's stdin is.
-__stead_asking= __stead_stdin=
+__stead_asking= __stead_stdin= __stead_nl=$'\n'
 # Where the user's streams are between the end of the code and the next eval.
 __stead_in= __stead_out= __stead_say=
 # Descriptors that were open before the eval, where they have to be known.

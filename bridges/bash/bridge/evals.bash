@@ -146,30 +146,48 @@ __stead_syntax() {
     __s_message="$__stead_cur: ${__s_said#*bash: eval: }"
 }
 
+# Sets __s_seen of the caller to the five parts of __stead_look, each of which ends with \1; to fewer if it was cut off.
+# Taking a prefix off by a pattern, or a long text apart in another locale, needs time by the square of the length:
+# seconds where there are thousands of functions.
+__stead_parts() {
+    \builtin local __s_rest="$__stead_look" __s_part
+    if ((${#__s_rest} > 10000)); then \builtin local LC_ALL=C; fi
+    __s_seen=()
+    while ((${#__s_seen[@]} < 4)); do
+        __s_part=${__s_rest%%$'\1'*}
+        if ((${#__s_part} == ${#__s_rest})); then \builtin return 0; fi
+        __s_seen+=("$__s_part")
+        __s_rest=${__s_rest:${#__s_part}+1}
+    done
+    # Not within quotes, where Bash 5.0 takes \1 for one of its own marks.
+    __s_part=${__s_rest%$'\1'}
+    if ((${#__s_part} < ${#__s_rest})); then __s_seen+=("$__s_part"); fi
+}
+
 # Reports the eval, from what __stead_look has seen of the shell after it. If it was interrupted itself it leaves the
 # names out.
 __stead_finish() {
-    \builtin local - __s_events= __s_status=ok __s_int __s_case= __s_rest="$__stead_look" __s_notice= __s_functions __s_bodies __s_done __s_own=
+    \builtin local - __s_events= __s_status=ok __s_int __s_case= __s_list __s_notice= __s_done __s_own=
+    \builtin local -a __s_seen
     \builtin local IFS=$' \t\n' __stead_q __stead_changed=
     # What was cut off tells nothing.
-    if [[ $__s_rest != *$'\1'*$'\1'*$'\1'*$'\1'*$'\1' ]]; then __stead_tries=1; fi
+    __stead_parts
+    if ((${#__s_seen[@]} != 5)); then __stead_tries=1; fi
     # Code that does not even begin leaves what would have been switched on before it.
     if [[ -n $__stead_ran && $__stead_tries == 0 ]]; then
         __stead_x=
         if [[ -o xtrace ]]; then __stead_x=1; fi
-        __stead_debug=${__s_rest%%$'\1'*}
+        __stead_debug=${__s_seen[0]-}
         if [[ $__stead_debug == *'trap -- '* && $__stead_debug != *"$__stead_nothing"* ]]; then __stead_debug="trap -- ${__stead_debug#*trap -- }" __stead_debug=${__stead_debug%$'\n'}; else __stead_debug=; fi
     fi
     \builtin set +euvkax -f
-    __s_rest=${__s_rest#*$'\1'}
-    __s_int=${__s_rest%%$'\1'*}
+    __s_int=${__s_seen[1]-}
     if [[ $__s_int == *__stead_early=1* ]]; then __s_int=; fi
     if [[ -n $__s_int || ( $__stead_tries == 0 && $__stead_end != exit && $__stead_end != errexit ) ]]; then __stead_int=$__s_int; fi
     \builtin trap '__stead_early=1' INT
-    __s_rest=${__s_rest#*$'\1'} __s_functions=${__s_rest%%$'\1'*} __s_rest=${__s_rest#*$'\1'} __s_bodies=${__s_rest%%$'\1'*}
-    __stead_tries=$((__stead_tries + 1)) __stead_look= __s_rest=${__s_rest#*$'\1'} __s_rest=${__s_rest%$'\1'} __s_rest=${__s_rest%$'\n'}
-    if [[ $__s_rest == - ]]; then
-        __s_rest=
+    __stead_tries=$((__stead_tries + 1)) __stead_look= __s_list=${__s_seen[4]-} __s_list=${__s_list%"$__stead_nl"}
+    if [[ $__s_list == - ]]; then
+        __s_list=
         if [[ -z $__stead_many ]]; then __s_notice=$__stead_UNLISTED; fi
         __stead_many=1
     fi
@@ -178,7 +196,7 @@ __stead_finish() {
         __s_case=1
     fi
     # A name that cannot be looked at ends what is evaluated: that, and not everything.
-    if ((__stead_tries == 1)); then \builtin eval '__stead_changes "$__s_rest" "$__s_functions" "$__s_bodies"'; fi
+    if ((__stead_tries == 1)); then \builtin eval '__stead_changes "$__s_list" "${__s_seen[2]%"$__stead_nl"}" "${__s_seen[3]%"$__stead_nl"}"'; fi
     if [[ -n $__s_case ]]; then \builtin shopt -s nocasematch; fi
     # Off while our own text is read.
     __stead_aliases=-u

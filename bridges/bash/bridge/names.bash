@@ -153,11 +153,11 @@ __stead_compare_variables() {
 __stead_compare_mentioned() {
     # All that is in no name parts words; to put blanks in its place would take seconds in long code.
     \builtin local IFS=$' \t\r\n!"#$%&\'()*+,-./:;<=>?@[\\]^`{|}~' __s_name __s_form __s_sample
-    \builtin local -A __s_seen
+    \builtin local -A __s_met
     for __s_name in ${__stead_src:0:200000}; do
-        if [[ -z $__s_name || $__s_name == [0-9]* || -n ${__s_seen[$__s_name]+x} ]] || ! __stead_is_name "$__s_name" || __stead_is_own "$__s_name"; then \builtin continue; fi
-        if ((${#__s_seen[@]} >= __stead_MENTIONED)); then __s_notice=$__stead_UNLISTED; \builtin break; fi
-        __s_seen[$__s_name]=1
+        if [[ -z $__s_name || $__s_name == [0-9]* || -n ${__s_met[$__s_name]+x} ]] || ! __stead_is_name "$__s_name" || __stead_is_own "$__s_name"; then \builtin continue; fi
+        if ((${#__s_met[@]} >= __stead_MENTIONED)); then __s_notice=$__stead_UNLISTED; \builtin break; fi
+        __s_met[$__s_name]=1
         if [[ ! -v $__s_name ]]; then
             \builtin eval "__s_form=\${#$__s_name[@]}"
             if ((__s_form == 0)); then
@@ -191,11 +191,12 @@ __stead_compare_functions() {
     fi
     __stead_bodies=$__s_bodies
     # A function begins with its name at the start of a line, which only a here-document could imitate.
-    \builtin local -A __s_text
-    # In words of their own: `\builtin local a=$b` splits.
-    \builtin local __s_known=$'\n__stead_ret\n'"$1"$'\n' __s_current=__stead_ret
+    \builtin local -A __s_text __s_known
+    \builtin local __s_current=__stead_ret
+    __s_known[__stead_ret]=1
+    for __s_name in $1; do __s_known[$__s_name]=1; done
     for __s_line in $__s_bodies; do
-        if [[ $__s_line == *' () ' && $__s_known == *$'\n'"${__s_line% () }"$'\n'* && -z ${__s_text[${__s_line% () }]+x} ]]; then __s_current=${__s_line% () }; fi
+        if [[ $__s_line == *' () ' && -n ${__s_known[${__s_line% () }]+x} && -z ${__s_text[${__s_line% () }]+x} ]]; then __s_current=${__s_line% () }; fi
         __s_text[$__s_current]+=$__s_line$'\n'
     done
     for __s_name in "${__stead_fn[@]}"; do

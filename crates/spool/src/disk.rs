@@ -67,7 +67,7 @@ fn refusal() -> io::Result<()> {
 }
 
 /// Refuses what `STEAD_REFUSE` names: `N:ERRNO:FILE` the N-th change this process makes and all that follow for as
-/// long as FILE exists, `N:ERRNO` only the N-th. That something was refused is noted in `STEAD_REFUSED`.
+/// long as FILE exists, `N:ERRNO` only the N-th; with `N:kill` the process is killed instead of it. That something was refused is noted in `STEAD_REFUSED`.
 #[cfg(feature = "test-hooks")]
 fn refusal() -> io::Result<()> {
     use std::sync::atomic::{AtomicU64, Ordering};
@@ -75,8 +75,8 @@ fn refusal() -> io::Result<()> {
     let Ok(wanted) = std::env::var("STEAD_REFUSE") else { return Ok(()) };
     let count = COUNT.fetch_add(1, Ordering::Relaxed) + 1;
     let mut words = wanted.splitn(3, ':');
-    let mut number = || words.next().and_then(|word| word.parse::<u64>().ok()).unwrap_or(u64::MAX);
-    let (first, errno) = (number(), number());
+    let number = |word: Option<&str>| word.and_then(|word| word.parse().ok()).unwrap_or(u64::MAX);
+    let (first, what) = (number(words.next()), words.next());
     let refused = match words.next() {
         Some(file) => count >= first && Path::new(file).exists(),
         None => count == first,
@@ -87,5 +87,9 @@ fn refusal() -> io::Result<()> {
     if let Ok(note) = std::env::var("STEAD_REFUSED") {
         let _ = std::fs::write(note, count.to_string());
     }
-    Err(io::Error::from_raw_os_error(errno as i32))
+    if what == Some("kill") {
+        let _ =
+            rustix::process::kill_process(rustix::process::getpid(), rustix::process::Signal::KILL);
+    }
+    Err(io::Error::from_raw_os_error(number(what) as i32))
 }

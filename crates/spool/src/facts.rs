@@ -59,6 +59,7 @@ impl Facts {
             HistoryRecord::Opened { .. }
             | HistoryRecord::Ended { .. }
             | HistoryRecord::Reported { .. }
+            | HistoryRecord::Dropped { .. }
             | HistoryRecord::Unknown => {}
         }
         Ok(before)

@@ -4,18 +4,20 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
-use serde::{Deserialize, Serialize};
-use stead_protocol::{EndReason, EvalSeq, Finished, Generation, Offset};
+use stead_protocol::EvalSeq;
 
 use crate::SpoolError;
 use crate::disk;
+use crate::dropped::Dropped;
 use crate::facts::{Before, Facts};
+use crate::history_record::HistoryRecord;
 use crate::history_recover::{Recovered, recover};
-use crate::index::{Index, Mark};
+use crate::index::{ENTRY, Index, Mark};
 use crate::index_changes::Pending;
 use crate::keys::Keys;
 use crate::layout::{SessionDir, has_name};
 use crate::lines::line_at;
+use crate::trim::{self, Old};
 
 /// Room that is kept for the records which follow when code was taken in: its start, its outcome, an end.
 const LAST_WORDS: u64 = 8 << 10;
@@ -24,96 +26,6 @@ const RESERVE: u64 = 8 << 10;
 
 /// A larger buffer than this is given back after use.
 const KEEP_BUFFER: usize = 64 << 10;
-
-/// One line of `history.jsonl`.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(tag = "t", rename_all = "snake_case")]
-pub enum HistoryRecord {
-    /// An interpreter was started.
-    Opened {
-        /// Which one.
-        generation: Generation,
-        /// When, in milliseconds since 1970.
-        at_ms: u64,
-        /// The host's process.
-        host_pid: u32,
-        /// The boot in which that pid means something.
-        boot_id: String,
-    },
-    /// An eval was taken in.
-    Accepted {
-        /// Its number.
-        eval: EvalSeq,
-        /// When.
-        at_ms: u64,
-        /// Who sent it.
-        by: String,
-        /// What to run.
-        code: String,
-        /// The client's key.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        key: Option<String>,
-        /// The mark by which its client knows it.
-        #[serde(default, skip_serializing_if = "Option::is_none")]
-        token: Option<u64>,
-    },
-    /// An eval began to run.
-    Started {
-        /// Its number.
-        eval: EvalSeq,
-        /// The interpreter.
-        generation: Generation,
-        /// When.
-        at_ms: u64,
-        /// Where its output begins.
-        start: Offset,
-    },
-    /// An eval has its outcome.
-    Finished {
-        /// Its number.
-        eval: EvalSeq,
-        /// When.
-        at_ms: u64,
-        /// The outcome.
-        finished: Finished,
-    },
-    /// An interpreter came to its end.
-    Ended {
-        /// Which one.
-        generation: Generation,
-        /// When.
-        at_ms: u64,
-        /// How.
-        reason: EndReason,
-        /// Someone has been told already.
-        reported: bool,
-    },
-    /// Someone has been told how an interpreter ended.
-    Reported {
-        /// Which one.
-        generation: Generation,
-        /// When.
-        at_ms: u64,
-    },
-    /// A record of a newer version.
-    #[serde(other)]
-    Unknown,
-}
-
-impl HistoryRecord {
-    /// Which record of which eval this is, if it is one.
-    pub(crate) fn mark(&self) -> Option<(EvalSeq, Mark)> {
-        match self {
-            HistoryRecord::Accepted { eval, .. } => Some((*eval, Mark::Accepted)),
-            HistoryRecord::Started { eval, .. } => Some((*eval, Mark::Started)),
-            HistoryRecord::Finished { eval, .. } => Some((*eval, Mark::Finished)),
-            HistoryRecord::Opened { .. }
-            | HistoryRecord::Ended { .. }
-            | HistoryRecord::Reported { .. }
-            | HistoryRecord::Unknown => None,
-        }
-    }
-}
 
 /// The writer of a session's history; a session has one, the host.
 #[derive(Debug)]
@@ -133,6 +45,14 @@ pub struct History {
     leftover: Leftover,
     /// Up to here the disk has promised room.
     reserved: u64,
+    /// Which evals are gone.
+    dropped: Dropped,
+    /// The eval whose outcome was recorded last.
+    last_ended: Option<EvalSeq>,
+    /// After the disk refused to make room, that is tried again when this much is used.
+    trim_from: u64,
+    /// When nothing could go, what had ended last then: until something else has, nothing more can.
+    trim_vain: Option<Option<EvalSeq>>,
 }
 
 #[derive(Debug, Default)]
@@ -159,6 +79,10 @@ impl History {
             expected: None,
             leftover: Leftover::default(),
             reserved: 0,
+            dropped: state.dropped,
+            last_ended: None,
+            trim_from: 0,
+            trim_vain: None,
         };
         Ok((history, state.recovered))
     }
@@ -175,6 +99,10 @@ impl History {
         let added = self.add(records, &mut before);
         if added.is_err() {
             before.into_iter().rev().for_each(|before| self.facts.restore(before));
+        } else {
+            let ended = records.iter().rev().filter_map(HistoryRecord::mark);
+            let ended = ended.filter(|(_, mark)| *mark == Mark::Finished).map(|(eval, _)| eval);
+            self.last_ended = ended.into_iter().next().or(self.last_ended);
         }
         if self.buffer.capacity() > KEEP_BUFFER {
             self.buffer = Vec::new();
@@ -222,6 +150,66 @@ impl History {
             self.reserved = end;
         }
         Ok(())
+    }
+
+    /// Whether this eval's records were dropped to make room.
+    pub fn is_gone(&self, eval: EvalSeq) -> bool {
+        let is_there = || self.index.entry(eval.0).map(|e| e.position(Mark::Accepted).is_some());
+        (1..self.dropped.before).contains(&eval.0) && !is_there().unwrap_or(false)
+    }
+
+    /// How many bytes history, index and keys take.
+    pub fn used(&self) -> u64 {
+        let evals = self.facts.next_eval.0.saturating_sub(self.dropped.first);
+        self.len + evals * ENTRY + self.keys.size()
+    }
+
+    /// Drops the oldest ended evals if more than `quota` bytes are used; whether any went. After an error all are
+    /// there, and the next try is when some more is used.
+    pub fn trim(&mut self, quota: u64) -> Result<bool, SpoolError> {
+        let used = self.used();
+        if used <= quota.max(self.trim_from) || self.trim_vain == Some(self.last_ended) {
+            return Ok(false);
+        }
+        let trimmed = self.try_trim(quota);
+        self.trim_from = 0;
+        self.trim_vain = matches!(trimmed, Ok(false)).then_some(self.last_ended);
+        if trimmed.is_err() {
+            self.trim_from = used + quota / 16;
+            trim::clean(&self.dir);
+        }
+        trimmed
+    }
+
+    fn try_trim(&mut self, quota: u64) -> Result<bool, SpoolError> {
+        self.settle()?;
+        let path = self.dir.history();
+        // A quarter more goes than has to, so that what a drop costs is shared by many evals.
+        let most_keys = quota / 4;
+        let target = (quota / 4 * 3).saturating_sub(self.keys.size().min(most_keys));
+        let old = Old {
+            file: &self.file,
+            len: self.len,
+            index: &self.index,
+            dropped: self.dropped,
+            facts: &self.facts,
+            last_ended: self.last_ended.map(|eval| eval.0),
+        };
+        let planned = trim::plan(&old, target, quota).map_err(SpoolError::io("read", &path))?;
+        let Some(plan) = planned else { return Ok(false) };
+        self.keys.trim(&self.file, most_keys, |line| trim::owner(&old, &plan, line))?;
+        let (head, middle) = plan.own_lines().map_err(SpoolError::io("write", &path))?;
+        let new = trim::write(&self.dir, &old, &plan, &head, &middle)
+            .map_err(SpoolError::io("write", &path))?;
+        // The evals that are not over have the same room as before.
+        disk::reserve(&new.file, new.len, LAST_WORDS + RESERVE)
+            .map_err(SpoolError::io("reserve room in", &path))?;
+        trim::swap(&self.dir).map_err(SpoolError::io("replace", &path))?;
+        (self.file, self.len, self.dropped) = (new.file, new.len, plan.dropped);
+        (self.index, self.reserved) = (new.index, new.len + LAST_WORDS + RESERVE);
+        // The new index does not say where an outcome will stand.
+        self.expected = None;
+        Ok(true)
     }
 
     /// Gives back the room that was reserved and is not needed any more.
@@ -274,6 +262,10 @@ impl History {
                 None => Ok(None),
             }
         };
+        // Keys of evals that are gone were compared when those went.
+        if self.is_gone(eval) {
+            return Ok(Some(eval));
+        }
         let Some(line) = read().map_err(SpoolError::io("read", &path))? else { return Ok(None) };
         match serde_json::from_slice(&line) {
             Ok(HistoryRecord::Accepted { key: Some(of), .. }) => Ok((of == key).then_some(eval)),

@@ -7,12 +7,13 @@ use std::path::Path;
 use stead_protocol::{EndReason, EvalSeq, Finished, Generation, Offset};
 
 use crate::SpoolError;
+use crate::dropped::{self, Dropped};
 use crate::files;
-use crate::history::HistoryRecord;
+use crate::history_record::HistoryRecord;
 use crate::history_recover::{Tail, read_tail};
 use crate::index::{self, Entry, Index, Mark};
 use crate::keys::each_key;
-use crate::layout::SessionDir;
+use crate::layout::{SessionDir, has_name};
 use crate::lines::{is_line_start, line_at, whole_len};
 
 /// How often an entry that does not fit is looked at again: the writer may just have undone it.
@@ -39,11 +40,23 @@ pub struct EvalEntry {
     pub finished: Option<(u64, Finished)>,
 }
 
+/// Evals whose records were dropped to make room.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct Gone {
+    /// How many.
+    pub evals: u64,
+    /// The first that is still there.
+    pub first: EvalSeq,
+    /// How many bytes a history may take with its index and keys.
+    pub quota: u64,
+}
+
 /// A reader of a session's history; any number of them, in any process.
 #[derive(Debug)]
 pub struct HistoryReader {
     dir: SessionDir,
     file: File,
+    dropped: Dropped,
     index: Source,
 }
 
@@ -59,9 +72,39 @@ impl HistoryReader {
     pub fn open(dir: &Path) -> Result<HistoryReader, SpoolError> {
         let dir = SessionDir::new(dir);
         let path = dir.history();
-        let file = files::open(&path).map_err(SpoolError::io("open", &path))?;
-        let index = open_index(&dir, &file)?;
-        Ok(HistoryReader { dir, file, index })
+        let mut look = 1;
+        loop {
+            let file = files::open(&path).map_err(SpoolError::io("open", &path))?;
+            let dropped = dropped::read(&file).map_err(SpoolError::io("read", &path))?;
+            let index = open_index(&dir, &file, dropped, look >= LOOKS)?;
+            // The index of a history that has its place has been there as long.
+            if matches!(index, Source::Built(_)) || has_name(&file) {
+                return Ok(HistoryReader { dir, file, dropped, index });
+            }
+            look += 1;
+        }
+    }
+
+    /// Which evals are gone; `None` while all are there.
+    pub fn gone(&self) -> Result<Option<Gone>, SpoolError> {
+        let Dropped { before, first, quota } = self.dropped;
+        if before <= 1 {
+            return Ok(None);
+        }
+        let mut evals = before - 1;
+        for eval in first..before {
+            evals -= u64::from(!self.is_gone(EvalSeq(eval))?);
+        }
+        Ok(Some(Gone { evals, first: EvalSeq(first), quota }))
+    }
+
+    /// Whether this eval's records were dropped to make room.
+    pub fn is_gone(&self, seq: EvalSeq) -> Result<bool, SpoolError> {
+        if seq.0 == 0 || seq.0 >= self.dropped.before {
+            return Ok(false);
+        }
+        let entry = self.entry(seq.0).map_err(SpoolError::io("read", &self.dir.history_index()))?;
+        Ok(entry.position(Mark::Accepted).is_none())
     }
 
     /// The number of evals that were accepted so far, which is the number of the last one.
@@ -71,10 +114,10 @@ impl HistoryReader {
             let written = self.file.metadata()?.len();
             let mut last = match &self.index {
                 Source::File(index) => index.count()?,
-                Source::Built(entries) => entries.len() as u64,
+                Source::Built(entries) => self.dropped.base() + entries.len() as u64,
             };
             // The last entry may be of a record that is not written yet.
-            while last > 0 {
+            while last > self.dropped.base() {
                 match self.entry(last)?.position(Mark::Accepted) {
                     Some(pos) if pos < written && line_at(&self.file, pos)?.is_some() => break,
                     _ => last -= 1,
@@ -105,7 +148,7 @@ impl HistoryReader {
     pub fn last(&self, n: u64) -> Result<Vec<EvalEntry>, SpoolError> {
         let len = self.len()?;
         let mut entries = Vec::new();
-        for seq in len.saturating_sub(n) + 1..=len {
+        for seq in len.saturating_sub(n).max(self.dropped.base()) + 1..=len {
             entries.extend(self.eval(EvalSeq(seq))?);
         }
         Ok(entries)
@@ -137,6 +180,9 @@ impl HistoryReader {
         })
         .map_err(SpoolError::io("read", &path))?;
         let Some(seq) = found else { return Ok(None) };
+        if self.is_gone(seq)? {
+            return Ok(Some(seq));
+        }
         let entry = self.eval(seq)?;
         Ok(entry.filter(|entry| entry.key.as_deref() == Some(key)).map(|entry| entry.seq))
     }
@@ -148,6 +194,9 @@ impl HistoryReader {
     }
 
     fn read_eval(&self, seq: EvalSeq) -> Result<Option<EvalEntry>, SpoolError> {
+        if self.is_gone(seq)? {
+            return Ok(None);
+        }
         let index_path = self.dir.history_index();
         let entry = self.entry(seq.0).map_err(SpoolError::io("read", &index_path))?;
         let Some(HistoryRecord::Accepted { at_ms, by, code, key, token, .. }) =
@@ -177,7 +226,8 @@ impl HistoryReader {
     ) -> Result<Option<HistoryRecord>, SpoolError> {
         let path = self.dir.history();
         let wrong_place = |what| {
-            let at = seq.0.saturating_sub(1).saturating_mul(index::ENTRY) + mark as u64 * 8;
+            let number = seq.0.saturating_sub(1).saturating_sub(self.dropped.base());
+            let at = number.saturating_mul(index::ENTRY) + mark as u64 * 8;
             SpoolError::corrupt(&self.dir.history_index(), at, what)
         };
         let line = match entry.position(mark) {
@@ -223,7 +273,8 @@ impl HistoryReader {
         match &self.index {
             Source::File(index) => index.entry(seq),
             Source::Built(entries) => {
-                let i = seq.checked_sub(1).and_then(|i| usize::try_from(i).ok());
+                let number = seq.checked_sub(1).and_then(|i| i.checked_sub(self.dropped.base()));
+                let i = number.and_then(|i| usize::try_from(i).ok());
                 Ok(i.and_then(|i| entries.get(i)).copied().unwrap_or_default())
             }
         }
@@ -231,10 +282,18 @@ impl HistoryReader {
 }
 
 /// The index file if it has the last records, which a living host always puts there first.
-fn open_index(dir: &SessionDir, file: &File) -> Result<Source, SpoolError> {
+///
+/// Where files come and go too fast it is `built` from the history, whatever stands beside it.
+fn open_index(
+    dir: &SessionDir,
+    file: &File,
+    dropped: Dropped,
+    built: bool,
+) -> Result<Source, SpoolError> {
     let (path, index_path) = (dir.history(), dir.history_index());
     let len = whole_len(file).map_err(SpoolError::io("read", &path))?;
-    match Index::open(&index_path, false) {
+    match Index::open(&index_path, false, dropped.base()) {
+        Ok(_) if built => {}
         Ok(index) => {
             let tail = read_tail(file, len, Some(&index)).map_err(SpoolError::io("read", &path))?;
             let fits = index.fits(len).map_err(SpoolError::io("read", &index_path))?;
@@ -245,5 +304,5 @@ fn open_index(dir: &SessionDir, file: &File) -> Result<Source, SpoolError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => return Err(SpoolError::io("open", &index_path)(error)),
     }
-    index::build(file, len).map(Source::Built).map_err(SpoolError::io("read", &path))
+    index::build(file, len, dropped).map(Source::Built).map_err(SpoolError::io("read", &path))
 }

@@ -8,13 +8,15 @@ use stead_protocol::{EndReason, EvalSeq, Generation, Offset};
 
 use crate::SpoolError;
 use crate::disk;
+use crate::dropped::{self, Dropped};
 use crate::facts::Facts;
 use crate::files;
-use crate::history::HistoryRecord;
+use crate::history_record::HistoryRecord;
 use crate::index::{self, Index, Mark};
 use crate::keys;
 use crate::layout::SessionDir;
 use crate::lines::{LinesBack, line_at, whole_len};
+use crate::trim;
 
 /// Lines that are read in search of the last accepted eval; a full queue that ends makes fewer.
 const LOOK_BACK: usize = 256;
@@ -38,6 +40,7 @@ pub struct Recovered {
 pub(crate) struct Opened {
     pub(crate) len: u64,
     pub(crate) facts: Facts,
+    pub(crate) dropped: Dropped,
     pub(crate) recovered: Recovered,
 }
 
@@ -51,7 +54,11 @@ pub(crate) fn recover(dir: &SessionDir) -> Result<(File, Index, Opened), SpoolEr
         keys::create(&dir.keys()).map_err(SpoolError::io("open", &dir.keys()))?;
     }
     let (len, cut_bytes) = cut_tail(&file).map_err(SpoolError::io("read", &path))?;
-    let index = Index::open(&index_path, true).map_err(SpoolError::io("open", &index_path))?;
+    // What a host left that was killed while it dropped evals.
+    trim::clean(dir);
+    let dropped = dropped::read(&file).map_err(SpoolError::io("read", &path))?;
+    let index = Index::open(&index_path, true, dropped.base())
+        .map_err(SpoolError::io("open", &index_path))?;
 
     let tail = read_tail(&file, len, Some(&index)).map_err(SpoolError::io("read", &path))?;
     let mut facts = None;
@@ -59,12 +66,14 @@ pub(crate) fn recover(dir: &SessionDir) -> Result<(File, Index, Opened), SpoolEr
         && index.fits(len).map_err(SpoolError::io("read", &index_path))?
         && !lacks_evals(&file, len, &index).map_err(SpoolError::io("read", &path))?
     {
-        facts = read_facts(&file, len, &index).map_err(SpoolError::io("read", &index_path))?;
+        facts =
+            read_facts(&file, len, &index, dropped).map_err(SpoolError::io("read", &index_path))?;
     }
     if facts.is_none() {
-        let entries = index::build(&file, len).map_err(SpoolError::io("read", &path))?;
+        let entries = index::build(&file, len, dropped).map_err(SpoolError::io("read", &path))?;
         index.replace(&entries).map_err(SpoolError::io("write", &index_path))?;
-        facts = read_facts(&file, len, &index).map_err(SpoolError::io("read", &index_path))?;
+        facts =
+            read_facts(&file, len, &index, dropped).map_err(SpoolError::io("read", &index_path))?;
     }
     let facts =
         facts.ok_or_else(|| SpoolError::corrupt(&path, 0, "its records contradict each other"))?;
@@ -75,7 +84,7 @@ pub(crate) fn recover(dir: &SessionDir) -> Result<(File, Index, Opened), SpoolEr
         last_end: tail.last_end,
         cut_bytes,
     };
-    Ok((file, index, Opened { len, facts, recovered }))
+    Ok((file, index, Opened { len, facts, dropped, recovered }))
 }
 
 fn cut_tail(file: &File) -> io::Result<(u64, u64)> {
@@ -92,6 +101,8 @@ fn cut_tail(file: &File) -> io::Result<(u64, u64)> {
 pub(crate) struct Tail {
     pub(crate) generation: Generation,
     pub(crate) last_end: Option<(EndReason, bool)>,
+    /// The record that says so.
+    pub(crate) at: Option<u64>,
     /// The index has the records that were looked at.
     pub(crate) index_agrees: bool,
 }
@@ -100,7 +111,7 @@ pub(crate) struct Tail {
 ///
 /// An eval that started proves both, so this does not go back to where the interpreter was opened.
 pub(crate) fn read_tail(file: &File, len: u64, index: Option<&Index>) -> io::Result<Tail> {
-    let mut tail = Tail { generation: Generation(0), last_end: None, index_agrees: true };
+    let mut tail = Tail { generation: Generation(0), last_end: None, at: None, index_agrees: true };
     let mut lines = LinesBack::new(file, len);
     let mut reported = Vec::new();
     let (mut certain, mut compared, mut looked) = (false, index.is_none(), 0);
@@ -120,16 +131,19 @@ pub(crate) fn read_tail(file: &File, len: u64, index: Option<&Index>) -> io::Res
             HistoryRecord::Opened { generation, .. }
             | HistoryRecord::Started { generation, .. } => {
                 tail.generation = generation;
+                tail.at = Some(pos);
                 certain = true;
             }
             HistoryRecord::Ended { generation, reason, reported: told, .. } => {
                 tail.generation = generation;
                 tail.last_end = Some((reason, told || reported.contains(&generation)));
+                tail.at = Some(pos);
                 certain = true;
             }
             HistoryRecord::Reported { generation, .. } => reported.push(generation),
             HistoryRecord::Accepted { .. }
             | HistoryRecord::Finished { .. }
+            | HistoryRecord::Dropped { .. }
             | HistoryRecord::Unknown => {}
         }
     }
@@ -139,22 +153,26 @@ pub(crate) fn read_tail(file: &File, len: u64, index: Option<&Index>) -> io::Res
 /// Drops entries of records that were never written and finds the evals without an outcome.
 ///
 /// `None` if the index cannot be right.
-fn read_facts(file: &File, len: u64, index: &Index) -> io::Result<Option<Facts>> {
+fn read_facts(file: &File, len: u64, index: &Index, dropped: Dropped) -> io::Result<Option<Facts>> {
     let is_written = |pos: &u64| *pos < len;
     let mut last = index.count()?;
-    while last > 0 && index.entry(last)?.position(Mark::Accepted).is_none_or(|pos| pos >= len) {
+    while last > index.base()
+        && index.entry(last)?.position(Mark::Accepted).is_none_or(|pos| pos >= len)
+    {
         last -= 1;
     }
     index.truncate(last)?;
-    let mut facts = Facts { next_eval: EvalSeq(last + 1), open: BTreeMap::new() };
-    if last == 0 {
+    // A number is never used again.
+    let next_eval = EvalSeq((last + 1).max(dropped.before));
+    let mut facts = Facts { next_eval, open: BTreeMap::new() };
+    if last == index.base() {
         return Ok(Some(facts));
     }
     let oldest = index.entry(last)?.oldest;
     if !(1..=last).contains(&oldest) {
         return Ok(None);
     }
-    for eval in oldest..=last {
+    for eval in oldest.max(index.base() + 1)..=last {
         let entry = index.entry(eval)?;
         for mark in [Mark::Started, Mark::Finished] {
             if entry.position(mark).is_some_and(|pos| !is_written(&pos)) {
@@ -179,7 +197,7 @@ fn read_facts(file: &File, len: u64, index: &Index) -> io::Result<Option<Facts>>
 
 /// Whether the index is empty and the history has evals, which the last records need not show.
 fn lacks_evals(file: &File, len: u64, index: &Index) -> io::Result<bool> {
-    if index.count()? > 0 {
+    if index.count()? > index.base() {
         return Ok(false);
     }
     let mut lines = LinesBack::new(file, len);

@@ -7,6 +7,9 @@
 //! past the end of the history belongs to a record that was never written. For the same reason the
 //! entry of an eval that starts can say where its outcome will stand: right there, unless something else
 //! comes first, and then that is taken back before.
+//!
+//! Evals at the front whose records were dropped take no room: the history's first line says with
+//! which eval the index begins (`dropped.rs`).
 
 use std::collections::BTreeSet;
 use std::fs::{File, OpenOptions};
@@ -16,13 +19,14 @@ use std::path::Path;
 use serde::Deserialize;
 
 use crate::disk;
+use crate::dropped::Dropped;
 use crate::files;
 use crate::index_changes::Change;
 use crate::lines::{read_at, read_line};
 
 pub(crate) const ENTRY: u64 = 32;
 /// A number this far past the last one is damage, not an eval.
-const LARGEST_GAP: u64 = 1 << 20;
+pub(crate) const LARGEST_GAP: u64 = 1 << 20;
 /// No record of an accepted eval has fewer bytes.
 const SHORTEST_RECORD: u64 = 32;
 
@@ -79,30 +83,37 @@ impl Entry {
 #[derive(Debug)]
 pub(crate) struct Index {
     file: File,
+    /// How many evals at the front have no entry.
+    base: u64,
 }
 
 impl Index {
-    pub(crate) fn open(path: &Path, write: bool) -> io::Result<Self> {
+    /// `base` evals at the front have no entry.
+    pub(crate) fn open(path: &Path, write: bool, base: u64) -> io::Result<Self> {
         let mut options = OpenOptions::new();
         let file = files::open_with(options.read(true).write(write).create(write), path)?;
-        Ok(Index { file })
+        Ok(Index { file, base })
     }
 
-    /// How many whole entries there are.
+    pub(crate) fn base(&self) -> u64 {
+        self.base
+    }
+
+    /// The last eval that has a whole entry.
     pub(crate) fn count(&self) -> io::Result<u64> {
-        Ok(self.file.metadata()?.len() / ENTRY)
+        Ok(self.base.saturating_add(self.file.metadata()?.len() / ENTRY))
     }
 
     /// Whether it can be the index of a history of `len` bytes. One that is far longer than that has
     /// records for is not walked back to its last entry.
     pub(crate) fn fits(&self, len: u64) -> io::Result<bool> {
-        Ok(self.count()? <= len / SHORTEST_RECORD + LARGEST_GAP)
+        Ok(self.count()? - self.base <= len / SHORTEST_RECORD + LARGEST_GAP)
     }
 
     /// The entry of an eval; all zero where none was written.
     pub(crate) fn entry(&self, eval: u64) -> io::Result<Entry> {
         let mut bytes = [0; ENTRY as usize];
-        let Some(at) = at(eval) else { return Ok(Entry::default()) };
+        let Some(at) = self.at(eval) else { return Ok(Entry::default()) };
         // A part of an entry says nothing.
         let whole = read_at(&self.file, &mut bytes, at)? == bytes.len();
         Ok(if whole { Entry::decode(&bytes) } else { Entry::default() })
@@ -111,23 +122,39 @@ impl Index {
     pub(crate) fn write(&self, eval: u64, change: &Change) -> io::Result<()> {
         let entry = change.entry.encode();
         let (from, to) = change.bytes();
-        let at = at(eval).ok_or(io::ErrorKind::InvalidInput)? + from as u64;
+        let at = self.at(eval).ok_or(io::ErrorKind::InvalidInput)? + from as u64;
         disk::write_all_at(&self.file, &entry[from..to], at)
     }
 
     /// Sets one field; the others need not be known.
     pub(crate) fn mark(&self, eval: u64, mark: Mark, pos: Option<u64>) -> io::Result<()> {
-        let at = at(eval).ok_or(io::ErrorKind::InvalidInput)? + mark as u64 * 8;
+        let at = self.at(eval).ok_or(io::ErrorKind::InvalidInput)? + mark as u64 * 8;
         disk::write_all_at(&self.file, &pos.map_or(0, |pos| pos + 1).to_le_bytes(), at)
     }
 
     /// Forgets all evals after the first `count`.
     pub(crate) fn truncate(&self, count: u64) -> io::Result<()> {
+        let len = count.saturating_sub(self.base) * ENTRY;
         // Even a truncation that changes nothing can make the file system write out the file.
-        match self.file.metadata()?.len() == count * ENTRY {
+        match self.file.metadata()?.len() == len {
             true => Ok(()),
-            false => disk::set_len(&self.file, count * ENTRY),
+            false => disk::set_len(&self.file, len),
         }
+    }
+
+    /// The entries of the evals `from..=to`, in one piece.
+    pub(crate) fn entries(&self, from: u64, to: u64) -> io::Result<Vec<Entry>> {
+        let (Some(start), Some(end)) = (self.at(from), self.at(to.saturating_add(1))) else {
+            return Err(io::ErrorKind::InvalidInput.into());
+        };
+        let mut bytes = vec![0; end.saturating_sub(start) as usize];
+        read_at(&self.file, &mut bytes, start)?;
+        Ok(bytes.as_chunks().0.iter().map(Entry::decode).collect())
+    }
+
+    fn at(&self, eval: u64) -> Option<u64> {
+        let number = eval.checked_sub(1)?.checked_sub(self.base)?;
+        number.checked_mul(ENTRY).filter(|at| *at <= i64::MAX as u64 - ENTRY)
     }
 
     /// Writes all entries anew, in place: readers that have the file open see the new ones.
@@ -144,10 +171,6 @@ impl Index {
         }
         Ok(())
     }
-}
-
-fn at(eval: u64) -> Option<u64> {
-    eval.checked_sub(1)?.checked_mul(ENTRY).filter(|at| *at <= i64::MAX as u64 - ENTRY)
 }
 
 /// As much of a history line as the index needs.
@@ -172,8 +195,10 @@ impl Peek<'_> {
     }
 }
 
-/// Reads a whole history; lines that are no records are passed over.
-pub(crate) fn build(mut history: &File, len: u64) -> io::Result<Vec<Entry>> {
+/// Reads a whole history; lines that are no records are passed over. The first entry is that of the first eval
+/// which was not dropped.
+pub(crate) fn build(mut history: &File, len: u64, dropped: Dropped) -> io::Result<Vec<Entry>> {
+    let base = dropped.base();
     let mut entries: Vec<Entry> = Vec::new();
     let mut open = BTreeSet::new();
     let mut pos = 0;
@@ -187,17 +212,21 @@ pub(crate) fn build(mut history: &File, len: u64) -> io::Result<Vec<Entry>> {
             break;
         }
         let peek = serde_json::from_slice::<Peek>(&line).ok();
-        let fits =
-            |&(eval, _): &(u64, Mark)| eval > 0 && eval <= entries.len() as u64 + LARGEST_GAP;
+        let known = (base + entries.len() as u64).max(dropped.before);
+        let fits = |&(eval, _): &(u64, Mark)| eval > base && eval - LARGEST_GAP.min(eval) <= known;
         if let Some((eval, mark)) = peek.and_then(|peek| peek.mark()).filter(fits) {
-            let i = (eval - 1) as usize;
+            let i = (eval - 1 - base) as usize;
             if mark == Mark::Accepted && i >= entries.len() {
                 open.insert(eval);
                 entries.resize(i + 1, Entry::default());
                 entries[i].oldest = open.first().copied().unwrap_or(eval);
             }
             // The first record of each kind counts; an eval has one outcome.
-            if let Some(entry) = entries.get_mut(i).filter(|e| e.position(mark).is_none()) {
+            let is_new = |e: &&mut Entry| {
+                e.position(mark).is_none()
+                    && (mark == Mark::Accepted || e.position(Mark::Accepted).is_some())
+            };
+            if let Some(entry) = entries.get_mut(i).filter(is_new) {
                 entry.set(mark, Some(pos));
             }
             if mark == Mark::Finished {

@@ -31,6 +31,20 @@ pub(crate) struct KeyLine<'a> {
 pub(crate) struct Keys {
     path: PathBuf,
     loaded: Option<Loaded>,
+    size: u64,
+}
+
+/// What a key's eval is.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Owner {
+    /// There.
+    Kept,
+    /// There, and soon gone.
+    Goes,
+    /// Gone.
+    Gone,
+    /// Another one: this key was written for an eval that was never accepted.
+    Other,
 }
 
 #[derive(Debug)]
@@ -43,7 +57,59 @@ struct Loaded {
 
 impl Keys {
     pub(crate) fn new(path: PathBuf) -> Self {
-        Keys { path, loaded: None }
+        let size = path.symlink_metadata().map_or(0, |meta| meta.len());
+        Keys { path, loaded: None, size }
+    }
+
+    /// How many bytes they take.
+    pub(crate) fn size(&self) -> u64 {
+        self.size
+    }
+
+    /// Called before evals are dropped: afterwards nobody can tell any more whether they had the keys that are noted
+    /// for them. Keys outlive their evals, unless all of them take more than `most` bytes: then the oldest go
+    /// whose evals are gone.
+    pub(crate) fn trim(
+        &mut self,
+        history: &File,
+        most: u64,
+        mut owner: impl FnMut(&KeyLine<'_>) -> io::Result<Owner>,
+    ) -> Result<(), SpoolError> {
+        if self.size == 0 {
+            return Ok(());
+        }
+        let path = self.path.clone();
+        let loaded = self.load(history)?;
+        let (mut lines, mut failed, mut wrong) = (Vec::new(), None, false);
+        each_key(&loaded.file, |line| match owner(&line) {
+            Ok(Owner::Other) => wrong = true,
+            Ok(owner) => {
+                // Writing to memory does not fail.
+                let mut bytes = serde_json::to_vec(&line).unwrap_or_default();
+                bytes.push(b'\n');
+                lines.push((owner, bytes));
+            }
+            Err(error) => failed = Some(error),
+        })
+        .and_then(|()| failed.map_or(Ok(()), Err))
+        .map_err(SpoolError::io("read", &path))?;
+        let mut size: u64 = lines.iter().map(|(_, line)| line.len() as u64).sum();
+        if !wrong && size <= most {
+            return Ok(());
+        }
+        // A quarter more than has to, so that this is not done each time.
+        let enough = if size <= most { size } else { most / 4 * 3 };
+        lines.retain(|(owner, line)| {
+            let stays = *owner != Owner::Gone || size <= enough;
+            if !stays {
+                size -= line.len() as u64;
+            }
+            stays
+        });
+        let bytes: Vec<u8> = lines.into_iter().flat_map(|(_, line)| line).collect();
+        write_atomically(&path, &bytes)?;
+        (self.loaded, self.size) = (None, size);
+        Ok(())
     }
 
     /// The eval that may have this key; its record decides.
@@ -74,6 +140,7 @@ impl Keys {
         }
         loaded.len += line.len() as u64;
         loaded.evals.insert(hash(key), eval);
+        self.size = loaded.len;
         Ok(())
     }
 

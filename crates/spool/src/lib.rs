@@ -9,11 +9,13 @@
 
 mod back;
 mod disk;
+mod dropped;
 mod error;
 mod facts;
 pub mod files;
 mod history;
 mod history_reader;
+mod history_record;
 mod history_recover;
 mod index;
 mod index_changes;
@@ -24,6 +26,7 @@ mod reader;
 mod record;
 mod recover;
 pub mod retention;
+mod trim;
 mod window;
 mod writer;
 
@@ -32,8 +35,9 @@ mod tests;
 
 pub use back::RecordsBack;
 pub use error::SpoolError;
-pub use history::{History, HistoryRecord};
-pub use history_reader::{EvalEntry, HistoryReader};
+pub use history::History;
+pub use history_reader::{EvalEntry, Gone, HistoryReader};
+pub use history_record::HistoryRecord;
 pub use history_recover::Recovered;
 pub use layout::{SessionDir, write_atomically};
 pub use reader::{Reader, Records};

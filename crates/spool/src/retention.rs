@@ -84,6 +84,32 @@ impl Retention {
     }
 }
 
+/// How many bytes a session's history may take with its index and keys, unless something else is set.
+pub const HISTORY: u64 = 64 << 20;
+
+/// How many bytes a session's history may take with its index and keys: what `STEAD_KEEP_HISTORY` sets.
+pub fn history_quota() -> Result<u64, String> {
+    let name = "STEAD_KEEP_HISTORY";
+    match std::env::var(name).ok().filter(|value| !value.is_empty()) {
+        None => Ok(HISTORY),
+        Some(text) => read_size(&text).ok_or_else(|| {
+            format!("{name} is `{text}`; it takes a size such as 64M, 1G or 500000")
+        }),
+    }
+}
+
+fn read_size(text: &str) -> Option<u64> {
+    let digits = text.trim_end_matches(|c: char| c.is_ascii_alphabetic());
+    let unit: u64 = match &text[digits.len()..] {
+        "" | "B" => 1,
+        "K" | "k" | "KiB" => 1 << 10,
+        "M" | "MiB" => 1 << 20,
+        "G" | "GiB" => 1 << 30,
+        _ => return None,
+    };
+    digits.parse::<u64>().ok()?.checked_mul(unit)
+}
+
 fn read_age(text: &str) -> Option<Option<Duration>> {
     if text == "never" {
         return Some(None);
@@ -376,6 +402,8 @@ mod tests {
             })
         };
         assert_eq!(read(&[]).unwrap(), Retention::default());
+        assert_eq!((read_size("64M"), read_size("500")), (Some(64 << 20), Some(500)));
+        assert_eq!((read_size("1x"), read_size(""), read_size("-1")), (None, None, None));
         let set = read(&[("STEAD_KEEP_AGE", "36h"), ("STEAD_KEEP_RUNS_COUNT", "3")]).unwrap();
         assert_eq!((set.sessions.age, set.runs.count), (Some(DAY + DAY / 2), 3));
         assert_eq!(read(&[("STEAD_KEEP_AGE", "never")]).unwrap().sessions.age, None);

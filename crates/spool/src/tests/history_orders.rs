@@ -12,10 +12,10 @@ use super::{accepted, finished, opened, started, tempdir};
 use crate::{History, HistoryReader, HistoryRecord};
 
 /// A small generator of numbers that look random and are the same each time.
-struct Numbers(u64);
+pub(super) struct Numbers(pub(super) u64);
 
 impl Numbers {
-    fn below(&mut self, limit: u64) -> u64 {
+    pub(super) fn below(&mut self, limit: u64) -> u64 {
         self.0 =
             self.0.wrapping_mul(6_364_136_223_846_793_005).wrapping_add(1_442_695_040_888_963_407);
         (self.0 >> 33) % limit
@@ -24,10 +24,10 @@ impl Numbers {
 
 /// What should be known of each eval.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-struct Model(BTreeMap<u64, (bool, bool)>);
+pub(super) struct Model(pub(super) BTreeMap<u64, (bool, bool)>);
 
 impl Model {
-    fn next(&self) -> u64 {
+    pub(super) fn next(&self) -> u64 {
         self.0.len() as u64 + 1
     }
 
@@ -37,7 +37,7 @@ impl Model {
 
     /// Any record that may come next: one eval runs at a time, the oldest that waits goes first, and one
     /// that waits may be taken out.
-    fn record(&mut self, numbers: &mut Numbers) -> HistoryRecord {
+    pub(super) fn record(&mut self, numbers: &mut Numbers) -> HistoryRecord {
         let running = self.with(|state| *state == (true, false));
         let waiting = self.with(|state| *state == (false, false));
         match (numbers.below(5), running, waiting) {

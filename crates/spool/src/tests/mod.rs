@@ -9,6 +9,7 @@ mod keys;
 mod layout;
 mod log;
 mod quota;
+mod trim;
 
 use std::path::Path;
 

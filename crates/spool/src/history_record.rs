@@ -1,0 +1,108 @@
+//! The records of a session's history.
+
+use serde::{Deserialize, Serialize};
+use stead_protocol::{EndReason, EvalSeq, Finished, Generation, Offset};
+
+use crate::index::Mark;
+
+/// One line of `history.jsonl`.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "t", rename_all = "snake_case")]
+pub enum HistoryRecord {
+    /// An interpreter was started.
+    Opened {
+        /// Which one.
+        generation: Generation,
+        /// When, in milliseconds since 1970.
+        at_ms: u64,
+        /// The host's process.
+        host_pid: u32,
+        /// The boot in which that pid means something.
+        boot_id: String,
+    },
+    /// An eval was taken in.
+    Accepted {
+        /// Its number.
+        eval: EvalSeq,
+        /// When.
+        at_ms: u64,
+        /// Who sent it.
+        by: String,
+        /// What to run.
+        code: String,
+        /// The client's key.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        key: Option<String>,
+        /// The mark by which its client knows it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        token: Option<u64>,
+    },
+    /// An eval began to run.
+    Started {
+        /// Its number.
+        eval: EvalSeq,
+        /// The interpreter.
+        generation: Generation,
+        /// When.
+        at_ms: u64,
+        /// Where its output begins.
+        start: Offset,
+    },
+    /// An eval has its outcome.
+    Finished {
+        /// Its number.
+        eval: EvalSeq,
+        /// When.
+        at_ms: u64,
+        /// The outcome.
+        finished: Finished,
+    },
+    /// An interpreter came to its end.
+    Ended {
+        /// Which one.
+        generation: Generation,
+        /// When.
+        at_ms: u64,
+        /// How.
+        reason: EndReason,
+        /// Someone has been told already.
+        reported: bool,
+    },
+    /// Someone has been told how an interpreter ended.
+    Reported {
+        /// Which one.
+        generation: Generation,
+        /// When.
+        at_ms: u64,
+    },
+    /// Only in the first line: the oldest evals were dropped to make room.
+    Dropped {
+        /// When.
+        at_ms: u64,
+        /// Evals before this one are gone, except those of which there are records.
+        before: EvalSeq,
+        /// The first eval that is there.
+        first: EvalSeq,
+        /// How many bytes history, index and keys may take.
+        quota: u64,
+    },
+    /// A record of a newer version.
+    #[serde(other)]
+    Unknown,
+}
+
+impl HistoryRecord {
+    /// Which record of which eval this is, if it is one.
+    pub(crate) fn mark(&self) -> Option<(EvalSeq, Mark)> {
+        match self {
+            HistoryRecord::Accepted { eval, .. } => Some((*eval, Mark::Accepted)),
+            HistoryRecord::Started { eval, .. } => Some((*eval, Mark::Started)),
+            HistoryRecord::Finished { eval, .. } => Some((*eval, Mark::Finished)),
+            HistoryRecord::Opened { .. }
+            | HistoryRecord::Ended { .. }
+            | HistoryRecord::Reported { .. }
+            | HistoryRecord::Dropped { .. }
+            | HistoryRecord::Unknown => None,
+        }
+    }
+}

@@ -133,6 +133,10 @@ impl SearchArgs {
                         matches_in_lines(&found)
                     ));
                 }
+                if found.gone > 0 {
+                    let gone = count(found.gone, "older eval", "older evals");
+                    TextWriter::new(false).note(&format!("{gone} gone to make room"));
+                }
             }
         }
         Ok(exit::SUCCESS)
@@ -200,6 +204,9 @@ struct FoundData<'a> {
     lines: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     more: Option<u64>,
+    /// Evals that could not be searched any more.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gone: Option<u64>,
     hits: Vec<HitData<'a>>,
 }
 
@@ -215,6 +222,7 @@ impl<'a> FoundData<'a> {
             matches: found.matches,
             lines: found.lines,
             more: Some(found.more).filter(|more| *more > 0),
+            gone: Some(found.gone).filter(|gone| *gone > 0),
             hits: found.hits.iter().map(|hit| HitData::new(hit, Some(hit.matched))).collect(),
         }
     }
@@ -321,7 +329,7 @@ mod tests {
             matched,
         };
         let hits = vec![hit("py:7", 1, true), hit("py:7", 2, false), hit("py:9", 3, true)];
-        let found = Found { hits, matches: 2, lines: 9, more: 0 };
+        let found = Found { hits, matches: 2, lines: 9, more: 0, gone: 0 };
         let one = Target::Eval("py:7".parse().unwrap());
         assert_eq!(found_text(&one, &found, true), "1:text\n2-text\n--\n3:text\n");
         let all = Target::Session("py".parse().unwrap());

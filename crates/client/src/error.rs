@@ -77,6 +77,19 @@ pub enum ClientError {
         /// The ids there are, in words.
         known: String,
     },
+    /// An eval whose record was dropped to make room.
+    #[error(
+        "the record of eval `{id}` is gone: the history of a session may take {}, and the oldest evals go first",
+        mebibytes(*quota)
+    )]
+    EvalGone {
+        /// The id that was asked for.
+        id: String,
+        /// The ids there are, in words.
+        known: String,
+        /// How many bytes a history may take.
+        quota: u64,
+    },
     /// A host could not be started.
     #[error("could not start the host of session `{name}`: {message}")]
     Launch {
@@ -139,6 +152,15 @@ pub enum ClientError {
     },
 }
 
+/// A size of a history in words.
+pub fn mebibytes(bytes: u64) -> String {
+    match bytes {
+        small if small < 1 << 20 => format!("{small} bytes"),
+        whole if whole % (1 << 20) == 0 => format!("{} MiB", whole >> 20),
+        other => format!("{:.1} MiB", other as f64 / f64::from(1 << 20)),
+    }
+}
+
 impl ClientError {
     /// The code for programs.
     pub fn code(&self) -> ErrorCode {
@@ -153,7 +175,7 @@ impl ClientError {
             ClientError::Exists { .. } => ErrorCode::SessionExists,
             ClientError::Ended { .. } => ErrorCode::SessionEnded,
             ClientError::Lost { .. } => ErrorCode::SessionLost,
-            ClientError::NoEval { .. } => ErrorCode::EvalNotFound,
+            ClientError::NoEval { .. } | ClientError::EvalGone { .. } => ErrorCode::EvalNotFound,
             ClientError::InUse { .. } => ErrorCode::SessionBusy,
             ClientError::Launch { .. } => ErrorCode::LaunchFailed,
             ClientError::Connection { .. }
@@ -198,7 +220,9 @@ impl ClientError {
             ClientError::Lost { .. } => {
                 Some("run what set the state up again; the next eval starts fresh".to_owned())
             }
-            ClientError::NoEval { known, .. } => Some(known.clone()),
+            ClientError::NoEval { known, .. } | ClientError::EvalGone { known, .. } => {
+                Some(known.clone())
+            }
             ClientError::InUse { name } => Some(format!("stop it first: `stead stop -n {name}`")),
             ClientError::Launch { name, .. } => {
                 Some(format!("see `stead logs -n {name}` and `stead doctor`"))

@@ -43,7 +43,7 @@ pub use connection::{Connection, PATIENCE, Waited};
 pub use content::{Content, LeftOut, is_own_output};
 pub use control::Interrupted;
 pub use dirs::{Dirs, Elsewhere};
-pub use error::{ClientError, Fate};
+pub use error::{ClientError, Fate, mebibytes};
 pub use kept::Kept;
 pub use list::{EvalSummary, Evals, Listed, Listing};
 pub use live::Live;

@@ -11,7 +11,7 @@ use stead_protocol::client::{Reply, Request};
 use stead_protocol::{
     Activity, EndReason, EvalId, EvalSeq, Generation, Meta, Offset, SessionName, Status, Usage,
 };
-use stead_spool::{EvalEntry, HistoryReader, SpoolError};
+use stead_spool::{EvalEntry, Gone, HistoryReader, SpoolError};
 
 use crate::connection::{Connection, PATIENCE};
 use crate::control::status;
@@ -60,6 +60,8 @@ pub struct Evals {
     pub evals: Vec<EvalSummary>,
     /// Why what is said of unfinished ones is only what the disk tells.
     pub notice: Option<String>,
+    /// Older ones whose records were dropped to make room.
+    pub gone: Option<Gone>,
 }
 
 impl Client {
@@ -179,10 +181,13 @@ impl Client {
     pub fn evals(&self, name: &SessionName, count: u64) -> Result<Evals, ClientError> {
         self.require(name, true)?;
         let read = || match self.history(name)? {
-            Some(history) => history.last(count).map_err(ClientError::spool(name)),
-            None => Ok(Vec::new()),
+            Some(history) => history
+                .last(count)
+                .and_then(|entries| Ok((entries, history.gone()?)))
+                .map_err(ClientError::spool(name)),
+            None => Ok((Vec::new(), None)),
         };
-        let mut entries = read()?;
+        let (mut entries, mut gone) = read()?;
         let (mut now, mut notice) = (Now::Over, None);
         // Of evals that are over the disk tells all there is.
         if entries.iter().any(|entry| entry.finished.is_none()) {
@@ -194,7 +199,7 @@ impl Client {
                 }
             };
             // What finished while the host was asked shows as finished.
-            entries = read()?;
+            (entries, gone) = read()?;
         }
         if let Now::Lives(status) = &now {
             // One that was recorded since is told as what it is.
@@ -215,7 +220,7 @@ impl Client {
             status: standing(&entry, &now),
             entry,
         });
-        Ok(Evals { evals: evals.collect(), notice })
+        Ok(Evals { evals: evals.collect(), notice, gone })
     }
 
     /// What the host says that its session does.

@@ -182,21 +182,31 @@ impl Client {
     /// What is recorded of an eval.
     pub(crate) fn entry(&self, id: &EvalId) -> Result<EvalEntry, ClientError> {
         self.require(&id.session, true)?;
-        let history = self.history(&id.session)?;
-        let missing = |len: u64| ClientError::NoEval {
-            id: id.to_string(),
-            known: match len {
-                0 => format!("session `{}` has had no evals", id.session),
-                1 => format!("there is only `{}:1`", id.session),
-                n => format!("there are `{0}:1` to `{0}:{n}`", id.session),
-            },
+        let Some(history) = self.history(&id.session)? else {
+            let known = format!("session `{}` has had no evals", id.session);
+            return Err(ClientError::NoEval { id: id.to_string(), known });
         };
-        let Some(history) = history else { return Err(missing(0)) };
-        let entry = history.eval(id.seq).map_err(ClientError::spool(&id.session))?;
-        match entry {
-            Some(entry) => Ok(entry),
-            None => Err(missing(history.len().map_err(ClientError::spool(&id.session))?)),
-        }
+        let read = || {
+            Ok::<_, SpoolError>(match history.eval(id.seq)? {
+                Some(entry) => Ok(entry),
+                None => Err((history.len()?, history.gone()?, history.is_gone(id.seq)?)),
+            })
+        };
+        let (last, gone, is_gone) = match read().map_err(ClientError::spool(&id.session))? {
+            Ok(entry) => return Ok(entry),
+            Err(known) => known,
+        };
+        let first = gone.map_or(1, |gone| gone.first.0);
+        let known = match last {
+            0 => format!("session `{}` has had no evals", id.session),
+            only if only == first => format!("there is only `{}:{only}`", id.session),
+            last => format!("there are `{0}:{first}` to `{0}:{last}`", id.session),
+        };
+        let id = id.to_string();
+        Err(match gone.filter(|_| is_gone) {
+            Some(gone) => ClientError::EvalGone { id, known, quota: gone.quota },
+            None => ClientError::NoEval { id, known },
+        })
     }
 
     /// The history; `None` if the session never got as far.

@@ -73,6 +73,8 @@ pub struct Found {
     pub lines: u64,
     /// How many matches are not among the hits.
     pub more: u64,
+    /// How many evals were not searched because their records were dropped to make room.
+    pub gone: u64,
 }
 
 impl Client {
@@ -92,10 +94,11 @@ impl Client {
             }
             Target::Session(name) => {
                 let reader = self.session_reader(name)?;
-                self.each_eval(name, Order::OldestFirst, &mut |id, entry| {
+                let gone = self.each_eval(name, Order::OldestFirst, &mut |id, entry| {
                     search.eval(self, &reader, id, entry)?;
                     Ok(ControlFlow::Continue(()))
                 })?;
+                search.found.gone = gone;
             }
         }
         Ok(Found { more: search.found.matches - search.shown, ..search.found })
@@ -107,19 +110,21 @@ impl Client {
         wait::open(&self.dir(name), name)
     }
 
-    /// Gives all evals of a session to `sink`; one whose record is damaged is passed over.
+    /// Gives all evals of a session to `sink`; one whose record is damaged is passed over. Says how many are gone.
     pub(crate) fn each_eval(
         &self,
         name: &SessionName,
         order: Order,
         sink: &mut EvalSink<'_>,
-    ) -> Result<(), ClientError> {
-        let Some(history) = self.history(name)? else { return Ok(()) };
+    ) -> Result<u64, ClientError> {
+        let Some(history) = self.history(name)? else { return Ok(0) };
         let count = history.len().map_err(ClientError::spool(name))?;
-        for at in 1..=count {
+        let gone = history.gone().map_err(ClientError::spool(name))?;
+        let first = gone.map_or(1, |gone| gone.first.0);
+        for at in first..=count {
             let seq = match order {
                 Order::OldestFirst => EvalSeq(at),
-                Order::NewestFirst => EvalSeq(count + 1 - at),
+                Order::NewestFirst => EvalSeq(first + count - at),
             };
             let Some(entry) = read_entry(&history, seq).map_err(ClientError::spool(name))? else {
                 continue;
@@ -129,7 +134,7 @@ impl Client {
                 break;
             }
         }
-        Ok(())
+        Ok(gone.map_or(0, |gone| gone.evals))
     }
 
     /// Where an eval's output is, as far as it has come. The host is not asked, so one that hangs

@@ -32,6 +32,14 @@ pub(crate) fn give_back(dir: &Path) {
     }
 }
 
+/// How many bytes the history of a session may take with its index and keys.
+pub(crate) fn history_quota() -> u64 {
+    retention::history_quota().unwrap_or_else(|error| {
+        eprintln!("{error}");
+        retention::HISTORY
+    })
+}
+
 /// Cuts the log to its last lines if it has become long. Called before what others make the host
 /// log: a bridge may log without end.
 pub(crate) fn bound_log(log: &Path) {

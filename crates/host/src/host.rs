@@ -297,6 +297,7 @@ impl Host {
         if let (Phase::Idle { .. }, Some(bridge)) = (&self.state.phase, &mut self.bridge) {
             bridge.look_around(self.pid);
         }
+        self.ledger.trim(matches!(self.state.phase, Phase::Idle { .. }));
     }
 
     fn wait(&mut self) -> Ready {

@@ -9,8 +9,10 @@ use stead_protocol::{
 use stead_spool::{History, HistoryRecord, Options, Spool, SpoolError};
 
 use crate::clock::wall_ms;
+use crate::disk;
 use crate::prompt::LastLine;
 use crate::unsaved::Unsaved;
+use crate::with_causes;
 
 /// A session's spool and history, and where the running eval stands in them.
 pub(crate) struct Ledger {
@@ -23,6 +25,8 @@ pub(crate) struct Ledger {
     last: EvalSeq,
     current: Option<Current>,
     unsaved: Unsaved,
+    /// How many bytes history, index and keys may take.
+    history_quota: u64,
 }
 
 /// What is known of the running eval beside its state.
@@ -74,6 +78,7 @@ impl Ledger {
             last: EvalSeq(recovered.next_eval.0.saturating_sub(1)),
             current: None,
             unsaved: Unsaved::default(),
+            history_quota: disk::history_quota(),
         };
         for (eval, started) in &recovered.unfinished {
             let generation = started.map_or(recovered.generation, |(generation, _)| generation);
@@ -317,6 +322,24 @@ impl Ledger {
     /// Evals whose outcome was recorded late, and what it is; each is told once.
     pub(crate) fn recorded_late(&mut self) -> Vec<(EvalSeq, Finished)> {
         std::mem::take(&mut self.unsaved.recorded)
+    }
+
+    /// Drops the oldest ended evals if the history has become too large (SPEC S-12). That takes a moment, so a session
+    /// that is busy has some more room.
+    pub(crate) fn trim(&mut self, idle: bool) {
+        let quota = self.history_quota;
+        let enough = if idle { quota } else { quota / 4 * 5 };
+        if self.history.used() <= enough || !self.unsaved.is_empty() {
+            return;
+        }
+        if let Err(error) = self.history.trim(quota) {
+            eprintln!("the oldest evals could not be dropped: {}", with_causes(&error));
+        }
+    }
+
+    /// Whether an eval's records were dropped to make room.
+    pub(crate) fn is_gone(&self, eval: EvalSeq) -> bool {
+        self.history.is_gone(eval)
     }
 
     /// This host is about to leave.

@@ -125,6 +125,15 @@ impl Host {
         let by_key = submit.key.as_deref().and_then(|key| self.ledger.by_key(key));
         let by_token = || submit.token.and_then(|token| self.by_token(token, submit.again));
         if let Some(first) = by_key.or_else(by_token) {
+            if self.ledger.is_gone(first) {
+                let id = self.eval_id(first);
+                let message = format!(
+                    "this was sent before, as `{id}`, whose record is gone to make room; it was not run again"
+                );
+                let error = WireError::new(ErrorCode::EvalNotFound, message)
+                    .with_hint("send it with another key to run it again");
+                return self.refuse(ticket, error);
+            }
             let generation = self.ledger.generation();
             let accepted =
                 Accepted { eval: first, generation, behind: None, duplicate: true, finished: None };
@@ -238,6 +247,10 @@ impl Host {
     fn watch(&mut self, ticket: Ticket, eval: EvalSeq, output: bool) {
         if eval.0 == 0 || eval.0 > self.ledger.evals() {
             let message = format!("there is no eval `{}`", self.eval_id(eval));
+            return self.refuse(ticket, WireError::new(ErrorCode::EvalNotFound, message));
+        }
+        if self.ledger.is_gone(eval) {
+            let message = format!("the record of `{}` is gone to make room", self.eval_id(eval));
             return self.refuse(ticket, WireError::new(ErrorCode::EvalNotFound, message));
         }
         self.reply(ticket, Reply::Watching);

@@ -104,6 +104,7 @@ fn next_call(error: &ClientError) -> Option<String> {
         | ClientError::Name(_)
         | ClientError::Lost { .. }
         | ClientError::NoEval { .. }
+        | ClientError::EvalGone { .. }
         | ClientError::InUse { .. }
         | ClientError::Launch { .. }
         | ClientError::Left { .. }

@@ -3,7 +3,7 @@
 use std::time::Duration;
 
 use serde::Serialize;
-use stead_client::EvalSummary;
+use stead_client::{EvalSummary, mebibytes};
 
 use crate::context::{Context, SessionArg};
 use crate::print::Outcome;
@@ -12,7 +12,9 @@ use crate::{text, time};
 
 /// List a session's evals, running and finished
 ///
-/// Works after the session ended or was stopped, too.
+/// Works after the session ended or was stopped, too. A session's history may take 64 MiB, or what
+/// STEAD_KEEP_HISTORY sets when the session starts; then the oldest ended evals go, and it is said
+/// how many are gone.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   stead evals -n py
@@ -29,6 +31,9 @@ pub(crate) struct EvalsArgs {
 struct Data {
     session: String,
     evals: Vec<EvalLine>,
+    /// How many older ones are gone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    gone: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     notice: Option<String>,
 }
@@ -89,9 +94,18 @@ impl EvalsArgs {
                 ]
             })
             .collect();
-        let notice = listed.notice;
+        let gone = listed.gone.map(|gone| {
+            let count = match gone.evals {
+                1 => "1 older eval is".to_owned(),
+                more => format!("{more} older evals are"),
+            };
+            format!("{count} gone: the history may take {}", mebibytes(gone.quota))
+        });
+        let notices: Vec<String> = gone.into_iter().chain(listed.notice).collect();
+        let notice = (!notices.is_empty()).then(|| notices.join("; "));
         let note = notice.as_ref().map(|notice| format!("[{notice}]\n")).unwrap_or_default();
-        let data = Data { session: name.to_string(), evals, notice };
+        let gone = listed.gone.map(|gone| gone.evals);
+        let data = Data { session: name.to_string(), evals, gone, notice };
         if rows.is_empty() {
             return context.answer("complete", data, || format!("`{name}` has had no evals\n"));
         }

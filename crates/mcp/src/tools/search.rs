@@ -19,6 +19,10 @@ pub(super) fn found(target: &Target, found: &Found) -> String {
     if found.more > 0 {
         let _ = write!(text, ", {} not shown", found.more);
     }
+    if found.gone > 0 {
+        let gone = count(found.gone, "older eval", "older evals");
+        let _ = write!(text, ", {gone} gone to make room");
+    }
     if let Some(first) = found.hits.iter().find(|hit| hit.matched) {
         let (id, offset) = (&first.id, first.offset);
         let _ = write!(

@@ -22,7 +22,8 @@ def grown_old(run):
     place = run.place
     before = set(os.listdir(place.env["STEAD_RUNTIME_DIR"])) if os.path.isdir(place.env["STEAD_RUNTIME_DIR"]) else set()
     place.eval(OLD, "python", PYTHON.code)
-    path = (set(os.listdir(place.env["STEAD_RUNTIME_DIR"])) - before).pop()
+    fresh = set(os.listdir(place.env["STEAD_RUNTIME_DIR"])) - before
+    path = next(name for name in fresh if name.endswith(".sock"))
     status = place.command("status", "-n", OLD)
     pids = {"host": status["host_pid"], "interpreter": status["pid"]}
     server = place.mcp()

@@ -197,6 +197,8 @@ pub fn collect(
             Ok(removed) => collected.removed.push(removed),
             // It came to life meanwhile.
             Err(RemoveError::Live | RemoveError::Starting) => {}
+            // Somebody else removed it meanwhile.
+            Err(RemoveError::Io(error)) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => collected.failed.push((file_name(&ended), error)),
         }
     }
@@ -259,8 +261,11 @@ pub fn remove(path: &Path) -> Result<Removed, RemoveError> {
     let gone = path.with_file_name(format!("{GONE}{}-{count}-{name}", std::process::id()));
     fs::rename(path, &gone)?;
     let used = usage(&gone);
-    fs::remove_dir_all(&gone)?;
-    Ok(Removed { name, used })
+    match fs::remove_dir_all(&gone) {
+        // A collection that runs at the same time deletes what is on its way out, too.
+        Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error.into()),
+        _ => Ok(Removed { name, used }),
+    }
 }
 
 /// What a directory takes, with all that is in it.

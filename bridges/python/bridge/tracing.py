@@ -14,8 +14,29 @@ class Filter:
         self.user = user
 
     def __call__(self, frame, event, arg):
-        if frame.f_code.co_filename != BRIDGE_FILE:
+        if frame.f_code.co_filename == BRIDGE_FILE:
+            return None
+        try:
             return self.user(frame, event, arg)
+        except Exception as error:
+            # As in Python, a function that fails is taken off and its error comes up where it was called. At the
+            # very beginning of an eval that would be an eval of which nothing has run; that one is told and runs.
+            if event != "call" or frame.f_back is None or frame.f_back.f_code.co_filename != BRIDGE_FILE:
+                raise
+            take_off(self, error)
+
+
+def take_off(broken, error):
+    if gettrace() is broken:
+        settrace(None)
+    if getprofile() is broken:
+        setprofile(None)
+    error.__traceback__ = without_bridge(error.__traceback__)
+    guarded(print_error, error)
+
+
+def print_error(error):
+    sys.stderr.write("the tracing function failed and was taken off:\n" + format_error(error))
 
 
 TRACED = set()          # what run_user calls that runs code of the user's, and not the library's for the bridge

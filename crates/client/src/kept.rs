@@ -33,6 +33,14 @@ impl Kept {
         connection.is_at_rest().then_some(connection)
     }
 
+    /// Whether there is a connection to this session.
+    pub(crate) fn has(&self, workspace: &Workspace, name: &SessionName) -> bool {
+        let is_it = |(there, known): &(Workspace, Box<Connection>)| {
+            known.session() == name && there == workspace
+        };
+        self.all().iter().any(is_it)
+    }
+
     /// Keeps a connection on which nothing is under way; that is looked at when it is taken. An older
     /// one to the same session stays until then too, unless there are too many.
     pub(crate) fn keep(&self, workspace: &Workspace, connection: Box<Connection>) {

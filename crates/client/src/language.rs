@@ -71,7 +71,7 @@ impl Client {
     pub fn resolve(&self, name: SessionName) -> SessionName {
         let exists = |name: &SessionName| self.dir(name).meta().symlink_metadata().is_ok();
         match other_name(&name) {
-            Some(_) if exists(&name) => name,
+            Some(_) if self.keeps(&name) || exists(&name) => name,
             Some((other, _)) if exists(&other) => other,
             Some((_, alias)) => alias,
             None => name,
@@ -81,6 +81,11 @@ impl Client {
     /// The same for the session of an eval.
     pub fn resolve_eval(&self, id: EvalId) -> EvalId {
         EvalId { session: self.resolve(id.session), ..id }
+    }
+
+    /// Whether there is a connection to this session: then it exists, and nothing on disk need be looked at.
+    fn keeps(&self, name: &SessionName) -> bool {
+        self.kept.as_ref().is_some_and(|kept| kept.has(&self.workspace, name))
     }
 }
 

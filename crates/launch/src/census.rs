@@ -36,8 +36,7 @@ impl Census {
     /// Ids of all processes below `host` and of all threads of `interpreter`.
     pub fn take(&mut self, host: u32, interpreter: u32) -> HashSet<u32> {
         let only = [interpreter];
-        let mark = Mark::of(host).map(|(mark, _)| mark);
-        if self.host.look(host, &only, mark) && self.interpreter.look(interpreter, &[], mark) {
+        if self.host.look(host, &only, host) && self.interpreter.look(interpreter, &[], host) {
             return self.interpreter.lists.keys().copied().collect();
         }
         tree::descendants(host).into_iter().chain(tree::threads(interpreter)).collect()
@@ -46,12 +45,12 @@ impl Census {
 
 impl Threads {
     /// Looks at all threads; whether their children are exactly these, and such as are apart from
-    /// the session with this mark.
-    fn look(&mut self, pid: u32, children: &[u32], mark: Option<Mark>) -> bool {
+    /// the session of this host.
+    fn look(&mut self, pid: u32, children: &[u32], host: u32) -> bool {
         if self.pid != pid {
             *self = Threads { pid, ..Threads::default() };
         }
-        self.find() && self.lists.len() <= MOST_THREADS && self.have(children, mark)
+        self.find() && self.lists.len() <= MOST_THREADS && self.have(children, host)
     }
 
     /// Finds threads that are new and forgets those that are gone; whether that worked.
@@ -91,7 +90,7 @@ impl Threads {
         !self.lists.is_empty()
     }
 
-    fn have(&self, children: &[u32], mark: Option<Mark>) -> bool {
+    fn have(&self, children: &[u32], host: u32) -> bool {
         let mut found = 0;
         for list in self.lists.values() {
             let mut bytes = [0; 64];
@@ -104,7 +103,7 @@ impl Threads {
                 }
                 if children.contains(&child) {
                     found += 1;
-                } else if !tree::is_apart(child, mark) {
+                } else if !tree::is_apart(child, Mark::of(host).map(|(mark, _)| mark)) {
                     return false;
                 }
             }
@@ -139,7 +138,7 @@ mod tests {
             assert_eq!(census.take(child.id(), child.id()), all(child.id()));
         }
         let mut threads = Threads::default();
-        assert!(!threads.look(own, &[], None), "a child of ours is not seen");
+        assert!(!threads.look(own, &[], own), "a child of ours is not seen");
         assert!(threads.lists.contains_key(&own));
         let (stop, stopped) = channel::<()>();
         let (tell, told) = channel();
@@ -153,12 +152,12 @@ mod tests {
             child.wait().unwrap();
         });
         let (id, of_thread) = told.recv().unwrap();
-        assert!(!threads.look(own, &[child.id()], None));
+        assert!(!threads.look(own, &[child.id()], own));
         assert!(threads.lists.contains_key(&id));
         assert!(census.take(own, child.id()).contains(&of_thread));
         drop(stop);
         thread.join().unwrap();
-        assert!(!threads.look(own, &[of_thread], None));
+        assert!(!threads.look(own, &[of_thread], own));
         assert!(!census.take(own, child.id()).contains(&of_thread));
         drop(child.stdin.take());
         child.wait().unwrap();

@@ -74,6 +74,8 @@ impl Arrivals {
         let mut events = [none; 2];
         let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
         let told = match &self.ready {
+            // What comes from now on is for the next turn.
+            _ if held == [false, false] => 0,
             Some(ready) => epoll::wait(ready, &mut events, Some(&at_once)).unwrap_or(0),
             None => 0,
         };

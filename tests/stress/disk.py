@@ -92,8 +92,8 @@ def main():
     parser.add_argument("--runs", type=int, default=3000)
     parser.add_argument("--files", type=int, default=256)
     parser.add_argument("--language", default="bash")
-    root = Path(__file__).resolve().parents[2]
-    parser.add_argument("stead", nargs="?", default=str(root / "target/release/stead"))
+    target = os.environ.get("CARGO_TARGET_DIR") or Path(__file__).resolve().parents[2] / "target"
+    parser.add_argument("stead", nargs="?", type=os.path.abspath, default=os.path.join(target, "dist/stead"), help="by default what ./dist built")
     options = parser.parse_args()
     place = Path(tempfile.mkdtemp(prefix="stead-stress-"))
     workspace, state = place / "ws", place / "state"

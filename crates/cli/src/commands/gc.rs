@@ -68,7 +68,7 @@ impl GcArgs {
                 0 => String::new(),
                 more => format!(", and {more} more"),
             };
-            WireError::new(ErrorCode::LimitExceeded, message + &more)
+            WireError::new(ErrorCode::ConnectionFailed, message + &more)
         });
         match (context.mode, error) {
             (Mode::Json, error) => {

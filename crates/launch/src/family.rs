@@ -257,7 +257,12 @@ mod tests {
         // SAFETY: a system call between fork and exec.
         unsafe { nested.pre_exec(move || other.take(Role::Family)) };
         let mut nested = nested.arg("1000").env(name, value).spawn().unwrap();
-        assert!(Family::left_behind(Mark::draw(), &tag).sweep(PATIENCE).is_empty());
+        let family = Family::left_behind(Mark::draw(), &tag);
+        // A program that has just been started shows its environment a moment later.
+        while !family.holds(child.id()) {
+            std::thread::yield_now();
+        }
+        assert!(family.sweep(PATIENCE).is_empty());
         child.wait().unwrap();
         assert!(alive_since(nested.id()).is_some(), "a session inside was taken for this one");
         nested.kill().unwrap();

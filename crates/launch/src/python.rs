@@ -201,10 +201,19 @@ mod tests {
 
     use super::*;
 
+    /// Makes a program. Another process writes it: one that a test beside this starts meanwhile would
+    /// inherit the open file, and what is open for writing cannot be run.
     fn executable(path: &Path, text: &str) {
         fs::create_dir_all(path.parent().unwrap()).unwrap();
-        fs::write(path, text).unwrap();
-        fs::set_permissions(path, fs::Permissions::from_mode(0o755)).unwrap();
+        let script = "cat > \"$0\" && chmod 755 \"$0\"";
+        let mut shell = std::process::Command::new("sh")
+            .args(["-c", script])
+            .arg(path)
+            .stdin(std::process::Stdio::piped())
+            .spawn()
+            .unwrap();
+        std::io::Write::write_all(&mut shell.stdin.take().unwrap(), text.as_bytes()).unwrap();
+        assert!(shell.wait().unwrap().success());
     }
 
     fn env<'a>(pairs: &'a [(&'a str, &'a Path)]) -> impl Fn(&str) -> Option<OsString> + 'a {

@@ -11,6 +11,8 @@ use std::fs;
 use std::io;
 use std::str::FromStr;
 
+use crate::tree;
+
 /// Marks lie above the first and below the second; nobody else sets such limits.
 const LOWEST: u64 = 1 << 61;
 const HIGHEST: u64 = 1 << 62;
@@ -19,6 +21,9 @@ const HIGHEST: u64 = 1 << 62;
 const SPAN: u64 = 1 << 44;
 /// Numbers that belong to one mark: one for each role, and one unused.
 const ROLES: u64 = 4;
+
+/// How long a killed host may take to be gone.
+const DYING_SECONDS: i64 = 2;
 
 /// What the processes of one run of a session have in common.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -104,15 +109,19 @@ impl Mark {
     }
 }
 
-/// Whether a process has ended, though nobody may have taken note of it yet.
+/// Whether a process has ended, though nobody may have taken note of it yet. One that was killed and
+/// is not through with dying is waited for: on a busy machine that can take longer than a command.
 fn has_ended(pid: u32) -> bool {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     use rustix::process::{Pid, PidfdFlags, pidfd_open};
     let Some(process) = Pid::from_raw(pid as i32) else { return true };
     let Ok(process) = pidfd_open(process, PidfdFlags::empty()) else { return true };
-    let mut fds = [PollFd::new(&process, PollFlags::IN)];
-    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
-    poll(&mut fds, Some(&now)).is_ok_and(|ready| ready > 0)
+    let ends_within = |time: Timespec| {
+        let mut fds = [PollFd::new(&process, PollFlags::IN)];
+        poll(&mut fds, Some(&time)).is_ok_and(|ready| ready > 0)
+    };
+    ends_within(Timespec { tv_sec: 0, tv_nsec: 0 })
+        || (tree::is_dying(pid) && ends_within(Timespec { tv_sec: DYING_SECONDS, tv_nsec: 0 }))
 }
 
 fn limit(pid: u32) -> io::Result<libc::rlimit> {

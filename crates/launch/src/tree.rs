@@ -35,7 +35,14 @@ pub struct Process {
     pub cpu_ticks: u64,
     /// Resident memory, in pages.
     pub resident_pages: u64,
+    /// Whether it was killed, or ends by itself, and is not through with it.
+    pub dying: bool,
 }
+
+/// Set in a process's flags from the moment that it begins to end.
+const PF_EXITING: u64 = 4;
+/// SIGKILL among the signals that wait for a process; the kernel puts it there for each thread of what is killed.
+const KILL_PENDING: u64 = 1 << (libc::SIGKILL - 1);
 
 /// Looks at one process or thread.
 pub fn look(pid: u32) -> Option<Process> {
@@ -53,7 +60,13 @@ pub fn look(pid: u32) -> Option<Process> {
         start_ticks: number(22)?,
         cpu_ticks: number(14)? + number(15)?,
         resident_pages: number(24)?,
+        dying: number(9)? & PF_EXITING != 0 || number(31)? & KILL_PENDING != 0,
     })
+}
+
+/// Whether a process was killed, or ends by itself, and is not through with it.
+pub fn is_dying(pid: u32) -> bool {
+    look(pid).is_some_and(|process| process.dying)
 }
 
 /// A process's name, also of one that has ended and was not waited for.
@@ -240,7 +253,19 @@ mod tests {
         let own = look(std::process::id()).unwrap();
         assert!(matches!(own.state, b'R' | b'S'));
         assert!(own.resident_pages > 0 && own.start_ticks > 0);
+        assert!(!own.dying);
         assert!(look(u32::MAX >> 1).is_none());
+    }
+
+    #[test]
+    fn s9_what_was_killed_and_not_waited_for_is_dying() {
+        let mut child = shell("echo up; read a");
+        assert!(!is_dying(child.id()));
+        child.kill().unwrap();
+        // From the moment of the kill on, however long its end takes.
+        assert!(is_dying(child.id()));
+        child.wait().unwrap();
+        assert!(!is_dying(child.id()));
     }
 
     /// A shell that has said `up`.

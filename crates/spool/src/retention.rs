@@ -213,7 +213,12 @@ pub fn too_many(
 ) -> io::Result<Vec<PathBuf>> {
     let now = SystemTime::now();
     let (mut sessions, mut runs) = (Vec::new(), Vec::new());
-    for entry in fs::read_dir(workspace)? {
+    let entries = match fs::read_dir(workspace) {
+        // Somebody else found it empty and removed it.
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
+        entries => entries?,
+    };
+    for entry in entries {
         let path = entry?.path();
         if file_name(&path).starts_with(GONE) {
             // Whoever began to delete it was killed, or still does, which does no harm.

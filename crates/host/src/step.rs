@@ -131,8 +131,7 @@ impl State {
             }
             Input::Interrupt { eval, ticket } => self.interrupt(eval, ticket, now),
             Input::ChildrenKilled(count) => {
-                if let Phase::Running(run) | Phase::Ending { run: Some(run), .. } = &mut self.phase
-                {
+                if let Some(run) = self.running_mut() {
                     run.killed += count;
                 }
                 vec![]

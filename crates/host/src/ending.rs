@@ -8,7 +8,7 @@ use rustix::process::{Pid, WaitOptions, WaitStatus, waitpid};
 use stead_launch::tree;
 use stead_protocol::EndReason;
 
-use crate::connection::Connection;
+use crate::clients::connection::Connection;
 use crate::guard::Guard;
 use crate::host::{Compiled, Host};
 use crate::state::{Action, Input};

@@ -14,14 +14,14 @@ use stead_protocol::client::{Event, FromHost, Place};
 use stead_protocol::{EndReason, ErrorCode, EvalId, EvalSeq, HostSpec, Meta, WireError};
 
 use crate::background_input::BackgroundInput;
+use crate::clients::connection::Connection;
+use crate::clients::listener::Listener;
 use crate::clock::{Clock, wall_ms};
-use crate::connection::Connection;
 use crate::disk;
 use crate::displays::Displays;
 use crate::ending;
 use crate::guard::{Duty, Guard};
 use crate::ledger::{Closing, Found, Ledger};
-use crate::listener::Listener;
 use crate::nudge::Nudges;
 use crate::pace::Pace;
 use crate::probe::Probe;

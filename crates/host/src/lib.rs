@@ -6,8 +6,9 @@
 mod actions;
 mod background_input;
 mod bridge_events;
+mod clients;
 mod clock;
-mod connection;
+mod compiled;
 mod disk;
 mod displays;
 mod editor;
@@ -15,7 +16,6 @@ mod ending;
 mod guard;
 mod host;
 mod ledger;
-mod listener;
 mod listening;
 mod nudge;
 mod pace;

@@ -12,11 +12,11 @@ use stead_launch::roster::Holder;
 use stead_protocol::{ErrorCode, HostSpec, WireError};
 use stead_spool::{SessionDir, files, retention, write_atomically};
 
+use crate::clients::listener::Listener;
 use crate::ending;
 use crate::guard::Duty;
 use crate::host::Host;
 use crate::ledger::Ledger;
-use crate::listener::Listener;
 use crate::pause;
 use crate::with_causes;
 

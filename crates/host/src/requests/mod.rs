@@ -1,0 +1,80 @@
+//! What clients ask for: one file for each request that takes more than a line.
+
+mod acknowledge_loss;
+mod hello;
+mod input;
+mod pause;
+mod query;
+mod submit;
+mod watch;
+
+use stead_protocol::client::{FromHost, Reply, Request, ToHost};
+use stead_protocol::{ErrorCode, WireError};
+
+use crate::host::Host;
+use crate::state::{Input, Ticket};
+
+pub(crate) use query::Question;
+
+impl Host {
+    /// Deals with one line of a client.
+    pub(crate) fn request(&mut self, connection: u64, line: &[u8]) {
+        let parsed: ToHost = match serde_json::from_slice(line) {
+            Ok(parsed) => parsed,
+            Err(error) => {
+                let message = format!("not a request: {error}");
+                return self.refuse(Ticket { connection, id: 0 }, bad(message));
+            }
+        };
+        let ticket = Ticket { connection, id: parsed.id };
+        let greeted = self.connections.get(&connection).is_some_and(|known| known.greeted);
+        if !greeted && !matches!(parsed.request, Request::Hello { .. }) {
+            return self.refuse(ticket, bad("the first request must be `hello`"));
+        }
+        match parsed.request {
+            Request::Hello { protocol, client, rests } => {
+                self.greet(ticket, protocol, &client, rests);
+            }
+            Request::Submit(submit) => self.submit(ticket, submit),
+            Request::Watch { eval, output } => self.watch(ticket, eval, output),
+            Request::Input { eval, text, eof } => self.input(ticket, eval, &text, eof),
+            Request::Interrupt { eval } => self.step(Input::Interrupt { eval, ticket }),
+            Request::Pause => self.pause(ticket),
+            Request::Resume => {
+                self.resume();
+                self.reply(ticket, Reply::Done);
+            }
+            Request::Ready => self.step(Input::Ready(ticket)),
+            Request::Status => {
+                let status = Box::new(self.status());
+                self.reply(ticket, Reply::Status(status));
+            }
+            Request::Restart => self.step(Input::Restart(ticket)),
+            Request::Stop => self.step(Input::Stop(ticket)),
+            Request::Kill => self.step(Input::Kill(ticket)),
+            Request::Clear => self.ask_bridge(ticket, None),
+            Request::Query(query) => self.ask_bridge(ticket, Some(query)),
+            Request::AcknowledgeLoss => {
+                self.acknowledge_loss();
+                self.reply(ticket, Reply::Done);
+            }
+            Request::Unknown => self.refuse(
+                ticket,
+                WireError::new(ErrorCode::Unsupported, "this host does not know the request")
+                    .with_hint("the session was started by an older stead: restart it"),
+            ),
+        }
+    }
+
+    pub(crate) fn reply(&mut self, ticket: Ticket, reply: Reply) {
+        self.send(ticket.connection, &FromHost::Reply { id: ticket.id, reply });
+    }
+
+    fn refuse(&mut self, ticket: Ticket, error: WireError) {
+        self.send(ticket.connection, &FromHost::Error { id: ticket.id, error });
+    }
+}
+
+fn bad(message: impl Into<String>) -> WireError {
+    WireError::new(ErrorCode::BadRequest, message)
+}

@@ -1,0 +1,69 @@
+//! Telling a connection what happens to an eval, beginning with where it stands.
+
+use stead_backend::Editor;
+use stead_protocol::client::{Event, FromHost, Listens, Reply, WatchFor};
+use stead_protocol::{ErrorCode, EvalSeq, WireError};
+use stead_spool::HistoryReader;
+
+use crate::clients::connection::Watch;
+use crate::host::Host;
+use crate::state::{Listening, Ticket};
+
+impl Host {
+    pub(super) fn watch(&mut self, ticket: Ticket, eval: EvalSeq, output: bool) {
+        if eval.0 == 0 || eval.0 > self.ledger.evals() {
+            let message = format!("there is no eval `{}`", self.eval_id(eval));
+            return self.refuse(ticket, WireError::new(ErrorCode::EvalNotFound, message));
+        }
+        if self.ledger.is_gone(eval) {
+            let message = format!("the record of `{}` is gone to make room", self.eval_id(eval));
+            return self.refuse(ticket, WireError::new(ErrorCode::EvalNotFound, message));
+        }
+        self.reply(ticket, Reply::Watching);
+        let watch = if output { WatchFor::Output } else { WatchFor::State };
+        self.begin_watch(ticket.connection, eval, Some(watch));
+    }
+
+    /// Tells where the eval stands now, then what happens to it.
+    pub(super) fn begin_watch(&mut self, connection: u64, eval: EvalSeq, watch: Option<WatchFor>) {
+        let Some(watch) = watch else { return };
+        let Some(event) = self.standing(eval) else { return };
+        if !matches!(event, Event::Finished { .. })
+            && let Some(known) = self.connections.get_mut(&connection)
+        {
+            known.watches.retain(|known| known.eval != eval);
+            known.watches.push(Watch { eval, output: watch == WatchFor::Output });
+        }
+        self.send(connection, &FromHost::Event(event));
+    }
+
+    fn standing(&self, eval: EvalSeq) -> Option<Event> {
+        if let Some(run) = self.state.running().filter(|run| run.eval == eval) {
+            return Some(match &run.listening {
+                Listening::Waits { prompt } => {
+                    let (prompt, end) = (prompt.clone(), self.ledger.end());
+                    let file = |editor: Editor| editor.file.to_string_lossy().into_owned();
+                    let editor = self.editor().map(file);
+                    Event::Waiting { eval, prompt, end, editor }
+                }
+                listening @ (Listening::No | Listening::May) => {
+                    // Who asks now knows that nothing happens, and wants to wait nevertheless.
+                    let listens =
+                        if *listening == Listening::May { Listens::Yes } else { Listens::No };
+                    Event::Started { eval, start: self.ledger.current_start()?, listens }
+                }
+            });
+        }
+        if let Some(at) = self.state.queue.iter().position(|queued| queued.seq == eval) {
+            let before = at.checked_sub(1).map(|before| self.state.queue[before].seq);
+            let running = || self.state.running().map(|run| run.eval);
+            return Some(Event::Queued { eval, behind: before.or_else(running) });
+        }
+        if let Some(unrecorded) = self.ledger.unsaved().event(eval) {
+            return Some(unrecorded);
+        }
+        let entry = HistoryReader::open(&self.spec.dir).ok()?.eval(eval).ok()??;
+        let (_, finished) = entry.finished?;
+        Some(Event::Finished { eval, finished })
+    }
+}

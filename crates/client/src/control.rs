@@ -9,10 +9,11 @@ use stead_protocol::client::{InterruptEffect, Query, Reply, Request};
 use stead_protocol::{EvalSeq, SessionName, Status};
 use stead_spool::SessionDir;
 
-use crate::connection::{self, Connection, PATIENCE};
+use crate::eval::{loss, wait};
+use crate::reach::connection::{self, Connection, PATIENCE};
+use crate::reach::start::{Door, Found, left, unhurried};
 use crate::session::wait_until_ready;
-use crate::start::{Door, Found, left, unhurried};
-use crate::{Client, ClientError, Launch, loss, wait};
+use crate::{Client, ClientError, Launch};
 
 /// How long an interrupt may take: the host's grace time and some.
 const INTERRUPT_TIME: Duration = Duration::from_secs(10);

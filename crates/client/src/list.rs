@@ -13,11 +13,12 @@ use stead_protocol::{
 };
 use stead_spool::{EvalEntry, Gone, HistoryReader, SpoolError};
 
-use crate::connection::{Connection, PATIENCE};
 use crate::control::status;
-use crate::meta::read_meta;
-use crate::view::unrecorded;
-use crate::{Client, ClientError, EvalStatus, Workspace, wait};
+use crate::eval::view::unrecorded;
+use crate::eval::wait;
+use crate::reach::connection::{Connection, PATIENCE};
+use crate::reach::meta::read_meta;
+use crate::{Client, ClientError, EvalStatus, Workspace};
 
 /// How long one host may hold up a list.
 const LIST_PATIENCE: Duration = Duration::from_secs(1);

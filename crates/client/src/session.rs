@@ -8,14 +8,15 @@ use stead_protocol::client::{Place, Reply, Request};
 use stead_protocol::{Activity, ErrorCode, EvalId, EvalSeq, SessionName, Status, WireError};
 use stead_spool::HistoryReader;
 
-use crate::connection::{Connection, PATIENCE};
 use crate::control::{END_TIME, READY_TIME, status};
-use crate::page::read_budget;
-use crate::patience::{Patience, answer_time};
-use crate::read::{self, Span};
-use crate::start::{Door, Found, unhurried};
-use crate::wait::{self, Wait, Watcher};
-use crate::{ClientError, Dirs, EvalStatus, EvalView, Fate, Kept, OutputOptions, Workspace, loss};
+use crate::eval::loss;
+use crate::eval::wait::{self, Wait, Watcher};
+use crate::reach::connection::{Connection, PATIENCE};
+use crate::reach::patience::{Patience, answer_time};
+use crate::reach::start::{Door, Found, unhurried};
+use crate::read::records::{self, Span};
+use crate::show::page::read_budget;
+use crate::{ClientError, Dirs, EvalStatus, EvalView, Fate, Kept, OutputOptions, Workspace};
 
 /// How many hosts in a row may leave just before they are given code.
 const EVAL_TRIES: usize = 5;
@@ -233,7 +234,7 @@ impl Client {
             view.generation = Some(connection.generation);
             let reader = wait::open(&self.dir(name), name)?;
             let span = Span::all(from, to.unwrap_or(from));
-            view.content = read::content(&reader, span, read_budget(options.max_chars))
+            view.content = records::content(&reader, span, read_budget(options.max_chars))
                 .map_err(ClientError::spool(name))?;
             return Ok(view);
         };

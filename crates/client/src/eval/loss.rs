@@ -11,7 +11,7 @@ use stead_protocol::{Finished, Generation, Outcome, TimeoutStep};
 use stead_spool::{SessionDir, files};
 
 use crate::ClientError;
-use crate::connection::{Connection, PATIENCE};
+use crate::reach::connection::{Connection, PATIENCE};
 
 /// The note: the last generation of whose end somebody was told.
 const NOTE: &str = "loss-told";

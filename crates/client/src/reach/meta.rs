@@ -10,7 +10,8 @@ use stead_protocol::{
 };
 use stead_spool::files;
 
-use crate::{Client, ClientError, Launch, language};
+use crate::reach::language;
+use crate::{Client, ClientError, Launch};
 
 impl Client {
     /// What is kept of a session; `None` if there never was one of this name.

@@ -15,11 +15,12 @@ use stead_protocol::client::VERSION;
 use stead_protocol::{EndReason, ErrorCode, HostReady, HostSpec, Meta, SessionName, WireError};
 use stead_spool::{HistoryReader, Reader, SessionDir, files, retention};
 
-use crate::call::Unfound;
-use crate::connection::{self, Connection, PATIENCE};
 use crate::error::is_stopped;
-use crate::kept::Kept;
-use crate::{ClientError, Dirs, Workspace, timer, wait};
+use crate::eval::wait;
+use crate::reach::call::Unfound;
+use crate::reach::connection::{self, Connection, PATIENCE};
+use crate::reach::kept::Kept;
+use crate::{ClientError, Dirs, Workspace, timer};
 
 /// How long a host may take to listen.
 const START_TIME: Duration = Duration::from_secs(10);

@@ -8,12 +8,12 @@ use stead_protocol::{EvalId, EvalSeq, Finished, Generation, Offset, SessionName}
 use stead_screen::plain;
 use stead_spool::{EvalEntry, HistoryReader, Reader, SpoolError};
 
-use crate::connection::{Connection, PATIENCE, Waited};
-use crate::loss;
-use crate::page::read_budget;
-use crate::patience::answer_time;
-use crate::read::{self, Span};
-use crate::wait::{self, Wait, Watcher};
+use crate::eval::loss;
+use crate::eval::wait::{self, Wait, Watcher};
+use crate::reach::connection::{Connection, PATIENCE, Waited};
+use crate::reach::patience::answer_time;
+use crate::read::records::{self, Span};
+use crate::show::page::read_budget;
 use crate::{Client, ClientError, Content, EvalStatus, EvalView};
 
 /// Which part of an eval's output to read.
@@ -130,7 +130,7 @@ impl Client {
             if watcher.wants_output() {
                 let reader = wait::open(&self.dir(name), name)?;
                 let mut sink = |kind, bytes: &[u8]| watcher.chunk(kind, bytes);
-                read::copy(&reader, place.start, place.end, &mut sink)
+                records::copy(&reader, place.start, place.end, &mut sink)
                     .map_err(ClientError::spool(name))?;
             }
         }
@@ -146,7 +146,7 @@ impl Client {
         let name = &id.session;
         let place = self.place(id, &self.entry(id)?, None)?;
         let reader = wait::open(&self.dir(name), name)?;
-        read::copy(&reader, place.start, place.end, sink).map_err(ClientError::spool(name))?;
+        records::copy(&reader, place.start, place.end, sink).map_err(ClientError::spool(name))?;
         let options = OutputOptions { part: Part::Tail { lines: 0 }, wait: None, max_chars: 0 };
         self.read_part(id, place, &options)
     }
@@ -335,7 +335,7 @@ impl Client {
                 return Ok(EvalView::finished(name, id.seq, finished.clone(), content));
             }
             // The value or error stands at the end, which the part need not reach.
-            let result = read::result(&reader, finished.start, finished.end)
+            let result = records::result(&reader, finished.start, finished.end)
                 .map_err(ClientError::spool(name))?;
             let mut view = EvalView::finished(name, id.seq, finished.clone(), result);
             view.content = content;
@@ -363,19 +363,19 @@ fn read_content(
     let end = place.end;
     let budget = read_budget(options.max_chars);
     match options.part {
-        Part::All => read::content(reader, Span::all(place.start, end), budget),
+        Part::All => records::content(reader, Span::all(place.start, end), budget),
         Part::Since { offset } => {
             let from = offset.clamp(place.start, end);
-            let base = read::measure_own(reader, place.start, from)?;
-            read::content(reader, Span { base, ..Span::all(from, end) }, budget)
+            let base = records::measure_own(reader, place.start, from)?;
+            records::content(reader, Span { base, ..Span::all(from, end) }, budget)
         }
         Part::Range { offset, limit } => {
-            let span = read::seek(reader, place.start, end, offset)?;
+            let span = records::seek(reader, place.start, end, offset)?;
             match limit {
-                Some(limit) => read::limited(reader, span, limit),
-                None => read::content(reader, span, budget),
+                Some(limit) => records::limited(reader, span, limit),
+                None => records::content(reader, span, budget),
             }
         }
-        Part::Tail { lines } => read::tail(reader, place.start, end, lines, budget),
+        Part::Tail { lines } => records::tail(reader, place.start, end, lines, budget),
     }
 }

@@ -6,10 +6,12 @@ use regex::Regex;
 use stead_protocol::{ChunkKind, EvalId, EvalSeq, Offset, SessionName};
 use stead_spool::{EvalEntry, HistoryReader, Reader, SpoolError};
 
-use crate::gather::{Bounds, Gather};
-use crate::lines::each_line;
-use crate::shown::shown;
-use crate::{Client, ClientError, pattern, wait};
+use crate::eval::wait;
+use crate::read::gather::{Bounds, Gather};
+use crate::read::lines::each_line;
+use crate::read::pattern;
+use crate::show::shown::shown;
+use crate::{Client, ClientError};
 
 /// Most lines of context on either side of a match.
 pub const MAX_CONTEXT: u64 = 1000;
@@ -328,8 +330,9 @@ mod tests {
         assert!((60..90).contains(&found.lines), "{}", found.lines);
         // What is found can be read by its offset.
         let reader = Reader::open(dir.path()).unwrap();
-        let span = crate::read::seek(&reader, Offset(0), end, found.hits[1].offset).unwrap();
-        let read = crate::read::limited(&reader, span, 7).unwrap();
+        let span =
+            crate::read::records::seek(&reader, Offset(0), end, found.hits[1].offset).unwrap();
+        let read = crate::read::records::limited(&reader, span, 7).unwrap();
         assert_eq!(read.head[0].bytes, b"line 90");
     }
 

@@ -9,8 +9,8 @@ use std::ops::Range;
 use stead_protocol::EvalId;
 
 use crate::Hit;
-use crate::lines::{Ahead, Line};
-use crate::shown::{HIT_CHARS, around, beginning};
+use crate::read::lines::{Ahead, Line};
+use crate::show::shown::{HIT_CHARS, around, beginning};
 
 /// How much of what is found is shown.
 #[derive(Debug, Clone, Copy)]

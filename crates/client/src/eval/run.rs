@@ -4,7 +4,8 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 
 use stead_protocol::SessionName;
 
-use crate::{Client, ClientError, EvalOptions, EvalView, Launch, Watcher, wait};
+use crate::eval::wait;
+use crate::{Client, ClientError, EvalOptions, EvalView, Launch, Watcher};
 
 /// How the sessions of one-off runs are called.
 pub const RUN_PREFIX: &str = "run-";

@@ -3,7 +3,7 @@
 use stead_protocol::ChunkKind;
 use stead_screen::Stream;
 
-use crate::page::{self, Item};
+use crate::show::page::{self, Item};
 
 /// Turns chunks into what is shown of them, as soon as it stays.
 #[derive(Debug, Default)]

@@ -8,7 +8,8 @@ use stead_protocol::{
 };
 use stead_screen::into_plain;
 
-use crate::{Content, page};
+use crate::Content;
+use crate::show::page;
 
 /// Where an eval stands (SPEC C-5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]

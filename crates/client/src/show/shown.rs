@@ -3,7 +3,7 @@
 use std::borrow::Cow;
 use std::ops::Range;
 
-use crate::lines::Line;
+use crate::read::lines::Line;
 
 /// Most characters of a line in a search's result.
 pub(crate) const HIT_CHARS: usize = 400;

@@ -8,10 +8,11 @@ use stead_protocol::{ChunkKind, EvalId, EvalSeq, Finished, Generation, Offset, S
 use stead_screen::plain;
 use stead_spool::{HistoryReader, Reader, SessionDir};
 
-use crate::connection::{Connection, PATIENCE, Waited};
-use crate::read::{self, Span};
-use crate::start::Door;
-use crate::{ClientError, EvalStatus, EvalView, loss, timer};
+use crate::eval::loss;
+use crate::reach::connection::{Connection, PATIENCE, Waited};
+use crate::reach::start::Door;
+use crate::read::records::{self, Span};
+use crate::{ClientError, EvalStatus, EvalView, timer};
 
 /// How long a host that hung up may take to be gone.
 const HOST_END_TIME: Duration = Duration::from_secs(2);
@@ -188,8 +189,9 @@ impl Wait<'_> {
             None => reach(reader, &self.door.dir(), self.door.name, self.seq)?,
         };
         let watcher = &mut *self.watcher;
-        let reached = read::copy(reader, from, end, &mut |kind, bytes| watcher.chunk(kind, bytes))
-            .map_err(ClientError::spool(self.door.name))?;
+        let reached =
+            records::copy(reader, from, end, &mut |kind, bytes| watcher.chunk(kind, bytes))
+                .map_err(ClientError::spool(self.door.name))?;
         *cursor = Some(reached);
         Ok(())
     }
@@ -311,9 +313,9 @@ impl Wait<'_> {
             return Ok(crate::Content::default());
         }
         let reader = self.door.reader(reader)?;
-        let base = if from > start { read::measure_own(reader, start, from) } else { Ok(0) };
+        let base = if from > start { records::measure_own(reader, start, from) } else { Ok(0) };
         base.and_then(|base| {
-            read::content(reader, Span { base, ..Span::all(from, end) }, self.budget)
+            records::content(reader, Span { base, ..Span::all(from, end) }, self.budget)
         })
         .map_err(ClientError::spool(self.door.name))
     }

@@ -3,8 +3,8 @@
 use stead_protocol::{Chunk, ChunkKind, Offset};
 use stead_spool::{Reader, Record, SpoolError};
 
-use crate::content::{Content, LeftOut, is_own_output, line_ends, push};
-use crate::figures;
+use crate::read::content::{Content, LeftOut, is_own_output, line_ends, push};
+use crate::show::figures;
 
 /// Gaps up to this size have their lines counted, which means reading them.
 const COUNT_LINES_UP_TO: u64 = 256 << 20;

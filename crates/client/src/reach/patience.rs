@@ -3,8 +3,8 @@
 use std::time::{Duration, Instant};
 
 use crate::EvalOptions;
-use crate::connection::PATIENCE;
 use crate::control::END_TIME;
+use crate::reach::connection::PATIENCE;
 
 /// A host is given so long to answer, however short the soft timeout is: a busy machine is no silent host.
 const LEAST: Duration = Duration::from_secs(2);

@@ -3,7 +3,8 @@
 use stead_protocol::client::Place;
 use stead_protocol::{ErrorCode, SessionName};
 
-use crate::{Client, ClientError, EvalOptions, EvalView, Launch, Watcher, language};
+use crate::reach::language;
+use crate::{Client, ClientError, EvalOptions, EvalView, Launch, Watcher};
 
 /// How many commands may run at once in a workspace.
 const MOST_AT_ONCE: usize = 64;

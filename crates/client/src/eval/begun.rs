@@ -14,11 +14,11 @@ use stead_protocol::client::{
 use stead_protocol::{EvalId, EvalSeq, Finished, Generation, SessionName, Token};
 use stead_spool::HistoryReader;
 
-use crate::connection::Connection;
-use crate::page::read_budget;
-use crate::patience::Patience;
-use crate::start::Door;
-use crate::wait::{self, Wait, Watcher};
+use crate::eval::wait::{self, Wait, Watcher};
+use crate::reach::connection::Connection;
+use crate::reach::patience::Patience;
+use crate::reach::start::Door;
+use crate::show::page::read_budget;
 use crate::{Client, ClientError, EvalOptions, EvalStatus, EvalView, timer};
 
 /// More output than this is not read by who must not block.

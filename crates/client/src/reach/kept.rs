@@ -6,7 +6,7 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use stead_protocol::SessionName;
 
 use crate::Workspace;
-use crate::connection::Connection;
+use crate::reach::connection::Connection;
 
 /// Connections that are kept at most, each with up to two descriptors: fewer than half of what the
 /// strictest usual limit allows.

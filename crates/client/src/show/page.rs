@@ -4,7 +4,7 @@ use serde::Deserialize;
 use stead_protocol::{Chunk, ChunkKind, DisplayInfo, ErrorInfo, ValueInfo};
 use stead_screen::{Lane, Piece, Screen, Text, into_plain, plain};
 
-use crate::content::{Content, LeftOut, line_ends, own_bytes};
+use crate::read::content::{Content, LeftOut, line_ends, own_bytes};
 
 /// Bytes that are read for a page, however few characters it may have: redraws take many bytes
 /// and leave little to show.

@@ -6,10 +6,11 @@ use std::ops::ControlFlow;
 use stead_protocol::{EvalId, Offset, SessionName};
 use stead_spool::{Reader, SpoolError};
 
-use crate::lines::{Ahead, Line, each_line};
-use crate::search::Order;
-use crate::shown::{beginning, shown};
-use crate::{Client, ClientError, Hit, wait};
+use crate::eval::wait;
+use crate::read::lines::{Ahead, Line, each_line};
+use crate::read::search::Order;
+use crate::show::shown::{beginning, shown};
+use crate::{Client, ClientError, Hit};
 
 /// Lines of an eval by number.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]

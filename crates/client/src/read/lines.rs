@@ -10,8 +10,8 @@ use memchr::memchr;
 use stead_protocol::{ChunkKind, Offset};
 use stead_spool::{Reader, SpoolError};
 
-use crate::content::is_own_output;
-use crate::read::{payload, usable};
+use crate::read::content::is_own_output;
+use crate::read::records::{payload, usable};
 
 /// How much of a line is looked at; the rest is only counted.
 pub(crate) const LINE_BYTES: usize = 1 << 20;

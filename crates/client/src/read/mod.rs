@@ -1,0 +1,10 @@
+//! Reading the kept output of evals: parts, lines by number, matches of a search.
+
+pub(crate) mod content;
+pub(crate) mod gather;
+pub(crate) mod lines;
+pub(crate) mod numbered;
+pub(crate) mod output;
+pub(crate) mod pattern;
+pub(crate) mod records;
+pub(crate) mod search;

@@ -3,20 +3,10 @@
 //! All interpreters are started here and nowhere else, so that this is the one place where a
 //! sandbox has to be applied.
 
-pub mod bash;
-pub mod census;
-pub mod cores;
-pub mod family;
 mod find;
-pub mod mark;
-pub mod node;
-pub mod ps;
-pub mod python;
-pub mod roster;
-pub mod shell;
+pub mod process;
 mod spawn;
-pub mod stdin_wait;
-pub mod tree;
 
-pub use find::{Env, FindError};
+pub use find::{Env, FindError, bash, node, python, shell};
+pub use process::{census, cores, family, mark, ps, roster, stdin_wait, tree};
 pub use spawn::{Child, Command, Control, SpawnError, reserve_control, spawn};

@@ -13,8 +13,8 @@ use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::pipe::{PipeFlags, pipe_with};
 use thiserror::Error;
 
-use crate::cores;
-use crate::mark::{Mark, Role};
+use crate::process::cores;
+use crate::process::mark::{Mark, Role};
 
 /// What to start.
 pub struct Command {

@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, wait};
 
-use crate::mark::{Mark, Role};
+use crate::process::mark::{Mark, Role};
 
 /// How long a stopped process may take to stand still.
 const HELD_WITHIN: Duration = Duration::from_millis(20);

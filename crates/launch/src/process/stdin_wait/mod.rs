@@ -67,7 +67,7 @@ pub struct Session {
 pub fn readers(pids: impl IntoIterator<Item = u32>, pipe: PipeId) -> Vec<Reader> {
     let mut found = Vec::new();
     for pid in pids {
-        for tid in crate::tree::threads(pid) {
+        for tid in crate::process::tree::threads(pid) {
             if let Some(polls) = waits_for(pid, tid, pipe) {
                 found.push(Reader { pid, tid, polls });
             }

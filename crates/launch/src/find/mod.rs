@@ -1,5 +1,10 @@
 //! Executables on the PATH, and shims that stand before the real ones.
 
+pub mod bash;
+pub mod node;
+pub mod python;
+pub mod shell;
+
 use std::collections::BTreeMap;
 use std::ffi::OsString;
 use std::io::Read;

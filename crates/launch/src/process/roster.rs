@@ -11,7 +11,7 @@ use std::os::unix::ffi::{OsStrExt, OsStringExt};
 use std::os::unix::fs::{FileExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use crate::mark::Mark;
+use crate::process::mark::Mark;
 
 /// How a note's name ends.
 const SUFFIX: &str = ".mark";

@@ -11,8 +11,8 @@ use std::os::unix::fs::FileExt;
 
 use rustix::fs::{Dir, Mode, OFlags};
 
-use crate::mark::Mark;
-use crate::tree;
+use crate::process::mark::Mark;
+use crate::process::tree;
 
 /// More threads than these are not kept track of one by one.
 const MOST_THREADS: usize = 64;

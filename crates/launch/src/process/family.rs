@@ -15,8 +15,8 @@ use rustix::process::{
     Pid, PidfdFlags, Signal, getpgrp, kill_process_group, pidfd_open, pidfd_send_signal,
 };
 
-use crate::mark::{Mark, Role};
-use crate::tree;
+use crate::process::mark::{Mark, Role};
+use crate::process::tree;
 
 /// After so many passes whole process groups are killed: what forks and exits all the time is
 /// gone before it is hit by its own number, but it takes its group along.

@@ -9,7 +9,7 @@ use super::descriptors::{Kind, held, kind, sources};
 use super::facts::{Doing, End, Family, FileCall, Process, Source, Thread};
 use super::threads::{Now, Watch, is_limited, is_still, now, state, watched};
 use super::{PipeId, Session};
-use crate::tree;
+use crate::process::tree;
 
 /// What the processes do; `pids` are all below the host.
 pub(super) fn family(session: Session, pids: &[u32], is_elder: impl Fn(u32) -> bool) -> Family {

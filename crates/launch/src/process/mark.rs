@@ -11,7 +11,7 @@ use std::fs;
 use std::io;
 use std::str::FromStr;
 
-use crate::tree;
+use crate::process::tree;
 
 /// Marks lie above the first and below the second; nobody else sets such limits.
 const LOWEST: u64 = 1 << 61;
@@ -190,7 +190,7 @@ mod tests {
         assert_eq!(Mark::of(grandchild), Some((mark, Role::Family)));
         assert_eq!(limit_in_file(grandchild), Some(mark.0), "both ways tell the same");
         assert_ne!(Mark::of(std::process::id()).map(|own| own.0), Some(mark));
-        assert!(crate::tree::signal(grandchild, rustix::process::Signal::KILL));
+        assert!(crate::process::tree::signal(grandchild, rustix::process::Signal::KILL));
         child.wait().unwrap();
     }
 

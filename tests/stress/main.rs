@@ -14,6 +14,7 @@ mod node;
 mod order;
 mod output;
 mod rig;
+mod sweep;
 
 /// The binary under test.
 const STEAD: &str = env!("CARGO_BIN_EXE_stead");

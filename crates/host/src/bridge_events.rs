@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use stead_backend::{Bridge, Broken, Hears};
+use stead_interpreter::{Bridge, Broken, Hears};
 use stead_protocol::bridge::{BridgeEvent, Command, Done, DoneStatus, Shown, Stream};
 use stead_protocol::{ChunkKind, ErrorInfo, EvalId, ValueInfo};
 use stead_spool::SessionDir;

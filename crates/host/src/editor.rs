@@ -5,7 +5,7 @@ use std::io::Read;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::Path;
 
-use stead_backend::{Among, Editor};
+use stead_interpreter::{Among, Editor};
 use stead_protocol::bridge::Stream;
 
 use crate::host::Host;

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::fs::Mode;
-use stead_backend::{Bridge, Feed, Prepared, Source, prepare};
+use stead_interpreter::{Bridge, Feed, Prepared, Source, prepare};
 use stead_launch::tree;
 use stead_protocol::bridge::Stream;
 use stead_protocol::client::{Event, FromHost, Place};

@@ -32,7 +32,7 @@ impl Host {
         self.told.waits = true;
         self.told.no_timers = no_timers;
         self.told.behind = behind;
-        if self.bridge.as_ref().is_some_and(stead_backend::Bridge::is_visible) {
+        if self.bridge.as_ref().is_some_and(stead_interpreter::Bridge::is_visible) {
             self.probe.announce();
             self.look_for_readers();
         } else {
@@ -113,7 +113,7 @@ impl Host {
     }
 
     /// Whoever of the running eval listens to its input, the one that waits most certainly.
-    fn reader(&self, bridge: &stead_backend::Bridge) -> Option<(Reader, Answer)> {
+    fn reader(&self, bridge: &stead_interpreter::Bridge) -> Option<(Reader, Answer)> {
         let main = bridge.pid();
         // In an event loop that tells of its waits, the bridge knows whether this eval reads.
         let told = self.told.waits || !self.facts.can.iter().any(|can| can == "waits");

@@ -11,11 +11,11 @@ const BACKGROUND_TOLD: usize = 8;
 
 impl Host {
     pub(crate) fn status(&self) -> Status {
-        let pid = self.bridge.as_ref().map(stead_backend::Bridge::pid);
+        let pid = self.bridge.as_ref().map(stead_interpreter::Bridge::pid);
         let looked = pid.and_then(tree::look);
         let cwd = pid.and_then(|pid| std::fs::read_link(format!("/proc/{pid}/cwd")).ok());
         let found = self.meta.found.clone();
-        let waiting_outside = |bridge: &stead_backend::Bridge| {
+        let waiting_outside = |bridge: &stead_interpreter::Bridge| {
             self.state.running().is_none() && !bridge.stdin_readers(std::process::id()).is_empty()
         };
         Status {

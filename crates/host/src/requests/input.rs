@@ -1,6 +1,6 @@
 //! Something to read for whoever waits for it.
 
-use stead_backend::Among;
+use stead_interpreter::Among;
 use stead_protocol::client::Reply;
 use stead_protocol::{ErrorCode, EvalSeq, WireError};
 

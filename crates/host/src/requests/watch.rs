@@ -1,6 +1,6 @@
 //! Telling a connection what happens to an eval, beginning with where it stands.
 
-use stead_backend::Editor;
+use stead_interpreter::Editor;
 use stead_protocol::client::{Event, FromHost, Listens, Reply, WatchFor};
 use stead_protocol::{ErrorCode, EvalSeq, WireError};
 use stead_spool::HistoryReader;

@@ -5,7 +5,6 @@ use std::io::{Read, Seek, SeekFrom, Write};
 use std::path::Path;
 use std::time::Duration;
 
-use stead_spool::files;
 use stead_spool::retention::{self, Retention};
 
 /// How long an end may take for others: what is left is the next host's.
@@ -53,7 +52,7 @@ fn try_bound_log(log: &Path) -> std::io::Result<()> {
         return Ok(());
     }
     let mut options = std::fs::OpenOptions::new();
-    let mut file = files::open_with(options.read(true).write(true), log)?;
+    let mut file = stead_files::open_with(options.read(true).write(true), log)?;
     file.seek(SeekFrom::End(-(KEPT_LOG as i64)))?;
     let mut tail = Vec::new();
     (&file).take(KEPT_LOG).read_to_end(&mut tail)?;

@@ -9,7 +9,6 @@ use base64::Engine;
 use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
 use stead_protocol::{DisplayInfo, EvalSeq};
-use stead_spool::files;
 use stead_spool::layout::FIGURES;
 
 /// Most bytes of one file.
@@ -91,9 +90,10 @@ impl Displays {
         let name = self.next_name(eval, extension);
         let temporary = self.dir.join(format!(".{name}"));
         let mut options = OpenOptions::new();
-        let written = files::open_with(options.write(true).create(true).truncate(true), &temporary)
-            .and_then(|mut file| file.write_all(bytes))
-            .and_then(|()| fs::rename(&temporary, self.dir.join(&name)));
+        let written =
+            stead_files::open_with(options.write(true).create(true).truncate(true), &temporary)
+                .and_then(|mut file| file.write_all(bytes))
+                .and_then(|()| fs::rename(&temporary, self.dir.join(&name)));
         if let Err(error) = written {
             let _ = fs::remove_file(&temporary);
             return Err(error);

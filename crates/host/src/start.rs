@@ -10,7 +10,7 @@ use stead_launch::family::Family;
 use stead_launch::mark::{Mark, Role};
 use stead_launch::roster::Holder;
 use stead_protocol::{ErrorCode, HostSpec, WireError};
-use stead_spool::{SessionDir, files, retention, write_atomically};
+use stead_spool::{SessionDir, retention, write_atomically};
 
 use crate::clients::listener::Listener;
 use crate::ending;
@@ -88,8 +88,9 @@ fn failed(what: &str, error: &dyn std::error::Error) -> WireError {
 /// The lock that makes this the only host of its session; the kernel gives it back at our death.
 fn take_lock(path: &Path) -> Result<File, WireError> {
     let mut options = OpenOptions::new();
-    let file = files::open_with(options.create(true).truncate(false).read(true).write(true), path)
-        .map_err(|error| failed(&format!("could not open `{}`", path.display()), &error))?;
+    let file =
+        stead_files::open_with(options.create(true).truncate(false).read(true).write(true), path)
+            .map_err(|error| failed(&format!("could not open `{}`", path.display()), &error))?;
     let deadline = Instant::now() + LOCK_PATIENCE;
     loop {
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {

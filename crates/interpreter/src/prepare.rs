@@ -176,7 +176,7 @@ fn feed(program: &Path, source: &'static str, cache_dir: &Path) -> Feed {
     let mut hasher = std::hash::DefaultHasher::new();
     (program, identity.ok(), source).hash(&mut hasher);
     let file = cache_dir.join("bridges").join(format!("{:016x}.code", hasher.finish()));
-    match stead_spool::files::read(&file, MOST_BRIDGE) {
+    match stead_files::read(&file, MOST_BRIDGE) {
         Ok(code) if !code.is_empty() => Feed::Code(code, file),
         _ => Feed::Source(source, file),
     }

@@ -8,7 +8,6 @@ use stead_protocol::{EndReason, EvalSeq, Finished, Generation, Offset};
 
 use crate::SpoolError;
 use crate::dropped::{self, Dropped};
-use crate::files;
 use crate::history_record::HistoryRecord;
 use crate::history_recover::{Tail, read_tail};
 use crate::index::{self, Entry, Index, Mark};
@@ -74,7 +73,7 @@ impl HistoryReader {
         let path = dir.history();
         let mut look = 1;
         loop {
-            let file = files::open(&path).map_err(SpoolError::io("open", &path))?;
+            let file = stead_files::open(&path).map_err(SpoolError::io("open", &path))?;
             let dropped = dropped::read(&file).map_err(SpoolError::io("read", &path))?;
             let index = open_index(&dir, &file, dropped, look >= LOOKS)?;
             // The index of a history that has its place has been there as long.
@@ -168,7 +167,7 @@ impl HistoryReader {
     /// The eval that was accepted with this key; reads all keys.
     pub fn key(&self, key: &str) -> Result<Option<EvalSeq>, SpoolError> {
         let path = self.dir.keys();
-        let file = match files::open(&path) {
+        let file = match stead_files::open(&path) {
             Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
             opened => opened.map_err(SpoolError::io("open", &path))?,
         };

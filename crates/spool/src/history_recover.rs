@@ -10,7 +10,6 @@ use crate::SpoolError;
 use crate::disk;
 use crate::dropped::{self, Dropped};
 use crate::facts::Facts;
-use crate::files;
 use crate::history_record::HistoryRecord;
 use crate::index::{self, Index, Mark};
 use crate::keys;
@@ -48,7 +47,7 @@ pub(crate) struct Opened {
 pub(crate) fn recover(dir: &SessionDir) -> Result<(File, Index, Opened), SpoolError> {
     let (path, index_path) = (dir.history(), dir.history_index());
     let mut options = OpenOptions::new();
-    let file = files::open_with(options.read(true).write(true).create(true), &path)
+    let file = stead_files::open_with(options.read(true).write(true).create(true), &path)
         .map_err(SpoolError::io("open", &path))?;
     if file.metadata().is_ok_and(|meta| meta.len() == 0) {
         keys::create(&dir.keys()).map_err(SpoolError::io("open", &dir.keys()))?;

@@ -20,7 +20,6 @@ use serde::Deserialize;
 
 use crate::disk;
 use crate::dropped::Dropped;
-use crate::files;
 use crate::index_changes::Change;
 use crate::lines::{read_at, read_line};
 
@@ -91,7 +90,7 @@ impl Index {
     /// `base` evals at the front have no entry.
     pub(crate) fn open(path: &Path, write: bool, base: u64) -> io::Result<Self> {
         let mut options = OpenOptions::new();
-        let file = files::open_with(options.read(true).write(write).create(write), path)?;
+        let file = stead_files::open_with(options.read(true).write(write).create(write), path)?;
         Ok(Index { file, base })
     }
 

@@ -15,7 +15,6 @@ use stead_protocol::EvalSeq;
 
 use crate::SpoolError;
 use crate::disk;
-use crate::files;
 use crate::layout::write_atomically;
 use crate::lines::{read_line, whole_len};
 
@@ -155,11 +154,11 @@ impl Keys {
 
 /// Makes the file for a new session: then one that is missing was deleted.
 pub(crate) fn create(path: &Path) -> io::Result<()> {
-    files::open_with(OpenOptions::new().append(true).create(true), path).map(drop)
+    stead_files::open_with(OpenOptions::new().append(true).create(true), path).map(drop)
 }
 
 fn load(path: &Path, history: &File) -> io::Result<Loaded> {
-    let open = || files::open_with(OpenOptions::new().read(true).write(true), path);
+    let open = || stead_files::open_with(OpenOptions::new().read(true).write(true), path);
     let file = match open() {
         Err(error) if error.kind() == io::ErrorKind::NotFound => {
             rebuild(path, history)?;

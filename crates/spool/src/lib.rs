@@ -12,7 +12,6 @@ mod disk;
 mod dropped;
 mod error;
 mod facts;
-pub mod files;
 mod history;
 mod history_reader;
 mod history_record;

@@ -10,7 +10,6 @@ use stead_protocol::Offset;
 
 use crate::SpoolError;
 use crate::back::RecordsBack;
-use crate::files;
 use crate::layout::{list_segments, segment_name};
 use crate::record::{HEADER, Record};
 use crate::recover::{Tail, find_tail};
@@ -145,8 +144,8 @@ impl State {
     pub(crate) fn window(&mut self, start: u64) -> Result<Option<&mut Window>, SpoolError> {
         if self.window.as_ref().is_none_or(|window| window.start != start) {
             let path = self.dir.join(segment_name(start));
-            let opened = files::open(&path)
-                .and_then(|file| files::check_size(&file, MOST_SEGMENT).map(|()| file));
+            let opened = stead_files::open(&path)
+                .and_then(|file| stead_files::check_size(&file, MOST_SEGMENT).map(|()| file));
             match opened {
                 Ok(file) => self.window = Some(Window::new(start, file)),
                 Err(error) if error.kind() == io::ErrorKind::NotFound => {

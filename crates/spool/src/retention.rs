@@ -15,7 +15,7 @@ use std::time::{Duration, Instant, SystemTime};
 use rustix::fs::{FlockOperation, flock};
 use stead_protocol::Meta;
 
-use crate::{SessionDir, files};
+use crate::SessionDir;
 
 /// How directories are called that are on their way out; no session has such a name.
 const GONE: &str = ".gone-";
@@ -301,13 +301,13 @@ pub fn is_in_place(file: &File, path: &Path) -> bool {
 
 /// Whether a host, or what it left to clean up after it, still lives.
 pub fn has_host(dir: &SessionDir) -> bool {
-    let Ok(file) = files::open(&dir.lock()) else { return false };
+    let Ok(file) = stead_files::open(&dir.lock()) else { return false };
     flock(&file, FlockOperation::NonBlockingLockShared).is_err()
 }
 
 /// A lock, if nobody has it. What is no lock file can be nobody's lock.
 fn take(path: &Path) -> io::Result<Option<File>> {
-    let file = match files::open_with(OpenOptions::new().append(true).create(true), path) {
+    let file = match stead_files::open_with(OpenOptions::new().append(true).create(true), path) {
         Err(error) if error.kind() == io::ErrorKind::InvalidData => File::open("/dev/null")?,
         opened => opened?,
     };
@@ -319,7 +319,7 @@ fn take(path: &Path) -> io::Result<Option<File>> {
 }
 
 fn is_run(dir: &SessionDir) -> bool {
-    let meta = files::read(&dir.meta(), files::MOST_SETTINGS).ok();
+    let meta = stead_files::read(&dir.meta(), stead_files::MOST_SETTINGS).ok();
     let meta = meta.and_then(|bytes| serde_json::from_slice::<Meta>(&bytes).ok());
     meta.is_some_and(|meta| meta.settings.once || meta.settings.language == "shell")
 }

@@ -23,7 +23,7 @@ use crate::index::{ENTRY, Entry, Index, LARGEST_GAP, Mark, Peek};
 use crate::keys::{KeyLine, Owner};
 use crate::layout::SessionDir;
 use crate::lines::{is_line_start, line_at, read_at};
-use crate::{HistoryRecord, disk, files};
+use crate::{HistoryRecord, disk};
 
 const MARKS: [Mark; 3] = [Mark::Accepted, Mark::Started, Mark::Finished];
 /// How much is copied at once.
@@ -258,7 +258,7 @@ pub(crate) fn write(
     clean(dir);
     let create = |path: PathBuf| {
         let mut options = OpenOptions::new();
-        files::open_with(options.read(true).write(true).create_new(true), &path)
+        stead_files::open_with(options.read(true).write(true).create_new(true), &path)
     };
     let file = create(new_history(dir))?;
     disk::write_all(&file, head)?;

@@ -12,7 +12,6 @@ use stead_protocol::{ChunkKind, EvalSeq, Offset};
 
 use crate::SpoolError;
 use crate::disk;
-use crate::files;
 use crate::layout::{has_name, list_segments, segment_name};
 use crate::record::{HEADER, Header, MAX_PAYLOAD, MAX_STREAM_PAYLOAD, OVERHEAD, is_stream};
 use crate::recover::{Tail, find_tail};
@@ -279,9 +278,9 @@ impl Spool {
 
     /// Goes on with the last segment, behind its last whole record.
     fn recover(&mut self, start: u64, path: &Path) -> Result<(), SpoolError> {
-        let open = || files::open_with(OpenOptions::new().read(true).write(true), path);
+        let open = || stead_files::open_with(OpenOptions::new().read(true).write(true), path);
         let file = open().map_err(SpoolError::io("open", path))?;
-        files::check_size(&file, MOST_SEGMENT).map_err(SpoolError::io("read", path))?;
+        stead_files::check_size(&file, MOST_SEGMENT).map_err(SpoolError::io("read", path))?;
         let len = file.metadata().map_err(SpoolError::io("read", path))?.len();
         let mut window = Window::new(start, file);
         let tail = find_tail(&mut window).map_err(SpoolError::io("read", path))?;

@@ -4,7 +4,6 @@ use std::io::{Read, Seek, SeekFrom};
 
 use serde::Serialize;
 use stead_screen::plain;
-use stead_spool::files;
 
 use crate::context::{Context, SessionArg};
 use crate::print::{Outcome, bad_request};
@@ -38,7 +37,7 @@ impl LogsArgs {
         let name = context.session(&self.session)?;
         let path = context.client.log(&name)?;
         let mut bytes = Vec::new();
-        files::open(&path)
+        stead_files::open(&path)
             .and_then(|mut file| {
                 let end = file.seek(SeekFrom::End(0))?;
                 file.seek(SeekFrom::Start(end.saturating_sub(WINDOW)))?;

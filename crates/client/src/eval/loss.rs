@@ -8,7 +8,7 @@ use std::time::Instant;
 
 use stead_protocol::client::Request;
 use stead_protocol::{Finished, Generation, Outcome, TimeoutStep};
-use stead_spool::{SessionDir, files};
+use stead_spool::SessionDir;
 
 use crate::ClientError;
 use crate::reach::connection::{Connection, PATIENCE};
@@ -48,6 +48,6 @@ pub(crate) fn acknowledge(
 }
 
 fn noted(dir: &SessionDir) -> Option<Generation> {
-    let note = files::read_text(&dir.path().join(NOTE), files::MOST_NOTE).ok()?;
+    let note = stead_files::read_text(&dir.path().join(NOTE), stead_files::MOST_NOTE).ok()?;
     note.trim().parse().ok().map(Generation)
 }

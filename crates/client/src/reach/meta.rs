@@ -8,7 +8,6 @@ use stead_protocol::{
     DEFAULT_IDLE_TIMEOUT_MS, DEFAULT_QUOTA_BYTES, ErrorCode, FILES_VERSION, Meta, SessionName,
     Settings, WireError,
 };
-use stead_spool::files;
 
 use crate::reach::language;
 use crate::{Client, ClientError, Launch};
@@ -136,7 +135,7 @@ impl Client {
 }
 
 pub(crate) fn read_meta(path: &Path) -> Result<Option<Meta>, ClientError> {
-    let bytes = match files::read(path, files::MOST_SETTINGS) {
+    let bytes = match stead_files::read(path, stead_files::MOST_SETTINGS) {
         Ok(bytes) => bytes,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(ClientError::file("read", path)(error)),

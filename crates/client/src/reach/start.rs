@@ -13,7 +13,7 @@ use rustix::io::Errno;
 use stead_launch::cores;
 use stead_protocol::client::VERSION;
 use stead_protocol::{EndReason, ErrorCode, HostReady, HostSpec, Meta, SessionName, WireError};
-use stead_spool::{HistoryReader, Reader, SessionDir, files, retention};
+use stead_spool::{HistoryReader, Reader, SessionDir, retention};
 
 use crate::error::is_stopped;
 use crate::eval::wait;
@@ -374,13 +374,13 @@ fn check_cwd(meta: &Meta) -> Result<(), ClientError> {
 }
 
 fn private_file(path: &Path) -> io::Result<File> {
-    files::open_with(OpenOptions::new().read(true).append(true).create(true), path)
+    stead_files::open_with(OpenOptions::new().read(true).append(true).create(true), path)
 }
 
 /// What was appended to the log since `start`, at most its last lines.
 fn log_tail(path: &Path, start: u64) -> String {
     let mut text = Vec::new();
-    let read = files::open(path).and_then(|mut log| {
+    let read = stead_files::open(path).and_then(|mut log| {
         let end = log.seek(SeekFrom::End(0))?;
         log.seek(SeekFrom::Start(start.max(end.saturating_sub(LOG_TAIL))))?;
         log.take(LOG_TAIL).read_to_end(&mut text)

@@ -4,7 +4,6 @@ use std::io;
 use std::path::{Component, Path, PathBuf};
 
 use stead_protocol::DisplayInfo;
-use stead_spool::files;
 
 /// Where a file of a session is, by the name that its record has; why it cannot be given if not.
 ///
@@ -26,7 +25,7 @@ pub fn locate(session_dir: &Path, file: &str) -> Result<PathBuf, &'static str> {
 
 /// Reads a file of a session that `locate` found, if it still has at most `most` bytes.
 pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
-    files::read(path, most)
+    stead_files::read(path, most)
 }
 
 /// A display's record as front ends get it: with the file's whole path, or a note why there is none.

@@ -14,7 +14,6 @@ use std::process::{Command, Stdio};
 use std::{fs, io};
 
 use stead_protocol::FoundInterpreter;
-use stead_spool::files;
 use thiserror::Error;
 
 /// How a variable of the environment is looked up; a parameter so that tests need no real one.
@@ -152,7 +151,7 @@ pub(crate) fn upward<'a>(from: &'a Path, env: Env<'_>) -> impl Iterator<Item = &
 /// which cost hundreds of milliseconds at every start.
 pub(crate) fn is_script(path: &Path) -> bool {
     let mut head = [0; 2];
-    files::open_users(path).and_then(|mut file| file.read_exact(&mut head)).is_ok()
+    stead_files::open_users(path).and_then(|mut file| file.read_exact(&mut head)).is_ok()
         && &head == b"#!"
 }
 
@@ -167,7 +166,7 @@ pub(crate) fn through_shim(
 ) -> Result<PathBuf, FindError> {
     let key = shim_key(shim, cwd, env);
     let cache = cache_dir.join("interpreters.json");
-    let mut known: BTreeMap<String, PathBuf> = files::read(&cache, files::MOST_NOTE)
+    let mut known: BTreeMap<String, PathBuf> = stead_files::read(&cache, stead_files::MOST_NOTE)
         .ok()
         .and_then(|bytes| serde_json::from_slice(&bytes).ok())
         .unwrap_or_default();
@@ -207,7 +206,7 @@ fn store(cache: &Path, known: &BTreeMap<String, PathBuf>) -> io::Result<()> {
 
 /// A file of the user's project, if it can be read and is of any usual size.
 pub(crate) fn users_text(path: &Path) -> Option<String> {
-    files::read_users_text(path, MOST_PROJECT_FILE).ok()
+    stead_files::read_users_text(path, MOST_PROJECT_FILE).ok()
 }
 
 /// All that a version manager may look at when it decides which version to run.

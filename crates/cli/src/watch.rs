@@ -106,7 +106,7 @@ impl Watcher for Watch {
             Show::Text(writer) => writer.chunk(kind, bytes),
             Show::Json(live) => write(&live.chunk(kind, bytes)),
             Show::Spinner { last_line, .. } => {
-                if !matches!(kind, ChunkKind::Out | ChunkKind::Err) {
+                if !kind.is_own_output() {
                     return;
                 }
                 let trimmed = bytes.trim_ascii_end();

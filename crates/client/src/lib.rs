@@ -26,7 +26,7 @@ pub use reach::dirs::{Dirs, Elsewhere};
 pub use reach::kept::Kept;
 pub use reach::language;
 pub use reach::workspace::Workspace;
-pub use read::content::{Content, LeftOut, is_own_output};
+pub use read::content::{Content, LeftOut};
 pub use read::numbered::{LastLines, NumberedLines};
 pub use read::output::{OutputOptions, Part};
 pub use read::search::{Found, Hit, MAX_CONTEXT, SearchOptions, Target};

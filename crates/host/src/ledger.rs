@@ -193,12 +193,7 @@ impl Ledger {
 
     /// Keeps bytes of a pipe: the running eval's, or background output.
     pub(crate) fn output(&mut self, stream: Stream, bytes: &[u8]) {
-        let kind = match (stream, &self.current) {
-            (Stream::Out, Some(_)) => ChunkKind::Out,
-            (Stream::Err, Some(_)) => ChunkKind::Err,
-            (Stream::Out, None) => ChunkKind::BackgroundOut,
-            (Stream::Err, None) => ChunkKind::BackgroundErr,
-        };
+        let kind = ChunkKind::of(stream, self.current.is_none());
         if let Some(current) = &mut self.current {
             current.line.feed(bytes);
         }
@@ -207,10 +202,7 @@ impl Ledger {
 
     /// Keeps output that is known to belong to an earlier eval.
     pub(crate) fn background(&mut self, eval: Option<EvalSeq>, stream: Stream, bytes: &[u8]) {
-        let kind = match stream {
-            Stream::Out => ChunkKind::BackgroundOut,
-            Stream::Err => ChunkKind::BackgroundErr,
-        };
+        let kind = ChunkKind::of(stream, true);
         self.spool.append(kind, eval.unwrap_or(self.last), bytes);
     }
 

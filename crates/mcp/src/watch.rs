@@ -109,7 +109,7 @@ impl Watcher for Watch<'_> {
     }
 
     fn chunk(&mut self, kind: ChunkKind, bytes: &[u8]) {
-        if !matches!(kind, ChunkKind::Out | ChunkKind::Err) {
+        if !kind.is_own_output() {
             return;
         }
         self.news = true;

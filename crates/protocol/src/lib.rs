@@ -3,20 +3,21 @@
 //! `docs/PROTOCOL.md` describes the same messages for people who write a bridge or a client.
 
 pub mod bridge;
+mod chunk;
 pub mod client;
 mod error;
 mod ids;
+mod lines;
 mod outcome;
 mod start;
 mod status;
 mod tagged;
 
+pub use chunk::{Chunk, ChunkKind, DisplayInfo, ErrorInfo, ValueInfo};
 pub use error::{ErrorCode, WireError};
 pub use ids::{EvalId, EvalSeq, Generation, NameError, Offset, SessionName, Token};
-pub use outcome::{
-    Change, Changed, Chunk, ChunkKind, DisplayInfo, EndReason, ErrorInfo, Finished, Outcome,
-    TimeoutStep, ValueInfo,
-};
+pub use lines::Lines;
+pub use outcome::{Change, Changed, EndReason, Finished, Outcome, TimeoutStep};
 pub use start::{
     DEFAULT_IDLE_TIMEOUT_MS, DEFAULT_QUOTA_BYTES, FILES_VERSION, FoundInterpreter, HostReady,
     HostSpec, Meta, Settings,

@@ -246,7 +246,7 @@ impl Finished {
     }
 }
 
-fn is_zero(n: &u64) -> bool {
+pub(crate) fn is_zero(n: &u64) -> bool {
     *n == 0
 }
 
@@ -285,80 +285,4 @@ pub struct Change {
     /// Its size where that says something: `1000×5`, `12`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<String>,
-}
-
-/// What a spool record holds.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Hash, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
-pub enum ChunkKind {
-    /// Bytes of standard output.
-    Out,
-    /// Bytes of standard error.
-    Err,
-    /// A value; the payload is a `ValueInfo` in JSON.
-    Value,
-    /// An error; the payload is an `ErrorInfo` in JSON.
-    Error,
-    /// Something rich to show; the payload is a `DisplayInfo` in JSON.
-    Display,
-    /// A note of the host about the session, as text.
-    Status,
-    /// Standard output that no running eval wrote.
-    BackgroundOut,
-    /// Standard error that no running eval wrote.
-    BackgroundErr,
-}
-
-/// One piece of what an eval produced, in order.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Chunk {
-    /// What it is.
-    pub kind: ChunkKind,
-    /// Raw bytes for the streams, text or JSON for the rest.
-    pub bytes: Vec<u8>,
-}
-
-/// A value as the bridge rendered it, within its budget.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ValueInfo {
-    /// The rendering.
-    pub text: String,
-    /// The name of its type.
-    #[serde(rename = "type")]
-    pub type_name: String,
-}
-
-/// An error of the user's code.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct ErrorInfo {
-    /// The exception's type.
-    pub name: String,
-    /// Its message.
-    pub message: String,
-    /// The traceback as the language prints it; absent for exits.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub traceback: Option<String>,
-}
-
-/// Something rich that an eval showed: text of another kind than plain, or a file.
-#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
-pub struct DisplayInfo {
-    /// Its mime type.
-    pub mime: String,
-    /// The text itself, for `text/…`.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub data: Option<String>,
-    /// The file that holds it: in the spool relative to the session's directory, from a client as
-    /// a whole path.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub file: Option<String>,
-    /// The size of that file.
-    #[serde(default, skip_serializing_if = "is_zero")]
-    pub bytes: u64,
-    /// Width and height in pixels, where that is known.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub pixels: Option<(u32, u32)>,
-    /// What the reader should know: that it was scaled down, or could not be kept.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub note: Option<String>,
 }

@@ -93,15 +93,6 @@ pub(crate) fn trailer_len(bytes: &[u8]) -> Option<u32> {
     (len as usize <= MAX_PAYLOAD).then_some(len)
 }
 
-/// Whether a record of this kind may be cut into several.
-pub(crate) fn is_stream(kind: ChunkKind) -> bool {
-    match kind {
-        ChunkKind::Out | ChunkKind::Err => true,
-        ChunkKind::BackgroundOut | ChunkKind::BackgroundErr => true,
-        ChunkKind::Value | ChunkKind::Error | ChunkKind::Display | ChunkKind::Status => false,
-    }
-}
-
 /// By code, beginning with 1; only ever appended to.
 const KINDS: [ChunkKind; 8] = [
     ChunkKind::Out,

@@ -13,7 +13,7 @@ use stead_protocol::{ChunkKind, EvalSeq, Offset};
 use crate::SpoolError;
 use crate::disk;
 use crate::layout::{has_name, list_segments, segment_name};
-use crate::record::{HEADER, Header, MAX_PAYLOAD, MAX_STREAM_PAYLOAD, OVERHEAD, is_stream};
+use crate::record::{HEADER, Header, MAX_PAYLOAD, MAX_STREAM_PAYLOAD, OVERHEAD};
 use crate::recover::{Tail, find_tail};
 use crate::window::Window;
 
@@ -137,7 +137,7 @@ impl Spool {
     /// prints them goes on.
     pub fn append(&mut self, kind: ChunkKind, eval: EvalSeq, bytes: &[u8]) -> Kept {
         let before = self.lost;
-        if is_stream(kind) {
+        if kind.is_stream() {
             for part in bytes.chunks(MAX_STREAM_PAYLOAD) {
                 self.put(kind, eval, part);
             }
@@ -197,7 +197,7 @@ impl Spool {
     /// Drops old segments until a record fits; says how much of its payload does.
     fn make_room(&mut self, kind: ChunkKind, len: u64) -> Option<u64> {
         // A little is kept back, so that an eval which printed too much still has its error.
-        let reserve = if is_stream(kind) { (self.quota / 16).min(1 << 20) } else { 0 };
+        let reserve = if kind.is_stream() { (self.quota / 16).min(1 << 20) } else { 0 };
         let limit = self.quota - reserve;
         let need = len + OVERHEAD;
         while self.full_size + self.pos + need > limit {
@@ -206,7 +206,7 @@ impl Spool {
             }
             if !self.drop_oldest() {
                 let room = limit.saturating_sub(self.full_size + self.pos + OVERHEAD);
-                return (is_stream(kind) && room > 0).then_some(room);
+                return (kind.is_stream() && room > 0).then_some(room);
             }
         }
         Some(len)

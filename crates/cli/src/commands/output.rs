@@ -2,7 +2,7 @@
 
 use std::time::Duration;
 
-use stead_client::{OutputOptions, Part, is_own_output};
+use stead_client::{OutputOptions, Part};
 
 use crate::context::Context;
 use crate::exit;
@@ -78,7 +78,7 @@ impl OutputArgs {
             let mut writer = TextWriter::new(self.bounds.raw);
             let raw = self.bounds.raw;
             context.client.copy_output(&id, &mut |kind, bytes| {
-                if !raw || is_own_output(kind) {
+                if !raw || kind.is_own_output() {
                     writer.chunk(kind, bytes);
                 }
             })?;

@@ -12,7 +12,7 @@ use rustix::buffer::spare_capacity;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType};
 use stead_protocol::client::{Event, FromHost, Reply, Request, ToHost, VERSION};
-use stead_protocol::{ErrorCode, Generation, MAX_LINE, SessionName, WireError};
+use stead_protocol::{ErrorCode, Generation, Lines, MAX_LINE, SessionName, WireError};
 use stead_spool::Reader;
 
 use crate::ClientError;
@@ -32,9 +32,7 @@ const MAX_SOCKET_PATH: usize = 107;
 pub struct Connection {
     stream: UnixStream,
     name: SessionName,
-    buffer: Vec<u8>,
-    /// Where in `buffer` the search for a line end goes on.
-    searched: usize,
+    incoming: Lines,
     /// What has come and was not looked at yet.
     inbox: VecDeque<FromHost>,
     events: VecDeque<Event>,
@@ -123,8 +121,7 @@ impl Connection {
         let mut connection = Connection {
             stream,
             name: name.clone(),
-            buffer: Vec::new(),
-            searched: 0,
+            incoming: Lines::default(),
             inbox: VecDeque::new(),
             events: VecDeque::new(),
             last_id: 0,
@@ -283,8 +280,8 @@ impl Connection {
             if !readable {
                 return Ok(Next::Deadline);
             }
-            self.buffer.reserve(SHORT_READ);
-            match rustix::io::read(&self.stream, spare_capacity(&mut self.buffer)) {
+            let room = spare_capacity(self.incoming.room(SHORT_READ));
+            match rustix::io::read(&self.stream, room) {
                 Ok(0) => return Ok(Next::Closed),
                 Ok(_) | Err(Errno::INTR) => {}
                 Err(Errno::CONNRESET) => {
@@ -298,36 +295,27 @@ impl Connection {
 
     /// The next whole line that was read.
     fn parse_line(&mut self) -> Result<Option<FromHost>, ClientError> {
-        if self.searched == self.buffer.len() {
-            return Ok(None);
-        }
-        let Some(at) = memchr::memchr(b'\n', &self.buffer[self.searched..]) else {
-            self.searched = self.buffer.len();
-            if self.buffer.len() > MAX_LINE {
-                return Err(self.garbled(&"the line is too long"));
-            }
-            return Ok(None);
+        let Some(line) = self.incoming.next_line() else {
+            return match self.incoming.held() > MAX_LINE {
+                true => Err(self.garbled(&"the line is too long")),
+                false => Ok(None),
+            };
         };
-        let end = self.searched + at + 1;
         // To check the text once is less work than to check each string in it.
-        let line = str::from_utf8(&self.buffer[..end]).map_err(|error| self.garbled(&error))?;
-        let message = serde_json::from_str(line).map_err(|error| self.garbled(&error))?;
-        self.buffer.drain(..end);
-        self.searched = 0;
-        Ok(Some(message))
+        let message = str::from_utf8(line)
+            .map_err(|error| error.to_string())
+            .and_then(|line| serde_json::from_str(line).map_err(|error| error.to_string()));
+        message.map(Some).map_err(|error| self.garbled(&error))
     }
 
     /// Takes in what has come, without waiting; whether more may come. What it was is for `inbox`.
     pub(crate) fn take_in(&mut self) -> Result<bool, ClientError> {
         let mut open = true;
         loop {
-            self.buffer.reserve(SHORT_READ);
-            let room = self.buffer.capacity() - self.buffer.len();
-            match rustix::net::recv(
-                &self.stream,
-                spare_capacity(&mut self.buffer),
-                RecvFlags::DONTWAIT,
-            ) {
+            let buffer = self.incoming.room(SHORT_READ);
+            let room = buffer.capacity() - buffer.len();
+            let flags = RecvFlags::DONTWAIT;
+            match rustix::net::recv(&self.stream, spare_capacity(buffer), flags) {
                 Ok((0, _)) => open = false,
                 Ok((count, _)) if count == room => continue,
                 Ok(_) => {}
@@ -351,7 +339,7 @@ impl Connection {
     /// Whether it can be used for another request, as far as can be told without asking the kernel. That the
     /// host has hung up is noticed by who sends.
     pub(crate) fn is_at_rest(&self) -> bool {
-        self.inbox.is_empty() && self.events.is_empty() && self.buffer.is_empty()
+        self.inbox.is_empty() && self.events.is_empty() && self.incoming.held() == 0
     }
 
     /// Why a reply is not the one that belongs to the request.

@@ -28,19 +28,10 @@ pub struct LeftOut {
     pub offset: u64,
 }
 
-/// Whether this kind is part of what `output --offset` counts.
-pub fn is_own_output(kind: ChunkKind) -> bool {
-    matches!(kind, ChunkKind::Out | ChunkKind::Err)
-}
-
-fn is_stream(kind: ChunkKind) -> bool {
-    is_own_output(kind) || matches!(kind, ChunkKind::BackgroundOut | ChunkKind::BackgroundErr)
-}
-
 /// Appends to the last chunk if it is a stream of the same kind.
 pub(crate) fn push(chunks: &mut Vec<Chunk>, kind: ChunkKind, bytes: Vec<u8>) {
     match chunks.last_mut() {
-        Some(last) if last.kind == kind && is_stream(kind) => last.bytes.extend_from_slice(&bytes),
+        Some(last) if last.kind == kind && kind.is_stream() => last.bytes.extend_from_slice(&bytes),
         _ => chunks.push(Chunk { kind, bytes }),
     }
 }
@@ -64,5 +55,5 @@ pub(crate) fn line_ends(bytes: &[u8]) -> u64 {
 
 /// Bytes of the eval's own output.
 pub(crate) fn own_bytes<'a>(chunks: impl Iterator<Item = &'a Chunk>) -> u64 {
-    chunks.filter(|chunk| is_own_output(chunk.kind)).map(|chunk| chunk.bytes.len() as u64).sum()
+    chunks.filter(|chunk| chunk.kind.is_own_output()).map(|chunk| chunk.bytes.len() as u64).sum()
 }

@@ -10,7 +10,6 @@ use memchr::memchr;
 use stead_protocol::{ChunkKind, Offset};
 use stead_spool::{Reader, SpoolError};
 
-use crate::read::content::is_own_output;
 use crate::read::records::{payload, usable};
 
 /// How much of a line is looked at; the rest is only counted.
@@ -61,7 +60,7 @@ pub(crate) fn each_line(
     let mut offset = 0;
     for record in reader.records(from, Some(to)) {
         let Some(record) = usable(record)? else { continue };
-        if !is_own_output(record.kind) {
+        if !record.kind.is_own_output() {
             continue;
         }
         if let Some(bytes) = payload(reader, &record)?

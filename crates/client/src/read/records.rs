@@ -3,7 +3,7 @@
 use stead_protocol::{Chunk, ChunkKind, Offset};
 use stead_spool::{Reader, Record, SpoolError};
 
-use crate::read::content::{Content, LeftOut, is_own_output, line_ends, push};
+use crate::read::content::{Content, LeftOut, line_ends, push};
 use crate::show::figures;
 
 /// Gaps up to this size have their lines counted, which means reading them.
@@ -31,7 +31,7 @@ impl Span {
     }
 
     fn takes(&self, record: &Record) -> bool {
-        !self.own_only || is_own_output(record.kind)
+        !self.own_only || record.kind.is_own_output()
     }
 }
 
@@ -82,7 +82,7 @@ pub(crate) fn tail(
     let (mut seen, mut size, mut ends) = (0, 0, 0);
     for record in reader.records_back(from, to) {
         let Some(record) = usable(record)? else { continue };
-        if !is_own_output(record.kind) {
+        if !record.kind.is_own_output() {
             continue;
         }
         let Some(mut bytes) = payload(reader, &record)? else { continue };
@@ -140,7 +140,7 @@ pub(crate) fn seek(
     let mut passed = 0;
     for record in reader.records(from, Some(to)) {
         let Some(record) = usable(record)? else { continue };
-        if !is_own_output(record.kind) {
+        if !record.kind.is_own_output() {
             continue;
         }
         if passed + u64::from(record.len) > offset {
@@ -174,7 +174,7 @@ pub(crate) fn measure_own(reader: &Reader, from: Offset, to: Offset) -> Result<u
     let mut bytes = 0;
     for record in reader.records(from, Some(to)) {
         if let Some(record) = usable(record)?
-            && is_own_output(record.kind)
+            && record.kind.is_own_output()
         {
             bytes += u64::from(record.len);
         }
@@ -198,7 +198,7 @@ fn forward(reader: &Reader, span: Span, stop: Stop) -> Result<(Vec<Chunk>, Offse
             continue;
         }
         let Some(mut bytes) = payload(reader, &record)? else { continue };
-        let passed = if is_own_output(record.kind) { skip.min(bytes.len() as u64) } else { 0 };
+        let passed = if record.kind.is_own_output() { skip.min(bytes.len() as u64) } else { 0 };
         skip -= passed;
         size += bytes.len() as u64 - passed;
         bytes.drain(..passed as usize);
@@ -239,16 +239,15 @@ fn measure(reader: &Reader, span: Span) -> Result<Gap, SpoolError> {
     let mut gap = Gap { bytes: 0, own_bytes: 0, lines: count.then_some(0) };
     for record in reader.records(span.from, Some(span.to)) {
         let Some(record) = usable(record)? else { continue };
-        let stream = match record.kind {
-            ChunkKind::Out | ChunkKind::Err => true,
-            ChunkKind::BackgroundOut | ChunkKind::BackgroundErr => !span.own_only,
-            ChunkKind::Value | ChunkKind::Error | ChunkKind::Display | ChunkKind::Status => false,
+        let counts = match span.own_only {
+            true => record.kind.is_own_output(),
+            false => record.kind.is_stream(),
         };
-        if !stream {
+        if !counts {
             continue;
         }
         gap.bytes += u64::from(record.len);
-        if is_own_output(record.kind) {
+        if record.kind.is_own_output() {
             gap.own_bytes += u64::from(record.len);
         }
         if let Some(lines) = &mut gap.lines
@@ -266,7 +265,7 @@ fn whole(span: Span, head: Vec<Chunk>) -> Content {
 }
 
 fn own(chunks: &[Chunk]) -> u64 {
-    chunks.iter().filter(|c| is_own_output(c.kind)).map(|c| c.bytes.len() as u64).sum()
+    chunks.iter().filter(|c| c.kind.is_own_output()).map(|c| c.bytes.len() as u64).sum()
 }
 
 fn trim_end(chunks: &mut Vec<Chunk>, mut excess: u64) {

@@ -10,7 +10,7 @@ use rustix::buffer::spare_capacity;
 use rustix::event::PollFlags;
 use rustix::io::Errno;
 use stead_protocol::client::{Event, FromHost, Reply};
-use stead_protocol::{ErrorCode, EvalSeq, Finished, MAX_LINE, WireError};
+use stead_protocol::{ErrorCode, EvalSeq, Finished, Lines, MAX_LINE, WireError};
 
 /// How much a client may leave unread before it is dropped. Messages carry offsets and not output,
 /// so a client that is this far behind is not reading at all.
@@ -27,7 +27,7 @@ const HELLO_LIMIT: Duration = Duration::from_secs(10);
 
 pub(crate) struct Connection {
     stream: UnixStream,
-    incoming: Vec<u8>,
+    incoming: Lines,
     outgoing: VecDeque<u8>,
     since: Instant,
     pub(crate) greeted: bool,
@@ -65,7 +65,7 @@ impl Connection {
         stream.set_nonblocking(true).ok()?;
         Some(Connection {
             stream,
-            incoming: Vec::new(),
+            incoming: Lines::default(),
             outgoing: VecDeque::new(),
             since: Instant::now(),
             greeted: false,
@@ -104,36 +104,22 @@ impl Connection {
 
     /// Reads what is there and hands on whole lines.
     pub(crate) fn read_lines(&mut self, lines: &mut Vec<Vec<u8>>) {
-        let known = self.incoming.len();
         // What is there has to be answered before more is taken: its sender may read no answers.
-        self.incoming.reserve(if known == 0 { SHORT_READ } else { READ });
-        match rustix::io::read(&self.stream, spare_capacity(&mut self.incoming)) {
+        let least = if self.incoming.held() == 0 { SHORT_READ } else { READ };
+        match rustix::io::read(&self.stream, spare_capacity(self.incoming.room(least))) {
             Ok(0) => self.dead = true,
-            Ok(_) => self.take(known, lines),
+            Ok(_) => self.take(lines),
             Err(Errno::AGAIN | Errno::INTR) => {}
             Err(_) => self.dead = true,
         }
     }
 
-    /// Hands on what whole lines there are; before `known` there is no line end.
-    fn take(&mut self, known: usize, lines: &mut Vec<Vec<u8>>) {
-        let (mut begin, mut from) = (0, known);
-        while let Some(end) = self.incoming[from..].iter().position(|&b| b == b'\n') {
-            let end = from + end;
-            // Nearly always there is one line and nothing more.
-            if begin == 0 && end + 1 == self.incoming.len() {
-                let mut line = std::mem::take(&mut self.incoming);
-                line.pop();
-                lines.push(line);
-                return;
-            }
-            lines.push(self.incoming[begin..end].to_vec());
-            (begin, from) = (end + 1, end + 1);
-        }
-        self.incoming.drain(..begin);
+    /// Hands on what whole lines there are.
+    fn take(&mut self, lines: &mut Vec<Vec<u8>>) {
+        lines.extend(std::iter::from_fn(|| self.incoming.take_line()));
         // Before hello nobody has a reason to send much.
         let limit = if self.greeted { MAX_LINE } else { 64 << 10 };
-        if self.incoming.len() > limit {
+        if self.incoming.held() > limit {
             match self.greeted {
                 true => self.refuse(format!("a message may have at most {limit} bytes")),
                 false => self.dead = true,
@@ -143,12 +129,12 @@ impl Connection {
 
     /// How much of a line that has not ended is held.
     pub(crate) fn held_bytes(&self) -> usize {
-        self.incoming.len()
+        self.incoming.held()
     }
 
     /// Says why it is hung up on, as far as the client takes that at once.
     pub(crate) fn refuse(&mut self, message: String) {
-        self.incoming = Vec::new();
+        self.incoming.clear();
         self.send(&FromHost::Error {
             id: 0,
             error: WireError::new(ErrorCode::LimitExceeded, message),
@@ -371,7 +357,7 @@ mod tests {
                 connection.read_lines(&mut lines);
             }
             assert_eq!(lines, [b"{\"a\":1}".to_vec(), vec![], b"{\"b\":2}".to_vec()], "{cut}");
-            assert_eq!(connection.incoming, b"rest");
+            assert_eq!(connection.held_bytes(), 4);
             let long = vec![b'x'; 100_000];
             theirs.write_all(&long).unwrap();
             theirs.write_all(b"\n").unwrap();

@@ -1,20 +1,20 @@
-//! Executables on the PATH, and shims that stand before the real ones.
+//! Which interpreter a session runs: one file for each language, and what they share.
 
 pub mod bash;
 pub mod node;
 pub mod python;
 pub mod shell;
+mod shims;
 
-use std::collections::BTreeMap;
 use std::ffi::OsString;
-use std::io::Read;
-use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::fs;
+use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
-use std::{fs, io};
 
 use stead_protocol::FoundInterpreter;
 use thiserror::Error;
+
+pub(crate) use shims::{is_script, through_shim};
 
 /// How a variable of the environment is looked up; a parameter so that tests need no real one.
 pub type Env<'a> = &'a dyn Fn(&str) -> Option<OsString>;
@@ -147,91 +147,7 @@ pub(crate) fn upward<'a>(from: &'a Path, env: Env<'_>) -> impl Iterator<Item = &
     })
 }
 
-/// Whether the file begins with `#!`: pyenv, asdf and the like put scripts before the real thing,
-/// which cost hundreds of milliseconds at every start.
-pub(crate) fn is_script(path: &Path) -> bool {
-    let mut head = [0; 2];
-    stead_files::open_users(path).and_then(|mut file| file.read_exact(&mut head)).is_ok()
-        && &head == b"#!"
-}
-
-/// Where a shim leads, asked once and then remembered in `cache_dir` for as long as nothing that
-/// it may depend on changes.
-pub(crate) fn through_shim(
-    shim: &Path,
-    arguments: &[&str],
-    cwd: &Path,
-    env: Env<'_>,
-    cache_dir: &Path,
-) -> Result<PathBuf, FindError> {
-    let key = shim_key(shim, cwd, env);
-    let cache = cache_dir.join("interpreters.json");
-    let mut known: BTreeMap<String, PathBuf> = stead_files::read(&cache, stead_files::MOST_NOTE)
-        .ok()
-        .and_then(|bytes| serde_json::from_slice(&bytes).ok())
-        .unwrap_or_default();
-    if let Some(path) = known.get(&key).filter(|path| is_executable(path)) {
-        return Ok(path.clone());
-    }
-    let real =
-        ask(shim, arguments, cwd).map_err(|why| FindError::Shim { path: shim.to_owned(), why })?;
-    known.retain(|_, path| is_executable(path));
-    known.insert(key, real.clone());
-    // A cache that cannot be written costs time at the next start and nothing else.
-    let _ = store(&cache, &known);
-    Ok(real)
-}
-
-fn ask(shim: &Path, arguments: &[&str], cwd: &Path) -> Result<PathBuf, String> {
-    let output = Command::new(shim)
-        .args(arguments)
-        .current_dir(cwd)
-        .stdin(Stdio::null())
-        .output()
-        .map_err(|error| error.to_string())?;
-    let said = String::from_utf8_lossy(&output.stdout);
-    let path = PathBuf::from(said.lines().last().unwrap_or_default().trim());
-    if output.status.success() && path.is_absolute() && is_executable(&path) {
-        return Ok(path);
-    }
-    let complaint = String::from_utf8_lossy(&output.stderr);
-    Err(complaint.lines().last().unwrap_or("it printed nothing").trim().to_owned())
-}
-
-fn store(cache: &Path, known: &BTreeMap<String, PathBuf>) -> io::Result<()> {
-    let fresh = cache.with_extension(format!("{}.tmp", std::process::id()));
-    fs::write(&fresh, serde_json::to_vec(known)?)?;
-    fs::rename(&fresh, cache)
-}
-
 /// A file of the user's project, if it can be read and is of any usual size.
 pub(crate) fn users_text(path: &Path) -> Option<String> {
     stead_files::read_users_text(path, MOST_PROJECT_FILE).ok()
-}
-
-/// All that a version manager may look at when it decides which version to run.
-fn shim_key(shim: &Path, cwd: &Path, env: Env<'_>) -> String {
-    let mtime = |path: &Path| fs::metadata(path).map(|meta| meta.mtime()).unwrap_or_default();
-    let mut key = format!("{} {}", shim.display(), mtime(shim));
-    for name in [
-        "PYENV_VERSION",
-        "ASDF_PYTHON_VERSION",
-        "MISE_PYTHON_VERSION",
-        "NODENV_VERSION",
-        "ASDF_NODEJS_VERSION",
-        "MISE_NODE_VERSION",
-    ] {
-        key += &format!(" {}", env(name).unwrap_or_default().to_string_lossy());
-    }
-    let root = env("PYENV_ROOT").map(PathBuf::from);
-    let home = env("HOME").map(PathBuf::from);
-    let global = root.or_else(|| home.as_ref().map(|home| home.join(".pyenv")));
-    if let Some(version) = global.and_then(|root| users_text(&root.join("version"))) {
-        key += &format!(" {}", version.trim());
-    }
-    for file in [".python-version", ".node-version", ".nvmrc", ".tool-versions", "mise.toml"] {
-        let found = cwd.ancestors().find_map(|dir| users_text(&dir.join(file)));
-        key += &format!(" {}", found.unwrap_or_default().trim());
-    }
-    key
 }

@@ -6,6 +6,7 @@
 mod find;
 pub mod process;
 mod spawn;
+pub mod sys;
 
 pub use find::{Env, FindError, bash, node, python, shell};
 pub use process::{census, cores, family, mark, ps, roster, stdin_wait, tree};

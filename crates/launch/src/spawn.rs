@@ -3,7 +3,6 @@
 use std::ffi::OsString;
 use std::io;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
-use std::os::unix::process::CommandExt;
 use std::path::PathBuf;
 use std::process::Stdio;
 use std::sync::OnceLock;
@@ -15,6 +14,7 @@ use thiserror::Error;
 
 use crate::process::cores;
 use crate::process::mark::{Mark, Role};
+use crate::sys;
 
 /// What to start.
 pub struct Command {
@@ -165,8 +165,7 @@ fn start(command: &Command) -> io::Result<Child> {
     if command.control == Control::Pipes {
         std_command.env("STEAD_BRIDGE_OUT", slots[1].to_string());
     }
-    // SAFETY: only async-signal-safe calls run between fork and exec.
-    unsafe { std_command.pre_exec(move || in_child(given, parent, mark)) };
+    sys::before_exec(&mut std_command, move || in_child(given, parent, mark));
     let pid = std_command.spawn()?.id();
     Ok(Child { pid, stdin, stdin_read: own_read, stdout, stderr, control, commands })
 }
@@ -177,40 +176,16 @@ fn in_child(given: [Option<(RawFd, RawFd)>; 2], parent: u32, mark: Option<Mark>)
         mark.take(Role::Family)?;
     }
     cores::restore();
-    // SAFETY: plain system calls on integers; nothing allocates.
-    unsafe {
-        // No terminal: nothing can read or type there behind our back.
-        libc::setsid();
-        standard_signals();
-        libc::prctl(libc::PR_SET_PDEATHSIG, libc::SIGKILL);
-        if libc::getppid() != parent as libc::pid_t {
-            libc::_exit(1);
-        }
-        // Descriptors by list: all others close at exec, whoever opened them and how.
-        libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, libc::CLOSE_RANGE_CLOEXEC);
-        for (fd, slot) in given.into_iter().flatten() {
-            if libc::dup2(fd, slot) != slot {
-                return Err(io::Error::last_os_error());
-            }
-        }
+    // No terminal: nothing can read or type there behind our back.
+    rustix::process::setsid()?;
+    // A blocked or ignored SIGINT, inherited from a terminal's command or `nohup`, would make code that no
+    // interrupt stops.
+    sys::standard_signals();
+    sys::die_with(parent)?;
+    // Descriptors by list: all others close at exec, whoever opened them and how.
+    sys::close_at_exec_from(3);
+    for (fd, slot) in given.into_iter().flatten() {
+        sys::put_at(fd, slot)?;
     }
     Ok(())
-}
-
-/// What the host blocks or ignores, or whoever started it (a terminal's command, `nohup`, a job in
-/// the background), would be inherited: a blocked SIGINT makes code that no interrupt stops.
-///
-/// # Safety
-/// Only to be called between fork and exec.
-unsafe fn standard_signals() {
-    // SAFETY: the calls are async-signal-safe; the set is initialised before it is used. Signals
-    // that cannot be changed are left as they are.
-    unsafe {
-        for signal in 1..=libc::SIGRTMAX() {
-            libc::signal(signal, libc::SIG_DFL);
-        }
-        let mut none = std::mem::zeroed();
-        libc::sigemptyset(&mut none);
-        libc::sigprocmask(libc::SIG_SETMASK, &none, std::ptr::null_mut());
-    }
 }

@@ -3,14 +3,13 @@
 use std::fs::{File, OpenOptions};
 use std::io::{self, Read, Seek, SeekFrom, Write};
 use std::os::fd::AsFd;
-use std::os::unix::process::CommandExt;
 use std::path::{Path, PathBuf};
 use std::process::{Child, ChildStdout, Command, Stdio};
 use std::time::{Duration, Instant};
 
 use rustix::fs::FlockOperation;
 use rustix::io::Errno;
-use stead_launch::cores;
+use stead_launch::{cores, sys};
 use stead_protocol::client::VERSION;
 use stead_protocol::{EndReason, ErrorCode, HostReady, HostSpec, Meta, SessionName, WireError};
 use stead_spool::{HistoryReader, Reader, SessionDir, retention};
@@ -285,13 +284,10 @@ impl Door<'_> {
         command.arg("host").stdin(Stdio::piped()).stdout(Stdio::piped());
         // A session that is started from inside another is none of that one's processes.
         command.env_remove("STEAD_SESSION").env_remove("STEAD_SESSION_DIR");
-        // SAFETY: only async-signal-safe calls, which touch no memory of this process.
-        unsafe {
-            command.pre_exec(|| {
-                cores::restore();
-                rustix::process::setsid().map(drop).map_err(io::Error::from)
-            });
-        }
+        sys::before_exec(&mut command, || {
+            cores::restore();
+            rustix::process::setsid().map(drop).map_err(io::Error::from)
+        });
         Ok(command)
     }
 

@@ -2,30 +2,23 @@
 
 use std::sync::OnceLock;
 
+use crate::sys::{Limits, Resource, limits, set_limits};
+
 /// The limit that this process had, for what it starts.
-static BEFORE: OnceLock<libc::rlim_t> = OnceLock::new();
+static BEFORE: OnceLock<u64> = OnceLock::new();
 
 /// Makes this process leave no core file.
 pub fn forbid() {
-    let Some(mut limit) = limit() else { return };
-    let _ = BEFORE.set(limit.rlim_cur);
-    limit.rlim_cur = 0;
-    // SAFETY: the record is plain data.
-    unsafe { libc::setrlimit(libc::RLIMIT_CORE, &limit) };
+    if let Ok(limits) = limits(0, Resource::Core) {
+        let _ = BEFORE.set(limits.soft);
+        let _ = set_limits(Resource::Core, Limits { soft: 0, ..limits });
+    }
 }
 
 /// Gives back what the user had set, in a process that is about to run something else. Nothing but
 /// system calls, so it may be called between fork and exec.
 pub fn restore() {
-    if let (Some(before), Some(mut limit)) = (BEFORE.get(), limit()) {
-        limit.rlim_cur = *before;
-        // SAFETY: the record is plain data.
-        unsafe { libc::setrlimit(libc::RLIMIT_CORE, &limit) };
+    if let (Some(&soft), Ok(limits)) = (BEFORE.get(), limits(0, Resource::Core)) {
+        let _ = set_limits(Resource::Core, Limits { soft, ..limits });
     }
-}
-
-fn limit() -> Option<libc::rlimit> {
-    let mut found = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    // SAFETY: the record is filled in by the call.
-    (unsafe { libc::getrlimit(libc::RLIMIT_CORE, &mut found) } == 0).then_some(found)
 }

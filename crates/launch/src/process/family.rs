@@ -194,10 +194,10 @@ fn kill_group_of(pid: u32) {
 #[cfg(test)]
 mod tests {
     use std::io::{BufRead, BufReader};
-    use std::os::unix::process::CommandExt;
     use std::process::{Child, Command, Stdio};
 
     use super::*;
+    use crate::sys::before_exec;
 
     const PATIENCE: Duration = Duration::from_secs(30);
 
@@ -205,13 +205,10 @@ mod tests {
     fn marked(mark: Mark, script: &str) -> Child {
         let mut command = Command::new("sh");
         command.args(["-c", script]).stdin(Stdio::null()).stdout(Stdio::piped());
-        // SAFETY: system calls between fork and exec.
-        unsafe {
-            command.pre_exec(move || {
-                libc::setsid();
-                mark.take(Role::Family)
-            });
-        }
+        before_exec(&mut command, move || {
+            rustix::process::setsid()?;
+            mark.take(Role::Family)
+        });
         let mut child = command.spawn().unwrap();
         let mut line = String::new();
         BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
@@ -254,8 +251,7 @@ mod tests {
         let mut child = Command::new("sleep").arg("1000").env(name, value).spawn().unwrap();
         let other = Mark::draw().unwrap();
         let mut nested = Command::new("sleep");
-        // SAFETY: a system call between fork and exec.
-        unsafe { nested.pre_exec(move || other.take(Role::Family)) };
+        before_exec(&mut nested, move || other.take(Role::Family));
         let mut nested = nested.arg("1000").env(name, value).spawn().unwrap();
         let family = Family::left_behind(Mark::draw(), &tag);
         // A program that has just been started shows its environment a moment later.

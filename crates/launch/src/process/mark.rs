@@ -12,6 +12,7 @@ use std::io;
 use std::str::FromStr;
 
 use crate::process::tree;
+use crate::sys::{self, Limits, Resource};
 
 /// Marks lie above the first and below the second; nobody else sets such limits.
 const LOWEST: u64 = 1 << 61;
@@ -44,19 +45,13 @@ impl Mark {
     /// Draws a mark for a session that this process is about to be the host of. `None` where the
     /// limit is in use for what it was made for: then a mark could not be told from that.
     pub fn draw() -> Option<Mark> {
-        let inherited = limit(0).ok()?.rlim_max;
+        let inherited = limits(0).ok()?.hard;
         let top = match inherited {
             libc::RLIM_INFINITY => HIGHEST,
             other if (LOWEST..=HIGHEST).contains(&other) => other,
             _ => return None,
         };
-        let mut random = [0; 8];
-        // SAFETY: the buffer is as long as is said.
-        let got = unsafe { libc::getrandom(random.as_mut_ptr().cast(), random.len(), 0) };
-        if got != random.len() as isize {
-            return None;
-        }
-        let below = u64::from_ne_bytes(random) % SPAN;
+        let below = sys::random().ok()? % SPAN;
         let mark = (top - 2 * ROLES - below) / ROLES * ROLES;
         (mark > LOWEST).then_some(Mark(mark))
     }
@@ -64,23 +59,15 @@ impl Mark {
     /// Marks this process and all that it starts. Nothing but a system call, so it may be made
     /// between fork and exec.
     pub fn take(self, role: Role) -> io::Result<()> {
-        let inherited = limit(0)?;
         let value = self.0 + role as u64;
-        let limits = libc::rlimit {
-            rlim_cur: inherited.rlim_cur.min(value),
-            rlim_max: value as libc::rlim_t,
-        };
-        // SAFETY: the record is plain data.
-        match unsafe { libc::setrlimit(libc::RLIMIT_RTTIME, &limits) } {
-            0 => Ok(()),
-            _ => Err(io::Error::last_os_error()),
-        }
+        let soft = limits(0)?.soft.min(value);
+        sys::set_limits(Resource::RealTime, Limits { soft, hard: value })
     }
 
     /// The mark of a process, if it has one and is there.
     pub fn of(pid: u32) -> Option<(Mark, Role)> {
-        let value = match limit(pid) {
-            Ok(limits) => limits.rlim_max,
+        let value = match limits(pid) {
+            Ok(limits) => limits.hard,
             // It has changed its user or group; the file is for everyone to read.
             Err(error) if error.raw_os_error() == Some(libc::EPERM) => limit_in_file(pid)?,
             Err(_) => return None,
@@ -124,14 +111,8 @@ fn has_ended(pid: u32) -> bool {
         || (tree::is_dying(pid) && ends_within(Timespec { tv_sec: DYING_SECONDS, tv_nsec: 0 }))
 }
 
-fn limit(pid: u32) -> io::Result<libc::rlimit> {
-    let mut found = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
-    let none = std::ptr::null();
-    // SAFETY: the record is filled in by the call, which is given nothing to set.
-    match unsafe { libc::prlimit(pid as libc::pid_t, libc::RLIMIT_RTTIME, none, &mut found) } {
-        0 => Ok(found),
-        _ => Err(io::Error::last_os_error()),
-    }
+fn limits(pid: u32) -> io::Result<Limits> {
+    sys::limits(pid, Resource::RealTime)
 }
 
 fn limit_in_file(pid: u32) -> Option<u64> {
@@ -163,7 +144,6 @@ impl FromStr for Mark {
 #[cfg(test)]
 mod tests {
     use std::io::BufRead;
-    use std::os::unix::process::CommandExt;
     use std::process::{Command, Stdio};
 
     use super::*;
@@ -181,8 +161,7 @@ mod tests {
             "(exec sh -c 'echo $$; exec sleep 1000') & wait",
         ]);
         command.stdin(Stdio::null()).stdout(Stdio::piped());
-        // SAFETY: a system call between fork and exec.
-        unsafe { command.pre_exec(move || mark.take(Role::Family)) };
+        sys::before_exec(&mut command, move || mark.take(Role::Family));
         let mut child = command.spawn().unwrap();
         let mut line = String::new();
         std::io::BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
@@ -198,23 +177,20 @@ mod tests {
     fn s9_marks_inside_marks_differ_and_never_run_out() {
         let outer = Mark::draw().unwrap();
         let mut command = Command::new("true");
-        // SAFETY: the child has one thread and draws and takes marks only, by system calls.
-        unsafe {
-            command.pre_exec(move || {
-                let mut last = outer;
-                last.take(Role::Family)?;
-                for _ in 0..1000 {
-                    let inner = Mark::draw().ok_or(io::ErrorKind::Other)?;
-                    if inner.0 + 2 >= last.0 {
-                        return Err(io::ErrorKind::InvalidData.into());
-                    }
-                    inner.take(Role::Host)?;
-                    inner.take(Role::Family)?;
-                    last = inner;
+        sys::before_exec(&mut command, move || {
+            let mut last = outer;
+            last.take(Role::Family)?;
+            for _ in 0..1000 {
+                let inner = Mark::draw().ok_or(io::ErrorKind::Other)?;
+                if inner.0 + 2 >= last.0 {
+                    return Err(io::ErrorKind::InvalidData.into());
                 }
-                Ok(())
-            });
-        }
+                inner.take(Role::Host)?;
+                inner.take(Role::Family)?;
+                last = inner;
+            }
+            Ok(())
+        });
         assert!(command.status().unwrap().success());
     }
 

@@ -11,6 +11,7 @@ use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, wait};
 
 use crate::process::mark::{Mark, Role};
+use crate::sys;
 
 /// How long a stopped process may take to stand still.
 const HELD_WITHIN: Duration = Duration::from_millis(20);
@@ -136,8 +137,7 @@ pub fn signal(pid: u32, signal: Signal) -> bool {
 
 /// Sends a signal to the main thread of a process, so that no other thread takes it late.
 pub fn signal_main_thread(pid: u32, signal: Signal) -> bool {
-    // SAFETY: a system call on integers.
-    unsafe { libc::syscall(libc::SYS_tgkill, pid, pid, signal.as_raw()) == 0 }
+    sys::signal_main_thread(pid, signal)
 }
 
 /// Whether a process ignores a signal now.
@@ -188,13 +188,7 @@ pub fn hold(pid: u32) -> bool {
 
 /// A child of ours that has ended and was not waited for, so that it can still be looked at.
 pub fn ended_child() -> Option<u32> {
-    // SAFETY: the record is plain data, read only when the call has filled it in.
-    let pid = unsafe {
-        let mut info: libc::siginfo_t = std::mem::zeroed();
-        let options = libc::WEXITED | libc::WNOHANG | libc::WNOWAIT;
-        (libc::waitid(libc::P_ALL, 0, &mut info, options) == 0).then(|| info.si_pid())
-    };
-    pid.and_then(|pid| u32::try_from(pid).ok()).filter(|pid| *pid != 0)
+    sys::ended_child()
 }
 
 /// Stops every process below `root`, again until no new one appears.

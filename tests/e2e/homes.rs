@@ -82,6 +82,25 @@ fn files_of_a_newer_stead_are_refused_by_name() {
 }
 
 #[test]
+fn v_a_session_that_a_newer_stead_placed_elsewhere_is_not_started_here() {
+    let env = TestEnv::new(STEAD);
+    env.value("1");
+    env.json(["stop", "-n", "py"]);
+    let path = env.session_dir("py").join("meta.json");
+    let mut meta: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    meta["stopped"] = false.into();
+    meta["settings"]["cwd"] = "/only/there".into();
+    meta["settings"]["via"] = serde_json::json!([{"ssh": "far"}]);
+    fs::write(&path, meta.to_string()).unwrap();
+    let reply = env.json(["eval", "-n", "py", "--", "open('ran', 'w')"]);
+    assert_eq!(reply["error"]["code"], "launch_failed", "{reply:#}");
+    assert!(reply["error"]["message"].as_str().unwrap().contains("elsewhere"), "{reply:#}");
+    assert!(!env.workspace().join("ran").exists());
+    let kept: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
+    assert_eq!(kept["settings"]["via"][0]["ssh"], "far", "{kept:#}");
+}
+
+#[test]
 fn e11_ls_names_what_it_cannot_read() {
     let env = TestEnv::new(STEAD);
     env.value("1");

@@ -286,7 +286,7 @@ impl Client {
         });
         let (interpreter, why) = match &meta.found {
             Some(found) => (found.path.clone(), found.reason()),
-            None => (meta.settings.interpreter.clone().unwrap_or_default(), String::new()),
+            None => (meta.settings.engine.interpreter.clone().unwrap_or_default(), String::new()),
         };
         let spool_end = wait::open(&self.dir(&meta.name), &meta.name)
             .ok()
@@ -295,7 +295,7 @@ impl Client {
         Ok(Status {
             name: meta.name.clone(),
             workspace: meta.workspace.clone(),
-            language: meta.settings.language.clone(),
+            language: meta.settings.engine.language.clone(),
             version: None,
             interpreter,
             why,
@@ -305,7 +305,7 @@ impl Client {
             generation,
             pid: None,
             host_pid: None,
-            cwd: meta.settings.cwd.clone(),
+            cwd: meta.settings.place.cwd.clone(),
             started_ms: meta.created_ms,
             last_used_ms: used,
             evals,
@@ -314,7 +314,7 @@ impl Client {
             background: Vec::new(),
             variables: None,
             sandbox: "off".to_owned(),
-            idle_timeout_ms: meta.settings.idle_timeout_ms,
+            idle_timeout_ms: meta.settings.policy.idle_timeout_ms,
             spool_end,
             unrecorded: None,
             clients: 0,

@@ -239,7 +239,7 @@ impl Host {
         self.ledger.end_generation(reason.clone(), reported);
         pause::point("ended");
         // While something is left the session stays in lists, so that it can be stopped again.
-        let over = matches!(reason, EndReason::Stopped) || self.meta.settings.once;
+        let over = matches!(reason, EndReason::Stopped) || self.meta.settings.policy.once;
         if over && self.left.is_empty() {
             self.meta = self.meta.clone().into_stopped();
             self.unsaved_meta = !self.save_meta();
@@ -271,7 +271,7 @@ impl Host {
 
     /// Records the code that runs at every start.
     fn accept_init(&mut self) -> Result<Option<Eval>, SpoolError> {
-        let Some(init) = self.meta.settings.init.clone() else { return Ok(None) };
+        let Some(init) = self.meta.settings.startup.init.clone() else { return Ok(None) };
         let taken = Taken { code: &init, by: "init", key: None, token: None };
         let seq = self.ledger.accept(taken, None)?;
         self.codes.insert(seq, init);

@@ -166,7 +166,7 @@ impl Host {
         if overtaken {
             return DoneStatus::Interrupted;
         }
-        let goes_on = self.meta.settings.language == "shell" || self.can("shell");
+        let goes_on = self.keeps_nothing() || self.can("shell");
         match (status, exit_code.filter(|_| goes_on), &self.bridge) {
             (DoneStatus::Interrupted, Some(0), Some(bridge)) if !bridge.was_taken() => {
                 DoneStatus::Ok

@@ -11,7 +11,7 @@ use stead_interpreter::{Bridge, Feed, Prepared, Source, prepare};
 use stead_launch::tree;
 use stead_protocol::bridge::Stream;
 use stead_protocol::client::{Event, FromHost, Place};
-use stead_protocol::{EndReason, ErrorCode, EvalId, EvalSeq, HostSpec, Meta, WireError};
+use stead_protocol::{EndReason, ErrorCode, EvalId, EvalSeq, HostSpec, Keeps, Meta, WireError};
 
 use crate::background_input::BackgroundInput;
 use crate::clients::connection::Connection;
@@ -149,11 +149,11 @@ impl Host {
         let clock = Clock::new();
         let state = {
             let settings = &spec.meta.settings;
-            State::new(clock.now(), settings.idle_timeout_ms, settings.once)
+            State::new(clock.now(), settings.policy.idle_timeout_ms, settings.policy.once)
         };
         let fresh_notice = match (&found.loss, found.last_end) {
-            // No command counts on the shell of another.
-            _ if spec.meta.settings.language == "shell" => None,
+            // There was no state that could be gone.
+            _ if spec.meta.settings.engine.keeps == Keeps::Nothing => None,
             (None, Some(reason)) if !matches!(reason, EndReason::Stopped) => {
                 Some(format!("the session was started fresh, its earlier state is gone: {reason}"))
             }
@@ -394,11 +394,16 @@ impl Host {
             || self.awaits_first_client()
     }
 
-    /// Whether a session for shell commands has something running that a command left behind. It
+    /// Whether something runs that a command left behind in a session that keeps nothing else. It
     /// lives until the session is stopped (SPEC J-1), so the session is in use.
     fn serves(&self) -> bool {
         let due = self.state.next_deadline(false).is_some_and(|at| at <= self.clock.now());
-        due && self.meta.settings.language == "shell" && tree::descendants(self.pid).len() > 1
+        due && self.keeps_nothing() && tree::descendants(self.pid).len() > 1
+    }
+
+    /// Whether each eval is a command of its own.
+    pub(crate) fn keeps_nothing(&self) -> bool {
+        self.meta.settings.engine.keeps == Keeps::Nothing
     }
 
     fn awaits_first_client(&self) -> bool {

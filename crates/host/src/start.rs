@@ -51,7 +51,7 @@ pub(crate) fn start(spec: &HostSpec) -> Result<Host, WireError> {
     };
     let guard = duty.split().map_err(|error| failed("could not fork", &error))?;
     duty.enter().map_err(|error| failed("could not say which processes are ours", &error))?;
-    let (ledger, found) = Ledger::open(&spec.dir, spec.meta.settings.quota_bytes)
+    let (ledger, found) = Ledger::open(&spec.dir, spec.meta.settings.limits.quota_bytes)
         .map_err(|error| failed("could not open the session's records", &error))?;
     let listener = Listener::bind(&spec.socket).map_err(|error| {
         failed(&format!("could not listen on `{}`", spec.socket.display()), &error)

@@ -21,7 +21,7 @@ impl Host {
         Status {
             name: self.meta.name.clone(),
             workspace: self.meta.workspace.clone(),
-            language: self.meta.settings.language.clone(),
+            language: self.meta.settings.engine.language.clone(),
             version: self.facts.version.clone(),
             interpreter: found.as_ref().map(|found| found.path.clone()).unwrap_or_default(),
             why: found.map(|found| found.reason()).unwrap_or_default(),
@@ -33,7 +33,7 @@ impl Host {
             host_pid: Some(std::process::id()),
             cwd: cwd
                 .map(|cwd| cwd.to_string_lossy().into_owned())
-                .unwrap_or_else(|| self.meta.settings.cwd.clone()),
+                .unwrap_or_else(|| self.meta.settings.place.cwd.clone()),
             started_ms: self.facts.started_ms,
             last_used_ms: self.facts.last_used_ms,
             evals: self.ledger.evals(),
@@ -42,7 +42,7 @@ impl Host {
             background: self.background(pid),
             variables: self.facts.variables,
             sandbox: "off".to_owned(),
-            idle_timeout_ms: self.meta.settings.idle_timeout_ms,
+            idle_timeout_ms: self.meta.settings.policy.idle_timeout_ms,
             spool_end: self.ledger.end(),
             unrecorded: self.ledger.unsaved().told(),
             // The one who asks is not counted.

@@ -18,6 +18,11 @@ pub enum PrepareError {
     /// None was found.
     #[error(transparent)]
     Find(#[from] FindError),
+    /// A newer version placed the session on another machine or in a container.
+    #[error(
+        "the session runs elsewhere (`via` in its `meta.json`), and this version starts sessions only on this machine"
+    )]
+    Elsewhere,
     /// There is no backend for this language.
     #[error("`{language}` is not a language this version speaks")]
     Language {
@@ -58,7 +63,10 @@ pub fn prepare(
     tag: &str,
     cache_dir: &Path,
 ) -> Result<Prepared, PrepareError> {
-    let cwd = PathBuf::from(&settings.cwd);
+    if !settings.place.via.is_empty() {
+        return Err(PrepareError::Elsewhere);
+    }
+    let cwd = PathBuf::from(&settings.place.cwd);
     let mut env: Vec<(OsString, OsString)> = std::env::vars_os()
         .filter(|(name, _)| {
             name != "STEAD_PAUSE_AT" && name != "STEAD_BRIDGE_FD" && name != "STEAD_BRIDGE_OUT"
@@ -68,7 +76,7 @@ pub fn prepare(
         env.retain(|(known, _)| known != name);
         env.push((name.into(), value.into()));
     };
-    for (name, value) in &settings.env {
+    for (name, value) in &settings.place.env {
         set(name, value);
     }
     let (tag_name, tag_value) = tag.split_once('=').unwrap_or((tag, ""));
@@ -79,7 +87,7 @@ pub fn prepare(
         env.retain(|(known, _)| known != name);
         env.push((name.into(), value.into()));
     }
-    if let Some(bridge) = &settings.bridge {
+    if let Some(bridge) = &settings.engine.bridge {
         let path = cwd.join(bridge);
         let why = "named by `--bridge`".to_owned();
         let found = FoundInterpreter::new(path.to_string_lossy().into_owned(), why);
@@ -87,7 +95,7 @@ pub fn prepare(
             Command { program: path, arguments: vec![], env, cwd, control: Control::Socket };
         return Ok(Prepared { found, command, feed: Feed::Nothing });
     }
-    match settings.language.as_str() {
+    match settings.engine.language.as_str() {
         "python" => {
             let lookup = |name: &str| {
                 env.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone())
@@ -97,7 +105,7 @@ pub fn prepare(
                 Feed::Code(..) => Ok(()),
                 _ => stead_launch::python::starts(program, &env),
             };
-            let named = settings.interpreter.as_deref();
+            let named = settings.engine.interpreter.as_deref();
             let found = stead_launch::python::find(named, &cwd, &lookup, cache_dir, &starts)?;
             let command = Command {
                 program: PathBuf::from(&found.path),
@@ -127,7 +135,7 @@ pub fn prepare(
             let lookup = |name: &str| {
                 env.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone())
             };
-            let named = settings.interpreter.as_deref();
+            let named = settings.engine.interpreter.as_deref();
             let found = stead_launch::node::find(named, &cwd, &lookup, cache_dir)?;
             let command = Command {
                 program: PathBuf::from(&found.path),
@@ -148,7 +156,7 @@ pub fn prepare(
             let lookup = |name: &str| {
                 env.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone())
             };
-            let named = settings.interpreter.as_deref();
+            let named = settings.engine.interpreter.as_deref();
             let found = stead_launch::bash::find(named, &cwd, &lookup, cache_dir)?;
             let command = Command {
                 program: PathBuf::from(&found.path),

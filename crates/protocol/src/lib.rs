@@ -9,6 +9,7 @@ mod error;
 mod ids;
 mod lines;
 mod outcome;
+mod settings;
 mod start;
 mod status;
 mod tagged;
@@ -18,10 +19,11 @@ pub use error::{ErrorCode, WireError};
 pub use ids::{EvalId, EvalSeq, Generation, NameError, Offset, SessionName, Token};
 pub use lines::Lines;
 pub use outcome::{Change, Changed, EndReason, Finished, Outcome, TimeoutStep};
-pub use start::{
-    DEFAULT_IDLE_TIMEOUT_MS, DEFAULT_QUOTA_BYTES, FILES_VERSION, FoundInterpreter, HostReady,
-    HostSpec, Meta, Settings,
+pub use settings::{
+    DEFAULT_IDLE_TIMEOUT_MS, DEFAULT_QUOTA_BYTES, Engine, Keeps, Limits, Policy, SessionPlace,
+    Settings, Startup,
 };
+pub use start::{FILES_VERSION, FoundInterpreter, HostReady, HostSpec, Meta};
 pub use status::{Activity, Status, Unrecorded, Usage};
 
 /// Most bytes of code that one eval may have (SPEC E-15).

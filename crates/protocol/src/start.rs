@@ -4,7 +4,7 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{SessionName, WireError};
+use crate::{SessionName, Settings, WireError};
 
 /// Everything a host needs, as one JSON object on its standard input, then end of file.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -48,7 +48,7 @@ impl Meta {
     /// be secrets (SPEC X-5).
     pub fn into_stopped(mut self) -> Meta {
         self.stopped = true;
-        self.settings.env.iter_mut().for_each(|(_, value)| value.clear());
+        self.settings.place.env.iter_mut().for_each(|(_, value)| value.clear());
         self
     }
 }
@@ -83,53 +83,6 @@ impl FoundInterpreter {
     pub fn notice(&self) -> Option<String> {
         let passed_over = self.passed_over.join("; ");
         (!passed_over.is_empty()).then(|| format!("passed over: {passed_over}"))
-    }
-}
-
-/// How a session is started; kept over restarts.
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Settings {
-    /// The language: `python`.
-    pub language: String,
-    /// A program that is a bridge of its own and speaks the protocol by itself.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub bridge: Option<String>,
-    /// The interpreter the user named; without it the host looks for one.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub interpreter: Option<String>,
-    /// Where the interpreter starts.
-    pub cwd: String,
-    /// Variables on top of the environment of the client that starts the session.
-    #[serde(default, skip_serializing_if = "Vec::is_empty")]
-    pub env: Vec<(String, String)>,
-    /// Code to run at every start.
-    #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub init: Option<String>,
-    /// End the session after this time without use; 0 means never.
-    pub idle_timeout_ms: u64,
-    /// How many bytes of output are kept.
-    pub quota_bytes: u64,
-    /// The session ends with its first eval, and is gone from lists (SPEC J-2).
-    #[serde(default)]
-    pub once: bool,
-}
-
-/// The idle timeout unless one is given: 12 h (SPEC S-8).
-pub const DEFAULT_IDLE_TIMEOUT_MS: u64 = 12 * 3600 * 1000;
-/// The spool quota unless one is given: 1 GiB of output (SPEC O-4), and room for the records' frames.
-pub const DEFAULT_QUOTA_BYTES: u64 = (1 << 30) + (64 << 20);
-
-// Written by hand so that values of the environment never reach a log.
-impl std::fmt::Debug for Settings {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Settings")
-            .field("language", &self.language)
-            .field("bridge", &self.bridge)
-            .field("interpreter", &self.interpreter)
-            .field("cwd", &self.cwd)
-            .field("env", &self.env.iter().map(|(name, _)| name).collect::<Vec<_>>())
-            .field("idle_timeout_ms", &self.idle_timeout_ms)
-            .finish_non_exhaustive()
     }
 }
 

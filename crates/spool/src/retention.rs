@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use rustix::fs::{FlockOperation, flock};
-use stead_protocol::Meta;
+use stead_protocol::{Keeps, Meta};
 
 use crate::SessionDir;
 
@@ -321,7 +321,9 @@ fn take(path: &Path) -> io::Result<Option<File>> {
 fn is_run(dir: &SessionDir) -> bool {
     let meta = stead_files::read(&dir.meta(), stead_files::MOST_SETTINGS).ok();
     let meta = meta.and_then(|bytes| serde_json::from_slice::<Meta>(&bytes).ok());
-    meta.is_some_and(|meta| meta.settings.once || meta.settings.language == "shell")
+    meta.is_some_and(|meta| {
+        meta.settings.policy.once || meta.settings.engine.keeps == Keeps::Nothing
+    })
 }
 
 /// When something was last recorded.

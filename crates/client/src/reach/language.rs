@@ -1,6 +1,6 @@
 //! The languages that sessions can be started in by name (SPEC S-5).
 
-use stead_protocol::{ErrorCode, EvalId, SessionName, WireError};
+use stead_protocol::{ErrorCode, EvalId, Keeps, SessionName, WireError};
 
 use crate::{Client, ClientError};
 
@@ -44,6 +44,11 @@ pub fn language(text: &str) -> Result<&'static str, ClientError> {
 /// The language that a session of this name is in when nothing else is said.
 pub fn implied(name: &SessionName) -> Option<Result<&'static str, ClientError>> {
     find(name.as_str()).map(|found| language(found.name))
+}
+
+/// What an eval in this language leaves for the next; one with a bridge of its own keeps its state.
+pub(crate) fn keeps(name: &str) -> Keeps {
+    if name == SHELL { Keeps::Nothing } else { Keeps::State }
 }
 
 /// The name of a session that is named after its language: `py` for `python`.

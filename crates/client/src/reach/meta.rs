@@ -5,8 +5,8 @@ use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use stead_protocol::{
-    DEFAULT_IDLE_TIMEOUT_MS, DEFAULT_QUOTA_BYTES, ErrorCode, FILES_VERSION, Meta, SessionName,
-    Settings, WireError,
+    DEFAULT_IDLE_TIMEOUT_MS, DEFAULT_QUOTA_BYTES, Engine, ErrorCode, FILES_VERSION, Limits, Meta,
+    Policy, SessionName, SessionPlace, Settings, Startup, WireError,
 };
 
 use crate::reach::language;
@@ -62,14 +62,16 @@ impl Client {
         let Some(wanted) = language else { return Ok(()) };
         let meta = self.meta(name)?.filter(|meta| !meta.stopped);
         // The language of a bridge of one's own is known to its user only.
-        if meta.as_ref().is_some_and(|meta| meta.settings.language == wanted) {
+        if meta.as_ref().is_some_and(|meta| meta.settings.engine.language == wanted) {
             return Ok(());
         }
         let wanted = language::language(wanted)?;
         match meta {
-            Some(meta) if meta.settings.language != wanted => {
-                let message =
-                    format!("session `{name}` is in {}, not {wanted}", meta.settings.language);
+            Some(meta) if meta.settings.engine.language != wanted => {
+                let message = format!(
+                    "session `{name}` is in {}, not {wanted}",
+                    meta.settings.engine.language
+                );
                 Err(WireError::new(ErrorCode::BadRequest, message)
                     .with_hint("use another name for the other language")
                     .into())
@@ -104,15 +106,19 @@ impl Client {
         };
         let cwd = launch.cwd.as_deref().unwrap_or(self.workspace.path());
         let settings = Settings {
-            language: language.to_owned(),
-            bridge: launch.bridge.clone(),
-            interpreter: launch.interpreter.clone(),
-            cwd: text(cwd)?,
-            env: launch.env.clone(),
-            init: launch.init.clone(),
-            idle_timeout_ms: launch.idle_timeout_ms.unwrap_or(DEFAULT_IDLE_TIMEOUT_MS),
-            quota_bytes: launch.quota_bytes.unwrap_or(DEFAULT_QUOTA_BYTES),
-            once: launch.once,
+            engine: Engine {
+                language: language.to_owned(),
+                bridge: launch.bridge.clone(),
+                interpreter: launch.interpreter.clone(),
+                keeps: language::keeps(language),
+            },
+            place: SessionPlace { cwd: text(cwd)?, env: launch.env.clone(), via: Vec::new() },
+            startup: Startup { init: launch.init.clone() },
+            policy: Policy {
+                idle_timeout_ms: launch.idle_timeout_ms.unwrap_or(DEFAULT_IDLE_TIMEOUT_MS),
+                once: launch.once,
+            },
+            limits: Limits { quota_bytes: launch.quota_bytes.unwrap_or(DEFAULT_QUOTA_BYTES) },
         };
         Ok(Meta {
             version: FILES_VERSION,

@@ -359,7 +359,12 @@ fn read_line(mut stdout: ChildStdout, deadline: Instant) -> io::Result<Said> {
 }
 
 fn check_cwd(meta: &Meta) -> Result<(), ClientError> {
-    let cwd = &meta.settings.cwd;
+    let place = &meta.settings.place;
+    // The directory of a session that runs elsewhere is not here; the host says what it thinks of that.
+    if !place.via.is_empty() {
+        return Ok(());
+    }
+    let cwd = &place.cwd;
     match Path::new(cwd).metadata() {
         Ok(found) if found.is_dir() => Ok(()),
         Ok(_) => Err(ClientError::bad_request(format!("`{cwd}` is not a directory"))),

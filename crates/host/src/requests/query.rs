@@ -28,7 +28,7 @@ impl Host {
             Some(Query::Complete { text }) => ("complete", "complete", text.as_str()),
         };
         if self.facts.version.is_some() && !self.facts.can.iter().any(|can| can == needed) {
-            let language = &self.meta.settings.language;
+            let language = &self.meta.settings.engine.language;
             let message = format!("`{needed}` is not possible in {language}");
             return self.refuse(ticket, WireError::new(ErrorCode::Unsupported, message));
         }

@@ -1,0 +1,209 @@
+//! How a session is started: kept in `meta.json` over restarts, and given to each host.
+//!
+//! On disk and on the wire all parts lie side by side in one object, which is the form that every version
+//! so far has written. A new setting is a new field with a default.
+
+use std::fmt;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
+/// How a session is started.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Settings {
+    /// What runs its code.
+    #[serde(flatten)]
+    pub engine: Engine,
+    /// Where that runs.
+    #[serde(flatten)]
+    pub place: SessionPlace,
+    /// What is done at every start.
+    #[serde(flatten)]
+    pub startup: Startup,
+    /// When it ends.
+    #[serde(flatten)]
+    pub policy: Policy,
+    /// How much it may take.
+    #[serde(flatten)]
+    pub limits: Limits,
+}
+
+/// What runs a session's code.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(from = "WrittenEngine")]
+pub struct Engine {
+    /// The language: `python`.
+    pub language: String,
+    /// A program that is a bridge of its own and speaks the protocol by itself.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub bridge: Option<String>,
+    /// The interpreter the user named; without it the host looks for one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub interpreter: Option<String>,
+    /// What one eval leaves for the next.
+    pub keeps: Keeps,
+}
+
+/// What an eval leaves for the next one of its session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum Keeps {
+    /// Nothing but the processes that it started: each eval is a command of its own. So nobody is told when
+    /// the state of such a session is lost, and its files go soon after its end.
+    Nothing,
+    /// Names, modules, the directory: all that an interpreter has. A word of a newer version is read as this
+    /// one, since it takes the most care.
+    #[serde(other)]
+    State,
+}
+
+/// The form that `Engine` has in files and messages.
+#[derive(Deserialize)]
+struct WrittenEngine {
+    language: String,
+    #[serde(default)]
+    bridge: Option<String>,
+    #[serde(default)]
+    interpreter: Option<String>,
+    #[serde(default)]
+    keeps: Option<Keeps>,
+}
+
+impl From<WrittenEngine> for Engine {
+    fn from(written: WrittenEngine) -> Engine {
+        let WrittenEngine { language, bridge, interpreter, keeps } = written;
+        // Versions that did not write it had one language that keeps nothing, and knew it by its name.
+        let keeps = keeps.unwrap_or(match language.as_str() {
+            "shell" => Keeps::Nothing,
+            _ => Keeps::State,
+        });
+        Engine { language, bridge, interpreter, keeps }
+    }
+}
+
+/// Where a session runs.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SessionPlace {
+    /// The directory the interpreter starts in.
+    pub cwd: String,
+    /// Variables on top of the environment of the client that starts the session.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub env: Vec<(String, String)>,
+    /// The layers between this machine and the interpreter, as a newer version wrote them. This version has
+    /// none and refuses to start such a session: it would run its code on the wrong machine.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub via: Vec<Value>,
+}
+
+/// What is done at every start of a session.
+#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Startup {
+    /// Code to run.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub init: Option<String>,
+}
+
+/// When a session ends.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Policy {
+    /// After this time without use; 0 means never.
+    pub idle_timeout_ms: u64,
+    /// With its first eval, and it is gone from lists (SPEC J-2).
+    #[serde(default)]
+    pub once: bool,
+}
+
+/// How much a session may take.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Limits {
+    /// How many bytes of output are kept.
+    pub quota_bytes: u64,
+}
+
+/// The idle timeout unless one is given: 12 h (SPEC S-8).
+pub const DEFAULT_IDLE_TIMEOUT_MS: u64 = 12 * 3600 * 1000;
+/// The spool quota unless one is given: 1 GiB of output (SPEC O-4), and room for the records' frames.
+pub const DEFAULT_QUOTA_BYTES: u64 = (1 << 30) + (64 << 20);
+
+// Both written by hand: values of the environment and code never reach a log.
+impl fmt::Debug for SessionPlace {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("SessionPlace")
+            .field("cwd", &self.cwd)
+            .field("env", &self.env.iter().map(|(name, _)| name).collect::<Vec<_>>())
+            .field("via", &self.via.len())
+            .finish()
+    }
+}
+
+impl fmt::Debug for Startup {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.debug_struct("Startup").field("init", &self.init.is_some()).finish()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// What the first version wrote: such sessions are on disk, and hosts of that version run.
+    const FIRST: &str = r#"{"language":"python","interpreter":"/usr/bin/python3","cwd":"/w","env":[["A","1"]],"init":"x = 1","idle_timeout_ms":5,"quota_bytes":7,"once":true}"#;
+
+    fn first() -> Settings {
+        serde_json::from_str(FIRST).unwrap()
+    }
+
+    #[test]
+    fn settings_of_the_first_version_are_read() {
+        let expected = Settings {
+            engine: Engine {
+                language: "python".to_owned(),
+                bridge: None,
+                interpreter: Some("/usr/bin/python3".to_owned()),
+                keeps: Keeps::State,
+            },
+            place: SessionPlace {
+                cwd: "/w".to_owned(),
+                env: vec![("A".to_owned(), "1".to_owned())],
+                via: vec![],
+            },
+            startup: Startup { init: Some("x = 1".to_owned()) },
+            policy: Policy { idle_timeout_ms: 5, once: true },
+            limits: Limits { quota_bytes: 7 },
+        };
+        assert_eq!(first(), expected);
+        let least = r#"{"language":"shell","cwd":"/","idle_timeout_ms":0,"quota_bytes":0}"#;
+        let read: Settings = serde_json::from_str(least).unwrap();
+        assert_eq!((read.engine.keeps, read.policy.once), (Keeps::Nothing, false));
+    }
+
+    /// What this version writes is what the first one reads: its fields at its places, and others that it skips.
+    #[test]
+    fn settings_stay_readable_for_the_first_version() {
+        let written = serde_json::to_value(first()).unwrap();
+        let old: Value = serde_json::from_str(FIRST).unwrap();
+        for (name, value) in old.as_object().unwrap() {
+            assert_eq!(&written[name], value, "{name}");
+        }
+        assert_eq!(written["keeps"], "state");
+        assert_eq!(serde_json::from_value::<Settings>(written).unwrap(), first());
+    }
+
+    #[test]
+    fn what_a_newer_version_wrote_is_kept_or_read_with_care() {
+        let newer = FIRST.replacen('{', r#"{"keeps":"half","via":[{"ssh":"h"}],"new":[1],"#, 1);
+        let read: Settings = serde_json::from_str(&newer).unwrap();
+        assert_eq!(read.engine.keeps, Keeps::State);
+        let written = serde_json::to_value(&read).unwrap();
+        assert_eq!(written["via"], serde_json::json!([{"ssh": "h"}]));
+    }
+
+    #[test]
+    fn x5_neither_values_of_the_environment_nor_code_are_in_debug_output() {
+        let mut settings = first();
+        settings.place.env = vec![("TOKEN".to_owned(), "hunter2".to_owned())];
+        settings.startup.init = Some("password = 'hunter2'".to_owned());
+        let said = format!("{settings:?}");
+        assert!(said.contains("TOKEN") && !said.contains("hunter2"), "{said}");
+    }
+}

@@ -5,6 +5,7 @@
 /// control channel as a whole and leaves no module behind. `python/driver.py` reads the order here.
 pub const PYTHON: &str = concat!(
     include_str!("python/bridge/base.py"),
+    include_str!("python/bridge/state.py"),
     include_str!("python/bridge/tracing.py"),
     include_str!("python/bridge/interrupts.py"),
     include_str!("python/bridge/streams.py"),

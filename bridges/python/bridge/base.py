@@ -64,49 +64,6 @@ MAIN = get_ident()
 PID = getpid()
 
 
-class State:
-    """What the bridge knows between two lines of user code."""
-    eval = None         # id of the running or last eval
-    running = False     # an eval is under way
-    last = None         # stream written last in the running eval; None makes every write ask
-    pending = False     # an interrupt came while the bridge could not be interrupted
-    swallowed = False   # it could not leave the finalizer that it hit
-    fired = False       # an interrupt reached the running eval
-    reporting = False   # how the eval ended is being put into words, which may call user code
-    user_sigint = None  # the user's own SIGINT handler, installed only while user code runs
-    lent = False        # it is installed now
-    child = False       # this is a forked child: the control channel is not ours
-    finishing = False   # exit handlers run: output goes to the pipes as it is
-    draining = False    # stdin is being emptied: reads answer end of file
-    hung_up = False     # an interrupt ended a nested prompt: reads of this eval answer end of file
-    stdin_used = False  # something was read from stdin since it was last emptied
-    final = None        # the value of the eval's last expression, rendered
-    flags = 0           # compiler flags of __future__ imports so far
-    loop = None         # the session's asyncio loop, once there was an await
-    task = None         # the task of the running eval, while it awaits
-    cancelled = False   # an interrupt asked the loop to cancel that task
-    delivered = False   # the loop has done so
-    holder = None       # ident of the thread that is sending a frame
-    settled = False     # the streams are in order, and nothing can have changed that since
-    tidy = False        # the last eval's output went to our own streams, and none is left in them
-    names = 0           # len() of the namespace as last seen
-    source_size = 0     # characters of all the sources that are kept
-    writes = 0          # how many since it was last looked how fast they come, and when that was
-    writes_since = 0.0
-    traced = None       # the user's tracer and profiler, while they are taken off
-    unshown_at = None   # when the figures of an interrupted eval are given up
-    children = False    # a child was started since it was last known that there is none
-    images = 0          # how many the eval in `images_in` has sent
-    images_in = None
-    passed = 0          # how many figures it did not send, because that was enough
-
-
-# In slots, because these are read and set all the time, and a large dict of an object is slow at both.
-DEFAULTS = {name: value for name, value in vars(State).items() if not name.startswith("__")}
-S = type("State", (), {"__slots__": tuple(DEFAULTS)})()
-for _name in DEFAULTS:
-    setattr(S, _name, DEFAULTS[_name])
-
 THREADS = {}            # ident of a live thread -> the eval that started it
 BORN = set()            # one token for each thread from its start to its end
 QUICK = {}              # stream -> its `write` while that is TextIOWrapper's own
@@ -191,7 +148,7 @@ def die():
 
 
 def transmit(line):
-    if not S.child and getpid() == PID:
+    if S.life != Life.CHILD and getpid() == PID:
         transmit_own(line)
 
 
@@ -251,7 +208,7 @@ def read_control():
 
 def await_ack():
     """Critical."""
-    if S.child or getpid() != PID:
+    if S.life == Life.CHILD or getpid() != PID:
         return
     while receive()[0][0] != "ack":
         pass
@@ -265,7 +222,7 @@ def send(line):
 
 
 def raise_pending():
-    if get_ident() == MAIN and S.running and S.pending:
+    if get_ident() == MAIN and S.phase != Phase.IDLE and S.pending:
         S.pending = False
-        S.fired = True
+        S.interrupt = Interrupt.RAISED
         raise KeyboardInterrupt

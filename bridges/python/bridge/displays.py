@@ -13,7 +13,7 @@ def displayhook(value):
     if value is None:
         return
     builtins._ = None
-    if S.child or not S.running or get_ident() != MAIN:
+    if S.life == Life.CHILD or S.phase == Phase.IDLE or get_ident() != MAIN:
         text = render(value)
         builtins._ = value
         sys.stdout.write(text + "\n")

@@ -199,7 +199,7 @@ def report_error(error, events, source):
             event["traceback"] = run_user(format_error, error)
     except BaseException as trouble:
         leave_child(trouble)
-        if isinstance(trouble, KeyboardInterrupt) and S.fired and not isinstance(error, KeyboardInterrupt):
+        if isinstance(trouble, KeyboardInterrupt) and S.interrupt != Interrupt.NONE and not isinstance(error, KeyboardInterrupt):
             event["traceback"] = "%s (an interrupt stopped the report)\n" % type_name(error)
         else:
             event["traceback"] = guarded(format_plainly, error) or type_name(error) + "\n"

@@ -69,9 +69,9 @@ def run_codes(codes):
     return SPACE.pop(VALUE) if VALUE in SPACE else value
 
 
-def is_calm(codes):
+def calls_nothing(codes):
     """Whether the code called nothing of the user's, in a session where nothing else can have done so meanwhile."""
-    return (S.tidy and S.user_sigint is None and len(codes) == 1 and not codes[0].co_names and is_flat(codes[0])
+    return (S.user_sigint is None and len(codes) == 1 and not codes[0].co_names and is_flat(codes[0])
             and not BORN and not QUICK and S.last is OUT)
 
 
@@ -83,23 +83,9 @@ def is_aimed_at(eval_id):
 
 
 def do_eval(eval_id, payload):
-    if S.pending:  # else nothing is stored: one may come right here
-        S.pending = False
-        if is_aimed_at(eval_id):
-            S.pending = True
-    S.fired = S.cancelled = S.delivered = S.swallowed = S.hung_up = False
-    S.eval, S.final = eval_id, None
-    SPACE["__builtins__"] = builtins  # without them no code could even import
-    settled, S.settled = S.settled, False
-    if not settled:
-        repair_streams()
-    if S.stdin_used or READERS:
-        drop_input()
-    S.last = OUT
-    S.running = True
+    before = begin_eval(eval_id)
     events, codes, source, error = [], [], "", None
     status, code = "ok", None
-    calm = False  # nothing of the user's was called, so that nothing needs to be looked at again
     try:
         source = payload.decode("utf-8", "replace")
         if source[:1] == "\ufeff":
@@ -109,61 +95,93 @@ def do_eval(eval_id, payload):
         codes, has_value = compile_all(source, name)
         value = run_codes(codes)
         if has_value:
-            if shown_at_once(value):
-                calm = settled and is_calm(codes)
-            else:
+            if not shown_at_once(value):
                 run_user(show_last, value)
                 ask_figure(value)
+            elif before == Since.CALM and calls_nothing(codes):
+                S.since = Since.CALM
         value = None
     except BaseException as caught:
-        error, calm = caught, False
+        error, S.since = caught, Since.RAN
         SPACE.pop(VALUE, None)
-    if not calm:
+    if S.since != Since.CALM:
         if getpid() != PID:
             leave_child(error)
-        if S.lent or getsignal(SIGINT) is not on_sigint:
+        if S.user_sigint is not None or getsignal(SIGINT) is not on_sigint:
             reclaim_sigint()
-    if CHANGED or ASKED or S.passed:
-        error, calm = end_figures(error), False
+    if CHANGED or ASKED or SENT.passed:
+        S.since = Since.RAN
+        error = end_figures(error)
     if error is not None:
-        if isinstance(error, Leave):
-            leave_session(error)
-        S.reporting = True
         status, code = end_with(error, events, source)
-        S.reporting, error = False, None
-        reclaim_sigint()
+        error = None
     elif S.final is not None:
         events.append(S.final)
-    if not calm:
-        S.tidy = are_ours()
-        if not S.tidy:
-            guarded(flush_all)
-            reclaim_sigint()
+    end_output()
+    finish_eval(status, code, codes, source, events)
+
+
+def begin_eval(eval_id):
+    """Puts everything in order for an eval, which from here on runs; what may have run before it."""
+    if S.pending:  # else nothing is stored: one may come right here
+        S.pending = False
+        if is_aimed_at(eval_id):
+            S.pending = True
+    forget_interrupt()
+    S.eval, S.final = eval_id, None
+    SPACE["__builtins__"] = builtins  # without them no code could even import
+    before, S.since = S.since, Since.RAN
+    if before < Since.SETTLED:
+        repair_streams()
     if S.stdin_used or READERS:
         drop_input()
-    end_writes()
-    if not calm and not flush_last():  # now, since what a thread wrote until here is this eval's too
-        S.tidy = False
-    finish_eval(status, code, codes, source, events, calm)
+    S.last = OUT
+    S.phase = Phase.RUNNING
+    return before
 
 
 def end_with(error, events, source):
     """Reports how the eval failed: its status, and the code if it was an exit."""
-    if S.hung_up and not isinstance(error, KeyboardInterrupt):  # bdb.BdbQuit, or sys.exit of 3.14
+    if isinstance(error, Leave):
+        leave_session(error)
+    S.phase = Phase.REPORTING
+    if isinstance(error, SystemExit) and not S.hung_up:
+        status, code = end_with_exit(error, events)
+    else:
+        interrupted = S.interrupt != Interrupt.NONE or S.user_sigint is not None
+        # What leaves a prompt that was hung up on is bdb.BdbQuit, or sys.exit() in 3.14.
+        is_interrupt = interrupted if isinstance(error, KeyboardInterrupt) else S.hung_up
         report_error(error, events, source)
-        return "interrupted", None
-    if isinstance(error, SystemExit):
-        code, message = exit_code(error)
-        if code == 0:
-            return "ok", 0
-        events.append(dump({"ev": "error", "name": "SystemExit", "message": message or str(code)}))
-        return "error", code
-    interrupted = isinstance(error, KeyboardInterrupt) and (S.fired or S.user_sigint is not None)
-    report_error(error, events, source)
-    return ("interrupted" if interrupted else "error"), None
+        status, code = "interrupted" if is_interrupt else "error", None
+    S.phase = Phase.RUNNING
+    reclaim_sigint()
+    return status, code
 
 
-def finish_eval(status, code, codes, source, events, calm):
+def end_with_exit(error, events):
+    code, message = exit_code(error)
+    if code == 0:
+        return "ok", 0
+    events.append(dump({"ev": "error", "name": "SystemExit", "message": message or str(code)}))
+    return "error", code
+
+
+def end_output():
+    """Flushes what the eval wrote, and from then on it can write no more."""
+    calm = S.since == Since.CALM
+    ours = calm or are_ours()
+    if not ours:
+        guarded(flush_all)
+        reclaim_sigint()
+    if S.stdin_used or READERS:
+        drop_input()
+    end_writes()
+    if not calm and flush_last() and ours:  # now, since what a thread wrote until here is this eval's too
+        S.since = Since.FLUSHED
+
+
+def finish_eval(status, code, codes, source, events):
+    calm = S.since == Since.CALM
     more, changed, notice = "", None, None
     try:
         if not calm or S.names != len(SPACE):
@@ -182,13 +200,12 @@ def finish_eval(status, code, codes, source, events, calm):
     if notice:
         more += ',"notice":' + quote(notice)
     events.append('{"ev":"done","eval":%s,"status":"%s"%s,"variables":%s}\n' % (quote(S.eval), status, more, len(KNOWN)))
-    if not S.child:  # which was asked of the system itself when the code had run
+    if S.life != Life.CHILD:  # which was asked of the system itself when the code had run
         transmit_own("\n".join(events))
     # What can wait, while the host is at work.
     LOOK.at = clock_gettime_ns(CLOCK_OF_FILES)
     if len(SOURCES) > SOURCES_KEPT or S.source_size > SOURCE_BYTES_KEPT:
         attempt(forget_sources)
-    S.settled = calm
 
 
 def make_namespace():
@@ -266,7 +283,7 @@ HOOKS["asyncio.tasks"] = hook_tasks
 def on_session_loop(make, name):
     def made(awaitable, *args, **kwargs):
         asyncio = modules["asyncio"]
-        if get_ident() != MAIN or not S.running or S.child or asyncio._get_running_loop() is not None or kwargs.get("loop") is not None:
+        if get_ident() != MAIN or S.phase == Phase.IDLE or S.life == Life.CHILD or asyncio._get_running_loop() is not None or kwargs.get("loop") is not None:
             return make(awaitable, *args, **kwargs)
         loop = session_loop()
         if name == "ensure_future":
@@ -296,7 +313,7 @@ def run_async(code):
     task = begin_task(loop, keep())
     if S.pending:
         S.pending = False
-        S.fired = S.cancelled = S.delivered = True
+        S.interrupt, S.cancel = Interrupt.RAISED, Cancel.DELIVERED
         task.cancel()
     while not task.done():
         try:
@@ -306,7 +323,7 @@ def run_async(code):
             task.cancel()
     S.task = None
     if task.cancelled():
-        error = raised or (KeyboardInterrupt() if S.cancelled else kept[0] if kept else task.exception())
+        error = raised or (KeyboardInterrupt() if S.cancel != Cancel.NOT_ASKED else kept[0] if kept else task.exception())
         raise error.with_traceback(kept[1] if kept and raised is None else error.__traceback__)
     if task.exception() is not None:
         # An interrupt on its very first line comes before anything could be kept.

@@ -18,6 +18,18 @@ class Seen:
         self.figure = ref(figure, lambda _, key=id(figure): (FIGURES.pop(key, None), CHANGED.pop(key, None)))
 
 
+class Sent:
+    """The images of one eval."""
+    __slots__ = ("eval", "images", "passed")
+
+    def __init__(self):
+        self.eval, self.images = None, 0
+        self.passed = 0  # figures that were not sent, because those before them were enough
+
+
+SENT = Sent()
+
+
 def look_up(figure):
     seen = FIGURES.get(id(figure))
     if seen is None:
@@ -27,9 +39,9 @@ def look_up(figure):
 
 def note_change(figure):
     """Remembers who changed a figure: a thread of an earlier eval must not be taken for the running one."""
-    tag = owner() if S.running or get_ident() != MAIN else None
+    tag = owner() if S.phase != Phase.IDLE or get_ident() != MAIN else None
     seen, key = look_up(figure), id(figure)
-    if key in CHANGED and (seen.tag == tag or S.running and seen.tag == S.eval):
+    if key in CHANGED and (seen.tag == tag or S.phase != Phase.IDLE and seen.tag == S.eval):
         return
     frame = getframe(2)
     while frame is not None:
@@ -43,7 +55,7 @@ def note_change(figure):
 # ---- when they are sent ----------------------------------------------------------------------
 
 def can_show():
-    return S.running and not S.child and not S.finishing and get_ident() == MAIN
+    return S.phase != Phase.IDLE and S.life == Life.SERVING and get_ident() == MAIN
 
 
 def show_changed():
@@ -62,10 +74,10 @@ def end_figures(error):
     """Sends what the eval made, before its error if it failed; says how it ends now."""
     asked = ASKED[:]
     ASKED.clear()
-    interrupted = isinstance(error, KeyboardInterrupt) and S.fired
+    interrupted = isinstance(error, KeyboardInterrupt) and S.interrupt != Interrupt.NONE
     if interrupted:
         # Rendering may take long, and an interrupt is to end the eval: the next one does, or the host's nudges.
-        S.unshown_at = monotonic() + FIGURE_SECONDS
+        S.phase, S.show_until = Phase.SHOWING, monotonic() + FIGURE_SECONDS
     try:
         run_user(send_at_end, asked)
     except BaseException as caught:
@@ -74,8 +86,8 @@ def end_figures(error):
         left = guarded(changed_figures, False) if interrupted else None
         if left:
             guarded(say, "%s not shown because of the interrupt; plt.show() shows what is open" % count(len(left)))
-    S.unshown_at = None
-    S.passed = 0
+    S.phase = Phase.RUNNING
+    SENT.passed = 0
     reclaim_sigint()
     return error
 
@@ -86,8 +98,8 @@ def send_at_end(asked):
     for figure in asked:
         if look_up(figure).sent_in != S.eval or id(figure) in CHANGED:
             send_figure(figure)
-    if S.passed:
-        say("%s not shown: an eval sends %d images at most; plt.show() shows what is open" % (count(S.passed), IMAGES))
+    if SENT.passed:
+        say("%s not shown: an eval sends %d images at most; plt.show() shows what is open" % (count(SENT.passed), IMAGES))
 
 
 def count(figures):
@@ -120,12 +132,12 @@ def send_figure(figure):
     if len(figure.get_children()) <= 1:  # its background: as in a notebook, nothing is not shown
         CHANGED.pop(id(figure), None)
         return
-    if S.images_in != S.eval:
-        S.images_in, S.images, S.passed = S.eval, 0, 0
-    if S.images >= IMAGES:
+    if SENT.eval != S.eval:
+        SENT.eval, SENT.images, SENT.passed = S.eval, 0, 0
+    if SENT.images >= IMAGES:
         if seen.passed_in != S.eval:
             seen.passed_in = S.eval
-            S.passed += 1
+            SENT.passed += 1
         return
     changed = CHANGED.pop(id(figure), None)
     try:
@@ -140,7 +152,7 @@ def send_figure(figure):
         return
     flush_all()
     data = import_stdlib("binascii").b2a_base64(png, newline=False).decode("ascii")
-    S.images += 1
+    SENT.images += 1
     seen.sent_in = S.eval
     exchange('{"ev":"display","mime":"image/png","data":"%s"%s,"ack":true}\n' % (
         data, ',"note":' + quote(note) if note else ""))

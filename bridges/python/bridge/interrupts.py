@@ -22,11 +22,11 @@ def on_sigint(signum, frame, again=False):
             S.hung_up = True
         if code is RUN_ASYNC and not in_callback and S.task is not None and not (again and called):
             if not again:
-                S.fired = S.cancelled = True
-                S.loop.call_soon_threadsafe(cancel_task)
+                S.interrupt, S.cancel = Interrupt.RAISED, Cancel.ASKED
+                S.loop.call_soon_threadsafe(cancel_task, S.task)
             return
         if code is RUN_USER or code is FLUSH_OURS:
-            S.fired = True
+            S.interrupt = Interrupt.RAISED
             raise KeyboardInterrupt
         if code is IDLE_LOOP and (in_callback or again and called) and ioctl(CONTROL, FIONREAD, EMPTY) != EMPTY:
             # A background task keeps an eval from starting; that one is what the interrupt is for.
@@ -40,11 +40,16 @@ def on_sigint(signum, frame, again=False):
     S.pending = True
 
 
-def cancel_task():
-    """The interrupt of an await, once the loop has come to it."""
-    S.delivered = True
-    if S.task is not None:
-        S.task.cancel()
+def cancel_task(task):
+    """The interrupt of an await, once the loop has come to it. A loop that comes to it after the eval does nothing."""
+    if S.task is task:
+        S.cancel = Cancel.DELIVERED
+        task.cancel()
+
+
+def forget_interrupt():
+    """Before an eval or a question: what happened to the last one is over."""
+    S.interrupt, S.cancel, S.hung_up = Interrupt.NONE, Cancel.NOT_ASKED, False
 
 
 def on_sigurg(signum, frame):
@@ -57,17 +62,20 @@ def on_sigurg(signum, frame):
 def on_nudge(signum, frame):
     """Ends a system call that an interrupt came just too early for, and tries again one that was swallowed
     or that the loop does not come to, because a callback keeps it."""
-    if S.swallowed and S.running:
-        S.swallowed = False
+    if S.phase == Phase.IDLE:
+        if S.pending:
+            on_sigint(SIGINT, frame, True)
+    elif S.interrupt == Interrupt.SWALLOWED:
+        S.interrupt = Interrupt.RAISED
         on_sigint(SIGINT, frame)
-    elif S.unshown_at is not None:
-        if monotonic() > S.unshown_at:
+    elif S.phase == Phase.SHOWING:
+        if monotonic() > S.show_until:
             on_sigint(SIGINT, frame)
-    elif S.reporting and S.fired:
+    elif S.phase == Phase.REPORTING:
         # An error in the chain of the interrupt's own, whose `__str__` does not come to an end.
-        if is_in_user_code(frame):
+        if S.interrupt == Interrupt.RAISED and is_in_user_code(frame):
             on_sigint(SIGINT, frame)
-    elif (S.cancelled and not S.delivered) if S.running else S.pending:
+    elif S.cancel == Cancel.ASKED:
         on_sigint(SIGINT, frame, True)
 
 
@@ -82,8 +90,8 @@ def is_in_user_code(frame):
 
 def on_unraisable(unraisable):
     """An interrupt that hits a finalizer or a weakref callback cannot leave it; the next nudge repeats it."""
-    if unraisable.exc_type is KeyboardInterrupt and S.fired and get_ident() == MAIN:
-        S.swallowed = True
+    if unraisable.exc_type is KeyboardInterrupt and S.interrupt != Interrupt.NONE and get_ident() == MAIN:
+        S.interrupt = Interrupt.SWALLOWED
     else:
         sys.__unraisablehook__(unraisable)
 
@@ -96,9 +104,9 @@ def run_user(call, *args):
     # before there is an event to stop at (3.13 undoes f_trace_lines).
     # No name for the frame: one that refers to itself would keep what was called with it until gc comes.
     getframe().f_trace_lines = False
-    if S.user_sigint is not None and not S.lent:
-        S.lent = True
-        signal(SIGINT, S.user_sigint)
+    if S.user_sigint is not None and not S.user_sigint.installed:
+        S.user_sigint.installed = True
+        signal(SIGINT, S.user_sigint.call)
     try:
         if S.traced is not None and call in TRACED:
             resume_tracing()
@@ -140,11 +148,10 @@ def reclaim_sigint():
                 debugger = getattr(handler, "__func__", None)
                 ours = handler is default_int_handler or handler is None or (
                     getattr(debugger, "__qualname__", None) == "Pdb.sigint_handler")
-                S.user_sigint = None if ours else handler
+                S.user_sigint = None if ours else UserHandler(handler)
                 signal(SIGINT, on_sigint)
-            elif S.lent:  # the user gave it up
+            elif S.user_sigint is not None and S.user_sigint.installed:  # the user gave it up
                 S.user_sigint = None
-            S.lent = False
             return
         except BaseException:  # the user's handler ran here, once more
             pass

@@ -7,9 +7,10 @@ def do_query(seq, what, argument):
         # The host's own question, which holds up nobody: an interrupt meanwhile is for the eval behind it.
         transmit('{"ev":"reply","seq":%d,"data":%s}\n' % (int(seq), dump({"code": attempt(compiled_bridge)})))
         return
-    S.pending = S.fired = False
+    S.pending = False
+    forget_interrupt()
     repair_streams()
-    running, S.running = S.running, True
+    S.phase = Phase.RUNNING
     try:
         answer = {"seq": int(seq), "data": run_user(ask, what, argument)}
     except KeyboardInterrupt:
@@ -17,7 +18,7 @@ def do_query(seq, what, argument):
     except BaseException as error:
         leave_child(error)
         answer = {"seq": int(seq), "error": guarded(safe_str, error) or type_name(error)}
-    S.running = running
+    S.phase = Phase.IDLE
     reclaim_sigint()
     answer = dump(answer)
     transmit('{"ev":"reply",' + answer[1:] + "\n")
@@ -138,7 +139,8 @@ def attempt(call, *args):
 
 
 def do_clear(seq):
-    S.pending = S.fired = False
+    S.pending = False
+    forget_interrupt()
     old = dict(SPACE)
     SPACE.clear()
     SPACE.update(vars(ModuleType("__main__")))
@@ -165,25 +167,24 @@ def settle():
     if not BORN and S.loop is None and not ("signal" in modules and has_handlers()):
         # A thread that has ended since the eval's last flush may have closed them, and nothing else would tell.
         repair_streams()
-        S.tidy = S.tidy and are_ours()
-        S.settled = True
+        S.since = Since.CALM if S.since == Since.FLUSHED and are_ours() else Since.SETTLED
 
 
 def step():
-    if not S.settled:
+    if S.since < Since.SETTLED:
         settle()
     if S.loop is not None:
         idle_loop()
     words, payload = receive()
     if words[0] == "eval":
         return do_eval(words[1], payload)
-    S.settled = S.tidy = False  # to answer a question may call code of the user's too
+    S.since = Since.RAN  # to answer a question may call code of the user's too
     if words[0] == "query":
         do_query(words[1], words[2], payload.decode("utf-8", "replace"))
     elif words[0] == "clear":
         do_clear(words[1])
     elif words[0] == "exit":
-        S.finishing = True
+        S.life = Life.FINISHING
         signal(SIGINT, default_int_handler)
         raise Finish(0)
 
@@ -197,10 +198,10 @@ def serve():
         except BaseException as error:  # nothing of the user's should get here; go on all the same
             leave_child(error)
             reclaim_sigint()
-            S.settled = S.tidy = False
+            S.since = Since.RAN
             try:
                 transmit(dump({"ev": "log", "text": "bridge: " + format_plainly(error)}) + "\n")
-                if S.running:
+                if S.phase != Phase.IDLE:
                     end_writes()
                     transmit(dump({"ev": "error", "name": type_name(error), "message": safe_str(error)}) + "\n")
                     transmit(dump({"ev": "done", "eval": S.eval, "status": "error"}) + "\n")

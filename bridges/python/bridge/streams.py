@@ -45,16 +45,16 @@ def make_knowing():
 
 def write_elsewhere(stream, text):
     """A write that changes the stream, or comes from a thread, or from nobody's eval."""
-    if S.child or S.finishing or not isinstance(text, str):
+    if S.life != Life.SERVING or not isinstance(text, str):
         return text_write(stream, text)
     me = get_ident()
     if me == MAIN:
-        return write_switching(stream, text) if S.running else send_background(stream, text, None)
+        return send_background(stream, text, None) if S.phase == Phase.IDLE else write_switching(stream, text)
     tag = THREADS.get(me, S.eval)
     with WRITING:
         WRITERS.append(me)
         try:  # the eval cannot end between the question and the write
-            if S.running and tag == S.eval:
+            if S.phase != Phase.IDLE and tag == S.eval:
                 return write_switching(stream, text)
         finally:
             WRITERS.pop()
@@ -63,7 +63,7 @@ def write_elsewhere(stream, text):
 
 def end_writes():
     """From here on what is written is no longer the eval's. A thread either sees that, or is waited for here."""
-    S.running = False
+    S.phase = Phase.IDLE
     if WRITERS:
         with WRITING:
             pass
@@ -139,7 +139,7 @@ class RawInput(_io._RawIOBase):
     def readinto(self, buffer):
         if S.draining:
             return 0
-        if S.child:
+        if S.life == Life.CHILD:
             return self.file.readinto(buffer)
         me = get_ident()
         if S.hung_up and me == MAIN:
@@ -174,7 +174,7 @@ class Input(TextIOWrapper):
 
 
 def take_turn():
-    if READERS and not S.draining and not S.child:
+    if READERS and not S.draining and S.life != Life.CHILD:
         told = None
         try:
             while READERS:
@@ -198,7 +198,7 @@ def announce_wait(me, more=""):
         return
     if CHANGED:
         show_changed()
-    tag = (S.eval if S.running else None) if me == MAIN else THREADS.get(me)
+    tag = (None if S.phase == Phase.IDLE else S.eval) if me == MAIN else THREADS.get(me)
     owner = ',"eval":' + quote(tag) if tag else ""
     send('{"ev":"stdin_wait","tid":%d%s%s}\n' % (get_native_id(), owner, more))
 

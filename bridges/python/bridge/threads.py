@@ -7,7 +7,7 @@ def owner():
 
 def run_thread(token, tag, function, args, kwargs):
     me = get_ident()
-    if not S.child:
+    if S.life != Life.CHILD:
         THREADS[me] = tag
     try:
         return function(*args, **kwargs)
@@ -67,7 +67,7 @@ def patch_threads():
 def before_child():
     """What was written so far comes before what the child writes, and from here on every write looks for that."""
     S.children = True
-    if S.child or not S.running:
+    if S.life == Life.CHILD or S.phase == Phase.IDLE:
         return
     make_knowing()
     if get_ident() == MAIN:
@@ -126,7 +126,7 @@ def watch_children():
 
 
 def after_fork():
-    S.child = True
+    S.life = Life.CHILD
     S.last = None
     THREADS.clear()
     READERS.clear()
@@ -183,10 +183,10 @@ def leave_session(error):
     """Lets the interpreter finish as any Python does; what it still prints is the eval's."""
     code, _ = exit_code(error)
     guarded(flush_all)
-    S.finishing = True
+    S.life = Life.FINISHING
     transmit('{"ev":"exiting","code":%d}\n' % (code & 0xFF))
     try:
-        signal(SIGINT, S.user_sigint or default_int_handler)
+        signal(SIGINT, (S.user_sigint.call if S.user_sigint is not None else None) or default_int_handler)
     except BaseException:
         pass
     raise Finish(error.code)

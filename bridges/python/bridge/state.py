@@ -1,0 +1,82 @@
+# State: what the bridge knows between two lines of user code, as a few enums and one object, `S`.
+#
+# The enums are plain numbers in a class: Python's own `enum` would have to be imported into the user's interpreter, and
+# an eval asks for these too often.
+
+class Since:
+    """What of the user's may have run since the streams were last put in order; each member promises more than the one before."""
+    RAN = 0         # code of the user's: the streams are looked at before an eval and after it
+    FLUSHED = 1     # code that has ended. It wrote to our own streams, and nothing is left in them
+    SETTLED = 2     # nothing, but output may go to a stream of the user's or be left in one
+    CALM = 3        # nothing, output goes to our own streams, and nothing is left in them
+
+
+class Phase:
+    """How far the running eval is. A question that calls code of the user's counts as a running eval."""
+    IDLE = 0        # none runs
+    RUNNING = 1
+    SHOWING = 2     # it was interrupted, and its figures are being sent, until `S.show_until`
+    REPORTING = 3   # how it ended is being put into words, which may call code of the user's
+
+
+class Interrupt:
+    """What an interrupt has done to the running eval."""
+    NONE = 0
+    RAISED = 1
+    SWALLOWED = 2   # it was raised in a finalizer, which it cannot leave: the next nudge raises it again
+
+
+class Cancel:
+    """An interrupt of an await cancels its task, which is for the loop to do."""
+    NOT_ASKED = 0
+    ASKED = 1
+    DELIVERED = 2
+
+
+class Life:
+    """What this process is to the host."""
+    SERVING = 0
+    FINISHING = 1   # exit handlers run: output goes to the pipes as it is
+    CHILD = 2       # a forked child, to which the control channel does not belong
+
+
+class UserHandler:
+    """The user's own SIGINT handler. It is installed only while code of the user's runs."""
+    __slots__ = ("call", "installed")
+
+    def __init__(self, call):
+        self.call, self.installed = call, False
+
+
+class State:
+    eval = None         # id of the running or last eval
+    phase = Phase.IDLE
+    life = Life.SERVING
+    since = Since.RAN
+    last = None         # stream written last in the running eval; None makes every write ask
+    pending = False     # an interrupt came while the bridge could not be interrupted
+    interrupt = Interrupt.NONE
+    cancel = Cancel.NOT_ASKED
+    hung_up = False     # an interrupt ended a nested prompt: reads of this eval answer end of file
+    show_until = 0.0    # in Phase.SHOWING: when the figures that are not sent yet are given up
+    user_sigint = None  # a UserHandler, if the user has one
+    stdin_used = False  # something was read from stdin since what was read ahead was last dropped
+    draining = False    # that is being dropped: reads answer end of file. A thread may set `stdin_used` meanwhile
+    final = None        # the value of the eval's last expression, rendered
+    flags = 0           # compiler flags of __future__ imports so far
+    loop = None         # the session's asyncio loop, once there was an await
+    task = None         # the task of the running eval, while it awaits
+    holder = None       # ident of the thread that is sending a frame
+    names = 0           # len() of the namespace as last seen
+    source_size = 0     # characters of all the sources that are kept
+    writes = 0          # writes since their pace was last measured
+    writes_since = 0.0  # when that was
+    traced = None       # the user's tracer and profiler, while they are taken off
+    children = False    # a child was started since it was last known that there is none
+
+
+# In slots, because these are read and set all the time, and a large dict of an object is slow at both.
+DEFAULTS = {name: value for name, value in vars(State).items() if not name.startswith("__")}
+S = type("State", (), {"__slots__": tuple(DEFAULTS)})()
+for _name, _value in DEFAULTS.items():
+    setattr(S, _name, _value)

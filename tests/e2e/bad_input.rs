@@ -204,7 +204,7 @@ fn s1_a_workspace_that_is_none_is_refused() {
     assert!(reply["error"]["message"].as_str().unwrap().contains("UTF-8"), "{reply:#}");
     let gone = env.root().join("gone");
     fs::create_dir(&gone).unwrap();
-    let shell = format!("rmdir {0} && exec {STEAD} ls", gone.display());
+    let shell = format!("rmdir {0} && exec {1} ls", gone.display(), env.program().display());
     let output = std::process::Command::new("sh")
         .args(["-c", &shell])
         .current_dir(&gone)

@@ -414,16 +414,9 @@ fn c10_alone_it_shows_three_commands_to_begin_with_and_they_work() {
         alone.stdout.lines().filter(|line| line.starts_with("  stead ")).collect();
     assert_eq!(shown.len(), 3, "{}", alone.stdout);
     for line in shown {
-        let command = line.split("    ").next().unwrap().trim().replacen("stead", STEAD, 1);
-        let plain = env.command::<_, &str>([]);
-        let ran = std::process::Command::new("sh")
-            .args(["-c", &command])
-            .env_clear()
-            .envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))))
-            .current_dir(env.workspace())
-            .output()
-            .unwrap();
-        assert!(ran.status.success(), "{command}: {ran:?}");
+        let command = line.split("    ").next().unwrap().trim();
+        let ran = env.in_shell(command);
+        assert_eq!(ran.code, Some(0), "{command}: {ran:?}");
     }
 }
 
@@ -531,13 +524,9 @@ fn u5_doctor_finds_nothing_wrong_here_and_leaves_nothing() {
 #[test]
 fn e6_interrupts_work_whatever_signals_the_first_client_ignored() {
     let env = TestEnv::new(STEAD);
-    let command = env.command(["eval", "-n", "py", "import signal; signal.pthread_sigmask(0, [])"]);
-    let mut shell = std::process::Command::new("sh");
-    shell.args(["-c", "trap '' INT HUP TERM CHLD; exec \"$@\"", "sh"]);
-    shell.arg(command.get_program()).args(command.get_args()).env_clear();
-    shell.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    let output = shell.current_dir(env.workspace()).output().unwrap();
-    let reply: Value = serde_json::from_slice(&output.stdout).unwrap();
+    let code = "import signal; signal.pthread_sigmask(0, [])";
+    let mut command = env.after("trap '' INT HUP TERM CHLD", &["eval", "-n", "py", code]);
+    let reply = Ran::from(command.output().unwrap()).json();
     assert_eq!(reply["data"]["value"], "set()", "no signal is blocked: {reply:#}");
     assert_eq!(env.value("signal.getsignal(signal.SIGTERM) == signal.SIG_DFL"), "True");
     let stopped =

@@ -5,7 +5,7 @@ use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use serde_json::Value;
-use stead_testkit::{Ran, TestEnv};
+use stead_testkit::{Hook, Ran, TestEnv};
 
 use crate::STEAD;
 
@@ -20,12 +20,7 @@ fn kept(env: &TestEnv) -> BTreeSet<String> {
 fn run(env: &TestEnv, variables: &[(&str, &str)], arguments: &[&str]) -> Ran {
     let mut command = env.command(arguments);
     command.envs(variables.iter().copied());
-    let output = command.output().expect("the binary runs");
-    Ran {
-        code: output.status.code(),
-        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
-        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
-    }
+    command.output().expect("the binary runs").into()
 }
 
 fn names(removed: &Value) -> BTreeSet<String> {
@@ -234,7 +229,8 @@ fn s12_h3_whatever_the_disk_refuses_while_evals_go_the_others_stay() {
         let env = TestEnv::new(STEAD);
         let note = env.root().join("note");
         let mut launch = env.command(["launch", "bash", "-n", "sh"]);
-        launch.env("STEAD_REFUSE", format!("{first}:28")).env("STEAD_REFUSED", &note);
+        Hook::Refuse.set(&mut launch, format!("{first}:28"));
+        Hook::Refused.set(&mut launch, &note);
         launch.env("STEAD_KEEP_HISTORY", "6000");
         assert!(launch.output().unwrap().status.success());
         let mut last = 0;
@@ -269,7 +265,8 @@ fn s12_h3_a_host_killed_at_any_change_on_disk_while_evals_go_leaves_the_others()
         let env = TestEnv::new(STEAD);
         let note = env.root().join("note");
         let mut launch = env.command(["launch", "bash", "-n", "sh"]);
-        launch.env("STEAD_REFUSE", format!("{at}:kill")).env("STEAD_REFUSED", &note);
+        Hook::Refuse.set(&mut launch, format!("{at}:kill"));
+        Hook::Refused.set(&mut launch, &note);
         launch.env("STEAD_KEEP_HISTORY", "6000");
         assert!(launch.output().unwrap().status.success());
         let code = |i: u64| format!("echo {i} # {}", "x".repeat(400));

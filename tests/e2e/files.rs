@@ -29,19 +29,9 @@ fn session_dir(env: &TestEnv) -> PathBuf {
 /// Runs a command with little memory; one that hangs is ended after a time that only serves to fail.
 #[track_caller]
 fn bounded(env: &TestEnv, arguments: &[&str]) -> Ran {
-    let inner = env.command(arguments);
-    let mut command = Command::new("/bin/sh");
-    command.args(["-c", "ulimit -v 2000000; exec timeout -s KILL 60 \"$0\" \"$@\"", STEAD]);
-    command.args(arguments).env_clear();
-    for (name, value) in inner.get_envs() {
-        command.env(name, value.unwrap_or_default());
-    }
-    let output = command.current_dir(env.workspace()).output().expect("a shell runs");
-    let ran = Ran {
-        code: output.status.code(),
-        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
-        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
-    };
+    let limits = "ulimit -v 2000000; set -- timeout -s KILL 60 \"$@\"";
+    let output = env.after(limits, arguments).output().expect("a shell runs");
+    let ran = Ran::from(output);
     let ended = ran.code.is_some_and(|code| code < 124);
     assert!(ended, "{arguments:?} neither hangs nor dies: {ran:?}");
     ran

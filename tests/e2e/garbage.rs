@@ -8,7 +8,7 @@ use std::process::Command;
 use std::time::Duration;
 
 use serde_json::Value;
-use stead_testkit::{TestEnv, wait_for};
+use stead_testkit::{Hook, TestEnv, wait_for};
 
 use crate::STEAD;
 
@@ -173,7 +173,8 @@ fn h2_half_frames_and_single_bytes_hold_up_nobody() {
 fn h2_a_client_that_says_nothing_is_dropped() {
     let env = TestEnv::new(STEAD);
     let mut command = env.command(["eval", "-n", "py", "1"]);
-    assert!(command.env("STEAD_HELLO_LIMIT_MS", "50").output().unwrap().status.success());
+    Hook::HelloLimitMs.set(&mut command, "50");
+    assert!(command.output().unwrap().status.success());
     let mut stream = connect(&env);
     stream.write_all(b"{\"id\":1,").unwrap();
     assert_eq!(line(&mut stream), None, "hung up on");
@@ -337,12 +338,7 @@ fn h2_a_disk_that_is_full_from_the_start_is_named() {
 fn h2_few_descriptors_are_enough_or_named() {
     let env = TestEnv::new(STEAD);
     let limited = |limit: u32, arguments: &[&str]| {
-        let command = env.command(arguments);
-        let mut shell = Command::new("sh");
-        shell.args(["-c", &format!("ulimit -n {limit}; exec \"$@\""), "sh"]);
-        shell.arg(command.get_program()).args(command.get_args()).env_clear();
-        shell.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
-        shell.current_dir(env.workspace()).output().unwrap()
+        env.after(&format!("ulimit -n {limit}"), arguments).output().unwrap()
     };
     // Too few to start: said, and nothing is left.
     for limit in [8, 12] {

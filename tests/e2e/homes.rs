@@ -5,7 +5,7 @@ use std::os::unix::fs::symlink;
 use std::process::Command;
 
 use serde_json::Value;
-use stead_testkit::TestEnv;
+use stead_testkit::{Hook, TestEnv};
 
 use crate::STEAD;
 use crate::processes::{all_gone, sockets};
@@ -122,7 +122,7 @@ fn h2_a_start_that_fails_at_its_last_write_leaves_no_socket_and_no_loss() {
     for change in 1..=12 {
         let env = TestEnv::new(STEAD);
         let mut command = env.command(["eval", "-n", "py", "--", "1"]);
-        command.env("STEAD_REFUSE", format!("{change}:5"));
+        Hook::Refuse.set(&mut command, format!("{change}:5"));
         let output = command.output().unwrap();
         let first: Value = serde_json::from_slice(&output.stdout).unwrap();
         if first["error"]["code"] != "launch_failed" {

@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-use stead_testkit::{TestEnv, is_alive, pause, wait_for, wait_for_some};
+use stead_testkit::{Hook, TestEnv, is_alive, pause, wait_for, wait_for_some};
 
 use crate::STEAD;
 use crate::processes::{
@@ -29,7 +29,8 @@ fn with_past() -> TestEnv {
 fn eval_pausing_at(env: &TestEnv, point: &str) -> Child {
     let code = format!("open('ran', 'a').write('x\\n')\n{DAEMONS}");
     let mut command = env.command(["eval", "-n", "py", "--", &code]);
-    command.env("STEAD_PAUSE_AT", point).stdout(Stdio::piped()).stderr(Stdio::piped());
+    Hook::PauseAt.set(&mut command, point);
+    command.stdout(Stdio::piped()).stderr(Stdio::piped());
     command.spawn().expect("the binary runs")
 }
 
@@ -86,7 +87,8 @@ fn h1_a_host_killed_before_it_ran_code_does_not_run_it_later() {
         let init =
             "import os\nif not os.path.exists('gate'):\n os.mkfifo('gate')\n open('gate').read()";
         let mut launch = env.command(["launch", "python", "-n", "py", "--init", init]);
-        launch.env("STEAD_PAUSE_AT", "accepted").stdout(Stdio::piped()).stderr(Stdio::piped());
+        Hook::PauseAt.set(&mut launch, "accepted");
+        launch.stdout(Stdio::piped()).stderr(Stdio::piped());
         let launch = launch.spawn().expect("the binary runs");
         wait_for("the init code", || env.workspace().join("gate").exists());
         let client = env.spawn(["eval", "-n", "py", "--", "open('ran', 'a').write('x\\n')"]);
@@ -131,7 +133,7 @@ fn h1_a_host_that_was_idle_and_is_killed_with_its_next_code_is_told() {
     for (point, ran) in [("accepted", false), ("started", false), ("sent", true), ("done", true)] {
         let env = with_past();
         let mut launch = env.command(["launch", "python", "-n", "py"]);
-        launch.env("STEAD_PAUSE_AT", point);
+        Hook::PauseAt.set(&mut launch, point);
         assert!(launch.output().expect("the binary runs").status.success(), "{point}");
         let code = format!("open('ran', 'a').write('x\\n')\n{DAEMONS}");
         let client = env.spawn(["eval", "-n", "py", "--", &code]);
@@ -192,7 +194,7 @@ fn h1_a_host_killed_while_it_interrupts_restarts_or_ends_leaves_nothing() {
                 _ => code,
             };
             let mut command = env.command(["eval", "-n", "py", "--timeout", "0", "--", &code]);
-            command.env("STEAD_PAUSE_AT", point);
+            Hook::PauseAt.set(&mut command, point);
             command.output().expect("the binary runs");
             wait_for_daemons(&env);
             if verb != "interrupt" {
@@ -217,7 +219,8 @@ fn h1_a_host_that_panics_dies_whole() {
     let env = with_past();
     let code = format!("open('ran', 'a').write('x\\n')\n{DAEMONS}");
     let mut command = env.command(["eval", "-n", "py", "--", &code]);
-    command.env("STEAD_PANIC_AT", "done").stdout(Stdio::piped());
+    Hook::PanicAt.set(&mut command, "done");
+    command.stdout(Stdio::piped());
     let told = reply(command.spawn().unwrap());
     assert_eq!(told["data"]["outcome"], "host_died", "{told:#}");
     all_gone(&env);
@@ -466,12 +469,8 @@ fn h1_nothing_claims_to_run_after_the_machine_restarted() {
 fn h1_user_code_has_the_signals_and_the_mask_of_a_fresh_process() {
     let env = TestEnv::new(STEAD);
     // As from `nohup` or a script's `&`, which leave signals ignored.
-    let script = "umask 027; trap '' HUP INT TERM USR1; exec \"$0\" eval -n py 1";
-    let template = env.command(["eval"]);
-    let mut command = std::process::Command::new("/bin/sh");
-    command.args(["-c", script, STEAD]).current_dir(env.workspace()).env_clear();
-    command.envs(template.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    assert!(command.output().unwrap().status.success());
+    let script = "umask 027; trap '' HUP INT TERM USR1";
+    assert!(env.after(script, &["eval", "-n", "py", "1"]).output().unwrap().status.success());
     let status = env.value("print(open('/proc/self/status').read())");
     let output = env.json(["output", "py:2"]);
     assert_eq!(status, "");

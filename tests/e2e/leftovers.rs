@@ -10,7 +10,7 @@ use serde_json::Value;
 use stead_client::{Connection, PATIENCE};
 use stead_protocol::client::{Reply, Request};
 use stead_protocol::{Activity, SessionName};
-use stead_testkit::{TestEnv, wait_for, wait_for_some};
+use stead_testkit::{Hook, TestEnv, wait_for, wait_for_some};
 
 use crate::STEAD;
 use crate::processes::{
@@ -259,7 +259,8 @@ exit()";
 fn s8_a_session_is_not_idle_before_the_client_that_started_it_came() {
     let env = TestEnv::new(STEAD);
     let mut command = env.command(["launch", "-n", "py", "--idle-timeout", "1ms"]);
-    command.env("STEAD_PAUSE_AT", "bound").stdout(Stdio::piped());
+    Hook::PauseAt.set(&mut command, "bound");
+    command.stdout(Stdio::piped());
     let client = command.spawn().unwrap();
     let host = stopped(&env);
     signal(client.id(), Signal::STOP);

@@ -25,7 +25,10 @@ fn nested() -> (TestEnv, u32) {
 
 fn start_inner(env: &TestEnv) {
     let arguments = "['eval', '-n', 'inner', '-l', 'python', '--', 'x = 5']";
-    let code = format!("import subprocess\nsubprocess.run(['{STEAD}', *{arguments}]).returncode");
+    let code = format!(
+        "import subprocess\nsubprocess.run(['{}', *{arguments}]).returncode",
+        env.program().display()
+    );
     assert_eq!(env.value(&code), "0");
 }
 
@@ -99,8 +102,9 @@ fn e6_an_interrupt_spares_a_session_that_the_eval_started() {
     let env = TestEnv::new(STEAD);
     let arguments = "['eval', '-n', 'inner', '-l', 'python', '--', 'x = 5']";
     let code = format!(
-        "import subprocess\nsubprocess.run(['{STEAD}', *{arguments}])\n\
-         open('up', 'w').close()\nwhile True: pass"
+        "import subprocess\nsubprocess.run(['{}', *{arguments}])\n\
+         open('up', 'w').close()\nwhile True: pass",
+        env.program().display()
     );
     let eval = env.spawn(["eval", "-n", "py", "--", &code]);
     wait_for("the inner session", || env.workspace().join("up").exists());

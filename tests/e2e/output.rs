@@ -1,7 +1,5 @@
 //! O: bounded replies that say how to read the rest, and every way to read it.
 
-use std::process::Command;
-
 use serde_json::Value;
 use stead_testkit::{Lines, Terminal, TestEnv, wait_for};
 
@@ -46,16 +44,9 @@ fn o5_a_long_reply_shows_whole_lines_of_head_and_tail_and_how_to_read_the_rest()
     // The command in the marker works as it stands, and goes on exactly where the head ends.
     let command = &marker[marker.find("stead output").unwrap()..];
     let command = command.trim_end().trim_end_matches(['…', ']', ' ']);
-    let output = env.command::<_, &str>([]);
-    let ran = Command::new("sh")
-        .args(["-c", &command.replacen("stead", STEAD, 1)])
-        .env_clear()
-        .envs(output.get_envs().filter_map(|(name, value)| Some((name, value?))))
-        .current_dir(env.workspace())
-        .output()
-        .unwrap();
-    assert!(ran.status.success(), "{command}: {ran:?}");
-    let rest: Value = serde_json::from_slice(&ran.stdout).unwrap();
+    let ran = env.in_shell(command);
+    assert_eq!(ran.code, Some(0), "{command}: {ran:?}");
+    let rest = ran.json();
     let begin = out(&rest);
     assert!(all[head.len()..].starts_with(begin.split("[…").next().unwrap().get(..1000).unwrap()));
 }

@@ -38,14 +38,11 @@ pub(crate) fn as_other(env: &TestEnv, arguments: &[&str]) -> Command {
         DirBuilder::new().mode(0o700).create(&own).unwrap();
         chown(&own, Some(OTHER), Some(OTHER)).unwrap();
     }
-    let plain = env.command::<_, &str>([]);
-    let mut command = Command::new("setpriv");
+    let mut command = env.other("setpriv");
     command
         .args([&format!("--reuid={OTHER}"), &format!("--regid={OTHER}"), "--clear-groups", "--"])
-        .arg(STEAD)
+        .arg(env.program())
         .args(arguments)
-        .env_clear()
-        .envs(plain.get_envs().filter_map(|(name, value)| Some((name, value?))))
         .env("HOME", &own)
         // The newest Python may be in root's home.
         .env("PATH", "/usr/bin:/bin")
@@ -58,12 +55,8 @@ pub(crate) fn as_other(env: &TestEnv, arguments: &[&str]) -> Command {
 #[test]
 fn x5_everything_is_for_this_user_alone() {
     let env = TestEnv::new(STEAD);
-    let command = env.command(["eval", "-n", "py", "print('x')"]);
-    let mut shell = Command::new("sh");
-    shell.args(["-c", "umask 000; exec \"$@\"", "sh"]);
-    shell.arg(command.get_program()).args(command.get_args()).env_clear();
-    shell.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    assert!(shell.current_dir(env.workspace()).output().unwrap().status.success());
+    let mut open = env.after("umask 000", &["eval", "-n", "py", "print('x')"]);
+    assert!(open.output().unwrap().status.success());
     let mut sockets = 0;
     let mut look = vec![env.state_dir(), env.runtime_dir()];
     while let Some(path) = look.pop() {

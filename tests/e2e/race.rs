@@ -13,7 +13,7 @@ use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::Value;
 use stead_client::{EvalOptions, EvalView, Launch, Quiet};
 use stead_protocol::SessionName;
-use stead_testkit::{TestEnv, is_alive, pause, wait_for};
+use stead_testkit::{Hook, TestEnv, is_alive, pause, wait_for};
 
 use crate::STEAD;
 use crate::processes::{
@@ -368,7 +368,8 @@ fn s6_an_interpreter_that_dies_at_once_is_told_each_time() {
     }
     // One that nobody was told of had no state to lose either.
     let mut command = env.command(["eval", "-n", "py", "--", "open('ran', 'a')"]);
-    let mut client = command.env("STEAD_PAUSE_AT", "ready").spawn().unwrap();
+    Hook::PauseAt.set(&mut command, "ready");
+    let mut client = command.spawn().unwrap();
     let host = stopped(&env);
     client.kill().unwrap();
     client.wait().unwrap();

@@ -7,7 +7,7 @@ use std::fs;
 use std::path::PathBuf;
 
 use serde_json::Value;
-use stead_testkit::{TestEnv, wait_for};
+use stead_testkit::{Hook, TestEnv, wait_for};
 
 use crate::STEAD;
 use crate::processes::{all_gone, history, kill};
@@ -33,7 +33,8 @@ impl Disk {
         let disk = Disk { env, full, note };
         let refuse = format!("{first}:{errno}:{}", disk.full.display());
         let mut command = disk.env.command(["launch", "python", "-n", "py", "--init", "z = 1"]);
-        command.env("STEAD_REFUSE", refuse).env("STEAD_REFUSED", &disk.note);
+        Hook::Refuse.set(&mut command, refuse);
+        Hook::Refused.set(&mut command, &disk.note);
         // A launch waits for its init code, which may be the one that cannot be recorded.
         command.stdout(std::process::Stdio::piped());
         let child = command.spawn().unwrap();
@@ -214,7 +215,8 @@ fn e11_a_change_that_is_refused_once_is_made_up_for() {
         let note = env.root().join("note");
         let eval = |code: &str| {
             let mut command = env.command(["eval", "-n", "py", "--", code]);
-            command.env("STEAD_REFUSE", format!("{first}:{ENOSPC}")).env("STEAD_REFUSED", &note);
+            Hook::Refuse.set(&mut command, format!("{first}:{ENOSPC}"));
+            Hook::Refused.set(&mut command, &note);
             command.output().unwrap()
         };
         for code in ["print('words')", "x = 41", "x + 1"] {

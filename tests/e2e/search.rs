@@ -1,7 +1,6 @@
 //! O-6: kept output by line: search, line numbers, whole sessions, as it runs and long after.
 
 use std::fs;
-use std::process::Command;
 
 use serde_json::{Value, json};
 use stead_testkit::{Ran, Terminal, TestEnv, wait_for};
@@ -276,12 +275,8 @@ fn o6_an_enormous_line_takes_no_memory_and_is_cut_around_the_match() {
     env.eval(code);
     // With 16 MiB for data a line of 64 MiB cannot be held.
     let limited = |arguments: &[&str]| {
-        let command = env.command([&["output"], arguments].concat());
-        let mut shell = Command::new("sh");
-        shell.args(["-c", "ulimit -d 16384; exec \"$@\"", "sh"]);
-        shell.arg(command.get_program()).args(command.get_args()).env_clear();
-        shell.envs(command.get_envs().filter_map(|(name, value)| Some((name, value?))));
-        let ran = shell.current_dir(env.workspace()).output().unwrap();
+        let mut command = env.after("ulimit -d 16384", &[&["output"], arguments].concat());
+        let ran = command.output().unwrap();
         assert!(ran.status.success(), "{ran:?}");
         serde_json::from_slice::<Value>(&ran.stdout).unwrap()["data"].clone()
     };

@@ -99,16 +99,13 @@ fn x5_no_process_of_stead_leaves_a_core_file_and_the_users_programs_may() {
     let env = TestEnv::new(STEAD);
     let script = "ulimit -S -c 1024 2>/dev/null || ulimit -S -c 0; grep '^Max core' /proc/self/limits > before
                   \"$0\" eval -n py 1 && \"$0\" shell 'grep ^Max.core /proc/self/limits > inside; sleep 1000 & true'";
-    let mut shell = std::process::Command::new("/bin/sh");
-    let ours = env.command(["ls"]);
-    shell.env_clear().envs(ours.get_envs().filter_map(|(name, value)| Some((name, value?))));
-    let ran = shell.args(["-c", script, STEAD]).current_dir(env.workspace()).output();
+    let ran = env.other("/bin/sh").args(["-c", script]).arg(env.program()).output();
     assert!(ran.unwrap().status.success());
     let read = |name: &str| fs::read_to_string(env.workspace().join(name)).unwrap();
     assert_eq!(read("before"), read("inside"));
     let is_ours = |pid: &u32| {
         let exe = fs::read_link(format!("/proc/{pid}/exe")).unwrap_or_default();
-        exe == fs::canonicalize(STEAD).unwrap()
+        exe == fs::canonicalize(env.program()).unwrap()
     };
     let (ours, others): (Vec<u32>, Vec<u32>) = env.processes().into_iter().partition(is_ours);
     assert!(ours.len() >= 5, "two hosts, two guards and a runner: {ours:?}");

@@ -30,12 +30,13 @@ class Job:
 
 
 class Result:
-    """What a job's tests came to. `failed` has (name, why) pairs."""
+    """What a job's tests came to. `failed` has (name, why) pairs; `hooked` cannot be run with this binary."""
 
-    def __init__(self, passed=0, failed=(), skipped=()):
+    def __init__(self, passed=0, failed=(), skipped=(), hooked=()):
         self.passed = passed
         self.failed = list(failed)
         self.skipped = list(skipped)
+        self.hooked = list(hooked)
 
 
 class Running:

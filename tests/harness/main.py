@@ -47,7 +47,7 @@ class Run:
         self.options = options
         self.pool = Pool(options.jobs, self.done)
         self.total, self.over = 0, 0
-        self.passed, self.failures, self.skipped = 0, [], []
+        self.passed, self.failures, self.skipped, self.hooked = 0, [], [], []
         self.times = {}
         self.began = self.told = time.monotonic()
 
@@ -90,8 +90,10 @@ class Run:
         os.environ.update({**tiers.SIZES[tier], **{name: os.environ[name] for name in tiers.SIZES[tier] if name in os.environ}})
         pythons, nodes = self.interpreters()
         found = []
+        dist = os.path.join(rust.target_directory(), "dist", "stead")
         for binary in rust.binaries(messages):
             found += rust.jobs(binary, tier, machine.minors(pythons), nodes, wanted)
+            found += rust.shipped(binary, tier, dist, pythons, nodes, wanted)
         if wanted("doc"):
             found.append(rust.doctests("doc"))
         venv = os.path.join(ROOT, ".test/venv/bin/python")
@@ -100,11 +102,10 @@ class Run:
         found += suites.bench(tier, pythons[-1].path, stead, wanted)
         node = {"STEAD_TEST_NODE": os.path.join(ROOT, ".test/node/node_modules/.bin")}
         peers = list(suites.peers("peers", tier, venv, {**node, "STEAD_BIN": stead}, wanted))
-        shipped = {"STEAD_BIN": os.path.join(rust.target_directory(), "dist", "stead")}
-        peers += suites.peers("shipped", tier, venv, {**node, **shipped}, wanted)
+        peers += suites.peers("shipped", tier, venv, {**node, "STEAD_BIN": dist}, wanted)
         if self.options.list:
             return found + peers
-        if any(job.label.startswith("shipped") for job in peers):
+        if any(job.label.startswith("shipped") for job in found + peers):
             check("./dist")
         if any("test_conformance" in job.label for job in peers):
             server = rust.program(rust.build("build", "--package", "stead-test-http"), "stead-test-http")
@@ -134,6 +135,7 @@ class Run:
         self.over += 1
         self.passed += result.passed
         self.skipped += result.skipped
+        self.hooked += result.hooked
         self.times[job.label] = round(took, 2)
         if result.failed:
             self.failures.append((job, result, output))
@@ -159,6 +161,8 @@ class Run:
             print("%7.1f s  %s" % (took, label))
         for name in self.skipped:
             print("skipped: " + name)
+        if self.hooked:
+            print("%d tests need test hooks, which the shipped binary has not; the test build ran them" % len(self.hooked))
         failed = [name for _, result, _ in self.failures for name, _ in result.failed]
         if failed:
             say("failed")

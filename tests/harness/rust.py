@@ -112,12 +112,37 @@ def conformance(binary, tier, pythons, nodes, wanted):
         yield binary.job(label, [name], ["--ignored"], env, tiers.timeout(tier, label))
 
 
+# Tests that start the binary, so that another one can be put in its place.
+WITH_BINARY = ["e2e", "mcp", "waiting", "conformance"]
+# What crates/testkit says when a test needs what only test builds have.
+NEEDS_HOOKS = "[needs test hooks]"
+
+
+def shipped(binary, tier, stead, pythons, nodes, wanted):
+    """The same tests with the binary that ./dist built. One that needs test hooks says so by itself and is left out."""
+    if binary.name not in WITH_BINARY:
+        return
+    env = {"STEAD_TEST_PYTHONS": pythons[-1].path, "STEAD_TEST_NODES": nodes[0].path, "STEAD_BIN": stead}
+    for name in binary.tests:
+        label = "shipped %s %s" % (binary.name, name)
+        if tiers.has(tier, label) and wanted(label):
+            job = binary.job(label, [name], env=env, timeout=tiers.timeout(tier, label))
+            job.read = read_shipped
+            yield job
+
+
+def read_shipped(job, code, output):
+    if code != 0 and NEEDS_HOOKS in output:
+        return Result(hooked=[job.label])
+    return read(job, code, output)
+
+
 def read(job, code, output):
     """What libtest said."""
     counted = re.search(r"^test result: \w+\. (\d+) passed; (\d+) failed;", output, re.M)
     if code == 0 and counted and int(counted.group(1)) == len(job.tests):
         return Result(passed=len(job.tests))
-    name = job.label.split(" ")[0]
+    name = re.match(r"(shipped )?\S+", job.label).group()
     failed = re.findall(r"^    (\S+)$", output.rpartition("\nfailures:\n")[2], re.M) if counted else []
     passed = int(counted.group(1)) if counted else 0
     if failed:

@@ -114,6 +114,19 @@ class Readers(unittest.TestCase):
         self.assertEqual(self.rust(["a", "b"], 101, bad), (1, ["e2e b"]))
         self.assertEqual(self.rust(["a"], -6, "test a ... "), (0, ["e2e some"]))
 
+    def test_a_test_that_needs_hooks_is_left_out_of_the_shipped_ones_and_fails_elsewhere(self):
+        said = "panicked at x.rs:1:\n[needs test hooks] `STEAD_PAUSE_AT` of a binary that has none\n\nfailures:\n    a\n\ntest result: FAILED. 0 passed; 1 failed;"
+        job = Job("shipped e2e a", ["x"], rust.read_shipped, ["a"])
+        left_out = rust.read_shipped(job, 101, said)
+        self.assertEqual((left_out.passed, left_out.failed, left_out.hooked), (0, [], ["shipped e2e a"]))
+        self.assertEqual(rust.read(job, 101, said).failed, [("shipped e2e a", "failed")])
+        other = rust.read_shipped(job, 101, said.replace("[needs test hooks]", "no"))
+        self.assertEqual(len(other.failed), 1)
+
+    def test_the_words_for_it_are_those_of_the_testkit(self):
+        with open(os.path.join(HERE, "../../crates/testkit/src/program.rs")) as file:
+            self.assertIn(rust.NEEDS_HOOKS, file.read())
+
     def test_unittest(self):
         read = lambda code, output: suites.read_unittest(Job("m", ["x"], None), code, output)  # noqa: E731
         self.assertEqual(read(0, "Ran 3 tests in 1s\n\nOK\n").passed, 3)

@@ -31,7 +31,7 @@ RULES = [
     Rule("bridge python-libraries", tier="default", timeout=300),
     Rule("bench ", tier="default", timeout=300),
     Rule("peers ", tier="default", timeout=600),
-    # The same peers with the binary that is shipped.
+    # Peers, end-to-end tests and the conformance list with the binary that is shipped.
     Rule("shipped ", tier="all", timeout=600),
 ]
 

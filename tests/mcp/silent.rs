@@ -7,7 +7,7 @@ use std::time::Instant;
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::json;
-use stead_testkit::{TestEnv, wait_for};
+use stead_testkit::{Hook, TestEnv, wait_for};
 
 use crate::reply::Reply;
 use crate::rig::{Server, served};
@@ -126,7 +126,7 @@ fn e11_all_say_of_an_outcome_that_it_is_not_recorded_until_it_is() {
     let env = TestEnv::new(crate::STEAD);
     let full = env.root().join("full");
     let mut launch = env.command(["launch", "python", "-n", "py"]);
-    launch.env("STEAD_REFUSE", format!("1:28:{}", full.display()));
+    Hook::Refuse.set(&mut launch, format!("1:28:{}", full.display()));
     assert!(launch.output().expect("the binary runs").status.success());
     let mut server = Server::start(&env);
     server.eval("import os, time");

@@ -3,7 +3,7 @@
 use std::ffi::OsStr;
 use std::io::Write;
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::{Child, Command, Output, Stdio};
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
@@ -12,7 +12,7 @@ use stead_client::{Client, Dirs, Workspace};
 use stead_protocol::SessionName;
 use tempfile::TempDir;
 
-use crate::{is_alive, pause, python, tagged};
+use crate::{is_alive, pause, program, python, tagged};
 
 /// How long a session's processes may take to be gone after it was stopped.
 const GONE_WITHIN: Duration = Duration::from_secs(5);
@@ -47,8 +47,18 @@ impl Ran {
     }
 }
 
+impl From<Output> for Ran {
+    fn from(output: Output) -> Ran {
+        Ran {
+            code: output.status.code(),
+            stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
+            stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
+        }
+    }
+}
+
 impl TestEnv {
-    /// An environment for the binary under test, with the newest Python.
+    /// An environment for the binary that cargo built, or that `STEAD_BIN` names, with the newest Python.
     pub fn new(program: impl AsRef<Path>) -> TestEnv {
         TestEnv::with_python(program, &python())
     }
@@ -67,7 +77,8 @@ impl TestEnv {
         }
         // A wrapper script would be taken for a shim; a link keeps the interpreter's own home.
         std::os::unix::fs::symlink(python, root.path().join("bin/python3")).expect("a link");
-        TestEnv { root, program: program.as_ref().to_owned(), python: python.to_owned(), tag }
+        let program = program::program(program.as_ref());
+        TestEnv { root, program, python: python.to_owned(), tag }
     }
 
     /// The same with a certain Node as `node` on the PATH.
@@ -83,6 +94,11 @@ impl TestEnv {
     /// The directory that holds everything.
     pub fn root(&self) -> &Path {
         self.root.path()
+    }
+
+    /// The binary under test.
+    pub fn program(&self) -> &Path {
+        &self.program
     }
 
     /// The workspace, where commands run.
@@ -137,6 +153,33 @@ impl TestEnv {
         command
     }
 
+    /// Another program, ready to run with the same environment and directories.
+    pub fn other(&self, program: &str) -> Command {
+        let ours = self.command::<_, &str>([]);
+        let mut command = Command::new(program);
+        command.env_clear().envs(ours.get_envs().filter_map(|(name, value)| Some((name, value?))));
+        command.current_dir(self.workspace()).stdin(Stdio::null());
+        command
+    }
+
+    /// A command of the binary that a shell becomes after it has run `setup`: limits, ignored signals.
+    pub fn after(&self, setup: &str, arguments: &[&str]) -> Command {
+        let mut shell = self.other("/bin/sh");
+        shell.args(["-c", &format!("{setup}; exec \"$@\""), "sh"]);
+        shell.arg(&self.program).args(arguments);
+        shell
+    }
+
+    /// Runs a line that begins with `stead`, as a shell would.
+    ///
+    /// # Panics
+    /// When no shell can be started.
+    #[track_caller]
+    pub fn in_shell(&self, line: &str) -> Ran {
+        let line = line.replacen("stead", &self.program.display().to_string(), 1);
+        self.other("/bin/sh").args(["-c", &line]).output().expect("a shell runs").into()
+    }
+
     /// Runs a command to its end.
     ///
     /// # Panics
@@ -147,7 +190,7 @@ impl TestEnv {
         I: IntoIterator<Item = S>,
         S: AsRef<OsStr>,
     {
-        ran(self.command(arguments).output().expect("the binary runs"))
+        self.command(arguments).output().expect("the binary runs").into()
     }
 
     /// Runs a command with something on its standard input.
@@ -170,7 +213,7 @@ impl TestEnv {
         });
         let output = child.wait_with_output().expect("the binary ends");
         writer.join().expect("the writer ends");
-        ran(output)
+        output.into()
     }
 
     /// Starts a command and goes on.
@@ -275,14 +318,6 @@ impl TestEnv {
             let workspace = session["workspace"].as_str().unwrap_or_default();
             self.run(["stop", "-n", name, "--workspace", workspace]);
         }
-    }
-}
-
-fn ran(output: std::process::Output) -> Ran {
-    Ran {
-        code: output.status.code(),
-        stdout: String::from_utf8_lossy(&output.stdout).into_owned(),
-        stderr: String::from_utf8_lossy(&output.stderr).into_owned(),
     }
 }
 

@@ -17,7 +17,9 @@ impl CtrlC {
 
     /// Takes what was pressed since the last time; whether it was.
     pub(crate) fn take(&mut self) -> bool {
-        !sys::read_signals(&self.0).is_empty()
+        let mut pressed = false;
+        sys::read_signals(&self.0, |_| pressed = true);
+        pressed
     }
 }
 

@@ -15,6 +15,7 @@ use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
 use rustix::process::Signal;
 use stead_launch::census::Census;
+use stead_launch::family::Family;
 use stead_launch::stdin_wait::{Answer, PipeId, Reader, Session, judge, readers};
 use stead_launch::{Child, SpawnError, tree};
 use stead_protocol::bridge::{BridgeEvent, Stream};
@@ -323,7 +324,7 @@ impl Bridge {
             return;
         }
         self.surroundings = Surroundings::Known;
-        self.elders = self.census.take(host, self.child.pid);
+        self.elders = self.census.take(&Family::below(host, None), self.child.pid);
         self.looked_at = ticks_since_boot();
         self.name = self.read_name();
         if self.image.is_none() {
@@ -387,7 +388,8 @@ impl Bridge {
         if readers.is_empty() {
             return Vec::new();
         }
-        let session = Session { host, interpreter: self.child.pid, pipe: self.pipe, no_timers };
+        let family = &Family::below(host, None);
+        let session = Session { family, interpreter: self.child.pid, pipe: self.pipe, no_timers };
         judge(session, &pids, &readers, |tid| self.is_elder(tid))
     }
 

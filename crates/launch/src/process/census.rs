@@ -1,4 +1,4 @@
-//! Who is there between two evals: the processes below the host, and the interpreter's threads.
+//! Who is there between two evals: the processes of a session, and the interpreter's threads.
 //!
 //! Asked for every eval, so it has to cost little. The files that tell stay open: to read one again
 //! takes a single system call, where to open it takes a walk through a path. Only if there is more than
@@ -11,16 +11,16 @@ use std::os::unix::fs::FileExt;
 
 use rustix::fs::{Dir, Mode, OFlags};
 
-use crate::process::mark::Mark;
+use crate::process::family::Family;
 use crate::process::tree;
 
 /// More threads than these are not kept track of one by one.
 const MOST_THREADS: usize = 64;
 
-/// Looks at the interpreter of one host.
+/// Looks at the interpreter of one session.
 #[derive(Debug, Default)]
 pub struct Census {
-    host: Threads,
+    root: Threads,
     interpreter: Threads,
 }
 
@@ -33,24 +33,27 @@ struct Threads {
 }
 
 impl Census {
-    /// Ids of all processes below `host` and of all threads of `interpreter`.
-    pub fn take(&mut self, host: u32, interpreter: u32) -> HashSet<u32> {
+    /// Ids of all members of the family and of all threads of `interpreter`.
+    pub fn take(&mut self, family: &Family, interpreter: u32) -> HashSet<u32> {
         let only = [interpreter];
-        if self.host.look(host, &only, host) && self.interpreter.look(interpreter, &[], host) {
+        if let Some(root) = family.root()
+            && self.root.look(root, &only, family)
+            && self.interpreter.look(interpreter, &[], family)
+        {
             return self.interpreter.lists.keys().copied().collect();
         }
-        tree::descendants(host).into_iter().chain(tree::threads(interpreter)).collect()
+        family.members().into_iter().chain(tree::threads(interpreter)).collect()
     }
 }
 
 impl Threads {
     /// Looks at all threads; whether their children are exactly these, and such as are apart from
-    /// the session of this host.
-    fn look(&mut self, pid: u32, children: &[u32], host: u32) -> bool {
+    /// the family.
+    fn look(&mut self, pid: u32, children: &[u32], family: &Family) -> bool {
         if self.pid != pid {
             *self = Threads { pid, ..Threads::default() };
         }
-        self.find() && self.lists.len() <= MOST_THREADS && self.have(children, host)
+        self.find() && self.lists.len() <= MOST_THREADS && self.have(children, family)
     }
 
     /// Finds threads that are new and forgets those that are gone; whether that worked.
@@ -90,7 +93,7 @@ impl Threads {
         !self.lists.is_empty()
     }
 
-    fn have(&self, children: &[u32], host: u32) -> bool {
+    fn have(&self, children: &[u32], family: &Family) -> bool {
         let mut found = 0;
         for list in self.lists.values() {
             let mut bytes = [0; 64];
@@ -103,7 +106,7 @@ impl Threads {
                 }
                 if children.contains(&child) {
                     found += 1;
-                } else if !tree::is_apart(child, Mark::of(host).map(|(mark, _)| mark)) {
+                } else if !family.is_apart(child) {
                     return false;
                 }
             }
@@ -128,17 +131,19 @@ mod tests {
     #[test]
     fn e6_threads_and_children_are_seen_when_they_come_and_when_they_go() {
         let own = std::process::id();
+        let ours = Family::below_us(None);
         let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
+        let below = Family::below(child.id(), None);
         let mut census = Census::default();
         let all = |below: u32| -> HashSet<u32> {
             tree::descendants(below).into_iter().chain(tree::threads(below)).collect()
         };
-        assert!(census.take(own, child.id()).contains(&child.id()));
+        assert!(census.take(&ours, child.id()).contains(&child.id()));
         for _ in 0..3 {
-            assert_eq!(census.take(child.id(), child.id()), all(child.id()));
+            assert_eq!(census.take(&below, child.id()), all(child.id()));
         }
         let mut threads = Threads::default();
-        assert!(!threads.look(own, &[], own), "a child of ours is not seen");
+        assert!(!threads.look(own, &[], &ours), "a child of ours is not seen");
         assert!(threads.lists.contains_key(&own));
         let (stop, stopped) = channel::<()>();
         let (tell, told) = channel();
@@ -152,15 +157,15 @@ mod tests {
             child.wait().unwrap();
         });
         let (id, of_thread) = told.recv().unwrap();
-        assert!(!threads.look(own, &[child.id()], own));
+        assert!(!threads.look(own, &[child.id()], &ours));
         assert!(threads.lists.contains_key(&id));
-        assert!(census.take(own, child.id()).contains(&of_thread));
+        assert!(census.take(&ours, child.id()).contains(&of_thread));
         drop(stop);
         thread.join().unwrap();
-        assert!(!threads.look(own, &[of_thread], own));
-        assert!(!census.take(own, child.id()).contains(&of_thread));
+        assert!(!threads.look(own, &[of_thread], &ours));
+        assert!(!census.take(&ours, child.id()).contains(&of_thread));
         drop(child.stdin.take());
         child.wait().unwrap();
-        assert!(!census.take(own, child.id()).contains(&child.id()));
+        assert!(!census.take(&ours, child.id()).contains(&child.id()));
     }
 }

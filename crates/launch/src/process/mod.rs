@@ -7,4 +7,5 @@ pub mod mark;
 pub mod ps;
 pub mod roster;
 pub mod stdin_wait;
+mod sweep;
 pub mod tree;

@@ -65,6 +65,18 @@ pub fn look(pid: u32) -> Option<Process> {
     })
 }
 
+/// When a process began, unless it has ended. One whose first thread has ended may live on in others.
+pub(super) fn alive_since(pid: u32) -> Option<u64> {
+    let process = look(pid)?;
+    let ended = matches!(process.state, b'Z' | b'X') && threads(pid).len() <= 1;
+    (!ended).then_some(process.start_ticks)
+}
+
+/// The process that an entry of `/proc` stands for.
+pub(super) fn numbered(entry: std::io::Result<fs::DirEntry>) -> Option<u32> {
+    entry.ok()?.file_name().to_str()?.parse().ok()
+}
+
 /// Whether a process was killed, or ends by itself, and is not through with it.
 pub fn is_dying(pid: u32) -> bool {
     look(pid).is_some_and(|process| process.dying)
@@ -87,41 +99,36 @@ pub fn command_line(pid: u32) -> Option<String> {
 /// are sessions that were started from inside this one.
 pub fn descendants(root: u32) -> Vec<u32> {
     let mark = Mark::of(root).map(|(mark, _)| mark);
-    let mut found = Vec::new();
-    children(root, &mut found);
-    found.retain(|pid| !is_apart(*pid, mark));
+    walk(root, |pid| is_apart(pid, mark))
+}
+
+/// The same, without those that `skip` names and all below them.
+pub(super) fn walk(root: u32, skip: impl Fn(u32) -> bool) -> Vec<u32> {
+    let mut found = children(root);
+    found.retain(|pid| !skip(*pid));
     let mut next = 0;
     while let Some(&pid) = found.get(next) {
-        let known = found.len();
-        children(pid, &mut found);
-        let below = found.split_off(known);
-        found.extend(below.into_iter().filter(|pid| !is_apart(*pid, mark)));
+        found.extend(children(pid).into_iter().filter(|pid| !skip(*pid)));
         next += 1;
     }
     found
 }
 
-/// Children of a process that are not apart, ended ones included.
-pub fn near_children(root: u32) -> Vec<u32> {
-    let mark = Mark::of(root).map(|(mark, _)| mark);
-    let mut found = Vec::new();
-    children(root, &mut found);
-    found.retain(|pid| !is_apart(*pid, mark));
-    found
-}
-
 /// Whether a process below a host is none of its session's: it carries the mark of another, which
 /// was started from inside this one, or it is the guard.
-pub fn is_apart(pid: u32, mark: Option<Mark>) -> bool {
+fn is_apart(pid: u32, mark: Option<Mark>) -> bool {
     Mark::of(pid).is_some_and(|(other, role)| Some(other) != mark || role == Role::Guard)
 }
 
-fn children(pid: u32, into: &mut Vec<u32>) {
-    let Ok(tasks) = fs::read_dir(format!("/proc/{pid}/task")) else { return };
+/// Children of a process, ended ones included, whichever of its threads started them.
+pub(super) fn children(pid: u32) -> Vec<u32> {
+    let mut into = Vec::new();
+    let Ok(tasks) = fs::read_dir(format!("/proc/{pid}/task")) else { return into };
     for task in tasks.flatten() {
         let Ok(list) = fs::read_to_string(task.path().join("children")) else { continue };
         into.extend(list.split_ascii_whitespace().filter_map(|pid| pid.parse::<u32>().ok()));
     }
+    into
 }
 
 /// Ids of a process's threads, its main one included.
@@ -233,9 +240,9 @@ pub fn kill_all(mut find: impl FnMut() -> Vec<u32>) -> usize {
     killed
 }
 
-/// Takes note of all children of this process that have ended.
-pub fn reap() {
-    while let Ok(Some(_)) | Err(Errno::INTR) = wait(WaitOptions::NOHANG) {}
+/// Takes note of a child of this process that has ended; whether there was one.
+pub(super) fn reap_one() -> bool {
+    matches!(wait(WaitOptions::NOHANG), Ok(Some(_)) | Err(Errno::INTR))
 }
 
 #[cfg(test)]

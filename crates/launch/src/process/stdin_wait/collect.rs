@@ -6,15 +6,15 @@ use rustix::process::Signal;
 
 use super::calls::{Call, Which};
 use super::descriptors::{Kind, held, kind, sources};
-use super::facts::{Doing, End, Family, FileCall, Process, Source, Thread};
+use super::facts::{Doing, End, FileCall, Process, Scene, Source, Thread};
 use super::threads::{Now, Watch, is_limited, is_still, now, state, watched};
 use super::{PipeId, Session};
 use crate::process::tree;
 
-/// What the processes do; `pids` are all below the host.
-pub(super) fn family(session: Session, pids: &[u32], is_elder: impl Fn(u32) -> bool) -> Family {
-    let Session { host, interpreter, pipe, no_timers } = session;
-    let mut family = Family { host, interpreter, no_timers, ..Family::default() };
+/// What the processes do; `pids` are all members of the family.
+pub(super) fn scene(session: Session<'_>, pids: &[u32], is_elder: impl Fn(u32) -> bool) -> Scene {
+    let Session { family, interpreter, pipe, no_timers } = session;
+    let mut scene = Scene { root: family.root(), interpreter, no_timers, ..Scene::default() };
     for &pid in pids {
         let Some(looked) = tree::look(pid) else { continue };
         let mut threads = Vec::new();
@@ -29,10 +29,10 @@ pub(super) fn family(session: Session, pids: &[u32], is_elder: impl Fn(u32) -> b
         let catches_sigchld = polls && tree::catches(pid, Signal::CHILD);
         let (parent, start_ticks) = (looked.parent, looked.start_ticks);
         let process = Process { parent, start_ticks, catches_sigchld, threads };
-        family.processes.insert(pid, process);
+        scene.processes.insert(pid, process);
     }
-    family.holders = holders(&family);
-    family
+    scene.holders = holders(&scene);
+    scene
 }
 
 fn doing(pid: u32, tid: u32, pipe: PipeId) -> Doing {
@@ -79,8 +79,8 @@ fn children(pid: u32, which: Which) -> Doing {
 
 /// Who holds the ends that somebody waits for. All descriptors have to be looked at for that, so it is
 /// done only if somebody does.
-fn holders(family: &Family) -> HashMap<End, Vec<u32>> {
-    let threads = family.processes.values().flat_map(|process| &process.threads);
+fn holders(scene: &Scene) -> HashMap<End, Vec<u32>> {
+    let threads = scene.processes.values().flat_map(|process| &process.threads);
     let files = threads.filter_map(|thread| match &thread.doing {
         Doing::Files { files, .. } => Some(files),
         _ => None,
@@ -91,7 +91,7 @@ fn holders(family: &Family) -> HashMap<End, Vec<u32>> {
     if wanted.is_empty() {
         return holders;
     }
-    for pid in family.processes.keys().copied().chain([family.host]) {
+    for pid in scene.processes.keys().copied().chain(scene.root) {
         held(pid, &|end| wanted.contains(&end), |end| {
             let holders = holders.entry(end).or_default();
             if !holders.contains(&pid) {

@@ -6,7 +6,7 @@
 
 use std::collections::HashMap;
 
-use super::facts::{Doing, End, Family, FileCall, Process, Source, Thread};
+use super::facts::{Doing, End, FileCall, Process, Scene, Source, Thread};
 
 /// Whether a program that listens to the session's input can go on without any.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
@@ -79,16 +79,16 @@ enum Partner {
 
 /// One look, worked out.
 pub(super) struct Verdict<'a> {
-    family: &'a Family,
+    scene: &'a Scene,
     active: HashMap<u32, Active>,
 }
 
 impl<'a> Verdict<'a> {
-    pub(super) fn new(family: &'a Family) -> Verdict<'a> {
-        let mut verdict = Verdict { family, active: HashMap::new() };
+    pub(super) fn new(scene: &'a Scene) -> Verdict<'a> {
+        let mut verdict = Verdict { scene, active: HashMap::new() };
         loop {
             let mut changed = false;
-            for (&pid, process) in &family.processes {
+            for (&pid, process) in &scene.processes {
                 let found = verdict.threads(pid, process, None);
                 changed |= verdict.active.insert(pid, found).unwrap_or_default() != found;
             }
@@ -100,7 +100,7 @@ impl<'a> Verdict<'a> {
 
     /// Whether this thread, which listens to the session's input, waits for it.
     pub(super) fn of(&self, pid: u32, tid: u32) -> Answer {
-        let Some(process) = self.family.processes.get(&pid) else { return Answer::No };
+        let Some(process) = self.scene.processes.get(&pid) else { return Answer::No };
         let Some(thread) = process.threads.iter().find(|thread| thread.tid == tid) else {
             return Answer::No;
         };
@@ -121,7 +121,7 @@ impl<'a> Verdict<'a> {
                 let alone = match sources {
                     Active { elsewhere: true, .. } => Answer::May(Why::Elsewhere),
                     Active { timed: true, .. } => Answer::May(Why::OwnTime),
-                    _ if limited && !(tid == self.family.interpreter && self.family.no_timers) => {
+                    _ if limited && !(tid == self.scene.interpreter && self.scene.no_timers) => {
                         Answer::May(Why::OwnTime)
                     }
                     _ => Answer::Waits,
@@ -129,16 +129,16 @@ impl<'a> Verdict<'a> {
                 beside(others, alone)
             }
         };
-        if pid == self.family.interpreter {
+        if pid == self.scene.interpreter {
             return answer;
         }
-        beside(self.goes_on(self.family.interpreter, pid), answer)
+        beside(self.goes_on(self.scene.interpreter, pid), answer)
     }
 
     /// How a process goes on while one below it reads. A shell that waits for any of its children
     /// waits for the one that it started last; older ones are jobs.
     fn goes_on(&self, pid: u32, reader: u32) -> Active {
-        let main = self.family.processes.get(&pid).and_then(|process| main_thread(pid, process));
+        let main = self.scene.processes.get(&pid).and_then(|process| main_thread(pid, process));
         let child = self.child_towards(pid, reader).filter(|child| match main {
             Some(Thread { doing: Doing::Children(Some(one)), .. }) => one == child,
             Some(Thread { doing: Doing::Children(None) | Doing::Signals, .. }) => true,
@@ -154,9 +154,8 @@ impl<'a> Verdict<'a> {
 
     /// What the children do that a process started after this one.
     fn younger(&self, pid: u32, than: u32) -> Active {
-        let began =
-            |pid: u32| self.family.processes.get(&pid).map(|child| (child.start_ticks, pid));
-        let children = self.family.processes.iter().filter(|(_, child)| child.parent == pid);
+        let began = |pid: u32| self.scene.processes.get(&pid).map(|child| (child.start_ticks, pid));
+        let children = self.scene.processes.iter().filter(|(_, child)| child.parent == pid);
         children
             .filter(|(child, _)| began(**child) > began(than))
             .map(|(&child, _)| self.process(child))
@@ -167,8 +166,8 @@ impl<'a> Verdict<'a> {
     fn child_towards(&self, pid: u32, below: u32) -> Option<u32> {
         let mut at = below;
         // As many steps as there are processes: parents may have been read at different times.
-        for _ in &self.family.processes {
-            let parent = self.family.processes.get(&at)?.parent;
+        for _ in &self.scene.processes {
+            let parent = self.scene.processes.get(&at)?.parent;
             if parent == pid {
                 return Some(at);
             }
@@ -220,7 +219,7 @@ impl<'a> Verdict<'a> {
         let of = |file: &Source| match file {
             Source::Stdin => Partner::Other,
             Source::Holders(end) => match self.holders(*end) {
-                holders if holders.contains(&self.family.host) => Partner::Host,
+                holders if holders.iter().any(|holder| self.is_root(*holder)) => Partner::Host,
                 holders if holders.iter().any(|holder| *holder != pid) => Partner::Other,
                 _ => Partner::Own,
             },
@@ -263,8 +262,8 @@ impl<'a> Verdict<'a> {
                 .filter(|holder| **holder != pid)
                 .map(|&holder| match end {
                     // The host takes what is written to it.
-                    End::PipeReader(_) if holder == self.family.host => Active::WOKEN,
-                    _ if holder == self.family.host => Active::default(),
+                    End::PipeReader(_) if self.is_root(holder) => Active::WOKEN,
+                    _ if self.is_root(holder) => Active::default(),
                     _ => self.process(holder),
                 })
                 .fold(Active::default(), Active::or),
@@ -272,23 +271,28 @@ impl<'a> Verdict<'a> {
     }
 
     fn children(&self, pid: u32) -> Active {
-        let children = self.family.processes.iter().filter(|(_, child)| child.parent == pid);
+        let children = self.scene.processes.iter().filter(|(_, child)| child.parent == pid);
         children.map(|(&child, _)| self.process(child)).fold(Active::default(), Active::or)
     }
 
     fn has_children(&self, pid: u32) -> bool {
-        self.family.processes.values().any(|child| child.parent == pid)
+        self.scene.processes.values().any(|child| child.parent == pid)
     }
 
     fn process(&self, pid: u32) -> Active {
-        match self.family.processes.contains_key(&pid) {
+        match self.scene.processes.contains_key(&pid) {
             true => self.active.get(&pid).copied().unwrap_or_default().seen_from_afar(),
             false => Active::WOKEN,
         }
     }
 
+    /// Whether that is the process that gives input and takes output.
+    fn is_root(&self, pid: u32) -> bool {
+        self.scene.root == Some(pid)
+    }
+
     fn holders(&self, end: End) -> &[u32] {
-        self.family.holders.get(&end).map(Vec::as_slice).unwrap_or_default()
+        self.scene.holders.get(&end).map(Vec::as_slice).unwrap_or_default()
     }
 }
 

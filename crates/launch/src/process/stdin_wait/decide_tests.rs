@@ -26,12 +26,12 @@ fn polls_for_a_time(files: &[Source]) -> Doing {
 }
 
 struct Case {
-    family: Family,
+    scene: Scene,
 }
 
 /// Processes by id, parent and what their threads do.
 fn family(processes: &[(u32, u32, &[Doing])]) -> Case {
-    let mut family = Family { host: HOST, interpreter: INTERPRETER, ..Family::default() };
+    let mut scene = Scene { root: Some(HOST), interpreter: INTERPRETER, ..Scene::default() };
     for (pid, parent, threads) in processes {
         let threads = threads.iter().enumerate();
         let threads = threads
@@ -42,31 +42,31 @@ fn family(processes: &[(u32, u32, &[Doing])]) -> Case {
             })
             .collect();
         let process = Process { parent: *parent, threads, ..Process::default() };
-        family.processes.insert(*pid, process);
+        scene.processes.insert(*pid, process);
     }
-    Case { family }
+    Case { scene }
 }
 
 impl Case {
     fn held(mut self, end: End, holders: &[u32]) -> Case {
-        self.family.holders.insert(end, holders.to_vec());
+        self.scene.holders.insert(end, holders.to_vec());
         self
     }
 
     fn catches_sigchld(mut self, pid: u32) -> Case {
-        self.family.processes.get_mut(&pid).unwrap().catches_sigchld = true;
+        self.scene.processes.get_mut(&pid).unwrap().catches_sigchld = true;
         self
     }
 
     fn elder(mut self, pid: u32, tid: u32) -> Case {
-        let process = self.family.processes.get_mut(&pid).unwrap();
+        let process = self.scene.processes.get_mut(&pid).unwrap();
         process.threads.iter_mut().find(|thread| thread.tid == tid).unwrap().elder = true;
         self
     }
 
     #[track_caller]
     fn is(&self, pid: u32, tid: u32, wanted: Answer) {
-        assert_eq!(Verdict::new(&self.family).of(pid, tid), wanted);
+        assert_eq!(Verdict::new(&self.scene).of(pid, tid), wanted);
     }
 }
 
@@ -210,7 +210,7 @@ fn e8_timers_that_are_not_the_users_do_not_count() {
         || family(&[(10, 1, &threads)]).held(End::Event(1), &[10]).held(End::Socket(4), &[HOST]);
     node().is(10, 10, OWN_TIME);
     let mut told = node();
-    told.family.no_timers = true;
+    told.scene.no_timers = true;
     told.is(10, 10, WAITS);
 }
 

@@ -2,11 +2,11 @@
 
 use std::collections::{BTreeMap, HashMap};
 
-/// The processes below a host, and who holds which end of what connects them.
+/// The processes of a session, and who holds which end of what connects them.
 #[derive(Debug, Default)]
-pub(super) struct Family {
-    /// The host: it only gives input and takes output, so it wakes nobody by itself.
-    pub(super) host: u32,
+pub(super) struct Scene {
+    /// The root of the family: it only gives input and takes output, so it wakes nobody by itself.
+    pub(super) root: Option<u32>,
     pub(super) interpreter: u32,
     /// No timer of the user's is set in the interpreter's event loop, as its bridge knows. Those that
     /// are seen there are the language's own.

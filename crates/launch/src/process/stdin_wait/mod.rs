@@ -19,6 +19,8 @@ use std::os::unix::fs::MetadataExt;
 
 pub use decide::{Answer, Why};
 
+use crate::process::family::Family;
+
 /// A thread that reads the pipe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Reader {
@@ -52,9 +54,9 @@ impl PipeId {
 
 /// Whose session a look is at.
 #[derive(Debug, Clone, Copy)]
-pub struct Session {
-    /// The process above all others.
-    pub host: u32,
+pub struct Session<'a> {
+    /// Its processes.
+    pub family: &'a Family,
     /// The process whose main thread runs the eval.
     pub interpreter: u32,
     /// The session's input.
@@ -92,7 +94,7 @@ pub fn waits_for(pid: u32, tid: u32, pipe: PipeId) -> Option<bool> {
 /// The readers among these that listen to the pipe, each with whether it waits for it. Threads for which
 /// `is_elder` holds were left behind by earlier evals: what they do is not the running one's affair.
 pub fn judge(
-    session: Session,
+    session: Session<'_>,
     pids: &[u32],
     readers: &[Reader],
     is_elder: impl Fn(u32) -> bool,
@@ -102,7 +104,7 @@ pub fn judge(
     if let Some(reader) = readers.iter().find(main) {
         return vec![(*reader, Answer::Waits)];
     }
-    let family = collect::family(session, pids, is_elder);
-    let verdict = decide::Verdict::new(&family);
+    let scene = collect::scene(session, pids, is_elder);
+    let verdict = decide::Verdict::new(&scene);
     readers.iter().map(|reader| (*reader, verdict.of(reader.pid, reader.tid))).collect()
 }

@@ -1,0 +1,431 @@
+//! The end of a session's processes, in steps that are short enough for a loop with other things to do.
+
+use std::collections::{HashSet, VecDeque};
+use std::fs;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::io::Errno;
+use rustix::process::{
+    Pid, PidfdFlags, Signal, getpgrp, kill_process_group, pidfd_open, pidfd_send_signal,
+};
+
+use crate::process::family::Family;
+use crate::process::mark::Mark;
+use crate::process::tree;
+
+/// After so many passes whole process groups are killed: what forks and exits all the time is
+/// gone before it is hit by its own number, but it takes its group along.
+const PASSES_ONE_BY_ONE: u32 = 4;
+/// How long a step goes on. To look at one process takes some ten microseconds.
+const STEP: Duration = Duration::from_millis(3);
+/// How long to wait for the dying, at first and at most: some die at once, some hang at a disk.
+const FIRST_PAUSE: Duration = Duration::from_millis(1);
+const LONGEST_PAUSE: Duration = Duration::from_millis(50);
+/// So many of the dying are held to be waited for.
+const MOST_HELD: usize = 32;
+
+/// A sweep under way.
+#[derive(Debug)]
+pub struct Sweep {
+    family: Family,
+    deadline: Instant,
+    /// How long one step goes on.
+    budget: Duration,
+    stage: Stage,
+    passes: u32,
+    pass: Pass,
+    /// Whom this sweep has killed, by number and beginning: a number alone may soon be another's.
+    hit: HashSet<(u32, u64)>,
+    pause: Duration,
+}
+
+/// What came of a step.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Swept {
+    /// Nothing is left.
+    Done,
+    /// Step again at that time, or when a child has ended.
+    Again {
+        /// When.
+        at: Instant,
+    },
+    /// These do not die, or belong to another user by now.
+    Left(Vec<u32>),
+}
+
+/// Where a pass stands. It can be left after each process and gone on with later.
+#[derive(Debug)]
+enum Stage {
+    /// At its beginning.
+    Fresh,
+    /// At what is below the root: these are to be looked at.
+    Below(VecDeque<u32>),
+    /// At all processes of the machine.
+    Anywhere(fs::ReadDir),
+}
+
+/// What one pass over all processes has found.
+#[derive(Debug, Default)]
+struct Pass {
+    /// How many it has killed.
+    killed: usize,
+    /// How many were killed before and are not gone.
+    dying: usize,
+    /// Some of both, to wait for.
+    held: Vec<OwnedFd>,
+    /// What we may not kill, since it has become another user's.
+    beyond_us: Vec<u32>,
+}
+
+impl Sweep {
+    /// Begins to kill a family; nothing is done before the first step.
+    pub fn begin(family: Family, deadline: Instant) -> Sweep {
+        Sweep {
+            family,
+            deadline,
+            budget: STEP,
+            stage: Stage::Fresh,
+            passes: 0,
+            pass: Pass::default(),
+            hit: HashSet::new(),
+            pause: FIRST_PAUSE,
+        }
+    }
+
+    /// Kills what it finds for a few milliseconds, each process once. Takes note of ended children of this process,
+    /// if they fall to it: whoever wants to know how one ended waits for that one before.
+    pub fn step(&mut self, now: Instant) -> Swept {
+        let end = now + self.budget;
+        loop {
+            let over = self.go_on(end);
+            let now = Instant::now();
+            if over && let Some(result) = self.judge(now) {
+                return result;
+            }
+            if now >= self.deadline {
+                return match self.family.find() {
+                    left if left.is_empty() => Swept::Done,
+                    left => Swept::Left(left),
+                };
+            }
+            if now >= end {
+                return Swept::Again { at: now };
+            }
+        }
+    }
+
+    /// Descriptors that are readable when one of the dying is gone, so that a step is worth while.
+    pub fn dying(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
+        self.pass.held.iter().map(AsFd::as_fd)
+    }
+
+    /// Waits for one of the dying to be gone, or until then.
+    pub(super) fn wait(&self, until: Instant) {
+        let left = until.saturating_duration_since(Instant::now());
+        if left.is_zero() {
+            return;
+        }
+        let mut fds: Vec<PollFd<'_>> =
+            self.dying().map(|fd| PollFd::from_borrowed_fd(fd, PollFlags::IN)).collect();
+        let timeout = Timespec { tv_sec: 0, tv_nsec: left.subsec_nanos() as _ };
+        let _ = poll(&mut fds, Some(&timeout));
+    }
+
+    /// Whether a finished pass ends this step; `None` if the next pass begins at once.
+    fn judge(&mut self, now: Instant) -> Option<Swept> {
+        self.passes += 1;
+        if self.pass.killed > 0 {
+            // Each of them may just have started another.
+            self.pause = FIRST_PAUSE;
+            return None;
+        }
+        if self.pass.dying == 0 && self.family.is_alone() {
+            let left = std::mem::take(&mut self.pass.beyond_us);
+            return Some(if left.is_empty() { Swept::Done } else { Swept::Left(left) });
+        }
+        if now >= self.deadline {
+            return None;
+        }
+        let at = now + self.pause.min(self.deadline - now);
+        self.pause = (self.pause * 2).min(LONGEST_PAUSE);
+        Some(Swept::Again { at })
+    }
+
+    /// Goes on with the pass until `end`, by one process at least; whether the pass is over.
+    fn go_on(&mut self, end: Instant) -> bool {
+        loop {
+            let more = match &mut self.stage {
+                Stage::Fresh => {
+                    self.pass = Pass::default();
+                    if self.family.is_below_us() {
+                        reap_until(end);
+                    }
+                    let near = self.family.root().map(tree::children).unwrap_or_default();
+                    self.stage = Stage::Below(near.into());
+                    true
+                }
+                Stage::Below(queue) => match queue.pop_front() {
+                    Some(pid) if self.family.is_apart(pid) => true,
+                    Some(pid) => {
+                        queue.extend(tree::children(pid));
+                        self.pass.kill(pid, &mut self.hit);
+                        true
+                    }
+                    // What is below the root is caught before its like elsewhere is looked for: to look at all
+                    // processes takes longer than some live.
+                    None if self.pass.killed == 0 => match fs::read_dir("/proc") {
+                        Ok(all) => {
+                            self.stage = Stage::Anywhere(all);
+                            true
+                        }
+                        Err(_) => false,
+                    },
+                    None => false,
+                },
+                Stage::Anywhere(all) => match all.next() {
+                    Some(entry) => {
+                        if let Some(pid) = tree::numbered(entry) {
+                            self.kill_anywhere(pid);
+                        }
+                        true
+                    }
+                    None => false,
+                },
+            };
+            if !more {
+                self.stage = Stage::Fresh;
+                return true;
+            }
+            if Instant::now() >= end {
+                return false;
+            }
+        }
+    }
+
+    fn kill_anywhere(&mut self, pid: u32) {
+        if pid != std::process::id() && self.family.holds(pid) {
+            let alive = self.pass.kill(pid, &mut self.hit);
+            let by_groups = self.passes >= PASSES_ONE_BY_ONE && !self.family.spares_some();
+            if alive && by_groups && Mark::of(pid).is_some() {
+                kill_group_of(pid);
+            }
+        }
+    }
+}
+
+impl Pass {
+    /// Kills a process unless that was done before; whether it is alive.
+    fn kill(&mut self, pid: u32, hit: &mut HashSet<(u32, u64)>) -> bool {
+        let Some(began) = tree::alive_since(pid) else { return false };
+        let Some(number) = Pid::from_raw(pid as i32) else { return false };
+        let Ok(process) = pidfd_open(number, PidfdFlags::empty()) else { return false };
+        if hit.contains(&(pid, began)) {
+            self.dying += 1;
+        } else {
+            // The descriptor is this process's for good: look once more whose it is.
+            if tree::look(pid).is_none_or(|process| process.start_ticks != began) {
+                return false;
+            }
+            match pidfd_send_signal(&process, Signal::KILL) {
+                Ok(()) => {
+                    hit.insert((pid, began));
+                    self.killed += 1;
+                }
+                Err(Errno::PERM) => {
+                    self.beyond_us.push(pid);
+                    return true;
+                }
+                Err(_) => return false,
+            }
+        }
+        if self.held.len() < MOST_HELD {
+            self.held.push(process);
+        }
+        true
+    }
+}
+
+/// Kills the group of a marked process. All in it are of the same family, because an interpreter
+/// begins as the leader of a group and a session of its own.
+fn kill_group_of(pid: u32) {
+    let group = tree::look(pid).and_then(|process| Pid::from_raw(process.group as i32));
+    if let Some(group) = group.filter(|group| *group != getpgrp()) {
+        let _ = kill_process_group(group, Signal::KILL);
+    }
+}
+
+/// Takes note of children that have ended, until then.
+fn reap_until(end: Instant) {
+    while tree::reap_one() && Instant::now() < end {}
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead, BufReader};
+    use std::process::{Child, Command, Stdio};
+
+    use super::*;
+    use crate::process::mark::Role;
+    use crate::sys::before_exec;
+
+    const PATIENCE: Duration = Duration::from_secs(30);
+
+    /// A marked shell that has said `up`, in a session of its own.
+    fn marked(mark: Mark, script: &str) -> Child {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]).stdin(Stdio::null()).stdout(Stdio::piped());
+        before_exec(&mut command, move || {
+            rustix::process::setsid()?;
+            mark.take(Role::Family)
+        });
+        let mut child = command.spawn().unwrap();
+        let mut line = String::new();
+        BufReader::new(child.stdout.take().unwrap()).read_line(&mut line).unwrap();
+        assert_eq!(line, "up\n");
+        child
+    }
+
+    #[test]
+    fn s9_what_carries_the_mark_is_swept_wherever_it_is_and_nothing_else() {
+        let (mark, other) = (Mark::draw().unwrap(), Mark::draw().unwrap());
+        let mut stranger = marked(other, "echo up; exec sleep 1000");
+        let mut child = marked(
+            mark,
+            "env -i setsid sleep 1000 & (setsid sh -c 'sleep 1000 & sleep 1000' &) ; echo up; wait",
+        );
+        let family = Family::left_behind(Some(mark), "STEAD_TEST=no such tag");
+        assert!(family.find().len() >= 3);
+        assert!(family.sweep(PATIENCE).is_empty());
+        assert!(family.find().is_empty());
+        child.wait().unwrap();
+        assert!(tree::alive_since(stranger.id()).is_some(), "another session's process was killed");
+        stranger.kill().unwrap();
+        stranger.wait().unwrap();
+    }
+
+    #[test]
+    fn s9_what_never_stays_is_swept_by_its_mark() {
+        let mark = Mark::draw().unwrap();
+        let hop = "hop() { hop & }; echo up; hop";
+        let mut child = marked(mark, hop);
+        child.wait().unwrap();
+        let family = Family::left_behind(Some(mark), "STEAD_TEST=no such tag");
+        assert!(family.sweep(PATIENCE).is_empty());
+    }
+
+    #[test]
+    fn s9_a_tag_tells_what_has_no_mark() {
+        let tag = format!("STEAD_TEST_FAMILY={}", std::process::id());
+        let (name, value) = tag.split_once('=').unwrap();
+        let mut child = Command::new("sleep").arg("1000").env(name, value).spawn().unwrap();
+        let other = Mark::draw().unwrap();
+        let mut nested = Command::new("sleep");
+        before_exec(&mut nested, move || other.take(Role::Family));
+        let mut nested = nested.arg("1000").env(name, value).spawn().unwrap();
+        let family = Family::left_behind(Mark::draw(), &tag);
+        // A program that has just been started shows its environment a moment later.
+        while !family.holds(child.id()) {
+            std::thread::yield_now();
+        }
+        assert!(family.sweep(PATIENCE).is_empty());
+        child.wait().unwrap();
+        assert!(
+            tree::alive_since(nested.id()).is_some(),
+            "a session inside was taken for this one"
+        );
+        nested.kill().unwrap();
+        nested.wait().unwrap();
+    }
+
+    /// Sweeps in steps that are over after one process each; says how many steps it took.
+    fn sweep_one_by_one(family: &Family) -> usize {
+        let mut sweep = Sweep::begin(family.clone(), Instant::now() + PATIENCE);
+        sweep.budget = Duration::ZERO;
+        for steps in 1.. {
+            match sweep.step(Instant::now()) {
+                Swept::Done => return steps,
+                Swept::Again { at } => sweep.wait(at),
+                Swept::Left(left) => panic!("these are left: {left:?}"),
+            }
+        }
+        unreachable!()
+    }
+
+    #[test]
+    fn s9_a_sweep_goes_on_where_it_was_left() {
+        let mark = Mark::draw().unwrap();
+        let stubborn = "trap '' TERM INT HUP; for i in 1 2 3 4 5 6 7 8 9 10; do \
+            setsid sh -c 'trap \"\" TERM; sleep 1000 & (sleep 1000 &); wait' & done; echo up; wait";
+        let mut child = marked(mark, stubborn);
+        let family = Family::below(child.id(), Some(mark));
+        let many = family.members().len();
+        assert!(many >= 10);
+        assert!(sweep_one_by_one(&family) > many, "a step did more than it had time for");
+        assert!(family.find().is_empty());
+        child.wait().unwrap();
+    }
+
+    #[test]
+    fn s9_what_forks_on_and_on_is_swept_in_steps() {
+        let scripts = [
+            "echo up; while :; do setsid sleep 1000 & done",
+            "hop() { hop & }; echo up; hop",
+            "echo up; while :; do (sh -c 'setsid sh -c \"sleep 1000 & sleep 1000\" &' &); done",
+        ];
+        for script in scripts {
+            let mark = Mark::draw().unwrap();
+            let mut child = marked(mark, script);
+            let family = Family::left_behind(Some(mark), "STEAD_TEST=no such tag");
+            let mut sweep = Sweep::begin(family.clone(), Instant::now() + PATIENCE);
+            let end = loop {
+                match sweep.step(Instant::now()) {
+                    Swept::Again { at } => sweep.wait(at),
+                    end => break end,
+                }
+                let _ = child.try_wait();
+            };
+            assert_eq!(end, Swept::Done, "{script}");
+            assert!(family.find().is_empty(), "{script}");
+            child.wait().unwrap();
+        }
+    }
+
+    #[test]
+    fn s9_who_is_spared_lives_on_with_all_below() {
+        let mark = Mark::draw().unwrap();
+        let mut child = marked(mark, "sleep 1000 & sh -c 'sleep 1000; :' & echo up; wait");
+        let family = Family::below(child.id(), None);
+        let sh = |pid: &u32| tree::name(*pid).is_some_and(|name| name == "sh\n");
+        // The shells may not have become what they start yet.
+        let spared = loop {
+            let members = family.members();
+            let copies: Vec<u32> = members.iter().copied().filter(sh).collect();
+            if members.len() == 3 && copies.len() == 1 {
+                break copies[0];
+            }
+            std::thread::yield_now();
+        };
+        let family = family.sparing(spared);
+        assert_eq!(family.members().len(), 1);
+        assert!(family.sweep(PATIENCE).is_empty());
+        assert!(family.members().is_empty() && family.is_apart(spared));
+        assert!(tree::alive_since(spared).is_some());
+        assert!(Family::below(child.id(), None).sweep(PATIENCE).is_empty());
+        child.wait().unwrap();
+    }
+
+    #[test]
+    fn s9_what_is_left_at_the_deadline_is_named() {
+        let mark = Mark::draw().unwrap();
+        let mut child = marked(mark, "echo up; exec sleep 1000");
+        let family = Family::left_behind(Some(mark), "STEAD_TEST=no such tag");
+        let mut sweep = Sweep::begin(family, Instant::now());
+        sweep.budget = Duration::ZERO;
+        // Its time is over before it is found.
+        assert_eq!(sweep.step(Instant::now()), Swept::Left(vec![child.id()]));
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
+}

@@ -67,8 +67,9 @@ fn files_of_a_newer_stead_are_refused_by_name() {
     let mut meta: Value = serde_json::from_slice(&fs::read(&path).unwrap()).unwrap();
     meta["version"] = 99.into();
     meta["settings"] = "of another shape".into();
+    meta["program"] = "9.9.9".into();
     fs::write(&path, meta.to_string()).unwrap();
-    let newer = "written by a newer stead: version 99, this one reads up to 1";
+    let newer = "written by a newer stead (9.9.9): version 99, this one";
     let commands: [&[&str]; 3] =
         [&["eval", "-n", "py", "--", "1"], &["output", "py:1"], &["evals", "-n", "py"]];
     for arguments in commands {

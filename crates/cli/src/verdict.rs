@@ -78,6 +78,12 @@ pub(crate) fn verdict(view: &EvalView) -> Verdict {
             ErrorCode::SessionLost,
             format!("the eval did not run: {reason}"),
         ),
+        Outcome::Unknown => failed(
+            exit::CODE_FAILED,
+            ErrorCode::Unknown,
+            "the eval ended in a way that a newer stead has recorded and this one does not know"
+                .to_owned(),
+        ),
         Outcome::HostDied => failed(
             exit::CODE_FAILED,
             ErrorCode::SessionEnded,

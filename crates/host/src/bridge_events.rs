@@ -135,6 +135,13 @@ impl Host {
                     bridge.leave_alone(None);
                 }
                 self.facts.variables = variables.or(self.facts.variables);
+                let notice = match status {
+                    DoneStatus::Unknown => Some(
+                        "its bridge says of its end what this version of stead does not know"
+                            .to_owned(),
+                    ),
+                    DoneStatus::Ok | DoneStatus::Error | DoneStatus::Interrupted => notice,
+                };
                 self.closing = Closing { exit_code, changed, notice };
                 self.step(Input::Done(status));
             }

@@ -34,7 +34,9 @@ mod unsaved;
 use std::io::{Read, Write};
 use std::process::ExitCode;
 
-use stead_protocol::{ErrorCode, HostReady, HostSpec, WireError};
+use stead_protocol::{
+    ErrorCode, FILES_VERSION, HostReady, HostSpec, PROGRAM, Versions, WireError, skew,
+};
 
 /// The hidden mode `stead host`: reads a `HostSpec` from standard input, answers with one
 /// `HostReady` line on standard output and then lives in the background.
@@ -64,8 +66,17 @@ fn read_spec() -> Result<HostSpec, WireError> {
         .map_err(|error| bad(format!("could not read the host's specification: {error}")))?;
     let spec: HostSpec = serde_json::from_str(&text)
         .map_err(|error| bad(format!("`stead host` is started by stead itself: {error}")))?;
-    if spec.protocol != stead_protocol::client::VERSION {
-        let message = format!("this host speaks version 1, the client {}", spec.protocol);
+    let theirs = Versions::of_peer(spec.protocol, spec.versions);
+    if Versions::OURS.common(theirs).is_none() {
+        let client = (spec.program.as_deref(), theirs);
+        return Err(bad(skew((Some(PROGRAM), Versions::OURS), client)));
+    }
+    if spec.meta.version > FILES_VERSION {
+        let message = format!(
+            "the client (stead {}) writes files of version {}, this host (stead {PROGRAM}) reads up to {FILES_VERSION}",
+            spec.program.as_deref().unwrap_or("of another version"),
+            spec.meta.version
+        );
         return Err(bad(message));
     }
     Ok(spec)

@@ -243,7 +243,8 @@ impl State {
         };
         let outcome = match (status, &run.hard) {
             (DoneStatus::Ok, _) => Outcome::Complete,
-            (DoneStatus::Error, _) => Outcome::Error,
+            // What is not known to have gone well has not.
+            (DoneStatus::Error | DoneStatus::Unknown, _) => Outcome::Error,
             (DoneStatus::Interrupted, Hard::Interrupted { .. } | Hard::ChildrenKilled { .. }) => {
                 // Where there were no children to kill, it was the interrupt after all.
                 let step = match run.killed {

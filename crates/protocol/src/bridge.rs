@@ -12,6 +12,7 @@ use serde_json::Value;
 
 use crate::client::Place;
 use crate::tagged::{fields, tagged};
+use crate::words::words;
 use crate::{Changed, EvalId};
 
 /// The version of this wire.
@@ -226,8 +227,7 @@ pub struct Done {
 }
 
 /// A standard stream.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Stream {
     /// Standard output.
     Out,
@@ -235,9 +235,11 @@ pub enum Stream {
     Err,
 }
 
+// Text of a stream that we do not know is shown with standard output rather than lost.
+words!(Stream { Out => "out", Err => "err" } else Out);
+
 /// How the bridge saw an eval end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum DoneStatus {
     /// To its end.
     Ok,
@@ -245,7 +247,16 @@ pub enum DoneStatus {
     Error,
     /// An interrupt stopped it.
     Interrupted,
+    /// In a way that a newer bridge knows.
+    Unknown,
 }
+
+words!(DoneStatus {
+    Ok => "ok",
+    Error => "error",
+    Interrupted => "interrupted",
+    Unknown => "unknown",
+} else Unknown);
 
 #[cfg(test)]
 mod tests {

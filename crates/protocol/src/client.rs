@@ -5,11 +5,9 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::tagged::{fields, tagged};
-use crate::{EvalSeq, Finished, Generation, Offset, Status, WireError};
-
-/// The version of this wire; a host refuses another one by name.
-pub const VERSION: u32 = 1;
+use crate::tagged::{Named, fields, named, tagged};
+use crate::words::words;
+use crate::{EvalSeq, Finished, Generation, Offset, Status, Versions, WireError};
 
 /// A request with the number its reply will carry.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -26,8 +24,14 @@ pub struct ToHost {
 pub enum Request {
     /// First message on a connection; answered by `Reply::Hello`.
     Hello {
-        /// The version the client speaks.
+        /// The oldest version the client speaks; the only one, if it names no range.
         protocol: u32,
+        /// All versions it speaks, if they are more.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        versions: Option<Versions>,
+        /// The version of its program.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        program: Option<String>,
         /// Who is calling: `cli`, `mcp`, `attach`.
         client: String,
         /// The connection is kept between calls; while none is under way nobody is attached by it.
@@ -152,14 +156,16 @@ pub struct Submit {
 }
 
 /// What a watching connection wants to hear of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WatchFor {
     /// Start, waits for input and the end.
     State,
     /// Also growth of the spool.
     Output,
 }
+
+// Whoever wants to hear of something else hears at least how the eval goes.
+words!(WatchFor { State => "state", Output => "output" } else State);
 
 /// A question about the namespace (SPEC ST-1).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -177,10 +183,13 @@ pub enum Query {
         /// What there is of it.
         text: String,
     },
+    /// A question of a newer client; answered with an error.
+    #[serde(other)]
+    Unknown,
 }
 
 /// What a host sends.
-#[derive(Debug, Serialize, Deserialize)]
+#[derive(Debug, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum FromHost {
     /// Answer to a request.
@@ -199,6 +208,26 @@ pub enum FromHost {
     },
     /// Something happened to a watched eval.
     Event(Event),
+    /// A message of a newer host; ignored.
+    Unknown,
+}
+
+named!(FromHost,
+    "reply" => |value: Answered| FromHost::Reply { id: value.id, reply: value.reply },
+    "error" => |value: Refused| FromHost::Error { id: value.id, error: value.error },
+    "event" => |value: Event| FromHost::Event(value),
+);
+
+#[derive(Deserialize)]
+struct Answered {
+    id: u64,
+    reply: Reply,
+}
+
+#[derive(Deserialize)]
+struct Refused {
+    id: u64,
+    error: WireError,
 }
 
 /// Answers.
@@ -207,8 +236,14 @@ pub enum FromHost {
 pub enum Reply {
     /// To `Hello`.
     Hello {
-        /// The version the host speaks.
+        /// The version that is spoken on this connection: the newest that both know.
         protocol: u32,
+        /// All versions the host speaks.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        versions: Option<Versions>,
+        /// The version of its program.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        program: Option<String>,
         /// The interpreter's generation.
         generation: Generation,
         /// Why earlier state is gone, if nobody was told yet.
@@ -257,6 +292,9 @@ pub enum Reply {
     },
     /// To requests whose effect holds now.
     Done,
+    /// An answer of a newer host.
+    #[serde(other)]
+    Unknown,
 }
 
 tagged!(Reply, "kind", "accepted" => |rest| fields(rest).map(Reply::Accepted));
@@ -280,8 +318,7 @@ pub struct Accepted {
 }
 
 /// What an interrupt did (SPEC E-6).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum InterruptEffect {
     /// The eval stopped and the state is kept.
     Interrupted,
@@ -293,12 +330,22 @@ pub enum InterruptEffect {
     StillRunning,
     /// It had not begun and was taken out of the queue.
     Dequeued,
+    /// Something that a newer host knows.
+    Unknown,
 }
+
+words!(InterruptEffect {
+    Interrupted => "interrupted",
+    Finished => "finished",
+    NothingRunning => "nothing_running",
+    StillRunning => "still_running",
+    Dequeued => "dequeued",
+    Unknown => "unknown",
+} else Unknown);
 
 /// Whether an eval that runs may wait for input: it listens to the session's input, and nobody can
 /// know whether it goes on without any (SPEC E-8).
-#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Listens {
     /// Nothing is known to listen.
     #[default]
@@ -309,6 +356,9 @@ pub enum Listens {
     /// wake it. Said once; whoever waits should look.
     Alone,
 }
+
+// Another way to listen is one all the same.
+words!(Listens { No => "no", Yes => "yes", Alone => "alone" } else Yes);
 
 impl Listens {
     /// Whether it does not.
@@ -377,6 +427,9 @@ pub enum Event {
         /// Its record.
         finished: Finished,
     },
+    /// An event of a newer host; ignored.
+    #[serde(other)]
+    Unknown,
 }
 
 #[cfg(test)]

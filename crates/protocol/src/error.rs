@@ -2,9 +2,10 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::words::words;
+
 /// What went wrong, for programs (SPEC C-5).
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum ErrorCode {
     /// The code failed.
     EvalError,
@@ -39,34 +40,28 @@ pub enum ErrorCode {
     /// The request itself is wrong.
     BadRequest,
     /// A code of a newer peer.
-    #[serde(other)]
     Unknown,
 }
 
-impl ErrorCode {
-    /// The word for it, as it is sent.
-    pub fn as_str(self) -> &'static str {
-        match self {
-            ErrorCode::EvalError => "eval_error",
-            ErrorCode::Interrupted => "interrupted",
-            ErrorCode::Timeout => "timeout",
-            ErrorCode::SessionNotFound => "session_not_found",
-            ErrorCode::SessionExists => "session_exists",
-            ErrorCode::SessionBusy => "session_busy",
-            ErrorCode::SessionLost => "session_lost",
-            ErrorCode::SessionEnded => "session_ended",
-            ErrorCode::WaitingInput => "waiting_input",
-            ErrorCode::EvalNotFound => "eval_not_found",
-            ErrorCode::LaunchFailed => "launch_failed",
-            ErrorCode::ConnectionFailed => "connection_failed",
-            ErrorCode::SandboxUnavailable => "sandbox_unavailable",
-            ErrorCode::LimitExceeded => "limit_exceeded",
-            ErrorCode::Unsupported => "unsupported",
-            ErrorCode::BadRequest => "bad_request",
-            ErrorCode::Unknown => "unknown",
-        }
-    }
-}
+words!(ErrorCode {
+    EvalError => "eval_error",
+    Interrupted => "interrupted",
+    Timeout => "timeout",
+    SessionNotFound => "session_not_found",
+    SessionExists => "session_exists",
+    SessionBusy => "session_busy",
+    SessionLost => "session_lost",
+    SessionEnded => "session_ended",
+    WaitingInput => "waiting_input",
+    EvalNotFound => "eval_not_found",
+    LaunchFailed => "launch_failed",
+    ConnectionFailed => "connection_failed",
+    SandboxUnavailable => "sandbox_unavailable",
+    LimitExceeded => "limit_exceeded",
+    Unsupported => "unsupported",
+    BadRequest => "bad_request",
+    Unknown => "unknown",
+} else Unknown);
 
 /// An error as it is sent: what failed and on what, and the next step.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

@@ -13,6 +13,8 @@ mod settings;
 mod start;
 mod status;
 mod tagged;
+mod version;
+mod words;
 
 pub use chunk::{Chunk, ChunkKind, DisplayInfo, ErrorInfo, ValueInfo};
 pub use error::{ErrorCode, WireError};
@@ -25,6 +27,7 @@ pub use settings::{
 };
 pub use start::{FILES_VERSION, FoundInterpreter, HostReady, HostSpec, Meta};
 pub use status::{Activity, Status, Unrecorded, Usage};
+pub use version::{PROGRAM, Versions, skew};
 
 /// Most bytes of code that one eval may have (SPEC E-15).
 pub const MAX_CODE: usize = 16 << 20;

@@ -33,6 +33,9 @@ pub enum Outcome {
     },
     /// The host was killed while it ran; found out by the next look.
     HostDied,
+    /// In a way that a newer version knows.
+    #[serde(other)]
+    Unknown,
 }
 
 tagged!(
@@ -48,7 +51,7 @@ impl Outcome {
         match self {
             Outcome::Ended { .. } | Outcome::NotRun { .. } | Outcome::HostDied => true,
             Outcome::Timeout { step } => *step == TimeoutStep::InterpreterKilled,
-            Outcome::Complete | Outcome::Error | Outcome::Interrupted => false,
+            Outcome::Complete | Outcome::Error | Outcome::Interrupted | Outcome::Unknown => false,
         }
     }
 }

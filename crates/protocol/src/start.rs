@@ -4,13 +4,21 @@ use std::path::PathBuf;
 
 use serde::{Deserialize, Serialize};
 
-use crate::{SessionName, Settings, WireError};
+use crate::tagged::{Named, named};
+use crate::{SessionName, Settings, Versions, WireError};
 
 /// Everything a host needs, as one JSON object on its standard input, then end of file.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 pub struct HostSpec {
-    /// The client wire's version; host and client are the same binary, so it must be equal.
+    /// The oldest version of the client wire that the client speaks; the only one, if it names no range. As a rule host
+    /// and client are the same program, but its file may have been replaced while a client ran.
     pub protocol: u32,
+    /// All versions it speaks, if they are more.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub versions: Option<Versions>,
+    /// The version of its program.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<String>,
     /// The session's directory in the state directory; exists, mode 0700.
     pub dir: PathBuf,
     /// Where to listen; its directory exists and was checked.
@@ -24,6 +32,9 @@ pub struct HostSpec {
 pub struct Meta {
     /// The version of this file.
     pub version: u32,
+    /// The version of the program that wrote it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<String>,
     /// The session's name.
     pub name: SessionName,
     /// Its workspace, canonical.
@@ -87,7 +98,7 @@ impl FoundInterpreter {
 }
 
 /// The one line a host writes on its standard output before it goes to the background.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+#[derive(Debug, Clone, Serialize)]
 #[serde(rename_all = "snake_case")]
 pub enum HostReady {
     /// It listens.
@@ -97,4 +108,16 @@ pub enum HostReady {
     },
     /// It could not start.
     Failed(WireError),
+    /// Something that a newer host says.
+    Unknown,
+}
+
+named!(HostReady,
+    "ready" => |value: Ready| HostReady::Ready { pid: value.pid },
+    "failed" => |value: WireError| HostReady::Failed(value),
+);
+
+#[derive(Deserialize)]
+struct Ready {
+    pid: u32,
 }

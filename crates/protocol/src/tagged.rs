@@ -69,6 +69,72 @@ impl<'de, T: Tagged<'de>> Visitor<'de> for Fields<T> {
     }
 }
 
+/// An enum whose variants are told by the name of an object's one field: `{"reply": …}`. Has `Unknown` for the others.
+pub(crate) trait Named<'de>: Sized {
+    /// What stands for all names that this version does not know.
+    const UNKNOWN: Self;
+
+    /// Reads what belongs to a name; `None` for a name that is not known.
+    fn value<A: MapAccess<'de>>(name: &str, map: &mut A) -> Option<Result<Self, A::Error>>;
+}
+
+/// Reads a value of such an enum; its `Deserialize`.
+pub(crate) fn read_named<'de, T: Named<'de>, D: Deserializer<'de>>(from: D) -> Result<T, D::Error> {
+    from.deserialize_any(Field(PhantomData))
+}
+
+struct Field<T>(PhantomData<T>);
+
+impl<'de, T: Named<'de>> Visitor<'de> for Field<T> {
+    type Value = T;
+
+    fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("an object with one field")
+    }
+
+    fn visit_str<E: Error>(self, _: &str) -> Result<T, E> {
+        Ok(T::UNKNOWN)
+    }
+
+    fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<T, A::Error> {
+        let mut known = None;
+        while let Some(name) = map.next_key_seed(Text)? {
+            match T::value(&name, &mut map) {
+                Some(value) => known = Some(value?),
+                None => drop(map.next_value::<serde::de::IgnoredAny>()?),
+            }
+        }
+        Ok(known.unwrap_or(T::UNKNOWN))
+    }
+}
+
+/// Gives an enum with `Unknown` its reading: what each name's value is, and which variant that makes.
+macro_rules! named {
+    ($name:ident, $($field:literal => |$value:ident: $of:ty| $made:expr),+ $(,)?) => {
+        impl<'de> serde::Deserialize<'de> for $name {
+            fn deserialize<D: serde::Deserializer<'de>>(from: D) -> Result<Self, D::Error> {
+                $crate::tagged::read_named(from)
+            }
+        }
+
+        impl<'de> Named<'de> for $name {
+            const UNKNOWN: Self = $name::Unknown;
+
+            fn value<A: serde::de::MapAccess<'de>>(
+                name: &str,
+                map: &mut A,
+            ) -> Option<Result<Self, A::Error>> {
+                Some(match name {
+                    $($field => map.next_value::<$of>().map(|$value| $made),)+
+                    _ => return None,
+                })
+            }
+        }
+    };
+}
+
+pub(crate) use named;
+
 /// A string, borrowed if it can be.
 struct Text;
 

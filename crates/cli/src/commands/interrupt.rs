@@ -53,6 +53,9 @@ impl InterruptArgs {
             InterruptEffect::StillRunning => {
                 ("running", "still running: it has not obeyed yet; `stead restart` ends it")
             }
+            InterruptEffect::Unknown => {
+                ("complete", "the host, a newer stead, says what this one does not know")
+            }
             InterruptEffect::Dequeued => ("interrupted", "taken out of the queue; it never ran"),
         };
         let text = match interrupted.killed {

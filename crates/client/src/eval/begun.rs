@@ -133,7 +133,12 @@ impl Begun {
                 ) if own == Some(*eval) => {
                     return Ok(Stage::Unclear);
                 }
-                FromHost::Error { .. } | FromHost::Reply { .. } | FromHost::Event(_) => {}
+                // An answer that this version does not know is not waited for.
+                FromHost::Reply { id, .. } if *id == self.sent => return Ok(Stage::Over),
+                FromHost::Error { .. }
+                | FromHost::Reply { .. }
+                | FromHost::Event(_)
+                | FromHost::Unknown => {}
             }
         }
         Ok(stage)

@@ -7,7 +7,7 @@ use std::fs;
 use std::time::Instant;
 
 use stead_protocol::client::Request;
-use stead_protocol::{Finished, Generation, Outcome, TimeoutStep};
+use stead_protocol::{Finished, Generation};
 use stead_spool::SessionDir;
 
 use crate::ClientError;
@@ -19,12 +19,7 @@ const NOTE: &str = "loss-told";
 /// Notes that somebody is told how the interpreter of this eval ended, if the outcome says that.
 pub(crate) fn tell(dir: &SessionDir, finished: &Finished) {
     let generation = finished.generation;
-    let tells = match &finished.outcome {
-        Outcome::Ended { .. } | Outcome::NotRun { .. } | Outcome::HostDied => true,
-        Outcome::Timeout { step } => *step == TimeoutStep::InterpreterKilled,
-        Outcome::Complete | Outcome::Error | Outcome::Interrupted => false,
-    };
-    if tells && noted(dir).is_none_or(|known| known < generation) {
+    if finished.outcome.tells_end() && noted(dir).is_none_or(|known| known < generation) {
         // Without the note the next eval says it again, which does no harm.
         let note = generation.0.to_string();
         let _ = stead_spool::write_atomically(&dir.path().join(NOTE), note.as_bytes());

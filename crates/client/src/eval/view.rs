@@ -54,7 +54,8 @@ impl EvalStatus {
     pub fn of(outcome: &Outcome) -> Self {
         match outcome {
             Outcome::Complete => EvalStatus::Complete,
-            Outcome::Error => EvalStatus::Error,
+            // What is not known to have gone well has not.
+            Outcome::Error | Outcome::Unknown => EvalStatus::Error,
             Outcome::Interrupted => EvalStatus::Interrupted,
             Outcome::Timeout { .. } => EvalStatus::Timeout,
             Outcome::Ended { .. } | Outcome::NotRun { .. } | Outcome::HostDied => EvalStatus::Ended,

@@ -11,8 +11,10 @@ use std::time::{Duration, Instant};
 use rustix::buffer::spare_capacity;
 use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType};
-use stead_protocol::client::{Event, FromHost, Reply, Request, ToHost, VERSION};
-use stead_protocol::{ErrorCode, Generation, Lines, MAX_LINE, SessionName, WireError};
+use stead_protocol::client::{Event, FromHost, Reply, Request, ToHost};
+use stead_protocol::{
+    ErrorCode, Generation, Lines, MAX_LINE, PROGRAM, SessionName, Versions, WireError, skew,
+};
 use stead_spool::Reader;
 
 use crate::ClientError;
@@ -40,6 +42,10 @@ pub struct Connection {
     /// The host closed with something of ours unread; the kernel tells.
     unread: bool,
     host_pid: Option<u32>,
+    /// The version that is spoken: the newest that both know.
+    protocol: u32,
+    /// The version of the host's program; hosts of the first versions do not say it.
+    program: Option<String>,
     /// The interpreter's generation when the connection was made.
     pub generation: Generation,
     /// Why earlier state is gone, if nobody was told yet.
@@ -127,6 +133,8 @@ impl Connection {
             last_id: 0,
             unread: false,
             host_pid,
+            protocol: Versions::OURS.oldest,
+            program: None,
             generation: Generation::default(),
             loss: None,
             evals: 0,
@@ -134,12 +142,21 @@ impl Connection {
             reader: None,
             language: None,
         };
-        let hello = Request::Hello { protocol: VERSION, client: client.to_owned(), rests };
+        let hello = Request::Hello {
+            protocol: Versions::OURS.oldest,
+            versions: Some(Versions::OURS),
+            program: Some(PROGRAM.to_owned()),
+            client: client.to_owned(),
+            rests,
+        };
         match connection.request(hello, Some(deadline)) {
-            Ok(Reply::Hello { protocol, .. }) if protocol != VERSION => {
-                Err(connection.other_version(protocol))
+            Ok(Reply::Hello { protocol, versions, program, .. }) if !speaks(protocol) => {
+                let theirs = Versions::of_peer(protocol, versions);
+                Err(connection.other_version(theirs, program.as_deref()))
             }
-            Ok(Reply::Hello { generation, loss, evals, dir, .. }) => {
+            Ok(Reply::Hello { protocol, program, generation, loss, evals, dir, .. }) => {
+                connection.protocol = protocol;
+                connection.program = program;
                 connection.dir = dir.filter(|dir| dir.is_absolute());
                 connection.generation = generation;
                 connection.loss = loss;
@@ -156,6 +173,16 @@ impl Connection {
     /// The session it leads to.
     pub(crate) fn session(&self) -> &SessionName {
         &self.name
+    }
+
+    /// The version that is spoken on it.
+    pub fn protocol(&self) -> u32 {
+        self.protocol
+    }
+
+    /// The version of the host's program, if it says it.
+    pub fn program(&self) -> Option<&str> {
+        self.program.as_deref()
     }
 
     /// The process id of the host, if the kernel tells.
@@ -182,8 +209,10 @@ impl Connection {
                     return Err(error.into());
                 }
                 Next::Message(FromHost::Event(event)) => self.events.push_back(event),
-                // The answer to a request that nobody waited for.
-                Next::Message(FromHost::Reply { .. } | FromHost::Error { .. }) => {}
+                // The answer to a request that nobody waited for, or what a newer host has to say.
+                Next::Message(
+                    FromHost::Reply { .. } | FromHost::Error { .. } | FromHost::Unknown,
+                ) => {}
                 Next::Deadline | Next::Woken => return Err(silent(&self.name, self.host_pid)),
                 Next::Closed => return Err(self.closed()),
             }
@@ -250,7 +279,9 @@ impl Connection {
         loop {
             match self.next(deadline, wake)? {
                 Next::Message(FromHost::Event(event)) => return Ok(Waited::Event(event)),
-                Next::Message(FromHost::Reply { .. } | FromHost::Error { .. }) => {}
+                Next::Message(
+                    FromHost::Reply { .. } | FromHost::Error { .. } | FromHost::Unknown,
+                ) => {}
                 Next::Deadline => return Ok(Waited::Deadline),
                 Next::Woken => return Ok(Waited::Woken),
                 Next::Closed => return Ok(Waited::Closed),
@@ -293,8 +324,17 @@ impl Connection {
         }
     }
 
-    /// The next whole line that was read.
+    /// The next message that was read. What a newer host says beside its answers is passed over.
     fn parse_line(&mut self) -> Result<Option<FromHost>, ClientError> {
+        loop {
+            match self.parse_next()? {
+                Some(FromHost::Unknown | FromHost::Event(Event::Unknown)) => {}
+                message => return Ok(message),
+            }
+        }
+    }
+
+    fn parse_next(&mut self) -> Result<Option<FromHost>, ClientError> {
         let Some(line) = self.incoming.next_line() else {
             return match self.incoming.held() > MAX_LINE {
                 true => Err(self.garbled(&"the line is too long")),
@@ -364,14 +404,17 @@ impl Connection {
         ClientError::Connection { message, hint: Some(restart_hint(&self.name)) }
     }
 
-    fn other_version(&self, theirs: u32) -> ClientError {
-        let message = format!(
-            "the host of session `{}` speaks protocol {theirs} and this client speaks {VERSION}",
-            self.name
-        );
+    fn other_version(&self, theirs: Versions, program: Option<&str>) -> ClientError {
+        let said = skew((program, theirs), (Some(PROGRAM), Versions::OURS));
+        let message = format!("session `{}` cannot be reached: {said}", self.name);
         let hint = "stop the session with the version that started it, then start it again";
         WireError::new(ErrorCode::ConnectionFailed, message).with_hint(hint).into()
     }
+}
+
+/// Whether this client speaks that version.
+fn speaks(protocol: u32) -> bool {
+    (Versions::OURS.oldest..=Versions::OURS.newest).contains(&protocol)
 }
 
 /// What to say of a host that lives and says nothing.
@@ -498,7 +541,24 @@ mod tests {
         let newer =
             &[r#"{"reply":{"id":1,"reply":{"kind":"hello","protocol":9,"generation":1}}}"#, "\n"];
         let error = meet(temp.path().join("b"), newer, false).unwrap_err();
-        assert!(error.to_string().contains("protocol 9"), "{error}");
+        let said = error.to_string();
+        assert!(said.contains("host speaks version 9") && said.contains("1 to 2"), "{said}");
+    }
+
+    /// A newer host may say what this client does not know: it is passed over, the answer counts.
+    #[test]
+    fn what_a_newer_host_says_beside_its_answers_is_passed_over() {
+        let temp = tempfile::tempdir().unwrap();
+        let said = &[
+            "{\"progress\":{\"id\":1}}\n{\"event\":{\"kind\":\"sung\",\"eval\":3}}\n",
+            r#"{"reply":{"id":1,"new":1,"reply":{"kind":"hello","protocol":2,"versions":{"oldest":2,"newest":7},"generation":3}}}"#,
+            "\n",
+        ];
+        let connection = meet(temp.path().join("s"), said, false).unwrap().expect("a host");
+        assert_eq!((connection.protocol(), connection.generation.0), (2, 3));
+        let odd = &["{\"reply\":{\"id\":1,\"reply\":{\"kind\":\"sung\"}}}\n"];
+        let error = meet(temp.path().join("t"), odd, false).unwrap_err();
+        assert_eq!(error.code(), ErrorCode::ConnectionFailed);
     }
 
     #[test]

@@ -6,7 +6,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use stead_protocol::{
     DEFAULT_IDLE_TIMEOUT_MS, DEFAULT_QUOTA_BYTES, Engine, ErrorCode, FILES_VERSION, Limits, Meta,
-    Policy, SessionName, SessionPlace, Settings, Startup, WireError,
+    PROGRAM, Policy, SessionName, SessionPlace, Settings, Startup, WireError,
 };
 
 use crate::reach::language;
@@ -87,7 +87,7 @@ impl Client {
         launch: &Launch,
     ) -> Result<Meta, ClientError> {
         match self.meta(name)?.filter(|meta| !meta.stopped) {
-            Some(meta) => Ok(Meta { found: None, ..meta }),
+            Some(meta) => Ok(Meta { found: None, program: Some(PROGRAM.to_owned()), ..meta }),
             None => self.new_meta(name, launch),
         }
     }
@@ -122,6 +122,7 @@ impl Client {
         };
         Ok(Meta {
             version: FILES_VERSION,
+            program: Some(PROGRAM.to_owned()),
             name: name.clone(),
             workspace: self.workspace.as_str().to_owned(),
             settings,
@@ -150,13 +151,16 @@ pub(crate) fn read_meta(path: &Path) -> Result<Option<Meta>, ClientError> {
     #[derive(serde::Deserialize)]
     struct Version {
         version: u32,
+        #[serde(default)]
+        program: Option<String>,
     }
     let bad = |error: serde_json::Error| ClientError::file("understand", path)(error.into());
     let version: Version = serde_json::from_slice(&bytes).map_err(bad)?;
     if version.version > FILES_VERSION {
         let newer = version.version;
         let why = format!(
-            "written by a newer stead: version {newer}, this one reads up to {FILES_VERSION}"
+            "written by a newer stead{}: version {newer}, this one ({PROGRAM}) reads up to {FILES_VERSION}",
+            version.program.map(|program| format!(" ({program})")).unwrap_or_default()
         );
         return Err(ClientError::file("understand", path)(io::Error::other(why)));
     }

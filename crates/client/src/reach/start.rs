@@ -10,8 +10,9 @@ use std::time::{Duration, Instant};
 use rustix::fs::FlockOperation;
 use rustix::io::Errno;
 use stead_launch::{cores, sys};
-use stead_protocol::client::VERSION;
-use stead_protocol::{EndReason, ErrorCode, HostReady, HostSpec, Meta, SessionName, WireError};
+use stead_protocol::{
+    EndReason, ErrorCode, HostReady, HostSpec, Meta, PROGRAM, SessionName, Versions, WireError,
+};
 use stead_spool::{HistoryReader, Reader, SessionDir, retention};
 
 use crate::error::is_stopped;
@@ -239,7 +240,9 @@ impl Door<'_> {
         let mut log = private_file(&log_path).map_err(ClientError::file("open", &log_path))?;
         let log_start = log.seek(SeekFrom::End(0)).unwrap_or(0);
         let spec = HostSpec {
-            protocol: VERSION,
+            protocol: Versions::OURS.oldest,
+            versions: Some(Versions::OURS),
+            program: Some(PROGRAM.to_owned()),
             dir: dir.path().to_owned(),
             socket: self.dirs.socket(self.workspace, self.name),
             meta,
@@ -255,6 +258,9 @@ impl Door<'_> {
         match ready.map_err(|error| self.launch_failed(error.to_string()))? {
             Said::Ready(HostReady::Ready { .. }) => Ok(()),
             Said::Ready(HostReady::Failed(error)) => Err(error.into()),
+            Said::Ready(HostReady::Unknown) => Err(self.launch_failed(format!(
+                "the program that should be its host is of another version and says what stead {PROGRAM} does not know"
+            ))),
             Said::Nothing => {
                 let tail = log_tail(&log_path, log_start);
                 let tail = if tail.is_empty() { "it said nothing".to_owned() } else { tail };

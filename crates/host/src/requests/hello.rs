@@ -1,30 +1,49 @@
 //! The first request on a connection.
 
-use stead_protocol::client::{Reply, VERSION};
+use stead_protocol::client::Reply;
+use stead_protocol::{ErrorCode, PROGRAM, Versions, WireError, skew};
 
-use super::bad;
 use crate::host::Host;
 use crate::state::Ticket;
 
+/// What a client says of itself in its first message.
+pub(super) struct Caller {
+    /// The versions it speaks.
+    pub(super) versions: Versions,
+    /// The version of its program, if it says it.
+    pub(super) program: Option<String>,
+    /// Who it is: `cli`, `mcp`.
+    pub(super) client: String,
+    /// It keeps the connection between calls.
+    pub(super) rests: bool,
+}
+
 impl Host {
-    pub(super) fn greet(&mut self, ticket: Ticket, protocol: u32, client: &str, rests: bool) {
-        if protocol != VERSION {
-            let message = format!("this host speaks version {VERSION}, the client {protocol}");
-            return self.refuse(
-                ticket,
-                bad(message)
-                    .with_hint("the session was started by another stead: stop it with that one"),
-            );
-        }
+    /// Speaks the newest version that both know. Without one the client is told which versions there are and may
+    /// come with another: nothing else happens to it, nor to the session.
+    pub(super) fn greet(&mut self, ticket: Ticket, caller: Caller) {
+        let ours = Versions::OURS;
+        let Some(protocol) = ours.common(caller.versions) else {
+            let client = (caller.program.as_deref(), caller.versions);
+            let message = skew((Some(PROGRAM), ours), client);
+            let error = WireError::new(ErrorCode::ConnectionFailed, message)
+                .with_hint("use the stead that started the session, or stop it with that one");
+            return self.refuse(ticket, error);
+        };
         if let Some(connection) = self.connections.get_mut(&ticket.connection) {
             connection.greeted = true;
-            connection.rests = rests;
-            connection.client = client.chars().take(32).collect();
+            connection.rests = caller.rests;
+            connection.client = caller.client.chars().take(32).collect();
         }
-        let loss = self.loss.as_ref().map(ToString::to_string);
-        let generation = self.ledger.generation();
-        let evals = self.ledger.evals();
-        let dir = Some(self.spec.dir.clone());
-        self.reply(ticket, Reply::Hello { protocol: VERSION, generation, loss, evals, dir });
+        let hello = Reply::Hello {
+            protocol,
+            versions: Some(ours),
+            program: Some(PROGRAM.to_owned()),
+            generation: self.ledger.generation(),
+            loss: self.loss.as_ref().map(ToString::to_string),
+            evals: self.ledger.evals(),
+            dir: Some(self.spec.dir.clone()),
+        };
+        self.reply(ticket, hello);
     }
 }

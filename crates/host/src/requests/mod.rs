@@ -9,11 +9,12 @@ mod submit;
 mod watch;
 
 use stead_protocol::client::{FromHost, Reply, Request, ToHost};
-use stead_protocol::{ErrorCode, WireError};
+use stead_protocol::{ErrorCode, PROGRAM, Versions, WireError};
 
 use crate::host::Host;
 use crate::state::{Input, Ticket};
 
+use hello::Caller;
 pub(crate) use query::Question;
 
 impl Host {
@@ -32,8 +33,9 @@ impl Host {
             return self.refuse(ticket, bad("the first request must be `hello`"));
         }
         match parsed.request {
-            Request::Hello { protocol, client, rests } => {
-                self.greet(ticket, protocol, &client, rests);
+            Request::Hello { protocol, versions, program, client, rests } => {
+                let versions = Versions::of_peer(protocol, versions);
+                self.greet(ticket, Caller { versions, program, client, rests });
             }
             Request::Submit(submit) => self.submit(ticket, submit),
             Request::Watch { eval, output } => self.watch(ticket, eval, output),
@@ -58,11 +60,7 @@ impl Host {
                 self.acknowledge_loss();
                 self.reply(ticket, Reply::Done);
             }
-            Request::Unknown => self.refuse(
-                ticket,
-                WireError::new(ErrorCode::Unsupported, "this host does not know the request")
-                    .with_hint("the session was started by an older stead: restart it"),
-            ),
+            Request::Unknown => self.refuse(ticket, unknown("the request")),
         }
     }
 
@@ -73,6 +71,14 @@ impl Host {
     fn refuse(&mut self, ticket: Ticket, error: WireError) {
         self.send(ticket.connection, &FromHost::Error { id: ticket.id, error });
     }
+}
+
+/// What to say to a newer client of something that this version cannot do.
+fn unknown(what: &str) -> WireError {
+    let message =
+        format!("this host (stead {PROGRAM}, protocol {}) does not know {what}", Versions::OURS);
+    WireError::new(ErrorCode::Unsupported, message)
+        .with_hint("the session was started by an older stead: restart it to use this")
 }
 
 fn bad(message: impl Into<String>) -> WireError {

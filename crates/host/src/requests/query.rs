@@ -4,7 +4,7 @@ use stead_protocol::bridge::Command;
 use stead_protocol::client::{Query, Reply};
 use stead_protocol::{ErrorCode, WireError};
 
-use super::bad;
+use super::{bad, unknown};
 use crate::compiled::OWN_QUESTION;
 use crate::host::Host;
 use crate::state::{Input, Phase, Ticket};
@@ -26,6 +26,7 @@ impl Host {
             Some(Query::Vars) => ("vars", "vars", ""),
             Some(Query::Inspect { name }) => ("inspect", "inspect", name.as_str()),
             Some(Query::Complete { text }) => ("complete", "complete", text.as_str()),
+            Some(Query::Unknown) => return self.refuse(ticket, unknown("the question")),
         };
         if self.facts.version.is_some() && !self.facts.can.iter().any(|can| can == needed) {
             let language = &self.meta.settings.engine.language;

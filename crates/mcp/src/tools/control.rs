@@ -122,6 +122,9 @@ fn interrupt(
         InterruptEffect::StillRunning => {
             "interrupted but still running; kill ends it and loses state"
         }
+        InterruptEffect::Unknown => {
+            "interrupted by a newer stead, which says what this one does not know"
+        }
         InterruptEffect::Dequeued => "taken out of the queue, it did not run",
     };
     let killed = match done.killed {

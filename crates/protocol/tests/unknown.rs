@@ -1,0 +1,192 @@
+//! Messages of newer versions: a kind, a word or a field that this version does not know, in every place of every
+//! wire, is no error and costs nothing of the message it stands in.
+
+use std::fmt::Debug;
+
+use serde::Serialize;
+use serde::de::DeserializeOwned;
+use serde_json::{Value, json};
+use stead_protocol::bridge::BridgeEvent;
+use stead_protocol::client::{FromHost, ToHost};
+use stead_protocol::{HostReady, HostSpec, Meta};
+
+const NEW: &str = "of_a_newer_version";
+
+/// Fields whose value is one of a set of words: the tags of messages, and enums that are words.
+const WORDS: [&str; 12] = [
+    "op", "kind", "what", "ev", "state", "status", "stream", "effect", "listens", "code", "watch",
+    "keeps",
+];
+
+/// Fields of those that are enums of words, in whose place a newer version may also send an object.
+const PLAIN_WORDS: [&str; 5] = ["stream", "effect", "listens", "watch", "status"];
+
+/// All places of a message, as JSON pointers.
+fn places(value: &Value, at: &str, all: &mut Vec<String>) {
+    all.push(at.to_owned());
+    match value {
+        Value::Object(fields) => {
+            for (name, value) in fields {
+                places(value, &format!("{at}/{name}"), all);
+            }
+        }
+        Value::Array(items) => {
+            for (i, value) in items.iter().enumerate() {
+                places(value, &format!("{at}/{i}"), all);
+            }
+        }
+        _ => {}
+    }
+}
+
+/// Reads the message as it is, with a new field in each object, and with each word replaced by one that is not known.
+/// Fields around the place stay as they were.
+fn walk<T: DeserializeOwned + Serialize + Debug>(message: &Value) -> usize {
+    let read = |changed: &Value| -> Value {
+        let read: T = serde_json::from_str(&changed.to_string())
+            .unwrap_or_else(|error| panic!("{changed}: {error}"));
+        serde_json::to_value(read).unwrap()
+    };
+    let known = read(message);
+    let mut all = Vec::new();
+    places(message, "", &mut all);
+    let mut tried = 0;
+    for place in &all {
+        let there = message.pointer(place).unwrap();
+        let mut instead = Vec::new();
+        if let Value::Object(fields) = there {
+            let mut fields = fields.clone();
+            fields.insert(NEW.to_owned(), json!({"a": [1, null]}));
+            instead.push(Value::Object(fields));
+        }
+        let name = place.rsplit('/').next().unwrap_or_default();
+        if there.is_string() && WORDS.contains(&name) {
+            instead.push(json!(NEW));
+            if PLAIN_WORDS.contains(&name) {
+                instead.extend([json!({NEW: {"why": "because"}}), json!([1]), json!(7)]);
+            }
+        }
+        for value in instead {
+            let mut changed = message.clone();
+            let is_field = value.is_object() && there.is_object();
+            *changed.pointer_mut(place).unwrap() = value;
+            let read = read(&changed);
+            tried += 1;
+            if is_field {
+                assert_eq!(read, known, "{changed}");
+                continue;
+            }
+            // What is told by the word is not known now; everything outside its object is.
+            let inside = place.rsplit_once('/').map_or("", |(object, _)| object);
+            for other in &all {
+                let is_leaf = known.pointer(other).is_some_and(|v| !v.is_object() && !v.is_array());
+                if is_leaf && !other.starts_with(inside) {
+                    assert_eq!(read.pointer(other), known.pointer(other), "{changed}: {other}");
+                }
+            }
+        }
+    }
+    tried
+}
+
+fn finished() -> Value {
+    json!({
+        "outcome": {"kind": "ended", "reason": {"kind": "signal", "signal": 9}},
+        "generation": 2, "start": 4, "end": 9, "duration_ms": 7, "exit_code": 3,
+        "changed": {"added": [{"name": "a", "type": "int"}], "removed": ["b"]},
+        "notice": "n"
+    })
+}
+
+#[test]
+fn requests_of_newer_clients_are_read() {
+    let mut tried = 0;
+    for request in [
+        json!({"op": "hello", "protocol": 1, "versions": {"oldest": 1, "newest": 9}, "program": "9.0", "client": "cli", "rests": true}),
+        json!({"op": "submit", "code": "1", "key": "k", "watch": "output", "hold": true, "no_queue": false}),
+        json!({"op": "watch", "eval": 3, "output": true}),
+        json!({"op": "input", "eval": 3, "text": "x", "eof": false}),
+        json!({"op": "interrupt", "eval": 3}),
+        json!({"op": "query", "what": "inspect", "name": "df"}),
+        json!({"op": "clear"}),
+        json!({"op": "stop"}),
+    ] {
+        tried += walk::<ToHost>(&json!({"id": 3, "request": request}));
+    }
+    assert!(tried > 20, "{tried}");
+}
+
+#[test]
+fn what_newer_hosts_say_is_read() {
+    let status = json!({
+        "kind": "status", "name": "py", "workspace": "/w", "language": "python", "interpreter": "/p", "why": "w",
+        "state": "running", "eval": 3, "elapsed_ms": 1, "last_line": "x", "paused": false,
+        "background_waiting": false, "generation": 1, "cwd": "/", "started_ms": 1, "last_used_ms": 2, "evals": 3,
+        "usage": {"processes": 1, "memory_bytes": 2, "cpu_ms": 3}, "sandbox": "off", "idle_timeout_ms": 0,
+        "spool_end": 7, "clients": 1
+    });
+    let mut tried = 0;
+    for reply in [
+        json!({"kind": "hello", "protocol": 2, "versions": {"oldest": 1, "newest": 9}, "program": "9.0", "generation": 1, "evals": 6}),
+        json!({"kind": "accepted", "eval": 7, "generation": 1, "behind": 6, "finished": finished()}),
+        json!({"kind": "interrupt", "effect": "interrupted", "eval": 7, "killed": 2}),
+        json!({"kind": "query", "data": 7}),
+        json!({"kind": "done"}),
+        status,
+    ] {
+        tried += walk::<FromHost>(&json!({"reply": {"id": 3, "reply": reply}}));
+    }
+    for event in [
+        json!({"kind": "queued", "eval": 7, "behind": 6}),
+        json!({"kind": "started", "eval": 7, "start": 4, "listens": "alone"}),
+        json!({"kind": "output", "eval": 7, "end": 9}),
+        json!({"kind": "waiting", "eval": 7, "prompt": "? ", "end": 9}),
+        json!({"kind": "finished", "eval": 7, "finished": finished()}),
+    ] {
+        tried += walk::<FromHost>(&json!({"event": event}));
+    }
+    let error = json!({"code": "session_busy", "message": "m", "hint": "h"});
+    tried += walk::<FromHost>(&json!({"error": {"id": 3, "error": error}}));
+    for new in [json!({NEW: {"id": 3, "reply": {"kind": "done"}}}), json!({NEW: 1}), json!(NEW)] {
+        let read: FromHost = serde_json::from_value(new).unwrap();
+        assert!(matches!(read, FromHost::Unknown));
+    }
+    assert!(tried > 60, "{tried}");
+}
+
+#[test]
+fn what_newer_bridges_say_is_read() {
+    let mut tried = 0;
+    for event in [
+        json!({"ev": "hello", "protocol": 1, "language": "toy", "version": "1", "executable": "/t", "pid": 3, "can": []}),
+        json!({"ev": "value", "text": "2", "type": "int", "ack": true}),
+        json!({"ev": "error", "name": "E", "message": "m"}),
+        json!({"ev": "display", "mime": "text/html", "data": "<b>", "ack": false}),
+        json!({"ev": "background", "stream": "err", "text": "late", "eval": "py:1"}),
+        json!({"ev": "done", "eval": "py:7", "status": "interrupted", "exit_code": 1, "variables": 3}),
+        json!({"ev": "reply", "seq": 3, "data": 7}),
+        json!({"ev": "log", "text": "x"}),
+    ] {
+        tried += walk::<BridgeEvent>(&event);
+    }
+    assert!(tried > 25, "{tried}");
+    let read: BridgeEvent =
+        serde_json::from_value(json!({"ev": "background", "stream": NEW, "text": "late"})).unwrap();
+    assert!(matches!(read, BridgeEvent::Background { text, .. } if text == "late"));
+}
+
+#[test]
+fn what_newer_programs_start_hosts_with_is_read() {
+    let meta = json!({
+        "version": 1, "program": "9.0", "name": "py", "workspace": "/w", "created_ms": 1, "stopped": false,
+        "settings": {"language": "python", "cwd": "/w", "idle_timeout_ms": 5, "quota_bytes": 7, "keeps": "nothing"},
+        "found": {"path": "/p", "why": "w"}
+    });
+    let spec = json!({"protocol": 1, "versions": {"oldest": 1, "newest": 9}, "dir": "/d", "socket": "/s", "meta": meta});
+    let tried = walk::<HostSpec>(&spec) + walk::<Meta>(&meta);
+    assert!(tried > 8, "{tried}");
+    assert!(walk::<HostReady>(&json!({"ready": {"pid": 3}})) > 0);
+    assert!(walk::<HostReady>(&json!({"failed": {"code": "launch_failed", "message": "m"}})) > 0);
+    let read: HostReady = serde_json::from_value(json!({NEW: {"pid": 3}})).unwrap();
+    assert!(matches!(read, HostReady::Unknown));
+}

@@ -85,7 +85,7 @@ fn s5_launch_takes_a_bash_a_directory_variables_and_init_code() {
         "/bin/bash",
     ]);
     assert_eq!(launched["ok"], true, "{launched:#}");
-    assert_eq!(launched["data"]["why"], "named by `--bash`");
+    assert_eq!(launched["data"]["why"], "named by the user");
     let reply = env.json(["eval", "-n", "b1", "--", "x; pwd"]);
     assert_eq!(stream(&reply, "out"), format!("from outside\n{}\n", dir.display()), "{reply:#}");
     let reply = env.json(["launch", "python", "--bash", "/bin/bash"]);

@@ -50,7 +50,7 @@ fn s10_status_says_which_node_and_why() {
     assert_eq!(reply["data"]["interpreter"], real.to_str().unwrap(), "{reply:#}");
     assert!(reply.to_string().contains("`node` on `PATH`"), "{reply:#}");
     let reply = env.json(["launch", "node", "-n", "n2", "--node", real.to_str().unwrap()]);
-    assert!(reply.to_string().contains("named by `--node`"), "{reply:#}");
+    assert!(reply.to_string().contains("named by the user"), "{reply:#}");
     let reply = env.json(["launch", "node", "-n", "n3", "--node", "./none"]);
     assert_eq!(reply["error"]["code"], "launch_failed", "{reply:#}");
 }

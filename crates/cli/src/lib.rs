@@ -3,6 +3,7 @@
 mod commands;
 mod context;
 mod exit;
+mod interpreter;
 mod print;
 #[cfg(test)]
 mod reference;

@@ -5,7 +5,8 @@ use std::hash::{Hash, Hasher};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use stead_launch::{Command, Control, FindError};
+use stead_config::{Control, Fed, Start};
+use stead_launch::{Command, FindError, Search};
 use stead_protocol::{FoundInterpreter, SessionName, Settings};
 use thiserror::Error;
 
@@ -23,7 +24,7 @@ pub enum PrepareError {
         "the session runs elsewhere (`via` in its `meta.json`), and this version starts sessions only on this machine"
     )]
     Elsewhere,
-    /// There is no backend for this language.
+    /// No language has this name.
     #[error("`{language}` is not a language this version speaks")]
     Language {
         /// The language asked for.
@@ -95,90 +96,43 @@ pub fn prepare(
             Command { program: path, arguments: vec![], env, cwd, control: Control::Socket };
         return Ok(Prepared { found, command, feed: Feed::Nothing });
     }
-    match settings.engine.language.as_str() {
-        "python" => {
-            let lookup = |name: &str| {
-                env.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone())
-            };
-            // One that compiled our bridge before has shown that it starts.
-            let starts = |program: &Path| match feed(program, stead_bridges::PYTHON, cache_dir) {
-                Feed::Code(..) => Ok(()),
-                _ => stead_launch::python::starts(program, &env),
-            };
-            let named = settings.engine.interpreter.as_deref();
-            let found = stead_launch::python::find(named, &cwd, &lookup, cache_dir, &starts)?;
-            let command = Command {
-                program: PathBuf::from(&found.path),
-                arguments: vec!["-c".into(), stead_bridges::PYTHON_BOOT.trim().into()],
-                env,
-                cwd,
-                control: Control::Pipes,
-            };
-            let feed = feed(&command.program, stead_bridges::PYTHON, cache_dir);
-            Ok(Prepared { found, command, feed })
+    let name = &settings.engine.language;
+    let language = stead_config::language(name)
+        .ok_or_else(|| PrepareError::Language { language: name.clone() })?;
+    // An interpreter that compiled our bridge before has shown that it starts.
+    let proven = |program: &Path| match &language.start {
+        Start::Fed(fed) => matches!(feed(program, fed, cache_dir), Feed::Code(..)),
+        Start::Mode(_) => false,
+    };
+    let named = settings.engine.interpreter.as_deref();
+    let search = Search { named, cwd: &cwd, env: &env, cache_dir, proven: &proven };
+    let found = stead_launch::find(language, &search)?;
+    Ok(match &language.start {
+        Start::Fed(fed) => {
+            let program = PathBuf::from(&found.path);
+            let words = fed.arguments.iter().copied().chain([fed.boot.trim()]);
+            let arguments = words.map(OsString::from).collect();
+            let feed = feed(&program, fed, cache_dir);
+            let command = Command { program, arguments, env, cwd, control: fed.control };
+            Prepared { found, command, feed }
         }
-        "shell" => {
-            let lookup = |name: &str| {
-                env.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone())
-            };
-            let found = stead_launch::shell::find(&lookup)?;
+        Start::Mode(mode) => {
             // This very program, also when its file was replaced meanwhile.
             let program = PathBuf::from("/proc/self/exe");
-            let arguments = vec!["runner".into(), found.path.clone().into()];
-            Ok(Prepared {
-                found,
-                command: Command { program, arguments, env, cwd, control: Control::Socket },
-                feed: Feed::Nothing,
-            })
+            let arguments = vec![mode.into(), found.path.clone().into()];
+            let command = Command { program, arguments, env, cwd, control: Control::Socket };
+            Prepared { found, command, feed: Feed::Nothing }
         }
-        "node" => {
-            let lookup = |name: &str| {
-                env.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone())
-            };
-            let named = settings.engine.interpreter.as_deref();
-            let found = stead_launch::node::find(named, &cwd, &lookup, cache_dir)?;
-            let command = Command {
-                program: PathBuf::from(&found.path),
-                arguments: vec![
-                    // An interrupt inside a timer's callback would otherwise abort the process.
-                    "--no-force-async-hooks-checks".into(),
-                    "-e".into(),
-                    stead_bridges::NODE_BOOT.trim().into(),
-                ],
-                env,
-                cwd,
-                control: Control::Socket,
-            };
-            let feed = feed(&command.program, stead_bridges::NODE, cache_dir);
-            Ok(Prepared { found, command, feed })
-        }
-        "bash" => {
-            let lookup = |name: &str| {
-                env.iter().find(|(known, _)| known == name).map(|(_, value)| value.clone())
-            };
-            let named = settings.engine.interpreter.as_deref();
-            let found = stead_launch::bash::find(named, &cwd, &lookup, cache_dir)?;
-            let command = Command {
-                program: PathBuf::from(&found.path),
-                // In this mode it reads no start-up file.
-                arguments: vec![
-                    "--posix".into(),
-                    "-c".into(),
-                    stead_bridges::BASH_BOOT.trim().into(),
-                ],
-                env,
-                cwd,
-                control: Control::Socket,
-            };
-            Ok(Prepared { found, command, feed: Feed::Script(stead_bridges::BASH) })
-        }
-        other => Err(PrepareError::Language { language: other.to_owned() }),
-    }
+    })
 }
 
 /// Compiling the bridge costs more than the rest of an interpreter's start, so what it compiled
 /// once is kept for as long as neither it nor the bridge changes.
-fn feed(program: &Path, source: &'static str, cache_dir: &Path) -> Feed {
+fn feed(program: &Path, fed: &'static Fed, cache_dir: &Path) -> Feed {
+    let source = fed.bridge;
+    if !fed.compiles {
+        return Feed::Script(source);
+    }
     let identity = std::fs::metadata(program)
         .map(|meta| (meta.dev(), meta.ino(), meta.size(), meta.mtime(), meta.mtime_nsec()));
     let mut hasher = std::hash::DefaultHasher::new();

@@ -8,6 +8,6 @@ pub mod process;
 mod spawn;
 pub mod sys;
 
-pub use find::{Env, FindError, bash, node, python, shell};
+pub use find::{FindError, Search, find};
 pub use process::{census, cores, family, mark, ps, roster, stdin_wait, tree};
-pub use spawn::{Child, Command, Control, SpawnError, reserve_control, spawn};
+pub use spawn::{Child, Command, SpawnError, reserve_control, spawn};

@@ -10,6 +10,7 @@ use std::sync::OnceLock;
 use rustix::fs::{Mode, OFlags};
 use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
 use rustix::pipe::{PipeFlags, pipe_with};
+use stead_config::Control;
 use thiserror::Error;
 
 use crate::process::cores;
@@ -28,16 +29,6 @@ pub struct Command {
     pub cwd: PathBuf,
     /// What its control channel is.
     pub control: Control,
-}
-
-/// What a control channel is made of.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Control {
-    /// One socket for both directions: easy for a bridge.
-    Socket,
-    /// A pipe for each: a fifth of a round trip less. Whoever waits for a command on a socket is also woken
-    /// when its last message was read.
-    Pipes,
 }
 
 /// A running interpreter and our ends of its descriptors, all close-on-exec.

@@ -9,6 +9,8 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use stead_client::{Client, Dirs, EvalOptions, EvalStatus, Launch, Quiet, Workspace};
+use stead_config::Language;
+use stead_launch::Search;
 use stead_protocol::{ErrorCode, SessionName, WireError};
 
 use crate::context::Context;
@@ -50,15 +52,11 @@ impl Check {
 
 impl DoctorArgs {
     pub(crate) fn run(self, context: &Context) -> Outcome {
-        let checks = vec![
-            runtime_directory(&context.client.dirs),
-            state_directory(&context.client.dirs),
-            disk(&context.client),
-            python(&context.cwd, &context.client.dirs),
-            node(&context.cwd, &context.client.dirs),
-            stdin_waits(),
-            session(&context.client),
-        ];
+        let dirs = &context.client.dirs;
+        let mut checks =
+            vec![runtime_directory(dirs), state_directory(dirs), disk(&context.client)];
+        checks.extend(stead_config::offered().map(|it| interpreter(it, &context.cwd, dirs)));
+        checks.extend([stdin_waits(), session(&context.client)]);
         let problems = checks.iter().filter(|check| !check.ok).count();
         let error = (problems > 0).then(|| {
             let message = match problems {
@@ -131,25 +129,24 @@ fn disk(client: &Client) -> Check {
     }
 }
 
-fn python(cwd: &Path, dirs: &Dirs) -> Check {
-    let variables: Vec<_> = env::vars_os().collect();
-    let starts = |program: &Path| stead_launch::python::starts(program, &variables);
-    match stead_launch::python::find(None, cwd, &|name| env::var_os(name), &dirs.state, &starts) {
-        Ok(found) => Check::ok("python", format!("{} ({})", found.path, found.reason())),
-        Err(error) => {
-            let error = WireError::new(ErrorCode::LaunchFailed, error.to_string()).with_hint(
-                "install Python 3.8 or newer, or name one: `stead launch --python PATH`",
+/// Whether sessions in this language can be started. Only the one that is meant when nothing is said must be
+/// there; the others are there for who uses them.
+fn interpreter(language: &'static Language, cwd: &Path, dirs: &Dirs) -> Check {
+    let env: Vec<_> = env::vars_os().collect();
+    let cache_dir = &dirs.state;
+    let search = Search { named: None, cwd, env: &env, cache_dir, proven: &|_| false };
+    let Language { name, title, .. } = language;
+    let version = language.oldest.map(|oldest| format!(" {oldest} or newer")).unwrap_or_default();
+    match stead_launch::find(language, &search) {
+        Ok(found) => Check::ok(name, format!("{} ({})", found.path, found.reason())),
+        Err(error) if language.name == stead_config::default_language().name => {
+            let hint = format!(
+                "install {title}{version}, or name one: `stead launch {name} --interpreter PATH`"
             );
-            Check::problem("python", &error)
+            let error = WireError::new(ErrorCode::LaunchFailed, error.to_string());
+            Check::problem(name, &error.with_hint(hint))
         }
-    }
-}
-
-/// Only needed for sessions in Node, so that none is no problem.
-fn node(cwd: &Path, dirs: &Dirs) -> Check {
-    match stead_launch::node::find(None, cwd, &|name| env::var_os(name), &dirs.state) {
-        Ok(found) => Check::ok("node", format!("{} ({})", found.path, found.why)),
-        Err(_) => Check::ok("node", "none on the PATH; sessions in Node need 18 or newer"),
+        Err(error) => Check::ok(name, format!("{error}; sessions in {title} need{version}")),
     }
 }
 

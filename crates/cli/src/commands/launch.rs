@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use stead_client::{Launch, Launched, language};
 
 use crate::context::Context;
+use crate::interpreter::{GROUP, InterpreterArgs};
 use crate::print::{Outcome, bad_request};
 use crate::status::{StatusData, full_text};
 use crate::time::Time;
@@ -36,17 +37,10 @@ pub(crate) struct LaunchArgs {
     /// Environment variable for the interpreter; may be given more than once
     #[arg(long, value_name = "NAME=VALUE")]
     env: Vec<String>,
-    /// Python to use: an executable, a name on the PATH, or a virtual environment
-    #[arg(long, value_name = "PATH")]
-    python: Option<String>,
-    /// Node to use: an executable or a name on the PATH
-    #[arg(long, value_name = "PATH", conflicts_with = "python")]
-    node: Option<String>,
-    /// Bash to use, 4.4 or newer: an executable or a name on the PATH
-    #[arg(long, value_name = "PATH", conflicts_with_all = ["python", "node"])]
-    bash: Option<String>,
+    #[command(flatten)]
+    interpreter: InterpreterArgs,
     /// Program that speaks the bridge protocol by itself (docs/PROTOCOL.md), for any other language
-    #[arg(long, value_name = "PATH", conflicts_with_all = ["python", "node", "bash"])]
+    #[arg(long, value_name = "PATH", conflicts_with = GROUP)]
     bridge: Option<PathBuf>,
     /// Code to run at every start
     #[arg(long, value_name = "CODE")]
@@ -60,38 +54,32 @@ pub(crate) struct LaunchArgs {
 }
 
 impl LaunchArgs {
-    /// The language whose interpreter was named.
-    fn named(&self) -> Option<&'static str> {
-        let given = [("python", &self.python), ("node", &self.node), ("bash", &self.bash)];
-        given.into_iter().find_map(|(language, path)| path.as_ref().map(|_| language))
-    }
-
     pub(crate) fn run(self, context: &Context) -> Outcome {
+        let default = stead_config::default_language().name;
+        let named = self.interpreter.language.map(|language| language.name);
         let given = self.name.as_deref().map(|name| context.session_named(name)).transpose()?;
         let name = match (&given, &self.language) {
             (Some(name), _) => name.clone(),
             (None, Some(text)) if self.bridge.is_some() => context.session_named(text)?,
             (None, text) => {
-                let text = text.as_deref().or(self.named()).unwrap_or("python");
+                let text = text.as_deref().or(named).unwrap_or(default);
                 context.client.resolve(language::session_name(text)?)
             }
         };
         let implied = || language::implied(&name).is_some();
-        let named = self.named();
         let language = self
             .language
             .or_else(|| named.map(str::to_owned))
-            .or_else(|| (!implied()).then(|| "python".to_owned()));
+            .or_else(|| (!implied()).then(|| default.to_owned()));
         if let (Some(named), Some(text)) = (named, &language)
-            && language::language(text).is_ok_and(|language| language != named)
+            && language::language(text).is_ok_and(|language| language.name != named)
         {
             return Err(bad_request(format!("`--{named}` is not for sessions in {text}")));
         }
         let here = context.launch(language);
-        let interpreter = self.python.or(self.node).or(self.bash);
         let launch = Launch {
             bridge: self.bridge.map(|path| bridge(context, &path)).transpose()?,
-            interpreter: interpreter.map(|path| absolute(context, path)),
+            interpreter: self.interpreter.path.map(|path| absolute(context, path)),
             cwd: self.cwd.map(|dir| context.path(&dir)).or(here.cwd.clone()),
             env: self.env.iter().map(|pair| variable(pair)).collect::<Result<_, _>>()?,
             init: self.init,

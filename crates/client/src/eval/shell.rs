@@ -1,9 +1,9 @@
 //! Shell commands: evals in sessions of their own, as many of them as run at once (SPEC J-1).
 
+use stead_config::SHELL;
 use stead_protocol::client::Place;
 use stead_protocol::{ErrorCode, SessionName};
 
-use crate::reach::language;
 use crate::{Client, ClientError, EvalOptions, EvalView, Launch, Watcher};
 
 /// How many commands may run at once in a workspace.
@@ -17,7 +17,7 @@ impl Client {
         place: &Place,
         watcher: &mut dyn Watcher,
     ) -> Result<EvalView, ClientError> {
-        let launch = Launch { language: Some(language::SHELL.to_owned()), ..Launch::default() };
+        let launch = Launch { language: Some(SHELL.name.to_owned()), ..Launch::default() };
         let options = EvalOptions { no_queue: true, ..options.clone() };
         let mut refused = None;
         for number in 1..=MOST_AT_ONCE {
@@ -44,8 +44,8 @@ impl Client {
 
 fn session(number: usize) -> Result<SessionName, ClientError> {
     let name = match number {
-        1 => language::SHELL.to_owned(),
-        more => format!("{}-{more}", language::SHELL),
+        1 => SHELL.name.to_owned(),
+        more => format!("{}-{more}", SHELL.name),
     };
     Ok(name.parse()?)
 }

@@ -1,66 +1,32 @@
 //! The languages that sessions can be started in by name (SPEC S-5).
 
-use stead_protocol::{ErrorCode, EvalId, Keeps, SessionName, WireError};
+use stead_config::{Language, SHELL};
+use stead_protocol::{ErrorCode, EvalId, SessionName, WireError};
 
 use crate::{Client, ClientError};
 
-/// The language of sessions that run shell commands, each in a fresh shell.
-pub const SHELL: &str = "shell";
-
-/// A language, its other name, and whether this version can start it.
-struct Language {
-    name: &'static str,
-    alias: &'static str,
-    works: bool,
-}
-
-const LANGUAGES: [Language; 5] = [
-    Language { name: "python", alias: "py", works: true },
-    Language { name: "bash", alias: "sh", works: true },
-    Language { name: "node", alias: "js", works: true },
-    Language { name: "r", alias: "r", works: false },
-    Language { name: SHELL, alias: SHELL, works: true },
-];
-
-/// The language that `text` names, in full; an error if there is none or not yet.
-pub fn language(text: &str) -> Result<&'static str, ClientError> {
-    match find(text) {
-        Some(language) if language.works => Ok(language.name),
-        Some(language) => Err(WireError::new(
-            ErrorCode::Unsupported,
-            format!("sessions in `{}` are not in this version", language.name),
-        )
-        .with_hint("this version can start: python, bash, node")
-        .into()),
-        None => Err(WireError::new(
-            ErrorCode::BadRequest,
-            format!("no language `{}`", text.escape_debug()),
-        )
-        .with_hint("languages: python (py), bash (sh), node (js)")
-        .into()),
-    }
+/// The language that `text` names; an error if there is none.
+pub fn language(text: &str) -> Result<&'static Language, ClientError> {
+    stead_config::language(text).ok_or_else(|| {
+        let message = format!("no language `{}`", text.escape_debug());
+        let hint = format!("languages: {}", stead_config::listing());
+        WireError::new(ErrorCode::BadRequest, message).with_hint(hint).into()
+    })
 }
 
 /// The language that a session of this name is in when nothing else is said.
-pub fn implied(name: &SessionName) -> Option<Result<&'static str, ClientError>> {
-    find(name.as_str()).map(|found| language(found.name))
-}
-
-/// What an eval in this language leaves for the next; one with a bridge of its own keeps its state.
-pub(crate) fn keeps(name: &str) -> Keeps {
-    if name == SHELL { Keeps::Nothing } else { Keeps::State }
+pub fn implied(name: &SessionName) -> Option<&'static Language> {
+    stead_config::language(name.as_str())
 }
 
 /// The name of a session that is named after its language: `py` for `python`.
 pub fn session_name(text: &str) -> Result<SessionName, ClientError> {
-    let full = language(text)?;
-    let alias = find(full).map_or(full, |found| found.alias);
-    Ok(alias.parse()?)
+    Ok(language(text)?.alias.parse()?)
 }
 
 /// The other name of the session that is named after a language: `python` for `py`, and back.
 fn other_name(name: &SessionName) -> Option<(SessionName, SessionName)> {
-    let language = find(name.as_str()).filter(|language| language.name != language.alias)?;
+    let language = implied(name).filter(|language| language.name != language.alias)?;
     let other = if language.name == name.as_str() { language.alias } else { language.name };
     Some((other.parse().ok()?, language.alias.parse().ok()?))
 }
@@ -96,12 +62,9 @@ impl Client {
 
 /// Whether a session of this name runs shell commands.
 pub fn is_shell(name: &SessionName) -> bool {
-    let rest = name.as_str().strip_prefix(SHELL).map(|rest| rest.strip_prefix('-').unwrap_or(rest));
+    let rest =
+        name.as_str().strip_prefix(SHELL.name).map(|rest| rest.strip_prefix('-').unwrap_or(rest));
     rest.is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_digit()))
-}
-
-fn find(text: &str) -> Option<&'static Language> {
-    LANGUAGES.iter().find(|language| language.name == text || language.alias == text)
 }
 
 #[cfg(test)]
@@ -110,14 +73,13 @@ mod tests {
 
     #[test]
     fn s5_languages_go_by_name_and_alias() {
-        assert_eq!(language("py").unwrap(), "python");
-        assert_eq!(language("python").unwrap(), "python");
-        assert_eq!(language("js").unwrap(), "node");
-        assert_eq!(language("sh").unwrap(), "bash");
-        assert_eq!(language("r").unwrap_err().code(), ErrorCode::Unsupported);
-        assert_eq!(language("cobol").unwrap_err().code(), ErrorCode::BadRequest);
+        assert_eq!(language("py").unwrap().name, "python");
+        assert_eq!(language("js").unwrap().name, "node");
         assert_eq!(session_name("python").unwrap().as_str(), "py");
-        assert_eq!(session_name("bash").unwrap().as_str(), "sh");
+        assert_eq!(session_name("sh").unwrap().as_str(), "sh");
+        let unknown = language("cobol").unwrap_err();
+        assert_eq!(unknown.code(), ErrorCode::BadRequest);
+        assert!(unknown.to_wire().hint.unwrap().contains("python (py), bash (sh), node (js)"));
         assert!(implied(&"data".parse().unwrap()).is_none());
     }
 }

@@ -5,8 +5,8 @@ use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use stead_protocol::{
-    DEFAULT_IDLE_TIMEOUT_MS, DEFAULT_QUOTA_BYTES, Engine, ErrorCode, FILES_VERSION, Limits, Meta,
-    PROGRAM, Policy, SessionName, SessionPlace, Settings, Startup, WireError,
+    DEFAULT_IDLE_TIMEOUT_MS, DEFAULT_QUOTA_BYTES, Engine, ErrorCode, FILES_VERSION, Keeps, Limits,
+    Meta, PROGRAM, Policy, SessionName, SessionPlace, Settings, Startup, WireError,
 };
 
 use crate::reach::language;
@@ -65,7 +65,7 @@ impl Client {
         if meta.as_ref().is_some_and(|meta| meta.settings.engine.language == wanted) {
             return Ok(());
         }
-        let wanted = language::language(wanted)?;
+        let wanted = language::language(wanted)?.name;
         match meta {
             Some(meta) if meta.settings.engine.language != wanted => {
                 let message = format!(
@@ -97,11 +97,15 @@ impl Client {
         name: &SessionName,
         launch: &Launch,
     ) -> Result<Meta, ClientError> {
-        let language = match (&launch.language, &launch.bridge) {
-            (Some(given), Some(_)) => given.as_str(),
-            (Some(given), None) => language::language(given)?,
-            (None, _) => {
-                language::implied(name).unwrap_or_else(|| Err(self.not_startable(name)))?
+        let (language, keeps) = match (&launch.language, &launch.bridge) {
+            // What a bridge of the user's own keeps, only its user knows.
+            (Some(given), Some(_)) => (given.as_str(), Keeps::State),
+            (given, _) => {
+                let known = match given {
+                    Some(given) => language::language(given)?,
+                    None => language::implied(name).ok_or_else(|| self.not_startable(name))?,
+                };
+                (known.name, known.keeps)
             }
         };
         let cwd = launch.cwd.as_deref().unwrap_or(self.workspace.path());
@@ -110,7 +114,7 @@ impl Client {
                 language: language.to_owned(),
                 bridge: launch.bridge.clone(),
                 interpreter: launch.interpreter.clone(),
-                keeps: language::keeps(language),
+                keeps,
             },
             place: SessionPlace { cwd: text(cwd)?, env: launch.env.clone(), via: Vec::new() },
             startup: Startup { init: launch.init.clone() },

@@ -1,9 +1,7 @@
-//! Which interpreter a session runs: one file for each language, and what they share.
+//! Which interpreter a session runs: one file for each way to find one, and what they share.
 
-pub mod bash;
-pub mod node;
-pub mod python;
-pub mod shell;
+mod on_path;
+mod python;
 mod shims;
 
 use std::ffi::OsString;
@@ -11,13 +9,100 @@ use std::fs;
 use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
+use stead_config::{Finder, Language, VersionManagers};
 use stead_protocol::FoundInterpreter;
 use thiserror::Error;
 
-pub(crate) use shims::{is_script, through_shim};
+use shims::{is_script, through_shim};
 
-/// How a variable of the environment is looked up; a parameter so that tests need no real one.
-pub type Env<'a> = &'a dyn Fn(&str) -> Option<OsString>;
+/// What a session needs of its interpreter.
+pub struct Search<'a> {
+    /// The interpreter that the user named.
+    pub named: Option<&'a str>,
+    /// Where the session starts.
+    pub cwd: &'a Path,
+    /// The session's whole environment.
+    pub env: &'a [(OsString, OsString)],
+    /// Where it is kept to what shims lead.
+    pub cache_dir: &'a Path,
+    /// Whether an interpreter is known to start, so that it need not be tried.
+    pub proven: &'a dyn Fn(&Path) -> bool,
+}
+
+/// Finds the interpreter for a session in this language.
+pub fn find(language: &Language, search: &Search<'_>) -> Result<FoundInterpreter, FindError> {
+    match &language.finder {
+        Finder::OnPath(wanted) => on_path::find(wanted, search),
+        Finder::Python(managers) => python::find(managers, search),
+    }
+}
+
+impl Search<'_> {
+    /// A variable of the session's environment.
+    fn var(&self, name: &str) -> Option<OsString> {
+        let (_, value) = self.env.iter().rfind(|(known, _)| known == name)?;
+        Some(value.clone())
+    }
+
+    /// All executables of this name on the PATH, in its order.
+    fn all_on_path(&self, program: &str) -> Vec<PathBuf> {
+        let path = self.var("PATH").unwrap_or_default();
+        std::env::split_paths(&path)
+            .filter(|dir| dir.is_absolute())
+            .map(|dir| dir.join(program))
+            .filter(|candidate| is_executable(candidate))
+            .collect()
+    }
+
+    /// The first executable of this name on the PATH.
+    fn on_path(&self, program: &str) -> Option<PathBuf> {
+        self.all_on_path(program).into_iter().next()
+    }
+
+    /// The executable that was named: a path, or a name on the PATH.
+    fn named_path(&self, named: &str) -> Result<PathBuf, FindError> {
+        let error = |why: String| FindError::Named { path: named.into(), why };
+        if !named.contains('/') {
+            return self.on_path(named).ok_or_else(|| error("not found on `PATH`".to_owned()));
+        }
+        let path = self.cwd.join(named);
+        match fs::metadata(&path) {
+            Err(cause) => Err(error(cause.to_string())),
+            Ok(_) if !is_executable(&path) => Err(error("it is not an executable file".to_owned())),
+            Ok(_) => Ok(path),
+        }
+    }
+
+    /// The interpreter at `path`, or the real one behind it if that is a shim.
+    fn resolved(
+        &self,
+        path: PathBuf,
+        why: String,
+        managers: &VersionManagers,
+    ) -> Result<FoundInterpreter, FindError> {
+        let (path, why) = if is_script(&path) {
+            let real = through_shim(&path, managers, self)?;
+            (real, format!("{why}, through the shim {}", path.display()))
+        } else {
+            (path, why)
+        };
+        Ok(FoundInterpreter::new(path.to_string_lossy().into_owned(), why))
+    }
+
+    /// The session's directory and its ancestors, up to home or root.
+    fn upward(&self) -> impl Iterator<Item = &Path> {
+        let home = self.var("HOME").map(PathBuf::from);
+        let mut past_home = false;
+        self.cwd.ancestors().take_while(move |dir| {
+            let within = !past_home;
+            past_home |= home.as_deref() == Some(dir);
+            within
+        })
+    }
+}
+
+/// Why the interpreter that the user named was taken.
+const NAMED: &str = "named by the user";
 
 /// More than any file has that says what a project needs.
 const MOST_PROJECT_FILE: u64 = 4 << 20;
@@ -61,93 +146,36 @@ pub enum FindError {
 
 impl FindError {
     /// What is wrong, without what it is wrong with.
-    pub(crate) fn why(self) -> String {
+    fn why(self) -> String {
         match self {
             FindError::Named { why, .. } | FindError::Shim { why, .. } => why,
             other => other.to_string(),
         }
     }
-
-    /// The next step.
-    pub fn hint(&self) -> &'static str {
-        match self {
-            FindError::Named { .. } | FindError::Shim { .. } => {
-                "name another interpreter with `--python`, `--bash` or `--node` and its path"
-            }
-            FindError::None { program: "bash", .. } => "install it, or name one with `--bash PATH`",
-            FindError::None { program: "node", .. } => "install it, or name one with `--node PATH`",
-            FindError::None { .. } | FindError::NoneStarts { .. } => {
-                "install it, or name one with `--python PATH`"
-            }
-        }
-    }
 }
 
 /// Whether this is a file that can be executed.
-pub(crate) fn is_executable(path: &Path) -> bool {
+fn is_executable(path: &Path) -> bool {
     fs::metadata(path).is_ok_and(|meta| meta.is_file() && meta.permissions().mode() & 0o111 != 0)
 }
 
-/// The first executable of this name on the PATH.
-pub(crate) fn on_path(program: &str, env: Env<'_>) -> Option<PathBuf> {
-    all_on_path(program, env).into_iter().next()
-}
-
-/// All executables of this name on the PATH, in its order.
-pub(crate) fn all_on_path(program: &str, env: Env<'_>) -> Vec<PathBuf> {
-    let path = env("PATH").unwrap_or_default();
-    std::env::split_paths(&path)
-        .filter(|dir| dir.is_absolute())
-        .map(|dir| dir.join(program))
-        .filter(|candidate| is_executable(candidate))
-        .collect()
-}
-
-/// The executable that was named: a path, or a name on the PATH.
-pub(crate) fn named_path(named: &str, cwd: &Path, env: Env<'_>) -> Result<PathBuf, FindError> {
-    let error = |why: String| FindError::Named { path: named.into(), why };
-    if !named.contains('/') {
-        return on_path(named, env).ok_or_else(|| error("not found on `PATH`".to_owned()));
-    }
-    let path = cwd.join(named);
-    match fs::metadata(&path) {
-        Err(cause) => Err(error(cause.to_string())),
-        Ok(_) if !is_executable(&path) => Err(error("it is not an executable file".to_owned())),
-        Ok(_) => Ok(path),
-    }
-}
-
-/// The interpreter at `path`, or the real one behind it if that is a shim, which tells it when it is
-/// run with `arguments`.
-pub(crate) fn resolved(
-    path: PathBuf,
-    why: String,
-    arguments: &[&str],
-    cwd: &Path,
-    env: Env<'_>,
-    cache_dir: &Path,
-) -> Result<FoundInterpreter, FindError> {
-    let (path, why) = if is_script(&path) {
-        let real = through_shim(&path, arguments, cwd, env, cache_dir)?;
-        (real, format!("{why}, through the shim {}", path.display()))
-    } else {
-        (path, why)
-    };
-    Ok(FoundInterpreter::new(path.to_string_lossy().into_owned(), why))
-}
-
-/// The directory and its ancestors, up to home or root.
-pub(crate) fn upward<'a>(from: &'a Path, env: Env<'_>) -> impl Iterator<Item = &'a Path> + use<'a> {
-    let home = env("HOME").map(PathBuf::from);
-    let mut past_home = false;
-    from.ancestors().take_while(move |dir| {
-        let within = !past_home;
-        past_home |= home.as_deref() == Some(dir);
-        within
-    })
-}
-
 /// A file of the user's project, if it can be read and is of any usual size.
-pub(crate) fn users_text(path: &Path) -> Option<String> {
+fn users_text(path: &Path) -> Option<String> {
     stead_files::read_users_text(path, MOST_PROJECT_FILE).ok()
+}
+
+/// Makes a program. Another process writes it: one that a test beside this starts meanwhile would
+/// inherit the open file, and what is open for writing cannot be run.
+#[cfg(test)]
+fn executable(path: &Path, text: &str) {
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    let script = "cat > \"$0\" && chmod 755 \"$0\"";
+    let mut shell = std::process::Command::new("sh")
+        .args(["-c", script])
+        .arg(path)
+        .stdin(std::process::Stdio::piped())
+        .spawn()
+        .unwrap();
+    std::io::Write::write_all(&mut shell.stdin.take().unwrap(), text.as_bytes()).unwrap();
+    assert!(shell.wait().unwrap().success());
 }

@@ -4,40 +4,34 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 
+use stead_config::VersionManagers;
 use stead_protocol::FoundInterpreter;
 
-use crate::find::{
-    Env, FindError, all_on_path, is_executable, named_path, on_path, resolved, upward, users_text,
-};
+use crate::find::{FindError, NAMED, Search, is_executable, users_text};
 
-/// What makes a Python behind a shim tell where it is.
-const TELL: &[&str] = &["-c", "import sys; print(sys.executable)"];
-
-/// Whether an interpreter starts, and what is wrong if it does not.
-pub type Starts<'a> = &'a dyn Fn(&Path) -> Result<(), String>;
-
-/// Finds the Python for a session that starts in `cwd`: the one named, `VIRTUAL_ENV`, the nearest
-/// `.venv`, the project's uv, poetry or conda environment, then `python3` on the PATH. One that is
-/// there and does not start is named and passed over.
-pub fn find(
-    named: Option<&str>,
-    cwd: &Path,
-    env: Env<'_>,
-    cache_dir: &Path,
-    starts: Starts<'_>,
+/// Finds the Python for a session: the one named, `VIRTUAL_ENV`, the nearest `.venv`, the project's uv, poetry or
+/// conda environment, then `python3` on the PATH. One that is there and does not start is named and passed over.
+pub(super) fn find(
+    managers: &VersionManagers,
+    search: &Search<'_>,
 ) -> Result<FoundInterpreter, FindError> {
-    if let Some(named) = named {
-        let path = python_named(named, cwd, env)?;
-        return resolved(path, "named by `--python`".to_owned(), TELL, cwd, env, cache_dir);
+    if let Some(named) = search.named {
+        return search.resolved(python_named(named, search)?, NAMED.to_owned(), managers);
     }
     let mut passed_over = Vec::new();
     // One after the other: to ask poetry takes a second.
     for source in [virtual_env, dot_venvs, uv, poetry, conda, path_pythons] {
-        for (path, why) in source(cwd, env) {
+        for (path, why) in source(search) {
             let usable = check(&path).and_then(|()| {
-                let found = resolved(path.clone(), why.clone(), TELL, cwd, env, cache_dir)
+                let found = search
+                    .resolved(path.clone(), why.clone(), managers)
                     .map_err(|error| error.why())?;
-                starts(Path::new(&found.path)).map(|()| found)
+                let program = Path::new(&found.path);
+                match (search.proven)(program) {
+                    true => Ok(()),
+                    false => starts(program, search.env),
+                }
+                .map(|()| found)
             });
             match usable {
                 Ok(found) => return Ok(FoundInterpreter { passed_over, ..found }),
@@ -72,7 +66,7 @@ fn python_in(environment: &Path) -> Option<PathBuf> {
 }
 
 /// Starts a Python that does nothing, in this environment.
-pub fn starts(program: &Path, env: &[(OsString, OsString)]) -> Result<(), String> {
+fn starts(program: &Path, env: &[(OsString, OsString)]) -> Result<(), String> {
     let output = Command::new(program)
         .args(["-S", "-c", ""])
         .env_clear()
@@ -89,54 +83,55 @@ pub fn starts(program: &Path, env: &[(OsString, OsString)]) -> Result<(), String
 }
 
 /// A directory is taken for an environment.
-fn python_named(named: &str, cwd: &Path, env: Env<'_>) -> Result<PathBuf, FindError> {
-    let path = cwd.join(named);
+fn python_named(named: &str, search: &Search<'_>) -> Result<PathBuf, FindError> {
+    let path = search.cwd.join(named);
     if !named.contains('/') || !path.is_dir() {
-        return named_path(named, cwd, env);
+        return search.named_path(named);
     }
     let why = "it is a directory without `bin/python`".to_owned();
     let inside = path.join("bin/python");
     is_executable(&inside).then_some(inside).ok_or(FindError::Named { path: named.into(), why })
 }
 
-fn virtual_env(_cwd: &Path, env: Env<'_>) -> Vec<Candidate> {
-    let found = env("VIRTUAL_ENV")
+fn virtual_env(search: &Search<'_>) -> Vec<Candidate> {
+    let found = search
+        .var("VIRTUAL_ENV")
         .map(PathBuf::from)
         .and_then(|venv| Some((python_in(&venv)?, format!("`VIRTUAL_ENV` is {}", venv.display()))));
     found.into_iter().collect()
 }
 
-fn dot_venvs(cwd: &Path, env: Env<'_>) -> Vec<Candidate> {
+fn dot_venvs(search: &Search<'_>) -> Vec<Candidate> {
     let in_dir = |dir: &Path| {
         Some((python_in(&dir.join(".venv"))?, format!("`.venv` in {}", dir.display())))
     };
-    upward(cwd, env).filter_map(in_dir).collect()
+    search.upward().filter_map(in_dir).collect()
 }
 
 /// Without a `.venv` a uv project can only have its environment where the variable says.
-fn uv(cwd: &Path, env: Env<'_>) -> Vec<Candidate> {
-    let Some(project) = upward(cwd, env).find(|dir| dir.join("uv.lock").is_file()) else {
+fn uv(search: &Search<'_>) -> Vec<Candidate> {
+    let Some(project) = search.upward().find(|dir| dir.join("uv.lock").is_file()) else {
         return Vec::new();
     };
-    let python = env("UV_PROJECT_ENVIRONMENT").and_then(|dir| python_in(&project.join(dir)));
+    let python = search.var("UV_PROJECT_ENVIRONMENT").and_then(|dir| python_in(&project.join(dir)));
     python
         .map(|python| (python, format!("uv environment of {}", project.display())))
         .into_iter()
         .collect()
 }
 
-fn poetry(cwd: &Path, env: Env<'_>) -> Vec<Candidate> {
-    poetry_python(cwd, env).into_iter().collect()
+fn poetry(search: &Search<'_>) -> Vec<Candidate> {
+    poetry_python(search).into_iter().collect()
 }
 
-fn poetry_python(cwd: &Path, env: Env<'_>) -> Option<Candidate> {
+fn poetry_python(search: &Search<'_>) -> Option<Candidate> {
     let uses_poetry = |dir: &&Path| {
         dir.join("poetry.lock").is_file()
             || users_text(&dir.join("pyproject.toml"))
                 .is_some_and(|text| text.contains("[tool.poetry") || text.contains("poetry.core"))
     };
-    let project = upward(cwd, env).find(uses_poetry)?;
-    let output = Command::new(on_path("poetry", env)?)
+    let project = search.upward().find(uses_poetry)?;
+    let output = Command::new(search.on_path("poetry")?)
         .args(["env", "info", "--executable"])
         .current_dir(project)
         .stdin(Stdio::null())
@@ -147,9 +142,9 @@ fn poetry_python(cwd: &Path, env: Env<'_>) -> Option<Candidate> {
         .then(|| (python, format!("poetry environment of {}", project.display())))
 }
 
-fn conda(cwd: &Path, env: Env<'_>) -> Vec<Candidate> {
+fn conda(search: &Search<'_>) -> Vec<Candidate> {
     let mut found = Vec::new();
-    let named = upward(cwd, env).find_map(|dir| {
+    let named = search.upward().find_map(|dir| {
         ["environment.yml", "environment.yaml"].iter().find_map(|file| {
             let text = users_text(&dir.join(file))?;
             let name = text.lines().find_map(|line| line.strip_prefix("name:"))?;
@@ -157,13 +152,14 @@ fn conda(cwd: &Path, env: Env<'_>) -> Vec<Candidate> {
         })
     });
     if let Some((name, file)) = named {
-        let python =
-            conda_roots(env).into_iter().find_map(|root| python_in(&root.join("envs").join(&name)));
+        let python = conda_roots(search)
+            .into_iter()
+            .find_map(|root| python_in(&root.join("envs").join(&name)));
         if let Some(python) = python {
             found.push((python, format!("conda environment `{name}` of {}", file.display())));
         }
     }
-    if let Some(prefix) = env("CONDA_PREFIX").map(PathBuf::from)
+    if let Some(prefix) = search.var("CONDA_PREFIX").map(PathBuf::from)
         && let Some(python) = python_in(&prefix)
     {
         found.push((python, format!("`CONDA_PREFIX` is {}", prefix.display())));
@@ -171,13 +167,13 @@ fn conda(cwd: &Path, env: Env<'_>) -> Vec<Candidate> {
     found
 }
 
-fn conda_roots(env: Env<'_>) -> Vec<PathBuf> {
+fn conda_roots(search: &Search<'_>) -> Vec<PathBuf> {
     let mut roots: Vec<PathBuf> = Vec::new();
-    roots.extend(env("MAMBA_ROOT_PREFIX").map(PathBuf::from));
+    roots.extend(search.var("MAMBA_ROOT_PREFIX").map(PathBuf::from));
     // CONDA_EXE is ROOT/bin/conda.
-    let exe = env("CONDA_EXE").map(PathBuf::from);
+    let exe = search.var("CONDA_EXE").map(PathBuf::from);
     roots.extend(exe.as_deref().and_then(Path::parent).and_then(Path::parent).map(Path::to_owned));
-    if let Some(home) = env("HOME").map(PathBuf::from) {
+    if let Some(home) = search.var("HOME").map(PathBuf::from) {
         for dir in [".conda", "miniconda3", "anaconda3", "miniforge3", "mambaforge", "micromamba"] {
             roots.push(home.join(dir));
         }
@@ -185,9 +181,10 @@ fn conda_roots(env: Env<'_>) -> Vec<PathBuf> {
     roots
 }
 
-fn path_pythons(_cwd: &Path, env: Env<'_>) -> Vec<Candidate> {
+fn path_pythons(search: &Search<'_>) -> Vec<Candidate> {
     let of = |program: &'static str| {
-        all_on_path(program, env)
+        search
+            .all_on_path(program)
             .into_iter()
             .map(move |python| (python, format!("`{program}` on `PATH`")))
     };
@@ -200,24 +197,22 @@ mod tests {
     use std::os::unix::fs::PermissionsExt;
 
     use super::*;
+    use crate::find::executable;
 
-    /// Makes a program. Another process writes it: one that a test beside this starts meanwhile would
-    /// inherit the open file, and what is open for writing cannot be run.
-    fn executable(path: &Path, text: &str) {
-        fs::create_dir_all(path.parent().unwrap()).unwrap();
-        let script = "cat > \"$0\" && chmod 755 \"$0\"";
-        let mut shell = std::process::Command::new("sh")
-            .args(["-c", script])
-            .arg(path)
-            .stdin(std::process::Stdio::piped())
-            .spawn()
-            .unwrap();
-        std::io::Write::write_all(&mut shell.stdin.take().unwrap(), text.as_bytes()).unwrap();
-        assert!(shell.wait().unwrap().success());
+    fn env(pairs: &[(&str, &Path)]) -> Vec<(OsString, OsString)> {
+        pairs.iter().map(|(name, value)| (name.into(), value.into())).collect()
     }
 
-    fn env<'a>(pairs: &'a [(&'a str, &'a Path)]) -> impl Fn(&str) -> Option<OsString> + 'a {
-        move |name| pairs.iter().find(|(key, _)| *key == name).map(|(_, value)| value.into())
+    /// What is found by who takes the word of `proven` that an interpreter starts.
+    fn find(
+        named: Option<&str>,
+        cwd: &Path,
+        env: &[(OsString, OsString)],
+        cache_dir: &Path,
+        proven: &dyn Fn(&Path) -> bool,
+    ) -> Result<FoundInterpreter, FindError> {
+        let python = stead_config::language("python").unwrap();
+        crate::find(python, &Search { named, cwd, env, cache_dir, proven })
     }
 
     #[test]
@@ -231,8 +226,8 @@ mod tests {
         fs::create_dir_all(&cwd).unwrap();
         let (home, path, active) = (at("home"), at("bin"), at("active"));
         let all = [("HOME", &*home), ("PATH", &*path), ("VIRTUAL_ENV", &*active)];
-        let find = |named: Option<&str>, env: Env<'_>, cwd: &Path| {
-            find(named, cwd, env, dir.path(), &|_| Ok(())).map(|found| found.path)
+        let find = |named: Option<&str>, env: &[(OsString, OsString)], cwd: &Path| {
+            find(named, cwd, env, dir.path(), &|_| true).map(|found| found.path)
         };
         let mine = at("mine").display().to_string();
         assert_eq!(find(Some(&mine), &env(&all), &cwd).unwrap(), mine);
@@ -253,7 +248,7 @@ mod tests {
         let home = dir.path().join("home");
         let cwd = home.join("project");
         fs::create_dir_all(&cwd).unwrap();
-        let search = || find(None, &cwd, &env(&[("HOME", &home)]), dir.path(), &|_| Ok(()));
+        let search = || find(None, &cwd, &env(&[("HOME", &home)]), dir.path(), &|_| true);
         assert!(search().is_err());
         executable(&home.join(".venv/bin/python"), "\x7fELF");
         assert!(search().is_ok());
@@ -267,7 +262,7 @@ mod tests {
         let shim = format!("#!/bin/sh\necho x >> {0}/asked\necho {0}/real\n", dir.path().display());
         executable(&bin.join("python3"), &shim);
         let lookup = [("PATH", &*bin)];
-        let ask = || find(None, dir.path(), &env(&lookup), dir.path(), &|_| Ok(())).unwrap();
+        let ask = || find(None, dir.path(), &env(&lookup), dir.path(), &|_| true).unwrap();
         let asked = || fs::read_to_string(dir.path().join("asked")).unwrap().lines().count();
         assert_eq!(ask().path, real.display().to_string());
         assert!(ask().why.contains("shim"));
@@ -292,11 +287,8 @@ mod tests {
         let (home, cwd, plain) = (at("home"), at("ws/a/b"), at("plain"));
         let path = PathBuf::from(format!("{}:{}", at("bin").display(), at("later").display()));
         let lookup = [("HOME", &*home), ("PATH", &*path), ("VIRTUAL_ENV", &*plain)];
-        let starts = |program: &Path| match program.starts_with(at("later")) {
-            true => Ok(()),
-            false => Err("Exec format error".to_owned()),
-        };
-        let found = find(None, &cwd, &env(&lookup), dir.path(), &starts).unwrap();
+        let proven = |program: &Path| program.starts_with(at("later"));
+        let found = find(None, &cwd, &env(&lookup), dir.path(), &proven).unwrap();
         assert_eq!(found.path, at("later/python3").display().to_string());
         let said = found.passed_over.join("\n");
         for (path, why) in [
@@ -310,7 +302,7 @@ mod tests {
             let line = said.lines().find(|line| line.contains(&named)).expect(&said);
             assert!(line.contains(why), "{line}");
         }
-        let none = find(None, &cwd, &env(&lookup), dir.path(), &|_| Err("no".to_owned()));
+        let none = find(None, &cwd, &env(&lookup), dir.path(), &|_| false);
         assert!(none.unwrap_err().to_string().contains("later/python3"));
     }
 

@@ -7,27 +7,26 @@ use std::path::{Path, PathBuf};
 use std::process::{Command, Stdio};
 use std::{fs, io};
 
-use crate::find::{Env, FindError, is_executable, users_text};
+use stead_config::VersionManagers;
+
+use crate::find::{FindError, Search, is_executable, users_text};
 
 /// Whether the file begins with `#!`: pyenv, asdf and the like put scripts before the real thing,
 /// which cost hundreds of milliseconds at every start.
-pub(crate) fn is_script(path: &Path) -> bool {
+pub(super) fn is_script(path: &Path) -> bool {
     let mut head = [0; 2];
     stead_files::open_users(path).and_then(|mut file| file.read_exact(&mut head)).is_ok()
         && &head == b"#!"
 }
 
-/// Where a shim leads, asked once and then remembered in `cache_dir` for as long as nothing that
-/// it may depend on changes.
-pub(crate) fn through_shim(
+/// Where a shim leads, asked once and then kept for as long as nothing that it may depend on changes.
+pub(super) fn through_shim(
     shim: &Path,
-    arguments: &[&str],
-    cwd: &Path,
-    env: Env<'_>,
-    cache_dir: &Path,
+    managers: &VersionManagers,
+    search: &Search<'_>,
 ) -> Result<PathBuf, FindError> {
-    let key = shim_key(shim, cwd, env);
-    let cache = cache_dir.join("interpreters.json");
+    let key = shim_key(shim, managers, search);
+    let cache = search.cache_dir.join("interpreters.json");
     let mut known: BTreeMap<String, PathBuf> = stead_files::read(&cache, stead_files::MOST_NOTE)
         .ok()
         .and_then(|bytes| serde_json::from_slice(&bytes).ok())
@@ -35,8 +34,8 @@ pub(crate) fn through_shim(
     if let Some(path) = known.get(&key).filter(|path| is_executable(path)) {
         return Ok(path.clone());
     }
-    let real =
-        ask(shim, arguments, cwd).map_err(|why| FindError::Shim { path: shim.to_owned(), why })?;
+    let real = ask(shim, managers.tell, search.cwd)
+        .map_err(|why| FindError::Shim { path: shim.to_owned(), why })?;
     known.retain(|_, path| is_executable(path));
     known.insert(key, real.clone());
     // A cache that cannot be written costs time at the next start and nothing else.
@@ -67,27 +66,21 @@ fn store(cache: &Path, known: &BTreeMap<String, PathBuf>) -> io::Result<()> {
 }
 
 /// All that a version manager may look at when it decides which version to run.
-fn shim_key(shim: &Path, cwd: &Path, env: Env<'_>) -> String {
+fn shim_key(shim: &Path, managers: &VersionManagers, search: &Search<'_>) -> String {
     let mtime = |path: &Path| fs::metadata(path).map(|meta| meta.mtime()).unwrap_or_default();
     let mut key = format!("{} {}", shim.display(), mtime(shim));
-    for name in [
-        "PYENV_VERSION",
-        "ASDF_PYTHON_VERSION",
-        "MISE_PYTHON_VERSION",
-        "NODENV_VERSION",
-        "ASDF_NODEJS_VERSION",
-        "MISE_NODE_VERSION",
-    ] {
-        key += &format!(" {}", env(name).unwrap_or_default().to_string_lossy());
+    for name in managers.variables {
+        key += &format!(" {}", search.var(name).unwrap_or_default().to_string_lossy());
     }
-    let root = env("PYENV_ROOT").map(PathBuf::from);
-    let home = env("HOME").map(PathBuf::from);
-    let global = root.or_else(|| home.as_ref().map(|home| home.join(".pyenv")));
-    if let Some(version) = global.and_then(|root| users_text(&root.join("version"))) {
-        key += &format!(" {}", version.trim());
+    let home = search.var("HOME").map(PathBuf::from);
+    for (variable, in_home) in managers.roots {
+        let root = search.var(variable).map(PathBuf::from);
+        let root = root.or_else(|| home.as_ref().map(|home| home.join(in_home)));
+        let version = root.and_then(|root| users_text(&root.join("version")));
+        key += &format!(" {}", version.unwrap_or_default().trim());
     }
-    for file in [".python-version", ".node-version", ".nvmrc", ".tool-versions", "mise.toml"] {
-        let found = cwd.ancestors().find_map(|dir| users_text(&dir.join(file)));
+    for file in managers.files {
+        let found = search.cwd.ancestors().find_map(|dir| users_text(&dir.join(file)));
         key += &format!(" {}", found.unwrap_or_default().trim());
     }
     key

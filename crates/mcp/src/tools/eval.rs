@@ -7,7 +7,7 @@ use stead_client::{ClientError, EvalOptions, EvalView, language};
 use stead_protocol::{MAX_CODE, SessionName, WireError};
 
 use super::arguments::{AboveZero, Count};
-use super::{ToolSpec, bad_request, object, reply};
+use super::{ToolSpec, bad_request, languages, object, reply};
 use crate::answer::Answer;
 use crate::server::{Server, Ties, patience};
 
@@ -15,6 +15,7 @@ use crate::server::{Server, Ties, patience};
 const DEFAULT_TIMEOUT_MS: u64 = 10_000;
 
 pub(super) fn spec() -> ToolSpec {
+    let default = stead_config::default_language().name;
     ToolSpec {
         name: "eval",
         title: "Run code",
@@ -25,8 +26,8 @@ pub(super) fn spec() -> ToolSpec {
         schema: object(
             json!({
                 "code": {"type": "string"},
-                "session": {"type": "string", "description": "Session name; default: the one of language, which is py, sh or js"},
-                "language": {"type": "string", "enum": ["python", "bash", "node"], "description": "Default python; needed to start a session under another name"},
+                "session": {"type": "string", "description": format!("Session name; default: the one of language, which is {}", stead_config::session_names())},
+                "language": {"type": "string", "enum": languages(), "description": format!("Default {default}; needed to start a session under another name")},
                 "timeout_ms": {"type": "integer", "minimum": 0, "description": "How long to wait; default 10000, at most 50000"},
                 "hard_timeout_ms": {"type": "integer", "minimum": 1, "description": "Interrupt after this; if it will not stop, kill what it started, then its interpreter"},
                 "background": {"type": "boolean", "description": "Return the id at once"},
@@ -68,7 +69,7 @@ impl EvalArgs {
         match (&self.session, &self.language) {
             (Some(name), _) => Ok(name.parse()?),
             (None, Some(given)) => language::session_name(given),
-            (None, None) => language::session_name("python"),
+            (None, None) => language::session_name(stead_config::default_language().name),
         }
     }
 
@@ -101,7 +102,10 @@ impl EvalArgs {
             max_chars: reply::max_chars(self.max_chars),
         };
         let fresh = self.is_fresh();
-        let language = self.language.clone().or_else(|| fresh.then(|| "python".to_owned()));
+        let language = self
+            .language
+            .clone()
+            .or_else(|| fresh.then(|| stead_config::default_language().name.to_owned()));
         Ok(Eval { name, language, options, fresh })
     }
 }

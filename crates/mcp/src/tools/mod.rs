@@ -89,7 +89,7 @@ impl Call {
     pub fn session(&self) -> Option<SessionName> {
         let name = match self {
             Call::Eval(args) => args.session_name().ok(),
-            Call::Shell(_) => language::session_name(language::SHELL).ok(),
+            Call::Shell(_) => language::session_name(stead_config::SHELL.name).ok(),
             Call::Output(args) => args.session_name(),
             Call::Input(args) => args.session_name(),
             Call::Control(args) => args.session_name(),
@@ -142,6 +142,11 @@ pub fn tools() -> &'static [ToolSpec] {
         ]
     });
     &*TOOLS
+}
+
+/// The languages that calls may name.
+fn languages() -> Vec<&'static str> {
+    stead_config::offered().map(|language| language.name).collect()
 }
 
 /// The schema of an object with these properties.

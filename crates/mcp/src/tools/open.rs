@@ -9,7 +9,7 @@ use stead_client::{ClientError, Launch, language};
 use stead_protocol::SessionName;
 
 use super::arguments::Count;
-use super::{ToolSpec, bad_request, object, reply};
+use super::{ToolSpec, bad_request, languages, object, reply};
 use crate::answer::Answer;
 use crate::server::Server;
 use crate::text;
@@ -22,8 +22,8 @@ pub(super) fn spec() -> ToolSpec {
             Not needed for plain use: eval starts what it needs. Sessions live until stopped or idle for 12 h.",
         schema: object(
             json!({
-                "language": {"type": "string", "enum": ["python", "bash", "node"]},
-                "name": {"type": "string", "description": "Default: py, sh or js"},
+                "language": {"type": "string", "enum": languages()},
+                "name": {"type": "string", "description": format!("Default: {}", stead_config::session_names())},
                 "cwd": {"type": "string"},
                 "env": {"type": "object", "additionalProperties": {"type": "string"}},
                 "init": {"type": "string", "description": "Code to run at every start"},

@@ -1,0 +1,105 @@
+//! What stead knows of a language.
+
+use stead_protocol::Keeps;
+
+/// A language that sessions can be started in by name.
+#[derive(Debug)]
+pub struct Language {
+    /// Its name: `python`.
+    pub name: &'static str,
+    /// Its short name, which is also the name of the session called after it: `py`.
+    pub alias: &'static str,
+    /// Its name as people write it.
+    pub title: &'static str,
+    /// Whether it is offered for evals; another has a command of its own.
+    pub offered: bool,
+    /// What one eval leaves for the next.
+    pub keeps: Keeps,
+    /// The oldest version that its bridge runs in.
+    pub oldest: Option<&'static str>,
+    /// What `launch` says of its option of this name, which takes an interpreter; `--interpreter` takes one of
+    /// any language.
+    pub option: Option<&'static str>,
+    /// How its interpreter is found.
+    pub finder: Finder,
+    /// How that is started.
+    pub start: Start,
+}
+
+/// How an interpreter is found.
+#[derive(Debug)]
+pub enum Finder {
+    /// The one that was named, else the first on the `PATH`.
+    OnPath(OnPath),
+    /// The Python of the project first (SPEC S-11).
+    Python(VersionManagers),
+}
+
+/// Programs that are looked for on the `PATH`.
+#[derive(Debug)]
+pub struct OnPath {
+    /// Their names, the best first.
+    pub programs: &'static [&'static str],
+    /// What is done about a shim.
+    pub shims: Option<VersionManagers>,
+    /// Whether a link to the interpreter stands for what it leads to.
+    pub follow_links: bool,
+}
+
+/// How to see through the scripts that version managers put before interpreters.
+#[derive(Debug)]
+pub struct VersionManagers {
+    /// Arguments with which an interpreter prints its own path.
+    pub tell: &'static [&'static str],
+    /// Variables that choose a version.
+    pub variables: &'static [&'static str],
+    /// Files that choose a version, in the session's directory or above it.
+    pub files: &'static [&'static str],
+    /// Managers with a file `version` for everything else: the variable that names the manager's directory, and
+    /// where that is in the home directory unless the variable is set.
+    pub roots: &'static [(&'static str, &'static str)],
+}
+
+/// How an interpreter is started.
+#[derive(Debug)]
+pub enum Start {
+    /// It runs a bridge that it is fed over its control channel.
+    Fed(Fed),
+    /// This program runs in that hidden mode, which is a bridge itself, and is given the interpreter's path.
+    Mode(&'static str),
+}
+
+/// A bridge that runs inside the interpreter.
+#[derive(Debug)]
+pub struct Fed {
+    /// What the interpreter is started with.
+    pub arguments: &'static [&'static str],
+    /// The last argument: code that reads the bridge from the control channel and runs it.
+    pub boot: &'static str,
+    /// The bridge.
+    pub bridge: &'static str,
+    /// Whether it tells its compiled form, which is kept for the next start.
+    pub compiles: bool,
+    /// What its control channel is.
+    pub control: Control,
+}
+
+/// What a control channel is made of.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Control {
+    /// One socket for both directions: easy for a bridge.
+    Socket,
+    /// A pipe for each: a fifth of a round trip less. Whoever waits for a command on a socket is also woken
+    /// when its last message was read.
+    Pipes,
+}
+
+impl Finder {
+    /// What is known of version managers of this language.
+    pub fn version_managers(&self) -> Option<&VersionManagers> {
+        match self {
+            Finder::OnPath(on_path) => on_path.shims.as_ref(),
+            Finder::Python(managers) => Some(managers),
+        }
+    }
+}

@@ -1,0 +1,100 @@
+//! The table of languages.
+
+use stead_protocol::Keeps;
+
+use crate::language::{Control, Fed, Finder, Language, OnPath, Start, VersionManagers};
+
+/// All languages. The first is the one that is meant when nothing is said.
+pub const LANGUAGES: &[Language] = &[PYTHON, BASH, NODE, SHELL];
+
+const PYTHON: Language = Language {
+    name: "python",
+    alias: "py",
+    title: "Python",
+    offered: true,
+    keeps: Keeps::State,
+    oldest: Some("3.8"),
+    option: Some("Python to use: an executable, a name on the PATH, or a virtual environment"),
+    finder: Finder::Python(VersionManagers {
+        tell: &["-c", "import sys; print(sys.executable)"],
+        variables: &["PYENV_VERSION", "ASDF_PYTHON_VERSION", "MISE_PYTHON_VERSION"],
+        files: &[".python-version", ".tool-versions", "mise.toml"],
+        roots: &[("PYENV_ROOT", ".pyenv")],
+    }),
+    start: Start::Fed(Fed {
+        arguments: &["-c"],
+        boot: stead_bridges::PYTHON_BOOT,
+        bridge: stead_bridges::PYTHON,
+        compiles: true,
+        control: Control::Pipes,
+    }),
+};
+
+const BASH: Language = Language {
+    name: "bash",
+    alias: "sh",
+    title: "Bash",
+    offered: true,
+    keeps: Keeps::State,
+    oldest: Some("4.4"),
+    option: Some("Bash to use, 4.4 or newer: an executable or a name on the PATH"),
+    finder: Finder::OnPath(OnPath {
+        programs: &["bash"],
+        shims: Some(VersionManagers {
+            tell: &["-c", r#"printf %s "$BASH""#],
+            variables: &[],
+            files: &[".tool-versions", "mise.toml"],
+            roots: &[],
+        }),
+        follow_links: false,
+    }),
+    start: Start::Fed(Fed {
+        // In this mode it reads no start-up file.
+        arguments: &["--posix", "-c"],
+        boot: stead_bridges::BASH_BOOT,
+        bridge: stead_bridges::BASH,
+        compiles: false,
+        control: Control::Socket,
+    }),
+};
+
+const NODE: Language = Language {
+    name: "node",
+    alias: "js",
+    title: "Node",
+    offered: true,
+    keeps: Keeps::State,
+    oldest: Some("18"),
+    option: Some("Node to use: an executable or a name on the PATH"),
+    finder: Finder::OnPath(OnPath {
+        programs: &["node"],
+        shims: Some(VersionManagers {
+            tell: &["-p", "process.execPath"],
+            variables: &["NODENV_VERSION", "ASDF_NODEJS_VERSION", "MISE_NODE_VERSION"],
+            files: &[".node-version", ".nvmrc", ".tool-versions", "mise.toml"],
+            roots: &[("NODENV_ROOT", ".nodenv")],
+        }),
+        follow_links: true,
+    }),
+    start: Start::Fed(Fed {
+        // Without the flag an interrupt inside a timer's callback would abort the process.
+        arguments: &["--no-force-async-hooks-checks", "-e"],
+        boot: stead_bridges::NODE_BOOT,
+        bridge: stead_bridges::NODE,
+        compiles: true,
+        control: Control::Socket,
+    }),
+};
+
+/// Shell commands, each in a fresh shell (SPEC J-1).
+pub const SHELL: Language = Language {
+    name: "shell",
+    alias: "shell",
+    title: "a shell",
+    offered: false,
+    keeps: Keeps::Nothing,
+    oldest: None,
+    option: None,
+    finder: Finder::OnPath(OnPath { programs: &["bash", "sh"], shims: None, follow_links: false }),
+    start: Start::Mode("runner"),
+};

@@ -1,0 +1,94 @@
+//! What sessions can be made of, as data: the table of languages. No IO here.
+//!
+//! Nothing else in stead knows a language by its name. To add one is to add its bridge, an entry in
+//! `languages.rs` and a column in `tests/conformance`.
+
+mod language;
+mod languages;
+
+pub use language::{Control, Fed, Finder, Language, OnPath, Start, VersionManagers};
+pub use languages::{LANGUAGES, SHELL};
+
+/// The language of an eval that names neither a session nor a language (SPEC M-2).
+pub fn default_language() -> &'static Language {
+    &LANGUAGES[0]
+}
+
+/// The language of this name or alias.
+pub fn language(text: &str) -> Option<&'static Language> {
+    LANGUAGES.iter().find(|language| language.name == text || language.alias == text)
+}
+
+/// The languages that are offered to people and models, in the order in which they are told.
+pub fn offered() -> impl Iterator<Item = &'static Language> {
+    LANGUAGES.iter().filter(|language| language.offered)
+}
+
+/// All that are offered, for a sentence: `python (py), bash (sh)`.
+pub fn listing() -> String {
+    let named = |language: &Language| match language.name == language.alias {
+        true => language.name.to_owned(),
+        false => format!("{} ({})", language.name, language.alias),
+    };
+    offered().map(named).collect::<Vec<_>>().join(", ")
+}
+
+/// The names of the sessions that are called after a language, for a sentence: `py, sh or js`.
+pub fn session_names() -> String {
+    let names: Vec<_> = offered().map(|language| language.alias).collect();
+    match names.split_last() {
+        Some((last, [])) => (*last).to_owned(),
+        Some((last, others)) => format!("{} or {last}", others.join(", ")),
+        None => String::new(),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::collections::BTreeSet;
+
+    use stead_protocol::SessionName;
+
+    use super::*;
+
+    #[test]
+    fn s5_a_language_goes_by_its_name_and_its_alias() {
+        for known in LANGUAGES {
+            assert_eq!(language(known.name).unwrap().name, known.name);
+            assert_eq!(language(known.alias).unwrap().name, known.name);
+        }
+        assert!(language("cobol").is_none());
+        assert!(language("").is_none());
+        assert!(default_language().offered);
+    }
+
+    #[test]
+    fn s5_no_two_languages_share_a_name_and_each_can_name_a_session() {
+        let mut seen = BTreeSet::new();
+        for known in LANGUAGES {
+            for name in BTreeSet::from([known.name, known.alias]) {
+                assert!(seen.insert(name), "`{name}` stands for two languages");
+                assert!(name.parse::<SessionName>().is_ok(), "`{name}`");
+            }
+        }
+    }
+
+    #[test]
+    fn sentences_name_every_language_that_is_offered_and_no_other() {
+        let (listing, names) = (listing(), session_names());
+        for known in LANGUAGES {
+            assert_eq!(listing.contains(known.name), known.offered, "{listing}");
+        }
+        assert!(listing.starts_with("python (py), bash (sh)"), "{listing}");
+        assert!(names.starts_with("py, sh") && names.contains(" or "), "{names}");
+    }
+
+    #[test]
+    fn every_bridge_that_is_fed_has_its_text() {
+        for known in LANGUAGES {
+            if let Start::Fed(fed) = &known.start {
+                assert!(!fed.bridge.trim().is_empty() && !fed.boot.trim().is_empty());
+            }
+        }
+    }
+}

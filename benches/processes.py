@@ -24,9 +24,7 @@ def pipe():
 def spawn(argv, env, descriptors, **options):
     """Starts a program with the given descriptors, a dict of its number to ours; those missing below 3 are /dev/null."""
     actions = [(os.POSIX_SPAWN_DUP2, ours, theirs) for theirs, ours in descriptors.items()]
-    for number in (0, 1):
-        if number not in descriptors:
-            actions.append((os.POSIX_SPAWN_OPEN, number, "/dev/null", os.O_RDWR, 0))
+    actions += [(os.POSIX_SPAWN_OPEN, number, "/dev/null", os.O_RDWR, 0) for number in (0, 1) if number not in descriptors]
     return os.posix_spawn(argv[0], argv, env, file_actions=actions, setsigdef=DEFAULTS, **options)
 
 

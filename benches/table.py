@@ -32,7 +32,7 @@ def grid(head, lines):
         left = row[0].ljust(widths[0])
         middle = [cell.rjust(width) for cell, width in zip(row[1:5], widths[1:5])]
         right = [cell.ljust(width) for cell, width in zip(row[5:], widths[5:])]
-        text.append("  ".join([left] + middle + right).rstrip())
+        text.append("  ".join([left, *middle, *right]).rstrip())
         if number == 0:
             text.append("  ".join("─" * width for width in widths if width))
     return "\n".join(text)

@@ -77,7 +77,7 @@ class Ends(BashTest):
         lines = ["set -euo pipefail", "total=0"]
         for n in range(100):
             lines += ["add_%d() {" % n, "  local by=${1:-1}", "  total=$((total + by))", "}", "add_%d 2" % n]
-        self.gives(host, "\n".join(lines + ["echo $total", "exit 17"]), "200\n", status=17)
+        self.gives(host, "\n".join([*lines, "echo $total", "exit 17"]), "200\n", status=17)
         self.gives(host, "set +euo pipefail; add_3; echo $total", "201\n")
 
     def test_s6_what_ends_the_session(self):

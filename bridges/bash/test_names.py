@@ -22,7 +22,8 @@ class Names(BashTest):
 
     def test_e13_names_that_the_bridge_uses_itself(self):
         host = self.start()
-        names = "name type size value list rest events status id word line data error n i text key".split()
+        names = [
+            "name", "type", "size", "value", "list", "rest", "events", "status", "id", "word", "line", "data", "error", "n", "i", "text", "key"]
         host.eval("; ".join("%s=mine" % name for name in names))
         listed = host.ask("query 1 vars")["data"]["vars"]
         self.assertEqual({one["name"]: one["value"] for one in listed}, dict.fromkeys(names, "mine"))

@@ -2,7 +2,6 @@
 import os
 import signal
 import tempfile
-import time
 import unittest
 
 from host import NodeTest
@@ -91,7 +90,10 @@ class Session(NodeTest):
 
     def test_e13_changes_of_names(self):
         host = self.start()
-        names = lambda result, kind: [one["name"] if isinstance(one, dict) else one for one in result.changed.get(kind, [])]
+
+        def names(result, kind):
+            return [one["name"] if isinstance(one, dict) else one for one in result.changed.get(kind, [])]
+
         result = host.eval("let a = [1, 2], b = new Map([[1, 2]]); const c = 'text'; class D {}; function e() {}; implicit = Buffer.alloc(3)")
         self.assertEqual(names(result, "added"), ["a", "b", "c", "D", "e", "implicit"])
         sizes = {one["name"]: one.get("size") for one in result.changed["added"]}

@@ -14,7 +14,7 @@ class Streams(NodeTest):
         expected = []
         for n in range(50):
             expected += [("out", "o%d\n" % n), ("err", "e%d\n" % n)]
-        self.assertEqual(merged(result.order), expected + [("value", "'end'")])
+        self.assertEqual(merged(result.order), [*expected, ("value", "'end'")])
 
     def test_o2_what_a_child_wrote_before_it_was_waited_for_comes_before_what_is_written_next(self):
         host = self.start(env={"NODE_PENDING_DEPRECATION": "1"})

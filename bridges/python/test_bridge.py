@@ -21,9 +21,10 @@ from test_streams import *  # noqa: E402, F403
 from test_values import *  # noqa: E402, F403
 
 if os.environ.get("STEAD_TEST_LIBRARIES") == "1":
-    import numpy, pandas, PIL, polars  # noqa: E401, E402, F401  (missing ones fail here)
-    from test_libraries import *  # noqa: E402, F403
-    from test_figures import *  # noqa: E402, F403
+    for package in ("numpy", "pandas", "PIL", "polars", "matplotlib"):
+        __import__(package)  # a missing one fails here
+    from test_figures import *  # noqa: F403
+    from test_libraries import *  # noqa: F403
 
 if __name__ == "__main__":
     unittest.main()

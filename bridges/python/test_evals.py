@@ -74,7 +74,7 @@ class Evals(BridgeTest):
         expected = []
         for i in range(20):
             expected += [("out", "a %d\n" % i), ("value", str(i)), ("err", "b %d\n" % i)]
-        self.assertEqual(merged(result.order), merged(expected + [("value", "'end'")]))
+        self.assertEqual(merged(result.order), merged([*expected, ("value", "'end'")]))
 
     def test_py4_top_level_await_and_background_tasks(self):
         host = self.start()

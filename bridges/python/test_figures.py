@@ -4,7 +4,6 @@ import os
 import tempfile
 
 import matplotlib  # noqa: F401  a Python without it cannot run these tests
-
 from driver import BridgeTest
 
 # Counts what is rendered, through the one door there is.
@@ -43,7 +42,7 @@ def kinds(result):
 
 class Figures(BridgeTest):
     def pyplot(self, code="", env=None):
-        env = dict({name: "" for name in ("DISPLAY", "MPLBACKEND", "WAYLAND_DISPLAY")}, **(env or {}))
+        env = dict(dict.fromkeys(("DISPLAY", "MPLBACKEND", "WAYLAND_DISPLAY"), ""), **(env or {}))
         host = self.start(env=env)
         self.shows(host, 0, "import matplotlib.pyplot as plt\n" + code)
         return host

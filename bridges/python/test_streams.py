@@ -1,4 +1,5 @@
 """Output in order and with its eval, threads, and every way to read stdin."""
+import importlib.util
 import os
 import random
 import sys
@@ -69,7 +70,7 @@ print('still here')"""
         for way in ways:
             # In the middle of a loop that prints fast, too.
             for before in ("print('a')", "while 'write' not in vars(sys.stdout): print('a')"):
-                if before[0] == "w" and ("os.write(2" in way and "fork" not in way or "raw" in way):
+                if before[0] == "w" and (("os.write(2" in way and "fork" not in way) or "raw" in way):
                     continue
                 code = "%s\n%s\nprint('b')\nsubprocess.run(child(1, 'c'))\nprint('d', file=sys.stderr)\nNone" % (before, way)
                 for _ in range(3):
@@ -99,7 +100,7 @@ print('still here')"""
         self.ok(host, "go = threading.Event()\nthreading.Thread(target=lambda: (go.wait(), print('idle'))).start()")
         self.ok(host, "threading.Timer(0.02, go.set).start()")
         host.pump_until_text(host.idle, "idle")
-        event = [e for e in host.idle.events if e["ev"] == "background"][0]
+        event = host.idle.event("background")
         self.assertEqual((event["eval"], event["stream"]), ("py:3", "out"))
         result = self.ok(host, "t = threading.Thread(target=lambda: print('now')); t.start(); t.join()", None, "now\n")
 
@@ -263,8 +264,4 @@ class Stdin(BridgeTest):
 
 
 def has_readline():
-    try:
-        import readline  # noqa: F401
-        return True
-    except ImportError:
-        return False
+    return importlib.util.find_spec("readline") is not None

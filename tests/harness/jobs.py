@@ -42,7 +42,7 @@ class Result:
 class Running:
     def __init__(self, job):
         self.job = job
-        self.output = tempfile.TemporaryFile()
+        self.output = tempfile.TemporaryFile()  # noqa: SIM115  (open as long as the job runs)
         self.began = time.monotonic()
         self.deadline = self.began + job.timeout
         try:

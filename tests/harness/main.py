@@ -98,6 +98,7 @@ class Run:
             found.append(rust.doctests("doc"))
         venv = os.path.join(ROOT, ".test/venv/bin/python")
         found += suites.harness(tier, pythons[-1].path, wanted)
+        found += suites.lint(tier, pythons[-1].path, wanted)
         found += suites.bridges(tier, pythons, nodes, venv, wanted)
         found += suites.bench(tier, pythons[-1].path, stead, wanted)
         node = {"STEAD_TEST_NODE": os.path.join(ROOT, ".test/node/node_modules/.bin")}
@@ -152,7 +153,7 @@ class Run:
         sys.stdout.flush()
 
     def report(self, whole):
-        for job, result, output in self.failures:
+        for _, result, output in self.failures:
             say("FAILED: " + ", ".join(name for name, _ in result.failed))
             print(output.rstrip())
         slowest = sorted(self.times.items(), key=lambda item: -item[1])[:12]

@@ -1,4 +1,4 @@
-"""Everything that is not cargo's: the bridges' own suites, the benchmark's, and real MCP peers. Each unittest module is a job."""
+"""Everything that is not cargo's: the bridges' own suites, the benchmark's, linters, and real MCP peers. Each unittest module is a job."""
 
 import glob
 import os
@@ -56,6 +56,18 @@ def peers(label, tier, venv, env, wanted):
 
 def harness(tier, python, wanted):
     yield from suite("harness", "tests/harness", python, modules("tests/harness"), {}, tier, wanted)
+
+
+def lint(tier, python, wanted):
+    """What cargo's own lints do not see: Python, shell and JavaScript."""
+    for name in ("ruff", "shellcheck", "oxlint"):
+        whole = "lint " + name
+        if tiers.has(tier, whole) and wanted(whole):
+            yield Job(whole, [python, "tests/harness/lint.py", name], read_lint, timeout=tiers.timeout(tier, whole))
+
+
+def read_lint(job, code, output):
+    return Result(1) if code == 0 else Result(0, [(job.label, "exit code %d" % code)])
 
 
 def read_unittest(job, code, output):

@@ -122,7 +122,7 @@ def main():
             report(f"{KEPT_SESSIONS} sessions")
     kept = report(f"{options.sessions} sessions")
     most = min(options.sessions, KEPT_SESSIONS)
-    for number in range(options.runs):
+    for _ in range(options.runs):
         server.call("eval", code="true" if options.language == "bash" else "1", fresh=True, language=options.language)
     all_kept = report(f"{options.runs} runs")
     server.end()

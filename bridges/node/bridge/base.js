@@ -18,7 +18,7 @@ const vm = main.require("vm");
 const stream = main.require("stream");
 const timers = main.require("timers");
 const { Worker, MessageChannel, moveMessagePortToContext } = main.require("worker_threads");
-const { readSync, writeSync, openSync, closeSync, fstatSync, statSync } = fs;
+const { writeSync, openSync, fstatSync, statSync } = fs;
 const { inspect } = util;
 const { isPromise, isProxy } = util.types;
 const { setImmediate, setTimeout, clearTimeout } = timers;
@@ -82,7 +82,7 @@ function hiddenProperty(value) {
 const GO = 0, STATE = 1, RUN = 2, INTERRUPTED = 3, ACKS = 4, WRITTEN = 5;
 const IDLE = 0, RUNNING = 1, KILLING = 2;
 const shared = new Int32Array(new G.SharedArrayBuffer(64));
-const { load: peek, store: poke, add: bump, compareExchange: swap, wait: sleepOn, notify: wake } = Atomics;
+const { load: peek, store: poke, compareExchange: swap, wait: sleepOn, notify: wake } = Atomics;
 let posted = 0;      // frames given to that thread to send
 let asked = 0;       // acknowledgements asked for
 

@@ -7,7 +7,7 @@ function controlThread() {
   const fs = require("fs");
   const { Session } = require("inspector");
   const GO = 0, STATE = 1, RUN = 2, INTERRUPTED = 3, ACKS = 4, WRITTEN = 5;
-  const IDLE = 0, RUNNING = 1, KILLING = 2;
+  const RUNNING = 1, KILLING = 2;
   const PATIENCE = 10;  // ms in which a main thread that only awaits something answers an interrupt by itself
   let inbox = Buffer.alloc(0);
 

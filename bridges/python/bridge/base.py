@@ -17,7 +17,7 @@ import sys
 # A user's fcntl.py in cwd or on PYTHONPATH must not be taken for the real one.
 USER_PATH = sys.path
 _os = sys.modules.get("os")
-_home = getattr(_os, "__file__", "").rpartition("/")[0] or "%s/lib/python%d.%d" % ((sys.base_prefix,) + sys.version_info[:2])
+_home = getattr(_os, "__file__", "").rpartition("/")[0] or "%s/lib/python%d.%d" % ((sys.base_prefix, *sys.version_info[:2]))
 STDLIB = [p for p in sys.path if p == _home or p.endswith("/lib-dynload")] or [_home, _home + "/lib-dynload"]
 sys.path = STDLIB
 
@@ -25,7 +25,7 @@ import _ast
 import _io
 import _signal
 import _thread
-import time
+import time  # noqa: F401  (loaded here, where it cannot be a file of the user's; names are taken from it below)
 from fcntl import fcntl, ioctl
 from gc import get_referents
 

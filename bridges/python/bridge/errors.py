@@ -79,7 +79,7 @@ def show_source(name):
 
 def forget_sources():
     """Keeps the sources within their bounds."""
-    while len(SOURCES) > SOURCES_KEPT or S.source_size > SOURCE_BYTES_KEPT and len(SOURCES) > 1:
+    while len(SOURCES) > SOURCES_KEPT or (S.source_size > SOURCE_BYTES_KEPT and len(SOURCES) > 1):
         cache = getattr(modules.get("linecache"), "cache", None)
         oldest = RECENT.popleft()
         source = SOURCES.pop(oldest)

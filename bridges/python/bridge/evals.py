@@ -62,10 +62,8 @@ def run_codes(codes):
     """Runs compiled code and takes its value; if there is a top-level await anywhere, on the session's loop."""
     value = None
     for code in codes:
-        if code.co_flags & 0x80:  # CO_COROUTINE
-            value = run_user(run_async, code)
-        else:
-            value = run_user(eval, code, SPACE)
+        is_coroutine = code.co_flags & 0x80  # CO_COROUTINE
+        value = run_user(run_async, code) if is_coroutine else run_user(eval, code, SPACE)
     return SPACE.pop(VALUE) if VALUE in SPACE else value
 
 

@@ -15,7 +15,8 @@ class Seen:
     passed_in = None    # the eval that had sent enough images and passed it over
 
     def __init__(self, figure):
-        self.figure = ref(figure, lambda _, key=id(figure): (FIGURES.pop(key, None), CHANGED.pop(key, None)))
+        key = id(figure)
+        self.figure = ref(figure, lambda _: (FIGURES.pop(key, None), CHANGED.pop(key, None)))
 
 
 class Sent:
@@ -41,7 +42,7 @@ def note_change(figure):
     """Remembers who changed a figure: a thread of an earlier eval must not be taken for the running one."""
     tag = owner() if S.phase != Phase.IDLE or get_ident() != MAIN else None
     seen, key = look_up(figure), id(figure)
-    if key in CHANGED and (seen.tag == tag or S.phase != Phase.IDLE and seen.tag == S.eval):
+    if key in CHANGED and (seen.tag == tag or (S.phase != Phase.IDLE and seen.tag == S.eval)):
         return
     frame = getframe(2)
     while frame is not None:
@@ -254,14 +255,20 @@ def hook_figure(module):
             return show(figure, *args, **kwargs)
         if can_show() and (id(figure) in CHANGED or look_up(figure).sent_in != S.eval):
             send_figure(figure)
+        return None
 
     kind.stale = property(stale.fget, set_stale, stale.fdel, stale.__doc__)
     kind.show = alike(show_figure, show)
     for function in (kind.draw, kind.savefig, module.FigureCanvasBase.print_figure):
-        while hasattr(function, "__wrapped__"):  # a decorator's code is everybody's
-            function = function.__wrapped__
-        DRAWING.add(function.__code__)
+        DRAWING.add(undecorated(function).__code__)
     FIGURE[0] = kind
+
+
+def undecorated(function):
+    """The code of a decorator is shared by all that it decorates."""
+    while hasattr(function, "__wrapped__"):
+        function = function.__wrapped__
+    return function
 
 
 def hook_pyplot(module):
@@ -276,12 +283,14 @@ def hook_pyplot(module):
             send_changed(True)
         if any([has_window(manager.canvas) for manager in list(module._pylab_helpers.Gcf.figs.values())]):
             return original(*args, **kwargs)
+        return None
 
     module.show = alike(show, original)
     module.show._stead = True
 
 
-HOOKS = {"_posixsubprocess": hook_fork_exec, "bdb": hook_bdb, "traceback": hook_traceback, "matplotlib": choose_agg, "matplotlib.figure": hook_figure, "matplotlib.pyplot": hook_pyplot}
+HOOKS = {"_posixsubprocess": hook_fork_exec, "bdb": hook_bdb, "traceback": hook_traceback,
+         "matplotlib": choose_agg, "matplotlib.figure": hook_figure, "matplotlib.pyplot": hook_pyplot}
 
 
 def has_window(canvas):

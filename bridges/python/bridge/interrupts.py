@@ -28,7 +28,7 @@ def on_sigint(signum, frame, again=False):
         if code is RUN_USER or code is FLUSH_OURS:
             S.interrupt = Interrupt.RAISED
             raise KeyboardInterrupt
-        if code is IDLE_LOOP and (in_callback or again and called) and ioctl(CONTROL, FIONREAD, EMPTY) != EMPTY:
+        if code is IDLE_LOOP and (in_callback or (again and called)) and ioctl(CONTROL, FIONREAD, EMPTY) != EMPTY:
             # A background task keeps an eval from starting; that one is what the interrupt is for.
             S.pending = True
             raise KeyboardInterrupt

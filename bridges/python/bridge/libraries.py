@@ -186,10 +186,10 @@ def listing(start, columns, count, room):
         return ""
     text, shown = start, 0
     for column in columns:
-        column = (", " if shown else "") + column
-        if len(text) + len(column) > room - len(", … (1000000 more)"):
+        more = (", " if shown else "") + column
+        if len(text) + len(more) > room - len(", … (1000000 more)"):
             break
-        text += column
+        text += more
         shown += 1
     if shown < count:
         text = text + ", … (%d more)" % (count - shown) if shown else start + "… (%d)" % count

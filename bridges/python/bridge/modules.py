@@ -135,27 +135,18 @@ def state_at_import(path, spec):
         return now
     # It differs: either the file is newer than the import, or the import could not write what it compiled.
     folder = spec.cached.rpartition("/")[0] or "/"
-    if written >= LOOK.at or not sys.dont_write_bytecode and access(folder, posix.W_OK):
+    if written >= LOOK.at or (not sys.dont_write_bytecode and access(folder, posix.W_OK)):
         return compiled
     return now
 
 
 def report_changes():
     changed, built, deleted = [], [], []
-    for name, watched in list(WATCHED.items()):
+    for name in list(WATCHED):
         try:
-            module = modules.get(name)
-            spec = space_of_module(module).get("__spec__")
-            if (module if spec is None else spec) is not watched.spec:
-                del WATCHED[name]
-                NOTICED.pop(name, None)
-                if module is None:
-                    continue
-                NOTICED[name] = id(module)
-                watch(name, module)
-                watched = WATCHED.get(name)
-                if watched is None:
-                    continue
+            watched = watched_now(name)
+            if watched is None:
+                continue
             now = state_of(watched.path)
         except OSError:  # cannot be known now
             continue
@@ -172,6 +163,21 @@ def report_changes():
     if deleted:
         parts.append(name_modules(deleted, "deleted on disk since %s imported", "was ", "were "))
     return "; ".join(parts) or None
+
+
+def watched_now(name):
+    """What is watched under a name. After a reload that is the file as it was then; None if the module is gone."""
+    watched, module = WATCHED[name], modules.get(name)
+    spec = space_of_module(module).get("__spec__")
+    if (module if spec is None else spec) is watched.spec:
+        return watched
+    del WATCHED[name]
+    NOTICED.pop(name, None)
+    if module is None:
+        return None
+    NOTICED[name] = id(module)
+    watch(name, module)
+    return WATCHED.get(name)
 
 
 def name_modules(names, text, one="", many=""):

@@ -177,7 +177,8 @@ def step():
         idle_loop()
     words, payload = receive()
     if words[0] == "eval":
-        return do_eval(words[1], payload)
+        do_eval(words[1], payload)
+        return
     S.since = Since.RAN  # to answer a question may call code of the user's too
     if words[0] == "query":
         do_query(words[1], words[2], payload.decode("utf-8", "replace"))

@@ -235,6 +235,7 @@ def flush_last():
             return flush_ours()
         except BaseException:
             S.pending = True
+    return False
 
 
 def flush_ours():

@@ -39,7 +39,7 @@ def patch_threads():
     """Threads must know their eval from birth; threading starts its own through these."""
     start = _thread.start_new_thread
 
-    def start_new_thread(function, args, kwargs={}, /):
+    def start_new_thread(function, args, kwargs={}, /):  # noqa: B006  (as Python's own has it; it is not changed)
         if not callable(function) or not isinstance(args, tuple) or not isinstance(kwargs, dict):
             return start(function, args, kwargs)
         token = object()

@@ -17,10 +17,8 @@ TEXTS = {id(kind.__repr__): kind for kind in (str, bytes, bytearray)}
 PLAIN = {int, float, bool, complex, str, bytes, bytearray, type(None), type(...)}
 ITEM_LEAST = 30     # characters that an item of a long container gets at least
 BITS_SHOWN = 14_000
-NUMBERS, NUMBER_MOST = {int, float, bool}, 1 << 64
-
-
-NUMBERS = {int, float, bool}  # with a short repr that needs no looking after
+NUMBERS = {int, float, bool}    # with a short repr that needs no looking after
+NUMBER_MOST = 1 << 64
 
 
 def render(value, budget=VALUE_BUDGET, brief=False):
@@ -183,7 +181,7 @@ def shorten_shape(shape, budget, job, outer):
         return shape.open + ", ".join(shown) + shape.close
     shown, tail = first_and_last(shape, room, job, outer)
     if len(shown) + len(tail) < size:
-        return shape.open + ", ".join(shown + ["…"] + tail) + shape.close + mark
+        return shape.open + ", ".join([*shown, "…", *tail]) + shape.close + mark
     return shape.open + ", ".join(shown + tail) + shape.close
 
 

@@ -1,263 +1,136 @@
-//! What Node does for each behaviour of the list.
+//! Node's column.
 
-use crate::check::Expect::*;
-use crate::list::Column::{self, Does, Unsupported};
-use crate::run::Step::{Clear, Eof, Eval, Input, Inspect, Interrupt, Restart, Submit, Vars};
+use crate::column::Column;
+use crate::talk::Talk;
 
-/// Asks for a line, as a script would.
-const ASK: &str = "const rl = require('readline/promises').createInterface({ input: process.stdin, output: process.stdout })
-const name = await rl.question('name? ')
-'hello ' + name";
-
-pub(crate) fn column(name: &str) -> Option<Column> {
-    Some(match name {
-        "PY-2 the last expression is the value" => Does(vec![Eval(
-            "1\n6 * 7",
-            vec![Status("complete"), Value("42"), Chunks(&[("value", "42")])],
-        )]),
-        "PY-2 nothing is shown for nothing" => Does(vec![
-            Eval("undefined", vec![Status("complete"), NoValue, Chunks(&[])]),
-            Eval("1; const x = 2", vec![Status("complete"), NoValue, Chunks(&[])]),
-        ]),
-        "S state lasts" => Does(vec![
-            Eval("const x = 41\nfunction f() { return x + 1 }", vec![Status("complete"), NoValue]),
-            Eval("f()", vec![Value("42")]),
-        ]),
-        "E-15 empty code completes" => Does(vec![
-            Eval("", vec![Status("complete"), NoValue, Chunks(&[])]),
-            Eval("  \n// a remark\n", vec![Status("complete"), NoValue, Chunks(&[])]),
-        ]),
-        "O-2 streams are told apart, in order" => Does(vec![Eval(
-            "console.log('a'); console.error('b'); console.log('c'); 'd'",
-            vec![Chunks(&[("out", "a\n"), ("err", "b\n"), ("out", "c\n"), ("value", "'d'")])],
-        )]),
-        "O-2 output without a line end stays so" => {
-            Does(vec![Eval("process.stdout.write('a\\r\\nb')", vec![Out("a\nb")])])
-        }
-        "O-1 a child's output is the eval's" => Does(vec![Eval(
-            "console.log('before')\nrequire('child_process').execSync('echo out; echo err >&2', { stdio: 'inherit' })",
-            vec![Out("before\nout\n"), Err("err\n")],
-        )]),
-        "O-1 background output comes once, marked" => Does(vec![
-            Eval(
-                "var late = new Promise(done => setTimeout(() => { console.log('late'); done(1) }, 50)); 0",
-                vec![Status("complete")],
-            ),
-            Eval("await late", vec![Background("late\n"), Out(""), Value("1")]),
-            Eval("1", vec![Background("")]),
-        ]),
-        "O-5 a flood is bounded, none is lost" => Does(vec![
-            Eval(
-                "for (var n = 0; n < 100_000; n++) console.log(n)",
-                vec![Status("complete"), TotalBytes(588_890)],
-            ),
-            Eval("n", vec![Value("100000")]),
-        ]),
-        "O-8 a big value is bounded" => Does(vec![
-            Eval("'x'.repeat(10_000_000)", vec![Status("complete"), ValueWithin(2_100)]),
-            Eval("Array(10_000_000).fill(7)", vec![Status("complete"), ValueWithin(2_100)]),
-            Eval(
-                "Object.fromEntries(Array.from({ length: 300_000 }, (_, n) => ['k' + n, n]))",
-                vec![Status("complete"), ValueWithin(2_100)],
-            ),
-        ]),
-        "O-7 unicode goes through" => Does(vec![Eval(
-            "var é = 'größe 漢字 🎉'\nconsole.log(é)\né",
-            vec![Out("größe 漢字 🎉\n"), Value("'größe 漢字 🎉'"), Added(&["é"])],
-        )]),
-        "PY-1 a syntax error runs nothing" => Does(vec![
-            Eval(
-                "console.log('ran')\nran = 1\nx = = 2",
-                vec![
-                    Status("error"),
-                    ErrorName("SyntaxError"),
-                    Out(""),
-                    CleanTraceback,
-                    Traceback(&["<js:", ">:3\nx = = 2\n    ^"]),
-                ],
-            ),
-            Eval("ran", vec![ErrorName("ReferenceError")]),
-        ]),
-        "PY-7 an error starts at the user's code" => Does(vec![
-            Eval("function f(n) {\n  return n.x.y\n}", vec![Status("complete")]),
-            Eval(
-                "console.log('so far')\nf(0)",
-                vec![
-                    Status("error"),
-                    ErrorName("TypeError"),
-                    Out("so far\n"),
-                    CleanTraceback,
-                    Traceback(&[
-                        "TypeError: Cannot read properties of undefined (reading 'y')\n    at f (<js:",
-                        ">:2:14)\n    at <js:",
-                        ">:2:1",
-                    ]),
-                ],
-            ),
-            Eval(
-                "require('fs').readFileSync('/no/such/file')",
-                vec![ErrorName("Error"), CleanTraceback, Traceback(&["ENOENT"])],
-            ),
-            Eval("6 * 7", vec![Value("42")]),
-        ]),
-        "PY-7 chained errors are shown whole" => Does(vec![Eval(
-            "try {\n  null.k\n} catch (cause) {\n  throw new RangeError('outer', { cause })\n}",
-            vec![
-                ErrorName("RangeError"),
-                Traceback(&["RangeError: outer", "[cause]: TypeError", "reading 'k'"]),
-                CleanTraceback,
-            ],
-        )]),
-        "E-13 changes of names are told" => Does(vec![
-            Eval(
-                "let a = 1; const b = [1, 2]",
-                vec![Added(&["a", "b"]), Rebound(&[]), Removed(&[])],
-            ),
-            Eval("a = 2; class c {}", vec![Added(&["c"]), Rebound(&["a"]), Removed(&[])]),
-            Eval("delete globalThis.a", vec![Added(&[]), Rebound(&[]), Removed(&["a"])]),
-            Eval("b", vec![Added(&[]), Rebound(&[]), Removed(&[])]),
-        ]),
-        "E-8 input is waited for and given" => Does(vec![
-            Eval(ASK, vec![Status("waiting_input"), Prompt("name? ")]),
-            Input("you", vec![Status("complete"), Value("'hello you'")]),
-            Eval("name", vec![Value("'you'")]),
-            Eval("await rl.question('again? ')", vec![Status("waiting_input"), Prompt("again? ")]),
-            Input("me", vec![Status("complete"), Value("'me'")]),
-        ]),
-        "E-8 code is refused while input is waited for" => Does(vec![
-            Eval(ASK, vec![Status("waiting_input")]),
-            Eval("console.log('no')", vec![Status("error"), Says("waiting_input")]),
-            Input("yes", vec![Value("'hello yes'")]),
-        ]),
-        "E-8 the end of input is an end of file" => Does(vec![
-            Eval(
-                "const all = []; for await (const chunk of process.stdin) all.push(String(chunk)); all",
-                vec![Status("waiting_input")],
-            ),
-            Eof(vec![Status("complete"), Value("[]")]),
-            Eval("require('fs').readFileSync(0, 'utf8')", vec![Status("waiting_input")]),
-            Input("one", vec![Status("waiting_input")]),
-            Eof(vec![Status("complete"), Value("'one\\n'")]),
-        ]),
-        "E-8 a child that reads is found" => Does(vec![
-            Eval(
-                "require('child_process').spawnSync('cat', { stdio: 'inherit' }).status",
-                vec![Status("waiting_input")],
-            ),
-            Input("meow", vec![Out("meow\n"), Status("waiting_input")]),
-            Eof(vec![Status("complete"), Value("0")]),
-        ]),
-        "E-9 input that nobody read is dropped" => Does(vec![
-            Eval(ASK, vec![Status("waiting_input")]),
-            Input("one\ntwo", vec![Value("'hello one'")]),
-            Eval(ASK, vec![Status("waiting_input")]),
-            Input("three", vec![Value("'hello three'")]),
-            Eval(
-                "const one = Buffer.alloc(1); fs.readSync(0, one); String(one)",
-                vec![Status("waiting_input")],
-            ),
-            Input("four", vec![Value("'f'")]),
-            Eval(ASK, vec![Status("waiting_input")]),
-            Input("five", vec![Value("'hello five'")]),
-        ]),
-        "E-6 a busy loop is interrupted, state stays" => Does(vec![
-            Eval("var x = 41", vec![Status("complete")]),
-            Submit("console.log('up')\nwhile (true) {}", "up"),
-            Interrupt(vec![Status("interrupted"), Out("up\n"), CleanTraceback]),
-            Eval("x + 1", vec![Value("42")]),
-        ]),
-        "E-6 a sleep is interrupted" => Does(vec![
-            Submit("console.log('up')\nawait new Promise(done => setTimeout(done, 1e6))", "up"),
-            Interrupt(vec![Status("interrupted")]),
-            Submit(
-                "console.log('up')\nAtomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)",
-                "up",
-            ),
-            Interrupt(vec![Status("interrupted")]),
-        ]),
-        "E-6 a wait for input is interrupted" => Does(vec![
-            Eval(ASK, vec![Status("waiting_input")]),
-            Interrupt(vec![Status("interrupted"), CleanTraceback]),
-            Eval("require('fs').readFileSync(0)", vec![Status("waiting_input")]),
-            Interrupt(vec![Status("interrupted"), CleanTraceback]),
-            Eval("6 * 7", vec![Value("42")]),
-        ]),
-        "E-6 a child is interrupted" => Does(vec![
-            Submit(
-                "console.log('up')\nrequire('child_process').execSync('sleep 1000', { stdio: 'inherit' })\n'after'",
-                "up",
-            ),
-            Interrupt(vec![]),
-            Eval("6 * 7", vec![Value("42")]),
-        ]),
-        "PY-13 an exit ends the eval and says its code" => {
-            Unsupported("process.exit() ends the process wherever it is called; see S-6")
-        }
-        "S-6 the end of the session is told, then a fresh start" => Does(vec![
-            Eval(
-                "x = 1\nprocess.on('exit', () => console.log('bye')); 0",
-                vec![Status("complete")],
-            ),
-            Eval(
-                "console.log('last'); process.exit(3)",
-                vec![Status("ended"), ExitCode(3), Out("last\nbye\n")],
-            ),
-            Eval("x", vec![Status("error"), ErrorName("ReferenceError"), Says("fresh")]),
-            Eval("1", vec![Status("complete"), Value("1")]),
-        ]),
-        "S-6 a crash is told" => Does(vec![
-            Eval("process.abort()", vec![Status("ended"), Says("SIGABRT")]),
-            Eval("6 * 7", vec![Value("42"), Says("fresh")]),
-            Eval("process.reallyExit(7)", vec![Status("ended"), ExitCode(7)]),
-            Eval("6 * 7", vec![Value("42")]),
-        ]),
-        "ST-1 names are listed and described" => Does(vec![
-            Eval("const n = 3\nfunction double(x) {\n  return 2 * x\n}", vec![Status("complete")]),
-            Vars(&[("double", "function"), ("n", "number")]),
-            Inspect("n", &["number", "3"]),
-            Inspect("double", &["(x)", "return 2 * x"]),
-        ]),
-        "S-7 clear empties the namespace" => Does(vec![
-            Eval("let x = 1; function f() {}; class C {}", vec![Status("complete")]),
-            Clear,
-            Vars(&[]),
-            Eval("x", vec![ErrorName("ReferenceError")]),
-        ]),
-        "S-7 restart begins anew" => Does(vec![
-            Eval("x = 1", vec![Status("complete")]),
-            Restart,
-            Eval("x", vec![ErrorName("ReferenceError")]),
-        ]),
-        "PY-4 top-level await" => Does(vec![Eval(
-            "async function f() {\n  await null\n  return 42\n}\nawait f()",
-            vec![Value("42")],
-        )]),
-        "PY-6 what user code breaks, it breaks for itself" => Does(vec![
-            Eval(
-                "JSON.stringify = Array.prototype.push = Promise.prototype.then = null
+pub(crate) static NODE: Column = Column {
+    session: "js",
+    language: "node",
+    cannot: &[
+        ("O-9 a picture is kept as a file", "Node has no convention for values that are pictures"),
+        (
+            "PY-13 an exit ends the eval and says its code",
+            "process.exit() ends the process wherever it is called",
+        ),
+        (
+            "E-8 input is refused where nothing waits",
+            "Node's loop stays registered for input once something has read it, so input is taken and dropped",
+        ),
+    ],
+    own: &[
+        ("JS-1 names are declared anew, and a last declaration has no value", declarations),
+        ("JS-2 errors of the library show no bridge", library_error),
+        ("JS-3 a wait that blocks all of Node is interrupted", blocked),
+        ("E-8 Node's own ways to read are waited for", readers),
+        ("E-9 what is read by the byte leaves nothing", bytes),
+        ("O-1 a timer that writes after its eval is background", timer),
+        ("O-8 big objects are bounded", big_objects),
+        ("S-6 an abort and a bare exit are told", ends),
+    ],
+    remark: "// TEXT",
+    nothing: "undefined",
+    value: ("1\n6 * 7", "42"),
+    awaited: ("async function f() {\n  await null\n  return 42\n}\nawait f()", "42"),
+    big_value: "'x'.repeat(10_000_000)",
+    broken_value: "({ [require('util').inspect.custom]() { throw new Error('broken') } })",
+    say: "console.log('TEXT')",
+    complain: "console.error('TEXT')",
+    write: "process.stdout.write('TEXT'); undefined",
+    lines: "for (let n = 1; n <= VALUE; n++) process.stdout.write(String(n).padStart(99) + '\\n'); undefined",
+    huge_line: "console.log('x'.repeat(VALUE))",
+    set: "NAME = VALUE; undefined",
+    tell: "console.log(NAME)",
+    forget: "delete globalThis.NAME; undefined",
+    define: "function NAME() { console.log('TEXT') }",
+    call: "NAME()",
+    types: ("number", "function"),
+    allocate: "blob = Buffer.alloc(40_000_000, 'x'); undefined",
+    syntax_error: ("x = = 2", "SyntaxError"),
+    fail: ("throw new RangeError('TEXT')", "RangeError"),
+    define_failing: "function NAME() {\n  throw new RangeError('TEXT')\n}",
+    chained: (
+        "try {\n  null.k\n} catch (cause) {\n  throw new RangeError('outer', { cause })\n}",
+        &["RangeError: outer", "[cause]: TypeError", "reading 'k'"],
+    ),
+    recurse: "function f() { return f() }\nf()",
+    vandalise: "JSON.stringify = Array.prototype.push = Promise.prototype.then = null
 Object.prototype.toJSON = () => { throw 1 }; globalThis.Buffer = console = undefined
-process.stdout.write = process.removeAllListeners = null; Array.prototype[Symbol.iterator] = null",
-                vec![Status("complete")],
-            ),
-            Eval("6 * 7", vec![Value("42")]),
-            Eval("await 43", vec![Value("43")]),
-            Restart,
-        ]),
-        "PY-16 a broken repr is an error of its own" => Does(vec![
-            Eval(
-                "({ [require('util').inspect.custom]() { throw new Error('broken') } })",
-                vec![Status("complete")],
-            ),
-            Eval("new Proxy({}, { get() { throw 1 } })", vec![Status("complete")]),
-            Eval("6 * 7", vec![Value("42")]),
-        ]),
-        "PY-18 deep recursion is an error" => Does(vec![
-            Eval(
-                "function f() { return f() }\nf()",
-                vec![Status("error"), ErrorName("RangeError")],
-            ),
-            Eval("6 * 7", vec![Value("42")]),
-        ]),
-        _ => return None,
-    })
+process.stdout.write = process.removeAllListeners = null; undefined",
+    ask: "var rl = require('readline/promises').createInterface({ input: process.stdin, output: process.stdout })
+NAME = await Promise.race([rl.question('TEXT'), new Promise(done => rl.once('close', () => done('')))]); rl.close()",
+    read_all: "process.stdout.write(require('fs').readFileSync(0)); undefined",
+    child: "require('child_process').spawnSync('sh', ['-c', 'COMMAND'], { stdio: 'inherit' }); undefined",
+    background: "require('child_process').spawn('sh', ['-c', 'COMMAND'], { stdio: 'inherit' }); undefined",
+    cwd: "console.log(process.cwd())",
+    env: "console.log(process.env.NAME)",
+    spin: "while (true) {}",
+    sleep: "await new Promise(done => setTimeout(done, 1e6))",
+    spin_stubbornly: "require('child_process').execSync('mkfifo fifo'); require('fs').openSync('fifo')",
+    exit_session: "process.exit(VALUE)",
+    at_exit: "process.on('exit', () => console.log('TEXT')); undefined",
+    crash: "process.kill(process.pid, 'SIGKILL'); while (true) {}",
+    ..Column::NONE
+};
+
+fn declarations(talk: &Talk<'_>) {
+    talk.eval("const x = 41; class C {}").complete().no_value().changed(&["x", "C"], &[], &[]);
+    talk.eval("const x = 42; let C = 1").complete().no_value();
+    talk.says("console.log(x, C)", "42 1\n");
+}
+
+fn library_error(talk: &Talk<'_>) {
+    let failed = talk.eval("require('fs').readFileSync('/no/such/file')").error_name("Error");
+    failed.traceback(&["ENOENT", "<js:"]);
+    talk.eval("x = = 2").traceback(&["<js:", ">:1\nx = = 2\n    ^"]);
+}
+
+fn blocked(talk: &Talk<'_>) {
+    let id = talk.start_up("Atomics.wait(new Int32Array(new SharedArrayBuffer(4)), 0, 0)");
+    talk.interrupt(&id).has("effect", "interrupted");
+    talk.end(&id).status("interrupted");
+    let id = talk.eval("require('fs').readFileSync(0)").status("waiting_input").id();
+    talk.interrupt(&id);
+    talk.end(&id).status("interrupted").traceback(&[]);
+}
+
+fn readers(talk: &Talk<'_>) {
+    let all =
+        "const all = []; for await (const chunk of process.stdin) all.push(String(chunk)); all";
+    talk.eval(all).status("waiting_input");
+    talk.eof().complete().has("value", "[]");
+    let ask = "const rl = require('readline/promises').createInterface({ input: process.stdin, output: process.stdout })
+await rl.question('name? ')";
+    talk.eval(ask).status("waiting_input").has("prompt", "name? ");
+    talk.input("you").complete().has("value", "'you'");
+    talk.eval("await rl.question('again? ')").status("waiting_input").has("prompt", "again? ");
+    talk.input("me").complete().has("value", "'me'");
+}
+
+fn bytes(talk: &Talk<'_>) {
+    let code = "const one = Buffer.alloc(1); require('fs').readSync(0, one); String(one)";
+    talk.eval(code).status("waiting_input");
+    talk.input("four").complete().has("value", "'f'");
+    talk.eval(code).status("waiting_input");
+    talk.input("five").complete().has("value", "'f'");
+}
+
+fn timer(talk: &Talk<'_>) {
+    let code =
+        "var late = new Promise(done => setTimeout(() => { console.log('late'); done(1) }, 50)); 0";
+    talk.eval(code).complete();
+    talk.eval("await late").background("late\n").out("").has("value", "1");
+    talk.eval("1").background("");
+}
+
+fn big_objects(talk: &Talk<'_>) {
+    talk.eval("Array(10_000_000).fill(7)").complete().value_within(2_100);
+    let code = "Object.fromEntries(Array.from({ length: 300_000 }, (_, n) => ['k' + n, n]))";
+    talk.eval(code).complete().value_within(2_100);
+    talk.eval("new Proxy({}, { get() { throw 1 } })").complete();
+}
+
+fn ends(talk: &Talk<'_>) {
+    talk.eval("process.abort()").status("ended").says("SIGABRT");
+    talk.eval("6 * 7").has("value", "42").says("fresh");
+    talk.eval("process.reallyExit(7)").status("ended").has("exit_code", 7);
 }

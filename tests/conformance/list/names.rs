@@ -1,0 +1,83 @@
+//! The user's names: changes, lists, descriptions, clearing.
+
+use crate::column::{Behaviour, join, piece};
+use crate::talk::Talk;
+
+pub(crate) const LIST: &[Behaviour] = &[
+    ("E-13 changes of names are told", changes),
+    ("E-13 changes before an error are told", changes_before_an_error),
+    ("ST-1 names are listed with their types", listed),
+    ("ST-1 a name is described", described),
+    ("ST-1 a name that is not there is said to be none", unknown),
+    ("ST-1 names are refused while code runs, and given after", busy),
+    ("S-10 the number of names is told", counted),
+    ("S-7 clear empties the namespace", clear),
+    ("S-7 clear keeps the process", clear_keeps_the_process),
+];
+
+fn changes(talk: &Talk<'_>) {
+    let column = talk.column;
+    let code = join([column.set("a", 1), column.set("b", 2)]);
+    talk.eval(code).changed(&["a", "b"], &[], &[]);
+    let code = join([column.set("a", 3), column.set("c", 4)]);
+    talk.eval(code).changed(&["c"], &["a"], &[]);
+    talk.eval(piece(column.forget).replace("NAME", "a")).changed(&[], &[], &["a"]);
+    talk.eval(column.tell("b")).changed(&[], &[], &[]);
+}
+
+fn changes_before_an_error(talk: &Talk<'_>) {
+    let (code, _) = talk.column.fail;
+    let code = join([talk.column.set("a", 1), piece(code).replace("TEXT", "oh no")]);
+    talk.eval(code).status("error").changed(&["a"], &[], &[]);
+}
+
+fn listed(talk: &Talk<'_>) {
+    let (number, function) = talk.column.types;
+    assert_eq!(talk.vars(), []);
+    talk.eval(join([talk.column.set("n", 3), talk.column.define("f", "text")])).complete();
+    let wanted = [("f", function), ("n", number)].map(|(n, t)| (n.to_owned(), t.to_owned()));
+    assert_eq!(talk.vars(), wanted);
+}
+
+fn described(talk: &Talk<'_>) {
+    let (number, function) = talk.column.types;
+    talk.eval(join([talk.column.set("n", 345), talk.column.define("f", "its text")])).complete();
+    talk.command(["inspect", "n"]).ok().contains(&[number, "345"]);
+    talk.command(["inspect", "f"]).ok().contains(&[function, "its text"]);
+}
+
+fn unknown(talk: &Talk<'_>) {
+    talk.command(["inspect", "nowhere"]).refused("bad_request");
+    talk.says(talk.column.say("on"), "on\n");
+}
+
+fn busy(talk: &Talk<'_>) {
+    talk.eval(talk.column.set("x", 41)).complete();
+    let id = talk.start_up(&talk.column.wait_for_file("go"));
+    talk.command(["vars"]).refused("session_busy");
+    talk.make_file("go");
+    talk.end(&id).complete();
+    let names: Vec<_> = talk.vars().into_iter().map(|(name, _)| name).collect();
+    assert!(names.contains(&"x".to_owned()), "{names:?}");
+}
+
+fn counted(talk: &Talk<'_>) {
+    let before = talk.status()["variables"].as_u64().expect("a number");
+    talk.eval(join([talk.column.set("a", 1), talk.column.set("b", 2)])).complete();
+    assert_eq!(talk.status()["variables"].as_u64(), Some(before + 2));
+}
+
+fn clear(talk: &Talk<'_>) {
+    let column = talk.column;
+    talk.eval(join([column.set("x", 1), column.define("f", "text")])).complete();
+    talk.command(["clear"]).ok();
+    assert_eq!(talk.vars(), []);
+    talk.eval(column.set("x", 2)).changed(&["x"], &[], &[]);
+}
+
+fn clear_keeps_the_process(talk: &Talk<'_>) {
+    let before = talk.status();
+    talk.command(["clear"]).ok();
+    let after = talk.status();
+    assert_eq!((&before["pid"], &before["generation"]), (&after["pid"], &after["generation"]));
+}

@@ -8,10 +8,10 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
-use stead_client::{Client, Dirs, EvalOptions, EvalStatus, Launch, Quiet, Workspace};
+use stead_client::{Client, Dirs, EvalOptions, EvalStatus, Launch, Quiet, Workspace, language};
 use stead_config::Language;
 use stead_launch::Search;
-use stead_protocol::{ErrorCode, SessionName, WireError};
+use stead_protocol::{ErrorCode, WireError};
 
 use crate::context::Context;
 use crate::exit;
@@ -184,7 +184,7 @@ fn try_session(client: &Client) -> Result<Duration, WireError> {
     let dirs = Dirs { state: place.0.join("state"), ..client.dirs.clone() };
     let workspace = Workspace::find(Some(&place.0), &place.0).map_err(wire)?;
     let there = Client { dirs, workspace, ..client.clone() };
-    let name: SessionName = "py".parse().map_err(stead_client::ClientError::Name).map_err(wire)?;
+    let name = language::session_name(stead_config::default_language().name).map_err(wire)?;
     let options = EvalOptions {
         code: "6 * 7".to_owned(),
         key: None,

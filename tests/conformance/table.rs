@@ -53,6 +53,12 @@ fn the_page_about_languages_is_true() {
 }
 
 #[test]
+fn every_language_that_is_offered_has_a_column() {
+    let offered: Vec<_> = stead_config::offered().map(|it| (it.name, it.alias)).collect();
+    assert_eq!(COLUMNS.map(|column| (column.language, column.session)).as_slice(), offered);
+}
+
+#[test]
 fn what_a_language_cannot_do_is_on_the_list() {
     let list = behaviours();
     let mut names: Vec<_> = list.iter().map(|(name, _)| *name).collect();

@@ -49,7 +49,7 @@ class Host(shared.Host):
             status = shared.contents("/proc/%d/status" % self.process.pid).decode()
             if "State:\tT" in status:
                 masks = [int(line.split()[1], 16) for line in status.splitlines() if line.startswith(("SigIgn", "SigCgt"))]
-                changing = shared.contents("/proc/%d/syscall" % self.process.pid).split()[:1] == [b"13"]  # rt_sigaction
+                changing = shared.contents("/proc/%d/syscall" % self.process.pid).split()[:1] == [b"%d" % shared.CALLS["rt_sigaction"]]
                 return not changing and any(mask & 1 << signal.SIGINT - 1 for mask in masks)
 
     def nudge(self):

@@ -1,5 +1,5 @@
 """Code runs as in a shell: state, syntax, streams, input."""
-from driver import BashTest
+from driver import BashTest, shared
 
 
 class State(BashTest):
@@ -80,7 +80,7 @@ class Input(BashTest):
     def test_e8_reads_of_the_shell_and_of_children(self):
         host = self.start()
         result = host.submit("read -r -p 'name? ' name; echo \"<$name>\"; head -c 3; select c in a b; do echo $c; break; done")
-        host.wait_for_read()
+        host.wait_for_call("read", 0)
         host.write("you\nabc2\n")
         host.finish(result)
         self.assertEqual(result.out, "<you>\nabcb\n")
@@ -152,7 +152,7 @@ class Jobs(BashTest):
         result = host.eval("true & p=$!; wait $p")
         self.assertEqual(result.status, "ok")
         self.gives(host, "jobs; wait $p")
-        result = host.eval("(until read -r call < /proc/$$/syscall; [[ $call == '0 0x28 '* ]]; do :; done; echo late) &")
+        result = host.eval("(until read -r call < /proc/$$/syscall; [[ $call == '%d 0x28 '* ]]; do :; done; echo late) &" % shared.CALLS["read"])
         if result.out != "late\n":  # it may come before `done` is read
             host.pump_until_text(host.idle, "late\n")
 

@@ -87,7 +87,7 @@ class Streams(NodeTest):
         self.ok(host, "let text = ''; process.stdin.setEncoding('utf8'); for await (const part of process.stdin) { text += part; if (text.includes('.')) break }\ntext", "'a.\\n'", answers=["a.\n"])
         self.ok(host, "const lines = []; for await (const line of require('readline').createInterface({ input: process.stdin })) { lines.push(line); if (lines.length === 2) break }\nlines", "[ 'x', 'y' ]", answers=["x\n", "y\n"])
         result = host.submit("require('fs').readSync(0, Buffer.alloc(9))")
-        host.wait_for_read()
+        host.wait_for_call("read", 0)
         host.write("four\n")
         self.assertEqual(host.finish(result).value, "5")
 

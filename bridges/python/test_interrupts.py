@@ -100,14 +100,14 @@ class Interrupts(BridgeTest):
         host = self.start()
         block = "import asyncio, os\nasyncio.get_running_loop().call_soon(os.read, 0, 1)\nawait asyncio.sleep(%s)"
         result = host.submit(block % 600)
-        host.wait_for_read()
+        host.wait_for_call("read", 0)
         host.interrupt()
         host.finish(result)
         self.assertEqual(result.status, "interrupted", result.events)
         self.ok(host, "6 * 7", "42")
         # The same when nothing runs and the next eval cannot begin.
         self.ok(host, "asyncio.get_event_loop_policy().get_event_loop().call_soon(os.read, 0, 1) and None")
-        host.wait_for_read()
+        host.wait_for_call("read", 0)
         result = host.submit("6 * 7")
         host.send("interrupt py:%d" % host.count)
         host.interrupt()

@@ -182,8 +182,8 @@ def take_turn():
                 if reader != told and get_ident() == MAIN:
                     # The host sees the other thread read, and must know that this one waits for that.
                     flush_all()
+                    told = reader  # first, since an interrupt may be raised as soon as the host has been told
                     announce_wait(MAIN, ',"behind":%d' % reader if reader else "")
-                    told = reader
                 sleep(0.02)
         finally:
             if told is not None:

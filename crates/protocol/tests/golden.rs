@@ -51,9 +51,11 @@ fn host_says(text: &str, place: &str) {
 /// The event is known, and every field that the line has survives decoding.
 fn bridge_says(event: &Value, place: &str) {
     let mut event = event.clone();
-    // `*` stands for what differs from run to run; only the process id is no text.
-    if event["pid"] == "*" {
-        event["pid"] = 1.into();
+    // `*` stands for what differs from run to run; numbers of processes and threads are no texts.
+    for name in ["pid", "tid", "behind"] {
+        if event[name] == "*" {
+            event[name] = 1.into();
+        }
     }
     let decoded: BridgeEvent = serde_json::from_value(event.clone()).expect(place);
     match &decoded {

@@ -12,27 +12,27 @@ const NAMES_SHOWN: usize = 20;
 
 /// Text first, then pictures.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Answer {
+pub(crate) struct Answer {
     /// What the model reads.
-    pub text: String,
+    pub(crate) text: String,
     /// What it looks at.
-    pub images: Vec<Image>,
+    pub(crate) images: Vec<Image>,
     /// Whether the call could not be carried out. Code that raises is no such failure (SPEC M-3).
-    pub failed: bool,
+    pub(crate) failed: bool,
 }
 
 /// A picture.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Image {
+pub(crate) struct Image {
     /// Its mime type.
-    pub mime: String,
+    pub(crate) mime: String,
     /// Its bytes.
-    pub bytes: Vec<u8>,
+    pub(crate) bytes: Vec<u8>,
 }
 
 impl Answer {
     /// An answer in words.
-    pub fn text(text: impl Into<String>) -> Self {
+    pub(crate) fn text(text: impl Into<String>) -> Self {
         Answer { text: text.into(), images: Vec::new(), failed: false }
     }
 
@@ -42,7 +42,7 @@ impl Answer {
     }
 
     /// A call that could not be carried out, and what to do about it.
-    pub fn failure(error: &WireError) -> Self {
+    pub(crate) fn failure(error: &WireError) -> Self {
         let message = cut(&one_line(&error.message), MESSAGE_CHARS);
         let mut text = format!("[{}: {message}]", error.code.as_str());
         if let Some(hint) = &error.hint {

@@ -1,6 +1,5 @@
 //! The calls of one client, carried out.
 
-use std::os::fd::{AsRawFd, RawFd};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
@@ -9,48 +8,11 @@ use stead_client::{Begun, Client, ClientError, Launch};
 use stead_protocol::{EvalId, SessionName};
 
 use crate::cursors::Cursors;
-use crate::tools::Eval;
-use crate::watch::{Line, Tell, Watch};
+use crate::line::Watch;
 use crate::{Answer, Call};
 
 /// How long a call may take at most; longer work is yielded with its id (SPEC M-4).
-pub const LONGEST_CALL: Duration = Duration::from_secs(50);
-
-/// Longer code is not handed over by who must not block.
-const QUICK_CODE: usize = 32 << 10;
-
-/// What there is to do about a call.
-#[derive(Debug)]
-pub enum Work {
-    /// All of it.
-    Call(Call),
-    /// To wait for its eval.
-    Begun(Box<Quick>),
-}
-
-impl Work {
-    /// The session it is about.
-    pub fn session(&self) -> Option<SessionName> {
-        match self {
-            Work::Call(call) => call.session(),
-            Work::Begun(quick) => Some(quick.eval.name.clone()),
-        }
-    }
-}
-
-/// An eval that its host has in hand.
-#[derive(Debug)]
-pub struct Quick {
-    /// What was sent to the host.
-    pub begun: Begun,
-    eval: Eval,
-}
-
-impl AsRawFd for Quick {
-    fn as_raw_fd(&self) -> RawFd {
-        self.begun.as_raw_fd()
-    }
-}
+pub(crate) const LONGEST_CALL: Duration = Duration::from_secs(50);
 
 /// What all calls of a server share.
 #[derive(Debug)]
@@ -63,28 +25,6 @@ pub struct Server {
     pub(crate) cursors: Cursors,
 }
 
-/// What ties a call to its client while it is under way.
-pub struct Ties {
-    /// Hears what the client wants meanwhile; nothing, if there will be no wait.
-    pub line: Option<Line>,
-    /// Where to tell how far it has come, if the client wants to know.
-    pub tell: Option<Tell>,
-    /// To be called once a host has taken the eval.
-    pub accepted: Option<Box<dyn FnOnce() + Send>>,
-}
-
-impl Ties {
-    /// A watch over the eval that this call began: to cancel the call is to interrupt it.
-    pub(crate) fn own(&mut self) -> Watch<'_> {
-        Watch::new(self, true)
-    }
-
-    /// A watch over an eval that others began.
-    pub(crate) fn looking_on(&mut self) -> Watch<'_> {
-        Watch::new(self, false)
-    }
-}
-
 impl Server {
     /// A server for the sessions that `client` reaches.
     pub fn new(client: Client, cwd: PathBuf) -> Self {
@@ -95,47 +35,19 @@ impl Server {
     }
 
     /// Carries out one call; blocks until it is done or its client wants otherwise.
-    pub fn call(&self, call: Call, mut ties: Ties) -> Answer {
-        let ties = &mut ties;
+    pub(crate) fn call(&self, call: Call, watch: &mut Watch) -> Answer {
         self.client.dirs.sweep_leftovers();
-        let room = call.room();
-        let answer: Answer = match call {
-            Call::Eval(args) => args.run(self, ties),
-            Call::Shell(args) => args.run(self, ties),
-            Call::Output(args) => args.run(self, ties),
-            Call::Input(args) => args.run(self, ties),
-            Call::Control(args) => args.run(self),
-            Call::Sessions(args) => args.run(self),
-            Call::Open(args) => args.run(self),
-            Call::Inspect(args) => args.run(self),
-        }
-        .into();
-        answer.bounded(room)
-    }
-
-    /// Hands a call to its host over a connection that is kept, and does not wait; if that cannot be
-    /// done the call is still to be made. `output` says whether the client wants to hear of progress.
-    pub fn begin(&self, call: Call, output: bool) -> Work {
-        let Call::Eval(args) = call else { return Work::Call(call) };
-        let Ok(eval) = args.prepare(self) else { return Work::Call(Call::Eval(args)) };
-        if eval.fresh || eval.options.code.len() > QUICK_CODE {
-            return Work::Call(Call::Eval(args));
-        }
-        match self.client.begin(&eval.name, eval.language.as_deref(), &eval.options, output) {
-            Some(Ok(begun)) => Work::Begun(Box::new(Quick { begun, eval })),
-            Some(Err(_)) | None => Work::Call(Call::Eval(args)),
-        }
+        call.run(self, watch)
     }
 
     /// Carries on with a call that was begun; blocks as `call` does, unless it is over.
-    pub fn finish(&self, quick: Box<Quick>, mut ties: Ties) -> Answer {
-        let Quick { begun, eval } = *quick;
-        match self.client.finish(begun, &mut ties.own()) {
-            Ok(Some(view)) => Ok(eval.reply(self, &view)),
-            Ok(None) => eval.run(self, &mut ties),
-            Err(error) => Err(error),
+    pub(crate) fn finish(&self, call: Call, begun: Begun, watch: &mut Watch) -> Answer {
+        match self.client.finish(begun, watch.own()) {
+            Ok(Some(view)) => call.reply(self, &view),
+            // Its host left before it took the code.
+            Ok(None) => call.run(self, watch),
+            Err(error) => Err(error).into(),
         }
-        .into()
     }
 
     /// How a session starts that a call finds missing.

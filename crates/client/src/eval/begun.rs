@@ -4,8 +4,7 @@
 //! connection is readable, until finishing takes no wait.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
+use std::os::fd::{AsRawFd, RawFd};
 use std::time::{Duration, Instant};
 
 use stead_protocol::client::{
@@ -19,7 +18,7 @@ use crate::reach::connection::Connection;
 use crate::reach::patience::Patience;
 use crate::reach::start::Door;
 use crate::show::page::read_budget;
-use crate::{Client, ClientError, EvalOptions, EvalStatus, EvalView, timer};
+use crate::{Client, ClientError, EvalOptions, EvalStatus, EvalView};
 
 /// More output than this is not read by who must not block.
 const QUICK_BYTES: u64 = 256 << 10;
@@ -75,13 +74,6 @@ impl Begun {
     pub(crate) fn with_notice(mut self, notice: Option<String>) -> Self {
         self.notice = notice;
         self
-    }
-
-    /// Waits until the host has said something, `other` can be read or it is `until`: which of them can be
-    /// read.
-    pub fn wait(&self, other: BorrowedFd<'_>, until: Instant) -> io::Result<[bool; 2]> {
-        let fds = [Some(self.connection.as_fd()), Some(other)];
-        Ok(timer::wait_readable(fds, Some(until))?)
     }
 
     /// Looks again and again for a moment how far it has come. A processor that goes to sleep takes longer to

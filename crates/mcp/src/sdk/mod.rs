@@ -1,15 +1,6 @@
-//! The one place that knows the protocol's SDK: our calls in, its results out.
+//! The one place that knows the protocol's SDK: the handshake, the lists, and whatever else is no call.
 
-mod closing;
-mod eval_line;
-mod express;
 mod handler;
-mod lanes;
-mod outbox;
-mod requests;
-mod scan;
-mod shape;
-mod stdio;
 mod transport;
 
 use std::io;
@@ -18,14 +9,13 @@ use std::sync::Arc;
 use rmcp::ServiceExt;
 
 use crate::Server;
-use closing::Closing;
-use express::Express;
+use crate::line::{Calls, Closing, Incoming, Outgoing, Peer, Unread};
 pub use handler::Handler;
-use outbox::Unread;
-use stdio::{Incoming, Outgoing};
-use transport::Lines;
+#[cfg(test)]
+pub(crate) use handler::result;
+use transport::StdioTransport;
 
-/// Threads for calls under way. They only wait, and lanes bound them per session.
+/// Threads for calls under way. They only wait, and turns bound them per session.
 const CALL_THREADS: usize = 1024;
 
 /// Serves one client on standard input and output until it leaves.
@@ -44,17 +34,15 @@ pub fn serve_stdio(server: Server) -> io::Result<()> {
 }
 
 async fn serve(server: Server) -> io::Result<()> {
-    let closing = Arc::new(Closing::default());
-    let server = Arc::new(server);
-    let unread = Arc::new(Unread::default());
-    let handler = Handler::new(server.clone(), closing.clone(), unread.clone());
-    let (reader, writer) = (Incoming::open(), Outgoing::open());
-    let express =
-        reader.descriptor().map(|client| Express::new(server, handler.open_calls(), client));
-    match handler.serve(Lines::new(reader, writer, express, closing.clone(), unread)).await {
+    let (closing, unread) = (Arc::new(Closing::default()), Arc::new(Unread::default()));
+    let calls = Arc::new(Calls::new(Arc::new(server), closing.clone(), unread.clone()));
+    let peer = Peer::new(Outgoing::open(), unread, closing.clone());
+    let transport = StdioTransport::new(Incoming::open(), peer.clone(), calls.clone());
+    let served = match Handler::new(calls).serve(transport).await {
         Ok(running) => running.waiting().await.map(drop).map_err(io::Error::other),
-        // A client that left before it asked for anything.
+        // A client that left before it asked the SDK for anything.
         Err(_) if closing.is_set() => Ok(()),
         Err(error) => Err(io::Error::other(error)),
-    }
+    };
+    served.and(peer.part().await)
 }

@@ -7,21 +7,40 @@ use serde::{Deserialize, Deserializer};
 use serde_json::{Map, Value};
 use stead_protocol::WireError;
 
-use super::bad_request;
+use super::{Tool, bad_request};
 
-/// Arguments of one call, or which of them is wrong.
-pub(super) fn parse<T: DeserializeOwned>(arguments: Map<String, Value>) -> Result<T, WireError> {
-    serde_path_to_error::deserialize(Value::Object(arguments)).map_err(|error| {
-        let path = error.path().to_string();
-        let inner = error.into_inner().to_string();
-        // Errors about the object as a whole name the field themselves.
-        let message = if path == "." || inner.contains('`') && inner.contains("field") {
-            format!("wrong arguments: {inner}")
-        } else {
-            format!("wrong argument `{path}`: {inner}")
-        };
-        bad_request(message)
-    })
+/// Whether a call has only arguments that the tool knows, and all that it needs.
+pub(super) fn check(schema: &Value, arguments: &Map<String, Value>) -> Result<(), WireError> {
+    let known = |name: &String| schema["properties"].get(name).is_some();
+    if let Some(unknown) = arguments.keys().find(|name| !known(name)) {
+        let names = schema["properties"].as_object().into_iter().flat_map(Map::keys);
+        let names: Vec<String> = names.map(|name| format!("`{name}`")).collect();
+        let names = names.join(", ");
+        return Err(bad_request(format!(
+            "wrong arguments: unknown field `{unknown}`, expected one of {names}"
+        )));
+    }
+    let needed = schema["required"].as_array().into_iter().flatten().filter_map(Value::as_str);
+    for name in needed {
+        if !arguments.contains_key(name) {
+            return Err(bad_request(format!("wrong arguments: missing field `{name}`")));
+        }
+    }
+    Ok(())
+}
+
+/// The arguments of one call, or which of them has the wrong type or value.
+pub(super) fn read<T>(arguments: Map<String, Value>) -> Result<Box<dyn Tool>, WireError>
+where
+    T: Tool + DeserializeOwned + 'static,
+{
+    match serde_path_to_error::deserialize::<_, T>(Value::Object(arguments)) {
+        Ok(tool) => Ok(Box::new(tool)),
+        Err(error) => {
+            let message = format!("wrong argument `{}`: {}", error.path(), error.inner());
+            Err(bad_request(message))
+        }
+    }
 }
 
 /// A whole number that is not negative, as JSON writers spell it: `5000` or `5000.0`.
@@ -55,7 +74,7 @@ impl<'de> Deserialize<'de> for Count {
 
 /// A whole number above 0, spelled as a `Count`.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct AboveZero(pub(super) u64);
+pub(crate) struct AboveZero(pub(super) u64);
 
 impl<'de> Deserialize<'de> for AboveZero {
     fn deserialize<D: Deserializer<'de>>(deserializer: D) -> Result<Self, D::Error> {
@@ -74,7 +93,7 @@ mod tests {
 
     fn error(tool: &str, arguments: serde_json::Value) -> String {
         let serde_json::Value::Object(arguments) = arguments else { panic!("an object") };
-        Call::parse(tool, arguments).unwrap().unwrap_err().message
+        Call::read(tool, arguments).unwrap().unwrap_err().message
     }
 
     #[test]
@@ -109,7 +128,7 @@ mod tests {
     fn numbers_may_be_spelled_with_a_point_and_nothing_means_absent() {
         let arguments = json!({"code": "1", "timeout_ms": 5000.0, "session": null});
         let serde_json::Value::Object(arguments) = arguments else { panic!("an object") };
-        assert!(Call::parse("eval", arguments).unwrap().is_ok());
-        assert!(Call::parse("evil", serde_json::Map::new()).is_none());
+        assert!(Call::read("eval", arguments).unwrap().is_ok());
+        assert!(Call::read("evil", serde_json::Map::new()).is_none());
     }
 }

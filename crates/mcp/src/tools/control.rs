@@ -6,8 +6,10 @@ use stead_client::ClientError;
 use stead_protocol::client::InterruptEffect;
 use stead_protocol::{EvalId, SessionName};
 
-use super::{ToolSpec, bad_request, object};
+use super::arguments::read;
+use super::{Tool, ToolSpec, bad_request, object};
 use crate::answer::Answer;
+use crate::line::Watch;
 use crate::server::{Server, session_of};
 use crate::text;
 
@@ -29,20 +31,21 @@ pub(super) fn spec() -> ToolSpec {
         destructive: true,
         idempotent: true,
         open_world: false,
+        read: read::<ControlArgs>,
     }
 }
 
 /// Arguments of `control`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct ControlArgs {
+pub(super) struct ControlArgs {
     target: String,
-    action: Action,
+    action: ControlAction,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum Action {
+enum ControlAction {
     Interrupt,
     Pause,
     Resume,
@@ -52,15 +55,15 @@ enum Action {
     Stop,
 }
 
-impl ControlArgs {
-    pub(super) fn session_name(&self) -> Option<SessionName> {
+impl Tool for ControlArgs {
+    fn session(&self) -> Option<SessionName> {
         session_of(&self.target)
     }
 
-    pub(crate) fn run(self, server: &Server) -> Result<Answer, ClientError> {
+    fn run(self: Box<Self>, server: &Server, _watch: &mut Watch) -> Result<Answer, ClientError> {
         let (name, id) = server.target(&self.target)?;
         let client = &server.client;
-        if self.action == Action::Interrupt {
+        if self.action == ControlAction::Interrupt {
             return interrupt(server, &name, id);
         }
         if let Some(id) = &id {
@@ -73,28 +76,28 @@ impl ControlArgs {
             }
         }
         let said = match self.action {
-            Action::Interrupt => String::new(),
-            Action::Pause => {
+            ControlAction::Interrupt => String::new(),
+            ControlAction::Pause => {
                 client.pause(&name)?;
                 "paused; resume lets it go on".to_owned()
             }
-            Action::Resume => {
+            ControlAction::Resume => {
                 client.resume(&name)?;
                 "resumed".to_owned()
             }
-            Action::Kill => {
+            ControlAction::Kill => {
                 client.kill(&name)?;
                 "killed; state lost, the next eval starts fresh".to_owned()
             }
-            Action::Restart => {
+            ControlAction::Restart => {
                 let status = client.restart(&name)?;
                 format!("restarted; state lost, generation {}", status.generation.0)
             }
-            Action::Clear => {
+            ControlAction::Clear => {
                 client.clear(&name)?;
                 "cleared; all names are gone, the process lives on".to_owned()
             }
-            Action::Stop => {
+            ControlAction::Stop => {
                 client.stop(&name)?;
                 "stopped; its output stays readable".to_owned()
             }

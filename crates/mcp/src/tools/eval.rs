@@ -3,16 +3,19 @@
 use serde::Deserialize;
 use serde_json::json;
 use std::time::Duration;
-use stead_client::{ClientError, EvalOptions, EvalView, language};
+use stead_client::{Begun, ClientError, EvalOptions, language};
 use stead_protocol::{MAX_CODE, SessionName, WireError};
 
-use super::arguments::{AboveZero, Count};
-use super::{ToolSpec, bad_request, languages, object, reply};
+use super::arguments::{AboveZero, Count, read};
+use super::{Tool, ToolSpec, bad_request, languages, object, reply};
 use crate::answer::Answer;
-use crate::server::{Server, Ties, patience};
+use crate::line::Watch;
+use crate::server::{Server, patience};
 
 /// How long an eval is waited for unless the call says otherwise (SPEC E-2).
 const DEFAULT_TIMEOUT_MS: u64 = 10_000;
+/// Longer code is not sent without a thread: the host may take it more slowly than it is written.
+const QUICK_CODE: usize = 32 << 10;
 
 pub(super) fn spec() -> ToolSpec {
     let default = stead_config::default_language().name;
@@ -41,13 +44,14 @@ pub(super) fn spec() -> ToolSpec {
         destructive: true,
         idempotent: false,
         open_world: true,
+        read: read::<EvalArgs>,
     }
 }
 
 /// Arguments of `eval`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct EvalArgs {
+pub(super) struct EvalArgs {
     code: String,
     session: Option<String>,
     language: Option<String>,
@@ -55,17 +59,59 @@ pub struct EvalArgs {
     hard_timeout_ms: Option<Count>,
     background: Option<bool>,
     fresh: Option<bool>,
-    pub(super) max_chars: Option<AboveZero>,
+    max_chars: Option<AboveZero>,
     key: Option<String>,
 }
 
+impl Tool for EvalArgs {
+    fn session(&self) -> Option<SessionName> {
+        self.session_name().ok()
+    }
+
+    fn max_chars(&self) -> Option<AboveZero> {
+        self.max_chars
+    }
+
+    fn waits(&self) -> bool {
+        self.background != Some(true)
+    }
+
+    fn is_ordered(&self) -> bool {
+        !self.is_fresh()
+    }
+
+    fn begin(&self, server: &Server, output: bool) -> Option<Begun> {
+        if self.is_fresh() || self.code.len() > QUICK_CODE {
+            return None;
+        }
+        let (name, options) = self.prepare(server).ok()?;
+        server.client.begin(&name, self.language.as_deref(), &options, output)?.ok()
+    }
+
+    fn run(self: Box<Self>, server: &Server, watch: &mut Watch) -> Result<Answer, ClientError> {
+        let (name, options) = self.prepare(server)?;
+        let view = match self.is_fresh() {
+            true => {
+                let language = self.language.as_deref();
+                let language = language.unwrap_or(stead_config::default_language().name).to_owned();
+                server.client.run(&server.launch(Some(language)), &options, watch.own())?
+            }
+            false => {
+                let launch = server.launch(self.language.clone());
+                server.client.eval(&name, &launch, &options, watch.own())?
+            }
+        };
+        Ok(self.reply(server, &view))
+    }
+}
+
 impl EvalArgs {
-    pub(super) fn is_fresh(&self) -> bool {
+    fn is_fresh(&self) -> bool {
         self.fresh == Some(true)
     }
 
     /// The session that is meant: by name, else by language, else `py` (SPEC M-2).
-    pub(super) fn session_name(&self) -> Result<SessionName, ClientError> {
+    fn session_name(&self) -> Result<SessionName, ClientError> {
         match (&self.session, &self.language) {
             (Some(name), _) => Ok(name.parse()?),
             (None, Some(given)) => language::session_name(given),
@@ -73,16 +119,8 @@ impl EvalArgs {
         }
     }
 
-    pub(super) fn waits(&self) -> bool {
-        self.background != Some(true)
-    }
-
-    pub(crate) fn run(self, server: &Server, ties: &mut Ties) -> Result<Answer, ClientError> {
-        self.prepare(server)?.run(server, ties)
-    }
-
     /// What the arguments mean, if they mean something.
-    pub(crate) fn prepare(&self, server: &Server) -> Result<Eval, ClientError> {
+    fn prepare(&self, server: &Server) -> Result<(SessionName, EvalOptions), ClientError> {
         let name = server.client.resolve(self.session_name()?);
         if self.is_fresh() && self.session.is_some() {
             return Err(bad_request("`fresh` and `session` cannot be combined").into());
@@ -101,35 +139,6 @@ impl EvalArgs {
             background: self.background.unwrap_or(false),
             max_chars: reply::max_chars(self.max_chars),
         };
-        let fresh = self.is_fresh();
-        let language = self
-            .language
-            .clone()
-            .or_else(|| fresh.then(|| stead_config::default_language().name.to_owned()));
-        Ok(Eval { name, language, options, fresh })
-    }
-}
-
-/// An eval that is wanted.
-#[derive(Debug)]
-pub(crate) struct Eval {
-    pub(crate) name: SessionName,
-    pub(crate) language: Option<String>,
-    pub(crate) options: EvalOptions,
-    pub(crate) fresh: bool,
-}
-
-impl Eval {
-    pub(crate) fn run(&self, server: &Server, ties: &mut Ties) -> Result<Answer, ClientError> {
-        let launch = server.launch(self.language.clone());
-        let view = match self.fresh {
-            true => server.client.run(&launch, &self.options, &mut ties.own())?,
-            false => server.client.eval(&self.name, &launch, &self.options, &mut ties.own())?,
-        };
-        Ok(self.reply(server, &view))
-    }
-
-    pub(crate) fn reply(&self, server: &Server, view: &EvalView) -> Answer {
-        reply::eval(server, view, self.options.max_chars)
+        Ok((name, options))
     }
 }

@@ -5,10 +5,11 @@ use serde_json::json;
 use stead_client::{ClientError, InputOptions};
 use stead_protocol::SessionName;
 
-use super::arguments::Count;
-use super::{ToolSpec, bad_request, object, reply};
+use super::arguments::{Count, read};
+use super::{Tool, ToolSpec, bad_request, object, reply};
 use crate::answer::Answer;
-use crate::server::{Server, Ties, patience, session_of};
+use crate::line::Watch;
+use crate::server::{Server, patience, session_of};
 
 const DEFAULT_TIMEOUT_MS: u64 = 10_000;
 
@@ -31,25 +32,30 @@ pub(super) fn spec() -> ToolSpec {
         destructive: true,
         idempotent: false,
         open_world: true,
+        read: read::<InputArgs>,
     }
 }
 
 /// Arguments of `input`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct InputArgs {
+pub(super) struct InputArgs {
     target: String,
     text: Option<String>,
     eof: Option<bool>,
     timeout_ms: Option<Count>,
 }
 
-impl InputArgs {
-    pub(super) fn session_name(&self) -> Option<SessionName> {
+impl Tool for InputArgs {
+    fn session(&self) -> Option<SessionName> {
         session_of(&self.target)
     }
 
-    pub(crate) fn run(self, server: &Server, ties: &mut Ties) -> Result<Answer, ClientError> {
+    fn waits(&self) -> bool {
+        true
+    }
+
+    fn run(self: Box<Self>, server: &Server, watch: &mut Watch) -> Result<Answer, ClientError> {
         let (name, id) = server.target(&self.target)?;
         let eof = self.eof.unwrap_or(false);
         if self.text.is_none() && !eof {
@@ -63,7 +69,7 @@ impl InputArgs {
             soft_timeout: patience(self.timeout_ms.map(|ms| ms.0), DEFAULT_TIMEOUT_MS),
             max_chars: reply::max_chars(None),
         };
-        let view = server.client.input(&name, &options, &mut ties.own())?;
+        let view = server.client.input(&name, &options, watch.own())?;
         Ok(reply::eval(server, &view, reply::max_chars(None)))
     }
 }

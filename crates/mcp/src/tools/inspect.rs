@@ -7,8 +7,10 @@ use serde_json::{Value, json};
 use stead_client::ClientError;
 use stead_protocol::SessionName;
 
-use super::{ToolSpec, bad_request, object};
+use super::arguments::read;
+use super::{Tool, ToolSpec, bad_request, object};
 use crate::answer::Answer;
+use crate::line::Watch;
 use crate::server::Server;
 use crate::text::{count, guard, one_line, own_lines, word};
 
@@ -30,13 +32,14 @@ pub(super) fn spec() -> ToolSpec {
         destructive: false,
         idempotent: true,
         open_world: false,
+        read: read::<InspectArgs>,
     }
 }
 
 /// Arguments of `inspect`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct InspectArgs {
+pub(super) struct InspectArgs {
     session: String,
     name: Option<String>,
     what: Option<What>,
@@ -51,12 +54,12 @@ enum What {
     Complete,
 }
 
-impl InspectArgs {
-    pub(super) fn session_name(&self) -> Option<SessionName> {
+impl Tool for InspectArgs {
+    fn session(&self) -> Option<SessionName> {
         self.session.parse().ok()
     }
 
-    pub(crate) fn run(self, server: &Server) -> Result<Answer, ClientError> {
+    fn run(self: Box<Self>, server: &Server, _watch: &mut Watch) -> Result<Answer, ClientError> {
         let session = server.session(&self.session)?;
         let Some(name) = self.name.filter(|name| !name.trim().is_empty()) else {
             if matches!(self.what, Some(What::Doc | What::Source)) {

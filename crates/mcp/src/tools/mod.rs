@@ -12,125 +12,136 @@ mod search;
 mod sessions;
 mod shell;
 
+use std::fmt;
 use std::sync::LazyLock;
 
 use serde_json::{Map, Value, json};
-use stead_client::language;
+use stead_client::{Begun, ClientError, EvalView, language};
 use stead_protocol::{ErrorCode, SessionName, WireError};
 
-use arguments::parse;
-pub(crate) use eval::{Eval, EvalArgs};
+use crate::Answer;
+use crate::line::Watch;
+use crate::server::Server;
+use arguments::AboveZero;
 
 /// What a client learns before its first call.
-pub const INSTRUCTIONS: &str = "\
+pub(crate) const INSTRUCTIONS: &str = "\
 Persistent code sessions that outlive this connection. eval runs code; state stays. Every reply ends with a line in \
 brackets: the eval's id, names +new ~rebound -gone, and what to call next if it still runs or waits for input. Lines \
 in brackets are stead's; output that imitates them is shown with a backslash. After a lost context call sessions.";
 
 /// A tool as clients see it.
 #[derive(Debug, Clone)]
-pub struct ToolSpec {
+pub(crate) struct ToolSpec {
     /// Its name.
-    pub name: &'static str,
+    pub(crate) name: &'static str,
     /// Its name for people.
-    pub title: &'static str,
+    pub(crate) title: &'static str,
     /// What it does; the vital line first.
-    pub description: &'static str,
+    pub(crate) description: &'static str,
     /// JSON Schema of its arguments.
-    pub schema: Value,
+    pub(crate) schema: Value,
     /// Changes nothing.
-    pub read_only: bool,
+    pub(crate) read_only: bool,
     /// May destroy something.
-    pub destructive: bool,
+    pub(crate) destructive: bool,
     /// A second call with the same arguments does nothing more.
-    pub idempotent: bool,
+    pub(crate) idempotent: bool,
     /// Reaches beyond the sessions: user code can do anything.
-    pub open_world: bool,
+    pub(crate) open_world: bool,
+    /// Reads its arguments.
+    pub(crate) read: ReadArguments,
 }
 
-/// A call as this crate understands it.
-#[derive(Debug)]
-pub enum Call {
-    #[doc(hidden)]
-    Eval(eval::EvalArgs),
-    #[doc(hidden)]
-    Shell(shell::ShellArgs),
-    #[doc(hidden)]
-    Output(output::OutputArgs),
-    #[doc(hidden)]
-    Input(input::InputArgs),
-    #[doc(hidden)]
-    Control(control::ControlArgs),
-    #[doc(hidden)]
-    Sessions(sessions::SessionsArgs),
-    #[doc(hidden)]
-    Open(open::OpenArgs),
-    #[doc(hidden)]
-    Inspect(inspect::InspectArgs),
-}
+/// How the arguments of a call become what the tool does with them.
+pub(crate) type ReadArguments = fn(Map<String, Value>) -> Result<Box<dyn Tool>, WireError>;
 
-impl Call {
-    /// The call of a tool, or why its arguments are wrong; `None` if there is no such tool.
-    pub fn parse(tool: &str, arguments: Map<String, Value>) -> Option<Result<Call, WireError>> {
-        Some(match tool {
-            "eval" => parse(arguments).map(Call::Eval),
-            "shell" => parse(arguments).map(Call::Shell),
-            "output" => parse(arguments).map(Call::Output),
-            "input" => parse(arguments).map(Call::Input),
-            "control" => parse(arguments).map(Call::Control),
-            "sessions" => parse(arguments).map(Call::Sessions),
-            "open" => parse(arguments).map(Call::Open),
-            "inspect" => parse(arguments).map(Call::Inspect),
-            _ => return None,
-        })
+/// What a tool does with the arguments of one call. The defaults are those of a call that looks and does not wait.
+pub(crate) trait Tool: fmt::Debug + Send + Sync {
+    /// The session it is about, as the call names it.
+    fn session(&self) -> Option<SessionName> {
+        None
     }
 
-    /// The session it is about; a name that is none is for the call itself to complain of.
-    pub fn session(&self) -> Option<SessionName> {
-        let name = match self {
-            Call::Eval(args) => args.session_name().ok(),
-            Call::Shell(_) => language::session_name(stead_config::SHELL.name).ok(),
-            Call::Output(args) => args.session_name(),
-            Call::Input(args) => args.session_name(),
-            Call::Control(args) => args.session_name(),
-            Call::Sessions(_) => None,
-            Call::Open(args) => args.session_name().ok(),
-            Call::Inspect(args) => args.session_name(),
-        };
-        name.map(language::canonical)
-    }
-
-    /// How many characters its answer may have (SPEC O-5).
-    pub(crate) fn room(&self) -> usize {
-        let asked = match self {
-            Call::Eval(args) => args.max_chars,
-            Call::Shell(args) => args.max_chars,
-            Call::Output(args) => args.max_chars,
-            _ => None,
-        };
-        reply::max_chars(asked).max(reply::LEAST_REPLY)
+    /// How many characters of output the call wants at most.
+    fn max_chars(&self) -> Option<AboveZero> {
+        None
     }
 
     /// Whether it may wait for an eval; others are answered whatever waits.
-    pub fn waits(&self) -> bool {
-        match self {
-            Call::Eval(args) => args.waits(),
-            Call::Output(args) => args.waits(),
-            Call::Shell(_) | Call::Input(_) => true,
-            Call::Control(_) | Call::Sessions(_) | Call::Open(_) | Call::Inspect(_) => false,
-        }
+    fn waits(&self) -> bool {
+        false
     }
 
     /// Whether such calls on one session are carried out in the order in which they came.
-    pub fn is_ordered(&self) -> bool {
-        matches!(self, Call::Eval(args) if !args.is_fresh())
+    fn is_ordered(&self) -> bool {
+        false
+    }
+
+    /// Sends it to its host without a wait, if that can be done; `output` says whether the client wants to
+    /// hear of progress. What came of it is for `reply` then.
+    fn begin(&self, _server: &Server, _output: bool) -> Option<Begun> {
+        None
+    }
+
+    /// The answer to what was begun.
+    fn reply(&self, server: &Server, view: &EvalView) -> Answer {
+        reply::eval(server, view, reply::max_chars(self.max_chars()))
+    }
+
+    /// Does all of it; blocks until it is done or its client wants otherwise.
+    fn run(self: Box<Self>, server: &Server, watch: &mut Watch) -> Result<Answer, ClientError>;
+}
+
+/// A call as this crate understands it: a tool and its arguments.
+#[derive(Debug)]
+pub(crate) struct Call(Box<dyn Tool>);
+
+impl Call {
+    /// The call of a tool, or why its arguments are wrong; `None` if there is no such tool.
+    pub(crate) fn read(
+        tool: &str,
+        arguments: Map<String, Value>,
+    ) -> Option<Result<Call, WireError>> {
+        let spec = tools().iter().find(|spec| spec.name == tool)?;
+        let read = arguments::check(&spec.schema, &arguments).and_then(|()| (spec.read)(arguments));
+        Some(read.map(Call))
+    }
+
+    /// The session it is about.
+    pub(crate) fn session(&self) -> Option<SessionName> {
+        self.0.session().map(language::canonical)
+    }
+
+    /// Whether it may wait for an eval; others are answered whatever waits.
+    pub(crate) fn waits(&self) -> bool {
+        self.0.waits()
+    }
+
+    /// Whether such calls on one session are carried out in the order in which they came.
+    pub(crate) fn is_ordered(&self) -> bool {
+        self.0.is_ordered()
+    }
+
+    pub(crate) fn begin(&self, server: &Server, output: bool) -> Option<Begun> {
+        self.0.begin(server, output)
+    }
+
+    pub(crate) fn reply(&self, server: &Server, view: &EvalView) -> Answer {
+        self.0.reply(server, view)
+    }
+
+    /// Does all of it; its answer has no more characters than the call wants (SPEC O-5).
+    pub(crate) fn run(self, server: &Server, watch: &mut Watch) -> Answer {
+        let room = reply::max_chars(self.0.max_chars()).max(reply::LEAST_REPLY);
+        Answer::from(self.0.run(server, watch)).bounded(room)
     }
 }
 
-/// All tools, in the order of SPEC M-2.
-pub fn tools() -> &'static [ToolSpec] {
-    static TOOLS: LazyLock<[ToolSpec; 8]> = LazyLock::new(|| {
-        [
+/// All tools, in the order of SPEC M-2. A tool is a file with its `spec`, and a line here.
+pub(crate) fn tools() -> &'static [ToolSpec] {
+    static TOOLS: LazyLock<Vec<ToolSpec>> = LazyLock::new(|| {
+        vec![
             eval::spec(),
             shell::spec(),
             output::spec(),
@@ -141,7 +152,7 @@ pub fn tools() -> &'static [ToolSpec] {
             inspect::spec(),
         ]
     });
-    &*TOOLS
+    &TOOLS
 }
 
 /// The languages that calls may name.

@@ -8,9 +8,10 @@ use serde_json::json;
 use stead_client::{ClientError, Launch, language};
 use stead_protocol::SessionName;
 
-use super::arguments::Count;
-use super::{ToolSpec, bad_request, languages, object, reply};
+use super::arguments::{Count, read};
+use super::{Tool, ToolSpec, bad_request, languages, object, reply};
 use crate::answer::Answer;
+use crate::line::Watch;
 use crate::server::Server;
 use crate::text;
 
@@ -35,13 +36,14 @@ pub(super) fn spec() -> ToolSpec {
         destructive: false,
         idempotent: false,
         open_world: true,
+        read: read::<OpenArgs>,
     }
 }
 
 /// Arguments of `open`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct OpenArgs {
+pub(super) struct OpenArgs {
     language: String,
     name: Option<String>,
     cwd: Option<PathBuf>,
@@ -50,13 +52,12 @@ pub struct OpenArgs {
     idle_timeout_ms: Option<Count>,
 }
 
-impl OpenArgs {
-    pub(super) fn session_name(&self) -> Result<SessionName, ClientError> {
-        let implied = language::session_name(&self.language)?;
-        Ok(self.name.as_deref().map_or(Ok(implied), str::parse)?)
+impl Tool for OpenArgs {
+    fn session(&self) -> Option<SessionName> {
+        self.session_name().ok()
     }
 
-    pub(crate) fn run(self, server: &Server) -> Result<Answer, ClientError> {
+    fn run(self: Box<Self>, server: &Server, _watch: &mut Watch) -> Result<Answer, ClientError> {
         let name = server.client.resolve(self.session_name()?);
         for (key, value) in self.env.iter().flatten() {
             if key.is_empty() || key.contains(['=', '\0']) || value.contains('\0') {
@@ -91,5 +92,13 @@ impl OpenArgs {
             text::one_line(&status.cwd),
         ));
         Ok(Answer { images, ..Answer::text(said) })
+    }
+}
+
+impl OpenArgs {
+    /// The session that is meant: by name, else by language.
+    fn session_name(&self) -> Result<SessionName, ClientError> {
+        let implied = language::session_name(&self.language)?;
+        Ok(self.name.as_deref().map_or(Ok(implied), str::parse)?)
     }
 }

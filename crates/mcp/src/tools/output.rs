@@ -5,10 +5,11 @@ use serde_json::json;
 use stead_client::{ClientError, OutputOptions, Part, SearchOptions, Target};
 use stead_protocol::{EvalId, SessionName};
 
-use super::arguments::{AboveZero, Count};
-use super::{ToolSpec, bad_request, object, reply, search};
+use super::arguments::{AboveZero, Count, read};
+use super::{Tool, ToolSpec, bad_request, object, reply, search};
 use crate::answer::Answer;
-use crate::server::{Server, Ties, patience, session_of};
+use crate::line::Watch;
+use crate::server::{Server, patience, session_of};
 
 /// Context lines around a match unless the call says otherwise.
 const DEFAULT_CONTEXT: u64 = 2;
@@ -41,13 +42,14 @@ pub(super) fn spec() -> ToolSpec {
         destructive: false,
         idempotent: true,
         open_world: false,
+        read: read::<OutputArgs>,
     }
 }
 
 /// Arguments of `output`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct OutputArgs {
+pub(super) struct OutputArgs {
     id: Option<String>,
     session: Option<String>,
     wait_ms: Option<Count>,
@@ -56,19 +58,23 @@ pub struct OutputArgs {
     tail: Option<Count>,
     grep: Option<String>,
     context: Option<Count>,
-    pub(super) max_chars: Option<AboveZero>,
+    max_chars: Option<AboveZero>,
 }
 
-impl OutputArgs {
-    pub(super) fn session_name(&self) -> Option<SessionName> {
+impl Tool for OutputArgs {
+    fn session(&self) -> Option<SessionName> {
         session_of(self.id.as_ref().or(self.session.as_ref())?)
     }
 
-    pub(super) fn waits(&self) -> bool {
+    fn max_chars(&self) -> Option<AboveZero> {
+        self.max_chars
+    }
+
+    fn waits(&self) -> bool {
         self.wait_ms.is_some()
     }
 
-    pub(crate) fn run(self, server: &Server, ties: &mut Ties) -> Result<Answer, ClientError> {
+    fn run(self: Box<Self>, server: &Server, watch: &mut Watch) -> Result<Answer, ClientError> {
         self.check()?;
         let max_chars = reply::max_chars(self.max_chars);
         let id = self.id.as_deref().map(|id| server.client.eval_id(id)).transpose()?;
@@ -101,7 +107,7 @@ impl OutputArgs {
         };
         let wait = self.wait_ms.map(|ms| patience(Some(ms.0), 0));
         let options = OutputOptions { part, wait, max_chars };
-        let view = server.client.output(&id, &options, &mut ties.looking_on())?;
+        let view = server.client.output(&id, &options, watch.looking_on())?;
         let seen = matches!(part, Part::Since { offset } if offset > Default::default());
         let mut answer = match part {
             Part::All | Part::Since { .. } => reply::eval(server, &view, max_chars),
@@ -115,7 +121,9 @@ impl OutputArgs {
         }
         Ok(answer)
     }
+}
 
+impl OutputArgs {
     /// Arguments that contradict each other are refused rather than ignored.
     fn check(&self) -> Result<(), ClientError> {
         let given = [

@@ -8,9 +8,10 @@ use serde_json::json;
 use stead_client::{Client, ClientError, EvalSummary, Listed, Workspace, unrecorded};
 use stead_protocol::{Activity, EvalId, EvalSeq, Status};
 
-use super::arguments::Count;
-use super::{ToolSpec, object};
+use super::arguments::{Count, read};
+use super::{Tool, ToolSpec, object};
 use crate::answer::Answer;
+use crate::line::Watch;
 use crate::server::Server;
 use crate::text::{count, one_line, quoted, seconds};
 
@@ -40,19 +41,20 @@ pub(super) fn spec() -> ToolSpec {
         destructive: false,
         idempotent: true,
         open_world: false,
+        read: read::<SessionsArgs>,
     }
 }
 
 /// Arguments of `sessions`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct SessionsArgs {
+pub(super) struct SessionsArgs {
     all: Option<bool>,
     offset: Option<Count>,
 }
 
-impl SessionsArgs {
-    pub(crate) fn run(self, server: &Server) -> Result<Answer, ClientError> {
+impl Tool for SessionsArgs {
+    fn run(self: Box<Self>, server: &Server, _watch: &mut Watch) -> Result<Answer, ClientError> {
         let all = self.all.unwrap_or(false);
         let listing = server.client.list(all)?;
         let listed = listing.sessions;

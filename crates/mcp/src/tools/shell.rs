@@ -5,13 +5,15 @@ use std::time::Duration;
 
 use serde::Deserialize;
 use serde_json::json;
-use stead_client::{ClientError, EvalOptions};
+use stead_client::{ClientError, EvalOptions, language};
+use stead_protocol::SessionName;
 use stead_protocol::client::Place;
 
-use super::arguments::{AboveZero, Count};
-use super::{ToolSpec, bad_request, object, reply};
+use super::arguments::{AboveZero, Count, read};
+use super::{Tool, ToolSpec, bad_request, object, reply};
 use crate::answer::Answer;
-use crate::server::{Server, Ties, patience};
+use crate::line::Watch;
+use crate::server::{Server, patience};
 
 /// How long a command is waited for unless the call says otherwise (SPEC J-1).
 const DEFAULT_TIMEOUT_MS: u64 = 5_000;
@@ -37,22 +39,35 @@ pub(super) fn spec() -> ToolSpec {
         destructive: true,
         idempotent: false,
         open_world: true,
+        read: read::<ShellArgs>,
     }
 }
 
 /// Arguments of `shell`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub struct ShellArgs {
+pub(super) struct ShellArgs {
     command: String,
     cwd: Option<PathBuf>,
     timeout_ms: Option<Count>,
     hard_timeout_ms: Option<Count>,
-    pub(super) max_chars: Option<AboveZero>,
+    max_chars: Option<AboveZero>,
 }
 
-impl ShellArgs {
-    pub(crate) fn run(self, server: &Server, ties: &mut Ties) -> Result<Answer, ClientError> {
+impl Tool for ShellArgs {
+    fn session(&self) -> Option<SessionName> {
+        language::session_name(stead_config::SHELL.name).ok()
+    }
+
+    fn max_chars(&self) -> Option<AboveZero> {
+        self.max_chars
+    }
+
+    fn waits(&self) -> bool {
+        true
+    }
+
+    fn run(self: Box<Self>, server: &Server, watch: &mut Watch) -> Result<Answer, ClientError> {
         let cwd = self.cwd.map_or_else(|| server.cwd.clone(), |dir| server.cwd.join(dir));
         if !cwd.is_dir() {
             let message = format!("`cwd`: the directory `{}` does not exist", cwd.display());
@@ -75,7 +90,7 @@ impl ShellArgs {
             Some((name.into_string().ok()?, value.into_string().ok()?))
         });
         let place = Place { cwd: cwd.to_owned(), env: env.collect() };
-        let view = server.client.shell(&options, &place, &mut ties.own())?;
+        let view = server.client.shell(&options, &place, watch.own())?;
         Ok(reply::eval(server, &view, max_chars))
     }
 }

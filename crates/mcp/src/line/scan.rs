@@ -98,7 +98,7 @@ pub(super) fn is_id(value: &Value) -> bool {
 }
 
 /// The id of a message in one piece.
-pub(super) fn id(line: &[u8]) -> Option<Value> {
+pub(crate) fn id(line: &[u8]) -> Option<Value> {
     let mut scan = IdScan::default();
     scan.feed(line);
     scan.finish()

@@ -1,4 +1,4 @@
-//! A call that waits for an eval: what its client wants meanwhile, and what it is told.
+//! How a call on a thread stays in touch: what its client wants of it, and what its client is told.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::Arc;
@@ -9,7 +9,7 @@ use rustix::event::{EventfdFlags, eventfd};
 use stead_client::{Action, Watcher};
 use stead_protocol::{ChunkKind, EvalId};
 
-use crate::server::Ties;
+use super::turns::Turn;
 
 /// How often a client is told how far its call has come.
 const TELL_EVERY: Duration = Duration::from_millis(500);
@@ -18,34 +18,34 @@ const HEARTBEAT: Duration = Duration::from_secs(5);
 /// How much of the last line is kept.
 const LAST_LINE: usize = 4 << 10;
 
-/// What a client wants of a call that is under way.
+/// What a client wants of a call that is under way; later ones outrank earlier ones.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Wish {
+pub(super) enum Wish {
     /// Stop what the call began (SPEC M-5).
     Cancel,
     /// Stop waiting; what the call began goes on.
     Leave,
 }
 
-/// The line over which a call hears its client's wishes while it blocks.
+/// Where a call that blocks hears its client's wishes.
 #[derive(Debug, Clone)]
-pub struct Line(Arc<Inner>);
+pub(super) struct Wishes(Arc<WishCell>);
 
 #[derive(Debug)]
-struct Inner {
+struct WishCell {
     wake: OwnedFd,
     wish: AtomicU8,
 }
 
-impl Line {
-    /// A line on which nothing was said yet.
-    pub fn new() -> std::io::Result<Self> {
+impl Wishes {
+    /// Nothing is wished yet.
+    pub(super) fn new() -> std::io::Result<Self> {
         let wake = eventfd(0, EventfdFlags::CLOEXEC | EventfdFlags::NONBLOCK)?;
-        Ok(Line(Arc::new(Inner { wake, wish: AtomicU8::new(0) })))
+        Ok(Wishes(Arc::new(WishCell { wake, wish: AtomicU8::new(0) })))
     }
 
-    /// Says what is wanted; leaving outranks cancelling.
-    pub fn say(&self, wish: Wish) {
+    /// Says what is wanted.
+    pub(super) fn say(&self, wish: Wish) {
         self.0.wish.fetch_max(1 + wish as u8, Ordering::AcqRel);
         let _ = rustix::io::write(&self.0.wake, &1_u64.to_ne_bytes());
     }
@@ -61,11 +61,16 @@ impl Line {
 }
 
 /// Where a call tells how far it has come.
-pub type Tell = Box<dyn FnMut(String) + Send>;
+pub(super) type Tell = Box<dyn FnMut(String) + Send>;
 
-/// Watches one eval for one call.
-pub(crate) struct Watch<'a> {
-    ties: &'a mut Ties,
+/// Watches what one call waits for.
+pub(crate) struct Watch {
+    /// Nothing, if there will be no wait.
+    wishes: Option<Wishes>,
+    /// Nothing, if the client does not want to hear of progress.
+    tell: Option<Tell>,
+    /// Passed on once a host has taken the eval.
+    turn: Option<Turn>,
     /// Whether a cancelled call takes its eval with it.
     owns_eval: bool,
     told_to_stop: bool,
@@ -75,11 +80,37 @@ pub(crate) struct Watch<'a> {
     last_line: Vec<u8>,
 }
 
-impl<'a> Watch<'a> {
-    pub(crate) fn new(ties: &'a mut Ties, owns_eval: bool) -> Self {
+impl Watch {
+    pub(super) fn new(wishes: Wishes, tell: Option<Tell>, turn: Turn) -> Self {
+        Watch { wishes: Some(wishes), tell, turn: Some(turn), ..Watch::no_wait() }
+    }
+
+    /// For a call that will not wait.
+    pub(super) fn no_wait() -> Self {
         let began = Instant::now();
-        let last_line = Vec::new();
-        Watch { ties, owns_eval, told_to_stop: false, began, told: began, news: false, last_line }
+        Watch {
+            wishes: None,
+            tell: None,
+            turn: None,
+            owns_eval: false,
+            told_to_stop: false,
+            began,
+            told: began,
+            news: false,
+            last_line: Vec::new(),
+        }
+    }
+
+    /// Watches the eval that this call began: to cancel the call is to interrupt it.
+    pub(crate) fn own(&mut self) -> &mut Self {
+        self.owns_eval = true;
+        self
+    }
+
+    /// Watches an eval that others began.
+    pub(crate) fn looking_on(&mut self) -> &mut Self {
+        self.owns_eval = false;
+        self
     }
 
     fn next_telling(&self) -> Instant {
@@ -96,15 +127,15 @@ impl<'a> Watch<'a> {
     }
 }
 
-impl Watcher for Watch<'_> {
+impl Watcher for Watch {
     fn wants_output(&self) -> bool {
-        self.ties.tell.is_some()
+        self.tell.is_some()
     }
 
     fn accepted(&mut self, _id: &EvalId) {
         self.began = Instant::now();
-        if let Some(accepted) = self.ties.accepted.take() {
-            accepted();
+        if let Some(turn) = &mut self.turn {
+            turn.pass_on();
         }
     }
 
@@ -120,11 +151,11 @@ impl Watcher for Watch<'_> {
     }
 
     fn wake(&self) -> Option<BorrowedFd<'_>> {
-        self.ties.line.as_ref().map(|line| line.0.wake.as_fd())
+        self.wishes.as_ref().map(|wishes| wishes.0.wake.as_fd())
     }
 
     fn woken(&mut self) -> Action {
-        match self.ties.line.as_ref().and_then(Line::hear) {
+        match self.wishes.as_ref().and_then(Wishes::hear) {
             None => Action::GoOn,
             Some(Wish::Leave) => Action::Leave,
             Some(Wish::Cancel) if !self.owns_eval => Action::Leave,
@@ -137,10 +168,10 @@ impl Watcher for Watch<'_> {
     }
 
     fn tick(&mut self) -> Option<Instant> {
-        self.ties.tell.as_ref()?;
+        self.tell.as_ref()?;
         if Instant::now() >= self.next_telling() {
             let message = self.message();
-            if let Some(tell) = &mut self.ties.tell {
+            if let Some(tell) = &mut self.tell {
                 tell(message);
             }
             self.told = Instant::now();

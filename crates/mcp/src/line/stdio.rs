@@ -14,7 +14,7 @@ use tokio::net::unix::pipe;
 
 /// What a client sends.
 #[derive(Debug)]
-pub(super) enum Incoming {
+pub(crate) enum Incoming {
     Pipe(pipe::Receiver),
     Socket(AsyncFd<OwnedFd>),
     Other(tokio::io::Stdin),
@@ -22,7 +22,7 @@ pub(super) enum Incoming {
 
 /// What it is sent.
 #[derive(Debug)]
-pub(super) enum Outgoing {
+pub(crate) enum Outgoing {
     Pipe(pipe::Sender),
     Socket(AsyncFd<OwnedFd>),
     Other(tokio::io::Stdout),
@@ -30,7 +30,7 @@ pub(super) enum Outgoing {
 
 impl Incoming {
     /// Standard input; needs a runtime.
-    pub(super) fn open() -> Self {
+    pub(crate) fn open() -> Self {
         let stdin = io::stdin();
         match kind(stdin.as_fd()) {
             FileType::Fifo => reopen(stdin.as_fd(), OFlags::RDONLY)
@@ -41,20 +41,11 @@ impl Incoming {
         }
         .unwrap_or_else(|| Incoming::Other(tokio::io::stdin()))
     }
-
-    /// Where to wait for more of it without reading; nowhere, if others may read it first.
-    pub(super) fn descriptor(&self) -> Option<OwnedFd> {
-        match self {
-            Incoming::Pipe(pipe) => pipe.as_fd().try_clone_to_owned().ok(),
-            Incoming::Socket(socket) => socket.get_ref().try_clone().ok(),
-            Incoming::Other(_) => None,
-        }
-    }
 }
 
 impl Outgoing {
     /// Standard output; needs a runtime.
-    pub(super) fn open() -> Self {
+    pub(crate) fn open() -> Self {
         let stdout = io::stdout();
         match kind(stdout.as_fd()) {
             FileType::Fifo => reopen(stdout.as_fd(), OFlags::WRONLY)

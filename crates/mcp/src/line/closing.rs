@@ -11,29 +11,29 @@ const GRACE: Duration = Duration::from_secs(1);
 
 /// Whether and since when the client is gone.
 #[derive(Debug, Default)]
-pub(super) struct Closing {
+pub(crate) struct Closing {
     leave_at: Mutex<Option<Instant>>,
     changed: Notify,
 }
 
 impl Closing {
     /// The client will send nothing more.
-    pub(super) fn ended(&self) {
+    pub(crate) fn ended(&self) {
         self.set(Instant::now() + GRACE);
     }
 
     /// The client reads nothing more.
-    pub(super) fn lost(&self) {
+    pub(crate) fn lost(&self) {
         self.set(Instant::now());
     }
 
     /// Whether the client has gone, so that a cancelled call was not cancelled by it.
-    pub(super) fn is_set(&self) -> bool {
+    pub(crate) fn is_set(&self) -> bool {
         self.get().is_some()
     }
 
     /// Returns when calls should stop waiting for their evals.
-    pub(super) async fn leave(&self) {
+    pub(crate) async fn leave(&self) {
         loop {
             let changed = self.changed.notified();
             match self.get() {

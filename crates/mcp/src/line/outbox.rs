@@ -5,8 +5,11 @@ use std::sync::Arc;
 use std::sync::atomic::{AtomicUsize, Ordering};
 use std::time::Duration;
 
-use tokio::io::{AsyncWrite, AsyncWriteExt};
+use tokio::io::AsyncWriteExt;
 use tokio::sync::Notify;
+use tokio::sync::futures::Notified;
+
+use super::stdio::Outgoing;
 
 /// How much a client may leave unread before nothing more is taken from it.
 const MOST_UNREAD: usize = 16 << 20;
@@ -15,45 +18,49 @@ const CLOSE_TIME: Duration = Duration::from_millis(100);
 
 /// How much is on its way to a client that may not read.
 #[derive(Debug, Default)]
-pub(super) struct Unread {
+pub(crate) struct Unread {
     bytes: AtomicUsize,
     less: Notify,
 }
 
 impl Unread {
     /// Returns once the client has read enough to be listened to and answered.
-    pub(super) async fn has_room(&self) {
-        let has_room = || self.bytes.load(Ordering::Acquire) < MOST_UNREAD;
-        while !has_room() {
+    pub(crate) async fn has_room(&self) {
+        while !self.has_room_now() {
             let less = self.less.notified();
             // There may be since that was looked at, and nobody told.
-            if has_room() {
+            if self.has_room_now() {
                 return;
             }
             less.await;
         }
     }
+
+    fn has_room_now(&self) -> bool {
+        self.bytes.load(Ordering::Acquire) < MOST_UNREAD
+    }
 }
 
 /// Lines that were given to the client and those that will be.
-pub(super) struct Outbox<W> {
-    writer: tokio::sync::Mutex<W>,
+#[derive(Debug)]
+pub(crate) struct Outbox {
+    writer: tokio::sync::Mutex<Outgoing>,
     unread: Arc<Unread>,
 }
 
-impl<W: AsyncWrite + Unpin> Outbox<W> {
-    pub(super) fn new(writer: W, unread: Arc<Unread>) -> Self {
+impl Outbox {
+    pub(crate) fn new(writer: Outgoing, unread: Arc<Unread>) -> Self {
         Outbox { writer: tokio::sync::Mutex::new(writer), unread }
     }
 
     /// Counts a line as on its way; `write` must follow.
-    pub(super) fn take(&self, mut line: Vec<u8>) -> Vec<u8> {
+    pub(crate) fn take(&self, mut line: Vec<u8>) -> Vec<u8> {
         line.push(b'\n');
         self.unread.bytes.fetch_add(line.len(), Ordering::AcqRel);
         line
     }
 
-    pub(super) async fn write(&self, line: Vec<u8>) -> io::Result<()> {
+    pub(crate) async fn write(&self, line: Vec<u8>) -> io::Result<()> {
         let mut writer = self.writer.lock().await;
         let written = async {
             writer.write_all(&line).await?;
@@ -66,18 +73,28 @@ impl<W: AsyncWrite + Unpin> Outbox<W> {
     }
 
     /// Whether nothing is on its way.
-    pub(super) fn is_idle(&self) -> bool {
+    pub(crate) fn is_idle(&self) -> bool {
         self.unread.bytes.load(Ordering::Acquire) == 0
     }
 
     /// Ends what is written, within a short time.
-    pub(super) async fn close(&self) -> io::Result<()> {
+    pub(crate) async fn close(&self) -> io::Result<()> {
         let shut = async { self.writer.lock().await.shutdown().await };
         tokio::time::timeout(CLOSE_TIME, shut).await.unwrap_or(Ok(()))
     }
 
     /// Returns once the client has read enough to be listened to.
-    pub(super) async fn has_room(&self) {
+    pub(crate) async fn has_room(&self) {
         self.unread.has_room().await;
+    }
+
+    /// Whether it has by now.
+    pub(crate) fn has_room_now(&self) -> bool {
+        self.unread.has_room_now()
+    }
+
+    /// Returns when a line has been written, or could not be.
+    pub(crate) fn written(&self) -> Notified<'_> {
+        self.unread.less.notified()
     }
 }

@@ -1,0 +1,269 @@
+//! Carries out calls: the one waiting machine. `state` decides, this does.
+//!
+//! A call that its host was sent is first waited for awake, if nothing else is to be done, then by being woken.
+//! Both take no thread. What takes longer, and whatever is no eval on a connection that is open already, goes on
+//! on a thread, which may block.
+
+use std::sync::Arc;
+use std::time::Duration;
+
+use stead_client::{Begun, Stage};
+use stead_protocol::{ErrorCode, WireError};
+use tokio::io::Interest;
+use tokio::io::unix::AsyncFd;
+use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
+use tokio::task::spawn_blocking;
+use tokio::time::{Instant, sleep_until};
+
+use super::closing::Closing;
+use super::outbox::Unread;
+use super::state::{Asked, CallInput, CallState, Ending, NotBegun};
+use super::turns::{Turn, Turns};
+use super::watch::{Tell, Watch, Wish, Wishes};
+use crate::server::{LONGEST_CALL, Server};
+use crate::{Answer, Call};
+
+/// Calls that may be open at once; more are refused.
+const MOST_CALLS: usize = 4096;
+/// How long an eval is waited for without a thread.
+const WITHOUT_THREAD: Duration = Duration::from_millis(250);
+/// What a call that will not end in time may take on top to say so.
+const LAST_WORDS: Duration = Duration::from_secs(2);
+
+/// Whoever made a call, while the call is under way.
+pub(crate) trait Caller: Send {
+    /// Whether nothing else is to be done for anybody, so that the loop may stay awake for this call.
+    fn is_alone(&self) -> bool;
+
+    /// Whether it wants to hear of progress.
+    fn wants_progress(&self) -> bool;
+
+    /// Returns when it has cancelled the call.
+    fn cancelled(&mut self) -> impl Future<Output = ()> + Send;
+
+    /// Tells it how far the call has come.
+    fn tell(&mut self, message: String) -> impl Future<Output = ()> + Send;
+}
+
+/// What all calls of a server share.
+#[derive(Debug)]
+pub(crate) struct Calls {
+    server: Arc<Server>,
+    turns: Turns,
+    closing: Arc<Closing>,
+    unread: Arc<Unread>,
+    /// A permit for each call that may be open.
+    open: Arc<Semaphore>,
+    /// Whether host and interpreter have a processor while the loop uses one.
+    may_stay_awake: bool,
+}
+
+impl Calls {
+    pub(crate) fn new(server: Arc<Server>, closing: Arc<Closing>, unread: Arc<Unread>) -> Self {
+        let may_stay_awake =
+            std::thread::available_parallelism().is_ok_and(|count| count.get() > 1);
+        let open = Arc::new(Semaphore::new(MOST_CALLS));
+        Calls { server, turns: Turns::default(), closing, unread, open, may_stay_awake }
+    }
+
+    /// Whether no call is under way.
+    pub(crate) fn is_idle(&self) -> bool {
+        self.open.available_permits() == MOST_CALLS
+    }
+
+    /// Carries out a call; fails only if this process has no means left to wait for it.
+    pub(crate) async fn carry_out(
+        &self,
+        call: Call,
+        caller: &mut impl Caller,
+    ) -> Result<Answer, String> {
+        let Ok(open) = self.open.clone().try_acquire_owned() else { return Ok(too_many()) };
+        let expires = Instant::now() + LONGEST_CALL;
+        let state = CallState::Waiting;
+        let mut turn = tokio::select! {
+            biased;
+            turn = self.turn(&call) => turn,
+            () = caller.cancelled() => return Ok(at_once(state.step(CallInput::Cancelled))),
+            () = self.closing.leave() => return Ok(at_once(state.step(CallInput::Left))),
+            () = sleep_until(expires) => return Ok(at_once(state.step(CallInput::Expired))),
+        };
+        let Some(mut begun) = call.begin(&self.server, caller.wants_progress()) else {
+            let job = Job { call, begun: None, turn, open };
+            return self.on_thread(state.step(CallInput::NotSent), job, caller, expires).await;
+        };
+        let alone = self.may_stay_awake && caller.is_alone();
+        let mut state = state.step(CallInput::Sent { alone });
+        if state == CallState::Awake {
+            state = state.step(heard(begun.stay_awake(), &mut turn));
+        }
+        if state == CallState::Polled {
+            (state, begun) = self.poll(begun, &mut turn, caller).await;
+        }
+        if state == CallState::Over(Ending::Told) {
+            return Ok(self.server.finish(call, begun, &mut Watch::no_wait()));
+        }
+        let job = Job { call, begun: Some(begun), turn, open };
+        self.on_thread(state, job, caller, expires).await
+    }
+
+    /// Returns when it is this call's turn, and its client has read enough to be given another answer.
+    async fn turn(&self, call: &Call) -> Turn {
+        let turn = self.turns.wait(call).await;
+        self.unread.has_room().await;
+        turn
+    }
+
+    /// Waits on no thread for what a host was sent, being woken when the host says something.
+    async fn poll(
+        &self,
+        begun: Begun,
+        turn: &mut Turn,
+        caller: &mut impl Caller,
+    ) -> (CallState, Begun) {
+        let mut state = CallState::Polled;
+        let patience = Instant::now() + WITHOUT_THREAD;
+        let deadline = begun.deadline().map(Instant::from_std);
+        let until = sleep_until(deadline.map_or(patience, |at| at.min(patience)));
+        tokio::pin!(until);
+        // SAFETY: what was begun owns its connection, and keeps the same one until it is finished.
+        let watched = unsafe { AsyncFd::register_with_interest(begun, Interest::READABLE) };
+        let mut watched = match watched {
+            Ok(watched) => watched,
+            Err(error) => return (state.step(CallInput::Tired), error.into_parts().0),
+        };
+        // The host may have spoken before the connection was watched.
+        let mut input = heard(look(watched.get_mut()), turn);
+        loop {
+            state = state.step(input);
+            if state != CallState::Polled {
+                return (state, watched.into_inner());
+            }
+            input = tokio::select! {
+                biased;
+                ready = watched.readable_mut() => match ready {
+                    Ok(mut ready) => {
+                        let heard = heard(look(ready.get_inner_mut()), turn);
+                        ready.clear_ready();
+                        heard
+                    }
+                    Err(_) => CallInput::Tired,
+                },
+                () = caller.cancelled() => CallInput::Cancelled,
+                () = self.closing.leave() => CallInput::Left,
+                () = &mut until => CallInput::Tired,
+            };
+        }
+    }
+
+    /// Does what is left of a call on a thread, and stays in touch with its client meanwhile.
+    async fn on_thread(
+        &self,
+        mut state: CallState,
+        job: Job,
+        caller: &mut impl Caller,
+        expires: Instant,
+    ) -> Result<Answer, String> {
+        let wishes = Wishes::new().map_err(|error| error.to_string())?;
+        let (sender, mut news) = mpsc::channel(1);
+        let tell = caller
+            .wants_progress()
+            .then(|| -> Tell { Box::new(move |message| drop(sender.try_send(message))) });
+        let mut thread = spawn_blocking({
+            let (server, wishes) = (self.server.clone(), wishes.clone());
+            move || job.run(&server, wishes, tell)
+        });
+        let mut answer = None;
+        while let CallState::OnThread(asked) = state {
+            match asked {
+                Asked::Nothing => {}
+                Asked::Stop => wishes.say(Wish::Cancel),
+                Asked::Leave => wishes.say(Wish::Leave),
+            }
+            let input = tokio::select! {
+                done = &mut thread => {
+                    answer = Some(done.map_err(|error| error.to_string()));
+                    CallInput::Done
+                }
+                () = caller.cancelled(), if asked < Asked::Stop => CallInput::Cancelled,
+                () = self.closing.leave(), if asked < Asked::Leave => CallInput::Left,
+                () = sleep_until(expires), if asked < Asked::Leave => CallInput::Expired,
+                () = sleep_until(expires + LAST_WORDS), if asked == Asked::Leave => CallInput::Overdue,
+                Some(message) = news.recv() => {
+                    caller.tell(message).await;
+                    continue;
+                }
+            };
+            state = state.step(input);
+        }
+        answer.unwrap_or_else(|| Ok(at_once(state)))
+    }
+}
+
+/// What is left of a call for a thread.
+struct Job {
+    call: Call,
+    /// What its host was sent; nothing, if the call has to be made from the beginning.
+    begun: Option<Begun>,
+    turn: Turn,
+    open: OwnedSemaphorePermit,
+}
+
+impl Job {
+    fn run(self, server: &Server, wishes: Wishes, tell: Option<Tell>) -> Answer {
+        let Job { call, begun, turn, open } = self;
+        let mut watch = Watch::new(wishes, tell, turn);
+        let answer = match begun {
+            Some(begun) => server.finish(call, begun, &mut watch),
+            None => server.call(call, &mut watch),
+        };
+        drop((watch, open));
+        answer
+    }
+}
+
+/// How far an eval is by now; why that cannot be seen is for a thread to find out.
+fn look(begun: &mut Begun) -> Stage {
+    begun.advance().unwrap_or(Stage::Unclear)
+}
+
+/// What a host has said of an eval. One that it has taken lets the next one go.
+fn heard(stage: Stage, turn: &mut Turn) -> CallInput {
+    if stage == Stage::Accepted {
+        turn.pass_on();
+    }
+    CallInput::Host(stage)
+}
+
+/// The answer to a call that ends without a word from its host or its thread.
+fn at_once(state: CallState) -> Answer {
+    match state {
+        CallState::Over(Ending::NotBegun(why)) => not_begun(why),
+        CallState::Over(Ending::Told | Ending::Answered | Ending::Overdue)
+        | CallState::Waiting
+        | CallState::Awake
+        | CallState::Polled
+        | CallState::OnThread(_) => overdue(),
+    }
+}
+
+fn not_begun(why: NotBegun) -> Answer {
+    let why = match why {
+        NotBegun::Cancelled => "the request was cancelled",
+        NotBegun::Left => "the connection was closed",
+        NotBegun::Crowded => "too many calls on this session wait",
+    };
+    let message = format!("{why}; this call did nothing");
+    Answer::failure(&WireError::new(ErrorCode::SessionBusy, message))
+}
+
+fn overdue() -> Answer {
+    let message = "this takes longer than a call may; it goes on";
+    let error = WireError::new(ErrorCode::Timeout, message);
+    Answer::failure(&error.with_hint("call sessions to see how it stands"))
+}
+
+fn too_many() -> Answer {
+    let message = format!("more than {MOST_CALLS} calls are open");
+    let error = WireError::new(ErrorCode::LimitExceeded, message);
+    Answer::failure(&error.with_hint("wait for some of them"))
+}

@@ -1,0 +1,249 @@
+//! What follows from what happens to a call. Nothing here does any IO; `carry` does what a state asks for.
+
+use stead_client::Stage;
+
+/// Where a call stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum CallState {
+    /// Its turn has not come, or it is about to be begun. Nothing was done yet.
+    Waiting,
+    /// Its host has it, and the loop does nothing but look how far it is.
+    Awake,
+    /// Its host has it, and the loop is woken when the host says something.
+    Polled,
+    /// A thread does what is left to do, and waits for as long as that takes.
+    OnThread(Asked),
+    /// It is over, or nobody waits for it any longer.
+    Over(Ending),
+}
+
+/// What the thread of a call was asked to do. Later ones outrank earlier ones.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+pub(super) enum Asked {
+    /// Nothing: it goes on until it is done.
+    Nothing,
+    /// To stop what the call began (SPEC M-5).
+    Stop,
+    /// To leave what the call began alone and come back.
+    Leave,
+}
+
+/// How a call ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Ending {
+    /// Its host has said all that the answer needs.
+    Told,
+    /// Its thread has answered.
+    Answered,
+    /// It did nothing.
+    NotBegun(NotBegun),
+    /// Its thread does not come back in time; what it does goes on.
+    Overdue,
+}
+
+/// Why a call did nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum NotBegun {
+    /// Its client cancelled it.
+    Cancelled,
+    /// Its client left.
+    Left,
+    /// Its turn did not come in time.
+    Crowded,
+}
+
+/// What can happen to a call.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum CallInput {
+    /// Its turn came, and its host was sent it. `alone` says whether nothing else is to be done meanwhile.
+    Sent { alone: bool },
+    /// Its turn came, and it is no call that can be sent without a wait.
+    NotSent,
+    /// This is how far its host has come by now.
+    Host(Stage),
+    /// The time is over for which a call is waited for without a thread.
+    Tired,
+    /// Its client cancelled it.
+    Cancelled,
+    /// Its client has left.
+    Left,
+    /// The time is over that a call may take (SPEC M-4).
+    Expired,
+    /// So is the time that it may take on top to say so.
+    Overdue,
+    /// Its thread is done.
+    Done,
+}
+
+impl CallState {
+    /// The state that follows. What cannot happen in a state changes nothing.
+    pub(super) fn step(self, input: CallInput) -> CallState {
+        use CallInput::{Cancelled, Done, Expired, Host, Left, NotSent, Overdue, Sent, Tired};
+        use CallState::{Awake, OnThread, Over, Polled, Waiting};
+        match (self, input) {
+            (Waiting, Sent { alone: true }) => Awake,
+            (Waiting, Sent { alone: false }) => Polled,
+            (Waiting, NotSent) => OnThread(Asked::Nothing),
+            // Nothing was begun, so nothing is to be stopped.
+            (Waiting, Cancelled) => Over(Ending::NotBegun(NotBegun::Cancelled)),
+            (Waiting, Left) => Over(Ending::NotBegun(NotBegun::Left)),
+            (Waiting, Expired | Overdue) => Over(Ending::NotBegun(NotBegun::Crowded)),
+
+            (Awake | Polled, Host(Stage::Over)) => Over(Ending::Told),
+            // Only who may block can find out.
+            (Awake | Polled, Host(Stage::Unclear)) => OnThread(Asked::Nothing),
+            // The loop stays awake once.
+            (Awake, Host(Stage::Sent | Stage::Accepted) | Tired) => Polled,
+            (Polled, Host(Stage::Sent | Stage::Accepted)) => Polled,
+            (Polled, Tired) => OnThread(Asked::Nothing),
+            // To stop an eval takes a wait, too.
+            (Awake | Polled, Cancelled) => OnThread(Asked::Stop),
+            (Awake | Polled, Left | Expired | Overdue) => OnThread(Asked::Leave),
+
+            (OnThread(_), Done) => Over(Ending::Answered),
+            (OnThread(asked), Cancelled) => OnThread(asked.max(Asked::Stop)),
+            (OnThread(asked), Left | Expired) => OnThread(asked.max(Asked::Leave)),
+            (OnThread(_), Overdue) => Over(Ending::Overdue),
+
+            (Waiting, Host(_) | Tired | Done)
+            | (Awake | Polled, Sent { .. } | NotSent | Done)
+            | (OnThread(_), Sent { .. } | NotSent | Host(_) | Tired)
+            | (Over(_), _) => self,
+        }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::CallInput::{Cancelled, Done, Expired, Host, Left, NotSent, Overdue, Sent, Tired};
+    use super::CallState::{Awake, OnThread, Over, Polled, Waiting};
+    use super::*;
+
+    const TOLD: CallState = Over(Ending::Told);
+    const ANSWERED: CallState = Over(Ending::Answered);
+
+    /// What happens to a call, one after the other, and the states it goes through.
+    #[test]
+    fn m4_a_call_goes_from_awake_to_polled_to_a_thread() {
+        let asked = |asked| OnThread(asked);
+        let not_begun = |why| Over(Ending::NotBegun(why));
+        let lives: &[&[(CallInput, CallState)]] = &[
+            // Most calls.
+            &[(Sent { alone: true }, Awake), (Host(Stage::Over), TOLD)],
+            // Others are open.
+            &[
+                (Sent { alone: false }, Polled),
+                (Host(Stage::Sent), Polled),
+                (Host(Stage::Accepted), Polled),
+                (Host(Stage::Over), TOLD),
+            ],
+            // It takes longer and longer.
+            &[
+                (Sent { alone: true }, Awake),
+                (Host(Stage::Accepted), Polled),
+                (Tired, asked(Asked::Nothing)),
+                (Done, ANSWERED),
+            ],
+            // A prompt, or much output.
+            &[(Sent { alone: true }, Awake), (Host(Stage::Unclear), asked(Asked::Nothing))],
+            // Everything that is no eval.
+            &[(NotSent, asked(Asked::Nothing)), (Done, ANSWERED)],
+            // Nothing was begun.
+            &[
+                (Cancelled, not_begun(NotBegun::Cancelled)),
+                (Sent { alone: true }, not_begun(NotBegun::Cancelled)),
+            ],
+            &[(Left, not_begun(NotBegun::Left))],
+            &[(Expired, not_begun(NotBegun::Crowded))],
+            // Cancelled or left in each way of waiting.
+            &[(Sent { alone: false }, Polled), (Cancelled, asked(Asked::Stop)), (Done, ANSWERED)],
+            &[(Sent { alone: false }, Polled), (Left, asked(Asked::Leave)), (Done, ANSWERED)],
+            &[(NotSent, asked(Asked::Nothing)), (Cancelled, asked(Asked::Stop)), (Done, ANSWERED)],
+            // Leaving outranks stopping, whichever comes first.
+            &[
+                (NotSent, asked(Asked::Nothing)),
+                (Cancelled, asked(Asked::Stop)),
+                (Left, asked(Asked::Leave)),
+                (Cancelled, asked(Asked::Leave)),
+            ],
+            // M-4: no call outlasts its time.
+            &[
+                (NotSent, asked(Asked::Nothing)),
+                (Expired, asked(Asked::Leave)),
+                (Overdue, Over(Ending::Overdue)),
+            ],
+        ];
+        for life in lives {
+            let mut state = Waiting;
+            for (input, next) in *life {
+                let before = state;
+                state = state.step(*input);
+                assert_eq!(state, *next, "{before:?} {input:?}");
+            }
+        }
+    }
+
+    const STATES: [CallState; 9] = [
+        Waiting,
+        Awake,
+        Polled,
+        OnThread(Asked::Nothing),
+        OnThread(Asked::Stop),
+        OnThread(Asked::Leave),
+        TOLD,
+        ANSWERED,
+        Over(Ending::Overdue),
+    ];
+    const INPUTS: [CallInput; 12] = [
+        Sent { alone: true },
+        Sent { alone: false },
+        NotSent,
+        Host(Stage::Sent),
+        Host(Stage::Accepted),
+        Host(Stage::Over),
+        Host(Stage::Unclear),
+        Cancelled,
+        Left,
+        Expired,
+        Overdue,
+        Done,
+    ];
+
+    /// How far a call is on its way.
+    fn rank(state: CallState) -> (u8, Asked) {
+        match state {
+            Waiting => (0, Asked::Nothing),
+            Awake => (1, Asked::Nothing),
+            Polled => (2, Asked::Nothing),
+            OnThread(asked) => (3, asked),
+            Over(_) => (4, Asked::Nothing),
+        }
+    }
+
+    #[test]
+    fn m5_nothing_leads_back_and_what_is_over_stays_over() {
+        for state in STATES {
+            for input in INPUTS {
+                let next = state.step(input);
+                assert!(rank(next) >= rank(state), "{state:?} {input:?} {next:?}");
+                if let Over(_) = state {
+                    assert_eq!(next, state, "{input:?}");
+                }
+            }
+        }
+    }
+
+    /// A client that cancels or leaves is heard in every state, and what it says is not forgotten.
+    #[test]
+    fn m5_a_wish_is_heard_in_every_state() {
+        for state in STATES {
+            for (input, least) in [(Cancelled, Asked::Stop), (Left, Asked::Leave)] {
+                match state.step(input) {
+                    OnThread(asked) => assert!(asked >= least, "{state:?} {input:?}"),
+                    Over(_) => {}
+                    deaf => panic!("{state:?} {input:?} {deaf:?}"),
+                }
+            }
+        }
+    }
+}

@@ -1,5 +1,5 @@
-//! `stead`: one binary. The hidden mode `host` is the process that owns a session, `runner` the one that
-//! starts shell commands, `editor` the editor of programs in a session; everything else begins with the command line.
+//! `stead`: one binary. The hidden mode `host` is the process that owns a session, `adapter` a bridge for what
+//! speaks another protocol or none, as shells do, `editor` the editor of programs in a session; everything else begins with the command line.
 
 use std::process::ExitCode;
 
@@ -10,13 +10,24 @@ fn main() -> ExitCode {
     give_memory_back();
     match std::env::args_os().nth(1) {
         Some(mode) if mode == "host" => stead_host::run_host(),
-        Some(mode) if mode == "runner" => {
-            stead_runner::run_runner(&std::env::args().nth(2).unwrap_or_default())
-        }
+        Some(mode) if mode == "adapter" => run_adapter(std::env::args().skip(2)),
+        // As hosts of an earlier version call it.
+        Some(mode) if mode == "runner" => run_adapter(std::env::args().skip(1)),
         Some(mode) if mode == "editor" => stead_editor::run_editor(std::env::args_os().skip(2)),
         _ => stead_cli::main(stead_cli::Modes {
             mcp: |client, cwd| serve_stdio(Server::new(client, cwd)),
         }),
+    }
+}
+
+/// Runs one of the programs that are bridges for what speaks another protocol.
+fn run_adapter(mut words: impl Iterator<Item = String>) -> ExitCode {
+    match (words.next().as_deref(), words.next()) {
+        (Some("runner"), Some(shell)) => stead_runner::run_runner(&shell),
+        _ => {
+            eprintln!("`stead adapter` is started by stead itself");
+            ExitCode::FAILURE
+        }
     }
 }
 

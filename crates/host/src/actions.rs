@@ -122,7 +122,7 @@ impl Host {
 
     /// The text as the bridge can read it: a shell drops NULs, which it then could not count.
     pub(crate) fn readable<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        if text.contains('\0') && self.facts.can.iter().any(|can| can == "no_nul") {
+        if text.contains('\0') && self.facts.can.words().any(|can| can == "no_nul") {
             return Cow::Owned(text.replace('\0', ""));
         }
         Cow::Borrowed(text)

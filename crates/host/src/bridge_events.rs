@@ -89,7 +89,7 @@ impl Host {
                 }
                 self.facts.version = Some(version);
                 if let Some(bridge) = &mut self.bridge {
-                    let says = |what: &str| can.iter().any(|can| can == what);
+                    let says = |what: &str| can.words().any(|can| can == what);
                     bridge.set_hears(match () {
                         () if says("interrupts") => Hears::Command,
                         () if says("shell") => Hears::ShellSignal,
@@ -107,7 +107,7 @@ impl Host {
             BridgeEvent::Error { name, message, traceback } => {
                 self.keep(ChunkKind::Error, &ErrorInfo { name, message, traceback });
             }
-            BridgeEvent::Display { mime, data, note, ack } => {
+            BridgeEvent::Display { mime, data, note, ack, .. } => {
                 let display = self.displays.keep(self.ledger.writer(), mime, data, note);
                 self.keep(ChunkKind::Display, &display);
                 self.ack(ack);
@@ -145,7 +145,7 @@ impl Host {
                 self.closing = Closing { exit_code, changed, notice };
                 self.step(Input::Done(status));
             }
-            BridgeEvent::Exiting { code } => {
+            BridgeEvent::Exiting { code, .. } => {
                 self.closing = Closing { exit_code: Some(code), ..Closing::default() };
                 self.step(Input::Leaving);
             }
@@ -154,12 +154,18 @@ impl Host {
                 disk::bound_log(&SessionDir::new(&self.spec.dir).log());
                 eprintln!("bridge: {text}");
             }
-            BridgeEvent::Unknown => {}
+            BridgeEvent::Waits { .. }
+            | BridgeEvent::WaitsNoMore {}
+            | BridgeEvent::Interrupted { .. }
+            | BridgeEvent::Figures(_)
+            | BridgeEvent::Lost { .. }
+            | BridgeEvent::Found { .. }
+            | BridgeEvent::Unknown => {}
         }
     }
 
     fn can(&self, what: &str) -> bool {
-        self.facts.can.iter().any(|can| can == what)
+        self.facts.can.words().any(|can| can == what)
     }
 
     /// How an eval ended. A shell that went on after an interrupt to its code's own end says so by giving

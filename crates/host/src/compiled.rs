@@ -17,7 +17,7 @@ impl Host {
         }
         let wanted = std::mem::replace(&mut self.compiled, Compiled::None);
         if let (Compiled::Wanted(file), Some(bridge)) = (wanted, &mut self.bridge)
-            && self.facts.can.iter().any(|can| can == "code")
+            && self.facts.can.words().any(|can| can == "code")
         {
             bridge.send(&Command::Query { seq: OWN_QUESTION, what: "code", arg: "" }.encode());
             self.compiled = Compiled::Asked(file);

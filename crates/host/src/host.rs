@@ -11,7 +11,9 @@ use stead_interpreter::{Bridge, Feed, Prepared, Source, prepare};
 use stead_launch::tree;
 use stead_protocol::bridge::Stream;
 use stead_protocol::client::{Event, FromHost, Place};
-use stead_protocol::{EndReason, ErrorCode, EvalId, EvalSeq, HostSpec, Keeps, Meta, WireError};
+use stead_protocol::{
+    Capabilities, EndReason, ErrorCode, EvalId, EvalSeq, HostSpec, Keeps, Meta, WireError,
+};
 
 use crate::background_input::BackgroundInput;
 use crate::clients::connection::Connection;
@@ -131,7 +133,7 @@ pub(crate) struct Facts {
     pub(crate) variables: Option<u64>,
     /// Its main thread, as it knows itself.
     pub(crate) main_tid: u32,
-    pub(crate) can: Vec<String>,
+    pub(crate) can: Capabilities,
     pub(crate) started_ms: u64,
     pub(crate) last_used_ms: u64,
 }

@@ -116,7 +116,7 @@ impl Host {
     fn reader(&self, bridge: &stead_interpreter::Bridge) -> Option<(Reader, Answer)> {
         let main = bridge.pid();
         // In an event loop that tells of its waits, the bridge knows whether this eval reads.
-        let told = self.told.waits || !self.facts.can.iter().any(|can| can == "waits");
+        let told = self.told.waits || !self.facts.can.words().any(|can| can == "waits");
         // A reader that was there before belongs to an earlier eval, unless this one waits for it.
         let stands_in = |reader: &Reader| Some(reader.tid) == self.told.behind;
         let counts = |reader: &Reader| match reader.tid == main {

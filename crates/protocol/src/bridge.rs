@@ -1,86 +1,18 @@
-//! Host to bridge and back.
-//!
-//! To the bridge go lines of plain words, each followed by as many raw bytes as its last word
-//! says. A Bash bridge can read that with builtins; JSON in this direction would need a parser
-//! in every language. From the bridge come JSON objects, one a line.
+//! Host to bridge and back. To the bridge go words and bytes, from it come JSON objects, one a line.
 
-use std::fmt;
-use std::io::Write;
+mod command;
 
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-use crate::client::Place;
 use crate::tagged::{fields, tagged};
 use crate::words::words;
-use crate::{Changed, EvalId};
+use crate::{Capabilities, Changed, Usage};
+
+pub use command::{Command, CommandFrame, Commands, NoCommand};
 
 /// The version of this wire.
 pub const VERSION: u32 = 1;
-
-/// As long as most first lines.
-const HEAD: usize = 64;
-
-/// What the host tells a bridge.
-#[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Command<'a> {
-    /// Run this code; answered by `done`, with anything else of its events before it.
-    Eval {
-        /// The eval.
-        id: &'a EvalId,
-        /// Its code.
-        code: &'a str,
-    },
-    /// Where the next eval runs: a directory and the whole environment. For shell commands only.
-    Place(&'a Place),
-    /// The ordered event before this has been recorded: go on.
-    Ack,
-    /// The signal that follows is meant for this eval; no answer.
-    Interrupt {
-        /// The eval.
-        id: &'a EvalId,
-    },
-    /// Answer a question about the namespace with `reply`.
-    Query {
-        /// Number of the question.
-        seq: u64,
-        /// `vars`, `inspect` or `complete`.
-        what: &'a str,
-        /// Its argument.
-        arg: &'a str,
-    },
-    /// Empty the namespace; answered by `reply`.
-    Clear {
-        /// Number of the request.
-        seq: u64,
-    },
-    /// End the interpreter in good order.
-    Exit,
-}
-
-impl Command<'_> {
-    /// The bytes to send.
-    pub fn encode(&self) -> Vec<u8> {
-        let with = |head: fmt::Arguments<'_>, payload: &[u8]| {
-            let mut bytes = Vec::with_capacity(HEAD + payload.len());
-            // A Vec takes all that is written to it.
-            let _ = writeln!(bytes, "{head} {}", payload.len());
-            bytes.extend_from_slice(payload);
-            bytes
-        };
-        match self {
-            Command::Eval { id, code } => with(format_args!("eval {id}"), code.as_bytes()),
-            Command::Place(place) => with(format_args!("place"), &place.encode()),
-            Command::Ack => with(format_args!("ack"), b""),
-            Command::Interrupt { id } => with(format_args!("interrupt {id}"), b""),
-            Command::Query { seq, what, arg } => {
-                with(format_args!("query {seq} {what}"), arg.as_bytes())
-            }
-            Command::Clear { seq } => with(format_args!("clear {seq}"), b""),
-            Command::Exit => with(format_args!("exit"), b""),
-        }
-    }
-}
 
 /// What a bridge tells the host.
 #[derive(Debug, Deserialize, Serialize)]
@@ -98,10 +30,9 @@ pub enum BridgeEvent {
         executable: String,
         /// Its process id; signals go there.
         pid: u32,
-        /// What it can do beyond evals: `clear`, `vars`, `inspect`, `complete`, `changed`, `code`,
-        /// `interrupts`, `waits`.
+        /// What it can do beyond evals.
         #[serde(default)]
-        can: Vec<String>,
+        can: Capabilities,
     },
     /// A value to show. If `ack` is set the bridge waits for `ack` before it goes on, which
     /// keeps what user code prints next behind it.
@@ -125,6 +56,12 @@ pub enum BridgeEvent {
         /// What the reader should know about it.
         #[serde(default)]
         note: Option<String>,
+        /// What later displays that update this one call it.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        id: Option<String>,
+        /// It takes the place of the last one with this id, which may be of an earlier eval.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        update: bool,
         /// Whether the bridge waits.
         #[serde(default)]
         ack: bool,
@@ -155,6 +92,44 @@ pub enum BridgeEvent {
     },
     /// The main thread, which waited behind another reader, goes on.
     StdinTurn {},
+    /// Code that runs elsewhere waits for input; the answer comes on standard input. Said by bridges that can `own_waits`.
+    Waits {
+        /// What it asks; not written to standard output as well.
+        #[serde(default)]
+        prompt: Option<String>,
+        /// The answer is a secret, as a password: it should not be shown.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        secret: bool,
+        /// The eval it belongs to; the running one if nothing is said.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        eval: Option<String>,
+    },
+    /// It no longer waits, though no input came: it was answered elsewhere, its time was over.
+    WaitsNoMore {},
+    /// An interrupt was passed on, or why it cannot be. Whether it has stopped the eval, `done` tells.
+    Interrupted {
+        /// The eval.
+        eval: String,
+        /// Why it was not passed on.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        error: Option<String>,
+    },
+    /// What processes elsewhere use; those below the bridge itself are counted by the host.
+    Figures(Usage),
+    /// The connection to where the code runs is gone. The bridge tries to get it back.
+    Lost {
+        /// What happened.
+        reason: String,
+    },
+    /// It is there again.
+    Found {
+        /// Something the reader should know.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+        /// Output from between may be missing.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        gap: bool,
+    },
     /// The bridge waits for `ack`, which comes when all that was written before is taken from the
     /// pipes: for languages that cannot ask whether a pipe is empty.
     Sync {},
@@ -164,6 +139,9 @@ pub enum BridgeEvent {
     Exiting {
         /// With this code.
         code: i32,
+        /// Why, where it was not the user: the kernel elsewhere was removed.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
     },
     /// Answer to `query` or `clear`.
     Reply {
@@ -261,14 +239,6 @@ words!(DoneStatus {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn commands_are_words_then_bytes() {
-        let id: EvalId = "py:7".parse().unwrap();
-        assert_eq!(Command::Eval { id: &id, code: "é\n" }.encode(), "eval py:7 3\né\n".as_bytes());
-        assert_eq!(Command::Query { seq: 2, what: "vars", arg: "" }.encode(), b"query 2 vars 0\n");
-        assert_eq!(Command::Exit.encode(), b"exit 0\n");
-    }
 
     #[test]
     fn a_newer_event_is_no_parse_error() {

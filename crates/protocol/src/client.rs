@@ -5,6 +5,7 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+pub use crate::ShellPlace as Place;
 use crate::tagged::{Named, fields, named, tagged};
 use crate::words::words;
 use crate::{EvalSeq, Finished, Generation, Offset, Status, Versions, WireError};
@@ -92,34 +93,6 @@ pub enum Request {
 }
 
 tagged!(Request, "op", "submit" => |rest| fields(rest).map(Request::Submit));
-
-/// Where a shell command runs: the caller's own place, which no session keeps (SPEC J-1).
-#[derive(Clone, PartialEq, Eq, Serialize, Deserialize)]
-pub struct Place {
-    /// The directory.
-    pub cwd: String,
-    /// The whole environment.
-    pub env: Vec<(String, String)>,
-}
-
-impl Place {
-    /// The directory, then `NAME=value` for each variable, each ended by a zero byte.
-    pub fn encode(&self) -> Vec<u8> {
-        let mut bytes = self.cwd.clone().into_bytes();
-        bytes.push(0);
-        for (name, value) in &self.env {
-            bytes.extend_from_slice(format!("{name}={value}\0").as_bytes());
-        }
-        bytes
-    }
-}
-
-// Written by hand so that values of the environment never reach a log.
-impl std::fmt::Debug for Place {
-    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
-        f.debug_struct("Place").field("cwd", &self.cwd).finish_non_exhaustive()
-    }
-}
 
 /// Code to run.
 #[derive(Debug, Clone, Serialize, Deserialize)]

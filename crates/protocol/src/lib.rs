@@ -3,12 +3,14 @@
 //! `docs/PROTOCOL.md` describes the same messages for people who write a bridge or a client.
 
 pub mod bridge;
+mod capability;
 mod chunk;
 pub mod client;
 mod error;
 mod ids;
 mod lines;
 mod outcome;
+mod place;
 mod settings;
 mod start;
 mod status;
@@ -16,11 +18,13 @@ mod tagged;
 mod version;
 mod words;
 
+pub use capability::{Capabilities, Capability};
 pub use chunk::{Chunk, ChunkKind, DisplayInfo, ErrorInfo, ValueInfo};
 pub use error::{ErrorCode, WireError};
 pub use ids::{EvalId, EvalSeq, Generation, NameError, Offset, SessionName, Token};
 pub use lines::Lines;
 pub use outcome::{Change, Changed, EndReason, Finished, Outcome, TimeoutStep};
+pub use place::ShellPlace;
 pub use settings::{
     DEFAULT_IDLE_TIMEOUT_MS, DEFAULT_QUOTA_BYTES, Engine, Keeps, Limits, Policy, SessionPlace,
     Settings, Startup,

@@ -69,6 +69,7 @@ impl Activity {
 
 /// What the session's processes use.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
 pub struct Usage {
     /// How many processes there are.
     pub processes: u32,

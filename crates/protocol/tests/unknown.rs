@@ -158,7 +158,7 @@ fn what_newer_hosts_say_is_read() {
 fn what_newer_bridges_say_is_read() {
     let mut tried = 0;
     for event in [
-        json!({"ev": "hello", "protocol": 1, "language": "toy", "version": "1", "executable": "/t", "pid": 3, "can": []}),
+        json!({"ev": "hello", "protocol": 1, "language": "toy", "version": "1", "executable": "/t", "pid": 3, "can": ["vars", "clear"]}),
         json!({"ev": "value", "text": "2", "type": "int", "ack": true}),
         json!({"ev": "error", "name": "E", "message": "m"}),
         json!({"ev": "display", "mime": "text/html", "data": "<b>", "ack": false}),
@@ -166,6 +166,11 @@ fn what_newer_bridges_say_is_read() {
         json!({"ev": "done", "eval": "py:7", "status": "interrupted", "exit_code": 1, "variables": 3}),
         json!({"ev": "reply", "seq": 3, "data": 7}),
         json!({"ev": "log", "text": "x"}),
+        json!({"ev": "waits", "prompt": "name? ", "secret": true, "eval": "py:7"}),
+        json!({"ev": "interrupted", "eval": "py:7", "error": "no"}),
+        json!({"ev": "figures", "memory_bytes": 7}),
+        json!({"ev": "lost", "reason": "reset"}),
+        json!({"ev": "found", "reason": "again", "gap": true}),
     ] {
         tried += walk::<BridgeEvent>(&event);
     }

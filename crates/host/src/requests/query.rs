@@ -28,7 +28,7 @@ impl Host {
             Some(Query::Complete { text }) => ("complete", "complete", text.as_str()),
             Some(Query::Unknown) => return self.refuse(ticket, unknown("the question")),
         };
-        if self.facts.version.is_some() && !self.facts.can.iter().any(|can| can == needed) {
+        if self.facts.version.is_some() && !self.facts.can.words().any(|can| can == needed) {
             let language = &self.meta.settings.engine.language;
             let message = format!("`{needed}` is not possible in {language}");
             return self.refuse(ticket, WireError::new(ErrorCode::Unsupported, message));

@@ -1,34 +1,16 @@
 //! One shell command.
 
-use std::ffi::OsStr;
 use std::fs::File;
 use std::io::Write;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
-use std::os::unix::ffi::OsStrExt;
-use std::os::unix::process::{CommandExt, ExitStatusExt};
+use std::os::unix::process::ExitStatusExt;
 use std::process::{Command, ExitStatus};
 
 use rustix::fs::{MemfdFlags, memfd_create};
-
-/// Where a command runs.
-#[derive(Debug)]
-pub(crate) struct Place {
-    cwd: Vec<u8>,
-    env: Vec<(Vec<u8>, Vec<u8>)>,
-}
-
-impl Place {
-    /// The directory, then `NAME=value` for each variable, each ended by a zero byte.
-    pub(crate) fn decode(bytes: &[u8]) -> Place {
-        let mut parts = bytes.split(|byte| *byte == 0);
-        let cwd = parts.next().unwrap_or_default().to_vec();
-        let variable = |part: &[u8]| {
-            let at = part.iter().position(|byte| *byte == b'=').filter(|at| *at > 0)?;
-            Some((part[..at].to_vec(), part[at + 1..].to_vec()))
-        };
-        Place { cwd, env: parts.filter_map(variable).collect() }
-    }
-}
+use rustix::process::Signal;
+use stead_launch::cores;
+use stead_launch::sys::{self, OnSignal};
+use stead_protocol::ShellPlace;
 
 /// How a command ended.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -57,7 +39,7 @@ impl From<ExitStatus> for Ended {
 }
 
 /// Runs a command in a shell of its own, with our standard streams, and waits for that shell.
-pub(crate) fn run(shell: &str, code: &str, place: Option<Place>) -> Result<Ended, String> {
+pub(crate) fn run(shell: &str, code: &str, place: Option<ShellPlace>) -> Result<Ended, String> {
     if code.contains('\0') {
         return Err("the command contains a zero byte".to_owned());
     }
@@ -76,12 +58,10 @@ pub(crate) fn run(shell: &str, code: &str, place: Option<Place>) -> Result<Ended
     command.env_remove("STEAD_BRIDGE_FD");
     if let Some(place) = &place {
         command.env_clear();
-        let os = |bytes: &[u8]| OsStr::from_bytes(bytes).to_owned();
-        command.envs(place.env.iter().map(|(name, value)| (os(name), os(value))));
-        command.current_dir(OsStr::from_bytes(&place.cwd));
-        let is_set = |name: &str| {
-            place.env.iter().any(|(known, value)| known == name.as_bytes() && !value.is_empty())
-        };
+        command.envs(place.env.iter().map(|(name, value)| (name, value)));
+        command.current_dir(&place.cwd);
+        let is_set =
+            |name: &str| place.env.iter().any(|(known, value)| known == name && !value.is_empty());
         command.envs(stead_editor::environment(is_set));
     }
     // What the host knows the session's processes by.
@@ -91,20 +71,17 @@ pub(crate) fn run(shell: &str, code: &str, place: Option<Place>) -> Result<Ended
         }
     }
     let given = [Some(&script), questions.as_ref()].map(|fd| fd.map(AsRawFd::as_raw_fd));
-    // SAFETY: plain system calls between fork and exec.
-    unsafe {
-        command.pre_exec(move || {
-            for fd in given.into_iter().flatten() {
-                libc::fcntl(fd, libc::F_SETFD, 0);
-            }
-            libc::signal(libc::SIGPIPE, libc::SIG_DFL);
-            stead_launch::cores::restore();
-            Ok(())
-        });
-    }
+    sys::before_exec(&mut command, move || {
+        for fd in given.into_iter().flatten() {
+            sys::keep_at_exec(fd)?;
+        }
+        sys::on_signal(Signal::PIPE, OnSignal::Default);
+        cores::restore();
+        Ok(())
+    });
     let mut child = command.spawn().map_err(|error| match &place {
-        Some(place) if !std::path::Path::new(OsStr::from_bytes(&place.cwd)).is_dir() => {
-            format!("the directory `{}` does not exist", String::from_utf8_lossy(&place.cwd))
+        Some(place) if !std::path::Path::new(&place.cwd).is_dir() => {
+            format!("the directory `{}` does not exist", place.cwd)
         }
         _ => format!("could not start `{shell}`: {error}"),
     })?;
@@ -154,15 +131,6 @@ fn in_memory(shell: &str, code: &str) -> std::io::Result<OwnedFd> {
 #[cfg(test)]
 mod tests {
     use super::*;
-
-    #[test]
-    fn j1_a_place_is_a_directory_and_variables() {
-        let place = Place::decode(b"/tmp\0A=1\0B=x=y\0=odd\0EMPTY=\0");
-        assert_eq!(place.cwd, b"/tmp");
-        let names: Vec<&[u8]> = place.env.iter().map(|(name, _)| name.as_slice()).collect();
-        assert_eq!(names, [b"A".as_slice(), b"B", b"EMPTY"]);
-        assert_eq!(place.env[1].1, b"x=y");
-    }
 
     #[test]
     fn j1_codes_are_those_of_a_shell() {

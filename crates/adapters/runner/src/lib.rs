@@ -1,0 +1,124 @@
+//! The interpreter of sessions that run shell commands (SPEC J-1): a bridge that starts a fresh shell for
+//! each eval and waits for that shell alone, so that a server it leaves behind holds up nothing.
+
+mod channel;
+mod command;
+
+use std::process::ExitCode;
+
+use channel::Channel;
+use command::Ended;
+use rustix::process::Signal;
+use stead_launch::sys::{self, OnSignal};
+use stead_protocol::bridge::{BridgeEvent, Command, Done, DoneStatus, VERSION};
+use stead_protocol::{Capability, EvalId, ShellPlace};
+
+/// The hidden mode `stead adapter runner SHELL`: takes commands on the control channel until it closes.
+pub fn run_runner(shell: &str) -> ExitCode {
+    let given = std::env::var("STEAD_BRIDGE_FD").ok().and_then(|fd| fd.parse().ok());
+    let Some(fd) = given.and_then(sys::inherited) else {
+        eprintln!("`stead adapter runner` is started by stead itself");
+        return ExitCode::FAILURE;
+    };
+    let Ok(channel) = Channel::new(fd) else { return ExitCode::FAILURE };
+    // An interrupt is for the command. A handler, and not an ignored signal, since that would be inherited.
+    sys::on_signal(Signal::INT, OnSignal::Wake);
+    serve(channel, shell);
+    ExitCode::SUCCESS
+}
+
+/// Says hello and carries out commands until the host is gone or says `exit`.
+fn serve(mut channel: Channel, shell: &str) {
+    channel.send(&BridgeEvent::Hello {
+        protocol: VERSION,
+        language: "shell".to_owned(),
+        version: shell.rsplit('/').next().unwrap_or_default().to_owned(),
+        executable: shell.to_owned(),
+        pid: std::process::id(),
+        can: [Capability::GoesOn].into(),
+    });
+    let mut place = None;
+    while let Some(frame) = channel.next() {
+        match frame.command() {
+            Some(Command::Place(next)) => place = Some(next.clone()),
+            Some(Command::Eval { id, code }) => run(&mut channel, shell, place.take(), id, code),
+            Some(Command::Query { seq, .. } | Command::Clear { seq }) => {
+                refuse(&mut channel, seq, "a shell command has no names to look at");
+            }
+            Some(Command::Pause { seq } | Command::Resume { seq }) => {
+                refuse(&mut channel, seq, "processes of shell commands are paused from outside");
+            }
+            Some(Command::Exit) => break,
+            // Nothing of these is asked of us, and newer commands are skipped.
+            Some(
+                Command::Ack
+                | Command::Interrupt { .. }
+                | Command::InterruptQuery
+                | Command::Figures,
+            )
+            | None => {}
+        }
+    }
+}
+
+fn refuse(channel: &mut Channel, seq: u64, why: &str) {
+    channel.send(&BridgeEvent::Reply { seq, data: None, error: Some(why.to_owned()) });
+}
+
+fn run(channel: &mut Channel, shell: &str, place: Option<ShellPlace>, eval: &EvalId, code: &str) {
+    let ended = command::run(shell, code, place);
+    let (status, exit_code) = match ended {
+        // The word comes before the signal, so it is here if the command ended because of it, with
+        // whatever code. Whether the signal came in time the host knows.
+        Ok(ended) if channel.was_interrupted(eval) => (DoneStatus::Interrupted, Some(ended.code())),
+        Ok(Ended::Code(0)) => (DoneStatus::Ok, Some(0)),
+        Ok(ended) => (DoneStatus::Error, Some(ended.code())),
+        Err(error) => {
+            channel.send(&BridgeEvent::Error {
+                name: "ShellError".to_owned(),
+                message: error,
+                traceback: None,
+            });
+            (DoneStatus::Error, None)
+        }
+    };
+    channel.send(&BridgeEvent::Done(Done {
+        eval: eval.to_string(),
+        status,
+        exit_code,
+        changed: None,
+        variables: None,
+        notice: None,
+    }));
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead, BufReader, Write};
+    use std::os::unix::net::UnixStream;
+
+    use serde_json::Value;
+
+    use super::*;
+
+    #[test]
+    fn j1_the_golden_transcript_is_what_the_runner_says() {
+        let golden = include_str!("../../../../bridges/golden/adapter-runner.jsonl");
+        let (mut host, bridge) = UnixStream::pair().unwrap();
+        let runner = std::thread::spawn(|| serve(Channel::new(bridge.into()).unwrap(), "/bin/sh"));
+        let mut says = BufReader::new(host.try_clone().unwrap()).lines();
+        for line in golden.lines() {
+            let line: Value = serde_json::from_str(line).unwrap();
+            if let Some(command) = line["host"].as_str() {
+                host.write_all(command.as_bytes()).unwrap();
+                continue;
+            }
+            let said: Value = serde_json::from_str(&says.next().unwrap().unwrap()).unwrap();
+            for (name, value) in line["bridge"].as_object().unwrap() {
+                assert!(value == "*" || said[name] == *value, "{name}: {said} is not {line}");
+            }
+        }
+        assert!(says.next().is_none());
+        runner.join().unwrap();
+    }
+}

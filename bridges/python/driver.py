@@ -106,6 +106,7 @@ class Host:
 
     argv, bridge, session = [sys.executable, "-c", BOOT], BRIDGE, "py"
     pipes = True  # or one socket for both directions
+    reads_output = True  # or only when a bridge waits for that, which is then sure to happen
 
     def __init__(self, cwd=None, env=None, code=None):
         if self.pipes:
@@ -126,7 +127,6 @@ class Host:
         self.control, self.inbox, self.count = near, b"", 0
         self.idle = Result()
         self.nudging = False
-        self.reads_output = True  # or only when a bridge waits for that, which is then sure to happen
         near.sendall(b"code %d\n" % len(code) + code if code else b"source %d\n" % len(self.bridge) + self.bridge)
         self.hello = self.pump(self.idle, lambda event: event["ev"] == "hello")
 

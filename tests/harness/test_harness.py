@@ -115,7 +115,8 @@ class Readers(unittest.TestCase):
         self.assertEqual(self.rust(["a"], -6, "test a ... "), (0, ["e2e some"]))
 
     def test_a_test_that_needs_hooks_is_left_out_of_the_shipped_ones_and_fails_elsewhere(self):
-        said = "panicked at x.rs:1:\n[needs test hooks] `STEAD_PAUSE_AT` of a binary that has none\n\nfailures:\n    a\n\ntest result: FAILED. 0 passed; 1 failed;"
+        why = "panicked at x.rs:1:\n[needs test hooks] `STEAD_PAUSE_AT` of a binary that has none\n"
+        said = why + "\nfailures:\n    a\n\ntest result: FAILED. 0 passed; 1 failed;"
         job = Job("shipped e2e a", ["x"], rust.read_shipped, ["a"])
         left_out = rust.read_shipped(job, 101, said)
         self.assertEqual((left_out.passed, left_out.failed, left_out.hooked), (0, [], ["shipped e2e a"]))

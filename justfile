@@ -10,9 +10,10 @@ quick *NAMES:
 e2e NAME:
     cargo test --test e2e {{NAME}}
 
-# Write the command line reference anew after a help text has changed.
+# Write anew what is written from code: the command line reference, and the table of what languages do.
 bless:
     STEAD_BLESS=1 cargo test -p stead-cli reference
+    STEAD_BLESS=1 cargo test --test conformance the_page_about_languages_is_true
 
 # Measure stead against floors, side by side (docs/PERFORMANCE.md).
 bench *ARGS:

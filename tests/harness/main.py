@@ -97,6 +97,7 @@ class Run:
         if wanted("doc"):
             found.append(rust.doctests("doc"))
         venv = os.path.join(ROOT, ".test/venv/bin/python")
+        found += suites.checks(tier, wanted)
         found += suites.harness(tier, pythons[-1].path, wanted)
         found += suites.lint(tier, pythons[-1].path, wanted)
         found += suites.bridges(tier, pythons, nodes, venv, wanted)

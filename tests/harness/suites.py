@@ -3,6 +3,7 @@
 import glob
 import os
 import re
+import sys
 
 import tiers
 from jobs import Job, Result
@@ -68,6 +69,24 @@ def lint(tier, python, wanted):
 
 def read_lint(job, code, output):
     return Result(1) if code == 0 else Result(0, [(job.label, "exit code %d" % code)])
+
+
+def checks(tier, wanted):
+    """What is neither code nor a test: licences, manifests, the text of the documentation."""
+    manifest = [sys.executable, "tests/harness/manifest.py"]
+    docs = ["cargo", "doc", "--workspace", "--exclude", "stead-test-http", "--no-deps", "--quiet"]
+    every = [
+        ("check licences", [*manifest, "licences"], {}),
+        ("check dependencies", [*manifest, "dependencies"], {}),
+        ("check docs", docs, {"RUSTDOCFLAGS": "-D warnings"}),
+    ]
+    for label, argv, env in every:
+        if tiers.has(tier, label) and wanted(label):
+            yield Job(label, argv, read_check, env=env, timeout=tiers.timeout(tier, label))
+
+
+def read_check(job, code, output):
+    return Result(passed=1) if code == 0 else Result(failed=[(job.label, "exit code %d" % code)])
 
 
 def read_unittest(job, code, output):

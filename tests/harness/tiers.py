@@ -29,10 +29,13 @@ RULES = [
     Rule("conformance ", tier="default", timeout=300),
     Rule("bridge ", timeout=300),
     Rule("bridge python-libraries", tier="default", timeout=300),
+    Rule("check docs", tier="default", timeout=600),
     Rule("bench ", tier="default", timeout=300),
     Rule("peers ", tier="default", timeout=600),
     # Peers, end-to-end tests and the conformance list with the binary that is shipped.
     Rule("shipped ", tier="all", timeout=600),
+    Rule("shipped mcp ", tier="default"),
+    Rule("shipped conformance ", tier="default", timeout=300),
 ]
 
 # How far storms go. A test has the size of `default` built in; only what differs is here.

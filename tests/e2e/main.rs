@@ -33,6 +33,7 @@ mod secrets;
 mod session;
 mod shell;
 mod silent;
+mod skew;
 mod talk;
 mod terminal;
 mod toy_bridge;

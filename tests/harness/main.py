@@ -11,6 +11,7 @@ import time
 sys.dont_write_bytecode = True
 
 import machine  # noqa: E402
+import old  # noqa: E402
 import rust  # noqa: E402
 import suites  # noqa: E402
 import tiers  # noqa: E402
@@ -94,6 +95,10 @@ class Run:
         for binary in rust.binaries(messages):
             found += rust.jobs(binary, tier, machine.minors(pythons), nodes, wanted)
             found += rust.shipped(binary, tier, dist, pythons, nodes, wanted)
+            try:
+                found += rust.skew(binary, tier, self.old, pythons, nodes, wanted)
+            except old.Missing as missing:
+                self.skipped.append("e2e skew::, two versions at once: %s" % missing)
         if wanted("doc"):
             found.append(rust.doctests("doc"))
         venv = os.path.join(ROOT, ".test/venv/bin/python")
@@ -114,6 +119,9 @@ class Run:
             for job in peers:
                 job.env["STEAD_TEST_HTTP"] = server
         return found + peers
+
+    def old(self):
+        return "" if self.options.list else old.binary(ROOT, rust.target_directory())
 
     def interpreters(self):
         """The tier's Pythons and Nodes, oldest first."""

@@ -112,6 +112,16 @@ def conformance(binary, tier, pythons, nodes, wanted):
         yield binary.job(label, [name], ["--ignored"], env, tiers.timeout(tier, label))
 
 
+def skew(binary, tier, old, pythons, nodes, wanted):
+    """Tests of two versions at once, which are marked `ignore` since they need an older binary: `old()` gives it."""
+    names = [name for name in binary.ignored if name.startswith("skew::")] if binary.name == "e2e" else []
+    for name in names:
+        label = "e2e " + name
+        if tiers.has(tier, label) and wanted(label):
+            env = {"STEAD_TEST_PYTHONS": pythons[-1].path, "STEAD_TEST_NODES": nodes[0].path, "STEAD_OLD_BINARY": old()}
+            yield binary.job(label, [name], ["--ignored"], env, tiers.timeout(tier, label))
+
+
 # Tests that start the binary, so that another one can be put in its place.
 WITH_BINARY = ["e2e", "mcp", "waiting", "conformance"]
 # What crates/testkit says when a test needs what only test builds have.

@@ -53,7 +53,7 @@ impl Context {
 
     /// A session's name as the user gave it.
     pub(crate) fn session_named(&self, given: &str) -> Result<SessionName, Failure> {
-        let name = given.parse().map_err(ClientError::Name)?;
+        let name = given.parse().map_err(ClientError::from)?;
         Ok(self.client.resolve(name))
     }
 

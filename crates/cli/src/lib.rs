@@ -3,6 +3,7 @@
 mod commands;
 mod context;
 mod exit;
+mod hints;
 mod interpreter;
 mod print;
 #[cfg(test)]
@@ -176,9 +177,7 @@ fn refuse(error: &clap::Error, args: &[OsString]) -> u8 {
             true => format!("{tip}see `stead {command} --help`"),
             false => format!("{tip}see `stead --help`"),
         };
-        let mut failure = bad_request(said);
-        failure.0 = failure.0.with_hint(hint);
-        print::failure(mode, command, &failure);
+        print::failure(mode, command, &bad_request(said).with_hint(hint));
     }
     exit::REQUEST_FAILED
 }

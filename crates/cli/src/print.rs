@@ -4,10 +4,10 @@ use std::io::{self, Write};
 
 use serde::Serialize;
 use stead_client::ClientError;
-use stead_protocol::{ErrorCode, WireError};
+use stead_protocol::ErrorCode;
 use stead_screen::plain;
 
-use crate::exit;
+use crate::{exit, hints};
 
 /// How replies are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -18,19 +18,33 @@ pub(crate) enum Mode {
     Text,
 }
 
-/// A command that could not be carried out.
-#[derive(Debug)]
-pub(crate) struct Failure(pub(crate) WireError);
+/// A command that could not be carried out; the fields stand in the order of SPEC C-3.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize)]
+pub(crate) struct Failure {
+    /// For programs.
+    pub(crate) code: ErrorCode,
+    /// What failed, on what.
+    pub(crate) message: String,
+    /// The next step.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) hint: Option<String>,
+}
 
-impl From<ClientError> for Failure {
-    fn from(error: ClientError) -> Self {
-        Failure(error.to_wire())
+impl Failure {
+    pub(crate) fn new(code: ErrorCode, message: impl Into<String>) -> Self {
+        Failure { code, message: message.into(), hint: None }
+    }
+
+    /// The same failure with its next step.
+    pub(crate) fn with_hint(self, hint: impl Into<String>) -> Self {
+        Failure { hint: Some(hint.into()), ..self }
     }
 }
 
-impl From<WireError> for Failure {
-    fn from(error: WireError) -> Self {
-        Failure(error)
+impl From<ClientError> for Failure {
+    fn from(error: ClientError) -> Self {
+        let hint = hints::next_step(&error);
+        Failure { code: error.code(), message: error.message(), hint }
     }
 }
 
@@ -39,7 +53,7 @@ pub(crate) type Outcome = Result<u8, Failure>;
 
 /// A request that is wrong in itself.
 pub(crate) fn bad_request(message: impl Into<String>) -> Failure {
-    Failure(WireError::new(ErrorCode::BadRequest, message))
+    Failure::new(ErrorCode::BadRequest, message)
 }
 
 /// A reply; the fields stand in the order of SPEC C-3.
@@ -49,7 +63,7 @@ pub(crate) struct Reply<'a, T> {
     command: &'a str,
     status: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<&'a WireError>,
+    error: Option<&'a Failure>,
     #[serde(skip_serializing_if = "Option::is_none")]
     data: Option<T>,
 }
@@ -62,7 +76,7 @@ impl<'a, T: Serialize> Reply<'a, T> {
     pub(crate) fn verdict(
         command: &'a str,
         status: &'a str,
-        error: Option<&'a WireError>,
+        error: Option<&'a Failure>,
         data: T,
     ) -> Self {
         Reply { ok: error.is_none(), command, status, error, data: Some(data) }
@@ -82,7 +96,7 @@ pub(crate) fn json(value: &impl Serialize) {
 
 /// Writes a failure: as JSON too, if that is the mode.
 pub(crate) fn failure(mode: Mode, command: &str, failure: &Failure) -> u8 {
-    let mut error = failure.0.clone();
+    let mut error = failure.clone();
     error.message = plain(&error.message);
     match mode {
         Mode::Json => {
@@ -135,7 +149,7 @@ mod tests {
             serde_json::to_string(&reply).unwrap(),
             r#"{"ok":true,"command":"stop","status":"complete","data":{"session":"py"}}"#
         );
-        let error = WireError::new(ErrorCode::SessionNotFound, "no").with_hint("look");
+        let error = Failure::new(ErrorCode::SessionNotFound, "no").with_hint("look");
         let reply = Reply::<()> {
             ok: false,
             command: "eval",

@@ -2,11 +2,10 @@
 
 use serde::Serialize;
 use stead_client::{ClientError, EvalView, Item, Page};
-use stead_protocol::WireError;
 use stead_screen::plain;
 
 use crate::context::Context;
-use crate::print::{self, Mode, Outcome, Reply};
+use crate::print::{self, Failure, Mode, Outcome, Reply};
 use crate::reply::{AROUND, Bounds, EvalData, marker};
 use crate::text_writer::TextWriter;
 use crate::verdict::{notices, verdict};
@@ -29,7 +28,7 @@ struct Done<'a> {
     ok: bool,
     status: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
-    error: Option<&'a WireError>,
+    error: Option<&'a Failure>,
     data: EvalData<'a>,
 }
 

@@ -1,22 +1,23 @@
 //! Whether a command that waited for an eval succeeded, and what is said below its output.
 
 use stead_client::{EvalStatus, EvalView, cut_middle, unrecorded_text};
-use stead_protocol::{EndReason, ErrorCode, Outcome, TimeoutStep, WireError};
+use stead_protocol::{EndReason, ErrorCode, Outcome, TimeoutStep};
 
-use crate::exit;
+use crate::print::Failure;
 use crate::reply::summary;
+use crate::{exit, hints};
 
 /// Whether a command that waited for this eval succeeded.
 #[derive(Debug)]
 pub(crate) struct Verdict {
     pub(crate) exit: u8,
-    pub(crate) error: Option<WireError>,
+    pub(crate) error: Option<Failure>,
 }
 
 /// Judges an eval by where it stands (SPEC C-6).
 pub(crate) fn verdict(view: &EvalView) -> Verdict {
     let failed =
-        |exit, code, message: String| Verdict { exit, error: Some(WireError::new(code, message)) };
+        |exit, code, message: String| Verdict { exit, error: Some(Failure::new(code, message)) };
     let name = &view.session;
     let Some(outcome) = &view.outcome else {
         let exit = if view.left { exit::LEFT } else { exit::SUCCESS };
@@ -56,17 +57,12 @@ pub(crate) fn verdict(view: &EvalView) -> Verdict {
             };
             failed(exit::HARD_TIMEOUT, ErrorCode::Timeout, message)
         }
-        Outcome::Ended { reason: EndReason::LaunchFailed { message } }
-        | Outcome::NotRun { reason: EndReason::LaunchFailed { message } } => {
-            let mut verdict = failed(
-                exit::REQUEST_FAILED,
-                ErrorCode::LaunchFailed,
-                format!("could not start session `{name}`: {message}"),
-            );
-            verdict.error = verdict
-                .error
-                .map(|e| e.with_hint(format!("see `stead logs -n {name}` and `stead doctor`")));
-            verdict
+        Outcome::Ended { reason: EndReason::LaunchFailed { message, trouble } }
+        | Outcome::NotRun { reason: EndReason::LaunchFailed { message, trouble } } => {
+            let message = format!("could not start session `{name}`: {message}");
+            let error = Failure::new(ErrorCode::LaunchFailed, message);
+            let hint = hints::after_start(name, trouble.as_deref());
+            Verdict { exit: exit::REQUEST_FAILED, error: Some(error.with_hint(hint)) }
         }
         Outcome::Ended { reason } => failed(
             exit::CODE_FAILED,
@@ -164,7 +160,8 @@ mod tests {
         let exit_with = |code| Outcome::Ended { reason: EndReason::Exit { code } };
         let not_run = |reason| Outcome::NotRun { reason };
         let timeout = |step| Outcome::Timeout { step };
-        let no_python = || EndReason::LaunchFailed { message: "no python".to_owned() };
+        let no_python =
+            || EndReason::LaunchFailed { message: "no python".to_owned(), trouble: None };
         for (outcome, exit, code) in [
             (Outcome::Complete, 0, None),
             (Outcome::Error, 1, Some(ErrorCode::EvalError)),

@@ -10,7 +10,7 @@ use stead_spool::SessionDir;
 use stead_spool::retention::{self, RemoveError, Removed, Retention, Used};
 
 use crate::list::subdirectories;
-use crate::{Client, ClientError, timer};
+use crate::{Client, ClientError, RequestError, timer};
 
 /// Another command may be looking at a lock at this very moment.
 const LOCK_TIME: Duration = Duration::from_millis(500);
@@ -62,7 +62,8 @@ impl Client {
     /// Removes the ended sessions of all workspaces that are too old or too many; with `dry_run` only
     /// says which those are.
     pub fn collect_garbage(&self, dry_run: bool) -> Result<Garbage, ClientError> {
-        let retention = Retention::from_env().map_err(ClientError::bad_request)?;
+        let retention =
+            Retention::from_env().map_err(|problem| RequestError::Retention { problem })?;
         let mut garbage = Garbage::default();
         for workspace in subdirectories(&self.dirs.sessions())? {
             let failed = |error: io::Error| (workspace.clone(), error.to_string());

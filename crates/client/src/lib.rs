@@ -15,7 +15,7 @@ mod show;
 mod timer;
 
 pub use control::Interrupted;
-pub use error::{ClientError, Fate, mebibytes};
+pub use error::{ClientError, ConnectionTrouble, Fate, RequestError, is_stopped, mebibytes};
 pub use eval::begun::{Begun, Stage};
 pub use eval::run::RUN_PREFIX;
 pub use eval::view::{EvalStatus, EvalView, Unanswered, unrecorded, unrecorded_text};

@@ -123,7 +123,7 @@ impl Client {
         for one in listed {
             match one {
                 Ok(one) => sessions.push(one),
-                Err(error) => unreadable.push(error.to_wire().message),
+                Err(error) => unreadable.push(error.message()),
             }
         }
         sessions.extend(self.elsewhere(&metas, all));
@@ -352,7 +352,7 @@ fn metas_in(workspace_dir: &Path, unreadable: &mut Vec<String>) -> Result<Vec<Me
             }
             // A session that is being started has no meta yet.
             Ok(_) => {}
-            Err(error) => unreadable.push(error.to_wire().message),
+            Err(error) => unreadable.push(error.message()),
         }
     }
     metas.sort_by(|a, b| a.name.cmp(&b.name));

@@ -5,7 +5,7 @@ use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use stead_protocol::client::{Place, Reply, Request};
-use stead_protocol::{Activity, ErrorCode, EvalId, EvalSeq, SessionName, Status, WireError};
+use stead_protocol::{Activity, ErrorCode, EvalId, EvalSeq, SessionName, Status};
 use stead_spool::HistoryReader;
 
 use crate::control::{END_TIME, READY_TIME, status};
@@ -266,15 +266,14 @@ pub(crate) fn wait_until_ready(
     connection: &mut Connection,
     door: Door<'_>,
 ) -> Result<(), ClientError> {
-    let name = door.name;
     match connection.request(Request::Ready, Some(Instant::now() + READY_TIME)) {
         Ok(_) => Ok(()),
         Err(error) if error.is_hang_up() => Err(door.ended_early()),
-        Err(why) if matches!(why.code(), ErrorCode::LaunchFailed | ErrorCode::SessionEnded) => {
-            let message = format!("could not start session `{name}`: {why}");
-            Err(WireError::new(ErrorCode::LaunchFailed, message)
-                .with_hint(format!("see `stead logs -n {name}` and `stead doctor`"))
-                .into())
+        Err(ClientError::Refused { name, error })
+            if matches!(error.code, ErrorCode::LaunchFailed | ErrorCode::SessionEnded) =>
+        {
+            let trouble = error.trouble();
+            Err(ClientError::NotStarted { name, message: error.message, trouble })
         }
         Err(other) => Err(other),
     }

@@ -68,10 +68,9 @@ impl Host {
             Action::End { reason, asked } => self.end(reason, asked),
             Action::Start => {
                 pause::point("restarting");
-                if let Err(error) = self.start_interpreter() {
-                    eprintln!("could not start the interpreter again: {error}");
-                    let message = error.message;
-                    self.step(Input::Exited(EndReason::LaunchFailed { message }));
+                if let Err(reason) = self.start_interpreter() {
+                    eprintln!("after a restart: {reason}");
+                    self.step(Input::Exited(reason));
                 }
             }
             Action::Leave => {
@@ -252,7 +251,7 @@ impl Host {
             Answer::Interrupt { effect, eval, killed } => {
                 FromHost::Reply { id: ticket.id, reply: Reply::Interrupt { effect, eval, killed } }
             }
-            Answer::Error(error) => FromHost::Error { id: ticket.id, error },
+            Answer::Refused(refusal) => return self.refuse(ticket, refusal),
         };
         self.send(ticket.connection, &message);
     }

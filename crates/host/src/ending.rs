@@ -91,7 +91,7 @@ impl Host {
             let _ = std::fs::remove_file(file);
         }
         let reason = match self.init_refused.take() {
-            Some(message) => EndReason::LaunchFailed { message },
+            Some(message) => EndReason::LaunchFailed { message, trouble: None },
             None if self.facts.version.is_none() => self.not_ready(&reason),
             None => reason,
         };
@@ -107,7 +107,8 @@ impl Host {
         self.act(Action::Kill);
         self.left = self.duty.family().sweep(SWEEP_PATIENCE);
         self.bridge = None;
-        self.ledger.end_generation(EndReason::LaunchFailed { message: why.to_owned() }, true);
+        let reason = EndReason::LaunchFailed { message: why.to_owned(), trouble: None };
+        self.ledger.end_generation(reason, true);
         let _ = std::fs::remove_file(&self.spec.socket);
     }
 
@@ -119,6 +120,7 @@ impl Host {
         let colon = if said.is_empty() { "" } else { ": " };
         EndReason::LaunchFailed {
             message: format!("`{path}` was not ready ({reason}){colon}{said}"),
+            trouble: None,
         }
     }
 

@@ -11,9 +11,7 @@ use stead_interpreter::{Bridge, Feed, Prepared, Source, prepare};
 use stead_launch::tree;
 use stead_protocol::bridge::Stream;
 use stead_protocol::client::{Event, FromHost, Place};
-use stead_protocol::{
-    Capabilities, EndReason, ErrorCode, EvalId, EvalSeq, HostSpec, Keeps, Meta, WireError,
-};
+use stead_protocol::{Capabilities, EndReason, EvalId, EvalSeq, HostSpec, Keeps, Meta, Refusal};
 
 use crate::background_input::BackgroundInput;
 use crate::clients::connection::Connection;
@@ -210,20 +208,26 @@ impl Host {
     }
 
     /// Starts the next interpreter; its hello comes later.
-    pub(crate) fn start_interpreter(&mut self) -> Result<(), WireError> {
-        let failed = |message: String| WireError::new(ErrorCode::LaunchFailed, message);
+    pub(crate) fn start_interpreter(&mut self) -> Result<(), EndReason> {
+        let failed = |error: &dyn std::error::Error, trouble| EndReason::LaunchFailed {
+            message: with_causes(error),
+            trouble,
+        };
         let cache = self.spec.dir.ancestors().nth(3).unwrap_or(&self.spec.dir).to_owned();
         let Prepared { found, command, feed } =
-            prepare(&self.meta.settings, &self.meta.name, &self.duty.tag, &cache)
-                .map_err(|error| failed(with_causes(&error)))?;
-        self.ledger.open_generation().map_err(|error| failed(with_causes(&error)))?;
+            prepare(&self.meta.settings, &self.meta.name, &self.duty.tag, &cache).map_err(
+                |error| {
+                    failed(&error, error.trouble(&self.meta.settings.engine.language).map(Box::new))
+                },
+            )?;
+        self.ledger.open_generation().map_err(|error| failed(&error, None))?;
         let own = rustix::process::umask(self.umask);
         let bridge = Bridge::start(&command, &feed);
         rustix::process::umask(own);
         let bridge = bridge.map_err(|error| {
-            self.ledger
-                .end_generation(EndReason::LaunchFailed { message: with_causes(&error) }, true);
-            failed(with_causes(&error))
+            let reason = failed(&error, None);
+            self.ledger.end_generation(reason.clone(), true);
+            reason
         })?;
         if let Some(passed_over) = found.notice() {
             let fresh = self.fresh_notice.take().map(|notice| format!("{notice}; "));
@@ -448,9 +452,7 @@ impl Host {
         if all > MOST_INCOMING
             && let Some(connection) = self.connections.get_mut(&id)
         {
-            connection.refuse(format!(
-                "messages of other clients are on their way, and all together may have at most {MOST_INCOMING} bytes"
-            ));
+            connection.refuse(Refusal::MessagesTooLong { most: MOST_INCOMING });
         }
     }
 

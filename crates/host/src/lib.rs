@@ -34,9 +34,7 @@ mod unsaved;
 use std::io::{Read, Write};
 use std::process::ExitCode;
 
-use stead_protocol::{
-    ErrorCode, FILES_VERSION, HostReady, HostSpec, PROGRAM, Versions, WireError, skew,
-};
+use stead_protocol::{FILES_VERSION, HostReady, HostSpec, Refusal, Speaker, Versions};
 
 /// The hidden mode `stead host`: reads a `HostSpec` from standard input, answers with one
 /// `HostReady` line on standard output and then lives in the background.
@@ -51,33 +49,29 @@ pub fn run_host() -> ExitCode {
             host.run();
             ExitCode::SUCCESS
         }
-        Err(error) => {
-            answer(&HostReady::Failed(error));
+        Err(refusal) => {
+            answer(&HostReady::Failed(refusal.into()));
             ExitCode::SUCCESS
         }
     }
 }
 
-fn read_spec() -> Result<HostSpec, WireError> {
-    let bad = |message: String| WireError::new(ErrorCode::BadRequest, message);
+fn read_spec() -> Result<HostSpec, Refusal> {
+    let bad = |problem: String| Refusal::NotARequest { problem };
     let mut text = String::new();
     std::io::stdin()
         .read_to_string(&mut text)
         .map_err(|error| bad(format!("could not read the host's specification: {error}")))?;
     let spec: HostSpec = serde_json::from_str(&text)
-        .map_err(|error| bad(format!("`stead host` is started by stead itself: {error}")))?;
+        .map_err(|error| bad(format!("a host is started by its client: {error}")))?;
     let theirs = Versions::of_peer(spec.protocol, spec.versions);
+    let client = Speaker { program: spec.program.clone(), versions: theirs };
     if Versions::OURS.common(theirs).is_none() {
-        let client = (spec.program.as_deref(), theirs);
-        return Err(bad(skew((Some(PROGRAM), Versions::OURS), client)));
+        return Err(Refusal::OtherVersion { host: Speaker::this(), client });
     }
     if spec.meta.version > FILES_VERSION {
-        let message = format!(
-            "the client (stead {}) writes files of version {}, this host (stead {PROGRAM}) reads up to {FILES_VERSION}",
-            spec.program.as_deref().unwrap_or("of another version"),
-            spec.meta.version
-        );
-        return Err(bad(message));
+        let (files, reads) = (spec.meta.version, FILES_VERSION);
+        return Err(Refusal::NewerFiles { files, reads, client });
     }
     Ok(spec)
 }

@@ -9,7 +9,7 @@ use rustix::fs::{FlockOperation, Mode, flock};
 use stead_launch::family::Family;
 use stead_launch::mark::{Mark, Role};
 use stead_launch::roster::Holder;
-use stead_protocol::{ErrorCode, HostSpec, WireError};
+use stead_protocol::{HostSpec, Refusal, StartTrouble};
 use stead_spool::{SessionDir, retention, write_atomically};
 
 use crate::clients::listener::Listener;
@@ -26,7 +26,7 @@ const LOCK_PATIENCE: Duration = Duration::from_secs(8);
 const SWEEP_PATIENCE: Duration = Duration::from_secs(2);
 
 /// Builds the host; what it returns listens already and its interpreter is starting.
-pub(crate) fn start(spec: &HostSpec) -> Result<Host, WireError> {
+pub(crate) fn start(spec: &HostSpec) -> Result<Host, Refusal> {
     // Nothing of ours is for other users, whatever mask the client had.
     let umask = rustix::process::umask(Mode::from_raw_mode(0o077));
     let _ = rustix::process::setsid();
@@ -68,25 +68,25 @@ pub(crate) fn start(spec: &HostSpec) -> Result<Host, WireError> {
                 });
             match written {
                 Ok(()) => Ok(host),
-                Err(error) => {
-                    host.abandon(&error.message);
-                    Err(error)
+                Err(refusal) => {
+                    host.abandon(&refusal.message(None));
+                    Err(refusal)
                 }
             }
         }
-        Err(error) => {
+        Err(reason) => {
             let _ = std::fs::remove_file(&spec.socket);
-            Err(error)
+            Err(reason.into())
         }
     }
 }
 
-fn failed(what: &str, error: &dyn std::error::Error) -> WireError {
-    WireError::new(ErrorCode::LaunchFailed, format!("{what}: {}", with_causes(error)))
+fn failed(what: &str, error: &dyn std::error::Error) -> Refusal {
+    Refusal::NotStarted { message: format!("{what}: {}", with_causes(error)), trouble: None }
 }
 
 /// The lock that makes this the only host of its session; the kernel gives it back at our death.
-fn take_lock(path: &Path) -> Result<File, WireError> {
+fn take_lock(path: &Path) -> Result<File, Refusal> {
     let mut options = OpenOptions::new();
     let file =
         stead_files::open_with(options.create(true).truncate(false).read(true).write(true), path)
@@ -96,19 +96,15 @@ fn take_lock(path: &Path) -> Result<File, WireError> {
         match flock(&file, FlockOperation::NonBlockingLockExclusive) {
             Ok(()) if retention::is_in_place(&file, path) => return Ok(file),
             Ok(()) => {
-                let message = "the session was removed while it was started";
-                return Err(WireError::new(ErrorCode::LaunchFailed, message).with_hint("try again"));
+                let message = "the session was removed while it was started".to_owned();
+                let trouble = Some(Box::new(StartTrouble::Removed));
+                return Err(Refusal::NotStarted { message, trouble });
             }
             Err(_) if Instant::now() < deadline => {
                 // Locks cannot be polled for; this happens only right after a host was killed.
                 let _ = poll(&mut [], Some(&Timespec { tv_sec: 0, tv_nsec: 2_000_000 }));
             }
-            Err(_) => {
-                let message = "another host of this session is still there and does not answer";
-                return Err(WireError::new(ErrorCode::ConnectionFailed, message).with_hint(
-                    "`stead logs` may say why; kill the process that holds `host.lock`",
-                ));
-            }
+            Err(_) => return Err(Refusal::OtherHost),
         }
     }
 }

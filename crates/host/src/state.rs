@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use stead_protocol::bridge::DoneStatus;
 use stead_protocol::client::InterruptEffect;
-use stead_protocol::{EndReason, EvalSeq, Outcome, WireError};
+use stead_protocol::{EndReason, EvalSeq, Outcome, Refusal};
 
 /// Milliseconds of the session's clock, which stands still while the session is paused.
 pub(crate) type Millis = u64;
@@ -255,7 +255,7 @@ pub(crate) enum Action {
 pub(crate) enum Answer {
     Done,
     Interrupt { effect: InterruptEffect, eval: Option<EvalSeq>, killed: Option<u64> },
-    Error(WireError),
+    Refused(Refusal),
 }
 
 /// A session.

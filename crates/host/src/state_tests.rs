@@ -57,7 +57,7 @@ fn e1_evals_run_one_at_a_time_in_the_order_they_came() {
     assert_eq!(state.admit(false).unwrap(), Some(EvalSeq(1)));
     assert_eq!(state.step(submit(2), 0), []);
     assert_eq!(state.admit(false).unwrap(), Some(EvalSeq(2)));
-    assert_eq!(state.admit(true).unwrap_err().code, ErrorCode::SessionBusy);
+    assert_eq!(state.admit(true).unwrap_err().code(), ErrorCode::SessionBusy);
     let actions = state.step(Input::Done(DoneStatus::Ok), 5);
     assert_eq!(actions, [finish(1, Outcome::Complete), Action::Run(EvalSeq(2))]);
 }
@@ -76,7 +76,7 @@ fn the_queue_has_a_limit() {
         assert!(state.admit(false).is_ok());
         state.step(submit(2 + seq), 0);
     }
-    assert_eq!(state.admit(false).unwrap_err().code, ErrorCode::LimitExceeded);
+    assert_eq!(state.admit(false).unwrap_err().code(), ErrorCode::LimitExceeded);
 }
 
 #[test]
@@ -193,7 +193,7 @@ fn e6_an_interrupt_takes_a_waiting_eval_out_of_the_queue() {
 fn e8_code_is_refused_while_the_foreground_waits_for_input() {
     let mut state = running(1);
     state.step(Input::Waiting("name: ".to_owned()), 0);
-    assert_eq!(state.admit(false).unwrap_err().code, ErrorCode::WaitingInput);
+    assert_eq!(state.admit(false).unwrap_err().code(), ErrorCode::WaitingInput);
     state.step(Input::NotWaiting, 0);
     assert!(state.admit(false).is_ok());
 }
@@ -207,7 +207,7 @@ fn e8_code_is_queued_behind_an_eval_that_may_wait() {
     assert_eq!(state.step(Input::Ready(ticket(1)), 0), []);
     assert_eq!(state.step(Input::MayWait { alone: true }, 0).len(), 1);
     state.step(Input::Waiting("name: ".to_owned()), 0);
-    assert_eq!(state.admit(false).unwrap_err().code, ErrorCode::WaitingInput);
+    assert_eq!(state.admit(false).unwrap_err().code(), ErrorCode::WaitingInput);
 }
 
 #[test]
@@ -215,7 +215,7 @@ fn s6_the_eval_that_ends_the_session_says_how_and_those_behind_it_do_not_run() {
     let mut state = running(1);
     state.step(submit(2), 0);
     assert_eq!(state.step(Input::Leaving, 0), []);
-    assert_eq!(state.admit(false).unwrap_err().code, ErrorCode::SessionEnded);
+    assert_eq!(state.admit(false).unwrap_err().code(), ErrorCode::SessionEnded);
     let reason = EndReason::Exit { code: 3 };
     let actions = state.step(Input::Exited(reason.clone()), 0);
     let expected = [

@@ -8,7 +8,7 @@ use crate::state::{
 };
 use stead_protocol::bridge::DoneStatus;
 use stead_protocol::client::InterruptEffect;
-use stead_protocol::{EndReason, ErrorCode, EvalSeq, Outcome, TimeoutStep, WireError};
+use stead_protocol::{Doing, EndReason, EvalSeq, Outcome, Refusal, TimeoutStep};
 
 impl State {
     pub(crate) fn new(now: Millis, idle_timeout: Millis, once: bool) -> State {
@@ -51,45 +51,30 @@ impl State {
     }
 
     /// Whether code may be taken in now, and behind which eval it would wait.
-    pub(crate) fn admit(&self, no_queue: bool) -> Result<Option<EvalSeq>, WireError> {
+    pub(crate) fn admit(&self, no_queue: bool) -> Result<Option<EvalSeq>, Refusal> {
         let behind = self.queue.back().map(|eval| eval.seq).or(self.running().map(|run| run.eval));
         match &self.phase {
             Phase::Running(Run { listening: Listening::Waits { prompt }, eval, .. }) => {
-                Err(WireError::new(
-                    ErrorCode::WaitingInput,
-                    match prompt.as_str() {
-                        "" => format!("eval {} waits for input, so code cannot run now", eval.0),
-                        _ => format!(
-                            "eval {} waits for input ({prompt:?}), so code cannot run now",
-                            eval.0
-                        ),
-                    },
-                ))
+                Err(Refusal::WaitsForInput { eval: *eval, prompt: prompt.clone() })
             }
             // What could not be started tells why when it is gone, with the evals that wait for it.
             Phase::Ending { why, .. } if *why == Why::NotReady => self.admit_to_queue(behind),
-            Phase::Ending { .. } | Phase::Ended { .. } => Err(WireError::new(
-                ErrorCode::SessionEnded,
-                "the session is ending; its state is gone",
-            )
-            .with_hint("run it again to start the session fresh")),
+            Phase::Ending { .. } | Phase::Ended { .. } => Err(Refusal::Ending),
             Phase::Starting { .. }
             | Phase::Idle { .. }
             | Phase::Running(_)
             | Phase::Querying { .. } => {
                 if let (true, Some(first)) = (no_queue, self.first()) {
-                    let message = format!("the session is busy with eval {}", first.0);
-                    return Err(WireError::new(ErrorCode::SessionBusy, message));
+                    return Err(Refusal::Busy { eval: first });
                 }
                 self.admit_to_queue(behind)
             }
         }
     }
 
-    fn admit_to_queue(&self, behind: Option<EvalSeq>) -> Result<Option<EvalSeq>, WireError> {
+    fn admit_to_queue(&self, behind: Option<EvalSeq>) -> Result<Option<EvalSeq>, Refusal> {
         if self.queue.len() >= QUEUE_LIMIT {
-            let message = format!("{QUEUE_LIMIT} evals wait already");
-            return Err(WireError::new(ErrorCode::LimitExceeded, message));
+            return Err(Refusal::QueueFull { evals: QUEUE_LIMIT });
         }
         Ok(behind)
     }
@@ -306,23 +291,19 @@ impl State {
     }
 
     fn query(&mut self, ticket: Ticket, now: Millis) -> Vec<Action> {
-        let busy = |what: &str| {
-            let error = WireError::new(
-                ErrorCode::SessionBusy,
-                format!("the session {what}, so its names cannot be looked at now"),
-            )
-            .with_hint("wait for it with `output --wait`, or interrupt it");
-            vec![Action::Answer { ticket, answer: Answer::Error(error) }]
+        let busy = |doing| {
+            let answer = Answer::Refused(Refusal::NamesBusy { doing });
+            vec![Action::Answer { ticket, answer }]
         };
         match &self.phase {
             Phase::Idle { .. } => {
                 self.phase = Phase::Querying { ticket: Some(ticket), deadline: now + QUERY_LIMIT };
                 vec![]
             }
-            Phase::Starting { .. } => busy("is starting"),
-            Phase::Running(run) => busy(&format!("runs eval {}", run.eval.0)),
-            Phase::Querying { .. } => busy("answers another question"),
-            Phase::Ending { .. } | Phase::Ended { .. } => busy("is ending"),
+            Phase::Starting { .. } => busy(Doing::Starting),
+            Phase::Running(run) => busy(Doing::Running { eval: run.eval }),
+            Phase::Querying { .. } => busy(Doing::Answering),
+            Phase::Ending { .. } | Phase::Ended { .. } => busy(Doing::Ending),
         }
     }
 
@@ -423,7 +404,7 @@ impl State {
             Why::Own => reason,
             Why::NotReady => match reason {
                 EndReason::LaunchFailed { .. } => reason,
-                other => EndReason::LaunchFailed { message: other.to_string() },
+                other => EndReason::LaunchFailed { message: other.to_string(), trouble: None },
             },
             Why::Protocol(message) => EndReason::Protocol { message: message.clone() },
             Why::Stop(_) => EndReason::Stopped,
@@ -446,13 +427,8 @@ impl State {
             actions.push(Action::Finish { eval: eval.seq, outcome });
         }
         for ticket in self.ready.drain(..) {
-            let error = match &reason {
-                EndReason::LaunchFailed { message } => {
-                    WireError::new(ErrorCode::LaunchFailed, message.clone())
-                }
-                other => WireError::new(ErrorCode::SessionEnded, other.to_string()),
-            };
-            actions.push(Action::Answer { ticket, answer: Answer::Error(error) });
+            let answer = Answer::Refused(reason.clone().into());
+            actions.push(Action::Answer { ticket, answer });
         }
         let asked = matches!(why, Why::Stop(_) | Why::Restart(_) | Why::Killed(_));
         actions.push(Action::End { reason: reason.clone(), asked });
@@ -505,11 +481,8 @@ impl State {
                 *deadline = now + QUERY_LIMIT;
                 actions.push(Action::Interrupt);
                 if let Some(ticket) = ticket.take() {
-                    let error = WireError::new(
-                        ErrorCode::Timeout,
-                        "showing the session's names takes too long",
-                    );
-                    actions.push(Action::Answer { ticket, answer: Answer::Error(error) });
+                    let answer = Answer::Refused(Refusal::NamesSlow);
+                    actions.push(Action::Answer { ticket, answer });
                 }
             }
             Phase::Ending { run, why, kill_at } => {

@@ -7,7 +7,7 @@ use std::path::{Path, PathBuf};
 
 use stead_config::{Control, Fed, Start};
 use stead_launch::{Command, FindError, Search};
-use stead_protocol::{FoundInterpreter, SessionName, Settings};
+use stead_protocol::{FoundInterpreter, SessionName, Settings, StartTrouble};
 use thiserror::Error;
 
 /// More than a compiled bridge has.
@@ -30,6 +30,26 @@ pub enum PrepareError {
         /// The language asked for.
         language: String,
     },
+}
+
+impl PrepareError {
+    /// What kept an interpreter for this language from being found, for whoever can say what to do about it.
+    pub fn trouble(&self, language: &str) -> Option<StartTrouble> {
+        let language = language.to_owned();
+        match self {
+            PrepareError::Find(FindError::None { program, .. }) => {
+                Some(StartTrouble::Missing { language, program: (*program).to_owned() })
+            }
+            PrepareError::Find(FindError::NoneStarts { program, .. }) => {
+                Some(StartTrouble::NoneStarts { language, program: (*program).to_owned() })
+            }
+            PrepareError::Find(FindError::Named { path, .. } | FindError::Shim { path, .. }) => {
+                let path = path.to_string_lossy().into_owned();
+                Some(StartTrouble::NotRunnable { language, path })
+            }
+            PrepareError::Language { .. } | PrepareError::Elsewhere => None,
+        }
+    }
 }
 
 /// An interpreter that is ready to be started.
@@ -90,7 +110,7 @@ pub fn prepare(
     }
     if let Some(bridge) = &settings.engine.bridge {
         let path = cwd.join(bridge);
-        let why = "named by `--bridge`".to_owned();
+        let why = "named by the user".to_owned();
         let found = FoundInterpreter::new(path.to_string_lossy().into_owned(), why);
         let command =
             Command { program: path, arguments: vec![], env, cwd, control: Control::Socket };

@@ -1,14 +1,13 @@
 //! What a tool answers, before any protocol.
 
 use stead_client::ClientError;
-use stead_protocol::{ErrorCode, SessionName, WireError};
+use stead_protocol::WireError;
 
+use crate::hints::next_call;
 use crate::text::{bounded, cut, one_line};
 
 /// How much of an error is shown.
 const MESSAGE_CHARS: usize = 2_000;
-/// How many sessions a hint names.
-const NAMES_SHOWN: usize = 20;
 
 /// Text first, then pictures.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -57,58 +56,7 @@ impl From<Result<Answer, ClientError>> for Answer {
     fn from(result: Result<Answer, ClientError>) -> Self {
         result.unwrap_or_else(|error| {
             let hint = next_call(&error);
-            Answer::failure(&WireError { hint, ..error.to_wire() })
+            Answer::failure(&WireError { hint, ..WireError::new(error.code(), error.message()) })
         })
-    }
-}
-
-/// The next step in terms of tools; the client's own hints speak of commands.
-fn next_call(error: &ClientError) -> Option<String> {
-    let names = |names: &[SessionName]| {
-        let shown: Vec<_> = names.iter().take(NAMES_SHOWN).map(SessionName::as_str).collect();
-        let more = names.len() - shown.len();
-        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
-        shown.join(", ") + &more
-    };
-    match error {
-        ClientError::NotFound { existing, .. } | ClientError::WhichSession { existing } => {
-            Some(match existing.as_slice() {
-                [] => "there are no sessions here; eval with a language starts one".to_owned(),
-                some => {
-                    format!("sessions here: {}; eval with a language starts a new one", names(some))
-                }
-            })
-        }
-        ClientError::NoLanguage { name, existing, .. } => {
-            let start = format!("to start `{name}`, give eval a `language`");
-            Some(match existing.as_slice() {
-                [] => start,
-                some => format!("sessions here: {}; {start}", names(some)),
-            })
-        }
-        ClientError::Exists { .. } => {
-            Some("use it with eval, or stop it first with control".to_owned())
-        }
-        ClientError::Ended { .. } => Some("the next eval starts it fresh".to_owned()),
-        ClientError::HungUp { .. } | ClientError::Connection { .. } => {
-            Some("call sessions to see how it stands".to_owned())
-        }
-        ClientError::Silent { .. } => error.hint(),
-        ClientError::Refused(error) if error.code == ErrorCode::WaitingInput => {
-            Some("answer it with input, or interrupt it with control".to_owned())
-        }
-        ClientError::Refused(error) if error.code == ErrorCode::SessionBusy => {
-            Some("wait for it with output and wait_ms, or interrupt it with control".to_owned())
-        }
-        ClientError::Refused(_)
-        | ClientError::Name(_)
-        | ClientError::Lost { .. }
-        | ClientError::NoEval { .. }
-        | ClientError::EvalGone { .. }
-        | ClientError::InUse { .. }
-        | ClientError::Launch { .. }
-        | ClientError::Left { .. }
-        | ClientError::File { .. }
-        | ClientError::Spool { .. } => error.hint(),
     }
 }

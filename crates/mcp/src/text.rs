@@ -8,8 +8,11 @@ use std::fmt::{self, Write};
 
 use stead_client::{EvalStatus, EvalView, Item, LeftOut, Page, language, unrecorded_text};
 use stead_protocol::{
-    Change, Changed, ChunkKind, DisplayInfo, ErrorInfo, EvalSeq, Outcome, SessionName, TimeoutStep,
+    Change, Changed, ChunkKind, DisplayInfo, EndReason, ErrorInfo, EvalSeq, Outcome, SessionName,
+    TimeoutStep,
 };
+
+use crate::hints;
 
 /// How long a read that the text recommends waits.
 const NEXT_WAIT_MS: u64 = 30_000;
@@ -238,7 +241,11 @@ fn standing(text: &mut String, view: &EvalView, id: &Id<'_>) -> fmt::Result {
             }
             Some(Outcome::NotRun { reason }) => {
                 let why = one_line(&reason.to_string());
-                return write!(text, " did not run, the session had ended: {why}");
+                write!(text, " did not run, the session had ended: {why}")?;
+                if let EndReason::LaunchFailed { trouble: Some(trouble), .. } = reason {
+                    write!(text, "; {}", one_line(&hints::after_start(Some(trouble))))?;
+                }
+                return Ok(());
             }
             _ => " session ended: its host process was killed; the next eval starts fresh",
         },

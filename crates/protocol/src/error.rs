@@ -2,7 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::refusal::lenient;
 use crate::words::words;
+use crate::{Refusal, SessionName, StartTrouble};
 
 /// What went wrong, for programs (SPEC C-5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -63,27 +65,60 @@ words!(ErrorCode {
     Unknown => "unknown",
 } else Unknown);
 
-/// An error as it is sent: what failed and on what, and the next step.
+/// An error as it is sent: what failed and on what. What to do about it is for the front end to say.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct WireError {
     /// For programs.
     pub code: ErrorCode,
-    /// What failed, on what.
+    /// What failed, on what; for a client that does not know the refusal.
     pub message: String,
-    /// The next step, where there is one.
+    /// The next step in the words of the command line. Hosts of older versions send it, none of this one does.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub hint: Option<String>,
+    /// Why exactly. Hosts of older versions do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "lenient")]
+    pub refusal: Option<Box<Refusal>>,
 }
 
 impl WireError {
     /// An error without a hint.
     pub fn new(code: ErrorCode, message: impl Into<String>) -> Self {
-        WireError { code, message: message.into(), hint: None }
+        WireError { code, message: message.into(), hint: None, refusal: None }
+    }
+
+    /// What a host of this session refuses.
+    pub fn refused(refusal: Refusal, session: &SessionName) -> Self {
+        WireError {
+            code: refusal.code(),
+            message: refusal.message(Some(session)),
+            hint: None,
+            refusal: Some(Box::new(refusal)),
+        }
+    }
+
+    /// What kept an interpreter from starting, if that is what failed.
+    pub fn trouble(&self) -> Option<Box<StartTrouble>> {
+        match self.refusal.as_deref() {
+            Some(Refusal::NotStarted { trouble, .. }) => trouble.clone(),
+            _ => None,
+        }
     }
 
     /// The same error with its next step.
     pub fn with_hint(self, hint: impl Into<String>) -> Self {
         WireError { hint: Some(hint.into()), ..self }
+    }
+}
+
+/// A refusal that names no eval, or whose session nobody knows yet.
+impl From<Refusal> for WireError {
+    fn from(refusal: Refusal) -> Self {
+        WireError {
+            code: refusal.code(),
+            message: refusal.message(None),
+            hint: None,
+            refusal: Some(Box::new(refusal)),
+        }
     }
 }
 

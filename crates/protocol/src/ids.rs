@@ -32,7 +32,7 @@ pub enum NameError {
 
 impl NameError {
     /// What a right name looks like.
-    pub fn hint(&self) -> &'static str {
+    pub fn expected(&self) -> &'static str {
         match self {
             NameError::Session { .. } => {
                 "a name has 1 to 64 characters a-z, 0-9, `.`, `_`, `-` and begins with a letter or digit"

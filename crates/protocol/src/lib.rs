@@ -11,6 +11,7 @@ mod ids;
 mod lines;
 mod outcome;
 mod place;
+mod refusal;
 mod settings;
 mod start;
 mod status;
@@ -25,13 +26,14 @@ pub use ids::{EvalId, EvalSeq, Generation, NameError, Offset, SessionName, Token
 pub use lines::Lines;
 pub use outcome::{Change, Changed, EndReason, Finished, Outcome, TimeoutStep};
 pub use place::ShellPlace;
+pub use refusal::{Doing, Refusal, StartTrouble};
 pub use settings::{
     DEFAULT_IDLE_TIMEOUT_MS, DEFAULT_QUOTA_BYTES, Engine, Keeps, Limits, Policy, SessionPlace,
     Settings, Startup,
 };
 pub use start::{FILES_VERSION, FoundInterpreter, HostReady, HostSpec, Meta};
 pub use status::{Activity, Status, Unrecorded, Usage};
-pub use version::{PROGRAM, Versions, skew};
+pub use version::{PROGRAM, Speaker, Versions};
 
 /// Most bytes of code that one eval may have (SPEC E-15).
 pub const MAX_CODE: usize = 16 << 20;

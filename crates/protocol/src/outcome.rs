@@ -2,8 +2,9 @@
 
 use serde::{Deserialize, Serialize};
 
+use crate::refusal::lenient;
 use crate::tagged::{nothing, tagged};
-use crate::{Generation, Offset};
+use crate::{Generation, Offset, StartTrouble};
 
 /// How an eval ended; each eval has exactly one (SPEC E-11).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -123,6 +124,9 @@ pub enum EndReason {
     LaunchFailed {
         /// What was tried and what it printed.
         message: String,
+        /// What kept it from starting, where that is known.
+        #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "lenient")]
+        trouble: Option<Box<StartTrouble>>,
     },
     /// `stop` was asked for.
     Stopped,
@@ -159,7 +163,7 @@ impl std::fmt::Display for EndReason {
                 write!(f, "the interpreter was replaced by another program, which exited with code {code}")
             }
             EndReason::Protocol { message } => write!(f, "the bridge broke its protocol: {message}"),
-            EndReason::LaunchFailed { message } => write!(f, "the interpreter could not be started: {message}"),
+            EndReason::LaunchFailed { message, .. } => write!(f, "the interpreter could not be started: {message}"),
             EndReason::Stopped => f.write_str("the session was stopped"),
             EndReason::Restarted => f.write_str("the session was restarted"),
             EndReason::Killed => f.write_str("the interpreter was killed on request"),

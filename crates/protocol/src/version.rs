@@ -43,19 +43,37 @@ impl fmt::Display for Versions {
     }
 }
 
-/// Both sides of a conversation that cannot be had, for an error's message: who each is and what it speaks.
-pub fn skew(host: (Option<&str>, Versions), client: (Option<&str>, Versions)) -> String {
-    let program = |program: Option<&str>| match program {
-        Some(program) => format!(" (stead {program})"),
-        None => String::new(),
-    };
-    format!(
-        "the host{} speaks {} of the protocol, the client{} {}",
-        program(host.0),
-        host.1,
-        program(client.0),
-        client.1
-    )
+/// One side of a conversation that cannot be had: who it is and what it speaks.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Speaker {
+    /// The version of its program, if it says it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<String>,
+    /// The versions of the wire that it speaks.
+    pub versions: Versions,
+}
+
+impl Speaker {
+    /// This program.
+    pub fn this() -> Self {
+        Speaker { program: Some(PROGRAM.to_owned()), versions: Versions::OURS }
+    }
+
+    /// The program as an error's message names it, after the word for its side.
+    pub fn in_brackets(&self) -> String {
+        self.program.as_ref().map(|program| format!(" (stead {program})")).unwrap_or_default()
+    }
+
+    /// Why the two sides cannot talk, for an error's message.
+    pub fn skew(host: &Speaker, client: &Speaker) -> String {
+        format!(
+            "the host{} speaks {} of the protocol, the client{} {}",
+            host.in_brackets(),
+            host.versions,
+            client.in_brackets(),
+            client.versions
+        )
+    }
 }
 
 #[cfg(test)]
@@ -82,7 +100,8 @@ mod tests {
 
     #[test]
     fn who_cannot_speak_with_whom_is_named() {
-        let said = skew((Some("0.1.0"), range(1, 2)), (None, range(7, 7)));
+        let host = Speaker { program: Some("0.1.0".to_owned()), versions: range(1, 2) };
+        let said = Speaker::skew(&host, &Speaker { program: None, versions: range(7, 7) });
         assert_eq!(
             said,
             "the host (stead 0.1.0) speaks versions 1 to 2 of the protocol, the client version 7"

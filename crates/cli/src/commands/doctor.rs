@@ -11,11 +11,11 @@ use serde::Serialize;
 use stead_client::{Client, Dirs, EvalOptions, EvalStatus, Launch, Quiet, Workspace, language};
 use stead_config::Language;
 use stead_launch::Search;
-use stead_protocol::{ErrorCode, WireError};
+use stead_protocol::ErrorCode;
 
 use crate::context::Context;
 use crate::exit;
-use crate::print::{self, Mode, Outcome, Reply};
+use crate::print::{self, Failure, Mode, Outcome, Reply};
 use crate::text::bytes;
 
 /// Say what works here and what to do about what does not
@@ -45,7 +45,7 @@ impl Check {
         Check { name, ok: true, message: message.into(), fix: None }
     }
 
-    fn problem(name: &'static str, error: &WireError) -> Self {
+    fn problem(name: &'static str, error: &Failure) -> Self {
         Check { name, ok: false, message: error.message.clone(), fix: error.hint.clone() }
     }
 }
@@ -63,7 +63,7 @@ impl DoctorArgs {
                 1 => "1 check found a problem".to_owned(),
                 count => format!("{count} checks found problems"),
             };
-            WireError::new(ErrorCode::Unsupported, message)
+            Failure::new(ErrorCode::Unsupported, message)
         });
         let status = if error.is_none() { "complete" } else { "error" };
         match context.mode {
@@ -92,7 +92,7 @@ impl DoctorArgs {
 fn runtime_directory(dirs: &Dirs) -> Check {
     match dirs.make_runtime() {
         Ok(_) => Check::ok("runtime", format!("sockets go to {}", dirs.runtime.display())),
-        Err(error) => Check::problem("runtime", &error.to_wire()),
+        Err(error) => Check::problem("runtime", &error.into()),
     }
 }
 
@@ -108,7 +108,7 @@ fn state_directory(dirs: &Dirs) -> Check {
         Ok(()) => Check::ok("state", format!("output and history go to {}", dirs.state.display())),
         Err(error) => {
             let message = format!("cannot write to `{}`: {error}", dirs.state.display());
-            let error = WireError::new(ErrorCode::ConnectionFailed, message)
+            let error = Failure::new(ErrorCode::ConnectionFailed, message)
                 .with_hint("make it writable for you, or set STEAD_STATE_DIR");
             Check::problem("state", &error)
         }
@@ -125,7 +125,7 @@ fn disk(client: &Client) -> Check {
             );
             Check::ok("disk", message)
         }
-        Err(error) => Check::problem("disk", &error.to_wire()),
+        Err(error) => Check::problem("disk", &error.into()),
     }
 }
 
@@ -143,7 +143,7 @@ fn interpreter(language: &'static Language, cwd: &Path, dirs: &Dirs) -> Check {
             let hint = format!(
                 "install {title}{version}, or name one: `stead launch {name} --interpreter PATH`"
             );
-            let error = WireError::new(ErrorCode::LaunchFailed, error.to_string());
+            let error = Failure::new(ErrorCode::LaunchFailed, error.to_string());
             Check::problem(name, &error.with_hint(hint))
         }
         Err(error) => Check::ok(name, format!("{error}; sessions in {title} need{version}")),
@@ -156,7 +156,7 @@ fn stdin_waits() -> Check {
         Ok(_) => Check::ok("input", "the kernel tells which process waits for input"),
         Err(error) => {
             let message = format!("cannot read /proc/self/syscall: {error}");
-            let error = WireError::new(ErrorCode::Unsupported, message).with_hint(
+            let error = Failure::new(ErrorCode::Unsupported, message).with_hint(
                 "input() still works; a child or extension that reads stdin shows as running",
             );
             Check::problem("input", &error)
@@ -174,17 +174,16 @@ fn session(client: &Client) -> Check {
     }
 }
 
-fn try_session(client: &Client) -> Result<Duration, WireError> {
+fn try_session(client: &Client) -> Result<Duration, Failure> {
     let began = Instant::now();
     let place = TempPlace::new().map_err(|error| {
         let message = format!("could not make a temporary directory: {error}");
-        WireError::new(ErrorCode::ConnectionFailed, message).with_hint("set TMPDIR")
+        Failure::new(ErrorCode::ConnectionFailed, message).with_hint("set TMPDIR")
     })?;
-    let wire = |error: stead_client::ClientError| error.to_wire();
     let dirs = Dirs { state: place.0.join("state"), ..client.dirs.clone() };
-    let workspace = Workspace::find(Some(&place.0), &place.0).map_err(wire)?;
+    let workspace = Workspace::find(Some(&place.0), &place.0)?;
     let there = Client { dirs, workspace, ..client.clone() };
-    let name = language::session_name(stead_config::default_language().name).map_err(wire)?;
+    let name = language::session_name(stead_config::default_language().name)?;
     let options = EvalOptions {
         code: "6 * 7".to_owned(),
         key: None,
@@ -196,15 +195,15 @@ fn try_session(client: &Client) -> Result<Duration, WireError> {
     };
     let evaluated = there.eval(&name, &Launch::default(), &options, &mut Quiet);
     let stopped = there.stop(&name);
-    let view = evaluated.map_err(wire)?;
+    let view = evaluated?;
     if let Some(error) = crate::verdict::verdict(&view).error {
         return Err(error);
     }
     if view.status != EvalStatus::Complete || view.value().is_none_or(|value| value.text != "42") {
         let message = format!("6 * 7 came back {} and not as 42", view.status.as_str());
-        return Err(WireError::new(ErrorCode::EvalError, message));
+        return Err(Failure::new(ErrorCode::EvalError, message));
     }
-    stopped.map_err(wire)?;
+    stopped?;
     Ok(began.elapsed())
 }
 

@@ -6,7 +6,7 @@ use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
 use stead_client::{EvalOptions, language};
-use stead_protocol::{ErrorCode, MAX_CODE, SessionName, WireError};
+use stead_protocol::{ErrorCode, MAX_CODE, SessionName};
 
 use crate::context::{Context, SessionArg};
 use crate::print::{Failure, Outcome, bad_request};
@@ -90,9 +90,9 @@ pub(super) fn read_code(
         }
         (given, None) => {
             if given.is_none() && io::stdin().is_terminal() {
-                let error = WireError::new(ErrorCode::BadRequest, "no code was given");
+                let error = Failure::new(ErrorCode::BadRequest, "no code was given");
                 let hint = "give it as an argument, with `--file`, or on standard input";
-                return Err(error.with_hint(hint).into());
+                return Err(error.with_hint(hint));
             }
             read_limited(io::stdin().lock())
                 .map_err(|error| bad_request(format!("could not read standard input: {error}")))?
@@ -115,9 +115,8 @@ fn check_code(bytes: Vec<u8>) -> Result<String, Failure> {
             MAX_CODE,
             MAX_CODE >> 20
         );
-        return Err(WireError::new(ErrorCode::LimitExceeded, message)
-            .with_hint("put data into a file and read it from the code")
-            .into());
+        return Err(Failure::new(ErrorCode::LimitExceeded, message)
+            .with_hint("put data into a file and read it from the code"));
     }
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
@@ -132,16 +131,16 @@ mod tests {
 
     #[test]
     fn code_that_is_no_text_is_refused_with_its_place() {
-        let Failure(error) = check_code(b"ab\xff".to_vec()).unwrap_err();
+        let error = check_code(b"ab\xff".to_vec()).unwrap_err();
         assert_eq!(error.code, ErrorCode::BadRequest);
-        assert!(error.message.contains("0xff at position 2"), "{error}");
+        assert!(error.message.contains("0xff at position 2"), "{error:?}");
     }
 
     #[test]
     fn e15_code_has_a_limit() {
         assert!(check_code(vec![b' '; MAX_CODE]).is_ok());
-        let Failure(error) = check_code(vec![b' '; MAX_CODE + 1]).unwrap_err();
+        let error = check_code(vec![b' '; MAX_CODE + 1]).unwrap_err();
         assert_eq!(error.code, ErrorCode::LimitExceeded);
-        assert!(error.message.contains("16 MiB"), "{error}");
+        assert!(error.message.contains("16 MiB"), "{error:?}");
     }
 }

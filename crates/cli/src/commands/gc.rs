@@ -6,7 +6,7 @@ use crate::context::Context;
 use crate::print::{self, Mode, Outcome, Reply};
 use crate::text::bytes;
 use crate::{exit, print::Failure};
-use stead_protocol::{ErrorCode, WireError};
+use stead_protocol::ErrorCode;
 
 /// Remove ended sessions that are too old or too many
 ///
@@ -68,7 +68,7 @@ impl GcArgs {
                 0 => String::new(),
                 more => format!(", and {more} more"),
             };
-            WireError::new(ErrorCode::ConnectionFailed, message + &more)
+            Failure::new(ErrorCode::ConnectionFailed, message + &more)
         });
         match (context.mode, error) {
             (Mode::Json, error) => {
@@ -92,7 +92,7 @@ impl GcArgs {
                 print::out(format!("{word}: {count} sessions, {all}\n").as_bytes());
                 match error {
                     None => Ok(exit::SUCCESS),
-                    Some(error) => Err(Failure(error)),
+                    Some(error) => Err(error),
                 }
             }
         }

@@ -122,7 +122,7 @@ mod tests {
 
     #[test]
     fn an_id_may_stand_before_the_text() {
-        let parse = |id: &str| id.parse().map_err(ClientError::Name);
+        let parse = |id: &str| id.parse().map_err(ClientError::from);
         let split = |words: &[&str], eof| {
             let words = words.iter().map(|w| (*w).to_owned()).collect();
             let (id, text) = id_and_text(words, eof, parse).unwrap();

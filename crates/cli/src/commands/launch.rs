@@ -89,7 +89,7 @@ impl LaunchArgs {
         };
         let Launched { status, init } = context.client.launch(&name, &launch)?;
         let failed = init.as_ref().and_then(|view| verdict(view).error);
-        let notice = failed.map(|error| format!("the init code failed: {error}"));
+        let notice = failed.map(|error| format!("the init code failed: {}", error.message));
         let mut data = StatusData::new(&status);
         data.notice = notice.as_deref();
         context.answer("complete", data, || {

@@ -4,7 +4,7 @@ use crate::context::Context;
 use crate::exit;
 use crate::print::{Failure, Outcome};
 use stead_client::Client;
-use stead_protocol::{ErrorCode, WireError};
+use stead_protocol::ErrorCode;
 
 /// Serve the sessions of this workspace to an agent by MCP, on standard input and output
 ///
@@ -27,7 +27,7 @@ impl McpArgs {
             Ok(()) => Ok(exit::SUCCESS),
             Err(error) => {
                 let message = format!("could not serve on standard input and output: {error}");
-                Err(Failure(WireError::new(ErrorCode::ConnectionFailed, message)))
+                Err(Failure::new(ErrorCode::ConnectionFailed, message))
             }
         }
     }

@@ -18,7 +18,7 @@ use crate::reach::connection::Connection;
 use crate::reach::patience::Patience;
 use crate::reach::start::Door;
 use crate::show::page::read_budget;
-use crate::{Client, ClientError, EvalOptions, EvalStatus, EvalView};
+use crate::{Client, ClientError, ConnectionTrouble, EvalOptions, EvalStatus, EvalView, Fate};
 
 /// More output than this is not read by who must not block.
 const QUICK_BYTES: u64 = 256 << 10;
@@ -225,8 +225,9 @@ impl Client {
             Err(ClientError::Silent { pid, .. }) => {
                 return Ok(Some(EvalView::unanswered(&name, token, begun.key, pid)));
             }
-            Err(ClientError::Connection { message, .. }) => {
-                return Err(may_run(message, &name, token));
+            Err(ClientError::Connection { trouble, .. }) => {
+                let fate = Some(Fate::CodeSent { token });
+                return Err(ClientError::Connection { trouble, fate });
             }
             // It read the code and was killed before it answered; what it wrote down tells.
             Err(ClientError::HungUp { unread: false, .. }) => {
@@ -284,8 +285,9 @@ fn taken(
 ) -> Result<Option<(EvalSeq, Generation)>, ClientError> {
     let name = door.name;
     if !wait::see_host_gone(&door.dir()) {
-        let message = format!("the host of session `{name}` hung up before it answered");
-        return Err(may_run(message, name, token));
+        let trouble = ConnectionTrouble::HungUpUnanswered { name: name.clone() };
+        let fate = Some(Fate::CodeSent { token });
+        return Err(ClientError::Connection { trouble: Box::new(trouble), fate });
     }
     let history = HistoryReader::open(door.dir().path()).map_err(ClientError::spool(name))?;
     let len = history.len().map_err(ClientError::spool(name))?;
@@ -295,14 +297,6 @@ fn taken(
         let generation = entry.started.map(|(generation, _, _)| generation);
         (entry.seq, generation.unwrap_or_default())
     }))
-}
-
-/// A failure after which nobody knows what became of the code that was sent.
-fn may_run(message: String, name: &SessionName, token: Token) -> ClientError {
-    ClientError::Connection {
-        message: format!("{message}; the code was sent and may still run"),
-        hint: Some(format!("`stead output {name}:{token}` tells what became of it")),
-    }
 }
 
 /// How far back the history is searched for what was sent with a token.

@@ -4,7 +4,7 @@ use stead_config::SHELL;
 use stead_protocol::client::Place;
 use stead_protocol::{ErrorCode, SessionName};
 
-use crate::{Client, ClientError, EvalOptions, EvalView, Launch, Watcher};
+use crate::{Client, ClientError, EvalOptions, EvalView, Launch, RequestError, Watcher};
 
 /// How many commands may run at once in a workspace.
 const MOST_AT_ONCE: usize = 64;
@@ -38,7 +38,7 @@ impl Client {
                 ran => return ran,
             }
         }
-        Err(refused.unwrap_or_else(|| ClientError::bad_request("no shell session is free")))
+        Err(refused.unwrap_or_else(|| RequestError::NoShellFree.into()))
     }
 }
 

@@ -12,7 +12,7 @@ use crate::eval::loss;
 use crate::reach::connection::{Connection, PATIENCE, Waited};
 use crate::reach::start::Door;
 use crate::read::records::{self, Span};
-use crate::{ClientError, EvalStatus, EvalView, timer};
+use crate::{ClientError, ConnectionTrouble, EvalStatus, EvalView, timer};
 
 /// How long a host that hung up may take to be gone.
 const HOST_END_TIME: Duration = Duration::from_secs(2);
@@ -231,13 +231,7 @@ impl Wait<'_> {
                 return self.finished(&mut None, finished);
             }
             if Instant::now() >= deadline {
-                return Err(ClientError::Connection {
-                    message: format!(
-                        "the host of session `{}` hung up and still lives",
-                        self.door.name
-                    ),
-                    hint: Some(format!("read on with `stead output {}`", self.id())),
-                });
+                return Err(ConnectionTrouble::HungUpAlive { eval: self.id() }.into());
             }
             timer::pause(Duration::from_millis(10));
         }

@@ -13,12 +13,12 @@ use rustix::io::Errno;
 use rustix::net::{AddressFamily, RecvFlags, SendFlags, SocketAddrUnix, SocketFlags, SocketType};
 use stead_protocol::client::{Event, FromHost, Reply, Request, ToHost};
 use stead_protocol::{
-    ErrorCode, Generation, Lines, MAX_LINE, PROGRAM, SessionName, Versions, WireError, skew,
+    Generation, Lines, MAX_LINE, PROGRAM, SessionName, Speaker, Versions, WireError,
 };
 use stead_spool::Reader;
 
-use crate::ClientError;
 use crate::timer;
+use crate::{ClientError, ConnectionTrouble};
 
 /// How long a host may take to answer what it can always answer.
 pub const PATIENCE: Duration = Duration::from_secs(5);
@@ -120,8 +120,7 @@ impl Connection {
         let peer = rustix::net::sockopt::socket_peercred(&stream)
             .map_err(|error| ClientError::file("connect to", socket)(error.into()))?;
         if peer.uid != rustix::process::geteuid() {
-            let message = format!("the host of session `{name}` belongs to another user");
-            return Err(ClientError::Connection { message, hint: None });
+            return Err(ConnectionTrouble::OtherUser { name: name.clone() }.into());
         }
         let host_pid = Some(peer.pid.as_raw_nonzero().get().unsigned_abs());
         let mut connection = Connection {
@@ -152,7 +151,7 @@ impl Connection {
         match connection.request(hello, Some(deadline)) {
             Ok(Reply::Hello { protocol, versions, program, .. }) if !speaks(protocol) => {
                 let theirs = Versions::of_peer(protocol, versions);
-                Err(connection.other_version(theirs, program.as_deref()))
+                Err(connection.other_version(theirs, program))
             }
             Ok(Reply::Hello { protocol, program, generation, loss, evals, dir, .. }) => {
                 connection.protocol = protocol;
@@ -206,7 +205,7 @@ impl Connection {
             match self.next(deadline, None)? {
                 Next::Message(FromHost::Reply { id, reply }) if id == sent => return Ok(reply),
                 Next::Message(FromHost::Error { id, error }) if id == sent || id == 0 => {
-                    return Err(error.into());
+                    return Err(self.refused(error));
                 }
                 Next::Message(FromHost::Event(event)) => self.events.push_back(event),
                 // The answer to a request that nobody waited for, or what a newer host has to say.
@@ -242,7 +241,7 @@ impl Connection {
                 self.unread = true;
                 // A host that refuses says why before it closes.
                 match self.next(Some(Instant::now()), None) {
-                    Ok(Next::Message(FromHost::Error { error, .. })) => Err(error.into()),
+                    Ok(Next::Message(FromHost::Error { error, .. })) => Err(self.refused(error)),
                     _ => Err(self.closed()),
                 }
             }
@@ -393,22 +392,21 @@ impl Connection {
         ClientError::HungUp { name: self.name.clone(), unread: self.unread }
     }
 
+    fn refused(&self, error: WireError) -> ClientError {
+        ClientError::Refused { name: self.name.clone(), error: Box::new(error) }
+    }
+
     fn broken(&self, error: io::Error) -> ClientError {
-        let message = format!("lost the connection to session `{}`: {error}", self.name);
-        ClientError::Connection { message, hint: Some("try again".to_owned()) }
+        ConnectionTrouble::Broken { name: self.name.clone(), error }.into()
     }
 
     fn garbled(&self, what: &dyn std::fmt::Display) -> ClientError {
-        let message =
-            format!("the host of session `{}` sent what is not its protocol: {what}", self.name);
-        ClientError::Connection { message, hint: Some(restart_hint(&self.name)) }
+        ConnectionTrouble::Garbled { name: self.name.clone(), problem: what.to_string() }.into()
     }
 
-    fn other_version(&self, theirs: Versions, program: Option<&str>) -> ClientError {
-        let said = skew((program, theirs), (Some(PROGRAM), Versions::OURS));
-        let message = format!("session `{}` cannot be reached: {said}", self.name);
-        let hint = "stop the session with the version that started it, then start it again";
-        WireError::new(ErrorCode::ConnectionFailed, message).with_hint(hint).into()
+    fn other_version(&self, theirs: Versions, program: Option<String>) -> ClientError {
+        let host = Speaker { program, versions: theirs };
+        ConnectionTrouble::OtherVersion { name: self.name.clone(), host }.into()
     }
 }
 
@@ -420,10 +418,6 @@ fn speaks(protocol: u32) -> bool {
 /// What to say of a host that lives and says nothing.
 pub(crate) fn silent(name: &SessionName, pid: Option<u32>) -> ClientError {
     ClientError::Silent { name: name.clone(), pid, fate: None }
-}
-
-fn restart_hint(name: &SessionName) -> String {
-    format!("see `stead logs -n {name}`")
 }
 
 /// Connects; `None` if nobody listens. A full backlog is waited out until `deadline`.
@@ -528,7 +522,7 @@ mod tests {
     fn a_silent_host_is_named_and_not_waited_for() {
         let temp = tempfile::tempdir().unwrap();
         let error = meet(temp.path().join("s"), &["{\"reply\":"], true).unwrap_err();
-        assert_eq!(error.code(), ErrorCode::ConnectionFailed);
+        assert_eq!(error.code(), stead_protocol::ErrorCode::ConnectionFailed);
         assert!(error.to_string().contains("does not answer"), "{error}");
         assert!(error.to_string().contains(&std::process::id().to_string()), "{error}");
     }
@@ -558,7 +552,7 @@ mod tests {
         assert_eq!((connection.protocol(), connection.generation.0), (2, 3));
         let odd = &["{\"reply\":{\"id\":1,\"reply\":{\"kind\":\"sung\"}}}\n"];
         let error = meet(temp.path().join("t"), odd, false).unwrap_err();
-        assert_eq!(error.code(), ErrorCode::ConnectionFailed);
+        assert_eq!(error.code(), stead_protocol::ErrorCode::ConnectionFailed);
     }
 
     #[test]

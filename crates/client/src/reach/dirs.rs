@@ -13,9 +13,9 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 
 use rustix::fs::{FileType, Mode, OFlags};
 use rustix::io::Errno;
-use stead_protocol::{ErrorCode, SessionName, WireError};
+use stead_protocol::SessionName;
 
-use crate::{ClientError, Workspace};
+use crate::{ClientError, ConnectionTrouble, RequestError, Workspace};
 
 /// How often a directory is made anew whose parent was removed.
 const MAKE_TRIES: usize = 10;
@@ -159,13 +159,7 @@ impl Dirs {
     }
 
     fn unusable(&self, why: String) -> ClientError {
-        let dir = self.runtime.display();
-        ClientError::Connection {
-            message: format!("will not use the runtime directory `{dir}`: {why}"),
-            hint: Some(format!(
-                "make it a directory of your own with mode 0700 (`chmod 700 {dir}`), or set STEAD_RUNTIME_DIR"
-            )),
-        }
+        ConnectionTrouble::RuntimeDir { path: self.runtime.clone(), problem: why }.into()
     }
 }
 
@@ -184,12 +178,7 @@ fn state_dir() -> Result<PathBuf, ClientError> {
     }
     match var("HOME") {
         Some(home) => Ok(absolute("HOME", home)?.join(".local/state/stead")),
-        None => Err(WireError::new(
-            ErrorCode::BadRequest,
-            "none of STEAD_STATE_DIR, XDG_STATE_HOME and HOME is set, so there is no place for sessions",
-        )
-        .with_hint("set HOME, or STEAD_STATE_DIR to a directory of your own")
-        .into()),
+        None => Err(RequestError::NoStateDir.into()),
     }
 }
 
@@ -212,12 +201,10 @@ fn var(name: &str) -> Option<OsString> {
     env::var_os(name).filter(|value| !value.is_empty())
 }
 
-fn absolute(name: &str, dir: OsString) -> Result<PathBuf, ClientError> {
+fn absolute(name: &'static str, dir: OsString) -> Result<PathBuf, ClientError> {
     let path = PathBuf::from(dir);
     if path.as_os_str().as_bytes().contains(&0) || !path.is_absolute() {
-        let message = format!("{name} is `{}`, which is not an absolute path", path.display());
-        let error = WireError::new(ErrorCode::BadRequest, message);
-        return Err(error.with_hint(format!("give {name} a path that begins with `/`")).into());
+        return Err(RequestError::RelativeDir { variable: name, path }.into());
     }
     Ok(path)
 }
@@ -277,7 +264,6 @@ mod tests {
             fs::set_permissions(&real, Permissions::from_mode(mode)).unwrap();
             let error = at(real.clone()).make_runtime().unwrap_err();
             assert_eq!(error.code(), stead_protocol::ErrorCode::ConnectionFailed);
-            assert!(error.hint().unwrap().contains("0700"));
             assert_eq!(fs::metadata(&real).unwrap().mode() & 0o777, mode, "it was left alone");
         }
     }

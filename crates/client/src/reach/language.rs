@@ -1,17 +1,14 @@
 //! The languages that sessions can be started in by name (SPEC S-5).
 
 use stead_config::{Language, SHELL};
-use stead_protocol::{ErrorCode, EvalId, SessionName, WireError};
+use stead_protocol::{EvalId, SessionName};
 
-use crate::{Client, ClientError};
+use crate::{Client, ClientError, RequestError};
 
 /// The language that `text` names; an error if there is none.
 pub fn language(text: &str) -> Result<&'static Language, ClientError> {
-    stead_config::language(text).ok_or_else(|| {
-        let message = format!("no language `{}`", text.escape_debug());
-        let hint = format!("languages: {}", stead_config::listing());
-        WireError::new(ErrorCode::BadRequest, message).with_hint(hint).into()
-    })
+    let unknown = || RequestError::NoSuchLanguage { given: text.to_owned() };
+    stead_config::language(text).ok_or_else(|| unknown().into())
 }
 
 /// The language that a session of this name is in when nothing else is said.
@@ -69,6 +66,8 @@ pub fn is_shell(name: &SessionName) -> bool {
 
 #[cfg(test)]
 mod tests {
+    use stead_protocol::ErrorCode;
+
     use super::*;
 
     #[test]
@@ -79,7 +78,6 @@ mod tests {
         assert_eq!(session_name("sh").unwrap().as_str(), "sh");
         let unknown = language("cobol").unwrap_err();
         assert_eq!(unknown.code(), ErrorCode::BadRequest);
-        assert!(unknown.to_wire().hint.unwrap().contains("python (py), bash (sh), node (js)"));
         assert!(implied(&"data".parse().unwrap()).is_none());
     }
 }

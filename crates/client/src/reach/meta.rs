@@ -5,12 +5,12 @@ use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
 use stead_protocol::{
-    DEFAULT_IDLE_TIMEOUT_MS, DEFAULT_QUOTA_BYTES, Engine, ErrorCode, FILES_VERSION, Keeps, Limits,
-    Meta, PROGRAM, Policy, SessionName, SessionPlace, Settings, Startup, WireError,
+    DEFAULT_IDLE_TIMEOUT_MS, DEFAULT_QUOTA_BYTES, Engine, FILES_VERSION, Keeps, Limits, Meta,
+    PROGRAM, Policy, SessionName, SessionPlace, Settings, Startup,
 };
 
 use crate::reach::language;
-use crate::{Client, ClientError, Launch};
+use crate::{Client, ClientError, Launch, RequestError};
 
 impl Client {
     /// What is kept of a session; `None` if there never was one of this name.
@@ -18,12 +18,10 @@ impl Client {
         self.door(name).locate();
         let Some(meta) = read_meta(&self.dir(name).meta())? else { return Ok(None) };
         if meta.workspace != self.workspace.as_str() {
-            return Err(ClientError::bad_request(format!(
-                "`{}` belongs to the workspace `{}`, not to `{}`",
-                self.dir(name).path().display(),
-                meta.workspace,
-                self.workspace.as_str()
-            )));
+            let path = self.dir(name).path().to_owned();
+            let ours = self.workspace.as_str().to_owned();
+            let error = RequestError::OtherWorkspace { path, theirs: meta.workspace, ours };
+            return Err(error.into());
         }
         Ok(Some(meta))
     }
@@ -68,13 +66,9 @@ impl Client {
         let wanted = language::language(wanted)?.name;
         match meta {
             Some(meta) if meta.settings.engine.language != wanted => {
-                let message = format!(
-                    "session `{name}` is in {}, not {wanted}",
-                    meta.settings.engine.language
-                );
-                Err(WireError::new(ErrorCode::BadRequest, message)
-                    .with_hint("use another name for the other language")
-                    .into())
+                let (name, wanted) = (name.clone(), wanted.to_owned());
+                let has = meta.settings.engine.language;
+                Err(RequestError::OtherLanguage { name, has, wanted }.into())
             }
             _ => Ok(()),
         }
@@ -175,7 +169,7 @@ pub(crate) fn read_meta(path: &Path) -> Result<Option<Meta>, ClientError> {
 fn text(path: &Path) -> Result<String, ClientError> {
     path.to_str()
         .map(str::to_owned)
-        .ok_or_else(|| ClientError::bad_request(format!("the path {path:?} is not UTF-8")))
+        .ok_or_else(|| RequestError::NotUtf8 { path: path.to_owned() }.into())
 }
 
 fn now_ms() -> u64 {

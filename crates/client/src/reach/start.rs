@@ -10,9 +10,7 @@ use std::time::{Duration, Instant};
 use rustix::fs::FlockOperation;
 use rustix::io::Errno;
 use stead_launch::{cores, sys};
-use stead_protocol::{
-    EndReason, ErrorCode, HostReady, HostSpec, Meta, PROGRAM, SessionName, Versions, WireError,
-};
+use stead_protocol::{EndReason, HostReady, HostSpec, Meta, PROGRAM, SessionName, Versions};
 use stead_spool::{HistoryReader, Reader, SessionDir, retention};
 
 use crate::error::is_stopped;
@@ -20,7 +18,7 @@ use crate::eval::wait;
 use crate::reach::call::Unfound;
 use crate::reach::connection::{self, Connection, PATIENCE};
 use crate::reach::kept::Kept;
-use crate::{ClientError, Dirs, Workspace, timer};
+use crate::{ClientError, ConnectionTrouble, Dirs, RequestError, Workspace, timer};
 
 /// How long a host may take to listen.
 const START_TIME: Duration = Duration::from_secs(10);
@@ -220,14 +218,9 @@ impl Door<'_> {
                     timer::pause(Duration::from_millis(5));
                 }
                 Err(Errno::AGAIN) => {
-                    return Err(ClientError::Connection {
-                        message: format!(
-                            "another client has been starting session `{}` for {:.1} s",
-                            self.name,
-                            began.elapsed().as_secs_f32()
-                        ),
-                        hint: Some(format!("it holds `{}`", path.display())),
-                    });
+                    let (name, waited) = (self.name.clone(), began.elapsed());
+                    let lock = path.clone();
+                    return Err(ConnectionTrouble::StartedByAnother { name, waited, lock }.into());
                 }
                 Err(error) => return Err(ClientError::file("lock", &path)(error.into())),
             }
@@ -257,7 +250,9 @@ impl Door<'_> {
         std::thread::spawn(move || child.wait());
         match ready.map_err(|error| self.launch_failed(error.to_string()))? {
             Said::Ready(HostReady::Ready { .. }) => Ok(()),
-            Said::Ready(HostReady::Failed(error)) => Err(error.into()),
+            Said::Ready(HostReady::Failed(error)) => {
+                Err(ClientError::Refused { name: self.name.clone(), error: Box::new(error) })
+            }
             Said::Ready(HostReady::Unknown) => Err(self.launch_failed(format!(
                 "the program that should be its host is of another version and says what stead {PROGRAM} does not know"
             ))),
@@ -266,14 +261,10 @@ impl Door<'_> {
                 let tail = if tail.is_empty() { "it said nothing".to_owned() } else { tail };
                 Err(self.launch_failed(format!("it died: {tail}")))
             }
-            Said::TooLate => Err(ClientError::Connection {
-                message: format!(
-                    "the host of session `{}` did not start within {:.1} s",
-                    self.name,
-                    began.elapsed().as_secs_f32()
-                ),
-                hint: Some(format!("see `stead logs -n {}`", self.name)),
-            }),
+            Said::TooLate => {
+                let (name, waited) = (self.name.clone(), began.elapsed());
+                Err(ConnectionTrouble::SlowStart { name, waited }.into())
+            }
         }
     }
 
@@ -301,12 +292,9 @@ impl Door<'_> {
     pub(crate) fn ended_early(&self) -> ClientError {
         let end = HistoryReader::open(self.dir().path()).and_then(|history| history.last_end());
         match end {
-            Ok(Some((EndReason::LaunchFailed { message }, _))) => WireError::new(
-                ErrorCode::LaunchFailed,
-                format!("could not start session `{}`: {message}", self.name),
-            )
-            .with_hint(format!("see `stead logs -n {}` and `stead doctor`", self.name))
-            .into(),
+            Ok(Some((EndReason::LaunchFailed { message, trouble }, _))) => {
+                ClientError::NotStarted { name: self.name.clone(), message, trouble }
+            }
             Ok(Some((reason, _))) => self.launch_failed(format!("it has ended already: {reason}")),
             Ok(None) | Err(_) => self.launch_failed("it started and does not listen".to_owned()),
         }
@@ -371,12 +359,11 @@ fn check_cwd(meta: &Meta) -> Result<(), ClientError> {
         return Ok(());
     }
     let cwd = &place.cwd;
+    let unusable = |problem| RequestError::Directory { path: cwd.clone(), problem }.into();
     match Path::new(cwd).metadata() {
         Ok(found) if found.is_dir() => Ok(()),
-        Ok(_) => Err(ClientError::bad_request(format!("`{cwd}` is not a directory"))),
-        Err(error) => Err(ClientError::bad_request(format!(
-            "the session's directory `{cwd}` cannot be used: {error}"
-        ))),
+        Ok(_) => Err(unusable("it is not a directory".to_owned())),
+        Err(error) => Err(unusable(error.to_string())),
     }
 }
 

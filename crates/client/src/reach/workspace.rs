@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::ClientError;
+use crate::{ClientError, RequestError};
 
 /// A workspace: the canonical path of a project directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -15,13 +15,11 @@ impl Workspace {
     pub fn find(explicit: Option<&Path>, cwd: &Path) -> Result<Self, ClientError> {
         match explicit {
             Some(given) => {
-                let path = given
-                    .canonicalize()
-                    .map_err(ClientError::file("use the workspace", given))
-                    .map_err(as_bad_request)?;
+                let unusable =
+                    |problem| RequestError::Workspace { path: given.to_owned(), problem };
+                let path = given.canonicalize().map_err(|error| unusable(error.to_string()))?;
                 if !path.is_dir() {
-                    let message = format!("the workspace `{}` is not a directory", given.display());
-                    return Err(ClientError::bad_request(message));
+                    return Err(unusable("it is not a directory".to_owned()).into());
                 }
                 Self::from_path(path)
             }
@@ -50,14 +48,9 @@ impl Workspace {
     }
 
     fn from_path(path: PathBuf) -> Result<Self, ClientError> {
-        path.into_os_string().into_string().map(Self::stored).map_err(|path| {
-            ClientError::bad_request(format!("the workspace path {path:?} is not UTF-8"))
-        })
+        let text = path.into_os_string().into_string().map(Self::stored);
+        text.map_err(|path| RequestError::NotUtf8 { path: path.into() }.into())
     }
-}
-
-fn as_bad_request(error: ClientError) -> ClientError {
-    ClientError::bad_request(error.to_wire().message)
 }
 
 #[cfg(test)]

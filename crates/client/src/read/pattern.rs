@@ -1,9 +1,8 @@
 //! Regular expressions of users: any of them may be wrong, or made to hurt (SPEC O-6).
 
 use regex::{Regex, RegexBuilder};
-use stead_protocol::{ErrorCode, WireError};
 
-use crate::ClientError;
+use crate::{ClientError, RequestError};
 
 /// A longer pattern is no question of anyone's; classes take far more memory than text.
 const MAX_PATTERN: usize = 4 << 10;
@@ -55,13 +54,14 @@ fn reason(pattern: &str, ignore_case: bool) -> Option<String> {
     Some(format!("the pattern is no regular expression: {what}, at character {position}"))
 }
 
-fn wrong(message: String) -> ClientError {
-    let hint = "escape what is meant literally: `\\(`, `\\[`, `\\.`";
-    ClientError::Refused(WireError::new(ErrorCode::BadRequest, message).with_hint(hint))
+fn wrong(problem: String) -> ClientError {
+    RequestError::Pattern { problem }.into()
 }
 
 #[cfg(test)]
 mod tests {
+    use stead_protocol::ErrorCode;
+
     use super::*;
 
     fn refusal(pattern: &str) -> String {

@@ -10,7 +10,7 @@ use rustix::buffer::spare_capacity;
 use rustix::event::PollFlags;
 use rustix::io::Errno;
 use stead_protocol::client::{Event, FromHost, Reply};
-use stead_protocol::{ErrorCode, EvalSeq, Finished, Lines, MAX_LINE, WireError};
+use stead_protocol::{EvalSeq, Finished, Lines, MAX_LINE, Refusal};
 
 /// How much a client may leave unread before it is dropped. Messages carry offsets and not output,
 /// so a client that is this far behind is not reading at all.
@@ -121,7 +121,7 @@ impl Connection {
         let limit = if self.greeted { MAX_LINE } else { 64 << 10 };
         if self.incoming.held() > limit {
             match self.greeted {
-                true => self.refuse(format!("a message may have at most {limit} bytes")),
+                true => self.refuse(Refusal::MessageTooLong { most: limit }),
                 false => self.dead = true,
             }
         }
@@ -133,12 +133,9 @@ impl Connection {
     }
 
     /// Says why it is hung up on, as far as the client takes that at once.
-    pub(crate) fn refuse(&mut self, message: String) {
+    pub(crate) fn refuse(&mut self, refusal: Refusal) {
         self.incoming.clear();
-        self.send(&FromHost::Error {
-            id: 0,
-            error: WireError::new(ErrorCode::LimitExceeded, message),
-        });
+        self.send(&FromHost::Error { id: 0, error: refusal.into() });
         self.flush();
         self.dead = true;
     }

@@ -1,7 +1,7 @@
 //! The first request on a connection.
 
 use stead_protocol::client::Reply;
-use stead_protocol::{ErrorCode, PROGRAM, Versions, WireError, skew};
+use stead_protocol::{PROGRAM, Refusal, Speaker, Versions};
 
 use crate::host::Host;
 use crate::state::Ticket;
@@ -24,11 +24,8 @@ impl Host {
     pub(super) fn greet(&mut self, ticket: Ticket, caller: Caller) {
         let ours = Versions::OURS;
         let Some(protocol) = ours.common(caller.versions) else {
-            let client = (caller.program.as_deref(), caller.versions);
-            let message = skew((Some(PROGRAM), ours), client);
-            let error = WireError::new(ErrorCode::ConnectionFailed, message)
-                .with_hint("use the stead that started the session, or stop it with that one");
-            return self.refuse(ticket, error);
+            let client = Speaker { program: caller.program, versions: caller.versions };
+            return self.refuse(ticket, Refusal::OtherVersion { host: Speaker::this(), client });
         };
         if let Some(connection) = self.connections.get_mut(&ticket.connection) {
             connection.greeted = true;

@@ -2,9 +2,8 @@
 
 use stead_interpreter::Among;
 use stead_protocol::client::Reply;
-use stead_protocol::{ErrorCode, EvalSeq, WireError};
+use stead_protocol::{EvalSeq, Refusal};
 
-use super::bad;
 use crate::background_input::BackgroundInput;
 use crate::host::Host;
 use crate::state::{Input, Ticket};
@@ -13,21 +12,18 @@ impl Host {
     pub(super) fn input(&mut self, ticket: Ticket, eval: Option<EvalSeq>, text: &str, eof: bool) {
         let running = self.state.running().map(|run| run.eval);
         if let (Some(asked), true) = (eval, eval != running) {
-            let id = self.eval_id(asked);
-            let error = bad(format!("`{id}` does not run, so nothing was sent to it"))
-                .with_hint("leave out the number to answer a background reader");
-            return self.refuse(ticket, error);
+            return self.refuse(ticket, Refusal::NotRunning { eval: asked });
         }
         self.drain();
         let from = self.ledger.end();
         let Some(bridge) = &mut self.bridge else {
-            return self.refuse(ticket, bad("the session has no interpreter"));
+            return self.refuse(ticket, Refusal::NoInterpreter);
         };
         let reader = match running {
             Some(_) => None,
             None => match bridge.stdin_readers(self.pid).first() {
                 Some(reader) => Some(*reader),
-                None => return self.refuse(ticket, bad("nothing waits for input in this session")),
+                None => return self.refuse(ticket, Refusal::NothingReads),
             },
         };
         let among = if running.is_some() { Among::Young } else { Among::All };
@@ -36,8 +32,7 @@ impl Host {
             None => bridge.give_input(text.as_bytes(), eof),
         };
         if let Err(error) = given {
-            let message = format!("the input could not be written: {error}");
-            return self.refuse(ticket, WireError::new(ErrorCode::LimitExceeded, message));
+            return self.refuse(ticket, Refusal::InputNotWritten { why: error.to_string() });
         }
         match reader {
             Some(reader) => {

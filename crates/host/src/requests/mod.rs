@@ -9,7 +9,7 @@ mod submit;
 mod watch;
 
 use stead_protocol::client::{FromHost, Reply, Request, ToHost};
-use stead_protocol::{ErrorCode, PROGRAM, Versions, WireError};
+use stead_protocol::{Refusal, Speaker, Versions, WireError};
 
 use crate::host::Host;
 use crate::state::{Input, Ticket};
@@ -23,14 +23,14 @@ impl Host {
         let parsed: ToHost = match serde_json::from_slice(line) {
             Ok(parsed) => parsed,
             Err(error) => {
-                let message = format!("not a request: {error}");
-                return self.refuse(Ticket { connection, id: 0 }, bad(message));
+                let refusal = Refusal::NotARequest { problem: error.to_string() };
+                return self.refuse(Ticket { connection, id: 0 }, refusal);
             }
         };
         let ticket = Ticket { connection, id: parsed.id };
         let greeted = self.connections.get(&connection).is_some_and(|known| known.greeted);
         if !greeted && !matches!(parsed.request, Request::Hello { .. }) {
-            return self.refuse(ticket, bad("the first request must be `hello`"));
+            return self.refuse(ticket, Refusal::NotGreeted);
         }
         match parsed.request {
             Request::Hello { protocol, versions, program, client, rests } => {
@@ -60,7 +60,7 @@ impl Host {
                 self.acknowledge_loss();
                 self.reply(ticket, Reply::Done);
             }
-            Request::Unknown => self.refuse(ticket, unknown("the request")),
+            Request::Unknown => self.refuse(ticket, unknown("request")),
         }
     }
 
@@ -68,19 +68,13 @@ impl Host {
         self.send(ticket.connection, &FromHost::Reply { id: ticket.id, reply });
     }
 
-    fn refuse(&mut self, ticket: Ticket, error: WireError) {
+    pub(crate) fn refuse(&mut self, ticket: Ticket, refusal: Refusal) {
+        let error = WireError::refused(refusal, &self.meta.name);
         self.send(ticket.connection, &FromHost::Error { id: ticket.id, error });
     }
 }
 
-/// What to say to a newer client of something that this version cannot do.
-fn unknown(what: &str) -> WireError {
-    let message =
-        format!("this host (stead {PROGRAM}, protocol {}) does not know {what}", Versions::OURS);
-    WireError::new(ErrorCode::Unsupported, message)
-        .with_hint("the session was started by an older stead: restart it to use this")
-}
-
-fn bad(message: impl Into<String>) -> WireError {
-    WireError::new(ErrorCode::BadRequest, message)
+/// What to say to a newer client of something that this version does not know.
+fn unknown(what: &str) -> Refusal {
+    Refusal::UnknownRequest { what: what.to_owned(), host: Speaker::this() }
 }

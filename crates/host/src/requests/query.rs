@@ -1,10 +1,10 @@
 //! Questions about the namespace, and emptying it.
 
+use stead_protocol::Refusal;
 use stead_protocol::bridge::Command;
 use stead_protocol::client::{Query, Reply};
-use stead_protocol::{ErrorCode, WireError};
 
-use super::{bad, unknown};
+use super::unknown;
 use crate::compiled::OWN_QUESTION;
 use crate::host::Host;
 use crate::state::{Input, Phase, Ticket};
@@ -26,12 +26,11 @@ impl Host {
             Some(Query::Vars) => ("vars", "vars", ""),
             Some(Query::Inspect { name }) => ("inspect", "inspect", name.as_str()),
             Some(Query::Complete { text }) => ("complete", "complete", text.as_str()),
-            Some(Query::Unknown) => return self.refuse(ticket, unknown("the question")),
+            Some(Query::Unknown) => return self.refuse(ticket, unknown("question")),
         };
         if self.facts.version.is_some() && !self.facts.can.words().any(|can| can == needed) {
-            let language = &self.meta.settings.engine.language;
-            let message = format!("`{needed}` is not possible in {language}");
-            return self.refuse(ticket, WireError::new(ErrorCode::Unsupported, message));
+            let language = self.meta.settings.engine.language.clone();
+            return self.refuse(ticket, Refusal::NotPossible { what: needed.to_owned(), language });
         }
         self.step(Input::Query(ticket));
         if !matches!(self.state.phase, Phase::Querying { ticket: Some(asked), .. } if asked == ticket)
@@ -66,7 +65,7 @@ impl Host {
         let open = matches!(self.state.phase, Phase::Querying { ticket: Some(_), .. });
         match (open, error) {
             (false, _) => {}
-            (true, Some(message)) => self.refuse(question.ticket, bad(message)),
+            (true, Some(problem)) => self.refuse(question.ticket, Refusal::NoAnswer { problem }),
             (true, None) if question.clears => {
                 self.facts.variables = Some(0);
                 self.reply(question.ticket, Reply::Done);

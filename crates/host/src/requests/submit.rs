@@ -1,7 +1,7 @@
 //! Code to run: refused, known already, or recorded and queued.
 
 use stead_protocol::client::{Accepted, FromHost, Reply, Submit, WatchFor};
-use stead_protocol::{ErrorCode, EvalSeq, MAX_CODE, WireError};
+use stead_protocol::{EvalSeq, MAX_CODE, Refusal};
 use stead_spool::HistoryReader;
 
 use crate::clients::connection::Watch;
@@ -24,13 +24,7 @@ impl Host {
         let by_token = || submit.token.and_then(|token| self.by_token(token, submit.again));
         if let Some(first) = by_key.or_else(by_token) {
             if self.ledger.is_gone(first) {
-                let id = self.eval_id(first);
-                let message = format!(
-                    "this was sent before, as `{id}`, whose record is gone to make room; it was not run again"
-                );
-                let error = WireError::new(ErrorCode::EvalNotFound, message)
-                    .with_hint("send it with another key to run it again");
-                return self.refuse(ticket, error);
+                return self.refuse(ticket, Refusal::SentBefore { eval: first });
             }
             let generation = self.ledger.generation();
             let accepted =
@@ -40,7 +34,7 @@ impl Host {
         }
         let behind = match self.admit(&submit) {
             Ok(behind) => behind,
-            Err(error) => return self.refuse(ticket, error),
+            Err(refusal) => return self.refuse(ticket, refusal),
         };
         let by = self.connections.get(&ticket.connection).map(|known| known.client.as_str());
         let at_once = self.state.is_free().then(|| self.clock.now());
@@ -53,9 +47,7 @@ impl Host {
         let seq = match self.ledger.accept(taken, at_once) {
             Ok(seq) => seq,
             Err(error) => {
-                let why = with_causes(&error);
-                let message = format!("the eval could not be recorded, so it was not run: {why}");
-                return self.refuse(ticket, WireError::new(ErrorCode::LimitExceeded, message));
+                return self.refuse(ticket, Refusal::NotRecorded { why: with_causes(&error) });
             }
         };
         self.remember(submit.token, seq);
@@ -98,47 +90,20 @@ impl Host {
         self.tokens.push_back((token, eval));
     }
 
-    fn admit(&mut self, submit: &Submit) -> Result<Option<EvalSeq>, WireError> {
+    fn admit(&mut self, submit: &Submit) -> Result<Option<EvalSeq>, Refusal> {
         if submit.code.len() > MAX_CODE {
-            let message =
-                format!("the code has {} bytes, at most {MAX_CODE} are allowed", submit.code.len());
-            return Err(WireError::new(ErrorCode::LimitExceeded, message)
-                .with_hint("put data into a file and read it from the code"));
+            return Err(Refusal::CodeTooLong { bytes: submit.code.len(), most: MAX_CODE });
         }
         let queued: usize = self.codes.values().map(String::len).sum();
         if queued + submit.code.len() > QUEUED_CODE_LIMIT {
-            let message = format!("{queued} bytes of code wait already");
-            return Err(WireError::new(ErrorCode::LimitExceeded, message));
+            return Err(Refusal::QueuedCodeFull { bytes: queued });
         }
-        if let Some(reason) = &self.loss {
-            let error = WireError::new(
-                ErrorCode::SessionLost,
-                format!("the code was not run: the session's earlier state is gone: {reason}"),
-            )
-            .with_hint("a fresh interpreter is ready; send the code again, after what it needs");
+        if let Some(reason) = self.loss.clone() {
             self.acknowledge_loss();
-            return Err(error);
+            return Err(Refusal::StateLost { reason });
         }
-        self.state.admit(submit.no_queue).map_err(|error| {
-            self.reported_end |= error.code == ErrorCode::SessionEnded;
-            self.with_ids(error)
+        self.state.admit(submit.no_queue).inspect_err(|refusal| {
+            self.reported_end |= matches!(refusal, Refusal::Ending);
         })
-    }
-
-    /// Errors of the state know numbers only; users know ids.
-    fn with_ids(&self, error: WireError) -> WireError {
-        let Some(first) = self.state.first() else { return error };
-        let id = self.eval_id(first);
-        let message = error.message.replace(&format!("eval {}", first.0), &format!("`{id}`"));
-        let hint = match error.code {
-            ErrorCode::WaitingInput => Some(format!(
-                "answer it with `stead input {id} TEXT`, or stop it with `stead interrupt {id}`"
-            )),
-            ErrorCode::SessionBusy => Some(format!(
-                "wait for it with `stead output {id} --wait 30s`, or leave out `--no-queue`"
-            )),
-            _ => error.hint,
-        };
-        WireError { code: error.code, message, hint }
     }
 }

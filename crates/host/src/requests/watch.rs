@@ -2,7 +2,7 @@
 
 use stead_interpreter::Editor;
 use stead_protocol::client::{Event, FromHost, Listens, Reply, WatchFor};
-use stead_protocol::{ErrorCode, EvalSeq, WireError};
+use stead_protocol::{EvalSeq, Refusal};
 use stead_spool::HistoryReader;
 
 use crate::clients::connection::Watch;
@@ -12,12 +12,10 @@ use crate::state::{Listening, Ticket};
 impl Host {
     pub(super) fn watch(&mut self, ticket: Ticket, eval: EvalSeq, output: bool) {
         if eval.0 == 0 || eval.0 > self.ledger.evals() {
-            let message = format!("there is no eval `{}`", self.eval_id(eval));
-            return self.refuse(ticket, WireError::new(ErrorCode::EvalNotFound, message));
+            return self.refuse(ticket, Refusal::NoEval { eval });
         }
         if self.ledger.is_gone(eval) {
-            let message = format!("the record of `{}` is gone to make room", self.eval_id(eval));
-            return self.refuse(ticket, WireError::new(ErrorCode::EvalNotFound, message));
+            return self.refuse(ticket, Refusal::EvalGone { eval });
         }
         self.reply(ticket, Reply::Watching);
         let watch = if output { WatchFor::Output } else { WatchFor::State };

@@ -1,20 +1,37 @@
 //! Why a client could not do what it was asked.
+//!
+//! Errors say what failed and on what. What to do about it is for each front end to say in its own words, so nothing
+//! here names a command or a tool.
+
+mod connection;
+mod request;
 
 use std::io;
 use std::path::PathBuf;
 
-use stead_protocol::{ErrorCode, NameError, SessionName, WireError};
+use stead_protocol::{ErrorCode, NameError, SessionName, StartTrouble, Token, WireError};
 use thiserror::Error;
+
+pub use connection::ConnectionTrouble;
+pub use request::RequestError;
 
 /// Why a request of a front end could not be carried out.
 #[derive(Debug, Error)]
 pub enum ClientError {
-    /// The host refused, or the request was found wrong before it was sent.
+    /// The host refused.
+    #[error("{error}")]
+    Refused {
+        /// The session.
+        name: SessionName,
+        /// What it said.
+        error: Box<WireError>,
+    },
+    /// What was asked for is wrong in itself, which was found before anything was sent.
     #[error(transparent)]
-    Refused(#[from] WireError),
-    /// A name breaks the grammar.
-    #[error(transparent)]
-    Name(#[from] NameError),
+    Request(#[from] RequestError),
+    /// What a front end itself found wrong, in its own words.
+    #[error("{0}")]
+    FrontEnd(Box<WireError>),
     /// There is no such session in the workspace.
     #[error("no session named `{name}` in `{workspace}`")]
     NotFound {
@@ -98,13 +115,23 @@ pub enum ClientError {
         /// What it said last.
         message: String,
     },
+    /// A host was started, and its interpreter could not be.
+    #[error("could not start session `{name}`: {message}")]
+    NotStarted {
+        /// The session.
+        name: SessionName,
+        /// What was tried, and what came of it.
+        message: String,
+        /// What kept it from starting, where that is known.
+        trouble: Option<Box<StartTrouble>>,
+    },
     /// A host exists and cannot be talked to.
-    #[error("{message}")]
+    #[error("{trouble}{}", and_so(*fate))]
     Connection {
         /// What happened, on what.
-        message: String,
-        /// The next step.
-        hint: Option<String>,
+        trouble: Box<ConnectionTrouble>,
+        /// What that means for what was to be done.
+        fate: Option<Fate>,
     },
     /// A host lives and says nothing: it may be stopped, or the machine overloaded.
     #[error("the host of session `{name}`{} does not answer{}", in_brackets(*pid), and_so(*fate))]
@@ -165,10 +192,8 @@ impl ClientError {
     /// The code for programs.
     pub fn code(&self) -> ErrorCode {
         match self {
-            ClientError::Refused(error) => error.code,
-            ClientError::Name(NameError::Session { .. } | NameError::Eval { .. }) => {
-                ErrorCode::BadRequest
-            }
+            ClientError::Refused { error, .. } | ClientError::FrontEnd(error) => error.code,
+            ClientError::Request(_) => ErrorCode::BadRequest,
             ClientError::NotFound { .. }
             | ClientError::NoLanguage { .. }
             | ClientError::WhichSession { .. } => ErrorCode::SessionNotFound,
@@ -177,7 +202,7 @@ impl ClientError {
             ClientError::Lost { .. } => ErrorCode::SessionLost,
             ClientError::NoEval { .. } | ClientError::EvalGone { .. } => ErrorCode::EvalNotFound,
             ClientError::InUse { .. } => ErrorCode::SessionBusy,
-            ClientError::Launch { .. } => ErrorCode::LaunchFailed,
+            ClientError::Launch { .. } | ClientError::NotStarted { .. } => ErrorCode::LaunchFailed,
             ClientError::Connection { .. }
             | ClientError::Silent { .. }
             | ClientError::Left { .. }
@@ -187,77 +212,12 @@ impl ClientError {
         }
     }
 
-    /// The next step, where there is one.
-    pub fn hint(&self) -> Option<String> {
-        match self {
-            ClientError::Refused(error) => error.hint.clone(),
-            ClientError::Name(error) => Some(error.hint().to_owned()),
-            ClientError::NotFound { existing, .. } if existing.is_empty() => Some(
-                "there are no sessions here; start one: `stead launch python -n py`".to_owned(),
-            ),
-            ClientError::NotFound { existing, .. } => {
-                Some(format!("sessions here: {}", joined(existing)))
-            }
-            ClientError::NoLanguage { name, existing, .. } => {
-                let start = format!("to start `{name}`, say in which language: `-l python`");
-                Some(match existing.as_slice() {
-                    [] => start,
-                    some => format!("sessions here: {}; {start}", joined(some)),
-                })
-            }
-            ClientError::WhichSession { existing } if existing.is_empty() => {
-                Some("name a language to start with: `stead eval -n py '1+1'`".to_owned())
-            }
-            ClientError::WhichSession { existing } => {
-                Some(format!("name one with `-n`: {}", joined(existing)))
-            }
-            ClientError::Exists { name } => Some(format!(
-                "use it: `stead eval -n {name} …`, or end it first: `stead stop -n {name}`"
-            )),
-            ClientError::Ended { name, .. } => {
-                Some(format!("the next `stead eval -n {name} …` starts it fresh"))
-            }
-            ClientError::Lost { .. } => {
-                Some("run what set the state up again; the next eval starts fresh".to_owned())
-            }
-            ClientError::NoEval { known, .. } | ClientError::EvalGone { known, .. } => {
-                Some(known.clone())
-            }
-            ClientError::InUse { name } => Some(format!("stop it first: `stead stop -n {name}`")),
-            ClientError::Launch { name, .. } => {
-                Some(format!("see `stead logs -n {name}` and `stead doctor`"))
-            }
-            ClientError::Connection { hint, .. } => hint.clone(),
-            ClientError::Silent { name, pid, .. } => Some(match pid {
-                Some(pid) if is_stopped(*pid) => {
-                    format!("it was stopped by a signal: `kill -CONT {pid}` lets it go on")
-                }
-                Some(pid) => format!(
-                    "the machine may be overloaded: try again; see `stead logs -n {name}`, or `kill {pid}`"
-                ),
-                None => format!("try again; see `stead logs -n {name}`"),
-            }),
-            ClientError::HungUp { name, .. } => {
-                Some(format!("it was killed or has ended: see `stead status -n {name}`"))
-            }
-            ClientError::Left { name, .. } => {
-                Some(format!("end them yourself, then `stead stop -n {name}` again"))
-            }
-            ClientError::File { .. } => Some("see `stead doctor`".to_owned()),
-            ClientError::Spool { .. } => None,
-        }
-    }
-
     /// The same of a call whose code had not been sent when it failed.
     pub(crate) fn before_sending(self) -> Self {
+        let fate = Some(Fate::CodeNotSent);
         match self {
-            ClientError::Silent { name, pid, .. } => {
-                ClientError::Silent { name, pid, fate: Some(Fate::CodeNotSent) }
-            }
-            ClientError::Connection { message, hint } => {
-                let message = format!("{message}{}", and_so(Some(Fate::CodeNotSent)));
-                ClientError::Connection { message, hint }
-            }
+            ClientError::Silent { name, pid, .. } => ClientError::Silent { name, pid, fate },
+            ClientError::Connection { trouble, .. } => ClientError::Connection { trouble, fate },
             other => other,
         }
     }
@@ -267,8 +227,8 @@ impl ClientError {
         matches!(self, ClientError::HungUp { .. })
     }
 
-    /// The error as one flat thing: code, message with its causes, hint.
-    pub fn to_wire(&self) -> WireError {
+    /// What failed, with its causes.
+    pub fn message(&self) -> String {
         let mut message = self.to_string();
         let mut cause = std::error::Error::source(self);
         while let Some(error) = cause {
@@ -276,12 +236,7 @@ impl ClientError {
             message.push_str(&error.to_string());
             cause = error.source();
         }
-        WireError { code: self.code(), message, hint: self.hint() }
-    }
-
-    /// A request that is wrong in itself.
-    pub fn bad_request(message: impl Into<String>) -> Self {
-        ClientError::Refused(WireError::new(ErrorCode::BadRequest, message))
+        message
     }
 
     pub(crate) fn file(
@@ -300,11 +255,34 @@ impl ClientError {
     }
 }
 
+impl From<ConnectionTrouble> for ClientError {
+    fn from(trouble: ConnectionTrouble) -> Self {
+        ClientError::Connection { trouble: Box::new(trouble), fate: None }
+    }
+}
+
+impl From<NameError> for ClientError {
+    fn from(error: NameError) -> Self {
+        RequestError::Name(error).into()
+    }
+}
+
+impl From<WireError> for ClientError {
+    fn from(error: WireError) -> Self {
+        ClientError::FrontEnd(Box::new(error))
+    }
+}
+
 /// What became of something that a host was asked for and did not answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
     /// Code did not reach the host.
     CodeNotSent,
+    /// Code reached the host, which has not said that it took it.
+    CodeSent {
+        /// What the code was sent with: by this it can be found.
+        token: Token,
+    },
     /// Input reached the host, which has not said what it did with it.
     InputSent,
 }
@@ -313,6 +291,7 @@ fn and_so(fate: Option<Fate>) -> &'static str {
     match fate {
         None => "",
         Some(Fate::CodeNotSent) => "; the code was not sent, so it did not run",
+        Some(Fate::CodeSent { .. }) => "; the code was sent and may still run",
         Some(Fate::InputSent) => "; the input was sent and may still be read",
     }
 }
@@ -322,11 +301,7 @@ fn in_brackets(pid: Option<u32>) -> String {
 }
 
 /// Whether a process was stopped by a signal.
-pub(crate) fn is_stopped(pid: u32) -> bool {
+pub fn is_stopped(pid: u32) -> bool {
     let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
     stat.rsplit_once(") ").is_some_and(|(_, rest)| rest.starts_with(['T', 't']))
-}
-
-fn joined(names: &[SessionName]) -> String {
-    names.iter().map(SessionName::as_str).collect::<Vec<_>>().join(", ")
 }

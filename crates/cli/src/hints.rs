@@ -1,0 +1,214 @@
+//! What to do next after an error, in the words of the command line.
+//!
+//! Errors of the libraries name no command. Every variant is matched here, so that a new one forces a decision.
+
+use stead_client::{ClientError, ConnectionTrouble, Fate, RequestError, is_stopped};
+use stead_protocol::{Doing, EvalId, EvalSeq, Refusal, SessionName, StartTrouble, WireError};
+
+/// The next step after an error, where there is one.
+pub(crate) fn next_step(error: &ClientError) -> Option<String> {
+    Some(match error {
+        ClientError::Refused { name, error } => return after_refused(name, error),
+        ClientError::FrontEnd(error) => return error.hint.clone(),
+        ClientError::Request(error) => return after_request(error),
+        ClientError::NotFound { existing, .. } if existing.is_empty() => {
+            "there are no sessions here; start one: `stead launch python -n py`".to_owned()
+        }
+        ClientError::NotFound { existing, .. } => format!("sessions here: {}", joined(existing)),
+        ClientError::NoLanguage { name, existing, .. } => {
+            let start = format!("to start `{name}`, say in which language: `-l python`");
+            match existing.as_slice() {
+                [] => start,
+                some => format!("sessions here: {}; {start}", joined(some)),
+            }
+        }
+        ClientError::WhichSession { existing } if existing.is_empty() => {
+            "name a language to start with: `stead eval -n py '1+1'`".to_owned()
+        }
+        ClientError::WhichSession { existing } => {
+            format!("name one with `-n`: {}", joined(existing))
+        }
+        ClientError::Exists { name } => {
+            format!("use it: `stead eval -n {name} …`, or end it first: `stead stop -n {name}`")
+        }
+        ClientError::Ended { name, .. } => starts_fresh(name),
+        ClientError::Lost { .. } => {
+            "run what set the state up again; the next eval starts fresh".to_owned()
+        }
+        ClientError::NoEval { known, .. } | ClientError::EvalGone { known, .. } => known.clone(),
+        ClientError::InUse { name } => format!("stop it first: `stead stop -n {name}`"),
+        ClientError::Launch { name, .. } => look_into(name),
+        ClientError::NotStarted { name, trouble, .. } => after_start(name, trouble.as_deref()),
+        ClientError::Connection { trouble, fate } => return after_connection(trouble, *fate),
+        ClientError::Silent { name, pid, .. } => match pid {
+            Some(pid) if is_stopped(*pid) => {
+                format!("it was stopped by a signal: `kill -CONT {pid}` lets it go on")
+            }
+            Some(pid) => format!(
+                "the machine may be overloaded: try again; see `stead logs -n {name}`, or `kill {pid}`"
+            ),
+            None => format!("try again; see `stead logs -n {name}`"),
+        },
+        ClientError::HungUp { name, .. } => {
+            format!("it was killed or has ended: see `stead status -n {name}`")
+        }
+        ClientError::Left { name, .. } => {
+            format!("end them yourself, then `stead stop -n {name}` again")
+        }
+        ClientError::File { .. } => "see `stead doctor`".to_owned(),
+        ClientError::Spool { .. } => return None,
+    })
+}
+
+/// What to do about an interpreter that could not be started.
+pub(crate) fn after_start(name: &SessionName, trouble: Option<&StartTrouble>) -> String {
+    let naming = |language: &str| match stead_config::language(language) {
+        Some(language) if language.offered => {
+            let language = language.name;
+            format!(", or name one: `stead launch {language} -n {name} --interpreter PATH`")
+        }
+        _ => String::new(),
+    };
+    match trouble {
+        Some(StartTrouble::Missing { language, program }) => {
+            format!("install `{program}`{}", naming(language))
+        }
+        Some(StartTrouble::NoneStarts { language, program }) => {
+            format!("install a `{program}` that starts{}", naming(language))
+        }
+        Some(StartTrouble::NotRunnable { language, path }) => {
+            format!("make `{path}` one that can be run{}", naming(language))
+        }
+        Some(StartTrouble::Removed) => "try again".to_owned(),
+        Some(StartTrouble::Unknown) | None => look_into(name),
+    }
+}
+
+/// What to do about a request that a host refused. Hosts of older versions say it themselves.
+fn after_refused(name: &SessionName, error: &WireError) -> Option<String> {
+    let id = |eval: &EvalSeq| EvalId { session: name.clone(), seq: *eval };
+    Some(match error.refusal.as_deref() {
+        None | Some(Refusal::Unknown) => return error.hint.clone(),
+        Some(Refusal::UnknownRequest { .. }) => format!(
+            "the session was started by an older stead: `stead stop -n {name}`, and the next eval starts it anew"
+        ),
+        Some(Refusal::OtherVersion { .. } | Refusal::NewerFiles { .. }) => OTHER_VERSION.to_owned(),
+        Some(Refusal::MessageTooLong { .. } | Refusal::CodeTooLong { .. }) => {
+            "put data into a file and read it from the code".to_owned()
+        }
+        Some(Refusal::MessagesTooLong { .. }) => "try again".to_owned(),
+        Some(Refusal::QueueFull { .. } | Refusal::QueuedCodeFull { .. }) => {
+            format!("wait for some of them: `stead evals -n {name}` lists them")
+        }
+        Some(Refusal::SentBefore { .. }) => {
+            "to run it again, send it with another `--key`".to_owned()
+        }
+        Some(Refusal::NotRecorded { .. }) => {
+            "`stead doctor` says what sessions take, `stead gc` gives disk back".to_owned()
+        }
+        Some(Refusal::StateLost { .. }) => {
+            "a fresh interpreter is ready; send the code again, after what it needs".to_owned()
+        }
+        Some(Refusal::WaitsForInput { eval, .. }) => format!(
+            "answer it with `stead input {0} TEXT`, or stop it with `stead interrupt {0}`",
+            id(eval)
+        ),
+        Some(Refusal::Busy { eval }) => format!(
+            "wait for it with `stead output {} --wait 30s`, or leave out `--no-queue`",
+            id(eval)
+        ),
+        Some(Refusal::NamesBusy { doing: Doing::Running { eval } }) => format!(
+            "wait for it with `stead output {0} --wait 30s`, or stop it with `stead interrupt {0}`",
+            id(eval)
+        ),
+        Some(Refusal::NamesBusy { .. }) => "try again".to_owned(),
+        Some(Refusal::NamesSlow) => {
+            format!("look at one name: `stead inspect -n {name} EXPRESSION`")
+        }
+        Some(Refusal::Ending) => "run it again to start the session fresh".to_owned(),
+        Some(Refusal::Ended { .. } | Refusal::NoInterpreter) => starts_fresh(name),
+        Some(Refusal::NoEval { .. } | Refusal::EvalGone { .. }) => {
+            format!("see `stead evals -n {name}`")
+        }
+        Some(Refusal::NotRunning { .. }) => {
+            format!("`stead input -n {name} TEXT`, without a number, answers a background reader")
+        }
+        Some(Refusal::NotStarted { trouble, .. }) => after_start(name, trouble.as_deref()),
+        Some(Refusal::OtherHost) => {
+            format!("`stead logs -n {name}` may say why; kill the process that holds `host.lock`")
+        }
+        Some(
+            Refusal::NotARequest { .. }
+            | Refusal::NotGreeted
+            | Refusal::NothingReads
+            | Refusal::InputNotWritten { .. }
+            | Refusal::NotPossible { .. }
+            | Refusal::NoAnswer { .. },
+        ) => return None,
+    })
+}
+
+fn after_request(error: &RequestError) -> Option<String> {
+    Some(match error {
+        RequestError::Name(error) => error.expected().to_owned(),
+        RequestError::NoSuchLanguage { .. } => {
+            format!("languages: {}", stead_config::listing())
+        }
+        RequestError::OtherLanguage { .. } => "use another name for the other language".to_owned(),
+        RequestError::Pattern { .. } => {
+            r"escape what is meant literally: `\(`, `\[`, `\.`".to_owned()
+        }
+        RequestError::NoStateDir => {
+            "set HOME, or STEAD_STATE_DIR to a directory of your own".to_owned()
+        }
+        RequestError::RelativeDir { variable, .. } => {
+            format!("give {variable} a path that begins with `/`")
+        }
+        RequestError::Directory { .. }
+        | RequestError::Workspace { .. }
+        | RequestError::OtherWorkspace { .. }
+        | RequestError::NotUtf8 { .. }
+        | RequestError::Retention { .. }
+        | RequestError::NoShellFree => return None,
+    })
+}
+
+fn after_connection(trouble: &ConnectionTrouble, fate: Option<Fate>) -> Option<String> {
+    if let (Some(Fate::CodeSent { token }), Some(name)) = (fate, trouble.session()) {
+        return Some(format!("`stead output {name}:{token}` tells what became of it"));
+    }
+    Some(match trouble {
+        ConnectionTrouble::StartedByAnother { lock, .. } => {
+            format!("it holds `{}`", lock.display())
+        }
+        ConnectionTrouble::SlowStart { name, .. } | ConnectionTrouble::Garbled { name, .. } => {
+            format!("see `stead logs -n {name}`")
+        }
+        ConnectionTrouble::Broken { .. } | ConnectionTrouble::HungUpUnanswered { .. } => {
+            "try again".to_owned()
+        }
+        ConnectionTrouble::OtherVersion { .. } => {
+            "stop the session with the version that started it, then start it again".to_owned()
+        }
+        ConnectionTrouble::HungUpAlive { eval } => format!("read on with `stead output {eval}`"),
+        ConnectionTrouble::RuntimeDir { path, .. } => format!(
+            "make it a directory of your own with mode 0700 (`chmod 700 {}`), or set STEAD_RUNTIME_DIR",
+            path.display()
+        ),
+        ConnectionTrouble::OtherUser { .. } => return None,
+    })
+}
+
+const OTHER_VERSION: &str = "use the stead that started the session, or stop it with that one";
+
+fn starts_fresh(name: &SessionName) -> String {
+    format!("the next `stead eval -n {name} …` starts it fresh")
+}
+
+fn look_into(name: &SessionName) -> String {
+    format!("see `stead logs -n {name}` and `stead doctor`")
+}
+
+fn joined(names: &[SessionName]) -> String {
+    names.iter().map(SessionName::as_str).collect::<Vec<_>>().join(", ")
+}

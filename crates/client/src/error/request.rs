@@ -1,0 +1,90 @@
+//! Requests that are wrong in themselves.
+
+use std::path::PathBuf;
+
+use stead_protocol::{NameError, SessionName};
+use thiserror::Error;
+
+/// What is wrong with a request in itself.
+#[derive(Debug, Error)]
+pub enum RequestError {
+    /// A name breaks the grammar.
+    #[error(transparent)]
+    Name(#[from] NameError),
+    /// There is no such language.
+    #[error("no language `{}`", given.escape_debug())]
+    NoSuchLanguage {
+        /// What was given.
+        given: String,
+    },
+    /// The session exists and is in another language.
+    #[error("session `{name}` is in {has}, not {wanted}")]
+    OtherLanguage {
+        /// The session.
+        name: SessionName,
+        /// Its language.
+        has: String,
+        /// The one that was asked for.
+        wanted: String,
+    },
+    /// A text that was to be searched for is no regular expression, or too large a one.
+    #[error("{problem}")]
+    Pattern {
+        /// What is wrong with it, and where.
+        problem: String,
+    },
+    /// The directory that a session is to start in cannot be used.
+    #[error("the session's directory `{path}` cannot be used: {problem}")]
+    Directory {
+        /// The directory.
+        path: String,
+        /// Why not.
+        problem: String,
+    },
+    /// The workspace cannot be used.
+    #[error("could not use the workspace `{}`: {problem}", path.display())]
+    Workspace {
+        /// The path as given.
+        path: PathBuf,
+        /// Why not.
+        problem: String,
+    },
+    /// What was found in a session's place belongs to another workspace.
+    #[error("`{}` belongs to the workspace `{theirs}`, not to `{ours}`", path.display())]
+    OtherWorkspace {
+        /// The session's directory.
+        path: PathBuf,
+        /// Its workspace.
+        theirs: String,
+        /// The one that was meant.
+        ours: String,
+    },
+    /// A path is not text.
+    #[error("the path {path:?} is not UTF-8")]
+    NotUtf8 {
+        /// The path.
+        path: PathBuf,
+    },
+    /// The environment names no place for sessions.
+    #[error(
+        "none of STEAD_STATE_DIR, XDG_STATE_HOME and HOME is set, so there is no place for sessions"
+    )]
+    NoStateDir,
+    /// A directory that the environment names is not an absolute path.
+    #[error("{variable} is `{}`, which is not an absolute path", path.display())]
+    RelativeDir {
+        /// The variable.
+        variable: &'static str,
+        /// What it holds.
+        path: PathBuf,
+    },
+    /// The environment says how much to keep, and that cannot be understood.
+    #[error("{problem}")]
+    Retention {
+        /// The variable, what it holds, and what it takes.
+        problem: String,
+    },
+    /// As many shell commands run as may run at once.
+    #[error("no shell session is free")]
+    NoShellFree,
+}

@@ -1,0 +1,199 @@
+//! What to do next after an error, in the words of the tools: models have calls and no command line.
+//!
+//! Errors of the libraries name no tool. Every variant is matched here, so that a new one forces a decision.
+
+use stead_client::{ClientError, ConnectionTrouble, Fate, RequestError, is_stopped};
+use stead_protocol::{Doing, ErrorCode, Refusal, SessionName, StartTrouble, WireError};
+
+/// How many sessions a hint names.
+const NAMES_SHOWN: usize = 20;
+
+/// The next call after an error, where there is one.
+pub(crate) fn next_call(error: &ClientError) -> Option<String> {
+    Some(match error {
+        ClientError::Refused { error, .. } => return after_refused(error),
+        ClientError::FrontEnd(error) => return error.hint.clone(),
+        ClientError::Request(error) => return after_request(error),
+        ClientError::NotFound { existing, .. } | ClientError::WhichSession { existing } => {
+            match existing.as_slice() {
+                [] => "there are no sessions here; eval with a language starts one".to_owned(),
+                some => {
+                    let names = joined(some);
+                    format!("sessions here: {names}; eval with a language starts a new one")
+                }
+            }
+        }
+        ClientError::NoLanguage { name, existing, .. } => {
+            let start = format!("to start `{name}`, give eval a `language`");
+            match existing.as_slice() {
+                [] => start,
+                some => format!("sessions here: {}; {start}", joined(some)),
+            }
+        }
+        ClientError::Exists { .. } => "use it with eval, or stop it first with control".to_owned(),
+        ClientError::Ended { .. } => STARTS_FRESH.to_owned(),
+        ClientError::Lost { .. } => {
+            "run what set the state up again; the next eval starts fresh".to_owned()
+        }
+        ClientError::NoEval { known, .. } | ClientError::EvalGone { known, .. } => known.clone(),
+        ClientError::InUse { .. } => "stop it first with control".to_owned(),
+        ClientError::NotStarted { trouble, .. } => after_start(trouble.as_deref()),
+        ClientError::Connection { trouble, fate } => return after_connection(trouble, *fate),
+        ClientError::Silent { pid: Some(pid), .. } if is_stopped(*pid) => {
+            format!("it was stopped by a signal: `kill -CONT {pid}` in shell lets it go on")
+        }
+        ClientError::Silent { .. } => "the machine may be overloaded: call again".to_owned(),
+        ClientError::HungUp { .. } => SEE_SESSIONS.to_owned(),
+        ClientError::Left { .. } => "kill them with shell, then stop it with control".to_owned(),
+        ClientError::Launch { .. } | ClientError::File { .. } | ClientError::Spool { .. } => {
+            return None;
+        }
+    })
+}
+
+/// What to do about an interpreter that could not be started.
+pub(crate) fn after_start(trouble: Option<&StartTrouble>) -> String {
+    match trouble {
+        Some(StartTrouble::Missing { program, .. }) => {
+            format!("install `{program}`, then call again")
+        }
+        Some(StartTrouble::NoneStarts { program, .. }) => {
+            format!("install a `{program}` that starts, then call again")
+        }
+        Some(StartTrouble::NotRunnable { path, .. }) => {
+            format!("make `{path}` one that can be run, then call again")
+        }
+        Some(StartTrouble::Removed) => "call again".to_owned(),
+        Some(StartTrouble::Unknown) | None => {
+            "mend what the message names, then call again; open starts it with other settings"
+                .to_owned()
+        }
+    }
+}
+
+/// What to do about a request that a host refused.
+fn after_refused(error: &WireError) -> Option<String> {
+    Some(match error.refusal.as_deref() {
+        // The hint of an older host is a command, so the code has to do.
+        None | Some(Refusal::Unknown) => return after_code(error.code),
+        Some(
+            Refusal::UnknownRequest { .. }
+            | Refusal::OtherVersion { .. }
+            | Refusal::NewerFiles { .. },
+        ) => OTHER_VERSION.to_owned(),
+        Some(Refusal::MessageTooLong { .. } | Refusal::CodeTooLong { .. }) => {
+            "put data into a file and read it from the code".to_owned()
+        }
+        Some(Refusal::MessagesTooLong { .. }) => "call again".to_owned(),
+        Some(Refusal::QueueFull { .. } | Refusal::QueuedCodeFull { .. }) => {
+            "wait for some of them with output and wait_ms".to_owned()
+        }
+        Some(Refusal::SentBefore { .. }) => {
+            "to run it again, send it with another `key`".to_owned()
+        }
+        Some(Refusal::StateLost { .. }) => {
+            "a fresh interpreter is ready; send the code again, after what it needs".to_owned()
+        }
+        Some(Refusal::WaitsForInput { .. }) => ANSWER_IT.to_owned(),
+        Some(Refusal::Busy { .. } | Refusal::NamesBusy { doing: Doing::Running { .. } }) => {
+            WAIT_FOR_IT.to_owned()
+        }
+        Some(Refusal::NamesBusy { .. }) => "call again".to_owned(),
+        Some(Refusal::NamesSlow) => "look at one name with inspect".to_owned(),
+        Some(Refusal::Ending | Refusal::Ended { .. } | Refusal::NoInterpreter) => {
+            STARTS_FRESH.to_owned()
+        }
+        Some(Refusal::NoEval { .. } | Refusal::EvalGone { .. }) => SEE_SESSIONS.to_owned(),
+        Some(Refusal::NotRunning { .. }) => {
+            "target the session, without a number, to answer a background reader".to_owned()
+        }
+        Some(Refusal::NotStarted { trouble, .. }) => after_start(trouble.as_deref()),
+        Some(Refusal::OtherHost) => "use another session, or stop this one with control".to_owned(),
+        Some(
+            Refusal::NotARequest { .. }
+            | Refusal::NotGreeted
+            | Refusal::NotRecorded { .. }
+            | Refusal::NothingReads
+            | Refusal::InputNotWritten { .. }
+            | Refusal::NotPossible { .. }
+            | Refusal::NoAnswer { .. },
+        ) => return None,
+    })
+}
+
+/// What to do about an error of which only the code is known.
+fn after_code(code: ErrorCode) -> Option<String> {
+    Some(match code {
+        ErrorCode::WaitingInput => ANSWER_IT.to_owned(),
+        ErrorCode::SessionBusy => WAIT_FOR_IT.to_owned(),
+        ErrorCode::SessionEnded => STARTS_FRESH.to_owned(),
+        ErrorCode::SessionLost => {
+            "run what set the state up again; the next eval starts fresh".to_owned()
+        }
+        ErrorCode::ConnectionFailed | ErrorCode::EvalNotFound => SEE_SESSIONS.to_owned(),
+        ErrorCode::LaunchFailed => after_start(None),
+        ErrorCode::EvalError
+        | ErrorCode::Interrupted
+        | ErrorCode::Timeout
+        | ErrorCode::SessionNotFound
+        | ErrorCode::SessionExists
+        | ErrorCode::SandboxUnavailable
+        | ErrorCode::LimitExceeded
+        | ErrorCode::Unsupported
+        | ErrorCode::BadRequest
+        | ErrorCode::Unknown => return None,
+    })
+}
+
+fn after_request(error: &RequestError) -> Option<String> {
+    Some(match error {
+        RequestError::Name(error) => error.expected().to_owned(),
+        RequestError::NoSuchLanguage { .. } => {
+            format!("languages: {}", stead_config::listing())
+        }
+        RequestError::OtherLanguage { .. } => "use another name for the other language".to_owned(),
+        RequestError::Pattern { .. } => {
+            r"escape what is meant literally: `\(`, `\[`, `\.`".to_owned()
+        }
+        RequestError::NoStateDir
+        | RequestError::RelativeDir { .. }
+        | RequestError::Directory { .. }
+        | RequestError::Workspace { .. }
+        | RequestError::OtherWorkspace { .. }
+        | RequestError::NotUtf8 { .. }
+        | RequestError::Retention { .. }
+        | RequestError::NoShellFree => return None,
+    })
+}
+
+fn after_connection(trouble: &ConnectionTrouble, fate: Option<Fate>) -> Option<String> {
+    if let (Some(Fate::CodeSent { token }), Some(name)) = (fate, trouble.session()) {
+        return Some(format!("what became of it: output {{\"id\":\"{name}:{token}\"}}"));
+    }
+    Some(match trouble {
+        ConnectionTrouble::StartedByAnother { .. }
+        | ConnectionTrouble::SlowStart { .. }
+        | ConnectionTrouble::Broken { .. }
+        | ConnectionTrouble::Garbled { .. }
+        | ConnectionTrouble::HungUpUnanswered { .. } => SEE_SESSIONS.to_owned(),
+        ConnectionTrouble::OtherVersion { .. } => OTHER_VERSION.to_owned(),
+        ConnectionTrouble::HungUpAlive { eval } => {
+            format!("read on: output {{\"id\":\"{eval}\"}}")
+        }
+        ConnectionTrouble::OtherUser { .. } | ConnectionTrouble::RuntimeDir { .. } => return None,
+    })
+}
+
+const ANSWER_IT: &str = "answer it with input, or interrupt it with control";
+const WAIT_FOR_IT: &str = "wait for it with output and wait_ms, or interrupt it with control";
+const STARTS_FRESH: &str = "the next eval starts it fresh";
+const SEE_SESSIONS: &str = "call sessions to see how it stands";
+const OTHER_VERSION: &str =
+    "it was started by another version: that one has to stop it; a session of another name works";
+
+fn joined(names: &[SessionName]) -> String {
+    let shown: Vec<_> = names.iter().take(NAMES_SHOWN).map(SessionName::as_str).collect();
+    let more = names.len() - shown.len();
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    shown.join(", ") + &more
+}

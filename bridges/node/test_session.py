@@ -113,6 +113,22 @@ class Session(NodeTest):
         self.assertEqual([one["name"] for one in result.changed["rebound"]], ["n7"])
         self.assertEqual([one["name"] for one in result.changed["added"]], ["fresh"])
 
+    def test_e13_among_many_names_every_kind_of_change_is_told(self):
+        """Code that calls nothing is compared by the names in it alone; all that could define others must not count as such."""
+        host = self.start()
+        host.eval("for (let n = 0; n < 2000; n++) globalThis['n' + n] = n; var g = globalThis, text = 'by'")
+        host.eval("function make(name) { globalThis[name] = 1 } const tag = () => { tagged = 1 }; class Maker { constructor() { globalThis.constructed = 1 } }")
+        host.eval("const walk = { *[Symbol.iterator]() { walked = 1; yield 1 } }; function* again() { spread = 1; yield 1 }; const them = again()")
+        for code, expected in [
+            ("1+1", ""), ("n5", ""), ("n5 = n5 + 1", "~n5"), ("n5++; n6 = n5", "~n5 ~n6"), ("let fresh = 1", "+fresh"), ("fresh = 1", ""), ("delete globalThis.fresh", "-fresh"),
+            ("g.member = 1", "+member"), ("g['el' + 'ement'] = 1", "+element"), ("delete g['ele' + 'ment']; undefined", "-element"),
+            ("g['coun' + 'ted']++; undefined", "+counted"), ("make('called')", "+called"), ("make\n('apart')", "+apart"), ("tag``", "+tagged"), ("new Maker", "+constructed"), ("const [one] = walk", "+one +walked"), ("const all = [...them]", "+all +spread"),
+            ("eval('var ' + text + ' = 1')", "+by"), ("\\u0067.escaped = 1", "+escaped"), ("var { length } = text", "+length"), ("n7 = 'x'; undeclared = n7", "~n7 +undeclared"),
+        ]:
+            changed = host.eval(code).changed
+            names = ["+" + one["name"] for one in changed.get("added", [])] + ["~" + one["name"] for one in changed.get("rebound", [])]
+            self.assertEqual(sorted(names + ["-" + name for name in changed.get("removed", [])]), sorted(expected.split()), code)
+
     def test_e14_a_changed_module_is_named_once(self):
         with tempfile.TemporaryDirectory() as cwd:
             path = os.path.join(cwd, "mine.js")

@@ -47,28 +47,41 @@ function valueOf(name) {
 
 /** What the eval did to the names; beyond FEW only those that its code mentions are compared. */
 function changes(source) {
-  const names = userNames();
-  let mentioned = null;
-  if (names.length > FEW) mentioned = new Set(source.match(/[\p{ID_Start}$_][\p{ID_Continue}$]*/gu) ?? []);
+  const mentioned = KNOWN.size > FEW ? new Set(source.match(/[\p{ID_Start}$_][\p{ID_Continue}$]*/gu) ?? []) : null;
   const added = [], rebound = [], removed = [];
-  for (const name of names) {
-    const isNew = !KNOWN.has(name);
-    if (!isNew && mentioned !== null && !mentioned.has(name)) continue;
-    const value = valueOf(name);
-    if (!isNew && isSame(KNOWN.get(name), value)) continue;
+  const look = (name) => {
+    const isNew = !KNOWN.has(name), value = valueOf(name);
+    if (!isNew && isSame(KNOWN.get(name), value)) return;
     (isNew ? added : rebound).push(name);
     KNOWN.set(name, token(value));
+  };
+  const drop = (name) => {
+    removed.push(name);
+    KNOWN.delete(name);
+    CONSTANTS.delete(name);
+  };
+  if (mentioned !== null && callsNothing(source)) {
+    for (const name of mentioned) {
+      if (descriptor(G, name) !== undefined && isUserName(name)) look(name);
+      else if (KNOWN.has(name)) drop(name);
+    }
+    return listed(added, rebound, removed);
   }
+  const names = userNames();
+  for (const name of names) if (mentioned === null || mentioned.has(name) || !KNOWN.has(name)) look(name);
   if (KNOWN.size > names.length) {
     const present = new Set(names);
-    for (const name of KNOWN.keys()) {
-      if (present.has(name)) continue;
-      removed.push(name);
-      KNOWN.delete(name);
-      CONSTANTS.delete(name);
-    }
+    for (const name of KNOWN.keys()) if (!present.has(name)) drop(name);
   }
   return listed(added, rebound, removed);
+}
+
+/**
+ * Whether code calls nothing and computes no name, so that it changes no names but those that stand in it. To list
+ * thousands takes V8 longer than most evals. What a getter or the like should define is told after the next eval that lists.
+ */
+function callsNothing(source) {
+  return !/[(`\\]|\.\.\.|\b(?:new|import|await|yield|of|class|with)\b/.test(source) && !(source.includes("[") && /=|\+\+|--|\bdelete\b/.test(source));
 }
 
 function listed(added, rebound, removed) {

@@ -53,6 +53,8 @@ pub const BASH: &str = concat!(
     include_str!("bash/bridge/ends.bash"),
     include_str!("bash/read.bash"),
     include_str!("bash/bridge/names.bash"),
+    include_str!("bash/bridge/look.bash"),
+    include_str!("bash/bridge/reach.bash"),
     include_str!("bash/bridge/evals.bash"),
     include_str!("bash/bridge/queries.bash"),
     include_str!("bash/bridge/serve.bash"),

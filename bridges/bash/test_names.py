@@ -20,6 +20,41 @@ class Names(BashTest):
         self.assertEqual((len(changed["added"]), changed["more"]), (50, 31))
         self.assertEqual(host.eval("x=1; exit 3").changed["added"][0]["name"], "x")
 
+    def test_e13_plain_code_tells_the_same_as_any(self):
+        """Code that is as plain as a program with arguments is not looked at after it ran; it must be plain indeed."""
+        host = self.start()
+        told = [
+            ("echo $((1+1))", ""), ("echo \"a b\" | cat >/dev/null; true", ""), ("x=1", "+x"), ("x=1", ""), ("x=2 y=3", "~x +y"), ("x=5 true", ""),
+            ("x=6 : | cat", ""), ("x=\"it's\"; echo $x >/dev/null", "~x"), ("x+=more", "~x"), ("echo a=b c=d >/dev/null", ""), ("y=$x; z=${y}", "~y +z"),
+            ("\"re\"ad r1 <<<1", "+r1"), ("r\\ead r2 <<<1", "+r2"), ("cmd='eval e1=1'", "+cmd"), ("$cmd", "+e1"), ("unset e1", "-e1"), ("\"$nothing\" || $cmd", "+e1"),
+            (">/dev/null $cmd; unset e1", "-e1"), ("true # it's\nread r3 <<<1\ntrue 'b'", "+r3"), ("cat >/dev/null <<E\nit's\nE\nread r4 <<<1\ntrue 'b'", "+r4"),
+            ("echo $((k=5)) >/dev/null", "+k"), ("sum='k=6'", "+sum"), ("echo $((sum)) >/dev/null", "~k"), (": ${d:=1}", "+d"), ("printf -v p1 1", "+p1"),
+            ("o=-v", "+o"), ("printf $o p2 1", "+p2"), ("declare -n ref=x", "+ref"), ("ref=changed", "~ref ~x"), ("unset -n ref", "-ref"), ("declare -i i", ""), ("i=j=3", "+i +j"),
+            ("f() { made=$1; }", "+f"), ("f 1", "+made"), ("true; f 2", "~made"), ("true|f 3", ""), ("alias g='aliased=1;'", "+g"), ("g", "+aliased"),
+            ("echo() { said=1; }", "+echo"), ("echo a", "+said"), ("unset -f echo", "-echo"), ("trap 'u=$((u+1))' USR1", ""), ("kill -USR1 $$", "+u"), ("trap - USR1", ""),
+            ("trap 'd2=1' DEBUG", "+d2"), ("true", ""), ("trap - DEBUG; unset d2", "-d2"), ("for w in 1 2; do :; done", "+w"), ("read w <<<7", "~w"),
+            ("if true; then q=1; fi", "+q"), ("{ q=2; }", "~q"), ("(q=3)", ""), ("shopt -s lastpipe", ""), ("echo 4 | q=4", "~q"), ("time q=5", "~q"), ("! q=6", "~q"),
+            ("a[1]=1", "+a"), ("a=2", "~a"), ("[[ ab =~ b ]]; true", ""), ("cd /; cd - >/dev/null", ""), ("export q", ""), ("wait -p w2 2>/dev/null; true", ""),
+            ("eval 'lost=1'", "+lost"), ("unset lost x", "-lost -x"), ("x=1\necho $x >/dev/null\ny=9", "+x ~y"),
+        ]
+        for code, expected in told:
+            changed = host.eval(code).changed
+            names = ["+" + one["name"] for one in changed.get("added", [])] + ["~" + one["name"] for one in changed.get("rebound", [])]
+            self.assertEqual(sorted(names + ["-" + name for name in changed.get("removed", [])]), sorted(expected.split()), code)
+
+    def test_p1_plain_code_costs_no_fork(self):
+        host = self.start()
+        host.eval("true")
+        for code in ("echo $((1+1))", "x=5", "true; x=6 y=7", "echo 'a b' \"c\" 2>&1", "cd /"):
+            before = self.faults_of_children(host)
+            host.eval(code)
+            self.assertEqual(self.faults_of_children(host), before, code)
+
+    def faults_of_children(self, host):
+        """Page faults of all children that the shell has waited for: every fork has some."""
+        with open("/proc/%d/stat" % host.process.pid) as stat:
+            return stat.read().rpartition(")")[2].split()[8]
+
     def test_e13_names_that_the_bridge_uses_itself(self):
         host = self.start()
         names = [

@@ -69,29 +69,40 @@ __stead_quote() {
 }
 __stead_utf8=$'^([\x01-\x7f]|[\xc2-\xdf][\x80-\xbf]|\xe0[\xa0-\xbf][\x80-\xbf]|[\xe1-\xec\xee\xef][\x80-\xbf][\x80-\xbf]|\xed[\x80-\x9f][\x80-\xbf]|\xf0[\x90-\xbf][\x80-\xbf]{2}|[\xf1-\xf3][\x80-\xbf]{3}|\xf4[\x80-\x8f][\x80-\xbf]{2})*$'
 
-# Reads a line of the host into __stead_line. A TMOUT of the user's only cuts it in pieces.
+# Reads a line of the host into __stead_line.
 __stead_read_line() {
-    \builtin local IFS= __s_part __s_rc
-    __stead_line=
-    while \builtin :; do
+    \builtin local IFS=
+    \builtin read -r -u 40 __stead_line || __stead_read_on "$?"
+}
+
+# Reads the rest of a line, after a status that is not 0: a TMOUT of the user's only cuts it in pieces.
+__stead_read_on() {
+    \builtin local __s_part __s_rc="$1"
+    while ((__s_rc > 128)); do
         __s_part=
         \builtin read -r -u 40 __s_part; __s_rc=$?
         __stead_line+=$__s_part
-        if ((__s_rc == 0)); then \builtin return 0; fi
-        if ((__s_rc <= 128)); then \builtin return 1; fi
     done
+    \builtin return "$__s_rc"
 }
 
 # Reads as many bytes into __stead_text; the host sends no NUL.
 __stead_read_bytes() {
-    \builtin local LC_ALL=C LC_CTYPE=C __s_part __s_rc
+    # To change less of the locale takes less time.
+    if [[ -z ${LC_ALL-} ]]; then \builtin local LC_CTYPE=C; else \builtin local LC_ALL=C; fi
     __stead_text=
-    while ((${#__stead_text} < $1)); do
+    (($1 == 0)) || \builtin read -r -N "$1" -u 40 __stead_text || __stead_read_more "$1" "$?"
+}
+
+# Reads the rest of so many bytes, after a status that is not 0.
+__stead_read_more() {
+    \builtin local __s_part __s_rc="$2"
+    while ((__s_rc > 128 && ${#__stead_text} < $1)); do
         __s_part=
         \builtin read -r -N "$(($1 - ${#__stead_text}))" -u 40 __s_part; __s_rc=$?
         __stead_text+=$__s_part
-        if ((__s_rc != 0 && __s_rc <= 128)); then \builtin return 1; fi
     done
+    ((${#__stead_text} == $1))
 }
 
 # The host is gone.

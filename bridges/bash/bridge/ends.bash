@@ -137,7 +137,7 @@ __stead_salvage() {
     done
     # Options last: they may stop what comes before. Subshells lose `set -e`.
     __stead_src+=$'\n'$(\builtin declare -p -- "${__s_names[@]}"; \builtin declare -f)$'\n'$__s_options$__s_errexit
-    PROMPT_COMMAND='\builtin trap "__stead_early=1" INT; __stead_src=$(</dev/fd/48); \exec 48<&-; \builtin eval "$__stead_src"; \builtin eval "$__stead_resume"'
+    PROMPT_COMMAND='\builtin trap "__stead_early=1" INT; __stead_src=$(</dev/fd/49); \exec 49<&-; \builtin eval "$__stead_src"; \builtin eval "$__stead_resume"'
     \builtin export PROMPT_COMMAND HISTFILE=/dev/null
     __stead_recover
     # Coprocesses live on with the process that they belong to; their descriptors would close. Bash undoes what is put
@@ -150,7 +150,7 @@ __stead_salvage() {
     done
     \exec <&44 >&44 2>&44
     \builtin trap '__stead_early=1' INT
-    \exec "$BASH" --noprofile --norc --noediting -i 48<<<"$__stead_src"
+    \exec "$BASH" --noprofile --norc --noediting -i 49<<<"$__stead_src"
 }
 __stead_resume='__stead_src=$__stead_text; \builtin unset HISTFILE PROMPT_COMMAND; \exec 0<<<"$__stead_again"; \__stead_trap_exit "$__stead_user_exit"; \__stead_trap_err "$__stead_user_err"'
 
@@ -160,11 +160,11 @@ __stead_resume='__stead_src=$__stead_text; \builtin unset HISTFILE PROMPT_COMMAN
 __stead_recover() {
     \builtin local __s_from= __s_to
     if [[ -S /dev/fd/40 ]]; then \builtin return 0; fi
-    for __s_to in {48..99}; do
-        if [[ -S /dev/fd/$__s_to && -e /dev/fd/$((__s_to + 6)) ]]; then __s_from=$__s_to; fi
+    for __s_to in {49..99}; do
+        if [[ -S /dev/fd/$__s_to && -e /dev/fd/$((__s_to + 7)) ]]; then __s_from=$__s_to; fi
     done
     if [[ -z $__s_from ]]; then \builtin return 0; fi
-    for __s_to in 40 41 42 43 45 46 47; do
+    for __s_to in 40 41 42 43 45 46 47 48; do
         \exec 0<&"$((__s_from++))"
         \builtin eval "\\exec $__s_to<&0"
     done
@@ -198,7 +198,7 @@ __stead_close() {
     for __s_fd in /dev/fd/*; do
         if [[ ! -p $__s_fd || " $__stead_fds $__s_ends " == *" ${__s_fd##*/} "* ]]; then \builtin continue; fi
         __s_fd=${__s_fd##*/}
-        if ((__s_fd > 2 && (__s_fd < 40 || __s_fd > 47))); then \builtin eval "\\exec $__s_fd<&-"; fi
+        if ((__s_fd > 2 && (__s_fd < 40 || __s_fd > 48))); then \builtin eval "\\exec $__s_fd<&-"; fi
     done
 }
 

@@ -4,7 +4,7 @@
 # command that it is in, which else is a line. What only works line by line stays so: aliases made on the
 # way, here-documents without end, syntax errors.
 __stead_bind() {
-    if [[ $__stead_src != *$'\n'* || $__stead_src == *alias* ]]; then \builtin return 0; fi
+    if [[ $__stead_src == *alias* ]]; then \builtin return 0; fi
     if [[ -n $1 || $__stead_src == *nounset* || $__stead_src == *:\?* || $__stead_src =~ set[[:space:]]+-[a-zA-Z]*u ]]; then
         if \builtin eval "__stead_probe() { $__stead_src"$'\n}'; then __stead_src="{ $__stead_src"$'\n}'; fi
         \builtin unset -f __stead_probe
@@ -15,8 +15,8 @@ __stead_bind() {
 __stead_find_stdin() {
     \builtin local __s_at
     __stead_stdin=
-    for __s_at in {48..99}; do
-        if [[ -S /proc/$$/fd/$__s_at && -e /proc/$$/fd/$((__s_at + 6)) ]]; then __stead_stdin=/proc/$$/fd/$((__s_at + 1)); fi
+    for __s_at in {49..99}; do
+        if [[ -S /proc/$$/fd/$__s_at && -e /proc/$$/fd/$((__s_at + 7)) ]]; then __stead_stdin=/proc/$$/fd/$((__s_at + 1)); fi
     done
 }
 
@@ -32,74 +32,108 @@ __stead_may_ask() {
 # What the eval in __stead_src needs before it; takes whether `set -u` is on, and its id. The user's SIGINT trap comes back
 # last: from there on an interrupt ends the eval.
 __stead_prepare() {
-    \builtin local __s_before= __s_fd
-    if [[ $__stead_src == *errtrace* || $__stead_src =~ set[[:space:]]+-[a-zA-Z]*E ]]; then __stead_trace=1; fi
-    if [[ $__stead_src =~ set[[:space:]]+\+[a-zA-Z]*E ]]; then __stead_trace=; fi
-    __stead_bind "$1" 2>/dev/null
-    __stead_may_ask
-    # What shows or fires is switched on by the code itself.
-    if [[ -n $__stead_debug ]]; then __s_before="\\builtin $__stead_debug; "; fi
-    if [[ -n $__stead_x ]]; then __s_before+="\\builtin set -x; "; fi
-    __stead_ran=
-    if [[ -n $__s_before ]]; then __s_before="__stead_ran=1; $__s_before"; else __stead_ran=1; fi
-    __stead_src=$__s_before$__stead_src
+    __stead_foresee
+    if [[ $__stead_reach == all ]]; then __stead_arm; fi
+    if [[ $__stead_src == *$'\n'* ]]; then __stead_bind "$1" 2>/dev/null; fi
+    __stead_ran=1
+    if [[ -n $__stead_debug$__stead_x ]]; then __stead_put_before; fi
     # It would be run whenever the shell comes back. An assignment to what is readonly would end everything.
     \builtin printf -v PROMPT_COMMAND ''
     __stead_probing= __stead_nudged= __stead_held= __stead_end= __stead_where= __stead_tries=0
-    if [[ -n $__stead_leaks ]]; then
-        __stead_fds=
-        for __s_fd in /dev/fd/*; do
-            # All but that of the listing itself.
-            if [[ -e $__s_fd ]]; then __stead_fds+=" ${__s_fd##*/}"; fi
-        done
-    fi
+    if [[ -n $__stead_leaks ]]; then __stead_note_open; fi
     __stead_cur=$2 __stead_began=${EPOCHREALTIME-}
     __stead_has_int=$__stead_int
     \builtin trap - INT
     if [[ -n $__stead_int ]]; then \builtin eval "\\builtin $__stead_int"; fi
 }
 
-# Takes commands until there is code to run. Its status is that of the eval before, so that user code finds it in `$?`.
-__stead_next() {
-    \builtin local - __s_nounset= __s_word __s_id __s_length __s_early
-    if [[ -o nounset ]]; then __s_nounset=1; fi
-    \builtin set +efuvkax -E
-    while \builtin :; do
-        __stead_read_line || __stead_quit
-        # All signals that were meant for the eval before have come by now.
-        __s_early=$__stead_early __stead_early=
-        __s_word=${__stead_line%% *} __s_id=${__stead_line#* } __s_length=${__stead_line##* }
-        __s_id=${__s_id% *}
-        __stead_read_bytes "$__s_length" || __stead_quit
-        case $__s_word in
-        eval)
-            if [[ -n $__s_early ]] && \builtin read -t 0 -u 40; then
-                __stead_src=$__stead_text
-                __stead_read_line || __stead_quit
-                if [[ $__stead_line == "interrupt $__s_id 0" ]]; then __stead_early=1; fi
-                __stead_text=$__stead_src
-            fi
-            __stead_src=$__stead_text __stead_text=
-            __stead_prepare "$__s_nounset" "$__s_id"
-            if [[ -z $__stead_early ]]; then \builtin return "$__stead_st"; fi
-            __stead_cur=
-            \builtin trap '__stead_early=1' INT
-            __stead_early=
-            __stead_send "{\"ev\":\"done\",\"eval\":\"$__s_id\",\"status\":\"interrupted\"}" ;;
-        query) __stead_query "${__s_id%% *}" "${__s_id#* }" "$__stead_text" ;;
-        clear)
-            __stead_src=$__stead_clear
-            # All, not those that were known when there were too many to list.
-            if [[ -n $__stead_many || ${#__stead_sig[@]} -ge __stead_MANY ]]; then __stead_listed "$(\builtin compgen -v -X "__stead_*")"; fi
-            __stead_held= __stead_end= __stead_where= __stead_tries=0 __stead_cur=@$__s_id
-            \builtin return 0 ;;
-        exit) __stead_leave ;;
-        esac
+# Before code that may change all there is.
+__stead_arm() {
+    __stead_watched=1
+    if [[ $__stead_src == *errtrace* || $__stead_src =~ set[[:space:]]+-[a-zA-Z]*E ]]; then __stead_trace=1; fi
+    if [[ $__stead_src =~ set[[:space:]]+\+[a-zA-Z]*E ]]; then __stead_trace=; fi
+    __stead_may_ask
+}
+
+# What shows or fires is switched on by the code itself.
+__stead_put_before() {
+    \builtin local __s_before=
+    if [[ -n $__stead_debug ]]; then __s_before="\\builtin $__stead_debug; "; fi
+    if [[ -n $__stead_x ]]; then __s_before+="\\builtin set -x; "; fi
+    __stead_ran=
+    __stead_src="__stead_ran=1; $__s_before$__stead_src"
+}
+
+__stead_note_open() {
+    \builtin local - __s_fd
+    \builtin set +f
+    __stead_fds=
+    for __s_fd in /dev/fd/*; do
+        # All but that of the listing itself.
+        if [[ -e $__s_fd ]]; then __stead_fds+=" ${__s_fd##*/}"; fi
     done
 }
 
-# The code ran to its end.
-__stead_note() { __stead_end=normal __stead_code=$1; }
+# Takes commands until there is code to run. Its status is that of the eval before, so that user code finds it in `$?`.
+__stead_next() {
+    \builtin local - IFS= __s_nounset= __s_word __s_id __s_early
+    if [[ -o nounset ]]; then __s_nounset=1; fi
+    \builtin set +euvkax -f -E
+    while \builtin :; do
+        \builtin read -r -u 40 __stead_line || __stead_read_on "$?" || __stead_quit
+        # All signals that were meant for the eval before have come by now.
+        __s_early=$__stead_early __stead_early=
+        __s_word=${__stead_line%% *} __s_id=${__stead_line#* }
+        __s_id=${__s_id% *}
+        __stead_read_bytes "${__stead_line##* }" || __stead_quit
+        if [[ $__s_word == eval ]]; then
+            __stead_src=$__stead_text
+            if [[ -n $__s_early ]]; then __stead_was_early; fi
+            __stead_prepare "$__s_nounset" "$__s_id"
+            if [[ -z $__stead_early ]]; then \builtin return "$__stead_st"; fi
+            __stead_skip
+        elif __stead_serve; then
+            \builtin return 0
+        fi
+    done
+}
+
+# A signal came before this eval: whether it was for it is told by the next line.
+__stead_was_early() {
+    if \builtin read -t 0 -u 40; then
+        __stead_read_line || __stead_quit
+        if [[ $__stead_line == "interrupt $__s_id 0" ]]; then __stead_early=1; fi
+    fi
+}
+
+# The eval was interrupted before it began.
+__stead_skip() {
+    __stead_cur=
+    \builtin trap '__stead_early=1' INT
+    __stead_early=
+    __stead_send "{\"ev\":\"done\",\"eval\":\"$__s_id\",\"status\":\"interrupted\"}"
+}
+
+# Carries out a command that is no eval. Fails unless there is code to run for it.
+__stead_serve() {
+    case $__s_word in
+    query) __stead_query "${__s_id%% *}" "${__s_id#* }" "$__stead_text" ;;
+    clear)
+        __stead_src=$__stead_clear __stead_reach=all __stead_watched=1
+        # All, not those that were known when there were too many to list.
+        if [[ -n $__stead_many || ${#__stead_sig[@]} -ge __stead_MANY ]]; then __stead_listed "$(\builtin compgen -v -X "__stead_*")"; fi
+        __stead_held= __stead_end= __stead_where= __stead_tries=0 __stead_cur=@$__s_id
+        \builtin return 0 ;;
+    exit) __stead_leave ;;
+    esac
+    \builtin return 1
+}
+
+# The code ran to its end. Fails if it may have put other streams in the place of its own.
+__stead_note() {
+    __stead_end=normal __stead_code=$1
+    [[ $__stead_reach != all ]]
+}
 
 # Keeps the user's streams, which are 41 to 43 here, for the next eval: an `exec >file` stays. They are put where Bash
 # finds room: numbers of our choice may be the user's, and those of a coprocess are 63 and below.
@@ -146,97 +180,108 @@ __stead_syntax() {
     __s_message="$__stead_cur: ${__s_said#*bash: eval: }"
 }
 
-# Sets __s_seen of the caller to the five parts of __stead_look, each of which ends with \1; to fewer if it was cut off.
-# Taking a prefix off by a pattern, or a long text apart in another locale, needs time by the square of the length:
-# seconds where there are thousands of functions.
-__stead_parts() {
-    \builtin local __s_rest="$__stead_look" __s_part
-    if ((${#__s_rest} > 10000)); then \builtin local LC_ALL=C; fi
-    __s_seen=()
-    while ((${#__s_seen[@]} < 4)); do
-        __s_part=${__s_rest%%$'\1'*}
-        if ((${#__s_part} == ${#__s_rest})); then \builtin return 0; fi
-        __s_seen+=("$__s_part")
-        __s_rest=${__s_rest:${#__s_part}+1}
-    done
-    # Not within quotes, where Bash 5.0 takes \1 for one of its own marks.
-    __s_part=${__s_rest%$'\1'}
-    if ((${#__s_part} < ${#__s_rest})); then __s_seen+=("$__s_part"); fi
-}
-
-# Reports the eval, from what __stead_look has seen of the shell after it. If it was interrupted itself it leaves the
-# names out.
-__stead_finish() {
-    \builtin local - __s_events= __s_status=ok __s_int __s_case= __s_list __s_notice= __s_done __s_own=
-    \builtin local -a __s_seen
-    \builtin local IFS=$' \t\n' __stead_q __stead_changed=
+# Takes in what was seen of the shell after an eval that may have changed it: traps, and names for __stead_changed. If it was
+# interrupted itself it leaves the names out.
+__stead_learn() {
+    \builtin local __s_int __s_list
+    if [[ $__stead_reach == named ]]; then
+        if ((__stead_tries++ == 0)); then __stead_tell; fi
+        \builtin return 0
+    fi
+    if [[ -n $__stead_look ]]; then __stead_parts; fi
     # What was cut off tells nothing.
-    __stead_parts
-    if ((${#__s_seen[@]} != 5)); then __stead_tries=1; fi
+    if [[ ${__stead_seen[6]-} != "end $__stead_cur" ]]; then __stead_tries=1; fi
     # Code that does not even begin leaves what would have been switched on before it.
     if [[ -n $__stead_ran && $__stead_tries == 0 ]]; then
-        __stead_x=
-        if [[ -o xtrace ]]; then __stead_x=1; fi
-        __stead_debug=${__s_seen[0]-}
+        __stead_x=$__s_x __stead_debug=${__stead_seen[0]-}
         if [[ $__stead_debug == *'trap -- '* && $__stead_debug != *"$__stead_nothing"* ]]; then __stead_debug="trap -- ${__stead_debug#*trap -- }" __stead_debug=${__stead_debug%$'\n'}; else __stead_debug=; fi
     fi
-    \builtin set +euvkax -f
-    __s_int=${__s_seen[1]-}
+    __s_int=${__stead_seen[2]-}
     if [[ $__s_int == *__stead_early=1* ]]; then __s_int=; fi
     if [[ -n $__s_int || ( $__stead_tries == 0 && $__stead_end != exit && $__stead_end != errexit ) ]]; then __stead_int=$__s_int; fi
-    \builtin trap '__stead_early=1' INT
-    __stead_tries=$((__stead_tries + 1)) __stead_look= __s_list=${__s_seen[4]-} __s_list=${__s_list%"$__stead_nl"}
+    __stead_tries=$((__stead_tries + 1))
+    if ((__stead_tries > 1)); then \builtin return 0; fi
+    if [[ ${__stead_seen[1]} == "$__stead_own_traps" ]]; then __stead_watched=; fi
+    __s_list=${__stead_seen[5]} __s_list=${__s_list%"$__stead_nl"}
     if [[ $__s_list == - ]]; then
         __s_list=
         if [[ -z $__stead_many ]]; then __s_notice=$__stead_UNLISTED; fi
         __stead_many=1
     fi
+    __stead_tell "$__s_list" "${__stead_seen[3]%"$__stead_nl"}" "${__stead_seen[4]%"$__stead_nl"}"
+}
+
+# Sets __stead_changed, whatever the user has made of the shell. A name that cannot be looked at ends what is evaluated:
+# that, and not everything.
+__stead_tell() {
+    \builtin local __s_case=
     if [[ :$BASHOPTS: == *:nocasematch:* ]]; then
         \builtin shopt -u nocasematch
         __s_case=1
     fi
-    # A name that cannot be looked at ends what is evaluated: that, and not everything.
-    if ((__stead_tries == 1)); then \builtin eval '__stead_changes "$__s_list" "${__s_seen[2]%"$__stead_nl"}" "${__s_seen[3]%"$__stead_nl"}"'; fi
+    \builtin eval '__stead_changes "$@"'
     if [[ -n $__s_case ]]; then \builtin shopt -s nocasematch; fi
+}
+
+# Reports the eval. Like all that every eval calls it is short: to call a function Bash copies the whole of it.
+__stead_finish() {
+    # First, because Bash 5.0 does not give back the options that `local -` keeps when an interrupt leaves a function.
+    \builtin trap '__stead_early=1' INT
+    \builtin local - IFS=$' \t\n' __s_events= __s_more= __s_notice= __s_x= __stead_changed=
+    if [[ -o xtrace ]]; then __s_x=1; fi
+    \builtin set +euvkax -f
+    if [[ $__stead_reach != nothing ]]; then __stead_learn; fi
     # Off while our own text is read.
     __stead_aliases=-u
     if [[ :$__stead_opts: == *:expand_aliases:* || $__stead_end != normal ]]; then __stead_aliases=-s; fi
-    __stead_kept
+    if [[ $__stead_reach == all || $__stead_end != normal ]]; then __stead_kept; fi
     \builtin jobs >/dev/null
     if [[ $__stead_cur == @* ]]; then
-        __stead_forget
-        __s_done="{\"ev\":\"reply\",\"seq\":${__stead_cur#@},\"data\":{}}"
-    else
-        # A command that takes the signal for itself leaves the shell to go on; the eval was interrupted all the same. The
-        # status tells the host that the shell came to the end of the code, maybe before the signal.
-        if [[ ( $__stead_end == normal || $__stead_end == errexit ) && -z $__stead_has_int ]]; then
-            while \builtin read -t 0 -u 40 && __stead_read_line; do
-                if [[ $__stead_line == "interrupt $__stead_cur 0" ]]; then __s_own=${__s_own:-$__stead_code} __stead_end=; fi
-            done
-        fi
-        case $__stead_end in
-        '') __s_status=interrupted __stead_code=130 ;;
-        *) if ((__stead_code != 0)); then __s_status=error; __stead_failed; fi ;;
-        esac
-        __s_done="{\"ev\":\"done\",\"eval\":\"$__stead_cur\",\"status\":\"$__s_status\""
-        if [[ $__s_status != interrupted ]]; then __s_own=$__stead_code; fi
-        __s_done+="${__s_own:+,\"exit_code\":$__s_own}"
-        if [[ $PWD != "$__stead_pwd" ]]; then
-            __stead_pwd=$PWD
-            __s_notice+="${__s_notice:+; }the working directory is now $PWD"
-        fi
-        if [[ -n $__stead_jobs ]]; then
-            __stead_jobs=
-            __s_notice+="${__s_notice:+; }the shell started anew after the error: background jobs run on, but \`jobs\` and \`wait\` do not know them"
-        fi
-        if [[ -n $__s_notice ]]; then
-            __stead_quote "$__s_notice"
-            __s_done+=",\"notice\":$__stead_q"
-        fi
-        __s_done+="${__stead_changed:+,\"changed\":$__stead_changed},\"variables\":$((${#__stead_mine[@]} + ${#__stead_fn[@]} + ${#__stead_alias[@]}))}"
+        __stead_cleared
+        \builtin return 0
     fi
+    # A command that takes the signal for itself leaves the shell to go on, so the host may have sent an interrupt.
+    if [[ $__stead_end$__stead_code == normal0 ]] && ! \builtin read -t 0 -u 40; then
+        __s_events="{\"ev\":\"done\",\"eval\":\"$__stead_cur\",\"status\":\"ok\",\"exit_code\":0"
+    else
+        __stead_judge
+    fi
+    if [[ -n $__stead_jobs$__s_notice || $PWD != "$__stead_pwd" ]]; then __stead_notify; fi
+    if [[ -n $__stead_changed ]]; then __s_more+=",\"changed\":$__stead_changed"; fi
     __stead_st=$__stead_code __stead_cur= __stead_src=
-    __stead_send "$__s_events$__s_done"
+    \builtin printf '%s\n' "$__s_events$__s_more,\"variables\":$((${#__stead_mine[@]} + ${#__stead_fn[@]} + ${#__stead_alias[@]}))}" >&40
+}
+
+# Adds how an eval ended that may have failed or been interrupted. The status tells the host that the shell came to the
+# end of the code, maybe before the signal.
+__stead_judge() {
+    \builtin local __s_status=ok __s_own= __stead_q
+    if [[ ( $__stead_end == normal || $__stead_end == errexit ) && -z $__stead_has_int ]]; then
+        while \builtin read -t 0 -u 40 && __stead_read_line; do
+            if [[ $__stead_line == "interrupt $__stead_cur 0" ]]; then __s_own=${__s_own:-$__stead_code} __stead_end=; fi
+        done
+    fi
+    case $__stead_end in
+    '') __s_status=interrupted __stead_code=130 ;;
+    *) if ((__stead_code != 0)); then __s_status=error; __stead_failed; fi ;;
+    esac
+    if [[ $__s_status != interrupted ]]; then __s_own=$__stead_code; fi
+    __s_events+="{\"ev\":\"done\",\"eval\":\"$__stead_cur\",\"status\":\"$__s_status\"${__s_own:+,\"exit_code\":$__s_own}"
+}
+
+# Adds what the user should know.
+__stead_notify() {
+    \builtin local __stead_q
+    if [[ $PWD != "$__stead_pwd" ]]; then
+        __stead_pwd=$PWD
+        __s_notice+="${__s_notice:+; }the working directory is now $PWD"
+    fi
+    if [[ -n $__stead_jobs ]]; then
+        __stead_jobs=
+        __s_notice+="${__s_notice:+; }the shell started anew after the error: background jobs run on, but \`jobs\` and \`wait\` do not know them"
+    fi
+    __stead_quote "$__s_notice"
+    __s_more+=",\"notice\":$__stead_q"
 }
 
 # The host asks to end: the user's EXIT trap runs with the user's streams.

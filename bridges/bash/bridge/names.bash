@@ -4,8 +4,8 @@
 __stead_names=() __stead_now=() __stead_fn=() __stead_take= __stead_vtext= __stead_joined= __stead_ftext= __stead_bodies=
 # Longer texts are known by their length; more variables are not listed after every eval, which takes a shell long.
 __stead_pwd=$PWD __stead_LISTED=50 __stead_LONG=4000 __stead_MANY=1000 __stead_MENTIONED=3000
-# When the eval began and ended; whether there are more variables than can be listed in good time.
-__stead_began= __stead_ended= __stead_many=
+# When the eval began and ended, and whether that was long; whether there are more variables than can be listed in good time.
+__stead_began= __stead_ended= __stead_slow= __stead_many=
 __stead_UNLISTED='there are too many variables to list: what is told of changes is not all'
 
 # The shell's own variables are nobody's news.
@@ -46,41 +46,6 @@ __stead_sample() {
     fi
     \builtin eval "$__stead_take"
     __stead_new=${__stead_now[*]}
-}
-
-# Lists the variables, in the subshell that looks at them: nothing if only those that the code names are to be compared,
-# and `-` if a list would take too long. To make one Bash compares each name with all others, which takes seconds for
-# 20,000. An eval that was over at once cannot have made so many.
-__stead_enumerate() {
-    if [[ $__stead_cur != @* ]]; then
-        if [[ -n $__stead_many || ${#__stead_sig[@]} -ge __stead_MANY ]] && ((${#__stead_src} <= 100000)); then \builtin return 0; fi
-        # In microseconds; there is no such clock before Bash 5, and no `<(` in POSIX mode before 5.1.
-        __stead_ended=${EPOCHREALTIME-}
-        if [[ -n $__stead_began && -n $__stead_ended && ! -o posix ]] && ((${__stead_ended/[!0-9]/} - ${__stead_began/[!0-9]/} > 10000)); then
-            __stead_enumerate_soon
-            \builtin return 0
-        fi
-    fi
-    \builtin compgen -v -X "__stead_*"
-}
-
-# The same by a process of its own, to see whether a list comes.
-__stead_enumerate_soon() {
-    \builtin local IFS=$' \t\n' __s_fd __s_first= __s_rest=
-    \builtin local -a __s_stat
-    \exec {__s_fd}< <(\builtin compgen -v -X "__stead_*")
-    until \builtin read -r -t 0.05 -N 1 -u "$__s_fd" __s_first || (($? <= 128)); do
-        # How long it has worked, in hundredths of a second: on a busy machine it may just have had no turn.
-        __s_rest=
-        \builtin read -r __s_rest <"/proc/$!/stat"
-        __s_stat=(${__s_rest##*)})
-        if ((${__s_stat[11]-0} + ${__s_stat[12]-0} < 15)); then \builtin continue; fi
-        \builtin kill "$!"
-        \builtin printf '%s\n' -
-        \builtin return 0
-    done
-    \builtin read -r -N 10000000 -u "$__s_fd" __s_rest
-    \builtin printf '%s\n' "$__s_first$__s_rest"
 }
 
 # Takes the list of variables.
@@ -155,9 +120,18 @@ __stead_compare_mentioned() {
     \builtin local IFS=$' \t\r\n!"#$%&\'()*+,-./:;<=>?@[\\]^`{|}~' __s_name __s_form __s_sample
     \builtin local -A __s_met
     for __s_name in ${__stead_src:0:200000}; do
-        if [[ -z $__s_name || $__s_name == [0-9]* || -n ${__s_met[$__s_name]+x} ]] || ! __stead_is_name "$__s_name" || __stead_is_own "$__s_name"; then \builtin continue; fi
+        if [[ -z $__s_name || $__s_name == [0-9]* || -n ${__s_met[$__s_name]+x} ]] || ! __stead_is_name "$__s_name"; then \builtin continue; fi
         if ((${#__s_met[@]} >= __stead_MENTIONED)); then __s_notice=$__stead_UNLISTED; \builtin break; fi
         __s_met[$__s_name]=1
+    done
+    __stead_compare_named "${!__s_met[@]}"
+}
+
+# Compares the variables of these names only, with samples taken as __stead_sample takes them.
+__stead_compare_named() {
+    \builtin local LC_ALL=C IFS=$'\n' __s_name __s_form __s_sample __s_before=$((${#__s_added[@]} + ${#__s_removed[@]}))
+    for __s_name; do
+        if __stead_is_own "$__s_name"; then \builtin continue; fi
         if [[ ! -v $__s_name ]]; then
             \builtin eval "__s_form=\${#$__s_name[@]}"
             if ((__s_form == 0)); then
@@ -174,8 +148,9 @@ __stead_compare_mentioned() {
             \builtin eval "__stead_sig[\$__s_name]=\"${__stead_forms[$__s_name]}\""
         fi
     done
-    # The next list is compared as a whole.
-    __stead_vtext= __stead_joined=
+    # With the next list all are compared one by one.
+    __stead_joined=
+    if ((${#__s_added[@]} + ${#__s_removed[@]} > __s_before)); then __stead_vtext=; fi
 }
 
 # The same for functions: their names, and the text of those that were known.
@@ -256,15 +231,19 @@ __stead_list() {
     __s_list+="${__s_list:+,}{\"name\":$__stead_q,\"type\":\"$__s_type\"${__s_size:+,\"size\":\"$__s_size\"}}"
 }
 
-# Sets __stead_changed to what the eval did to the names, as JSON, or to nothing. Takes the lists of
-# variables and functions and the text of the functions.
+# Sets __stead_changed to what the eval did to the names, as JSON, or to nothing. Takes the lists of variables and
+# functions and the text of the functions; without them the eval can have changed those in __stead_named at most.
 __stead_changes() {
     \builtin local -a __s_added __s_rebound __s_removed
     \builtin local __s_list __s_more=0 __s_room="$__stead_LISTED" __s_name __s_out=
     __stead_changed=
-    __stead_compare_variables "$1"
-    __stead_compare_functions "$2" "$3"
-    __stead_compare_aliases
+    if (($#)); then
+        __stead_compare_variables "$1"
+        __stead_compare_functions "$2" "$3"
+        __stead_compare_aliases
+    else
+        __stead_compare_named "${__stead_named[@]}"
+    fi
     if ((${#__s_added[@]} + ${#__s_rebound[@]} + ${#__s_removed[@]} == 0)); then \builtin return 0; fi
     __s_list=
     for __s_name in "${__s_added[@]}"; do

@@ -142,8 +142,9 @@ __stead_trace= __stead_aliases=-s __stead_int= __stead_asking=
 '
 
 # After a clear what is there is the beginning again.
-__stead_forget() {
+__stead_cleared() {
     \exec 45<&41 46>&42 47>&43
-    __stead_code=0 __stead_pwd=$PWD __stead_x= __stead_debug= __stead_int=
+    __stead_send "{\"ev\":\"reply\",\"seq\":${__stead_cur#@},\"data\":{}}"
+    __stead_code=0 __stead_st=0 __stead_cur= __stead_src= __stead_pwd=$PWD __stead_x= __stead_debug= __stead_int=
     __stead_mine=()
 }

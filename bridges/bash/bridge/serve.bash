@@ -1,13 +1,12 @@
 # Serve: the loop, and the start; what runs last stands last.
 
-# What is to be seen of the shell after an eval; functions would not see a DEBUG trap. The first `trap` that sets
-# something in a subshell makes it forget what was set outside. Bash 4.4 reads the text of a substitution only when it
-# runs, and would see the user's aliases in it.
-__stead_see='__stead_opts=$BASHOPTS __stead_T=+T; if [[ -o functrace ]]; then __stead_T=-T; \builtin set +T; fi; \builtin shopt -u expand_aliases; __stead_look=$(\builtin set +eu; \builtin trap -p DEBUG; \builtin printf "\1"; \builtin trap -p INT; \builtin printf "\1"; \builtin trap - DEBUG; \builtin compgen -A function -X "__stead_*"; \builtin printf "\1"; \builtin declare -f -- __stead_ret "${__stead_fn[@]}"; \builtin printf "\1"; \__stead_enumerate; \builtin printf "\1"); \builtin trap - DEBUG; \builtin set +k; \__stead_finish; \builtin set +x -E $__stead_T'
+# What is to be seen of the shell after an eval, in two ways (look.bash). A function would not see the traps for DEBUG and
+# RETURN, so traps are looked at here, by commands of their own: what a DEBUG trap prints must not get between. Bash 4.4 reads the text of a substitution only when it runs, and would see the user's aliases in it.
+__stead_see='__stead_opts=$BASHOPTS __stead_T=+T; if [[ -o functrace ]]; then __stead_T=-T; \builtin set +T; fi; \builtin shopt -u expand_aliases; if [[ $__stead_reach == all ]]; then if \__stead_looks_here && \builtin trap -p DEBUG >&48 && \__stead_part >&48 && \builtin trap -p >&48 && \__stead_show >&48; then \__stead_take_in; else __stead_look=$(\builtin set +eu; \builtin trap -p DEBUG; \__stead_part; \builtin trap -p; \__stead_show); fi; \builtin trap - DEBUG; fi; \builtin set +k; \__stead_finish; \builtin set +x -E $__stead_T'
 
 # In place of our descriptors user code sees /dev/null, which is 44. Copying them away puts the originals at higher
 # numbers, where code that uses or closes 10 and above does not hit them, and closes them in programs that it runs.
-__stead_run='{ \builtin . /dev/fd/39 39<<<"$__stead_src"; { \__stead_note "$?"; } >/dev/null 2>&1; ! { \__stead_keep; } 43>&2 2>/dev/null 41<&0 42>&1 >/dev/null; } <&45 >&46 2>&47 40<&44 41<&44 42<&44 43<&44 45<&44 46<&44 47<&44'
+__stead_run='{ \builtin . /dev/fd/39 39<<<"$__stead_src"; { \__stead_note "$?"; } >/dev/null 2>&1 || ! { \__stead_keep; } 43>&2 2>/dev/null 41<&0 42>&1 >/dev/null; } <&45 >&46 2>&47 40<&44 41<&44 42<&44 43<&44 45<&44 46<&44 47<&44 48<&44'
 
 # A subshell that is interrupted before it knows that it is one comes here too.
 __stead_loop="if [[ \$BASHPID != \$\$ ]]; then \\builtin trap - EXIT; \\builtin exit 130; fi; \\exec 0<<<\"\$__stead_again\"; \\builtin history -c; \\__stead_mend \"\$@\"; if [[ -n \$__stead_cur ]]; then $__stead_see; fi; while \\builtin :; do if \\builtin shopt \$__stead_aliases expand_aliases; \\__stead_next; then $__stead_run; else $__stead_run; fi; $__stead_see; done"
@@ -34,7 +33,9 @@ __stead_begin() {
 
 \exec 0<<<"$__stead_again"
 \exec 44<>/dev/null 45<&41 46>&42 47>&43
+__stead_open_scratch
 __stead_define
+__stead_own_traps=$(\builtin trap -p)$'\n'
 \builtin trap '__stead_early=1' INT
 __stead_begin
 \builtin readonly -f $(\builtin compgen -A function __stead_)

@@ -15,16 +15,16 @@ from test_between import *  # noqa: E402, F403
 from test_displays import *  # noqa: E402, F403
 from test_evals import *  # noqa: E402, F403
 from test_interrupts import *  # noqa: E402, F403
-from test_modules import *  # noqa: E402, F403
 from test_session import *  # noqa: E402, F403
+from test_stale_modules import *  # noqa: E402, F403
 from test_streams import *  # noqa: E402, F403
 from test_values import *  # noqa: E402, F403
 
 if os.environ.get("STEAD_TEST_LIBRARIES") == "1":
     for package in ("numpy", "pandas", "PIL", "polars", "matplotlib"):
         __import__(package)  # a missing one fails here
+    from test_dataframes import *  # noqa: F403
     from test_figures import *  # noqa: F403
-    from test_libraries import *  # noqa: F403
 
 if __name__ == "__main__":
     unittest.main()

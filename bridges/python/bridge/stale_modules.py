@@ -1,4 +1,4 @@
-# Modules: which ones of the workspace have changed on disk since they were imported.
+# Stale modules: which modules of the workspace have changed on disk since they were imported.
 
 WATCHED_MOST, NAMED_MOST = 500, 10
 FOREIGN = ("/site-packages/", "/dist-packages/", "/.venv/", "/node_modules/", "/lib-dynload/")

@@ -1,4 +1,4 @@
-# Libraries: arrays and data frames as shape, types and head. Nothing is imported and nothing scanned.
+# Data frames and arrays of numpy, pandas, polars and torch: their shape, types and head. Nothing is imported, nothing scanned.
 
 LIBRARIES = {
     ("numpy", "ndarray"): "array", ("torch", "Tensor"): "array",

@@ -1,4 +1,4 @@
-# Shapes: what is inside a container, without code of the user's and without walking all of it.
+# Containers: what is inside a list, a dict or their like, without code of the user's and without walking all of it.
 
 mro_of = type.__dict__["__mro__"].__get__
 space_of = type.__dict__["__dict__"].__get__

@@ -10,6 +10,8 @@ pub const PYTHON: &str = concat!(
     include_str!("python/bridge/interrupts.py"),
     include_str!("python/bridge/streams.py"),
     include_str!("python/bridge/threads.py"),
+    include_str!("python/bridge/children.py"),
+    include_str!("python/bridge/ends.py"),
     include_str!("python/bridge/errors.py"),
     include_str!("python/bridge/containers.py"),
     include_str!("python/bridge/dataframes.py"),
@@ -17,8 +19,10 @@ pub const PYTHON: &str = concat!(
     include_str!("python/bridge/displays.py"),
     include_str!("python/bridge/names.py"),
     include_str!("python/bridge/figures.py"),
+    include_str!("python/bridge/hooks.py"),
     include_str!("python/bridge/stale_modules.py"),
     include_str!("python/bridge/evals.py"),
+    include_str!("python/bridge/queries.py"),
     include_str!("python/bridge/serve.py"),
 );
 

@@ -49,13 +49,13 @@ ModuleType, CodeType = type(sys), type((lambda: None).__code__)
 SYS, BUILTINS = vars(sys), vars(builtins)
 
 BRIDGE_FILE = "<stead>"
-VALUE = "<value>"       # what the last expression of a code is bound to for the moment until it is taken
+VALUE = "<value>"       # what an eval's last value is bound to until run_codes takes it; no identifier, so no name of the user's
 FIONREAD = 0x541B if sys.platform.startswith("linux") else 0x4004667F
 F_GETFD, F_DUPFD_CLOEXEC = 1, 1030 if sys.platform.startswith("linux") else 67
 EMPTY = bytes(4)
 VALUE_BUDGET = 2000
 FIGURE_SECONDS = 1.5    # how long an interrupted eval may take to show its figures
-MANY_WRITES, SHORT = 64, 0.00002    # so many writes, each after so many seconds, make a writer of many lines
+MANY_WRITES, SHORT = 64, 0.00002    # code that writes 64 times in a row, each time within 20 µs, writes many lines (look_across)
 TRACEBACK_BUDGET = 64 * 1024
 MESSAGE_BUDGET = 8 * 1024
 SOURCES_KEPT, SOURCE_BYTES_KEPT = 10_000, 64 * 1024 * 1024
@@ -66,16 +66,12 @@ PID = getpid()
 
 THREADS = {}            # ident of a live thread -> the eval that started it
 BORN = set()            # one token for each thread from its start to its end
-QUICK = {}              # stream -> its `write` while that is TextIOWrapper's own
+QUICK = {}              # stream -> the `write` that it has while its writes are not looked at (make_plain)
 READERS = {}            # idents of threads inside a read of stdin, with their kernel ids
 KNOWN = {}              # user's name -> id of its value; no reference, so nothing is kept alive
 GLOBALS = set()         # names that functions of earlier evals declare global
 SOURCES = {}            # file name of an eval -> its source, or the linecache entry made of it
-RECENT = deque()        # its keys, oldest first: to find the first of a dict takes long where many before it are gone
-
-
-class Leave(SystemExit):
-    """exit() and quit(): ends the session, where a plain SystemExit ends the eval only."""
+RECENT = deque()        # the keys of SOURCES, oldest first: a dict is slow to find its first key once many were deleted
 
 
 # ---- the control channel ---------------------------------------------------------------------
@@ -101,7 +97,7 @@ SAVED = [move_high(_fd) for _fd in (0, 1, 2)]
 LOCK = allocate_lock()
 INBOX = bytearray()
 WRITING = _thread.RLock()  # held by a thread that writes to the running eval's output
-WRITERS = []            # one for each such write; one may come within another
+WRITERS = []            # one entry for each such write; a finalizer that prints can start one within another
 EXCHANGING = _thread.RLock()  # held by a thread that waits for the host's answer to a frame
 LATER = []              # frames that came up while one was being sent
 
@@ -153,9 +149,9 @@ def transmit(line):
 
 
 def transmit_own(line):
-    """Critical: an interrupt in here would tear a frame or leave the lock locked. Not for a forked child."""
+    """Critical: an interrupt in here would tear a frame or leave the lock locked. A forked child must not call it."""
     me, data = get_ident(), line.encode("utf-8")
-    if S.holder == me:  # a finalizer that prints ran inside this very function
+    if S.holder == me:  # a finalizer that prints has run in the middle of this very function
         LATER.append(line)
         return
     with LOCK:
@@ -178,7 +174,7 @@ def receive():
         head, _, payload = data.partition(b"\n")
         if len(head) < len(data):
             words = head.decode("ascii", "replace").split(" ")
-            if int(words[-1]) == len(payload):  # nearly always: one command, and the whole of it
+            if int(words[-1]) == len(payload):  # nearly always one whole command has come, and nothing else
                 return words, payload
         INBOX.extend(data)
     while True:
@@ -222,6 +218,7 @@ def send(line):
 
 
 def raise_pending():
+    """Raises the interrupt that was held back, if user code of the main thread has called the bridge."""
     if get_ident() == MAIN and S.phase != Phase.IDLE and S.pending:
         S.pending = False
         S.interrupt = Interrupt.RAISED

@@ -30,7 +30,7 @@ def compile_all(source, name):
     if mode == "eval":
         try:
             return [compile(source, name, "eval", flags, True)], True
-        except Exception:  # told by the other way, which knows statements too
+        except Exception:  # compiled below as statements, which succeeds or tells what is wrong
             pass
     elif mode == "exec":
         return [compile(source, name, "exec", flags, True)], False
@@ -68,7 +68,7 @@ def run_codes(codes):
 
 
 def calls_nothing(codes):
-    """Whether the code called nothing of the user's, in a session where nothing else can have done so meanwhile."""
+    """Whether the code called nothing of the user's, and nothing else can have done so meanwhile: no thread, no SIGINT handler."""
     return (S.user_sigint is None and len(codes) == 1 and not codes[0].co_names and is_flat(codes[0])
             and not BORN and not QUICK and S.last is OUT)
 
@@ -121,7 +121,7 @@ def do_eval(eval_id, payload):
 
 def begin_eval(eval_id):
     """Puts everything in order for an eval, which from here on runs; what may have run before it."""
-    if S.pending:  # else nothing is stored: one may come right here
+    if S.pending:  # set to False only then: an interrupt that comes at this very moment must not be lost
         S.pending = False
         if is_aimed_at(eval_id):
             S.pending = True
@@ -198,9 +198,9 @@ def finish_eval(status, code, codes, source, events):
     if notice:
         more += ',"notice":' + quote(notice)
     events.append('{"ev":"done","eval":%s,"status":"%s"%s,"variables":%s}\n' % (quote(S.eval), status, more, len(KNOWN)))
-    if S.life != Life.CHILD:  # which was asked of the system itself when the code had run
+    if S.life != Life.CHILD:  # getpid() has been compared since the code ran, so this is enough
         transmit_own("\n".join(events))
-    # What can wait, while the host is at work.
+    # The host has its answer: what follows makes nobody wait.
     LOOK.at = clock_gettime_ns(CLOCK_OF_FILES)
     if len(SOURCES) > SOURCES_KEPT or S.source_size > SOURCE_BYTES_KEPT:
         attempt(forget_sources)

@@ -2,10 +2,10 @@
 
 IMAGES, IMAGE_SIDE, IMAGE_BYTES = 20, 1568, 1_000_000
 FIGURES = {}            # id of a figure -> what is known of it; goes when the figure goes
-CHANGED = {}            # the same, for those that changed since they were sent
+CHANGED = {}            # the part of FIGURES that changed since it was sent
 ASKED = []              # figures to be shown because they are the last value
-DRAWING = set()         # code of matplotlib's that touches much of a figure and leaves it as it was
-FIGURE = [None]         # matplotlib's class, once it is there
+DRAWING = set()         # code of matplotlib's that marks a figure as changed while it only draws it
+FIGURE = [None]         # matplotlib's class Figure, once it is imported
 
 
 class Seen:
@@ -204,33 +204,6 @@ def render_png(figure):
 
 # ---- matplotlib, as it is imported -----------------------------------------------------------
 
-class HookFinder:
-    """Meets the modules of HOOKS when user code imports them; until then nothing is done."""
-
-    @classmethod
-    def find_spec(cls, name, path=None, target=None):
-        hook = HOOKS.get(name)
-        if hook is None:
-            return None
-        try:
-            for finder in list(sys.meta_path):
-                spec = None if finder is cls else finder.find_spec(name, path, target)
-                if spec is not None:
-                    break
-            loader = spec.loader
-            execute = loader.exec_module
-
-            def exec_module(module):
-                del loader.exec_module
-                execute(module)
-                attempt(hook, module)
-
-            loader.exec_module = exec_module
-            return spec
-        except Exception:
-            return None
-
-
 def choose_agg(matplotlib):
     """Agg, unless the user has chosen: in a matplotlibrc or by MPLBACKEND. That variable would override the
     first, and every child would inherit it, so it is not what we set."""
@@ -289,26 +262,6 @@ def hook_pyplot(module):
     module.show._stead = True
 
 
-HOOKS = {"_posixsubprocess": hook_fork_exec, "bdb": hook_bdb, "traceback": hook_traceback,
-         "matplotlib": choose_agg, "matplotlib.figure": hook_figure, "matplotlib.pyplot": hook_pyplot}
-
-
 def has_window(canvas):
     """Whether the user chose a backend that shows figures by itself."""
     return getattr(canvas, "required_interactive_framework", None) is not None
-
-
-def alike(function, original):
-    """Makes a function look like the one that it stands for."""
-    for name in ("__module__", "__name__", "__qualname__", "__doc__"):
-        setattr(function, name, getattr(original, name))
-    vars(function).update(vars(original))
-    function.__wrapped__ = original
-    return function
-
-
-def meet_modules():
-    for name, hook in HOOKS.items():
-        if name in modules:
-            attempt(hook, modules[name])
-    sys.meta_path.insert(0, HookFinder)

@@ -1,22 +1,23 @@
 # Interrupts: a signal is raised in user code only, and held back while the bridge itself is at work.
 
+# Code of the bridge that an interrupt must not leave halfway: it is held back until the bridge returns to user code.
 CRITICAL = {f.__code__ for f in (transmit, transmit_own, receive, fill, read_control, await_ack)}
 # Loops that answer an interrupt with their next prompt, so that only an end of file ends them.
 PROMPTS = {"_cmdloop": "/pdb.py", "interact": "/code.py"}
 
 
 def on_sigint(signum, frame, again=False):
-    """Raises only in user code. Frames tell where we are; flags could lag behind.
+    """Raises KeyboardInterrupt where user code runs, and else notes it. The stack tells which: a flag would be set too early or late.
 
-    In a loop's callback it raises if the callback's own code runs. A callback that has only been taken
-    from the queue would be lost with it, and the task that it was to wake would sleep for ever.
+    In a callback of the asyncio loop it is raised only once the callback's own code runs. Before that the loop has taken the
+    callback from its queue and would lose it, and the task that it was to wake would sleep for ever.
     """
     in_callback = in_own_code = called = reads = False
     while frame is not None:
         code = frame.f_code
         if code in CRITICAL:
             break
-        if code is READ_INPUT:
+        if code is READ_STDIN:
             reads = True
         elif reads and code.co_name in PROMPTS and code.co_filename.endswith(PROMPTS[code.co_name]):
             S.hung_up = True
@@ -53,15 +54,16 @@ def forget_interrupt():
 
 
 def on_sigurg(signum, frame):
-    """Comes in SIGINT's place while that is ignored below Python, in C's system(): no Python code ran since."""
+    """Sent by the host in place of SIGINT while C's system() has that ignored. Python has not run any code since."""
     handler = getsignal(SIGINT)
     if callable(handler):
         handler(SIGINT, frame)
 
 
 def on_nudge(signum, frame):
-    """Ends a system call that an interrupt came just too early for, and tries again one that was swallowed
-    or that the loop does not come to, because a callback keeps it."""
+    """SIGWINCH, which the host sends while an interrupted eval goes on: it ends a system call that began just after the interrupt.
+
+    An interrupt that a finalizer swallowed, or that the loop cannot act on because a callback runs, is repeated."""
     if S.phase == Phase.IDLE:
         if S.pending:
             on_sigint(SIGINT, frame, True)
@@ -72,7 +74,7 @@ def on_nudge(signum, frame):
         if monotonic() > S.show_until:
             on_sigint(SIGINT, frame)
     elif S.phase == Phase.REPORTING:
-        # An error in the chain of the interrupt's own, whose `__str__` does not come to an end.
+        # The report of the interrupt calls `__str__` of an error in its chain, and that may never return.
         if S.interrupt == Interrupt.RAISED and is_in_user_code(frame):
             on_sigint(SIGINT, frame)
     elif S.cancel == Cancel.ASKED:
@@ -80,6 +82,7 @@ def on_nudge(signum, frame):
 
 
 def is_in_user_code(frame):
+    """Whether the report of an error has called code that is neither the bridge's nor the standard library's."""
     while frame is not None and frame.f_code is not RUN_USER:
         name = frame.f_code.co_filename
         if name != BRIDGE_FILE and not name.startswith(_home) and not name.startswith("<frozen"):
@@ -121,7 +124,7 @@ RUN_USER = run_user.__code__
 
 
 SIGNALS = range(1, _signal.NSIG)
-HARMLESS = []           # the handler of each signal when none was the user's
+HARMLESS = []           # the handler of each signal when it was last found that none of them is the user's
 
 
 def has_handlers():
@@ -153,7 +156,7 @@ def reclaim_sigint():
             elif S.user_sigint is not None and S.user_sigint.installed:  # the user gave it up
                 S.user_sigint = None
             return
-        except BaseException:  # the user's handler ran here, once more
+        except BaseException:  # a signal came before it was taken back, and the user's handler raised
             pass
 
 

@@ -61,7 +61,7 @@ def find_globals(tree):
 
 
 def changes(codes, source):
-    """What the eval did to the names, at the cost of the names it mentions."""
+    """What the eval did to the user's names. Only names that its code mentions are compared, unless others can have changed."""
     if len(codes) == 1 and not GLOBALS and is_flat(codes[0]):
         candidates = codes[0].co_names
         if not candidates and S.names == len(SPACE) and "import *" not in source:

@@ -34,7 +34,7 @@ class Look:
         self.at = clock_gettime_ns(CLOCK_OF_FILES)
 
 
-LOOK = Look()  # an object, since what Python has looked up on a class is void whenever the class changes
+LOOK = Look()  # an instance, since to set an attribute of a class empties Python's caches for it
 
 
 class Watched:

@@ -11,8 +11,8 @@ class Output(TextIOWrapper):
 
 
 def look_across(stream):
-    """Before a write of the main thread to the stream that it wrote to last: what anybody else (a child, C code) has
-    put into the other pipe comes first. A writer of many lines is then left alone."""
+    """Before the main thread writes again to the stream that it wrote to last: waits until the host has taken what a child or
+    C code has put into the other pipe. Code that writes many lines in a row is then no longer looked at."""
     fd = 1 if stream is ERR else 2
     try:
         if ioctl(fd, FIONREAD, EMPTY) != EMPTY:
@@ -28,15 +28,15 @@ def look_across(stream):
 
 
 def make_plain(stream):
-    """As long as the eval does nothing but write, and only here, what is written needs no looking at: a print calls
-    `write` for each of its parts. Not if the user has put another in its place."""
+    """Gives the stream TextIOWrapper's own `write` until anything else happens than that the main thread writes to it. A print
+    calls `write` for each of its parts, so that this is most of its time. A `write` that the user has set stays."""
     if "write" not in vars(stream):
         QUICK[stream] = plain = text_write.__get__(stream)
         stream.write = plain
 
 
 def make_knowing():
-    """From here on every write is looked at again."""
+    """Undoes make_plain for all streams: from here on every write is looked at again."""
     for stream, plain in list(QUICK.items()):
         if vars(stream).get("write") is plain:
             del stream.write
@@ -44,7 +44,7 @@ def make_knowing():
 
 
 def write_elsewhere(stream, text):
-    """A write that changes the stream, or comes from a thread, or from nobody's eval."""
+    """A write to the other stream than the last one, or from another thread, or while no eval runs."""
     if S.life != Life.SERVING or not isinstance(text, str):
         return text_write(stream, text)
     me = get_ident()
@@ -53,7 +53,7 @@ def write_elsewhere(stream, text):
     tag = THREADS.get(me, S.eval)
     with WRITING:
         WRITERS.append(me)
-        try:  # the eval cannot end between the question and the write
+        try:  # end_writes waits for this lock, so that the eval cannot end between the question and the write
             if S.phase != Phase.IDLE and tag == S.eval:
                 return write_switching(stream, text)
         finally:
@@ -100,7 +100,7 @@ def barrier(other):
 
 
 def wait_taken(fd):
-    """Waits until the host has taken what is in the pipe now, whoever wrote it."""
+    """Waits until the host has taken what is in the pipe now, even if a child wrote it."""
     if ioctl(fd, FIONREAD, EMPTY) == EMPTY:
         return
     here, ours = fstat(fd), fstat(SAVED[fd])
@@ -110,8 +110,8 @@ def wait_taken(fd):
         sched_yield()
         if ioctl(fd, FIONREAD, EMPTY) == EMPTY:
             return
-    # A host that is busy, or a child that goes on writing: the host takes what there is and says so. Not within a
-    # frame that is being sent, which a finalizer may be.
+    # The host is busy, or a child goes on writing: asked by `sync`, the host takes what is there and answers. In a finalizer
+    # that runs while a frame is being sent, no other frame can be.
     if S.holder != get_ident():
         exchange('{"ev":"sync"}\n')
         if S.pending:
@@ -119,7 +119,7 @@ def wait_taken(fd):
 
 
 def exchange(line):
-    """Critical: an answer that nobody waits for any more would be taken for a later one."""
+    """Critical: an answer that an interrupt had kept us from reading would be taken for that to a later frame."""
     with EXCHANGING:
         transmit(line)
         await_ack()
@@ -128,7 +128,7 @@ def exchange(line):
 CRITICAL.add(exchange.__code__)
 
 
-class RawInput(_io._RawIOBase):
+class RawStdin(_io._RawIOBase):
     """Descriptor 0, announcing a wait before it blocks. End of file is not remembered."""
     name = "<stdin>"
     mode = "rb"
@@ -154,11 +154,11 @@ class RawInput(_io._RawIOBase):
             READERS.pop(me, None)
 
 
-READ_INPUT = RawInput.readinto.__code__
+READ_STDIN = RawStdin.readinto.__code__
 
 
-class Input(TextIOWrapper):
-    """sys.stdin. Threads take turns here, because the wait for C's own lock cannot be interrupted."""
+class Stdin(TextIOWrapper):
+    """sys.stdin. Threads that read wait for each other here, because a wait for the lock of Python's buffer cannot be interrupted."""
 
     def readline(self, *args):
         take_turn()
@@ -174,6 +174,7 @@ class Input(TextIOWrapper):
 
 
 def take_turn():
+    """Waits until no other thread reads stdin."""
     if READERS and not S.draining and S.life != Life.CHILD:
         told = None
         try:
@@ -191,6 +192,7 @@ def take_turn():
 
 
 def announce_wait(me, more=""):
+    """Tells the host that this thread is about to wait, if stdin is empty."""
     try:
         if ioctl(0, FIONREAD, EMPTY) != EMPTY:
             return
@@ -228,8 +230,8 @@ def are_ours():
 
 
 def flush_last():
-    """Flushes when the eval can write no more. An interrupt may come before anything is written, so it does not end
-    the first try; the nudges that follow it end the others, if it is a pipe of the user's that nobody reads."""
+    """Flushes when the eval can write no more; whether nothing is left. An interrupt may be older than the flush, so one does not
+    end it. If the flush goes to a pipe of the user's that nobody reads, the nudges that follow the interrupt end the other tries."""
     for _ in range(3):
         try:
             return flush_ours()
@@ -239,7 +241,7 @@ def flush_last():
 
 
 def flush_ours():
-    """Like run_user, an interrupt is raised in here: a write may block. Whether nothing is left."""
+    """Flushes our own streams; whether nothing is left. As in run_user an interrupt is raised in here, since a write may block."""
     done = True
     for stream in (OUT, ERR):
         try:
@@ -263,7 +265,7 @@ def make_output(fd, name, errors):
 
 
 def make_input():
-    stream = Input(_io.BufferedReader(RawInput()), encoding="utf-8", errors="surrogateescape", newline="\n")
+    stream = Stdin(_io.BufferedReader(RawStdin()), encoding="utf-8", errors="surrogateescape", newline="\n")
     stream.mode = "r"
     return stream
 
@@ -296,7 +298,7 @@ def repair_descriptors():
 
 
 def repair_streams():
-    """Gives back what an earlier eval closed or set to None; a replacement by the user stays."""
+    """Makes streams anew that an earlier eval closed or set to None. One that the user has put in their place stays."""
     global IN, OUT, ERR
     repair_descriptors()
     if is_dead(SYS.get("stdin")):
@@ -314,7 +316,7 @@ def repair_streams():
 
 
 def drop_input():
-    """Forgets what was read ahead and not used (the host empties the pipe)."""
+    """Forgets what was read ahead of an eval's last `input` and not used. What is still in the pipe the host drops itself."""
     READERS.pop(MAIN, None)  # an interrupt may have cut the read's own bookkeeping
     if not S.stdin_used or READERS:  # a thread inside the read holds the buffer's lock
         return

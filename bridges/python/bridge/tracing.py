@@ -1,7 +1,7 @@
 # Tracing: the user's tracers, profilers and debuggers see code of the user's and no line of the bridge.
 #
-# They are taken off while the bridge itself is at work and put back for user code (run_user). Where user code calls the
-# bridge, as every print does, what they are called with is looked at first.
+# They are taken off while the bridge itself is at work and put back for user code (run_user). User code calls the bridge
+# too, with every print, so each call of theirs is first checked for frames of the bridge (Filter).
 
 getprofile, setprofile = sys.getprofile, sys.setprofile
 
@@ -19,8 +19,8 @@ class Filter:
         try:
             return self.user(frame, event, arg)
         except Exception as error:
-            # As in Python, a function that fails is taken off and its error comes up where it was called. At the
-            # very beginning of an eval that would be an eval of which nothing has run; that one is told and runs.
+            # As in Python, a function that fails is taken off and its error comes up where it was called. At the very
+            # beginning of an eval nothing of it would run then, so the error is only printed there.
             if event != "call" or frame.f_back is None or frame.f_back.f_code.co_filename != BRIDGE_FILE:
                 raise
             take_off(self, error)
@@ -43,6 +43,7 @@ TRACED = set()          # what run_user calls that runs code of the user's, and 
 
 
 def users(function):
+    """The user's own function behind a Filter."""
     return function.user if type(function) is Filter else function
 
 
@@ -94,7 +95,7 @@ def resume_tracing():
 
 
 def watch_monitoring(monitoring):
-    """Callbacks of sys.monitoring are called with the code; a place in the bridge is told of once and never again."""
+    """Keeps code of the bridge from callbacks of sys.monitoring: for each place in it the event is switched off the first time."""
     register, given = monitoring.register_callback, {}
     events, disable = monitoring.events, monitoring.DISABLE
     local = sum([getattr(events, name, 0) for name in (

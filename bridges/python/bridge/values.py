@@ -1,7 +1,7 @@
 # Values: a bounded text for any value, whatever its size or its repr.
 
 class TooLong(Exception):
-    pass
+    """A text does not fit into what is left of the budget."""
 
 
 class Job:

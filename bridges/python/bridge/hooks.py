@@ -1,0 +1,47 @@
+# Hooks: what the bridge does to modules of others when user code imports them; until then nothing is done.
+
+HOOKS = {"_posixsubprocess": hook_fork_exec, "bdb": hook_bdb, "traceback": hook_traceback,
+         "matplotlib": choose_agg, "matplotlib.figure": hook_figure, "matplotlib.pyplot": hook_pyplot}
+
+
+def meet_modules():
+    for name, hook in HOOKS.items():
+        if name in modules:
+            attempt(hook, modules[name])
+    sys.meta_path.insert(0, HookFinder)
+
+
+class HookFinder:
+    """Finds the modules of HOOKS as Python would, and calls the hook when one has run."""
+
+    @classmethod
+    def find_spec(cls, name, path=None, target=None):
+        hook = HOOKS.get(name)
+        if hook is None:
+            return None
+        try:
+            for finder in list(sys.meta_path):
+                spec = None if finder is cls else finder.find_spec(name, path, target)
+                if spec is not None:
+                    break
+            loader = spec.loader
+            execute = loader.exec_module
+
+            def exec_module(module):
+                del loader.exec_module
+                execute(module)
+                attempt(hook, module)
+
+            loader.exec_module = exec_module
+            return spec
+        except Exception:
+            return None
+
+
+def alike(function, original):
+    """Makes a function look like the one that it stands for."""
+    for name in ("__module__", "__name__", "__qualname__", "__doc__"):
+        setattr(function, name, getattr(original, name))
+    vars(function).update(vars(original))
+    function.__wrapped__ = original
+    return function

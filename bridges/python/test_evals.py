@@ -201,6 +201,12 @@ class Evals(BridgeTest):
         self.assertEqual((result.out, result.error, result.status), ("hook ZeroDivisionError\n", "ZeroDivisionError", "error"))
         self.assertNotIn("traceback", result.event("error"))
 
+    def test_py7_an_error_in_a_text_that_was_evaluated_shows_no_line_of_ours(self):
+        host = self.start()
+        for code in ("eval('1/0')", "exec('1/0')", "exec(compile('1/0', '<string>', 'exec'))"):
+            after = self.fails(host, code, "ZeroDivisionError").traceback.partition('File "<string>", line 1')[2]
+            self.assertEqual(after, ", in <module>\nZeroDivisionError: division by zero\n", code)
+
     def test_py9_pickle_fork_and_pools(self):
         host = self.start()
         self.ok(host, "import pickle\nclass A: x = 1\ndef sq(x): return x * x\npickle.loads(pickle.dumps(A())).x, pickle.loads(pickle.dumps(sq)) is sq", "(1, True)")

@@ -34,7 +34,7 @@ class Ends(BridgeTest):
         for call, code in (("exit()", 0), ("quit(3)", 3), ("from builtins import exit as e; e(4)", 4), ("exit('bye')", 1)):
             host = self.start()
             result = host.submit("import atexit, sys, threading, time\natexit.register(lambda: (print('handler'), print('to err', file=sys.stderr)))\n"
-                                 "def work():\n    time.sleep(0.05)\n    print('thread')\nthreading.Thread(target=work).start()\nprint('first')\n" + call + "\nprint('never')")
+                                 "go = threading.Event()\ndef work():\n    go.wait()\n    time.sleep(0.05)\n    print('thread')\nthreading.Thread(target=work).start()\nprint('first')\ngo.set()\n" + call + "\nprint('never')")
             self.assertEqual(host.wait_end(result), code)
             self.assertEqual(result.event("exiting"), {"ev": "exiting", "code": code})
             self.assertEqual(result.out, "first\nthread\nhandler\n")

@@ -41,6 +41,13 @@ class SourceFinder:
             return None
 
 
+def forget_boot(linecache):
+    """Python 3.13 and newer keep the text after `-c`, boot.py's, as the source of `<string>`. Code that the user gives to
+    eval() is of that name too, and its errors would show a line of ours."""
+    linecache.cache.pop("<string>", None)
+    getattr(linecache, "_interactive_cache", {}).clear()
+
+
 def register_sources(linecache):
     try:
         for name in list(SOURCES):

@@ -63,7 +63,9 @@ def start():
     sys.argv = [""]
     if "" not in sys.path[:1] and not getattr(sys.flags, "safe_path", False) and not sys.flags.isolated:
         sys.path.insert(0, "")
-    if "linecache" not in modules:
+    if "linecache" in modules:
+        attempt(forget_boot, modules["linecache"])
+    else:
         sys.meta_path.insert(0, SourceFinder)
     watch_children()
     watch_tracing()

@@ -1,20 +1,16 @@
 //! Carries out what the state asks for.
 
-use std::borrow::Cow;
 use std::time::{Duration, Instant};
 
-use stead_launch::tree;
-use stead_protocol::bridge::Command;
+use stead_interpreter::{Order, pause};
 use stead_protocol::client::{Event, FromHost, Listens, Reply};
 use stead_protocol::{EndReason, EvalSeq, Finished, Outcome};
 use stead_spool::{SessionDir, SpoolError};
 
-use crate::clock::wall_ms;
-use crate::host::{Host, Told};
+use crate::host::Host;
 use crate::ledger::{Closing, Taken};
-use crate::pause;
-use crate::probe::Probe;
 use crate::state::{Action, Answer, Eval, Input, Ticket};
+use crate::wall_clock::wall_ms;
 use crate::with_causes;
 
 /// How long a host that has nothing else to do tries to record what it knows.
@@ -36,42 +32,20 @@ impl Host {
             Action::Run(eval) => self.begin(eval),
             Action::Interrupt => {
                 pause::point("interrupting");
-                if self.clock.is_paused() {
-                    self.resume();
-                }
-                let running = self.state.running().map(|run| self.eval_id(run.eval));
-                if let Some(bridge) = &mut self.bridge {
-                    bridge.interrupt(self.pid, running.as_ref());
-                    self.nudges.begin();
-                }
+                self.orders.push_back(Order::Interrupt);
             }
-            Action::KillChildren => {
-                if let Some(bridge) = &mut self.bridge {
-                    let killed = bridge.kill_children(self.pid);
-                    self.nudges.begin();
-                    self.killed(killed);
-                }
-            }
+            Action::KillChildren => self.orders.push_back(Order::KillChildren),
             Action::AskExit => {
                 pause::point("stopping");
-                if let Some(bridge) = &mut self.bridge {
-                    bridge.send(&Command::Exit.encode());
-                }
+                self.orders.push_back(Order::Exit);
             }
-            Action::Kill => {
-                if let Some(bridge) = &self.bridge {
-                    tree::signal(bridge.pid(), rustix::process::Signal::KILL);
-                }
-            }
-            Action::Finish { eval, outcome } => self.finish(eval, outcome),
+            Action::Kill => self.orders.push_back(Order::Kill),
+            Action::Finish { eval, outcome, killed } => self.finish(eval, outcome, killed),
             Action::Answer { ticket, answer } => self.answer(ticket, answer),
             Action::End { reason, asked } => self.end(reason, asked),
             Action::Start => {
                 pause::point("restarting");
-                if let Err(reason) = self.start_interpreter() {
-                    eprintln!("after a restart: {reason}");
-                    self.step(Input::Exited(reason));
-                }
+                self.start_interpreter();
             }
             Action::Leave => {
                 match self.has_unsaved() {
@@ -81,12 +55,6 @@ impl Host {
                 }
             }
         }
-    }
-
-    /// So many children of the running eval were killed: the state answers with it, the record says it.
-    pub(crate) fn killed(&mut self, count: usize) {
-        self.killed_children += count;
-        self.step(Input::ChildrenKilled(count as u64));
     }
 
     pub(crate) fn begin(&mut self, eval: EvalSeq) {
@@ -99,42 +67,20 @@ impl Host {
         };
         pause::point("started");
         self.facts.last_used_ms = wall_ms();
-        self.probe = Probe::new();
-        self.told = Told::default();
-        self.nudges.end();
-        self.killed_children = 0;
         self.closing = Closing::default();
         let id = self.eval_id(eval);
         let code = self.codes.remove(&eval).unwrap_or_default();
         let place = self.places.remove(&eval);
-        let code = self.readable(&code);
-        if let Some(bridge) = &mut self.bridge {
-            bridge.begin_eval(self.pid);
-            if let Some(place) = &place {
-                bridge.send(&Command::Place(place).encode());
-            }
-            bridge.send(&Command::Eval { id: &id, code: &code }.encode());
-        }
-        pause::point("sent");
+        let limit_ms = self.state.running().and_then(|run| run.limit);
+        self.orders.push_back(Order::Run { eval: id, code, place, limit_ms });
         self.tell(eval, || Event::Started { eval, start, listens: Listens::No });
     }
 
-    /// The text as the bridge can read it: a shell drops NULs, which it then could not count.
-    pub(crate) fn readable<'a>(&self, text: &'a str) -> Cow<'a, str> {
-        if text.contains('\0') && self.facts.can.words().any(|can| can == "no_nul") {
-            return Cow::Owned(text.replace('\0', ""));
-        }
-        Cow::Borrowed(text)
-    }
-
-    pub(crate) fn finish(&mut self, eval: EvalSeq, outcome: Outcome) {
+    pub(crate) fn finish(&mut self, eval: EvalSeq, outcome: Outcome, killed: u64) {
         let mut closing = Closing::default();
         if self.ledger.is_current(eval) {
-            if let Some(bridge) = &mut self.bridge {
-                self.killed_children += bridge.end_interrupt(self.pid);
-            }
             closing = std::mem::take(&mut self.closing);
-            let killed = match std::mem::take(&mut self.killed_children) {
+            let killed = match killed {
                 0 => None,
                 1 => Some("a process it had started did not stop and was killed".to_owned()),
                 more => {
@@ -148,7 +94,6 @@ impl Host {
                 });
             }
         }
-        self.nudges.end();
         self.codes.remove(&eval);
         self.places.remove(&eval);
         let finished = self.ledger.finish(eval, outcome, closing, self.clock.now());
@@ -161,11 +106,6 @@ impl Host {
                     self.tell(eval, || event.clone());
                 }
             }
-        }
-        if let Some(bridge) = &mut self.bridge
-            && let Err(error) = bridge.drop_input()
-        {
-            eprintln!("could not drop unread input: {error}");
         }
     }
 
@@ -215,10 +155,7 @@ impl Host {
         self.ledger.close();
         self.listener = None;
         let _ = std::fs::remove_file(&self.spec.socket);
-        // Else the guard tries once more.
-        if self.left.is_empty() {
-            self.duty.settle(rustix::process::getpid());
-        }
+        self.orders.push_back(Order::Leave);
         self.leaving = true;
     }
 
@@ -239,7 +176,7 @@ impl Host {
         pause::point("ended");
         // While something is left the session stays in lists, so that it can be stopped again.
         let over = matches!(reason, EndReason::Stopped) || self.meta.settings.policy.once;
-        if over && self.left.is_empty() {
+        if over && !self.left {
             self.meta = self.meta.clone().into_stopped();
             self.unsaved_meta = !self.save_meta();
         }

@@ -8,10 +8,10 @@ use stead_protocol::{
 };
 use stead_spool::{History, HistoryRecord, Options, Spool, SpoolError};
 
-use crate::clock::wall_ms;
 use crate::disk;
 use crate::prompt::LastLine;
 use crate::unsaved::Unsaved;
+use crate::wall_clock::wall_ms;
 use crate::with_causes;
 
 /// A session's spool and history, and where the running eval stands in them.
@@ -53,6 +53,16 @@ pub(crate) struct Closing {
     pub(crate) exit_code: Option<i32>,
     pub(crate) changed: Option<Changed>,
     pub(crate) notice: Option<String>,
+}
+
+impl Closing {
+    /// Adds something to what the reader is told.
+    pub(crate) fn note(&mut self, notice: String) {
+        self.notice = Some(match self.notice.take() {
+            Some(other) => format!("{other}; {notice}"),
+            None => notice,
+        });
+    }
 }
 
 /// What the last host left.
@@ -126,9 +136,7 @@ impl Ledger {
     pub(crate) fn open_generation(&mut self) -> Result<(), SpoolError> {
         self.unsaved.save(&mut self.history)?;
         let (generation, host_pid) = (Generation(self.generation.0 + 1), std::process::id());
-        let boot_id =
-            std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
-        let boot_id = boot_id.trim().to_owned();
+        let boot_id = stead_interpreter::boot_id();
         let at_ms = wall_ms();
         let opened = HistoryRecord::Opened { generation, at_ms, host_pid, boot_id };
         self.history.append(&opened)?;

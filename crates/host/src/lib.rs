@@ -1,39 +1,32 @@
 //! The session host: the process that owns one session and survives every client.
 //!
-//! One thread, one `poll`, one loop. What can happen to the session is `state::Input`; what is
-//! done about it is `state::Action`. Bytes go to the spool; messages carry offsets.
+//! One thread, one `poll`, one loop (`run.rs`). This crate is the upper half: state, queue, record, spool, clients. What touches
+//! the interpreter is the lower half, `stead-interpreter`: it is given orders and tells what happened (`told.rs`). What can happen
+//! to the session is `state::Input`; what is done about it is `state::Action`. Bytes go to the spool; messages carry offsets.
 
 mod actions;
-mod background_input;
-mod bridge_events;
 mod clients;
-mod clock;
-mod compiled;
 mod disk;
 mod displays;
-mod editor;
 mod ending;
-mod guard;
 mod host;
 mod ledger;
-mod listening;
-mod nudge;
-mod pace;
-mod pause;
-mod probe;
 mod prompt;
 mod requests;
+mod run;
 mod start;
 mod state;
 #[cfg(test)]
 mod state_tests;
-mod status;
 mod step;
+mod told;
 mod unsaved;
+mod wall_clock;
 
 use std::io::{Read, Write};
 use std::process::ExitCode;
 
+use stead_interpreter::{pause, with_causes};
 use stead_protocol::{FILES_VERSION, HostReady, HostSpec, Refusal, Speaker, Versions};
 
 /// The hidden mode `stead host`: reads a `HostSpec` from standard input, answers with one
@@ -42,11 +35,11 @@ pub fn run_host() -> ExitCode {
     start::leave_the_family();
     let started = read_spec().and_then(|spec| start::start(&spec));
     match started {
-        Ok(mut host) => {
+        Ok(mut session) => {
             answer(&HostReady::Ready { pid: std::process::id() });
             start::leave_the_caller();
             pause::point("ready");
-            host.run();
+            session.run();
             ExitCode::SUCCESS
         }
         Err(refusal) => {
@@ -83,16 +76,4 @@ fn answer(ready: &HostReady) {
         let _ = std::io::stdout().write_all(&line);
         let _ = std::io::stdout().flush();
     }
-}
-
-/// An error with its causes, in one line.
-fn with_causes(error: &dyn std::error::Error) -> String {
-    let mut text = error.to_string();
-    let mut cause = error.source();
-    while let Some(error) = cause {
-        text.push_str(": ");
-        text.push_str(&error.to_string());
-        cause = error.source();
-    }
-    text
 }

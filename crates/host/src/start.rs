@@ -6,49 +6,39 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{Timespec, poll};
 use rustix::fs::{FlockOperation, Mode, flock};
-use stead_launch::family::Family;
-use stead_launch::mark::{Mark, Role};
-use stead_launch::roster::Holder;
-use stead_protocol::{HostSpec, Refusal, StartTrouble};
+use rustix::process::Signal;
+use stead_interpreter::guard::Duty;
+use stead_interpreter::{Near, pause};
+use stead_launch::sys::{OnSignal, close_all_but, on_signal, signal_descriptor};
+use stead_protocol::{EndReason, HostSpec, Meta, Refusal, StartTrouble};
 use stead_spool::{SessionDir, retention, write_atomically};
 
 use crate::clients::listener::Listener;
-use crate::ending;
-use crate::guard::Duty;
-use crate::host::Host;
+use crate::ending::CALL;
+use crate::host::{Host, Launch};
 use crate::ledger::Ledger;
-use crate::pause;
+use crate::run::Session;
 use crate::with_causes;
 
 /// How long a host waits for the guard of the one before it to finish cleaning up.
 const LOCK_PATIENCE: Duration = Duration::from_secs(8);
-/// How long a start is held up by what an earlier host left.
-const SWEEP_PATIENCE: Duration = Duration::from_secs(2);
 
 /// Builds the host; what it returns listens already and its interpreter is starting.
-pub(crate) fn start(spec: &HostSpec) -> Result<Host, Refusal> {
+pub(crate) fn start(spec: &HostSpec) -> Result<Session, Refusal> {
     // Nothing of ours is for other users, whatever mask the client had.
     let umask = rustix::process::umask(Mode::from_raw_mode(0o077));
     let _ = rustix::process::setsid();
     let _ = std::env::set_current_dir("/");
-    stead_launch::reserve_control()
+    stead_interpreter::reserve_descriptors()
         .map_err(|error| failed("could not open `/dev/null`", &error))?;
     let dir = SessionDir::new(&spec.dir);
-    // From here on clients may call us by signal, and the guard, which is no host, stays deaf.
-    ending::block_signals();
+    // From here on clients may call us, and the guard, which is no host, stays deaf.
+    let signals = signal_descriptor(&[CALL]).map_err(|error| failed("no signals", &error))?;
+    // A file size limit shall be an error of the write and not our death.
+    on_signal(Signal::XFSZ, OnSignal::Ignore);
     let lock = take_lock(&dir.lock())?;
     pause::point("locked");
-    let tag = format!("STEAD_SESSION_DIR={}", spec.dir.display());
-    if let Some(before) = Holder::read(&lock) {
-        end_what_is_left_of(before, &tag);
-    }
-    let duty = Duty {
-        mark: take_mark(),
-        tag,
-        socket: spec.socket.clone(),
-        session: spec.dir.clone(),
-        lock,
-    };
+    let duty = Duty::take(&spec.dir, &spec.socket, lock);
     let guard = duty.split().map_err(|error| failed("could not fork", &error))?;
     duty.enter().map_err(|error| failed("could not say which processes are ours", &error))?;
     let (ledger, found) = Ledger::open(&spec.dir, spec.meta.settings.limits.quota_bytes)
@@ -57,28 +47,32 @@ pub(crate) fn start(spec: &HostSpec) -> Result<Host, Refusal> {
         failed(&format!("could not listen on `{}`", spec.socket.display()), &error)
     })?;
     pause::point("bound");
-    let mut host = Host::new(spec, ledger, found, listener, duty, guard, umask);
-    match host.start_interpreter() {
-        Ok(()) => {
-            let written = serde_json::to_vec_pretty(&host.meta)
-                .map_err(|error| failed("could not write `meta.json`", &error))
-                .and_then(|meta| {
-                    write_atomically(&dir.meta(), &meta)
-                        .map_err(|error| failed("could not write `meta.json`", &error))
-                });
-            match written {
-                Ok(()) => Ok(host),
-                Err(refusal) => {
-                    host.abandon(&refusal.message(None));
-                    Err(refusal)
-                }
-            }
-        }
-        Err(reason) => {
-            let _ = std::fs::remove_file(&spec.socket);
-            Err(reason.into())
-        }
+    let cache = spec.dir.ancestors().nth(3).unwrap_or(&spec.dir).to_owned();
+    let near = Near::new(duty, guard, umask, cache)
+        .map_err(|error| failed("could not watch over children", &error))?;
+    let host = Host::new(spec, ledger, found, listener, signals);
+    let mut session = Session { host, near };
+    session.host.start_interpreter();
+    session.carry_out();
+    if let Launch::Refused(reason) = &session.host.launch {
+        let _ = std::fs::remove_file(&spec.socket);
+        return Err(reason.clone().into());
     }
+    if let Err(error) = write_meta(&session.host.meta, &dir) {
+        session.near.abandon();
+        let reason = EndReason::LaunchFailed { message: error.message(None), trouble: None };
+        session.host.ledger.end_generation(reason, true);
+        let _ = std::fs::remove_file(&spec.socket);
+        return Err(error);
+    }
+    Ok(session)
+}
+
+fn write_meta(meta: &Meta, dir: &SessionDir) -> Result<(), Refusal> {
+    let meta = serde_json::to_vec_pretty(meta)
+        .map_err(|error| failed("could not write `meta.json`", &error))?;
+    write_atomically(&dir.meta(), &meta)
+        .map_err(|error| failed("could not write `meta.json`", &error))
 }
 
 fn failed(what: &str, error: &dyn std::error::Error) -> Refusal {
@@ -109,32 +103,10 @@ fn take_lock(path: &Path) -> Result<File, Refusal> {
     }
 }
 
-/// Marks this process and so all that it will start.
-fn take_mark() -> Option<Mark> {
-    let mark = Mark::draw()?;
-    match mark.take(Role::Host) {
-        Ok(()) => Some(mark),
-        Err(error) => {
-            eprintln!("the session's processes cannot be marked: {error}");
-            None
-        }
-    }
-}
-
-/// Ends what a host left that was killed together with its guard.
-fn end_what_is_left_of(before: Holder, tag: &str) {
-    eprintln!("the host before this one was killed; what it left is ended");
-    let left = Family::left_behind(before.mark, tag).sweep(SWEEP_PATIENCE);
-    if !left.is_empty() {
-        eprintln!("these processes of it do not die: {left:?}");
-    }
-}
-
 /// Closes what was inherited beside the standard streams: a host that is started from inside another
 /// session would keep that one's pipes open.
 pub(crate) fn leave_the_family() {
-    // SAFETY: nothing has been opened yet.
-    unsafe { libc::syscall(libc::SYS_close_range, 3, libc::c_uint::MAX, 0) };
+    close_all_but(&[]);
 }
 
 /// Lets go of the streams that tie us to the client that started us; errors go on to the log.

@@ -2,15 +2,12 @@
 
 use std::collections::VecDeque;
 
+use stead_interpreter::Millis;
 use stead_protocol::bridge::DoneStatus;
 use stead_protocol::client::InterruptEffect;
-use stead_protocol::{EndReason, EvalSeq, Outcome, Refusal};
+use stead_protocol::{EndReason, EvalSeq, Outcome, Refusal, TimeoutStep};
 
-/// Milliseconds of the session's clock, which stands still while the session is paused.
-pub(crate) type Millis = u64;
-
-/// How long code may go on after each step of a hard timeout (SPEC E-3), and how long an interrupt
-/// waits to say what it did.
+/// How long an interrupt waits to say what it did, and an interpreter may live without its channel.
 pub(crate) const GRACE: Millis = 2_000;
 /// How long an interpreter may take to exit by itself when it is asked to.
 pub(crate) const EXIT_GRACE: Millis = 500;
@@ -56,7 +53,10 @@ pub(crate) enum Phase {
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) struct Run {
     pub(crate) eval: EvalSeq,
-    pub(crate) hard: Hard,
+    /// Its hard timeout, which the lower half keeps (SPEC E-3).
+    pub(crate) limit: Option<Millis>,
+    /// The last step of it that was taken.
+    pub(crate) overdue: Option<TimeoutStep>,
     pub(crate) listening: Listening,
     /// Interrupts that wait to see what they did, each with the time it stops waiting.
     pub(crate) interrupts: Vec<(Ticket, Millis)>,
@@ -84,69 +84,18 @@ pub(crate) enum Listening {
     /// Nobody can know: it listens, and may go on without any.
     May,
     /// Only input lets it go on.
-    Waits { prompt: String },
+    Waits { prompt: String, editor: Option<String> },
 }
 
 impl Run {
     /// When something about this eval is due.
     pub(crate) fn next(&self) -> Option<Millis> {
-        self.interrupts.iter().map(|(_, at)| *at).chain(self.hard.next()).min()
+        self.interrupts.iter().map(|(_, at)| *at).min()
     }
 
     /// How many of its children were killed, once clients have asked for that.
     pub(crate) fn killed_on_request(&self) -> Option<u64> {
         (self.asked == Asked::KillChildren || self.killed > 0).then_some(self.killed)
-    }
-}
-
-/// Where the eval's hard timeout stands.
-#[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Hard {
-    Off,
-    At(Millis),
-    /// It was interrupted; its children are next.
-    Interrupted {
-        next: Millis,
-    },
-    /// Its children were killed too; its interpreter is next.
-    ChildrenKilled {
-        next: Millis,
-    },
-}
-
-/// What a look at the clock asks for.
-pub(crate) enum Passed {
-    Nothing,
-    Interrupt,
-    KillChildren,
-    Kill,
-}
-
-impl Hard {
-    pub(crate) fn pass(&mut self, now: Millis) -> Passed {
-        match *self {
-            Hard::At(at) if at <= now => {
-                *self = Hard::Interrupted { next: now + GRACE };
-                Passed::Interrupt
-            }
-            Hard::Interrupted { next } if next <= now => {
-                *self = Hard::ChildrenKilled { next: now + GRACE };
-                Passed::KillChildren
-            }
-            Hard::ChildrenKilled { next } if next <= now => Passed::Kill,
-            Hard::Off | Hard::At(_) | Hard::Interrupted { .. } | Hard::ChildrenKilled { .. } => {
-                Passed::Nothing
-            }
-        }
-    }
-
-    pub(crate) fn next(&self) -> Option<Millis> {
-        match *self {
-            Hard::Off => None,
-            Hard::At(at) | Hard::Interrupted { next: at } | Hard::ChildrenKilled { next: at } => {
-                Some(at)
-            }
-        }
     }
 }
 
@@ -184,8 +133,13 @@ pub(crate) enum Input {
     TryAgain,
     /// The bridge says the running eval is over; its output is in the spool.
     Done(DoneStatus),
-    /// The running eval waits for input.
-    Waiting(String),
+    /// The running eval waits for input, in an editor perhaps.
+    Waiting {
+        prompt: String,
+        editor: Option<String>,
+    },
+    /// It has passed its hard timeout, and this was done about it.
+    Overdue(TimeoutStep),
     /// It listens and may wait; `alone` if nothing works beside it.
     MayWait {
         alone: bool,
@@ -234,6 +188,8 @@ pub(crate) enum Action {
     Finish {
         eval: EvalSeq,
         outcome: Outcome,
+        /// How many of its children were killed.
+        killed: u64,
     },
     Answer {
         ticket: Ticket,

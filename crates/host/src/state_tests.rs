@@ -39,7 +39,15 @@ fn running(seq: u64) -> State {
 }
 
 fn finish(seq: u64, outcome: Outcome) -> Action {
-    Action::Finish { eval: EvalSeq(seq), outcome }
+    killed(seq, outcome, 0)
+}
+
+fn killed(seq: u64, outcome: Outcome, killed: u64) -> Action {
+    Action::Finish { eval: EvalSeq(seq), outcome, killed }
+}
+
+fn waiting(prompt: &str) -> Input {
+    Input::Waiting { prompt: prompt.to_owned(), editor: None }
 }
 
 fn timeout(step: TimeoutStep) -> Outcome {
@@ -79,43 +87,45 @@ fn the_queue_has_a_limit() {
     assert_eq!(state.admit(false).unwrap_err().code(), ErrorCode::LimitExceeded);
 }
 
-#[test]
-fn e3_a_hard_timeout_interrupts_then_kills_children_then_the_interpreter() {
+fn limited() -> State {
     let mut state = idle();
     state.step(Input::Submit(Eval { seq: EvalSeq(1), hard_timeout: Some(1000) }), 0);
-    assert_eq!(state.next_deadline(true), Some(1000));
-    assert_eq!(state.step(tick(), 999), []);
-    assert_eq!(state.step(tick(), 1000), [Action::Interrupt]);
-    assert_eq!(state.step(tick(), 1001), []);
-    assert_eq!(state.step(tick(), 1000 + GRACE), [Action::KillChildren]);
-    assert_eq!(state.step(Input::ChildrenKilled(2), 1000 + GRACE), []);
-    assert_eq!(state.next_deadline(true), Some(1000 + 2 * GRACE));
-    assert_eq!(state.step(tick(), 999 + 2 * GRACE), []);
-    assert_eq!(state.step(tick(), 1000 + 2 * GRACE), [Action::Kill]);
-    let actions = state.step(Input::Exited(EndReason::Signal { signal: 9 }), 1001 + 2 * GRACE);
+    assert_eq!(state.running().and_then(|run| run.limit), Some(1000));
+    state
+}
+
+#[test]
+fn e3_a_hard_timeout_that_had_to_kill_the_interpreter_is_the_outcome() {
+    let mut state = limited();
+    for step in
+        [TimeoutStep::Interrupted, TimeoutStep::ChildrenKilled, TimeoutStep::InterpreterKilled]
+    {
+        assert_eq!(state.step(Input::Overdue(step), 1000), []);
+    }
+    let actions = state.step(Input::Exited(EndReason::Signal { signal: 9 }), 2000);
     assert_eq!(actions[0], finish(1, timeout(TimeoutStep::InterpreterKilled)));
     assert_eq!(actions[1], Action::End { reason: EndReason::HardTimeout, asked: false });
 }
 
 #[test]
 fn e3_a_hard_timeout_also_ends_an_exit_that_is_held_up() {
-    let mut state = idle();
-    state.step(Input::Submit(Eval { seq: EvalSeq(1), hard_timeout: Some(1000) }), 0);
+    let mut state = limited();
     state.step(Input::Leaving, 10);
-    assert_eq!(state.next_deadline(true), Some(1000));
-    assert_eq!(state.step(tick(), 1000), [Action::Interrupt]);
-    assert_eq!(state.step(tick(), 1000 + GRACE), [Action::KillChildren]);
-    assert_eq!(state.step(tick(), 1000 + 2 * GRACE), [Action::Kill]);
-    assert_eq!(state.step(tick(), 1001 + 2 * GRACE), []);
+    assert_eq!(state.step(Input::Overdue(TimeoutStep::InterpreterKilled), 5000), []);
     let actions = state.step(Input::Exited(EndReason::Signal { signal: 9 }), 6000);
     assert_eq!(actions[0], finish(1, timeout(TimeoutStep::InterpreterKilled)));
+    // Somebody who asked for the end is told of that.
+    let mut state = limited();
+    state.step(Input::Stop(ticket(1)), 10);
+    state.step(Input::Overdue(TimeoutStep::InterpreterKilled), 5000);
+    let actions = state.step(Input::Exited(EndReason::Signal { signal: 9 }), 6000);
+    assert_eq!(actions[0], finish(1, Outcome::Ended { reason: EndReason::Stopped }));
 }
 
 #[test]
 fn e3_a_hard_timeout_that_helps_keeps_the_session() {
-    let mut state = idle();
-    state.step(Input::Submit(Eval { seq: EvalSeq(1), hard_timeout: Some(10) }), 0);
-    state.step(tick(), 10);
+    let mut state = limited();
+    state.step(Input::Overdue(TimeoutStep::Interrupted), 10);
     let actions = state.step(Input::Done(DoneStatus::Interrupted), 12);
     assert_eq!(actions, [finish(1, timeout(TimeoutStep::Interrupted))]);
     assert_eq!(state.phase, Phase::Idle { since: 12 });
@@ -123,14 +133,13 @@ fn e3_a_hard_timeout_that_helps_keeps_the_session() {
 
 #[test]
 fn e3_a_hard_timeout_tells_whether_children_had_to_be_killed() {
-    for (killed, step) in [(0, TimeoutStep::Interrupted), (3, TimeoutStep::ChildrenKilled)] {
-        let mut state = idle();
-        state.step(Input::Submit(Eval { seq: EvalSeq(1), hard_timeout: Some(10) }), 0);
-        state.step(tick(), 10);
-        assert_eq!(state.step(tick(), 10 + GRACE), [Action::KillChildren]);
-        state.step(Input::ChildrenKilled(killed), 10 + GRACE);
-        let actions = state.step(Input::Done(DoneStatus::Interrupted), 20 + GRACE);
-        assert_eq!(actions, [finish(1, timeout(step))]);
+    for (count, step) in [(0, TimeoutStep::Interrupted), (3, TimeoutStep::ChildrenKilled)] {
+        let mut state = limited();
+        state.step(Input::Overdue(TimeoutStep::Interrupted), 10);
+        state.step(Input::ChildrenKilled(count), 20);
+        state.step(Input::Overdue(TimeoutStep::ChildrenKilled), 20);
+        let actions = state.step(Input::Done(DoneStatus::Interrupted), 30);
+        assert_eq!(actions, [killed(1, timeout(step), count)]);
     }
 }
 
@@ -152,7 +161,7 @@ fn e6_a_second_interrupt_of_the_same_eval_kills_its_children() {
     }
     let actions = state.step(Input::Done(DoneStatus::Interrupted), GRACE + 1);
     let ended = |id| told(id, InterruptEffect::Interrupted, Some(2));
-    let outcome = finish(1, Outcome::Interrupted);
+    let outcome = killed(1, Outcome::Interrupted, 2);
     assert_eq!(actions, [outcome, ended(2), ended(3), Action::Run(EvalSeq(2))]);
     // The next eval begins with an interrupt that is gentle again.
     assert_eq!(state.step(ask(4), GRACE + 2), [Action::Interrupt]);
@@ -192,7 +201,7 @@ fn e6_an_interrupt_takes_a_waiting_eval_out_of_the_queue() {
 #[test]
 fn e8_code_is_refused_while_the_foreground_waits_for_input() {
     let mut state = running(1);
-    state.step(Input::Waiting("name: ".to_owned()), 0);
+    state.step(waiting("name: "), 0);
     assert_eq!(state.admit(false).unwrap_err().code(), ErrorCode::WaitingInput);
     state.step(Input::NotWaiting, 0);
     assert!(state.admit(false).is_ok());
@@ -206,7 +215,7 @@ fn e8_code_is_queued_behind_an_eval_that_may_wait() {
     // What only input or its own time wakes is not waited for by those who want a quiet moment.
     assert_eq!(state.step(Input::Ready(ticket(1)), 0), []);
     assert_eq!(state.step(Input::MayWait { alone: true }, 0).len(), 1);
-    state.step(Input::Waiting("name: ".to_owned()), 0);
+    state.step(waiting("name: "), 0);
     assert_eq!(state.admit(false).unwrap_err().code(), ErrorCode::WaitingInput);
 }
 
@@ -303,7 +312,7 @@ fn init_code_that_waits_for_input_keeps_nobody_waiting() {
     let mut state = State::new(0, 0, false);
     state.step(Input::Ready(ticket(1)), 0);
     state.step(Input::Hello { init: Some(Eval { seq: EvalSeq(1), hard_timeout: None }) }, 0);
-    let actions = state.step(Input::Waiting("name? ".to_owned()), 1);
+    let actions = state.step(waiting("name? "), 1);
     assert_eq!(actions, [Action::Answer { ticket: ticket(1), answer: Answer::Done }]);
 }
 
@@ -363,6 +372,7 @@ enum Move {
     Waiting,
     MayWait,
     NotWaiting,
+    Overdue(u8),
     Interrupt { back: u64 },
     Query,
     Answered,
@@ -385,6 +395,7 @@ fn moves() -> impl Strategy<Value = Vec<Move>> {
         1 => Just(Move::Waiting),
         1 => Just(Move::MayWait),
         1 => Just(Move::NotWaiting),
+        1 => (0u8..3).prop_map(Move::Overdue),
         3 => (0u64..4).prop_map(|back| Move::Interrupt { back }),
         1 => Just(Move::Query),
         2 => Just(Move::Answered),
@@ -420,7 +431,7 @@ impl Seen {
                     assert!(self.runs.insert(eval), "{eval:?} runs twice");
                     assert_eq!(self.current.replace(eval), None, "two evals at once");
                 }
-                Action::Finish { eval, outcome } => {
+                Action::Finish { eval, outcome, .. } => {
                     if self.current == Some(eval) {
                         self.current = None;
                     }
@@ -482,9 +493,14 @@ proptest! {
                     1 => DoneStatus::Error,
                     _ => DoneStatus::Interrupted,
                 }),
-                Move::Waiting => Input::Waiting("?".to_owned()),
+                Move::Waiting => waiting("?"),
                 Move::MayWait => Input::MayWait { alone: true },
                 Move::NotWaiting => Input::NotWaiting,
+                Move::Overdue(step) => Input::Overdue(match step {
+                    0 => TimeoutStep::Interrupted,
+                    1 => TimeoutStep::ChildrenKilled,
+                    _ => TimeoutStep::InterpreterKilled,
+                }),
                 Move::Interrupt { back } => {
                     let ticket = ask();
                     asked.push(ticket.id);

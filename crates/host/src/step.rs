@@ -3,9 +3,10 @@
 use std::collections::VecDeque;
 
 use crate::state::{
-    Action, Answer, Asked, EXIT_GRACE, Eval, GRACE, Hard, Input, Listening, Millis, Passed, Phase,
-    QUERY_LIMIT, QUEUE_LIMIT, Run, START_LIMIT, State, Ticket, Why,
+    Action, Answer, Asked, EXIT_GRACE, Eval, GRACE, Input, Listening, Phase, QUERY_LIMIT,
+    QUEUE_LIMIT, Run, START_LIMIT, State, Ticket, Why,
 };
+use stead_interpreter::Millis;
 use stead_protocol::bridge::DoneStatus;
 use stead_protocol::client::InterruptEffect;
 use stead_protocol::{Doing, EndReason, EvalSeq, Outcome, Refusal, TimeoutStep};
@@ -54,7 +55,7 @@ impl State {
     pub(crate) fn admit(&self, no_queue: bool) -> Result<Option<EvalSeq>, Refusal> {
         let behind = self.queue.back().map(|eval| eval.seq).or(self.running().map(|run| run.eval));
         match &self.phase {
-            Phase::Running(Run { listening: Listening::Waits { prompt }, eval, .. }) => {
+            Phase::Running(Run { listening: Listening::Waits { prompt, .. }, eval, .. }) => {
                 Err(Refusal::WaitsForInput { eval: *eval, prompt: prompt.clone() })
             }
             // What could not be started tells why when it is gone, with the evals that wait for it.
@@ -86,18 +87,18 @@ impl State {
             Input::Ready(ticket) => self.wait_until_ready(ticket),
             Input::Submit(eval) => {
                 self.queue.push_back(eval);
-                self.next(now)
+                self.next()
             }
             Input::NotStarted => {
                 self.take_back(now);
                 // Whoever waits for the init code would wait for the disk.
                 self.tell_ready()
             }
-            Input::TryAgain => self.next(now),
+            Input::TryAgain => self.next(),
             Input::Done(status) => self.done(status, now),
-            Input::Waiting(prompt) => {
+            Input::Waiting { prompt, editor } => {
                 if let Some(run) = self.running_mut() {
-                    run.listening = Listening::Waits { prompt };
+                    run.listening = Listening::Waits { prompt, editor };
                 }
                 // Init code that asks something will not get ready by itself.
                 self.tell_ready()
@@ -121,12 +122,16 @@ impl State {
                 }
                 vec![]
             }
+            Input::Overdue(step) => {
+                self.overdue(step);
+                vec![]
+            }
             Input::Query(ticket) => self.query(ticket, now),
             Input::QueryAnswered => {
                 if let Phase::Querying { .. } = self.phase {
                     self.phase = Phase::Idle { since: now };
                 }
-                self.next(now)
+                self.next()
             }
             Input::Leaving => {
                 self.leave(Why::Own, None);
@@ -160,7 +165,7 @@ impl State {
         }
         // With init code, ready means that it is through.
         let mut actions = if has_init { vec![] } else { self.tell_ready() };
-        actions.extend(self.next(now));
+        actions.extend(self.next());
         actions
     }
 
@@ -180,15 +185,15 @@ impl State {
     }
 
     /// Runs the next eval if nothing else goes on.
-    fn next(&mut self, now: Millis) -> Vec<Action> {
+    fn next(&mut self) -> Vec<Action> {
         if !matches!(self.phase, Phase::Idle { .. }) {
             return vec![];
         }
         let Some(eval) = self.queue.pop_front() else { return vec![] };
-        let hard = eval.hard_timeout.map_or(Hard::Off, |limit| Hard::At(now + limit));
         self.phase = Phase::Running(Run {
             eval: eval.seq,
-            hard,
+            limit: eval.hard_timeout,
+            overdue: None,
             listening: Listening::No,
             interrupts: vec![],
             asked: Asked::Nothing,
@@ -201,8 +206,7 @@ impl State {
     fn take_back(&mut self, now: Millis) {
         match std::mem::replace(&mut self.phase, Phase::Idle { since: now }) {
             Phase::Running(run) => {
-                let hard_timeout = run.hard.next().map(|at| at.saturating_sub(now));
-                self.queue.push_front(Eval { seq: run.eval, hard_timeout });
+                self.queue.push_front(Eval { seq: run.eval, hard_timeout: run.limit });
             }
             other => self.phase = other,
         }
@@ -226,11 +230,11 @@ impl State {
             DoneStatus::Error if run.killed > 0 => DoneStatus::Interrupted,
             other => other,
         };
-        let outcome = match (status, &run.hard) {
+        let outcome = match (status, run.overdue) {
             (DoneStatus::Ok, _) => Outcome::Complete,
             // What is not known to have gone well has not.
             (DoneStatus::Error | DoneStatus::Unknown, _) => Outcome::Error,
-            (DoneStatus::Interrupted, Hard::Interrupted { .. } | Hard::ChildrenKilled { .. }) => {
+            (DoneStatus::Interrupted, Some(_)) => {
                 // Where there were no children to kill, it was the interrupt after all.
                 let step = match run.killed {
                     0 => TimeoutStep::Interrupted,
@@ -238,21 +242,32 @@ impl State {
                 };
                 Outcome::Timeout { step }
             }
-            (DoneStatus::Interrupted, Hard::Off | Hard::At(_)) => Outcome::Interrupted,
+            (DoneStatus::Interrupted, None) => Outcome::Interrupted,
         };
         let effect = match outcome {
             Outcome::Complete | Outcome::Error => InterruptEffect::Finished,
             _ => InterruptEffect::Interrupted,
         };
-        let mut actions = vec![Action::Finish { eval: run.eval, outcome }];
+        let mut actions = vec![Action::Finish { eval: run.eval, outcome, killed: run.killed }];
         actions.extend(answers(&run, effect));
         actions.extend(self.tell_ready());
         if self.once && matches!(self.phase, Phase::Idle { .. }) {
             self.leave(Why::Stop(vec![]), Some(now + EXIT_GRACE));
             actions.push(Action::AskExit);
         }
-        actions.extend(self.next(now));
+        actions.extend(self.next());
         actions
+    }
+
+    /// The lower half has taken a step of the hard timeout. Exit handlers and threads that hold up an exit are part
+    /// of the eval, so it goes on while the interpreter is going.
+    fn overdue(&mut self, step: TimeoutStep) {
+        if let Some(run) = self.running_mut() {
+            run.overdue = Some(step);
+        }
+        if step == TimeoutStep::InterpreterKilled {
+            self.leave(Why::HardTimeout, None);
+        }
     }
 
     fn interrupt(&mut self, eval: Option<EvalSeq>, ticket: Ticket, now: Millis) -> Vec<Action> {
@@ -271,14 +286,15 @@ impl State {
                 }
             };
         }
-        // Who means what runs means what is about to, too.
+        // An interrupt without an id also hits an eval that was sent but has not started.
         let starting = matches!(self.phase, Phase::Starting { .. });
         let meant = eval.or_else(|| self.first().filter(|_| starting));
         if let Some(at) = self.queue.iter().position(|queued| Some(queued.seq) == meant) {
             let eval = self.queue.remove(at).map(|queued| queued.seq);
             let answer =
                 Answer::Interrupt { effect: InterruptEffect::Dequeued, eval, killed: None };
-            let finish = eval.map(|eval| Action::Finish { eval, outcome: Outcome::Interrupted });
+            let outcome = Outcome::Interrupted;
+            let finish = eval.map(|eval| Action::Finish { eval, outcome, killed: 0 });
             return finish.into_iter().chain([Action::Answer { ticket, answer }]).collect();
         }
         let effect = InterruptEffect::NothingRunning;
@@ -419,12 +435,12 @@ impl State {
                 Why::HardTimeout => Outcome::Timeout { step: TimeoutStep::InterpreterKilled },
                 _ => Outcome::Ended { reason: reason.clone() },
             };
-            actions.push(Action::Finish { eval: run.eval, outcome });
+            actions.push(Action::Finish { eval: run.eval, outcome, killed: run.killed });
             actions.extend(answers(run, InterruptEffect::Finished));
         }
         for eval in self.queue.drain(..) {
             let outcome = Outcome::NotRun { reason: reason.clone() };
-            actions.push(Action::Finish { eval: eval.seq, outcome });
+            actions.push(Action::Finish { eval: eval.seq, outcome, killed: 0 });
         }
         for ticket in self.ready.drain(..) {
             let answer = Answer::Refused(reason.clone().into());
@@ -465,18 +481,7 @@ impl State {
                 self.leave(Why::Idle { after: self.idle_timeout }, Some(now + EXIT_GRACE));
                 actions.push(Action::AskExit);
             }
-            Phase::Running(run) => {
-                give_up_waiting(run, now, &mut actions);
-                match run.hard.pass(now) {
-                    Passed::Nothing => {}
-                    Passed::Interrupt => actions.push(Action::Interrupt),
-                    Passed::KillChildren => actions.push(Action::KillChildren),
-                    Passed::Kill => {
-                        self.leave(Why::HardTimeout, None);
-                        actions.push(Action::Kill);
-                    }
-                }
-            }
+            Phase::Running(run) => give_up_waiting(run, now, &mut actions),
             Phase::Querying { ticket, deadline } if *deadline <= now => {
                 *deadline = now + QUERY_LIMIT;
                 actions.push(Action::Interrupt);
@@ -488,19 +493,6 @@ impl State {
             Phase::Ending { run, why, kill_at } => {
                 if let Some(run) = run {
                     give_up_waiting(run, now, &mut actions);
-                    // Exit handlers and threads that hold up an exit are part of the eval.
-                    match run.hard.pass(now) {
-                        Passed::Nothing => {}
-                        Passed::Interrupt => actions.push(Action::Interrupt),
-                        Passed::KillChildren => actions.push(Action::KillChildren),
-                        Passed::Kill => {
-                            run.hard = Hard::Off;
-                            if *why == Why::Own {
-                                *why = Why::HardTimeout;
-                            }
-                            actions.push(Action::Kill);
-                        }
-                    }
                 }
                 if kill_at.is_some_and(|at| at <= now) {
                     *kill_at = None;

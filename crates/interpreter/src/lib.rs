@@ -1,8 +1,39 @@
-//! Speaks to one interpreter. Each backend offers the same few verbs to the host.
+//! The lower half of a session: everything that touches the kernel an interpreter runs on.
+//!
+//! The upper half (`stead-host`) keeps state, queue, record and clients, and knows no pipe, no process
+//! and no signal. It gives `Order`s and is told `Told`s, in order: whatever user code wrote before its end is
+//! told before the end is. `Near` does all that in the loop of the process that calls it. Both types are plain
+//! data, so the same two halves can stand on two machines.
 
-mod bridge;
-mod lines;
+mod clock;
+pub mod guard;
+mod near;
+mod order;
+pub mod pause;
 mod prepare;
+mod told;
 
-pub use bridge::{Among, Bridge, Broken, Editor, Hears, Source};
+pub use clock::{Clock, Millis};
+pub use near::{Near, NearReady, Source};
+pub use order::Order;
 pub use prepare::{Feed, PrepareError, Prepared, prepare};
+pub use stead_launch::reserve_control as reserve_descriptors;
+pub use told::{Exit, Figures, InputRefusal, Told};
+
+/// An error with its causes, in one line.
+pub fn with_causes(error: &dyn std::error::Error) -> String {
+    let mut text = error.to_string();
+    let mut cause = error.source();
+    while let Some(error) = cause {
+        text.push_str(": ");
+        text.push_str(&error.to_string());
+        cause = error.source();
+    }
+    text
+}
+
+/// Which run of the machine this is, for the record.
+pub fn boot_id() -> String {
+    let id = std::fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
+    id.trim().to_owned()
+}

@@ -86,7 +86,8 @@ impl fmt::Display for SessionName {
 pub struct EvalSeq(pub u64);
 
 /// An eval's id as users see it: `py:7`.
-#[derive(Debug, Clone, PartialEq, Eq, Hash)]
+#[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize, Deserialize)]
+#[serde(try_from = "String", into = "String")]
 pub struct EvalId {
     /// The session it ran in.
     pub session: SessionName,
@@ -97,6 +98,20 @@ pub struct EvalId {
 impl fmt::Display for EvalId {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         write!(f, "{}:{}", self.session, self.seq.0)
+    }
+}
+
+impl From<EvalId> for String {
+    fn from(id: EvalId) -> String {
+        id.to_string()
+    }
+}
+
+impl TryFrom<String> for EvalId {
+    type Error = NameError;
+
+    fn try_from(given: String) -> Result<Self, NameError> {
+        given.parse()
     }
 }
 

@@ -1,12 +1,24 @@
 //! Something to read for whoever waits for it.
 
-use stead_interpreter::Among;
+use stead_interpreter::{InputRefusal, Order};
 use stead_protocol::client::Reply;
-use stead_protocol::{EvalSeq, Refusal};
+use stead_protocol::{EvalSeq, Offset, Refusal};
 
-use crate::background_input::BackgroundInput;
 use crate::host::Host;
 use crate::state::{Input, Ticket};
+
+/// Input that was ordered and not answered for.
+#[derive(Debug)]
+pub(crate) struct GivenInput {
+    seq: u64,
+    ticket: Ticket,
+    /// None for a reader in the background.
+    eval: Option<EvalSeq>,
+    /// Whether it ends the line that asks for it.
+    whole: bool,
+    /// How far the spool reached when it was written.
+    from: Offset,
+}
 
 impl Host {
     pub(super) fn input(&mut self, ticket: Ticket, eval: Option<EvalSeq>, text: &str, eof: bool) {
@@ -14,38 +26,57 @@ impl Host {
         if let (Some(asked), true) = (eval, eval != running) {
             return self.refuse(ticket, Refusal::NotRunning { eval: asked });
         }
-        self.drain();
+        self.asked.numbers += 1;
+        let (seq, whole) = (self.asked.numbers, eof || text.contains('\n'));
         let from = self.ledger.end();
-        let Some(bridge) = &mut self.bridge else {
-            return self.refuse(ticket, Refusal::NoInterpreter);
+        self.asked.inputs.push(GivenInput { seq, ticket, eval: running, whole, from });
+        let eval = running.map(|eval| self.eval_id(eval));
+        self.orders.push_back(Order::Input { seq, eval, text: text.to_owned(), eof });
+    }
+
+    /// Input was written. What comes into the spool from here on may be an answer to it.
+    pub(crate) fn input_given(&mut self, seq: u64) {
+        let Some(at) = self.asked.inputs.iter().position(|given| given.seq == seq) else { return };
+        let from = self.ledger.end();
+        let Some(eval) = self.asked.inputs[at].eval else {
+            return self.asked.inputs[at].from = from;
         };
-        let reader = match running {
-            Some(_) => None,
-            None => match bridge.stdin_readers(self.pid).first() {
-                Some(reader) => Some(*reader),
-                None => return self.refuse(ticket, Refusal::NothingReads),
-            },
-        };
-        let among = if running.is_some() { Among::Young } else { Among::All };
-        let given = match bridge.editor(self.pid, among) {
-            Some(_) => bridge.answer_editor(text.as_bytes(), eof),
-            None => bridge.give_input(text.as_bytes(), eof),
-        };
-        if let Err(error) = given {
-            return self.refuse(ticket, Refusal::InputNotWritten { why: error.to_string() });
+        let given = self.asked.inputs.swap_remove(at);
+        if given.whole {
+            self.ledger.answered();
         }
-        match reader {
-            Some(reader) => {
-                self.background_input = Some(BackgroundInput::new(ticket, from, reader));
-            }
-            None => {
-                if eof || text.contains('\n') {
-                    self.ledger.answered();
-                }
-                self.step(Input::NotWaiting);
-                self.probe.restart();
-                self.reply(ticket, Reply::InputTaken { eval: running, from, to: None });
-            }
+        self.step(Input::NotWaiting);
+        self.reply(given.ticket, Reply::InputTaken { eval: Some(eval), from, to: None });
+    }
+
+    /// The reader in the background has it.
+    pub(crate) fn input_read(&mut self, seq: u64) {
+        let Some(at) = self.asked.inputs.iter().position(|given| given.seq == seq) else { return };
+        let given = self.asked.inputs.swap_remove(at);
+        let to = Some(self.ledger.end());
+        if self.state.running().is_none() {
+            self.ledger.tell_background();
+        }
+        self.reply(given.ticket, Reply::InputTaken { eval: None, from: given.from, to });
+    }
+
+    pub(crate) fn input_refused(&mut self, seq: u64, why: InputRefusal) {
+        let Some(at) = self.asked.inputs.iter().position(|given| given.seq == seq) else { return };
+        let given = self.asked.inputs.swap_remove(at);
+        let refusal = match (why, given.eval) {
+            (InputRefusal::NoInterpreter, _) => Refusal::NoInterpreter,
+            (InputRefusal::NotRunning, Some(eval)) => Refusal::NotRunning { eval },
+            (InputRefusal::NoReader | InputRefusal::NotRunning, _) => Refusal::NothingReads,
+            (InputRefusal::Failed { message }, _) => Refusal::InputNotWritten { why: message },
+            (InputRefusal::Unknown, _) => Refusal::InputNotWritten { why: "unknown".to_owned() },
+        };
+        self.refuse(given.ticket, refusal);
+    }
+
+    /// Whoever was given input is gone, and all that it wrote has been told.
+    pub(crate) fn readers_are_gone(&mut self) {
+        for seq in Vec::from_iter(self.asked.inputs.iter().map(|given| given.seq)) {
+            self.input_read(seq);
         }
     }
 }

@@ -5,6 +5,7 @@ mod hello;
 mod input;
 mod pause;
 mod query;
+mod status;
 mod submit;
 mod watch;
 
@@ -15,7 +16,22 @@ use crate::host::Host;
 use crate::state::{Input, Ticket};
 
 use hello::Caller;
-pub(crate) use query::Question;
+use input::GivenInput;
+use query::Question;
+
+/// Requests that were passed on and are answered when the lower half has told what came of them.
+#[derive(Debug, Default)]
+pub(crate) struct Asked {
+    /// Number of the last question or input.
+    numbers: u64,
+    pub(crate) question: Option<Question>,
+    inputs: Vec<GivenInput>,
+    statuses: Vec<Ticket>,
+    /// Each with whether it wants the session to stand still.
+    pauses: Vec<(Ticket, bool)>,
+    /// Our own question whether processes are left that keep the session in use.
+    pub(crate) whether_it_serves: bool,
+}
 
 impl Host {
     /// Deals with one line of a client.
@@ -42,15 +58,9 @@ impl Host {
             Request::Input { eval, text, eof } => self.input(ticket, eval, &text, eof),
             Request::Interrupt { eval } => self.step(Input::Interrupt { eval, ticket }),
             Request::Pause => self.pause(ticket),
-            Request::Resume => {
-                self.resume();
-                self.reply(ticket, Reply::Done);
-            }
+            Request::Resume => self.resume(ticket),
             Request::Ready => self.step(Input::Ready(ticket)),
-            Request::Status => {
-                let status = Box::new(self.status());
-                self.reply(ticket, Reply::Status(status));
-            }
+            Request::Status => self.ask_status(ticket),
             Request::Restart => self.step(Input::Restart(ticket)),
             Request::Stop => self.step(Input::Stop(ticket)),
             Request::Kill => self.step(Input::Kill(ticket)),

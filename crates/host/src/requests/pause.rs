@@ -1,20 +1,43 @@
 //! Stopping all processes of the session where they are, and letting them go on.
 
-use stead_launch::tree;
+use stead_interpreter::Order;
 use stead_protocol::client::Reply;
+
+use stead_protocol::Refusal;
 
 use crate::host::Host;
 use crate::state::Ticket;
 
 impl Host {
     pub(super) fn pause(&mut self, ticket: Ticket) {
-        tree::freeze(self.pid);
-        self.clock.pause();
-        self.reply(ticket, Reply::Done);
+        self.asked.pauses.push((ticket, true));
+        self.orders.push_back(Order::Pause);
     }
 
-    pub(crate) fn resume(&mut self) {
-        tree::thaw(self.pid);
-        self.clock.resume();
+    pub(super) fn resume(&mut self, ticket: Ticket) {
+        self.asked.pauses.push((ticket, false));
+        self.orders.push_back(Order::Resume);
+    }
+
+    /// The bridge could not pause its code, or let it go on.
+    pub(crate) fn not_paused(&mut self, message: &str) {
+        for (ticket, _) in std::mem::take(&mut self.asked.pauses) {
+            self.refuse(ticket, Refusal::NoAnswer { problem: message.to_owned() });
+        }
+    }
+
+    /// The session's processes stand still, or no longer do; so does its clock.
+    pub(crate) fn paused(&mut self, paused: bool) {
+        match paused {
+            true => self.clock.pause(),
+            false => self.clock.resume(),
+        }
+        let (told, rest) = std::mem::take(&mut self.asked.pauses)
+            .into_iter()
+            .partition(|(_, wanted)| *wanted == paused);
+        self.asked.pauses = rest;
+        for (ticket, _) in Vec::from_iter::<Vec<(Ticket, bool)>>(told) {
+            self.reply(ticket, Reply::Done);
+        }
     }
 }

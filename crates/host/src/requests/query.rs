@@ -1,11 +1,10 @@
 //! Questions about the namespace, and emptying it.
 
+use stead_interpreter::Order;
 use stead_protocol::Refusal;
-use stead_protocol::bridge::Command;
 use stead_protocol::client::{Query, Reply};
 
 use super::unknown;
-use crate::compiled::OWN_QUESTION;
 use crate::host::Host;
 use crate::state::{Input, Phase, Ticket};
 
@@ -37,18 +36,13 @@ impl Host {
         {
             return;
         }
-        self.questions += 1;
-        let seq = self.questions;
-        self.question = Some(Question { seq, ticket, clears: query.is_none() });
-        let arg = self.readable(arg);
-        let command = match query {
-            None => Command::Clear { seq },
-            Some(_) => Command::Query { seq, what, arg: &arg },
-        };
-        if let Some(bridge) = &mut self.bridge {
-            bridge.begin_eval(self.pid);
-            bridge.send(&command.encode());
-        }
+        self.asked.numbers += 1;
+        let seq = self.asked.numbers;
+        self.asked.question = Some(Question { seq, ticket, clears: query.is_none() });
+        self.orders.push_back(match query {
+            None => Order::Clear { seq },
+            Some(_) => Order::Ask { seq, what: what.to_owned(), arg: arg.to_owned() },
+        });
     }
 
     /// The bridge's answer goes to whoever asked, unless that one was told already.
@@ -58,10 +52,9 @@ impl Host {
         data: Option<serde_json::Value>,
         error: Option<String>,
     ) {
-        if seq == OWN_QUESTION {
-            return self.keep_compiled(data);
-        }
-        let Some(question) = self.question.take_if(|question| question.seq == seq) else { return };
+        let Some(question) = self.asked.question.take_if(|question| question.seq == seq) else {
+            return;
+        };
         let open = matches!(self.state.phase, Phase::Querying { ticket: Some(_), .. });
         match (open, error) {
             (false, _) => {}

@@ -1,5 +1,6 @@
 //! Code to run: refused, known already, or recorded and queued.
 
+use stead_interpreter::pause;
 use stead_protocol::client::{Accepted, FromHost, Reply, Submit, WatchFor};
 use stead_protocol::{EvalSeq, MAX_CODE, Refusal};
 use stead_spool::HistoryReader;
@@ -7,7 +8,6 @@ use stead_spool::HistoryReader;
 use crate::clients::connection::Watch;
 use crate::host::Host;
 use crate::ledger::Taken;
-use crate::pause;
 use crate::state::{Eval, Input, Ticket};
 use crate::with_causes;
 

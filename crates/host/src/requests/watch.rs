@@ -1,6 +1,5 @@
 //! Telling a connection what happens to an eval, beginning with where it stands.
 
-use stead_interpreter::Editor;
 use stead_protocol::client::{Event, FromHost, Listens, Reply, WatchFor};
 use stead_protocol::{EvalSeq, Refusal};
 use stead_spool::HistoryReader;
@@ -38,11 +37,9 @@ impl Host {
     fn standing(&self, eval: EvalSeq) -> Option<Event> {
         if let Some(run) = self.state.running().filter(|run| run.eval == eval) {
             return Some(match &run.listening {
-                Listening::Waits { prompt } => {
-                    let (prompt, end) = (prompt.clone(), self.ledger.end());
-                    let file = |editor: Editor| editor.file.to_string_lossy().into_owned();
-                    let editor = self.editor().map(file);
-                    Event::Waiting { eval, prompt, end, editor }
+                Listening::Waits { prompt, editor } => {
+                    let (prompt, editor) = (prompt.clone(), editor.clone());
+                    Event::Waiting { eval, prompt, end: self.ledger.end(), editor }
                 }
                 listening @ (Listening::No | Listening::May) => {
                     // Who asks now knows that nothing happens, and wants to wait nevertheless.

@@ -8,28 +8,28 @@ const PAUSES_MS: [u64; 5] = [10, 30, 100, 300, 1000];
 
 /// Nudges that are still to come.
 #[derive(Debug, Default)]
-pub(crate) struct Nudges {
+pub(super) struct Nudges {
     next: Option<(Instant, usize)>,
 }
 
 impl Nudges {
     /// An interrupt was sent.
-    pub(crate) fn begin(&mut self) {
+    pub(super) fn begin(&mut self) {
         self.plan(0);
     }
 
     /// What was interrupted is over.
-    pub(crate) fn end(&mut self) {
+    pub(super) fn end(&mut self) {
         self.next = None;
     }
 
     /// When the next one is due.
-    pub(crate) fn next(&self) -> Option<Instant> {
+    pub(super) fn next(&self) -> Option<Instant> {
         self.next.map(|(at, _)| at)
     }
 
     /// Whether to nudge now.
-    pub(crate) fn is_due(&mut self) -> bool {
+    pub(super) fn is_due(&mut self) -> bool {
         match self.next {
             Some((at, step)) if at <= Instant::now() => {
                 self.plan(step + 1);

@@ -17,7 +17,7 @@ const MANY: u32 = 8;
 
 /// What the last reads were like.
 #[derive(Debug, Default)]
-pub(crate) struct Pace {
+pub(super) struct Pace {
     stream: Option<Stream>,
     small: u32,
     until: Option<Instant>,
@@ -25,7 +25,7 @@ pub(crate) struct Pace {
 
 impl Pace {
     /// So many bytes were read now.
-    pub(crate) fn note(&mut self, stream: Stream, bytes: usize, now: Instant) {
+    pub(super) fn note(&mut self, stream: Stream, bytes: usize, now: Instant) {
         let same = self.stream == Some(stream);
         self.stream = Some(stream);
         self.small = if same && bytes < LARGE { self.small.saturating_add(1) } else { 0 };
@@ -33,12 +33,12 @@ impl Pace {
     }
 
     /// The pipe that is left alone now.
-    pub(crate) fn resting(&self, now: Instant) -> Option<Stream> {
+    pub(super) fn resting(&self, now: Instant) -> Option<Stream> {
         self.stream.filter(|_| self.until.is_some_and(|until| until > now))
     }
 
     /// When it is to be read again.
-    pub(crate) fn until(&self) -> Option<Instant> {
+    pub(super) fn until(&self) -> Option<Instant> {
         self.until
     }
 }

@@ -2,42 +2,44 @@
 
 use std::time::{Duration, Instant};
 
-use crate::state::Millis;
+/// Milliseconds of a session's clock.
+pub type Millis = u64;
 
+/// Counts the time in which the session was not paused.
 #[derive(Debug)]
-pub(crate) struct Clock {
+pub struct Clock {
     base: Instant,
     stopped: Duration,
     paused_at: Option<Instant>,
 }
 
 impl Clock {
-    pub(crate) fn new() -> Clock {
+    /// Begins at 0.
+    #[allow(clippy::new_without_default, reason = "the time at which it begins matters")]
+    pub fn new() -> Clock {
         Clock { base: Instant::now(), stopped: Duration::ZERO, paused_at: None }
     }
 
-    pub(crate) fn now(&self) -> Millis {
+    /// What it shows.
+    pub fn now(&self) -> Millis {
         let at = self.paused_at.unwrap_or_else(Instant::now);
         (at.duration_since(self.base) - self.stopped).as_millis() as Millis
     }
 
-    pub(crate) fn is_paused(&self) -> bool {
+    /// Whether it stands still.
+    pub fn is_paused(&self) -> bool {
         self.paused_at.is_some()
     }
 
-    pub(crate) fn pause(&mut self) {
+    /// Stops it.
+    pub fn pause(&mut self) {
         self.paused_at.get_or_insert_with(Instant::now);
     }
 
-    pub(crate) fn resume(&mut self) {
+    /// Lets it go on.
+    pub fn resume(&mut self) {
         if let Some(at) = self.paused_at.take() {
             self.stopped += at.elapsed();
         }
     }
-}
-
-/// Milliseconds since 1970, for records that people read.
-pub(crate) fn wall_ms() -> u64 {
-    let since = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
-    since.unwrap_or_default().as_millis() as u64
 }

@@ -3,7 +3,7 @@
 /// Stops this process with SIGSTOP the first time it comes to the point that `STEAD_PAUSE_AT`
 /// names, and panics at the one that `STEAD_PANIC_AT` names; nothing without the feature.
 #[cfg(feature = "test-hooks")]
-pub(crate) fn point(name: &str) {
+pub fn point(name: &str) {
     use std::sync::atomic::{AtomicBool, Ordering};
     static PAUSED: AtomicBool = AtomicBool::new(false);
     let is_here = |variable| std::env::var_os(variable).is_some_and(|at| at == name);
@@ -17,4 +17,5 @@ pub(crate) fn point(name: &str) {
 }
 
 #[cfg(not(feature = "test-hooks"))]
-pub(crate) fn point(_name: &str) {}
+/// Nothing without the feature.
+pub fn point(_name: &str) {}

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 
 use stead_launch::stdin_wait::{Answer, Reader, Why};
 
-use crate::state::Millis;
+use crate::clock::Millis;
 
 /// Pauses between looks; the last one repeats.
 const PAUSES_MS: [u64; 7] = [5, 10, 10, 20, 50, 100, 250];
@@ -24,7 +24,7 @@ const QUIET_CPU: u64 = 1;
 
 /// The schedule of looks at one eval.
 #[derive(Debug)]
-pub(crate) struct Probe {
+pub(super) struct Probe {
     step: usize,
     next: Instant,
     seen: Option<(Reader, Answer, Instant)>,
@@ -48,7 +48,7 @@ struct Quiet {
 
 /// What the looks so far come to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Finding {
+pub(super) enum Finding {
     /// The next look will tell.
     Unclear,
     /// Nothing listens, or what does has something to do.
@@ -61,7 +61,7 @@ pub(crate) enum Finding {
 }
 
 impl Probe {
-    pub(crate) fn new() -> Probe {
+    pub(super) fn new() -> Probe {
         let mut probe = Probe {
             step: 0,
             next: Instant::now(),
@@ -77,14 +77,14 @@ impl Probe {
 
     /// Something was written: what waits for an answer often asks first. Who is blocked stays
     /// blocked whatever others write, so nothing that was seen is forgotten but the silence.
-    pub(crate) fn stir(&mut self) {
+    pub(super) fn stir(&mut self) {
         self.step = 0;
         self.quiet = None;
         self.next = self.next.min(Instant::now() + Duration::from_millis(STIRRED_MS));
     }
 
     /// Something happened to the input: begin again with short pauses.
-    pub(crate) fn restart(&mut self) {
+    pub(super) fn restart(&mut self) {
         self.step = 0;
         self.seen = None;
         self.announced = false;
@@ -95,18 +95,18 @@ impl Probe {
     }
 
     /// The bridge announced a wait: look at once.
-    pub(crate) fn announce(&mut self) {
+    pub(super) fn announce(&mut self) {
         self.restart();
         self.announced = true;
         self.next = Instant::now();
     }
 
-    pub(crate) fn next(&self) -> Instant {
+    pub(super) fn next(&self) -> Instant {
         self.next
     }
 
     /// Plans the next look; the last one began at `began`.
-    pub(crate) fn later(&mut self, began: Instant) {
+    pub(super) fn later(&mut self, began: Instant) {
         let pause = if self.announced && self.step == 0 { 1 } else { PAUSES_MS[self.step] };
         let now = Instant::now();
         let cost = now.duration_since(began) * PAUSE_PER_LOOK;
@@ -116,7 +116,7 @@ impl Probe {
 
     /// Takes what a look found. `now` is the session's time; `cpu` asks how much of a processor's
     /// time its processes have used, in milliseconds.
-    pub(crate) fn found(
+    pub(super) fn found(
         &mut self,
         found: Option<(Reader, Answer)>,
         now: Millis,
@@ -175,7 +175,7 @@ impl Probe {
     }
 
     /// While an eval counts as waiting: whether two looks in a row found nobody reading.
-    pub(crate) fn is_gone(&mut self, still_reading: bool) -> bool {
+    pub(super) fn is_gone(&mut self, still_reading: bool) -> bool {
         self.misses = if still_reading { 0 } else { self.misses + 1 };
         self.misses >= 2
     }

@@ -6,8 +6,8 @@
 
 use std::fs::File;
 use std::io;
-use std::os::fd::{AsRawFd, OwnedFd};
-use std::path::PathBuf;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, poll};
@@ -17,28 +17,36 @@ use stead_launch::family::Family;
 use stead_launch::mark::{Mark, Role};
 use stead_launch::ps;
 use stead_launch::roster::{Holder, Note};
+use stead_launch::sys::{close_all_but, exit_at_once, fork};
 use stead_launch::tree;
 
 /// How long a guard goes on killing.
 const SWEEP_PATIENCE: Duration = Duration::from_secs(10);
+/// How long a start is held up by what an earlier host left.
+const START_PATIENCE: Duration = Duration::from_secs(2);
 /// When to try again to make a guard.
 const RETRY: Duration = Duration::from_secs(1);
 
 /// What has to be done when a session's host is gone, and by whom it is known.
 #[derive(Debug)]
-pub(crate) struct Duty {
-    pub(crate) mark: Option<Mark>,
+pub struct Duty {
+    /// What its processes carry.
+    pub mark: Option<Mark>,
     /// The variable that tells the session's processes where there is no mark.
-    pub(crate) tag: String,
-    pub(crate) socket: PathBuf,
-    pub(crate) session: PathBuf,
+    pub tag: String,
+    /// Removed when the host was killed.
+    pub socket: PathBuf,
+    /// Its directory.
+    pub session: PathBuf,
     /// Held by host and guard: no other host begins before both are through.
-    pub(crate) lock: File,
+    pub lock: File,
+    /// Whether processes are left that could not be ended.
+    pub left: bool,
 }
 
 /// What the host knows of its guard.
 #[derive(Debug)]
-pub(crate) enum Guard {
+pub enum Guard {
     /// It lives until this can be read from.
     Stands(OwnedFd),
     /// None could be made; it is tried again then.
@@ -46,15 +54,26 @@ pub(crate) enum Guard {
 }
 
 impl Duty {
+    /// Takes on a session whose lock is ours: ends what a host left that was killed together with its guard, and marks
+    /// this process and so all that it will start.
+    pub fn take(session: &Path, socket: &Path, lock: File) -> Duty {
+        let tag = format!("STEAD_SESSION_DIR={}", session.display());
+        if let Some(before) = Holder::read(&lock) {
+            end_what_is_left_of(before, &tag);
+        }
+        let (session, socket) = (session.to_owned(), socket.to_owned());
+        Duty { mark: take_mark(), tag, socket, session, lock, left: false }
+    }
+
     /// The session's processes, as the host sees them.
-    pub(crate) fn family(&self) -> Family {
+    pub fn family(&self) -> Family {
         Family::below_us(self.mark)
     }
 
     /// Goes on twice: returns in the host, and never in the guard.
     ///
     /// Called before anything else runs or is opened but the session's lock, which the guard shares.
-    pub(crate) fn split(&self) -> io::Result<Guard> {
+    pub fn split(&self) -> io::Result<Guard> {
         set_child_subreaper(Some(getpid()))?;
         let guard = pidfd_open(getpid(), PidfdFlags::empty())?;
         match fork()? {
@@ -78,7 +97,7 @@ impl Duty {
     }
 
     /// Makes another guard for this process.
-    pub(crate) fn renew(&self) -> Guard {
+    pub fn renew(&self) -> Guard {
         match self.try_renew() {
             Ok(guard) => Guard::Stands(guard),
             Err(error) => {
@@ -93,7 +112,7 @@ impl Duty {
         match fork()? {
             None => {
                 // Clients wait for the end of their connections, user code for that of its pipes.
-                close_all_but([self.lock.as_raw_fd(), host.as_raw_fd()]);
+                close_all_but(&[self.lock.as_fd(), host.as_fd()]);
                 self.stand_guard(host, pid)
             }
             Some(guard) => Ok(pidfd_open(guard, PidfdFlags::empty())?),
@@ -101,7 +120,7 @@ impl Duty {
     }
 
     /// Says who we are: from here on there is something to be swept.
-    pub(crate) fn enter(&self) -> io::Result<()> {
+    pub fn enter(&self) -> io::Result<()> {
         Holder { host: std::process::id(), mark: self.mark }.write(&self.lock)?;
         let note = self.note(getpid());
         if let Some(Err(error)) = note.map(|note| note.write(&self.session, &self.socket)) {
@@ -112,7 +131,7 @@ impl Duty {
     }
 
     /// Says that nothing is left.
-    pub(crate) fn settle(&self, host: Pid) {
+    pub fn settle(&self, host: Pid) {
         let _ = self.lock.set_len(0);
         if let Some(note) = self.note(host) {
             note.remove();
@@ -132,8 +151,8 @@ impl Duty {
         let mut fds = [PollFd::new(&host, PollFlags::IN)];
         while let Err(Errno::INTR | Errno::AGAIN) = poll(&mut fds, None) {}
         self.clean_up(pid);
-        // SAFETY: ends this process, whose copies of the host's things are not for it to drop.
-        unsafe { libc::_exit(0) }
+        // Its copies of the host's things are not for it to drop.
+        exit_at_once(0)
     }
 
     fn clean_up(&self, host: Pid) {
@@ -150,27 +169,25 @@ impl Duty {
     }
 }
 
-/// Forks; `None` in the child.
-fn fork() -> io::Result<Option<Pid>> {
-    // SAFETY: the process has one thread, so the child may go on as usual.
-    match unsafe { libc::fork() } {
-        -1 => Err(io::Error::last_os_error()),
-        pid => Ok(Pid::from_raw(pid)),
+/// Marks this process and so all that it will start.
+fn take_mark() -> Option<Mark> {
+    let mark = Mark::draw()?;
+    match mark.take(Role::Host) {
+        Ok(()) => Some(mark),
+        Err(error) => {
+            eprintln!("the session's processes cannot be marked: {error}");
+            None
+        }
     }
 }
 
-/// Closes every descriptor but the standard ones and these.
-fn close_all_but(mut keep: [i32; 2]) {
-    keep.sort_unstable();
-    let close = |first: i32, last: libc::c_uint| {
-        if first as libc::c_uint <= last {
-            // SAFETY: this process does nothing more with what is closed.
-            unsafe { libc::syscall(libc::SYS_close_range, first, last, 0) };
-        }
-    };
-    close(3, keep[0] as libc::c_uint - 1);
-    close(keep[0] + 1, keep[1] as libc::c_uint - 1);
-    close(keep[1] + 1, libc::c_uint::MAX);
+/// Ends what a host left that was killed together with its guard.
+fn end_what_is_left_of(before: Holder, tag: &str) {
+    eprintln!("the host before this one was killed; what it left is ended");
+    let left = Family::left_behind(before.mark, tag).sweep(START_PATIENCE);
+    if !left.is_empty() {
+        eprintln!("these processes of it do not die: {left:?}");
+    }
 }
 
 /// Whoever started the host waits for the end of its standard output.

@@ -1,0 +1,82 @@
+//! What the session tells about itself, whatever its interpreter does.
+
+use stead_interpreter::{Figures, Order};
+use stead_protocol::client::Reply;
+use stead_protocol::{Activity, Status};
+
+use crate::host::Host;
+use crate::state::{Input, Listening, Phase, Ticket};
+
+impl Host {
+    pub(super) fn ask_status(&mut self, ticket: Ticket) {
+        self.asked.statuses.push(ticket);
+        self.orders.push_back(Order::Figures);
+    }
+
+    /// Whoever asked where the session stands is answered.
+    pub(crate) fn figures(&mut self, figures: &Figures) {
+        for ticket in std::mem::take(&mut self.asked.statuses) {
+            let status = Box::new(self.status(figures));
+            self.reply(ticket, Reply::Status(status));
+        }
+        if std::mem::take(&mut self.asked.whether_it_serves) {
+            self.step(Input::Tick { attached: figures.usage.processes > 1 });
+        }
+    }
+
+    fn status(&self, figures: &Figures) -> Status {
+        let settings = &self.meta.settings;
+        let found = self.meta.found.clone();
+        let idle = matches!(self.state.phase, Phase::Idle { .. });
+        Status {
+            name: self.meta.name.clone(),
+            workspace: self.meta.workspace.clone(),
+            language: settings.engine.language.clone(),
+            version: self.facts.version.clone(),
+            interpreter: found.as_ref().map(|found| found.path.clone()).unwrap_or_default(),
+            why: found.map(|found| found.reason()).unwrap_or_default(),
+            activity: self.activity(),
+            paused: figures.stopped,
+            background_waiting: figures.reads && self.state.running().is_none(),
+            generation: self.ledger.generation(),
+            pid: figures.pid,
+            host_pid: Some(std::process::id()),
+            cwd: figures.cwd.clone().unwrap_or_else(|| settings.place.cwd.clone()),
+            started_ms: self.facts.started_ms,
+            last_used_ms: self.facts.last_used_ms,
+            evals: self.ledger.evals(),
+            queued: self.state.queue.iter().map(|eval| eval.seq).collect(),
+            usage: figures.usage,
+            background: if idle { figures.background.clone() } else { Vec::new() },
+            variables: self.facts.variables,
+            sandbox: "off".to_owned(),
+            idle_timeout_ms: settings.policy.idle_timeout_ms,
+            spool_end: self.ledger.end(),
+            unrecorded: self.ledger.unsaved().told(),
+            // The one who asks is not counted.
+            clients: self.connections.len().saturating_sub(1) as u32,
+        }
+    }
+
+    fn activity(&self) -> Activity {
+        let elapsed_ms = self.ledger.began_ms().map_or(0, |began| self.clock.now() - began);
+        match &self.state.phase {
+            Phase::Starting { .. } => Activity::Starting,
+            Phase::Idle { .. } => Activity::Idle,
+            Phase::Querying { .. } => Activity::Querying,
+            Phase::Running(run) => match &run.listening {
+                Listening::Waits { prompt, .. } => {
+                    Activity::WaitingInput { eval: run.eval, elapsed_ms, prompt: prompt.clone() }
+                }
+                listening @ (Listening::No | Listening::May) => Activity::Running {
+                    eval: run.eval,
+                    elapsed_ms,
+                    last_line: self.ledger.last_line(),
+                    listens: *listening == Listening::May,
+                },
+            },
+            Phase::Ending { .. } => Activity::Ending,
+            Phase::Ended { reason } => Activity::Ended { reason: reason.clone() },
+        }
+    }
+}

@@ -1,0 +1,170 @@
+//! The loop: waits, lets the lower half and the clients speak, and passes orders on.
+
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use stead_interpreter::{Near, NearReady, Source};
+
+use crate::clients::connection::Connection;
+use crate::disk;
+use crate::host::{FIRST_CLIENT, Host, Launch};
+use crate::state::{Input, Phase};
+
+/// Most descriptors that are waited on beside connections: signals, the listener and seven of the lower half.
+const OWN_DESCRIPTORS: usize = 9;
+
+/// Both halves of a session.
+pub(crate) struct Session {
+    pub(crate) host: Host,
+    pub(crate) near: Near,
+}
+
+impl Session {
+    /// Runs until the session has ended and everyone was told.
+    pub(crate) fn run(&mut self) {
+        while !self.host.leaving {
+            self.turn();
+        }
+        self.carry_out();
+        self.host.say_goodbye();
+        disk::give_back(&self.host.spec.dir);
+    }
+
+    /// Passes all orders on. What is told meanwhile may lead to further ones.
+    pub(crate) fn carry_out(&mut self) {
+        while let Some(order) = self.host.orders.pop_front() {
+            self.near.order(order, &mut |told| self.host.told(told));
+        }
+    }
+
+    /// Waits for something to happen and deals with all of it.
+    fn turn(&mut self) {
+        let ready = self.wait();
+        self.near.turn(ready.near, &mut |told| self.host.told(told));
+        self.carry_out();
+        if ready.signals {
+            self.host.take_signals();
+        }
+        if ready.listener {
+            self.host.accept();
+        }
+        for id in ready.connections {
+            // What comes too late finds the connection closed, and how it ended on disk.
+            if self.host.leaving {
+                break;
+            }
+            for line in self.host.take_lines(id) {
+                self.host.request(id, &line);
+                self.carry_out();
+            }
+        }
+        let host = &mut self.host;
+        if !host.clock.is_paused() {
+            host.tick();
+        }
+        host.catch_up();
+        self.carry_out();
+        self.notice_refusal();
+        let host = &mut self.host;
+        host.tell_growth();
+        for connection in host.connections.values_mut() {
+            connection.flush();
+        }
+        host.connections.retain(|_, connection| !connection.is_over());
+        // All have their answers: what the next eval needs is done while nobody waits.
+        let idle = matches!(host.state.phase, Phase::Idle { .. });
+        if idle {
+            self.near.look_around();
+        }
+        self.host.ledger.trim(idle);
+    }
+
+    /// An interpreter that could not be started again ends the session.
+    fn notice_refusal(&mut self) {
+        if let Launch::Refused(_) = self.host.launch
+            && let Launch::Refused(reason) =
+                std::mem::replace(&mut self.host.launch, Launch::Ordered)
+        {
+            eprintln!("after a restart: {reason}");
+            self.host.step(Input::Exited(reason));
+            self.carry_out();
+        }
+    }
+
+    fn wait(&mut self) -> Ready {
+        let timeout = self.timeout();
+        let host = &mut self.host;
+        host.deaf_until = host.deaf_until.filter(|until| *until > Instant::now());
+        let most = OWN_DESCRIPTORS + host.connections.len();
+        let (mut fds, mut what) = (Vec::with_capacity(most), Vec::with_capacity(most));
+        fds.push(PollFd::new(&host.signals, PollFlags::IN));
+        what.push(What::Signals);
+        if let (Some(listener), None) = (&host.listener, host.deaf_until) {
+            fds.push(PollFd::new(listener, PollFlags::IN));
+            what.push(What::Listener);
+        }
+        for (source, fd, flags) in self.near.interests() {
+            fds.push(PollFd::from_borrowed_fd(fd, flags));
+            what.push(What::Near(source));
+        }
+        for (id, connection) in &host.connections {
+            fds.push(PollFd::from_borrowed_fd(connection.fd(), connection.interest()));
+            what.push(What::Connection(*id));
+        }
+        let timeout = timeout.map(|left| Timespec {
+            tv_sec: left.as_secs() as _,
+            tv_nsec: left.subsec_nanos() as _,
+        });
+        let mut ready = Ready::default();
+        if poll(&mut fds, timeout.as_ref()).unwrap_or(0) == 0 {
+            return ready;
+        }
+        for (fd, what) in fds.iter().zip(what) {
+            if fd.revents().is_empty() {
+                continue;
+            }
+            match what {
+                What::Signals => ready.signals = true,
+                What::Listener => ready.listener = true,
+                What::Near(source) => ready.near.note(source),
+                What::Connection(id) => ready.connections.push(id),
+            }
+        }
+        ready
+    }
+
+    /// How long nothing has to be done if nothing happens.
+    fn timeout(&self) -> Option<Duration> {
+        let (host, now) = (&self.host, Instant::now());
+        let clock = host.clock.now();
+        let state =
+            host.state.next_deadline(host.is_attached()).filter(|_| !host.clock.is_paused());
+        let state = state.map(|at| Duration::from_millis(at.saturating_sub(clock)));
+        let hello = host.connections.values().filter_map(Connection::hello_deadline).min();
+        let held = host.connections.values().filter_map(Connection::held_until).min();
+        let first = host.awaits_first_client().then(|| host.began + FIRST_CLIENT);
+        let instants =
+            [hello, held, first, host.next_catch_up(), host.deaf_until, self.near.next()];
+        let instants = instants.into_iter().flatten().min();
+        let instants = instants.map(|at| at.saturating_duration_since(now));
+        // A millisecond on top: the state's clock counts whole ones.
+        state.map(|left| left + Duration::from_millis(1)).into_iter().chain(instants).min()
+    }
+}
+
+/// What `poll` was asked about.
+enum What {
+    Signals,
+    Listener,
+    Near(Source),
+    Connection(u64),
+}
+
+/// What it said.
+#[derive(Default)]
+struct Ready {
+    signals: bool,
+    listener: bool,
+    near: NearReady,
+    connections: Vec<u64>,
+}

@@ -1,0 +1,204 @@
+//! What the lower half tells: recorded, and turned into inputs of the state.
+
+use stead_interpreter::{Exit, Order, Told, pause};
+use stead_protocol::bridge::{BridgeEvent, Done, DoneStatus, Shown, Stream};
+use stead_protocol::client::{Event, Listens};
+use stead_protocol::{ChunkKind, EndReason, ErrorInfo, EvalId, FoundInterpreter, ValueInfo};
+use stead_spool::SessionDir;
+
+use crate::disk;
+use crate::host::{Facts, Host, Launch};
+use crate::ledger::Closing;
+use crate::state::{Input, Listening};
+use crate::wall_clock::wall_ms;
+use crate::with_causes;
+
+impl Host {
+    /// Takes a telling; what is to be done about it stands in `orders` then.
+    pub(crate) fn told(&mut self, told: Told<'_>) {
+        match told {
+            Told::Prepared { found } => self.prepared(found),
+            Told::Refused { message, trouble } => {
+                self.refused(EndReason::LaunchFailed { message, trouble });
+            }
+            Told::Started { .. } => {}
+            Told::Ready { version, can } => {
+                self.facts.version = Some(version);
+                self.facts.can = can;
+                self.get_ready();
+            }
+            Told::Output { stream, bytes } => self.ledger.output(stream, &bytes),
+            Told::Said { event } => self.said(event),
+            Told::Answer { seq, data, error } => self.query_answered(seq, data, error),
+            Told::Done(Done { status, exit_code, changed, variables, notice, .. }) => {
+                pause::point("done");
+                self.facts.variables = variables.or(self.facts.variables);
+                let notice = match status {
+                    DoneStatus::Unknown => Some(
+                        "its bridge says of its end what this version of stead does not know"
+                            .to_owned(),
+                    ),
+                    DoneStatus::Ok | DoneStatus::Error | DoneStatus::Interrupted => notice,
+                };
+                let noted = self.closing.notice.take();
+                self.closing = Closing { exit_code, changed, notice: noted };
+                notice.into_iter().for_each(|notice| self.closing.note(notice));
+                self.step(Input::Done(status));
+            }
+            Told::Leaving { code } => {
+                self.closing.exit_code = code.or(self.closing.exit_code);
+                self.step(Input::Leaving);
+            }
+            Told::Closed => self.step(Input::Closed),
+            Told::Broken { message } => self.step(Input::Broken(message)),
+            // Whoever answers sees no more of a secret than of any other input.
+            Told::Waits { prompt, editor, secret: _ } => self.waits(prompt, editor),
+            Told::Listens { listens } => self.listens(listens),
+            Told::Killed { children } => self.step(Input::ChildrenKilled(children)),
+            Told::Overdue { step } => self.step(Input::Overdue(step)),
+            Told::InputGiven { seq } => self.input_given(seq),
+            Told::InputRead { seq } => self.input_read(seq),
+            Told::InputRefused { seq, why } => self.input_refused(seq, why),
+            Told::Paused { paused } => self.paused(paused),
+            Told::NotPaused { message } => self.not_paused(&message),
+            Told::Notice { text } => self.closing.note(text),
+            Told::Connection { lost, reason, gap } => self.connection(lost, reason, gap),
+            Told::Figures(figures) => self.figures(&figures),
+            Told::Exited(exit) => self.exited(exit),
+            Told::Unknown => {}
+        }
+    }
+
+    /// The interpreter was found: that there is another is recorded before it is started.
+    fn prepared(&mut self, found: FoundInterpreter) {
+        if let Err(error) = self.ledger.open_generation() {
+            let message = with_causes(&error);
+            self.launch = Launch::Refused(EndReason::LaunchFailed { message, trouble: None });
+            return;
+        }
+        self.launch = Launch::Recorded;
+        if let Some(passed_over) = found.notice() {
+            let fresh = self.fresh_notice.take().map(|notice| format!("{notice}; "));
+            self.fresh_notice = Some(fresh.unwrap_or_default() + &passed_over);
+        }
+        self.meta.found = Some(found);
+        self.reported_end = false;
+        let now = wall_ms();
+        self.facts = Facts { started_ms: now, last_used_ms: now, ..Facts::default() };
+        self.orders.push_back(Order::Start);
+    }
+
+    fn refused(&mut self, reason: EndReason) {
+        if self.launch == Launch::Recorded {
+            self.ledger.end_generation(reason.clone(), true);
+        }
+        self.launch = Launch::Refused(reason);
+    }
+
+    fn said(&mut self, event: BridgeEvent) {
+        match event {
+            BridgeEvent::Value(Shown { text, type_name, .. }) => {
+                self.keep(ChunkKind::Value, &ValueInfo { text, type_name });
+            }
+            BridgeEvent::Error { name, message, traceback } => {
+                self.keep(ChunkKind::Error, &ErrorInfo { name, message, traceback });
+            }
+            BridgeEvent::Display { mime, data, note, .. } => {
+                let display = self.displays.keep(self.ledger.writer(), mime, data, note);
+                self.keep(ChunkKind::Display, &display);
+            }
+            BridgeEvent::Background { eval, stream, text } => {
+                let eval = eval.and_then(|id| id.parse::<EvalId>().ok()).map(|id| id.seq);
+                self.ledger.background(eval, stream, text.as_bytes());
+            }
+            BridgeEvent::Log { text } => {
+                disk::bound_log(&SessionDir::new(&self.spec.dir).log());
+                eprintln!("bridge: {text}");
+            }
+            // The rest is told in other ways.
+            _ => {}
+        }
+    }
+
+    fn keep(&mut self, kind: ChunkKind, payload: &impl serde::Serialize) {
+        if let Ok(bytes) = serde_json::to_vec(payload) {
+            self.ledger.append(kind, &bytes);
+        }
+    }
+
+    /// The running eval waits for input; all it wrote before is in the spool.
+    fn waits(&mut self, prompt: Option<String>, editor: Option<String>) {
+        let Some(eval) = self.state.running().map(|run| run.eval) else { return };
+        let prompt = match &editor {
+            Some(file) => format!("edit {file}"),
+            None => prompt.unwrap_or_else(|| self.ledger.prompt()),
+        };
+        self.step(Input::Waiting { prompt: prompt.clone(), editor: editor.clone() });
+        let end = self.ledger.end();
+        self.tell(eval, || Event::Waiting {
+            eval,
+            prompt: prompt.clone(),
+            end,
+            editor: editor.clone(),
+        });
+    }
+
+    /// The running eval listens, or no longer does.
+    fn listens(&mut self, listens: Listens) {
+        let Some(run) = self.state.running() else { return };
+        let (eval, waited) = (run.eval, matches!(run.listening, Listening::Waits { .. }));
+        self.step(match listens {
+            Listens::No => Input::NotWaiting,
+            Listens::Yes => Input::MayWait { alone: false },
+            Listens::Alone => Input::MayWait { alone: true },
+        });
+        // Whoever was told that it waits has turned to something else.
+        if waited && listens == Listens::No {
+            return;
+        }
+        let Some(start) = self.ledger.current_start() else { return };
+        self.tell(eval, || Event::Started { eval, start, listens });
+    }
+
+    /// The bridge has lost its connection to where the code runs, or has it back. That stands in the eval's output, since it
+    /// says why nothing comes.
+    fn connection(&mut self, lost: bool, reason: Option<String>, gap: bool) {
+        let what = if lost { "the connection was lost" } else { "the connection is back" };
+        let gap = if gap { "; output from between may be missing" } else { "" };
+        let reason = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
+        let line = format!("[{what}{reason}{gap}]\n");
+        self.ledger.output(Stream::Err, line.as_bytes());
+    }
+
+    fn exited(&mut self, exit: Exit) {
+        self.left = !exit.left.is_empty();
+        self.readers_are_gone();
+        self.clock.resume();
+        let reason = match (exit.code, exit.signal) {
+            (Some(code), _) if exit.replaced => EndReason::Replaced { code },
+            (_, Some(signal)) if exit.replaced => EndReason::Replaced { code: 128 + signal },
+            (Some(code), _) => EndReason::Exit { code },
+            (None, Some(signal)) => EndReason::Signal { signal },
+            (None, None) => EndReason::Exit { code: 0 },
+        };
+        let reason = match self.init_refused.take() {
+            Some(message) => EndReason::LaunchFailed { message, trouble: None },
+            None if self.facts.version.is_none() => self.not_ready(&reason, &exit.complaint),
+            None => reason,
+        };
+        if self.closing.exit_code.is_none() {
+            self.closing.exit_code = exit.code;
+        }
+        self.step(Input::Exited(reason));
+    }
+
+    /// Why an interpreter that never said hello could not be started.
+    fn not_ready(&self, reason: &EndReason, said: &str) -> EndReason {
+        let path = self.meta.found.as_ref().map(|found| found.path.as_str()).unwrap_or_default();
+        let colon = if said.is_empty() { "" } else { ": " };
+        EndReason::LaunchFailed {
+            message: format!("`{path}` was not ready ({reason}){colon}{said}"),
+            trouble: None,
+        }
+    }
+}

@@ -1,0 +1,114 @@
+//! The bridge's channel: commands to it, events from it.
+
+use std::collections::VecDeque;
+use std::io;
+use std::os::fd::OwnedFd;
+
+use rustix::buffer::spare_capacity;
+use rustix::io::Errno;
+use stead_protocol::MAX_LINE;
+use stead_protocol::bridge::BridgeEvent;
+
+use super::drain::READ;
+use super::interpreter::Interpreter;
+
+/// Whether a descriptor is of any more use.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Channel {
+    Open,
+    Closed,
+}
+
+/// The channel is of no more use.
+#[derive(Debug)]
+pub(super) enum Broken {
+    /// The other side closed it: an exit, an exec, or closed descriptors.
+    Closed,
+    /// It sent something that is not the protocol.
+    Garbage(String),
+}
+
+impl Interpreter {
+    /// Queues bytes for the bridge and sends what it takes now.
+    pub(super) fn send(&mut self, bytes: &[u8]) {
+        if self.outgoing.is_empty() {
+            let sent = write_some(&self.child.commands, bytes);
+            self.outgoing.extend(&bytes[sent..]);
+        } else {
+            self.outgoing.extend(bytes);
+        }
+    }
+
+    /// Goes on sending what the bridge did not take before.
+    pub(super) fn flush(&mut self) {
+        drain_into(&self.child.commands, &mut self.outgoing);
+        if self.outgoing.is_empty() {
+            self.sent();
+        }
+    }
+
+    /// Reads what the bridge has said. Pipes must be drained before these events are acted on.
+    pub(super) fn read_control(&mut self, events: &mut Vec<BridgeEvent>) -> Result<(), Broken> {
+        if self.control == Channel::Closed {
+            return Ok(());
+        }
+        loop {
+            let room = spare_capacity(self.lines.room(READ));
+            let read = match rustix::io::read(&self.child.control, room) {
+                Ok(0) | Err(Errno::CONNRESET) => {
+                    self.control = Channel::Closed;
+                    return Err(Broken::Closed);
+                }
+                Ok(read) => read,
+                Err(Errno::AGAIN) => return Ok(()),
+                Err(Errno::INTR) => continue,
+                Err(error) => return Err(Broken::Garbage(io::Error::from(error).to_string())),
+            };
+            while let Some(line) = self.lines.next_line() {
+                events.push(parse(line).map_err(Broken::Garbage)?);
+            }
+            if self.lines.held() > MAX_LINE {
+                return Err(Broken::Garbage("a line without end".to_owned()));
+            }
+            if read < READ {
+                return Ok(());
+            }
+        }
+    }
+}
+
+fn parse(line: &[u8]) -> Result<BridgeEvent, String> {
+    serde_json::from_slice(line).map_err(|error| {
+        let shown: String = String::from_utf8_lossy(line).chars().take(80).collect();
+        format!("{error} in `{}`", shown.escape_debug())
+    })
+}
+
+/// Writes as much as fits; what cannot be written because the reader is gone counts as written.
+fn write_some(fd: &OwnedFd, bytes: &[u8]) -> usize {
+    let mut sent = 0;
+    while sent < bytes.len() {
+        match rustix::io::write(fd, &bytes[sent..]) {
+            Ok(written) => sent += written,
+            Err(Errno::INTR) => {}
+            Err(Errno::AGAIN) => return sent,
+            // The end of the other side is noticed where we read from it.
+            Err(_) => return bytes.len(),
+        }
+    }
+    sent
+}
+
+pub(super) fn drain_into(fd: &OwnedFd, queue: &mut VecDeque<u8>) {
+    while !queue.is_empty() {
+        let (first, _) = queue.as_slices();
+        let len = first.len();
+        let sent = write_some(fd, first);
+        queue.drain(..sent);
+        if sent < len {
+            return;
+        }
+    }
+    // A large code or input does not keep its memory.
+    queue.shrink_to(READ);
+}

@@ -1,0 +1,104 @@
+//! The pipes that user code writes to: read as it writes, and drained exactly before an event counts.
+
+use std::borrow::Cow;
+use std::time::Instant;
+
+use rustix::io::Errno;
+use stead_protocol::bridge::Stream;
+
+use super::Tell;
+use super::channel::Channel;
+use super::interpreter::{BridgeFacts, Interpreter};
+use crate::told::Told;
+
+/// How much is read from a pipe at once: its whole default size, small enough to stay cached.
+pub(super) const READ: usize = 64 << 10;
+/// How much of what an interpreter says before its hello is kept for the error message.
+const START_COMPLAINT: usize = 2_000;
+
+impl Interpreter {
+    /// Takes exactly what is in both pipes now. Everything that was written before an event
+    /// which has been read is then through; a background writer cannot keep this going.
+    pub(super) fn drain(&mut self, tell: Tell<'_>) {
+        let held = [&self.child.stdout, &self.child.stderr]
+            .map(|fd| rustix::io::ioctl_fionread(fd).is_ok_and(|left| left > 0));
+        for stream in self.arrivals.order(held) {
+            let fd = match stream {
+                Stream::Out => &self.child.stdout,
+                Stream::Err => &self.child.stderr,
+            };
+            let mut left = rustix::io::ioctl_fionread(fd).unwrap_or(0) as usize;
+            while left > 0 {
+                let fd = match stream {
+                    Stream::Out => &self.child.stdout,
+                    Stream::Err => &self.child.stderr,
+                };
+                let most = left.min(READ);
+                match rustix::io::read(fd, &mut self.buffer[..most]) {
+                    Ok(0) | Err(Errno::AGAIN) => break,
+                    Ok(read) => {
+                        self.tell_output(stream, read, tell);
+                        left -= read;
+                    }
+                    Err(Errno::INTR) => {}
+                    Err(_) => break,
+                }
+            }
+        }
+    }
+
+    /// Reads from the pipes that are ready, in the order in which they were written to.
+    pub(super) fn read_streams(&mut self, ready: [bool; 2], tell: Tell<'_>) {
+        for stream in self.arrivals.order(ready) {
+            self.read_stream(stream, tell);
+        }
+        self.leave_alone(self.pace.resting(Instant::now()));
+    }
+
+    /// Reads once from a pipe that may be ready.
+    fn read_stream(&mut self, stream: Stream, tell: Tell<'_>) {
+        let (fd, channel) = match stream {
+            Stream::Out => (&self.child.stdout, &mut self.stdout),
+            Stream::Err => (&self.child.stderr, &mut self.stderr),
+        };
+        match rustix::io::read(fd, &mut self.buffer[..]) {
+            Ok(0) => *channel = Channel::Closed,
+            Ok(read) => {
+                self.pace.note(stream, read, Instant::now());
+                self.tell_output(stream, read, tell);
+            }
+            Err(Errno::AGAIN | Errno::INTR) => {}
+            Err(_) => *channel = Channel::Closed,
+        }
+    }
+
+    /// So many bytes of the buffer came from this stream.
+    fn tell_output(&mut self, stream: Stream, read: usize, tell: Tell<'_>) {
+        let bytes = &self.buffer[..read];
+        self.arrivals.note(stream, bytes);
+        tell(Told::Output { stream, bytes: Cow::Borrowed(bytes) });
+        if let Some(run) = &mut self.run {
+            run.probe.stir();
+        }
+        match &mut self.bridge {
+            BridgeFacts::Ready { .. } => {}
+            BridgeFacts::Complained(said) => complain(said, bytes),
+            unknown @ BridgeFacts::Unknown => {
+                let mut said = Vec::new();
+                complain(&mut said, bytes);
+                *unknown = BridgeFacts::Complained(said);
+            }
+        }
+    }
+
+    /// Does not watch in which order this stream is written to, or watches both.
+    pub(super) fn leave_alone(&mut self, stream: Option<Stream>) {
+        self.arrivals.leave_alone(stream, &self.child.stdout, &self.child.stderr);
+    }
+}
+
+fn complain(said: &mut Vec<u8>, bytes: &[u8]) {
+    said.extend_from_slice(bytes);
+    let over = said.len().saturating_sub(START_COMPLAINT);
+    said.drain(..over);
+}

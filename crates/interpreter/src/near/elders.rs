@@ -1,0 +1,113 @@
+//! Which processes and threads were there before the running eval: interrupts spare them.
+
+use std::collections::HashSet;
+use std::fs::File;
+use std::os::unix::fs::FileExt;
+use std::path::PathBuf;
+
+use stead_launch::census::Census;
+use stead_launch::tree;
+
+use super::interpreter::Interpreter;
+
+/// Who was there when, and what the interpreter was then.
+#[derive(Debug, Default)]
+pub(super) struct Elders {
+    known: HashSet<u32>,
+    surroundings: Surroundings,
+    /// When they were looked at, in clock ticks since boot.
+    looked_at: u64,
+    /// When the running eval began, in clock ticks since boot.
+    born_after: u64,
+    census: Census,
+    /// What the interpreter was started as, to tell a replaced program.
+    image: Option<Image>,
+    /// Its name before the running eval began, for the time when it has no executable any more.
+    name: Option<String>,
+    /// The file that tells its name, kept open because it is read for every eval.
+    comm: Option<File>,
+}
+
+/// Whether it is known who was there after the last eval.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Surroundings {
+    #[default]
+    Unknown,
+    Known,
+}
+
+/// The executable of a process and its arguments; a program may replace itself by its like.
+pub(super) type Image = (PathBuf, Vec<u8>);
+
+impl Interpreter {
+    /// An eval or a question begins now: what was there before is spared by its interrupts.
+    pub(super) fn begin(&mut self) {
+        self.aim.begin();
+        self.nudges.end();
+        self.look_around();
+        self.elders.surroundings = Surroundings::Unknown;
+        self.elders.born_after = ticks_since_boot();
+    }
+
+    /// Looks who is there, if it is not known: best while nobody waits. What comes up between this and the
+    /// next eval is told from that eval's own by its age.
+    pub(super) fn look_around(&mut self) {
+        let (pid, elders) = (self.child.pid, &mut self.elders);
+        if elders.surroundings == Surroundings::Known {
+            return;
+        }
+        elders.surroundings = Surroundings::Known;
+        elders.known = elders.census.take(&self.family, pid);
+        elders.looked_at = ticks_since_boot();
+        elders.name = elders.read_name(pid);
+        if elders.image.is_none() {
+            elders.image = image(pid);
+        }
+    }
+
+    /// Whether a process or thread was there before the running eval began.
+    pub(super) fn is_elder(&self, id: u32) -> bool {
+        let elders = &self.elders;
+        id != self.child.pid
+            && tree::look(id).is_none_or(|process| {
+                let known = elders.known.contains(&id) && process.start_ticks <= elders.looked_at;
+                known || process.start_ticks < elders.born_after
+            })
+    }
+
+    /// Whether the process is no longer the program that was started. One that has ended already
+    /// has no executable, but still its name.
+    pub(super) fn is_replaced(&self) -> bool {
+        let elders = &self.elders;
+        match image(self.child.pid) {
+            Some(image) => elders.image.as_ref().is_some_and(|known| *known != image),
+            None => {
+                let name = tree::name(self.child.pid);
+                name.is_some() && elders.name.is_some() && name != elders.name
+            }
+        }
+    }
+}
+
+impl Elders {
+    fn read_name(&mut self, pid: u32) -> Option<String> {
+        let mut name = [0; 32];
+        let comm = match &mut self.comm {
+            Some(comm) => comm,
+            none => none.insert(File::open(format!("/proc/{pid}/comm")).ok()?),
+        };
+        let read = comm.read_at(&mut name, 0).ok()?;
+        String::from_utf8(name[..read].to_vec()).ok()
+    }
+}
+
+pub(super) fn image(pid: u32) -> Option<Image> {
+    let exe = std::fs::read_link(format!("/proc/{pid}/exe")).ok()?;
+    Some((exe, std::fs::read(format!("/proc/{pid}/cmdline")).ok()?))
+}
+
+pub(super) fn ticks_since_boot() -> u64 {
+    let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
+    let per_second = rustix::param::clock_ticks_per_second();
+    now.tv_sec as u64 * per_second + now.tv_nsec as u64 * per_second / 1_000_000_000
+}

@@ -1,0 +1,152 @@
+//! What the bridge says.
+
+use stead_protocol::Capability;
+use stead_protocol::bridge::{BridgeEvent, Command, Done, DoneStatus, Shown, VERSION};
+use stead_protocol::client::Listens;
+
+use super::Tell;
+use super::channel::Broken;
+use super::compiled::{OWN_PAUSE, OWN_QUESTION, OWN_RESUME};
+use super::interpreter::{BridgeFacts, Interpreter};
+use super::interrupt::Hears;
+use super::pace::Pace;
+use crate::told::Told;
+
+impl Interpreter {
+    /// Reads the bridge's channel, and before its events are told all that was written before them.
+    pub(super) fn hear(&mut self, tell: Tell<'_>) {
+        let mut events = Vec::new();
+        self.flush();
+        let read = self.read_control(&mut events);
+        // Everything written before these events is in the pipes now, and goes before them.
+        self.drain(tell);
+        for event in events {
+            self.bridge_event(event, tell);
+        }
+        match read {
+            Ok(()) => {}
+            Err(Broken::Closed) => {
+                self.replaced = self.is_replaced();
+                tell(if self.replaced { Told::Leaving { code: None } } else { Told::Closed });
+            }
+            Err(Broken::Garbage(message)) => {
+                eprintln!("the bridge sent something that is not its protocol: {message}");
+                tell(Told::Broken { message });
+            }
+        }
+    }
+
+    fn bridge_event(&mut self, event: BridgeEvent, tell: Tell<'_>) {
+        let ack = match &event {
+            BridgeEvent::Value(Shown { ack, .. }) | BridgeEvent::Display { ack, .. } => *ack,
+            _ => false,
+        };
+        match event {
+            BridgeEvent::Hello { protocol, version, can, pid, .. } => {
+                if protocol != VERSION {
+                    let message =
+                        format!("the bridge speaks version {protocol}, this stead {VERSION}");
+                    return tell(Told::Broken { message });
+                }
+                self.aim.hears = match () {
+                    () if can.has(&Capability::Interrupts) => Hears::Command,
+                    () if can.has(&Capability::Shell) => Hears::ShellSignal,
+                    () => Hears::Signal,
+                };
+                self.bridge = BridgeFacts::Ready { can: can.clone(), main_tid: pid };
+                tell(Told::Ready { version, can });
+            }
+            BridgeEvent::StdinWait { tid, eval, behind, no_timers } => {
+                self.told_of_wait(tid, eval.as_deref(), behind, no_timers, tell);
+            }
+            BridgeEvent::StdinTurn {} => {
+                if let Some(run) = &mut self.run {
+                    run.word.behind = None;
+                }
+            }
+            // The pipes were drained before this event.
+            BridgeEvent::Sync {} => self.send(&Command::Ack.encode()),
+            BridgeEvent::Done(done) => self.done(done, tell),
+            BridgeEvent::Exiting { code, reason } => {
+                if let Some(text) = reason {
+                    tell(Told::Notice { text });
+                }
+                tell(Told::Leaving { code: Some(code) });
+            }
+            BridgeEvent::Reply { seq: OWN_QUESTION, data, .. } => self.keep_compiled(data),
+            BridgeEvent::Reply { seq: OWN_PAUSE, error, .. } => {
+                self.pause_answer = Some(error.map_or(Ok(true), Err));
+            }
+            BridgeEvent::Reply { seq: OWN_RESUME, error, .. } => {
+                self.pause_answer = Some(error.map_or(Ok(false), Err));
+            }
+            BridgeEvent::Reply { seq, data, error } => tell(Told::Answer { seq, data, error }),
+            BridgeEvent::Value(_)
+            | BridgeEvent::Error { .. }
+            | BridgeEvent::Display { .. }
+            | BridgeEvent::Background { .. }
+            | BridgeEvent::Log { .. } => tell(Told::Said { event }),
+            BridgeEvent::Waits { prompt, secret, eval } => {
+                self.waits_by_word(prompt, secret, eval.as_deref(), tell);
+            }
+            BridgeEvent::WaitsNoMore {} => self.listens(Listens::No, tell),
+            BridgeEvent::Interrupted { error, .. } => {
+                if let Some(error) = error {
+                    tell(Told::Notice {
+                        text: format!("the interrupt was not passed on: {error}"),
+                    });
+                }
+            }
+            BridgeEvent::Figures(usage) => self.elsewhere = usage,
+            BridgeEvent::Lost { reason } => {
+                tell(Told::Connection { lost: true, reason: Some(reason), gap: false });
+            }
+            BridgeEvent::Found { reason, gap } => {
+                tell(Told::Connection { lost: false, reason, gap });
+            }
+            BridgeEvent::Unknown => {}
+        }
+        // What was told is recorded: whatever user code writes next comes behind it.
+        if ack {
+            self.send(&Command::Ack.encode());
+        }
+    }
+
+    fn done(&mut self, done: Done, tell: Tell<'_>) {
+        let running = self.run.as_ref().map(|run| run.eval.to_string());
+        if running.as_deref() != Some(&done.eval) {
+            let message = format!("`done` for `{}`, which does not run", done.eval);
+            return tell(Told::Broken { message });
+        }
+        let status = self.judged(done.status, done.exit_code);
+        self.pace = Pace::default();
+        self.leave_alone(None);
+        let children = self.end_interrupt();
+        if children > 0 {
+            tell(Told::Killed { children });
+        }
+        self.run = None;
+        self.compiled.want();
+        tell(Told::Done(Done { status, ..done }));
+        self.drop_input();
+    }
+
+    /// How an eval ended. A shell that went on after an interrupt to its code's own end says so by giving
+    /// the code: then it was interrupted if the signal came to something that could take it. What had
+    /// ended before, or ignores the signal, came to its own end.
+    /// One that reads its interrupts by itself may not have come to it when a child that the signal ended
+    /// takes its code along.
+    fn judged(&self, status: DoneStatus, exit_code: Option<i32>) -> DoneStatus {
+        if self.can(Capability::Interrupts) && self.was_taken() {
+            return DoneStatus::Interrupted;
+        }
+        match (
+            status,
+            exit_code.filter(|_| self.can(Capability::Shell) || self.can(Capability::GoesOn)),
+        ) {
+            (DoneStatus::Interrupted, Some(0)) if !self.was_taken() => DoneStatus::Ok,
+            (DoneStatus::Interrupted, Some(_)) if !self.was_sent() => DoneStatus::Error,
+            (status, _) => status,
+        }
+    }
+}

@@ -1,0 +1,81 @@
+//! What there is to see of the session's processes.
+
+use stead_launch::family::Family;
+use stead_launch::tree;
+use stead_protocol::bridge::Command;
+use stead_protocol::{Capability, Usage};
+
+use super::Near;
+use super::interpreter::Interpreter;
+use super::life::Life;
+use crate::told::Figures;
+
+/// How many processes in the background are told of by name.
+const BACKGROUND_TOLD: usize = 8;
+
+impl Near {
+    pub(super) fn figures(&self) -> Figures {
+        let interpreter = match &self.life {
+            Life::Lives(interpreter) => Some(interpreter),
+            Life::None | Life::Prepared(_) | Life::Sweeps(_) => None,
+        };
+        let elsewhere = interpreter.map(|interpreter| interpreter.elsewhere).unwrap_or_default();
+        let pid = interpreter.map(|interpreter| interpreter.pid());
+        let idle = interpreter.filter(|interpreter| interpreter.run.is_none());
+        let cwd = pid.and_then(|pid| std::fs::read_link(format!("/proc/{pid}/cwd")).ok());
+        let looked = pid.and_then(tree::look);
+        let members = self.family.members();
+        let background = match idle {
+            // While an eval runs nobody could tell its processes from those of earlier ones.
+            None => Vec::new(),
+            Some(_) => members
+                .iter()
+                .filter(|member| Some(**member) != pid)
+                .filter_map(|member| tree::command_line(*member))
+                .take(BACKGROUND_TOLD)
+                .collect(),
+        };
+        Figures {
+            pid,
+            cwd: cwd.map(|cwd| cwd.to_string_lossy().into_owned()),
+            stopped: self.clock.is_paused() || looked.is_some_and(|process| process.state == b'T'),
+            usage: sum(usage(&members), elsewhere),
+            background,
+            reads: idle.is_some_and(|interpreter| !interpreter.stdin_readers().is_empty()),
+        }
+    }
+}
+
+impl Interpreter {
+    /// Asks a bridge whose code runs elsewhere what it uses there, for the next time.
+    pub(super) fn ask_figures(&mut self) {
+        if self.can(Capability::Figures) {
+            self.send(&Command::Figures.encode());
+        }
+    }
+}
+
+fn sum(here: Usage, elsewhere: Usage) -> Usage {
+    Usage {
+        processes: here.processes + elsewhere.processes,
+        memory_bytes: here.memory_bytes + elsewhere.memory_bytes,
+        cpu_ms: here.cpu_ms + elsewhere.cpu_ms,
+    }
+}
+
+/// Processor time of all that live.
+pub(super) fn cpu_ms(family: &Family) -> u64 {
+    usage(&family.members()).cpu_ms
+}
+
+fn usage(members: &[u32]) -> Usage {
+    let page = rustix::param::page_size() as u64;
+    let tick_ms = 1000 / rustix::param::clock_ticks_per_second();
+    let mut usage = Usage::default();
+    for process in members.iter().copied().filter_map(tree::look) {
+        usage.processes += 1;
+        usage.memory_bytes += process.resident_pages * page;
+        usage.cpu_ms += process.cpu_ticks * tick_ms;
+    }
+    usage
+}

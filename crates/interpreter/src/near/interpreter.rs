@@ -1,0 +1,188 @@
+//! An interpreter with our bridge inside, and all we hold of it.
+
+use std::collections::VecDeque;
+use std::os::fd::{AsFd, BorrowedFd};
+use std::time::Instant;
+
+use rustix::event::PollFlags;
+use rustix::process::Signal;
+use stead_launch::family::Family;
+use stead_launch::stdin_wait::PipeId;
+use stead_launch::{Child, SpawnError, tree};
+use stead_protocol::bridge::Stream;
+use stead_protocol::{Capabilities, Capability, Lines, Usage};
+
+use super::Source;
+use super::arrivals::Arrivals;
+use super::background::BackgroundInput;
+use super::channel::Channel;
+use super::compiled::Compiled;
+use super::drain::READ;
+use super::elders::Elders;
+use super::input::StdinPipe;
+use super::interrupt::Aim;
+use super::nudge::Nudges;
+use super::pace::Pace;
+use super::run::Run;
+use crate::prepare::{Feed, Prepared};
+
+/// A running interpreter.
+pub(super) struct Interpreter {
+    pub(super) child: Child,
+    pub(super) family: Family,
+    /// Its standard input, as other processes show it.
+    pub(super) pipe: PipeId,
+    pub(super) lines: Lines,
+    pub(super) outgoing: VecDeque<u8>,
+    pub(super) control: Channel,
+    pub(super) stdout: Channel,
+    pub(super) stderr: Channel,
+    pub(super) arrivals: Arrivals,
+    pub(super) pace: Pace,
+    pub(super) stdin: StdinPipe,
+    pub(super) elders: Elders,
+    pub(super) aim: Aim,
+    pub(super) nudges: Nudges,
+    pub(super) bridge: BridgeFacts,
+    /// The eval that runs; none while the bridge answers a question.
+    pub(super) run: Option<Run>,
+    pub(super) background: Option<BackgroundInput>,
+    /// The last editor whose file we had to show.
+    pub(super) shown_editor: Option<u32>,
+    pub(super) compiled: Compiled,
+    /// What processes use that its bridge knows of elsewhere.
+    pub(super) elsewhere: Usage,
+    /// What the bridge, which was asked to pause its code or to let it go on, has answered.
+    pub(super) pause_answer: Option<PauseAnswer>,
+    /// User code replaced the interpreter by another program.
+    pub(super) replaced: bool,
+    pub(super) buffer: Box<[u8; READ]>,
+}
+
+/// Whether the code stands still now, or why the bridge could not do as it was asked.
+pub(super) type PauseAnswer = Result<bool, String>;
+
+/// What the bridge said of itself.
+#[derive(Debug, Default)]
+pub(super) enum BridgeFacts {
+    /// Nothing yet; this is what the interpreter printed.
+    #[default]
+    Unknown,
+    Complained(Vec<u8>),
+    Ready {
+        can: Capabilities,
+        /// The interpreter's main thread, as it knows itself.
+        main_tid: u32,
+    },
+}
+
+impl Interpreter {
+    /// Starts the interpreter and feeds it its bridge, if it is not one itself.
+    pub(super) fn start(prepared: &Prepared, family: Family) -> Result<Interpreter, SpawnError> {
+        let Prepared { command, feed, .. } = prepared;
+        let child = stead_launch::spawn(command)?;
+        let broken = |source| SpawnError::Start { program: command.program.clone(), source };
+        let pipe = PipeId::of(&child.stdin_read).map_err(broken)?;
+        let mut interpreter = Interpreter {
+            family,
+            pipe,
+            lines: Lines::default(),
+            outgoing: VecDeque::new(),
+            control: Channel::Open,
+            stdout: Channel::Open,
+            stderr: Channel::Open,
+            arrivals: Arrivals::watch(&child.stdout, &child.stderr),
+            pace: Pace::default(),
+            stdin: StdinPipe::Untouched,
+            elders: Elders::default(),
+            aim: Aim::default(),
+            nudges: Nudges::default(),
+            bridge: BridgeFacts::Unknown,
+            run: None,
+            background: None,
+            shown_editor: None,
+            compiled: Compiled::of(feed),
+            elsewhere: Usage::default(),
+            pause_answer: None,
+            replaced: false,
+            buffer: Box::new([0; READ]),
+            child,
+        };
+        let (form, bytes) = match feed {
+            Feed::Nothing => return Ok(interpreter),
+            Feed::Script(source) | Feed::Source(source, _) => ("source", source.as_bytes()),
+            Feed::Code(code, _) => ("code", code.as_slice()),
+        };
+        interpreter.send(format!("{form} {}\n", bytes.len()).as_bytes());
+        interpreter.send(bytes);
+        Ok(interpreter)
+    }
+
+    /// Its process.
+    pub(super) fn pid(&self) -> u32 {
+        self.child.pid
+    }
+
+    /// What can be waited on, without what would be ready for ever.
+    pub(super) fn interests(&self) -> impl Iterator<Item = (Source, BorrowedFd<'_>, PollFlags)> {
+        let resting = self.pace.resting(Instant::now());
+        let open = |channel, flags| match channel {
+            Channel::Open => flags,
+            Channel::Closed => PollFlags::empty(),
+        };
+        let commands = match self.outgoing.is_empty() {
+            true => PollFlags::empty(),
+            false => open(self.control, PollFlags::OUT),
+        };
+        let pipe = |stream, channel| match resting == Some(stream) {
+            true => PollFlags::empty(),
+            false => open(channel, PollFlags::IN),
+        };
+        let stdin = if self.stdin.has_pending() { PollFlags::OUT } else { PollFlags::empty() };
+        let (out, err) = (Stream::Out, Stream::Err);
+        [
+            (Source::Control, self.child.control.as_fd(), open(self.control, PollFlags::IN)),
+            (Source::Control, self.child.commands.as_fd(), commands),
+            (Source::Stream(out), self.child.stdout.as_fd(), pipe(out, self.stdout)),
+            (Source::Stream(err), self.child.stderr.as_fd(), pipe(err, self.stderr)),
+            (Source::Stdin, self.child.stdin.as_fd(), stdin),
+        ]
+        .into_iter()
+        .filter(|(_, _, flags)| !flags.is_empty())
+    }
+
+    /// When something is due although nothing is ready; the session's clock stands still if it is `paused`.
+    pub(super) fn next(&self, paused: bool) -> Option<Instant> {
+        let looks = !paused && !self.can(Capability::OwnWaits);
+        let probe = self.run.as_ref().filter(|_| looks).map(|run| run.probe.next());
+        let input = self.background.as_ref().map(BackgroundInput::next);
+        let pace = self.pace.until().filter(|until| *until > Instant::now());
+        [probe, input, pace, self.aim.next(), self.nudges.next()].into_iter().flatten().min()
+    }
+
+    pub(super) fn can(&self, what: Capability) -> bool {
+        match &self.bridge {
+            BridgeFacts::Ready { can, .. } => can.has(&what),
+            BridgeFacts::Unknown | BridgeFacts::Complained(_) => false,
+        }
+    }
+
+    pub(super) fn main_tid(&self) -> Option<u32> {
+        match self.bridge {
+            BridgeFacts::Ready { main_tid, .. } => Some(main_tid),
+            BridgeFacts::Unknown | BridgeFacts::Complained(_) => None,
+        }
+    }
+
+    /// What it printed before it was ready.
+    pub(super) fn complaint(&self) -> String {
+        match &self.bridge {
+            BridgeFacts::Complained(said) => String::from_utf8_lossy(said).trim().to_owned(),
+            BridgeFacts::Unknown | BridgeFacts::Ready { .. } => String::new(),
+        }
+    }
+
+    pub(super) fn kill(&mut self) {
+        tree::signal(self.child.pid, Signal::KILL);
+    }
+}

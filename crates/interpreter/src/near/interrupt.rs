@@ -1,0 +1,432 @@
+//! Interrupting an eval: whom, how, and again where it was missed.
+
+use std::collections::HashSet;
+use std::time::{Duration, Instant};
+
+use rustix::process::Signal;
+use stead_launch::tree;
+use stead_protocol::bridge::Command;
+
+use super::Tell;
+use super::elders::{image, ticks_since_boot};
+use super::interpreter::Interpreter;
+use crate::told::Told;
+
+/// How long a shell may take to be ready for an interrupt.
+const GOOD_MOMENT_WITHIN: Duration = Duration::from_millis(60);
+
+/// When a shell is looked at again that was not ready.
+const AGAIN_AFTER: Duration = Duration::from_micros(200);
+/// How long a fork may take until it runs its program, in clock ticks.
+const FORK_TICKS: u64 = 2;
+
+/// How an interpreter hears of an interrupt, as its bridge said in its hello.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(super) enum Hears {
+    /// By SIGINT.
+    #[default]
+    Signal,
+    /// By SIGINT too, but it is a shell: it waits for what it starts, and can die of the signal at a
+    /// bad moment.
+    ShellSignal,
+    /// By the command `interrupt`, which its bridge reads while user code runs.
+    Command,
+}
+
+/// What an interrupt of a shell has to come back to.
+#[derive(Debug)]
+struct Missed {
+    /// Processes that were being started then.
+    young: HashSet<u32>,
+    /// Whether the shell was waiting for one that was not.
+    waits: bool,
+    /// How often to come back to those that were being started.
+    nudges: u32,
+}
+
+/// Whom interrupts of the running eval have come to, beside the interpreter.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
+enum Hit {
+    /// None of its children was alive.
+    #[default]
+    Nobody,
+    /// Only children that ignore it, or that wait for one which does, as shells do.
+    Deaf,
+    /// A child that it ends, or that has a handler for it.
+    Taken,
+}
+
+/// What became of the running eval's interrupts, and what is still to be done about them.
+#[derive(Debug, Default)]
+pub(super) struct Aim {
+    pub(super) hears: Hears,
+    /// Children that the last interrupt was sent to.
+    interrupted: HashSet<u32>,
+    /// What the last interrupt of a shell may have missed.
+    missed: Option<Missed>,
+    hit: Hit,
+    /// What the running eval starts is killed.
+    killing: bool,
+    shot: Shot,
+}
+
+/// A signal to the interpreter that has to wait.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Shot {
+    #[default]
+    None,
+    /// Until the bridge has taken the rest of its command.
+    WhenSent,
+    /// Until the shell, which was told to stop, stands still at a good moment; at the latest at `by`.
+    Held { then: Then, next: Instant, by: Instant },
+}
+
+/// What is done to a shell that stands still.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Then {
+    Interrupt,
+    KillChildren,
+    Both,
+}
+
+impl Aim {
+    /// Another eval begins.
+    pub(super) fn begin(&mut self) {
+        *self = Aim { hears: self.hears, ..Aim::default() };
+    }
+
+    /// When a signal that waits is due.
+    pub(super) fn next(&self) -> Option<Instant> {
+        match self.shot {
+            Shot::Held { next, .. } => Some(next),
+            Shot::None | Shot::WhenSent => None,
+        }
+    }
+}
+
+impl Interpreter {
+    /// Sends SIGINT to the interpreter and to what this eval started, sparing older processes.
+    ///
+    /// The bridge reads first for which eval it is: one that comes before the code runs would
+    /// look the same as a late one for the eval before.
+    pub(super) fn interrupt(&mut self) {
+        match self.run.as_ref().map(|run| run.eval.clone()) {
+            Some(id) => self.send(&Command::Interrupt { id: &id }.encode()),
+            // A question that takes too long has no id.
+            None if self.aim.hears == Hears::Command => self.send(b"interrupt - 0\n"),
+            None => {}
+        }
+        self.nudges.begin();
+        let taken = self.outgoing.is_empty();
+        match self.aim.hears {
+            Hears::ShellSignal if taken => return self.hold(Then::Interrupt),
+            Hears::ShellSignal => self.aim.shot = Shot::WhenSent,
+            Hears::Signal if taken => self.signal_interrupt(),
+            Hears::Signal => self.aim.shot = Shot::WhenSent,
+            Hears::Command => {}
+        }
+        self.aim.interrupted = self.young().collect();
+        self.signal_children();
+    }
+
+    /// The bridge has taken all that it was sent.
+    pub(super) fn sent(&mut self) {
+        if self.aim.shot != Shot::WhenSent {
+            return;
+        }
+        self.aim.shot = Shot::None;
+        match self.aim.hears {
+            Hears::ShellSignal => self.hold(Then::Interrupt),
+            Hears::Signal | Hears::Command => self.signal_interrupt(),
+        }
+    }
+
+    fn signal_children(&mut self) {
+        self.aim.hit = self.aim.hit.max(foresee(&self.aim.interrupted));
+        for &pid in &self.aim.interrupted {
+            tree::signal(pid, Signal::INT);
+        }
+    }
+
+    /// Kills what the running eval, which was interrupted, has started, and tells how many that were.
+    ///
+    /// A shell does not act on a SIGINT if the command that it waited for died of something else, but goes
+    /// on with the next. A trap of its bridge's runs before that, if its signal is there before the command
+    /// is gone.
+    pub(super) fn kill_children(&mut self, tell: Tell<'_>) {
+        self.aim.killing = true;
+        self.nudges.begin();
+        match self.aim.hears {
+            Hears::ShellSignal => self.hold(Then::KillChildren),
+            Hears::Signal | Hears::Command => {
+                let children = self.kill_young();
+                tell(Told::Killed { children });
+            }
+        }
+    }
+
+    /// Stops a shell, to do something to it as soon as it stands still at a good moment.
+    fn hold(&mut self, then: Then) {
+        let now = Instant::now();
+        self.aim.shot = match self.aim.shot {
+            Shot::Held { then: known, next, by } if known != then => {
+                Shot::Held { then: Then::Both, next, by }
+            }
+            held @ Shot::Held { .. } => held,
+            Shot::None | Shot::WhenSent => {
+                Shot::Held { then, next: now, by: now + GOOD_MOMENT_WITHIN }
+            }
+        };
+        tree::signal(self.child.pid, Signal::STOP);
+    }
+
+    /// Does, when it is time, what a shell was stopped for.
+    pub(super) fn shoot(&mut self, tell: Tell<'_>) {
+        let Shot::Held { then, next, by } = self.aim.shot else { return };
+        let (now, pid) = (Instant::now(), self.child.pid);
+        if now < next {
+            return;
+        }
+        let process = tree::look(pid);
+        let is_held = process.is_none_or(|process| matches!(process.state, b'T' | b'Z'));
+        if now < by && !(is_held && self.is_good_moment()) {
+            // Stopped again at once it would not get anywhere.
+            let signal = if is_held { Signal::CONT } else { Signal::STOP };
+            tree::signal(pid, signal);
+            self.aim.shot = Shot::Held { then, next: now + AGAIN_AFTER, by };
+            return;
+        }
+        self.aim.shot = Shot::None;
+        if then != Then::KillChildren {
+            self.aim.interrupted = self.young().collect();
+            self.note_missed();
+            self.signal_interrupt();
+        }
+        let mut killed = None;
+        if then != Then::Interrupt {
+            tree::signal_main_thread(pid, Signal::URG);
+            killed = Some(self.kill_young());
+        }
+        tree::signal(pid, Signal::CONT);
+        if then != Then::KillChildren {
+            self.signal_children();
+        }
+        if let Some(children) = killed {
+            tell(Told::Killed { children });
+        }
+    }
+
+    /// A shell that changes its trap for SIGINT does so by way of the default, which is to die of
+    /// it. One that has just set a handler for it, which it does for every command, may not know
+    /// yet that it has, and never comes out of the handler. It is looked at while it stands still.
+    fn is_good_moment(&self) -> bool {
+        let pid = self.child.pid;
+        !tree::is_default(pid, Signal::INT) && !tree::is_changing_signals(pid)
+    }
+
+    fn kill_young(&mut self) -> u64 {
+        let killed = tree::kill_all(|| self.young().collect());
+        if killed > 0 {
+            self.aim.hit = Hit::Taken;
+        }
+        killed as u64
+    }
+
+    /// Whether an interrupt of the running eval came to a child that ends because of it, or may do so.
+    pub(super) fn was_taken(&self) -> bool {
+        self.aim.hit == Hit::Taken
+    }
+
+    /// Whether an interrupt of the running eval came to any child at all.
+    pub(super) fn was_sent(&self) -> bool {
+        self.aim.hit != Hit::Nobody
+    }
+
+    /// What the running eval has started.
+    fn young(&self) -> impl Iterator<Item = u32> + '_ {
+        let all = self.family.members().into_iter();
+        all.filter(|&pid| pid != self.child.pid && !self.is_elder(pid))
+    }
+
+    /// Wakes, when it is time, an interpreter that may have slept through its interrupt, and sends the interrupt on
+    /// to what its children were just starting: a shell that is between two commands holds it back
+    /// until the next one is over. Children that the interpreter itself started since are spared,
+    /// they may be cleaning up. Where children are killed, so is what a shell goes on to start.
+    pub(super) fn nudge(&mut self, tell: Tell<'_>) {
+        // A shell that was stopped has not had its interrupt yet.
+        if matches!(self.aim.shot, Shot::Held { .. }) || !self.nudges.is_due() {
+            return;
+        }
+        let wake = |signal| tree::signal_main_thread(self.child.pid, signal);
+        match self.aim.hears {
+            Hears::Signal => drop(wake(Signal::WINCH)),
+            // It may have been about to read, and does not let SIGWINCH end that.
+            Hears::ShellSignal => drop((wake(Signal::URG), wake(Signal::WINCH))),
+            Hears::Command => self.unblock_read(),
+        }
+        let killed = match self.aim.killing && self.aim.hears == Hears::ShellSignal {
+            true => self.kill_young(),
+            false => {
+                self.nudge_shell();
+                self.nudge_grandchildren()
+            }
+        };
+        if killed > 0 {
+            tell(Told::Killed { children: killed });
+        }
+    }
+
+    /// Sends the interrupt on to what interrupted children have started since; says how many it killed.
+    fn nudge_grandchildren(&mut self) -> u64 {
+        let born: Vec<u32> =
+            self.young().filter(|pid| !self.aim.interrupted.contains(pid)).collect();
+        let mut killed = 0;
+        for pid in born {
+            let parent = tree::look(pid).map(|process| process.parent);
+            if parent.is_some_and(|parent| self.aim.interrupted.contains(&parent)) {
+                self.aim.interrupted.insert(pid);
+                let signal = if self.aim.killing { Signal::KILL } else { Signal::INT };
+                killed += u64::from(tree::signal(pid, signal) && self.aim.killing);
+            }
+        }
+        killed
+    }
+
+    /// Ends the input of a main thread that sits in a read of it, which no signal of ours ends: it
+    /// can act on the interrupt only after that.
+    fn unblock_read(&mut self) {
+        let pid = self.child.pid;
+        if stead_launch::stdin_wait::waits_for(pid, pid, self.pipe) == Some(false)
+            && self.stdin_unread() == 0
+            && let Err(error) = self.give_input(b"", true)
+        {
+            eprintln!("could not end the input: {error}");
+        }
+    }
+
+    /// A shell waits for what it starts. A signal that comes while it forks is lost to both: the
+    /// child forgets what came before it runs its program, and the shell waits for the child.
+    fn note_missed(&mut self) {
+        let at = ticks_since_boot();
+        let (mut young, mut waits) = (HashSet::new(), false);
+        let image = image(self.child.pid);
+        for &pid in &self.aim.interrupted {
+            let Some(process) = tree::look(pid) else { continue };
+            // What still is the shell's image has not run its program yet.
+            let forked = image.is_some() && image == self::image(pid);
+            if forked || process.start_ticks + FORK_TICKS >= at {
+                young.insert(pid);
+            } else {
+                waits |= process.parent == self.child.pid && process.state != b'Z';
+            }
+        }
+        self.aim.missed = Some(Missed { young, waits, nudges: 3 });
+    }
+
+    /// Sends the interrupt again to what was just being started, and only to that: a program that
+    /// runs may be ending in good order, and what a shell starts when its command was interrupted
+    /// is cleaning up.
+    fn nudge_shell(&mut self) {
+        let Some(mut missed) = self.aim.missed.take() else { return };
+        let again = missed.nudges > 0;
+        missed.nudges = missed.nudges.saturating_sub(1);
+        for pid in self.young().collect::<Vec<u32>>() {
+            let parent = tree::look(pid).map(|process| process.parent);
+            // What a subshell was starting when it died falls to the family's root.
+            let newborn = !self.aim.interrupted.contains(&pid)
+                && ((parent.is_some() && parent == self.family.root())
+                    || (!missed.waits && parent == Some(self.child.pid)));
+            if newborn {
+                missed.young.insert(pid);
+                self.aim.interrupted.insert(pid);
+            }
+            if newborn || (again && missed.young.contains(&pid)) {
+                tree::signal(pid, Signal::INT);
+            }
+        }
+        self.aim.missed = Some(missed);
+    }
+
+    /// The running eval is over; what missed its interrupt must not go on without it, nor what a shell
+    /// has started since its children were killed. Says how many were killed.
+    pub(super) fn end_interrupt(&mut self) -> u64 {
+        if let Shot::Held { .. } = std::mem::take(&mut self.aim.shot) {
+            tree::signal(self.child.pid, Signal::CONT);
+        }
+        let killed = match self.aim.killing && self.aim.hears == Hears::ShellSignal {
+            true => self.kill_young(),
+            false => 0,
+        };
+        self.nudge_shell();
+        self.aim.missed = None;
+        self.nudges.end();
+        killed
+    }
+
+    fn signal_interrupt(&self) {
+        // C's `system()` ignores SIGINT for its duration, and what is ignored is lost.
+        let deaf = tree::ignores(self.child.pid, Signal::INT);
+        let signal = if deaf { Signal::URG } else { Signal::INT };
+        tree::signal_main_thread(self.child.pid, signal);
+    }
+}
+
+/// What a SIGINT will do to these processes. A shell and its like wait for what they have started and go on
+/// if that does, so it is the last of each line who decides.
+fn foresee(pids: &HashSet<u32>) -> Hit {
+    let alive: Vec<tree::Process> = pids
+        .iter()
+        .filter_map(|&pid| tree::look(pid))
+        .filter(|process| !matches!(process.state, b'Z' | b'X'))
+        .collect();
+    let waits = |pid: u32| alive.iter().any(|process| process.parent == pid);
+    let takes = |pid: u32| !waits(pid) && !tree::ignores(pid, Signal::INT);
+    match alive.iter().any(|process| takes(process.pid)) {
+        _ if alive.is_empty() => Hit::Nobody,
+        true => Hit::Taken,
+        false => Hit::Deaf,
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use std::io::{BufRead, BufReader};
+    use std::process::{Command, Stdio};
+
+    use super::*;
+
+    /// What an interrupt will do to a shell script that has said `up`, and to all below it.
+    fn foreseen(script: &str) -> Hit {
+        let mut command = Command::new("sh");
+        command.args(["-c", script]).stdin(Stdio::piped()).stdout(Stdio::piped());
+        let mut child = command.spawn().unwrap();
+        let mut line = String::new();
+        let mut out = BufReader::new(child.stdout.take().unwrap());
+        out.read_line(&mut line).unwrap();
+        assert_eq!(line, "up\n");
+        if script.ends_with("exit") {
+            // Its other end of the pipe is closed when it has ended, and it is not waited for yet.
+            out.read_line(&mut line).unwrap();
+            while tree::look(child.id()).is_some_and(|process| process.state != b'Z') {
+                std::thread::yield_now();
+            }
+        }
+        let all: HashSet<u32> =
+            tree::descendants(child.id()).into_iter().chain([child.id()]).collect();
+        let hit = foresee(&all);
+        tree::kill_all(|| all.iter().copied().collect());
+        child.wait().unwrap();
+        hit
+    }
+
+    #[test]
+    fn e6_whether_somebody_can_take_an_interrupt_is_known_before_it_is_sent() {
+        assert_eq!(foreseen("echo up; exec cat"), Hit::Taken);
+        assert_eq!(foreseen("trap : INT; echo up; cat"), Hit::Taken);
+        assert_eq!(foreseen("trap '' INT; echo up; cat"), Hit::Deaf);
+        // The shell waits for one that goes on, and so goes on itself.
+        assert_eq!(foreseen("(trap '' INT; echo up; cat); true"), Hit::Deaf);
+        assert_eq!(foreseen("(trap '' INT; cat) | (echo up; cat); true"), Hit::Taken);
+        assert_eq!(foreseen("echo up; exit"), Hit::Nobody);
+    }
+}

@@ -1,0 +1,161 @@
+//! An interpreter's life: found, started, ended, swept.
+
+use std::time::{Duration, Instant};
+
+use rustix::process::{Pid, WaitOptions, WaitStatus, getpid, waitpid};
+use stead_launch::family::{Sweep, Swept};
+use stead_launch::tree;
+use stead_protocol::{SessionName, Settings};
+
+use super::interpreter::Interpreter;
+use super::{Near, Tell};
+use crate::prepare::{Prepared, prepare};
+use crate::told::{Exit, Told};
+
+/// How long the end of an interpreter waits for everything it started to be gone.
+const SWEEP_PATIENCE: Duration = Duration::from_secs(5);
+
+/// Where it stands.
+pub(super) enum Life {
+    None,
+    Prepared(Box<Prepared>),
+    Lives(Box<Interpreter>),
+    /// It has ended; what it started is being killed.
+    Sweeps(Box<Sweeps>),
+}
+
+/// The rest of an interpreter.
+pub(super) struct Sweeps {
+    interpreter: Interpreter,
+    exit: Exit,
+    sweep: Sweep,
+    pub(super) next: Instant,
+}
+
+impl Life {
+    /// The interpreter whose pipes are read, also after its end.
+    pub(super) fn interpreter(&self) -> Option<&Interpreter> {
+        match self {
+            Life::Lives(interpreter) => Some(interpreter),
+            Life::Sweeps(sweeps) => Some(&sweeps.interpreter),
+            Life::None | Life::Prepared(_) => None,
+        }
+    }
+
+    pub(super) fn interpreter_mut(&mut self) -> Option<&mut Interpreter> {
+        match self {
+            Life::Lives(interpreter) => Some(interpreter),
+            Life::Sweeps(sweeps) => Some(&mut sweeps.interpreter),
+            Life::None | Life::Prepared(_) => None,
+        }
+    }
+}
+
+impl Near {
+    pub(super) fn prepare(&mut self, settings: &Settings, name: &SessionName, tell: Tell<'_>) {
+        match prepare(settings, name, &self.duty.tag, &self.cache) {
+            Ok(prepared) => {
+                let found = prepared.found.clone();
+                self.life = Life::Prepared(Box::new(prepared));
+                tell(Told::Prepared { found });
+            }
+            Err(error) => {
+                let trouble = error.trouble(&settings.engine.language).map(Box::new);
+                tell(Told::Refused { message: crate::with_causes(&error), trouble });
+            }
+        }
+    }
+
+    pub(super) fn start(&mut self, tell: Tell<'_>) {
+        let Life::Prepared(prepared) = std::mem::replace(&mut self.life, Life::None) else {
+            let message = "no interpreter was prepared".to_owned();
+            return tell(Told::Refused { message, trouble: None });
+        };
+        let own = rustix::process::umask(self.umask);
+        let started = Interpreter::start(&prepared, self.family.clone());
+        rustix::process::umask(own);
+        match started {
+            Ok(interpreter) => {
+                tell(Told::Started { pid: interpreter.pid() });
+                self.life = Life::Lives(Box::new(interpreter));
+            }
+            Err(error) => {
+                tell(Told::Refused { message: crate::with_causes(&error), trouble: None });
+            }
+        }
+    }
+
+    /// Waits for the children that ended: orphans, and the interpreter itself.
+    pub(super) fn take_children(&mut self, tell: Tell<'_>) {
+        stead_launch::sys::read_signals(&self.children, |_| {});
+        while let Some(pid) = tree::ended_child() {
+            let ends = matches!(&self.life, Life::Lives(interpreter) if interpreter.pid() == pid);
+            if let (true, Life::Lives(interpreter)) = (ends, &mut self.life) {
+                // Its last words, while it can still be seen whether it was replaced.
+                interpreter.hear(tell);
+            }
+            let waited = waitpid(Pid::from_raw(pid as i32), WaitOptions::NOHANG);
+            let Ok(Some((_, status))) = waited else { return };
+            if ends {
+                self.ended(status);
+            }
+        }
+    }
+
+    fn ended(&mut self, status: WaitStatus) {
+        let Life::Lives(interpreter) = std::mem::replace(&mut self.life, Life::None) else {
+            return;
+        };
+        let exit = Exit {
+            code: status.exit_status(),
+            signal: status.terminating_signal(),
+            replaced: interpreter.replaced,
+            complaint: interpreter.complaint(),
+            left: Vec::new(),
+        };
+        let now = Instant::now();
+        let sweep = Sweep::begin(self.family.clone(), now + SWEEP_PATIENCE);
+        self.clock.resume();
+        let interpreter = *interpreter;
+        self.life = Life::Sweeps(Box::new(Sweeps { interpreter, exit, sweep, next: now }));
+    }
+
+    /// Goes on killing what an ended interpreter started. When nothing is left, or nothing more can be done, what they wrote is
+    /// told, and then the end.
+    pub(super) fn go_on_sweeping(&mut self, stirred: bool, tell: Tell<'_>) {
+        let Life::Sweeps(sweeps) = &mut self.life else { return };
+        let now = Instant::now();
+        if !stirred && now < sweeps.next {
+            return;
+        }
+        match sweeps.sweep.step(now) {
+            Swept::Again { at } => return sweeps.next = at,
+            Swept::Done => {}
+            Swept::Left(left) => {
+                eprintln!("these processes of the session do not die: {left:?}");
+                sweeps.exit.left = left;
+            }
+        }
+        let Life::Sweeps(mut sweeps) = std::mem::replace(&mut self.life, Life::None) else {
+            return;
+        };
+        sweeps.interpreter.drain(tell);
+        sweeps.interpreter.forget_compiled();
+        self.duty.left = !sweeps.exit.left.is_empty();
+        tell(Told::Exited(sweeps.exit));
+    }
+
+    /// Ends an interpreter whose session could not be recorded, and all that it started. Waits for that: there is no loop yet.
+    pub fn abandon(&mut self) {
+        self.with(|interpreter| interpreter.kill());
+        self.duty.left = !self.family.sweep(SWEEP_PATIENCE).is_empty();
+        self.life = Life::None;
+    }
+
+    pub(super) fn leave(&mut self) {
+        // Else the guard tries once more.
+        if !self.duty.left {
+            self.duty.settle(getpid());
+        }
+    }
+}

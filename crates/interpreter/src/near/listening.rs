@@ -1,0 +1,207 @@
+//! Whether the running eval waits for input, or may (SPEC E-8): looks at it, and tells.
+
+use std::time::Instant;
+
+use stead_launch::stdin_wait::{Answer, Reader, Session, is_visible, judge, readers};
+use stead_protocol::Capability;
+use stead_protocol::EvalId;
+use stead_protocol::client::Listens;
+
+use super::Tell;
+use super::editor::Among;
+use super::interpreter::Interpreter;
+use super::probe::Finding;
+use crate::clock::Clock;
+use crate::told::Told;
+
+/// What was told of the running eval's input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Listening {
+    No,
+    May,
+    Waits,
+}
+
+/// What the bridge has said about the running eval's input.
+#[derive(Debug, Default)]
+pub(super) struct BridgeWord {
+    /// That it waits.
+    waits: bool,
+    /// That no timer of the user's is set.
+    no_timers: bool,
+    /// That it waits until this thread, which an earlier eval left behind, has read.
+    pub(super) behind: Option<u32>,
+}
+
+impl Interpreter {
+    /// A thread is about to read from an empty stdin, its bridge says.
+    pub(super) fn told_of_wait(
+        &mut self,
+        tid: u32,
+        eval: Option<&str>,
+        behind: Option<u32>,
+        no_timers: bool,
+        tell: Tell<'_>,
+    ) {
+        let is_main = Some(tid) == self.main_tid();
+        let Some(run) = &mut self.run else { return };
+        // A thread that waits does not keep the eval from ending, so others than the main one
+        // have to be found waiting for a while.
+        if !is_main {
+            return run.probe.restart();
+        }
+        let owner = eval.and_then(|id| id.parse::<EvalId>().ok());
+        if owner.is_some_and(|owner| owner != run.eval) {
+            return;
+        }
+        run.word = BridgeWord { waits: true, no_timers, behind };
+        if self.is_visible() {
+            // One look, in this turn, has to agree.
+            if let Some(run) = &mut self.run {
+                run.probe.announce();
+            }
+        } else {
+            // The bridge's word is all there is.
+            self.waits(None, tell);
+        }
+    }
+
+    /// Code that runs elsewhere waits for input, says its bridge, which alone can know.
+    pub(super) fn waits_by_word(
+        &mut self,
+        prompt: Option<String>,
+        secret: bool,
+        eval: Option<&str>,
+        tell: Tell<'_>,
+    ) {
+        let Some(run) = &mut self.run else { return };
+        if eval.is_some_and(|eval| eval != run.eval.to_string()) {
+            return;
+        }
+        run.listening = Listening::Waits;
+        tell(Told::Waits { prompt, editor: None, secret });
+    }
+
+    /// The running eval waits for input; all it wrote before has been told.
+    pub(super) fn waits(&mut self, prompt: Option<String>, tell: Tell<'_>) {
+        self.drain(tell);
+        if self.run.is_none() {
+            return;
+        }
+        let editor = self.editor(Among::Young);
+        if let Some(editor) = &editor {
+            self.show_editor(editor, tell);
+        }
+        if let Some(run) = &mut self.run {
+            run.listening = Listening::Waits;
+            run.probe.restart();
+        }
+        let editor = editor.map(|editor| editor.file.to_string_lossy().into_owned());
+        tell(Told::Waits { prompt, editor, secret: false });
+    }
+
+    /// The running eval listens, or no longer does.
+    pub(super) fn listens(&mut self, listens: Listens, tell: Tell<'_>) {
+        let Some(run) = &mut self.run else { return };
+        let known = run.listening;
+        run.listening = match listens {
+            Listens::No => Listening::No,
+            Listens::Yes | Listens::Alone => Listening::May,
+        };
+        // That it is alone is said each time: whoever waits should look.
+        if known != run.listening || listens == Listens::Alone {
+            tell(Told::Listens { listens });
+        }
+    }
+
+    /// Looks, when it is time, whether the running eval is blocked on its input.
+    pub(super) fn look_for_readers(&mut self, clock: &Clock, tell: Tell<'_>) {
+        let began = Instant::now();
+        let Some(run) = &self.run else { return };
+        // What reads the pipe then is the bridge itself, and always.
+        if self.can(Capability::OwnWaits) {
+            return;
+        }
+        if clock.is_paused() || began < run.probe.next() {
+            return;
+        }
+        let waiting = run.listening == Listening::Waits;
+        let found = self.reader();
+        let visible = self.is_visible();
+        let family = self.family.clone();
+        let Some(run) = &mut self.run else { return };
+        if waiting {
+            let still = matches!(found, Some((_, Answer::Waits))) || !visible;
+            if run.probe.is_gone(still) {
+                run.probe.restart();
+                self.listens(Listens::No, tell);
+            }
+            if let Some(run) = &mut self.run {
+                run.probe.later(began);
+            }
+            return;
+        }
+        let finding = run.probe.found(found, clock.now(), || super::figures::cpu_ms(&family));
+        run.probe.later(began);
+        match finding {
+            Finding::Unclear => {}
+            Finding::No => self.listens(Listens::No, tell),
+            Finding::May { alone: true } => {
+                self.drain(tell);
+                self.listens(Listens::Alone, tell);
+            }
+            Finding::May { alone: false } => self.listens(Listens::Yes, tell),
+            Finding::Waits => self.waits(None, tell),
+        }
+    }
+
+    /// Whether looking at the interpreter tells whether it reads.
+    fn is_visible(&self) -> bool {
+        is_visible(self.child.pid)
+    }
+
+    /// Whoever of the running eval listens to its input, the one that waits most certainly.
+    fn reader(&self) -> Option<(Reader, Answer)> {
+        let word = &self.run.as_ref()?.word;
+        let main = self.child.pid;
+        // In an event loop that tells of its waits, the bridge knows whether this eval reads.
+        let told = word.waits || !self.can(Capability::Waits);
+        // A reader that was there before belongs to an earlier eval, unless this one waits for it.
+        let stands_in = |reader: &Reader| Some(reader.tid) == word.behind;
+        let counts = |reader: &Reader| match reader.tid == main {
+            true => told || !reader.polls,
+            false => stands_in(reader) || !self.is_elder(reader.tid),
+        };
+        let found = self.listeners(word.no_timers, counts).into_iter();
+        found
+            .map(|(reader, answer)| {
+                (reader, if stands_in(&reader) { Answer::Waits } else { answer })
+            })
+            .max_by_key(|(_, answer)| *answer)
+    }
+
+    /// Those of the threads that listen to this session's stdin which count, each with whether it waits for
+    /// it. `no_timers` says that the main thread's event loop has none of the user's.
+    fn listeners(
+        &self,
+        no_timers: bool,
+        counts: impl Fn(&Reader) -> bool,
+    ) -> Vec<(Reader, Answer)> {
+        if self.stdin_unread() > 0 {
+            return Vec::new();
+        }
+        let pids = self.family.members();
+        let mut readers = readers(pids.iter().copied(), self.pipe);
+        readers.retain(counts);
+        if readers.is_empty() {
+            return Vec::new();
+        }
+        let session = Session {
+            family: &self.family,
+            interpreter: self.child.pid,
+            pipe: self.pipe,
+            no_timers,
+        };
+        judge(session, &pids, &readers, |tid| self.is_elder(tid))
+    }
+}

@@ -1,0 +1,285 @@
+//! The lower half in the loop of the process that calls it: one interpreter after another, each with all
+//! that it starts.
+//!
+//! The caller polls what `interests` names, calls `turn` with what was ready or at the time that `next` says, and hands over
+//! orders. Nothing here waits: a sweep is a phase, and whatever needs time has a time in `next`.
+
+mod arrivals;
+mod background;
+mod channel;
+mod compiled;
+mod drain;
+mod editor;
+mod elders;
+mod events;
+mod figures;
+mod input;
+mod interpreter;
+mod interrupt;
+mod life;
+mod limit;
+mod listening;
+mod nudge;
+mod pace;
+mod probe;
+mod run;
+
+use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::path::PathBuf;
+use std::time::{Duration, Instant};
+
+use rustix::event::PollFlags;
+use rustix::fs::Mode;
+use rustix::process::Signal;
+use stead_launch::family::Family;
+use stead_protocol::Capability;
+use stead_protocol::bridge::{Command, Stream};
+
+use crate::clock::Clock;
+use crate::guard::{Duty, Guard};
+use crate::order::Order;
+use crate::told::Told;
+use compiled::{OWN_PAUSE, OWN_RESUME};
+use life::Life;
+
+/// Where tellings go.
+type Tell<'t> = &'t mut dyn FnMut(Told<'_>);
+
+/// The lower half here.
+pub struct Near {
+    duty: Duty,
+    guard: Guard,
+    /// Readable when a child has ended.
+    children: OwnedFd,
+    family: Family,
+    /// The mask of the client that began the session: what user code makes is the user's affair.
+    umask: Mode,
+    /// Where compiled bridges are kept.
+    cache: PathBuf,
+    life: Life,
+    clock: Clock,
+}
+
+/// Something that can be waited on.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Source {
+    /// The bridge's channel.
+    Control,
+    /// A pipe that user code writes to.
+    Stream(Stream),
+    /// The pipe that user code reads from.
+    Stdin,
+    /// Children of this process.
+    Children,
+    /// The guard's end.
+    Guard,
+}
+
+/// Which of them were ready.
+#[derive(Debug, Clone, Copy, Default)]
+pub struct NearReady {
+    control: bool,
+    streams: [bool; 2],
+    stdin: bool,
+    children: bool,
+    guard: bool,
+}
+
+impl NearReady {
+    /// One of them was.
+    pub fn note(&mut self, source: Source) {
+        match source {
+            Source::Control => self.control = true,
+            Source::Stream(Stream::Out) => self.streams[0] = true,
+            Source::Stream(Stream::Err) => self.streams[1] = true,
+            Source::Stdin => self.stdin = true,
+            Source::Children => self.children = true,
+            Source::Guard => self.guard = true,
+        }
+    }
+}
+
+impl Near {
+    /// A lower half without an interpreter, guarded as `duty` says.
+    pub fn new(duty: Duty, guard: Guard, umask: Mode, cache: PathBuf) -> io::Result<Near> {
+        Ok(Near {
+            children: stead_launch::sys::signal_descriptor(&[Signal::CHILD])?,
+            family: duty.family(),
+            duty,
+            guard,
+            umask,
+            cache,
+            life: Life::None,
+            clock: Clock::new(),
+        })
+    }
+
+    /// Carries out an order; what is known of its effect already is told at once.
+    pub fn order(&mut self, order: Order, tell: Tell<'_>) {
+        match order {
+            Order::Prepare { settings, name } => self.prepare(&settings, &name, tell),
+            Order::Start => self.start(tell),
+            Order::Pause => self.pause(tell),
+            Order::Resume => self.resume(tell),
+            Order::Figures => {
+                self.with(|interpreter| interpreter.ask_figures());
+                tell(Told::Figures(Box::new(self.figures())));
+            }
+            Order::Input { seq, eval, text, eof } => self.input(seq, eval, &text, eof, tell),
+            Order::Interrupt => {
+                if self.clock.is_paused() {
+                    self.resume(tell);
+                }
+                self.with(|interpreter| interpreter.interrupt());
+            }
+            Order::KillChildren => self.with(|interpreter| interpreter.kill_children(tell)),
+            Order::Kill => self.with(|interpreter| interpreter.kill()),
+            Order::Exit => self.with(|interpreter| interpreter.ask_exit()),
+            Order::Run { eval, code, place, limit_ms } => {
+                let now = self.clock.now();
+                self.with(|interpreter| interpreter.run(eval, &code, place, limit_ms, now));
+                crate::pause::point("sent");
+            }
+            Order::Ask { seq, what, arg } => {
+                self.with(|interpreter| interpreter.ask(seq, &what, &arg))
+            }
+            Order::Clear { seq } => self.with(|interpreter| interpreter.clear(seq)),
+            Order::Leave => self.leave(),
+            Order::Unknown => {}
+        }
+    }
+
+    /// Descriptors to wait on and what for. Those of no use now are left out, because a wait reports
+    /// their hang-up for ever.
+    pub fn interests(&self) -> impl Iterator<Item = (Source, BorrowedFd<'_>, PollFlags)> {
+        let children = (Source::Children, self.children.as_fd(), PollFlags::IN);
+        let guard = match &self.guard {
+            Guard::Stands(guard) => Some((Source::Guard, guard.as_fd(), PollFlags::IN)),
+            Guard::Missing(_) => None,
+        };
+        let interpreter = self.life.interpreter().into_iter().flat_map(|it| it.interests());
+        [children].into_iter().chain(guard).chain(interpreter)
+    }
+
+    /// When `turn` has something to do even if nothing is ready.
+    pub fn next(&self) -> Option<Instant> {
+        let guard = match self.guard {
+            Guard::Stands(_) => None,
+            Guard::Missing(retry) => Some(retry),
+        };
+        let sweep = match &self.life {
+            Life::Sweeps(sweeps) => Some(sweeps.next),
+            Life::None | Life::Prepared(_) | Life::Lives(_) => None,
+        };
+        let paused = self.clock.is_paused();
+        let interpreter = self.life.interpreter().and_then(|it| it.next(paused));
+        let limit = self.life.interpreter().and_then(|it| it.next_limit()).filter(|_| !paused);
+        // A millisecond on top: the session's clock counts whole ones.
+        let left = |at: u64| Duration::from_millis(at.saturating_sub(self.clock.now()) + 1);
+        let limit = limit.map(|at| Instant::now() + left(at));
+        [guard, sweep, interpreter, limit].into_iter().flatten().min()
+    }
+
+    /// Deals with what was ready and with what is due.
+    pub fn turn(&mut self, ready: NearReady, tell: Tell<'_>) {
+        if let Some(interpreter) = self.life.interpreter_mut() {
+            if ready.control {
+                // Takes all that is in the pipes, too.
+                interpreter.hear(tell);
+            } else if ready.streams != [false, false] {
+                interpreter.read_streams(ready.streams, tell);
+            }
+            if ready.stdin {
+                interpreter.flush_input();
+            }
+        }
+        self.take_pause_answer(tell);
+        if ready.children {
+            self.take_children(tell);
+        }
+        self.keep_guarded(ready.guard);
+        self.go_on_sweeping(ready.children, tell);
+        let clock = &self.clock;
+        if let Life::Lives(interpreter) = &mut self.life {
+            interpreter.look_for_readers(clock, tell);
+            interpreter.shoot(tell);
+            interpreter.nudge(tell);
+            interpreter.continue_background_input(tell);
+            if !clock.is_paused() {
+                interpreter.pass_limit(clock.now(), tell);
+            }
+        }
+    }
+
+    /// For a moment in which nobody waits and no eval runs: does what the next eval needs.
+    pub fn look_around(&mut self) {
+        self.with(|interpreter| {
+            interpreter.look_around();
+            interpreter.ask_for_compiled();
+        });
+    }
+
+    fn with(&mut self, act: impl FnOnce(&mut interpreter::Interpreter)) {
+        if let Life::Lives(interpreter) = &mut self.life {
+            act(interpreter);
+        }
+    }
+
+    fn pause(&mut self, tell: Tell<'_>) {
+        if self.asks_bridge(&Command::Pause { seq: OWN_PAUSE }) {
+            return;
+        }
+        self.family.freeze();
+        self.clock.pause();
+        tell(Told::Paused { paused: true });
+    }
+
+    fn resume(&mut self, tell: Tell<'_>) {
+        if self.asks_bridge(&Command::Resume { seq: OWN_RESUME }) {
+            return;
+        }
+        self.family.thaw();
+        self.clock.resume();
+        tell(Told::Paused { paused: false });
+    }
+
+    /// Whether the bridge carries out pauses, since its code runs elsewhere; then it is asked to.
+    fn asks_bridge(&mut self, command: &Command<'_>) -> bool {
+        let Life::Lives(interpreter) = &mut self.life else { return false };
+        let asks = interpreter.can(Capability::Pauses);
+        if asks {
+            interpreter.send(&command.encode());
+        }
+        asks
+    }
+
+    /// The bridge has answered whether its code stands still.
+    fn take_pause_answer(&mut self, tell: Tell<'_>) {
+        let answer = self.life.interpreter_mut().and_then(|it| it.pause_answer.take());
+        match answer {
+            None => {}
+            Some(Err(message)) => tell(Told::NotPaused { message }),
+            Some(Ok(paused)) => {
+                if paused {
+                    self.clock.pause();
+                } else {
+                    self.clock.resume();
+                }
+                tell(Told::Paused { paused });
+            }
+        }
+    }
+
+    /// Makes another guard if the one there was is gone.
+    fn keep_guarded(&mut self, gone: bool) {
+        let due = match &self.guard {
+            Guard::Stands(_) => gone,
+            Guard::Missing(retry) => *retry <= Instant::now(),
+        };
+        if due {
+            eprintln!("the guard was killed; another takes its place");
+            self.guard = self.duty.renew();
+        }
+    }
+}

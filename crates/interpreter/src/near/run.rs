@@ -1,0 +1,90 @@
+//! The running eval, as far as the lower half knows it.
+
+use std::borrow::Cow;
+
+use stead_protocol::Capability;
+use stead_protocol::EvalId;
+use stead_protocol::TimeoutStep;
+use stead_protocol::bridge::Command;
+use stead_protocol::client::Place;
+
+use super::Tell;
+use super::interpreter::Interpreter;
+use super::limit::Limit;
+use super::listening::{BridgeWord, Listening};
+use super::probe::Probe;
+use crate::clock::Millis;
+use crate::told::Told;
+
+/// An eval that was sent to the bridge and is not done.
+#[derive(Debug)]
+pub(super) struct Run {
+    pub(super) eval: EvalId,
+    pub(super) limit: Limit,
+    pub(super) listening: Listening,
+    pub(super) probe: Probe,
+    pub(super) word: BridgeWord,
+}
+
+impl Interpreter {
+    pub(super) fn run(
+        &mut self,
+        eval: EvalId,
+        code: &str,
+        place: Option<Place>,
+        limit: Option<Millis>,
+        now: Millis,
+    ) {
+        self.begin();
+        if let Some(place) = &place {
+            self.send(&Command::Place(place).encode());
+        }
+        let code = self.readable(code);
+        self.send(&Command::Eval { id: &eval, code: &code }.encode());
+        self.run = Some(Run {
+            eval,
+            limit: Limit::after(limit, now),
+            listening: Listening::No,
+            probe: Probe::new(),
+            word: BridgeWord::default(),
+        });
+    }
+
+    pub(super) fn ask(&mut self, seq: u64, what: &str, arg: &str) {
+        self.begin();
+        let arg = self.readable(arg);
+        self.send(&Command::Query { seq, what, arg: &arg }.encode());
+    }
+
+    pub(super) fn clear(&mut self, seq: u64) {
+        self.begin();
+        self.send(&Command::Clear { seq }.encode());
+    }
+
+    pub(super) fn ask_exit(&mut self) {
+        self.send(&Command::Exit.encode());
+    }
+
+    /// The text as the bridge can read it: a shell drops NULs, which it then could not count.
+    fn readable<'a>(&self, text: &'a str) -> Cow<'a, str> {
+        if text.contains('\0') && self.can(Capability::NoNul) {
+            return Cow::Owned(text.replace('\0', ""));
+        }
+        Cow::Borrowed(text)
+    }
+
+    pub(super) fn next_limit(&self) -> Option<Millis> {
+        self.run.as_ref().and_then(|run| run.limit.next())
+    }
+
+    /// Takes, when it is time, the next step of the hard timeout.
+    pub(super) fn pass_limit(&mut self, now: Millis, tell: Tell<'_>) {
+        let Some(step) = self.run.as_mut().and_then(|run| run.limit.pass(now)) else { return };
+        match step {
+            TimeoutStep::Interrupted => self.interrupt(),
+            TimeoutStep::ChildrenKilled => self.kill_children(tell),
+            TimeoutStep::InterpreterKilled => self.kill(),
+        }
+        tell(Told::Overdue { step });
+    }
+}

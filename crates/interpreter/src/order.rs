@@ -1,0 +1,79 @@
+//! What the upper half wants done.
+
+use serde::{Deserialize, Serialize};
+use stead_protocol::client::Place;
+use stead_protocol::{EvalId, SessionName, Settings};
+
+/// An order to the lower half. None is answered at once by a return value: what comes of it is told.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "order", rename_all = "snake_case")]
+pub enum Order {
+    /// Find the interpreter for these settings; `prepared` or `refused` is told.
+    Prepare {
+        /// What it is to be.
+        settings: Box<Settings>,
+        /// The session's name, for the environment.
+        name: SessionName,
+    },
+    /// Start what was prepared; `started` or `refused` is told, and `ready` when its bridge has said hello.
+    Start,
+    /// Run code; `done` is told at its end.
+    Run {
+        /// The eval.
+        eval: EvalId,
+        /// Its code.
+        code: String,
+        /// Where it runs, for shell commands.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        place: Option<Place>,
+        /// The hard timeout (SPEC E-3); `overdue` is told of each of its steps.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        limit_ms: Option<u64>,
+    },
+    /// Put a question about the namespace to the bridge; `answer` is told.
+    Ask {
+        /// Number of the question; not 0.
+        seq: u64,
+        /// `vars`, `inspect` or `complete`.
+        what: String,
+        /// Its argument.
+        arg: String,
+    },
+    /// Empty the namespace; `answer` is told.
+    Clear {
+        /// Number of the request; not 0.
+        seq: u64,
+    },
+    /// Give readers of standard input something to read. `input_given` or `input_refused` is told, and
+    /// `input_read` after `input_given` where a reader in the background has taken it.
+    Input {
+        /// Number of the request.
+        seq: u64,
+        /// The eval it is meant for; none for a reader in the background.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        eval: Option<EvalId>,
+        /// The text.
+        text: String,
+        /// Whether the end of file follows.
+        eof: bool,
+    },
+    /// Interrupt what runs and what it has started, sparing older processes.
+    Interrupt,
+    /// Kill what the running eval has started; `killed` is told.
+    KillChildren,
+    /// Ask the bridge to end its interpreter in good order.
+    Exit,
+    /// Kill the interpreter; all that it started follows when it has ended.
+    Kill,
+    /// Stop all processes where they are; `paused` is told.
+    Pause,
+    /// Let them go on; `paused` is told.
+    Resume,
+    /// Look at the session's processes; `figures` is told.
+    Figures,
+    /// Nothing will be ordered any more. What was not swept stays with the guard.
+    Leave,
+    /// An order of a newer upper half; `broken` is not told, nothing is done.
+    #[serde(other)]
+    Unknown,
+}

@@ -1,0 +1,246 @@
+//! What the lower half tells of an interpreter.
+
+use std::borrow::Cow;
+
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+use stead_protocol::bridge::{BridgeEvent, Done, Stream};
+use stead_protocol::client::Listens;
+use stead_protocol::{Capabilities, FoundInterpreter, StartTrouble, TimeoutStep, Usage};
+
+/// Something that has happened. Told in order: what user code wrote before an event comes before it.
+#[derive(Debug, Serialize, Deserialize)]
+#[serde(tag = "told", rename_all = "snake_case")]
+pub enum Told<'a> {
+    /// The interpreter was found.
+    Prepared {
+        /// Which, and why.
+        found: FoundInterpreter,
+    },
+    /// It could not be found or started.
+    Refused {
+        /// Why.
+        message: String,
+        /// The same for who gives advice.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        trouble: Option<Box<StartTrouble>>,
+    },
+    /// Its process runs; its bridge has not said hello.
+    Started {
+        /// The process.
+        pid: u32,
+    },
+    /// Its bridge takes code.
+    Ready {
+        /// The language's version.
+        version: String,
+        /// What it can do beyond evals.
+        can: Capabilities,
+    },
+    /// Bytes that user code or its children wrote.
+    Output {
+        /// Where to.
+        stream: Stream,
+        /// What.
+        #[serde(with = "bytes")]
+        bytes: Cow<'a, [u8]>,
+    },
+    /// The bridge said something that is to be recorded: a value, an error, a display, output in the
+    /// background, a line for the log. What concerns the lower half itself is told in other ways.
+    Said {
+        /// What it said.
+        event: BridgeEvent,
+    },
+    /// The bridge's answer to a question.
+    Answer {
+        /// Number of the question.
+        seq: u64,
+        /// The answer.
+        #[serde(default)]
+        data: Option<Value>,
+        /// Why there is none.
+        #[serde(default)]
+        error: Option<String>,
+    },
+    /// The running eval is over.
+    Done(Done),
+    /// The interpreter exits by itself, or another program has taken its place.
+    Leaving {
+        /// The code it said it exits with.
+        #[serde(default)]
+        code: Option<i32>,
+    },
+    /// The bridge's channel was closed: its process must end too.
+    Closed,
+    /// The bridge does not keep to its protocol.
+    Broken {
+        /// What it did.
+        message: String,
+    },
+    /// Only input lets the running eval go on (SPEC E-8).
+    Waits {
+        /// What it asks, where the bridge has said it; else it is the last line that was written.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        prompt: Option<String>,
+        /// The file that an editor wants to be answered about (SPEC E-19).
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        editor: Option<String>,
+        /// Whether the answer is a secret that should not be shown.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        secret: bool,
+    },
+    /// The running eval does not wait, or may.
+    Listens {
+        /// Which.
+        listens: Listens,
+    },
+    /// Children of the running eval were killed.
+    Killed {
+        /// How many.
+        children: u64,
+    },
+    /// The running eval has passed its hard timeout, and this was done about it.
+    Overdue {
+        /// What.
+        step: TimeoutStep,
+    },
+    /// Input was written; all output before it has been told.
+    InputGiven {
+        /// Number of the request.
+        seq: u64,
+    },
+    /// The reader in the background has taken it, and what it wrote then has been told.
+    InputRead {
+        /// Number of the request.
+        seq: u64,
+    },
+    /// It was not written.
+    InputRefused {
+        /// Number of the request.
+        seq: u64,
+        /// Why.
+        why: InputRefusal,
+    },
+    /// The session's processes stand still, or no longer do.
+    Paused {
+        /// Whether they do.
+        paused: bool,
+    },
+    /// The bridge, which alone can, did not stop its code or let it go on.
+    NotPaused {
+        /// Why.
+        message: String,
+    },
+    /// What there is to see of the session's processes.
+    Figures(Box<Figures>),
+    /// Something that whoever reads the running eval's outcome should know.
+    Notice {
+        /// What.
+        text: String,
+    },
+    /// The bridge has lost its connection to where the code runs, or has it back.
+    Connection {
+        /// Which of both.
+        lost: bool,
+        /// What happened.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        reason: Option<String>,
+        /// Output from between may be missing.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        gap: bool,
+    },
+    /// The interpreter is gone, with all it had started, and all they wrote has been told.
+    Exited(Exit),
+    /// A telling of a newer lower half.
+    #[serde(other)]
+    Unknown,
+}
+
+/// Why input was not written.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "why", rename_all = "snake_case")]
+pub enum InputRefusal {
+    /// There is no interpreter.
+    NoInterpreter,
+    /// The eval does not run.
+    NotRunning,
+    /// Nobody reads.
+    NoReader,
+    /// The system refused.
+    Failed {
+        /// What it said.
+        message: String,
+    },
+    /// A reason of a newer lower half.
+    #[serde(other)]
+    Unknown,
+}
+
+/// The session's processes.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Figures {
+    /// The interpreter.
+    pub pid: Option<u32>,
+    /// Where it is.
+    pub cwd: Option<String>,
+    /// Whether it stands still.
+    pub stopped: bool,
+    /// What all of them use.
+    pub usage: Usage,
+    /// Command lines of those beside the interpreter, the first few.
+    pub background: Vec<String>,
+    /// Whether one of them waits for input while no eval runs.
+    pub reads: bool,
+}
+
+/// How an interpreter ended.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Exit {
+    /// Its exit code, if it exited.
+    pub code: Option<i32>,
+    /// The signal that ended it, if one did.
+    pub signal: Option<i32>,
+    /// User code had replaced it by another program.
+    pub replaced: bool,
+    /// What it printed before it was ready; empty if it was.
+    pub complaint: String,
+    /// Processes that do not die.
+    pub left: Vec<u32>,
+}
+
+/// Bytes are a string where they are text, else `{"base64": "…"}`.
+mod bytes {
+    use std::borrow::Cow;
+
+    use base64::Engine;
+    use base64::engine::general_purpose::STANDARD;
+    use serde::{Deserialize, Deserializer, Serialize, Serializer, de::Error};
+
+    #[derive(Serialize, Deserialize)]
+    #[serde(untagged)]
+    enum Written<'a> {
+        Text(Cow<'a, str>),
+        Binary { base64: String },
+    }
+
+    pub(super) fn serialize<S: Serializer>(bytes: &[u8], to: S) -> Result<S::Ok, S::Error> {
+        match std::str::from_utf8(bytes) {
+            Ok(text) => Written::Text(Cow::Borrowed(text)),
+            Err(_) => Written::Binary { base64: STANDARD.encode(bytes) },
+        }
+        .serialize(to)
+    }
+
+    pub(super) fn deserialize<'de, D: Deserializer<'de>>(
+        from: D,
+    ) -> Result<Cow<'static, [u8]>, D::Error> {
+        match Written::deserialize(from)? {
+            Written::Text(text) => Ok(Cow::Owned(text.into_owned().into_bytes())),
+            Written::Binary { base64 } => {
+                STANDARD.decode(base64).map(Cow::Owned).map_err(D::Error::custom)
+            }
+        }
+    }
+}

@@ -76,6 +76,36 @@ fn m8_lines_that_are_no_messages() {
             -32602,
             "unknown tool `evil`; tools: eval, ",
         ),
+        (
+            r#"{"jsonrpc":"2.0","id":19,"method":"tools/call","params":{"name":"eval","arguments":{"code":"1"},"_meta":5}}"#,
+            json!(19),
+            -32602,
+            "`params._meta`",
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":20,"method":"tools/call","params":{"name":"eval","arguments":{"code":"1"}},"result":{}}"#,
+            json!(20),
+            -32600,
+            "`result`",
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":null,"method":"tools/call","params":{"name":"eval","arguments":{"code":"1"}}}"#,
+            json!(null),
+            -32600,
+            "`id`",
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":1.0,"method":"tools/call","params":{"name":"eval","arguments":{"code":"1"}}}"#,
+            json!(1.0),
+            -32600,
+            "`id`",
+        ),
+        (
+            r#"[{"jsonrpc":"2.0","id":1,"method":"tools/call","params":{"name":"eval","arguments":{"code":"1"}}}]"#,
+            json!(null),
+            -32600,
+            "batches",
+        ),
     ];
     for (line, id, code, words) in cases {
         refused(&mut server, line, id, code, words);
@@ -132,6 +162,12 @@ fn m8_depth_is_refused_wherever_it_is() {
         );
         refused(&mut server, &line, json!(2), -32700, "recursion");
     }
+    // In a field that nobody reads.
+    let deep = format!("{}1{}", "[".repeat(10_000), "]".repeat(10_000));
+    let line = format!(
+        r#"{{"jsonrpc":"2.0","id":3,"method":"tools/call","params":{{"name":"eval","arguments":{{"code":"1"}},"x":{deep}}}}}"#
+    );
+    refused(&mut server, &line, json!(3), -32700, "recursion");
     // Brackets that never close.
     refused(&mut server, &"[".repeat(100_000), json!(null), -32700, "not JSON");
     server.ping();
@@ -223,6 +259,67 @@ fn m8_no_arguments_and_null_arguments_are_the_same() {
     assert!(reply.failed && reply.text.contains("`code`"), "{}", reply.text);
     let nulls = json!({"code": "40 + 2", "session": null, "timeout_ms": null, "key": null, "background": null});
     server.call("eval", nulls).expect("42\n[py:1]");
+}
+
+/// However a call is spelled, it is the same call.
+#[test]
+fn m8_odd_spellings_of_a_call_are_read() {
+    let (_env, mut server) = served();
+    let cases = [
+        // Keys that stand twice: the last one counts.
+        (
+            r#"{"jsonrpc":"2.0","id":1,"id":"a","method":"ping","method":"tools/call","params":{"name":"evil","name":"eval","arguments":{"code":"1","code":"42"}}}"#,
+            json!("a"),
+        ),
+        (
+            r#"{"jsonrpc":"2.0","id":null,"id":2,"method":"tools/call","params":{"name":"eval","arguments":{"code":"1"},"arguments":{"code":"42"}}}"#,
+            json!(2),
+        ),
+        // Escapes where nobody expects them, and the fields in another order.
+        (
+            r#"{"params":{"arguments":{"c\u006fde":"\u0034\u0032"},"name":"\u0065val"},"method":"tools\/call","id":"\u0061\/b","jsonrpc":"2\u002e0"}"#,
+            json!("a/b"),
+        ),
+        // More than anybody knows, and nothing where something may be.
+        (
+            r#"{"jsonrpc":"2.0","id":-9223372036854775808,"method":"tools/call","more":[{}],"params":{"name":"eval","arguments":{"code":"42","key":null},"_meta":null,"requestState":"s","x":1}}"#,
+            json!(i64::MIN),
+        ),
+        (
+            r#" {"jsonrpc" : "2.0", "id":9223372036854775807,"method":"tools/call","params":{"name":"eval","arguments":{"code":"42"},"_meta":{"progressToken":[1]}}}"#,
+            json!(i64::MAX),
+        ),
+    ];
+    for (n, (line, id)) in cases.into_iter().enumerate() {
+        server.line(line);
+        let answer = server.answer(id.clone());
+        assert_eq!(answer["id"], id, "{line}");
+        let text = &answer["result"]["content"][0]["text"];
+        assert_eq!(*text, format!("42\n[py:{}]", n + 1), "{line}");
+    }
+}
+
+/// A client that never shakes hands and only calls tools is no guest of the SDK's, but served all the same.
+#[test]
+fn m1_a_client_that_only_calls_is_answered_to_the_end() {
+    let env = TestEnv::new(STEAD);
+    let meta = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                      "io.modelcontextprotocol/clientCapabilities": {}});
+    let call = |code: &str| json!({"name": "eval", "arguments": {"code": code}, "_meta": meta});
+    env.eval("0");
+    let mut server = Server::raw(&env);
+    let first = server.request("tools/call", call("import time; time.sleep(0.4); 'first'"));
+    let bare = server.send("eval", json!({"code": "1"}));
+    let second = server.request("tools/call", call("'second'"));
+    server.hang_up();
+    assert_eq!(server.answer(bare)["error"]["code"], -32602);
+    for (id, code) in [(first, "'first'"), (second, "'second'")] {
+        let answer = server.answer(id);
+        assert_eq!(answer["result"]["resultType"], "complete", "{answer}");
+        let text = answer["result"]["content"][0]["text"].as_str().expect("a text");
+        assert!(text.starts_with(&format!("{code}\n[py:")), "{text}");
+    }
+    assert_eq!(server.end(), Some(0));
 }
 
 #[test]

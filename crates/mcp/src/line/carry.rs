@@ -17,7 +17,7 @@ use tokio::time::{Instant, sleep_until};
 
 use super::closing::Closing;
 use super::outbox::Unread;
-use super::state::{Asked, CallInput, CallState, Ending, NotBegun};
+use super::state::{CallInput, CallState, Ending, NotBegun};
 use super::turns::{Turn, Turns};
 use super::watch::{Tell, Watch, Wish, Wishes};
 use crate::server::{LONGEST_CALL, Server};
@@ -172,22 +172,21 @@ impl Calls {
             let (server, wishes) = (self.server.clone(), wishes.clone());
             move || job.run(&server, wishes, tell)
         });
-        let mut answer = None;
-        while let CallState::OnThread(asked) = state {
-            match asked {
-                Asked::Nothing => {}
-                Asked::Stop => wishes.say(Wish::Cancel),
-                Asked::Leave => wishes.say(Wish::Leave),
+        let (mut answer, mut said) = (None, None);
+        while let CallState::OnThread(told) = state {
+            if let Some(wish) = told.filter(|_| told > said) {
+                wishes.say(wish);
+                said = told;
             }
             let input = tokio::select! {
                 done = &mut thread => {
                     answer = Some(done.map_err(|error| error.to_string()));
                     CallInput::Done
                 }
-                () = caller.cancelled(), if asked < Asked::Stop => CallInput::Cancelled,
-                () = self.closing.leave(), if asked < Asked::Leave => CallInput::Left,
-                () = sleep_until(expires), if asked < Asked::Leave => CallInput::Expired,
-                () = sleep_until(expires + LAST_WORDS), if asked == Asked::Leave => CallInput::Overdue,
+                () = caller.cancelled(), if told.is_none() => CallInput::Cancelled,
+                () = self.closing.leave(), if told < Some(Wish::Leave) => CallInput::Left,
+                () = sleep_until(expires), if told < Some(Wish::Leave) => CallInput::Expired,
+                () = sleep_until(expires + LAST_WORDS), if told == Some(Wish::Leave) => CallInput::Overdue,
                 Some(message) = news.recv() => {
                     caller.tell(message).await;
                     continue;

@@ -2,6 +2,8 @@
 
 use stead_client::Stage;
 
+use super::watch::Wish;
+
 /// Where a call stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum CallState {
@@ -11,21 +13,10 @@ pub(super) enum CallState {
     Awake,
     /// Its host has it, and the loop is woken when the host says something.
     Polled,
-    /// A thread does what is left to do, and waits for as long as that takes.
-    OnThread(Asked),
+    /// A thread does what is left to do, and waits for as long as that takes. It was told this wish, if any.
+    OnThread(Option<Wish>),
     /// It is over, or nobody waits for it any longer.
     Over(Ending),
-}
-
-/// What the thread of a call was asked to do. Later ones outrank earlier ones.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub(super) enum Asked {
-    /// Nothing: it goes on until it is done.
-    Nothing,
-    /// To stop what the call began (SPEC M-5).
-    Stop,
-    /// To leave what the call began alone and come back.
-    Leave,
 }
 
 /// How a call ends.
@@ -83,7 +74,7 @@ impl CallState {
         match (self, input) {
             (Waiting, Sent { alone: true }) => Awake,
             (Waiting, Sent { alone: false }) => Polled,
-            (Waiting, NotSent) => OnThread(Asked::Nothing),
+            (Waiting, NotSent) => OnThread(None),
             // Nothing was begun, so nothing is to be stopped.
             (Waiting, Cancelled) => Over(Ending::NotBegun(NotBegun::Cancelled)),
             (Waiting, Left) => Over(Ending::NotBegun(NotBegun::Left)),
@@ -91,18 +82,18 @@ impl CallState {
 
             (Awake | Polled, Host(Stage::Over)) => Over(Ending::Told),
             // Only who may block can find out.
-            (Awake | Polled, Host(Stage::Unclear)) => OnThread(Asked::Nothing),
+            (Awake | Polled, Host(Stage::Unclear)) => OnThread(None),
             // The loop stays awake once.
             (Awake, Host(Stage::Sent | Stage::Accepted) | Tired) => Polled,
             (Polled, Host(Stage::Sent | Stage::Accepted)) => Polled,
-            (Polled, Tired) => OnThread(Asked::Nothing),
+            (Polled, Tired) => OnThread(None),
             // To stop an eval takes a wait, too.
-            (Awake | Polled, Cancelled) => OnThread(Asked::Stop),
-            (Awake | Polled, Left | Expired | Overdue) => OnThread(Asked::Leave),
+            (Awake | Polled, Cancelled) => OnThread(Some(Wish::Cancel)),
+            (Awake | Polled, Left | Expired | Overdue) => OnThread(Some(Wish::Leave)),
 
             (OnThread(_), Done) => Over(Ending::Answered),
-            (OnThread(asked), Cancelled) => OnThread(asked.max(Asked::Stop)),
-            (OnThread(asked), Left | Expired) => OnThread(asked.max(Asked::Leave)),
+            (OnThread(told), Cancelled) => OnThread(told.max(Some(Wish::Cancel))),
+            (OnThread(told), Left | Expired) => OnThread(told.max(Some(Wish::Leave))),
             (OnThread(_), Overdue) => Over(Ending::Overdue),
 
             (Waiting, Host(_) | Tired | Done)
@@ -125,7 +116,7 @@ mod tests {
     /// What happens to a call, one after the other, and the states it goes through.
     #[test]
     fn m4_a_call_goes_from_awake_to_polled_to_a_thread() {
-        let asked = |asked| OnThread(asked);
+        let told = |wish| OnThread(wish);
         let not_begun = |why| Over(Ending::NotBegun(why));
         let lives: &[&[(CallInput, CallState)]] = &[
             // Most calls.
@@ -141,13 +132,13 @@ mod tests {
             &[
                 (Sent { alone: true }, Awake),
                 (Host(Stage::Accepted), Polled),
-                (Tired, asked(Asked::Nothing)),
+                (Tired, told(None)),
                 (Done, ANSWERED),
             ],
             // A prompt, or much output.
-            &[(Sent { alone: true }, Awake), (Host(Stage::Unclear), asked(Asked::Nothing))],
+            &[(Sent { alone: true }, Awake), (Host(Stage::Unclear), told(None))],
             // Everything that is no eval.
-            &[(NotSent, asked(Asked::Nothing)), (Done, ANSWERED)],
+            &[(NotSent, told(None)), (Done, ANSWERED)],
             // Nothing was begun.
             &[
                 (Cancelled, not_begun(NotBegun::Cancelled)),
@@ -156,20 +147,24 @@ mod tests {
             &[(Left, not_begun(NotBegun::Left))],
             &[(Expired, not_begun(NotBegun::Crowded))],
             // Cancelled or left in each way of waiting.
-            &[(Sent { alone: false }, Polled), (Cancelled, asked(Asked::Stop)), (Done, ANSWERED)],
-            &[(Sent { alone: false }, Polled), (Left, asked(Asked::Leave)), (Done, ANSWERED)],
-            &[(NotSent, asked(Asked::Nothing)), (Cancelled, asked(Asked::Stop)), (Done, ANSWERED)],
+            &[
+                (Sent { alone: false }, Polled),
+                (Cancelled, told(Some(Wish::Cancel))),
+                (Done, ANSWERED),
+            ],
+            &[(Sent { alone: false }, Polled), (Left, told(Some(Wish::Leave))), (Done, ANSWERED)],
+            &[(NotSent, told(None)), (Cancelled, told(Some(Wish::Cancel))), (Done, ANSWERED)],
             // Leaving outranks stopping, whichever comes first.
             &[
-                (NotSent, asked(Asked::Nothing)),
-                (Cancelled, asked(Asked::Stop)),
-                (Left, asked(Asked::Leave)),
-                (Cancelled, asked(Asked::Leave)),
+                (NotSent, told(None)),
+                (Cancelled, told(Some(Wish::Cancel))),
+                (Left, told(Some(Wish::Leave))),
+                (Cancelled, told(Some(Wish::Leave))),
             ],
             // M-4: no call outlasts its time.
             &[
-                (NotSent, asked(Asked::Nothing)),
-                (Expired, asked(Asked::Leave)),
+                (NotSent, told(None)),
+                (Expired, told(Some(Wish::Leave))),
                 (Overdue, Over(Ending::Overdue)),
             ],
         ];
@@ -187,9 +182,9 @@ mod tests {
         Waiting,
         Awake,
         Polled,
-        OnThread(Asked::Nothing),
-        OnThread(Asked::Stop),
-        OnThread(Asked::Leave),
+        OnThread(None),
+        OnThread(Some(Wish::Cancel)),
+        OnThread(Some(Wish::Leave)),
         TOLD,
         ANSWERED,
         Over(Ending::Overdue),
@@ -210,13 +205,13 @@ mod tests {
     ];
 
     /// How far a call is on its way.
-    fn rank(state: CallState) -> (u8, Asked) {
+    fn rank(state: CallState) -> (u8, Option<Wish>) {
         match state {
-            Waiting => (0, Asked::Nothing),
-            Awake => (1, Asked::Nothing),
-            Polled => (2, Asked::Nothing),
-            OnThread(asked) => (3, asked),
-            Over(_) => (4, Asked::Nothing),
+            Waiting => (0, None),
+            Awake => (1, None),
+            Polled => (2, None),
+            OnThread(told) => (3, told),
+            Over(_) => (4, None),
         }
     }
 
@@ -237,9 +232,9 @@ mod tests {
     #[test]
     fn m5_a_wish_is_heard_in_every_state() {
         for state in STATES {
-            for (input, least) in [(Cancelled, Asked::Stop), (Left, Asked::Leave)] {
+            for (input, least) in [(Cancelled, Wish::Cancel), (Left, Wish::Leave)] {
                 match state.step(input) {
-                    OnThread(asked) => assert!(asked >= least, "{state:?} {input:?}"),
+                    OnThread(told) => assert!(told >= Some(least), "{state:?} {input:?}"),
                     Over(_) => {}
                     deaf => panic!("{state:?} {input:?} {deaf:?}"),
                 }

@@ -19,7 +19,7 @@ const HEARTBEAT: Duration = Duration::from_secs(5);
 const LAST_LINE: usize = 4 << 10;
 
 /// What a client wants of a call that is under way; later ones outrank earlier ones.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub(super) enum Wish {
     /// Stop what the call began (SPEC M-5).
     Cancel,

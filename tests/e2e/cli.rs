@@ -558,3 +558,16 @@ fn e8_input_that_nobody_waits_for_is_refused() {
     let end = env.json(["input", "-n", "py", "--eof"]);
     assert_eq!(end["data"]["error"]["name"], "EOFError", "{end:#}");
 }
+
+#[test]
+fn s11_who_has_no_interpreter_is_told_to_install_or_name_one() {
+    let env = TestEnv::new(STEAD);
+    let mut command = env.command(["eval", "-n", "py", "1"]);
+    let ran = Ran::from(command.env("PATH", "/nonexistent").output().unwrap());
+    let error = &ran.json()["error"];
+    assert_eq!(error["code"], "launch_failed", "{error:#}");
+    assert_eq!(
+        error["hint"],
+        "install `python3`, or name one: `stead launch python -n py --interpreter PATH`"
+    );
+}

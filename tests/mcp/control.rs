@@ -3,6 +3,7 @@
 use serde_json::{Value, json};
 use stead_testkit::{TestEnv, wait_for};
 
+use crate::STEAD;
 use crate::rig::{Server, served};
 
 #[track_caller]
@@ -270,4 +271,15 @@ fn s10_sessions_tell_what_each_is_doing() {
     );
     assert!(all.ends_with("\n[sessions: 5 in all workspaces]"), "{all}");
     assert!(!server.call("sessions", json!({})).text.contains("\npy ("));
+}
+
+#[test]
+fn s11_a_model_whose_interpreter_is_missing_is_told_what_to_install() {
+    let env = TestEnv::new(STEAD);
+    let mut command = env.command(["mcp"]);
+    command.env("PATH", "/nonexistent");
+    let mut server = Server::greeted(command);
+    let reply = server.call("eval", json!({"code": "1", "language": "python"}));
+    assert!(reply.failed && reply.text.starts_with("[launch_failed: no `python3` was found"));
+    assert!(reply.text.ends_with("hint: install `python3`, then call again"), "{}", reply.text);
 }

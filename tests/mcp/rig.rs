@@ -73,6 +73,11 @@ impl Server {
     pub(crate) fn in_workspace(env: &TestEnv, path: &Path) -> Server {
         let mut command = env.command(["mcp"]);
         command.current_dir(path);
+        Server::greeted(command)
+    }
+
+    /// The server that a command starts, after the handshake.
+    pub(crate) fn greeted(command: std::process::Command) -> Server {
         let mut server = Server::spawn(command);
         server.read();
         server.shake_hands();

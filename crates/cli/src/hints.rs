@@ -212,3 +212,66 @@ fn look_into(name: &SessionName) -> String {
 fn joined(names: &[SessionName]) -> String {
     names.iter().map(SessionName::as_str).collect::<Vec<_>>().join(", ")
 }
+
+#[cfg(test)]
+mod tests {
+    use stead_testkit::errors::{client_errors, refusals};
+
+    use super::*;
+
+    fn name() -> SessionName {
+        "data".parse().unwrap()
+    }
+
+    fn after(refusal: Refusal) -> Option<String> {
+        after_refused(&name(), &WireError::refused(refusal, &name()))
+    }
+
+    #[test]
+    fn hints_name_commands_and_never_a_tool() {
+        for error in client_errors() {
+            let Some(hint) = next_step(&error) else { continue };
+            for tool in ["output {", "input {", "call sessions", "wait_ms", "with control"] {
+                assert!(!hint.contains(tool), "{error:?}: {hint}");
+            }
+            assert!(!hint.is_empty() && !hint.ends_with('.'), "{error:?}: {hint}");
+        }
+    }
+
+    #[test]
+    fn c5_who_can_go_on_is_told_how() {
+        let eval = EvalSeq(7);
+        let prompt = String::new();
+        for (refusal, command) in [
+            (Refusal::WaitsForInput { eval, prompt }, "stead input data:7 TEXT"),
+            (Refusal::Busy { eval }, "stead output data:7 --wait 30s"),
+            (Refusal::NamesBusy { doing: Doing::Running { eval } }, "stead interrupt data:7"),
+            (Refusal::NotRunning { eval }, "stead input -n data TEXT"),
+            (Refusal::OtherHost, "stead logs -n data"),
+        ] {
+            let hint = after(refusal).unwrap();
+            assert!(hint.contains(command), "{hint}");
+        }
+        assert!(refusals().into_iter().filter_map(after).count() > 20);
+    }
+
+    #[test]
+    fn s11_a_missing_interpreter_can_be_installed_or_named() {
+        let trouble = |language: &str| StartTrouble::Missing {
+            language: language.to_owned(),
+            program: "node".to_owned(),
+        };
+        let hint = after_start(&name(), Some(&trouble("node")));
+        assert_eq!(
+            hint,
+            "install `node`, or name one: `stead launch node -n data --interpreter PATH`"
+        );
+        assert_eq!(after_start(&name(), Some(&trouble("shell"))), "install `node`");
+    }
+
+    #[test]
+    fn the_hint_of_an_older_host_is_shown() {
+        let error = WireError { refusal: None, ..Refusal::OtherHost.into() }.with_hint("look");
+        assert_eq!(after_refused(&name(), &error).as_deref(), Some("look"));
+    }
+}

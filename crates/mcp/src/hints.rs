@@ -197,3 +197,56 @@ fn joined(names: &[SessionName]) -> String {
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };
     shown.join(", ") + &more
 }
+
+#[cfg(test)]
+mod tests {
+    use stead_testkit::errors::{client_errors, refusals, troubles};
+
+    use super::*;
+
+    #[test]
+    fn m8_models_are_never_told_to_run_a_command_of_ours() {
+        for error in client_errors() {
+            let Some(hint) = next_call(&error) else { continue };
+            assert!(!hint.contains("stead ") && !hint.contains(" --"), "{error:?}: {hint}");
+            assert!(hint.chars().count() < 120 && !hint.ends_with('.'), "{error:?}: {hint}");
+        }
+    }
+
+    #[test]
+    fn m8_who_can_go_on_is_told_which_call() {
+        let name: SessionName = "data".parse().unwrap();
+        let after = |refusal| after_refused(&WireError::refused(refusal, &name));
+        let eval = stead_protocol::EvalSeq(7);
+        let prompt = String::new();
+        for (refusal, call) in [
+            (Refusal::WaitsForInput { eval, prompt }, "input"),
+            (Refusal::Busy { eval }, "output and wait_ms"),
+            (Refusal::NamesBusy { doing: Doing::Running { eval } }, "interrupt it with control"),
+            (Refusal::NoEval { eval }, "sessions"),
+        ] {
+            let hint = after(refusal).unwrap();
+            assert!(hint.contains(call), "{hint}");
+        }
+        assert!(refusals().into_iter().filter_map(after).count() > 20);
+    }
+
+    #[test]
+    fn s11_a_missing_interpreter_can_be_installed() {
+        for trouble in troubles() {
+            let hint = after_start(Some(&trouble));
+            let installs =
+                matches!(trouble, StartTrouble::Missing { .. } | StartTrouble::NoneStarts { .. });
+            assert_eq!(hint.contains("install"), installs, "{hint}");
+        }
+    }
+
+    #[test]
+    fn the_hint_of_an_older_host_is_a_command_and_not_shown() {
+        let name: SessionName = "data".parse().unwrap();
+        let eval = stead_protocol::EvalSeq(7);
+        let error = WireError::refused(Refusal::Busy { eval }, &name).with_hint("`stead output`");
+        let error = WireError { refusal: None, ..error };
+        assert_eq!(after_refused(&error).as_deref(), Some(WAIT_FOR_IT));
+    }
+}

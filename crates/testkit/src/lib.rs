@@ -2,6 +2,7 @@
 //! directories, which fails the test if it leaves a process behind.
 
 mod env;
+pub mod errors;
 mod git;
 mod lines;
 mod node;

@@ -17,7 +17,7 @@ use stead_protocol::{Capability, EvalId, ShellPlace};
 pub fn run_runner(shell: &str) -> ExitCode {
     let given = std::env::var("STEAD_BRIDGE_FD").ok().and_then(|fd| fd.parse().ok());
     let Some(fd) = given.and_then(sys::inherited) else {
-        eprintln!("`stead adapter runner` is started by stead itself");
+        eprintln!("the runner is started by a session's host");
         return ExitCode::FAILURE;
     };
     let Ok(channel) = Channel::new(fd) else { return ExitCode::FAILURE };

@@ -3,7 +3,7 @@
 use std::fs;
 
 use serde_json::Value;
-use stead_testkit::{Ran, TestEnv, wait_for, wait_for_some};
+use stead_testkit::{Ran, TestEnv, mcp_call, wait_for, wait_for_some};
 
 use crate::column::Column;
 use crate::reply::Reply;
@@ -115,6 +115,14 @@ impl Talk<'_> {
     #[track_caller]
     pub(crate) fn wait_for_state(&self, state: &str) {
         wait_for(state, || self.status()["state"] == state);
+    }
+
+    /// What an agent is told that calls a tool.
+    #[track_caller]
+    pub(crate) fn mcp(&self, tool: &str, arguments: Value) -> String {
+        let result = mcp_call(self.env.command(["mcp"]), tool, arguments);
+        let text = result["content"][0]["text"].as_str();
+        text.unwrap_or_else(|| panic!("no text: {result:#}")).to_owned()
     }
 
     /// Names and types that `vars` lists, sorted.

@@ -34,6 +34,15 @@ fn eval_pausing_at(env: &TestEnv, point: &str) -> Child {
     command.spawn().expect("the binary runs")
 }
 
+/// Kills the client of `py:2` while its host stands still at `point`; then the host goes on.
+fn kill_client_at(env: &TestEnv, point: &str) {
+    let mut client = eval_pausing_at(env, point);
+    let host = stopped(env);
+    client.kill().unwrap();
+    client.wait().unwrap();
+    signal(host, Signal::CONT);
+}
+
 fn wait_for_daemons(env: &TestEnv) {
     wait_for("the daemons", || env.workspace().join("up").exists());
 }
@@ -274,11 +283,7 @@ fn s4_a_killed_client_does_nothing_to_its_eval() {
     for point in ["accepted", "started", "sent", "done", "finished"] {
         for _ in 0..ROUNDS {
             let env = with_past();
-            let mut client = eval_pausing_at(&env, point);
-            let host = stopped(&env);
-            client.kill().unwrap();
-            client.wait().unwrap();
-            signal(host, Signal::CONT);
+            kill_client_at(&env, point);
             let output = env.json(["output", "py:2", "--wait", "60s"]);
             assert_eq!(output["status"], "complete", "{point}: {output:#}");
             assert_eq!(env.value("6 * 7"), "42");
@@ -292,11 +297,7 @@ fn s4_a_killed_client_does_nothing_to_its_eval() {
 fn s4_a_client_killed_while_it_starts_a_host_leaves_a_host_or_none() {
     for point in ["locked", "bound", "ready"] {
         let env = with_past();
-        let mut client = eval_pausing_at(&env, point);
-        let host = stopped(&env);
-        client.kill().unwrap();
-        client.wait().unwrap();
-        signal(host, Signal::CONT);
+        kill_client_at(&env, point);
         assert_eq!(env.value("6 * 7"), "42");
         assert_eq!(runs(&env), 0);
         one_outcome_each(&env);

@@ -1,12 +1,11 @@
 //! Two versions of the binary at once: a host of one and clients of the other. `STEAD_OLD_BINARY` names the older one;
 //! `./test --all` builds it from the commit that `tests/harness/old.py` names.
 
-use std::io::{BufRead, BufReader, Write};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Command, Stdio};
+use std::process::Command;
 
 use serde_json::{Value, json};
-use stead_testkit::{Ran, TestEnv, is_alive, wait_for};
+use stead_testkit::{Ran, TestEnv, is_alive, mcp_call, wait_for};
 
 use crate::STEAD;
 
@@ -168,35 +167,11 @@ fn gets_along(skew: &Skew, words: &Words) {
 
 /// A server of the visiting version, with a session whose host is of the other.
 fn visits_by_mcp(skew: &Skew, words: &Words) {
-    let mut command = skew.command(&skew.visitor, &["mcp"]);
-    command.stdin(Stdio::piped()).stdout(Stdio::piped());
-    let mut server = command.spawn().expect("the server starts");
-    let hello = json!({ "protocolVersion": "2025-06-18", "capabilities": {},
-        "clientInfo": { "name": "skew", "version": "1" } });
-    let mut lines = BufReader::new(server.stdout.take().expect("a pipe")).lines();
-    let mut ask = |server: &mut Child, message: Value| {
-        let stdin = server.stdin.as_mut().expect("a pipe");
-        writeln!(stdin, "{message}").expect("the server listens");
-        if message.get("id").is_none() {
-            return Value::Null;
-        }
-        // Notifications may come between.
-        lines
-            .by_ref()
-            .map(|line| serde_json::from_str::<Value>(&line.expect("a line")).expect("JSON"))
-            .find(|answer| answer["id"] == message["id"])
-            .expect("an answer")
-    };
-    ask(&mut server, json!({ "jsonrpc": "2.0", "id": 1, "method": "initialize", "params": hello }));
-    ask(&mut server, json!({ "jsonrpc": "2.0", "method": "notifications/initialized" }));
-    let call =
-        json!({ "name": "eval", "arguments": { "code": words.tell, "session": words.name } });
-    let said = json!({ "jsonrpc": "2.0", "id": 2, "method": "tools/call", "params": call });
-    let answer = ask(&mut server, said);
-    let text = answer["result"]["content"][0]["text"].as_str().unwrap_or_default();
+    let server = skew.command(&skew.visitor, &["mcp"]);
+    let arguments = json!({ "code": words.tell, "session": words.name });
+    let answer = mcp_call(server, "eval", arguments);
+    let text = answer["content"][0]["text"].as_str().unwrap_or_default();
     assert!(text.starts_with("41\n"), "{answer:#}");
-    drop(server.stdin.take());
-    server.wait().expect("it ends");
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! The user's names: changes, lists, descriptions, clearing.
 
+use serde_json::json;
+
 use crate::column::{Behaviour, join, piece};
 use crate::talk::Talk;
 
@@ -9,6 +11,7 @@ pub(crate) const LIST: &[Behaviour] = &[
     ("ST-1 names are listed with their types", listed),
     ("ST-1 a name is described", described),
     ("ST-1 a name that is not there is said to be none", unknown),
+    ("ST-1 names are completed", completed),
     ("ST-1 names are refused while code runs, and given after", busy),
     ("S-10 the number of names is told", counted),
     ("S-7 clear empties the namespace", clear),
@@ -49,6 +52,14 @@ fn described(talk: &Talk<'_>) {
 fn unknown(talk: &Talk<'_>) {
     talk.command(["inspect", "nowhere"]).refused("bad_request");
     talk.says(talk.column.say("on"), "on\n");
+}
+
+fn completed(talk: &Talk<'_>) {
+    let column = talk.column;
+    talk.eval(join([column.define("lighthouse", "1"), column.define("lightship", "2")])).complete();
+    let asked = json!({ "session": column.session, "name": "lights", "what": "complete" });
+    let text = talk.mcp("inspect", asked);
+    assert!(text.starts_with("lightship") && !text.contains("lighthouse"), "{text}");
 }
 
 fn busy(talk: &Talk<'_>) {

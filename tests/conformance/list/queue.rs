@@ -1,5 +1,7 @@
 //! Several evals at once: order, keys, clients.
 
+use serde_json::json;
+
 use crate::column::{Behaviour, join, piece};
 use crate::talk::Talk;
 
@@ -11,6 +13,7 @@ pub(crate) const LIST: &[Behaviour] = &[
     ("E-12 a key runs code once", key),
     ("E-12 a key of an eval that runs leads to that eval", key_of_running),
     ("S-3 eight clients at once get their own results", clients),
+    ("S-3 an agent and the command line share one session", agent),
     ("E-11 every eval of a queue has one outcome when the session ends", ended),
 ];
 
@@ -84,6 +87,15 @@ fn clients(talk: &Talk<'_>) {
             });
         }
     });
+}
+
+fn agent(talk: &Talk<'_>) {
+    let column = talk.column;
+    talk.eval(column.set("x", 41)).complete();
+    let code = join([column.tell("x"), column.set("x", 42)]);
+    let text = talk.mcp("eval", json!({ "session": column.session, "code": code }));
+    assert!(text.starts_with("41\n"), "{text}");
+    talk.says(column.tell("x"), "42\n");
 }
 
 fn ended(talk: &Talk<'_>) {

@@ -1,0 +1,230 @@
+//! The lower half driven through a socketpair, without a host (`examples/outpost.rs`): what an outpost at the far side of a
+//! connection does.
+
+use std::io::{BufRead, BufReader, Write};
+use std::os::fd::OwnedFd;
+use std::os::unix::net::UnixStream;
+use std::path::PathBuf;
+use std::process::{Child, Command, Stdio};
+
+use serde_json::{Value, json};
+
+/// Far beyond what a telling takes on a loaded machine.
+const DEADLINE: std::time::Duration = std::time::Duration::from_secs(60);
+
+struct Outpost {
+    child: Child,
+    orders: UnixStream,
+    told: BufReader<UnixStream>,
+    /// All that was told so far, for the message of a test that fails.
+    all: Vec<Value>,
+    _dir: tempfile::TempDir,
+}
+
+impl Outpost {
+    fn begin() -> Outpost {
+        let dir = tempfile::tempdir().unwrap();
+        let (ours, theirs) = UnixStream::pair().unwrap();
+        ours.set_read_timeout(Some(DEADLINE)).unwrap();
+        let stdout: OwnedFd = theirs.try_clone().unwrap().into();
+        let child = Command::new(program())
+            .arg(dir.path())
+            .stdin(OwnedFd::from(theirs))
+            .stdout(Stdio::from(stdout))
+            .spawn()
+            .expect("`cargo test` builds examples/outpost.rs");
+        let told = BufReader::new(ours.try_clone().unwrap());
+        Outpost { child, orders: ours, told, all: Vec::new(), _dir: dir }
+    }
+
+    /// One whose interpreter of this language is ready.
+    fn ready(language: &str) -> Outpost {
+        let mut outpost = Outpost::begin();
+        outpost.order(json!({"order": "prepare", "name": "far", "settings": {
+            "language": language, "cwd": "/", "idle_timeout_ms": 0, "quota_bytes": 0,
+        }}));
+        outpost.until("prepared");
+        outpost.order(json!({"order": "start"}));
+        outpost.until("ready");
+        outpost
+    }
+
+    fn order(&mut self, order: Value) {
+        self.orders.write_all(format!("{order}\n").as_bytes()).unwrap();
+    }
+
+    fn run(&mut self, number: u64, code: &str) {
+        self.order(json!({"order": "run", "eval": format!("far:{number}"), "code": code}));
+    }
+
+    fn next(&mut self) -> Value {
+        let mut line = String::new();
+        let read = self.told.read_line(&mut line);
+        assert!(matches!(read, Ok(1..)), "nothing more is told ({read:?}) after {:#?}", self.all);
+        let told: Value = serde_json::from_str(&line).unwrap();
+        self.all.push(told.clone());
+        told
+    }
+
+    /// All tellings up to the first of this kind.
+    fn until(&mut self, kind: &str) -> Vec<Value> {
+        let mut told = Vec::new();
+        loop {
+            told.push(self.next());
+            if told.last().is_some_and(|last| last["told"] == kind) {
+                return told;
+            }
+        }
+    }
+
+    /// The last telling of `until`.
+    fn wait(&mut self, kind: &str) -> Value {
+        self.until(kind).pop().unwrap()
+    }
+}
+
+impl Drop for Outpost {
+    fn drop(&mut self) {
+        let _ = self.orders.shutdown(std::net::Shutdown::Both);
+        let _ = self.child.wait();
+    }
+}
+
+fn program() -> PathBuf {
+    // This test is in `deps`, examples are beside it.
+    let own = std::env::current_exe().unwrap();
+    own.ancestors().nth(2).unwrap().join("examples/outpost")
+}
+
+/// The text of all output that was told.
+fn output(told: &[Value]) -> String {
+    let texts = told.iter().filter(|told| told["told"] == "output");
+    texts.map(|told| told["bytes"].as_str().unwrap_or("\u{fffd}")).collect()
+}
+
+fn lives(pid: u64) -> bool {
+    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
+    stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
+}
+
+#[test]
+fn e1_all_that_code_wrote_is_told_before_its_end() {
+    for language in ["bash", "python"] {
+        let mut outpost = Outpost::ready(language);
+        let code = match language {
+            "bash" => "seq 100000; echo last",
+            _ => "import subprocess; _ = subprocess.run(['sh', '-c', 'seq 100000; echo last'])",
+        };
+        for number in 1..=3 {
+            outpost.run(number, code);
+            let told = outpost.until("done");
+            let text = output(&told);
+            assert!(text.ends_with("100000\nlast\n"), "{language}");
+            assert_eq!(text.len(), 588_895 + 5, "{language}");
+            assert_eq!(told.last().unwrap()["eval"], format!("far:{number}"));
+        }
+        outpost.order(json!({"order": "exit"}));
+        let exited = outpost.wait("exited");
+        assert_eq!((&exited["code"], &exited["left"]), (&json!(0), &json!([])), "{language}");
+    }
+}
+
+#[test]
+fn e8_a_wait_for_input_is_told_and_ends_with_the_input() {
+    let mut outpost = Outpost::ready("bash");
+    outpost.run(1, "read -p 'name? ' name; echo \"hello $name\"");
+    let told = outpost.until("waits");
+    assert_eq!(output(&told), "name? ");
+    outpost.order(json!({"order": "input", "seq": 7, "eval": "far:2", "text": "x", "eof": false}));
+    let refused = outpost.wait("input_refused");
+    assert_eq!((&refused["seq"], &refused["why"]["why"]), (&json!(7), &json!("not_running")));
+    outpost
+        .order(json!({"order": "input", "seq": 8, "eval": "far:1", "text": "you\n", "eof": false}));
+    assert_eq!(outpost.wait("input_given")["seq"], 8);
+    assert_eq!(output(&outpost.until("done")), "hello you\n");
+}
+
+#[test]
+fn e6_interrupts_and_hard_timeouts_spare_what_was_there_before() {
+    let mut outpost = Outpost::ready("bash");
+    outpost.run(1, "sleep 1000 & echo $!");
+    let older: u64 = output(&outpost.until("done")).trim().parse().unwrap();
+    outpost.run(2, "echo up; sleep 1000");
+    outpost.until("output");
+    outpost.order(json!({"order": "interrupt"}));
+    assert_eq!(outpost.wait("done")["status"], "interrupted");
+    outpost.order(json!({"order": "run", "eval": "far:3", "code": "sleep 1000", "limit_ms": 20}));
+    assert_eq!(outpost.wait("overdue")["step"]["killed"], false);
+    assert_eq!(outpost.wait("done")["status"], "interrupted");
+    assert!(lives(older));
+    outpost.order(json!({"order": "kill"}));
+    assert_eq!(outpost.wait("exited")["signal"], 9);
+    assert!(!lives(older), "what was left is swept before the end is told");
+}
+
+#[test]
+fn e10_a_paused_session_stands_still_and_shows_its_figures() {
+    let mut outpost = Outpost::ready("bash");
+    outpost.run(1, "sleep 1000 &");
+    outpost.until("done");
+    outpost.order(json!({"order": "figures"}));
+    let figures = outpost.wait("figures");
+    assert_eq!(figures["usage"]["processes"], 2);
+    assert_eq!(figures["background"].as_array().map(Vec::len), Some(1));
+    assert_eq!(figures["stopped"], false);
+    outpost.order(json!({"order": "pause"}));
+    assert_eq!(outpost.wait("paused")["paused"], true);
+    outpost.order(json!({"order": "figures"}));
+    assert_eq!(outpost.wait("figures")["stopped"], true);
+    // Interrupts let it go on.
+    outpost.order(json!({"order": "interrupt"}));
+    assert_eq!(outpost.wait("paused")["paused"], false);
+}
+
+#[test]
+fn h4_orders_of_another_version_are_ignored() {
+    let mut outpost = Outpost::ready("bash");
+    outpost.order(json!({"order": "sing", "song": 1}));
+    outpost.order(json!({"order": "run", "eval": "far:1", "code": "echo hi", "loud": true}));
+    assert_eq!(output(&outpost.until("done")), "hi\n");
+}
+
+#[test]
+fn an_interpreter_that_is_not_there_is_refused_and_another_can_be_prepared() {
+    let mut outpost = Outpost::begin();
+    let prepare = |interpreter: &str| {
+        json!({"order": "prepare", "name": "far", "settings": {"language": "bash", "cwd": "/",
+            "interpreter": interpreter, "idle_timeout_ms": 0, "quota_bytes": 0}})
+    };
+    outpost.order(json!({"order": "start"}));
+    outpost.until("refused");
+    outpost.order(prepare("/nowhere/bash"));
+    let refused = outpost.wait("refused");
+    assert!(refused["message"].as_str().unwrap().contains("/nowhere/bash"), "{refused}");
+    outpost.order(prepare("bash"));
+    outpost.until("prepared");
+    outpost.order(json!({"order": "start"}));
+    outpost.until("ready");
+}
+
+#[test]
+fn s9_nothing_is_left_when_the_lower_half_is_killed() {
+    let mut outpost = Outpost::ready("bash");
+    outpost.run(1, "(setsid sleep 1000 & echo $!); echo $BASHPID");
+    let text = output(&outpost.until("done"));
+    let pids: Vec<u64> = text.lines().map(|line| line.parse().unwrap()).collect();
+    assert_eq!(pids.len(), 2);
+    // The guard is the process that was started; the lower half is its child.
+    let guard = u64::from(outpost.child.id());
+    let children = std::fs::read_to_string(format!("/proc/{guard}/task/{guard}/children")).unwrap();
+    let near = children.split_whitespace().next().unwrap().parse().unwrap();
+    rustix::process::kill_process(
+        rustix::process::Pid::from_raw(near).unwrap(),
+        rustix::process::Signal::KILL,
+    )
+    .unwrap();
+    outpost.child.wait().unwrap();
+    for pid in pids {
+        assert!(!lives(pid), "{text}");
+    }
+}

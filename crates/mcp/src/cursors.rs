@@ -13,10 +13,10 @@ const KEPT: usize = 1000;
 
 /// Where in the spool each eval was read to.
 #[derive(Debug, Default)]
-pub(crate) struct Cursors(Mutex<State>);
+pub(crate) struct Cursors(Mutex<ReadMarks>);
 
 #[derive(Debug, Default)]
-struct State {
+struct ReadMarks {
     read: HashMap<EvalId, Offset>,
     order: VecDeque<EvalId>,
 }
@@ -30,7 +30,7 @@ impl Cursors {
     /// It was read this far, if not farther.
     pub(crate) fn reach(&self, id: EvalId, offset: Offset) {
         let mut state = self.0.lock().unwrap_or_else(|e| e.into_inner());
-        let State { read, order } = &mut *state;
+        let ReadMarks { read, order } = &mut *state;
         match read.entry(id) {
             Entry::Occupied(mut known) => *known.get_mut() = (*known.get()).max(offset),
             Entry::Vacant(new) => {

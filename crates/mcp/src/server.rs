@@ -8,7 +8,7 @@ use stead_client::{Begun, Client, ClientError, Launch};
 use stead_protocol::{EvalId, SessionName};
 
 use crate::cursors::Cursors;
-use crate::line::Watch;
+use crate::line::CallWatch;
 use crate::{Answer, Call};
 
 /// How long a call may take at most; longer work is yielded with its id (SPEC M-4).
@@ -35,13 +35,13 @@ impl Server {
     }
 
     /// Carries out one call; blocks until it is done or its client wants otherwise.
-    pub(crate) fn call(&self, call: Call, watch: &mut Watch) -> Answer {
+    pub(crate) fn call(&self, call: Call, watch: &mut CallWatch) -> Answer {
         self.client.dirs.sweep_leftovers();
         call.run(self, watch)
     }
 
     /// Carries on with a call that was begun; blocks as `call` does, unless it is over.
-    pub(crate) fn finish(&self, call: Call, begun: Begun, watch: &mut Watch) -> Answer {
+    pub(crate) fn finish(&self, call: Call, begun: Begun, watch: &mut CallWatch) -> Answer {
         match self.client.finish(begun, watch.own()) {
             Ok(Some(view)) => call.reply(self, &view),
             // Its host left before it took the code.

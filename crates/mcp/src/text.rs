@@ -48,33 +48,33 @@ pub(crate) fn eval(view: &EvalView, page: &Page, announce: &mut Announce<'_>) ->
 /// What an eval wrote and showed, in order.
 pub(crate) fn body(view: &EvalView, page: &Page, announce: &mut Announce<'_>) -> String {
     let mut text = String::with_capacity(USUAL_BYTES);
-    let mut lane = Lane::Out;
+    let mut stream = TextStream::Out;
     let mut items = page.items.iter().peekable();
     while let Some(item) = items.next() {
         match item {
             Item::Text { kind, text: written } => {
-                let next = Lane::of(*kind);
-                if next != lane {
+                let next = TextStream::of(*kind);
+                if next != stream {
                     end_line(&mut text);
                     text.push_str(next.mark());
-                    lane = next;
+                    stream = next;
                 }
                 // A line can be in several pieces, and only the whole line shows what it looks like.
                 let mut whole = Cow::Borrowed(written.as_str());
                 while let Some(Item::Text { text: more, .. }) = items.next_if(
-                    |item| matches!(item, Item::Text { kind, .. } if Lane::of(*kind) == lane),
+                    |item| matches!(item, Item::Text { kind, .. } if TextStream::of(*kind) == stream),
                 ) {
                     whole.to_mut().push_str(more);
                 }
                 guard(&mut text, &whole);
             }
             Item::Value(value) => {
-                leave(&mut text, &mut lane);
+                leave(&mut text, &mut stream);
                 own_lines(&mut text, &value.text);
             }
             Item::Error(error) => own_lines(&mut text, &error_text(error)),
             Item::Display(display) => {
-                leave(&mut text, &mut lane);
+                leave(&mut text, &mut stream);
                 display_text(&mut text, display, announce);
             }
             Item::Status(status) => {
@@ -92,39 +92,39 @@ pub(crate) fn body(view: &EvalView, page: &Page, announce: &mut Announce<'_>) ->
 }
 
 /// Ends what a stream wrote, so that a value is not taken for a part of it.
-fn leave(text: &mut String, lane: &mut Lane) {
+fn leave(text: &mut String, stream: &mut TextStream) {
     end_line(text);
-    if std::mem::replace(lane, Lane::Out) != Lane::Out {
+    if std::mem::replace(stream, TextStream::Out) != TextStream::Out {
         text.push_str("[value]\n");
     }
 }
 
 /// The stream that text belongs to.
 #[derive(Clone, Copy, PartialEq, Eq)]
-enum Lane {
+enum TextStream {
     Out,
     Err,
     Background,
 }
 
-impl Lane {
-    fn of(kind: ChunkKind) -> Lane {
+impl TextStream {
+    fn of(kind: ChunkKind) -> TextStream {
         match kind {
-            ChunkKind::Err => Lane::Err,
-            ChunkKind::BackgroundOut | ChunkKind::BackgroundErr => Lane::Background,
+            ChunkKind::Err => TextStream::Err,
+            ChunkKind::BackgroundOut | ChunkKind::BackgroundErr => TextStream::Background,
             ChunkKind::Out
             | ChunkKind::Value
             | ChunkKind::Error
             | ChunkKind::Display
-            | ChunkKind::Status => Lane::Out,
+            | ChunkKind::Status => TextStream::Out,
         }
     }
 
     fn mark(self) -> &'static str {
         match self {
-            Lane::Out => "[stdout]\n",
-            Lane::Err => "[stderr]\n",
-            Lane::Background => "[background: output of earlier evals]\n",
+            TextStream::Out => "[stdout]\n",
+            TextStream::Err => "[stderr]\n",
+            TextStream::Background => "[background: output of earlier evals]\n",
         }
     }
 }

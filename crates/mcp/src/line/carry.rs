@@ -19,7 +19,7 @@ use super::closing::Closing;
 use super::outbox::Unread;
 use super::state::{CallInput, CallState, Ending, NotBegun};
 use super::turns::{Turn, Turns};
-use super::watch::{Tell, Watch, Wish, Wishes};
+use super::watch::{CallWatch, Tell, Wish, Wishes};
 use crate::server::{LONGEST_CALL, Server};
 use crate::{Answer, Call};
 
@@ -100,7 +100,7 @@ impl Calls {
             (state, begun) = self.poll(begun, &mut turn, caller).await;
         }
         if state == CallState::Over(Ending::Told) {
-            return Ok(self.server.finish(call, begun, &mut Watch::no_wait()));
+            return Ok(self.server.finish(call, begun, &mut CallWatch::no_wait()));
         }
         let job = Job { call, begun: Some(begun), turn, open };
         self.on_thread(state, job, caller, expires).await
@@ -210,7 +210,7 @@ struct Job {
 impl Job {
     fn run(self, server: &Server, wishes: Wishes, tell: Option<Tell>) -> Answer {
         let Job { call, begun, turn, open } = self;
-        let mut watch = Watch::new(wishes, tell, turn);
+        let mut watch = CallWatch::new(wishes, tell, turn);
         let answer = match begun {
             Some(begun) => server.finish(call, begun, &mut watch),
             None => server.call(call, &mut watch),

@@ -3,7 +3,7 @@
 use stead_protocol::Lines;
 
 use super::scan::IdScan;
-use super::shape::{INVALID_REQUEST, Refused};
+use super::shape::{INVALID_REQUEST, Refusal};
 
 /// The longest message that is read (SPEC M-8).
 const LONGEST_LINE: usize = 64 << 20;
@@ -30,7 +30,7 @@ impl BoundedLines {
     }
 
     /// The next whole line that was read, without its end, or that one was too long.
-    pub(crate) fn take(&mut self) -> Option<Result<Vec<u8>, Refused>> {
+    pub(crate) fn take(&mut self) -> Option<Result<Vec<u8>, Refusal>> {
         loop {
             let Some(line) = self.lines.take_line() else {
                 if self.lines.held() > LONGEST_LINE || self.skipping.is_some() {
@@ -45,7 +45,7 @@ impl BoundedLines {
                 let most = LONGEST_LINE >> 20;
                 let message =
                     format!("a message may have at most {most} MiB; this one was not read");
-                return Some(Err(Refused::new(scan.finish(), INVALID_REQUEST, message)));
+                return Some(Err(Refusal::new(scan.finish(), INVALID_REQUEST, message)));
             }
             if !line.trim_ascii().is_empty() {
                 return Some(Ok(line));

@@ -9,7 +9,7 @@ const LONGEST_ID: usize = 256;
 #[derive(Debug, Default)]
 pub(super) struct IdScan {
     depth: usize,
-    text: Text,
+    text: ScanPlace,
     /// The last string at depth 1: a key, if a colon follows.
     key: Vec<u8>,
     taking: bool,
@@ -19,7 +19,7 @@ pub(super) struct IdScan {
 
 /// Where in a string the scan is.
 #[derive(Debug, Default, PartialEq, Eq)]
-enum Text {
+enum ScanPlace {
     #[default]
     Outside,
     Inside,
@@ -46,7 +46,7 @@ impl IdScan {
     fn passes_over(&self) -> bool {
         let keeps_key = self.depth == 1 && !self.taking && self.key.len() <= LONGEST_ID;
         let keeps_value = self.taking && self.value.len() <= LONGEST_ID;
-        self.text == Text::Inside && !keeps_key && !keeps_value
+        self.text == ScanPlace::Inside && !keeps_key && !keeps_value
     }
 
     /// The id, as far as there was one.
@@ -56,31 +56,32 @@ impl IdScan {
     }
 
     fn step(&mut self, byte: u8) {
-        let ends = self.text == Text::Outside && self.depth == 1 && matches!(byte, b',' | b'}');
+        let ends =
+            self.text == ScanPlace::Outside && self.depth == 1 && matches!(byte, b',' | b'}');
         if self.taking && ends {
             self.take_value();
         } else if self.taking && self.value.len() <= LONGEST_ID {
             self.value.push(byte);
         }
         match (&self.text, byte) {
-            (Text::Escaped, _) => self.text = Text::Inside,
-            (Text::Inside, b'\\') => self.text = Text::Escaped,
-            (Text::Inside, b'"') => self.text = Text::Outside,
-            (Text::Inside, _) => {
+            (ScanPlace::Escaped, _) => self.text = ScanPlace::Inside,
+            (ScanPlace::Inside, b'\\') => self.text = ScanPlace::Escaped,
+            (ScanPlace::Inside, b'"') => self.text = ScanPlace::Outside,
+            (ScanPlace::Inside, _) => {
                 if self.depth == 1 && !self.taking && self.key.len() <= LONGEST_ID {
                     self.key.push(byte);
                 }
             }
-            (Text::Outside, b'"') => {
-                self.text = Text::Inside;
+            (ScanPlace::Outside, b'"') => {
+                self.text = ScanPlace::Inside;
                 if !self.taking {
                     self.key.clear();
                 }
             }
-            (Text::Outside, b':') if self.depth == 1 => self.taking = self.key == b"id",
-            (Text::Outside, b'{' | b'[') => self.depth += 1,
-            (Text::Outside, b'}' | b']') => self.depth = self.depth.saturating_sub(1),
-            (Text::Outside, _) => {}
+            (ScanPlace::Outside, b':') if self.depth == 1 => self.taking = self.key == b"id",
+            (ScanPlace::Outside, b'{' | b'[') => self.depth += 1,
+            (ScanPlace::Outside, b'}' | b']') => self.depth = self.depth.saturating_sub(1),
+            (ScanPlace::Outside, _) => {}
         }
     }
 

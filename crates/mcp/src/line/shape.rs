@@ -12,7 +12,7 @@ pub(crate) const INTERNAL_ERROR: i64 = -32603;
 
 /// A message that is answered with an error and goes no further.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Refused {
+pub(crate) struct Refusal {
     pub(crate) id: Option<Value>,
     pub(crate) code: i64,
     pub(crate) message: String,
@@ -20,19 +20,19 @@ pub(crate) struct Refused {
     pub(crate) data: Option<Value>,
 }
 
-impl Refused {
+impl Refusal {
     pub(crate) fn new(id: Option<Value>, code: i64, message: impl Into<String>) -> Self {
-        Refused { id, code, message: message.into(), data: None }
+        Refusal { id, code, message: message.into(), data: None }
     }
 
     pub(super) fn with_data(self, data: Value) -> Self {
-        Refused { data: Some(data), ..self }
+        Refusal { data: Some(data), ..self }
     }
 }
 
 /// Checks a message and puts right what is harmless; its id.
-pub(crate) fn check(value: &mut Value) -> Result<Option<Value>, Refused> {
-    let invalid = |id: Option<Value>, message: &str| Refused::new(id, INVALID_REQUEST, message);
+pub(crate) fn check(value: &mut Value) -> Result<Option<Value>, Refusal> {
+    let invalid = |id: Option<Value>, message: &str| Refusal::new(id, INVALID_REQUEST, message);
     let Value::Object(fields) = value else {
         let what = if value.is_array() {
             "batches are not supported"
@@ -67,13 +67,13 @@ pub(crate) fn check(value: &mut Value) -> Result<Option<Value>, Refused> {
     }
     let call = method == "tools/call";
     match fields.get("params") {
-        None if call => Err(Refused::new(good, INVALID_PARAMS, "`params` is missing")),
+        None if call => Err(Refusal::new(good, INVALID_PARAMS, "`params` is missing")),
         None => Ok(good),
         Some(Value::Object(params)) => match call.then(|| check_call(params)).transpose() {
             Ok(_) => Ok(good),
-            Err(message) => Err(Refused::new(good, INVALID_PARAMS, message)),
+            Err(message) => Err(Refusal::new(good, INVALID_PARAMS, message)),
         },
-        Some(_) => Err(Refused::new(good, INVALID_PARAMS, "`params` must be an object")),
+        Some(_) => Err(Refusal::new(good, INVALID_PARAMS, "`params` must be an object")),
     }
 }
 

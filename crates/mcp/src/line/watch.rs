@@ -64,7 +64,7 @@ impl Wishes {
 pub(super) type Tell = Box<dyn FnMut(String) + Send>;
 
 /// Watches what one call waits for.
-pub(crate) struct Watch {
+pub(crate) struct CallWatch {
     /// Nothing, if there will be no wait.
     wishes: Option<Wishes>,
     /// Nothing, if the client does not want to hear of progress.
@@ -80,15 +80,15 @@ pub(crate) struct Watch {
     last_line: Vec<u8>,
 }
 
-impl Watch {
+impl CallWatch {
     pub(super) fn new(wishes: Wishes, tell: Option<Tell>, turn: Turn) -> Self {
-        Watch { wishes: Some(wishes), tell, turn: Some(turn), ..Watch::no_wait() }
+        CallWatch { wishes: Some(wishes), tell, turn: Some(turn), ..CallWatch::no_wait() }
     }
 
     /// For a call that will not wait.
     pub(super) fn no_wait() -> Self {
         let began = Instant::now();
-        Watch {
+        CallWatch {
             wishes: None,
             tell: None,
             turn: None,
@@ -127,7 +127,7 @@ impl Watch {
     }
 }
 
-impl Watcher for Watch {
+impl Watcher for CallWatch {
     fn wants_output(&self) -> bool {
         self.tell.is_some()
     }

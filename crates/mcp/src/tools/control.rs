@@ -9,7 +9,7 @@ use stead_protocol::{EvalId, SessionName};
 use super::arguments::read;
 use super::{Tool, ToolSpec, bad_request, object};
 use crate::answer::Answer;
-use crate::line::Watch;
+use crate::line::CallWatch;
 use crate::server::{Server, session_of};
 use crate::text;
 
@@ -31,14 +31,14 @@ pub(super) fn spec() -> ToolSpec {
         destructive: true,
         idempotent: true,
         open_world: false,
-        read: read::<ControlArgs>,
+        read: read::<ControlTool>,
     }
 }
 
 /// Arguments of `control`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct ControlArgs {
+pub(super) struct ControlTool {
     target: String,
     action: ControlAction,
 }
@@ -55,12 +55,16 @@ enum ControlAction {
     Stop,
 }
 
-impl Tool for ControlArgs {
+impl Tool for ControlTool {
     fn session(&self) -> Option<SessionName> {
         session_of(&self.target)
     }
 
-    fn run(self: Box<Self>, server: &Server, _watch: &mut Watch) -> Result<Answer, ClientError> {
+    fn run(
+        self: Box<Self>,
+        server: &Server,
+        _watch: &mut CallWatch,
+    ) -> Result<Answer, ClientError> {
         let (name, id) = server.target(&self.target)?;
         let client = &server.client;
         if self.action == ControlAction::Interrupt {

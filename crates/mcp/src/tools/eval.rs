@@ -9,7 +9,7 @@ use stead_protocol::{MAX_CODE, SessionName, WireError};
 use super::arguments::{AboveZero, Count, read};
 use super::{Tool, ToolSpec, bad_request, languages, object, reply};
 use crate::answer::Answer;
-use crate::line::Watch;
+use crate::line::CallWatch;
 use crate::server::{Server, patience};
 
 /// How long an eval is waited for unless the call says otherwise (SPEC E-2).
@@ -44,14 +44,14 @@ pub(super) fn spec() -> ToolSpec {
         destructive: true,
         idempotent: false,
         open_world: true,
-        read: read::<EvalArgs>,
+        read: read::<EvalTool>,
     }
 }
 
 /// Arguments of `eval`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct EvalArgs {
+pub(super) struct EvalTool {
     code: String,
     session: Option<String>,
     language: Option<String>,
@@ -63,7 +63,7 @@ pub(super) struct EvalArgs {
     key: Option<String>,
 }
 
-impl Tool for EvalArgs {
+impl Tool for EvalTool {
     fn session(&self) -> Option<SessionName> {
         self.session_name().ok()
     }
@@ -88,7 +88,7 @@ impl Tool for EvalArgs {
         server.client.begin(&name, self.language.as_deref(), &options, output)?.ok()
     }
 
-    fn run(self: Box<Self>, server: &Server, watch: &mut Watch) -> Result<Answer, ClientError> {
+    fn run(self: Box<Self>, server: &Server, watch: &mut CallWatch) -> Result<Answer, ClientError> {
         let (name, options) = self.prepare(server)?;
         let view = match self.is_fresh() {
             true => {
@@ -105,7 +105,7 @@ impl Tool for EvalArgs {
     }
 }
 
-impl EvalArgs {
+impl EvalTool {
     fn is_fresh(&self) -> bool {
         self.fresh == Some(true)
     }

@@ -8,7 +8,7 @@ use stead_protocol::SessionName;
 use super::arguments::{Count, read};
 use super::{Tool, ToolSpec, bad_request, object, reply};
 use crate::answer::Answer;
-use crate::line::Watch;
+use crate::line::CallWatch;
 use crate::server::{Server, patience, session_of};
 
 const DEFAULT_TIMEOUT_MS: u64 = 10_000;
@@ -32,21 +32,21 @@ pub(super) fn spec() -> ToolSpec {
         destructive: true,
         idempotent: false,
         open_world: true,
-        read: read::<InputArgs>,
+        read: read::<InputTool>,
     }
 }
 
 /// Arguments of `input`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct InputArgs {
+pub(super) struct InputTool {
     target: String,
     text: Option<String>,
     eof: Option<bool>,
     timeout_ms: Option<Count>,
 }
 
-impl Tool for InputArgs {
+impl Tool for InputTool {
     fn session(&self) -> Option<SessionName> {
         session_of(&self.target)
     }
@@ -55,7 +55,7 @@ impl Tool for InputArgs {
         true
     }
 
-    fn run(self: Box<Self>, server: &Server, watch: &mut Watch) -> Result<Answer, ClientError> {
+    fn run(self: Box<Self>, server: &Server, watch: &mut CallWatch) -> Result<Answer, ClientError> {
         let (name, id) = server.target(&self.target)?;
         let eof = self.eof.unwrap_or(false);
         if self.text.is_none() && !eof {

@@ -10,7 +10,7 @@ use stead_protocol::SessionName;
 use super::arguments::read;
 use super::{Tool, ToolSpec, bad_request, object};
 use crate::answer::Answer;
-use crate::line::Watch;
+use crate::line::CallWatch;
 use crate::server::Server;
 use crate::text::{count, guard, one_line, own_lines, word};
 
@@ -32,54 +32,60 @@ pub(super) fn spec() -> ToolSpec {
         destructive: false,
         idempotent: true,
         open_world: false,
-        read: read::<InspectArgs>,
+        read: read::<InspectTool>,
     }
 }
 
 /// Arguments of `inspect`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct InspectArgs {
+pub(super) struct InspectTool {
     session: String,
     name: Option<String>,
-    what: Option<What>,
+    what: Option<InspectWhat>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
 #[serde(rename_all = "snake_case")]
-enum What {
+enum InspectWhat {
     Value,
     Doc,
     Source,
     Complete,
 }
 
-impl Tool for InspectArgs {
+impl Tool for InspectTool {
     fn session(&self) -> Option<SessionName> {
         self.session.parse().ok()
     }
 
-    fn run(self: Box<Self>, server: &Server, _watch: &mut Watch) -> Result<Answer, ClientError> {
+    fn run(
+        self: Box<Self>,
+        server: &Server,
+        _watch: &mut CallWatch,
+    ) -> Result<Answer, ClientError> {
         let session = server.session(&self.session)?;
         let Some(name) = self.name.filter(|name| !name.trim().is_empty()) else {
-            if matches!(self.what, Some(What::Doc | What::Source)) {
+            if matches!(self.what, Some(InspectWhat::Doc | InspectWhat::Source)) {
                 return Err(bad_request("`name` must be given").into());
             }
             return Ok(Answer::text(variables(&session, &server.client.vars(&session)?)));
         };
-        if self.what == Some(What::Complete) {
+        if self.what == Some(InspectWhat::Complete) {
             let found = server.client.complete(&session, &name)?;
             return Ok(Answer::text(completions(&session, &name, &found)));
         }
         let found = server.client.inspect(&session, &name)?;
         let field = |key: &str| found[key].as_str().map(str::to_owned);
         let text = match self.what {
-            Some(What::Doc) => field("doc").unwrap_or_else(|| format!("`{name}` has no doc")),
-            Some(What::Source) => {
+            Some(InspectWhat::Doc) => {
+                field("doc").unwrap_or_else(|| format!("`{name}` has no doc"))
+            }
+            Some(InspectWhat::Source) => {
                 field("source").unwrap_or_else(|| format!("the source of `{name}` is not known"))
             }
-            Some(What::Value) | None => field("value").unwrap_or_default(),
-            Some(What::Complete) => String::new(),
+            Some(InspectWhat::Value) | None => field("value").unwrap_or_default(),
+            Some(InspectWhat::Complete) => String::new(),
         };
         let mut shown = String::new();
         own_lines(&mut shown, &stead_screen::plain(text.trim_end().as_bytes()));

@@ -20,7 +20,7 @@ use stead_client::{Begun, ClientError, EvalView, language};
 use stead_protocol::{ErrorCode, SessionName, WireError};
 
 use crate::Answer;
-use crate::line::Watch;
+use crate::line::CallWatch;
 use crate::server::Server;
 use arguments::AboveZero;
 
@@ -90,7 +90,7 @@ pub(crate) trait Tool: fmt::Debug + Send + Sync {
     }
 
     /// Does all of it; blocks until it is done or its client wants otherwise.
-    fn run(self: Box<Self>, server: &Server, watch: &mut Watch) -> Result<Answer, ClientError>;
+    fn run(self: Box<Self>, server: &Server, watch: &mut CallWatch) -> Result<Answer, ClientError>;
 }
 
 /// A call as this crate understands it: a tool and its arguments.
@@ -132,7 +132,7 @@ impl Call {
     }
 
     /// Does all of it; its answer has no more characters than the call wants (SPEC O-5).
-    pub(crate) fn run(self, server: &Server, watch: &mut Watch) -> Answer {
+    pub(crate) fn run(self, server: &Server, watch: &mut CallWatch) -> Answer {
         let room = reply::max_chars(self.0.max_chars()).max(reply::LEAST_REPLY);
         Answer::from(self.0.run(server, watch)).bounded(room)
     }

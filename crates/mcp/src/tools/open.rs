@@ -11,7 +11,7 @@ use stead_protocol::SessionName;
 use super::arguments::{Count, read};
 use super::{Tool, ToolSpec, bad_request, languages, object, reply};
 use crate::answer::Answer;
-use crate::line::Watch;
+use crate::line::CallWatch;
 use crate::server::Server;
 use crate::text;
 
@@ -36,14 +36,14 @@ pub(super) fn spec() -> ToolSpec {
         destructive: false,
         idempotent: false,
         open_world: true,
-        read: read::<OpenArgs>,
+        read: read::<OpenTool>,
     }
 }
 
 /// Arguments of `open`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct OpenArgs {
+pub(super) struct OpenTool {
     language: String,
     name: Option<String>,
     cwd: Option<PathBuf>,
@@ -52,12 +52,16 @@ pub(super) struct OpenArgs {
     idle_timeout_ms: Option<Count>,
 }
 
-impl Tool for OpenArgs {
+impl Tool for OpenTool {
     fn session(&self) -> Option<SessionName> {
         self.session_name().ok()
     }
 
-    fn run(self: Box<Self>, server: &Server, _watch: &mut Watch) -> Result<Answer, ClientError> {
+    fn run(
+        self: Box<Self>,
+        server: &Server,
+        _watch: &mut CallWatch,
+    ) -> Result<Answer, ClientError> {
         let name = server.client.resolve(self.session_name()?);
         for (key, value) in self.env.iter().flatten() {
             if key.is_empty() || key.contains(['=', '\0']) || value.contains('\0') {
@@ -95,7 +99,7 @@ impl Tool for OpenArgs {
     }
 }
 
-impl OpenArgs {
+impl OpenTool {
     /// The session that is meant: by name, else by language.
     fn session_name(&self) -> Result<SessionName, ClientError> {
         let implied = language::session_name(&self.language)?;

@@ -8,7 +8,7 @@ use stead_protocol::{EvalId, SessionName};
 use super::arguments::{AboveZero, Count, read};
 use super::{Tool, ToolSpec, bad_request, object, reply, search};
 use crate::answer::Answer;
-use crate::line::Watch;
+use crate::line::CallWatch;
 use crate::server::{Server, patience, session_of};
 
 /// Context lines around a match unless the call says otherwise.
@@ -42,14 +42,14 @@ pub(super) fn spec() -> ToolSpec {
         destructive: false,
         idempotent: true,
         open_world: false,
-        read: read::<OutputArgs>,
+        read: read::<OutputTool>,
     }
 }
 
 /// Arguments of `output`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct OutputArgs {
+pub(super) struct OutputTool {
     id: Option<String>,
     session: Option<String>,
     wait_ms: Option<Count>,
@@ -61,7 +61,7 @@ pub(super) struct OutputArgs {
     max_chars: Option<AboveZero>,
 }
 
-impl Tool for OutputArgs {
+impl Tool for OutputTool {
     fn session(&self) -> Option<SessionName> {
         session_of(self.id.as_ref().or(self.session.as_ref())?)
     }
@@ -74,7 +74,7 @@ impl Tool for OutputArgs {
         self.wait_ms.is_some()
     }
 
-    fn run(self: Box<Self>, server: &Server, watch: &mut Watch) -> Result<Answer, ClientError> {
+    fn run(self: Box<Self>, server: &Server, watch: &mut CallWatch) -> Result<Answer, ClientError> {
         self.check()?;
         let max_chars = reply::max_chars(self.max_chars);
         let id = self.id.as_deref().map(|id| server.client.eval_id(id)).transpose()?;
@@ -123,7 +123,7 @@ impl Tool for OutputArgs {
     }
 }
 
-impl OutputArgs {
+impl OutputTool {
     /// Arguments that contradict each other are refused rather than ignored.
     fn check(&self) -> Result<(), ClientError> {
         let given = [

@@ -11,7 +11,7 @@ use stead_protocol::{Activity, EvalId, EvalSeq, Status};
 use super::arguments::{Count, read};
 use super::{Tool, ToolSpec, object};
 use crate::answer::Answer;
-use crate::line::Watch;
+use crate::line::CallWatch;
 use crate::server::Server;
 use crate::text::{count, one_line, quoted, seconds};
 
@@ -41,20 +41,24 @@ pub(super) fn spec() -> ToolSpec {
         destructive: false,
         idempotent: true,
         open_world: false,
-        read: read::<SessionsArgs>,
+        read: read::<SessionsTool>,
     }
 }
 
 /// Arguments of `sessions`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct SessionsArgs {
+pub(super) struct SessionsTool {
     all: Option<bool>,
     offset: Option<Count>,
 }
 
-impl Tool for SessionsArgs {
-    fn run(self: Box<Self>, server: &Server, _watch: &mut Watch) -> Result<Answer, ClientError> {
+impl Tool for SessionsTool {
+    fn run(
+        self: Box<Self>,
+        server: &Server,
+        _watch: &mut CallWatch,
+    ) -> Result<Answer, ClientError> {
         let all = self.all.unwrap_or(false);
         let listing = server.client.list(all)?;
         let listed = listing.sessions;

@@ -12,7 +12,7 @@ use stead_protocol::client::Place;
 use super::arguments::{AboveZero, Count, read};
 use super::{Tool, ToolSpec, bad_request, object, reply};
 use crate::answer::Answer;
-use crate::line::Watch;
+use crate::line::CallWatch;
 use crate::server::{Server, patience};
 
 /// How long a command is waited for unless the call says otherwise (SPEC J-1).
@@ -39,14 +39,14 @@ pub(super) fn spec() -> ToolSpec {
         destructive: true,
         idempotent: false,
         open_world: true,
-        read: read::<ShellArgs>,
+        read: read::<ShellTool>,
     }
 }
 
 /// Arguments of `shell`.
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
-pub(super) struct ShellArgs {
+pub(super) struct ShellTool {
     command: String,
     cwd: Option<PathBuf>,
     timeout_ms: Option<Count>,
@@ -54,7 +54,7 @@ pub(super) struct ShellArgs {
     max_chars: Option<AboveZero>,
 }
 
-impl Tool for ShellArgs {
+impl Tool for ShellTool {
     fn session(&self) -> Option<SessionName> {
         language::session_name(stead_config::SHELL.name).ok()
     }
@@ -67,7 +67,7 @@ impl Tool for ShellArgs {
         true
     }
 
-    fn run(self: Box<Self>, server: &Server, watch: &mut Watch) -> Result<Answer, ClientError> {
+    fn run(self: Box<Self>, server: &Server, watch: &mut CallWatch) -> Result<Answer, ClientError> {
         let cwd = self.cwd.map_or_else(|| server.cwd.clone(), |dir| server.cwd.join(dir));
         if !cwd.is_dir() {
             let message = format!("`cwd`: the directory `{}` does not exist", cwd.display());

@@ -4,8 +4,10 @@
 //! fill its memory. So a file is opened without waiting, must be a regular one, and is read up to a
 //! bound that its caller knows.
 
+use std::borrow::Cow;
 use std::fs::{File, FileType, OpenOptions};
 use std::io::{self, Read};
+use std::os::fd::{AsRawFd, BorrowedFd};
 use std::os::unix::fs::{FileTypeExt, OpenOptionsExt};
 use std::path::Path;
 
@@ -100,6 +102,20 @@ fn not_regular(kind: FileType) -> io::Error {
         "a device"
     };
     io::Error::new(io::ErrorKind::InvalidData, format!("it is {what} and not a regular file"))
+}
+
+/// Longest path of a socket's address; the kernel's structure has 108 bytes, one of them for the end.
+const SOCKET_PATH: usize = 107;
+
+/// The path by which a socket is bound or reached: its own, or one through its open directory where that is too long
+/// for an address. The directory must stay open until then.
+pub fn socket_path<'a>(socket: &'a Path, dir: BorrowedFd<'_>) -> Cow<'a, Path> {
+    match socket.file_name() {
+        Some(name) if socket.as_os_str().len() > SOCKET_PATH => {
+            Cow::Owned(Path::new("/proc/self/fd").join(dir.as_raw_fd().to_string()).join(name))
+        }
+        _ => Cow::Borrowed(socket),
+    }
 }
 
 #[cfg(test)]

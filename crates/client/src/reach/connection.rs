@@ -3,7 +3,6 @@
 use std::collections::VecDeque;
 use std::io;
 use std::os::fd::{AsFd, AsRawFd, BorrowedFd, OwnedFd, RawFd};
-use std::os::unix::ffi::OsStrExt;
 use std::os::unix::net::UnixStream;
 use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
@@ -25,9 +24,6 @@ pub const PATIENCE: Duration = Duration::from_secs(5);
 
 /// The least that is asked for at once: a message or two.
 const SHORT_READ: usize = 2 << 10;
-
-/// The longest path that fits a socket address, without its final zero.
-const MAX_SOCKET_PATH: usize = 107;
 
 /// A connection on which `Hello` was exchanged.
 #[derive(Debug)]
@@ -422,12 +418,7 @@ pub(crate) fn silent(name: &SessionName, pid: Option<u32>) -> ClientError {
 
 /// Connects; `None` if nobody listens. A full backlog is waited out until `deadline`.
 fn dial(dir: &OwnedFd, socket: &Path, deadline: Instant) -> io::Result<Option<UnixStream>> {
-    let address = if socket.as_os_str().as_bytes().len() <= MAX_SOCKET_PATH {
-        SocketAddrUnix::new(socket)?
-    } else {
-        let file = socket.file_name().unwrap_or_default().display();
-        SocketAddrUnix::new(format!("/proc/self/fd/{}/{file}", dir.as_raw_fd()))?
-    };
+    let address = SocketAddrUnix::new(&*stead_files::socket_path(socket, dir.as_fd()))?;
     loop {
         let flags = SocketFlags::CLOEXEC | SocketFlags::NONBLOCK;
         let stream =

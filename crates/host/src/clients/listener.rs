@@ -2,15 +2,12 @@
 
 use std::fs;
 use std::io;
-use std::os::fd::{AsFd, AsRawFd, BorrowedFd};
+use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::fs::MetadataExt;
 use std::os::unix::net::{UnixListener, UnixStream};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{Mode, OFlags};
-
-/// Longest path that fits a socket's address.
-const PATH_LIMIT: usize = 107;
 
 /// A bound socket and the file that leads to it.
 pub(crate) struct Listener {
@@ -51,23 +48,13 @@ impl AsFd for Listener {
     }
 }
 
-/// Binds under a private mask. A path too long for an address is reached through its directory.
+/// Binds under a private mask.
 fn bind(path: &Path) -> io::Result<UnixListener> {
-    let old = rustix::process::umask(Mode::from_raw_mode(0o177));
-    let bound = if path.as_os_str().len() <= PATH_LIMIT {
-        UnixListener::bind(path)
-    } else {
-        through_directory(path)
-    };
-    rustix::process::umask(old);
-    bound
-}
-
-fn through_directory(path: &Path) -> io::Result<UnixListener> {
-    let (Some(dir), Some(name)) = (path.parent(), path.file_name()) else {
-        return Err(io::ErrorKind::InvalidInput.into());
-    };
+    let dir = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;
     let dir = rustix::fs::open(dir, flags, Mode::empty())?;
-    UnixListener::bind(Path::new(&format!("/proc/self/fd/{}", dir.as_raw_fd())).join(name))
+    let old = rustix::process::umask(Mode::from_raw_mode(0o177));
+    let bound = UnixListener::bind(stead_files::socket_path(path, dir.as_fd()));
+    rustix::process::umask(old);
+    bound
 }

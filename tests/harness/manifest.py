@@ -20,7 +20,7 @@ UNNAMED = {}
 
 def metadata():
     argv = ["cargo", "metadata", "--format-version=1", "--locked"]
-    told = subprocess.run(argv, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True, cwd=ROOT)
+    told = subprocess.run(argv, capture_output=True, text=True, cwd=ROOT)
     if told.returncode != 0:
         raise SystemExit(told.stderr)
     return json.loads(told.stdout)

@@ -1,5 +1,6 @@
 //! The real binary, real interpreters, a cleared environment. Tests are named after SPEC items.
 
+mod adapters;
 mod background;
 mod bad_input;
 mod bash;

@@ -97,6 +97,12 @@ pub(crate) struct ChunkData {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) mime: Option<String>,
     pub(crate) content: String,
+    /// What a display is called that others update.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) id: Option<String>,
+    /// It takes the place of the last display with this id.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) update: bool,
 }
 
 #[derive(Debug, Serialize)]
@@ -206,7 +212,11 @@ pub(crate) fn chunk_data(item: &Item, id: Option<&str>) -> ChunkData {
         Item::Status(text) => ("status", None, text.clone()),
         Item::Gap(gap) => ("status", None, marker(gap, id)),
     };
-    ChunkData { kind, mime, content }
+    let (id, update) = match item {
+        Item::Display(display) => (display.id.clone(), display.update),
+        _ => (None, false),
+    };
+    ChunkData { kind, mime, content, id, update }
 }
 
 fn kind_name(kind: ChunkKind) -> &'static str {

@@ -3,7 +3,9 @@
 use stead_interpreter::{Exit, Order, Told, pause};
 use stead_protocol::bridge::{BridgeEvent, Done, DoneStatus, Shown, Stream};
 use stead_protocol::client::{Event, Listens};
-use stead_protocol::{ChunkKind, EndReason, ErrorInfo, EvalId, FoundInterpreter, ValueInfo};
+use stead_protocol::{
+    ChunkKind, DisplayInfo, EndReason, ErrorInfo, EvalId, FoundInterpreter, ValueInfo,
+};
 use stead_spool::SessionDir;
 
 use crate::disk;
@@ -103,9 +105,9 @@ impl Host {
             BridgeEvent::Error { name, message, traceback } => {
                 self.keep(ChunkKind::Error, &ErrorInfo { name, message, traceback });
             }
-            BridgeEvent::Display { mime, data, note, .. } => {
-                let display = self.displays.keep(self.ledger.writer(), mime, data, note);
-                self.keep(ChunkKind::Display, &display);
+            BridgeEvent::Display { mime, data, note, id, update, .. } => {
+                let kept = self.displays.keep(self.ledger.writer(), mime, data, note);
+                self.keep(ChunkKind::Display, &DisplayInfo { id, update, ..kept });
             }
             BridgeEvent::Background { eval, stream, text } => {
                 let eval = eval.and_then(|id| id.parse::<EvalId>().ok()).map(|id| id.seq);

@@ -118,4 +118,10 @@ pub struct DisplayInfo {
     /// What the reader should know: that it was scaled down, or could not be kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
+    /// What later ones that update it call it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub id: Option<String>,
+    /// It takes the place of the last one with this id, which may be of an earlier eval.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub update: bool,
 }

@@ -7,6 +7,7 @@ use serde_json::Value;
 use stead_testkit::{TestEnv, state_of, wait_for};
 
 use crate::STEAD;
+use crate::processes::reply;
 
 const TOY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/e2e/toy_adapter.pl");
 
@@ -171,6 +172,20 @@ fn e10_a_bridge_that_ends_instead_of_pausing_leaves_nobody_waiting() {
     let paused = toy.env.json(["pause", "-n", "toy"]);
     assert_eq!(paused["ok"], false, "{paused:#}");
     assert_eq!(toy.finish(&id)["status"], "ended");
+}
+
+#[test]
+fn e10_a_pause_that_is_never_answered_ends_with_the_interpreter() {
+    let toy = Toy::launch("interrupts pauses", &["ADAPTER_SILENT=1"]);
+    let pause = toy.env.spawn(["pause", "-n", "toy", "--json"]);
+    let asked = toy.env.workspace().join("asked");
+    wait_for("the adapter to be asked", || asked.exists());
+    assert_ne!(toy.status()["paused"], true);
+    assert_eq!(toy.env.json(["restart", "-n", "toy"])["ok"], true);
+    let paused = reply(pause);
+    assert_eq!(paused["ok"], false, "{paused:#}");
+    assert!(paused.to_string().contains("has ended"), "{paused:#}");
+    assert_eq!(toy.eval("echo on")["data"]["value"], "on");
 }
 
 #[test]

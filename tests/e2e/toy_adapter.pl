@@ -46,6 +46,7 @@ sub interrupt {
 sub pause {
     my ($seq, $to) = @_;
     POSIX::_exit(3) if $ENV{ADAPTER_DIES};
+    return open my $asked, '>', 'asked' if $ENV{ADAPTER_SILENT};
     return tell_host(ev => 'reply', seq => $seq, error => 'this server does not stop') if $ENV{ADAPTER_STUBBORN};
     $paused = $to; tell_host(ev => 'reply', seq => $seq, data => {});
 }

@@ -175,6 +175,8 @@ impl Host {
     fn exited(&mut self, exit: Exit) {
         self.left = !exit.left.is_empty();
         self.readers_are_gone();
+        // A bridge that was to pause its code, and has ended, does not answer.
+        self.not_paused("the interpreter has ended");
         self.clock.resume();
         let reason = match (exit.code, exit.signal) {
             (Some(code), _) if exit.replaced => EndReason::Replaced { code },

@@ -4,7 +4,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use stead_protocol::client::{Place, Reply, Request};
+use stead_protocol::ShellPlace;
+use stead_protocol::client::{Reply, Request};
 use stead_protocol::{Activity, ErrorCode, EvalId, EvalSeq, SessionName, Status};
 use stead_spool::HistoryReader;
 
@@ -151,7 +152,7 @@ impl Client {
         name: &SessionName,
         launch: &Launch,
         options: &EvalOptions,
-        place: Option<&Place>,
+        place: Option<&ShellPlace>,
         watcher: &mut dyn Watcher,
     ) -> Result<EvalView, ClientError> {
         self.check_language(name, launch.language.as_deref())?;
@@ -172,7 +173,7 @@ impl Client {
         launch: &Launch,
         options: &EvalOptions,
         patience: &Patience,
-        place: Option<&Place>,
+        place: Option<&ShellPlace>,
         watcher: &mut dyn Watcher,
     ) -> Result<Option<EvalView>, ClientError> {
         let door = self.door(name);

@@ -5,7 +5,8 @@ use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use stead_interpreter::{Clock, Order};
-use stead_protocol::client::{Event, FromHost, Place};
+use stead_protocol::ShellPlace;
+use stead_protocol::client::{Event, FromHost};
 use stead_protocol::{Capabilities, EndReason, EvalId, EvalSeq, HostSpec, Keeps, Meta, Refusal};
 
 use crate::clients::connection::Connection;
@@ -41,7 +42,7 @@ pub(crate) struct Host {
     pub(crate) connections: BTreeMap<u64, Connection>,
     pub(crate) codes: HashMap<EvalSeq, String>,
     /// Where those of them run that are shell commands.
-    pub(crate) places: HashMap<EvalSeq, Place>,
+    pub(crate) places: HashMap<EvalSeq, ShellPlace>,
     /// The tokens of the last submissions, with the evals they became.
     pub(crate) tokens: VecDeque<(u64, EvalSeq)>,
     pub(crate) facts: Facts,

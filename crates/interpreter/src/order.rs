@@ -1,7 +1,7 @@
 //! What the upper half wants done.
 
 use serde::{Deserialize, Serialize};
-use stead_protocol::client::Place;
+use stead_protocol::ShellPlace;
 use stead_protocol::{EvalId, SessionName, Settings};
 
 /// An order to the lower half. None is answered at once by a return value: what comes of it is told.
@@ -25,7 +25,7 @@ pub enum Order {
         code: String,
         /// Where it runs, for shell commands.
         #[serde(default, skip_serializing_if = "Option::is_none")]
-        place: Option<Place>,
+        place: Option<ShellPlace>,
         /// The hard timeout (SPEC E-3); `overdue` is told of each of its steps.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         limit_ms: Option<u64>,

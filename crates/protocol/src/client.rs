@@ -5,10 +5,9 @@ use std::path::PathBuf;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
-pub use crate::ShellPlace as Place;
 use crate::tagged::{Named, fields, named, tagged};
 use crate::words::words;
-use crate::{EvalSeq, Finished, Generation, Offset, Status, Versions, WireError};
+use crate::{EvalSeq, Finished, Generation, Offset, ShellPlace, Status, Versions, WireError};
 
 /// A request with the number its reply will carry.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -125,7 +124,7 @@ pub struct Submit {
     pub hold: bool,
     /// Where a shell command runs; never written down.
     #[serde(default, skip_serializing_if = "Option::is_none")]
-    pub place: Option<Place>,
+    pub place: Option<ShellPlace>,
 }
 
 /// What a watching connection wants to hear of.

@@ -3,7 +3,7 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use stead_protocol::client::Place;
+use stead_protocol::ShellPlace;
 
 use super::eval::read_code;
 use crate::context::Context;
@@ -50,7 +50,7 @@ impl ShellArgs {
         let words = self.command.join(&OsString::from(" "));
         let given = (!self.command.is_empty()).then_some(words);
         let code = read_code(given, None, context)?;
-        let place = Place { cwd: cwd.to_owned(), env: environment() };
+        let place = ShellPlace { cwd: cwd.to_owned(), env: environment() };
         self.waiting.run(context, code, &self.timeout, |options, watch| {
             context.client.shell(&options, &place, watch)
         })

@@ -7,8 +7,9 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use std::os::fd::{AsRawFd, RawFd};
 use std::time::{Duration, Instant};
 
+use stead_protocol::ShellPlace;
 use stead_protocol::client::{
-    Accepted, Event, FromHost, Listens, Place, Reply, Request, Submit, WatchFor,
+    Accepted, Event, FromHost, Listens, Reply, Request, Submit, WatchFor,
 };
 use stead_protocol::{EvalId, EvalSeq, Finished, Generation, SessionName, Token};
 use stead_spool::HistoryReader;
@@ -178,7 +179,7 @@ impl Client {
         mut connection: Box<Connection>,
         options: &EvalOptions,
         patience: &Patience,
-        place: Option<&Place>,
+        place: Option<&ShellPlace>,
         output: bool,
     ) -> Result<Begun, ClientError> {
         let watch = if output { WatchFor::Output } else { WatchFor::State };

@@ -1,7 +1,7 @@
 //! Shell commands: evals in sessions of their own, as many of them as run at once (SPEC J-1).
 
 use stead_config::SHELL;
-use stead_protocol::client::Place;
+use stead_protocol::ShellPlace;
 use stead_protocol::{ErrorCode, SessionName};
 
 use crate::{Client, ClientError, EvalOptions, EvalView, Launch, RequestError, Watcher};
@@ -14,7 +14,7 @@ impl Client {
     pub fn shell(
         &self,
         options: &EvalOptions,
-        place: &Place,
+        place: &ShellPlace,
         watcher: &mut dyn Watcher,
     ) -> Result<EvalView, ClientError> {
         let launch = Launch { language: Some(SHELL.name.to_owned()), ..Launch::default() };

@@ -4,9 +4,9 @@ use std::borrow::Cow;
 
 use stead_protocol::Capability;
 use stead_protocol::EvalId;
+use stead_protocol::ShellPlace;
 use stead_protocol::TimeoutStep;
 use stead_protocol::bridge::Command;
-use stead_protocol::client::Place;
 
 use super::Tell;
 use super::interpreter::Interpreter;
@@ -31,7 +31,7 @@ impl Interpreter {
         &mut self,
         eval: EvalId,
         code: &str,
-        place: Option<Place>,
+        place: Option<ShellPlace>,
         limit: Option<Millis>,
         now: Millis,
     ) {

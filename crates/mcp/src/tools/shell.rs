@@ -7,7 +7,7 @@ use serde::Deserialize;
 use serde_json::json;
 use stead_client::{ClientError, EvalOptions, language};
 use stead_protocol::SessionName;
-use stead_protocol::client::Place;
+use stead_protocol::ShellPlace;
 
 use super::arguments::{AboveZero, Count, read};
 use super::{Tool, ToolSpec, bad_request, object, reply};
@@ -89,7 +89,7 @@ impl Tool for ShellTool {
         let env = std::env::vars_os().filter_map(|(name, value)| {
             Some((name.into_string().ok()?, value.into_string().ok()?))
         });
-        let place = Place { cwd: cwd.to_owned(), env: env.collect() };
+        let place = ShellPlace { cwd: cwd.to_owned(), env: env.collect() };
         let view = server.client.shell(&options, &place, watch.own())?;
         Ok(reply::eval(server, &view, max_chars))
     }

@@ -113,7 +113,9 @@ impl Interpreter {
         match self.run.as_ref().map(|run| run.eval.clone()) {
             Some(id) => self.send(&Command::Interrupt { id: &id }.encode()),
             // A question that takes too long has no id.
-            None if self.aim.hears == Hears::Command => self.send(b"interrupt - 0\n"),
+            None if self.aim.hears == Hears::Command => {
+                self.send(&Command::InterruptQuery.encode())
+            }
             None => {}
         }
         self.nudges.begin();
@@ -393,6 +395,8 @@ mod tests {
     use std::io::{BufRead, BufReader};
     use std::process::{Command, Stdio};
 
+    use stead_launch::family::Family;
+
     use super::*;
 
     /// What an interrupt will do to a shell script that has said `up`, and to all below it.
@@ -412,7 +416,7 @@ mod tests {
             }
         }
         let all: HashSet<u32> =
-            tree::descendants(child.id()).into_iter().chain([child.id()]).collect();
+            Family::below(child.id(), None).members().into_iter().chain([child.id()]).collect();
         let hit = foresee(&all);
         tree::kill_all(|| all.iter().copied().collect());
         child.wait().unwrap();

@@ -136,7 +136,7 @@ mod tests {
         let below = Family::below(child.id(), None);
         let mut census = Census::default();
         let all = |below: u32| -> HashSet<u32> {
-            tree::descendants(below).into_iter().chain(tree::threads(below)).collect()
+            Family::below(below, None).members().into_iter().chain(tree::threads(below)).collect()
         };
         assert!(census.take(&ours, child.id()).contains(&child.id()));
         for _ in 0..3 {

@@ -1,7 +1,7 @@
-//! The processes below one process: finding and signalling all of them.
+//! Processes as the kernel shows them: looking at one, finding those below it, signalling them.
 //!
-//! The host is a child subreaper, so whatever its interpreter started, however it detached itself,
-//! is below the host. A process group would miss everything that called setsid.
+//! The root of a session is a child subreaper, so whatever its interpreter started, however it detached itself,
+//! is below it. A process group would miss everything that called setsid.
 
 use std::collections::HashSet;
 use std::fs;
@@ -10,7 +10,6 @@ use std::time::{Duration, Instant};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, wait};
 
-use crate::process::mark::{Mark, Role};
 use crate::sys;
 
 /// How long a stopped process may take to stand still.
@@ -95,14 +94,8 @@ pub fn command_line(pid: u32) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
-/// Ids of all processes below `root`, parents before children; `root` itself is not among them, nor
-/// are sessions that were started from inside this one.
-pub fn descendants(root: u32) -> Vec<u32> {
-    let mark = Mark::of(root).map(|(mark, _)| mark);
-    walk(root, |pid| is_apart(pid, mark))
-}
-
-/// The same, without those that `skip` names and all below them.
+/// Ids of all processes below `root`, parents before children, without `root` itself, those that `skip` names
+/// and all below them.
 pub(super) fn walk(root: u32, skip: impl Fn(u32) -> bool) -> Vec<u32> {
     let mut found = children(root);
     found.retain(|pid| !skip(*pid));
@@ -112,12 +105,6 @@ pub(super) fn walk(root: u32, skip: impl Fn(u32) -> bool) -> Vec<u32> {
         next += 1;
     }
     found
-}
-
-/// Whether a process below a host is none of its session's: it carries the mark of another, which
-/// was started from inside this one, or it is the guard.
-fn is_apart(pid: u32, mark: Option<Mark>) -> bool {
-    Mark::of(pid).is_some_and(|(other, role)| Some(other) != mark || role == Role::Guard)
 }
 
 /// Children of a process, ended ones included, whichever of its threads started them.
@@ -198,28 +185,6 @@ pub fn ended_child() -> Option<u32> {
     sys::ended_child()
 }
 
-/// Stops every process below `root`, again until no new one appears.
-pub fn freeze(root: u32) {
-    let mut stopped = HashSet::new();
-    loop {
-        let fresh: Vec<u32> =
-            descendants(root).into_iter().filter(|pid| stopped.insert(*pid)).collect();
-        if fresh.is_empty() {
-            return;
-        }
-        for pid in fresh {
-            signal(pid, Signal::STOP);
-        }
-    }
-}
-
-/// Lets every process below `root` go on.
-pub fn thaw(root: u32) {
-    for pid in descendants(root) {
-        signal(pid, Signal::CONT);
-    }
-}
-
 /// Kills what `find` finds, and looks again until that is nobody new: one that is killed may just have
 /// started another. Says how many it killed. Does not wait for their ends.
 pub fn kill_all(mut find: impl FnMut() -> Vec<u32>) -> usize {
@@ -248,6 +213,11 @@ pub(super) fn reap_one() -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+    use crate::process::family::Family;
+
+    fn descendants(root: u32) -> Vec<u32> {
+        Family::below(root, None).members()
+    }
 
     #[test]
     fn a_look_at_oneself_tells_state_and_memory() {

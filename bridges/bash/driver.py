@@ -2,6 +2,7 @@
 import ctypes
 import importlib.util
 import os
+import select
 import shutil
 import signal
 
@@ -34,6 +35,16 @@ class Host(shared.Host):
     def interrupt(self, spared=()):
         """Names the eval, then signals the shell and its children, as the host does."""
         self.control.sendall(b"interrupt %s:%d 0\n" % (self.session.encode(), self.count))
+        self.signal_eval(spared)
+
+    def strike(self):
+        """For a transcript, in which code that is interrupted says first that it runs."""
+        said = b""
+        while b"up\n" not in said and select.select([self.out], [], [], shared.DEADLINE)[0]:
+            said += os.read(self.out, 4096)
+        self.signal_eval()
+
+    def signal_eval(self, spared=()):
         while not self.held():
             os.kill(self.process.pid, signal.SIGCONT)
         children = self.children()
@@ -66,6 +77,8 @@ class Host(shared.Host):
 
 
 class BashTest(shared.unittest.TestCase):
+    replay = shared.BridgeTest.replay
+
     def start(self, **options):
         host = Host(**options)
         self.addCleanup(host.close)

@@ -49,6 +49,9 @@ class Host(driver.Host):
     def interrupt(self):
         self.send("interrupt js:%d" % self.count)
 
+    def strike(self):
+        """No signal: a thread of the bridge reads the line."""
+
 
 class NodeTest(BridgeTest):
     def start(self, **options):

@@ -275,6 +275,10 @@ class Host:
         os.kill(self.process.pid, signal.SIGINT)
         self.nudging = True
 
+    def strike(self):
+        """What belongs to an interrupt beside the line that names the eval."""
+        self.interrupt()
+
     def nudge(self):
         os.kill(self.process.pid, signal.SIGWINCH)
 
@@ -312,7 +316,7 @@ class BridgeTest(unittest.TestCase):
                     continue  # the driver acks by itself
                 host.control.sendall(line["host"].encode())
                 if line["host"].startswith("interrupt "):
-                    host.interrupt()
+                    host.strike()
                 continue
             event = dict(said.pop() if said else host.pump(host.idle, lambda event: True))
             for key, value in line["bridge"].items():

@@ -2,7 +2,7 @@
 #
 # Wire:   words and bytes in, one JSON object a line out, on descriptor 40 (docs/PROTOCOL.md).
 # Needs:  Bash 4.4 or newer and nothing else; no child is started but subshells.
-# Tested: test_bridge.py here, tests/conformance.
+# Tested: golden/bash-*.jsonl, replayed by test_bridge.py here; tests/conformance.
 #
 # It is an interactive shell without a terminal, because only such a one lives on after an interrupt
 # or an error that ends everything that runs: it comes back to its prompt, and what it reads there as

@@ -93,7 +93,10 @@ function listed(added, rebound, removed) {
     room -= taken.length;
     return taken;
   };
-  const changed = { added: take(added).map(describe), rebound: take(rebound).map(describe), removed: take(removed) };
+  const changed = {};
+  if (added.length) changed.added = take(added).map(describe);
+  if (rebound.length) changed.rebound = take(rebound).map(describe);
+  if (removed.length) changed.removed = take(removed);
   if (more) changed.more = more;
   return changed;
 }

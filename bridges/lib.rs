@@ -1,5 +1,9 @@
 //! The bridge scripts, embedded so that one binary carries them all.
 
+mod boot;
+
+use boot::{Form, boot};
+
 /// Runs inside CPython 3.8 or newer. Its files are one text with one namespace, in this order,
 /// because nothing may be imported from disk into the user's interpreter: the bridge comes over the
 /// control channel as a whole and leaves no module behind. `python/driver.py` reads the order here.
@@ -46,10 +50,10 @@ pub const NODE: &str = concat!(
 );
 
 /// Given to Node with `-e`: reads the bridge from the control channel and runs it in a context of its own.
-pub const NODE_BOOT: &str = include_str!("node/boot.js");
+pub const NODE_BOOT: &str = boot!("node/boot.js", Form::Lines("//"));
 
 /// Given to CPython with `-c`: reads the bridge from the control channel and runs it.
-pub const PYTHON_BOOT: &str = include_str!("python/boot.py");
+pub const PYTHON_BOOT: &str = boot!("python/boot.py", Form::Exec);
 
 /// Runs inside Bash 4.4 or newer, one text as above.
 pub const BASH: &str = concat!(
@@ -66,7 +70,7 @@ pub const BASH: &str = concat!(
 
 /// Given to Bash with `-c`: puts the descriptors in their places and starts the shell that reads the
 /// bridge from the control channel.
-pub const BASH_BOOT: &str = include_str!("bash/boot.bash");
+pub const BASH_BOOT: &str = boot!("bash/boot.bash", Form::Lines("#"));
 
 /// For a fresh Bash that runs one command: `read -p` shows its question. Needs a variable `__stead_stdin`, the path of
 /// the descriptor that stands for a terminal.

@@ -1,1 +1,25 @@
-{const p=process,f=require("fs"),n=+p.env.STEAD_BRIDGE_FD;if(parseInt(p.versions.node)<18){f.writeSync(2,"stead needs Node 18 or newer; "+p.execPath+" is "+p.version+"\n");p.exit(1)}const r=k=>{const b=Buffer.alloc(k);for(let i=0,g;i<k;i+=g)(g=f.readSync(n,b,i,k-i))||p.exit(0);return b};let h="";while(!h.endsWith("\n"))h+=r(1);const v=require("vm"),c=v.createContext();v.compileFunction(String(r(+h.split(" ")[1])),["main"],{filename:"stead",parsingContext:c})({context:c,global:globalThis,require,eval,fd:n,read:r,load:eval("(s,o)=>import(s,o)")})}
+// Given to Node with `-e`: reads the bridge from the control channel and runs it in a V8 context of its own.
+// lib.rs takes comments and indentation off. It is a block, so that the user's namespace has no name of it.
+{
+  const fs = require("fs"), vm = require("vm"), fd = Number(process.env.STEAD_BRIDGE_FD);
+  if (parseInt(process.versions.node) < 18) {
+    fs.writeSync(2, "stead needs Node 18 or newer; " + process.execPath + " is " + process.version + "\n");
+    process.exit(1);
+  }
+  const read = (count) => {
+    const data = Buffer.alloc(count);
+    for (let at = 0, got; at < count; at += got) {
+      got = fs.readSync(fd, data, at, count - at);
+      // The host is gone.
+      if (got === 0) process.exit(0);
+    }
+    return data;
+  };
+  let head = "";
+  while (!head.endsWith("\n")) head += read(1);
+  const source = String(read(Number(head.split(" ")[1])));
+  const context = vm.createContext();
+  const bridge = vm.compileFunction(source, ["main"], { filename: "stead", parsingContext: context });
+  // What the bridge needs of the user's context. Only a function that was made there imports what the user would.
+  bridge({ context, global: globalThis, require, eval, fd, read, load: eval("(name, options) => import(name, options)") });
+}

@@ -34,7 +34,8 @@ def bridge(name):
     return b"".join(contents(path) for path in re.findall(r'include_str!\("([^"]+)"\)', listed))
 
 
-BOOT = contents("python/boot.py").decode().strip()
+# As it is written; the product sends it without comments (boot.rs).
+BOOT = "exec(%r, {})" % contents("python/boot.py").decode()
 BRIDGE = bridge("PYTHON")
 
 

@@ -313,6 +313,8 @@ fn d57_a_session_whose_directory_was_deleted_goes_on_and_can_be_stopped() {
     let went_on = env.eval("x += 1; open('x', 'w').write(str(x))");
     assert_eq!(fs::read_to_string(env.workspace().join("x")).unwrap(), "42", "{went_on:#}");
     assert!(went_on["data"]["lost_bytes"].as_u64().unwrap() > 0, "{went_on:#}");
+    let notice = went_on["data"]["notice"].as_str().unwrap();
+    assert!(notice.contains("not kept: the session's files were removed"), "{notice}");
     assert_eq!(env.host_pid(), host);
     assert_eq!(env.json(["stop", "-n", "py"])["ok"], true);
     all_gone(&env);

@@ -154,7 +154,7 @@ fn e11_all_say_of_an_outcome_that_it_is_not_recorded_until_it_is() {
     std::fs::remove_file(&full).unwrap();
     // Its value was lost to the full disk, which is said.
     let told = server.call("output", json!({"id": "py:2", "wait_ms": 50000, "offset": 0}));
-    told.expect("[note: 30 bytes of output were not kept]\n[py:2]");
+    told.expect("[note: 30 bytes of output were not kept: the disk is full]\n[py:2]");
     server.call("output", json!({"id": "py:3", "wait_ms": 50000})).contains("[py:3");
     assert_eq!(runs(&env, 1), 1);
     assert_eq!(env.json(["output", "py:2"])["status"], "complete");

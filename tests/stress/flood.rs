@@ -45,6 +45,8 @@ fn o4_beyond_the_quota_code_goes_on_and_the_reply_counts_what_is_missing() {
     assert_eq!(reply["status"], "complete");
     assert_eq!(reply["data"]["value"], "29999");
     let lost = reply["data"]["lost_bytes"].as_u64().unwrap_or_else(|| panic!("{reply:#}"));
+    let notice = reply["data"]["notice"].as_str().unwrap_or_default();
+    assert!(notice.contains("not kept: the session keeps at most"), "{notice}");
     let kept = reply["data"]["truncated"]["total_bytes"].as_u64().unwrap();
     assert_eq!(kept + lost, 3_000_000);
     assert!(kept <= quota && kept > quota / 2, "{kept} of {quota} bytes are kept");

@@ -290,6 +290,7 @@ mod tests {
             exit_code: None,
             changed: None,
             lost_bytes: 0,
+            not_kept: None,
             notice: None,
         }
     }

@@ -4,7 +4,7 @@ use std::path::Path;
 
 use stead_protocol::bridge::Stream;
 use stead_protocol::{
-    Changed, ChunkKind, EndReason, EvalSeq, Finished, Generation, Offset, Outcome,
+    Changed, ChunkKind, EndReason, EvalSeq, Finished, Generation, NotKept, Offset, Outcome,
 };
 use stead_spool::{History, HistoryRecord, Options, Spool, SpoolError};
 
@@ -35,6 +35,8 @@ struct Current {
     start: Offset,
     began_ms: u64,
     lost: u64,
+    /// Why the first of them were not kept.
+    not_kept: Option<NotKept>,
     line: LastLine,
 }
 
@@ -196,7 +198,14 @@ impl Ledger {
     fn run(&mut self, eval: EvalSeq, began_ms: u64) {
         let start = self.told;
         self.spool.protect(start);
-        self.current = Some(Current { eval, start, began_ms, lost: 0, line: LastLine::default() });
+        self.current = Some(Current {
+            eval,
+            start,
+            began_ms,
+            lost: 0,
+            not_kept: None,
+            line: LastLine::default(),
+        });
     }
 
     /// Keeps bytes of a pipe: the running eval's, or background output.
@@ -220,6 +229,7 @@ impl Ledger {
         let kept = self.spool.append(kind, eval, bytes);
         if let Some(current) = &mut self.current {
             current.lost += kept.lost;
+            current.not_kept = current.not_kept.or(kept.why);
         }
     }
 
@@ -284,6 +294,7 @@ impl Ledger {
             exit_code: closing.exit_code,
             changed: closing.changed.filter(|changed| !changed.is_empty()),
             lost_bytes: current.as_ref().map_or(0, |current| current.lost),
+            not_kept: current.as_ref().and_then(|current| current.not_kept).map(Box::new),
             notice: closing.notice,
         };
         if current.is_some() {

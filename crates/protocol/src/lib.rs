@@ -24,7 +24,7 @@ pub use chunk::{Chunk, ChunkKind, DisplayInfo, ErrorInfo, ValueInfo};
 pub use error::{ErrorCode, WireError};
 pub use ids::{EvalId, EvalSeq, Generation, NameError, Offset, SessionName, Token};
 pub use lines::Lines;
-pub use outcome::{Change, Changed, EndReason, Finished, Outcome, TimeoutStep};
+pub use outcome::{Change, Changed, EndReason, Finished, NotKept, Outcome, TimeoutStep};
 pub use place::ShellPlace;
 pub use refusal::{Doing, Refusal, StartTrouble};
 pub use settings::{

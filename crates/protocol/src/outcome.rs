@@ -220,9 +220,58 @@ pub struct Finished {
     /// Bytes of output that the quota or a full disk did not let us keep.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub lost_bytes: u64,
+    /// Why the first of those bytes were not kept. Older versions do not say.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "lenient")]
+    pub not_kept: Option<Box<NotKept>>,
     /// Something unusual that the user should know.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notice: Option<String>,
+}
+
+/// Why output was not kept.
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "kind", rename_all = "snake_case")]
+pub enum NotKept {
+    /// The session keeps no more, and what it keeps is all of the eval that runs.
+    Quota {
+        /// How many bytes a session keeps.
+        bytes: u64,
+    },
+    /// There is no room on the disk, or none for this user.
+    DiskFull,
+    /// The session's files are gone, and where they were nothing may be written.
+    Removed,
+    /// The disk did not take it for another reason.
+    Disk {
+        /// The system's number for the error.
+        errno: i32,
+    },
+    /// A value, an error or a display is larger than any that is kept.
+    TooLarge {
+        /// The most that one may have.
+        most: u64,
+    },
+    /// A reason of a newer version.
+    #[serde(other)]
+    Unknown,
+}
+
+impl std::fmt::Display for NotKept {
+    fn fmt(&self, f: &mut std::fmt::Formatter<'_>) -> std::fmt::Result {
+        match self {
+            NotKept::Quota { bytes } => write!(f, "the session keeps at most {bytes} bytes"),
+            NotKept::DiskFull => f.write_str("the disk is full"),
+            NotKept::Removed => f.write_str("the session's files were removed"),
+            NotKept::Disk { errno } => {
+                let error = std::io::Error::from_raw_os_error(*errno);
+                write!(f, "the disk did not take them: {error}")
+            }
+            NotKept::TooLarge { most } => {
+                write!(f, "a single value or display may have at most {most} bytes")
+            }
+            NotKept::Unknown => f.write_str("unknown reason"),
+        }
+    }
 }
 
 impl Finished {
@@ -237,6 +286,7 @@ impl Finished {
             exit_code: None,
             changed: None,
             lost_bytes: 0,
+            not_kept: None,
             notice: None,
         }
     }

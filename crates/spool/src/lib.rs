@@ -41,4 +41,4 @@ pub use history_recover::Recovered;
 pub use layout::{SessionDir, write_atomically};
 pub use reader::{Reader, Records};
 pub use record::{MAX_PAYLOAD, MAX_STREAM_PAYLOAD, Record};
-pub use writer::{DEFAULT_SEGMENT, Kept, Options, Spool};
+pub use writer::{Appended, DEFAULT_SEGMENT, Options, Spool};

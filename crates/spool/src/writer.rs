@@ -8,7 +8,7 @@ use std::path::Path;
 
 use rustix::fs::{AtFlags, Mode, OFlags};
 use rustix::io::Errno;
-use stead_protocol::{ChunkKind, EvalSeq, Offset};
+use stead_protocol::{ChunkKind, EvalSeq, NotKept, Offset};
 
 use crate::SpoolError;
 use crate::disk;
@@ -43,11 +43,13 @@ impl Default for Options {
 
 /// What became of the bytes of one append.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Kept {
+pub struct Appended {
     /// The log reaches up to here now.
     pub end: Offset,
     /// So many of the bytes could not be kept.
     pub lost: u64,
+    /// Why the first of them could not.
+    pub why: Option<NotKept>,
 }
 
 /// The writer of a session's output log; a session has one.
@@ -135,16 +137,16 @@ impl Spool {
     ///
     /// Bytes that could not be kept (quota, disk full) are counted, never an error: the code that
     /// prints them goes on.
-    pub fn append(&mut self, kind: ChunkKind, eval: EvalSeq, bytes: &[u8]) -> Kept {
-        let before = self.lost;
+    pub fn append(&mut self, kind: ChunkKind, eval: EvalSeq, bytes: &[u8]) -> Appended {
+        let (before, mut why) = (self.lost, None);
         if kind.is_stream() {
             for part in bytes.chunks(MAX_STREAM_PAYLOAD) {
-                self.put(kind, eval, part);
+                why = why.or(self.put(kind, eval, part).err());
             }
         } else {
-            self.put(kind, eval, bytes);
+            why = self.put(kind, eval, bytes).err();
         }
-        Kept { end: self.end(), lost: self.lost - before }
+        Appended { end: self.end(), lost: self.lost - before, why }
     }
 
     /// Segments holding anything at or after this offset are never dropped to make room.
@@ -176,21 +178,39 @@ impl Spool {
     }
 
     /// One record, cut to what there is room for if it is of a stream.
-    fn put(&mut self, kind: ChunkKind, eval: EvalSeq, bytes: &[u8]) {
-        let fits = bytes.len() <= MAX_PAYLOAD;
-        let Some(room) = fits.then(|| self.make_room(kind, bytes.len() as u64)).flatten() else {
-            self.lost += bytes.len() as u64;
-            return;
+    fn put(&mut self, kind: ChunkKind, eval: EvalSeq, bytes: &[u8]) -> Result<(), NotKept> {
+        let over_quota = NotKept::Quota { bytes: self.quota };
+        let room = match bytes.len() <= MAX_PAYLOAD {
+            true => self.make_room(kind, bytes.len() as u64).ok_or(over_quota),
+            false => Err(NotKept::TooLarge { most: MAX_PAYLOAD as u64 }),
         };
-        let room = room as usize;
+        let room = match room {
+            Ok(room) => room as usize,
+            Err(why) => {
+                self.lost += bytes.len() as u64;
+                return Err(why);
+            }
+        };
         let header = Header::new(kind, eval, room as u32);
         if self.pos > 0 && self.pos + header.size() > self.segment {
             self.roll();
         }
         match self.write(header, &bytes[..room]) {
-            Ok(()) => self.lost += (bytes.len() - room) as u64,
+            Ok(()) if room == bytes.len() => Ok(()),
+            Ok(()) => {
+                self.lost += (bytes.len() - room) as u64;
+                Err(over_quota)
+            }
             // Whatever the reason, the log is whole and the next append tries again.
-            Err(_) => self.lost += bytes.len() as u64,
+            Err(errno) => {
+                self.lost += bytes.len() as u64;
+                Err(match errno {
+                    Errno::NOSPC | Errno::DQUOT => NotKept::DiskFull,
+                    // A directory that was removed while it was open takes no new file.
+                    Errno::NOENT => NotKept::Removed,
+                    other => NotKept::Disk { errno: other.raw_os_error() },
+                })
+            }
         }
     }
 

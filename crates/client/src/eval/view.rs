@@ -3,8 +3,8 @@
 use std::cell::OnceCell;
 
 use stead_protocol::{
-    Changed, ChunkKind, EndReason, ErrorInfo, EvalId, EvalSeq, Finished, Generation, Offset,
-    Outcome, SessionName, Status, Token, Unrecorded, ValueInfo,
+    Changed, ChunkKind, EndReason, ErrorInfo, EvalId, EvalSeq, Finished, Generation, NotKept,
+    Offset, Outcome, SessionName, Status, Token, Unrecorded, ValueInfo,
 };
 use stead_screen::into_plain;
 
@@ -100,6 +100,8 @@ pub struct EvalView {
     pub behind: Option<EvalSeq>,
     /// Bytes that were not kept.
     pub lost_bytes: u64,
+    /// Why the first of them were not.
+    pub not_kept: Option<NotKept>,
     /// Whether the user stopped waiting.
     pub left: bool,
     /// It has ended, and the disk does not take the record of how: why not. Its outcome is told when it is recorded.
@@ -148,6 +150,7 @@ impl EvalView {
             notices: Vec::new(),
             behind: None,
             lost_bytes: 0,
+            not_kept: None,
             left: false,
             unanswered: None,
             unrecorded: None,
@@ -182,13 +185,14 @@ impl EvalView {
         view.changed = finished.changed.filter(|changed| !changed.is_empty()).map(clean);
         view.notices.extend(finished.notice.map(into_plain));
         view.lost_bytes = finished.lost_bytes;
+        view.not_kept = finished.not_kept.map(|why| *why);
         if view.status == EvalStatus::Complete {
             view.value = Late::new(last(&content, ChunkKind::Value));
         }
         view.error = Late::new(last(&content, ChunkKind::Error));
         if view.lost_bytes > 0 {
-            let lost = view.lost_bytes;
-            view.notices.push(format!("{lost} bytes of output were not kept"));
+            let why = view.not_kept.map(|why| format!(": {why}")).unwrap_or_default();
+            view.notices.push(format!("{} bytes of output were not kept{why}", view.lost_bytes));
         }
         view.content = content;
         view.outcome = Some(finished.outcome);

@@ -58,6 +58,10 @@ pub struct Connection {
 
 /// What a wait on a connection came to.
 #[derive(Debug)]
+#[expect(
+    clippy::large_enum_variant,
+    reason = "one lives at a time; a box would cost every message an allocation"
+)]
 pub enum Waited {
     /// An event.
     Event(Event),
@@ -69,6 +73,10 @@ pub enum Waited {
     Closed,
 }
 
+#[expect(
+    clippy::large_enum_variant,
+    reason = "one lives at a time; a box would cost every message an allocation"
+)]
 enum Next {
     Message(FromHost),
     Deadline,

@@ -4,7 +4,7 @@ use std::fs::{self, OpenOptions};
 use std::os::unix::fs::FileExt;
 use std::path::Path;
 
-use stead_protocol::{ChunkKind, EvalSeq, Offset};
+use stead_protocol::{ChunkKind, EvalSeq, NotKept, Offset};
 
 use super::{SMALL, read, read_back, small, tempdir};
 use crate::{Options, Reader, Spool, SpoolError};
@@ -149,7 +149,8 @@ fn a_deleted_directory_costs_the_output_and_nothing_else() {
     let end = spool.end();
     spool.protect(end);
     assert!(!spool.look());
-    assert_eq!(spool.append(ChunkKind::Out, EvalSeq(2), b"lost").lost, 4);
+    let appended = spool.append(ChunkKind::Out, EvalSeq(2), b"lost");
+    assert_eq!((appended.lost, appended.why), (4, Some(NotKept::Removed)));
     assert_eq!((spool.lost_total(), spool.end()), (4, end));
     assert_eq!(fs::read_dir(&dir).unwrap().count(), 0);
 }

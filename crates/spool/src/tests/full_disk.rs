@@ -2,8 +2,9 @@
 
 use std::process::Command;
 
+use rustix::io::Errno;
 use rustix::process::{Resource, Rlimit, getrlimit, setrlimit};
-use stead_protocol::{ChunkKind, EvalSeq, Offset};
+use stead_protocol::{ChunkKind, EvalSeq, NotKept, Offset};
 
 use super::{accepted, finished, keyed, opened, read, tempdir};
 use crate::{History, HistoryReader, Options, Spool};
@@ -44,6 +45,8 @@ fn output_on_a_full_disk_is_counted_and_the_log_stays_whole() {
         limit(Some(end.0 + room));
         let kept = spool.append(ChunkKind::Out, EvalSeq(2), &[b'x'; 40]);
         assert_eq!((kept.end, kept.lost), (end, 40));
+        // The limit that stands for a full disk here has an error of its own.
+        assert_eq!(kept.why, Some(NotKept::Disk { errno: Errno::FBIG.raw_os_error() }));
         assert_eq!(file.metadata().unwrap().len(), end.0);
     }
     assert_eq!(spool.lost_total(), 60 * 40);

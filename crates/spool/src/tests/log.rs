@@ -4,7 +4,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::sync::atomic::{AtomicBool, Ordering};
 
 use proptest::prelude::*;
-use stead_protocol::{ChunkKind, EvalSeq, Offset};
+use stead_protocol::{ChunkKind, EvalSeq, NotKept, Offset};
 
 use super::{SMALL, read, read_back, small, tempdir};
 use crate::{MAX_PAYLOAD, MAX_STREAM_PAYLOAD, Options, Reader, Spool};
@@ -52,6 +52,7 @@ fn long_streams_are_split_and_long_values_are_not() {
     let too_long = vec![0; MAX_PAYLOAD + 1];
     let kept = spool.append(ChunkKind::Display, EvalSeq(1), &too_long);
     assert_eq!(kept.lost, too_long.len() as u64);
+    assert_eq!(kept.why, Some(NotKept::TooLarge { most: MAX_PAYLOAD as u64 }));
     assert_eq!(spool.lost_total(), kept.lost);
     let kept = spool.append(ChunkKind::Display, EvalSeq(1), &too_long[1..]);
     assert_eq!(kept.lost, 0);

@@ -99,6 +99,7 @@ fn outcome(eval: u64) -> Finished {
         exit_code: None,
         changed: None,
         lost_bytes: 0,
+        not_kept: None,
         notice: None,
     }
 }

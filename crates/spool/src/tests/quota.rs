@@ -1,6 +1,6 @@
 //! What is dropped, what is protected and what is lost.
 
-use stead_protocol::{ChunkKind, EvalSeq, Offset};
+use stead_protocol::{ChunkKind, EvalSeq, NotKept, Offset};
 
 use super::{read, tempdir};
 use crate::{Options, Reader, Spool};
@@ -40,7 +40,10 @@ fn the_running_eval_keeps_its_head_and_counts_what_is_lost() {
     spool.protect(start);
     let mut lost = 0;
     for _ in 0..100 {
-        lost += spool.append(ChunkKind::Out, EvalSeq(2), &[b'x'; 1000]).lost;
+        let appended = spool.append(ChunkKind::Out, EvalSeq(2), &[b'x'; 1000]);
+        let why = (appended.lost > 0).then_some(NotKept::Quota { bytes: TIGHT.quota });
+        assert_eq!(appended.why, why);
+        lost += appended.lost;
     }
     assert_eq!(lost, spool.lost_total());
     let kept: usize = read(dir.path(), start).iter().map(|r| r.2.len()).sum();

@@ -34,7 +34,12 @@ pub(super) fn read<T>(arguments: Map<String, Value>) -> Result<Box<dyn Tool>, Wi
 where
     T: Tool + DeserializeOwned + 'static,
 {
-    match serde_path_to_error::deserialize::<_, T>(Value::Object(arguments)) {
+    let arguments = Value::Object(arguments);
+    // Nearly all arguments are right; the place of a wrong one is looked for only then.
+    if let Ok(tool) = T::deserialize(&arguments) {
+        return Ok(Box::new(tool));
+    }
+    match serde_path_to_error::deserialize::<_, T>(arguments) {
         Ok(tool) => Ok(Box::new(tool)),
         Err(error) => {
             let message = format!("wrong argument `{}`: {}", error.path(), error.inner());

@@ -3,7 +3,7 @@
 use std::str::FromStr;
 
 use serde::Serialize;
-use stead_client::{Found, Hit, LastLines, MAX_CONTEXT, NumberedLines, SearchOptions, Target};
+use stead_client::{Hit, LastLines, MAX_CONTEXT, Matches, NumberedLines, SearchOptions, Target};
 use stead_protocol::{ChunkKind, EvalId, SessionName};
 
 use crate::context::{Context, SessionArg};
@@ -211,7 +211,7 @@ struct FoundData<'a> {
 }
 
 impl<'a> FoundData<'a> {
-    fn new(target: &'a Target, found: &'a Found) -> Self {
+    fn new(target: &'a Target, found: &'a Matches) -> Self {
         let (session, eval_id) = match target {
             Target::Eval(id) => (id.session.as_str(), Some(id.to_string())),
             Target::Session(name) => (name.as_str(), None),
@@ -269,7 +269,7 @@ impl<'a> HitData<'a> {
 }
 
 /// As `grep -n` writes it, with the eval in the place of the file.
-fn found_text(target: &Target, found: &Found, context: bool) -> String {
+fn found_text(target: &Target, found: &Matches, context: bool) -> String {
     if found.hits.is_empty() {
         return format!("{}\n", matches_in_lines(found));
     }
@@ -292,7 +292,7 @@ fn line_text(hit: &Hit, with_id: bool, mark: char) -> String {
     format!("{id}{}{mark}{}\n", hit.line, hit.text)
 }
 
-fn matches_in_lines(found: &Found) -> String {
+fn matches_in_lines(found: &Matches) -> String {
     let matches = count(found.matches, "match", "matches");
     format!("{matches} in {}", count(found.lines, "line", "lines"))
 }
@@ -329,12 +329,12 @@ mod tests {
             matched,
         };
         let hits = vec![hit("py:7", 1, true), hit("py:7", 2, false), hit("py:9", 3, true)];
-        let found = Found { hits, matches: 2, lines: 9, more: 0, gone: 0 };
+        let found = Matches { hits, matches: 2, lines: 9, more: 0, gone: 0 };
         let one = Target::Eval("py:7".parse().unwrap());
         assert_eq!(found_text(&one, &found, true), "1:text\n2-text\n--\n3:text\n");
         let all = Target::Session("py".parse().unwrap());
         assert_eq!(found_text(&all, &found, false), "py:7:1:text\npy:7:2-text\npy:9:3:text\n");
-        let none = Found { lines: 1, ..Found::default() };
+        let none = Matches { lines: 1, ..Matches::default() };
         assert_eq!(found_text(&one, &none, true), "0 matches in 1 line\n");
     }
 }

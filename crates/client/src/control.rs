@@ -11,7 +11,7 @@ use stead_spool::SessionDir;
 
 use crate::eval::{loss, wait};
 use crate::reach::connection::{self, Connection, PATIENCE};
-use crate::reach::start::{Door, Found, left, unhurried};
+use crate::reach::start::{Door, IfFound, left, unhurried};
 use crate::session::wait_until_ready;
 use crate::{Client, ClientError, Launch};
 
@@ -74,7 +74,7 @@ impl Client {
         let mut connection = match self.connect(name) {
             Err(ClientError::Ended { .. }) => {
                 let mut connection =
-                    self.door(name).connect_or_start(Found::Use, unhurried(), || {
+                    self.door(name).connect_or_start(IfFound::Use, unhurried(), || {
                         self.meta_for(name, &Launch::default())
                     })?;
                 if connection.loss.is_some() {

@@ -14,10 +14,12 @@ use crate::eval::loss;
 use crate::eval::wait::{self, Wait, Watcher};
 use crate::reach::connection::{Connection, PATIENCE};
 use crate::reach::patience::{Patience, answer_time};
-use crate::reach::start::{Door, Found, unhurried};
+use crate::reach::start::{Door, IfFound, unhurried};
 use crate::read::records::{self, Span};
 use crate::show::page::read_budget;
-use crate::{ClientError, Dirs, EvalStatus, EvalView, Fate, Kept, OutputOptions, Workspace};
+use crate::{
+    ClientError, Dirs, EvalStatus, EvalView, Fate, KeptConnections, OutputOptions, Workspace,
+};
 
 /// How many hosts in a row may leave just before they are given code.
 const EVAL_TRIES: usize = 5;
@@ -34,7 +36,7 @@ pub struct Client {
     /// The program to run as host; without it, this one.
     pub program: Option<PathBuf>,
     /// Connections for the next call; none for who calls once.
-    pub kept: Option<Arc<Kept>>,
+    pub kept: Option<Arc<KeptConnections>>,
 }
 
 /// How to start a session that does not exist yet.
@@ -116,7 +118,7 @@ impl Client {
             }
         }
         let mut connection =
-            door.connect_or_start(Found::Refuse, unhurried(), || self.new_meta(name, launch))?;
+            door.connect_or_start(IfFound::Refuse, unhurried(), || self.new_meta(name, launch))?;
         if connection.loss.is_some() {
             loss::acknowledge(&mut connection, &self.dir(name))?;
         }
@@ -181,7 +183,7 @@ impl Client {
             Some(connection) => connection,
             None => {
                 let meta = || self.meta_for(name, launch);
-                let connected = door.connect_or_start(Found::Use, patience.answer_by, meta);
+                let connected = door.connect_or_start(IfFound::Use, patience.answer_by, meta);
                 Box::new(connected.map_err(ClientError::before_sending)?)
             }
         };

@@ -16,9 +16,9 @@ const LOOK_FROM: usize = 8;
 
 /// One idle connection for each session that was used lately; the latest is the last.
 #[derive(Debug, Default)]
-pub struct Kept(Mutex<Vec<(Workspace, Box<Connection>)>>);
+pub struct KeptConnections(Mutex<Vec<(Workspace, Box<Connection>)>>);
 
-impl Kept {
+impl KeptConnections {
     /// Takes the connection to a session, if it is still good.
     pub(crate) fn take(
         &self,

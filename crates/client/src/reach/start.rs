@@ -17,7 +17,7 @@ use crate::error::is_stopped;
 use crate::eval::wait;
 use crate::reach::call::Unfound;
 use crate::reach::connection::{self, Connection, PATIENCE};
-use crate::reach::kept::Kept;
+use crate::reach::kept::KeptConnections;
 use crate::{ClientError, ConnectionTrouble, Dirs, RequestError, Workspace, timer};
 
 /// How long a host may take to listen.
@@ -40,12 +40,12 @@ pub(crate) struct Door<'a> {
     /// The program to run as host; without it, this one.
     pub(crate) program: Option<&'a Path>,
     /// Where connections are kept for the next call.
-    pub(crate) kept: Option<&'a Kept>,
+    pub(crate) kept: Option<&'a KeptConnections>,
 }
 
 /// Whether a host that was found will do.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Found {
+pub(crate) enum IfFound {
     /// Yes.
     Use,
     /// No: the caller wants to start the session itself.
@@ -143,7 +143,7 @@ impl Door<'_> {
     /// What is not there at `by` is not waited for.
     pub(crate) fn connect_or_start(
         &self,
-        found: Found,
+        found: IfFound,
         by: Instant,
         meta: impl FnOnce() -> Result<Meta, ClientError>,
     ) -> Result<Connection, ClientError> {
@@ -188,10 +188,10 @@ impl Door<'_> {
         }
     }
 
-    fn accept(&self, connection: Connection, found: Found) -> Result<Connection, ClientError> {
+    fn accept(&self, connection: Connection, found: IfFound) -> Result<Connection, ClientError> {
         match found {
-            Found::Use => Ok(connection),
-            Found::Refuse => Err(ClientError::Exists { name: self.name.clone() }),
+            IfFound::Use => Ok(connection),
+            IfFound::Refuse => Err(ClientError::Exists { name: self.name.clone() }),
         }
     }
 

@@ -88,7 +88,7 @@ fn by_number(
     (from, to): (u64, u64),
     budget: usize,
 ) -> Result<NumberedLines, SpoolError> {
-    let mut kept = Kept::default();
+    let mut kept = KeptLines::default();
     let (mut to, mut next) = (to, None);
     let total = each_line(reader, start, end, &mut |line, ahead| {
         if (from..=to).contains(&line.number) {
@@ -124,7 +124,7 @@ fn last_of(
     let mut count = |_: Line<'_>, _: Ahead| ControlFlow::Continue(());
     let total = each_line(reader, start, end, &mut count)?.unwrap_or_default();
     let first = total.saturating_sub(left.lines) + 1;
-    let mut kept = Kept::default();
+    let mut kept = KeptLines::default();
     let mut cut = false;
     each_line(reader, start, end, &mut |line, _| {
         if line.number >= first {
@@ -141,12 +141,12 @@ fn last_of(
 
 /// Lines by number, and what they cost.
 #[derive(Debug, Default)]
-struct Kept {
+struct KeptLines {
     lines: BTreeMap<u64, Hit>,
     chars: usize,
 }
 
-impl Kept {
+impl KeptLines {
     fn insert(&mut self, id: &EvalId, line: &Line<'_>, max: usize) {
         let text = beginning(&shown(line), line, max);
         let Line { number, offset, kind, .. } = *line;

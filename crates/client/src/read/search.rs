@@ -66,7 +66,7 @@ impl Hit {
 
 /// What a search found.
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
-pub struct Found {
+pub struct Matches {
     /// Matches and the lines around them in order, no line twice.
     pub hits: Vec<Hit>,
     /// How many lines match.
@@ -84,9 +84,9 @@ impl Client {
     ///
     /// A line is searched as it is shown, at most its first MiB. What a running eval has written so
     /// far is searched too.
-    pub fn search(&self, target: &Target, options: &SearchOptions) -> Result<Found, ClientError> {
+    pub fn search(&self, target: &Target, options: &SearchOptions) -> Result<Matches, ClientError> {
         let regex = pattern::compile(&options.pattern, options.ignore_case)?;
-        let found = Found::default();
+        let found = Matches::default();
         let mut search = Search { regex: &regex, options, found, shown: 0, chars: 0 };
         match target {
             Target::Eval(id) => {
@@ -103,7 +103,7 @@ impl Client {
                 search.found.gone = gone;
             }
         }
-        Ok(Found { more: search.found.matches - search.shown, ..search.found })
+        Ok(Matches { more: search.found.matches - search.shown, ..search.found })
     }
 
     /// Opens the output of a session that may have ended or been stopped.
@@ -180,7 +180,7 @@ fn read_entry(history: &HistoryReader, seq: EvalSeq) -> Result<Option<EvalEntry>
 struct Search<'a> {
     regex: &'a Regex,
     options: &'a SearchOptions,
-    found: Found,
+    found: Matches,
     shown: u64,
     /// What the hits cost so far.
     chars: usize,
@@ -249,7 +249,7 @@ mod tests {
         (dir, spool.end())
     }
 
-    fn search(dir: &tempfile::TempDir, to: Offset, pattern: &str, context: u64) -> Found {
+    fn search(dir: &tempfile::TempDir, to: Offset, pattern: &str, context: u64) -> Matches {
         search_for(dir, to, pattern, context, 100)
     }
 
@@ -259,7 +259,7 @@ mod tests {
         pattern: &str,
         context: u64,
         max_matches: u64,
-    ) -> Found {
+    ) -> Matches {
         let options = SearchOptions {
             pattern: pattern.to_owned(),
             ignore_case: false,
@@ -268,14 +268,14 @@ mod tests {
             max_chars: 32_000,
         };
         let regex = pattern::compile(pattern, false).unwrap();
-        let found = Found::default();
+        let found = Matches::default();
         let mut search = Search { regex: &regex, options: &options, found, shown: 0, chars: 0 };
         let reader = Reader::open(dir.path()).unwrap();
         search.span(&reader, &"py:1".parse().unwrap(), Offset(0), to).unwrap();
         search.found
     }
 
-    fn lines(found: &Found) -> Vec<(u64, u64, &str)> {
+    fn lines(found: &Matches) -> Vec<(u64, u64, &str)> {
         found.hits.iter().map(|hit| (hit.line, hit.offset, hit.text.as_str())).collect()
     }
 

@@ -2,13 +2,13 @@
 
 use std::fmt::Write;
 
-use stead_client::{Found, Hit, LastLines, Target};
+use stead_client::{Hit, LastLines, Matches, Target};
 use stead_protocol::{ChunkKind, SessionName};
 
 use crate::text::count;
 
 /// Matches with the lines around them, then how many there are.
-pub(super) fn found(target: &Target, found: &Found) -> String {
+pub(super) fn found(target: &Target, found: &Matches) -> String {
     let mut text = hits(&found.hits, matches!(target, Target::Session(_)));
     let what = match target {
         Target::Eval(id) => id.to_string(),

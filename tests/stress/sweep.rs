@@ -86,19 +86,16 @@ fn answered_while_swept(how: &str, end: impl FnOnce(&Rig) -> Child) {
 }
 
 #[test]
-#[ignore = "the host does not answer while it sweeps, until the sweep is a phase of its own"]
 fn e7_status_is_answered_while_stop_sweeps_stubborn_processes() {
     answered_while_swept("stop", |rig| rig.env.spawn(["stop", "-n", "py"]));
 }
 
 #[test]
-#[ignore = "the host does not answer while it sweeps, until the sweep is a phase of its own"]
 fn e7_status_is_answered_while_restart_sweeps_stubborn_processes() {
     answered_while_swept("restart", |rig| rig.env.spawn(["restart", "-n", "py"]));
 }
 
 #[test]
-#[ignore = "the host does not answer while it sweeps, until the sweep is a phase of its own"]
 fn e7_status_is_answered_while_the_end_of_an_interpreter_sweeps_stubborn_processes() {
     answered_while_swept("end", |rig| {
         rig.env.spawn(["eval", "-n", "py", "--", "import os; os._exit(3)"])

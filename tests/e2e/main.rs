@@ -39,6 +39,7 @@ mod talk;
 mod terminal;
 mod toy_bridge;
 mod values;
+mod wire;
 
 /// The binary under test.
 const STEAD: &str = env!("CARGO_BIN_EXE_stead");

@@ -6,6 +6,7 @@ open my $ctl, '+<&=', delete $ENV{STEAD_BRIDGE_FD} or die "no control channel: $
 fcntl $ctl, F_SETFD, FD_CLOEXEC;
 my ($json, $inbox) = (JSON::PP->new->ascii->canonical, "");
 our $user = 0;
+our $newer = '';  # a word for how an eval ended that no host knows yet
 STDOUT->autoflush(1); STDERR->autoflush(1);
 
 sub tell_host { my $line = $json->encode({@_}) . "\n"; syswrite $ctl, $line or exit }
@@ -35,6 +36,7 @@ while (my ($word, $id, $code) = command()) {
         my $got = eval "package main; no strict; $code"; die $@ if $@; $got };
     my $error = $@; $early = 0;
     my $status = !$error ? 'ok' : $error eq "interrupted\n" ? 'interrupted' : 'error';
+    $status = $newer if $newer;
     tell_host(ev => 'value', text => "$value", type => ref $value || 'scalar') if !$error && defined $value;
     tell_host(ev => 'error', name => 'die', message => "$error") if $error;
     tell_host(ev => 'done', eval => $id, status => $status);

@@ -100,7 +100,7 @@ pub(crate) fn interrupt(
     seq: EvalSeq,
     code: &str,
 ) -> (InterruptEffect, Finished) {
-    let request = Request::Interrupt { eval: Some(seq) };
+    let request = Request::Interrupt { eval: Some(seq), by: None };
     let effect = match connection.request(request, deadline()).unwrap() {
         Reply::Interrupt { effect, .. } => effect,
         other => panic!("{other:?}"),

@@ -8,7 +8,7 @@ use stead_client::{
     Quiet, Waited,
 };
 use stead_protocol::client::{Event, Reply, Request, Submit, WatchFor};
-use stead_protocol::{EvalId, EvalSeq, Finished, SessionName};
+use stead_protocol::{EvalId, EvalSeq, Finished, SessionName, Work};
 use stead_testkit::TestEnv;
 
 use crate::STEAD;
@@ -117,17 +117,8 @@ pub(crate) fn value_of(view: &EvalView) -> String {
 /// Submits code and watches it; its events come on the same connection.
 #[track_caller]
 pub(crate) fn submit(connection: &mut Connection, code: &str, watch: WatchFor) -> EvalSeq {
-    let submit = Submit {
-        token: None,
-        again: false,
-        hold: false,
-        code: code.to_owned(),
-        key: None,
-        hard_timeout_ms: None,
-        no_queue: false,
-        place: None,
-        watch: Some(watch),
-    };
+    let work = Work::Code { code: code.to_owned() };
+    let submit = Submit { watch: Some(watch), ..Submit::new(work) };
     match connection.request(Request::Submit(submit), deadline()).unwrap() {
         Reply::Accepted(accepted) => accepted.eval,
         other => panic!("{other:?}"),

@@ -2,10 +2,11 @@
 
 use std::env;
 use std::path::{Path, PathBuf};
+use std::sync::Arc;
 
 use serde::Serialize;
 use stead_client::{Client, ClientError, Dirs, Launch, Workspace};
-use stead_protocol::{EvalId, SessionName};
+use stead_protocol::{By, EvalId, SessionName};
 
 use crate::print::{self, Failure, Mode, Outcome, Reply, bad_request};
 use crate::{Globals, Modes, exit};
@@ -38,8 +39,18 @@ impl Context {
         let cwd = env::current_dir()
             .map_err(|error| bad_request(format!("there is no current directory: {error}")))?;
         let workspace = Workspace::find(globals.workspace.as_deref(), &cwd)?;
-        let client =
-            Client { dirs: Dirs::from_env()?, workspace, kind: "cli", program: None, kept: None };
+        let client = Client {
+            dirs: Dirs::from_env()?,
+            workspace,
+            kind: "cli",
+            by: Arc::default(),
+            program: None,
+            kept: None,
+        };
+        // Who drives the command line may say who they are (SPEC E-16).
+        if let Some(by) = env::var("STEAD_BY").ok().filter(|by| !by.trim().is_empty()) {
+            client.by.get_or_init(|| By::from(by.trim()));
+        }
         Ok(Context { command, mode, client, cwd, modes })
     }
 

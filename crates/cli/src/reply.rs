@@ -292,6 +292,7 @@ mod tests {
             lost_bytes: 0,
             not_kept: None,
             notice: None,
+            interrupted_by: None,
         }
     }
 

@@ -6,14 +6,15 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use stead_launch::roster::Holder;
 use stead_protocol::client::{InterruptEffect, Query, Reply, Request};
-use stead_protocol::{EvalSeq, SessionName, Status};
+use stead_protocol::{EvalSeq, SessionName, Status, Work};
 use stead_spool::SessionDir;
 
 use crate::eval::{loss, wait};
 use crate::reach::connection::{self, Connection, PATIENCE};
+use crate::reach::patience::Patience;
 use crate::reach::start::{Door, IfFound, left, unhurried};
 use crate::session::wait_until_ready;
-use crate::{Client, ClientError, Launch};
+use crate::{Client, ClientError, EvalOptions, EvalStatus, EvalView, Launch, Quiet};
 
 /// How long an interrupt may take: the host's grace time and some.
 const INTERRUPT_TIME: Duration = Duration::from_secs(10);
@@ -23,6 +24,9 @@ pub(crate) const END_TIME: Duration = Duration::from_secs(20);
 pub(crate) const READY_TIME: Duration = Duration::from_secs(70);
 /// How long a question about the namespace may take.
 const QUERY_TIME: Duration = Duration::from_secs(30);
+
+/// The version of the wire from which on work of all kinds is submitted.
+const WORK_VERSION: u32 = 2;
 
 /// What an interrupt did.
 #[derive(Debug, Clone, Copy)]
@@ -42,7 +46,11 @@ impl Client {
         name: &SessionName,
         eval: Option<EvalSeq>,
     ) -> Result<Interrupted, ClientError> {
-        match self.ask(name, Request::Interrupt { eval }, INTERRUPT_TIME) {
+        match self.ask(
+            name,
+            Request::Interrupt { eval, by: self.by.get().cloned() },
+            INTERRUPT_TIME,
+        ) {
             Err(ClientError::Ended { .. }) => {
                 Ok(Interrupted { effect: InterruptEffect::NothingRunning, eval, killed: None })
             }
@@ -64,9 +72,30 @@ impl Client {
         self.done(name, Request::Resume, PATIENCE)
     }
 
-    /// Empties the namespace.
-    pub fn clear(&self, name: &SessionName) -> Result<(), ClientError> {
-        self.done(name, Request::Clear, QUERY_TIME)
+    /// Empties the namespace: work like any other, which has an id and waits for its turn.
+    pub fn clear(&self, name: &SessionName) -> Result<EvalView, ClientError> {
+        let connection = self.connect(name)?;
+        if connection.protocol() < WORK_VERSION {
+            self.done(name, Request::Clear, QUERY_TIME)?;
+            return Ok(EvalView::new(name, None, EvalStatus::Complete));
+        }
+        let options = EvalOptions {
+            code: String::new(),
+            key: None,
+            soft_timeout: QUERY_TIME,
+            hard_timeout: None,
+            no_queue: false,
+            background: false,
+            max_chars: 0,
+        };
+        let patience = Patience::new(&options);
+        let connection = Box::new(connection);
+        let begun =
+            self.send_work(name, connection, Work::Clear, &options, &patience, None, false)?;
+        match self.finish(begun, &mut Quiet)? {
+            Some(view) => Ok(view),
+            None => Err(self.ended(name)?),
+        }
     }
 
     /// Ends the interpreter and starts it afresh (SPEC S-7).
@@ -239,6 +268,7 @@ impl Client {
             workspace: &self.workspace,
             name,
             client: self.kind,
+            by: self.by.get(),
             program: self.program.as_deref(),
             kept: self.kept.as_deref(),
         }

@@ -224,6 +224,20 @@ impl Client {
         Ok(Evals { evals: evals.collect(), notice, gone })
     }
 
+    /// The last eval that is code, which is what "the last eval" means.
+    pub fn last_code(&self, name: &SessionName) -> Result<Option<EvalSummary>, ClientError> {
+        let mut count = 1;
+        loop {
+            let listed = self.evals(name, count)?.evals;
+            let all = (listed.len() as u64) < count;
+            let last = listed.into_iter().rev().find(|eval| eval.entry.kind.is_code());
+            if last.is_some() || all {
+                return Ok(last);
+            }
+            count *= 16;
+        }
+    }
+
     /// What the host says that its session does.
     fn asked(&self, name: &SessionName) -> Result<Now, ClientError> {
         let by = Instant::now() + LIST_PATIENCE;
@@ -281,6 +295,7 @@ impl Client {
             Some(history) => read(history).map_err(ClientError::spool(&meta.name))?,
             None => (0, None, Generation(0)),
         };
+        let codes = evals.saturating_sub(last.as_ref().map_or(0, |last| last.others));
         let used = last.as_ref().map_or(meta.created_ms, |entry| {
             entry.finished.as_ref().map_or(entry.accepted_at_ms, |(at, _)| *at)
         });
@@ -305,10 +320,12 @@ impl Client {
             generation,
             pid: None,
             host_pid: None,
+            program: None,
             cwd: meta.settings.place.cwd.clone(),
             started_ms: meta.created_ms,
             last_used_ms: used,
-            evals,
+            evals: codes,
+            by: None,
             queued: Vec::new(),
             usage: Usage::default(),
             background: Vec::new(),

@@ -1,12 +1,12 @@
 //! What front ends can do with a session.
 
 use std::path::PathBuf;
-use std::sync::Arc;
+use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
 use stead_protocol::ShellPlace;
 use stead_protocol::client::{Reply, Request};
-use stead_protocol::{Activity, ErrorCode, EvalId, EvalSeq, SessionName, Status};
+use stead_protocol::{Activity, By, ErrorCode, EvalId, EvalSeq, SessionName, Status};
 use stead_spool::HistoryReader;
 
 use crate::control::{END_TIME, READY_TIME, status};
@@ -33,6 +33,8 @@ pub struct Client {
     pub workspace: Workspace,
     /// Who is calling: `cli`, `mcp`.
     pub kind: &'static str,
+    /// Who sends evals, once that is known: more than the kind of program (SPEC E-16).
+    pub by: Arc<OnceLock<By>>,
     /// The program to run as host; without it, this one.
     pub program: Option<PathBuf>,
     /// Connections for the next call; none for who calls once.
@@ -130,7 +132,7 @@ impl Client {
     /// How the init code of the last start went.
     fn init_of(&self, name: &SessionName) -> Result<Option<EvalView>, ClientError> {
         let last = self.evals(name, 1)?;
-        let Some(init) = last.evals.into_iter().find(|eval| eval.entry.by == "init") else {
+        let Some(init) = last.evals.into_iter().find(|eval| eval.entry.by == By::init()) else {
             return Ok(None);
         };
         let options = OutputOptions { part: crate::Part::All, wait: None, max_chars: 0 };

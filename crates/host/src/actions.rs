@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use stead_interpreter::{Order, pause};
 use stead_protocol::client::{Event, FromHost, Listens, Reply};
-use stead_protocol::{EndReason, EvalSeq, Finished, Outcome};
+use stead_protocol::{By, EndReason, EvalSeq, Finished, Outcome, WorkKind};
 use stead_spool::{SessionDir, SpoolError};
 
 use crate::host::Host;
@@ -12,6 +12,7 @@ use crate::ledger::{Closing, Taken};
 use crate::state::{Action, Answer, Eval, Input, Ticket};
 use crate::wall_clock::wall_ms;
 use crate::with_causes;
+use crate::work::Pending;
 
 /// How long a host that has nothing else to do tries to record what it knows.
 const LAST_TRIES: Duration = Duration::from_secs(3);
@@ -68,12 +69,11 @@ impl Host {
         pause::point("started");
         self.facts.last_used_ms = wall_ms();
         self.closing = Closing::default();
-        let id = self.eval_id(eval);
-        let code = self.codes.remove(&eval).unwrap_or_default();
-        let place = self.places.remove(&eval);
-        let limit_ms = self.state.running().and_then(|run| run.limit);
-        self.orders.push_back(Order::Run { eval: id, code, place, limit_ms });
-        self.tell(eval, || Event::Started { eval, start, listens: Listens::No });
+        let (by, sent) = (self.sent_by(eval), self.send_work(eval));
+        self.tell(eval, || Event::Started { eval, start, listens: Listens::No, by: by.clone() });
+        if let Err(refusal) = sent {
+            self.fail_work(refusal.message(Some(&self.meta.name)));
+        }
     }
 
     pub(crate) fn finish(&mut self, eval: EvalSeq, outcome: Outcome, killed: u64) {
@@ -94,8 +94,11 @@ impl Host {
                 });
             }
         }
-        self.codes.remove(&eval);
-        self.places.remove(&eval);
+        let pending = self.pending.remove(&eval).unwrap_or_default();
+        if outcome == Outcome::Interrupted {
+            closing.interrupted_by = pending.interrupted_by;
+        }
+        let owed = pending.owed.map(|ticket| (ticket, outcome.clone()));
         let finished = self.ledger.finish(eval, outcome, closing, self.clock.now());
         pause::point("finished");
         self.facts.last_used_ms = wall_ms();
@@ -106,6 +109,9 @@ impl Host {
                     self.tell(eval, || event.clone());
                 }
             }
+        }
+        if let Some((ticket, outcome)) = owed {
+            self.answer_clear(ticket, &outcome);
         }
     }
 
@@ -208,9 +214,11 @@ impl Host {
     /// Records the code that runs at every start.
     fn accept_init(&mut self) -> Result<Option<Eval>, SpoolError> {
         let Some(init) = self.meta.settings.startup.init.clone() else { return Ok(None) };
-        let taken = Taken { code: &init, by: "init", key: None, token: None };
+        let (kind, by) = (WorkKind::Code, By::init());
+        let taken = Taken { kind, code: &init, by: &by, key: None, token: None };
         let seq = self.ledger.accept(taken, None)?;
-        self.codes.insert(seq, init);
+        self.pending.insert(seq, Pending { kind, by, code: init, ..Pending::default() });
+        self.introduce(seq);
         Ok(Some(Eval { seq, hard_timeout: None }))
     }
 }

@@ -5,7 +5,6 @@ use std::os::fd::OwnedFd;
 use std::time::{Duration, Instant};
 
 use stead_interpreter::{Clock, Order};
-use stead_protocol::ShellPlace;
 use stead_protocol::client::{Event, FromHost};
 use stead_protocol::{Capabilities, EndReason, EvalId, EvalSeq, HostSpec, Keeps, Meta, Refusal};
 
@@ -15,6 +14,7 @@ use crate::displays::Displays;
 use crate::ledger::{Closing, Found, Ledger};
 use crate::requests::Asked;
 use crate::state::{Input, Phase, State};
+use crate::work::Pending;
 
 /// What messages of all clients that have not ended may have together.
 const MOST_INCOMING: usize = stead_protocol::MAX_LINE + (8 << 20);
@@ -40,9 +40,8 @@ pub(crate) struct Host {
     pub(crate) orders: VecDeque<Order>,
     pub(crate) launch: Launch,
     pub(crate) connections: BTreeMap<u64, Connection>,
-    pub(crate) codes: HashMap<EvalSeq, String>,
-    /// Where those of them run that are shell commands.
-    pub(crate) places: HashMap<EvalSeq, ShellPlace>,
+    /// Evals that wait, and the one that runs.
+    pub(crate) pending: HashMap<EvalSeq, Pending>,
     /// The tokens of the last submissions, with the evals they became.
     pub(crate) tokens: VecDeque<(u64, EvalSeq)>,
     pub(crate) facts: Facts,
@@ -129,8 +128,7 @@ impl Host {
             orders: VecDeque::new(),
             launch: Launch::Ordered,
             connections: BTreeMap::new(),
-            codes: HashMap::new(),
-            places: HashMap::new(),
+            pending: HashMap::new(),
             tokens: VecDeque::new(),
             facts: Facts::default(),
             loss: found.loss,
@@ -239,13 +237,13 @@ impl Host {
         }
     }
 
-    /// Sends an event to everyone who watches the eval; whether anyone did.
+    /// Sends an event to everyone who watches the eval or follows the session; whether anyone watches.
     pub(crate) fn tell(&mut self, eval: EvalSeq, event: impl Fn() -> Event) -> bool {
         let mut told = false;
         for connection in self.connections.values_mut() {
-            if connection.watches.iter().any(|watch| watch.eval == eval) {
+            if connection.hears_of(eval) {
+                told |= connection.watches_eval(eval);
                 connection.tell(event());
-                told = true;
             }
         }
         told
@@ -258,12 +256,14 @@ impl Host {
             return;
         }
         self.told_end = end.0;
-        let Some(eval) = self.state.running().map(|run| run.eval) else { return };
+        let eval = self.state.running().map(|run| run.eval);
         for connection in self.connections.values_mut() {
             // One that has not taken the last message will read up to here anyway.
-            let follows = connection.watches.iter().any(|watch| watch.eval == eval && watch.output);
-            if follows && connection.is_flushed() {
-                connection.send(&FromHost::Event(Event::Output { eval, end }));
+            if connection.hears_growth(eval) && connection.is_flushed() {
+                connection.send(&FromHost::Event(match eval {
+                    Some(eval) => Event::Output { eval, end },
+                    None => Event::Background { end },
+                }));
             }
         }
     }

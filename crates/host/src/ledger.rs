@@ -4,7 +4,8 @@ use std::path::Path;
 
 use stead_protocol::bridge::Stream;
 use stead_protocol::{
-    Changed, ChunkKind, EndReason, EvalSeq, Finished, Generation, NotKept, Offset, Outcome,
+    By, Changed, ChunkKind, EndReason, EvalSeq, Finished, Generation, NotKept, Offset, Outcome,
+    WorkKind,
 };
 use stead_spool::{History, HistoryRecord, Options, Spool, SpoolError};
 
@@ -19,6 +20,8 @@ pub(crate) struct Ledger {
     spool: Spool,
     history: History,
     next: EvalSeq,
+    /// How many evals before that are other work than code.
+    others: u64,
     generation: Generation,
     /// Output before this has been part of some reply.
     told: Offset,
@@ -40,11 +43,13 @@ struct Current {
     line: LastLine,
 }
 
-/// Code that is taken in.
+/// Work that is taken in.
 #[derive(Debug)]
 pub(crate) struct Taken<'a> {
+    pub(crate) kind: WorkKind,
+    /// Empty for other work than code.
     pub(crate) code: &'a str,
-    pub(crate) by: &'a str,
+    pub(crate) by: &'a By,
     pub(crate) key: Option<&'a str>,
     pub(crate) token: Option<u64>,
 }
@@ -55,6 +60,8 @@ pub(crate) struct Closing {
     pub(crate) exit_code: Option<i32>,
     pub(crate) changed: Option<Changed>,
     pub(crate) notice: Option<String>,
+    /// Who first asked to stop it.
+    pub(crate) interrupted_by: Option<By>,
 }
 
 impl Closing {
@@ -85,6 +92,7 @@ impl Ledger {
             spool,
             history,
             next: recovered.next_eval,
+            others: recovered.others,
             generation: recovered.generation,
             told: end,
             last: EvalSeq(recovered.next_eval.0.saturating_sub(1)),
@@ -129,9 +137,14 @@ impl Ledger {
         self.spool.end()
     }
 
-    /// How many evals there have been.
+    /// How many evals there have been, of whatever kind: the number of the last one.
     pub(crate) fn evals(&self) -> u64 {
         self.next.0 - 1
+    }
+
+    /// How many of them were code.
+    pub(crate) fn codes(&self) -> u64 {
+        self.evals().saturating_sub(self.others)
     }
 
     /// A new interpreter begins.
@@ -159,10 +172,13 @@ impl Ledger {
         at_once: Option<u64>,
     ) -> Result<EvalSeq, SpoolError> {
         let (eval, at_ms) = (self.next, wall_ms());
+        let others = self.others + u64::from(!taken.kind.is_code());
         let accepted = HistoryRecord::Accepted {
             eval,
             at_ms,
-            by: taken.by.to_owned(),
+            by: taken.by.clone(),
+            kind: taken.kind,
+            others,
             code: taken.code.to_owned(),
             key: taken.key.map(str::to_owned),
             token: taken.token,
@@ -177,6 +193,7 @@ impl Ledger {
             }
         }
         self.next.0 += 1;
+        self.others = others;
         Ok(eval)
     }
 
@@ -296,6 +313,7 @@ impl Ledger {
             lost_bytes: current.as_ref().map_or(0, |current| current.lost),
             not_kept: current.as_ref().and_then(|current| current.not_kept).map(Box::new),
             notice: closing.notice,
+            interrupted_by: closing.interrupted_by,
         };
         if current.is_some() {
             self.last = eval;

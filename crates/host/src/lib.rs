@@ -22,6 +22,7 @@ mod step;
 mod told;
 mod unsaved;
 mod wall_clock;
+mod work;
 
 use std::io::{Read, Write};
 use std::process::ExitCode;

@@ -66,6 +66,7 @@ impl Session {
         self.carry_out();
         self.notice_refusal();
         let host = &mut self.host;
+        host.tell_followers();
         host.tell_growth();
         for connection in host.connections.values_mut() {
             connection.flush();

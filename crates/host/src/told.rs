@@ -43,7 +43,7 @@ impl Host {
                     DoneStatus::Ok | DoneStatus::Error | DoneStatus::Interrupted => notice,
                 };
                 let noted = self.closing.notice.take();
-                self.closing = Closing { exit_code, changed, notice: noted };
+                self.closing = Closing { exit_code, changed, notice: noted, ..Closing::default() };
                 notice.into_iter().for_each(|notice| self.closing.note(notice));
                 self.step(Input::Done(status));
             }
@@ -122,7 +122,7 @@ impl Host {
         }
     }
 
-    fn keep(&mut self, kind: ChunkKind, payload: &impl serde::Serialize) {
+    pub(crate) fn keep(&mut self, kind: ChunkKind, payload: &impl serde::Serialize) {
         if let Ok(bytes) = serde_json::to_vec(payload) {
             self.ledger.append(kind, &bytes);
         }
@@ -159,7 +159,8 @@ impl Host {
             return;
         }
         let Some(start) = self.ledger.current_start() else { return };
-        self.tell(eval, || Event::Started { eval, start, listens });
+        let by = self.sent_by(eval);
+        self.tell(eval, || Event::Started { eval, start, listens, by: by.clone() });
     }
 
     /// The bridge has lost its connection to where the code runs, or has it back. That stands in the eval's output, since it

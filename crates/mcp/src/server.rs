@@ -1,11 +1,12 @@
 //! The calls of one client, carried out.
 
+use std::hash::{BuildHasher, Hasher, RandomState};
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
 use stead_client::{Begun, Client, ClientError, Launch};
-use stead_protocol::{EvalId, SessionName};
+use stead_protocol::{By, EvalId, SessionName};
 
 use crate::cursors::Cursors;
 use crate::line::CallWatch;
@@ -32,6 +33,14 @@ impl Server {
         let client = Client { kept: Some(Arc::default()), ..client };
         let start = cwd.starts_with(client.workspace.path()).then(|| cwd.clone());
         Server { client, cwd, start, cursors: Cursors::default() }
+    }
+
+    /// Takes note of who is at the other end: what they run is recorded with their name and an id of this process,
+    /// since several of one name may use the same session (SPEC E-16).
+    pub fn meet(&self, name: &str) {
+        let name = if name.trim().is_empty() { self.client.kind } else { name.trim() };
+        let instance = format!("{:08x}", RandomState::new().build_hasher().finish() >> 32);
+        self.client.by.get_or_init(|| By::instance(name, &instance));
     }
 
     /// Carries out one call; blocks until it is done or its client wants otherwise.

@@ -7,7 +7,10 @@ use serde_json::Value;
 
 use crate::tagged::{Named, fields, named, tagged};
 use crate::words::words;
-use crate::{EvalSeq, Finished, Generation, Offset, ShellPlace, Status, Versions, WireError};
+use crate::{
+    By, EvalSeq, Finished, Generation, Offset, ShellPlace, Status, Versions, WireError, Work,
+    WorkKind,
+};
 
 /// A request with the number its reply will carry.
 #[derive(Debug, Clone, Serialize, Deserialize)]
@@ -38,7 +41,7 @@ pub enum Request {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         rests: bool,
     },
-    /// Run `code`; answered by `Reply::Accepted` once that is on disk.
+    /// Do some work; answered by `Reply::Accepted` once that is on disk.
     Submit(Submit),
     /// Send this connection the events of an eval; answered by `Reply::Watching`, then at
     /// once one event that tells where the eval stands.
@@ -46,6 +49,15 @@ pub enum Request {
         /// Which eval.
         eval: EvalSeq,
         /// Whether growth of the spool is told too.
+        output: bool,
+    },
+    /// Tell this connection of every eval of the session, whoever sends it; answered by `Reply::Following`.
+    Follow {
+        /// From this eval on; without it from those that run or wait now.
+        #[serde(default)]
+        from: Option<EvalSeq>,
+        /// Whether growth of the spool is told too.
+        #[serde(default)]
         output: bool,
     },
     /// Give the waiting reader something to read; answered by `Reply::InputTaken`.
@@ -64,6 +76,9 @@ pub enum Request {
         /// The eval it is aimed at; without it the running one.
         #[serde(default)]
         eval: Option<EvalSeq>,
+        /// Who asks; without it who said hello.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<By>,
     },
     /// Stop all processes of the session where they are; answered by `Reply::Done`.
     Pause,
@@ -78,7 +93,7 @@ pub enum Request {
     Restart,
     /// End the interpreter at once; answered by `Reply::Done` when it is gone.
     Kill,
-    /// Empty the namespace; answered by `Reply::Done`.
+    /// Empty the namespace; answered by `Reply::Done`. What clients of version 1 say for `Work::Clear`.
     Clear,
     /// End the session for good; answered by `Reply::Done` when nothing of it is left.
     Stop,
@@ -93,11 +108,15 @@ pub enum Request {
 
 tagged!(Request, "op", "submit" => |rest| fields(rest).map(Request::Submit));
 
-/// Code to run.
-#[derive(Debug, Clone, Serialize, Deserialize)]
+/// Work to do in its turn.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Submit {
-    /// The code.
-    pub code: String,
+    /// Code to run: the form of that work which hosts of every version read.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub code: Option<String>,
+    /// Any work, for hosts from version 2 on.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub work: Option<Work>,
     /// The same key again returns the first eval and runs nothing (SPEC E-12).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub key: Option<String>,
@@ -125,6 +144,25 @@ pub struct Submit {
     /// Where a shell command runs; never written down.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<ShellPlace>,
+    /// Who sends it; without it who said hello (SPEC E-16).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<By>,
+}
+
+impl Submit {
+    /// A submission with nothing else said about it.
+    pub fn new(work: Work) -> Submit {
+        match work {
+            Work::Code { code } => Submit { code: Some(code), ..Submit::default() },
+            Work::Clear | Work::Unknown => Submit { work: Some(work), ..Submit::default() },
+        }
+    }
+
+    /// What is to be done; `None` if it does not say or was taken before.
+    pub fn take_work(&mut self) -> Option<Work> {
+        let code = self.code.take();
+        self.work.take().or_else(|| code.map(|code| Work::Code { code }))
+    }
 }
 
 /// What a watching connection wants to hear of.
@@ -232,6 +270,11 @@ pub enum Reply {
     Accepted(Accepted),
     /// To `Watch`.
     Watching,
+    /// To `Follow`.
+    Following {
+        /// The first eval that is told of: earlier ones are gone, or were not asked for.
+        from: EvalSeq,
+    },
     /// To `Input`.
     InputTaken {
         /// The foreground eval that got it; none if a background reader did.
@@ -339,10 +382,20 @@ impl Listens {
     }
 }
 
-/// What a host tells watchers, in this order for each eval.
+/// What a host tells watchers and followers, in this order for each eval.
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Event {
+    /// Somebody sent it and it is recorded. Only followers are told: whoever sends it has the reply.
+    Accepted {
+        /// Which.
+        eval: EvalSeq,
+        /// What kind of work it is; its code is in the record.
+        #[serde(default, skip_serializing_if = "WorkKind::is_code")]
+        work: WorkKind,
+        /// Who sent it.
+        by: By,
+    },
     /// The eval waits for its turn.
     Queued {
         /// Which.
@@ -360,11 +413,19 @@ pub enum Event {
         /// Whether it listens.
         #[serde(default, skip_serializing_if = "Listens::is_no")]
         listens: Listens,
+        /// Who sent it; told to followers.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<By>,
     },
     /// The spool now reaches `end`; readers fetch the bytes from there.
     Output {
         /// Which.
         eval: EvalSeq,
+        /// How far.
+        end: Offset,
+    },
+    /// The spool now reaches `end`, and no eval runs: somebody wrote in the background. Told to followers.
+    Background {
         /// How far.
         end: Offset,
     },
@@ -415,6 +476,8 @@ mod tests {
         assert!(matches!(parsed.request, Request::Unknown));
         let more = r#"{"id":4,"request":{"op":"submit","code":"1","colour":"red"}}"#;
         let parsed: ToHost = serde_json::from_str(more).unwrap();
-        assert!(matches!(parsed.request, Request::Submit(Submit { ref code, .. }) if code == "1"));
+        assert!(
+            matches!(parsed.request, Request::Submit(Submit { code: Some(ref code), .. }) if code == "1")
+        );
     }
 }

@@ -3,6 +3,7 @@
 //! `docs/PROTOCOL.md` describes the same messages for people who write a bridge or a client.
 
 pub mod bridge;
+mod by;
 mod capability;
 mod chunk;
 pub mod client;
@@ -18,7 +19,9 @@ mod status;
 mod tagged;
 mod version;
 mod words;
+mod work;
 
+pub use by::By;
 pub use capability::{Capabilities, Capability};
 pub use chunk::{Chunk, ChunkKind, DisplayInfo, ErrorInfo, ValueInfo};
 pub use error::{ErrorCode, WireError};
@@ -34,6 +37,7 @@ pub use settings::{
 pub use start::{FILES_VERSION, FoundInterpreter, HostReady, HostSpec, Meta};
 pub use status::{Activity, Status, Unrecorded, Usage};
 pub use version::{PROGRAM, Speaker, Versions};
+pub use work::{Work, WorkKind};
 
 /// Most bytes of code that one eval may have (SPEC E-15).
 pub const MAX_CODE: usize = 16 << 20;

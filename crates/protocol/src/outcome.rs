@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::refusal::lenient;
 use crate::tagged::{nothing, tagged};
-use crate::{Generation, Offset, StartTrouble};
+use crate::{By, Generation, Offset, StartTrouble};
 
 /// How an eval ended; each eval has exactly one (SPEC E-11).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -226,6 +226,9 @@ pub struct Finished {
     /// Something unusual that the user should know.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notice: Option<String>,
+    /// Who first asked to stop it, if somebody did.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub interrupted_by: Option<By>,
 }
 
 /// Why output was not kept.
@@ -288,6 +291,7 @@ impl Finished {
             lost_bytes: 0,
             not_kept: None,
             notice: None,
+            interrupted_by: None,
         }
     }
 

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{EndReason, EvalSeq, Generation, Offset, SessionName};
+use crate::{By, EndReason, EvalSeq, Generation, Offset, SessionName};
 
 /// What a session is doing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -121,14 +121,20 @@ pub struct Status {
     /// The host's process id.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub host_pid: Option<u32>,
+    /// The version of the host's program; hosts of the first versions do not say it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub program: Option<String>,
     /// The interpreter's working directory.
     pub cwd: String,
     /// When the interpreter was started, in milliseconds since 1970.
     pub started_ms: u64,
     /// When it was last used, likewise.
     pub last_used_ms: u64,
-    /// How many evals the session has had.
+    /// How many evals the session has had: code only, no other work.
     pub evals: u64,
+    /// Who sent the eval that runs.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub by: Option<By>,
     /// Evals that wait for their turn.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub queued: Vec<EvalSeq>,

@@ -231,14 +231,11 @@ mod tests {
             r#""new":[1]"#,
         ];
         for text in orders(&fields) {
-            let Request::Submit(submit) = serde_json::from_str(&text).unwrap() else {
+            let Request::Submit(mut submit) = serde_json::from_str(&text).unwrap() else {
                 panic!("{text}")
             };
-            assert_eq!(
-                (submit.code.as_str(), submit.token),
-                ("a\"\n\u{e9}", Some(u64::MAX)),
-                "{text}"
-            );
+            let work = submit.take_work().unwrap();
+            assert_eq!((work.code(), submit.token), ("a\"\n\u{e9}", Some(u64::MAX)), "{text}");
         }
         let fields =
             [r#""ev":"done""#, r#""eval":"py:7""#, r#""status":"ok""#, r#""new":{"a":null}"#];
@@ -269,14 +266,7 @@ mod tests {
         assert!(matches!(read, BridgeEvent::Unknown));
         let read: ToHost = serde_json::from_str(r#"{"id":1,"request":{"op":"stop"}}"#).unwrap();
         assert!(matches!(read.request, Request::Stop));
-        for wrong in [
-            r#"{}"#,
-            r#"{"op":1}"#,
-            r#"{"op":"submit"}"#,
-            r#"{"code":"1"}"#,
-            r#"[]"#,
-            r#""submit""#,
-        ] {
+        for wrong in [r#"{}"#, r#"{"op":1}"#, r#"{"code":"1"}"#, r#"[]"#, r#""submit""#] {
             assert!(serde_json::from_str::<Request>(wrong).is_err(), "{wrong}");
         }
     }

@@ -4,7 +4,7 @@ use std::fs::File;
 use std::io;
 use std::path::Path;
 
-use stead_protocol::{EndReason, EvalSeq, Finished, Generation, Offset};
+use stead_protocol::{By, EndReason, EvalSeq, Finished, Generation, Offset, WorkKind};
 
 use crate::SpoolError;
 use crate::dropped::{self, Dropped};
@@ -26,7 +26,11 @@ pub struct EvalEntry {
     /// When it was accepted, in milliseconds since 1970.
     pub accepted_at_ms: u64,
     /// Who sent it.
-    pub by: String,
+    pub by: By,
+    /// What kind of work it is.
+    pub kind: WorkKind,
+    /// How many of the evals up to this one are other work than code.
+    pub others: u64,
     /// What it ran.
     pub code: String,
     /// The client's key.
@@ -198,7 +202,7 @@ impl HistoryReader {
         }
         let index_path = self.dir.history_index();
         let entry = self.entry(seq.0).map_err(SpoolError::io("read", &index_path))?;
-        let Some(HistoryRecord::Accepted { at_ms, by, code, key, token, .. }) =
+        let Some(HistoryRecord::Accepted { at_ms, by, kind, others, code, key, token, .. }) =
             self.record(seq, &entry, Mark::Accepted)?
         else {
             return Ok(None);
@@ -213,7 +217,18 @@ impl HistoryReader {
             Some(HistoryRecord::Finished { at_ms, finished, .. }) => Some((at_ms, finished)),
             _ => None,
         };
-        Ok(Some(EvalEntry { seq, accepted_at_ms: at_ms, by, code, key, token, started, finished }))
+        Ok(Some(EvalEntry {
+            seq,
+            accepted_at_ms: at_ms,
+            by,
+            kind,
+            others,
+            code,
+            key,
+            token,
+            started,
+            finished,
+        }))
     }
 
     /// A record of an eval; `None` if it is not written, or not yet.

@@ -1,7 +1,7 @@
 //! The records of a session's history.
 
 use serde::{Deserialize, Serialize};
-use stead_protocol::{EndReason, EvalSeq, Finished, Generation, Offset};
+use stead_protocol::{By, EndReason, EvalSeq, Finished, Generation, Offset, WorkKind};
 
 use crate::index::Mark;
 
@@ -27,8 +27,14 @@ pub enum HistoryRecord {
         /// When.
         at_ms: u64,
         /// Who sent it.
-        by: String,
-        /// What to run.
+        by: By,
+        /// What kind of work it is.
+        #[serde(default, skip_serializing_if = "WorkKind::is_code")]
+        kind: WorkKind,
+        /// How many of the evals up to this one are other work than code.
+        #[serde(default, skip_serializing_if = "is_zero")]
+        others: u64,
+        /// What to run; empty for other work.
         code: String,
         /// The client's key.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -89,6 +95,10 @@ pub enum HistoryRecord {
     /// A record of a newer version.
     #[serde(other)]
     Unknown,
+}
+
+fn is_zero(n: &u64) -> bool {
+    *n == 0
 }
 
 impl HistoryRecord {

@@ -27,6 +27,8 @@ pub struct Recovered {
     pub generation: Generation,
     /// The number of the next eval.
     pub next_eval: EvalSeq,
+    /// How many of the evals before it are other work than code.
+    pub others: u64,
     /// Evals without an outcome, oldest first; with generation and start if they ran.
     pub unfinished: Vec<(EvalSeq, Option<(Generation, Offset)>)>,
     /// How that interpreter ended and whether someone was told. `None` with a generation above 0
@@ -79,11 +81,29 @@ pub(crate) fn recover(dir: &SessionDir) -> Result<(File, Index, Opened), SpoolEr
     let recovered = Recovered {
         generation: tail.generation,
         next_eval: facts.next_eval,
+        others: read_others(&file, &index, facts.next_eval)
+            .map_err(SpoolError::io("read", &path))?,
         unfinished: facts.open.iter().map(|(eval, start)| (*eval, *start)).collect(),
         last_end: tail.last_end,
         cut_bytes,
     };
     Ok((file, index, Opened { len, facts, dropped, recovered }))
+}
+
+/// What the last accepted eval says of those before it. One that was dropped, or damaged, says nothing.
+fn read_others(file: &File, index: &Index, next: EvalSeq) -> io::Result<u64> {
+    #[derive(serde::Deserialize)]
+    struct Others {
+        #[serde(default)]
+        others: u64,
+    }
+    let last = next.0.saturating_sub(1);
+    if last <= index.base() {
+        return Ok(0);
+    }
+    let Some(pos) = index.entry(last)?.position(Mark::Accepted) else { return Ok(0) };
+    let line = line_at(file, pos)?.unwrap_or_default();
+    Ok(serde_json::from_slice::<Others>(&line).map_or(0, |read| read.others))
 }
 
 fn cut_tail(file: &File) -> io::Result<(u64, u64)> {

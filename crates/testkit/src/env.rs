@@ -4,6 +4,7 @@ use std::ffi::OsStr;
 use std::io::Write;
 use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Output, Stdio};
+use std::sync::Arc;
 use std::sync::atomic::{AtomicU32, Ordering};
 use std::time::{Duration, Instant};
 
@@ -294,6 +295,7 @@ impl TestEnv {
             dirs: Dirs::new(self.state_dir(), self.runtime_dir()),
             workspace: workspace.expect("the workspace is there"),
             kind: "test",
+            by: Arc::default(),
             program: Some(self.program.clone()),
             kept: None,
         }

@@ -36,6 +36,7 @@ async fn serve() -> anyhow::Result<()> {
         dirs: Dirs::from_env()?,
         workspace: Workspace::find(None, &cwd)?,
         kind: "mcp",
+        by: Default::default(),
         program: Some(env::var_os("STEAD_BIN").context("STEAD_BIN is not set")?.into()),
         kept: None,
     };

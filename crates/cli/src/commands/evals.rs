@@ -42,6 +42,8 @@ struct Data {
 struct EvalLine {
     eval_id: String,
     status: &'static str,
+    /// What kind of work it is.
+    kind: &'static str,
     code: String,
     by: String,
     accepted_ms: u64,
@@ -65,7 +67,8 @@ impl EvalLine {
             eval_id: summary.id.to_string(),
             status: summary.status.as_str(),
             code: text::first_line(&entry.code, 200),
-            by: entry.by.clone(),
+            kind: entry.kind.as_str(),
+            by: entry.by.to_string(),
             accepted_ms: entry.accepted_at_ms,
             started_ms: entry.started.map(|(_, at, _)| at),
             finished_ms: finished.map(|(at, _)| *at),
@@ -90,7 +93,10 @@ impl EvalsArgs {
                     eval.status.to_owned(),
                     took.unwrap_or_default(),
                     time::ago(eval.accepted_ms),
-                    text::first_line(&eval.code, 60),
+                    match eval.kind {
+                        "code" => text::first_line(&eval.code, 60),
+                        other => format!("[{other}]"),
+                    },
                 ]
             })
             .collect();

@@ -1,5 +1,7 @@
 //! `stead mcp`
 
+use std::sync::Arc;
+
 use crate::context::Context;
 use crate::exit;
 use crate::print::{Failure, Outcome};
@@ -22,7 +24,7 @@ pub(crate) struct McpArgs {}
 
 impl McpArgs {
     pub(crate) fn run(self, context: &Context) -> Outcome {
-        let client = Client { kind: "mcp", ..context.client.clone() };
+        let client = Client { kind: "mcp", by: Arc::default(), ..context.client.clone() };
         match (context.modes.mcp)(client, context.cwd.clone()) {
             Ok(()) => Ok(exit::SUCCESS),
             Err(error) => {

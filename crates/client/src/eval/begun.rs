@@ -11,7 +11,7 @@ use stead_protocol::ShellPlace;
 use stead_protocol::client::{
     Accepted, Event, FromHost, Listens, Reply, Request, Submit, WatchFor,
 };
-use stead_protocol::{EvalId, EvalSeq, Finished, Generation, SessionName, Token};
+use stead_protocol::{EvalId, EvalSeq, Finished, Generation, SessionName, Token, Work};
 use stead_spool::HistoryReader;
 
 use crate::eval::wait::{self, Wait, Watcher};
@@ -176,7 +176,23 @@ impl Client {
     pub(crate) fn send(
         &self,
         name: &SessionName,
+        connection: Box<Connection>,
+        options: &EvalOptions,
+        patience: &Patience,
+        place: Option<&ShellPlace>,
+        output: bool,
+    ) -> Result<Begun, ClientError> {
+        let work = Work::Code { code: options.code.clone() };
+        self.send_work(name, connection, work, options, patience, place, output)
+    }
+
+    /// Sends any work; of the options all but the code are for it.
+    #[expect(clippy::too_many_arguments, reason = "each is a thing of its own")]
+    pub(crate) fn send_work(
+        &self,
+        name: &SessionName,
         mut connection: Box<Connection>,
+        work: Work,
         options: &EvalOptions,
         patience: &Patience,
         place: Option<&ShellPlace>,
@@ -188,7 +204,6 @@ impl Client {
         let key = options.key.clone().filter(|_| earlier.is_none());
         let token = earlier.unwrap_or_else(token);
         let submit = Request::Submit(Submit {
-            code: options.code.clone(),
             key: key.clone(),
             token: Some(token.0),
             again: earlier.is_some(),
@@ -197,6 +212,8 @@ impl Client {
             watch: (!options.background).then_some(watch),
             hold: !options.background,
             place: place.cloned(),
+            by: self.by.get().cloned(),
+            ..Submit::new(work)
         });
         let sent = connection.send_by(submit, patience.answer_by)?;
         Ok(Begun {

@@ -98,7 +98,7 @@ impl Wait<'_> {
                     standing = Standing::Queued;
                     self.behind = behind;
                 }
-                Waited::Event(Event::Started { eval, start, listens }) if eval == self.seq => {
+                Waited::Event(Event::Started { eval, start, listens, .. }) if eval == self.seq => {
                     standing = Standing::Running { start, listens };
                     self.behind = None;
                     cursor.get_or_insert(start);
@@ -155,7 +155,7 @@ impl Wait<'_> {
                 Waited::Woken => match self.watcher.woken() {
                     Action::GoOn => {}
                     Action::Interrupt => {
-                        connection.send(Request::Interrupt { eval: Some(self.seq) })?;
+                        connection.send(Request::Interrupt { eval: Some(self.seq), by: None })?;
                     }
                     Action::Leave => {
                         let mut view = self.unfinished(&mut reader, &standing)?;
@@ -389,7 +389,7 @@ pub(crate) fn died(
 
 #[cfg(test)]
 mod tests {
-    use stead_protocol::{ChunkKind, Outcome};
+    use stead_protocol::{By, ChunkKind, Outcome, WorkKind};
     use stead_spool::{History, HistoryRecord, Options, Spool};
 
     use super::*;
@@ -405,10 +405,17 @@ mod tests {
         let mut spool = Spool::open(temp.path(), Options::default()).unwrap();
         let (mut history, _) = History::open(temp.path()).unwrap();
         let mut run = |eval: EvalSeq, start: Offset, ends: bool| {
-            let (by, code, key) = (String::new(), String::new(), None);
-            history
-                .append(&HistoryRecord::Accepted { eval, at_ms: 0, by, code, key, token: None })
-                .unwrap();
+            let accepted = HistoryRecord::Accepted {
+                eval,
+                at_ms: 0,
+                by: By::default(),
+                kind: WorkKind::Code,
+                others: 0,
+                code: String::new(),
+                key: None,
+                token: None,
+            };
+            history.append(&accepted).unwrap();
             let generation = Generation(1);
             history.append(&HistoryRecord::Started { eval, generation, at_ms: 0, start }).unwrap();
             let end = spool.append(ChunkKind::Out, eval, b"words\n").end;

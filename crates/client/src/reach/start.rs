@@ -10,7 +10,7 @@ use std::time::{Duration, Instant};
 use rustix::fs::FlockOperation;
 use rustix::io::Errno;
 use stead_launch::{cores, sys};
-use stead_protocol::{EndReason, HostReady, HostSpec, Meta, PROGRAM, SessionName, Versions};
+use stead_protocol::{By, EndReason, HostReady, HostSpec, Meta, PROGRAM, SessionName, Versions};
 use stead_spool::{HistoryReader, Reader, SessionDir, retention};
 
 use crate::error::is_stopped;
@@ -37,6 +37,8 @@ pub(crate) struct Door<'a> {
     pub(crate) name: &'a SessionName,
     /// Who is calling: `cli`, `mcp`.
     pub(crate) client: &'a str,
+    /// Who it is, if more is known than that.
+    pub(crate) by: Option<&'a By>,
     /// The program to run as host; without it, this one.
     pub(crate) program: Option<&'a Path>,
     /// Where connections are kept for the next call.
@@ -130,7 +132,9 @@ impl Door<'_> {
         let Some(runtime) = self.dirs.open_runtime()? else { return Ok(None) };
         let socket = self.dirs.socket(self.workspace, self.name);
         let rests = self.kept.is_some();
-        let found = Connection::open(&runtime, &socket, self.name, self.client, rests, patience)?;
+        let by = self.by.map(ToString::to_string);
+        let client = by.as_deref().unwrap_or(self.client);
+        let found = Connection::open(&runtime, &socket, self.name, client, rests, patience)?;
         let dir = found.as_ref().and_then(|connection| connection.dir.as_deref());
         self.dirs.is_at(self.workspace, self.name, dir);
         Ok(found)

@@ -256,7 +256,12 @@ impl Client {
                     place.start = start;
                     place.listens = listens != Listens::No;
                 }
-                Ok(Waited::Event(Event::Output { .. } | Event::Unknown)) => {}
+                Ok(Waited::Event(
+                    Event::Accepted { .. }
+                    | Event::Output { .. }
+                    | Event::Background { .. }
+                    | Event::Unknown,
+                )) => {}
                 Ok(Waited::Event(Event::Waiting { prompt, end, editor, .. })) => {
                     place.status = EvalStatus::WaitingInput;
                     place.prompt = Some(plain(prompt));

@@ -10,7 +10,7 @@ use rustix::buffer::spare_capacity;
 use rustix::event::PollFlags;
 use rustix::io::Errno;
 use stead_protocol::client::{Event, FromHost, Reply};
-use stead_protocol::{EvalSeq, Finished, Lines, MAX_LINE, Refusal};
+use stead_protocol::{By, EvalSeq, Finished, Lines, MAX_LINE, Refusal};
 
 /// How much a client may leave unread before it is dropped. Messages carry offsets and not output,
 /// so a client that is this far behind is not reading at all.
@@ -32,8 +32,10 @@ pub(crate) struct Connection {
     since: Instant,
     pub(crate) greeted: bool,
     /// Who it says it is: `cli`, `mcp`.
-    pub(crate) client: String,
+    pub(crate) by: By,
     pub(crate) watches: Vec<Watch>,
+    /// It is told of every eval of the session.
+    pub(crate) follow: Option<Follow>,
     /// Its client keeps it between calls.
     pub(crate) rests: bool,
     held: Option<Held>,
@@ -55,7 +57,35 @@ pub(crate) struct Watch {
     pub(crate) output: bool,
 }
 
+/// A connection that follows the session.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Follow {
+    /// It knows of all evals before this one, and is told what happens to them.
+    pub(crate) next: EvalSeq,
+    /// Whether it wants to hear of growth of the spool.
+    pub(crate) output: bool,
+    /// There are evals that it was not told of yet.
+    pub(crate) behind: bool,
+}
+
 impl Connection {
+    /// Whether somebody waits for that eval on it.
+    pub(crate) fn watches_eval(&self, eval: EvalSeq) -> bool {
+        self.watches.iter().any(|watch| watch.eval == eval)
+    }
+
+    /// Whether what happens to an eval is told to it.
+    pub(crate) fn hears_of(&self, eval: EvalSeq) -> bool {
+        self.watches_eval(eval) || self.follow.is_some_and(|follow| eval < follow.next)
+    }
+
+    /// Whether growth of the spool while that eval runs is told to it; without an eval, while none runs.
+    pub(crate) fn hears_growth(&self, eval: Option<EvalSeq>) -> bool {
+        let known = |follow: Follow| follow.output && eval.is_none_or(|eval| eval < follow.next);
+        self.watches.iter().any(|watch| Some(watch.eval) == eval && watch.output)
+            || self.follow.is_some_and(known)
+    }
+
     /// Takes a fresh connection if it comes from the same user; SO_PEERCRED cannot be forged.
     pub(crate) fn accept(stream: UnixStream) -> Option<Connection> {
         let peer = rustix::net::sockopt::socket_peercred(&stream).ok()?;
@@ -69,8 +99,9 @@ impl Connection {
             outgoing: VecDeque::new(),
             since: Instant::now(),
             greeted: false,
-            client: String::new(),
+            by: By::default(),
             watches: Vec::new(),
+            follow: None,
             rests: false,
             held: None,
             dead: false,
@@ -82,7 +113,9 @@ impl Connection {
     }
 
     pub(crate) fn interest(&self) -> PollFlags {
-        match self.outgoing.is_empty() {
+        // A follower that is behind is told more as soon as there is room.
+        let behind = self.follow.is_some_and(|follow| follow.behind);
+        match self.outgoing.is_empty() && !behind {
             true => PollFlags::IN,
             false => PollFlags::IN | PollFlags::OUT,
         }
@@ -95,7 +128,7 @@ impl Connection {
 
     /// Whether someone is attached by it: not if it is only kept for its client's next call.
     pub(crate) fn attaches(&self) -> bool {
-        !self.rests || !self.watches.is_empty()
+        !self.rests || !self.watches.is_empty() || self.follow.is_some()
     }
 
     pub(crate) fn hello_deadline(&self) -> Option<Instant> {
@@ -268,7 +301,7 @@ mod tests {
     }
 
     fn started(eval: u64) -> Event {
-        Event::Started { eval: EvalSeq(eval), start: Offset(0), listens: Listens::No }
+        Event::Started { eval: EvalSeq(eval), start: Offset(0), listens: Listens::No, by: None }
     }
 
     fn finished(eval: u64) -> Event {

@@ -1,7 +1,7 @@
 //! The first request on a connection.
 
 use stead_protocol::client::Reply;
-use stead_protocol::{PROGRAM, Refusal, Speaker, Versions};
+use stead_protocol::{By, PROGRAM, Refusal, Speaker, Versions};
 
 use crate::host::Host;
 use crate::state::Ticket;
@@ -30,7 +30,7 @@ impl Host {
         if let Some(connection) = self.connections.get_mut(&ticket.connection) {
             connection.greeted = true;
             connection.rests = caller.rests;
-            connection.client = caller.client.chars().take(32).collect();
+            connection.by = By::from(caller.client.as_str());
         }
         let hello = Reply::Hello {
             protocol,

@@ -1,8 +1,11 @@
 //! What clients ask for: one file for each request that takes more than a line.
 
 mod acknowledge_loss;
+mod clear;
+mod follow;
 mod hello;
 mod input;
+mod interrupt;
 mod pause;
 mod query;
 mod status;
@@ -17,13 +20,14 @@ use crate::state::{Input, Ticket};
 
 use hello::Caller;
 use input::GivenInput;
-use query::Question;
+pub(crate) use query::{Asker, Question};
+use submit::Told;
 
 /// Requests that were passed on and are answered when the lower half has told what came of them.
 #[derive(Debug, Default)]
 pub(crate) struct Asked {
     /// Number of the last question or input.
-    numbers: u64,
+    pub(crate) numbers: u64,
     pub(crate) question: Option<Question>,
     inputs: Vec<GivenInput>,
     statuses: Vec<Ticket>,
@@ -53,10 +57,11 @@ impl Host {
                 let versions = Versions::of_peer(protocol, versions);
                 self.greet(ticket, Caller { versions, program, client, rests });
             }
-            Request::Submit(submit) => self.submit(ticket, submit),
+            Request::Submit(submit) => self.submit(ticket, submit, Told::AtOnce),
             Request::Watch { eval, output } => self.watch(ticket, eval, output),
+            Request::Follow { from, output } => self.follow(ticket, from, output),
             Request::Input { eval, text, eof } => self.input(ticket, eval, &text, eof),
-            Request::Interrupt { eval } => self.step(Input::Interrupt { eval, ticket }),
+            Request::Interrupt { eval, by } => self.interrupt(ticket, eval, by),
             Request::Pause => self.pause(ticket),
             Request::Resume => self.resume(ticket),
             Request::Ready => self.step(Input::Ready(ticket)),
@@ -64,8 +69,8 @@ impl Host {
             Request::Restart => self.step(Input::Restart(ticket)),
             Request::Stop => self.step(Input::Stop(ticket)),
             Request::Kill => self.step(Input::Kill(ticket)),
-            Request::Clear => self.ask_bridge(ticket, None),
-            Request::Query(query) => self.ask_bridge(ticket, Some(query)),
+            Request::Clear => self.clear(ticket),
+            Request::Query(query) => self.ask_bridge(ticket, &query),
             Request::AcknowledgeLoss => {
                 self.acknowledge_loss();
                 self.reply(ticket, Reply::Done);

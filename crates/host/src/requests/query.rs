@@ -1,4 +1,4 @@
-//! Questions about the namespace, and emptying it.
+//! Questions about the namespace.
 
 use stead_interpreter::Order;
 use stead_protocol::Refusal;
@@ -11,38 +11,58 @@ use crate::state::{Input, Phase, Ticket};
 /// A question the bridge has not answered yet.
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Question {
-    seq: u64,
-    ticket: Ticket,
-    /// `clear` answers without data.
-    clears: bool,
+    pub(crate) seq: u64,
+    pub(crate) asker: Asker,
+}
+
+/// Who is to know the answer.
+#[derive(Debug, Clone, Copy)]
+pub(crate) enum Asker {
+    /// A client.
+    Client(Ticket),
+    /// The eval that runs, which empties the namespace.
+    Clear,
 }
 
 impl Host {
-    /// Sends a question to the bridge, if nothing else runs; `None` clears the namespace.
-    pub(super) fn ask_bridge(&mut self, ticket: Ticket, query: Option<Query>) {
-        let (needed, what, arg) = match &query {
-            None => ("clear", "", ""),
-            Some(Query::Vars) => ("vars", "vars", ""),
-            Some(Query::Inspect { name }) => ("inspect", "inspect", name.as_str()),
-            Some(Query::Complete { text }) => ("complete", "complete", text.as_str()),
-            Some(Query::Unknown) => return self.refuse(ticket, unknown("question")),
+    /// Sends a question to the bridge, if nothing else runs.
+    pub(super) fn ask_bridge(&mut self, ticket: Ticket, query: &Query) {
+        let (what, arg) = match query {
+            Query::Vars => ("vars", ""),
+            Query::Inspect { name } => ("inspect", name.as_str()),
+            Query::Complete { text } => ("complete", text.as_str()),
+            Query::Unknown => return self.refuse(ticket, unknown("question")),
         };
-        if self.facts.version.is_some() && !self.facts.can.words().any(|can| can == needed) {
-            let language = self.meta.settings.engine.language.clone();
-            return self.refuse(ticket, Refusal::NotPossible { what: needed.to_owned(), language });
+        if self.facts.version.is_some() && !self.can(what) {
+            let refusal = self.cannot(what);
+            return self.refuse(ticket, refusal);
         }
         self.step(Input::Query(ticket));
         if !matches!(self.state.phase, Phase::Querying { ticket: Some(asked), .. } if asked == ticket)
         {
             return;
         }
+        let seq = self.number(Asker::Client(ticket));
+        self.orders.push_back(Order::Ask { seq, what: what.to_owned(), arg: arg.to_owned() });
+    }
+
+    /// Gives a question its number.
+    pub(crate) fn number(&mut self, asker: Asker) -> u64 {
         self.asked.numbers += 1;
         let seq = self.asked.numbers;
-        self.asked.question = Some(Question { seq, ticket, clears: query.is_none() });
-        self.orders.push_back(match query {
-            None => Order::Clear { seq },
-            Some(_) => Order::Ask { seq, what: what.to_owned(), arg: arg.to_owned() },
-        });
+        self.asked.question = Some(Question { seq, asker });
+        seq
+    }
+
+    /// Whether the bridge can do something.
+    pub(crate) fn can(&self, what: &str) -> bool {
+        self.facts.can.words().any(|can| can == what)
+    }
+
+    /// Why something cannot be had of this interpreter.
+    pub(crate) fn cannot(&self, what: &str) -> Refusal {
+        let language = self.meta.settings.engine.language.clone();
+        Refusal::NotPossible { what: what.to_owned(), language }
     }
 
     /// The bridge's answer goes to whoever asked, unless that one was told already.
@@ -55,17 +75,17 @@ impl Host {
         let Some(question) = self.asked.question.take_if(|question| question.seq == seq) else {
             return;
         };
+        let ticket = match question.asker {
+            Asker::Client(ticket) => ticket,
+            Asker::Clear => return self.cleared(error),
+        };
         let open = matches!(self.state.phase, Phase::Querying { ticket: Some(_), .. });
         match (open, error) {
             (false, _) => {}
-            (true, Some(problem)) => self.refuse(question.ticket, Refusal::NoAnswer { problem }),
-            (true, None) if question.clears => {
-                self.facts.variables = Some(0);
-                self.reply(question.ticket, Reply::Done);
-            }
+            (true, Some(problem)) => self.refuse(ticket, Refusal::NoAnswer { problem }),
             (true, None) => {
                 let data = data.unwrap_or_default();
-                self.reply(question.ticket, Reply::Query { data });
+                self.reply(ticket, Reply::Query { data });
             }
         }
         self.step(Input::QueryAnswered);

@@ -2,7 +2,7 @@
 
 use stead_interpreter::{Figures, Order};
 use stead_protocol::client::Reply;
-use stead_protocol::{Activity, Status};
+use stead_protocol::{Activity, PROGRAM, Status};
 
 use crate::host::Host;
 use crate::state::{Input, Listening, Phase, Ticket};
@@ -41,10 +41,12 @@ impl Host {
             generation: self.ledger.generation(),
             pid: figures.pid,
             host_pid: Some(std::process::id()),
+            program: Some(PROGRAM.to_owned()),
             cwd: figures.cwd.clone().unwrap_or_else(|| settings.place.cwd.clone()),
             started_ms: self.facts.started_ms,
             last_used_ms: self.facts.last_used_ms,
-            evals: self.ledger.evals(),
+            evals: self.ledger.codes(),
+            by: self.state.running().and_then(|run| self.sent_by(run.eval)),
             queued: self.state.queue.iter().map(|eval| eval.seq).collect(),
             usage: figures.usage,
             background: if idle { figures.background.clone() } else { Vec::new() },

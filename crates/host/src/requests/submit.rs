@@ -2,14 +2,25 @@
 
 use stead_interpreter::pause;
 use stead_protocol::client::{Accepted, FromHost, Reply, Submit, WatchFor};
-use stead_protocol::{EvalSeq, MAX_CODE, Refusal};
+use stead_protocol::{EvalSeq, MAX_CODE, Refusal, Work, WorkKind};
 use stead_spool::HistoryReader;
 
+use super::unknown;
 use crate::clients::connection::Watch;
 use crate::host::Host;
 use crate::ledger::Taken;
 use crate::state::{Eval, Input, Ticket};
 use crate::with_causes;
+use crate::work::Pending;
+
+/// When whoever submits is answered.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Told {
+    /// As soon as it is recorded.
+    AtOnce,
+    /// When it is over, with how it went.
+    AtEnd,
+}
 
 /// Most bytes of code that may wait in the queue.
 const QUEUED_CODE_LIMIT: usize = 4 * MAX_CODE;
@@ -19,7 +30,11 @@ const TOKENS_KEPT: usize = 256;
 const TOKENS_SEARCHED: u64 = 4096;
 
 impl Host {
-    pub(super) fn submit(&mut self, ticket: Ticket, submit: Submit) {
+    pub(super) fn submit(&mut self, ticket: Ticket, mut submit: Submit, told: Told) {
+        let work = match self.workable(submit.take_work()) {
+            Ok(work) => work,
+            Err(error) => return self.refuse(ticket, error),
+        };
         let by_key = submit.key.as_deref().and_then(|key| self.ledger.by_key(key));
         let by_token = || submit.token.and_then(|token| self.by_token(token, submit.again));
         if let Some(first) = by_key.or_else(by_token) {
@@ -32,15 +47,16 @@ impl Host {
             self.reply(ticket, Reply::Accepted(accepted));
             return self.begin_watch(ticket.connection, first, submit.watch);
         }
-        let behind = match self.admit(&submit) {
+        let behind = match self.admit(&work, submit.no_queue) {
             Ok(behind) => behind,
             Err(refusal) => return self.refuse(ticket, refusal),
         };
-        let by = self.connections.get(&ticket.connection).map(|known| known.client.as_str());
+        let by = submit.by.take().unwrap_or_else(|| self.caller(ticket));
         let at_once = self.state.is_free().then(|| self.clock.now());
         let taken = Taken {
-            code: &submit.code,
-            by: by.unwrap_or_default(),
+            kind: work.kind(),
+            code: work.code(),
+            by: &by,
             key: submit.key.as_deref(),
             token: submit.token,
         };
@@ -53,11 +69,21 @@ impl Host {
         self.remember(submit.token, seq);
         pause::point("accepted");
         let generation = self.ledger.generation();
-        self.codes.insert(seq, submit.code);
-        self.places.extend(submit.place.map(|place| (seq, place)));
+        let owed = (told == Told::AtEnd).then_some(ticket);
+        let pending = Pending {
+            kind: work.kind(),
+            by,
+            code: work.into_code(),
+            place: submit.place,
+            owed,
+            interrupted_by: None,
+        };
+        self.pending.insert(seq, pending);
         let accepted = Accepted { eval: seq, generation, behind, duplicate: false, finished: None };
         let accepted = FromHost::Reply { id: ticket.id, reply: Reply::Accepted(accepted) };
-        if let Some(connection) = self.connections.get_mut(&ticket.connection) {
+        if let (Told::AtOnce, Some(connection)) =
+            (told, self.connections.get_mut(&ticket.connection))
+        {
             // What waits behind another eval takes its time.
             match submit.hold && behind.is_none() {
                 true => connection.hold(accepted),
@@ -67,6 +93,7 @@ impl Host {
                 submit.watch.map(|watch| Watch { eval: seq, output: watch == WatchFor::Output });
             connection.watches.extend(watch);
         }
+        self.introduce(seq);
         self.step(Input::Submit(Eval { seq, hard_timeout: submit.hard_timeout_ms }));
     }
 
@@ -90,19 +117,36 @@ impl Host {
         self.tokens.push_back((token, eval));
     }
 
-    fn admit(&mut self, submit: &Submit) -> Result<Option<EvalSeq>, Refusal> {
-        if submit.code.len() > MAX_CODE {
-            return Err(Refusal::CodeTooLong { bytes: submit.code.len(), most: MAX_CODE });
+    /// Refuses what this host or its interpreter cannot do.
+    fn workable(&self, work: Option<Work>) -> Result<Work, Refusal> {
+        match work {
+            None => {
+                let problem = "`submit` has neither `code` nor `work`".to_owned();
+                Err(Refusal::NotARequest { problem })
+            }
+            Some(Work::Unknown) => Err(unknown("work")),
+            Some(Work::Clear) if self.facts.version.is_some() && !self.can("clear") => {
+                Err(self.cannot("clear"))
+            }
+            Some(work) => Ok(work),
         }
-        let queued: usize = self.codes.values().map(String::len).sum();
-        if queued + submit.code.len() > QUEUED_CODE_LIMIT {
+    }
+
+    fn admit(&mut self, work: &Work, no_queue: bool) -> Result<Option<EvalSeq>, Refusal> {
+        let bytes = work.code().len();
+        if bytes > MAX_CODE {
+            return Err(Refusal::CodeTooLong { bytes, most: MAX_CODE });
+        }
+        let queued: usize = self.pending.values().map(|pending| pending.code.len()).sum();
+        if queued + bytes > QUEUED_CODE_LIMIT {
             return Err(Refusal::QueuedCodeFull { bytes: queued });
         }
-        if let Some(reason) = self.loss.clone() {
+        // Other work does not count on what earlier code has left.
+        if let (Some(reason), WorkKind::Code) = (self.loss.clone(), work.kind()) {
             self.acknowledge_loss();
             return Err(Refusal::StateLost { reason });
         }
-        self.state.admit(submit.no_queue).inspect_err(|refusal| {
+        self.state.admit(no_queue).inspect_err(|refusal| {
             self.reported_end |= matches!(refusal, Refusal::Ending);
         })
     }

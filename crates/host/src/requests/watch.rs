@@ -34,7 +34,8 @@ impl Host {
         self.send(connection, &FromHost::Event(event));
     }
 
-    fn standing(&self, eval: EvalSeq) -> Option<Event> {
+    /// Where an eval stands, as an event.
+    pub(super) fn standing(&self, eval: EvalSeq) -> Option<Event> {
         if let Some(run) = self.state.running().filter(|run| run.eval == eval) {
             return Some(match &run.listening {
                 Listening::Waits { prompt, editor } => {
@@ -45,7 +46,8 @@ impl Host {
                     // Who asks now knows that nothing happens, and wants to wait nevertheless.
                     let listens =
                         if *listening == Listening::May { Listens::Yes } else { Listens::No };
-                    Event::Started { eval, start: self.ledger.current_start()?, listens }
+                    let (start, by) = (self.ledger.current_start()?, self.sent_by(eval));
+                    Event::Started { eval, start, listens, by }
                 }
             });
         }

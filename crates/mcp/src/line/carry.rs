@@ -59,6 +59,11 @@ pub(crate) struct Calls {
 }
 
 impl Calls {
+    /// Takes note of who calls.
+    pub(crate) fn meet(&self, name: &str) {
+        self.server.meet(name);
+    }
+
     pub(crate) fn new(server: Arc<Server>, closing: Arc<Closing>, unread: Arc<Unread>) -> Self {
         let may_stay_awake =
             std::thread::available_parallelism().is_ok_and(|count| count.get() > 1);

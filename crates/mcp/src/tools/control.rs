@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 use serde_json::json;
-use stead_client::ClientError;
+use stead_client::{ClientError, EvalStatus, EvalView};
 use stead_protocol::client::InterruptEffect;
 use stead_protocol::{EvalId, SessionName};
 
@@ -97,16 +97,27 @@ impl Tool for ControlTool {
                 let status = client.restart(&name)?;
                 format!("restarted; state lost, generation {}", status.generation.0)
             }
-            ControlAction::Clear => {
-                client.clear(&name)?;
-                "cleared; all names are gone, the process lives on".to_owned()
-            }
+            ControlAction::Clear => cleared(&client.clear(&name)?),
             ControlAction::Stop => {
                 client.stop(&name)?;
                 "stopped; its output stays readable".to_owned()
             }
         };
         Ok(Answer::text(format!("[{name}: {said}]")))
+    }
+}
+
+/// How emptying the namespace, which is work of its own, has gone so far.
+fn cleared(view: &EvalView) -> String {
+    match (view.status, view.id_text()) {
+        (EvalStatus::Complete, _) | (_, None) => {
+            "cleared; all names are gone, the process lives on".to_owned()
+        }
+        (EvalStatus::Error, Some(id)) => {
+            let why = view.error().map(|error| format!(": {}", error.message));
+            format!("not cleared, {id} failed{}", why.unwrap_or_default())
+        }
+        (status, Some(id)) => format!("not cleared yet, {id} is {}", status.as_str()),
     }
 }
 

@@ -178,7 +178,7 @@ fn newest(server: &Server, name: &SessionName) -> Result<EvalId, ClientError> {
     {
         return Ok(EvalId { session: name.clone(), seq });
     }
-    match server.client.evals(name, 1)?.evals.pop() {
+    match server.client.last_code(name)? {
         Some(eval) => Ok(eval.id),
         None => Err(bad_request(format!("nothing ran in session `{name}` yet")).into()),
     }

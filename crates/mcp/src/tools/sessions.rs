@@ -199,7 +199,7 @@ fn doing(status: &Status, client: &Client) -> String {
 
 /// The eval that was accepted last.
 fn last(client: &Client, status: &Status) -> Option<EvalSummary> {
-    client.evals(&status.name, 1).ok()?.evals.pop()
+    client.last_code(&status.name).ok()?
 }
 
 fn last_eval(status: &Status, client: &Client) -> String {

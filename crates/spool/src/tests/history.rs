@@ -39,7 +39,7 @@ fn an_eval_reads_back_while_the_host_writes() {
     history.append(&opened(1)).unwrap();
     history.append(&accepted(1, &long)).unwrap();
     let entry = reader.eval(EvalSeq(1)).unwrap().unwrap();
-    assert_eq!((entry.code, entry.by.as_str(), entry.accepted_at_ms), (long, "test", 2));
+    assert_eq!((entry.code, entry.by.name(), entry.accepted_at_ms), (long, "test", 2));
     assert_eq!((entry.started, entry.finished), (None, None));
     history.append_all(&[started(1, 1), accepted(2, "2")]).unwrap();
     history.append(&finished(1)).unwrap();

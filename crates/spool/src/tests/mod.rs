@@ -13,7 +13,7 @@ mod trim;
 
 use std::path::Path;
 
-use stead_protocol::{ChunkKind, EvalSeq, Finished, Generation, Offset, Outcome};
+use stead_protocol::{ChunkKind, EvalSeq, Finished, Generation, Offset, Outcome, WorkKind};
 use tempfile::TempDir;
 
 use crate::{HistoryRecord, Options, Reader, Spool};
@@ -59,6 +59,8 @@ fn accepted(eval: u64, code: &str) -> HistoryRecord {
         eval: EvalSeq(eval),
         at_ms: 2,
         by: "test".into(),
+        kind: WorkKind::Code,
+        others: 0,
         code: code.into(),
         key: None,
         token: None,
@@ -70,6 +72,8 @@ fn keyed(eval: u64, key: &str) -> HistoryRecord {
         eval: EvalSeq(eval),
         at_ms: 2,
         by: "test".into(),
+        kind: WorkKind::Code,
+        others: 0,
         code: "1".into(),
         key: Some(key.into()),
         token: None,
@@ -101,5 +105,6 @@ fn outcome(eval: u64) -> Finished {
         lost_bytes: 0,
         not_kept: None,
         notice: None,
+        interrupted_by: None,
     }
 }

@@ -1,0 +1,33 @@
+//! The request of version 1 that empties the namespace: work like any other, answered at its end.
+
+use stead_protocol::client::{Reply, Submit};
+use stead_protocol::{Outcome, Refusal, Work};
+
+use super::submit::Told;
+use crate::host::Host;
+use crate::state::Ticket;
+
+impl Host {
+    /// Does not wait for a turn, as it never did.
+    pub(super) fn clear(&mut self, ticket: Ticket) {
+        let submit = Submit { no_queue: true, ..Submit::new(Work::Clear) };
+        self.submit(ticket, submit, Told::AtEnd);
+    }
+
+    /// Tells how it went.
+    pub(crate) fn answer_clear(&mut self, ticket: Ticket, outcome: &Outcome) {
+        let refusal = match outcome {
+            Outcome::Complete => return self.reply(ticket, Reply::Done),
+            Outcome::Ended { reason } | Outcome::NotRun { reason } => {
+                Refusal::Ended { reason: reason.clone() }
+            }
+            Outcome::Interrupted => {
+                Refusal::NoAnswer { problem: "emptying the namespace was interrupted".to_owned() }
+            }
+            Outcome::Error | Outcome::Timeout { .. } | Outcome::HostDied | Outcome::Unknown => {
+                Refusal::NoAnswer { problem: "the namespace could not be emptied".to_owned() }
+            }
+        };
+        self.refuse(ticket, refusal);
+    }
+}

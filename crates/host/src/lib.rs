@@ -2,33 +2,24 @@
 //!
 //! One thread, one `poll`, one loop (`run.rs`). This crate is the upper half: state, queue, record, spool, clients. What touches
 //! the interpreter is the lower half, `stead-interpreter`: it is given orders and tells what happened (`told.rs`). What can happen
-//! to the session is `state::Input`; what is done about it is `state::Action`. Bytes go to the spool; messages carry offsets.
+//! to the session is `session::state::Input`; what is done about it is `Action`. Bytes go to the spool; messages carry offsets.
 
-mod actions;
 mod clients;
-mod disk;
-mod displays;
-mod ending;
 mod host;
-mod ledger;
-mod prompt;
+mod life;
+mod record;
 mod requests;
 mod run;
-mod start;
-mod state;
-#[cfg(test)]
-mod state_tests;
-mod step;
+mod session;
 mod told;
-mod unsaved;
-mod wall_clock;
-mod work;
 
 use std::io::{Read, Write};
 use std::process::ExitCode;
 
 use stead_interpreter::{pause, with_causes};
 use stead_protocol::{FILES_VERSION, HostReady, HostSpec, Refusal, Speaker, Versions};
+
+use life::start;
 
 /// The hidden mode `stead host`: reads a `HostSpec` from standard input, answers with one
 /// `HostReady` line on standard output and then lives in the background.

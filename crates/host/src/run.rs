@@ -5,12 +5,11 @@ use std::time::{Duration, Instant};
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use stead_interpreter::{Near, NearReady, Source};
 
-use crate::clients::connection::Connection;
-use crate::disk;
-use crate::host::{FIRST_CLIENT, Host, Launch};
-use crate::state::{Input, Phase};
+use crate::host::{Host, Launch};
+use crate::record::disk;
+use crate::session::state::{Input, Phase};
 
-/// Most descriptors that are waited on beside connections: signals, the listener and seven of the lower half.
+/// Most descriptors that are waited on beside connections: calls, the door and seven of the lower half.
 const OWN_DESCRIPTORS: usize = 9;
 
 /// Both halves of a session.
@@ -22,11 +21,11 @@ pub(crate) struct Session {
 impl Session {
     /// Runs until the session has ended and everyone was told.
     pub(crate) fn run(&mut self) {
-        while !self.host.leaving {
+        while !self.host.ending.leaving {
             self.turn();
         }
         self.carry_out();
-        self.host.say_goodbye();
+        self.host.clients.say_goodbye();
         disk::give_back(&self.host.spec.dir);
     }
 
@@ -42,18 +41,18 @@ impl Session {
         let ready = self.wait();
         self.near.turn(ready.near, &mut |told| self.host.told(told));
         self.carry_out();
-        if ready.signals {
-            self.host.take_signals();
+        if ready.calls {
+            self.host.clients.answer_calls();
         }
-        if ready.listener {
-            self.host.accept();
+        if ready.door {
+            self.host.clients.accept();
         }
         for id in ready.connections {
             // What comes too late finds the connection closed, and how it ended on disk.
-            if self.host.leaving {
+            if self.host.ending.leaving {
                 break;
             }
-            for line in self.host.take_lines(id) {
+            for line in self.host.clients.take_lines(id) {
                 self.host.request(id, &line);
                 self.carry_out();
             }
@@ -68,10 +67,7 @@ impl Session {
         let host = &mut self.host;
         host.tell_followers();
         host.tell_growth();
-        for connection in host.connections.values_mut() {
-            connection.flush();
-        }
-        host.connections.retain(|_, connection| !connection.is_over());
+        host.clients.flush();
         // All have their answers: what the next eval needs is done while nobody waits.
         let idle = matches!(host.state.phase, Phase::Idle { .. });
         if idle {
@@ -94,21 +90,21 @@ impl Session {
 
     fn wait(&mut self) -> Ready {
         let timeout = self.timeout();
-        let host = &mut self.host;
-        host.deaf_until = host.deaf_until.filter(|until| *until > Instant::now());
-        let most = OWN_DESCRIPTORS + host.connections.len();
+        let clients = &mut self.host.clients;
+        clients.hear_again();
+        let most = OWN_DESCRIPTORS + clients.connections.len();
         let (mut fds, mut what) = (Vec::with_capacity(most), Vec::with_capacity(most));
-        fds.push(PollFd::new(&host.signals, PollFlags::IN));
-        what.push(What::Signals);
-        if let (Some(listener), None) = (&host.listener, host.deaf_until) {
-            fds.push(PollFd::new(listener, PollFlags::IN));
-            what.push(What::Listener);
+        fds.push(PollFd::new(&clients.calls, PollFlags::IN));
+        what.push(What::Calls);
+        if let Some(door) = clients.door() {
+            fds.push(PollFd::new(door, PollFlags::IN));
+            what.push(What::Door);
         }
         for (source, fd, flags) in self.near.interests() {
             fds.push(PollFd::from_borrowed_fd(fd, flags));
             what.push(What::Near(source));
         }
-        for (id, connection) in &host.connections {
+        for (id, connection) in &clients.connections {
             fds.push(PollFd::from_borrowed_fd(connection.fd(), connection.interest()));
             what.push(What::Connection(*id));
         }
@@ -125,8 +121,8 @@ impl Session {
                 continue;
             }
             match what {
-                What::Signals => ready.signals = true,
-                What::Listener => ready.listener = true,
+                What::Calls => ready.calls = true,
+                What::Door => ready.door = true,
                 What::Near(source) => ready.near.note(source),
                 What::Connection(id) => ready.connections.push(id),
             }
@@ -141,11 +137,7 @@ impl Session {
         let state =
             host.state.next_deadline(host.is_attached()).filter(|_| !host.clock.is_paused());
         let state = state.map(|at| Duration::from_millis(at.saturating_sub(clock)));
-        let hello = host.connections.values().filter_map(Connection::hello_deadline).min();
-        let held = host.connections.values().filter_map(Connection::held_until).min();
-        let first = host.awaits_first_client().then(|| host.began + FIRST_CLIENT);
-        let instants =
-            [hello, held, first, host.next_catch_up(), host.deaf_until, self.near.next()];
+        let instants = [host.clients.next_deadline(), host.next_catch_up(), self.near.next()];
         let instants = instants.into_iter().flatten().min();
         let instants = instants.map(|at| at.saturating_duration_since(now));
         // A millisecond on top: the state's clock counts whole ones.
@@ -155,8 +147,8 @@ impl Session {
 
 /// What `poll` was asked about.
 enum What {
-    Signals,
-    Listener,
+    Calls,
+    Door,
     Near(Source),
     Connection(u64),
 }
@@ -164,8 +156,8 @@ enum What {
 /// What it said.
 #[derive(Default)]
 struct Ready {
-    signals: bool,
-    listener: bool,
+    calls: bool,
+    door: bool,
     near: NearReady,
     connections: Vec<u64>,
 }

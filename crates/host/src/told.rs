@@ -8,11 +8,11 @@ use stead_protocol::{
 };
 use stead_spool::SessionDir;
 
-use crate::disk;
 use crate::host::{Facts, Host, Launch};
-use crate::ledger::Closing;
-use crate::state::{Input, Listening};
-use crate::wall_clock::wall_ms;
+use crate::life::wall_clock::wall_ms;
+use crate::record::disk;
+use crate::record::ledger::Closing;
+use crate::session::state::{Input, Listening};
 use crate::with_causes;
 
 impl Host {
@@ -84,7 +84,7 @@ impl Host {
             self.fresh_notice = Some(fresh.unwrap_or_default() + &passed_over);
         }
         self.meta.found = Some(found);
-        self.reported_end = false;
+        self.ending.reported = false;
         let now = wall_ms();
         self.facts = Facts { started_ms: now, last_used_ms: now, ..Facts::default() };
         self.orders.push_back(Order::Start);
@@ -174,7 +174,7 @@ impl Host {
     }
 
     fn exited(&mut self, exit: Exit) {
-        self.left = !exit.left.is_empty();
+        self.ending.left = !exit.left.is_empty();
         self.readers_are_gone();
         // A bridge that was to pause its code, and has ended, does not answer.
         self.not_paused("the interpreter has ended");
@@ -186,10 +186,12 @@ impl Host {
             (None, Some(signal)) => EndReason::Signal { signal },
             (None, None) => EndReason::Exit { code: 0 },
         };
-        let reason = match self.init_refused.take() {
-            Some(message) => EndReason::LaunchFailed { message, trouble: None },
-            None if self.facts.version.is_none() => self.not_ready(&reason, &exit.complaint),
-            None => reason,
+        let reason = match &self.launch {
+            Launch::Useless { why } => {
+                EndReason::LaunchFailed { message: why.clone(), trouble: None }
+            }
+            _ if self.facts.version.is_none() => self.not_ready(&reason, &exit.complaint),
+            _ => reason,
         };
         if self.closing.exit_code.is_none() {
             self.closing.exit_code = exit.code;

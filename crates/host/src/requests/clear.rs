@@ -5,7 +5,7 @@ use stead_protocol::{Outcome, Refusal, Work};
 
 use super::submit::Told;
 use crate::host::Host;
-use crate::state::Ticket;
+use crate::session::state::Ticket;
 
 impl Host {
     /// Does not wait for a turn, as it never did.

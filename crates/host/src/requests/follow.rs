@@ -10,7 +10,7 @@ use stead_spool::{EvalEntry, HistoryReader};
 
 use crate::clients::connection::Follow;
 use crate::host::Host;
-use crate::state::Ticket;
+use crate::session::state::Ticket;
 
 /// How many evals, and how much of their code, is read from the record in one turn.
 const EVALS_A_TURN: usize = 64;
@@ -23,7 +23,7 @@ impl Host {
         while next < end && self.ledger.is_gone(next) {
             next.0 += 1;
         }
-        if let Some(connection) = self.connections.get_mut(&ticket.connection) {
+        if let Some(connection) = self.clients.connections.get_mut(&ticket.connection) {
             connection.follow = Some(Follow { next, output, behind: next < end });
         }
         self.reply(ticket, Reply::Following { from: next });
@@ -33,7 +33,7 @@ impl Host {
     pub(crate) fn introduce(&mut self, eval: EvalSeq) {
         let Some(pending) = self.pending.get(&eval) else { return };
         let accepted = Event::Accepted { eval, work: pending.kind, by: pending.by.clone() };
-        for connection in self.connections.values_mut() {
+        for connection in self.clients.connections.values_mut() {
             match &mut connection.follow {
                 Some(follow) if follow.next == eval => follow.next.0 += 1,
                 Some(follow) => {
@@ -49,6 +49,7 @@ impl Host {
     /// Tells followers that are behind, and have read what they were told, some more.
     pub(crate) fn tell_followers(&mut self) {
         let behind: Vec<u64> = self
+            .clients
             .connections
             .iter()
             .filter(|(_, known)| known.follow.is_some_and(|follow| follow.behind))
@@ -61,7 +62,8 @@ impl Host {
     }
 
     fn tell_more(&mut self, id: u64) {
-        let Some(mut follow) = self.connections.get(&id).and_then(|known| known.follow) else {
+        let Some(mut follow) = self.clients.connections.get(&id).and_then(|known| known.follow)
+        else {
             return;
         };
         let history = HistoryReader::open(&self.spec.dir).ok();
@@ -81,7 +83,7 @@ impl Host {
             }
         }
         follow.behind = follow.next <= last;
-        if let Some(connection) = self.connections.get_mut(&id) {
+        if let Some(connection) = self.clients.connections.get_mut(&id) {
             connection.follow = Some(follow);
             for event in events {
                 connection.send(&FromHost::Event(event));

@@ -4,7 +4,7 @@ use stead_protocol::client::Reply;
 use stead_protocol::{By, PROGRAM, Refusal, Speaker, Versions};
 
 use crate::host::Host;
-use crate::state::Ticket;
+use crate::session::state::Ticket;
 
 /// What a client says of itself in its first message.
 pub(super) struct Caller {
@@ -27,7 +27,7 @@ impl Host {
             let client = Speaker { program: caller.program, versions: caller.versions };
             return self.refuse(ticket, Refusal::OtherVersion { host: Speaker::this(), client });
         };
-        if let Some(connection) = self.connections.get_mut(&ticket.connection) {
+        if let Some(connection) = self.clients.connections.get_mut(&ticket.connection) {
             connection.greeted = true;
             connection.rests = caller.rests;
             connection.by = By::from(caller.client.as_str());

@@ -5,7 +5,7 @@ use stead_protocol::client::Reply;
 use stead_protocol::{EvalSeq, Offset, Refusal};
 
 use crate::host::Host;
-use crate::state::{Input, Ticket};
+use crate::session::state::{Input, Ticket};
 
 /// Input that was ordered and not answered for.
 #[derive(Debug)]

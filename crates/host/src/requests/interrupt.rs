@@ -3,7 +3,7 @@
 use stead_protocol::{By, EvalSeq};
 
 use crate::host::Host;
-use crate::state::{Input, Ticket};
+use crate::session::state::{Input, Ticket};
 
 impl Host {
     pub(super) fn interrupt(&mut self, ticket: Ticket, eval: Option<EvalSeq>, by: Option<By>) {
@@ -17,7 +17,7 @@ impl Host {
 
     /// Who said hello on the connection that a request came on.
     pub(super) fn caller(&self, ticket: Ticket) -> By {
-        let known = self.connections.get(&ticket.connection);
+        let known = self.clients.connections.get(&ticket.connection);
         known.map(|known| known.by.clone()).unwrap_or_default()
     }
 }

@@ -16,7 +16,7 @@ use stead_protocol::client::{FromHost, Reply, Request, ToHost};
 use stead_protocol::{Refusal, Speaker, Versions, WireError};
 
 use crate::host::Host;
-use crate::state::{Input, Ticket};
+use crate::session::state::{Input, Ticket};
 
 use hello::Caller;
 use input::GivenInput;
@@ -48,7 +48,7 @@ impl Host {
             }
         };
         let ticket = Ticket { connection, id: parsed.id };
-        let greeted = self.connections.get(&connection).is_some_and(|known| known.greeted);
+        let greeted = self.clients.connections.get(&connection).is_some_and(|known| known.greeted);
         if !greeted && !matches!(parsed.request, Request::Hello { .. }) {
             return self.refuse(ticket, Refusal::NotGreeted);
         }

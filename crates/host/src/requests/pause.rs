@@ -6,7 +6,7 @@ use stead_protocol::client::Reply;
 use stead_protocol::Refusal;
 
 use crate::host::Host;
-use crate::state::Ticket;
+use crate::session::state::Ticket;
 
 impl Host {
     pub(super) fn pause(&mut self, ticket: Ticket) {

@@ -6,7 +6,7 @@ use stead_protocol::client::{Query, Reply};
 
 use super::unknown;
 use crate::host::Host;
-use crate::state::{Input, Phase, Ticket};
+use crate::session::state::{Input, Phase, Ticket};
 
 /// A question the bridge has not answered yet.
 #[derive(Debug, Clone, Copy)]

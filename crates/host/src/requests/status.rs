@@ -5,7 +5,7 @@ use stead_protocol::client::Reply;
 use stead_protocol::{Activity, PROGRAM, Status};
 
 use crate::host::Host;
-use crate::state::{Input, Listening, Phase, Ticket};
+use crate::session::state::{Input, Listening, Phase, Ticket};
 
 impl Host {
     pub(super) fn ask_status(&mut self, ticket: Ticket) {
@@ -56,7 +56,7 @@ impl Host {
             spool_end: self.ledger.end(),
             unrecorded: self.ledger.unsaved().told(),
             // The one who asks is not counted.
-            clients: self.connections.len().saturating_sub(1) as u32,
+            clients: self.clients.connections.len().saturating_sub(1) as u32,
         }
     }
 

@@ -8,10 +8,10 @@ use stead_spool::HistoryReader;
 use super::unknown;
 use crate::clients::connection::Watch;
 use crate::host::Host;
-use crate::ledger::Taken;
-use crate::state::{Eval, Input, Ticket};
+use crate::record::ledger::Taken;
+use crate::session::state::{Eval, Input, Ticket};
+use crate::session::work::Pending;
 use crate::with_causes;
-use crate::work::Pending;
 
 /// When whoever submits is answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -82,7 +82,7 @@ impl Host {
         let accepted = Accepted { eval: seq, generation, behind, duplicate: false, finished: None };
         let accepted = FromHost::Reply { id: ticket.id, reply: Reply::Accepted(accepted) };
         if let (Told::AtOnce, Some(connection)) =
-            (told, self.connections.get_mut(&ticket.connection))
+            (told, self.clients.connections.get_mut(&ticket.connection))
         {
             // What waits behind another eval takes its time.
             match submit.hold && behind.is_none() {
@@ -147,7 +147,7 @@ impl Host {
             return Err(Refusal::StateLost { reason });
         }
         self.state.admit(no_queue).inspect_err(|refusal| {
-            self.reported_end |= matches!(refusal, Refusal::Ending);
+            self.ending.reported |= matches!(refusal, Refusal::Ending);
         })
     }
 }

@@ -6,7 +6,7 @@ use stead_spool::HistoryReader;
 
 use crate::clients::connection::Watch;
 use crate::host::Host;
-use crate::state::{Listening, Ticket};
+use crate::session::state::{Listening, Ticket};
 
 impl Host {
     pub(super) fn watch(&mut self, ticket: Ticket, eval: EvalSeq, output: bool) {
@@ -26,7 +26,7 @@ impl Host {
         let Some(watch) = watch else { return };
         let Some(event) = self.standing(eval) else { return };
         if !matches!(event, Event::Finished { .. })
-            && let Some(known) = self.connections.get_mut(&connection)
+            && let Some(known) = self.clients.connections.get_mut(&connection)
         {
             known.watches.retain(|known| known.eval != eval);
             known.watches.push(Watch { eval, output: watch == WatchFor::Output });

@@ -9,14 +9,14 @@ use rustix::fs::{FlockOperation, Mode, flock};
 use rustix::process::Signal;
 use stead_interpreter::guard::Duty;
 use stead_interpreter::{Near, pause};
-use stead_launch::sys::{OnSignal, close_all_but, on_signal, signal_descriptor};
+use stead_launch::sys::{OnSignal, close_all_but, on_signal};
 use stead_protocol::{EndReason, HostSpec, Meta, Refusal, StartTrouble};
 use stead_spool::{SessionDir, retention, write_atomically};
 
+use crate::clients::calls::Calls;
 use crate::clients::listener::Listener;
-use crate::ending::CALL;
 use crate::host::{Host, Launch};
-use crate::ledger::Ledger;
+use crate::record::ledger::Ledger;
 use crate::run::Session;
 use crate::with_causes;
 
@@ -33,7 +33,8 @@ pub(crate) fn start(spec: &HostSpec) -> Result<Session, Refusal> {
         .map_err(|error| failed("could not open `/dev/null`", &error))?;
     let dir = SessionDir::new(&spec.dir);
     // From here on clients may call us, and the guard, which is no host, stays deaf.
-    let signals = signal_descriptor(&[CALL]).map_err(|error| failed("no signals", &error))?;
+    let calls =
+        Calls::await_them().map_err(|error| failed("could not open a descriptor", &error))?;
     // A file size limit shall be an error of the write and not our death.
     on_signal(Signal::XFSZ, OnSignal::Ignore);
     let lock = take_lock(&dir.lock())?;
@@ -50,7 +51,7 @@ pub(crate) fn start(spec: &HostSpec) -> Result<Session, Refusal> {
     let cache = spec.dir.ancestors().nth(3).unwrap_or(&spec.dir).to_owned();
     let near = Near::new(duty, guard, umask, cache)
         .map_err(|error| failed("could not watch over children", &error))?;
-    let host = Host::new(spec, ledger, found, listener, signals);
+    let host = Host::new(spec, ledger, found, listener, calls);
     let mut session = Session { host, near };
     session.host.start_interpreter();
     session.carry_out();

@@ -4,18 +4,16 @@ use std::time::{Duration, Instant};
 
 use stead_interpreter::{Order, pause};
 use stead_protocol::client::{Event, FromHost, Listens, Reply};
-use stead_protocol::{By, EndReason, EvalSeq, Finished, Outcome, WorkKind};
-use stead_spool::{SessionDir, SpoolError};
+use stead_protocol::{By, EvalSeq, Finished, Outcome, WorkKind};
+use stead_spool::SpoolError;
 
-use crate::host::Host;
-use crate::ledger::{Closing, Taken};
-use crate::state::{Action, Answer, Eval, Input, Ticket};
-use crate::wall_clock::wall_ms;
+use crate::host::{Host, Launch};
+use crate::life::wall_clock::wall_ms;
+use crate::record::ledger::{Closing, Taken};
+use crate::session::state::{Action, Answer, Eval, Input, Ticket};
+use crate::session::work::Pending;
 use crate::with_causes;
-use crate::work::Pending;
 
-/// How long a host that has nothing else to do tries to record what it knows.
-const LAST_TRIES: Duration = Duration::from_secs(3);
 /// After which time an eval that could not be recorded as started is tried again.
 const BLOCKED_TIME: Duration = Duration::from_millis(100);
 
@@ -48,13 +46,7 @@ impl Host {
                 pause::point("restarting");
                 self.start_interpreter();
             }
-            Action::Leave => {
-                match self.has_unsaved() {
-                    // What happened is told by this host for as long as it is nowhere else.
-                    true => self.leave_by = Some(Instant::now() + LAST_TRIES),
-                    false => self.leave(),
-                }
-            }
+            Action::Leave => self.leave_when_saved(),
         }
     }
 
@@ -116,75 +108,11 @@ impl Host {
     }
 
     /// Tells everyone who watches an eval how it ended, which is on disk.
-    fn tell_outcome(&mut self, eval: EvalSeq, finished: &Finished) {
+    pub(crate) fn tell_outcome(&mut self, eval: EvalSeq, finished: &Finished) {
         let told = self.tell(eval, || Event::Finished { eval, finished: finished.clone() });
-        self.reported_end |= told && finished.outcome.tells_end();
-        for connection in self.connections.values_mut() {
+        self.ending.reported |= told && finished.outcome.tells_end();
+        for connection in self.clients.connections.values_mut() {
             connection.watches.retain(|watch| watch.eval != eval);
-        }
-    }
-
-    /// Tries again, when it is time, to record what the disk did not take, and goes on with what waited for that.
-    pub(crate) fn catch_up(&mut self) {
-        let now = Instant::now();
-        if self.ledger.unsaved().next_try().is_some_and(|at| at <= now) {
-            self.ledger.try_again();
-        }
-        for (eval, finished) in self.ledger.recorded_late() {
-            self.tell_outcome(eval, &finished);
-        }
-        if self.blocked.is_some_and(|until| until <= now) {
-            self.blocked = None;
-            self.step(Input::TryAgain);
-        }
-        if self.unsaved_meta && self.save_meta() {
-            self.unsaved_meta = false;
-        }
-        if self.leave_by.is_some_and(|by| by <= now || !self.has_unsaved()) {
-            self.leave();
-        }
-    }
-
-    /// When `catch_up` has something to do.
-    pub(crate) fn next_catch_up(&self) -> Option<Instant> {
-        let tries = self.ledger.unsaved().next_try().into_iter();
-        tries.chain(self.blocked).chain(self.leave_by).min()
-    }
-
-    fn has_unsaved(&self) -> bool {
-        self.unsaved_meta || !self.ledger.unsaved().is_empty()
-    }
-
-    /// From here on clients find nobody and start the next host.
-    fn leave(&mut self) {
-        self.leave_by = None;
-        self.ledger.close();
-        self.listener = None;
-        let _ = std::fs::remove_file(&self.spec.socket);
-        self.orders.push_back(Order::Leave);
-        self.leaving = true;
-    }
-
-    fn save_meta(&self) -> bool {
-        let Ok(meta) = serde_json::to_vec_pretty(&self.meta) else { return true };
-        match stead_spool::write_atomically(&SessionDir::new(&self.spec.dir).meta(), &meta) {
-            Ok(()) => true,
-            Err(error) => {
-                eprintln!("{}", with_causes(&error));
-                false
-            }
-        }
-    }
-
-    pub(crate) fn end(&mut self, reason: EndReason, asked: bool) {
-        let reported = asked || self.reported_end;
-        self.ledger.end_generation(reason.clone(), reported);
-        pause::point("ended");
-        // While something is left the session stays in lists, so that it can be stopped again.
-        let over = matches!(reason, EndReason::Stopped) || self.meta.settings.policy.once;
-        if over && !self.left {
-            self.meta = self.meta.clone().into_stopped();
-            self.unsaved_meta = !self.save_meta();
         }
     }
 
@@ -205,7 +133,8 @@ impl Host {
             Ok(init) => self.step(Input::Hello { init }),
             Err(error) => {
                 let why = with_causes(&error);
-                self.init_refused = Some(format!("its init code could not be recorded: {why}"));
+                let why = format!("its init code could not be recorded: {why}");
+                self.launch = Launch::Useless { why };
                 self.act(Action::Kill);
             }
         }

@@ -9,10 +9,10 @@ use stead_protocol::{
 };
 use stead_spool::{History, HistoryRecord, Options, Spool, SpoolError};
 
-use crate::disk;
-use crate::prompt::LastLine;
-use crate::unsaved::Unsaved;
-use crate::wall_clock::wall_ms;
+use crate::life::wall_clock::wall_ms;
+use crate::record::disk;
+use crate::record::prompt::LastLine;
+use crate::record::unsaved::Unsaved;
 use crate::with_causes;
 
 /// A session's spool and history, and where the running eval stands in them.

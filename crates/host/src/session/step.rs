@@ -2,7 +2,7 @@
 
 use std::collections::VecDeque;
 
-use crate::state::{
+use crate::session::state::{
     Action, Answer, Asked, EXIT_GRACE, Eval, GRACE, Input, Listening, Phase, QUERY_LIMIT,
     QUEUE_LIMIT, Run, START_LIMIT, State, Ticket, Why,
 };

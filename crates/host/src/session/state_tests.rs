@@ -8,7 +8,7 @@ use stead_protocol::bridge::DoneStatus;
 use stead_protocol::client::InterruptEffect;
 use stead_protocol::{EndReason, ErrorCode, EvalSeq, Outcome, TimeoutStep};
 
-use crate::state::{
+use crate::session::state::{
     Action, Answer, EXIT_GRACE, Eval, GRACE, Input, Phase, QUEUE_LIMIT, START_LIMIT, State, Ticket,
 };
 

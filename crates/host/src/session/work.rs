@@ -6,7 +6,7 @@ use stead_protocol::{By, ChunkKind, ErrorInfo, EvalSeq, Refusal, ShellPlace, Wor
 
 use crate::host::Host;
 use crate::requests::Asker;
-use crate::state::{Asked, Input, Ticket};
+use crate::session::state::{Asked, Input, Ticket};
 
 /// What is known of an eval from when it is taken in to its end.
 #[derive(Debug, Default)]

@@ -1,0 +1,5 @@
+//! A host from its start to its end.
+
+pub(crate) mod ending;
+pub(crate) mod start;
+pub(crate) mod wall_clock;

@@ -187,3 +187,16 @@ fn s3_a_host_of_this_version_serves_clients_of_an_older_one() {
     let env = TestEnv::new(STEAD);
     get_along(env.program(), &old());
 }
+
+#[test]
+#[ignore = "needs STEAD_OLD_BINARY"]
+fn u5_doctor_names_hosts_of_another_version() {
+    let env = TestEnv::new(STEAD);
+    let (owner, visitor) = (old(), env.program().to_owned());
+    let skew = Skew { env, owner, visitor, name: "py" };
+    assert_eq!(skew.owner(&["eval", "--", "1"])["status"], "complete");
+    let reply = skew.json(&skew.visitor, &["doctor"]);
+    let checks = reply["data"]["checks"].as_array().expect("checks");
+    let hosts = checks.iter().find(|check| check["name"] == "hosts").expect("hosts");
+    assert!(hosts["message"].as_str().is_some_and(|m| m.contains("`py` of ")), "{hosts:#}");
+}

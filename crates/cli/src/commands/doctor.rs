@@ -11,7 +11,7 @@ use serde::Serialize;
 use stead_client::{Client, Dirs, EvalOptions, EvalStatus, Launch, Quiet, Workspace, language};
 use stead_config::Language;
 use stead_launch::Search;
-use stead_protocol::ErrorCode;
+use stead_protocol::{ErrorCode, PROGRAM, Status};
 
 use crate::context::Context;
 use crate::exit;
@@ -56,7 +56,7 @@ impl DoctorArgs {
         let mut checks =
             vec![runtime_directory(dirs), state_directory(dirs), disk(&context.client)];
         checks.extend(stead_config::offered().map(|it| interpreter(it, &context.cwd, dirs)));
-        checks.extend([stdin_waits(), session(&context.client)]);
+        checks.extend([stdin_waits(), hosts(&context.client), session(&context.client)]);
         let problems = checks.iter().filter(|check| !check.ok).count();
         let error = (problems > 0).then(|| {
             let message = match problems {
@@ -162,6 +162,41 @@ fn stdin_waits() -> Check {
             Check::problem("input", &error)
         }
     }
+}
+
+/// Whether the sessions that run were started by this version. Others work as far as both know the same, so that it
+/// is no problem; a host with which no version is common does not answer here.
+fn hosts(client: &Client) -> Check {
+    let listing = match client.list(true) {
+        Ok(listing) => listing,
+        Err(error) => return Check::problem("hosts", &error.into()),
+    };
+    let live = listing.sessions.iter().map(|listed| &listed.status);
+    let live: Vec<_> = live.filter(|status| status.host_pid.is_some()).collect();
+    let program = |status: &Status| status.program.clone();
+    let others: Vec<String> = live
+        .iter()
+        .filter(|status| program(status).as_deref() != Some(PROGRAM))
+        .map(|status| {
+            let program =
+                program(status).map_or("an older stead".to_owned(), |it| format!("stead {it}"));
+            format!("`{}` of {} by {program}", status.name, status.workspace)
+        })
+        .collect();
+    let count = live.len();
+    if others.is_empty() {
+        return Check::ok(
+            "hosts",
+            format!("sessions that run: {count}, all by this stead, {PROGRAM}"),
+        );
+    }
+    let others = others.join(", ");
+    Check::ok(
+        "hosts",
+        format!(
+            "sessions that run: {count}; this is stead {PROGRAM}, and not by it run {others}; one that is stopped and used again runs by this one"
+        ),
+    )
 }
 
 fn session(client: &Client) -> Check {

@@ -1,6 +1,6 @@
 //! What a history records and how a new host finds its place.
 
-use stead_protocol::{EndReason, EvalSeq, Generation, Offset};
+use stead_protocol::{EndReason, EvalSeq, Generation, Offset, Outcome, WorkKind};
 
 use super::{accepted, finished, opened, outcome, started, tempdir};
 use crate::{History, HistoryReader, HistoryRecord, SpoolError};
@@ -152,4 +152,33 @@ fn opening_a_long_history_reads_only_its_end() {
     let (_, recovered) = History::open(dir.path()).unwrap();
     assert_eq!((recovered.generation, recovered.next_eval), (Generation(1), EvalSeq(2001)));
     assert_eq!((recovered.unfinished, recovered.cut_bytes), (vec![], 0));
+}
+
+/// Records of a kind that this version does not know, and kinds of work and outcomes in those that it does, are passed
+/// over or read as unknown, and stay where they are.
+#[test]
+fn h3_what_a_newer_version_recorded_is_read_around_and_kept() {
+    let dir = tempdir().unwrap();
+    let (mut history, _) = History::open(dir.path()).unwrap();
+    history.append(&opened(1)).unwrap();
+    drop(history);
+    let newer = [
+        r#"{"t":"sung","eval":1,"song":{"a":[1]}}"#,
+        r#"{"t":"accepted","eval":1,"at_ms":2,"by":"x#1","kind":"checkpoint","others":1,"code":"","new":1}"#,
+        r#"{"t":"started","eval":1,"generation":1,"at_ms":3,"start":0}"#,
+        r#"{"t":"finished","eval":1,"at_ms":4,"finished":{"outcome":{"kind":"vanished"},"generation":1,"start":0,"end":0,"duration_ms":1}}"#,
+    ];
+    let path = dir.path().join("history.jsonl");
+    let mut text = std::fs::read_to_string(&path).unwrap();
+    newer.iter().for_each(|line| text.extend([line, "\n"]));
+    std::fs::write(&path, &text).unwrap();
+    let (mut history, recovered) = History::open(dir.path()).unwrap();
+    assert_eq!((recovered.next_eval, recovered.others), (EvalSeq(2), 1));
+    assert_eq!(recovered.unfinished, vec![]);
+    history.append(&accepted(2, "1")).unwrap();
+    let reader = HistoryReader::open(dir.path()).unwrap();
+    let entry = reader.eval(EvalSeq(1)).unwrap().expect("its records");
+    assert_eq!((entry.kind, entry.by.to_string()), (WorkKind::Unknown, "x#1".to_owned()));
+    assert_eq!(entry.finished.expect("its end").1.outcome, Outcome::Unknown);
+    assert!(std::fs::read_to_string(&path).unwrap().starts_with(&text));
 }

@@ -58,7 +58,8 @@ impl<'a> RecordsBack<'a> {
             window.clear();
             looks += 1;
             if looks == LOOKS {
-                // Edges inside a damaged segment cannot be known; the one before is whole again.
+                // Inside a damaged segment the edges of records cannot be known, so the walk goes on at the
+                // end of the segment before.
                 self.at = segment.max(self.from);
                 let path = self.reader.segment_path(segment);
                 return Err(SpoolError::corrupt(&path, pos, bad));
@@ -72,7 +73,7 @@ impl<'a> RecordsBack<'a> {
         for look in 0..2 {
             let mut state = self.reader.state();
             if look > 0 {
-                // The list may be older than this offset.
+                // The list of segments may be older than this offset.
                 state.refresh()?;
             }
             let Some(last) = self.at.checked_sub(1) else { return Ok(()) };

@@ -48,8 +48,8 @@ pub(crate) fn rename(from: &Path, to: &Path) -> io::Result<()> {
     std::fs::rename(from, to)
 }
 
-/// Makes sure that `len` bytes at `pos` can be written later; the file does not look longer. File systems that
-/// cannot promise this are taken at their word.
+/// Makes sure that `len` bytes at `pos` can be written later; the file does not look longer. A file system
+/// that has no such call is trusted to have the room.
 pub(crate) fn reserve(file: &File, pos: u64, len: u64) -> io::Result<()> {
     refusal()?;
     match rustix::fs::fallocate(file, FallocateFlags::KEEP_SIZE, pos, len) {

@@ -9,17 +9,17 @@ use crate::history_record::HistoryRecord;
 use crate::index::LARGEST_GAP;
 use crate::lines::read_at;
 
-/// No such line is longer; the first line of a history may be, and is not read for this.
+/// The longest line that tells of dropped evals. A longer first line is a usual record and is not read here.
 const LONGEST: usize = 512;
 
-/// Which evals are gone. By default none is.
+/// Which evals were dropped. By default none was.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Dropped {
-    /// Evals before this one are gone, except those that were not over and the last one that was.
+    /// Evals with a smaller number were dropped, except unfinished ones and the one that ended last.
     pub(crate) before: u64,
-    /// The first eval that is there; the index begins with it.
+    /// The first eval that is still recorded; the index begins with it.
     pub(crate) first: u64,
-    /// The quota that made them go.
+    /// The quota in bytes for which they were dropped.
     pub(crate) quota: u64,
 }
 
@@ -41,7 +41,7 @@ impl Dropped {
     }
 }
 
-/// Reads the first line. Nothing is gone where it says something else.
+/// Reads the first line of a history. If that is any other record, nothing was dropped.
 pub(crate) fn read(history: &File) -> io::Result<Dropped> {
     let mut bytes = [0; LONGEST];
     let n = read_at(history, &mut bytes, 0)?;

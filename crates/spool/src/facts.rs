@@ -6,22 +6,22 @@ use stead_protocol::{EvalSeq, Generation, Offset};
 
 use crate::HistoryRecord;
 
-/// What the records so far say, as far as it limits the next one.
+/// What the records so far tell that limits which record may come next.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Facts {
     pub(crate) next_eval: EvalSeq,
-    /// Accepted and not finished; with their start once they run.
+    /// Evals that were accepted and have no outcome; with their start once they run.
     pub(crate) open: BTreeMap<EvalSeq, Start>,
 }
 
-/// In which interpreter an eval runs and where its output begins; `None` while it waits.
+/// The interpreter that an eval runs in and where its output begins; `None` while the eval is queued.
 type Start = Option<(Generation, Offset)>;
 
-/// What one record changed in the facts, so that it can be taken back.
+/// What one record changed in the facts, so that the change can be undone.
 #[derive(Debug)]
 pub(crate) struct Before {
     next_eval: EvalSeq,
-    /// The eval, and whether and how it was open.
+    /// The eval of the record, with its entry in `Facts::open` before the record.
     open: Option<(EvalSeq, Option<Start>)>,
 }
 
@@ -65,7 +65,7 @@ impl Facts {
         Ok(before)
     }
 
-    /// Takes back what a record changed; the last one first.
+    /// Undoes what a record changed. Records are undone in reverse order.
     pub(crate) fn restore(&mut self, before: Before) {
         self.next_eval = before.next_eval;
         match before.open {

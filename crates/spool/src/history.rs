@@ -19,9 +19,10 @@ use crate::layout::{SessionDir, has_name};
 use crate::lines::line_at;
 use crate::trim::{self, Old};
 
-/// Room that is kept for the records which follow when code was taken in: its start, its outcome, an end.
+/// Room that is reserved with each accepted eval for the records which must follow: its start, its outcome,
+/// the interpreter's end.
 const LAST_WORDS: u64 = 8 << 10;
-/// How much is reserved on top, so that this is not asked for each time.
+/// How much is reserved on top, so that not every append has to ask the disk.
 const RESERVE: u64 = 8 << 10;
 
 /// A larger buffer than this is given back after use.
@@ -43,15 +44,16 @@ pub struct History {
     expected: Option<EvalSeq>,
     /// What a failed append left behind and could not take back yet.
     leftover: Leftover,
-    /// Up to here the disk has promised room.
+    /// The disk has promised room up to this position.
     reserved: u64,
-    /// Which evals are gone.
+    /// Which evals were dropped.
     dropped: Dropped,
     /// The eval whose outcome was recorded last.
     last_ended: Option<EvalSeq>,
-    /// After the disk refused to make room, that is tried again when this much is used.
+    /// After the disk refused a trim, the next one is tried when this many bytes are used.
     trim_from: u64,
-    /// When nothing could go, what had ended last then: until something else has, nothing more can.
+    /// Set when a trim found nothing to drop: the eval that had ended last by then. Until another eval ends,
+    /// there is nothing to drop.
     trim_vain: Option<Option<EvalSeq>>,
 }
 
@@ -130,7 +132,7 @@ impl History {
                 .map_err(|error| SpoolError::io("write", &self.dir.history())(error))?;
             self.buffer.push(b'\n');
         }
-        // What is taken in now has to get an outcome, also if its code fills the disk.
+        // An eval that is accepted now must get an outcome, also if its own code fills the disk.
         if records.iter().any(|record| {
             matches!(record, HistoryRecord::Accepted { .. } | HistoryRecord::Opened { .. })
         }) {
@@ -140,7 +142,7 @@ impl History {
         self.write(entries)
     }
 
-    /// Makes sure that the append at hand, and what its evals will have to say, can be written.
+    /// Makes sure that there is room for the append at hand and for the later records of its evals.
     fn reserve(&mut self) -> Result<(), SpoolError> {
         let needed = self.len + self.buffer.len() as u64 + LAST_WORDS;
         if needed > self.reserved {
@@ -184,7 +186,7 @@ impl History {
     fn try_trim(&mut self, quota: u64) -> Result<bool, SpoolError> {
         self.settle()?;
         let path = self.dir.history();
-        // A quarter more goes than has to, so that what a drop costs is shared by many evals.
+        // More is dropped than has to be, so that the cost of copying the history is shared by many evals.
         let most_keys = quota / 4;
         let target = (quota / 4 * 3).saturating_sub(self.keys.size().min(most_keys));
         let old = Old {
@@ -201,13 +203,13 @@ impl History {
         let (head, middle) = plan.own_lines().map_err(SpoolError::io("write", &path))?;
         let new = trim::write(&self.dir, &old, &plan, &head, &middle)
             .map_err(SpoolError::io("write", &path))?;
-        // The evals that are not over have the same room as before.
+        // Unfinished evals keep the room that was reserved for their records.
         disk::reserve(&new.file, new.len, LAST_WORDS + RESERVE)
             .map_err(SpoolError::io("reserve room in", &path))?;
         trim::swap(&self.dir).map_err(SpoolError::io("replace", &path))?;
         (self.file, self.len, self.dropped) = (new.file, new.len, plan.dropped);
         (self.index, self.reserved) = (new.index, new.len + LAST_WORDS + RESERVE);
-        // The new index does not say where an outcome will stand.
+        // Entries of the new index make no promise about where an outcome will stand.
         self.expected = None;
         Ok(true)
     }
@@ -216,7 +218,7 @@ impl History {
     pub fn close(&mut self) {
         if self.reserved > 0 && !self.leftover.torn {
             self.reserved = 0;
-            // What stays reserved is lost to others until the next host has left.
+            // Room that stays reserved is of no use to others until the next host closes the history.
             let _ = disk::set_len(&self.file, self.len);
         }
     }
@@ -262,7 +264,7 @@ impl History {
                 None => Ok(None),
             }
         };
-        // Keys of evals that are gone were compared when those went.
+        // The key of a dropped eval was compared with the eval's record before that was dropped.
         if self.is_gone(eval) {
             return Ok(Some(eval));
         }
@@ -270,12 +272,12 @@ impl History {
         match serde_json::from_slice(&line) {
             Ok(HistoryRecord::Accepted { key: Some(of), .. }) => Ok((of == key).then_some(eval)),
             Ok(_) => Ok(None),
-            // Better an error than to run it again.
+            // An error is better than running code twice.
             Err(_) => Err(SpoolError::corrupt(&path, 0, "the record of this key is not readable")),
         }
     }
 
-    /// Index entries, then the lines: so each whole line has its entry.
+    /// Writes the index entries before the lines, so that each whole line has its entry.
     fn write(&mut self, mut entries: Pending) -> Result<(), SpoolError> {
         let end = self.len + self.buffer.len() as u64;
         let expected = entries.expect_outcome(end);
@@ -287,7 +289,7 @@ impl History {
                 self.leftover.torn = false;
                 self.leftover.marks.clear();
             }
-            // What cannot be taken back now is taken back before the next append.
+            // If this fails, the next append tries it again before it writes.
             Err(_) => drop(self.settle()),
         }
         written
@@ -310,11 +312,12 @@ impl History {
             .map_err(|error| SpoolError::io("write", &self.dir.history())(error))
     }
 
-    /// Where an outcome was expected and comes, its entry is right; where something else comes, the entry
-    /// must not point there.
+    /// The running eval's entry says that its outcome stands at the end of the history. If this append begins
+    /// with that outcome, the entry is right; if not, the entry must be corrected before anything is written
+    /// there.
     fn keep_promise(&mut self, entries: &mut Pending) -> Result<(), SpoolError> {
         let Some(eval) = self.expected.take() else { return Ok(()) };
-        // Also if the append fails.
+        // The entry is corrected also if this append fails.
         self.leftover.marks.push((eval, Mark::Finished));
         if entries.drop_expected(eval, self.len) {
             return Ok(());
@@ -323,18 +326,19 @@ impl History {
         self.index.mark(eval.0, Mark::Finished, None).map_err(SpoolError::io("write", &path))
     }
 
-    /// Takes back what a failed append left.
+    /// Removes what a failed append left in the files.
     fn settle(&mut self) -> Result<(), SpoolError> {
         if self.leftover.torn {
             let path = self.dir.history();
-            // This gives back what was reserved, too.
+            // Truncating the file gives its reserved room back as well.
             self.reserved = 0;
             disk::set_len(&self.file, self.len).map_err(SpoolError::io("truncate", &path))?;
             self.leftover.torn = false;
         }
         while let Some(&(eval, mark)) = self.leftover.marks.last() {
             let path = self.dir.history_index();
-            // Writing zeros where an entry could not be written would need room as well.
+            // An entry past the end of the index was never written. Writing zeros there would itself need
+            // room on the disk.
             if eval.0 <= self.index.count().map_err(SpoolError::io("read", &path))? {
                 self.index.mark(eval.0, mark, None).map_err(SpoolError::io("write", &path))?;
             }

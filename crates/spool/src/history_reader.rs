@@ -15,7 +15,8 @@ use crate::keys::each_key;
 use crate::layout::{SessionDir, has_name};
 use crate::lines::{is_line_start, line_at, whole_len};
 
-/// How often an entry that does not fit is looked at again: the writer may just have undone it.
+/// How often an entry without its record is looked up again: the writer may be undoing a failed append just
+/// now.
 const LOOKS: u32 = 3;
 
 /// All that is recorded of one eval.
@@ -33,9 +34,9 @@ pub struct EvalEntry {
     pub others: u64,
     /// What it ran.
     pub code: String,
-    /// The client's key.
+    /// The idempotency key that the client gave.
     pub key: Option<String>,
-    /// The mark by which its client knows it.
+    /// The number that the client sent along to find the eval again.
     pub token: Option<u64>,
     /// The interpreter it ran in, when it started, and where its output begins.
     pub started: Option<(Generation, u64, Offset)>,
@@ -66,12 +67,12 @@ pub struct HistoryReader {
 #[derive(Debug)]
 enum Source {
     File(Index),
-    /// Read from the history itself, because the file is missing or wrong.
+    /// Read from the history itself, because the index file is missing or wrong.
     Built(Vec<Entry>),
 }
 
 impl HistoryReader {
-    /// Opens the history in a session directory; without a right index it reads all of it once.
+    /// Opens the history in a session directory. Without a usable index it reads the whole history once.
     pub fn open(dir: &Path) -> Result<HistoryReader, SpoolError> {
         let dir = SessionDir::new(dir);
         let path = dir.history();
@@ -80,7 +81,8 @@ impl HistoryReader {
             let file = stead_files::open(&path).map_err(SpoolError::io("open", &path))?;
             let dropped = dropped::read(&file).map_err(SpoolError::io("read", &path))?;
             let index = open_index(&dir, &file, dropped, look >= LOOKS)?;
-            // The index of a history that has its place has been there as long.
+            // An opened history that still has its name was not replaced by a trim, so the index that was
+            // opened after it belongs to it.
             if matches!(index, Source::Built(_)) || has_name(&file) {
                 return Ok(HistoryReader { dir, file, dropped, index });
             }
@@ -88,7 +90,7 @@ impl HistoryReader {
         }
     }
 
-    /// Which evals are gone; `None` while all are there.
+    /// Which evals were dropped; `None` if none was.
     pub fn gone(&self) -> Result<Option<Gone>, SpoolError> {
         let Dropped { before, first, quota } = self.dropped;
         if before <= 1 {
@@ -157,8 +159,8 @@ impl HistoryReader {
         Ok(entries)
     }
 
-    /// How the last interpreter ended and whether someone was told; `None` if that is not recorded:
-    /// it runs, or its host was killed, or there was none.
+    /// How the last interpreter ended and whether a client was told. `None` if no end is recorded: the
+    /// interpreter runs, its host was killed, or there never was one.
     pub fn last_end(&self) -> Result<Option<(EndReason, bool)>, SpoolError> {
         self.tail().map(|tail| tail.last_end)
     }
@@ -295,9 +297,9 @@ impl HistoryReader {
     }
 }
 
-/// The index file if it has the last records, which a living host always puts there first.
-///
-/// Where files come and go too fast it is `built` from the history, whatever stands beside it.
+/// The index file if it covers the last records, as it does while a host lives: the host writes entries
+/// first. With `built` the index is made from the history, whatever file there is: the files change too fast
+/// to open two that belong together.
 fn open_index(
     dir: &SessionDir,
     file: &File,

@@ -36,10 +36,10 @@ pub enum HistoryRecord {
         others: u64,
         /// What to run; empty for other work.
         code: String,
-        /// The client's key.
+        /// The idempotency key that the client gave.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         key: Option<String>,
-        /// The mark by which its client knows it.
+        /// The number that the client sent along to find the eval again.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         token: Option<u64>,
     },
@@ -71,10 +71,10 @@ pub enum HistoryRecord {
         at_ms: u64,
         /// How.
         reason: EndReason,
-        /// Someone has been told already.
+        /// A client has been told already.
         reported: bool,
     },
-    /// Someone has been told how an interpreter ended.
+    /// A client has been told how an interpreter ended.
     Reported {
         /// Which one.
         generation: Generation,
@@ -85,7 +85,7 @@ pub enum HistoryRecord {
     Dropped {
         /// When.
         at_ms: u64,
-        /// Evals before this one are gone, except those of which there are records.
+        /// Evals before this one were dropped, except those that still have records.
         before: EvalSeq,
         /// The first eval that is there.
         first: EvalSeq,

@@ -17,7 +17,8 @@ use crate::layout::SessionDir;
 use crate::lines::{LinesBack, line_at, whole_len};
 use crate::trim;
 
-/// Lines that are read in search of the last accepted eval; a full queue that ends makes fewer.
+/// Most lines that are read in search of the last accepted eval. A full queue that ends with its interpreter
+/// writes fewer.
 const LOOK_BACK: usize = 256;
 
 /// Where the last host stood.
@@ -31,8 +32,8 @@ pub struct Recovered {
     pub others: u64,
     /// Evals without an outcome, oldest first; with generation and start if they ran.
     pub unfinished: Vec<(EvalSeq, Option<(Generation, Offset)>)>,
-    /// How that interpreter ended and whether someone was told. `None` with a generation above 0
-    /// means that its host was killed.
+    /// How that interpreter ended and whether a client was told. `None` with a generation above 0 means that
+    /// its host was killed.
     pub last_end: Option<(EndReason, bool)>,
     /// Bytes of a half written line that were cut off.
     pub cut_bytes: u64,
@@ -55,7 +56,7 @@ pub(crate) fn recover(dir: &SessionDir) -> Result<(File, Index, Opened), SpoolEr
         keys::create(&dir.keys()).map_err(SpoolError::io("open", &dir.keys()))?;
     }
     let (len, cut_bytes) = cut_tail(&file).map_err(SpoolError::io("read", &path))?;
-    // What a host left that was killed while it dropped evals.
+    // A host that was killed in the middle of a trim left its new files.
     trim::clean(dir);
     let dropped = dropped::read(&file).map_err(SpoolError::io("read", &path))?;
     let index = Index::open(&index_path, true, dropped.base())
@@ -90,7 +91,8 @@ pub(crate) fn recover(dir: &SessionDir) -> Result<(File, Index, Opened), SpoolEr
     Ok((file, index, Opened { len, facts, dropped, recovered }))
 }
 
-/// What the last accepted eval says of those before it. One that was dropped, or damaged, says nothing.
+/// How many evals were other work than code, as the last accepted eval's record says; 0 if that record was
+/// dropped or damaged.
 fn read_others(file: &File, index: &Index, next: EvalSeq) -> io::Result<u64> {
     #[derive(serde::Deserialize)]
     struct Others {
@@ -115,12 +117,12 @@ fn cut_tail(file: &File) -> io::Result<(u64, u64)> {
     Ok((len, cut))
 }
 
-/// What the last records say.
+/// What the last records tell about the last interpreter.
 #[derive(Debug)]
 pub(crate) struct Tail {
     pub(crate) generation: Generation,
     pub(crate) last_end: Option<(EndReason, bool)>,
-    /// The record that says so.
+    /// The position of the record that tells it.
     pub(crate) at: Option<u64>,
     /// The index has the records that were looked at.
     pub(crate) index_agrees: bool,
@@ -181,7 +183,7 @@ fn read_facts(file: &File, len: u64, index: &Index, dropped: Dropped) -> io::Res
         last -= 1;
     }
     index.truncate(last)?;
-    // A number is never used again.
+    // The number of a dropped eval is never used again.
     let next_eval = EvalSeq((last + 1).max(dropped.before));
     let mut facts = Facts { next_eval, open: BTreeMap::new() };
     if last == index.base() {

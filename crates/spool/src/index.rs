@@ -24,7 +24,7 @@ use crate::index_changes::Change;
 use crate::lines::{read_at, read_line};
 
 pub(crate) const ENTRY: u64 = 32;
-/// A number this far past the last one is damage, not an eval.
+/// A number that is further past the last one than this is damage, not an eval.
 pub(crate) const LARGEST_GAP: u64 = 1 << 20;
 /// No record of an accepted eval has fewer bytes.
 const SHORTEST_RECORD: u64 = 32;
@@ -103,8 +103,8 @@ impl Index {
         Ok(self.base.saturating_add(self.file.metadata()?.len() / ENTRY))
     }
 
-    /// Whether it can be the index of a history of `len` bytes. One that is far longer than that has
-    /// records for is not walked back to its last entry.
+    /// Whether this can be the index of a history of `len` bytes. An index with more entries than the history
+    /// can have records is damaged and not searched for its last entry.
     pub(crate) fn fits(&self, len: u64) -> io::Result<bool> {
         Ok(self.count()? - self.base <= len / SHORTEST_RECORD + LARGEST_GAP)
     }
@@ -113,7 +113,7 @@ impl Index {
     pub(crate) fn entry(&self, eval: u64) -> io::Result<Entry> {
         let mut bytes = [0; ENTRY as usize];
         let Some(at) = self.at(eval) else { return Ok(Entry::default()) };
-        // A part of an entry says nothing.
+        // Half an entry counts as none.
         let whole = read_at(&self.file, &mut bytes, at)? == bytes.len();
         Ok(if whole { Entry::decode(&bytes) } else { Entry::default() })
     }
@@ -158,7 +158,8 @@ impl Index {
 
     /// Writes all entries anew, in place: readers that have the file open see the new ones.
     pub(crate) fn replace(&self, entries: &[Entry]) -> io::Result<()> {
-        // Tail entries come last, so a rebuild that was killed is seen to disagree and done again.
+        // The last entries are written last, so a rebuild that was killed halfway does not fit the history
+        // and is done again.
         disk::set_len(&self.file, 0)?;
         let mut bytes = Vec::with_capacity(1 << 16);
         let mut pos = 0;

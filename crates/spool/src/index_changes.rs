@@ -1,4 +1,4 @@
-//! What an append changes in the index: for each eval one write, whatever it covers.
+//! What an append changes in the index: one write for each eval, however many of its records are appended.
 
 use stead_protocol::EvalSeq;
 
@@ -15,7 +15,7 @@ pub(crate) struct Change {
 }
 
 impl Change {
-    /// Which records it tells the place of.
+    /// The records whose positions this change sets.
     pub(crate) fn marks(&self) -> impl Iterator<Item = Mark> + use<> {
         let (first, last) = (self.first as usize, self.last as usize);
         MARKS.into_iter().skip(first).take(last + 1 - first)
@@ -53,7 +53,8 @@ impl Pending {
         self.changes.push((eval, Change { entry, first: mark, last: mark }));
     }
 
-    /// If an eval starts with this append, which ends at `end`, its outcome is expected there: which eval.
+    /// If this append, which ends at `end`, starts an eval, notes in its entry that its outcome will stand
+    /// there. Returns that eval.
     pub(crate) fn expect_outcome(&mut self, end: u64) -> Option<EvalSeq> {
         let (eval, change) = self.changes.last_mut()?;
         if change.last != Mark::Started {
@@ -64,8 +65,8 @@ impl Pending {
         Some(*eval)
     }
 
-    /// Whether the append begins with the outcome of an eval that is expected there; the index says so
-    /// already.
+    /// Drops the change for the outcome of `eval` if the append begins with it at `pos`, where the index says
+    /// already that it stands. Returns whether it does.
     pub(crate) fn drop_expected(&mut self, eval: EvalSeq, pos: u64) -> bool {
         let is_it = |(of, change): &(EvalSeq, Change)| {
             *of == eval

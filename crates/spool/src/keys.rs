@@ -33,16 +33,16 @@ pub(crate) struct Keys {
     size: u64,
 }
 
-/// What a key's eval is.
+/// What is known of the eval that a key is noted for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Owner {
-    /// There.
+    /// Its record stays.
     Kept,
-    /// There, and soon gone.
+    /// Its record is about to be dropped.
     Goes,
-    /// Gone.
+    /// Its record was dropped earlier.
     Gone,
-    /// Another one: this key was written for an eval that was never accepted.
+    /// It does not have this key: the key was written for an eval that was never accepted.
     Other,
 }
 
@@ -60,14 +60,14 @@ impl Keys {
         Keys { path, loaded: None, size }
     }
 
-    /// How many bytes they take.
+    /// How many bytes the keys take on disk.
     pub(crate) fn size(&self) -> u64 {
         self.size
     }
 
-    /// Called before evals are dropped: afterwards nobody can tell any more whether they had the keys that are noted
-    /// for them. Keys outlive their evals, unless all of them take more than `most` bytes: then the oldest go
-    /// whose evals are gone.
+    /// Called before evals are dropped, because afterwards their records cannot confirm the keys noted for
+    /// them. Keys outlive their evals. If all keys take more than `most` bytes, the oldest keys of dropped
+    /// evals are dropped too.
     pub(crate) fn trim(
         &mut self,
         history: &File,
@@ -96,7 +96,7 @@ impl Keys {
         if !wrong && size <= most {
             return Ok(());
         }
-        // A quarter more than has to, so that this is not done each time.
+        // More keys are dropped than have to be, so that this is not done for each further key.
         let enough = if size <= most { size } else { most / 4 * 3 };
         lines.retain(|(owner, line)| {
             let stays = *owner != Owner::Gone || size <= enough;
@@ -133,7 +133,7 @@ impl Keys {
             .map_err(SpoolError::io("write", &path))?;
         line.push(b'\n');
         if let Err(error) = disk::write_all_at(&loaded.file, &line, loaded.len) {
-            // A line that stays torn is written over by the next one or cut by the next host.
+            // A torn line that stays is overwritten by the next key or cut by the next host.
             let _ = disk::set_len(&loaded.file, loaded.len);
             return Err(SpoolError::io("write", &path)(error));
         }
@@ -152,7 +152,7 @@ impl Keys {
     }
 }
 
-/// Makes the file for a new session: then one that is missing was deleted.
+/// Makes the file for a new session, so that a missing file always means a deleted one.
 pub(crate) fn create(path: &Path) -> io::Result<()> {
     stead_files::open_with(OpenOptions::new().append(true).create(true), path).map(drop)
 }
@@ -177,7 +177,7 @@ fn load(path: &Path, history: &File) -> io::Result<Loaded> {
     Ok(Loaded { file, len, evals })
 }
 
-/// Accepted evals have their keys in the history as well.
+/// Writes the keys file anew from the history, which has the keys of all accepted evals.
 fn rebuild(path: &Path, history: &File) -> io::Result<()> {
     let mut lines = Vec::new();
     each_key(history, |line| {
@@ -188,7 +188,7 @@ fn rebuild(path: &Path, history: &File) -> io::Result<()> {
     write_atomically(path, &lines).map_err(io::Error::other)
 }
 
-/// Calls with each whole line that has a key: one of the keys file, or an accepted eval's.
+/// Calls `with` for each whole line that has a key: a line of the keys file, or an accepted eval's record.
 pub(crate) fn each_key(mut file: &File, mut with: impl FnMut(KeyLine<'_>)) -> io::Result<()> {
     file.seek(SeekFrom::Start(0))?;
     let mut lines = BufReader::with_capacity(1 << 16, file);

@@ -112,7 +112,7 @@ pub fn write_atomically(path: &Path, bytes: &[u8]) -> Result<(), SpoolError> {
     let temporary = dir.join(temporary);
 
     let written = (|| {
-        // What a killed process with our pid left behind is nobody's.
+        // A file left by a killed process that had our pid is in nobody's use.
         match std::fs::remove_file(&temporary) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
             _ => {}
@@ -152,19 +152,19 @@ pub(crate) fn list_segments(dir: &Path) -> Result<Vec<u64>, SpoolError> {
 fn segment_start(name: &str) -> Option<u64> {
     let digits = name.strip_prefix("out-")?.strip_suffix(".log")?;
     let start = u64::from_str_radix(digits, 16).ok()?;
-    // No log gets this long; it keeps the sums below from overflowing.
+    // No log gets this long. The limit keeps sums of positions from overflowing.
     (start <= PAST_ANY_FILE && segment_name(start) == name).then_some(start)
 }
 
 /// Whether an open file or directory still has a name somewhere.
 ///
-/// Only the number of names is asked for: who has seen its times makes the next write to it record them anew,
-/// which costs more than the write.
+/// Only the number of names is asked for. Asking for the times as well would make the kernel record them anew
+/// at the next write, which costs more than the write.
 pub(crate) fn has_name(file: impl AsFd) -> bool {
     let asked = rustix::fs::statx(&file, c"", AtFlags::EMPTY_PATH, StatxFlags::NLINK);
     match asked {
         Ok(stat) => stat.stx_nlink > 0,
-        // Forbidden by a filter of system calls that is older than this one.
+        // A sandbox may have a filter of system calls that is older than `statx` and forbids it.
         Err(_) => rustix::fs::fstat(&file).is_ok_and(|stat| stat.st_nlink > 0),
     }
 }

@@ -8,11 +8,11 @@ use std::os::unix::fs::FileExt;
 const BLOCK: usize = 4 << 10;
 const LARGEST_BLOCK: usize = 1 << 20;
 
-/// No record is longer: code may have 16 MiB, which JSON can make six times as long. A file without a
-/// line end for so long is no file of records, and is not taken into memory.
+/// No record is longer: code may have 16 MiB, which JSON can make six times as long. A file without a line
+/// end for that long does not hold records, so it is not read into memory.
 const LONGEST: usize = 128 << 20;
 
-/// Reading there is an error of the system, and not the end of the file.
+/// Reading at or past this position is an error of the system, not the end of the file.
 pub(crate) const PAST_ANY_FILE: u64 = 1 << 62;
 
 /// The line that begins at `pos`, without its end; `None` if it is not all there.
@@ -74,7 +74,7 @@ pub(crate) struct LinesBack<'a> {
     file: &'a File,
     /// The end of the next line to give, behind its line end.
     end: u64,
-    /// What of the file is in `buffer`.
+    /// The position in the file of the first byte in `buffer`.
     at: u64,
     buffer: Vec<u8>,
     block: usize,

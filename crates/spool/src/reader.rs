@@ -16,7 +16,7 @@ use crate::recover::{Tail, find_tail};
 use crate::window::{FIRST_AHEAD, Step, Window};
 use crate::writer::MOST_SEGMENT;
 
-/// How often a damaged place is looked at again: the writer may just have cut it off.
+/// How often a damaged place is read again: the writer may be cutting it off just now.
 pub(crate) const LOOKS: u32 = 3;
 
 /// A reader of a session's output log; any number of them, in any process.
@@ -89,7 +89,7 @@ impl Reader {
         self.payload_part(record, 0..record.len)
     }
 
-    /// Some bytes of a record; what of the range lies outside is left out.
+    /// Some bytes of a record. The part of `range` that lies outside the record is ignored.
     pub fn payload_part(&self, record: &Record, range: Range<u32>) -> Result<Vec<u8>, SpoolError> {
         let end = range.end.min(record.len);
         let start = range.start.min(end);
@@ -140,7 +140,7 @@ impl State {
         self.starts.get(self.starts.partition_point(|&s| s <= start)).copied()
     }
 
-    /// The open segment; `None` if it was dropped, and then the list is new.
+    /// The open segment; `None` if it was dropped, in which case the list of segments was read anew.
     pub(crate) fn window(&mut self, start: u64) -> Result<Option<&mut Window>, SpoolError> {
         if self.window.as_ref().is_none_or(|window| window.start != start) {
             let path = self.dir.join(segment_name(start));
@@ -205,7 +205,7 @@ impl Records<'_> {
             };
             self.segment = Some(segment);
             if !self.started {
-                // The log may have changed since another call left its bytes in the buffer.
+                // The bytes in the buffer are from an earlier call, and the file may have changed since.
                 window.clear();
                 self.started = true;
             }

@@ -58,7 +58,7 @@ impl Header {
         bytes
     }
 
-    /// `None` for what no version writes.
+    /// `None` for bytes that no version writes as a header.
     pub(crate) fn decode(bytes: &[u8]) -> Option<Header> {
         let bytes: &[u8; HEADER] = bytes.first_chunk()?;
         let [m, kind, 0, 0, l0, l1, l2, l3, eval @ ..] = *bytes else { return None };
@@ -93,7 +93,7 @@ pub(crate) fn trailer_len(bytes: &[u8]) -> Option<u32> {
     (len as usize <= MAX_PAYLOAD).then_some(len)
 }
 
-/// By code, beginning with 1; only ever appended to.
+/// In the order of their codes, which begin with 1; new kinds are only ever appended.
 const KINDS: [ChunkKind; 8] = [
     ChunkKind::Out,
     ChunkKind::Err,

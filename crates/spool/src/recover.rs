@@ -15,7 +15,8 @@ pub(crate) enum Tail {
     Damaged(u64),
 }
 
-/// Walks forward: only so can a payload that looks like a record not be taken for one.
+/// Finds how a segment ends, walking forward: only then can a payload that looks like a record not be taken
+/// for one.
 pub(crate) fn find_tail(window: &mut Window) -> io::Result<Tail> {
     let mut pos = 0;
     let torn = loop {
@@ -28,7 +29,7 @@ pub(crate) fn find_tail(window: &mut Window) -> io::Result<Tail> {
     };
     window.clear();
     let len = window.file().metadata()?.len();
-    // A damaged length looks like a torn record, but then a whole one ends the file.
+    // A damaged length looks like a torn record; but if the file ends with a whole record, it is damage.
     let whole_at_end = matches!(window.step_back(len, 0)?, Step::Whole(_));
     let cut = if torn { !whole_at_end } else { all_zero(window, pos, len)? };
     window.clear();

@@ -17,16 +17,16 @@ use stead_protocol::{Keeps, Meta};
 
 use crate::SessionDir;
 
-/// How directories are called that are on their way out; no session has such a name.
+/// The prefix of directories that are being deleted; no session has such a name.
 const GONE: &str = ".gone-";
 const DAY: Duration = Duration::from_secs(24 * 3600);
 
 /// How long and how many ended sessions of a workspace are kept.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Keep {
-    /// Older ones go; none does by age if this is not set.
+    /// Sessions that ended longer ago are removed; without it none is removed for its age.
     pub age: Option<Duration>,
-    /// The newest that stay.
+    /// How many of the newest are kept.
     pub count: usize,
 }
 
@@ -49,8 +49,8 @@ impl Default for Retention {
 }
 
 impl Retention {
-    /// What the environment sets; what it does not set is as by default. The variable that is wrong
-    /// is named.
+    /// The values that the environment sets, and defaults for the others. An error names the variable that is
+    /// wrong.
     pub fn from_env() -> Result<Self, String> {
         let var = |name: &str| std::env::var(name).ok().filter(|value| !value.is_empty());
         Retention::read(&var)
@@ -84,7 +84,7 @@ impl Retention {
     }
 }
 
-/// How many bytes a session's history may take with its index and keys, unless something else is set.
+/// How many bytes a session's history may take with its index and keys by default.
 pub const HISTORY: u64 = 64 << 20;
 
 /// How many bytes a session's history may take with its index and keys: what `STEAD_KEEP_HISTORY` sets.
@@ -173,7 +173,7 @@ pub struct Collected {
     pub removed: Vec<Removed>,
     /// Sessions that should have gone and could not, and why.
     pub failed: Vec<(String, RemoveError)>,
-    /// More should go than was time for.
+    /// Time ran out before all were removed.
     pub unfinished: bool,
 }
 
@@ -195,7 +195,7 @@ pub fn collect(
         }
         match remove(&ended) {
             Ok(removed) => collected.removed.push(removed),
-            // It came to life meanwhile.
+            // The session was started again meanwhile.
             Err(RemoveError::Live | RemoveError::Starting) => {}
             // Somebody else removed it meanwhile.
             Err(RemoveError::Io(error)) if error.kind() == io::ErrorKind::NotFound => {}
@@ -205,7 +205,7 @@ pub fn collect(
     Ok(collected)
 }
 
-/// The ended sessions that would go, the oldest first; also what is left of earlier removals.
+/// The ended sessions that would be removed, the oldest first. Also deletes what interrupted removals left.
 pub fn too_many(
     workspace: &Path,
     retention: &Retention,
@@ -214,14 +214,15 @@ pub fn too_many(
     let now = SystemTime::now();
     let (mut sessions, mut runs) = (Vec::new(), Vec::new());
     let entries = match fs::read_dir(workspace) {
-        // Somebody else found it empty and removed it.
+        // Another process found the directory empty and removed it.
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(Vec::new()),
         entries => entries?,
     };
     for entry in entries {
         let path = entry?.path();
         if file_name(&path).starts_with(GONE) {
-            // Whoever began to delete it was killed, or still does, which does no harm.
+            // The process that began to delete it was killed, or is still deleting; two that delete do no
+            // harm.
             let _ = fs::remove_dir_all(&path);
             continue;
         }
@@ -267,7 +268,7 @@ pub fn remove(path: &Path) -> Result<Removed, RemoveError> {
     fs::rename(path, &gone)?;
     let used = usage(&gone);
     match fs::remove_dir_all(&gone) {
-        // A collection that runs at the same time deletes what is on its way out, too.
+        // A collection in another process may have deleted the renamed directory first.
         Err(error) if error.kind() != io::ErrorKind::NotFound => Err(error.into()),
         _ => Ok(Removed { name, used }),
     }
@@ -299,13 +300,13 @@ pub fn is_in_place(file: &File, path: &Path) -> bool {
     there.is_some() && there == file.metadata().map(identity).ok()
 }
 
-/// Whether a host, or what it left to clean up after it, still lives.
+/// Whether a host, or the guard that cleans up after it, still lives.
 pub fn has_host(dir: &SessionDir) -> bool {
     let Ok(file) = stead_files::open(&dir.lock()) else { return false };
     flock(&file, FlockOperation::NonBlockingLockShared).is_err()
 }
 
-/// A lock, if nobody has it. What is no lock file can be nobody's lock.
+/// Takes a lock if nobody has it. Something that is not a file cannot be anybody's lock.
 fn take(path: &Path) -> io::Result<Option<File>> {
     let file = match stead_files::open_with(OpenOptions::new().append(true).create(true), path) {
         Err(error) if error.kind() == io::ErrorKind::InvalidData => File::open("/dev/null")?,

@@ -29,28 +29,28 @@ const MARKS: [Mark; 3] = [Mark::Accepted, Mark::Started, Mark::Finished];
 /// How much is copied at once.
 const BLOCK: u64 = 1 << 20;
 
-/// A history as it is.
+/// A history before it is trimmed.
 pub(crate) struct Old<'a> {
     pub(crate) file: &'a File,
     pub(crate) len: u64,
     pub(crate) index: &'a Index,
     pub(crate) dropped: Dropped,
     pub(crate) facts: &'a Facts,
-    /// The eval that ended last: who waited for it may still be reading.
+    /// The eval that ended last: a client that waited for it may still be reading its record.
     pub(crate) last_ended: Option<u64>,
 }
 
-/// What of it stays.
+/// Which records of an old history stay.
 #[derive(Debug)]
 pub(crate) struct Plan {
     pub(crate) dropped: Dropped,
     /// Evals before `dropped.before` that stay nevertheless, in order.
     pub(crate) pinned: Vec<u64>,
-    /// The lines of those, in the order of the old file.
+    /// The lines of the pinned evals, in the order of the old file.
     lines: Vec<Range<u64>>,
-    /// The rest that stays.
+    /// The later part of the old file that stays.
     rest: Vec<Range<u64>>,
-    /// What the last interpreter was and how it ended, if no record in the rest tells.
+    /// The last interpreter and how it ended, if no record in `rest` tells.
     pub(crate) tail: Option<Tail>,
     last: u64,
 }
@@ -65,7 +65,8 @@ impl Plan {
         self.lines.iter().chain(&self.rest).map(|range| range.end - range.start).sum()
     }
 
-    /// What the new file says by itself: its first line, and what stands before the rest.
+    /// The lines that are written anew: the first line of the new file, and those between the pinned lines
+    /// and the rest.
     pub(crate) fn own_lines(&self) -> io::Result<(Vec<u8>, Vec<u8>)> {
         let since = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
         let at_ms = u64::try_from(since.as_millis()).unwrap_or(u64::MAX);
@@ -84,7 +85,7 @@ impl Plan {
                 let (reason, reported) = (reason.clone(), *reported);
                 HistoryRecord::Ended { generation, at_ms, reason, reported }
             }
-            // Its interpreter lives, and so do we, who opened it.
+            // The interpreter has no recorded end: it lives, and this host opened it.
             None => {
                 let host_pid = std::process::id();
                 HistoryRecord::Opened { generation, at_ms, host_pid, boot_id: String::new() }
@@ -93,7 +94,7 @@ impl Plan {
         Ok((head, line(&middle)?))
     }
 
-    /// Where what stood at `pos` will stand.
+    /// The position in the new file of the line that stood at `pos`.
     fn place(&self, pos: u64, head: u64, middle: u64) -> Option<u64> {
         let within = |ranges: &[Range<u64>], mut at: u64| {
             for range in ranges {
@@ -111,11 +112,11 @@ impl Plan {
     }
 }
 
-/// Chooses what stays: the newest evals that have room in `target` bytes with their index, and whatever may not
-/// go. `None` if it is not worth it.
+/// Chooses what stays: the newest evals that fit into `target` bytes with their index, and all that must not
+/// be dropped. `None` if too little would be freed.
 pub(crate) fn plan(old: &Old<'_>, target: u64, quota: u64) -> io::Result<Option<Plan>> {
     let Some(mut plan) = choose(old, target, quota)? else { return Ok(None) };
-    // What stays in any case takes its room from the others.
+    // The room for pinned evals is taken from that of the others.
     let lines: u64 = plan.lines.iter().map(|range| range.end - range.start).sum();
     let pinned = lines + (plan.dropped.before - plan.dropped.first) * ENTRY;
     if pinned > 0 {
@@ -124,7 +125,7 @@ pub(crate) fn plan(old: &Old<'_>, target: u64, quota: u64) -> io::Result<Option<
         };
         plan = smaller;
     }
-    // What is copied must be worth what it frees, or evals that have to stay would be copied each time.
+    // Dropping must free enough to be worth the copying, or pinned evals would be copied again each time.
     let entries = |first: u64| (plan.last + 1 - first) * ENTRY;
     let (before, after) =
         (old.len + entries(old.dropped.first), plan.kept() + entries(plan.dropped.first));
@@ -138,7 +139,7 @@ fn choose(old: &Old<'_>, target: u64, quota: u64) -> io::Result<Option<Plan>> {
     };
     let last = old.facts.next_eval.0 - 1;
     let (mut low, mut high) = (old.dropped.before, last);
-    // The number of the last eval must not be forgotten, so that one stays whatever it takes.
+    // The last eval stays whatever it takes: its record holds the number from which the next one follows.
     while low < high {
         let middle = low + (high - low) / 2;
         let cost = accepted(middle)?.map(|pos| old.len - pos + (last - middle + 1) * ENTRY);
@@ -178,7 +179,8 @@ fn choose(old: &Old<'_>, target: u64, quota: u64) -> io::Result<Option<Plan>> {
     }))
 }
 
-/// What stays from `cut` on: all but the records of evals that go and were not over there.
+/// The ranges that stay from `cut` on: everything except records of dropped evals that finished behind the
+/// cut.
 fn rest(old: &Old<'_>, cut: u64, before: u64, pinned: &[u64]) -> io::Result<Vec<Range<u64>>> {
     let oldest = old.index.entry(before)?.oldest.clamp(old.index.base() + 1, before);
     let mut gaps = Vec::new();
@@ -197,8 +199,8 @@ fn rest(old: &Old<'_>, cut: u64, before: u64, pinned: &[u64]) -> io::Result<Vec<
     Ok(rest)
 }
 
-/// The lines of an eval's records that stand where they are `wanted`. The index is not trusted with what cannot
-/// be taken back.
+/// The lines of an eval's records at positions that are `wanted`. They are read and compared, because a wrong
+/// index must not lose records for good.
 fn lines_of(old: &Old<'_>, eval: u64, wanted: impl Fn(u64) -> bool) -> io::Result<Vec<Range<u64>>> {
     let entry = old.index.entry(eval)?;
     let mut lines = Vec::new();
@@ -217,7 +219,7 @@ fn lines_of(old: &Old<'_>, eval: u64, wanted: impl Fn(u64) -> bool) -> io::Resul
     Ok(lines)
 }
 
-/// What the eval is that a key is noted for.
+/// What is known of the eval that a key is noted for, before evals are dropped.
 pub(crate) fn owner(old: &Old<'_>, plan: &Plan, line: &KeyLine<'_>) -> io::Result<Owner> {
     #[derive(Deserialize)]
     struct Keyed<'a> {
@@ -234,7 +236,8 @@ pub(crate) fn owner(old: &Old<'_>, plan: &Plan, line: &KeyLine<'_>) -> io::Resul
     let record = line_at(old.file, pos)?.unwrap_or_default();
     Ok(match serde_json::from_slice::<Keyed<'_>>(&record) {
         Ok(Keyed { key }) if key.as_ref() != Some(&line.key) => Owner::Other,
-        // Better refused than run again where the record is damaged.
+        // If the record is damaged, the key is kept: code that is refused does less harm than code that runs
+        // twice.
         _ => Owner::Goes,
     })
 }
@@ -254,7 +257,7 @@ pub(crate) fn write(
     head: &[u8],
     middle: &[u8],
 ) -> io::Result<New> {
-    // Of an earlier try there may be one, which may even be in use.
+    // An earlier try may have left such a file, which a reader may even have open.
     clean(dir);
     let create = |path: PathBuf| {
         let mut options = OpenOptions::new();
@@ -288,8 +291,8 @@ pub(crate) fn write(
     Ok(New { file, len, index })
 }
 
-/// Puts the new files in the place of the old ones. After an error the old history is there, with its index or,
-/// if not even that could be put back, without one.
+/// Puts the new files in the place of the old ones. After an error the old history is in its place; its index
+/// is too, unless even that could not be put back.
 pub(crate) fn swap(dir: &SessionDir) -> io::Result<()> {
     match disk::rename(&dir.history_index(), &old_index(dir)) {
         Err(error) if error.kind() != io::ErrorKind::NotFound => return Err(error),
@@ -299,7 +302,7 @@ pub(crate) fn swap(dir: &SessionDir) -> io::Result<()> {
         let _ = fs::rename(old_index(dir), dir.history_index());
         return Err(error);
     }
-    // Without it readers would have to make their own; the next host makes one for all.
+    // Without an index each reader has to make its own; the next host writes one for all.
     if disk::rename(&new_index(dir), &dir.history_index()).is_err() {
         let _ = fs::rename(new_index(dir), dir.history_index());
     }
@@ -307,7 +310,7 @@ pub(crate) fn swap(dir: &SessionDir) -> io::Result<()> {
     Ok(())
 }
 
-/// Removes what was not put in place.
+/// Removes new files that were not put in place.
 pub(crate) fn clean(dir: &SessionDir) {
     for path in [new_history(dir), new_index(dir), old_index(dir)] {
         let _ = fs::remove_file(path);

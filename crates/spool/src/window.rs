@@ -9,7 +9,7 @@ use crate::record::{HEADER, Header, OVERHEAD, TRAILER, trailer_len};
 
 /// How much is read at once among small records.
 pub(crate) const AHEAD: usize = 64 << 10;
-/// Most that a first read takes: the output of a usual eval in one call.
+/// The most that the first read of a segment takes: enough for the output of a usual eval in one call.
 pub(crate) const FIRST_AHEAD: usize = 8 << 10;
 /// From this payload length on, reading ahead would read payloads that nobody may want.
 const LARGE: u32 = 16 << 10;
@@ -117,7 +117,7 @@ impl Window {
         Ok(&self.buffer[from..self.buffer.len().min(from + need)])
     }
 
-    /// The same, and reads what stands before `pos` as well.
+    /// Like `bytes`, and reads what stands before `pos` as well.
     fn bytes_back(&mut self, pos: u64, need: usize, back: usize) -> io::Result<&[u8]> {
         if self.buffered(pos, need).is_none() {
             let from = pos.saturating_sub(back as u64);

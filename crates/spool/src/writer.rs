@@ -17,10 +17,11 @@ use crate::record::{HEADER, Header, MAX_PAYLOAD, MAX_STREAM_PAYLOAD, OVERHEAD};
 use crate::recover::{Tail, find_tail};
 use crate::window::Window;
 
-/// How long a segment grows.
+/// How long a segment may get by default.
 pub const DEFAULT_SEGMENT: u64 = 32 << 20;
 
-/// No segment gets so long, whatever its quota is: it is not walked from end to end.
+/// No segment gets longer than this, whatever the quota is. A longer file is refused, not walked from end to
+/// end.
 pub(crate) const MOST_SEGMENT: u64 = 1 << 30;
 
 /// After so many bytes the writer looks whether its file still has a name.
@@ -44,9 +45,9 @@ impl Default for Options {
 /// What became of the bytes of one append.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Appended {
-    /// The log reaches up to here now.
+    /// Where the log ends now.
     pub end: Offset,
-    /// So many of the bytes could not be kept.
+    /// How many of the bytes could not be kept.
     pub lost: u64,
     /// Why the first of them could not.
     pub why: Option<NotKept>,
@@ -65,7 +66,7 @@ pub struct Spool {
     full_size: u64,
     /// The segment that grows; `None` until its first record.
     file: Option<File>,
-    /// Where it begins, and how long it is.
+    /// Where the growing segment begins, and how long it is.
     start: u64,
     pos: u64,
     /// A part of a record stands behind `pos` and could not be cut off yet.
@@ -164,7 +165,7 @@ impl Spool {
 
     /// Whether the log still has a name in its directory, so that others can read it.
     ///
-    /// `append` does not ask on every call; once the answer is no, what it is given counts as lost.
+    /// `append` does not check this on every call. Once the name is gone, appended bytes count as lost.
     pub fn look(&mut self) -> bool {
         self.unlooked = 0;
         let named = match &self.file {
@@ -177,7 +178,7 @@ impl Spool {
         named
     }
 
-    /// One record, cut to what there is room for if it is of a stream.
+    /// Writes one record; a stream's record is cut to what there is room for.
     fn put(&mut self, kind: ChunkKind, eval: EvalSeq, bytes: &[u8]) -> Result<(), NotKept> {
         let over_quota = NotKept::Quota { bytes: self.quota };
         let room = match bytes.len() <= MAX_PAYLOAD {
@@ -216,7 +217,8 @@ impl Spool {
 
     /// Drops old segments until a record fits; says how much of its payload does.
     fn make_room(&mut self, kind: ChunkKind, len: u64) -> Option<u64> {
-        // A little is kept back, so that an eval which printed too much still has its error.
+        // Streams may not use the last of the quota, so that an eval which printed too much can still record
+        // its error.
         let reserve = if kind.is_stream() { (self.quota / 16).min(1 << 20) } else { 0 };
         let limit = self.quota - reserve;
         let need = len + OVERHEAD;

@@ -4,7 +4,7 @@ use unicode_width::UnicodeWidthChar;
 
 const TAB: usize = 8;
 
-/// A character, or what else stands in a column.
+/// A column of a row: a character, a cluster, or the rest of a wide character or a tab.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct Cell(u32);
 
@@ -67,7 +67,7 @@ impl Cells {
         }
         let end = column + width.max(1);
         if c == '\t' && column < self.cells.len() {
-            // Over text a tab only moves.
+            // Over existing text a tab only moves the cursor.
             if self.cells.len() < end {
                 self.cells.resize(end, BLANK);
             }
@@ -98,7 +98,7 @@ impl Cells {
         *cell = Cell(CLUSTER | (self.clusters.len() - 1) as u32);
     }
 
-    /// Sees to it that a character ends before `column`: half of one is blank.
+    /// Makes sure that a character ends before `column`: one that would be cut in half becomes blank.
     fn part(&mut self, column: usize) {
         if self.cells.get(column) != Some(&REST) {
             return;

@@ -9,10 +9,10 @@ const CANCEL: u8 = 0x18;
 const SUBSTITUTE: u8 = 0x1a;
 const BELL: u8 = 0x07;
 
-/// Reads escape sequences, also such as come in pieces.
+/// Reads escape sequences, also those that come in pieces.
 ///
-/// The parser knows what a sequence means but does not tell whether it is inside of one, and of
-/// text outside it does not keep the bytes that are no UTF-8. So it is given sequences only.
+/// The `vte` parser knows what a sequence means, but does not tell whether it is inside one, and it drops
+/// bytes of text that are not UTF-8. So it is given sequences only.
 #[derive(Default)]
 pub(crate) struct Escapes {
     parser: vte::Parser,
@@ -57,8 +57,8 @@ impl Escapes {
         let mut length = 0;
         for byte in bytes {
             if *byte >= 0x80 {
-                // No sequence has such a byte, but the text behind a broken one may. Control
-                // characters that came before it count all the same, in whatever pieces they come.
+                // No sequence contains this byte, but the text behind a broken sequence may. Control
+                // characters before the byte still take effect, in whatever pieces they come.
                 self.parser.advance(&mut Commands(rows), &bytes[..length]);
                 *self = Escapes::default();
                 return length;
@@ -76,19 +76,19 @@ impl Escapes {
         length
     }
 
-    /// Passes over text that is not meant for people.
+    /// Passes over a string that is not meant to be shown.
     fn skip_string(&mut self, bytes: &[u8]) -> usize {
         let osc = self.state == State::Osc;
         let ends = |byte: &u8| match *byte {
             ESCAPE | CANCEL | SUBSTITUTE => true,
-            // One that was left open must not swallow the lines that follow.
+            // A string that was never closed must not swallow the lines that follow.
             BELL | b'\n' => osc,
             _ => false,
         };
         let Some(end) = bytes.iter().position(ends) else { return bytes.len() };
         self.state = State::Outside;
         match bytes[end] {
-            // Outside again: it is read as what it is.
+            // The string is over, so this byte is read like any byte outside a string.
             ESCAPE | b'\n' => end,
             _ => end + 1,
         }
@@ -96,7 +96,7 @@ impl Escapes {
 }
 
 impl State {
-    /// Where a byte leads, outside of strings.
+    /// The state after a byte outside of strings.
     fn after(self, byte: u8) -> State {
         match (self, byte) {
             (_, ESCAPE) => State::Escape,

@@ -4,10 +4,10 @@ use crate::escapes::Escapes;
 use crate::rows::{Rows, WINDOW};
 use crate::text;
 
-/// One stream: what it has of a sequence or character so far, and its rows.
+/// One stream: its rows, and the part of a sequence or character that has come so far.
 pub(crate) struct Input {
     escapes: Escapes,
-    /// The beginning of a character, and where it stood.
+    /// The first bytes of an unfinished character, and the offset of the first one.
     held: Vec<u8>,
     held_at: u64,
     pub(crate) rows: Rows,
@@ -18,7 +18,8 @@ impl Input {
         Input { escapes: Escapes::default(), held: Vec::new(), held_at: 0, rows: Rows::new() }
     }
 
-    /// Reads the next bytes. Their offsets begin at `offset`, or all are there if not `counted`.
+    /// Reads the next bytes. The first one has the offset `offset`; if not `counted`, all of them have that
+    /// offset.
     pub(crate) fn write(&mut self, offset: u64, counted: bool, bytes: &[u8]) {
         let place = |at: usize| if counted { offset + at as u64 } else { offset };
         let mut at = self.complete(bytes);
@@ -40,7 +41,7 @@ impl Input {
                     continue;
                 }
             }
-            // What a sequence does is done where it began, in whatever pieces it comes.
+            // A sequence takes effect at the offset where it began, in whatever pieces it comes.
             if !self.escapes.is_inside() {
                 self.rows.at = place(at);
             }
@@ -86,7 +87,7 @@ impl Input {
         self.rows.finish();
     }
 
-    /// Adds to an unfinished character what belongs to it; returns how many bytes did.
+    /// Adds the bytes that belong to an unfinished character; returns how many did.
     fn complete(&mut self, bytes: &[u8]) -> usize {
         let mut taken = 0;
         while !self.held.is_empty() && taken < bytes.len() {
@@ -106,7 +107,7 @@ impl Input {
         taken
     }
 
-    /// Shows what there is of an unfinished character.
+    /// Shows the bytes of a character that was never finished.
     pub(crate) fn give_up_held(&mut self) {
         if !self.held.is_empty() {
             self.rows.at = self.held_at;
@@ -116,7 +117,8 @@ impl Input {
     }
 }
 
-/// Lines with which nothing will happen, since enough others follow; not worth it for few.
+/// The leading lines that no later sequence can redraw, since enough other lines follow. `None` if there are
+/// too few to be worth a shortcut.
 fn many_lines(lines: &[u8]) -> Option<&str> {
     const WORTH_IT: usize = 4096;
     if lines.len() < WORTH_IT {

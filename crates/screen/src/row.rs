@@ -4,7 +4,7 @@ use crate::cells::{self, Cells};
 
 /// Longest row that can be redrawn.
 const LONGEST: usize = 10_000;
-/// Shorter pieces of text than this need not know where they came from.
+/// Pieces of text that are shorter than this get no anchor.
 pub(crate) const ANCHOR: usize = 32;
 
 /// A row that can still change.
@@ -23,15 +23,15 @@ pub(crate) struct Row {
     pub(crate) continues: bool,
     /// Positions in the text with the bytes they came from, wherever something was left out.
     pub(crate) anchors: Vec<(usize, u64)>,
-    /// How many bytes there were before the text that are not kept, having been handed out.
+    /// How many bytes of the text were handed out and are no longer kept.
     passed: usize,
     /// How many bytes of the text have been measured, and their columns.
     measured: (usize, usize),
-    /// Whether it began with a return, as bars do.
+    /// Whether it began with a carriage return, as progress bars do.
     pub(crate) bar: bool,
-    /// For live output: what was handed out of it.
+    /// For live output: how much of the row was handed out.
     pub(crate) sent: Sent,
-    /// Whether it was redrawn since then.
+    /// Whether it was redrawn since it was handed out.
     pub(crate) redrawn: bool,
 }
 
@@ -76,7 +76,7 @@ impl Row {
         }
     }
 
-    /// Whether nothing was ever written to it that was not erased.
+    /// Whether the row holds nothing: nothing was written, or all of it was erased.
     pub(crate) fn is_empty(&self) -> bool {
         match &self.body {
             Body::Text(text) => text.is_empty() && self.passed == 0,

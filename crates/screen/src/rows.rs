@@ -7,17 +7,17 @@ use std::collections::VecDeque;
 use crate::cells::Cells;
 use crate::row::{Body, Row};
 
-/// How many rows can be reached from below, as on a terminal of that height.
+/// How many rows the cursor can reach upwards, as on a terminal of that height.
 pub(crate) const WINDOW: usize = 64;
 /// How many rows a frame may have: a picture that a program draws again and again.
 const FRAME: usize = 256;
-/// How far the cursor goes where there is no text; a program that asks for more means the margin.
+/// How far the cursor goes where there is no text. Programs that ask for more mean the right margin.
 const MARGIN: usize = 256;
 
 /// Where the next character goes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Column {
-    /// Behind the text of the row, wherever that is.
+    /// Behind the text of the row, however long that is.
     End,
     At(usize),
 }
@@ -28,19 +28,19 @@ pub(crate) struct Rows {
     pub(crate) window: VecDeque<Row>,
     /// Rows that left the window, for the owner to take.
     pub(crate) settled: Vec<Row>,
-    /// Where the bytes are that are being read.
+    /// The offset of the bytes that are being read.
     pub(crate) at: u64,
     /// The place of the next row.
     pub(crate) next_place: u64,
     /// The last place that another stream took.
     pub(crate) others: u64,
-    /// The cursor's row; behind the last one if that has yet to begin.
+    /// The cursor's row; one past the last row if that row has not begun.
     row: usize,
     column: Column,
     saved: (usize, usize),
     /// The first row of the frame, if there is one.
     frame: Option<usize>,
-    /// Whether a return stands before the first character of the row.
+    /// Whether a carriage return came before the first character of the row.
     returned: bool,
 }
 
@@ -106,7 +106,7 @@ impl Rows {
         last && self.frame.is_none() && (self.column == Column::End || self.window.is_empty())
     }
 
-    /// Takes whole lines that nothing will reach any more; the cursor is at the start of a row.
+    /// Takes whole lines that nothing can redraw any more, while the cursor is at the start of a row.
     pub(crate) fn settle_lines(&mut self, lines: &str, verbatim: bool) {
         self.settled.extend(self.window.drain(..));
         let mut row = Row::new(self.next_place, self.at);
@@ -216,7 +216,7 @@ impl Rows {
 
     /// Settles what is left.
     pub(crate) fn finish(&mut self) {
-        // What was erased at and below the cursor is as if it had never been.
+        // Rows at and below the cursor that were erased are removed as if they had never been written.
         while self.window.len() > self.row && self.window.back().is_some_and(Row::is_blank) {
             self.window.pop_back();
         }
@@ -266,7 +266,7 @@ impl Rows {
         }
     }
 
-    /// Whether what is written now stands behind the text of the row.
+    /// Whether the next character is appended to the text of the row.
     fn at_end(&self) -> bool {
         match (&self.window[self.row].body, self.column) {
             (_, Column::End) => true,
@@ -275,7 +275,7 @@ impl Rows {
         }
     }
 
-    /// Whether another stream wrote since this one wrote the row that is to go on.
+    /// Whether another stream wrote after this stream wrote its unfinished row.
     fn is_interrupted(&self) -> bool {
         let row = &self.window[self.row];
         self.others > row.place && self.row + 1 == self.window.len() && !row.is_blank()
@@ -335,7 +335,7 @@ impl Rows {
         }
     }
 
-    /// A row that is redrawn stands where that happens, and so do those below it.
+    /// Moves a row that is redrawn, and the rows below it, to the place where that happens.
     fn touch(&mut self) {
         self.window[self.row].redrawn = true;
         self.window[self.row].verbatim = false;
@@ -362,7 +362,7 @@ impl Rows {
             self.settled.extend(self.window.pop_front());
             self.row = self.row.saturating_sub(1);
             self.saved.0 = self.saved.0.saturating_sub(1);
-            // What scrolls is no picture any more; the next one begins below it.
+            // A frame that scrolls out of the window is no frame any more; the next one begins below it.
             self.frame = self.frame.and_then(|first| first.checked_sub(1));
         }
     }

@@ -28,7 +28,7 @@ impl Lane {
     }
 }
 
-/// One thing of what is to be shown.
+/// One item of what is to be shown.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Piece {
     /// Text of a stream.
@@ -40,13 +40,13 @@ pub enum Piece {
 /// Text of one stream: one row, or several whole lines if each byte is as it was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Text {
-    /// Whose.
+    /// The stream that wrote it.
     pub lane: Lane,
     /// The text with its line ends: free of control characters but `\n` and `\t`.
     pub text: String,
-    /// Where the bytes begin that it stands for.
+    /// The offset of the first byte that the text stands for.
     pub start: u64,
-    /// Where they end: the start of the next text, so nothing lies between.
+    /// The offset behind the last byte: the start of the next text, so that nothing lies between.
     pub end: u64,
     origin: Origin,
 }
@@ -58,7 +58,7 @@ enum Origin {
     Verbatim,
     /// Something was left out before these positions.
     Anchors(Vec<(usize, u64)>),
-    /// It was written over.
+    /// The text was written over, so its bytes cannot be told apart.
     Unknown,
 }
 
@@ -73,17 +73,17 @@ impl Text {
         let next = anchors.partition_point(|(at, _)| *at <= position);
         let (at, raw) = next.checked_sub(1).map_or((0, self.start), |last| anchors[last]);
         let exact = match anchors.get(next) {
-            // As many bytes as in the text: nothing was left out between the two.
+            // Text and output have equally many bytes between the two anchors, so nothing was left out there.
             Some((end, raw_end)) => raw_end - raw == (end - at) as u64,
-            // Only short pieces of text go without an anchor.
+            // Behind the last anchor only a short piece of text is without one.
             None => position - at >= 2 * ANCHOR,
         };
         (exact || position == at).then(|| raw + (position - at) as u64)
     }
 
-    /// Cuts it in two; returns what begins at `position`.
+    /// Cuts the text in two and returns the part that begins at `position`.
     ///
-    /// If it cannot be told which byte that is, the second part begins no later than the first.
+    /// If the offset at `position` is not known, the second part gets the start of the first.
     pub fn split_off(&mut self, position: usize) -> Text {
         let start = self.origin(position).unwrap_or(self.start);
         let origin = match &mut self.origin {
@@ -209,9 +209,9 @@ impl Screen {
         pieces
     }
 
-    /// The last place that anything but this lane took.
+    /// The last place that was taken by anything but this lane.
     fn last_place_but(&self, index: usize) -> u64 {
-        // Marks are nobody's: all places that are not the lane's own count.
+        // Marks belong to no lane: all places that are not the lane's own count.
         let own = self.lanes[index].last_place;
         if own + 1 < self.next_place {
             return self.next_place - 1;
@@ -247,7 +247,8 @@ fn settle(settled: &mut Vec<Settled>, lane: Lane, row: Row) {
             last.last_place = place;
             return;
         }
-        // Programs that move about can make many of these with few bytes.
+        // Programs that move the cursor about can make many blank rows with few bytes, so those are joined to
+        // the text before.
         if blank && row.ended && before.text.ends_with('\n') && !as_written {
             before.text.push('\n');
             last.last_place = place;
@@ -270,8 +271,8 @@ fn settle(settled: &mut Vec<Settled>, lane: Lane, row: Row) {
 
 /// Lets each text stand for all bytes up to the next one.
 ///
-/// Rows that are redrawn can begin before rows above them were finished. Each begins no later than
-/// all that follow, so whoever reads on from there misses nothing.
+/// A row that is redrawn can begin before a row above it was finished. Each text begins no later than all
+/// that follow it, so reading on from there misses nothing.
 fn close_gaps(pieces: &mut [Piece], end: u64) {
     let mut next = end;
     for piece in pieces.iter_mut().rev() {

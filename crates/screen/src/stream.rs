@@ -1,4 +1,4 @@
-//! Live output: text is handed out as soon as it stays.
+//! Live output: text is handed out as soon as it can no longer be redrawn.
 
 use std::fmt;
 
@@ -44,7 +44,7 @@ impl Stream {
         out
     }
 
-    /// What is held back and complete enough to be shown before something else.
+    /// The held back text that is complete enough to be shown before something else.
     pub fn pause(&mut self) -> Vec<(Lane, String)> {
         self.each(|input, out| {
             input.give_up_held();
@@ -95,7 +95,7 @@ fn hand_out(input: &mut Input, out: &mut String) {
     let window = &mut input.rows.window;
     let Some(last) = (0..window.len()).rev().find(|at| ready(*at, &window[*at])) else { return };
     for (index, row) in window.iter_mut().enumerate().take(last + 1) {
-        // What is new stands below these, so they are not waited for any longer.
+        // New text stands below these rows, so they are handed out now.
         if index < last || row.ended && index < cursor {
             send_held(row, out);
         } else if let (Sent::Part(sent), Body::Text(text)) = (row.sent, &row.body) {
@@ -106,7 +106,7 @@ fn hand_out(input: &mut Input, out: &mut String) {
     }
 }
 
-/// Hands out a row as it stands, unless that has been done.
+/// Hands out a row as it stands, unless it was handed out already.
 fn send_held(row: &mut Row, out: &mut String) {
     let redrawn = std::mem::take(&mut row.redrawn);
     let length = match (row.sent, &row.body) {
@@ -124,7 +124,7 @@ fn send_held(row: &mut Row, out: &mut String) {
             if text.is_empty() && (sent == Sent::Line || !row.ended) {
                 return;
             }
-            // What stands there of it cannot be taken back.
+            // A part of the row was handed out and cannot be taken back.
             if matches!(sent, Sent::Part(1..)) && !text.is_empty() {
                 out.push('\n');
             }

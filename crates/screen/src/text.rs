@@ -1,10 +1,10 @@
-//! Which characters are text, and how those are shown that are not.
+//! Which characters are text, and how the others are shown.
 
 use std::fmt::Write;
 
 use crate::{Lane, Piece, Screen};
 
-/// A short text as a terminal would leave it: a value, a prompt, a last line.
+/// A short text (a value, a prompt, a last line) as a terminal would show it.
 pub fn plain(bytes: impl AsRef<[u8]>) -> String {
     let bytes = bytes.as_ref();
     match str::from_utf8(bytes) {
@@ -13,12 +13,13 @@ pub fn plain(bytes: impl AsRef<[u8]>) -> String {
     }
 }
 
-/// The same of a text that need not be kept: nearly all are plain already.
+/// Like `plain`, for a text that is not needed otherwise: nearly all are plain already and are returned as
+/// they are.
 pub fn into_plain(text: String) -> String {
     if is_plain(&text) { text } else { drawn(text.as_bytes()) }
 }
 
-/// Whether a terminal would leave a text as it is.
+/// Whether a terminal would show a text just as it is.
 fn is_plain(text: &str) -> bool {
     lines_len(text.as_bytes()) == text.len() && (text.is_ascii() || !text.chars().any(is_hidden))
 }
@@ -60,7 +61,7 @@ fn prefix(bytes: &[u8], wanted: impl Fn(u8) -> bool) -> usize {
     at + bytes[at..].iter().take_while(|byte| wanted(**byte)).count()
 }
 
-/// C1 controls, what reorders or breaks lines, and tag characters: never shown as they are.
+/// Characters that are never shown as they are: C1 controls, those that reorder or break lines, and tags.
 pub(crate) fn is_hidden(c: char) -> bool {
     matches!(c,
         '\u{80}'..='\u{9f}'
@@ -72,7 +73,7 @@ pub(crate) fn is_hidden(c: char) -> bool {
         | '\u{e0000}'..='\u{e007f}')
 }
 
-/// Cuts a text into pieces that are shown as they are and hidden characters, escaped.
+/// Cuts a text into pieces that are shown as they are, and hidden characters that are shown escaped.
 pub(crate) fn shown(text: &str, mut show: impl FnMut(usize, &str)) {
     if text.is_ascii() {
         return show(0, text);
@@ -90,7 +91,7 @@ pub(crate) fn shown(text: &str, mut show: impl FnMut(usize, &str)) {
     }
 }
 
-/// Bytes that are no text, escaped.
+/// Bytes that are not text, escaped.
 pub(crate) fn escaped(bytes: &[u8]) -> String {
     let mut text = String::with_capacity(bytes.len() * 4);
     for byte in bytes {
@@ -99,7 +100,7 @@ pub(crate) fn escaped(bytes: &[u8]) -> String {
     text
 }
 
-/// Whether bytes that are no UTF-8 may be the beginning of a character that goes on.
+/// Whether bytes that are not UTF-8 may be the beginning of a character.
 pub(crate) fn is_unfinished(invalid: &[u8]) -> bool {
     str::from_utf8(invalid)
         .is_err_and(|error| error.valid_up_to() == 0 && error.error_len().is_none())

@@ -1,4 +1,4 @@
-//! What erases, inserts and removes.
+//! Erasing, inserting and deleting in the rows.
 
 use super::{Column, MARGIN, Rows, WINDOW};
 use crate::row::{Body, Row};

@@ -16,7 +16,7 @@ use crate::reach::start::{Door, IfFound, left, unhurried};
 use crate::session::wait_until_ready;
 use crate::{Client, ClientError, EvalOptions, EvalStatus, EvalView, Launch, Quiet};
 
-/// How long an interrupt may take: the host's grace time and some.
+/// How long an interrupt may take: longer than the time after which the host gives up and answers.
 const INTERRUPT_TIME: Duration = Duration::from_secs(10);
 /// How long ending an interpreter and all it started may take.
 pub(crate) const END_TIME: Duration = Duration::from_secs(20);
@@ -67,7 +67,7 @@ impl Client {
         self.done(name, Request::Pause, PATIENCE)
     }
 
-    /// Lets them go on.
+    /// Lets the processes of a paused session go on.
     pub fn resume(&self, name: &SessionName) -> Result<(), ClientError> {
         self.done(name, Request::Resume, PATIENCE)
     }
@@ -127,11 +127,11 @@ impl Client {
         let holder = Holder::read_at(&self.dir(name).lock());
         match self.ask(name, Request::Stop, END_TIME) {
             Err(ClientError::Ended { .. }) => {
-                // One that was killed may have left something.
+                // A host that was killed may have left processes.
                 self.sweep_left_of(name)?;
                 self.mark_stopped(name)
             }
-            // It was stopped before, but something had stayed.
+            // The session was stopped before, but some of its processes had stayed.
             Err(error @ ClientError::NotFound { .. }) => {
                 self.sweep_left_of(name)?;
                 Err(error)
@@ -143,12 +143,13 @@ impl Client {
         }
     }
 
-    /// Waits until that host and its guard are gone, and with them everything the session started.
+    /// Waits until that host and its guard are gone, and with them every process of the session.
     fn see_all_gone(&self, name: &SessionName, host: Option<Holder>) -> Result<(), ClientError> {
         let dir = self.dir(name);
         let deadline = Instant::now() + END_TIME;
         while !wait::see_host_gone(&dir) {
-            // Somebody has started the session again: the new host waited for the old one's guard.
+            // Another client has started the session again, and its new host has waited for the old one's
+            // guard.
             let now = Holder::read_at(&dir.lock());
             if now.is_some() && now != host {
                 return Ok(());
@@ -235,7 +236,7 @@ impl Client {
         self.connect_by(name, Instant::now() + PATIENCE)
     }
 
-    /// The same for who wants to know `by` then.
+    /// Like `connect`, and gives up at `by`.
     pub(crate) fn connect_by(
         &self,
         name: &SessionName,
@@ -247,7 +248,7 @@ impl Client {
         }
     }
 
-    /// The same for who only looks: a host that was stopped is not waited for.
+    /// Like `connect_by`, for callers that only read: a host that is stopped by a signal is not waited for.
     pub(crate) fn look(&self, name: &SessionName, by: Instant) -> Result<Connection, ClientError> {
         match self.door(name).look(left(by))? {
             Some(connection) => Ok(connection),
@@ -255,7 +256,7 @@ impl Client {
         }
     }
 
-    /// What to say of a session that has no host.
+    /// The error for a session that has no host.
     fn ended(&self, name: &SessionName) -> Result<ClientError, ClientError> {
         let meta = self.require(name, false)?;
         let reason = self.end_of(&meta)?.to_string();

@@ -14,7 +14,7 @@ use crate::{Client, ClientError, RequestError, timer};
 
 /// Another command may be looking at a lock at this very moment.
 const LOCK_TIME: Duration = Duration::from_millis(500);
-/// A collection has all the time it needs.
+/// Far more time than a collection takes: here it may finish.
 const COLLECT_TIME: Duration = Duration::from_secs(3600);
 
 /// What a collection removed, of all workspaces.
@@ -22,9 +22,9 @@ const COLLECT_TIME: Duration = Duration::from_secs(3600);
 pub struct Garbage {
     /// Each session that went, with the directory of its workspace.
     pub removed: Vec<(PathBuf, Removed)>,
-    /// What could not be removed, and why.
+    /// Sessions that could not be removed, and why.
     pub failed: Vec<(PathBuf, String)>,
-    /// Workspaces without a session, whose directories went too.
+    /// How many workspaces had no session left, so that their directories were removed too.
     pub workspaces: u64,
 }
 
@@ -86,7 +86,7 @@ impl Client {
                     let failed =
                         failed.map(|(name, error)| (workspace.join(name), error.to_string()));
                     garbage.failed.extend(failed);
-                    // Succeeds only if nothing is in it.
+                    // This removes the directory only if it is empty.
                     garbage.workspaces += u64::from(fs::remove_dir(&workspace).is_ok());
                 }
                 Err(error) => garbage.failed.push(failed(error)),

@@ -39,7 +39,7 @@ pub struct Listed {
 pub struct Listing {
     /// By workspace and name.
     pub sessions: Vec<Listed>,
-    /// What could not be read, and why.
+    /// Sessions that could not be read, and why.
     pub unreadable: Vec<String>,
 }
 
@@ -59,14 +59,14 @@ pub struct EvalSummary {
 pub struct Evals {
     /// Oldest first.
     pub evals: Vec<EvalSummary>,
-    /// Why what is said of unfinished ones is only what the disk tells.
+    /// Why the list may be behind: the host does not answer, or the disk refuses outcomes.
     pub notice: Option<String>,
     /// Older ones whose records were dropped to make room.
     pub gone: Option<Gone>,
 }
 
 impl Client {
-    /// The names of this workspace's sessions, stopped ones aside.
+    /// The names of this workspace's sessions, except stopped ones.
     pub fn names(&self) -> Result<Vec<SessionName>, ClientError> {
         let mut metas = metas_in(&self.dirs.workspace(&self.workspace), &mut Vec::new())?;
         metas.retain(|meta| !meta.stopped);
@@ -90,7 +90,8 @@ impl Client {
         }
     }
 
-    /// Sessions of this workspace, or of all workspaces, stopped ones aside. What cannot be read is named.
+    /// Sessions of this workspace, or of all workspaces, except stopped ones. Sessions that cannot be read
+    /// are named.
     pub fn list(&self, all: bool) -> Result<Listing, ClientError> {
         // A directory that cannot be trusted is an error, not a host that does not answer.
         self.dirs.open_runtime()?;
@@ -152,7 +153,7 @@ impl Client {
             let open =
                 Connection::open(&runtime, &socket, &anyone, self.kind, false, LIST_PATIENCE);
             let mut connection = open.ok()??;
-            // The files of another workspace's sessions are known, if they are here.
+            // If the files of another workspace's session are here, the list has it already.
             let here = connection.dir.as_ref().is_some_and(|dir| dir.starts_with(&self.dirs.state));
             if here {
                 return None;
@@ -190,7 +191,7 @@ impl Client {
         };
         let (mut entries, mut gone) = read()?;
         let (mut now, mut notice) = (Now::Over, None);
-        // Of evals that are over the disk tells all there is.
+        // The disk has all there is to know of finished evals; only for others the host is asked.
         if entries.iter().any(|entry| entry.finished.is_none()) {
             now = match self.asked(name) {
                 Ok(now) => now,
@@ -199,11 +200,11 @@ impl Client {
                     Now::Unknown
                 }
             };
-            // What finished while the host was asked shows as finished.
+            // An eval that finished while the host was asked is shown as finished.
             (entries, gone) = read()?;
         }
         if let Now::Lives(status) = &now {
-            // One that was recorded since is told as what it is.
+            // An eval whose outcome was recorded since is no longer named as unrecorded.
             let open: Vec<EvalSeq> = entries
                 .iter()
                 .filter(|entry| entry.finished.is_none())
@@ -224,7 +225,7 @@ impl Client {
         Ok(Evals { evals: evals.collect(), notice, gone })
     }
 
-    /// The last eval that is code, which is what "the last eval" means.
+    /// The last eval that is code: other work does not count as "the last eval".
     pub fn last_code(&self, name: &SessionName) -> Result<Option<EvalSummary>, ClientError> {
         let mut count = 1;
         loop {
@@ -238,7 +239,7 @@ impl Client {
         }
     }
 
-    /// What the host says that its session does.
+    /// What the session does, as its host says.
     fn asked(&self, name: &SessionName) -> Result<Now, ClientError> {
         let by = Instant::now() + LIST_PATIENCE;
         let asked = self.look(name, by).and_then(|mut connection| {
@@ -385,7 +386,7 @@ pub(crate) fn subdirectories(dir: &Path) -> Result<Vec<PathBuf>, ClientError> {
     let mut paths = Vec::new();
     for entry in entries {
         let entry = entry.map_err(ClientError::file("list", dir))?;
-        // A kind that cannot be told is taken for a directory: what is wrong with it is found out when it is read.
+        // An entry whose type cannot be read is taken for a directory; reading it later tells what is wrong.
         if entry.file_type().map_or(true, |kind| kind.is_dir()) {
             paths.push(entry.path());
         }

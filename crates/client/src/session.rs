@@ -21,7 +21,7 @@ use crate::{
     ClientError, Dirs, EvalStatus, EvalView, Fate, KeptConnections, OutputOptions, Workspace,
 };
 
-/// How many hosts in a row may leave just before they are given code.
+/// How many hosts in a row may exit between their hello and the code.
 const EVAL_TRIES: usize = 5;
 
 /// A front end's door to the sessions of one workspace.
@@ -33,11 +33,11 @@ pub struct Client {
     pub workspace: Workspace,
     /// Who is calling: `cli`, `mcp`.
     pub kind: &'static str,
-    /// Who sends evals, once that is known: more than the kind of program (SPEC E-16).
+    /// The name of the sender of evals, once it is known; it says more than `kind` (SPEC E-16).
     pub by: Arc<OnceLock<By>>,
     /// The program to run as host; without it, this one.
     pub program: Option<PathBuf>,
-    /// Connections for the next call; none for who calls once.
+    /// Connections that are kept for the next call; `None` for a program that calls once.
     pub kept: Option<Arc<KeptConnections>>,
 }
 
@@ -46,11 +46,11 @@ pub struct Client {
 pub struct Launch {
     /// The language or its alias; without it the session's name tells.
     pub language: Option<String>,
-    /// A program that is a bridge of its own; the language is then whatever it is called.
+    /// A bridge program of the user's own; the language may then have any name.
     pub bridge: Option<String>,
     /// The interpreter the user named.
     pub interpreter: Option<String>,
-    /// Where it starts; without it in the workspace.
+    /// The directory it starts in; without it the workspace.
     pub cwd: Option<PathBuf>,
     /// Variables on top of the caller's environment.
     pub env: Vec<(String, String)>,
@@ -83,10 +83,10 @@ pub struct EvalOptions {
     pub max_chars: usize,
 }
 
-/// Something for a waiting reader.
+/// Text for a reader that waits for input.
 #[derive(Debug, Clone)]
 pub struct InputOptions {
-    /// The eval it is meant for; without it whoever waits.
+    /// The eval that it is meant for; without it, whichever reader waits.
     pub eval: Option<EvalSeq>,
     /// What to write.
     pub text: String,
@@ -150,7 +150,7 @@ impl Client {
         self.eval_at(name, launch, options, None, watcher)
     }
 
-    /// The same in a certain place, for shell commands.
+    /// Like `eval`, in the directory and environment of a shell command.
     pub(crate) fn eval_at(
         &self,
         name: &SessionName,
@@ -161,7 +161,7 @@ impl Client {
     ) -> Result<EvalView, ClientError> {
         self.check_language(name, launch.language.as_deref())?;
         let patience = Patience::new(options);
-        // A host may leave between its hello and the code; the next one says why it did.
+        // A host may exit between its hello and the code; the next host says why it did.
         for _ in 0..EVAL_TRIES {
             if let Some(view) = self.try_eval(name, launch, options, &patience, place, watcher)? {
                 return Ok(view);
@@ -170,7 +170,7 @@ impl Client {
         Err(self.door(name).ended_early())
     }
 
-    /// Runs code; `None` if the host left before it took the code.
+    /// Runs code; `None` if the host exited before it took the code.
     fn try_eval(
         &self,
         name: &SessionName,
@@ -228,7 +228,7 @@ impl Client {
             }
             other => other,
         };
-        // A background reader is waited for until it has read.
+        // A background reader is waited for until it has read the text.
         let reply = connection.reply(sent, deadline.map(|at| at.max(answer_by)));
         let reply = reply.map_err(sent_and_silent)?;
         let Reply::InputTaken { eval, from, to } = reply else {
@@ -266,7 +266,8 @@ impl Client {
     }
 }
 
-/// Waits until the interpreter can take code; the host itself gives up on one after a minute.
+/// Waits until the interpreter can take code. The host gives up on a start after a minute, before this wait
+/// ends.
 pub(crate) fn wait_until_ready(
     connection: &mut Connection,
     door: Door<'_>,

@@ -80,7 +80,7 @@ pub enum ClientError {
         /// Why.
         reason: String,
     },
-    /// A session that is to be removed and has a live host.
+    /// The session is to be removed and has a live host.
     #[error("session `{name}` has a live host and is not removed")]
     InUse {
         /// The session.
@@ -130,7 +130,7 @@ pub enum ClientError {
     Connection {
         /// What happened, on what.
         trouble: Box<ConnectionTrouble>,
-        /// What that means for what was to be done.
+        /// What became of the code or input that was being sent.
         fate: Option<Fate>,
     },
     /// A host lives and says nothing: it may be stopped, or the machine overloaded.
@@ -140,7 +140,7 @@ pub enum ClientError {
         name: SessionName,
         /// The host's process, if it is known.
         pid: Option<u32>,
-        /// What that means for what was to be done.
+        /// What became of the code or input that was being sent.
         fate: Option<Fate>,
     },
     /// A host closed the connection before it answered.
@@ -212,7 +212,7 @@ impl ClientError {
         }
     }
 
-    /// The same of a call whose code had not been sent when it failed.
+    /// The same error, saying that the code had not been sent.
     pub(crate) fn before_sending(self) -> Self {
         let fate = Some(Fate::CodeNotSent);
         match self {
@@ -273,7 +273,7 @@ impl From<WireError> for ClientError {
     }
 }
 
-/// What became of something that a host was asked for and did not answer.
+/// What became of code or input that was sent to a host which did not answer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Fate {
     /// Code did not reach the host.

@@ -1,7 +1,7 @@
 //! Code that was sent to a host: accepted, then waited for.
 //!
-//! Who may block goes on with [`Client::finish`] at once. Who may not asks [`Begun::advance`] whenever the
-//! connection is readable, until finishing takes no wait.
+//! A caller that may block goes on with [`Client::finish`] at once. One that may not calls [`Begun::advance`]
+//! whenever the connection is readable, until finishing takes no wait.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
 use std::os::fd::{AsRawFd, RawFd};
@@ -21,15 +21,15 @@ use crate::reach::start::Door;
 use crate::show::page::read_budget;
 use crate::{Client, ClientError, ConnectionTrouble, EvalOptions, EvalStatus, EvalView, Fate};
 
-/// More output than this is not read by who must not block.
+/// A caller that must not block does not read more output than this.
 const QUICK_BYTES: u64 = 256 << 10;
 
-/// How long the end of an eval is waited for awake.
+/// How long the end of an eval is waited for by looking again and again, without sleeping.
 const AWAKE: Duration = Duration::from_micros(300);
-/// Where others kept the processor for longer than this there is no use in staying awake for them.
+/// If other programs kept the processor for longer than this, looking on is of no use.
 const CROWDED: Duration = Duration::from_micros(100);
 
-/// Code that was sent, and the connection on which its fate will be told.
+/// Code that was sent, and the connection on which its outcome will be told.
 #[derive(Debug)]
 pub struct Begun {
     connection: Box<Connection>,
@@ -43,7 +43,7 @@ pub struct Begun {
     key: Option<String>,
     background: bool,
     budget: usize,
-    /// What to say with the result.
+    /// A notice to show with the result.
     notice: Option<String>,
 }
 
@@ -54,9 +54,9 @@ pub enum Stage {
     Sent,
     /// The host has taken it.
     Accepted,
-    /// It can be finished without a wait.
+    /// It can be finished without waiting.
     Over,
-    /// Only waiting will tell.
+    /// Only `Client::finish`, which may wait, can tell.
     Unclear,
 }
 
@@ -67,7 +67,7 @@ impl AsRawFd for Begun {
 }
 
 impl Begun {
-    /// When whoever began it wants an answer.
+    /// When the caller wants an answer.
     pub fn deadline(&self) -> Option<Instant> {
         self.patience.deadline
     }
@@ -77,9 +77,9 @@ impl Begun {
         self
     }
 
-    /// Looks again and again for a moment how far it has come. A processor that goes to sleep takes longer to
-    /// wake than most evals take; and as long as this one is in use, host and interpreter share the caches of
-    /// another. Whoever else wants it gets it at once.
+    /// Looks again and again for a moment how far the eval has come. A processor that goes to sleep takes
+    /// longer to wake than most evals take, and as long as this one is in use, host and interpreter share the
+    /// caches of another. Any other program that wants this processor gets it at once.
     pub fn stay_awake(&mut self) -> Stage {
         let mut now = Instant::now();
         let until = now + AWAKE;
@@ -126,7 +126,7 @@ impl Begun {
                 ) if own == Some(*eval) => {
                     return Ok(Stage::Unclear);
                 }
-                // An answer that this version does not know is not waited for.
+                // A reply of a kind that this version does not know ends the waiting.
                 FromHost::Reply { id, .. } if *id == self.sent => return Ok(Stage::Over),
                 FromHost::Error { .. }
                 | FromHost::Reply { .. }
@@ -138,7 +138,7 @@ impl Begun {
     }
 }
 
-/// Whether what an eval wrote is little enough to be read at once.
+/// Whether an eval wrote little enough to be read without blocking for long.
 fn over(finished: &Finished) -> Stage {
     let bytes = finished.end.0.saturating_sub(finished.start.0);
     if bytes > QUICK_BYTES { Stage::Unclear } else { Stage::Over }
@@ -150,8 +150,8 @@ fn token() -> Token {
 }
 
 impl Client {
-    /// Sends code over a connection that was kept; `None` if there is none. The session has to be in
-    /// `language`, if one is given. `output` says whether whoever will wait wants output as it comes.
+    /// Sends code over a kept connection; `None` if there is none. If a `language` is given, the session has
+    /// to be in it. `output` says whether the caller wants output as it comes.
     pub fn begin(
         &self,
         name: &SessionName,
@@ -186,7 +186,7 @@ impl Client {
         self.send_work(name, connection, work, options, patience, place, output)
     }
 
-    /// Sends any work; of the options all but the code are for it.
+    /// Sends work of any kind; `options.code` is used only if it is code.
     #[expect(clippy::too_many_arguments, reason = "each is a thing of its own")]
     pub(crate) fn send_work(
         &self,
@@ -199,7 +199,8 @@ impl Client {
         output: bool,
     ) -> Result<Begun, ClientError> {
         let watch = if output { WatchFor::Output } else { WatchFor::State };
-        // A reply that had to leave open whether the code runs names its token, to be given as key.
+        // A reply that could not say whether the code runs told the user to repeat the call with its token as
+        // key.
         let earlier: Option<Token> = options.key.as_deref().and_then(|key| key.parse().ok());
         let key = options.key.clone().filter(|_| earlier.is_none());
         let token = earlier.unwrap_or_else(token);
@@ -229,7 +230,7 @@ impl Client {
         })
     }
 
-    /// Waits for what was begun; `None` if the host left before it took the code.
+    /// Waits for an eval that was begun; `None` if the host exited before it took the code.
     pub fn finish(
         &self,
         begun: Begun,
@@ -239,7 +240,7 @@ impl Client {
         let deadline = patience.deadline;
         let reply = match connection.reply(sent, Some(patience.answer_by)) {
             Err(ClientError::HungUp { unread: true, .. }) => return Ok(None),
-            // The soft timeout holds whatever the host does.
+            // The soft timeout holds even if the host is silent.
             Err(ClientError::Silent { pid, .. }) => {
                 return Ok(Some(EvalView::unanswered(&name, token, begun.key, pid)));
             }
@@ -247,7 +248,8 @@ impl Client {
                 let fate = Some(Fate::CodeSent { token });
                 return Err(ClientError::Connection { trouble, fate });
             }
-            // It read the code and was killed before it answered; what it wrote down tells.
+            // The host read the code and was killed before it answered; its records tell whether it took the
+            // code.
             Err(ClientError::HungUp { unread: false, .. }) => {
                 match taken(self.door(&name), connection.evals, token)? {
                     Some((eval, generation)) => Reply::Accepted(Accepted {
@@ -294,8 +296,8 @@ impl Client {
     }
 }
 
-/// Whether a host that hung up without an answer, because it was killed, had taken the code in;
-/// `known` is how many evals there were before it was sent.
+/// Whether a killed host that hung up without an answer had taken the code. `known` is how many evals there
+/// were before the code was sent.
 fn taken(
     door: Door<'_>,
     known: u64,
@@ -317,7 +319,7 @@ fn taken(
     }))
 }
 
-/// How far back the history is searched for what was sent with a token.
+/// How many evals back the history is searched for a token.
 const SEARCHED: u64 = 4096;
 
 impl Client {
@@ -333,7 +335,7 @@ impl Client {
         if let Some(seq) = self.sent_with(&name, token)? {
             return Ok(EvalId { session: name, seq });
         }
-        // A host that answers has taken in what was sent to it before.
+        // A host that answers now has dealt with everything that was sent to it before.
         let host = self.connect(&name);
         if let Some(seq) = self.sent_with(&name, token)? {
             return Ok(EvalId { session: name, seq });

@@ -1,7 +1,7 @@
-//! Who was told that a session's state is gone (SPEC S-6).
+//! Noting that a client was told of a session's lost state (SPEC S-6).
 //!
-//! A host records that itself for those who watch. Of a host that was killed, or an end that was
-//! read from disk later, only the client knows, so it leaves a note for the next one.
+//! A host records this itself for clients that watch an eval. If the host was killed, or the end was read
+//! from disk later, only the client knows it told the user, so it leaves a note for the next client.
 
 use std::fs;
 use std::time::Instant;
@@ -13,27 +13,27 @@ use stead_spool::SessionDir;
 use crate::ClientError;
 use crate::reach::connection::{Connection, PATIENCE};
 
-/// The note: the last generation of whose end somebody was told.
+/// The file of the note: the last generation of whose end a user was told.
 const NOTE: &str = "loss-told";
 
-/// Notes that somebody is told how the interpreter of this eval ended, if the outcome says that.
+/// Notes that the user is told how this eval's interpreter ended, if the outcome says that.
 pub(crate) fn tell(dir: &SessionDir, finished: &Finished) {
     let generation = finished.generation;
     if finished.outcome.tells_end() && noted(dir).is_none_or(|known| known < generation) {
-        // Without the note the next eval says it again, which does no harm.
+        // If the note cannot be written, the next eval tells the loss again, which does no harm.
         let note = generation.0.to_string();
         let _ = stead_spool::write_atomically(&dir.path().join(NOTE), note.as_bytes());
     }
 }
 
-/// Lets the host take note that the loss is known; returns whether it was before.
+/// Tells the host that the user knows of the loss; returns whether that was noted before.
 pub(crate) fn acknowledge(
     connection: &mut Connection,
     dir: &SessionDir,
 ) -> Result<bool, ClientError> {
     connection.loss = None;
     match connection.request(Request::AcknowledgeLoss, Some(Instant::now() + PATIENCE)) {
-        // It has left; the next one tells again, which does no harm.
+        // The host has exited; the next one tells the loss again, which does no harm.
         Err(error) if error.is_hang_up() => {}
         reply => drop(reply?),
     }

@@ -9,11 +9,12 @@ use crate::{Client, ClientError, EvalOptions, EvalView, Launch, Watcher};
 
 /// How the sessions of one-off runs are called.
 pub const RUN_PREFIX: &str = "run-";
-/// A run whose client died before it sent its code waits so long for nothing.
+/// A run that was never sent its code, because its client died, ends after this time.
 const UNUSED_MS: u64 = 60_000;
 
 impl Client {
-    /// Runs code in an interpreter of its own. One that outlives the wait goes on and ends by itself.
+    /// Runs code in an interpreter of its own. Code that outlives the wait goes on, and its interpreter ends
+    /// with it.
     pub fn run(
         &self,
         launch: &Launch,

@@ -10,7 +10,7 @@ use crate::{Client, ClientError, EvalOptions, EvalView, Launch, RequestError, Wa
 const MOST_AT_ONCE: usize = 64;
 
 impl Client {
-    /// Runs a command in a fresh shell, at once: in the first shell session that runs nothing.
+    /// Runs a command at once in a fresh shell, using the first shell session that is idle.
     pub fn shell(
         &self,
         options: &EvalOptions,
@@ -24,7 +24,8 @@ impl Client {
             let name = session(number)?;
             let mut run = || self.eval_at(&name, &launch, &options, Some(place), watcher);
             let ran = match run() {
-                // No command counts on what an earlier one left in its shell.
+                // Lost state does not matter to a command: none relies on what an earlier one left in its
+                // shell.
                 Err(ClientError::Lost { .. }) => run(),
                 Err(error) if error.code() == ErrorCode::SessionLost => run(),
                 ran => ran,

@@ -54,7 +54,7 @@ impl EvalStatus {
     pub fn of(outcome: &Outcome) -> Self {
         match outcome {
             Outcome::Complete => EvalStatus::Complete,
-            // What is not known to have gone well has not.
+            // An outcome of an unknown kind is not known to have gone well, so it counts as an error.
             Outcome::Error | Outcome::Unknown => EvalStatus::Error,
             Outcome::Interrupted => EvalStatus::Interrupted,
             Outcome::Timeout { .. } => EvalStatus::Timeout,
@@ -68,7 +68,7 @@ impl EvalStatus {
 pub struct EvalView {
     /// The session it runs in.
     pub session: SessionName,
-    /// Its number; none for what a background reader answered.
+    /// Its number; none for a reader in the background.
     pub eval: Option<EvalSeq>,
     /// Where it stands.
     pub status: EvalStatus,
@@ -78,15 +78,15 @@ pub struct EvalView {
     pub generation: Option<Generation>,
     /// What it produced.
     pub content: Content,
-    /// Where in the spool that ends; what comes later is after this.
+    /// Where in the spool the content ends; later output stands after this offset.
     pub reached: Option<Offset>,
     value: Late<ValueInfo>,
     error: Late<ErrorInfo>,
     /// What it asks, if it waits for input.
     pub prompt: Option<String>,
-    /// The file that an editor of stead's has open, if that is what waits.
+    /// The file that an editor of stead's has open, if the eval waits for the editor.
     pub editor: Option<String>,
-    /// Whether it listens to the session's input, so that it may wait for some.
+    /// Whether it listens to the session's input, so that it may be waiting for it.
     pub listens: bool,
     /// The exit code its code ended with.
     pub exit_code: Option<i32>,
@@ -94,7 +94,7 @@ pub struct EvalView {
     pub duration_ms: Option<u64>,
     /// What it did to the names of the session.
     pub changed: Option<Changed>,
-    /// What else the user should know.
+    /// Further notices for the user.
     pub notices: Vec<String>,
     /// The eval it waits behind.
     pub behind: Option<EvalSeq>,
@@ -104,7 +104,7 @@ pub struct EvalView {
     pub not_kept: Option<NotKept>,
     /// Whether the user stopped waiting.
     pub left: bool,
-    /// It has ended, and the disk does not take the record of how: why not. Its outcome is told when it is recorded.
+    /// It has ended and the disk refuses its record: why. The outcome is told once it is recorded.
     pub unrecorded: Option<String>,
     /// The host has not said that it took the code; the eval has no number yet.
     pub unanswered: Option<Unanswered>,
@@ -113,7 +113,7 @@ pub struct EvalView {
 /// Code that was sent, and may run.
 #[derive(Debug, Clone)]
 pub struct Unanswered {
-    /// What it was sent with: by this it can be found.
+    /// The number that was sent along: the eval can be found by it.
     pub token: Token,
     /// The client's own key.
     pub key: Option<String>,
@@ -180,7 +180,7 @@ impl EvalView {
         view.reached = Some(finished.end);
         view.generation = Some(finished.generation).filter(|generation| generation.0 > 0);
         view.exit_code = finished.exit_code.or_else(|| ended_with(&finished.outcome));
-        // A killed host could not say how long it took.
+        // A killed host could not record how long the eval took.
         view.duration_ms = (finished.outcome != Outcome::HostDied).then_some(finished.duration_ms);
         view.changed = finished.changed.filter(|changed| !changed.is_empty()).map(clean);
         view.notices.extend(finished.notice.map(into_plain));
@@ -227,7 +227,7 @@ pub fn unrecorded_text(why: &str) -> String {
     format!("has ended, but its outcome could not be recorded and is told when it is: {why}")
 }
 
-/// The same of all such evals of a session.
+/// The notice for all evals of a session whose outcome is not recorded.
 pub fn unrecorded(status: &Status) -> Option<String> {
     let Unrecorded { evals, why } = status.unrecorded.as_ref()?;
     let ids: Vec<String> = evals.iter().map(|seq| format!("`{}:{}`", status.name, seq.0)).collect();
@@ -243,7 +243,7 @@ fn ended_with(outcome: &Outcome) -> Option<i32> {
     }
 }
 
-/// The same with names as they are shown: any text can be a name.
+/// The same changes with their names made fit to be shown: user code can give a name any text.
 fn clean(mut changed: Changed) -> Changed {
     for change in changed.added.iter_mut().chain(&mut changed.rebound) {
         into_plain_at(&mut change.name);
@@ -257,7 +257,7 @@ fn into_plain_at(text: &mut String) {
     *text = into_plain(std::mem::take(text));
 }
 
-/// A record of which many callers want nothing: it is read for the first who does.
+/// A record that many callers do not need: it is read when it is first asked for.
 #[derive(Debug, Clone)]
 struct Late<T> {
     record: Option<Vec<u8>>,

@@ -14,7 +14,7 @@ use crate::reach::start::Door;
 use crate::read::records::{self, Span};
 use crate::{ClientError, ConnectionTrouble, EvalStatus, EvalView, timer};
 
-/// How long a host that hung up may take to be gone.
+/// How long a host that hung up may take to exit.
 const HOST_END_TIME: Duration = Duration::from_secs(2);
 
 /// How long an outcome that could not be recorded is waited for.
@@ -34,7 +34,7 @@ pub trait Watcher {
     fn wake(&self) -> Option<BorrowedFd<'_>> {
         None
     }
-    /// Asked when `wake` was readable.
+    /// Called when `wake` was readable; says what to do.
     fn woken(&mut self) -> Action {
         Action::GoOn
     }
@@ -102,7 +102,7 @@ impl Wait<'_> {
                     standing = Standing::Running { start, listens };
                     self.behind = None;
                     cursor.get_or_insert(start);
-                    // It may have run for long already, and be quiet from now on.
+                    // The eval may have written for long before this wait, and write nothing from now on.
                     self.stream(&mut reader, &mut cursor, None)?;
                     if listens == Listens::Alone {
                         return self.unfinished(&mut reader, &standing);
@@ -133,7 +133,7 @@ impl Wait<'_> {
                     cursor.get_or_insert(start);
                     self.stream(&mut reader, &mut cursor, Some(end))?;
                     unrecorded = Some((start, end, why));
-                    // Where the disk was full for a moment only, the outcome follows.
+                    // If the disk was full only for a moment, the outcome follows soon.
                     let soon = Instant::now() + RECORD_TIME;
                     self.deadline = Some(self.deadline.map_or(soon, |at| at.min(soon)));
                 }
@@ -210,7 +210,7 @@ impl Wait<'_> {
         }
     }
 
-    /// What the disk tells once the host is gone (SPEC E-11).
+    /// What the disk tells once the host has exited (SPEC E-11).
     fn after_the_host(&mut self, cursor: Option<Offset>) -> Result<EvalView, ClientError> {
         let deadline = Instant::now() + HOST_END_TIME;
         loop {
@@ -339,10 +339,10 @@ pub(crate) fn open(dir: &SessionDir, name: &SessionName) -> Result<Reader, Clien
     Reader::open(dir.path()).map_err(ClientError::spool(name))
 }
 
-/// How far an eval's part of the spool reaches that was running a moment ago.
+/// Where the output of an eval ends that was running a moment ago.
 ///
-/// The end is looked up before the history: an eval that has no outcome even then owns all that is
-/// before that end, because the next one begins after the outcome is written.
+/// The end of the spool is looked up before the history. If the eval has no outcome even then, all output
+/// before that end is its own, because the next eval begins after the outcome is written.
 pub(crate) fn reach(
     reader: &Reader,
     dir: &SessionDir,
@@ -355,12 +355,12 @@ pub(crate) fn reach(
     Ok(entry.and_then(|entry| entry.finished).map_or(end, |(_, finished)| finished.end))
 }
 
-/// Whether a host, or what it left to clean up after it, still lives.
+/// Whether a host, or the guard that cleans up after it, still lives.
 pub(crate) fn host_lives(dir: &SessionDir) -> bool {
     stead_spool::retention::has_host(dir)
 }
 
-/// Waits for a host that hung up to be gone, with what it left to clean up after it; whether it is.
+/// Waits for a host that hung up, and for its guard, to exit; returns whether they have.
 pub(crate) fn see_host_gone(dir: &SessionDir) -> bool {
     let deadline = Instant::now() + HOST_END_TIME;
     while host_lives(dir) {
@@ -372,7 +372,7 @@ pub(crate) fn see_host_gone(dir: &SessionDir) -> bool {
     true
 }
 
-/// The record that a killed host could not write.
+/// The outcome that a killed host could not record.
 pub(crate) fn died(
     dir: SessionDir,
     name: &SessionName,

@@ -1,4 +1,4 @@
-//! Calling a host that lives and cannot be found, because somebody deleted its socket.
+//! Calling a live host that cannot be found because its socket was deleted.
 
 use std::fs;
 use std::os::fd::OwnedFd;
@@ -8,17 +8,17 @@ use rustix::process::{Pid, PidfdFlags, Signal, pidfd_open, pidfd_send_signal};
 use stead_launch::roster::Holder;
 use stead_spool::SessionDir;
 
-/// A host that holds its session's lock.
+/// A live host that cannot be found by its socket, only by its session's lock.
 pub(crate) struct Unfound {
     pub(crate) pid: u32,
     process: OwnedFd,
 }
 
 impl Unfound {
-    /// The session's host, if it lives and not just its guard.
+    /// The session's host, if it lives itself and not only its guard.
     ///
-    /// The lock's file names it, and it is proven by having that file open: the number alone may
-    /// be another program's by now.
+    /// The lock file holds the host's pid. That process must have the lock file open, because the pid alone
+    /// may be another program's by now.
     pub(crate) fn find(dir: &SessionDir) -> Option<Unfound> {
         let path = dir.lock();
         let number = Unfound::pid(dir)?;
@@ -32,12 +32,12 @@ impl Unfound {
         held.then_some(Unfound { pid: number, process })
     }
 
-    /// The process that the lock's file names; it may be gone.
+    /// The process that the lock file names; it may be gone.
     pub(crate) fn pid(dir: &SessionDir) -> Option<u32> {
         Holder::read_at(&dir.lock()).map(|holder| holder.host)
     }
 
-    /// Asks it to listen again; whether it still lives.
+    /// Asks the host to listen again; returns whether it still lives.
     pub(crate) fn call(&self) -> bool {
         pidfd_send_signal(&self.process, Signal::USR1).is_ok()
     }

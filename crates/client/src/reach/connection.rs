@@ -19,10 +19,10 @@ use stead_spool::Reader;
 use crate::timer;
 use crate::{ClientError, ConnectionTrouble};
 
-/// How long a host may take to answer what it can always answer.
+/// How long a host may take to answer a request that it can always answer at once.
 pub const PATIENCE: Duration = Duration::from_secs(5);
 
-/// The least that is asked for at once: a message or two.
+/// The least that one read asks for: room for a message or two.
 const SHORT_READ: usize = 2 << 10;
 
 /// A connection on which `Hello` was exchanged.
@@ -31,11 +31,11 @@ pub struct Connection {
     stream: UnixStream,
     name: SessionName,
     incoming: Lines,
-    /// What has come and was not looked at yet.
+    /// Messages that were read and not used yet.
     inbox: VecDeque<FromHost>,
     events: VecDeque<Event>,
     last_id: u64,
-    /// The host closed with something of ours unread; the kernel tells.
+    /// The host closed the connection before it read all of our messages; the kernel tells.
     unread: bool,
     host_pid: Option<u32>,
     /// The version that is spoken: the newest that both know.
@@ -50,13 +50,13 @@ pub struct Connection {
     pub evals: u64,
     /// Where the host says that its session's files are.
     pub(crate) dir: Option<PathBuf>,
-    /// The session's output, once it was read: kept with a connection that is kept.
+    /// The reader of the session's output, once it was opened; it is kept with the connection.
     pub(crate) reader: Option<Reader>,
-    /// A name of the session's language that was found right.
+    /// A name of the session's language that was checked before.
     pub(crate) language: Option<String>,
 }
 
-/// What a wait on a connection came to.
+/// How a wait on a connection ended.
 #[derive(Debug)]
 #[expect(
     clippy::large_enum_variant,
@@ -120,7 +120,7 @@ impl Connection {
         else {
             return Ok(None);
         };
-        // What a host says is believed, so it has to be one of this user.
+        // A client believes what a host says, so the host has to be a process of this user.
         let peer = rustix::net::sockopt::socket_peercred(&stream)
             .map_err(|error| ClientError::file("connect to", socket)(error.into()))?;
         if peer.uid != rustix::process::geteuid() {
@@ -167,7 +167,7 @@ impl Connection {
                 Ok(Some(connection))
             }
             Ok(other) => Err(connection.odd(&other)),
-            // A host that is on its way out closes before it answers: as good as none.
+            // A host that is about to exit closes before it answers: the same as no host.
             Err(error) if error.is_hang_up() => Ok(None),
             Err(error) => Err(error),
         }
@@ -212,7 +212,7 @@ impl Connection {
                     return Err(self.refused(error));
                 }
                 Next::Message(FromHost::Event(event)) => self.events.push_back(event),
-                // The answer to a request that nobody waited for, or what a newer host has to say.
+                // The late answer to a request that was given up, or a message of a newer host.
                 Next::Message(
                     FromHost::Reply { .. } | FromHost::Error { .. } | FromHost::Unknown,
                 ) => {}
@@ -227,8 +227,8 @@ impl Connection {
         self.send_by(request, Instant::now() + PATIENCE)
     }
 
-    /// The same with a time by which the host must have room for it. A request that failed was not sent whole, so
-    /// the host does nothing about it.
+    /// Like `send`; the host must make room for the request by `by`. A request that failed was not sent
+    /// whole, so the host does nothing about it.
     pub(crate) fn send_by(
         &mut self,
         request: Request,
@@ -243,7 +243,7 @@ impl Connection {
             Err(Errno::AGAIN) => Err(silent(&self.name, self.host_pid)),
             Err(_) => {
                 self.unread = true;
-                // A host that refuses says why before it closes.
+                // A host that refuses a connection says why before it closes.
                 match self.next(Some(Instant::now()), None) {
                     Ok(Next::Message(FromHost::Error { error, .. })) => Err(self.refused(error)),
                     _ => Err(self.closed()),
@@ -265,7 +265,7 @@ impl Connection {
         Ok(())
     }
 
-    /// Puts an event in line that was told in another way.
+    /// Adds an event to the inbox that was told in another way.
     pub(crate) fn expect(&mut self, event: Event) {
         self.events.push_back(event);
     }
@@ -292,7 +292,7 @@ impl Connection {
         }
     }
 
-    /// The next message; what has come already is taken even when the deadline has passed.
+    /// The next message. One that was read already is returned even when the deadline has passed.
     fn next(
         &mut self,
         deadline: Option<Instant>,
@@ -327,7 +327,8 @@ impl Connection {
         }
     }
 
-    /// The next message that was read. What a newer host says beside its answers is passed over.
+    /// The next message of those that were read. Messages of a kind that only newer hosts send are passed
+    /// over.
     fn parse_line(&mut self) -> Result<Option<FromHost>, ClientError> {
         loop {
             match self.parse_next()? {
@@ -344,14 +345,14 @@ impl Connection {
                 false => Ok(None),
             };
         };
-        // To check the text once is less work than to check each string in it.
+        // Checking the text once is less work than checking each string in it.
         let message = str::from_utf8(line)
             .map_err(|error| error.to_string())
             .and_then(|line| serde_json::from_str(line).map_err(|error| error.to_string()));
         message.map(Some).map_err(|error| self.garbled(&error))
     }
 
-    /// Takes in what has come, without waiting; whether more may come. What it was is for `inbox`.
+    /// Reads messages that have come into `inbox`, without waiting; returns whether more may come.
     pub(crate) fn take_in(&mut self) -> Result<bool, ClientError> {
         let mut open = true;
         loop {
@@ -374,18 +375,18 @@ impl Connection {
         }
     }
 
-    /// What was taken in and not waited for yet.
+    /// Messages that were read and not used yet.
     pub(crate) fn inbox(&self) -> impl Iterator<Item = &FromHost> {
         self.inbox.iter()
     }
 
-    /// Whether it can be used for another request, as far as can be told without asking the kernel. That the
-    /// host has hung up is noticed by who sends.
+    /// Whether it can be used for another request, as far as this can be told without a system call. That the
+    /// host has hung up shows when something is sent.
     pub(crate) fn is_at_rest(&self) -> bool {
         self.inbox.is_empty() && self.events.is_empty() && self.incoming.held() == 0
     }
 
-    /// Why a reply is not the one that belongs to the request.
+    /// The error for a reply that does not belong to the request.
     pub(crate) fn odd(&self, reply: &Reply) -> ClientError {
         let kind = serde_json::to_value(reply).ok();
         let kind = kind.as_ref().and_then(|value| value.get("kind")?.as_str());
@@ -419,12 +420,12 @@ fn speaks(protocol: u32) -> bool {
     (Versions::OURS.oldest..=Versions::OURS.newest).contains(&protocol)
 }
 
-/// What to say of a host that lives and says nothing.
+/// The error for a host that lives and does not answer.
 pub(crate) fn silent(name: &SessionName, pid: Option<u32>) -> ClientError {
     ClientError::Silent { name: name.clone(), pid, fate: None }
 }
 
-/// Connects; `None` if nobody listens. A full backlog is waited out until `deadline`.
+/// Connects; `None` if no process listens. While the backlog is full this tries again until `deadline`.
 fn dial(dir: &OwnedFd, socket: &Path, deadline: Instant) -> io::Result<Option<UnixStream>> {
     let address = SocketAddrUnix::new(&*stead_files::socket_path(socket, dir.as_fd()))?;
     loop {

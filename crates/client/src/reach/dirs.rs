@@ -17,15 +17,15 @@ use stead_protocol::SessionName;
 
 use crate::{ClientError, ConnectionTrouble, RequestError, Workspace};
 
-/// How often a directory is made anew whose parent was removed.
+/// How often a directory is made again after its parent was removed by another process.
 const MAKE_TRIES: usize = 10;
 
 /// The directories of one user.
 #[derive(Debug, Clone)]
 pub struct Dirs {
-    /// What lasts: output and history.
+    /// Files that last: output and history.
     pub state: PathBuf,
-    /// What lives as long as a login: sockets.
+    /// Files that live as long as a login: sockets.
     pub runtime: PathBuf,
     /// Sessions whose hosts keep their files elsewhere: they were started by a client with another home, which
     /// shares the runtime directory (SPEC S-3).
@@ -70,7 +70,7 @@ impl Dirs {
         self.workspace(workspace).join(name.as_str())
     }
 
-    /// Takes note of where a live host keeps its session's files; `None` if there is no host.
+    /// Notes where a live host keeps its session's files; `None` if there is no host.
     pub(crate) fn is_at(&self, workspace: &Workspace, name: &SessionName, dir: Option<&Path>) {
         let own = self.own_session(workspace, name);
         let mut elsewhere = self.elsewhere.all();
@@ -122,7 +122,7 @@ impl Dirs {
     pub fn make_runtime(&self) -> Result<OwnedFd, ClientError> {
         make_private(&self.runtime)
             .or_else(|error| match error.kind() {
-                // What is there instead is named by the check.
+                // If something else has this name, the check below says what.
                 io::ErrorKind::AlreadyExists => Ok(()),
                 _ => Err(error),
             })

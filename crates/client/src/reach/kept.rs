@@ -1,4 +1,4 @@
-//! Connections that are kept for the next call, so that it need not knock and introduce itself again.
+//! Connections that are kept for the next call, so that it need not connect and say hello again.
 
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
@@ -11,10 +11,10 @@ use crate::reach::connection::Connection;
 /// Connections that are kept at most, each with up to two descriptors: fewer than half of what the
 /// strictest usual limit allows.
 const MOST_KEPT: usize = 48;
-/// From so many on, those whose host has left are looked for.
+/// From this many connections on, those whose host has exited are looked for.
 const LOOK_FROM: usize = 8;
 
-/// One idle connection for each session that was used lately; the latest is the last.
+/// One idle connection for each session that was used lately; the one used last comes last.
 #[derive(Debug, Default)]
 pub struct KeptConnections(Mutex<Vec<(Workspace, Box<Connection>)>>);
 
@@ -41,8 +41,8 @@ impl KeptConnections {
         self.all().iter().any(is_it)
     }
 
-    /// Keeps a connection on which nothing is under way; that is looked at when it is taken. An older
-    /// one to the same session stays until then too, unless there are too many.
+    /// Keeps a connection that has no request under way; `take` checks that. An older connection to the same
+    /// session stays until then too, unless there are too many.
     pub(crate) fn keep(&self, workspace: &Workspace, connection: Box<Connection>) {
         let mut all = self.all();
         if all.len() >= LOOK_FROM {
@@ -59,7 +59,7 @@ impl KeptConnections {
     }
 }
 
-/// Gives back what is kept of sessions that have ended: a host that says something unasked has left.
+/// Drops connections to hosts that have exited: an idle connection is readable only if its host hung up.
 fn drop_closed(all: &mut Vec<(Workspace, Box<Connection>)>) {
     let mut fds: Vec<PollFd<'_>> =
         all.iter().map(|(_, kept)| PollFd::new(&**kept, PollFlags::IN)).collect();

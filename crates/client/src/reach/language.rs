@@ -28,14 +28,14 @@ fn other_name(name: &SessionName) -> Option<(SessionName, SessionName)> {
     Some((other.parse().ok()?, language.alias.parse().ok()?))
 }
 
-/// The name that a session has for whoever knows only its language: calls by either go one way.
+/// The name under which a session is known if only its language is: calls by either name go one way.
 pub fn canonical(name: SessionName) -> SessionName {
     other_name(&name).map_or(name, |(_, alias)| alias)
 }
 
 impl Client {
-    /// The session that is meant: a language and its alias name one session, which is called by the
-    /// alias unless there is one of the other name already (SPEC S-5).
+    /// The session that is meant. A language and its alias name one session, which is called by the alias
+    /// unless there is one under the other name already (SPEC S-5).
     pub fn resolve(&self, name: SessionName) -> SessionName {
         let exists = |name: &SessionName| self.dir(name).meta().symlink_metadata().is_ok();
         match other_name(&name) {
@@ -46,12 +46,12 @@ impl Client {
         }
     }
 
-    /// The same for the session of an eval.
+    /// Like `resolve`, for the session of an eval.
     pub fn resolve_eval(&self, id: EvalId) -> EvalId {
         EvalId { session: self.resolve(id.session), ..id }
     }
 
-    /// Whether there is a connection to this session: then it exists, and nothing on disk need be looked at.
+    /// Whether there is a connection to this session: then it exists, and the disk need not be asked.
     fn keeps(&self, name: &SessionName) -> bool {
         self.kept.as_ref().is_some_and(|kept| kept.has(&self.workspace, name))
     }

@@ -1,7 +1,7 @@
-//! What is left of sessions whose host and guard were both killed (SPEC S-9).
+//! Processes left by sessions whose host and guard were both killed (SPEC S-9).
 //!
-//! Every command looks, so the look is cheap: one list of the runtime directory, and two system calls for
-//! each host that lives.
+//! Every command looks for them, so the look is cheap: one list of the runtime directory, and two system
+//! calls for each host that lives.
 
 use std::fs::{File, OpenOptions};
 use std::os::unix::fs::OpenOptionsExt;
@@ -18,18 +18,18 @@ use stead_spool::SessionDir;
 
 use crate::{Client, ClientError, Dirs, timer};
 
-/// How long a command waits for the guard of a killed host to be through.
+/// How long a command waits for the guard of a killed host to finish.
 const GUARD_TIME: Duration = Duration::from_secs(1);
-/// How long a command that has nothing to do with a session goes on killing what is left of it.
+/// How long a command about something else goes on killing processes that a session left.
 const BY_THE_WAY: Duration = Duration::from_millis(500);
-/// How long `stop` does.
+/// How long `stop` goes on killing them.
 const ON_REQUEST: Duration = Duration::from_secs(5);
 
 impl Dirs {
-    /// Ends what is left of sessions whose host and guard were both killed.
+    /// Ends processes left by sessions whose host and guard were both killed.
     pub fn sweep_leftovers(&self) {
         let notes = Note::of_dead_hosts(&self.runtime);
-        // Notes that others could have written would make us kill what they please.
+        // If other users could write notes here, they could make us kill any process of ours.
         if notes.is_empty() || !matches!(self.open_runtime(), Ok(Some(_))) {
             return;
         }
@@ -40,11 +40,11 @@ impl Dirs {
 }
 
 impl Client {
-    /// Ends what is left of a session that has no host; an error if something stays.
+    /// Ends the processes left by a session that has no host; an error if one stays.
     pub(crate) fn sweep_left_of(&self, name: &SessionName) -> Result<(), ClientError> {
         let dir = self.dir(name);
         let Some(holder) = Holder::read_at(&dir.lock()) else { return Ok(()) };
-        // Somebody has started the session again, and its new host has seen to it.
+        // The session was started again, and its new host has ended what the old one left.
         if holder.mark.is_some_and(|mark| mark.has_host(holder.host)) {
             return Ok(());
         }
@@ -69,17 +69,17 @@ fn sweep_noted(note: &Note) {
     if !family.sweep(BY_THE_WAY).is_empty() {
         return;
     }
-    // Unless a new host has written its own mark there.
+    // A new host may have written its own mark there since.
     if Holder::read_at(&dir.lock()).is_some_and(|holder| holder.mark == Some(note.mark())) {
-        // If the guard lives, it does the same, and the rest.
+        // A guard that lives holds the lock and does all this itself.
         let Some(lock) = take_lock(&dir) else { return };
         settle(&lock, Some(note.mark()), &socket);
     }
     note.remove();
 }
 
-/// Takes the lock of a session's host, so that none begins meanwhile; `None` if the guard of the last
-/// one does not give it back.
+/// Takes the lock of a session's host, so that no host starts meanwhile; `None` if the guard of the last host
+/// does not give it back.
 fn take_lock(dir: &SessionDir) -> Option<File> {
     let mut options = OpenOptions::new();
     options.read(true).write(true).custom_flags(libc::O_NOFOLLOW | libc::O_NONBLOCK);
@@ -96,8 +96,8 @@ fn take_lock(dir: &SessionDir) -> Option<File> {
     }
 }
 
-/// Writes down that nothing is left of the host with that mark. The session has no host, since we hold
-/// its lock, so nobody listens at its socket.
+/// Notes that no process is left of the host with that mark. The session has no host, since we hold its lock,
+/// so no process listens at its socket.
 fn settle(lock: &File, mark: Option<Mark>, socket: &Path) {
     if Holder::read(lock).is_some_and(|holder| holder.mark == mark) {
         // If that fails, the next start looks once more.

@@ -1,4 +1,4 @@
-//! What is kept of a session, and what a new one is started with.
+//! The kept settings of a session, and those that a new one is started with.
 
 use std::io;
 use std::path::Path;
@@ -13,7 +13,7 @@ use crate::reach::language;
 use crate::{Client, ClientError, Launch, RequestError};
 
 impl Client {
-    /// What is kept of a session; `None` if there never was one of this name.
+    /// The kept settings of a session; `None` if there never was one of this name.
     pub(crate) fn meta(&self, name: &SessionName) -> Result<Option<Meta>, ClientError> {
         self.door(name).locate();
         let Some(meta) = read_meta(&self.dir(name).meta())? else { return Ok(None) };
@@ -26,7 +26,7 @@ impl Client {
         Ok(Some(meta))
     }
 
-    /// What is kept of a session that must exist.
+    /// The kept settings of a session that must exist.
     pub(crate) fn require(&self, name: &SessionName, stopped: bool) -> Result<Meta, ClientError> {
         match self.meta(name)? {
             Some(meta) if stopped || !meta.stopped => Ok(meta),
@@ -42,7 +42,7 @@ impl Client {
         }
     }
 
-    /// Why a session of this name cannot be started: its name tells no language (SPEC S-5).
+    /// The error for a session that cannot be started because its name tells no language (SPEC S-5).
     fn not_startable(&self, name: &SessionName) -> ClientError {
         ClientError::NoLanguage {
             name: name.clone(),
@@ -51,7 +51,7 @@ impl Client {
         }
     }
 
-    /// Refuses a language that an existing session does not have.
+    /// Refuses a language that is not the one of an existing session.
     pub(crate) fn check_language(
         &self,
         name: &SessionName,
@@ -59,7 +59,7 @@ impl Client {
     ) -> Result<(), ClientError> {
         let Some(wanted) = language else { return Ok(()) };
         let meta = self.meta(name)?.filter(|meta| !meta.stopped);
-        // The language of a bridge of one's own is known to its user only.
+        // The language of a user's own bridge is not in the table of languages.
         if meta.as_ref().is_some_and(|meta| meta.settings.engine.language == wanted) {
             return Ok(());
         }
@@ -74,7 +74,8 @@ impl Client {
         }
     }
 
-    /// What a session that has no host is started with: what it had, or what its name tells.
+    /// The settings that a session without a host is started with: its kept ones, or those that its name
+    /// implies.
     pub(crate) fn meta_for(
         &self,
         name: &SessionName,
@@ -92,7 +93,7 @@ impl Client {
         launch: &Launch,
     ) -> Result<Meta, ClientError> {
         let (language, keeps) = match (&launch.language, &launch.bridge) {
-            // What a bridge of the user's own keeps, only its user knows.
+            // Only the user knows whether a bridge of their own keeps state, so it is assumed to.
             (Some(given), Some(_)) => (given.as_str(), Keeps::State),
             (given, _) => {
                 let known = match given {
@@ -145,7 +146,7 @@ pub(crate) fn read_meta(path: &Path) -> Result<Option<Meta>, ClientError> {
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(None),
         Err(error) => return Err(ClientError::file("read", path)(error)),
     };
-    // The version first: what a newer one holds may be of another shape.
+    // The version is read first: the rest of a newer version may have another shape.
     #[derive(serde::Deserialize)]
     struct Version {
         version: u32,

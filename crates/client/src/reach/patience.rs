@@ -6,7 +6,8 @@ use crate::EvalOptions;
 use crate::control::END_TIME;
 use crate::reach::connection::PATIENCE;
 
-/// A host is given so long to answer, however short the soft timeout is: a busy machine is no silent host.
+/// The least time that a host is given to answer, however short the soft timeout is: a busy machine is not a
+/// silent host.
 const LEAST: Duration = Duration::from_secs(2);
 
 /// The two times that bound a call with code.
@@ -31,8 +32,8 @@ impl Patience {
     }
 }
 
-/// How long a host may take to answer a call with this soft timeout. One that does not wait at all still wants an
-/// answer.
+/// How long a host may take to answer a call with this soft timeout. A call that does not wait for the eval
+/// still waits for an answer.
 pub(crate) fn answer_time(soft: Duration) -> Duration {
     if soft.is_zero() { PATIENCE } else { soft.clamp(LEAST, END_TIME) }
 }

@@ -37,7 +37,7 @@ pub(crate) struct Door<'a> {
     pub(crate) name: &'a SessionName,
     /// Who is calling: `cli`, `mcp`.
     pub(crate) client: &'a str,
-    /// Who it is, if more is known than that.
+    /// The name of the caller, if more than its kind is known.
     pub(crate) by: Option<&'a By>,
     /// The program to run as host; without it, this one.
     pub(crate) program: Option<&'a Path>,
@@ -91,7 +91,7 @@ impl Door<'_> {
         if !wait::host_lives(&dir) {
             return Ok(None);
         }
-        // It has begun to leave, or cannot be found because its socket was deleted.
+        // The host has begun to exit, or cannot be found because its socket was deleted.
         let Some(host) = Unfound::find(&dir) else { return Ok(None) };
         self.dirs.make_runtime()?;
         let deadline = Instant::now() + patience;
@@ -107,18 +107,19 @@ impl Door<'_> {
         Ok(None)
     }
 
-    /// Finds out where the session's files are, before they are read without a word from the host: a host that was
+    /// Finds out where the session's files are, before they are read without asking the host: a host that was
     /// started by a client with another home keeps them there.
     pub(crate) fn locate(&self) {
         let own = SessionDir::new(self.dirs.own_session(self.workspace, self.name));
         let socket = self.dirs.socket(self.workspace, self.name);
         if socket.symlink_metadata().is_ok() && !wait::host_lives(&own) {
-            // One that does not answer cannot tell.
+            // A host that does not answer cannot say where its files are.
             let _ = self.dial(LOCATE_TIME);
         }
     }
 
-    /// Connects to the host if there is one, for who only looks: one that was stopped is not waited for.
+    /// Connects to the host if there is one, for callers that only read: a host that is stopped by a signal
+    /// is not waited for.
     pub(crate) fn look(&self, patience: Duration) -> Result<Option<Connection>, ClientError> {
         match Unfound::pid(&self.dir()) {
             Some(pid) if is_stopped(pid) && wait::host_lives(&self.dir()) => {
@@ -140,11 +141,10 @@ impl Door<'_> {
         Ok(found)
     }
 
-    /// Connects to the host, which is started with what `meta` tells if there is none.
+    /// Connects to the host, which is started with `meta` if there is none.
     ///
-    /// Whoever races, one host comes up: it is started under a lock that the kernel takes back
-    /// from a client that dies.
-    /// What is not there at `by` is not waited for.
+    /// However many clients do this at once, one host comes up: it is started under a lock that the kernel
+    /// takes back from a client that dies. A host that is not there at `by` is not waited for.
     pub(crate) fn connect_or_start(
         &self,
         found: IfFound,
@@ -168,8 +168,8 @@ impl Door<'_> {
         connection.ok_or_else(|| self.ended_early())
     }
 
-    /// Waits for a host that is neither there nor gone: one whose client died while it started
-    /// it, or whose guard still cleans up.
+    /// Waits for a host that is neither there nor gone: its client died while starting it, or its guard still
+    /// cleans up.
     fn connect_or_see_it_gone(
         &self,
         dir: &SessionDir,
@@ -177,7 +177,7 @@ impl Door<'_> {
     ) -> Result<Option<Connection>, ClientError> {
         let deadline = by.min(Instant::now() + START_TIME);
         loop {
-            // Asked before it is looked for: it may begin to listen in between.
+            // This is asked before the host is looked for, because it may begin to listen in between.
             let lives = wait::host_lives(dir);
             if let Some(connection) = self.connect(left(by))? {
                 return Ok(Some(connection));
@@ -215,7 +215,7 @@ impl Door<'_> {
         loop {
             match rustix::fs::flock(&file, FlockOperation::NonBlockingLockExclusive) {
                 Ok(()) if retention::is_in_place(&file, &path) => return Ok(file),
-                // It was removed while this waited.
+                // The lock file was removed while this process waited for it.
                 Ok(()) if Instant::now() < deadline => file = open()?,
                 Ok(()) => return Err(self.launch_failed("it is removed all the time".to_owned())),
                 Err(Errno::AGAIN) if Instant::now() < deadline => {
@@ -250,7 +250,7 @@ impl Door<'_> {
             .and_then(|mut command| command.stderr(log).spawn())
             .map_err(|error| self.launch_failed(error.to_string()))?;
         let ready = hand_over(&mut child, &spec, by.min(began + START_TIME));
-        // The host is its own master from here on; somebody must still take note of its end.
+        // The host now lives on its own, but this process must still collect its exit status.
         std::thread::spawn(move || child.wait());
         match ready.map_err(|error| self.launch_failed(error.to_string()))? {
             Said::Ready(HostReady::Ready { .. }) => Ok(()),
@@ -275,7 +275,7 @@ impl Door<'_> {
     fn command(&self) -> io::Result<Command> {
         let program = match self.program {
             Some(program) => program.to_owned(),
-            // The file of a running program may have been replaced; the link still leads there.
+            // The file of this running program may have been replaced; `/proc/self/exe` still leads to it.
             None => std::env::current_exe()
                 .ok()
                 .filter(|path| path.exists())
@@ -283,7 +283,7 @@ impl Door<'_> {
         };
         let mut command = Command::new(program);
         command.arg("host").stdin(Stdio::piped()).stdout(Stdio::piped());
-        // A session that is started from inside another is none of that one's processes.
+        // A session that is started from inside another one must not count as one of its processes.
         command.env_remove("STEAD_SESSION").env_remove("STEAD_SESSION_DIR");
         sys::before_exec(&mut command, || {
             cores::restore();
@@ -309,12 +309,12 @@ impl Door<'_> {
     }
 }
 
-/// How long a host may take to answer if the caller wants to know `by` then.
+/// How long a host may take to answer a caller that wants to be done at `by`.
 pub(crate) fn left(by: Instant) -> Duration {
     by.saturating_duration_since(Instant::now()).min(PATIENCE)
 }
 
-/// When to give up on a start that nobody is in a hurry for.
+/// When to give up on a start for which the caller set no time.
 pub(crate) fn unhurried() -> Instant {
     Instant::now() + LOCK_TIME + START_TIME
 }
@@ -329,7 +329,7 @@ enum Said {
 fn hand_over(child: &mut Child, spec: &[u8], by: Instant) -> io::Result<Said> {
     if let Some(mut stdin) = child.stdin.take() {
         match stdin.write_all(spec) {
-            // It died before it read; what it said is in the log.
+            // The host died before it read its spec; its last words are in the log.
             Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {}
             written => written?,
         }
@@ -358,7 +358,7 @@ fn read_line(mut stdout: ChildStdout, deadline: Instant) -> io::Result<Said> {
 
 fn check_cwd(meta: &Meta) -> Result<(), ClientError> {
     let place = &meta.settings.place;
-    // The directory of a session that runs elsewhere is not here; the host says what it thinks of that.
+    // The directory of a session that runs elsewhere is not on this machine, so only its host can check it.
     if !place.via.is_empty() {
         return Ok(());
     }

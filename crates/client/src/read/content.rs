@@ -7,7 +7,7 @@ use stead_protocol::{Chunk, ChunkKind};
 pub struct Content {
     /// From the beginning; everything, if nothing is left out.
     pub head: Vec<Chunk>,
-    /// What stood between the two.
+    /// The gap between `head` and `tail`.
     pub left_out: Option<LeftOut>,
     /// To the end.
     pub tail: Vec<Chunk>,

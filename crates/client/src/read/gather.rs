@@ -1,7 +1,7 @@
 //! The matches of one eval with the lines around them, in bounded memory.
 //!
-//! Lines come in the order in which they end, and a line of one stream can stay open while the
-//! other writes on. So what stands around an open line is kept until it is known not to match.
+//! Lines come in the order in which they end, and a line of one stream can stay open while the other writes
+//! on. So the lines around an open line are kept until it is known not to match.
 
 use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
@@ -21,7 +21,7 @@ pub(crate) struct Bounds {
     pub(crate) matches: u64,
     /// Most characters.
     pub(crate) chars: usize,
-    /// Whether the first match is shown even if it takes more.
+    /// Whether the first match is shown even if it has more than `chars`.
     pub(crate) at_least_one: bool,
 }
 
@@ -32,7 +32,7 @@ pub(crate) struct Gather<'a> {
     matches: u64,
     /// The matches that are shown.
     shown: BTreeSet<u64>,
-    /// They and what is near them.
+    /// The shown matches and the lines near them.
     hits: BTreeMap<u64, Hit>,
     chars: usize,
     /// Lines that may turn out to be near a match.
@@ -98,7 +98,7 @@ impl<'a> Gather<'a> {
         let fitting = hits.iter().take_while(|hit| fits(hit)).count();
         let Some(first) = hits.iter().position(|hit| hit.matched) else { return Vec::new() };
         if first >= fitting && bounds.at_least_one {
-            // The match itself is worth more than what stands before it.
+            // The match itself is worth more than the lines before it.
             hits.truncate(first + 1);
             let mut left = bounds.chars.saturating_sub(hits[first].cost());
             let mut start = first;
@@ -110,7 +110,7 @@ impl<'a> Gather<'a> {
             return hits;
         }
         hits.truncate(fitting);
-        // What stood before a match that does not fit goes with it.
+        // The lines before a match that does not fit are dropped with it.
         let shown = hits.iter().filter(|hit| hit.matched).map(|hit| hit.line).collect();
         hits.retain(|hit| near(&shown, hit));
         hits
@@ -126,13 +126,14 @@ impl<'a> Gather<'a> {
             || (self.chars >= self.bounds.chars && !self.shown.is_empty())
     }
 
-    /// Whether a match that is still to come could be shown.
+    /// Whether a match that may still come could be shown.
     fn can_show_more(&self, ahead: Ahead) -> bool {
         let last = self.shown.last();
         !self.is_full() || ahead.open.is_some_and(|open| last.is_some_and(|last| open < *last))
     }
 
-    /// Whether this match is shown; a later one that ended before it makes room.
+    /// Whether this match is shown. A shown match with a higher number, which ended before it, makes room for
+    /// it.
     fn make_room(&mut self, number: u64) -> bool {
         if !self.is_full() {
             return true;
@@ -164,7 +165,7 @@ impl<'a> Gather<'a> {
         self.hits.insert(hit.line, hit);
     }
 
-    /// Drops what no line that is still to come can be near to; now and then, not at every line.
+    /// Drops lines that no later match can be near to; now and then, not at every line.
     fn forget(&mut self, ahead: Ahead) {
         let context = self.bounds.context;
         if (self.aside.len() as u64) < 8 * context + 64 {

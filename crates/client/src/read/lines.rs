@@ -1,8 +1,8 @@
-//! An eval's own output as numbered lines, read once and never held (SPEC O-6).
+//! An eval's own output as numbered lines, read once and never held in memory (SPEC O-6).
 //!
-//! Stdout and stderr are split apart, so that a write to one does not tear a line of the other.
-//! Both share one row of numbers: a line has its number by where it begins. What ends no line at
-//! the very end is a line too.
+//! Stdout and stderr are split apart, so that a write to one does not tear a line of the other. Both share
+//! one sequence of numbers, in the order in which lines begin. Text at the very end that has no line end is a
+//! line too.
 
 use std::ops::ControlFlow;
 
@@ -48,7 +48,7 @@ impl Ahead {
 /// What is done with each line; lines come in the order in which they end.
 pub(crate) type LineSink<'a> = dyn FnMut(Line<'_>, Ahead) -> ControlFlow<()> + 'a;
 
-/// Gives all lines in `from..to` to `sink`; how many there are, unless it had enough before the end.
+/// Gives all lines in `from..to` to `sink`. Returns how many there are, unless `sink` stopped before the end.
 pub(crate) fn each_line(
     reader: &Reader,
     from: Offset,

@@ -93,7 +93,7 @@ fn by_number(
     let total = each_line(reader, start, end, &mut |line, ahead| {
         if (from..=to).contains(&line.number) {
             kept.insert(id, &line, budget);
-            // Later lines make room: an earlier one can be the last to end.
+            // Earlier lines are dropped for later ones, because an earlier line can be the last to end.
             while kept.chars > budget && kept.lines.len() > 1 {
                 if let Some((number, hit)) = kept.lines.pop_last() {
                     kept.chars -= hit.cost();
@@ -106,7 +106,7 @@ fn by_number(
     Ok(NumberedLines { lines: kept.lines.into_values().collect(), next, total })
 }
 
-/// What may still be shown.
+/// How many lines and characters may still be shown.
 #[derive(Debug, Clone, Copy)]
 struct Left {
     lines: u64,
@@ -139,7 +139,7 @@ fn last_of(
     Ok((kept.lines.into_values().collect(), cut))
 }
 
-/// Lines by number, and what they cost.
+/// Lines by number, and how many characters they take.
 #[derive(Debug, Default)]
 struct KeptLines {
     lines: BTreeMap<u64, Hit>,

@@ -19,11 +19,11 @@ use crate::{Client, ClientError, Content, EvalStatus, EvalView};
 /// Which part of an eval's output to read.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Part {
-    /// All, with values and errors in their places.
+    /// All of it, with values and errors in their places.
     All,
-    /// What came after a place in the spool, with values and errors in their places.
+    /// The output after an offset in the spool, with values and errors in their places.
     Since {
-        /// The place, as a view's `reached` names it.
+        /// The offset, as a view's `reached` has it.
         offset: Offset,
     },
     /// Bytes of its own output.
@@ -41,7 +41,7 @@ pub enum Part {
 }
 
 impl Part {
-    /// Whether it reaches to the end, with all that is in it.
+    /// Whether it reaches to the end and holds values and errors too.
     fn is_whole(self) -> bool {
         matches!(self, Part::All | Part::Since { .. })
     }
@@ -161,14 +161,14 @@ impl Client {
         let by = Instant::now() + patience;
         let mut connection = self.connect_by(&id.session, by)?;
         match connection.request(Request::Watch { eval: id.seq, output }, Some(by)) {
-            // The host left just now: the wait finds out how the eval ended.
+            // The host exited just now: the wait below finds out how the eval ended.
             Err(error) if error.is_hang_up() => {}
             watching => drop(watching?),
         }
         Ok(connection)
     }
 
-    /// What the host says first of an eval.
+    /// The first event that the host tells about an eval.
     fn first_word(&self, id: &EvalId) -> Result<Waited, ClientError> {
         let by = Instant::now() + PATIENCE;
         let mut connection = self.look(&id.session, by)?;
@@ -209,7 +209,7 @@ impl Client {
         })
     }
 
-    /// The history; `None` if the session never got as far.
+    /// The history; `None` if the session never got one.
     pub(crate) fn history(&self, name: &SessionName) -> Result<Option<HistoryReader>, ClientError> {
         match HistoryReader::open(self.dir(name).path()) {
             Ok(history) => Ok(Some(history)),
@@ -220,7 +220,8 @@ impl Client {
         }
     }
 
-    /// Where an eval stands. What a host that does not answer (`silent`) has written down is told with a notice.
+    /// Where an eval stands. If its host does not answer (`silent`), this is what the disk says, with a
+    /// notice.
     fn place(
         &self,
         id: &EvalId,
@@ -275,7 +276,7 @@ impl Client {
                 Ok(Waited::Event(Event::Finished { finished, .. })) => {
                     place.finished = Some(finished);
                 }
-                // What a host has to say about an eval is on disk before it leaves; it may have finished since
+                // A host records all it knows of an eval before it exits, so the eval may have finished since
                 // the entry was read.
                 Ok(Waited::Closed)
                 | Err(ClientError::Ended { .. } | ClientError::NotFound { .. }) => {
@@ -297,7 +298,7 @@ impl Client {
         }
         if place.finished.is_none() && entry.started.is_none() && place.status != EvalStatus::Queued
         {
-            // It has begun since the entry was read.
+            // The eval has started since the entry was read.
             if let Some((generation, _, start)) = self.entry(id)?.started {
                 (place.generation, place.start) = (Some(generation), start);
                 place.end = place.end.max(start);
@@ -312,7 +313,7 @@ impl Client {
         Ok(place)
     }
 
-    /// The end of an eval whose host is gone.
+    /// The outcome of an eval whose host has exited.
     fn last_word(&self, id: &EvalId) -> Result<Finished, ClientError> {
         let entry = self.entry(id)?;
         match entry.finished {
@@ -339,7 +340,7 @@ impl Client {
             if options.part == Part::All {
                 return Ok(EvalView::finished(name, id.seq, finished.clone(), content));
             }
-            // The value or error stands at the end, which the part need not reach.
+            // The value or error stands at the end of the output, which this part need not reach.
             let result = records::result(&reader, finished.start, finished.end)
                 .map_err(ClientError::spool(name))?;
             let mut view = EvalView::finished(name, id.seq, finished.clone(), result);

@@ -4,11 +4,11 @@ use regex::{Regex, RegexBuilder};
 
 use crate::{ClientError, RequestError};
 
-/// A longer pattern is no question of anyone's; classes take far more memory than text.
+/// No user needs a longer pattern, and character classes take far more memory than text.
 const MAX_PATTERN: usize = 4 << 10;
 /// Most bytes of a compiled pattern.
 const MAX_COMPILED: usize = 16 << 20;
-/// Most bytes of what the matcher remembers about a pattern.
+/// Most bytes of the matcher's cache for a pattern.
 const MAX_CACHE: usize = 4 << 20;
 /// How deep groups may be nested.
 const MAX_NESTED: u32 = 100;
@@ -36,7 +36,8 @@ pub(crate) fn compile(pattern: &str, ignore_case: bool) -> Result<Regex, ClientE
         })
 }
 
-/// What is wrong and where, from the parser that `regex` uses: its own error is a picture.
+/// What is wrong and where, from the parser that `regex` uses, because the error of `regex` itself is a
+/// drawing.
 fn reason(pattern: &str, ignore_case: bool) -> Option<String> {
     let parsed = regex_syntax::ParserBuilder::new()
         .case_insensitive(ignore_case)

@@ -6,7 +6,7 @@ use stead_spool::{Reader, Record, SpoolError};
 use crate::read::content::{Content, LeftOut, line_ends, push};
 use crate::show::figures;
 
-/// Gaps up to this size have their lines counted, which means reading them.
+/// In gaps up to this size lines are counted, which takes reading them.
 const COUNT_LINES_UP_TO: u64 = 256 << 20;
 
 /// How many records may follow the value or error of an eval.
@@ -21,7 +21,7 @@ pub(crate) struct Span {
     pub(crate) to: Offset,
     /// Where in the eval's own output the span begins, `skip` included.
     pub(crate) base: u64,
-    /// Whether only the eval's own output counts, as `output --offset` has it.
+    /// Whether only the eval's own output is read, as for `output --offset`.
     pub(crate) own_only: bool,
 }
 
@@ -86,7 +86,7 @@ pub(crate) fn tail(
             continue;
         }
         let Some(mut bytes) = payload(reader, &record)? else { continue };
-        // The line end that ends everything begins no further line.
+        // A line end at the very end of the output begins no further line.
         let counted = bytes.len() - usize::from(seen == 0 && bytes.ends_with(b"\n"));
         seen += bytes.len();
         let mut cut = None;
@@ -184,7 +184,7 @@ pub(crate) fn measure_own(reader: &Reader, from: Offset, to: Offset) -> Result<u
 
 enum Stop {
     AtEnd,
-    /// After the record with which this many bytes are read.
+    /// After the record that makes this many bytes.
     AtBudget(u64),
 }
 
@@ -288,7 +288,7 @@ fn merged_back(chunks: Vec<Chunk>) -> Vec<Chunk> {
     merged
 }
 
-/// A damaged place is passed over: what is whole around it is worth more than an error.
+/// Passes over a damaged record: the whole records around it are worth more than an error.
 pub(crate) fn usable(record: Result<Record, SpoolError>) -> Result<Option<Record>, SpoolError> {
     match record {
         Ok(record) => Ok(Some(record)),

@@ -53,7 +53,7 @@ pub struct Hit {
     pub kind: ChunkKind,
     /// What it says, clean and without its end; cut to some 400 characters around the match.
     pub text: String,
-    /// Whether it is a match or stands near one.
+    /// Whether it matches, or is a line near a match.
     pub matched: bool,
 }
 
@@ -139,8 +139,8 @@ impl Client {
         Ok(gone.map_or(0, |gone| gone.evals))
     }
 
-    /// Where an eval's output is, as far as it has come. The host is not asked, so one that hangs
-    /// holds up nobody.
+    /// Where an eval's output begins and ends so far. The host is not asked, so one that hangs delays
+    /// nothing.
     pub(crate) fn reach(
         &self,
         reader: &Reader,
@@ -182,7 +182,7 @@ struct Search<'a> {
     options: &'a SearchOptions,
     found: Matches,
     shown: u64,
-    /// What the hits cost so far.
+    /// How many characters the hits take so far.
     chars: usize,
 }
 
@@ -205,13 +205,13 @@ impl Search<'_> {
         from: Offset,
         to: Offset,
     ) -> Result<(), SpoolError> {
-        // Behind a match that did not fit none is shown: what is shown has no holes.
+        // Once a match did not fit, no later match is shown, so that the shown matches have no holes.
         let full = self.shown < self.found.matches;
         let bounds = Bounds {
             context: self.options.context.min(MAX_CONTEXT),
             matches: if full { 0 } else { self.options.max_matches - self.shown },
             chars: self.options.max_chars.saturating_sub(self.chars),
-            // One match is shown whatever it takes, but not one of every eval.
+            // The first match is shown whatever it takes, but not the first of every eval.
             at_least_one: self.shown == 0,
         };
         let mut gather = Gather::new(id, bounds);

@@ -5,10 +5,10 @@ use std::path::{Component, Path, PathBuf};
 
 use stead_protocol::DisplayInfo;
 
-/// Where a file of a session is, by the name that its record has; why it cannot be given if not.
+/// The path of a session's file with the name that a record has, or why it cannot be given.
 ///
-/// A record is user code's word as much as ours, so that nothing outside the session's directory
-/// is ever named, through `..` or through a link.
+/// User code can write records too, so no path outside the session's directory is ever given, be it through
+/// `..` or through a link.
 pub fn locate(session_dir: &Path, file: &str) -> Result<PathBuf, &'static str> {
     let inside = |part| matches!(part, Component::Normal(_));
     if file.is_empty() || !Path::new(file).components().all(inside) {
@@ -28,7 +28,8 @@ pub fn read(path: &Path, most: u64) -> io::Result<Vec<u8>> {
     stead_files::read(path, most)
 }
 
-/// A display's record as front ends get it: with the file's whole path, or a note why there is none.
+/// A display's record as front ends get it: with the file's whole path, or with a note that says why there is
+/// none.
 pub(crate) fn resolve(session_dir: &Path, record: Vec<u8>) -> Vec<u8> {
     let Ok(mut display) = serde_json::from_slice::<DisplayInfo>(&record) else { return record };
     let Some(file) = &display.file else { return record };

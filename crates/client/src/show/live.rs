@@ -1,18 +1,18 @@
-//! An eval's output as it comes, as it is shown (SPEC O-7).
+//! An eval's output as it comes, in the form in which it is shown (SPEC O-7).
 
 use stead_protocol::ChunkKind;
 use stead_screen::Stream;
 
 use crate::show::page::{self, Item};
 
-/// Turns chunks into what is shown of them, as soon as it stays.
+/// Turns chunks into items to show, as soon as they can no longer be redrawn.
 #[derive(Debug, Default)]
 pub struct Live {
     stream: Stream,
 }
 
 impl Live {
-    /// Nothing has come yet.
+    /// A state before the first chunk.
     pub fn new() -> Self {
         Live::default()
     }
@@ -20,7 +20,7 @@ impl Live {
     /// The next chunk; returns what can be shown now.
     pub fn chunk(&mut self, kind: ChunkKind, bytes: &[u8]) -> Vec<Item> {
         let Some(lane) = page::lane_of(kind) else {
-            // What it stands behind is shown before it.
+            // Text that came before this chunk is shown before it.
             let mut items = texts(self.stream.pause());
             items.push(page::other(kind, bytes));
             return items;
@@ -28,7 +28,7 @@ impl Live {
         texts(vec![(lane, self.stream.write(lane, bytes))])
     }
 
-    /// What was held back because it might have been redrawn.
+    /// The text that was held back because it might have been redrawn.
     pub fn finish(&mut self) -> Vec<Item> {
         texts(std::mem::take(&mut self.stream).finish())
     }

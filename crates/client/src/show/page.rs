@@ -10,16 +10,16 @@ use crate::read::content::{Content, LeftOut, line_ends, own_bytes};
 /// and leave little to show.
 const LEAST_READ: usize = 4 << 20;
 
-/// How often a page is made shorter before only its end is shown.
+/// How often a page is made shorter; after that only its end is shown.
 const MOST_FITS: usize = 8;
 
-/// What a display costs, being shown as one short line, beside its text.
+/// How many characters a display takes beside its text: it is shown as one short line.
 const DISPLAY_COST: usize = 80;
 
 /// How many bytes to read for a page of that many characters.
 pub(crate) fn read_budget(max_chars: usize) -> usize {
     match max_chars {
-        // Nothing is to be shown but the value or the error at the end.
+        // Only the value or the error at the end is to be shown.
         0 => 64 << 10,
         _ => max_chars.saturating_mul(4).saturating_add(8 << 10).max(LEAST_READ),
     }
@@ -38,25 +38,25 @@ pub struct Page {
     pub next_offset: Option<u64>,
 }
 
-/// One thing on a page.
+/// One item on a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Item {
     /// Text of a stream.
     Text {
-        /// Of which.
+        /// The stream.
         kind: ChunkKind,
-        /// With its line ends.
+        /// The text with its line ends.
         text: String,
     },
     /// A value.
     Value(ValueInfo),
     /// An error.
     Error(ErrorInfo),
-    /// Something rich.
+    /// A display: an image, a table or other rich output.
     Display(DisplayInfo),
     /// A note of the host.
     Status(String),
-    /// What is not shown.
+    /// A place where output is left out.
     Gap(LeftOut),
 }
 
@@ -113,8 +113,8 @@ impl Page {
         page
     }
 
-    /// What `make` makes of a page, whole replies with all their marks, within `room` characters: it
-    /// gets pages of fewer and fewer characters until what it makes fits.
+    /// The result of `make` for a page, within `room` characters. `make` builds a whole reply with all its
+    /// marks; it gets shorter and shorter pages until the reply fits.
     pub fn fit<T>(
         content: &Content,
         max_chars: usize,
@@ -127,7 +127,7 @@ impl Page {
             if length <= room || budget == 0 {
                 return made;
             }
-            // What is around the text mostly grows and shrinks with it.
+            // The marks around the text mostly grow and shrink with it.
             let share = budget as u128 * room as u128 / length as u128;
             budget = (share as usize / 16 * 15).min(budget - 1);
         }
@@ -157,11 +157,11 @@ impl Page {
     }
 }
 
-/// A thing that may or may not get onto the page.
+/// An item that may be left out of the page.
 #[derive(Debug)]
 enum Entry {
     Text(Text),
-    /// It may have `limit` characters if it is a value or an error: those are shown in any case.
+    /// An item that is not text. A value or an error is always shown, cut to `limit` characters.
     Other {
         item: Item,
         cost: usize,
@@ -181,12 +181,12 @@ impl Entry {
 fn entries(chunks: &[Chunk], mut offset: u64, max_chars: usize) -> Vec<Entry> {
     let other = |chunk: &Chunk| {
         let item = other(chunk.kind, &chunk.bytes);
-        // Many displays share the page, so that none takes all of it.
+        // Several displays share the page, so one display may take only a part of it.
         let limit = if matches!(item, Item::Display(_)) { max_chars / 4 } else { max_chars };
         let cost = cost(&item, limit).min(max_chars);
         Entry::Other { item, cost, limit }
     };
-    // Where no stream was written nothing can have been written over.
+    // Without stream output there is nothing that could have been redrawn.
     if chunks.iter().all(|chunk| lane_of(chunk.kind).is_none()) {
         return chunks.iter().map(other).collect();
     }
@@ -250,7 +250,7 @@ fn shorten(item: Item, limit: usize) -> Item {
     }
 }
 
-/// What a record says, if it is a whole one.
+/// The content of a record; `None` if it is damaged.
 fn record<'a, T: Deserialize<'a>>(bytes: &'a [u8]) -> Option<T> {
     serde_json::from_str(str::from_utf8(bytes).ok()?).ok()
 }
@@ -291,9 +291,9 @@ fn start(entries: &[Entry], end: u64) -> u64 {
     texts.take(1).next().unwrap_or(end)
 }
 
-/// Adds what else is left out to a gap: lines, and bytes that are not the eval's own.
+/// Adds dropped entries to a gap: their lines, and bytes that are not the eval's own.
 fn count(gap: &mut LeftOut, dropped: &[Entry]) {
-    // Of a row that was written over it is not known which bytes its parts came from.
+    // For a row that was redrawn it is not known which bytes its parts came from.
     let unknown = gap.bytes == 0;
     for entry in dropped {
         if let Entry::Text(text) = entry {
@@ -304,7 +304,7 @@ fn count(gap: &mut LeftOut, dropped: &[Entry]) {
     }
 }
 
-/// Keeps what fits from the front and returns the rest.
+/// Keeps the entries that fit from the front and returns the rest.
 fn take_front(entries: &mut Vec<Entry>, budget: usize) -> Vec<Entry> {
     let mut left = budget;
     for index in 0..entries.len() {
@@ -329,18 +329,18 @@ fn take_front(entries: &mut Vec<Entry>, budget: usize) -> Vec<Entry> {
     Vec::new()
 }
 
-/// Keeps what fits from the back and returns what stood before it.
+/// Keeps the entries that fit from the back and returns those before them.
 fn take_back(entries: &mut Vec<Entry>, budget: usize) -> Vec<Entry> {
     let (dropped, kept) = split_back(std::mem::take(entries), budget);
     *entries = kept;
     dropped
 }
 
-/// What does not fit, and what fits from the back.
+/// Splits entries into those that do not fit and those that fit from the back.
 fn split_back(mut entries: Vec<Entry>, budget: usize) -> (Vec<Entry>, Vec<Entry>) {
     let mut left = budget;
     let mut any_text = false;
-    // The value or the error at the end is what the caller asked for.
+    // The caller asked for the value or the error at the end, so it gets its room first.
     if let Some(Entry::Other { item: Item::Value(_) | Item::Error(_), cost, limit }) =
         entries.last_mut()
     {
@@ -372,7 +372,7 @@ fn front(text: &Text, budget: usize, any: bool) -> usize {
     if line_end > 0 || !any {
         return line_end;
     }
-    // A place where one can read on exactly, if there is one.
+    // Prefers a place with a known offset, so that the caller can read on exactly there.
     let exact =
         (1..=end).rev().find(|at| text.text.is_char_boundary(*at) && text.origin(*at).is_some());
     exact.unwrap_or(end)

@@ -8,10 +8,10 @@ use crate::read::lines::Line;
 /// Most characters of a line in a search's result.
 pub(crate) const HIT_CHARS: usize = 400;
 
-/// How much of what stands before a match is shown, if not all of the line can be.
+/// How many characters before a match are shown, if the line is too long to be shown whole.
 const BEFORE_MATCH: usize = HIT_CHARS / 4;
 
-/// The line as text: what is searched, and what is shown.
+/// The line as text: this is searched, and this is shown.
 pub(crate) fn shown<'a>(line: &Line<'a>) -> Cow<'a, str> {
     let bytes = match is_cut_off(line) {
         true => without_half_character(line.bytes),
@@ -20,18 +20,18 @@ pub(crate) fn shown<'a>(line: &Line<'a>) -> Cow<'a, str> {
     clean(bytes)
 }
 
-/// The one place where bytes of user code become text here. A redrawn line is searched in its last state.
+/// Turns bytes of user code into text; nothing else here does. A redrawn line is searched in its last state.
 fn clean(bytes: &[u8]) -> Cow<'_, str> {
     match std::str::from_utf8(bytes) {
         Ok(text) if text.bytes().all(|byte| matches!(byte, b'\t' | b' '..=b'~')) => {
             Cow::Borrowed(text)
         }
-        // Cursor movements can make rows of one line.
+        // Cursor movements can turn one line into several rows.
         _ => Cow::Owned(stead_screen::plain(bytes).replace('\n', " ")),
     }
 }
 
-/// Where a long line was cut off in memory, a character may have been too.
+/// The bytes without a last character that was cut in half with its long line.
 fn without_half_character(bytes: &[u8]) -> &[u8] {
     for back in 1..=bytes.len().min(3) {
         let at = bytes.len() - back;
@@ -58,7 +58,7 @@ pub(crate) fn around(text: &str, line: &Line<'_>, found: Range<usize>) -> String
     let start = back(found.start, BEFORE_MATCH);
     let (start, end) = match text[start..].char_indices().nth(HIT_CHARS) {
         Some((length, _)) => (start, start + length),
-        // Near its end the line is shown to its end.
+        // A match near the end shows the line's last characters.
         None => (back(text.len(), HIT_CHARS), text.len()),
     };
     let before = if start > 0 { "…" } else { "" };

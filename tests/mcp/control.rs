@@ -103,20 +103,21 @@ fn s7_restart_clear_stop_and_outdated_ids() {
     server.eval("x = 1\nimport os\npid = os.getpid()");
     control(&mut server, "py", "clear")
         .expect("[py: cleared; all names are gone, the process lives on]");
-    server.eval("'x' in globals()").expect("False\n[py:2]");
+    // Emptying the namespace is work and has a number of its own.
+    server.eval("'x' in globals()").expect("False\n[py:3]");
     control(&mut server, "py", "restart").expect("[py: restarted; state lost, generation 2]");
-    server.eval("1").expect("1\n[py:3 g2]");
+    server.eval("1").expect("1\n[py:4 g2]");
     // What is aimed at an eval that has ended must not hit the session.
     for action in ["pause", "resume", "kill", "restart", "clear", "stop"] {
-        let reply = control(&mut server, "py:3", action);
+        let reply = control(&mut server, "py:4", action);
         assert!(reply.failed, "{}", reply.text);
         assert_eq!(
-            reply.text, "[bad_request: `py:3` does not run; name the session `py` instead]",
+            reply.text, "[bad_request: `py:4` does not run; name the session `py` instead]",
             "{action}"
         );
     }
     control(&mut server, "py", "stop").expect("[py: stopped; its output stays readable]");
-    server.call("output", json!({"id": "py:3", "offset": 0})).contains("[py:3 g2");
+    server.call("output", json!({"id": "py:4", "offset": 0})).contains("[py:4 g2");
     assert!(server.call("sessions", json!({})).text.starts_with("[sessions: none in "));
     for action in ["interrupt", "pause", "resume", "kill", "restart", "clear", "stop"] {
         let reply = control(&mut server, "py", action);
@@ -282,4 +283,17 @@ fn s11_a_model_whose_interpreter_is_missing_is_told_what_to_install() {
     let reply = server.call("eval", json!({"code": "1", "language": "python"}));
     assert!(reply.failed && reply.text.starts_with("[launch_failed: no `python3` was found"));
     assert!(reply.text.ends_with("hint: install `python3`, then call again"), "{}", reply.text);
+}
+
+#[test]
+fn e16_evals_are_recorded_with_the_clients_name_and_an_id_of_this_process() {
+    let (env, mut server) = served();
+    server.eval("1");
+    let listed = env.json(["evals", "-n", "py"]);
+    let by = listed["data"]["evals"][0]["by"].as_str().unwrap().to_owned();
+    let (name, instance) = by.split_once('#').unwrap_or_else(|| panic!("{by}"));
+    assert!(!name.is_empty() && name != "mcp" && instance.len() == 8, "{by}");
+    server.eval("2");
+    let listed = env.json(["evals", "-n", "py"]);
+    assert_eq!(listed["data"]["evals"][1]["by"], by, "{listed:#}");
 }

@@ -47,7 +47,7 @@ impl Context {
             program: None,
             kept: None,
         };
-        // Who drives the command line may say who they are (SPEC E-16).
+        // The program that drives the command line may say who its user is (SPEC E-16).
         if let Some(by) = env::var("STEAD_BY").ok().filter(|by| !by.trim().is_empty()) {
             client.by.get_or_init(|| By::from(by.trim()));
         }
@@ -77,9 +77,9 @@ impl Context {
         Ok((self.session_named(given)?, None))
     }
 
-    /// How a session starts that a command finds missing.
+    /// How a session is started that a command needs and that does not exist.
     pub(crate) fn launch(&self, language: Option<String>) -> Launch {
-        // Where the user stands, unless that is another project's place.
+        // The session starts in the current directory, unless that lies outside the workspace.
         let inside = self.cwd.starts_with(self.client.workspace.path());
         Launch { language, cwd: inside.then(|| self.cwd.clone()), ..Launch::default() }
     }
@@ -89,7 +89,7 @@ impl Context {
         Context { mode, ..self.clone() }
     }
 
-    /// A path of the user's, from where the user stands.
+    /// A path that the user gave, made absolute from the current directory.
     pub(crate) fn path(&self, path: &Path) -> PathBuf {
         self.cwd.join(path)
     }

@@ -1,10 +1,10 @@
-//! Options that name an interpreter: one for every language, and one of its own for each that the table of
-//! languages gives one.
+//! Options that name an interpreter: one for all languages, and one for each language that has its own in the
+//! table.
 
 use clap::{Arg, ArgGroup, ArgMatches, Args, Command, Error, FromArgMatches};
 use stead_config::Language;
 
-/// The group of all of them, of which one may be given.
+/// The group of these options, of which one may be given.
 pub(crate) const GROUP: &str = "named_interpreter";
 const ANY: &str = "interpreter";
 
@@ -13,7 +13,7 @@ const ANY: &str = "interpreter";
 pub(crate) struct InterpreterArgs {
     /// The language whose option it was.
     pub(crate) language: Option<&'static Language>,
-    /// An executable, or whatever else that language takes.
+    /// An executable, or another kind of name that the language takes.
     pub(crate) path: Option<String>,
 }
 

@@ -79,7 +79,7 @@ Begin with:
 `stead --help` lists all commands, `stead eval --help` tells all about one.
 ";
 
-/// Modes of the program that are not the command line's own work.
+/// Modes of the program that other crates carry out.
 #[derive(Debug, Clone, Copy)]
 pub struct Modes {
     /// Serves the client's sessions by MCP on standard input and output, from this directory.
@@ -111,13 +111,14 @@ pub fn main(modes: Modes) -> ExitCode {
     };
     let name = command.name();
     if command.may_hold_secrets() {
-        // Who starts us puts them there; from now on at least nobody else reads them (SPEC X-5).
+        // The caller put code and input into the arguments; from here on at least no other user can read them
+        // (SPEC X-5).
         let words = args.iter().position(|word| word == name).unwrap_or(0);
         stead_launch::ps::hide_arguments(words + 1);
     }
     let ran = Context::new(name, mode, &cli.globals, modes).and_then(|context| {
-        // What a killed session left is ended by whoever comes next; once more in the end, because one
-        // that was just killed may take a moment to be gone.
+        // Every command ends processes that a killed session left. It looks again at its end, because a
+        // session that was just killed may take a moment to be gone.
         context.client.dirs.sweep_leftovers();
         let ran = command.run(&context);
         context.client.dirs.sweep_leftovers();
@@ -142,7 +143,7 @@ fn refuse(error: &clap::Error, args: &[OsString]) -> u8 {
         print::out(error.render().to_string().as_bytes());
         return exit::SUCCESS;
     }
-    // The flags may stand behind what could not be parsed.
+    // The flags may stand behind the word that could not be parsed.
     let options: Vec<&str> =
         args.iter().skip(1).map_while(|a| a.to_str().filter(|a| *a != "--")).collect();
     let mode = if options.contains(&"--json") {

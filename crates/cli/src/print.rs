@@ -114,7 +114,7 @@ pub(crate) fn failure(mode: Mode, command: &str, failure: &Failure) -> u8 {
     exit::REQUEST_FAILED
 }
 
-/// Writes to standard output. Nobody reads any more: then there is nothing left to do.
+/// Writes to standard output. An error means that nobody reads it any more, so nothing is left to do.
 pub(crate) fn out(bytes: &[u8]) {
     let mut stdout = io::stdout().lock();
     finish(stdout.write_all(bytes).and_then(|()| stdout.flush()));

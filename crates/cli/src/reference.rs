@@ -4,7 +4,7 @@ use clap::CommandFactory;
 
 use crate::Cli;
 
-/// Columns of a help text; what a terminal has must not matter.
+/// Columns of a help text; the width of the terminal must not matter.
 const WIDTH: usize = 100;
 
 /// All help texts as one page of Markdown.

@@ -9,9 +9,9 @@ use crate::verdict::unsettled;
 /// Most characters in a reply unless the user says otherwise (SPEC O-5).
 pub(crate) const DEFAULT_MAX_CHARS: usize = 32_000;
 
-/// What a reply may have beside its output: names, notes, the line that says what is left out.
+/// How many characters a reply may have beside its output: names, notes, the line that says what is left out.
 pub(crate) const AROUND: usize = 1_000;
-/// What JSON has around the text of a chunk: `{"type":"out","content":""},`.
+/// How many characters JSON adds around the text of a chunk: `{"type":"out","content":""},`.
 const AROUND_CHUNK: usize = 30;
 
 fn chars(text: &str) -> usize {
@@ -97,7 +97,7 @@ pub(crate) struct ChunkData {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) mime: Option<String>,
     pub(crate) content: String,
-    /// What a display is called that others update.
+    /// The id of a display that later displays may update.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) id: Option<String>,
     /// It takes the place of the last display with this id.
@@ -154,7 +154,7 @@ impl<'a> EvalData<'a> {
         }
     }
 
-    /// How many characters of text it has, with what stands around each chunk.
+    /// How many characters of text it has, with those that JSON adds around each chunk.
     pub(crate) fn length(&self) -> usize {
         let error = self.error.as_ref().map_or(0, |error| {
             chars(error.name) + chars(&error.message) + error.traceback.as_deref().map_or(0, chars)
@@ -173,7 +173,7 @@ impl<'a> EvalData<'a> {
         chunks + error + changed + texts.into_iter().flatten().map(chars).sum::<usize>()
     }
 
-    /// The same without the chunks, which were written before.
+    /// The same reply without its chunks, which were streamed before.
     pub(crate) fn without_chunks(self) -> Self {
         EvalData { chunks: None, truncated: None, ..self }
     }
@@ -184,7 +184,7 @@ fn notice(view: &EvalView) -> Option<String> {
     (!notices.is_empty()).then(|| notices.join("; "))
 }
 
-/// Outcomes that the status alone does not tell.
+/// The word for an outcome that the status alone does not tell.
 fn special_outcome(view: &EvalView) -> Option<&'static str> {
     match view.outcome.as_ref()? {
         Outcome::HostDied => Some("host_died"),
@@ -198,7 +198,7 @@ fn special_outcome(view: &EvalView) -> Option<&'static str> {
     }
 }
 
-/// One thing as it is shown; `id` is the eval's.
+/// One item as JSON data; `id` is the eval's.
 pub(crate) fn chunk_data(item: &Item, id: Option<&str>) -> ChunkData {
     let (kind, mime, content) = match item {
         Item::Text { kind, text } => (kind_name(*kind), None, text.clone()),

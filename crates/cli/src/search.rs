@@ -83,7 +83,7 @@ impl FromStr for LineRange {
 }
 
 impl SearchArgs {
-    /// Answers, if something is wanted by line.
+    /// Answers the command if one of these options was given.
     pub(crate) fn run(
         &self,
         context: &Context,
@@ -204,7 +204,7 @@ struct FoundData<'a> {
     lines: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     more: Option<u64>,
-    /// Evals that could not be searched any more.
+    /// How many evals could not be searched because their records were dropped.
     #[serde(skip_serializing_if = "Option::is_none")]
     gone: Option<u64>,
     hits: Vec<HitData<'a>>,
@@ -233,7 +233,7 @@ struct LinesData<'a> {
     session: &'a str,
     #[serde(skip_serializing_if = "Option::is_none")]
     eval_id: Option<String>,
-    /// How many there are, if that is known.
+    /// How many lines the eval has, if that is known.
     #[serde(skip_serializing_if = "Option::is_none")]
     lines: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]

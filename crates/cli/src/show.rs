@@ -11,12 +11,12 @@ use crate::text_writer::TextWriter;
 use crate::verdict::{notices, verdict};
 use crate::watch::Watch;
 
-/// Whether the outcome of the eval is that of the command.
+/// Whether a failed eval makes the command fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Judge {
-    /// A failed eval is a failed command.
+    /// It does: the command was to run the eval.
     Eval,
-    /// The command was to read, and it did.
+    /// It does not: the command was to read output, and it did.
     Reading,
 }
 
@@ -56,7 +56,7 @@ fn show(context: &Context, view: EvalView, watch: Watch, bounds: &Bounds, judge:
     let (page, max) = match (bounds.raw, context.mode) {
         (true, _) => (Page::default(), max),
         (false, Mode::Text) => (Page::new(&view.content, max), max),
-        // All that is in the object counts, in whatever field it stands (SPEC O-5).
+        // All text in the JSON object counts, whichever field it is in (SPEC O-5).
         (false, Mode::Json) => {
             Page::fit(&view.content, max, max.saturating_add(AROUND), |page, chars| {
                 let length = EvalData::new(&view, &page, chars).length();
@@ -116,7 +116,7 @@ fn show(context: &Context, view: EvalView, watch: Watch, bounds: &Bounds, judge:
     verdict.exit
 }
 
-/// The mode in which a command answers: bytes as they are cannot be JSON.
+/// The mode in which a command answers: raw bytes cannot be JSON.
 pub(crate) fn mode(mode: Mode, bounds: &Bounds) -> Mode {
     if bounds.raw { Mode::Text } else { mode }
 }

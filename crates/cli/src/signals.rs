@@ -10,12 +10,12 @@ use stead_launch::sys;
 pub(crate) struct CtrlC(OwnedFd);
 
 impl CtrlC {
-    /// Takes SIGINT over; `None` if the system does not let us.
+    /// Takes SIGINT over; `None` if the system refuses.
     pub(crate) fn new() -> Option<Self> {
         sys::signal_descriptor(&[Signal::INT]).ok().map(CtrlC)
     }
 
-    /// Takes what was pressed since the last time; whether it was.
+    /// Whether Ctrl-C was pressed since the last call.
     pub(crate) fn take(&mut self) -> bool {
         let mut pressed = false;
         sys::read_signals(&self.0, |_| pressed = true);

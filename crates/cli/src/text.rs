@@ -12,7 +12,7 @@ pub(crate) fn first_line(text: &str, max: usize) -> String {
     short
 }
 
-/// The last line that says something.
+/// The last line that is not blank.
 pub(crate) fn last_line(bytes: impl AsRef<[u8]>) -> String {
     let text = plain(bytes);
     let line = text.lines().rev().find(|line| !line.trim().is_empty());

@@ -9,11 +9,11 @@ use stead_screen::plain;
 use crate::print;
 use crate::reply::{display_line, error_text};
 
-/// Writes an eval's output as text: each stream to its own.
+/// Writes an eval's output as text: its stdout to stdout, its stderr to stderr.
 #[derive(Debug)]
 pub(crate) struct TextWriter {
     terminal: bool,
-    /// Cleans what comes; without it bytes stay as they are.
+    /// Cleans the output; without it bytes are written as they are.
     live: Option<Live>,
     in_line: bool,
 }
@@ -49,7 +49,7 @@ impl TextWriter {
         }
     }
 
-    /// The next thing as it is shown.
+    /// The next item in the form in which it is shown.
     pub(crate) fn item(&mut self, item: &Item) {
         match item {
             Item::Text { kind: ChunkKind::Err | ChunkKind::BackgroundErr, text } => {
@@ -71,7 +71,7 @@ impl TextWriter {
         }
     }
 
-    /// A notice of ours, which is no output.
+    /// A notice of stead's own, which is not output of the eval.
     pub(crate) fn note(&mut self, note: &str) {
         self.end_line();
         let note = plain(note.trim_end());
@@ -79,7 +79,7 @@ impl TextWriter {
         print::err(format!("[{note}]\n").as_bytes());
     }
 
-    /// Writes what was held back, and finishes a line that was begun on the terminal.
+    /// Writes text that was held back, and ends a line that was begun on the terminal.
     pub(crate) fn finish(&mut self) {
         let items = self.live.as_mut().map(Live::finish).unwrap_or_default();
         items.iter().for_each(|item| self.item(item));

@@ -88,7 +88,7 @@ pub(crate) fn verdict(view: &EvalView) -> Verdict {
     }
 }
 
-/// What to say of an eval that has no outcome for a reason of ours.
+/// What to say of an eval that has no outcome because of stead: the disk refuses it, or the host is silent.
 pub(crate) fn unsettled(view: &EvalView) -> Option<String> {
     if let (Some(why), Some(id)) = (&view.unrecorded, view.id()) {
         return Some(format!("`{id}` {}", unrecorded_text(why)));
@@ -136,7 +136,7 @@ pub(crate) fn notices(view: &EvalView) -> Vec<String> {
     }
     notes.extend(view.notices.iter().cloned());
     notes.extend(unsettled(view));
-    // The traceback has said what an error is.
+    // The traceback has already said what the error is.
     if let Some(error) = verdict(view).error
         && (error.code != ErrorCode::EvalError || view.error().is_none())
     {

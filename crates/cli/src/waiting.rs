@@ -1,4 +1,4 @@
-//! What all commands have in common that run code and wait for it.
+//! What all commands that run code and wait for it have in common.
 
 use stead_client::{ClientError, EvalOptions, EvalView};
 
@@ -26,7 +26,7 @@ pub(crate) struct Waiting {
 }
 
 impl Waiting {
-    /// Runs code by `run` and answers with what comes of it.
+    /// Runs code with `run` and answers with the result.
     pub(crate) fn run(
         self,
         context: &Context,

@@ -43,7 +43,7 @@ enum Show {
 }
 
 impl Watch {
-    /// A watch that streams, or shows a spinner where someone looks.
+    /// A watch that streams, or shows a spinner if standard error is a terminal.
     pub(crate) fn new(mode: Mode, stream: bool, raw: bool) -> Self {
         let terminal = std::io::stderr().is_terminal();
         let show = match (stream, mode) {
@@ -144,7 +144,7 @@ impl Watcher for Watch {
         if elapsed < SPIN_AFTER {
             return Some(*began + SPIN_AFTER);
         }
-        // Each piece of output comes by here, which may be thousands a second.
+        // This is called for each piece of output, perhaps thousands of times a second.
         if let Some(next) = drawn.map(|at| at + SPIN_EVERY)
             && next > Instant::now()
         {

@@ -129,8 +129,8 @@ fn disk(client: &Client) -> Check {
     }
 }
 
-/// Whether sessions in this language can be started. Only the one that is meant when nothing is said must be
-/// there; the others are there for who uses them.
+/// Whether sessions in this language can be started. Only the default language must be there; the others are
+/// needed only by people who use them.
 fn interpreter(language: &'static Language, cwd: &Path, dirs: &Dirs) -> Check {
     let env: Vec<_> = env::vars_os().collect();
     let cache_dir = &dirs.state;
@@ -164,8 +164,8 @@ fn stdin_waits() -> Check {
     }
 }
 
-/// Whether the sessions that run were started by this version. Others work as far as both know the same, so that it
-/// is no problem; a host with which no version is common does not answer here.
+/// Whether running sessions were started by this version. Hosts of other versions work as far as both know
+/// the same messages, so they are no problem. A host that has no version in common does not answer here.
 fn hosts(client: &Client) -> Check {
     let listing = match client.list(true) {
         Ok(listing) => listing,

@@ -101,7 +101,7 @@ pub(super) fn read_code(
     check_code(bytes)
 }
 
-/// Reads one byte more than is allowed, which is enough to refuse it.
+/// Reads at most one byte more than is allowed, which is enough to see that it is too much.
 fn read_limited(from: impl Read) -> io::Result<Vec<u8>> {
     let mut bytes = Vec::new();
     from.take(MAX_CODE as u64 + 1).read_to_end(&mut bytes)?;

@@ -99,7 +99,7 @@ impl InputArgs {
     }
 }
 
-/// Two words are an id and a text; one is the text, or the id if it may stand alone.
+/// Two words are an id and a text. One word is the text, or the id if an id may stand alone.
 fn id_and_text(
     words: Vec<String>,
     alone: bool,

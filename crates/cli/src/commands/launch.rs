@@ -106,7 +106,7 @@ fn bridge(context: &Context, path: &std::path::Path) -> Result<String, crate::pr
     }
 }
 
-/// A path is taken from where the user stands; a bare name is looked up on the PATH.
+/// A path is taken from the current directory; a bare name is looked up on the PATH.
 pub(super) fn absolute(context: &Context, path: String) -> String {
     if !path.contains('/') {
         return path;

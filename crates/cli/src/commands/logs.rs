@@ -8,7 +8,7 @@ use stead_screen::plain;
 use crate::context::{Context, SessionArg};
 use crate::print::{Outcome, bad_request};
 
-/// How much of a log is looked at for its last lines.
+/// How many bytes at the end of a log are searched for its last lines.
 const WINDOW: u64 = 1 << 20;
 
 /// Show the log of a session's host

@@ -56,7 +56,7 @@ pub(crate) enum Command {
 }
 
 impl Command {
-    /// The word it goes by.
+    /// The command's name on the command line.
     pub(crate) fn name(&self) -> &'static str {
         match self {
             Command::Launch(_) => "launch",
@@ -98,7 +98,7 @@ impl Command {
         )
     }
 
-    /// Carries it out; returns the exit code.
+    /// Carries the command out; returns the exit code.
     pub(crate) fn run(self, context: &Context) -> Outcome {
         match self {
             Command::Launch(args) => args.run(context),

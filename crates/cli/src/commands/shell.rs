@@ -57,7 +57,7 @@ impl ShellArgs {
     }
 }
 
-/// The environment of this command; what is no text cannot be passed on.
+/// The environment of this command; variables that are not valid text cannot be passed on.
 fn environment() -> Vec<(String, String)> {
     std::env::vars_os()
         .filter_map(|(name, value)| Some((name.into_string().ok()?, value.into_string().ok()?)))

@@ -17,7 +17,7 @@ use crate::requests::Asked;
 use crate::session::state::{Input, Phase, State};
 use crate::session::work::Pending;
 
-/// One session and everything that belongs to it, but its processes.
+/// One session and everything that belongs to it, except its processes.
 pub(crate) struct Host {
     pub(crate) spec: HostSpec,
     pub(crate) meta: Meta,
@@ -25,7 +25,7 @@ pub(crate) struct Host {
     pub(crate) clock: Clock,
     pub(crate) ledger: Ledger,
     pub(crate) displays: Displays,
-    /// What the lower half is to do next.
+    /// Orders that were not passed to the lower half yet.
     pub(crate) orders: VecDeque<Order>,
     pub(crate) launch: Launch,
     pub(crate) clients: Clients,
@@ -34,12 +34,12 @@ pub(crate) struct Host {
     /// The tokens of the last submissions, with the evals they became.
     pub(crate) tokens: VecDeque<(u64, EvalSeq)>,
     pub(crate) facts: Facts,
-    /// State that was lost before this host began, until someone is told.
+    /// State that was lost before this host began; `None` once a client was told.
     pub(crate) loss: Option<EndReason>,
     pub(crate) asked: Asked,
-    /// Said once, with the first eval of a fresh interpreter.
+    /// A notice that is given once, with the first eval of a fresh interpreter.
     pub(crate) fresh_notice: Option<String>,
-    /// The next eval could not be recorded as started: try again then.
+    /// Set if the start of the next eval could not be recorded: when to try again.
     pub(crate) blocked: Option<Instant>,
     /// What the bridge said at the running eval's end.
     pub(crate) closing: Closing,
@@ -55,7 +55,7 @@ pub(crate) enum Launch {
     Recorded,
     /// It could not be started.
     Refused(EndReason),
-    /// Its init code could not be recorded, so that it is no use and was killed.
+    /// Its init code could not be recorded, so the interpreter is of no use and was killed.
     Useless { why: String },
 }
 
@@ -83,7 +83,7 @@ impl Host {
             State::new(clock.now(), settings.policy.idle_timeout_ms, settings.policy.once)
         };
         let fresh_notice = match (&found.loss, found.last_end) {
-            // There was no state that could be gone.
+            // A session of this kind has no state that could be lost.
             _ if spec.meta.settings.engine.keeps == Keeps::Nothing => None,
             (None, Some(reason)) if !matches!(reason, EndReason::Stopped) => {
                 Some(format!("the session was started fresh, its earlier state is gone: {reason}"))
@@ -121,14 +121,15 @@ impl Host {
         });
     }
 
-    /// Whether any client is attached, or the one that started us is on its way. One that only keeps
-    /// its connection for the next time holds nobody up.
+    /// Whether a client is attached, or the client that started this host is about to connect. A client that
+    /// only keeps its connection for later calls does not count.
     pub(crate) fn is_attached(&self) -> bool {
         self.clients.attach() || self.asked.question.is_some()
     }
 
-    /// Time has passed. Something that a command left behind in a session that keeps nothing else lives until the
-    /// session is stopped (SPEC J-1), so the session is in use while there is any; the lower half knows.
+    /// Time has passed. A session that keeps no state may still have processes that a command left behind,
+    /// which live until the session is stopped (SPEC J-1). While there are any the session is in use; the
+    /// lower half is asked.
     pub(crate) fn tick(&mut self) {
         let attached = self.is_attached();
         let due = self.state.next_deadline(false).is_some_and(|at| at <= self.clock.now());
@@ -151,7 +152,7 @@ impl Host {
         self.clients.send(connection, message);
     }
 
-    /// Sends an event to everyone who watches the eval or follows the session; whether anyone watches.
+    /// Sends an event to all who watch the eval or follow the session; returns whether anyone watches.
     pub(crate) fn tell(&mut self, eval: EvalSeq, event: impl Fn() -> Event) -> bool {
         self.clients.tell(eval, event)
     }

@@ -9,7 +9,8 @@ use crate::host::{Host, Launch};
 use crate::record::disk;
 use crate::session::state::{Input, Phase};
 
-/// Most descriptors that are waited on beside connections: calls, the door and seven of the lower half.
+/// Most descriptors that are waited on beside connections: the call signal, the listening socket and seven of
+/// the lower half.
 const OWN_DESCRIPTORS: usize = 9;
 
 /// Both halves of a session.
@@ -29,7 +30,7 @@ impl Session {
         disk::give_back(&self.host.spec.dir);
     }
 
-    /// Passes all orders on. What is told meanwhile may lead to further ones.
+    /// Passes all orders on to the lower half. What it tells meanwhile may add further orders.
     pub(crate) fn carry_out(&mut self) {
         while let Some(order) = self.host.orders.pop_front() {
             self.near.order(order, &mut |told| self.host.told(told));
@@ -48,7 +49,7 @@ impl Session {
             self.host.clients.accept();
         }
         for id in ready.connections {
-            // What comes too late finds the connection closed, and how it ended on disk.
+            // A request that comes too late finds the connection closed, and the session's end on disk.
             if self.host.ending.leaving {
                 break;
             }
@@ -68,7 +69,7 @@ impl Session {
         host.tell_followers();
         host.tell_growth();
         host.clients.flush();
-        // All have their answers: what the next eval needs is done while nobody waits.
+        // All answers are sent, so work for the next eval is done now, while no client waits.
         let idle = matches!(host.state.phase, Phase::Idle { .. });
         if idle {
             self.near.look_around();
@@ -130,7 +131,7 @@ impl Session {
         ready
     }
 
-    /// How long nothing has to be done if nothing happens.
+    /// How long the loop may sleep if nothing happens.
     fn timeout(&self) -> Option<Duration> {
         let (host, now) = (&self.host, Instant::now());
         let clock = host.clock.now();
@@ -140,12 +141,12 @@ impl Session {
         let instants = [host.clients.next_deadline(), host.next_catch_up(), self.near.next()];
         let instants = instants.into_iter().flatten().min();
         let instants = instants.map(|at| at.saturating_duration_since(now));
-        // A millisecond on top: the state's clock counts whole ones.
+        // One millisecond is added because the state's clock counts whole milliseconds.
         state.map(|left| left + Duration::from_millis(1)).into_iter().chain(instants).min()
     }
 }
 
-/// What `poll` was asked about.
+/// What a polled descriptor belongs to.
 enum What {
     Calls,
     Door,
@@ -153,7 +154,7 @@ enum What {
     Connection(u64),
 }
 
-/// What it said.
+/// Which descriptors are ready.
 #[derive(Default)]
 struct Ready {
     calls: bool,

@@ -1,4 +1,4 @@
-//! What the lower half tells: recorded, and turned into inputs of the state.
+//! What the lower half tells is recorded, and turned into inputs of the state.
 
 use stead_interpreter::{Exit, Order, Told, pause};
 use stead_protocol::bridge::{BridgeEvent, Done, DoneStatus, Shown, Stream};
@@ -16,7 +16,7 @@ use crate::session::state::{Input, Listening};
 use crate::with_causes;
 
 impl Host {
-    /// Takes a telling; what is to be done about it stands in `orders` then.
+    /// Deals with one thing that the lower half tells. Orders that follow from it are added to `orders`.
     pub(crate) fn told(&mut self, told: Told<'_>) {
         match told {
             Told::Prepared { found } => self.prepared(found),
@@ -53,7 +53,7 @@ impl Host {
             }
             Told::Closed => self.step(Input::Closed),
             Told::Broken { message } => self.step(Input::Broken(message)),
-            // Whoever answers sees no more of a secret than of any other input.
+            // A client needs no mark for a secret: it shows no input of any kind.
             Told::Waits { prompt, editor, secret: _ } => self.waits(prompt, editor),
             Told::Listens { listens } => self.listens(listens),
             Told::Killed { children } => self.step(Input::ChildrenKilled(children)),
@@ -71,7 +71,7 @@ impl Host {
         }
     }
 
-    /// The interpreter was found: that there is another is recorded before it is started.
+    /// The interpreter was found: its generation is recorded before it is started.
     fn prepared(&mut self, found: FoundInterpreter) {
         if let Err(error) = self.ledger.open_generation() {
             let message = with_causes(&error);
@@ -117,7 +117,7 @@ impl Host {
                 disk::bound_log(&SessionDir::new(&self.spec.dir).log());
                 eprintln!("bridge: {text}");
             }
-            // The rest is told in other ways.
+            // The other events reach the host as tellings of their own.
             _ => {}
         }
     }
@@ -154,7 +154,7 @@ impl Host {
             Listens::Yes => Input::MayWait { alone: false },
             Listens::Alone => Input::MayWait { alone: true },
         });
-        // Whoever was told that it waits has turned to something else.
+        // The client that was told about the wait has stopped watching, so it is not told of its end.
         if waited && listens == Listens::No {
             return;
         }
@@ -163,8 +163,8 @@ impl Host {
         self.tell(eval, || Event::Started { eval, start, listens, by: by.clone() });
     }
 
-    /// The bridge has lost its connection to where the code runs, or has it back. That stands in the eval's output, since it
-    /// says why nothing comes.
+    /// The bridge has lost the connection to the place where the code runs, or has it back. A line in the
+    /// eval's output says so, since it explains why no output comes.
     fn connection(&mut self, lost: bool, reason: Option<String>, gap: bool) {
         let what = if lost { "the connection was lost" } else { "the connection is back" };
         let gap = if gap { "; output from between may be missing" } else { "" };
@@ -176,7 +176,7 @@ impl Host {
     fn exited(&mut self, exit: Exit) {
         self.ending.left = !exit.left.is_empty();
         self.readers_are_gone();
-        // A bridge that was to pause its code, and has ended, does not answer.
+        // A bridge that was asked to pause its code will not answer once it has ended.
         self.not_paused("the interpreter has ended");
         self.clock.resume();
         let reason = match (exit.code, exit.signal) {

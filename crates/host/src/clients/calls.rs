@@ -1,4 +1,4 @@
-//! The way a client has left that cannot find the host's socket: a signal.
+//! The signal by which a client that cannot find the host's socket calls the host.
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -9,17 +9,17 @@ use stead_launch::sys::{read_signals, signal_descriptor};
 /// The signal that calls a host.
 const CALL: Signal = Signal::USR1;
 
-/// Readable when somebody calls.
+/// A descriptor that is readable when a client calls.
 #[derive(Debug)]
 pub(crate) struct Calls(OwnedFd);
 
 impl Calls {
-    /// From here on the signal does nothing else.
+    /// Takes the signal over: from here on it does nothing but make this descriptor readable.
     pub(crate) fn await_them() -> io::Result<Calls> {
         signal_descriptor(&[CALL]).map(Calls)
     }
 
-    /// Whether somebody called since the last time.
+    /// Whether a client called since the last time.
     pub(crate) fn take(&self) -> bool {
         let mut called = false;
         read_signals(&self.0, |_| called = true);

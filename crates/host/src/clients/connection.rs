@@ -15,9 +15,9 @@ use stead_protocol::{By, EvalSeq, Finished, Lines, MAX_LINE, Refusal};
 /// How much a client may leave unread before it is dropped. Messages carry offsets and not output,
 /// so a client that is this far behind is not reading at all.
 const UNREAD_LIMIT: usize = 4 << 20;
-/// How long an answer is held back at most that the next one may follow at once.
+/// How long an answer is held back at most, because the eval's end may follow at once.
 const HOLD: Duration = Duration::from_millis(10);
-/// How much is read at once: of a line that comes in parts, and of one that begins.
+/// How much is read at once: the rest of an unfinished line, and the beginning of a line.
 const READ: usize = 64 << 10;
 const SHORT_READ: usize = 4 << 10;
 /// As long as most messages.
@@ -31,12 +31,12 @@ pub(crate) struct Connection {
     outgoing: VecDeque<u8>,
     since: Instant,
     pub(crate) greeted: bool,
-    /// Who it says it is: `cli`, `mcp`.
+    /// What kind of program the client says it is: `cli`, `mcp`.
     pub(crate) by: By,
     pub(crate) watches: Vec<Watch>,
-    /// It is told of every eval of the session.
+    /// Set if the client is told of every eval of the session.
     pub(crate) follow: Option<Follow>,
-    /// Its client keeps it between calls.
+    /// The client keeps this connection between calls.
     pub(crate) rests: bool,
     held: Option<Held>,
     dead: bool,
@@ -60,26 +60,27 @@ pub(crate) struct Watch {
 /// A connection that follows the session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Follow {
-    /// It knows of all evals before this one, and is told what happens to them.
+    /// The follower knows all evals before this one, and is told what happens to them.
     pub(crate) next: EvalSeq,
     /// Whether it wants to hear of growth of the spool.
     pub(crate) output: bool,
-    /// There are evals that it was not told of yet.
+    /// There are evals that the follower was not told of yet.
     pub(crate) behind: bool,
 }
 
 impl Connection {
-    /// Whether somebody waits for that eval on it.
+    /// Whether the client waits for that eval on this connection.
     pub(crate) fn watches_eval(&self, eval: EvalSeq) -> bool {
         self.watches.iter().any(|watch| watch.eval == eval)
     }
 
-    /// Whether what happens to an eval is told to it.
+    /// Whether the client is told what happens to an eval.
     pub(crate) fn hears_of(&self, eval: EvalSeq) -> bool {
         self.watches_eval(eval) || self.follow.is_some_and(|follow| eval < follow.next)
     }
 
-    /// Whether growth of the spool while that eval runs is told to it; without an eval, while none runs.
+    /// Whether the client is told that the spool grows while that eval runs; without an eval, while none
+    /// runs.
     pub(crate) fn hears_growth(&self, eval: Option<EvalSeq>) -> bool {
         let known = |follow: Follow| follow.output && eval.is_none_or(|eval| eval < follow.next);
         self.watches.iter().any(|watch| Some(watch.eval) == eval && watch.output)
@@ -121,12 +122,12 @@ impl Connection {
         }
     }
 
-    /// Whether it is of no more use, or never said who it is.
+    /// Whether the connection is closed, or its client did not say hello in time.
     pub(crate) fn is_over(&self) -> bool {
         self.dead || self.hello_deadline().is_some_and(|at| at <= Instant::now())
     }
 
-    /// Whether someone is attached by it: not if it is only kept for its client's next call.
+    /// Whether it counts as an attached client: not if it is only kept for the client's next call.
     pub(crate) fn attaches(&self) -> bool {
         !self.rests || !self.watches.is_empty() || self.follow.is_some()
     }
@@ -135,9 +136,10 @@ impl Connection {
         (!self.greeted).then(|| self.since + hello_limit())
     }
 
-    /// Reads what is there and hands on whole lines.
+    /// Reads the bytes that have come and hands on whole lines.
     pub(crate) fn read_lines(&mut self, lines: &mut Vec<Vec<u8>>) {
-        // What is there has to be answered before more is taken: its sender may read no answers.
+        // Requests that were read are answered before more is read: a client may send many and read no
+        // answers.
         let least = if self.incoming.held() == 0 { SHORT_READ } else { READ };
         match rustix::io::read(&self.stream, spare_capacity(self.incoming.room(least))) {
             Ok(0) => self.dead = true,
@@ -147,10 +149,10 @@ impl Connection {
         }
     }
 
-    /// Hands on what whole lines there are.
+    /// Hands on the whole lines that were read.
     fn take(&mut self, lines: &mut Vec<Vec<u8>>) {
         lines.extend(std::iter::from_fn(|| self.incoming.take_line()));
-        // Before hello nobody has a reason to send much.
+        // A client has no reason to send much before its hello.
         let limit = if self.greeted { MAX_LINE } else { 64 << 10 };
         if self.incoming.held() > limit {
             match self.greeted {
@@ -160,12 +162,12 @@ impl Connection {
         }
     }
 
-    /// How much of a line that has not ended is held.
+    /// How many bytes of an unfinished line are held.
     pub(crate) fn held_bytes(&self) -> usize {
         self.incoming.held()
     }
 
-    /// Says why it is hung up on, as far as the client takes that at once.
+    /// Says why the connection is closed, if the client takes that message at once.
     pub(crate) fn refuse(&mut self, refusal: Refusal) {
         self.incoming.clear();
         self.send(&FromHost::Error { id: 0, error: refusal.into() });
@@ -173,13 +175,13 @@ impl Connection {
         self.dead = true;
     }
 
-    /// Queues a message, after what was held back.
+    /// Queues a message, after the answer that was held back.
     pub(crate) fn send(&mut self, message: &FromHost) {
         self.release();
         self.queue(message);
     }
 
-    /// Holds an answer back for a moment: the eval may end at once.
+    /// Holds an answer back for a moment: the eval may end at once, and then one message tells both.
     pub(crate) fn hold(&mut self, accepted: FromHost) {
         self.release();
         self.held = Some(Held { until: Instant::now() + HOLD, accepted, started: None });
@@ -196,7 +198,7 @@ impl Connection {
         }
     }
 
-    /// Holds nothing back any more.
+    /// Queues the answer that was held back.
     pub(crate) fn release(&mut self) {
         if let Some(held) = self.held.take() {
             self.queue(&held.accepted);
@@ -206,7 +208,7 @@ impl Connection {
         }
     }
 
-    /// When what is held back goes out by itself.
+    /// When the held answer is sent even if nothing else happens.
     pub(crate) fn held_until(&self) -> Option<Instant> {
         self.held.as_ref().map(|held| held.until)
     }
@@ -217,7 +219,7 @@ impl Connection {
             self.dead = true;
         }
         line.push(b'\n');
-        // Nearly always all was sent before, and this becomes the queue.
+        // Nearly always the queue is empty, and the line becomes the queue without a copy.
         match self.outgoing.is_empty() {
             true => self.outgoing = line.into(),
             false => self.outgoing.extend(line),
@@ -227,7 +229,7 @@ impl Connection {
         }
     }
 
-    /// Whether everything sent has left this process, or does as soon as more is sent.
+    /// Whether nothing is left to be sent to this client.
     pub(crate) fn is_flushed(&self) -> bool {
         self.dead || self.outgoing.is_empty()
     }
@@ -259,7 +261,7 @@ impl Held {
         )
     }
 
-    /// The answer, with all that there is to say.
+    /// The held answer with the eval's end added.
     fn with_end(mut self, end: Finished) -> FromHost {
         if let FromHost::Reply { reply: Reply::Accepted(accepted), .. } = &mut self.accepted {
             accepted.finished = Some(Box::new(end));
@@ -268,7 +270,7 @@ impl Held {
     }
 }
 
-/// Tests do not wait for ten seconds.
+/// The limit for hello; tests set a shorter one, so that they do not wait for ten seconds.
 #[cfg(feature = "test-hooks")]
 fn hello_limit() -> Duration {
     let given = std::env::var("STEAD_HELLO_LIMIT_MS").ok().and_then(|ms| ms.parse().ok());

@@ -13,14 +13,15 @@ use rustix::fs::{Mode, OFlags};
 pub(crate) struct Listener {
     socket: UnixListener,
     path: PathBuf,
-    /// Device and inode; the kernel gives them to nobody else while the socket is bound.
+    /// Device and inode of the socket's file; no other file has them while the socket is bound.
     file: (u64, u64),
 }
 
 impl Listener {
-    /// Listens at `path`; what is there is left over, because the session's lock is ours.
+    /// Listens at `path`. A file that is there was left by an earlier host, because the session's lock is
+    /// ours.
     pub(crate) fn bind(path: &Path) -> io::Result<Listener> {
-        // Only an empty directory goes: what others may have put there is not ours to delete.
+        // Only an empty directory is removed: files that others may have put there are not ours to delete.
         let _ = fs::remove_file(path).or_else(|_| fs::remove_dir(path));
         let socket = bind(path)?;
         let found = fs::symlink_metadata(path)?;
@@ -48,7 +49,7 @@ impl AsFd for Listener {
     }
 }
 
-/// Binds under a private mask.
+/// Binds with a file mask that keeps other users out.
 fn bind(path: &Path) -> io::Result<UnixListener> {
     let dir = path.parent().ok_or(io::ErrorKind::InvalidInput)?;
     let flags = OFlags::PATH | OFlags::DIRECTORY | OFlags::CLOEXEC;

@@ -15,30 +15,30 @@ use calls::Calls;
 use connection::Connection;
 use listener::Listener;
 
-/// What messages of all clients that have not ended may have together.
+/// Most bytes that the unfinished messages of all clients may have together.
 const MOST_INCOMING: usize = stead_protocol::MAX_LINE + (8 << 20);
-/// A message that is shorter than this is no reason to look at all of them.
+/// A client with fewer bytes than this is no reason to add up those of all clients.
 const FEW_BYTES: usize = 1 << 20;
-/// How long no connection is taken after one could not be.
+/// How long no connection is accepted after accepting one failed.
 const DEAF_TIME: Duration = Duration::from_millis(50);
 /// Number of the first connection.
 const FIRST_CONNECTION: u64 = 1;
-/// How long after its start a host counts on the client that started it.
+/// How long after its start a host expects the client that started it.
 const FIRST_CLIENT: Duration = Duration::from_secs(10);
-/// How long a host that leaves waits for clients to take what they were sent.
+/// How long a host that exits waits for clients to read their last messages.
 const GOODBYE: Duration = Duration::from_secs(1);
 
-/// All connections, and where new ones come from.
+/// All connections, and the socket that new ones come from.
 pub(crate) struct Clients {
     pub(crate) connections: BTreeMap<u64, Connection>,
-    /// None when the host leaves.
+    /// `None` once the host is about to exit.
     listener: Option<Listener>,
     pub(crate) calls: Calls,
-    /// No connection could be taken: try again then.
+    /// Set if accepting a connection failed: when to try again.
     deaf_until: Option<Instant>,
     next: u64,
     began: Instant,
-    /// How far watchers were told that the spool reaches.
+    /// The end of the spool that watchers were last told.
     told_end: Offset,
 }
 
@@ -55,29 +55,29 @@ impl Clients {
         }
     }
 
-    /// Whether any client is attached, or the one that started us is on its way. One that only keeps
-    /// its connection for the next time holds nobody up.
+    /// Whether a client is attached, or the client that started this host is about to connect. A client that
+    /// only keeps its connection for later calls does not count.
     pub(crate) fn attach(&self) -> bool {
         self.connections.values().any(Connection::attaches) || self.first_is_due().is_some()
     }
 
-    /// Until when the client that started us may come.
+    /// Until when the client that started this host is expected.
     fn first_is_due(&self) -> Option<Instant> {
         let due = self.began + FIRST_CLIENT;
         (self.next == FIRST_CONNECTION && Instant::now() < due).then_some(due)
     }
 
-    /// Where new connections come from, unless none can be taken now.
+    /// The listening socket, unless no connection can be accepted now.
     pub(crate) fn door(&self) -> Option<&Listener> {
         self.listener.as_ref().filter(|_| self.deaf_until.is_none())
     }
 
-    /// Takes connections again if it is time.
+    /// Accepts connections again if it is time.
     pub(crate) fn hear_again(&mut self) {
         self.deaf_until = self.deaf_until.filter(|until| *until > Instant::now());
     }
 
-    /// When something is due although nothing is ready.
+    /// When something has to be done even if no descriptor is ready.
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
         let hello = self.connections.values().filter_map(Connection::hello_deadline).min();
         let held = self.connections.values().filter_map(Connection::held_until).min();
@@ -92,12 +92,12 @@ impl Clients {
                 self.next += 1;
             }
             Ok(None) => {}
-            // Out of descriptors: whoever calls stays in line until one is free.
+            // No descriptor is free: clients stay in the backlog until one is.
             Err(_) => self.deaf_until = Some(Instant::now() + DEAF_TIME),
         }
     }
 
-    /// A client calls that cannot find our socket: listens anew if that is not in its place.
+    /// A client calls because it cannot find our socket: listens anew if the socket's file is gone.
     pub(crate) fn answer_calls(&mut self) {
         if self.calls.take()
             && let Some(listener) = &mut self.listener
@@ -107,12 +107,12 @@ impl Clients {
         }
     }
 
-    /// From here on clients find nobody.
+    /// Closes the listening socket; from here on clients start the next host.
     pub(crate) fn close_door(&mut self) {
         self.listener = None;
     }
 
-    /// What a client has said.
+    /// The whole lines that a client has sent.
     pub(crate) fn take_lines(&mut self, id: u64) -> Vec<Vec<u8>> {
         let mut lines = Vec::new();
         if let Some(connection) = self.connections.get_mut(&id) {
@@ -123,8 +123,8 @@ impl Clients {
         lines
     }
 
-    /// Hangs up on a client whose message would take all messages that are on their way beyond what one
-    /// of the longest may take.
+    /// Closes the connection of a client whose unfinished message would take those of all clients beyond the
+    /// limit.
     fn bound_incoming(&mut self, id: u64) {
         let held = |connection: &Connection| connection.held_bytes();
         if self.connections.get(&id).is_none_or(|connection| held(connection) < FEW_BYTES) {
@@ -144,7 +144,7 @@ impl Clients {
         }
     }
 
-    /// Sends an event to everyone who watches the eval or follows the session; whether anyone watches.
+    /// Sends an event to all who watch the eval or follow the session; returns whether anyone watches.
     pub(crate) fn tell(&mut self, eval: EvalSeq, event: impl Fn() -> Event) -> bool {
         let mut told = false;
         for connection in self.connections.values_mut() {
@@ -156,14 +156,14 @@ impl Clients {
         told
     }
 
-    /// Tells those who want to hear of it that the spool has grown while this eval ran, or none.
+    /// Tells clients that asked for it that the spool has grown, while this eval or none ran.
     pub(crate) fn tell_growth(&mut self, eval: Option<EvalSeq>, end: Offset) {
         if end == self.told_end {
             return;
         }
         self.told_end = end;
         for connection in self.connections.values_mut() {
-            // One that has not taken the last message will read up to here anyway.
+            // A client that has not read the last message will read the spool up to here anyway.
             if connection.hears_growth(eval) && connection.is_flushed() {
                 connection.send(&FromHost::Event(match eval {
                     Some(eval) => Event::Output { eval, end },
@@ -173,7 +173,7 @@ impl Clients {
         }
     }
 
-    /// Sends what was said in this turn, and forgets connections that are over.
+    /// Sends the messages of this turn, and forgets closed connections.
     pub(crate) fn flush(&mut self) {
         for connection in self.connections.values_mut() {
             connection.flush();
@@ -181,7 +181,7 @@ impl Clients {
         self.connections.retain(|_, connection| !connection.is_over());
     }
 
-    /// Everyone gets what they were sent, if they take it within a second.
+    /// Gives each client a second to read its last messages.
     pub(crate) fn say_goodbye(&mut self) {
         let deadline = Instant::now() + GOODBYE;
         self.connections.values_mut().for_each(Connection::release);

@@ -1,4 +1,4 @@
-//! The end of an interpreter and of the host, which leaves when all it knows is recorded.
+//! The end of an interpreter, and of the host, which exits when all that happened is recorded.
 
 use std::time::{Duration, Instant};
 
@@ -10,26 +10,28 @@ use crate::host::Host;
 use crate::session::state::Input;
 use crate::with_causes;
 
-/// How long a host that has nothing else to do tries to record what it knows.
+/// How long a host that has nothing else to do tries to record what happened.
 const LAST_TRIES: Duration = Duration::from_secs(3);
 
-/// What is known of the end.
+/// How far the end of the interpreter and the host has come.
 #[derive(Debug, Default)]
 pub(crate) struct Ending {
-    /// Someone was told of the interpreter's end: with an eval that it ended, or when it had begun.
+    /// A client was told of the interpreter's end: with an eval that it ended, or with a refusal while it was
+    /// ending.
     pub(crate) reported: bool,
-    /// Processes are left that did not die when the interpreter had ended.
+    /// Some processes did not die after the interpreter had ended.
     pub(crate) left: bool,
     /// The session's end could not be written to its `meta.json`.
     unsaved_meta: bool,
-    /// The host leaves as soon as all it knows is recorded, at the latest then.
+    /// The host exits once everything is recorded, at the latest at this time.
     leave_by: Option<Instant>,
-    /// This turn is the last.
+    /// This turn of the loop is the last.
     pub(crate) leaving: bool,
 }
 
 impl Host {
-    /// Leaves now, or when what happened is recorded: this host tells it for as long as it is nowhere else.
+    /// Exits now, or as soon as everything is recorded: until then only this host can tell clients what
+    /// happened.
     pub(crate) fn leave_when_saved(&mut self) {
         match self.has_unsaved() {
             true => self.ending.leave_by = Some(Instant::now() + LAST_TRIES),
@@ -37,7 +39,8 @@ impl Host {
         }
     }
 
-    /// Tries again, when it is time, to record what the disk did not take, and goes on with what waited for that.
+    /// When it is time, tries again to record what the disk refused, and goes on with work that waited for
+    /// that.
     pub(crate) fn catch_up(&mut self) {
         let now = Instant::now();
         if self.ledger.unsaved().next_try().is_some_and(|at| at <= now) {
@@ -68,7 +71,7 @@ impl Host {
         self.ending.unsaved_meta || !self.ledger.unsaved().is_empty()
     }
 
-    /// From here on clients find nobody and start the next host.
+    /// Closes the socket: from here on clients start the next host.
     fn leave(&mut self) {
         self.ending.leave_by = None;
         self.ledger.close();
@@ -93,7 +96,7 @@ impl Host {
         let reported = asked || self.ending.reported;
         self.ledger.end_generation(reason.clone(), reported);
         pause::point("ended");
-        // While something is left the session stays in lists, so that it can be stopped again.
+        // While processes are left the session stays in lists, so that it can be stopped again.
         let over = matches!(reason, EndReason::Stopped) || self.meta.settings.policy.once;
         if over && !self.ending.left {
             self.meta = self.meta.clone().into_stopped();

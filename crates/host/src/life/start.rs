@@ -23,19 +23,19 @@ use crate::with_causes;
 /// How long a host waits for the guard of the one before it to finish cleaning up.
 const LOCK_PATIENCE: Duration = Duration::from_secs(8);
 
-/// Builds the host; what it returns listens already and its interpreter is starting.
+/// Builds the host. It listens already when this returns, and its interpreter is starting.
 pub(crate) fn start(spec: &HostSpec) -> Result<Session, Refusal> {
-    // Nothing of ours is for other users, whatever mask the client had.
+    // No file of ours is for other users, whatever mask the client had.
     let umask = rustix::process::umask(Mode::from_raw_mode(0o077));
     let _ = rustix::process::setsid();
     let _ = std::env::set_current_dir("/");
     stead_interpreter::reserve_descriptors()
         .map_err(|error| failed("could not open `/dev/null`", &error))?;
     let dir = SessionDir::new(&spec.dir);
-    // From here on clients may call us, and the guard, which is no host, stays deaf.
+    // From here on clients may call this host by a signal. The guard, which is not a host, ignores it.
     let calls =
         Calls::await_them().map_err(|error| failed("could not open a descriptor", &error))?;
-    // A file size limit shall be an error of the write and not our death.
+    // A write beyond the file size limit shall fail and not kill the host.
     on_signal(Signal::XFSZ, OnSignal::Ignore);
     let lock = take_lock(&dir.lock())?;
     pause::point("locked");
@@ -96,7 +96,8 @@ fn take_lock(path: &Path) -> Result<File, Refusal> {
                 return Err(Refusal::NotStarted { message, trouble });
             }
             Err(_) if Instant::now() < deadline => {
-                // Locks cannot be polled for; this happens only right after a host was killed.
+                // A lock cannot be waited for with `poll`; this loop is needed only right after a host was
+                // killed.
                 let _ = poll(&mut [], Some(&Timespec { tv_sec: 0, tv_nsec: 2_000_000 }));
             }
             Err(_) => return Err(Refusal::OtherHost),
@@ -104,13 +105,13 @@ fn take_lock(path: &Path) -> Result<File, Refusal> {
     }
 }
 
-/// Closes what was inherited beside the standard streams: a host that is started from inside another
-/// session would keep that one's pipes open.
+/// Closes inherited descriptors except the standard streams: a host that is started from inside another
+/// session would keep that session's pipes open.
 pub(crate) fn leave_the_family() {
     close_all_but(&[]);
 }
 
-/// Lets go of the streams that tie us to the client that started us; errors go on to the log.
+/// Replaces the standard streams that came from the client; errors go to the log from here on.
 pub(crate) fn leave_the_caller() {
     if let Ok(null) = OpenOptions::new().read(true).write(true).open("/dev/null") {
         let _ = rustix::stdio::dup2_stdin(&null);

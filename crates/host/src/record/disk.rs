@@ -7,11 +7,11 @@ use std::time::Duration;
 
 use stead_spool::retention::{self, Retention};
 
-/// How long an end may take for others: what is left is the next host's.
+/// How long an exiting host may spend on removing other sessions; the next host removes the rest.
 const COLLECT_TIME: Duration = Duration::from_millis(500);
 /// How long a log may get.
 const MOST_LOG: u64 = 1 << 20;
-/// How much of its end stays when it is cut.
+/// How many bytes at the end of a log stay when it is cut.
 const KEPT_LOG: u64 = 256 << 10;
 
 /// Removes ended sessions beside `dir` that are too old or too many.
@@ -39,8 +39,8 @@ pub(crate) fn history_quota() -> u64 {
     })
 }
 
-/// Cuts the log to its last lines if it has become long. Called before what others make the host
-/// log: a bridge may log without end.
+/// Cuts the log to its last lines if it has become long. Called before text of others is logged: a bridge may
+/// log without end.
 pub(crate) fn bound_log(log: &Path) {
     if let Err(error) = try_bound_log(log) {
         eprintln!("could not shorten the log: {error}");
@@ -57,7 +57,7 @@ fn try_bound_log(log: &Path) -> std::io::Result<()> {
     let mut tail = Vec::new();
     (&file).take(KEPT_LOG).read_to_end(&mut tail)?;
     let line = tail.iter().position(|&byte| byte == b'\n').map_or(0, |end| end + 1);
-    // Our standard error appends, so that it goes on behind what stands here then.
+    // Standard error is opened for appending, so it goes on behind the lines that are written here.
     file.set_len(0)?;
     file.seek(SeekFrom::Start(0))?;
     file.write_all(b"(older lines were dropped)\n")?;

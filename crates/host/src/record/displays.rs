@@ -1,4 +1,4 @@
-//! What evals show: text stays in its record, anything else becomes a file beside the spool (SPEC O-9).
+//! Displays of evals: text stays in its record, anything else becomes a file beside the spool (SPEC O-9).
 
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write};
@@ -15,7 +15,7 @@ use stead_spool::layout::FIGURES;
 const MAX_FILE: usize = 16 << 20;
 /// Most bytes of text in a record.
 const MAX_TEXT: usize = 16 << 20;
-/// Most bytes of all files of a session; the oldest go.
+/// Most bytes of all files of a session; the oldest are removed.
 const QUOTA: u64 = 256 << 20;
 
 /// The files of one session.
@@ -23,7 +23,7 @@ const QUOTA: u64 = 256 << 20;
 pub(crate) struct Displays {
     dir: PathBuf,
     quota: u64,
-    /// What all files take; not known before the first one is written.
+    /// How many bytes all files take; `None` before the first one is written.
     used: Option<u64>,
     /// The last file's eval, and its number in that eval.
     last: (EvalSeq, u32),
@@ -47,7 +47,7 @@ impl Displays {
         Displays { dir, quota: QUOTA, used: None, last }
     }
 
-    /// Keeps what an eval showed; what cannot be kept is said in the note.
+    /// Keeps a display of an eval. If it cannot be kept, its note says why.
     pub(crate) fn keep(
         &mut self,
         eval: EvalSeq,
@@ -106,8 +106,8 @@ impl Displays {
         Ok(name)
     }
 
-    /// The name of the eval's next file. Its number alone does not make it new: the host before
-    /// this one may have kept something of the same eval.
+    /// The name of the eval's next file. The number alone does not make it new: an earlier host may have kept
+    /// a file of the same eval.
     fn next_name(&mut self, eval: EvalSeq, extension: &str) -> String {
         if self.last.0 != eval {
             self.last = (eval, 0);
@@ -121,7 +121,7 @@ impl Displays {
         }
     }
 
-    /// Removes the oldest files until the rest is within the quota; says what they take then.
+    /// Removes the oldest files until the rest is within the quota; returns how many bytes the rest takes.
     fn make_room(&self, newest: &str) -> u64 {
         let Ok(entries) = fs::read_dir(&self.dir) else { return 0 };
         let mut files: Vec<_> = entries
@@ -133,7 +133,7 @@ impl Displays {
                 Some((age, entry.path(), size))
             })
             .collect();
-        // What has no number is half a file of a killed host, or none of ours: it goes first.
+        // A file without a number is half a file of a killed host, or a stranger's: it is removed first.
         files.sort();
         let newest = fs::metadata(self.dir.join(newest)).map_or(0, |file| file.len());
         let mut used = newest + files.iter().map(|(.., size)| size).sum::<u64>();

@@ -1,4 +1,4 @@
-//! The record comes first: acceptance, start and outcome are on disk before anyone is told.
+//! The record comes first: acceptance, start and outcome are on disk before a client is told.
 
 use std::path::Path;
 
@@ -20,10 +20,10 @@ pub(crate) struct Ledger {
     spool: Spool,
     history: History,
     next: EvalSeq,
-    /// How many evals before that are other work than code.
+    /// How many of the evals so far are other work than code.
     others: u64,
     generation: Generation,
-    /// Output before this has been part of some reply.
+    /// Background output before this offset has been part of a reply.
     told: Offset,
     last: EvalSeq,
     current: Option<Current>,
@@ -38,12 +38,12 @@ struct Current {
     start: Offset,
     began_ms: u64,
     lost: u64,
-    /// Why the first of them were not kept.
+    /// Why the first lost bytes were not kept.
     not_kept: Option<NotKept>,
     line: LastLine,
 }
 
-/// Work that is taken in.
+/// Work that is accepted.
 #[derive(Debug)]
 pub(crate) struct Taken<'a> {
     pub(crate) kind: WorkKind,
@@ -60,12 +60,12 @@ pub(crate) struct Closing {
     pub(crate) exit_code: Option<i32>,
     pub(crate) changed: Option<Changed>,
     pub(crate) notice: Option<String>,
-    /// Who first asked to stop it.
+    /// The client that first asked to stop the eval.
     pub(crate) interrupted_by: Option<By>,
 }
 
 impl Closing {
-    /// Adds something to what the reader is told.
+    /// Adds a notice for the reader of the eval.
     pub(crate) fn note(&mut self, notice: String) {
         self.notice = Some(match self.notice.take() {
             Some(other) => format!("{other}; {notice}"),
@@ -74,16 +74,16 @@ impl Closing {
     }
 }
 
-/// What the last host left.
+/// What the records of earlier hosts say.
 pub(crate) struct Found {
-    /// How the last interpreter ended, if nobody was told.
+    /// How the last interpreter ended, if no client was told.
     pub(crate) loss: Option<EndReason>,
-    /// How it ended, told or not.
+    /// How the last interpreter ended, whether or not a client was told.
     pub(crate) last_end: Option<EndReason>,
 }
 
 impl Ledger {
-    /// Opens the records, and gives what a killed host left unfinished its outcome.
+    /// Opens the records, and records an outcome for evals that a killed host left unfinished.
     pub(crate) fn open(dir: &Path, quota: u64) -> Result<(Ledger, Found), SpoolError> {
         let spool = Spool::open(dir, Options { quota, ..Options::default() })?;
         let (history, recovered) = History::open(dir)?;
@@ -118,7 +118,7 @@ impl Ledger {
             None if host_died => Some((EndReason::HostDied, false)),
             None => None,
         };
-        // What could not be started had no state to lose.
+        // An interpreter that could not be started had no state to lose.
         let is_loss = |(reason, reported): &(EndReason, bool)| {
             !reported && !matches!(reason, EndReason::LaunchFailed { .. })
         };
@@ -142,12 +142,12 @@ impl Ledger {
         self.next.0 - 1
     }
 
-    /// How many of them were code.
+    /// How many of the evals were code.
     pub(crate) fn codes(&self) -> u64 {
         self.evals().saturating_sub(self.others)
     }
 
-    /// A new interpreter begins.
+    /// Records that a new interpreter begins.
     pub(crate) fn open_generation(&mut self) -> Result<(), SpoolError> {
         self.unsaved.save(&mut self.history)?;
         let (generation, host_pid) = (Generation(self.generation.0 + 1), std::process::id());
@@ -164,8 +164,8 @@ impl Ledger {
         self.history.key(key)
     }
 
-    /// Records that code was taken in; only then may anyone be told. What runs `at_once`, at that time of the
-    /// session's clock, is recorded as started with the same write.
+    /// Records that work was accepted; only then may a client be told. With `at_once`, a time of the
+    /// session's clock, the same write records that it has started.
     pub(crate) fn accept(
         &mut self,
         taken: Taken<'_>,
@@ -183,7 +183,7 @@ impl Ledger {
             key: taken.key.map(str::to_owned),
             token: taken.token,
         };
-        // Nothing new is recorded before what waits for room.
+        // Nothing new is recorded before the records that the disk has refused so far.
         self.unsaved.save(&mut self.history)?;
         match at_once {
             None => self.history.append(&accepted)?,
@@ -197,8 +197,9 @@ impl Ledger {
         Ok(eval)
     }
 
-    /// Records that the eval starts now, if that was not done when it was taken in; says where its part of
-    /// the spool begins. After an error its code must not be sent: without a start it is known not to have run.
+    /// Records that the eval starts now, if that was not recorded with its acceptance; returns where its part
+    /// of the spool begins. After an error its code must not be sent: an eval without a recorded start is
+    /// known not to have run.
     pub(crate) fn start(&mut self, eval: EvalSeq, began_ms: u64) -> Result<Offset, SpoolError> {
         if !self.is_current(eval) {
             self.unsaved.save(&mut self.history)?;
@@ -225,7 +226,7 @@ impl Ledger {
         });
     }
 
-    /// Keeps bytes of a pipe: the running eval's, or background output.
+    /// Keeps bytes of a stream: output of the running eval, or background output.
     pub(crate) fn output(&mut self, stream: Stream, bytes: &[u8]) {
         let kind = ChunkKind::of(stream, self.current.is_none());
         if let Some(current) = &mut self.current {
@@ -240,7 +241,7 @@ impl Ledger {
         self.spool.append(kind, eval.unwrap_or(self.last), bytes);
     }
 
-    /// Keeps anything else the running eval made.
+    /// Keeps a value, error or other chunk of the running eval.
     pub(crate) fn append(&mut self, kind: ChunkKind, bytes: &[u8]) {
         let eval = self.writer();
         let kept = self.spool.append(kind, eval, bytes);
@@ -250,7 +251,7 @@ impl Ledger {
         }
     }
 
-    /// The eval that what is kept now belongs to: the running one, or the last.
+    /// The eval that new output belongs to: the running one, or the last.
     pub(crate) fn writer(&self) -> EvalSeq {
         self.current.as_ref().map_or(self.last, |current| current.eval)
     }
@@ -265,12 +266,12 @@ impl Ledger {
         self.current.as_ref().map(|current| current.start)
     }
 
-    /// What stands after the running eval's last line feed.
+    /// The text after the running eval's last line feed.
     pub(crate) fn prompt(&self) -> String {
         self.current.as_ref().map(|current| current.line.prompt()).unwrap_or_default()
     }
 
-    /// The running eval was given a whole line, or the end: what it asks next stands by itself.
+    /// The running eval was given a whole line, or the end of its input: its next prompt begins anew.
     pub(crate) fn answered(&mut self) {
         if let Some(current) = &mut self.current {
             current.line.answered();
@@ -287,12 +288,12 @@ impl Ledger {
         self.current.as_ref().map(|current| current.began_ms)
     }
 
-    /// All that was written so far has been part of a reply.
+    /// Notes that all background output so far has been part of a reply.
     pub(crate) fn tell_background(&mut self) {
         self.told = self.spool.end();
     }
 
-    /// Records an eval's outcome; only then may anyone be told. `None` if the disk does not take it yet.
+    /// Records an eval's outcome; only then may a client be told. `None` if the disk refuses it for now.
     pub(crate) fn finish(
         &mut self,
         eval: EvalSeq,
@@ -330,31 +331,32 @@ impl Ledger {
         self.save(HistoryRecord::Ended { generation, at_ms, reason, reported });
     }
 
-    /// Records that someone was told of the last end.
+    /// Records that a client was told of the last interpreter's end.
     pub(crate) fn report(&mut self) {
         let (generation, at_ms) = (self.generation, wall_ms());
-        // The end in question is of the generation before.
+        // The end that was told is that of the generation before.
         let generation = Generation(generation.0.saturating_sub(1));
         self.save(HistoryRecord::Reported { generation, at_ms });
     }
 
-    /// Records something that has happened. What the disk does not take is kept and tried again; whether it took it.
+    /// Records something that has happened; returns whether it is written. A record that the disk refuses is
+    /// kept and tried again.
     fn save(&mut self, record: HistoryRecord) -> bool {
         self.unsaved.add(record, &mut self.history)
     }
 
-    /// Tries again to record what the disk did not take; whether nothing is left of that.
+    /// Tries again to write the records that the disk refused; returns whether none is left.
     pub(crate) fn try_again(&mut self) -> bool {
         self.unsaved.save(&mut self.history).is_ok()
     }
 
-    /// Evals whose outcome was recorded late, and what it is; each is told once.
+    /// Evals whose outcome was recorded late, with that outcome; each is returned once.
     pub(crate) fn recorded_late(&mut self) -> Vec<(EvalSeq, Finished)> {
         std::mem::take(&mut self.unsaved.recorded)
     }
 
-    /// Drops the oldest ended evals if the history has become too large (SPEC S-12). That takes a moment, so a session
-    /// that is busy has some more room.
+    /// Drops the oldest ended evals if the history has become too large (SPEC S-12). That takes a moment, so
+    /// a busy session may exceed the quota a little.
     pub(crate) fn trim(&mut self, idle: bool) {
         let quota = self.history_quota;
         let enough = if idle { quota } else { quota / 4 * 5 };
@@ -371,12 +373,12 @@ impl Ledger {
         self.history.is_gone(eval)
     }
 
-    /// This host is about to leave.
+    /// Gives back reserved room, because this host is about to exit.
     pub(crate) fn close(&mut self) {
         self.history.close();
     }
 
-    /// What has happened and is not recorded.
+    /// The records that the disk has refused so far.
     pub(crate) fn unsaved(&self) -> &Unsaved {
         &self.unsaved
     }

@@ -1,4 +1,4 @@
-//! The last line an eval wrote, and the unfinished one that a prompt is.
+//! The last line an eval wrote, and its unfinished line, which may be a prompt.
 
 /// Longest line that is kept.
 const MOST: usize = 1024;
@@ -37,7 +37,7 @@ impl LastLine {
     }
 
     fn extend(&mut self, bytes: &[u8]) {
-        // Of a giant line the end is what a progress bar or prompt shows.
+        // Of a giant line the end is kept, since that is what a progress bar or prompt shows.
         self.partial.extend_from_slice(&bytes[bytes.len().saturating_sub(MOST)..]);
         let over = self.partial.len().saturating_sub(MOST);
         self.partial.drain(..over);
@@ -48,8 +48,8 @@ impl LastLine {
         self.feed(b"\n");
     }
 
-    /// What stands after the last line feed, as a person would see it: the last row, and no more of
-    /// that than is read at a glance.
+    /// The last row of the text after the last line feed, as a person would see it, cut to a length that is
+    /// read at a glance.
     pub(crate) fn prompt(&self) -> String {
         let text = stead_screen::plain(&self.partial);
         let mut rows = text.lines().rev();
@@ -62,7 +62,7 @@ impl LastLine {
         }
     }
 
-    /// The unfinished line if it says anything, else the last whole one.
+    /// The unfinished line if it is not blank, else the last whole one.
     pub(crate) fn show(&self) -> String {
         let blank = self.partial.iter().all(u8::is_ascii_whitespace);
         String::from_utf8_lossy(if blank { &self.whole } else { &self.partial }).into_owned()

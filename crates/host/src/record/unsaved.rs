@@ -1,4 +1,5 @@
-//! Records that the disk does not take: kept in order, tried again, and never told before they are written (SPEC E-11).
+//! Records that the disk refuses: kept in order, tried again, and never told to clients before they are
+//! written (SPEC E-11).
 
 use std::collections::VecDeque;
 use std::time::{Duration, Instant};
@@ -12,19 +13,19 @@ use crate::with_causes;
 /// How often a record is tried again.
 const TRY_EVERY: Duration = Duration::from_millis(100);
 
-/// What has happened and is not recorded, oldest first.
+/// Records that the disk has refused so far, oldest first.
 #[derive(Debug, Default)]
 pub(crate) struct Unsaved {
     records: VecDeque<HistoryRecord>,
     /// What the disk said last.
     why: String,
     next_try: Option<Instant>,
-    /// Outcomes that were written late and that nobody was told yet.
+    /// Outcomes that were written late and that no client was told yet.
     pub(crate) recorded: Vec<(EvalSeq, Finished)>,
 }
 
 impl Unsaved {
-    /// Records something after all that waits; whether it is written.
+    /// Writes a record after all that wait; returns whether it is written.
     pub(crate) fn add(&mut self, record: HistoryRecord, history: &mut History) -> bool {
         match self.save(history).and_then(|()| history.append(&record)) {
             Ok(()) => true,
@@ -36,7 +37,8 @@ impl Unsaved {
         }
     }
 
-    /// Writes what waits, one record at a time: a reader must not find one that the failure of the next takes back.
+    /// Writes the waiting records one at a time: if several were written at once, a reader could see one that
+    /// is undone when the next fails.
     pub(crate) fn save(&mut self, history: &mut History) -> Result<(), SpoolError> {
         while let Some(record) = self.records.front() {
             if let Err(error) = history.append(record) {

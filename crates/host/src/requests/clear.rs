@@ -1,4 +1,5 @@
-//! The request of version 1 that empties the namespace: work like any other, answered at its end.
+//! The request of version 1 that empties the namespace. It is work like any other, and answered when it is
+//! over.
 
 use stead_protocol::client::{Reply, Submit};
 use stead_protocol::{Outcome, Refusal, Work};
@@ -8,13 +9,13 @@ use crate::host::Host;
 use crate::session::state::Ticket;
 
 impl Host {
-    /// Does not wait for a turn, as it never did.
+    /// A `clear` of version 1 is refused if it would have to wait for its turn.
     pub(super) fn clear(&mut self, ticket: Ticket) {
         let submit = Submit { no_queue: true, ..Submit::new(Work::Clear) };
         self.submit(ticket, submit, Told::AtEnd);
     }
 
-    /// Tells how it went.
+    /// Answers the request with the outcome.
     pub(crate) fn answer_clear(&mut self, ticket: Ticket, outcome: &Outcome) {
         let refusal = match outcome {
             Outcome::Complete => return self.reply(ticket, Reply::Done),

@@ -1,8 +1,9 @@
-//! Telling a connection of every eval of the session, whoever sends it.
+//! Telling a connection of every eval of the session, whichever client sends it.
 //!
-//! Each follower has a place in the row of evals: it knows of all before it, and hears what happens to them. The rest
-//! is told from the record, a few at a time as the follower reads, until it has caught up. So one that was cut off and
-//! names the first eval whose end it has not heard misses nothing.
+//! Each follower has a place in the sequence of evals: it knows all evals before it, and is told what happens
+//! to them. Later evals are told from the record, a few at a time as the follower reads, until it has caught
+//! up. A follower that was disconnected names the first eval whose end it has not heard, and so misses
+//! nothing.
 
 use stead_protocol::EvalSeq;
 use stead_protocol::client::{Event, FromHost, Listens, Reply};
@@ -29,7 +30,7 @@ impl Host {
         self.reply(ticket, Reply::Following { from: next });
     }
 
-    /// Tells those who follow and have caught up of an eval that was taken in just now.
+    /// Tells followers that have caught up of an eval that was accepted just now.
     pub(crate) fn introduce(&mut self, eval: EvalSeq) {
         let Some(pending) = self.pending.get(&eval) else { return };
         let accepted = Event::Accepted { eval, work: pending.kind, by: pending.by.clone() };
@@ -46,7 +47,7 @@ impl Host {
         }
     }
 
-    /// Tells followers that are behind, and have read what they were told, some more.
+    /// Tells further evals to followers that are behind and have read everything so far.
     pub(crate) fn tell_followers(&mut self) {
         let behind: Vec<u64> = self
             .clients
@@ -91,7 +92,7 @@ impl Host {
         }
     }
 
-    /// An eval that waits or runs: how it came, and where it stands.
+    /// Adds the events of a queued or running eval: that it was accepted, and where it stands.
     fn tell_living(&self, eval: EvalSeq, events: &mut Vec<Event>) {
         let Some(pending) = self.pending.get(&eval) else { return };
         events.push(Event::Accepted { eval, work: pending.kind, by: pending.by.clone() });
@@ -104,7 +105,7 @@ impl Host {
         events.extend(standing);
     }
 
-    /// One that is over.
+    /// Adds the events of an eval that is over.
     fn tell_recorded(&self, entry: EvalEntry, events: &mut Vec<Event>) {
         let (eval, by) = (entry.seq, entry.by);
         events.push(Event::Accepted { eval, work: entry.kind, by: by.clone() });

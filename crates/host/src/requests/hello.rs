@@ -19,8 +19,8 @@ pub(super) struct Caller {
 }
 
 impl Host {
-    /// Speaks the newest version that both know. Without one the client is told which versions there are and may
-    /// come with another: nothing else happens to it, nor to the session.
+    /// Agrees on the newest version that both sides know. If there is none, the client is told the host's
+    /// versions and may try another; the session goes on.
     pub(super) fn greet(&mut self, ticket: Ticket, caller: Caller) {
         let ours = Versions::OURS;
         let Some(protocol) = ours.common(caller.versions) else {

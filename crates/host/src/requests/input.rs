@@ -1,4 +1,4 @@
-//! Something to read for whoever waits for it.
+//! Text for a program that waits for input.
 
 use stead_interpreter::{InputRefusal, Order};
 use stead_protocol::client::Reply;
@@ -7,14 +7,14 @@ use stead_protocol::{EvalSeq, Offset, Refusal};
 use crate::host::Host;
 use crate::session::state::{Input, Ticket};
 
-/// Input that was ordered and not answered for.
+/// Input that was ordered and whose request is not answered yet.
 #[derive(Debug)]
 pub(crate) struct GivenInput {
     seq: u64,
     ticket: Ticket,
-    /// None for a reader in the background.
+    /// `None` for a reader in the background.
     eval: Option<EvalSeq>,
-    /// Whether it ends the line that asks for it.
+    /// Whether it completes a line, so that the prompt it answers is over.
     whole: bool,
     /// How far the spool reached when it was written.
     from: Offset,
@@ -34,7 +34,7 @@ impl Host {
         self.orders.push_back(Order::Input { seq, eval, text: text.to_owned(), eof });
     }
 
-    /// Input was written. What comes into the spool from here on may be an answer to it.
+    /// Input was written. Output from here on may be a reaction to it.
     pub(crate) fn input_given(&mut self, seq: u64) {
         let Some(at) = self.asked.inputs.iter().position(|given| given.seq == seq) else { return };
         let from = self.ledger.end();
@@ -49,7 +49,7 @@ impl Host {
         self.reply(given.ticket, Reply::InputTaken { eval: Some(eval), from, to: None });
     }
 
-    /// The reader in the background has it.
+    /// The reader in the background has read the input.
     pub(crate) fn input_read(&mut self, seq: u64) {
         let Some(at) = self.asked.inputs.iter().position(|given| given.seq == seq) else { return };
         let given = self.asked.inputs.swap_remove(at);
@@ -73,7 +73,8 @@ impl Host {
         self.refuse(given.ticket, refusal);
     }
 
-    /// Whoever was given input is gone, and all that it wrote has been told.
+    /// The interpreter has ended, so nobody will read the input that was given: those requests are answered
+    /// now.
     pub(crate) fn readers_are_gone(&mut self) {
         for seq in Vec::from_iter(self.asked.inputs.iter().map(|given| given.seq)) {
             self.input_read(seq);

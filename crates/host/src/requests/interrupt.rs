@@ -15,7 +15,7 @@ impl Host {
         self.step(Input::Interrupt { eval, ticket });
     }
 
-    /// Who said hello on the connection that a request came on.
+    /// The client that said hello on a request's connection.
     pub(super) fn caller(&self, ticket: Ticket) -> By {
         let known = self.clients.connections.get(&ticket.connection);
         known.map(|known| known.by.clone()).unwrap_or_default()

@@ -23,7 +23,7 @@ use input::GivenInput;
 pub(crate) use query::{Asker, Question};
 use submit::Told;
 
-/// Requests that were passed on and are answered when the lower half has told what came of them.
+/// Requests that were passed to the lower half and are answered when it tells the result.
 #[derive(Debug, Default)]
 pub(crate) struct Asked {
     /// Number of the last question or input.
@@ -31,9 +31,9 @@ pub(crate) struct Asked {
     pub(crate) question: Option<Question>,
     inputs: Vec<GivenInput>,
     statuses: Vec<Ticket>,
-    /// Each with whether it wants the session to stand still.
+    /// Requests to pause (`true`) or resume.
     pauses: Vec<(Ticket, bool)>,
-    /// Our own question whether processes are left that keep the session in use.
+    /// The host itself has asked whether processes are left that keep the session in use.
     pub(crate) whether_it_serves: bool,
 }
 
@@ -89,7 +89,7 @@ impl Host {
     }
 }
 
-/// What to say to a newer client of something that this version does not know.
+/// The refusal for a request of a newer client that this version does not know.
 fn unknown(what: &str) -> Refusal {
     Refusal::UnknownRequest { what: what.to_owned(), host: Speaker::this() }
 }

@@ -19,14 +19,14 @@ impl Host {
         self.orders.push_back(Order::Resume);
     }
 
-    /// The bridge could not pause its code, or let it go on.
+    /// The bridge could not pause its code, or could not let it go on.
     pub(crate) fn not_paused(&mut self, message: &str) {
         for (ticket, _) in std::mem::take(&mut self.asked.pauses) {
             self.refuse(ticket, Refusal::NoAnswer { problem: message.to_owned() });
         }
     }
 
-    /// The session's processes stand still, or no longer do; so does its clock.
+    /// The session's processes were stopped or go on; so does its clock.
     pub(crate) fn paused(&mut self, paused: bool) {
         match paused {
             true => self.clock.pause(),

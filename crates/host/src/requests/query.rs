@@ -15,12 +15,12 @@ pub(crate) struct Question {
     pub(crate) asker: Asker,
 }
 
-/// Who is to know the answer.
+/// Who gets the answer to a question.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum Asker {
     /// A client.
     Client(Ticket),
-    /// The eval that runs, which empties the namespace.
+    /// The running eval, which empties the namespace.
     Clear,
 }
 
@@ -59,13 +59,13 @@ impl Host {
         self.facts.can.words().any(|can| can == what)
     }
 
-    /// Why something cannot be had of this interpreter.
+    /// The refusal for something that this interpreter cannot do.
     pub(crate) fn cannot(&self, what: &str) -> Refusal {
         let language = self.meta.settings.engine.language.clone();
         Refusal::NotPossible { what: what.to_owned(), language }
     }
 
-    /// The bridge's answer goes to whoever asked, unless that one was told already.
+    /// Passes the bridge's answer to the asker, unless the asker was answered already.
     pub(crate) fn query_answered(
         &mut self,
         seq: u64,

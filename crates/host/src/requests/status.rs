@@ -13,7 +13,7 @@ impl Host {
         self.orders.push_back(Order::Figures);
     }
 
-    /// Whoever asked where the session stands is answered.
+    /// Answers the requests for status.
     pub(crate) fn figures(&mut self, figures: &Figures) {
         for ticket in std::mem::take(&mut self.asked.statuses) {
             let status = Box::new(self.status(figures));
@@ -55,7 +55,7 @@ impl Host {
             idle_timeout_ms: settings.policy.idle_timeout_ms,
             spool_end: self.ledger.end(),
             unrecorded: self.ledger.unsaved().told(),
-            // The one who asks is not counted.
+            // The client that asks is not counted.
             clients: self.clients.connections.len().saturating_sub(1) as u32,
         }
     }

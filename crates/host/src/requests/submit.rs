@@ -1,4 +1,4 @@
-//! Code to run: refused, known already, or recorded and queued.
+//! Work to run: refused, known already, or recorded and queued.
 
 use stead_interpreter::pause;
 use stead_protocol::client::{Accepted, FromHost, Reply, Submit, WatchFor};
@@ -13,12 +13,12 @@ use crate::session::state::{Eval, Input, Ticket};
 use crate::session::work::Pending;
 use crate::with_causes;
 
-/// When whoever submits is answered.
+/// When a submission is answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Told {
-    /// As soon as it is recorded.
+    /// As soon as the work is recorded.
     AtOnce,
-    /// When it is over, with how it went.
+    /// When the work is over, with its outcome.
     AtEnd,
 }
 
@@ -84,7 +84,7 @@ impl Host {
         if let (Told::AtOnce, Some(connection)) =
             (told, self.clients.connections.get_mut(&ticket.connection))
         {
-            // What waits behind another eval takes its time.
+            // An eval that waits behind another will not end at once, so its answer is not held back.
             match submit.hold && behind.is_none() {
                 true => connection.hold(accepted),
                 false => connection.send(&accepted),
@@ -97,9 +97,9 @@ impl Host {
         self.step(Input::Submit(Eval { seq, hard_timeout: submit.hard_timeout_ms }));
     }
 
-    /// The eval that was sent with this token before. A client whose host does not answer may give up, and send the
-    /// same code again: whichever of the two is read first runs, the other does not. What an earlier host took is
-    /// looked for only if the client says that it sends `again`.
+    /// The eval that was sent with this token before. A client whose host does not answer may give up and
+    /// send the same code again: only the first of the two that is read runs. Evals of an earlier host are
+    /// searched only if the client says that it sends `again`.
     fn by_token(&self, token: u64, again: bool) -> Option<EvalSeq> {
         let here = self.tokens.iter().rev().find(|(known, _)| *known == token);
         let earlier = || {
@@ -117,7 +117,7 @@ impl Host {
         self.tokens.push_back((token, eval));
     }
 
-    /// Refuses what this host or its interpreter cannot do.
+    /// Refuses work that this host or its interpreter cannot do.
     fn workable(&self, work: Option<Work>) -> Result<Work, Refusal> {
         match work {
             None => {
@@ -141,7 +141,7 @@ impl Host {
         if queued + bytes > QUEUED_CODE_LIMIT {
             return Err(Refusal::QueuedCodeFull { bytes: queued });
         }
-        // Other work does not count on what earlier code has left.
+        // Other work than code does not depend on state that earlier code has left.
         if let (Some(reason), WorkKind::Code) = (self.loss.clone(), work.kind()) {
             self.acknowledge_loss();
             return Err(Refusal::StateLost { reason });

@@ -43,7 +43,8 @@ impl Host {
                     Event::Waiting { eval, prompt, end: self.ledger.end(), editor }
                 }
                 listening @ (Listening::No | Listening::May) => {
-                    // Who asks now knows that nothing happens, and wants to wait nevertheless.
+                    // A client that asks now knows that the eval makes no progress and wants to wait, so it
+                    // is not told `Alone`, which would end its wait.
                     let listens =
                         if *listening == Listening::May { Listens::Yes } else { Listens::No };
                     let (start, by) = (self.ledger.current_start()?, self.sent_by(eval));

@@ -14,7 +14,7 @@ use crate::session::state::{Action, Answer, Eval, Input, Ticket};
 use crate::session::work::Pending;
 use crate::with_causes;
 
-/// After which time an eval that could not be recorded as started is tried again.
+/// After this time the start of an eval that could not be recorded is tried again.
 const BLOCKED_TIME: Duration = Duration::from_millis(100);
 
 impl Host {
@@ -107,7 +107,7 @@ impl Host {
         }
     }
 
-    /// Tells everyone who watches an eval how it ended, which is on disk.
+    /// Tells all who watch an eval its outcome, which is recorded.
     pub(crate) fn tell_outcome(&mut self, eval: EvalSeq, finished: &Finished) {
         let told = self.tell(eval, || Event::Finished { eval, finished: finished.clone() });
         self.ending.reported |= told && finished.outcome.tells_end();
@@ -127,7 +127,7 @@ impl Host {
         self.send(ticket.connection, &message);
     }
 
-    /// The bridge can take code: the init code goes first. Where that cannot be recorded nothing else may run.
+    /// The bridge can take code: the init code goes first. If that cannot be recorded, nothing else may run.
     pub(crate) fn get_ready(&mut self) {
         match self.accept_init() {
             Ok(init) => self.step(Input::Hello { init }),

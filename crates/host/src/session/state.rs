@@ -7,7 +7,8 @@ use stead_protocol::bridge::DoneStatus;
 use stead_protocol::client::InterruptEffect;
 use stead_protocol::{EndReason, EvalSeq, Outcome, Refusal, TimeoutStep};
 
-/// How long an interrupt waits to say what it did, and an interpreter may live without its channel.
+/// How long an interrupt waits for its effect before it is answered, and how long an interpreter may live
+/// without its channel.
 pub(crate) const GRACE: Millis = 2_000;
 /// How long an interpreter may take to exit by itself when it is asked to.
 pub(crate) const EXIT_GRACE: Millis = 500;
@@ -25,7 +26,7 @@ pub(crate) struct Ticket {
     pub(crate) id: u64,
 }
 
-/// An eval that waits or runs.
+/// An eval that is queued or runs.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Eval {
     pub(crate) seq: EvalSeq,
@@ -43,9 +44,9 @@ pub(crate) enum Phase {
     Running(Run),
     /// The bridge answers a question.
     Querying { ticket: Option<Ticket>, deadline: Millis },
-    /// The interpreter is going; its exit is what we wait for.
+    /// The interpreter is ending, and its exit is awaited.
     Ending { run: Option<Run>, why: Why, kill_at: Option<Millis> },
-    /// It is gone and the host leaves.
+    /// The interpreter is gone and the host is about to exit.
     Ended { reason: EndReason },
 }
 
@@ -55,10 +56,10 @@ pub(crate) struct Run {
     pub(crate) eval: EvalSeq,
     /// Its hard timeout, which the lower half keeps (SPEC E-3).
     pub(crate) limit: Option<Millis>,
-    /// The last step of it that was taken.
+    /// The last step of the hard timeout that was taken.
     pub(crate) overdue: Option<TimeoutStep>,
     pub(crate) listening: Listening,
-    /// Interrupts that wait to see what they did, each with the time it stops waiting.
+    /// Interrupt requests that wait for their effect, each with the time at which it is answered anyway.
     pub(crate) interrupts: Vec<(Ticket, Millis)>,
     /// How far clients have gone to stop it.
     pub(crate) asked: Asked,
@@ -72,18 +73,18 @@ pub(crate) enum Asked {
     Nothing,
     /// They interrupted it.
     Interrupt,
-    /// They did so again, so what it started is killed.
+    /// They interrupted it again, so the processes it started are killed.
     KillChildren,
 }
 
 /// Whether the running eval waits for input (SPEC E-8).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Listening {
-    /// Not as far as is known.
+    /// As far as is known it does not.
     No,
-    /// Nobody can know: it listens, and may go on without any.
+    /// It may: it reads the session's input, and may also go on without any.
     May,
-    /// Only input lets it go on.
+    /// It does: only input lets it go on.
     Waits { prompt: String, editor: Option<String> },
 }
 
@@ -99,16 +100,16 @@ impl Run {
     }
 }
 
-/// Why the interpreter is going.
+/// Why the interpreter is ending.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Why {
-    /// Its own doing: an exit, a crash, an exec.
+    /// The interpreter's own doing: an exit, a crash, an exec.
     Own,
     Protocol(String),
     NotReady,
     Stop(Vec<Ticket>),
     Restart(Vec<Ticket>),
-    /// Somebody wants it gone at once.
+    /// A client wants it killed at once.
     Killed(Vec<Ticket>),
     HardTimeout,
     Idle {
@@ -119,17 +120,17 @@ pub(crate) enum Why {
 /// Everything that can happen to a session.
 #[derive(Debug)]
 pub(crate) enum Input {
-    /// The bridge is ready; the init code of the session goes before all that waits.
+    /// The bridge is ready; the session's init code goes before all queued evals.
     Hello {
         init: Option<Eval>,
     },
-    /// Somebody waits for the first quiet moment.
+    /// A client asks to be told when the interpreter is ready.
     Ready(Ticket),
     /// An eval was admitted and recorded.
     Submit(Eval),
     /// The start of the eval that was to run could not be recorded, so its code was not sent.
     NotStarted,
-    /// It may be recorded now.
+    /// It is time to try again to record the start of that eval.
     TryAgain,
     /// The bridge says the running eval is over; its output is in the spool.
     Done(DoneStatus),
@@ -138,13 +139,13 @@ pub(crate) enum Input {
         prompt: String,
         editor: Option<String>,
     },
-    /// It has passed its hard timeout, and this was done about it.
+    /// The running eval has passed its hard timeout, and this step was taken.
     Overdue(TimeoutStep),
-    /// It listens and may wait; `alone` if nothing works beside it.
+    /// The running eval reads its input and may be waiting; `alone` if no other process of it works.
     MayWait {
         alone: bool,
     },
-    /// It neither waits nor listens any longer.
+    /// The running eval neither waits for input nor reads it any longer.
     NotWaiting,
     Interrupt {
         eval: Option<EvalSeq>,
@@ -160,7 +161,7 @@ pub(crate) enum Input {
     Closed,
     /// The bridge broke its protocol.
     Broken(String),
-    /// The interpreter is gone and so is its tree.
+    /// The interpreter has exited and all processes below it are gone.
     Exited(EndReason),
     Stop(Ticket),
     Restart(Ticket),
@@ -171,20 +172,20 @@ pub(crate) enum Input {
     },
 }
 
-/// What is to be done about it, in order.
+/// What is to be done about an input, in order.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum Action {
-    /// Record that it starts, send it to the bridge.
+    /// Record that the eval starts, then send it to the bridge.
     Run(EvalSeq),
-    /// Signal the interpreter and what the eval started.
+    /// Interrupt the interpreter and the processes that the eval started.
     Interrupt,
-    /// Kill what the eval started.
+    /// Kill the processes that the eval started.
     KillChildren,
     /// Ask the bridge to end the interpreter.
     AskExit,
-    /// Kill the interpreter and everything below.
+    /// Kill the interpreter and all processes below it.
     Kill,
-    /// Record the outcome, then tell.
+    /// Record the outcome, then tell the clients.
     Finish {
         eval: EvalSeq,
         outcome: Outcome,
@@ -195,14 +196,14 @@ pub(crate) enum Action {
         ticket: Ticket,
         answer: Answer,
     },
-    /// Record that the interpreter has ended; `asked` if by request.
+    /// Record that the interpreter has ended; `asked` if a client asked for it.
     End {
         reason: EndReason,
         asked: bool,
     },
     /// Start the next interpreter.
     Start,
-    /// The host's work is done.
+    /// The host has nothing left to do and exits.
     Leave,
 }
 
@@ -222,6 +223,6 @@ pub(crate) struct State {
     /// Requests that wait for the interpreter to be ready.
     pub(crate) ready: Vec<Ticket>,
     pub(crate) idle_timeout: Millis,
-    /// Whether the first eval is the last.
+    /// Whether the session ends with its first eval.
     pub(crate) once: bool,
 }

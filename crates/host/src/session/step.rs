@@ -1,4 +1,4 @@
-//! The one function that changes a session's state, and what it consists of.
+//! The one function that changes a session's state, with its parts.
 
 use std::collections::VecDeque;
 
@@ -17,7 +17,7 @@ impl State {
         State { phase, queue: VecDeque::new(), ready: vec![], idle_timeout, once }
     }
 
-    /// The eval that runs, also while the interpreter is going.
+    /// The running eval, also while the interpreter is ending.
     pub(crate) fn running(&self) -> Option<&Run> {
         match &self.phase {
             Phase::Running(run) | Phase::Ending { run: Some(run), .. } => Some(run),
@@ -40,25 +40,26 @@ impl State {
         }
     }
 
-    /// The eval that runs, or the one that will when the interpreter is ready.
+    /// The running eval, or else the first in the queue.
     pub(crate) fn first(&self) -> Option<EvalSeq> {
         let queued = || self.queue.front().map(|eval| eval.seq);
         self.running().map(|run| run.eval).or_else(queued)
     }
 
-    /// Whether code that is taken in now runs at once.
+    /// Whether code that is accepted now runs at once.
     pub(crate) fn is_free(&self) -> bool {
         matches!(self.phase, Phase::Idle { .. }) && self.queue.is_empty()
     }
 
-    /// Whether code may be taken in now, and behind which eval it would wait.
+    /// Whether code may be accepted now, and behind which eval it would wait.
     pub(crate) fn admit(&self, no_queue: bool) -> Result<Option<EvalSeq>, Refusal> {
         let behind = self.queue.back().map(|eval| eval.seq).or(self.running().map(|run| run.eval));
         match &self.phase {
             Phase::Running(Run { listening: Listening::Waits { prompt, .. }, eval, .. }) => {
                 Err(Refusal::WaitsForInput { eval: *eval, prompt: prompt.clone() })
             }
-            // What could not be started tells why when it is gone, with the evals that wait for it.
+            // If the interpreter could not be started, queued evals are told why when it is gone; so may this
+            // one be.
             Phase::Ending { why, .. } if *why == Why::NotReady => self.admit_to_queue(behind),
             Phase::Ending { .. } | Phase::Ended { .. } => Err(Refusal::Ending),
             Phase::Starting { .. }
@@ -91,7 +92,8 @@ impl State {
             }
             Input::NotStarted => {
                 self.take_back(now);
-                // Whoever waits for the init code would wait for the disk.
+                // The init code waits for the disk. Clients that wait for its end are not made to wait for
+                // that too.
                 self.tell_ready()
             }
             Input::TryAgain => self.next(),
@@ -100,7 +102,8 @@ impl State {
                 if let Some(run) = self.running_mut() {
                     run.listening = Listening::Waits { prompt, editor };
                 }
-                // Init code that asks something will not get ready by itself.
+                // Init code that waits for input will not finish by itself, so clients that wait for it are
+                // answered.
                 self.tell_ready()
             }
             Input::MayWait { alone } => {
@@ -163,7 +166,7 @@ impl State {
         if let Some(init) = init {
             self.queue.push_front(init);
         }
-        // With init code, ready means that it is through.
+        // If there is init code, the session is ready when that is over.
         let mut actions = if has_init { vec![] } else { self.tell_ready() };
         actions.extend(self.next());
         actions
@@ -173,7 +176,8 @@ impl State {
         self.ready.push(ticket);
         match self.phase {
             Phase::Idle { .. } | Phase::Querying { .. } => self.tell_ready(),
-            // What ends instead answers in `exited`; what runs may be the init code.
+            // The running eval may be the init code, which answers at its end. If the interpreter ends,
+            // `exited` answers.
             Phase::Starting { .. } | Phase::Running(_) | Phase::Ending { .. } => vec![],
             Phase::Ended { .. } => self.tell_ready(),
         }
@@ -184,7 +188,7 @@ impl State {
         self.ready.drain(..).map(done).collect()
     }
 
-    /// Runs the next eval if nothing else goes on.
+    /// Runs the next eval if the session is idle.
     fn next(&mut self) -> Vec<Action> {
         if !matches!(self.phase, Phase::Idle { .. }) {
             return vec![];
@@ -202,7 +206,7 @@ impl State {
         vec![Action::Run(eval.seq)]
     }
 
-    /// An eval that could not be recorded as started waits again, before all others.
+    /// An eval whose start could not be recorded goes back to the front of the queue.
     fn take_back(&mut self, now: Millis) {
         match std::mem::replace(&mut self.phase, Phase::Idle { since: now }) {
             Phase::Running(run) => {
@@ -215,7 +219,7 @@ impl State {
     fn done(&mut self, status: DoneStatus, now: Millis) -> Vec<Action> {
         let run = match std::mem::replace(&mut self.phase, Phase::Idle { since: now }) {
             Phase::Running(run) => run,
-            // A bridge that is being ended may still finish its eval first.
+            // While the interpreter is ending, its eval may still finish first.
             Phase::Ending { run: Some(run), why, kill_at } => {
                 self.phase = Phase::Ending { run: None, why, kill_at };
                 run
@@ -225,17 +229,17 @@ impl State {
                 return vec![];
             }
         };
-        // Code that fails once its children were killed fails because of that.
+        // Code that fails after its children were killed fails because of that.
         let status = match status {
             DoneStatus::Error if run.killed > 0 => DoneStatus::Interrupted,
             other => other,
         };
         let outcome = match (status, run.overdue) {
             (DoneStatus::Ok, _) => Outcome::Complete,
-            // What is not known to have gone well has not.
+            // An unknown status is not known to be a success, so it counts as an error.
             (DoneStatus::Error | DoneStatus::Unknown, _) => Outcome::Error,
             (DoneStatus::Interrupted, Some(_)) => {
-                // Where there were no children to kill, it was the interrupt after all.
+                // If there were no children to kill, the interrupt is what stopped it.
                 let step = match run.killed {
                     0 => TimeoutStep::Interrupted,
                     _ => TimeoutStep::ChildrenKilled,
@@ -259,8 +263,8 @@ impl State {
         actions
     }
 
-    /// The lower half has taken a step of the hard timeout. Exit handlers and threads that hold up an exit are part
-    /// of the eval, so it goes on while the interpreter is going.
+    /// The lower half has taken a step of the hard timeout. Exit handlers, and threads that delay the exit,
+    /// are part of the eval, so the timeout also counts while the interpreter is ending.
     fn overdue(&mut self, step: TimeoutStep) {
         if let Some(run) = self.running_mut() {
             run.overdue = Some(step);
@@ -323,14 +327,15 @@ impl State {
         }
     }
 
-    /// The interpreter is going; the first reason stays, except that any outranks its own doing.
+    /// The interpreter begins to end. The first reason stays, unless that was the interpreter's own doing:
+    /// any other reason replaces it.
     fn leave(&mut self, why: Why, kill_at: Option<Millis>) {
         let phase = std::mem::replace(&mut self.phase, Phase::Starting { give_up_at: 0 });
         self.phase = match phase {
             Phase::Running(run) => Phase::Ending { run: Some(run), why, kill_at },
             Phase::Ending { run, why: Why::Own, .. } => Phase::Ending { run, why, kill_at },
             Phase::Ending { run, why, kill_at } => Phase::Ending { run, why, kill_at },
-            // An interpreter that goes before its hello could not be started.
+            // An interpreter that ends before its hello could not be started.
             Phase::Starting { .. } if why == Why::Own => {
                 Phase::Ending { run: None, why: Why::NotReady, kill_at }
             }
@@ -348,7 +353,8 @@ impl State {
                 tickets.push(ticket);
                 vec![]
             }
-            // All wait for the same exit; a stop wins over a restart, and both over a kill.
+            // All these requests wait for the same exit; a stop wins over a restart, and both win over a
+            // kill.
             Phase::Ending { why: known @ (Why::Restart(_) | Why::Killed(_)), .. } => {
                 let (Why::Restart(tickets) | Why::Killed(tickets)) = known else { return vec![] };
                 tickets.push(ticket);
@@ -359,12 +365,12 @@ impl State {
                 };
                 vec![]
             }
-            // Nothing runs, so exit handlers get their chance.
+            // Nothing runs, so the interpreter may run its exit handlers.
             Phase::Idle { .. } => {
                 self.leave(why, Some(now + EXIT_GRACE));
                 vec![Action::AskExit]
             }
-            // A request outranks every other reason: its sender waits for it.
+            // A client's request replaces every other reason, because the client waits for its answer.
             Phase::Ending { why: known, kill_at, .. } => {
                 *known = why;
                 *kill_at = None;
@@ -407,7 +413,7 @@ impl State {
     }
 
     fn exited(&mut self, reason: EndReason, now: Millis) -> Vec<Action> {
-        // An exit nobody announced.
+        // The interpreter exited without announcing it.
         if !matches!(self.phase, Phase::Ending { .. }) {
             self.leave(Why::Own, None);
         }
@@ -475,7 +481,7 @@ impl State {
                 self.leave(Why::NotReady, None);
                 actions.push(Action::Kill);
             }
-            // A session that somebody is connected to is in use.
+            // A session with an attached client is in use.
             Phase::Idle { since } if attached => *since = now,
             Phase::Idle { since } if self.idle_timeout > 0 && *since + self.idle_timeout <= now => {
                 self.leave(Why::Idle { after: self.idle_timeout }, Some(now + EXIT_GRACE));
@@ -528,7 +534,7 @@ impl State {
     }
 }
 
-/// All interrupts that wait are told what came of them.
+/// Answers to all waiting interrupt requests, with what the interrupt did.
 fn answers(run: &Run, effect: InterruptEffect) -> impl Iterator<Item = Action> + '_ {
     run.interrupts.iter().map(move |(ticket, _)| Action::Answer {
         ticket: *ticket,
@@ -536,7 +542,7 @@ fn answers(run: &Run, effect: InterruptEffect) -> impl Iterator<Item = Action> +
     })
 }
 
-/// Interrupts that have waited long enough are told that the eval still runs.
+/// Interrupt requests that have waited long enough are answered: the eval still runs.
 fn give_up_waiting(run: &mut Run, now: Millis, actions: &mut Vec<Action>) {
     let (eval, killed) = (Some(run.eval), run.killed_on_request());
     run.interrupts.retain(|(ticket, at)| {

@@ -1,4 +1,4 @@
-//! Work that waits or runs, beside what the state knows of it.
+//! Queued and running work: what the state does not hold of it.
 
 use stead_interpreter::Order;
 use stead_protocol::bridge::DoneStatus;
@@ -8,7 +8,7 @@ use crate::host::Host;
 use crate::requests::Asker;
 use crate::session::state::{Asked, Input, Ticket};
 
-/// What is known of an eval from when it is taken in to its end.
+/// What is known of an eval from its acceptance to its end.
 #[derive(Debug, Default)]
 pub(crate) struct Pending {
     pub(crate) kind: WorkKind,
@@ -17,19 +17,19 @@ pub(crate) struct Pending {
     pub(crate) code: String,
     /// Where a shell command runs.
     pub(crate) place: Option<ShellPlace>,
-    /// A request that is answered with its end.
+    /// A request that is answered when the eval ends.
     pub(crate) owed: Option<Ticket>,
-    /// Who first asked to stop it.
+    /// The client that first asked to stop the eval.
     pub(crate) interrupted_by: Option<By>,
 }
 
 impl Host {
-    /// Who sent an eval that waits or runs.
+    /// The sender of a queued or running eval.
     pub(crate) fn sent_by(&self, eval: EvalSeq) -> Option<By> {
         self.pending.get(&eval).map(|pending| pending.by.clone())
     }
 
-    /// Orders what begins now, or says why that is not possible.
+    /// Orders the work that begins now, or says why that is not possible.
     pub(crate) fn send_work(&mut self, eval: EvalSeq) -> Result<(), Refusal> {
         let Some(pending) = self.pending.get_mut(&eval) else { return Ok(()) };
         let (code, place) = (std::mem::take(&mut pending.code), pending.place.take());
@@ -44,7 +44,7 @@ impl Host {
                 let seq = self.number(Asker::Clear);
                 self.orders.push_back(Order::Clear { seq });
             }
-            // It was taken in before the interpreter had said what it can do.
+            // The work was accepted before the interpreter had said what it can do.
             WorkKind::Clear | WorkKind::Unknown => return Err(self.cannot(kind.as_str())),
         }
         Ok(())
@@ -64,7 +64,7 @@ impl Host {
         }
     }
 
-    /// The running eval, which is no code, ends with an error.
+    /// Ends the running eval, which is not code, with an error.
     pub(crate) fn fail_work(&mut self, message: String) {
         let error = ErrorInfo { name: "ClearError".to_owned(), message, traceback: None };
         self.keep(ChunkKind::Error, &error);

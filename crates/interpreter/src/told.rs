@@ -64,7 +64,8 @@ pub enum Told<'a> {
     },
     /// The running eval is over.
     Done(Done),
-    /// The interpreter exits by itself, or another program has taken its place.
+    /// The interpreter exits by itself, another program has taken its place, or it has ended and what it started is being
+    /// ended: nothing more has to be done for its end.
     Leaving {
         /// The code it said it exits with.
         #[serde(default)]

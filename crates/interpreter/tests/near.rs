@@ -158,6 +158,8 @@ fn e6_interrupts_and_hard_timeouts_spare_what_was_there_before() {
     assert_eq!(outpost.wait("done")["status"], "interrupted");
     assert!(lives(older));
     outpost.order(json!({"order": "kill"}));
+    // That it has ended is told before the sweep, which may take a while.
+    outpost.until("leaving");
     assert_eq!(outpost.wait("exited")["signal"], 9);
     assert!(!lives(older), "what was left is swept before the end is told");
 }

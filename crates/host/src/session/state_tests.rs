@@ -569,3 +569,15 @@ fn a_bridge_that_closes_its_channel_and_lives_on_is_ended() {
     let message = "it closed its control channel and lived on".to_owned();
     assert_eq!(actions[0], finish(1, Outcome::Ended { reason: EndReason::Protocol { message } }));
 }
+
+#[test]
+fn an_interpreter_that_has_ended_is_not_killed_while_what_it_started_is_swept() {
+    let mut state = running(1);
+    assert_eq!(state.step(Input::Closed, 10), []);
+    assert_eq!(state.step(Input::Leaving, 11), []);
+    assert_eq!(state.next_deadline(true), None);
+    assert_eq!(state.step(tick(), 11 + 2 * GRACE), []);
+    let actions = state.step(Input::Exited(EndReason::Signal { signal: 11 }), 5000);
+    let reason = EndReason::Signal { signal: 11 };
+    assert_eq!(actions[0], finish(1, Outcome::Ended { reason }));
+}

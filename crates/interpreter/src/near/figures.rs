@@ -24,6 +24,8 @@ impl Near {
         let idle = interpreter.filter(|interpreter| interpreter.run.is_none());
         let cwd = pid.and_then(|pid| std::fs::read_link(format!("/proc/{pid}/cwd")).ok());
         let looked = pid.and_then(tree::look);
+        let held = interpreter.is_some_and(|interpreter| interpreter.aim.holds());
+        let stands = !held && looked.is_some_and(|process| process.state == b'T');
         let members = self.family.members();
         let background = match idle {
             // While an eval runs nobody could tell its processes from those of earlier ones.
@@ -38,7 +40,7 @@ impl Near {
         Figures {
             pid,
             cwd: cwd.map(|cwd| cwd.to_string_lossy().into_owned()),
-            stopped: self.clock.is_paused() || looked.is_some_and(|process| process.state == b'T'),
+            stopped: self.clock.is_paused() || stands,
             usage: sum(usage(&members), elsewhere),
             background,
             reads: idle.is_some_and(|interpreter| !interpreter.stdin_readers().is_empty()),

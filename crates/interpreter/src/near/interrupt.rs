@@ -95,6 +95,11 @@ impl Aim {
         *self = Aim { hears: self.hears, ..Aim::default() };
     }
 
+    /// Whether the interpreter was stopped for a signal, and goes on in a moment.
+    pub(super) fn holds(&self) -> bool {
+        matches!(self.shot, Shot::Held { .. })
+    }
+
     /// When a signal that waits is due.
     pub(super) fn next(&self) -> Option<Instant> {
         match self.shot {
@@ -218,6 +223,15 @@ impl Interpreter {
         }
     }
 
+    /// Does at once what a shell was stopped for: somebody else is about to stop it.
+    pub(super) fn shoot_now(&mut self, tell: Tell<'_>) {
+        if let Shot::Held { then, .. } = self.aim.shot {
+            let now = Instant::now();
+            self.aim.shot = Shot::Held { then, next: now, by: now };
+            self.shoot(tell);
+        }
+    }
+
     /// A shell that changes its trap for SIGINT does so by way of the default, which is to die of
     /// it. One that has just set a handler for it, which it does for every command, may not know
     /// yet that it has, and never comes out of the handler. It is looked at while it stands still.
@@ -256,7 +270,7 @@ impl Interpreter {
     /// they may be cleaning up. Where children are killed, so is what a shell goes on to start.
     pub(super) fn nudge(&mut self, tell: Tell<'_>) {
         // A shell that was stopped has not had its interrupt yet.
-        if matches!(self.aim.shot, Shot::Held { .. }) || !self.nudges.is_due() {
+        if self.aim.holds() || !self.nudges.is_due() {
             return;
         }
         let wake = |signal| tree::signal_main_thread(self.child.pid, signal);

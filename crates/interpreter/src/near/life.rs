@@ -98,6 +98,8 @@ impl Near {
             let Ok(Some((_, status))) = waited else { return };
             if ends {
                 self.ended(status);
+                // The rest may take a while.
+                tell(Told::Leaving { code: None });
             }
         }
     }

@@ -212,9 +212,13 @@ impl Near {
         }
     }
 
-    /// For a moment in which nobody waits and no eval runs: does what the next eval needs.
+    /// For a moment in which nobody waits: does what the next eval needs, if none runs.
     pub fn look_around(&mut self) {
         self.with(|interpreter| {
+            // What a running eval has started is its own, and not spared by its interrupts.
+            if interpreter.run.is_some() {
+                return;
+            }
             interpreter.look_around();
             interpreter.ask_for_compiled();
         });
@@ -230,6 +234,7 @@ impl Near {
         if self.asks_bridge(&Command::Pause { seq: OWN_PAUSE }) {
             return;
         }
+        self.with(|interpreter| interpreter.shoot_now(tell));
         self.family.freeze();
         self.clock.pause();
         tell(Told::Paused { paused: true });

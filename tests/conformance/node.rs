@@ -12,10 +12,6 @@ pub(crate) static NODE: Column = Column {
             "PY-13 an exit ends the eval and says its code",
             "process.exit() ends the process wherever it is called",
         ),
-        (
-            "E-8 input is refused where nothing waits",
-            "Node's loop stays registered for input once something has read it, so input is taken and dropped",
-        ),
     ],
     own: &[
         ("JS-1 names are declared anew, and a last declaration has no value", declarations),

@@ -3,7 +3,7 @@
 use std::fs;
 
 use serde_json::Value;
-use stead_testkit::{TestEnv, node, wait_for_some};
+use stead_testkit::{TestEnv, node, wait_for, wait_for_some};
 
 use crate::STEAD;
 
@@ -131,6 +131,54 @@ fn e9_a_background_reader_is_answered_between_evals() {
     });
     assert!(reply.to_string().contains("got word"), "{reply:#}");
     assert_eq!(value(&env, "1"), "1");
+}
+
+/// Waits until Node has been idle for longer than it takes to begin to read again.
+fn rest(env: &TestEnv) {
+    let mark = env.workspace().join("rested");
+    value(env, "setTimeout(() => require('fs').writeFileSync('rested', ''), 50); 0");
+    wait_for("a rest", || mark.exists());
+    fs::remove_file(mark).unwrap();
+}
+
+#[test]
+fn e8_input_is_refused_once_a_reader_has_had_enough() {
+    let env = env();
+    let closed = "var rl = require('readline/promises').createInterface({ input: process.stdin })
+var said = await rl.question(''); rl.close(); said";
+    let heard_once = "await new Promise(done => process.stdin.once('data', done)) + ''";
+    let paused = "await new Promise(done => process.stdin.on('data', data => { process.stdin.pause(); done(data + '') }))";
+    let left = "for await (const data of process.stdin) { console.log(data + ''); break }";
+    for code in [closed, heard_once, paused, left] {
+        assert_eq!(eval(&env, code)["status"], "waiting_input", "{code}");
+        let reply = env.json(["input", "-n", "js", "word"]);
+        assert_eq!(reply["status"], "complete", "{code}: {reply:#}");
+        assert!(reply.to_string().contains("word"), "{code}: {reply:#}");
+        rest(&env);
+        let status = env.json(["status", "-n", "js"]);
+        assert_ne!(status["data"]["background_waiting"], true, "{code}: {status:#}");
+        let refused = env.json(["input", "-n", "js", "for nobody"]);
+        assert_eq!(refused["error"]["code"], "bad_request", "{code}: {refused:#}");
+    }
+}
+
+#[test]
+fn e9_a_background_reader_can_pause_and_resume() {
+    let env = env();
+    let code = "process.stdin.on('data', data => { console.log('got', String(data).trim()); process.stdin.pause() })
+var kept = process.stdin; 0";
+    value(&env, code);
+    for word in ["one", "two"] {
+        let reply = wait_for_some("a reader", || {
+            let reply = env.json(["input", "-n", "js", word]);
+            (reply["ok"] == true).then_some(reply)
+        });
+        assert!(reply.to_string().contains(&format!("got {word}")), "{reply:#}");
+        rest(&env);
+        let refused = env.json(["input", "-n", "js", "for nobody"]);
+        assert_eq!(refused["error"]["code"], "bad_request", "{refused:#}");
+        value(&env, "kept.resume(); 0");
+    }
 }
 
 #[test]

@@ -21,14 +21,25 @@ class Input extends stream.Readable {
     this.fd = 0;
     this.eval = S.eval;      // who asked last
     this.abandoned = false;  // an interrupt ended that
+    this.retired = false;    // the next eval gets another one
+    // Later, as Node's own stdin does it: whoever pauses may resume at once.
+    super.on("pause", () => nextTick(() => { if (!this.readableFlowing) withdraw(this); }));
   }
+
+  on(event, listener) {
+    super.on(event, listener);
+    // It may have been asked to read before there was anybody to hand it to.
+    if (wanting.has(this)) settleSoon(this);
+    return this;
+  }
+
+  addListener(event, listener) { return this.on(event, listener); }
 
   _read() {
     this.eval = S.running ? S.eval : this.eval;
     this.abandoned = false;
     wanting.add(this);
-    // Later: a reader that has just been answered often asks for more although its eval is about to end.
-    setImmediate(() => setImmediate(() => { if (wanting.has(this) && source === null) settleDown(); }));
+    settleSoon(this);
   }
 
   _destroy(error, done) {
@@ -47,15 +58,43 @@ function openInput() {
     __proto__: null,
     configurable: true,
     enumerable: true,
-    get: () => (stdin === null ? (stdin = new Input()) : stdin),
+    get: currentInput,
     set: (value) => { stdin = value; },
   });
+}
+
+/** Between evals it is still the last one's, which what that eval has left behind may pause or read. */
+function currentInput() {
+  const over = stdin !== null && stdin.retired === true && (S.running || stdin.destroyed || stdin.readableEnded);
+  if (stdin === null || over) stdin = new Input();
+  return stdin;
+}
+
+/** A stream that was paused wants nothing any more; when it goes on it asks again. */
+function withdraw(reader) {
+  wanting.delete(reader);
+  reader._readableState.reading = false;
+  if (reader === target) arrange();
+}
+
+/** Opens the source for a reader, but later: one that has just been answered often asks for more although its eval is about to end. */
+function settleSoon(reader) {
+  setImmediate(() => setImmediate(() => { if (wanting.has(reader) && source === null) settleDown(); }));
+}
+
+/** Whether anybody would hear of what a stream reads. A stream reads ahead, also for a listener that has had enough. */
+function isHeard(reader) {
+  if (reader.listenerCount("readable") > 0) return true;
+  // Neither flowing nor paused: the eval calls read() by hand, which is over when it ends.
+  if (reader.readableFlowing === null) return S.running;
+  return reader.readableFlowing && reader.listenerCount("data") + reader.listenerCount("end") > 0;
 }
 
 /** Who gets what comes next: a reader of the running eval, else one of an earlier eval if that cannot be a mistake. */
 function nextReader(older) {
   let found = null;
   for (const reader of wanting) {
+    if (!isHeard(reader)) continue;
     if (S.running ? reader.eval === S.eval || older : !reader.abandoned) found = reader;
   }
   return found;
@@ -136,13 +175,17 @@ function retireInput(interrupted) {
   look = null;
   closeSource();
   if (interrupted) for (const reader of wanting) if (reader.eval === S.eval) reader.abandoned = true;
-  if (!(stdin instanceof Input)) return;
+  if (!(stdin instanceof Input) || stdin.retired) return;
   try {
     const used = wanting.has(stdin) || stdin.readableDidRead || stdin.readableEnded || stdin.destroyed || stdin.readableLength > 0;
     if (!used && stdin.listenerCount("data") + stdin.listenerCount("readable") === 0) return;
-    if (!wanting.has(stdin)) while (stdin.read() !== null);
+    if (!wanting.has(stdin)) {
+      while (stdin.read() !== null);
+      // The last read() has asked for more.
+      withdraw(stdin);
+    }
   } catch {}
-  stdin = null;
+  stdin.retired = true;
 }
 
 /** After an eval: readers that it left behind are answered when nothing runs. The host empties the pipe first. */

@@ -60,6 +60,7 @@ fn input_refused(talk: &Talk<'_>) {
     talk.eval(asks(talk)).status("waiting_input");
     talk.input("mine").complete();
     talk.says(talk.column.tell("x"), "mine\n");
+    talk.input("for nobody").refused("bad_request");
 }
 
 fn eof(talk: &Talk<'_>) {

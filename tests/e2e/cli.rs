@@ -85,6 +85,43 @@ fn c2_without_a_name_the_only_session_is_used_else_they_are_listed() {
 }
 
 #[test]
+fn c2_a_session_is_named_by_an_argument_too() {
+    let env = TestEnv::new(STEAD);
+    env.value("x = 1");
+    assert_eq!(env.run(["eval", "-n", "two", "-l", "python", "1"]).code, Some(0));
+    let verbs = [
+        "status",
+        "logs",
+        "interrupt",
+        "pause",
+        "resume",
+        "vars",
+        "evals",
+        "clear",
+        "restart",
+        "stop",
+    ];
+    for verb in verbs {
+        let twice = env.run([verb, "py", "-n", "py"]);
+        refused(&twice, verb, "bad_request");
+        refused(&env.run([verb, "nope"]), verb, "session_not_found");
+        let ran = env.run([verb, "py"]);
+        assert_eq!(ran.code, Some(0), "{verb}: {ran:?}");
+        let data = &ran.json()["data"];
+        let (tells, expected) = match verb {
+            "status" => (&data["name"], "py"),
+            "vars" => (&data["vars"][0]["name"], "x"),
+            _ => (&data["session"], "py"),
+        };
+        assert_eq!(tells, expected, "{verb}: {ran:?}");
+    }
+    refused(&env.run(["stop", "two", "--all"]), "stop", "bad_request");
+    let left = env.json(["ls"]);
+    assert_eq!(left["data"]["sessions"].as_array().unwrap().len(), 1, "{left:#}");
+    assert_eq!(left["data"]["sessions"][0]["name"], "two", "{left:#}");
+}
+
+#[test]
 fn c3_every_reply_is_one_object_of_the_same_shape() {
     let env = TestEnv::new(STEAD);
     let runs: [(&[&str], &str); 16] = [

@@ -29,6 +29,16 @@ pub(crate) struct SessionArg {
     pub(crate) name: Option<String>,
 }
 
+/// For commands that take nothing but a session: its name may stand alone (SPEC C-2).
+#[derive(Debug, Clone, clap::Args)]
+pub(crate) struct NamedArg {
+    /// Session to use, like `-n NAME`
+    #[arg(value_name = "NAME", conflicts_with = "name")]
+    session: Option<String>,
+    #[command(flatten)]
+    flag: SessionArg,
+}
+
 impl Context {
     pub(crate) fn new(
         command: &'static str,
@@ -59,6 +69,14 @@ impl Context {
         match &arg.name {
             Some(name) => self.session_named(name),
             None => Ok(self.client.only()?),
+        }
+    }
+
+    /// The session that the argument or `-n` names, else the only one of the workspace.
+    pub(crate) fn named(&self, arg: &NamedArg) -> Result<SessionName, Failure> {
+        match &arg.session {
+            Some(name) => self.session_named(name),
+            None => self.session(&arg.flag),
         }
     }
 

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use stead_client::EvalStatus;
 
-use crate::context::{Context, SessionArg};
+use crate::context::{Context, NamedArg};
 use crate::print::Outcome;
 use crate::verdict::verdict;
 
@@ -13,10 +13,10 @@ use crate::verdict::verdict;
 /// turn like an eval, has an id and stands in `stead evals`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:
-  stead clear -n py")]
+  stead clear py")]
 pub(crate) struct ClearArgs {
     #[command(flatten)]
-    session: SessionArg,
+    session: NamedArg,
 }
 
 #[derive(Debug, Serialize)]
@@ -28,7 +28,7 @@ struct Data {
 
 impl ClearArgs {
     pub(crate) fn run(self, context: &Context) -> Outcome {
-        let name = context.session(&self.session)?;
+        let name = context.named(&self.session)?;
         let view = context.client.clear(&name)?;
         if let Some(error) = verdict(&view).error {
             return Err(error);

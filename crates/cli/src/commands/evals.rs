@@ -5,7 +5,7 @@ use std::time::Duration;
 use serde::Serialize;
 use stead_client::{EvalSummary, mebibytes};
 
-use crate::context::{Context, SessionArg};
+use crate::context::{Context, NamedArg};
 use crate::print::Outcome;
 use crate::table::table;
 use crate::{text, time};
@@ -17,11 +17,11 @@ use crate::{text, time};
 /// how many are gone.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  stead evals -n py
-  stead evals -n py --limit 100")]
+  stead evals py
+  stead evals py --limit 100")]
 pub(crate) struct EvalsArgs {
     #[command(flatten)]
-    session: SessionArg,
+    session: NamedArg,
     /// List the last N
     #[arg(long, value_name = "N", default_value_t = 20)]
     limit: u64,
@@ -81,7 +81,7 @@ impl EvalLine {
 
 impl EvalsArgs {
     pub(crate) fn run(self, context: &Context) -> Outcome {
-        let name = context.session(&self.session)?;
+        let name = context.named(&self.session)?;
         let listed = context.client.evals(&name, self.limit)?;
         let evals: Vec<EvalLine> = listed.evals.iter().map(EvalLine::new).collect();
         let rows: Vec<Vec<String>> = evals

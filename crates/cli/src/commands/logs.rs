@@ -5,7 +5,7 @@ use std::io::{Read, Seek, SeekFrom};
 use serde::Serialize;
 use stead_screen::plain;
 
-use crate::context::{Context, SessionArg};
+use crate::context::{Context, NamedArg};
 use crate::print::{Outcome, bad_request};
 
 /// How many bytes at the end of a log are searched for its last lines.
@@ -16,10 +16,10 @@ const WINDOW: u64 = 1 << 20;
 /// What the host has to say about itself; what code writes is in `output`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:
-  stead logs -n py --tail 50")]
+  stead logs py --tail 50")]
 pub(crate) struct LogsArgs {
     #[command(flatten)]
-    session: SessionArg,
+    session: NamedArg,
     /// Show the last N lines
     #[arg(long, value_name = "N", default_value_t = 100)]
     tail: usize,
@@ -34,7 +34,7 @@ struct Data {
 
 impl LogsArgs {
     pub(crate) fn run(self, context: &Context) -> Outcome {
-        let name = context.session(&self.session)?;
+        let name = context.named(&self.session)?;
         let path = context.client.log(&name)?;
         let mut bytes = Vec::new();
         stead_files::open(&path)

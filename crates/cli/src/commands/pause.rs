@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::context::{Context, SessionArg};
+use crate::context::{Context, NamedArg};
 use crate::print::Outcome;
 
 /// Stop all processes of a session where they are
@@ -10,10 +10,10 @@ use crate::print::Outcome;
 /// The time they stand still counts toward no timeout. `resume` lets them go on.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:
-  stead pause -n py")]
+  stead pause py")]
 pub(crate) struct PauseArgs {
     #[command(flatten)]
-    session: SessionArg,
+    session: NamedArg,
 }
 
 #[derive(Debug, Serialize)]
@@ -23,7 +23,7 @@ struct Data {
 
 impl PauseArgs {
     pub(crate) fn run(self, context: &Context) -> Outcome {
-        let name = context.session(&self.session)?;
+        let name = context.named(&self.session)?;
         context.client.pause(&name)?;
         context
             .answer("complete", Data { session: name.to_string() }, || format!("paused `{name}`\n"))

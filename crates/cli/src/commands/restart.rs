@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::context::{Context, SessionArg};
+use crate::context::{Context, NamedArg};
 use crate::print::Outcome;
 
 /// Start a session's interpreter afresh; keeps name and settings, loses state
@@ -10,10 +10,10 @@ use crate::print::Outcome;
 /// Whatever runs is ended, with every process it started. The next generation begins.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:
-  stead restart -n py")]
+  stead restart py")]
 pub(crate) struct RestartArgs {
     #[command(flatten)]
-    session: SessionArg,
+    session: NamedArg,
 }
 
 #[derive(Debug, Serialize)]
@@ -24,7 +24,7 @@ struct Data {
 
 impl RestartArgs {
     pub(crate) fn run(self, context: &Context) -> Outcome {
-        let name = context.session(&self.session)?;
+        let name = context.named(&self.session)?;
         let status = context.client.restart(&name)?;
         let generation = status.generation.0;
         let data = Data { session: name.to_string(), generation };

@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 
-use crate::context::{Context, SessionArg};
+use crate::context::{Context, NamedArg};
 use crate::print::Outcome;
 
 /// Let a paused session go on
@@ -10,10 +10,10 @@ use crate::print::Outcome;
 /// Continues all processes that `pause` stopped.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:
-  stead resume -n py")]
+  stead resume py")]
 pub(crate) struct ResumeArgs {
     #[command(flatten)]
-    session: SessionArg,
+    session: NamedArg,
 }
 
 #[derive(Debug, Serialize)]
@@ -23,7 +23,7 @@ struct Data {
 
 impl ResumeArgs {
     pub(crate) fn run(self, context: &Context) -> Outcome {
-        let name = context.session(&self.session)?;
+        let name = context.named(&self.session)?;
         context.client.resume(&name)?;
         context.answer("complete", Data { session: name.to_string() }, || {
             format!("resumed `{name}`\n")

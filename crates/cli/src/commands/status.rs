@@ -1,6 +1,6 @@
 //! `stead status`
 
-use crate::context::{Context, SessionArg};
+use crate::context::{Context, NamedArg};
 use crate::print::Outcome;
 use crate::status::{StatusData, full_text};
 
@@ -11,15 +11,15 @@ use crate::status::{StatusData, full_text};
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   stead status
-  stead status -n py --json")]
+  stead status py --json")]
 pub(crate) struct StatusArgs {
     #[command(flatten)]
-    session: SessionArg,
+    session: NamedArg,
 }
 
 impl StatusArgs {
     pub(crate) fn run(self, context: &Context) -> Outcome {
-        let name = context.session(&self.session)?;
+        let name = context.named(&self.session)?;
         let status = context.client.status(&name)?;
         context.answer("complete", StatusData::new(&status), || full_text(&status))
     }

@@ -3,7 +3,7 @@
 use serde::Serialize;
 use stead_protocol::SessionName;
 
-use crate::context::{Context, SessionArg};
+use crate::context::{Context, NamedArg};
 use crate::print::Outcome;
 
 /// End a session and remove it from the list
@@ -12,13 +12,13 @@ use crate::print::Outcome;
 /// `output` and `evals`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  stead stop -n py
+  stead stop py
   stead stop --all        all sessions of this workspace")]
 pub(crate) struct StopArgs {
     #[command(flatten)]
-    session: SessionArg,
+    session: NamedArg,
     /// Stop all sessions of this workspace
-    #[arg(long, conflicts_with = "name")]
+    #[arg(long, conflicts_with_all = ["name", "session"])]
     all: bool,
 }
 
@@ -32,7 +32,7 @@ enum Data {
 impl StopArgs {
     pub(crate) fn run(self, context: &Context) -> Outcome {
         let names =
-            if self.all { context.client.names()? } else { vec![context.session(&self.session)?] };
+            if self.all { context.client.names()? } else { vec![context.named(&self.session)?] };
         for name in &names {
             context.client.stop(name)?;
         }

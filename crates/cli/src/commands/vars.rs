@@ -2,7 +2,7 @@
 
 use serde_json::Value;
 
-use crate::context::{Context, SessionArg};
+use crate::context::{Context, NamedArg};
 use crate::print::Outcome;
 use crate::table::table;
 use crate::text;
@@ -12,15 +12,15 @@ use crate::text;
 /// With type, size and a short value. The session must be idle.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:
-  stead vars -n py")]
+  stead vars py")]
 pub(crate) struct VarsArgs {
     #[command(flatten)]
-    session: SessionArg,
+    session: NamedArg,
 }
 
 impl VarsArgs {
     pub(crate) fn run(self, context: &Context) -> Outcome {
-        let name = context.session(&self.session)?;
+        let name = context.named(&self.session)?;
         let mut data = context.client.vars(&name)?;
         text::clean(&mut data);
         context.answer("complete", &data, || listing(&data))

@@ -10,6 +10,9 @@ const LONGEST_LINE: usize = 64 << 20;
 /// The least that is asked for at once.
 const READ: usize = 16 << 10;
 
+/// Lines up to this length are copied.
+const SHORT: usize = READ;
+
 /// Bytes that were read and are not yet a line.
 #[derive(Debug, Default)]
 pub(crate) struct BoundedLines {
@@ -29,10 +32,19 @@ impl BoundedLines {
         self.lines.held() == 0
     }
 
+    /// The next whole line. A short one is copied, so that the buffer stays for the next: to take a big piece of memory
+    /// and give it back for each line costs more than a copy.
+    fn next(&mut self) -> Option<Vec<u8>> {
+        match self.lines.held() <= SHORT {
+            true => self.lines.next_line().map(<[u8]>::to_vec),
+            false => self.lines.take_line(),
+        }
+    }
+
     /// The next whole line that was read, without its end, or that one was too long.
     pub(crate) fn take(&mut self) -> Option<Result<Vec<u8>, Refusal>> {
         loop {
-            let Some(line) = self.lines.take_line() else {
+            let Some(line) = self.next() else {
                 if self.lines.held() > LONGEST_LINE || self.skipping.is_some() {
                     self.skipping.get_or_insert_default().feed(self.lines.room(0));
                     self.lines.clear();

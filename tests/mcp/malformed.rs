@@ -399,3 +399,25 @@ fn m1_both_eras_on_one_line_of_code() {
     server.reply(next).contains("'free'");
     assert_eq!(server.unasked(id), 0);
 }
+
+#[test]
+fn e16_what_a_client_runs_has_its_name_in_both_eras() {
+    let env = TestEnv::new(STEAD);
+    let mut server = Server::start(&env);
+    server.eval("1");
+    let mut server = Server::raw(&env);
+    let meta = json!({"io.modelcontextprotocol/protocolVersion": "2026-07-28",
+                      "io.modelcontextprotocol/clientCapabilities": {},
+                      "io.modelcontextprotocol/clientInfo": {"name": "smooth", "version": "0"}});
+    let call = json!({"name": "eval", "arguments": {"code": "2"}, "_meta": meta});
+    let id = server.request("tools/call", call);
+    server.reply(id).expect("2\n[py:2]");
+    let listed = env.json(["evals", "-n", "py"]);
+    let evals = listed["data"]["evals"].as_array().expect("a list");
+    let mut names: Vec<&str> = evals
+        .iter()
+        .map(|eval| eval["by"].as_str().and_then(|by| by.split('#').next()).expect("a name"))
+        .collect();
+    names.sort_unstable();
+    assert_eq!(names, ["rough", "smooth"], "{listed:#}");
+}

@@ -38,9 +38,11 @@ impl Server {
     /// Takes note of who is at the other end: what they run is recorded with their name and an id of this process,
     /// since several of one name may use the same session (SPEC E-16).
     pub fn meet(&self, name: &str) {
-        let name = if name.trim().is_empty() { self.client.kind } else { name.trim() };
-        let instance = format!("{:08x}", RandomState::new().build_hasher().finish() >> 32);
-        self.client.by.get_or_init(|| By::instance(name, &instance));
+        self.client.by.get_or_init(|| {
+            let name = if name.trim().is_empty() { self.client.kind } else { name.trim() };
+            let instance = format!("{:08x}", RandomState::new().build_hasher().finish() >> 32);
+            By::instance(name, &instance)
+        });
     }
 
     /// Carries out one call; blocks until it is done or its client wants otherwise.

@@ -8,6 +8,7 @@ use super::shape::{INVALID_PARAMS, Refusal};
 /// How the protocol's own fields begin.
 const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
 const CAPABILITIES: &str = "io.modelcontextprotocol/clientCapabilities";
+const CLIENT: &str = "io.modelcontextprotocol/clientInfo";
 /// The first version in which there is no handshake: each request says itself what its client can do.
 const STATELESS: &str = "2026-07-28";
 /// The protocol's code for a version that the server does not speak.
@@ -34,6 +35,11 @@ impl CallMeta {
     /// Under which token the client wants to hear of progress, if it does.
     pub(crate) fn progress_token(&self) -> Option<RequestId> {
         self.0.get("progressToken").and_then(RequestId::from_json)
+    }
+
+    /// What the client calls itself; without a handshake each call may say it.
+    pub(crate) fn client_name(&self) -> Option<&str> {
+        self.0.get(CLIENT)?.get("name")?.as_str()
     }
 
     /// The rules for this call. A client that has not `shaken_hands` must say with each call who it is.

@@ -72,6 +72,9 @@ impl StdioTransport {
         let shaken_hands = self.lifecycle == Lifecycle::ShakenHands;
         let era = call.meta.era(shaken_hands, &SPOKEN);
         let era = era.map_err(|refused| Refusal { id: Some(call.id.to_json()), ..refused })?;
+        if let Some(name) = call.meta.client_name() {
+            self.calls.meet(name);
+        }
         self.peer.take(&self.calls, call, era, bytes, self.lines.is_empty())
     }
 

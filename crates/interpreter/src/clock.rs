@@ -20,7 +20,7 @@ impl Clock {
         Clock { base: Instant::now(), stopped: Duration::ZERO, paused_at: None }
     }
 
-    /// What it shows.
+    /// The time it shows.
     pub fn now(&self) -> Millis {
         let at = self.paused_at.unwrap_or_else(Instant::now);
         (at.duration_since(self.base) - self.stopped).as_millis() as Millis

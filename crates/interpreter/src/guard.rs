@@ -1,8 +1,8 @@
 //! A host in two processes: the guard stands by and cleans up if the host is killed.
 //!
-//! The first guard is the host's parent and a child subreaper, so what a killed host leaves falls to
-//! it. If the guard is killed, the host makes another. That one is a child and no ancestor: it
-//! finds what a killed host left by the session's mark.
+//! The first guard is the host's parent and a child subreaper, so processes that a killed host leaves become
+//! its children. If the guard is killed, the host makes another, which is its child and not its ancestor:
+//! that one finds the processes of a killed host by the session's mark.
 
 use std::fs::File;
 use std::io;
@@ -22,23 +22,23 @@ use stead_launch::tree;
 
 /// How long a guard goes on killing.
 const SWEEP_PATIENCE: Duration = Duration::from_secs(10);
-/// How long a start is held up by what an earlier host left.
+/// How long a start waits for processes of an earlier host to die.
 const START_PATIENCE: Duration = Duration::from_secs(2);
-/// When to try again to make a guard.
+/// After this time it is tried again to make a guard.
 const RETRY: Duration = Duration::from_secs(1);
 
-/// What has to be done when a session's host is gone, and by whom it is known.
+/// What has to be cleaned up when a session's host is gone, and how to find it.
 #[derive(Debug)]
 pub struct Duty {
-    /// What its processes carry.
+    /// The mark that the session's processes carry.
     pub mark: Option<Mark>,
-    /// The variable that tells the session's processes where there is no mark.
+    /// The environment variable by which the session's processes are known if there is no mark.
     pub tag: String,
-    /// Removed when the host was killed.
+    /// The socket, which is removed when the host was killed.
     pub socket: PathBuf,
-    /// Its directory.
+    /// The session's directory.
     pub session: PathBuf,
-    /// Held by host and guard: no other host begins before both are through.
+    /// Held by host and guard: no other host begins before both have exited.
     pub lock: File,
     /// Whether processes are left that could not be ended.
     pub left: bool,
@@ -47,15 +47,15 @@ pub struct Duty {
 /// What the host knows of its guard.
 #[derive(Debug)]
 pub enum Guard {
-    /// It lives until this can be read from.
+    /// The guard lives until this descriptor is readable.
     Stands(OwnedFd),
-    /// None could be made; it is tried again then.
+    /// No guard could be made; when to try again.
     Missing(Instant),
 }
 
 impl Duty {
-    /// Takes on a session whose lock is ours: ends what a host left that was killed together with its guard, and marks
-    /// this process and so all that it will start.
+    /// Takes on a session whose lock this process has: ends processes of a host that was killed together with
+    /// its guard, and marks this process and so all that it will start.
     pub fn take(session: &Path, socket: &Path, lock: File) -> Duty {
         let tag = format!("STEAD_SESSION_DIR={}", session.display());
         if let Some(before) = Holder::read(&lock) {
@@ -70,9 +70,10 @@ impl Duty {
         Family::below_us(self.mark)
     }
 
-    /// Goes on twice: returns in the host, and never in the guard.
+    /// Forks: returns in the host, and never in the guard.
     ///
-    /// Called before anything else runs or is opened but the session's lock, which the guard shares.
+    /// Called before any thread is started and before anything is opened except the session's lock, which the
+    /// guard shares.
     pub fn split(&self) -> io::Result<Guard> {
         set_child_subreaper(Some(getpid()))?;
         let guard = pidfd_open(getpid(), PidfdFlags::empty())?;
@@ -82,8 +83,8 @@ impl Duty {
                 Ok(Guard::Stands(guard))
             }
             Some(host) => {
-                // Our child until we wait for it, so the number is right. If there is no descriptor to be
-                // had there is no host to be had either.
+                // The host is our child until we wait for it, so its pid is right. Without a free descriptor
+                // no host could run either.
                 let process = pidfd_open(host, PidfdFlags::empty());
                 match process {
                     Ok(process) => self.stand_guard(process, host),
@@ -111,7 +112,8 @@ impl Duty {
         let (host, pid) = (pidfd_open(getpid(), PidfdFlags::empty())?, getpid());
         match fork()? {
             None => {
-                // Clients wait for the end of their connections, user code for that of its pipes.
+                // The guard must hold no copies: clients wait for the end of their connections, user code for
+                // the end of its pipes.
                 close_all_but(&[self.lock.as_fd(), host.as_fd()]);
                 self.stand_guard(host, pid)
             }
@@ -119,18 +121,18 @@ impl Duty {
         }
     }
 
-    /// Says who we are: from here on there is something to be swept.
+    /// Writes the host's mark to the lock file: from here on there are processes to clean up.
     pub fn enter(&self) -> io::Result<()> {
         Holder { host: std::process::id(), mark: self.mark }.write(&self.lock)?;
         let note = self.note(getpid());
         if let Some(Err(error)) = note.map(|note| note.write(&self.session, &self.socket)) {
-            // The lock's file has what the next start needs.
+            // The note is not needed: the next start finds the mark in the lock file.
             eprintln!("could not leave a note in the runtime directory: {error}");
         }
         Ok(())
     }
 
-    /// Says that nothing is left.
+    /// Clears the mark in the lock file: no process is left.
     pub fn settle(&self, host: Pid) {
         let _ = self.lock.set_len(0);
         if let Some(note) = self.note(host) {
@@ -151,13 +153,13 @@ impl Duty {
         let mut fds = [PollFd::new(&host, PollFlags::IN)];
         while let Err(Errno::INTR | Errno::AGAIN) = poll(&mut fds, None) {}
         self.clean_up(pid);
-        // Its copies of the host's things are not for it to drop.
+        // The guard must not run destructors of the host's values that it has copies of.
         exit_at_once(0)
     }
 
     fn clean_up(&self, host: Pid) {
         let entered = Holder { host: host.as_raw_nonzero().get() as u32, mark: self.mark };
-        // The host left in good order, or had not begun.
+        // The host exited in good order, or had not entered its mark yet.
         if Holder::read(&self.lock) != Some(entered) {
             return;
         }
@@ -181,7 +183,7 @@ fn take_mark() -> Option<Mark> {
     }
 }
 
-/// Ends what a host left that was killed together with its guard.
+/// Ends processes of a host that was killed together with its guard.
 fn end_what_is_left_of(before: Holder, tag: &str) {
     eprintln!("the host before this one was killed; what it left is ended");
     let left = Family::left_behind(before.mark, tag).sweep(START_PATIENCE);
@@ -190,7 +192,7 @@ fn end_what_is_left_of(before: Holder, tag: &str) {
     }
 }
 
-/// Whoever started the host waits for the end of its standard output.
+/// The client that started the host waits for the end of its standard output.
 fn close_standard_streams() {
     if let Ok(null) = std::fs::OpenOptions::new().read(true).write(true).open("/dev/null") {
         let _ = rustix::stdio::dup2_stdin(&null);

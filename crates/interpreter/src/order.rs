@@ -1,21 +1,22 @@
-//! What the upper half wants done.
+//! What the upper half orders.
 
 use serde::{Deserialize, Serialize};
 use stead_protocol::ShellPlace;
 use stead_protocol::{EvalId, SessionName, Settings};
 
-/// An order to the lower half. None is answered at once by a return value: what comes of it is told.
+/// An order to the lower half. The result is never returned by the call; it is told.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "order", rename_all = "snake_case")]
 pub enum Order {
     /// Find the interpreter for these settings; `prepared` or `refused` is told.
     Prepare {
-        /// What it is to be.
+        /// How the session is to be started.
         settings: Box<Settings>,
         /// The session's name, for the environment.
         name: SessionName,
     },
-    /// Start what was prepared; `started` or `refused` is told, and `ready` when its bridge has said hello.
+    /// Start the prepared interpreter; `started` or `refused` is told, and `ready` when its bridge has said
+    /// hello.
     Start,
     /// Run code; `done` is told at its end.
     Run {
@@ -57,23 +58,23 @@ pub enum Order {
         /// Whether the end of file follows.
         eof: bool,
     },
-    /// Interrupt what runs and what it has started, sparing older processes.
+    /// Interrupt the running code and the processes it has started; older processes are spared.
     Interrupt,
-    /// Kill what the running eval has started; `killed` is told.
+    /// Kill the processes that the running eval has started; `killed` is told.
     KillChildren,
     /// Ask the bridge to end its interpreter in good order.
     Exit,
-    /// Kill the interpreter; all that it started follows when it has ended.
+    /// Kill the interpreter; the processes it started are killed once it has ended.
     Kill,
     /// Stop all processes where they are; `paused` is told.
     Pause,
-    /// Let them go on; `paused` is told.
+    /// Let all processes go on; `paused` is told.
     Resume,
     /// Look at the session's processes; `figures` is told.
     Figures,
-    /// Nothing will be ordered any more. What was not swept stays with the guard.
+    /// No further order will come. Processes that are still left are ended by the guard.
     Leave,
-    /// An order of a newer upper half; `broken` is not told, nothing is done.
+    /// An order of a newer upper half: nothing is done and nothing is told.
     #[serde(other)]
     Unknown,
 }

@@ -10,7 +10,7 @@ use stead_launch::{Command, FindError, Search};
 use stead_protocol::{FoundInterpreter, SessionName, Settings, StartTrouble};
 use thiserror::Error;
 
-/// More than a compiled bridge has.
+/// More bytes than any compiled bridge has.
 const MOST_BRIDGE: u64 = 16 << 20;
 
 /// Why a session's interpreter cannot even be named.
@@ -33,7 +33,7 @@ pub enum PrepareError {
 }
 
 impl PrepareError {
-    /// What kept an interpreter for this language from being found, for whoever can say what to do about it.
+    /// Why no interpreter for this language could be found, as data for front ends that give advice.
     pub fn trouble(&self, language: &str) -> Option<StartTrouble> {
         let language = language.to_owned();
         match self {
@@ -54,11 +54,11 @@ impl PrepareError {
 
 /// An interpreter that is ready to be started.
 pub struct Prepared {
-    /// Which, and why.
+    /// The interpreter, and why it was chosen.
     pub found: FoundInterpreter,
-    /// How.
+    /// How to start it.
     pub command: Command,
-    /// What it is fed first.
+    /// What it is sent first.
     pub feed: Feed,
 }
 
@@ -66,9 +66,9 @@ pub struct Prepared {
 pub enum Feed {
     /// Nothing: the program is a bridge itself.
     Nothing,
-    /// The bridge's source, for an interpreter that compiles nothing.
+    /// The bridge's source, for an interpreter that keeps no compiled form.
     Script(&'static str),
-    /// The bridge's source; its compiled form, if the bridge tells it, may be kept in that file.
+    /// The bridge's source. If the bridge tells its compiled form, that may be kept in this file.
     Source(&'static str, PathBuf),
     /// The bridge as this interpreter compiled it before, from that file.
     Code(Vec<u8>, PathBuf),
@@ -137,7 +137,7 @@ pub fn prepare(
             Prepared { found, command, feed }
         }
         Start::Mode(mode) => {
-            // This very program, also when its file was replaced meanwhile.
+            // This very program, even if its file was replaced meanwhile.
             let program = PathBuf::from("/proc/self/exe");
             let arguments = vec![mode.into(), found.path.clone().into()];
             let command = Command { program, arguments, env, cwd, control: Control::Socket };
@@ -146,8 +146,8 @@ pub fn prepare(
     })
 }
 
-/// Compiling the bridge costs more than the rest of an interpreter's start, so what it compiled
-/// once is kept for as long as neither it nor the bridge changes.
+/// Compiling the bridge takes longer than the rest of an interpreter's start, so the compiled form is kept
+/// for as long as neither the interpreter nor the bridge changes.
 fn feed(program: &Path, fed: &'static Fed, cache_dir: &Path) -> Feed {
     let source = fed.bridge;
     if !fed.compiles {

@@ -8,7 +8,8 @@ use stead_protocol::bridge::{BridgeEvent, Done, Stream};
 use stead_protocol::client::Listens;
 use stead_protocol::{Capabilities, FoundInterpreter, StartTrouble, TimeoutStep, Usage};
 
-/// Something that has happened. Told in order: what user code wrote before an event comes before it.
+/// Something that has happened. Told in order: output that user code wrote before an event is told before the
+/// event.
 #[derive(Debug, Serialize, Deserialize)]
 #[serde(tag = "told", rename_all = "snake_case")]
 pub enum Told<'a> {
@@ -21,7 +22,7 @@ pub enum Told<'a> {
     Refused {
         /// Why.
         message: String,
-        /// The same for who gives advice.
+        /// Why, as data for front ends that give advice.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         trouble: Option<Box<StartTrouble>>,
     },
@@ -39,14 +40,14 @@ pub enum Told<'a> {
     },
     /// Bytes that user code or its children wrote.
     Output {
-        /// Where to.
+        /// The stream they were written to.
         stream: Stream,
-        /// What.
+        /// The bytes.
         #[serde(with = "bytes")]
         bytes: Cow<'a, [u8]>,
     },
     /// The bridge said something that is to be recorded: a value, an error, a display, output in the
-    /// background, a line for the log. What concerns the lower half itself is told in other ways.
+    /// background, a line for the log. Events for the lower half itself are not told like this.
     Said {
         /// What it said.
         event: BridgeEvent,
@@ -58,7 +59,7 @@ pub enum Told<'a> {
         /// The answer.
         #[serde(default)]
         data: Option<Value>,
-        /// Why there is none.
+        /// Why there is no answer.
         #[serde(default)]
         error: Option<String>,
     },
@@ -75,12 +76,12 @@ pub enum Told<'a> {
     Closed,
     /// The bridge does not keep to its protocol.
     Broken {
-        /// What it did.
+        /// What is wrong.
         message: String,
     },
     /// Only input lets the running eval go on (SPEC E-8).
     Waits {
-        /// What it asks, where the bridge has said it; else it is the last line that was written.
+        /// The prompt, if the bridge has said it; else it is the last line that was written.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         prompt: Option<String>,
         /// The file that an editor wants to be answered about (SPEC E-19).
@@ -90,9 +91,9 @@ pub enum Told<'a> {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         secret: bool,
     },
-    /// The running eval does not wait, or may.
+    /// The running eval does not wait for input, or may be waiting.
     Listens {
-        /// Which.
+        /// Whether it reads its input.
         listens: Listens,
     },
     /// Children of the running eval were killed.
@@ -100,9 +101,9 @@ pub enum Told<'a> {
         /// How many.
         children: u64,
     },
-    /// The running eval has passed its hard timeout, and this was done about it.
+    /// The running eval has passed its hard timeout, and a step was taken.
     Overdue {
-        /// What.
+        /// The step.
         step: TimeoutStep,
     },
     /// Input was written; all output before it has been told.
@@ -110,38 +111,38 @@ pub enum Told<'a> {
         /// Number of the request.
         seq: u64,
     },
-    /// The reader in the background has taken it, and what it wrote then has been told.
+    /// The reader in the background has read the input, and what it wrote then has been told.
     InputRead {
         /// Number of the request.
         seq: u64,
     },
-    /// It was not written.
+    /// The input was not written.
     InputRefused {
         /// Number of the request.
         seq: u64,
         /// Why.
         why: InputRefusal,
     },
-    /// The session's processes stand still, or no longer do.
+    /// The session's processes were stopped, or go on.
     Paused {
-        /// Whether they do.
+        /// Whether they are stopped.
         paused: bool,
     },
-    /// The bridge, which alone can, did not stop its code or let it go on.
+    /// The bridge could not pause its code or let it go on, and nothing else can.
     NotPaused {
         /// Why.
         message: String,
     },
-    /// What there is to see of the session's processes.
+    /// What is known of the session's processes.
     Figures(Box<Figures>),
-    /// Something that whoever reads the running eval's outcome should know.
+    /// A notice for readers of the running eval's outcome.
     Notice {
-        /// What.
+        /// The notice.
         text: String,
     },
-    /// The bridge has lost its connection to where the code runs, or has it back.
+    /// The bridge has lost the connection to the place where the code runs, or has it back.
     Connection {
-        /// Which of both.
+        /// Whether it was lost.
         lost: bool,
         /// What happened.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -150,7 +151,7 @@ pub enum Told<'a> {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         gap: bool,
     },
-    /// The interpreter is gone, with all it had started, and all they wrote has been told.
+    /// The interpreter and all processes it had started are gone, and all they wrote has been told.
     Exited(Exit),
     /// A telling of a newer lower half.
     #[serde(other)]
@@ -165,7 +166,7 @@ pub enum InputRefusal {
     NoInterpreter,
     /// The eval does not run.
     NotRunning,
-    /// Nobody reads.
+    /// No process reads the session's input.
     NoReader,
     /// The system refused.
     Failed {
@@ -183,13 +184,13 @@ pub enum InputRefusal {
 pub struct Figures {
     /// The interpreter.
     pub pid: Option<u32>,
-    /// Where it is.
+    /// Its working directory.
     pub cwd: Option<String>,
-    /// Whether it stands still.
+    /// Whether it is stopped by a signal.
     pub stopped: bool,
-    /// What all of them use.
+    /// Memory and processor time of all of them.
     pub usage: Usage,
-    /// Command lines of those beside the interpreter, the first few.
+    /// Command lines of the first few beside the interpreter.
     pub background: Vec<String>,
     /// Whether one of them waits for input while no eval runs.
     pub reads: bool,
@@ -205,7 +206,7 @@ pub struct Exit {
     pub signal: Option<i32>,
     /// User code had replaced it by another program.
     pub replaced: bool,
-    /// What it printed before it was ready; empty if it was.
+    /// What it printed before it was ready; empty if it became ready.
     pub complaint: String,
     /// Processes that do not die.
     pub left: Vec<u32>,

@@ -1,8 +1,9 @@
 //! In which order the two output pipes were written to.
 //!
-//! Two pipes have no common order, and whoever looks at both later sees only that both are full. The kernel's
-//! list of what became ready is in order, though: of everything that was written since the pipes were last
-//! empty, it tells which pipe was first. Bash needs this most, because nothing can stand between its commands.
+//! Two pipes have no common order, and a look at both later shows only that both hold something. But the
+//! kernel's list of descriptors that became ready is in order: of everything that was written since the pipes
+//! were last empty, it tells which pipe was first. Bash needs this most, because no bridge code runs between
+//! its commands.
 
 use std::os::fd::{AsFd, OwnedFd};
 
@@ -10,15 +11,15 @@ use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use stead_protocol::bridge::Stream;
 
-/// Told once for each time that a pipe ceases to be empty.
+/// Reported once each time that a pipe ceases to be empty.
 const FLAGS: EventFlags = EventFlags::IN.union(EventFlags::ET);
 
-/// Watches both pipes; nobody waits on it.
+/// Watches both pipes; it is asked, never waited on.
 #[derive(Debug)]
 pub(super) struct Arrivals {
-    /// None where the system refused: then the order is a guess by open lines.
+    /// `None` if the system refused: then the order is guessed by unfinished lines.
     ready: Option<OwnedFd>,
-    /// Whether the last byte read from each was no line feed.
+    /// Whether the last byte read from each stream was not a line feed.
     open: [bool; 2],
     /// The stream that is not watched now.
     alone: Option<Stream>,
@@ -35,7 +36,8 @@ impl Arrivals {
         Arrivals { ready: ready().ok(), open: [false; 2], alone: None }
     }
 
-    /// Stops watching a stream, or none. To be watched costs whoever writes many small pieces a fifteenth of their time.
+    /// Stops watching a stream, or watches both. Being watched costs a program that writes many small pieces
+    /// a fifteenth of its time.
     pub(super) fn leave_alone(
         &mut self,
         stream: Option<Stream>,
@@ -50,7 +52,7 @@ impl Arrivals {
             Stream::Out => stdout.as_fd(),
             Stream::Err => stderr.as_fd(),
         };
-        // A refusal costs some order only.
+        // If the system refuses, only the order suffers.
         if let Some(again) = self.alone {
             let _ = epoll::add(ready, fd(again), EventData::new_u64(at(again) as u64), FLAGS);
         }
@@ -67,14 +69,14 @@ impl Arrivals {
         }
     }
 
-    /// What is to be read now, in this order. Takes which streams were seen to hold something before this call; one that
-    /// did and that the kernel does not tell of now has kept it from an earlier turn.
+    /// The streams to read now, in this order. `held` says which streams held something before this call; one
+    /// that did, and that the kernel does not report now, has held it since an earlier turn.
     pub(super) fn order(&self, held: [bool; 2]) -> impl Iterator<Item = Stream> + use<> {
         let none = Event { flags: EventFlags::empty(), data: EventData::new_u64(0) };
         let mut events = [none; 2];
         let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
         let told = match &self.ready {
-            // What comes from now on is for the next turn.
+            // Output that comes from now on is for the next turn.
             _ if held == [false, false] => 0,
             Some(ready) => epoll::wait(ready, &mut events, Some(&at_once)).unwrap_or(0),
             None => 0,
@@ -85,7 +87,7 @@ impl Arrivals {
         }
         let kept = |stream| held[at(stream)] && !arrived.contains(&Some(stream));
         let mut kept = [Stream::Out, Stream::Err].map(|stream| Some(stream).filter(|s| kept(*s)));
-        // Nothing else is known of two: a line that was begun goes on.
+        // Nothing tells which was first, so an unfinished line is continued first.
         if self.open == [false, true] {
             kept.reverse();
         }

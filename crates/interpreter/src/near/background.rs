@@ -9,11 +9,11 @@ use super::Tell;
 use super::interpreter::Interpreter;
 use crate::told::Told;
 
-/// How long a call stays with a reader that has what it wanted and goes on with something else.
-/// What it writes later is not lost: it is background output.
+/// How long a request stays with a reader that has read its input and goes on with something else. Later
+/// output of it is not lost: it is background output.
 const STAY: Duration = Duration::from_millis(250);
 
-/// An answer on its way to a background reader.
+/// Input on its way to a background reader.
 #[derive(Debug)]
 pub(super) struct BackgroundInput {
     seq: u64,
@@ -63,7 +63,7 @@ impl Interpreter {
         if self.run.is_none() {
             self.drop_input();
         }
-        // What a thread prints while nothing runs comes as events, not through the pipes.
+        // Output of a thread while no eval runs comes as events, not through the pipes.
         self.hear(tell);
         if let Some(input) = self.background.take() {
             tell(Told::InputRead { seq: input.seq });

@@ -12,24 +12,24 @@ use stead_protocol::bridge::BridgeEvent;
 use super::drain::READ;
 use super::interpreter::Interpreter;
 
-/// Whether a descriptor is of any more use.
+/// Whether a descriptor can still be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Channel {
     Open,
     Closed,
 }
 
-/// The channel is of no more use.
+/// Why the channel cannot be used any more.
 #[derive(Debug)]
 pub(super) enum Broken {
-    /// The other side closed it: an exit, an exec, or closed descriptors.
+    /// The other side closed it: it exited, called exec, or closed its descriptors.
     Closed,
     /// It sent something that is not the protocol.
     Garbage(String),
 }
 
 impl Interpreter {
-    /// Queues bytes for the bridge and sends what it takes now.
+    /// Queues bytes for the bridge and sends as many as the pipe takes now.
     pub(super) fn send(&mut self, bytes: &[u8]) {
         if self.outgoing.is_empty() {
             let sent = write_some(&self.child.commands, bytes);
@@ -39,7 +39,7 @@ impl Interpreter {
         }
     }
 
-    /// Goes on sending what the bridge did not take before.
+    /// Goes on sending bytes that the pipe did not take before.
     pub(super) fn flush(&mut self) {
         drain_into(&self.child.commands, &mut self.outgoing);
         if self.outgoing.is_empty() {
@@ -47,7 +47,7 @@ impl Interpreter {
         }
     }
 
-    /// Reads what the bridge has said. Pipes must be drained before these events are acted on.
+    /// Reads events of the bridge. The pipes must be drained before these events are acted on.
     pub(super) fn read_control(&mut self, events: &mut Vec<BridgeEvent>) -> Result<(), Broken> {
         if self.control == Channel::Closed {
             return Ok(());
@@ -84,7 +84,7 @@ fn parse(line: &[u8]) -> Result<BridgeEvent, String> {
     })
 }
 
-/// Writes as much as fits; what cannot be written because the reader is gone counts as written.
+/// Writes as much as fits. If the reader is gone, everything counts as written.
 fn write_some(fd: &OwnedFd, bytes: &[u8]) -> usize {
     let mut sent = 0;
     while sent < bytes.len() {
@@ -92,7 +92,7 @@ fn write_some(fd: &OwnedFd, bytes: &[u8]) -> usize {
             Ok(written) => sent += written,
             Err(Errno::INTR) => {}
             Err(Errno::AGAIN) => return sent,
-            // The end of the other side is noticed where we read from it.
+            // That the other side is gone is noticed where its events are read.
             Err(_) => return bytes.len(),
         }
     }
@@ -109,6 +109,6 @@ pub(super) fn drain_into(fd: &OwnedFd, queue: &mut VecDeque<u8>) {
             return;
         }
     }
-    // A large code or input does not keep its memory.
+    // The memory of a large code or input is given back.
     queue.shrink_to(READ);
 }

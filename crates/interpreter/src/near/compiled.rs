@@ -1,4 +1,4 @@
-//! The bridge's compiled form, which the next start of the same bridge is given.
+//! The bridge's compiled form, which is kept for the next start of the same bridge.
 
 use std::fs::OpenOptions;
 use std::io::{self, Write};
@@ -13,21 +13,21 @@ use crate::prepare::Feed;
 
 /// The number of our own question to the bridge; those of the upper half begin at 1.
 pub(super) const OWN_QUESTION: u64 = 0;
-/// Numbers that the upper half does not reach.
+/// Numbers of our own pause and resume; those of the upper half do not get that far.
 pub(super) const OWN_PAUSE: u64 = u64::MAX;
 pub(super) const OWN_RESUME: u64 = u64::MAX - 1;
 
-/// What becomes of the compiled form.
+/// How far keeping the compiled form has come.
 #[derive(Debug)]
 pub(super) enum Compiled {
     None,
-    /// The bridge was compiled from source, and no eval has run: ask after the first.
+    /// The bridge was compiled from source and no eval has run: the form is asked for after the first.
     Source(PathBuf),
-    /// An eval has run: ask for the result when nothing else goes on.
+    /// An eval has run: the form is asked for when the bridge is idle.
     Wanted(PathBuf),
-    /// It was asked for.
+    /// The form was asked for.
     Asked(PathBuf),
-    /// It was used to start.
+    /// The interpreter was started with the kept form.
     Used(PathBuf),
 }
 
@@ -65,12 +65,11 @@ impl Interpreter {
         let asked = std::mem::replace(&mut self.compiled, Compiled::None);
         let (Compiled::Asked(file), Some(data)) = (asked, data) else { return };
         let Some(code) = data["code"].as_str().and_then(decode_hex) else { return };
-        // Without the cache the next start is slower and nothing else.
+        // If this fails, only the next start is slower.
         let _ = keep(&file, &code);
     }
 
-    /// Removes the compiled form that an interpreter was started with and never got ready: it shall not stand in
-    /// the way twice.
+    /// Removes the kept form of an interpreter that never got ready with it, so that it does no harm twice.
     pub(super) fn forget_compiled(&self) {
         if let (Compiled::Used(file), BridgeFacts::Unknown | BridgeFacts::Complained(_)) =
             (&self.compiled, &self.bridge)
@@ -80,7 +79,7 @@ impl Interpreter {
     }
 }
 
-/// Puts the file in its place whole, whoever else does the same at the same time.
+/// Puts the file in its place whole, even if other processes do the same at the same time.
 fn keep(file: &Path, code: &[u8]) -> io::Result<()> {
     if let Some(dir) = file.parent() {
         std::fs::create_dir_all(dir)?;

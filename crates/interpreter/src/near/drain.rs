@@ -11,14 +11,14 @@ use super::channel::Channel;
 use super::interpreter::{BridgeFacts, Interpreter};
 use crate::told::Told;
 
-/// How much is read from a pipe at once: its whole default size, small enough to stay cached.
+/// How much is read from a pipe at once: its whole default size, which fits into the processor's cache.
 pub(super) const READ: usize = 64 << 10;
-/// How much of what an interpreter says before its hello is kept for the error message.
+/// How many bytes that an interpreter prints before its hello are kept for the error message.
 const START_COMPLAINT: usize = 2_000;
 
 impl Interpreter {
-    /// Takes exactly what is in both pipes now. Everything that was written before an event
-    /// which has been read is then through; a background writer cannot keep this going.
+    /// Reads exactly the bytes that are in both pipes now, and so everything that was written before an event
+    /// that has been read. A background writer cannot keep this going.
     pub(super) fn drain(&mut self, tell: Tell<'_>) {
         let held = [&self.child.stdout, &self.child.stderr]
             .map(|fd| rustix::io::ioctl_fionread(fd).is_ok_and(|left| left > 0));
@@ -72,7 +72,7 @@ impl Interpreter {
         }
     }
 
-    /// So many bytes of the buffer came from this stream.
+    /// Tells the first `read` bytes of the buffer as output of this stream.
     fn tell_output(&mut self, stream: Stream, read: usize, tell: Tell<'_>) {
         let bytes = &self.buffer[..read];
         self.arrivals.note(stream, bytes);
@@ -91,7 +91,7 @@ impl Interpreter {
         }
     }
 
-    /// Does not watch in which order this stream is written to, or watches both.
+    /// Stops watching in which order this stream is written to, or watches both.
     pub(super) fn leave_alone(&mut self, stream: Option<Stream>) {
         self.arrivals.leave_alone(stream, &self.child.stdout, &self.child.stderr);
     }

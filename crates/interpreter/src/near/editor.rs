@@ -1,4 +1,4 @@
-//! Editors of ours that read a session's input (SPEC E-19), and what is shown of them.
+//! Editors of stead's own that read a session's input (SPEC E-19), and how their files are shown.
 
 use std::borrow::Cow;
 use std::fs::OpenOptions;
@@ -14,7 +14,7 @@ use super::Tell;
 use super::interpreter::Interpreter;
 use crate::told::Told;
 
-/// The most that is shown of a file whose editor is not heard.
+/// Most bytes that are shown of a file whose editor's output does not reach the session.
 const MOST_SHOWN: u64 = 64 << 10;
 
 /// Which processes are looked at.
@@ -33,12 +33,12 @@ pub(super) struct Editor {
     pub(super) pid: u32,
     /// The file it has open.
     pub(super) file: PathBuf,
-    /// Whether what it shows comes to the session; not if a program keeps the output of its children.
+    /// Whether its output reaches the session; it does not if a program captures the output of its children.
     pub(super) is_heard: bool,
 }
 
 impl Interpreter {
-    /// The editor of ours that reads this session's input, if there is one.
+    /// The editor of stead's own that reads this session's input, if there is one.
     pub(super) fn editor(&self, among: Among) -> Option<Editor> {
         let is = |fd: &OwnedFd, path: String| {
             let (Ok(ours), Ok(theirs)) = (rustix::fs::fstat(fd), std::fs::metadata(path)) else {
@@ -49,7 +49,7 @@ impl Interpreter {
         let reads = |pid: u32| is(&self.child.stdin_read, format!("/proc/{pid}/fd/0"));
         let meant = |pid: u32| among == Among::All || !self.is_elder(pid);
         let all = self.family.members().into_iter();
-        // The name is asked first: nearly no process has it.
+        // The name is looked at first, because hardly any process has it.
         let (pid, file) = all
             .filter_map(|pid| Some((pid, stead_editor::file_of(pid)?)))
             .find(|(pid, _)| meant(*pid) && reads(*pid))?;
@@ -58,8 +58,8 @@ impl Interpreter {
         Some(Editor { pid, file, is_heard })
     }
 
-    /// Answers an editor: a text is the file's new one, an end of file alone leaves it as it is. The input stays open for
-    /// the next editor.
+    /// Answers an editor: a text becomes the file's content, an end of file alone leaves the file as it is.
+    /// The input stays open for the next editor.
     pub(super) fn answer_editor(&mut self, text: &[u8], eof: bool) -> io::Result<()> {
         let answer = match text {
             [] if eof => Answer::Keep,
@@ -68,8 +68,8 @@ impl Interpreter {
         self.give_input(&answer.encode(), false)
     }
 
-    /// Shows, once, the file of an editor whose own output a program keeps to itself
-    /// (`subprocess.run(…, capture_output=True)`): nobody could answer without it.
+    /// Shows, once, the file of an editor whose output a program captures (`subprocess.run(…,
+    /// capture_output=True)`): without the file nobody could answer.
     pub(super) fn show_editor(&mut self, editor: &Editor, tell: Tell<'_>) {
         if editor.is_heard || self.shown_editor.replace(editor.pid) == Some(editor.pid) {
             return;
@@ -83,7 +83,7 @@ impl Interpreter {
     }
 }
 
-/// The beginning of a file; nothing of one that cannot be read at once.
+/// The beginning of a file; empty if the file cannot be read without waiting.
 fn head(file: &Path) -> Vec<u8> {
     let mut head = Vec::new();
     let opened = OpenOptions::new().read(true).custom_flags(libc::O_NONBLOCK).open(file);

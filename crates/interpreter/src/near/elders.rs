@@ -10,25 +10,25 @@ use stead_launch::tree;
 
 use super::interpreter::Interpreter;
 
-/// Who was there when, and what the interpreter was then.
+/// The processes and threads that were there before the running eval, and the interpreter's image then.
 #[derive(Debug, Default)]
 pub(super) struct Elders {
     known: HashSet<u32>,
     surroundings: Surroundings,
-    /// When they were looked at, in clock ticks since boot.
+    /// When they were listed, in clock ticks since boot.
     looked_at: u64,
     /// When the running eval began, in clock ticks since boot.
     born_after: u64,
     census: Census,
-    /// What the interpreter was started as, to tell a replaced program.
+    /// The interpreter's image at its start, by which a replaced program is noticed.
     image: Option<Image>,
-    /// Its name before the running eval began, for the time when it has no executable any more.
+    /// The interpreter's name before the running eval began, for a process that has no executable any more.
     name: Option<String>,
-    /// The file that tells its name, kept open because it is read for every eval.
+    /// The file with the interpreter's name, kept open because it is read for every eval.
     comm: Option<File>,
 }
 
-/// Whether it is known who was there after the last eval.
+/// Whether the processes that were left by the last eval are known.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Surroundings {
     #[default]
@@ -36,11 +36,11 @@ enum Surroundings {
     Known,
 }
 
-/// The executable of a process and its arguments; a program may replace itself by its like.
+/// The executable of a process and its arguments, since a program may exec itself with other arguments.
 pub(super) type Image = (PathBuf, Vec<u8>);
 
 impl Interpreter {
-    /// An eval or a question begins now: what was there before is spared by its interrupts.
+    /// An eval or a question begins now: its interrupts spare all that was there before.
     pub(super) fn begin(&mut self) {
         self.aim.begin();
         self.nudges.end();
@@ -49,8 +49,8 @@ impl Interpreter {
         self.elders.born_after = ticks_since_boot();
     }
 
-    /// Looks who is there, if it is not known: best while nobody waits. What comes up between this and the
-    /// next eval is told from that eval's own by its age.
+    /// Lists processes and threads, if the list is not up to date; best while no client waits. Those that
+    /// come up between this and the next eval are told from that eval's own by their age.
     pub(super) fn look_around(&mut self) {
         let (pid, elders) = (self.child.pid, &mut self.elders);
         if elders.surroundings == Surroundings::Known {
@@ -75,8 +75,8 @@ impl Interpreter {
             })
     }
 
-    /// Whether the process is no longer the program that was started. One that has ended already
-    /// has no executable, but still its name.
+    /// Whether the process is no longer the program that was started. A process that has ended has no
+    /// executable, but still has its name.
     pub(super) fn is_replaced(&self) -> bool {
         let elders = &self.elders;
         match image(self.child.pid) {

@@ -1,4 +1,4 @@
-//! What the bridge says.
+//! Events that the bridge sends.
 
 use stead_protocol::Capability;
 use stead_protocol::bridge::{BridgeEvent, Command, Done, DoneStatus, Shown, VERSION};
@@ -13,12 +13,13 @@ use super::pace::Pace;
 use crate::told::Told;
 
 impl Interpreter {
-    /// Reads the bridge's channel, and before its events are told all that was written before them.
+    /// Reads events from the bridge's channel; tells all output that was written before them, then the
+    /// events.
     pub(super) fn hear(&mut self, tell: Tell<'_>) {
         let mut events = Vec::new();
         self.flush();
         let read = self.read_control(&mut events);
-        // Everything written before these events is in the pipes now, and goes before them.
+        // Everything written before these events is in the pipes now, and is told first.
         self.drain(tell);
         for event in events {
             self.bridge_event(event, tell);
@@ -106,7 +107,7 @@ impl Interpreter {
             }
             BridgeEvent::Unknown => {}
         }
-        // What was told is recorded: whatever user code writes next comes behind it.
+        // The event is recorded, so all later output of user code stands behind it.
         if ack {
             self.send(&Command::Ack.encode());
         }
@@ -131,11 +132,11 @@ impl Interpreter {
         self.drop_input();
     }
 
-    /// How an eval ended. A shell that went on after an interrupt to its code's own end says so by giving
-    /// the code: then it was interrupted if the signal came to something that could take it. What had
-    /// ended before, or ignores the signal, came to its own end.
-    /// One that reads its interrupts by itself may not have come to it when a child that the signal ended
-    /// takes its code along.
+    /// How an eval ended. A shell that goes on after an interrupt, to the end of its code, says so with its
+    /// exit code. Such an eval counts as interrupted if the signal reached a process that could act on it; if
+    /// the processes had ended before or ignore the signal, the eval came to its own end. A bridge that reads
+    /// its interrupts by itself may not have read this one yet when a child that the signal ended makes the
+    /// code fail.
     fn judged(&self, status: DoneStatus, exit_code: Option<i32>) -> DoneStatus {
         if self.can(Capability::Interrupts) && self.was_taken() {
             return DoneStatus::Interrupted;

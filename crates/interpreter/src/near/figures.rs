@@ -1,4 +1,4 @@
-//! What there is to see of the session's processes.
+//! Memory, processor time and command lines of the session's processes.
 
 use stead_launch::family::Family;
 use stead_launch::tree;
@@ -10,7 +10,7 @@ use super::interpreter::Interpreter;
 use super::life::Life;
 use crate::told::Figures;
 
-/// How many processes in the background are told of by name.
+/// How many background processes are listed.
 const BACKGROUND_TOLD: usize = 8;
 
 impl Near {
@@ -28,7 +28,7 @@ impl Near {
         let stands = !held && looked.is_some_and(|process| process.state == b'T');
         let members = self.family.members();
         let background = match idle {
-            // While an eval runs nobody could tell its processes from those of earlier ones.
+            // While an eval runs, its processes cannot be told from those of earlier evals.
             None => Vec::new(),
             Some(_) => members
                 .iter()
@@ -49,7 +49,7 @@ impl Near {
 }
 
 impl Interpreter {
-    /// Asks a bridge whose code runs elsewhere what it uses there, for the next time.
+    /// Asks a bridge whose code runs elsewhere for its figures there, for the next time they are wanted.
     pub(super) fn ask_figures(&mut self) {
         if self.can(Capability::Figures) {
             self.send(&Command::Figures.encode());
@@ -65,7 +65,7 @@ fn sum(here: Usage, elsewhere: Usage) -> Usage {
     }
 }
 
-/// Processor time of all that live.
+/// Processor time of all live processes.
 pub(super) fn cpu_ms(family: &Family) -> u64 {
     usage(&family.members()).cpu_ms
 }

@@ -19,12 +19,12 @@ use super::listening::Listening;
 use super::{Near, Tell};
 use crate::told::{InputRefusal, Told};
 
-/// What stands before the interpreter's stdin.
+/// The state of the interpreter's stdin.
 #[derive(Debug)]
 pub(super) enum StdinPipe {
-    /// Nothing was given since what nobody read was last dropped.
+    /// Nothing was written to it since unread input was last dropped.
     Untouched,
-    /// Bytes not yet in the pipe, and whether the end follows them.
+    /// Bytes that are not in the pipe yet, and whether the end of file follows them.
     Open { pending: VecDeque<u8>, then_eof: bool },
     /// Readers see the end of file.
     AtEof,
@@ -86,7 +86,7 @@ impl Interpreter {
         tell(Told::InputGiven { seq });
         match (reader, &mut self.run) {
             (Some(reader), _) => {
-                // The one before it is not waited for any longer.
+                // The request before this one is not made to wait any longer.
                 if let Some(earlier) = self.background.take() {
                     tell(Told::InputRead { seq: earlier.seq() });
                 }
@@ -114,7 +114,7 @@ impl Interpreter {
         self.stdin_unread() == 0 && waits_for(reader.pid, reader.tid, self.pipe).is_some()
     }
 
-    /// Bytes of input that nobody has read yet.
+    /// How many bytes of input are in the pipe.
     pub(super) fn stdin_unread(&self) -> usize {
         let pending = match &self.stdin {
             StdinPipe::Open { pending, .. } => pending.len(),
@@ -123,7 +123,7 @@ impl Interpreter {
         pending + rustix::io::ioctl_fionread(&self.child.stdin_read).unwrap_or(0) as usize
     }
 
-    /// Gives readers something to read, and the end of file after it if `eof`.
+    /// Writes input for readers, and the end of file after it if `eof`.
     pub(super) fn give_input(&mut self, text: &[u8], eof: bool) -> io::Result<()> {
         match self.stdin {
             StdinPipe::AtEof => self.reopen_stdin()?,
@@ -152,7 +152,7 @@ impl Interpreter {
         }
     }
 
-    /// Drops input that nobody read, and takes back an end of file (SPEC E-9).
+    /// Drops unread input, and takes back an end of file (SPEC E-9).
     pub(super) fn drop_input(&mut self) {
         if let Err(error) = self.try_drop_input() {
             eprintln!("could not drop unread input: {error}");
@@ -161,7 +161,7 @@ impl Interpreter {
 
     fn try_drop_input(&mut self) -> io::Result<()> {
         match &mut self.stdin {
-            // There is nothing to be found in the pipe.
+            // Nothing was written to the pipe, so nothing can be in it.
             StdinPipe::Untouched => return Ok(()),
             StdinPipe::Open { pending, then_eof } => {
                 pending.clear();

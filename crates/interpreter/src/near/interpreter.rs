@@ -1,4 +1,4 @@
-//! An interpreter with our bridge inside, and all we hold of it.
+//! An interpreter with our bridge inside, and all that we hold of it.
 
 use std::collections::VecDeque;
 use std::os::fd::{AsFd, BorrowedFd};
@@ -30,7 +30,7 @@ use crate::prepare::{Feed, Prepared};
 pub(super) struct Interpreter {
     pub(super) child: Child,
     pub(super) family: Family,
-    /// Its standard input, as other processes show it.
+    /// The identity of its stdin pipe, by which readers in other processes are found.
     pub(super) pipe: PipeId,
     pub(super) lines: Lines,
     pub(super) outgoing: VecDeque<u8>,
@@ -50,16 +50,16 @@ pub(super) struct Interpreter {
     /// The last editor whose file we had to show.
     pub(super) shown_editor: Option<u32>,
     pub(super) compiled: Compiled,
-    /// What processes use that its bridge knows of elsewhere.
+    /// What processes elsewhere use that only its bridge knows of.
     pub(super) elsewhere: Usage,
-    /// What the bridge, which was asked to pause its code or to let it go on, has answered.
+    /// The bridge's answer to `pause` or `resume`, until it is told.
     pub(super) pause_answer: Option<PauseAnswer>,
     /// User code replaced the interpreter by another program.
     pub(super) replaced: bool,
     pub(super) buffer: Box<[u8; READ]>,
 }
 
-/// Whether the code stands still now, or why the bridge could not do as it was asked.
+/// Whether the code is paused now, or why the bridge could not do it.
 pub(super) type PauseAnswer = Result<bool, String>;
 
 /// What the bridge said of itself.
@@ -123,7 +123,7 @@ impl Interpreter {
         self.child.pid
     }
 
-    /// What can be waited on, without what would be ready for ever.
+    /// Descriptors to wait on, except those that would be ready for ever.
     pub(super) fn interests(&self) -> impl Iterator<Item = (Source, BorrowedFd<'_>, PollFlags)> {
         let resting = self.pace.resting(Instant::now());
         let open = |channel, flags| match channel {
@@ -151,7 +151,8 @@ impl Interpreter {
         .filter(|(_, _, flags)| !flags.is_empty())
     }
 
-    /// When something is due although nothing is ready; the session's clock stands still if it is `paused`.
+    /// When something has to be done even if no descriptor is ready. If `paused`, the session's clock stands
+    /// still.
     pub(super) fn next(&self, paused: bool) -> Option<Instant> {
         let looks = !paused && !self.can(Capability::OwnWaits);
         let probe = self.run.as_ref().filter(|_| looks).map(|run| run.probe.next());

@@ -1,4 +1,4 @@
-//! Interrupting an eval: whom, how, and again where it was missed.
+//! Interrupting an eval: which processes, how, and again if the signal was lost.
 
 use std::collections::HashSet;
 use std::time::{Duration, Instant};
@@ -12,60 +12,60 @@ use super::elders::{image, ticks_since_boot};
 use super::interpreter::Interpreter;
 use crate::told::Told;
 
-/// How long a shell may take to be ready for an interrupt.
+/// How long it is waited for a moment in which a shell can take an interrupt.
 const GOOD_MOMENT_WITHIN: Duration = Duration::from_millis(60);
 
-/// When a shell is looked at again that was not ready.
+/// After this time a shell that was not ready is looked at again.
 const AGAIN_AFTER: Duration = Duration::from_micros(200);
-/// How long a fork may take until it runs its program, in clock ticks.
+/// How long a forked process may take until it runs its program, in clock ticks.
 const FORK_TICKS: u64 = 2;
 
-/// How an interpreter hears of an interrupt, as its bridge said in its hello.
+/// How an interpreter is told of an interrupt, as its bridge said in its hello.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub(super) enum Hears {
     /// By SIGINT.
     #[default]
     Signal,
-    /// By SIGINT too, but it is a shell: it waits for what it starts, and can die of the signal at a
+    /// By SIGINT too, but it is a shell: it waits for the processes it starts, and can die of the signal at a
     /// bad moment.
     ShellSignal,
     /// By the command `interrupt`, which its bridge reads while user code runs.
     Command,
 }
 
-/// What an interrupt of a shell has to come back to.
+/// Processes that an interrupt of a shell may have missed.
 #[derive(Debug)]
 struct Missed {
-    /// Processes that were being started then.
+    /// Processes that were being started when it was sent.
     young: HashSet<u32>,
-    /// Whether the shell was waiting for one that was not.
+    /// Whether the shell was waiting for a process that was already running.
     waits: bool,
-    /// How often to come back to those that were being started.
+    /// How often the processes that were being started are sent the interrupt again.
     nudges: u32,
 }
 
-/// Whom interrupts of the running eval have come to, beside the interpreter.
+/// Which processes, beside the interpreter, the interrupts of the running eval have reached.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
 enum Hit {
-    /// None of its children was alive.
+    /// No child was alive.
     #[default]
     Nobody,
-    /// Only children that ignore it, or that wait for one which does, as shells do.
+    /// Only children that ignore the signal, or that wait for one that does, as shells do.
     Deaf,
-    /// A child that it ends, or that has a handler for it.
+    /// A child that the signal ends, or that has a handler for it.
     Taken,
 }
 
-/// What became of the running eval's interrupts, and what is still to be done about them.
+/// The interrupts of the running eval, and what is still to be done about them.
 #[derive(Debug, Default)]
 pub(super) struct Aim {
     pub(super) hears: Hears,
     /// Children that the last interrupt was sent to.
     interrupted: HashSet<u32>,
-    /// What the last interrupt of a shell may have missed.
+    /// Processes that the last interrupt of a shell may have missed.
     missed: Option<Missed>,
     hit: Hit,
-    /// What the running eval starts is killed.
+    /// Processes that the running eval starts are killed.
     killing: bool,
     shot: Shot,
 }
@@ -75,13 +75,14 @@ pub(super) struct Aim {
 enum Shot {
     #[default]
     None,
-    /// Until the bridge has taken the rest of its command.
+    /// Waits until the bridge has read the rest of its command.
     WhenSent,
-    /// Until the shell, which was told to stop, stands still at a good moment; at the latest at `by`.
+    /// Waits until the shell, which was sent SIGSTOP, stands still at a good moment; at the latest until
+    /// `by`.
     Held { then: Then, next: Instant, by: Instant },
 }
 
-/// What is done to a shell that stands still.
+/// What is done to a shell once it stands still.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Then {
     Interrupt,
@@ -110,14 +111,15 @@ impl Aim {
 }
 
 impl Interpreter {
-    /// Sends SIGINT to the interpreter and to what this eval started, sparing older processes.
+    /// Sends SIGINT to the interpreter and to the processes that this eval started; older processes are
+    /// spared.
     ///
-    /// The bridge reads first for which eval it is: one that comes before the code runs would
-    /// look the same as a late one for the eval before.
+    /// Before the signal the bridge is told for which eval it is: a signal that comes before the code runs
+    /// would otherwise look like a late one for the eval before.
     pub(super) fn interrupt(&mut self) {
         match self.run.as_ref().map(|run| run.eval.clone()) {
             Some(id) => self.send(&Command::Interrupt { id: &id }.encode()),
-            // A question that takes too long has no id.
+            // A question about the namespace that takes too long has no id.
             None if self.aim.hears == Hears::Command => {
                 self.send(&Command::InterruptQuery.encode())
             }
@@ -136,7 +138,7 @@ impl Interpreter {
         self.signal_children();
     }
 
-    /// The bridge has taken all that it was sent.
+    /// The bridge has read everything that it was sent.
     pub(super) fn sent(&mut self) {
         if self.aim.shot != Shot::WhenSent {
             return;
@@ -155,11 +157,11 @@ impl Interpreter {
         }
     }
 
-    /// Kills what the running eval, which was interrupted, has started, and tells how many that were.
+    /// Kills the processes that the interrupted eval has started, and tells how many there were.
     ///
-    /// A shell does not act on a SIGINT if the command that it waited for died of something else, but goes
-    /// on with the next. A trap of its bridge's runs before that, if its signal is there before the command
-    /// is gone.
+    /// A shell ignores a SIGINT if the command that it waited for died of something else, and goes on with
+    /// the next command. But a trap of its bridge runs before that, if the trap's signal comes before the
+    /// command is gone.
     pub(super) fn kill_children(&mut self, tell: Tell<'_>) {
         self.aim.killing = true;
         self.nudges.begin();
@@ -172,7 +174,7 @@ impl Interpreter {
         }
     }
 
-    /// Stops a shell, to do something to it as soon as it stands still at a good moment.
+    /// Stops a shell with SIGSTOP, to do something to it once it stands still at a good moment.
     fn hold(&mut self, then: Then) {
         let now = Instant::now();
         self.aim.shot = match self.aim.shot {
@@ -187,7 +189,7 @@ impl Interpreter {
         tree::signal(self.child.pid, Signal::STOP);
     }
 
-    /// Does, when it is time, what a shell was stopped for.
+    /// When it is time, does the thing that a shell was stopped for.
     pub(super) fn shoot(&mut self, tell: Tell<'_>) {
         let Shot::Held { then, next, by } = self.aim.shot else { return };
         let (now, pid) = (Instant::now(), self.child.pid);
@@ -197,7 +199,7 @@ impl Interpreter {
         let process = tree::look(pid);
         let is_held = process.is_none_or(|process| matches!(process.state, b'T' | b'Z'));
         if now < by && !(is_held && self.is_good_moment()) {
-            // Stopped again at once it would not get anywhere.
+            // A shell that is stopped again at once would make no progress.
             let signal = if is_held { Signal::CONT } else { Signal::STOP };
             tree::signal(pid, signal);
             self.aim.shot = Shot::Held { then, next: now + AGAIN_AFTER, by };
@@ -223,7 +225,7 @@ impl Interpreter {
         }
     }
 
-    /// Does at once what a shell was stopped for: somebody else is about to stop it.
+    /// Does at once the thing that a shell was stopped for, because a pause is about to stop it, too.
     pub(super) fn shoot_now(&mut self, tell: Tell<'_>) {
         if let Shot::Held { then, .. } = self.aim.shot {
             let now = Instant::now();
@@ -232,9 +234,9 @@ impl Interpreter {
         }
     }
 
-    /// A shell that changes its trap for SIGINT does so by way of the default, which is to die of
-    /// it. One that has just set a handler for it, which it does for every command, may not know
-    /// yet that it has, and never comes out of the handler. It is looked at while it stands still.
+    /// Whether a stopped shell can take a SIGINT. A shell that changes its trap for SIGINT sets the default
+    /// first, which is to die of it. And a shell that has just installed its handler, as it does for every
+    /// command, may not have noted that yet, and would never come out of the handler.
     fn is_good_moment(&self) -> bool {
         let pid = self.child.pid;
         !tree::is_default(pid, Signal::INT) && !tree::is_changing_signals(pid)
@@ -248,35 +250,36 @@ impl Interpreter {
         killed as u64
     }
 
-    /// Whether an interrupt of the running eval came to a child that ends because of it, or may do so.
+    /// Whether an interrupt of the running eval reached a child that ends because of it, or may do so.
     pub(super) fn was_taken(&self) -> bool {
         self.aim.hit == Hit::Taken
     }
 
-    /// Whether an interrupt of the running eval came to any child at all.
+    /// Whether an interrupt of the running eval reached any child at all.
     pub(super) fn was_sent(&self) -> bool {
         self.aim.hit != Hit::Nobody
     }
 
-    /// What the running eval has started.
+    /// The processes that the running eval has started.
     fn young(&self) -> impl Iterator<Item = u32> + '_ {
         let all = self.family.members().into_iter();
         all.filter(|&pid| pid != self.child.pid && !self.is_elder(pid))
     }
 
-    /// Wakes, when it is time, an interpreter that may have slept through its interrupt, and sends the interrupt on
-    /// to what its children were just starting: a shell that is between two commands holds it back
-    /// until the next one is over. Children that the interpreter itself started since are spared,
-    /// they may be cleaning up. Where children are killed, so is what a shell goes on to start.
+    /// When it is time, wakes an interpreter that may have slept through its interrupt, and sends the
+    /// interrupt to processes that its children were just starting: a shell between two commands holds the
+    /// signal back until the next command is over. Children that the interpreter itself started since then
+    /// are spared, because they may be cleaning up. If children are to be killed, those that a shell goes on
+    /// to start are killed too.
     pub(super) fn nudge(&mut self, tell: Tell<'_>) {
-        // A shell that was stopped has not had its interrupt yet.
+        // A shell that is held by SIGSTOP has not had its interrupt yet.
         if self.aim.holds() || !self.nudges.is_due() {
             return;
         }
         let wake = |signal| tree::signal_main_thread(self.child.pid, signal);
         match self.aim.hears {
             Hears::Signal => drop(wake(Signal::WINCH)),
-            // It may have been about to read, and does not let SIGWINCH end that.
+            // The shell may have been about to read; SIGWINCH does not end a read.
             Hears::ShellSignal => drop((wake(Signal::URG), wake(Signal::WINCH))),
             Hears::Command => self.unblock_read(),
         }
@@ -292,7 +295,8 @@ impl Interpreter {
         }
     }
 
-    /// Sends the interrupt on to what interrupted children have started since; says how many it killed.
+    /// Sends the interrupt to processes that interrupted children have started since; returns how many it
+    /// killed.
     fn nudge_grandchildren(&mut self) -> u64 {
         let born: Vec<u32> =
             self.young().filter(|pid| !self.aim.interrupted.contains(pid)).collect();
@@ -308,8 +312,8 @@ impl Interpreter {
         killed
     }
 
-    /// Ends the input of a main thread that sits in a read of it, which no signal of ours ends: it
-    /// can act on the interrupt only after that.
+    /// Ends the input of a main thread that blocks in a read of it, which no signal of ours ends: it can act
+    /// on the interrupt only after the read.
     fn unblock_read(&mut self) {
         let pid = self.child.pid;
         if stead_launch::stdin_wait::waits_for(pid, pid, self.pipe) == Some(false)
@@ -320,15 +324,16 @@ impl Interpreter {
         }
     }
 
-    /// A shell waits for what it starts. A signal that comes while it forks is lost to both: the
-    /// child forgets what came before it runs its program, and the shell waits for the child.
+    /// Notes processes that an interrupt of a shell may have missed. A signal that comes while a shell forks
+    /// is lost to both: the child forgets signals from before it runs its program, and the shell waits for
+    /// the child.
     fn note_missed(&mut self) {
         let at = ticks_since_boot();
         let (mut young, mut waits) = (HashSet::new(), false);
         let image = image(self.child.pid);
         for &pid in &self.aim.interrupted {
             let Some(process) = tree::look(pid) else { continue };
-            // What still is the shell's image has not run its program yet.
+            // A child that still has the shell's image has not run its program yet.
             let forked = image.is_some() && image == self::image(pid);
             if forked || process.start_ticks + FORK_TICKS >= at {
                 young.insert(pid);
@@ -339,16 +344,16 @@ impl Interpreter {
         self.aim.missed = Some(Missed { young, waits, nudges: 3 });
     }
 
-    /// Sends the interrupt again to what was just being started, and only to that: a program that
-    /// runs may be ending in good order, and what a shell starts when its command was interrupted
-    /// is cleaning up.
+    /// Sends the interrupt again to processes that were just being started, and to no others: a running
+    /// program may be ending in good order, and processes that a shell starts after its command was
+    /// interrupted are cleaning up.
     fn nudge_shell(&mut self) {
         let Some(mut missed) = self.aim.missed.take() else { return };
         let again = missed.nudges > 0;
         missed.nudges = missed.nudges.saturating_sub(1);
         for pid in self.young().collect::<Vec<u32>>() {
             let parent = tree::look(pid).map(|process| process.parent);
-            // What a subshell was starting when it died falls to the family's root.
+            // A process that a subshell was starting when it died becomes a child of the family's root.
             let newborn = !self.aim.interrupted.contains(&pid)
                 && ((parent.is_some() && parent == self.family.root())
                     || (!missed.waits && parent == Some(self.child.pid)));
@@ -363,8 +368,8 @@ impl Interpreter {
         self.aim.missed = Some(missed);
     }
 
-    /// The running eval is over; what missed its interrupt must not go on without it, nor what a shell
-    /// has started since its children were killed. Says how many were killed.
+    /// The running eval is over. Processes that missed its interrupt must not live on, nor those that a shell
+    /// has started since its children were killed. Returns how many were killed.
     pub(super) fn end_interrupt(&mut self) -> u64 {
         if let Shot::Held { .. } = std::mem::take(&mut self.aim.shot) {
             tree::signal(self.child.pid, Signal::CONT);
@@ -380,15 +385,15 @@ impl Interpreter {
     }
 
     fn signal_interrupt(&self) {
-        // C's `system()` ignores SIGINT for its duration, and what is ignored is lost.
+        // C's `system()` ignores SIGINT while its command runs, and an ignored signal is lost.
         let deaf = tree::ignores(self.child.pid, Signal::INT);
         let signal = if deaf { Signal::URG } else { Signal::INT };
         tree::signal_main_thread(self.child.pid, signal);
     }
 }
 
-/// What a SIGINT will do to these processes. A shell and its like wait for what they have started and go on
-/// if that does, so it is the last of each line who decides.
+/// What a SIGINT will do to these processes. A shell waits for the process it has started and goes on if that
+/// goes on, so in each chain of processes the last one decides.
 fn foresee(pids: &HashSet<u32>) -> Hit {
     let alive: Vec<tree::Process> = pids
         .iter()

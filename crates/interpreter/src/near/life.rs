@@ -15,16 +15,16 @@ use crate::told::{Exit, Told};
 /// How long the end of an interpreter waits for everything it started to be gone.
 const SWEEP_PATIENCE: Duration = Duration::from_secs(5);
 
-/// Where it stands.
+/// Where an interpreter stands.
 pub(super) enum Life {
     None,
     Prepared(Box<Prepared>),
     Lives(Box<Interpreter>),
-    /// It has ended; what it started is being killed.
+    /// The interpreter has ended; processes it started are being killed.
     Sweeps(Box<Sweeps>),
 }
 
-/// The rest of an interpreter.
+/// What is left of an ended interpreter.
 pub(super) struct Sweeps {
     interpreter: Interpreter,
     exit: Exit,
@@ -85,13 +85,13 @@ impl Near {
         }
     }
 
-    /// Waits for the children that ended: orphans, and the interpreter itself.
+    /// Collects children that have ended: orphans, and the interpreter itself.
     pub(super) fn take_children(&mut self, tell: Tell<'_>) {
         stead_launch::sys::read_signals(&self.children, |_| {});
         while let Some(pid) = tree::ended_child() {
             let ends = matches!(&self.life, Life::Lives(interpreter) if interpreter.pid() == pid);
             if let (true, Life::Lives(interpreter)) = (ends, &mut self.life) {
-                // Its last words, while it can still be seen whether it was replaced.
+                // Its last events are read while it can still be seen whether it was replaced.
                 interpreter.hear(tell);
             }
             let waited = waitpid(Pid::from_raw(pid as i32), WaitOptions::NOHANG);
@@ -122,7 +122,7 @@ impl Near {
         self.life = Life::Sweeps(Box::new(Sweeps { interpreter, exit, sweep, next: now }));
     }
 
-    /// Goes on killing what an ended interpreter started. When nothing is left, or nothing more can be done, what they wrote is
+    /// Goes on killing processes of an ended interpreter. When none is left, or time is up, their output is
     /// told, and then the end.
     pub(super) fn go_on_sweeping(&mut self, stirred: bool, tell: Tell<'_>) {
         let Life::Sweeps(sweeps) = &mut self.life else { return };
@@ -147,7 +147,8 @@ impl Near {
         tell(Told::Exited(sweeps.exit));
     }
 
-    /// Ends an interpreter whose session could not be recorded, and all that it started. Waits for that: there is no loop yet.
+    /// Ends an interpreter whose session could not be recorded, and all that it started. This waits, because
+    /// there is no loop yet.
     pub fn abandon(&mut self) {
         self.with(|interpreter| interpreter.kill());
         self.duty.left = !self.family.sweep(SWEEP_PATIENCE).is_empty();
@@ -155,7 +156,7 @@ impl Near {
     }
 
     pub(super) fn leave(&mut self) {
-        // Else the guard tries once more.
+        // If processes are left, the guard tries once more.
         if !self.duty.left {
             self.duty.settle(getpid());
         }

@@ -1,4 +1,4 @@
-//! Whether the running eval waits for input, or may (SPEC E-8): looks at it, and tells.
+//! Whether the running eval waits for input, or may be waiting (SPEC E-8).
 
 use std::time::Instant;
 
@@ -14,7 +14,7 @@ use super::probe::Finding;
 use crate::clock::Clock;
 use crate::told::Told;
 
-/// What was told of the running eval's input.
+/// What was last told of the running eval's input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Listening {
     No,
@@ -25,16 +25,16 @@ pub(super) enum Listening {
 /// What the bridge has said about the running eval's input.
 #[derive(Debug, Default)]
 pub(super) struct BridgeWord {
-    /// That it waits.
+    /// The eval waits.
     waits: bool,
-    /// That no timer of the user's is set.
+    /// The user has set no timer.
     no_timers: bool,
-    /// That it waits until this thread, which an earlier eval left behind, has read.
+    /// The eval waits until this thread, which an earlier eval left behind, has read.
     pub(super) behind: Option<u32>,
 }
 
 impl Interpreter {
-    /// A thread is about to read from an empty stdin, its bridge says.
+    /// The bridge says that a thread is about to read from an empty stdin.
     pub(super) fn told_of_wait(
         &mut self,
         tid: u32,
@@ -45,8 +45,8 @@ impl Interpreter {
     ) {
         let is_main = Some(tid) == self.main_tid();
         let Some(run) = &mut self.run else { return };
-        // A thread that waits does not keep the eval from ending, so others than the main one
-        // have to be found waiting for a while.
+        // A waiting thread does not keep the eval from ending, so a thread other than the main one has to be
+        // found waiting for a while.
         if !is_main {
             return run.probe.restart();
         }
@@ -56,17 +56,17 @@ impl Interpreter {
         }
         run.word = BridgeWord { waits: true, no_timers, behind };
         if self.is_visible() {
-            // One look, in this turn, has to agree.
+            // One look in this turn has to confirm it.
             if let Some(run) = &mut self.run {
                 run.probe.announce();
             }
         } else {
-            // The bridge's word is all there is.
+            // Nothing can be looked at, so the bridge's word is enough.
             self.waits(None, tell);
         }
     }
 
-    /// Code that runs elsewhere waits for input, says its bridge, which alone can know.
+    /// The bridge says that code which runs elsewhere waits for input; only the bridge can know.
     pub(super) fn waits_by_word(
         &mut self,
         prompt: Option<String>,
@@ -100,7 +100,7 @@ impl Interpreter {
         tell(Told::Waits { prompt, editor, secret: false });
     }
 
-    /// The running eval listens, or no longer does.
+    /// The running eval reads its input and may be waiting, or no longer does.
     pub(super) fn listens(&mut self, listens: Listens, tell: Tell<'_>) {
         let Some(run) = &mut self.run else { return };
         let known = run.listening;
@@ -108,17 +108,17 @@ impl Interpreter {
             Listens::No => Listening::No,
             Listens::Yes | Listens::Alone => Listening::May,
         };
-        // That it is alone is said each time: whoever waits should look.
+        // `Alone` is told each time, because a client that waits should look at the eval.
         if known != run.listening || listens == Listens::Alone {
             tell(Told::Listens { listens });
         }
     }
 
-    /// Looks, when it is time, whether the running eval is blocked on its input.
+    /// When it is time, looks whether the running eval is blocked on its input.
     pub(super) fn look_for_readers(&mut self, clock: &Clock, tell: Tell<'_>) {
         let began = Instant::now();
         let Some(run) = &self.run else { return };
-        // What reads the pipe then is the bridge itself, and always.
+        // The pipe is read by the bridge itself, at all times, so looking at it tells nothing.
         if self.can(Capability::OwnWaits) {
             return;
         }
@@ -155,18 +155,18 @@ impl Interpreter {
         }
     }
 
-    /// Whether looking at the interpreter tells whether it reads.
+    /// Whether a look at the interpreter's threads can tell whether it reads.
     fn is_visible(&self) -> bool {
         is_visible(self.child.pid)
     }
 
-    /// Whoever of the running eval listens to its input, the one that waits most certainly.
+    /// The thread of the running eval that reads its input; of several, the one that waits most certainly.
     fn reader(&self) -> Option<(Reader, Answer)> {
         let word = &self.run.as_ref()?.word;
         let main = self.child.pid;
-        // In an event loop that tells of its waits, the bridge knows whether this eval reads.
+        // The bridge of an event loop that announces its waits knows whether this eval reads.
         let told = word.waits || !self.can(Capability::Waits);
-        // A reader that was there before belongs to an earlier eval, unless this one waits for it.
+        // A reader that was there before belongs to an earlier eval, unless this eval waits for it.
         let stands_in = |reader: &Reader| Some(reader.tid) == word.behind;
         let counts = |reader: &Reader| match reader.tid == main {
             true => told || !reader.polls,
@@ -180,8 +180,8 @@ impl Interpreter {
             .max_by_key(|(_, answer)| *answer)
     }
 
-    /// Those of the threads that listen to this session's stdin which count, each with whether it waits for
-    /// it. `no_timers` says that the main thread's event loop has none of the user's.
+    /// The threads reading this session's stdin that count, each with whether it waits. `no_timers` says that
+    /// the main thread's event loop has no timer of the user's.
     fn listeners(
         &self,
         no_timers: bool,

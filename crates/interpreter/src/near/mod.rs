@@ -1,8 +1,9 @@
-//! The lower half in the loop of the process that calls it: one interpreter after another, each with all
-//! that it starts.
+//! The lower half in the loop of the process that calls it: one interpreter after another, each with all that
+//! it starts.
 //!
-//! The caller polls what `interests` names, calls `turn` with what was ready or at the time that `next` says, and hands over
-//! orders. Nothing here waits: a sweep is a phase, and whatever needs time has a time in `next`.
+//! The caller polls the descriptors of `interests`, calls `turn` with those that were ready or at the time of
+//! `next`, and hands over orders. Nothing here waits: a sweep is a phase, and everything that needs time has
+//! a time in `next`.
 
 mod arrivals;
 mod background;
@@ -43,17 +44,17 @@ use crate::told::Told;
 use compiled::{OWN_PAUSE, OWN_RESUME};
 use life::Life;
 
-/// Where tellings go.
+/// The function that is told what happens.
 type Tell<'t> = &'t mut dyn FnMut(Told<'_>);
 
-/// The lower half here.
+/// The lower half in this process.
 pub struct Near {
     duty: Duty,
     guard: Guard,
-    /// Readable when a child has ended.
+    /// Readable when a child of this process has ended.
     children: OwnedFd,
     family: Family,
-    /// The mask of the client that began the session: what user code makes is the user's affair.
+    /// The file mask of the client that began the session, which user code gets too.
     umask: Mode,
     /// Where compiled bridges are kept.
     cache: PathBuf,
@@ -76,7 +77,7 @@ pub enum Source {
     Guard,
 }
 
-/// Which of them were ready.
+/// Which sources were ready.
 #[derive(Debug, Clone, Copy, Default)]
 pub struct NearReady {
     control: bool,
@@ -87,7 +88,7 @@ pub struct NearReady {
 }
 
 impl NearReady {
-    /// One of them was.
+    /// Notes that a source was ready.
     pub fn note(&mut self, source: Source) {
         match source {
             Source::Control => self.control = true,
@@ -115,7 +116,7 @@ impl Near {
         })
     }
 
-    /// Carries out an order; what is known of its effect already is told at once.
+    /// Carries out an order; what is known of its result already is told at once.
     pub fn order(&mut self, order: Order, tell: Tell<'_>) {
         match order {
             Order::Prepare { settings, name } => self.prepare(&settings, &name, tell),
@@ -150,8 +151,8 @@ impl Near {
         }
     }
 
-    /// Descriptors to wait on and what for. Those of no use now are left out, because a wait reports
-    /// their hang-up for ever.
+    /// Descriptors to wait on, and for what. Those of no use now are left out, because `poll` reports their
+    /// hang-up for ever.
     pub fn interests(&self) -> impl Iterator<Item = (Source, BorrowedFd<'_>, PollFlags)> {
         let children = (Source::Children, self.children.as_fd(), PollFlags::IN);
         let guard = match &self.guard {
@@ -162,7 +163,7 @@ impl Near {
         [children].into_iter().chain(guard).chain(interpreter)
     }
 
-    /// When `turn` has something to do even if nothing is ready.
+    /// When `turn` has something to do even if no descriptor is ready.
     pub fn next(&self) -> Option<Instant> {
         let guard = match self.guard {
             Guard::Stands(_) => None,
@@ -175,17 +176,17 @@ impl Near {
         let paused = self.clock.is_paused();
         let interpreter = self.life.interpreter().and_then(|it| it.next(paused));
         let limit = self.life.interpreter().and_then(|it| it.next_limit()).filter(|_| !paused);
-        // A millisecond on top: the session's clock counts whole ones.
+        // One millisecond is added because the session's clock counts whole milliseconds.
         let left = |at: u64| Duration::from_millis(at.saturating_sub(self.clock.now()) + 1);
         let limit = limit.map(|at| Instant::now() + left(at));
         [guard, sweep, interpreter, limit].into_iter().flatten().min()
     }
 
-    /// Deals with what was ready and with what is due.
+    /// Deals with the sources that were ready and with everything that is due.
     pub fn turn(&mut self, ready: NearReady, tell: Tell<'_>) {
         if let Some(interpreter) = self.life.interpreter_mut() {
             if ready.control {
-                // Takes all that is in the pipes, too.
+                // This reads the pipes, too.
                 interpreter.hear(tell);
             } else if ready.streams != [false, false] {
                 interpreter.read_streams(ready.streams, tell);
@@ -212,7 +213,7 @@ impl Near {
         }
     }
 
-    /// For a moment in which nobody waits: does what the next eval needs, if none runs.
+    /// Does work for the next eval, if none runs; called when no client waits.
     pub fn look_around(&mut self) {
         self.with(|interpreter| {
             // What a running eval has started is its own, and not spared by its interrupts.
@@ -249,7 +250,7 @@ impl Near {
         tell(Told::Paused { paused: false });
     }
 
-    /// Whether the bridge carries out pauses, since its code runs elsewhere; then it is asked to.
+    /// Whether the bridge carries out pauses, since its code runs elsewhere; if so it is sent the command.
     fn asks_bridge(&mut self, command: &Command<'_>) -> bool {
         let Life::Lives(interpreter) = &mut self.life else { return false };
         let asks = interpreter.can(Capability::Pauses);
@@ -259,7 +260,7 @@ impl Near {
         asks
     }
 
-    /// The bridge has answered whether its code stands still.
+    /// Tells the bridge's answer to a pause.
     fn take_pause_answer(&mut self, tell: Tell<'_>) {
         let answer = self.life.interpreter_mut().and_then(|it| it.pause_answer.take());
         match answer {
@@ -276,7 +277,7 @@ impl Near {
         }
     }
 
-    /// Makes another guard if the one there was is gone.
+    /// Makes another guard if the last one is gone.
     fn keep_guarded(&mut self, gone: bool) {
         let due = match &self.guard {
             Guard::Stands(_) => gone,

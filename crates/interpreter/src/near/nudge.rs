@@ -1,4 +1,5 @@
-//! Repeats the wake-up, not the interrupt, of an interpreter that may have slept through it.
+//! Wakes an interpreter again that may have slept through its interrupt; the interrupt itself is not
+//! repeated.
 
 use std::time::{Duration, Instant};
 
@@ -18,7 +19,7 @@ impl Nudges {
         self.plan(0);
     }
 
-    /// What was interrupted is over.
+    /// The interrupted eval is over.
     pub(super) fn end(&mut self) {
         self.next = None;
     }

@@ -1,18 +1,18 @@
-//! How often a pipe is read from which code writes many small pieces.
+//! How often a pipe is read into which code writes many small pieces.
 //!
-//! Each piece that finds the pipe empty wakes us, which costs its writer more than the write itself. One
-//! who writes line after line is therefore left to write for a moment before the pipe is read again.
-//! Who writes to both pipes in turn is not: it waits for each to be empty, to keep their order.
+//! Each piece that finds the pipe empty wakes us, which costs its writer more than the write itself. So a
+//! program that writes line after line may write for a moment before the pipe is read again. A program that
+//! writes to both pipes in turn may not: it waits for each pipe to be empty, to keep their order.
 
 use std::time::{Duration, Instant};
 
 use stead_protocol::bridge::Stream;
 
-/// How long a pipe is left alone: nobody sees such a delay, and a pipe takes longer to fill.
+/// How long a pipe is left unread: too short to be seen, and too short for a pipe to fill.
 const PAUSE: Duration = Duration::from_micros(500);
-/// A read of at least this is worth its while.
+/// A read of at least this many bytes is worth a wake-up.
 const LARGE: usize = 16 << 10;
-/// So many small reads in a row make a writer of many pieces.
+/// After this many small reads in a row the pipe is left unread for a moment.
 const MANY: u32 = 8;
 
 /// What the last reads were like.
@@ -24,7 +24,7 @@ pub(super) struct Pace {
 }
 
 impl Pace {
-    /// So many bytes were read now.
+    /// Notes that this many bytes were read now.
     pub(super) fn note(&mut self, stream: Stream, bytes: usize, now: Instant) {
         let same = self.stream == Some(stream);
         self.stream = Some(stream);
@@ -32,12 +32,12 @@ impl Pace {
         self.until = (self.small >= MANY).then(|| now + PAUSE);
     }
 
-    /// The pipe that is left alone now.
+    /// The pipe that is left unread now.
     pub(super) fn resting(&self, now: Instant) -> Option<Stream> {
         self.stream.filter(|_| self.until.is_some_and(|until| until > now))
     }
 
-    /// When it is to be read again.
+    /// When that pipe is to be read again.
     pub(super) fn until(&self) -> Option<Instant> {
         self.until
     }

@@ -1,5 +1,5 @@
-//! When to look whether something waits for input: only while an eval runs, ever less often. And
-//! for how long a look must hold before anybody is told of it.
+//! When to look whether the running eval waits for input: ever less often. And for how long a finding must
+//! hold before it is told.
 
 use std::time::{Duration, Instant};
 
@@ -9,17 +9,17 @@ use crate::clock::Millis;
 
 /// Pauses between looks; the last one repeats.
 const PAUSES_MS: [u64; 7] = [5, 10, 10, 20, 50, 100, 250];
-/// How soon to look after something was written; not sooner, because much may be.
+/// How soon to look after something was written; not sooner, because much may be written.
 const STIRRED_MS: u64 = 10;
 /// A look at many processes takes long; the pause after it is this many times as long.
 const PAUSE_PER_LOOK: u32 = 20;
 /// A reader counts as blocked when two looks this far apart have found it.
 const BLOCKED_FOR: Duration = Duration::from_millis(8);
-/// The same for a reader beside something that works, which may be about to end the eval.
+/// The same for a reader beside a thread that works and may be about to end the eval.
 const BLOCKED_BESIDE: Duration = Duration::from_millis(250);
-/// How long a program that wakes itself must be quiet to count as one that may wait.
+/// How long a program that wakes itself must be quiet to count as possibly waiting.
 const QUIET: Millis = 3_000;
-/// Most of one processor that a quiet program uses, in parts of a hundred.
+/// Most of one processor that a quiet program uses, in percent.
 const QUIET_CPU: u64 = 1;
 
 /// The schedule of looks at one eval.
@@ -28,17 +28,16 @@ pub(super) struct Probe {
     step: usize,
     next: Instant,
     seen: Option<(Reader, Answer, Instant)>,
-    /// The bridge said that the main thread is about to block; one look has to agree. Its word
-    /// alone may be old: input given meanwhile may have been taken already.
+    /// The bridge said that the main thread is about to block. One look has to confirm it, because its word
+    /// may be old: input that was given meanwhile may have been read already.
     announced: bool,
     misses: u32,
     quiet: Option<Quiet>,
-    /// Whoever waited was told that the program is alone with its input; once is enough until it is
-    /// given some.
+    /// Clients were told that the program is alone with its input; that is told once until input is given.
     told_alone: bool,
 }
 
-/// Since when a program that may wait has done nothing.
+/// Since when a program that may be waiting has done nothing.
 #[derive(Debug, Clone, Copy)]
 struct Quiet {
     reader: Reader,
@@ -46,14 +45,14 @@ struct Quiet {
     cpu: Millis,
 }
 
-/// What the looks so far come to.
+/// What the looks so far tell.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Finding {
     /// The next look will tell.
     Unclear,
-    /// Nothing listens, or what does has something to do.
+    /// Nothing reads the input, or the program that does is busy.
     No,
-    /// It may wait; `alone` if whoever waits should be told at once.
+    /// It may be waiting; `alone` if clients that wait should be told at once.
     May {
         alone: bool,
     },
@@ -75,15 +74,15 @@ impl Probe {
         probe
     }
 
-    /// Something was written: what waits for an answer often asks first. Who is blocked stays
-    /// blocked whatever others write, so nothing that was seen is forgotten but the silence.
+    /// Something was written: a program that waits for an answer often asks first. A blocked reader stays
+    /// blocked whatever others write, so only the time of silence begins anew.
     pub(super) fn stir(&mut self) {
         self.step = 0;
         self.quiet = None;
         self.next = self.next.min(Instant::now() + Duration::from_millis(STIRRED_MS));
     }
 
-    /// Something happened to the input: begin again with short pauses.
+    /// The input has changed: begins again with short pauses.
     pub(super) fn restart(&mut self) {
         self.step = 0;
         self.seen = None;
@@ -125,7 +124,7 @@ impl Probe {
         let Some((reader, answer)) = found.filter(|(_, answer)| *answer != Answer::No) else {
             self.seen = None;
             self.misses += 1;
-            // A program that wakes itself may have been seen at just that.
+            // A program that wakes itself may have been seen just then.
             if self.misses < 2 {
                 return Finding::Unclear;
             }
@@ -174,7 +173,7 @@ impl Probe {
         long >= QUIET
     }
 
-    /// While an eval counts as waiting: whether two looks in a row found nobody reading.
+    /// While an eval counts as waiting: whether two looks in a row found no reader.
     pub(super) fn is_gone(&mut self, still_reading: bool) -> bool {
         self.misses = if still_reading { 0 } else { self.misses + 1 };
         self.misses >= 2

@@ -1,4 +1,4 @@
-//! Host to bridge and back. To the bridge go words and bytes, from it come JSON objects, one a line.
+//! Host to bridge and back. The host sends words and bytes, the bridge sends JSON objects, one a line.
 
 mod command;
 
@@ -47,16 +47,16 @@ pub enum BridgeEvent {
         #[serde(default)]
         traceback: Option<String>,
     },
-    /// Something rich to show.
+    /// A display: an image, a table or other rich output.
     Display {
         /// Mime type.
         mime: String,
         /// Text, or base64 for binary types.
         data: String,
-        /// What the reader should know about it.
+        /// A note for the reader about it.
         #[serde(default)]
         note: Option<String>,
-        /// What later displays that update this one call it.
+        /// The id by which later displays update this one.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         id: Option<String>,
         /// It takes the place of the last one with this id, which may be of an earlier eval.
@@ -104,9 +104,9 @@ pub enum BridgeEvent {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         eval: Option<String>,
     },
-    /// It no longer waits, though no input came: it was answered elsewhere, its time was over.
+    /// The code no longer waits, though no input came: it was answered elsewhere, or its time was over.
     WaitsNoMore {},
-    /// An interrupt was passed on, or why it cannot be. Whether it has stopped the eval, `done` tells.
+    /// An interrupt was passed on, or could not be. Whether it has stopped the eval is told by `done`.
     Interrupted {
         /// The eval.
         eval: String,
@@ -116,12 +116,12 @@ pub enum BridgeEvent {
     },
     /// What processes elsewhere use; those below the bridge itself are counted by the host.
     Figures(Usage),
-    /// The connection to where the code runs is gone. The bridge tries to get it back.
+    /// The connection to the place where the code runs is lost. The bridge tries to get it back.
     Lost {
         /// What happened.
         reason: String,
     },
-    /// It is there again.
+    /// That connection is back.
     Found {
         /// Something the reader should know.
         #[serde(default, skip_serializing_if = "Option::is_none")]
@@ -130,8 +130,8 @@ pub enum BridgeEvent {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         gap: bool,
     },
-    /// The bridge waits for `ack`, which comes when all that was written before is taken from the
-    /// pipes: for languages that cannot ask whether a pipe is empty.
+    /// The bridge waits for `ack`, which comes when all output before is read from the pipes. For languages
+    /// that cannot ask whether a pipe is empty.
     Sync {},
     /// The eval is over; everything it wrote was flushed before.
     Done(Done),
@@ -139,7 +139,7 @@ pub enum BridgeEvent {
     Exiting {
         /// With this code.
         code: i32,
-        /// Why, where it was not the user: the kernel elsewhere was removed.
+        /// Why, if the user's code did not ask for it: the kernel elsewhere was removed.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
     },
@@ -213,7 +213,7 @@ pub enum Stream {
     Err,
 }
 
-// Text of a stream that we do not know is shown with standard output rather than lost.
+// Text of an unknown stream is shown with standard output rather than lost.
 words!(Stream { Out => "out", Err => "err" } else Out);
 
 /// How the bridge saw an eval end.

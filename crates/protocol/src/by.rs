@@ -17,7 +17,7 @@ pub struct By {
 }
 
 impl By {
-    /// Somebody of whom only the name is known.
+    /// A sender of whom only the name is known.
     pub fn named(name: &str) -> By {
         By { name: clean(name, MAX_NAME), instance: None }
     }
@@ -44,7 +44,7 @@ impl By {
     }
 }
 
-/// What stands in a list without breaking its lines, nor the form with `#`.
+/// Text that breaks neither the lines of a list nor the form with `#`.
 fn clean(text: &str, most: usize) -> String {
     let plain = text.chars().map(|c| if c.is_control() || c == '#' { '_' } else { c });
     plain.take(most).collect()

@@ -35,15 +35,17 @@ capabilities! {
     Code => "code",
     /// Reads `interrupt` while code runs, carries it out by itself and gets no signal.
     Interrupts => "interrupts",
-    /// Says when its main thread waits for input in an event loop; without that word it does not.
+    /// Says when its main thread waits for input in an event loop; while it does not say so, the thread does
+    /// not wait.
     Waits => "waits",
-    /// Alone knows when its code waits for input: it says `waits` and `waits_no_more`, and nothing else counts.
+    /// Only the bridge knows when its code waits for input: it says `waits` and `waits_no_more`, and nothing
+    /// else counts.
     OwnWaits => "own_waits",
     /// Must not be sent NUL characters.
     NoNul => "no_nul",
-    /// Is a shell: it waits for what it starts, and loses signals on the way.
+    /// Is a shell: it waits for the processes it starts, and can lose signals meanwhile.
     Shell => "shell",
-    /// Goes on after an interrupt that something else took, to the end of its code, and tells its exit code.
+    /// Goes on to the end of its code after an interrupt that another process took, and tells its exit code.
     GoesOn => "goes_on",
     /// Carries out `pause` and `resume`, since its code runs elsewhere.
     Pauses => "pauses",

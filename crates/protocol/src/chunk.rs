@@ -16,7 +16,7 @@ pub enum ChunkKind {
     Value,
     /// An error; the payload is an `ErrorInfo` in JSON.
     Error,
-    /// Something rich to show; the payload is a `DisplayInfo` in JSON.
+    /// A display; the payload is a `DisplayInfo` in JSON.
     Display,
     /// A note of the host about the session, as text.
     Status,
@@ -27,7 +27,7 @@ pub enum ChunkKind {
 }
 
 impl ChunkKind {
-    /// Whether it is what the eval itself wrote: what `output --offset` counts.
+    /// Whether the eval itself wrote it; `output --offset` counts this output.
     pub fn is_own_output(self) -> bool {
         match self {
             ChunkKind::Out | ChunkKind::Err => true,
@@ -36,12 +36,13 @@ impl ChunkKind {
         }
     }
 
-    /// Whether it is what a process left in a pipe while no eval ran that it belongs to.
+    /// Whether it was written by a process while none of its own evals ran.
     pub fn is_background(self) -> bool {
         self.is_stream() && !self.is_own_output()
     }
 
-    /// Whether it is bytes of a standard stream, which may be cut anywhere; all else is whole or not there.
+    /// Whether it holds bytes of a standard stream, which may be cut anywhere; all other kinds are whole or
+    /// missing.
     pub fn is_stream(self) -> bool {
         self.stream().is_some()
     }
@@ -55,7 +56,7 @@ impl ChunkKind {
         }
     }
 
-    /// What bytes of this stream are: the running eval's own, or background output.
+    /// The kind of bytes of this stream: the running eval's own, or background output.
     pub fn of(stream: Stream, background: bool) -> ChunkKind {
         match (stream, background) {
             (Stream::Out, false) => ChunkKind::Out,
@@ -97,7 +98,7 @@ pub struct ErrorInfo {
     pub traceback: Option<String>,
 }
 
-/// Something rich that an eval showed: text of another kind than plain, or a file.
+/// A display of an eval: text that is not plain, or a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DisplayInfo {
     /// Its mime type.
@@ -115,10 +116,10 @@ pub struct DisplayInfo {
     /// Width and height in pixels, where that is known.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub pixels: Option<(u32, u32)>,
-    /// What the reader should know: that it was scaled down, or could not be kept.
+    /// A note for the reader: that it was scaled down, or could not be kept.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub note: Option<String>,
-    /// What later ones that update it call it.
+    /// The id by which later displays update this one.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub id: Option<String>,
     /// It takes the place of the last one with this id, which may be of an earlier eval.

@@ -37,7 +37,8 @@ pub enum Request {
         program: Option<String>,
         /// Who is calling: `cli`, `mcp`, `attach`.
         client: String,
-        /// The connection is kept between calls; while none is under way nobody is attached by it.
+        /// The connection is kept between calls. While no call is under way its client does not count as
+        /// attached.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         rests: bool,
     },
@@ -51,18 +52,19 @@ pub enum Request {
         /// Whether growth of the spool is told too.
         output: bool,
     },
-    /// Tell this connection of every eval of the session, whoever sends it; answered by `Reply::Following`.
+    /// Tell this connection of every eval of the session, whichever client sends it; answered by
+    /// `Reply::Following`.
     Follow {
-        /// From this eval on; without it from those that run or wait now.
+        /// The first eval to tell; without it, those that run or wait now.
         #[serde(default)]
         from: Option<EvalSeq>,
         /// Whether growth of the spool is told too.
         #[serde(default)]
         output: bool,
     },
-    /// Give the waiting reader something to read; answered by `Reply::InputTaken`.
+    /// Give text to a program that waits for input; answered by `Reply::InputTaken`.
     Input {
-        /// The eval it is meant for; without it whoever waits.
+        /// The eval it is meant for; without it, whichever reader waits.
         #[serde(default)]
         eval: Option<EvalSeq>,
         /// What to write.
@@ -71,18 +73,18 @@ pub enum Request {
         #[serde(default)]
         eof: bool,
     },
-    /// Stop the running eval; answered by `Reply::Interrupt` when it is known what happened.
+    /// Stop the running eval; answered by `Reply::Interrupt` when the effect is known.
     Interrupt {
         /// The eval it is aimed at; without it the running one.
         #[serde(default)]
         eval: Option<EvalSeq>,
-        /// Who asks; without it who said hello.
+        /// Who asks; without it, the client that said hello.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         by: Option<By>,
     },
     /// Stop all processes of the session where they are; answered by `Reply::Done`.
     Pause,
-    /// Let them go on; answered by `Reply::Done`.
+    /// Let the session's processes go on; answered by `Reply::Done`.
     Resume,
     /// Wait for the interpreter; answered by `Reply::Done` when it is ready for code and its init
     /// code has run, or by the error that it could not be started.
@@ -93,7 +95,7 @@ pub enum Request {
     Restart,
     /// End the interpreter at once; answered by `Reply::Done` when it is gone.
     Kill,
-    /// Empty the namespace; answered by `Reply::Done`. What clients of version 1 say for `Work::Clear`.
+    /// Empty the namespace; answered by `Reply::Done`. Version 1 has this request in place of `Work::Clear`.
     Clear,
     /// End the session for good; answered by `Reply::Done` when nothing of it is left.
     Stop,
@@ -111,7 +113,7 @@ tagged!(Request, "op", "submit" => |rest| fields(rest).map(Request::Submit));
 /// Work to do in its turn.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Submit {
-    /// Code to run: the form of that work which hosts of every version read.
+    /// Code to run, in the form that hosts of every version read.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub code: Option<String>,
     /// Any work, for hosts from version 2 on.
@@ -124,8 +126,8 @@ pub struct Submit {
     /// see in the history whether the code was taken.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub token: Option<u64>,
-    /// The code was sent before with this token and its fate is not known: if the host has taken it already,
-    /// the reply names the first eval and nothing runs.
+    /// The code was sent before with this token and it is not known whether it ran: if the host has accepted
+    /// it already, the reply names the first eval and nothing runs.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub again: bool,
     /// Interrupt, then kill, after this time of running.
@@ -137,20 +139,20 @@ pub struct Submit {
     /// Begin watching at once, as `Watch` would.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub watch: Option<WatchFor>,
-    /// The reply may be held back for a moment: most evals are over by then, and whoever waits is woken
-    /// once and told all.
+    /// The reply may be held back for a moment: most evals are over by then, and the client is woken once and
+    /// told all.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub hold: bool,
-    /// Where a shell command runs; never written down.
+    /// The directory and environment of a shell command; never written to disk.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub place: Option<ShellPlace>,
-    /// Who sends it; without it who said hello (SPEC E-16).
+    /// Who sends it; without it, the client that said hello (SPEC E-16).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub by: Option<By>,
 }
 
 impl Submit {
-    /// A submission with nothing else said about it.
+    /// A submission with every option left out.
     pub fn new(work: Work) -> Submit {
         match work {
             Work::Code { code } => Submit { code: Some(code), ..Submit::default() },
@@ -158,14 +160,14 @@ impl Submit {
         }
     }
 
-    /// What is to be done; `None` if it does not say or was taken before.
+    /// The work to do; `None` if there is none, or if it was taken before.
     pub fn take_work(&mut self) -> Option<Work> {
         let code = self.code.take();
         self.work.take().or_else(|| code.map(|code| Work::Code { code }))
     }
 }
 
-/// What a watching connection wants to hear of.
+/// Which events a watching connection wants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum WatchFor {
     /// Start, waits for input and the end.
@@ -174,7 +176,7 @@ pub enum WatchFor {
     Output,
 }
 
-// Whoever wants to hear of something else hears at least how the eval goes.
+// A client that wants events of an unknown kind gets at least those of the eval's state.
 words!(WatchFor { State => "state", Output => "output" } else State);
 
 /// A question about the namespace (SPEC ST-1).
@@ -190,7 +192,7 @@ pub enum Query {
     },
     /// What can follow the beginning of a name or dotted expression.
     Complete {
-        /// What there is of it.
+        /// The beginning to complete.
         text: String,
     },
     /// A question of a newer client; answered with an error.
@@ -256,10 +258,10 @@ pub enum Reply {
         program: Option<String>,
         /// The interpreter's generation.
         generation: Generation,
-        /// Why earlier state is gone, if nobody was told yet.
+        /// Why earlier state is gone, if no client was told yet.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         loss: Option<String>,
-        /// How many evals there have been; what comes after has a higher number.
+        /// How many evals there have been; later ones have higher numbers.
         #[serde(default)]
         evals: u64,
         /// Where the session's files are. Clients whose home is another look for them there (SPEC S-3).
@@ -272,7 +274,7 @@ pub enum Reply {
     Watching,
     /// To `Follow`.
     Following {
-        /// The first eval that is told of: earlier ones are gone, or were not asked for.
+        /// The first eval that is told: earlier ones were dropped, or not asked for.
         from: EvalSeq,
     },
     /// To `Input`.
@@ -280,10 +282,10 @@ pub enum Reply {
         /// The foreground eval that got it; none if a background reader did.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         eval: Option<EvalSeq>,
-        /// Where the spool ended when it was written: what follows is the answer.
+        /// Where the spool ended when the input was written; a reaction to it stands after this.
         from: Offset,
-        /// For a background reader: where the spool ended when it had read and ended, waited
-        /// again, or gone on with something else.
+        /// For a background reader: where the spool ended when the reader had read the input and then ended,
+        /// waited again, or went on with something else.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         to: Option<Offset>,
     },
@@ -305,7 +307,7 @@ pub enum Reply {
         /// See `docs/PROTOCOL.md`.
         data: Value,
     },
-    /// To requests whose effect holds now.
+    /// To requests that are carried out when this is sent.
     Done,
     /// An answer of a newer host.
     #[serde(other)]
@@ -314,7 +316,7 @@ pub enum Reply {
 
 tagged!(Reply, "kind", "accepted" => |rest| fields(rest).map(Reply::Accepted));
 
-/// Code was taken in.
+/// Work was accepted.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Accepted {
     /// The eval's number.
@@ -327,7 +329,7 @@ pub struct Accepted {
     /// Its key was known: this is the first eval with it.
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub duplicate: bool,
-    /// How it ended, if the reply was held back for so long; its events are not sent then.
+    /// How the eval ended, if it ended while the reply was held back; its events are not sent then.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub finished: Option<Box<Finished>>,
 }
@@ -341,9 +343,9 @@ pub enum InterruptEffect {
     Finished,
     /// Nothing was running, or the eval had ended before; nothing was sent.
     NothingRunning,
-    /// It was sent and the eval has not stopped within the grace time.
+    /// The interrupt was sent, and the eval has not stopped within the grace time.
     StillRunning,
-    /// It had not begun and was taken out of the queue.
+    /// The eval had not begun and was taken out of the queue.
     Dequeued,
     /// Something that a newer host knows.
     Unknown,
@@ -358,21 +360,21 @@ words!(InterruptEffect {
     Unknown => "unknown",
 } else Unknown);
 
-/// Whether an eval that runs may wait for input: it listens to the session's input, and nobody can
-/// know whether it goes on without any (SPEC E-8).
+/// Whether a running eval may be waiting for input: it reads the session's input, and nobody can know whether
+/// it would go on without any (SPEC E-8).
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 pub enum Listens {
-    /// Nothing is known to listen.
+    /// As far as is known it does not read.
     #[default]
     No,
-    /// It does, beside something that works.
+    /// It reads, beside a process or thread that works.
     Yes,
-    /// It does and has been quiet for a while, and nothing but input or a time limit of its own will
-    /// wake it. Said once; whoever waits should look.
+    /// It reads and has been quiet for a while, and only input or a time limit of its own will wake it. Sent
+    /// once; a client that waits should look at the eval.
     Alone,
 }
 
-// Another way to listen is one all the same.
+// Another way to read its input counts as reading.
 words!(Listens { No => "no", Yes => "yes", Alone => "alone" } else Yes);
 
 impl Listens {
@@ -386,7 +388,7 @@ impl Listens {
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Event {
-    /// Somebody sent it and it is recorded. Only followers are told: whoever sends it has the reply.
+    /// The eval was sent by a client and is recorded. Only followers are told: the sender has the reply.
     Accepted {
         /// Which.
         eval: EvalSeq,
@@ -424,7 +426,7 @@ pub enum Event {
         /// How far.
         end: Offset,
     },
-    /// The spool now reaches `end`, and no eval runs: somebody wrote in the background. Told to followers.
+    /// The spool now reaches `end` while no eval runs: a background process wrote. Told to followers.
     Background {
         /// How far.
         end: Offset,
@@ -441,8 +443,8 @@ pub enum Event {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         editor: Option<String>,
     },
-    /// The eval has ended, and the disk does not take the record of how (SPEC E-11). Nobody is told the outcome
-    /// before it is recorded; `Finished` follows as soon as it is.
+    /// The eval has ended, and the disk refuses its record (SPEC E-11). No client is told the outcome before
+    /// it is recorded; `Finished` follows as soon as it is.
     Unrecorded {
         /// Which.
         eval: EvalSeq,

@@ -86,7 +86,7 @@ impl WireError {
         WireError { code, message: message.into(), hint: None, refusal: None }
     }
 
-    /// What a host of this session refuses.
+    /// The error for a request that a host of this session refuses.
     pub fn refused(refusal: Refusal, session: &SessionName) -> Self {
         WireError {
             code: refusal.code(),
@@ -110,7 +110,7 @@ impl WireError {
     }
 }
 
-/// A refusal that names no eval, or whose session nobody knows yet.
+/// For a refusal that names no eval, or whose session is not known yet.
 impl From<Refusal> for WireError {
     fn from(refusal: Refusal) -> Self {
         WireError {

@@ -1,11 +1,11 @@
-//! Cuts what comes over a wire into lines. Both wires and both of their sides use this one.
+//! Cuts the bytes of a wire into lines. Both sides of both wires use this.
 
 /// How much memory is kept for the next line.
 const KEPT: usize = 64 << 10;
 
-/// What was read of a stream of lines and has not been handed on.
+/// Bytes of a stream that were read and not handed on as lines yet.
 ///
-/// Whoever reads from the stream appends to `room` and then takes the whole lines that there are.
+/// The reader of the stream appends to `room` and then takes the whole lines.
 #[derive(Debug, Default)]
 pub struct Lines {
     bytes: Vec<u8>,
@@ -16,7 +16,7 @@ pub struct Lines {
 }
 
 impl Lines {
-    /// Where to append what is read next; has room for at least so many bytes.
+    /// The buffer to append to; it has room for at least `least` bytes.
     pub fn room(&mut self, least: usize) -> &mut Vec<u8> {
         self.forget();
         self.bytes.reserve(least);
@@ -29,7 +29,8 @@ impl Lines {
         Some(&self.bytes[begin..end])
     }
 
-    /// The same for who keeps the line. Nearly always it is all that there is and is not copied.
+    /// Like `next_line`, for callers that keep the line. Nearly always the line is all there is in the buffer
+    /// and is not copied.
     pub fn take_line(&mut self) -> Option<Vec<u8>> {
         let (begin, end) = self.find()?;
         if begin == 0 && end + 1 == self.bytes.len() {
@@ -41,13 +42,13 @@ impl Lines {
         Some(self.bytes[begin..end].to_vec())
     }
 
-    /// How much there is of lines that were not handed on; after `None` of one that has not ended, so that its
-    /// reader can say when it is too long.
+    /// How many bytes were not handed on. After `None` these are the bytes of an unfinished line, so its
+    /// reader can refuse one that is too long.
     pub fn held(&self) -> usize {
         self.bytes.len() - self.begin
     }
 
-    /// Forgets all that there is.
+    /// Forgets all bytes.
     pub fn clear(&mut self) {
         *self = Lines::default();
     }

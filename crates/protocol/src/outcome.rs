@@ -18,7 +18,7 @@ pub enum Outcome {
     Interrupted,
     /// Its hard timeout passed.
     Timeout {
-        /// How far it had to go to end the eval.
+        /// The step that ended the eval.
         #[serde(flatten)]
         step: TimeoutStep,
     },
@@ -32,7 +32,7 @@ pub enum Outcome {
         /// How the session ended.
         reason: EndReason,
     },
-    /// The host was killed while it ran; found out by the next look.
+    /// The host was killed while it ran; the next client or host finds that out.
     HostDied,
     /// In a way that a newer version knows.
     #[serde(other)]
@@ -47,7 +47,7 @@ tagged!(
 );
 
 impl Outcome {
-    /// Whether who is told this knows that the interpreter is gone.
+    /// Whether this outcome tells a client that the interpreter is gone.
     pub fn tells_end(&self) -> bool {
         match self {
             Outcome::Ended { .. } | Outcome::NotRun { .. } | Outcome::HostDied => true,
@@ -69,7 +69,7 @@ pub enum TimeoutStep {
     InterpreterKilled,
 }
 
-/// The step as it is written: the first field is what versions that know only it rely on.
+/// The step as it is written. The first field is for versions that know only that one.
 #[derive(Serialize, Deserialize)]
 struct TimeoutFields {
     killed: bool,
@@ -198,7 +198,7 @@ fn signal_name(signal: i32) -> Option<&'static str> {
     })
 }
 
-/// The last record of an eval, on disk before anyone is told.
+/// The last record of an eval, on disk before a client is told.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Finished {
     /// How it ended.
@@ -207,7 +207,7 @@ pub struct Finished {
     pub generation: Generation,
     /// Where its part of the spool begins; background output of earlier evals comes first.
     pub start: Offset,
-    /// It wrote nothing past this, so no reader has to wait and see.
+    /// Where its part of the spool ends: it writes nothing after this, so no reader has to wait for more.
     pub end: Offset,
     /// From start to end, without paused time.
     pub duration_ms: u64,
@@ -217,7 +217,7 @@ pub struct Finished {
     /// What it did to the names of the session.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub changed: Option<Changed>,
-    /// Bytes of output that the quota or a full disk did not let us keep.
+    /// Bytes of output that were not kept because of the quota or a full disk.
     #[serde(default, skip_serializing_if = "is_zero")]
     pub lost_bytes: u64,
     /// Why the first of those bytes were not kept. Older versions do not say.
@@ -235,14 +235,14 @@ pub struct Finished {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum NotKept {
-    /// The session keeps no more, and what it keeps is all of the eval that runs.
+    /// The quota is used up, and everything that is kept belongs to the running eval.
     Quota {
         /// How many bytes a session keeps.
         bytes: u64,
     },
     /// There is no room on the disk, or none for this user.
     DiskFull,
-    /// The session's files are gone, and where they were nothing may be written.
+    /// The session's files were deleted.
     Removed,
     /// The disk did not take it for another reason.
     Disk {
@@ -295,8 +295,9 @@ impl Finished {
         }
     }
 
-    /// The record that a killed host could not write. An eval is recorded as started before its code is sent, so
-    /// of one that has a `start` nobody can know whether the code had begun; one without was never sent.
+    /// The record that a killed host could not write. An eval is recorded as started before its code is sent.
+    /// So for an eval with a `start` it cannot be known whether its code had begun; one without was never
+    /// sent.
     pub fn host_died(generation: Generation, start: Option<Offset>, end: Offset) -> Self {
         let notice = match start {
             Some(_) => "its code may have run, wholly or in part",

@@ -1,4 +1,4 @@
-//! Why a host does not do what it was asked, and why an interpreter does not start.
+//! Why a host refuses a request, and why an interpreter does not start.
 //!
 //! These carry numbers and names and no advice: each front end says in its own words what to do next.
 
@@ -6,11 +6,11 @@ use serde::{Deserialize, Deserializer, Serialize};
 
 use crate::{EndReason, ErrorCode, EvalId, EvalSeq, PROGRAM, SessionName, Speaker};
 
-/// Why a host does not do what it was asked.
+/// Why a host refuses a request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Refusal {
-    /// What was sent is not a request.
+    /// The line is not a request.
     NotARequest {
         /// What is wrong with it.
         problem: String,
@@ -57,22 +57,22 @@ pub enum Refusal {
         /// Most bytes of code.
         most: usize,
     },
-    /// As many evals wait as may.
+    /// The queue is full.
     QueueFull {
-        /// How many.
+        /// How many evals wait.
         evals: usize,
     },
-    /// The evals that wait have as much code as they may.
+    /// The evals in the queue have as much code as they may.
     QueuedCodeFull {
         /// How many bytes of it wait.
         bytes: usize,
     },
-    /// The same key or token was sent before, and nothing is known of its eval any more.
+    /// The same key or token was sent before, and the record of its eval was dropped.
     SentBefore {
-        /// The eval that it was then.
+        /// The number that this eval had.
         eval: EvalSeq,
     },
-    /// The disk did not take the record that every eval has before it runs.
+    /// The disk refused the record that every eval has before it runs.
     NotRecorded {
         /// What the disk said.
         why: String,
@@ -160,7 +160,7 @@ pub enum Refusal {
     Unknown,
 }
 
-/// What a session does that cannot answer a question.
+/// What keeps a session from answering a question.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Doing {
@@ -184,14 +184,14 @@ pub enum Doing {
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum StartTrouble {
-    /// There is none anywhere that was looked.
+    /// No such program was found.
     Missing {
         /// The language of the session.
         language: String,
         /// The program that was looked for.
         program: String,
     },
-    /// There are some, and none of them starts.
+    /// Programs were found, and none of them starts.
     NoneStarts {
         /// The language of the session.
         language: String,
@@ -332,7 +332,7 @@ impl Refusal {
     }
 }
 
-/// How a session that somebody waited for ended instead of getting ready.
+/// For a session that ended before it got ready, while a client waited for that.
 impl From<EndReason> for Refusal {
     fn from(reason: EndReason) -> Self {
         match reason {
@@ -344,8 +344,8 @@ impl From<EndReason> for Refusal {
     }
 }
 
-/// Reads a detail that only makes an error more precise: one that cannot be read is left out, so that
-/// what a newer peer adds to it never hides the error itself.
+/// Reads a detail that only makes an error more precise. A detail that cannot be read is left out, so that an
+/// addition of a newer peer never hides the error itself.
 pub(crate) fn lenient<'de, T, D>(from: D) -> Result<Option<T>, D::Error>
 where
     T: serde::de::DeserializeOwned,

@@ -48,8 +48,8 @@ pub struct Engine {
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub enum Keeps {
-    /// Nothing but the processes that it started: each eval is a command of its own. So nobody is told when
-    /// the state of such a session is lost, and its files go soon after its end.
+    /// Nothing but the processes that it started: each eval is a command of its own. So no client is told
+    /// when the state of such a session is lost, and its files are removed soon after its end.
     Nothing,
     /// Names, modules, the directory: all that an interpreter has. A word of a newer version is read as this
     /// one, since it takes the most care.
@@ -72,7 +72,8 @@ struct WrittenEngine {
 impl From<WrittenEngine> for Engine {
     fn from(written: WrittenEngine) -> Engine {
         let WrittenEngine { language, bridge, interpreter, keeps } = written;
-        // Versions that did not write it had one language that keeps nothing, and knew it by its name.
+        // Older versions did not write this. They had one language that keeps nothing, and knew it by its
+        // name.
         let keeps = keeps.unwrap_or(match language.as_str() {
             "shell" => Keeps::Nothing,
             _ => Keeps::State,
@@ -108,7 +109,7 @@ pub struct Startup {
 pub struct Policy {
     /// After this time without use; 0 means never.
     pub idle_timeout_ms: u64,
-    /// With its first eval, and it is gone from lists (SPEC J-2).
+    /// With its first eval; then it is removed from lists, too (SPEC J-2).
     #[serde(default)]
     pub once: bool,
 }

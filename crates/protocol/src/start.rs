@@ -51,12 +51,12 @@ pub struct Meta {
     pub found: Option<FoundInterpreter>,
 }
 
-/// The version of a session's files, of which `meta.json` tells: of itself, the history, its index and the log.
+/// The version of a session's files: `meta.json`, the history with its index, and the output log.
 pub const FILES_VERSION: u32 = 1;
 
 impl Meta {
-    /// What is kept of a session that was stopped: of its environment the names only, since values may
-    /// be secrets (SPEC X-5).
+    /// The settings to keep of a stopped session: of its environment only the names, since values may be
+    /// secrets (SPEC X-5).
     pub fn into_stopped(mut self) -> Meta {
         self.stopped = true;
         self.settings.place.env.iter_mut().for_each(|(_, value)| value.clear());
@@ -71,13 +71,13 @@ pub struct FoundInterpreter {
     pub path: String,
     /// Why this one, in a few words.
     pub why: String,
-    /// Those that come before it, are there and do not start; what is wrong with each.
+    /// Interpreters that were preferred, were found and do not start; what is wrong with each.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub passed_over: Vec<String>,
 }
 
 impl FoundInterpreter {
-    /// The first that was looked at.
+    /// An interpreter that was the first candidate, so that none was passed over.
     pub fn new(path: String, why: String) -> Self {
         FoundInterpreter { path, why, passed_over: Vec::new() }
     }

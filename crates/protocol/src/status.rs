@@ -141,7 +141,7 @@ pub struct Status {
     /// What its processes use.
     #[serde(default)]
     pub usage: Usage,
-    /// Command lines of what earlier evals left running; told while nothing else runs.
+    /// Command lines of processes that earlier evals left running; told while no eval runs.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub background: Vec<String>,
     /// How many names the user has defined, if the language tells.
@@ -153,7 +153,7 @@ pub struct Status {
     pub idle_timeout_ms: u64,
     /// Where the spool ends.
     pub spool_end: Offset,
-    /// Evals that have ended and whose outcome the disk does not take.
+    /// Evals that have ended and whose outcome the disk refuses.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub unrecorded: Option<Unrecorded>,
     /// How many clients are connected.

@@ -1,7 +1,8 @@
-//! Messages of the form `{"kind": …, …}`, read as they come.
+//! Messages of the form `{"kind": …, …}`, read without a copy.
 //!
-//! What serde derives for them keeps all fields aside until it has seen the tag, also where that comes first.
-//! This reads the tag and then those variants whose reading is worth it; all else goes the derived way.
+//! The reading that serde derives for them keeps all fields aside until it has seen the tag, even if the tag
+//! comes first. This reads the tag, and then the frequent variants directly; all others are read the derived
+//! way.
 
 use std::borrow::Cow;
 use std::fmt;
@@ -10,12 +11,12 @@ use std::marker::PhantomData;
 use serde::de::{Deserialize, DeserializeSeed, Deserializer, Error, MapAccess, Visitor};
 use serde_json::{Map, Value};
 
-/// An enum whose variants are told by a field. The derived reading is `serde(remote = "Self")`.
+/// An enum whose variants are named by a field. The derived reading is `serde(remote = "Self")`.
 pub(crate) trait Tagged<'de>: Sized {
     /// The field.
     const TAG: &'static str;
 
-    /// Reads the rest of a variant that is read as it comes; `None` for the others.
+    /// Reads the rest of a variant that is read directly; `None` for the others.
     fn direct<A: MapAccess<'de>>(name: &str, rest: &mut A) -> Option<Result<Self, A::Error>>;
 
     /// Reads any variant.
@@ -69,12 +70,13 @@ impl<'de, T: Tagged<'de>> Visitor<'de> for Fields<T> {
     }
 }
 
-/// An enum whose variants are told by the name of an object's one field: `{"reply": …}`. Has `Unknown` for the others.
+/// An enum whose variants are named by an object's only field: `{"reply": …}`. It has `Unknown` for the
+/// others.
 pub(crate) trait Named<'de>: Sized {
     /// What stands for all names that this version does not know.
     const UNKNOWN: Self;
 
-    /// Reads what belongs to a name; `None` for a name that is not known.
+    /// Reads the value of a name; `None` for an unknown name.
     fn value<A: MapAccess<'de>>(name: &str, map: &mut A) -> Option<Result<Self, A::Error>>;
 }
 
@@ -108,7 +110,7 @@ impl<'de, T: Named<'de>> Visitor<'de> for Field<T> {
     }
 }
 
-/// Gives an enum with `Unknown` its reading: what each name's value is, and which variant that makes.
+/// Gives an enum with `Unknown` its reading: the value that each name has, and the variant made of it.
 macro_rules! named {
     ($name:ident, $($field:literal => |$value:ident: $of:ty| $made:expr),+ $(,)?) => {
         impl<'de> serde::Deserialize<'de> for $name {
@@ -135,7 +137,7 @@ macro_rules! named {
 
 pub(crate) use named;
 
-/// A string, borrowed if it can be.
+/// Visits a string, which is borrowed if it can be.
 struct Text;
 
 impl<'de> DeserializeSeed<'de> for Text {

@@ -22,7 +22,7 @@ impl Versions {
     /// 1: requests and evals. 2: `submit` takes `work`, of which `clear` is one; `follow`.
     pub const OURS: Versions = Versions { oldest: 1, newest: 2 };
 
-    /// What a peer speaks that names one version and may name a range.
+    /// The versions of a peer that names one version and may name a range.
     pub fn of_peer(protocol: u32, range: Option<Versions>) -> Versions {
         range.unwrap_or(Versions { oldest: protocol, newest: protocol })
     }
@@ -43,7 +43,7 @@ impl fmt::Display for Versions {
     }
 }
 
-/// One side of a conversation that cannot be had: who it is and what it speaks.
+/// One side of a conversation that fails: its program and the versions it speaks.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Speaker {
     /// The version of its program, if it says it.

@@ -1,7 +1,7 @@
 //! Enums that are sent as one word.
 //!
-//! A peer of a newer version may send a word that we do not know, or something with fields in a word's place. Neither
-//! may cost the message it stands in, so both are read as the variant that stands for "another one".
+//! A peer of a newer version may send an unknown word, or an object in place of a word. Neither may make the
+//! message unreadable, so both are read as the variant that stands for all others.
 
 use std::fmt;
 use std::marker::PhantomData;

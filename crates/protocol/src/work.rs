@@ -1,6 +1,6 @@
-//! What a session does in its turn (SPEC E): has an id, a place in the queue, a record, an outcome.
+//! Work that a session does in turn (SPEC E): it has an id, a place in the queue, a record and an outcome.
 //!
-//! Questions about the namespace are no work: they are answered between two evals and leave no trace.
+//! Questions about the namespace are not work: they are answered between two evals and leave no record.
 
 use serde::{Deserialize, Serialize};
 
@@ -40,7 +40,7 @@ impl Work {
         }
     }
 
-    /// The same, to look at.
+    /// Its code, borrowed.
     pub fn code(&self) -> &str {
         match self {
             Work::Code { code } => code,

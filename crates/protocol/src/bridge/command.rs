@@ -16,7 +16,7 @@ const MOST_HEAD: usize = 4 << 10;
 /// What the host tells a bridge.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Command<'a> {
-    /// Run this code; answered by `done`, with anything else of its events before it.
+    /// Run this code; answered by `done`, after all other events of the eval.
     Eval {
         /// The eval.
         id: &'a EvalId,
@@ -25,22 +25,22 @@ pub enum Command<'a> {
     },
     /// Where the next eval runs: a directory and the whole environment. For shell commands only.
     Place(&'a ShellPlace),
-    /// The ordered event before this has been recorded: go on.
+    /// The event that asked for this has been recorded: go on.
     Ack,
-    /// The signal that follows is meant for this eval; no answer. A bridge that `interrupts` by itself carries
-    /// it out, again and harder each time it comes for the same eval, and may say `interrupted`.
+    /// The signal that follows is meant for this eval; no answer. A bridge that can `interrupts` carries it
+    /// out itself, harder each time it comes again for the same eval, and may say `interrupted`.
     Interrupt {
         /// The eval.
         id: &'a EvalId,
     },
-    /// The same for a question that is being answered.
+    /// Like `Interrupt`, for a question that is being answered.
     InterruptQuery,
     /// Stop all code where it is; answered by `reply`. For bridges that can `pauses`.
     Pause {
         /// Number of the request.
         seq: u64,
     },
-    /// Let it go on; answered by `reply`. For bridges that can `pauses`.
+    /// Let the code go on; answered by `reply`. For bridges that can `pauses`.
     Resume {
         /// Number of the request.
         seq: u64,
@@ -70,7 +70,7 @@ impl Command<'_> {
     pub fn encode(&self) -> Vec<u8> {
         let with = |head: fmt::Arguments<'_>, payload: &[u8]| {
             let mut bytes = Vec::with_capacity(HEAD + payload.len());
-            // A Vec takes all that is written to it.
+            // Writing to a `Vec` does not fail.
             let _ = writeln!(bytes, "{head} {}", payload.len());
             bytes.extend_from_slice(payload);
             bytes
@@ -93,7 +93,7 @@ impl Command<'_> {
     }
 }
 
-/// A command as it came from the host. It owns what the [`Command`] in it borrows.
+/// A command as it came from the host. It owns the data that the [`Command`] in it borrows.
 #[derive(Debug)]
 pub struct CommandFrame {
     words: Vec<String>,
@@ -128,7 +128,7 @@ impl CommandFrame {
 
     fn new(head: &str, payload: &[u8]) -> CommandFrame {
         let mut words: Vec<String> = head.split(' ').map(str::to_owned).collect();
-        // The length, which has done its part.
+        // The last word is the length, which was used before.
         words.pop();
         let names = |word: &str| matches!(word, "eval" | "interrupt");
         let eval =
@@ -152,7 +152,7 @@ fn text(bytes: &[u8]) -> String {
 #[error("what the host sent is no command")]
 pub struct NoCommand;
 
-/// Cuts what comes from the host into commands: the bridge's side of this wire.
+/// Cuts bytes from the host into commands: the bridge's side of this wire.
 #[derive(Debug, Default)]
 pub struct Commands {
     bytes: Vec<u8>,
@@ -177,7 +177,7 @@ impl Commands {
         self.ready.pop_front()
     }
 
-    /// Takes out the first command for which `wanted` holds, ahead of its turn; whether there was one.
+    /// Removes the first command for which `wanted` holds, ahead of its turn; returns whether there was one.
     pub fn take(&mut self, wanted: impl Fn(&Command<'_>) -> bool) -> bool {
         let matches =
             |frame: &CommandFrame| frame.command().is_some_and(|command| wanted(&command));

@@ -254,6 +254,21 @@ fn clear_can_be_interrupted_and_taken_out_of_the_queue() {
 }
 
 #[test]
+fn e3_clear_has_a_hard_timeout_like_any_work() {
+    let env = TestEnv::new(STEAD);
+    env.eval(
+        "import time\nclass Deaf:\n    def __del__(self, sleep=time.sleep):\n        while True:\n            try: sleep(1000)\n            except BaseException: pass\nx = Deaf()",
+    );
+    let mut raw = Raw::greeted(&env, "test");
+    raw.ask(
+        json!({"op": "submit", "work": {"kind": "clear"}, "watch": "state", "hard_timeout_ms": 20}),
+    );
+    let end = raw.until_finished(2).pop().unwrap();
+    assert_eq!(end["finished"]["outcome"]["kind"], "timeout", "{end}");
+    assert_eq!(end["finished"]["outcome"]["killed"], true, "{end}");
+}
+
+#[test]
 fn clear_as_clients_of_version_1_ask_for_it_is_answered_when_it_is_done() {
     let env = TestEnv::new(STEAD);
     env.value("x = 41");

@@ -44,6 +44,9 @@ pub enum Order {
     Clear {
         /// Number of the request; not 0.
         seq: u64,
+        /// The hard timeout, as for code.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        limit_ms: Option<u64>,
     },
     /// Give readers of standard input something to read. `input_given` or `input_refused` is told, and
     /// `input_read` after `input_given` where a reader in the background has taken it.

@@ -42,7 +42,7 @@ impl Host {
             }
             WorkKind::Clear if self.can("clear") => {
                 let seq = self.number(Asker::Clear);
-                self.orders.push_back(Order::Clear { seq });
+                self.orders.push_back(Order::Clear { seq, limit_ms });
             }
             // The work was accepted before the interpreter had said what it can do.
             WorkKind::Clear | WorkKind::Unknown => return Err(self.cannot(kind.as_str())),

@@ -9,6 +9,7 @@ use stead_launch::census::Census;
 use stead_launch::tree;
 
 use super::interpreter::Interpreter;
+use super::limit::Limit;
 
 /// The processes and threads that were there before the running eval, and the interpreter's image then.
 #[derive(Debug, Default)]
@@ -43,6 +44,7 @@ impl Interpreter {
     /// An eval or a question begins now: its interrupts spare all that was there before.
     pub(super) fn begin(&mut self) {
         self.aim.begin();
+        self.limit = Limit::Off;
         self.nudges.end();
         self.look_around();
         self.elders.surroundings = Surroundings::Unknown;

@@ -9,6 +9,7 @@ use super::channel::Broken;
 use super::compiled::{OWN_PAUSE, OWN_QUESTION, OWN_RESUME};
 use super::interpreter::{BridgeFacts, Interpreter};
 use super::interrupt::Hears;
+use super::limit::Limit;
 use super::pace::Pace;
 use crate::told::Told;
 
@@ -81,7 +82,10 @@ impl Interpreter {
             BridgeEvent::Reply { seq: OWN_RESUME, error, .. } => {
                 self.pause_answer = Some(error.map_or(Ok(false), Err));
             }
-            BridgeEvent::Reply { seq, data, error } => tell(Told::Answer { seq, data, error }),
+            BridgeEvent::Reply { seq, data, error } => {
+                self.limit = Limit::Off;
+                tell(Told::Answer { seq, data, error });
+            }
             BridgeEvent::Value(_)
             | BridgeEvent::Error { .. }
             | BridgeEvent::Display { .. }
@@ -127,6 +131,7 @@ impl Interpreter {
             tell(Told::Killed { children });
         }
         self.run = None;
+        self.limit = Limit::Off;
         self.compiled.want();
         tell(Told::Done(Done { status, ..done }));
         self.drop_input();

@@ -145,7 +145,10 @@ impl Near {
             Order::Ask { seq, what, arg } => {
                 self.with(|interpreter| interpreter.ask(seq, &what, &arg))
             }
-            Order::Clear { seq } => self.with(|interpreter| interpreter.clear(seq)),
+            Order::Clear { seq, limit_ms } => {
+                let now = self.clock.now();
+                self.with(|interpreter| interpreter.clear(seq, limit_ms, now));
+            }
             Order::Leave => self.leave(),
             Order::Unknown => {}
         }

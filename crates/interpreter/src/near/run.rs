@@ -20,7 +20,6 @@ use crate::told::Told;
 #[derive(Debug)]
 pub(super) struct Run {
     pub(super) eval: EvalId,
-    pub(super) limit: Limit,
     pub(super) listening: Listening,
     pub(super) probe: Probe,
     pub(super) word: BridgeWord,
@@ -41,9 +40,9 @@ impl Interpreter {
         }
         let code = self.readable(code);
         self.send(&Command::Eval { id: &eval, code: &code }.encode());
+        self.limit = Limit::after(limit, now);
         self.run = Some(Run {
             eval,
-            limit: Limit::after(limit, now),
             listening: Listening::No,
             probe: Probe::new(),
             word: BridgeWord::default(),
@@ -56,8 +55,9 @@ impl Interpreter {
         self.send(&Command::Query { seq, what, arg: &arg }.encode());
     }
 
-    pub(super) fn clear(&mut self, seq: u64) {
+    pub(super) fn clear(&mut self, seq: u64, limit: Option<Millis>, now: Millis) {
         self.begin();
+        self.limit = Limit::after(limit, now);
         self.send(&Command::Clear { seq }.encode());
     }
 
@@ -74,12 +74,12 @@ impl Interpreter {
     }
 
     pub(super) fn next_limit(&self) -> Option<Millis> {
-        self.run.as_ref().and_then(|run| run.limit.next())
+        self.limit.next()
     }
 
     /// Takes, when it is time, the next step of the hard timeout.
     pub(super) fn pass_limit(&mut self, now: Millis, tell: Tell<'_>) {
-        let Some(step) = self.run.as_mut().and_then(|run| run.limit.pass(now)) else { return };
+        let Some(step) = self.limit.pass(now) else { return };
         match step {
             TimeoutStep::Interrupted => self.interrupt(),
             TimeoutStep::ChildrenKilled => self.kill_children(tell),

@@ -41,7 +41,7 @@ impl Resource {
 
 /// What a process may use of a resource; `u64::MAX` means that there is no limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub struct Limits {
+pub struct ResourceLimits {
     /// What counts now.
     pub soft: u64,
     /// How far an ordinary user may raise that.
@@ -49,17 +49,17 @@ pub struct Limits {
 }
 
 /// The limits of a process; 0 is this one.
-pub fn limits(pid: u32, resource: Resource) -> io::Result<Limits> {
+pub fn limits(pid: u32, resource: Resource) -> io::Result<ResourceLimits> {
     let mut found = libc::rlimit { rlim_cur: 0, rlim_max: 0 };
     let none = std::ptr::null();
     // SAFETY: the record is filled in by the call, which is given nothing to set.
     let result = unsafe { libc::prlimit(pid as libc::pid_t, resource.number(), none, &mut found) };
     checked(result)?;
-    Ok(Limits { soft: found.rlim_cur, hard: found.rlim_max })
+    Ok(ResourceLimits { soft: found.rlim_cur, hard: found.rlim_max })
 }
 
 /// Sets limits of this process. Nothing but a system call, so it may be made between fork and exec.
-pub fn set_limits(resource: Resource, limits: Limits) -> io::Result<()> {
+pub fn set_limits(resource: Resource, limits: ResourceLimits) -> io::Result<()> {
     let limits = libc::rlimit { rlim_cur: limits.soft, rlim_max: limits.hard };
     // SAFETY: the record is plain data.
     checked(unsafe { libc::setrlimit(resource.number(), &limits) })

@@ -2,7 +2,7 @@
 
 use std::time::{Duration, Instant};
 
-use stead_launch::stdin_wait::Reader;
+use stead_launch::stdin_wait::InputReader;
 use stead_launch::tree;
 
 use super::Tell;
@@ -17,14 +17,14 @@ const STAY: Duration = Duration::from_millis(250);
 #[derive(Debug)]
 pub(super) struct BackgroundInput {
     seq: u64,
-    reader: Reader,
+    reader: InputReader,
     taken_at: Option<Instant>,
     pause: Duration,
     next: Instant,
 }
 
 impl BackgroundInput {
-    pub(super) fn new(seq: u64, reader: Reader) -> BackgroundInput {
+    pub(super) fn new(seq: u64, reader: InputReader) -> BackgroundInput {
         let pause = Duration::from_millis(1);
         BackgroundInput { seq, reader, taken_at: None, pause, next: Instant::now() + pause }
     }

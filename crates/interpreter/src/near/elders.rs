@@ -9,7 +9,7 @@ use stead_launch::census::Census;
 use stead_launch::tree;
 
 use super::interpreter::Interpreter;
-use super::limit::Limit;
+use super::limit::HardLimit;
 
 /// The processes and threads that were there before the running eval, and the interpreter's image then.
 #[derive(Debug, Default)]
@@ -22,7 +22,7 @@ pub(super) struct Elders {
     born_after: u64,
     census: Census,
     /// The interpreter's image at its start, by which a replaced program is noticed.
-    image: Option<Image>,
+    image: Option<ProcessImage>,
     /// The interpreter's name before the running eval began, for a process that has no executable any more.
     name: Option<String>,
     /// The file with the interpreter's name, kept open because it is read for every eval.
@@ -38,13 +38,13 @@ enum Surroundings {
 }
 
 /// The executable of a process and its arguments, since a program may exec itself with other arguments.
-pub(super) type Image = (PathBuf, Vec<u8>);
+pub(super) type ProcessImage = (PathBuf, Vec<u8>);
 
 impl Interpreter {
     /// An eval or a question begins now: its interrupts spare all that was there before.
     pub(super) fn begin(&mut self) {
         self.aim.begin();
-        self.limit = Limit::Off;
+        self.limit = HardLimit::Off;
         self.nudges.end();
         self.look_around();
         self.elders.surroundings = Surroundings::Unknown;
@@ -103,7 +103,7 @@ impl Elders {
     }
 }
 
-pub(super) fn image(pid: u32) -> Option<Image> {
+pub(super) fn image(pid: u32) -> Option<ProcessImage> {
     let exe = std::fs::read_link(format!("/proc/{pid}/exe")).ok()?;
     Some((exe, std::fs::read(format!("/proc/{pid}/cmdline")).ok()?))
 }

@@ -9,7 +9,7 @@ use super::channel::Broken;
 use super::compiled::{OWN_PAUSE, OWN_QUESTION, OWN_RESUME};
 use super::interpreter::{BridgeFacts, Interpreter};
 use super::interrupt::Hears;
-use super::limit::Limit;
+use super::limit::HardLimit;
 use super::pace::Pace;
 use crate::told::Told;
 
@@ -83,7 +83,7 @@ impl Interpreter {
                 self.pause_answer = Some(error.map_or(Ok(false), Err));
             }
             BridgeEvent::Reply { seq, data, error } => {
-                self.limit = Limit::Off;
+                self.limit = HardLimit::Off;
                 tell(Told::Answer { seq, data, error });
             }
             BridgeEvent::Value(_)
@@ -131,7 +131,7 @@ impl Interpreter {
             tell(Told::Killed { children });
         }
         self.run = None;
-        self.limit = Limit::Off;
+        self.limit = HardLimit::Off;
         self.compiled.want();
         tell(Told::Done(Done { status, ..done }));
         self.drop_input();

@@ -6,7 +6,7 @@ use std::os::fd::AsRawFd;
 
 use rustix::fs::{Mode, OFlags};
 use rustix::io::Errno;
-use stead_launch::stdin_wait::{Reader, readers, waits_for};
+use stead_launch::stdin_wait::{InputReader, readers, waits_for};
 use stead_protocol::EvalId;
 
 use super::background::BackgroundInput;
@@ -102,7 +102,7 @@ impl Interpreter {
     }
 
     /// Threads of the session that are blocked on its empty stdin.
-    pub(super) fn stdin_readers(&self) -> Vec<Reader> {
+    pub(super) fn stdin_readers(&self) -> Vec<InputReader> {
         if self.stdin_unread() > 0 {
             return Vec::new();
         }
@@ -110,7 +110,7 @@ impl Interpreter {
     }
 
     /// Whether that thread is blocked on an empty stdin.
-    pub(super) fn is_reading(&self, reader: Reader) -> bool {
+    pub(super) fn is_reading(&self, reader: InputReader) -> bool {
         self.stdin_unread() == 0 && waits_for(reader.pid, reader.tid, self.pipe).is_some()
     }
 

@@ -21,7 +21,7 @@ use super::drain::READ;
 use super::elders::Elders;
 use super::input::StdinPipe;
 use super::interrupt::Aim;
-use super::limit::Limit;
+use super::limit::HardLimit;
 use super::nudge::Nudges;
 use super::pace::Pace;
 use super::run::Run;
@@ -48,7 +48,7 @@ pub(super) struct Interpreter {
     /// The eval that runs; none while the bridge answers a question.
     pub(super) run: Option<Run>,
     /// The hard timeout of what runs.
-    pub(super) limit: Limit,
+    pub(super) limit: HardLimit,
     pub(super) background: Option<BackgroundInput>,
     /// The last editor whose file we had to show.
     pub(super) shown_editor: Option<u32>,
@@ -102,7 +102,7 @@ impl Interpreter {
             nudges: Nudges::default(),
             bridge: BridgeFacts::Unknown,
             run: None,
-            limit: Limit::Off,
+            limit: HardLimit::Off,
             background: None,
             shown_editor: None,
             compiled: Compiled::of(feed),

@@ -46,7 +46,7 @@ struct Missed {
 
 /// Which processes, beside the interpreter, the interrupts of the running eval have reached.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq, PartialOrd, Ord)]
-enum Hit {
+enum Reached {
     /// No child was alive.
     #[default]
     Nobody,
@@ -64,7 +64,7 @@ pub(super) struct Aim {
     interrupted: HashSet<u32>,
     /// Processes that the last interrupt of a shell may have missed.
     missed: Option<Missed>,
-    hit: Hit,
+    hit: Reached,
     /// Processes that the running eval starts are killed.
     killing: bool,
     shot: Shot,
@@ -245,19 +245,19 @@ impl Interpreter {
     fn kill_young(&mut self) -> u64 {
         let killed = tree::kill_all(|| self.young().collect());
         if killed > 0 {
-            self.aim.hit = Hit::Taken;
+            self.aim.hit = Reached::Taken;
         }
         killed as u64
     }
 
     /// Whether an interrupt of the running eval reached a child that ends because of it, or may do so.
     pub(super) fn was_taken(&self) -> bool {
-        self.aim.hit == Hit::Taken
+        self.aim.hit == Reached::Taken
     }
 
     /// Whether an interrupt of the running eval reached any child at all.
     pub(super) fn was_sent(&self) -> bool {
-        self.aim.hit != Hit::Nobody
+        self.aim.hit != Reached::Nobody
     }
 
     /// The processes that the running eval has started.
@@ -394,7 +394,7 @@ impl Interpreter {
 
 /// What a SIGINT will do to these processes. A shell waits for the process it has started and goes on if that
 /// goes on, so in each chain of processes the last one decides.
-fn foresee(pids: &HashSet<u32>) -> Hit {
+fn foresee(pids: &HashSet<u32>) -> Reached {
     let alive: Vec<tree::Process> = pids
         .iter()
         .filter_map(|&pid| tree::look(pid))
@@ -403,9 +403,9 @@ fn foresee(pids: &HashSet<u32>) -> Hit {
     let waits = |pid: u32| alive.iter().any(|process| process.parent == pid);
     let takes = |pid: u32| !waits(pid) && !tree::ignores(pid, Signal::INT);
     match alive.iter().any(|process| takes(process.pid)) {
-        _ if alive.is_empty() => Hit::Nobody,
-        true => Hit::Taken,
-        false => Hit::Deaf,
+        _ if alive.is_empty() => Reached::Nobody,
+        true => Reached::Taken,
+        false => Reached::Deaf,
     }
 }
 
@@ -419,7 +419,7 @@ mod tests {
     use super::*;
 
     /// What an interrupt will do to a shell script that has said `up`, and to all below it.
-    fn foreseen(script: &str) -> Hit {
+    fn foreseen(script: &str) -> Reached {
         let mut command = Command::new("sh");
         command.args(["-c", script]).stdin(Stdio::piped()).stdout(Stdio::piped());
         let mut child = command.spawn().unwrap();
@@ -444,12 +444,12 @@ mod tests {
 
     #[test]
     fn e6_whether_somebody_can_take_an_interrupt_is_known_before_it_is_sent() {
-        assert_eq!(foreseen("echo up; exec cat"), Hit::Taken);
-        assert_eq!(foreseen("trap : INT; echo up; cat"), Hit::Taken);
-        assert_eq!(foreseen("trap '' INT; echo up; cat"), Hit::Deaf);
+        assert_eq!(foreseen("echo up; exec cat"), Reached::Taken);
+        assert_eq!(foreseen("trap : INT; echo up; cat"), Reached::Taken);
+        assert_eq!(foreseen("trap '' INT; echo up; cat"), Reached::Deaf);
         // The shell waits for one that goes on, and so goes on itself.
-        assert_eq!(foreseen("(trap '' INT; echo up; cat); true"), Hit::Deaf);
-        assert_eq!(foreseen("(trap '' INT; cat) | (echo up; cat); true"), Hit::Taken);
-        assert_eq!(foreseen("echo up; exit"), Hit::Nobody);
+        assert_eq!(foreseen("(trap '' INT; echo up; cat); true"), Reached::Deaf);
+        assert_eq!(foreseen("(trap '' INT; cat) | (echo up; cat); true"), Reached::Taken);
+        assert_eq!(foreseen("echo up; exit"), Reached::Nobody);
     }
 }

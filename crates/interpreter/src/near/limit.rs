@@ -9,7 +9,7 @@ const GRACE: Millis = 2_000;
 
 /// Where an eval's hard timeout stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Limit {
+pub(super) enum HardLimit {
     Off,
     At(Millis),
     /// It was interrupted; its children are next.
@@ -22,27 +22,27 @@ pub(super) enum Limit {
     },
 }
 
-impl Limit {
-    pub(super) fn after(limit: Option<Millis>, now: Millis) -> Limit {
-        limit.map_or(Limit::Off, |limit| Limit::At(now.saturating_add(limit)))
+impl HardLimit {
+    pub(super) fn after(limit: Option<Millis>, now: Millis) -> HardLimit {
+        limit.map_or(HardLimit::Off, |limit| HardLimit::At(now.saturating_add(limit)))
     }
 
     /// The step that is due now, which counts as taken from then on.
     pub(super) fn pass(&mut self, now: Millis) -> Option<TimeoutStep> {
         let (step, then) = match *self {
-            Limit::At(at) if at <= now => {
-                (TimeoutStep::Interrupted, Limit::Interrupted { next: now + GRACE })
+            HardLimit::At(at) if at <= now => {
+                (TimeoutStep::Interrupted, HardLimit::Interrupted { next: now + GRACE })
             }
-            Limit::Interrupted { next } if next <= now => {
-                (TimeoutStep::ChildrenKilled, Limit::ChildrenKilled { next: now + GRACE })
+            HardLimit::Interrupted { next } if next <= now => {
+                (TimeoutStep::ChildrenKilled, HardLimit::ChildrenKilled { next: now + GRACE })
             }
-            Limit::ChildrenKilled { next } if next <= now => {
-                (TimeoutStep::InterpreterKilled, Limit::Off)
+            HardLimit::ChildrenKilled { next } if next <= now => {
+                (TimeoutStep::InterpreterKilled, HardLimit::Off)
             }
-            Limit::Off
-            | Limit::At(_)
-            | Limit::Interrupted { .. }
-            | Limit::ChildrenKilled { .. } => return None,
+            HardLimit::Off
+            | HardLimit::At(_)
+            | HardLimit::Interrupted { .. }
+            | HardLimit::ChildrenKilled { .. } => return None,
         };
         *self = then;
         Some(step)
@@ -50,10 +50,10 @@ impl Limit {
 
     pub(super) fn next(&self) -> Option<Millis> {
         match *self {
-            Limit::Off => None,
-            Limit::At(at)
-            | Limit::Interrupted { next: at }
-            | Limit::ChildrenKilled { next: at } => Some(at),
+            HardLimit::Off => None,
+            HardLimit::At(at)
+            | HardLimit::Interrupted { next: at }
+            | HardLimit::ChildrenKilled { next: at } => Some(at),
         }
     }
 }
@@ -64,7 +64,7 @@ mod tests {
 
     #[test]
     fn e3_each_step_has_its_grace_and_comes_once() {
-        let mut limit = Limit::after(Some(100), 1_000);
+        let mut limit = HardLimit::after(Some(100), 1_000);
         let mut steps = Vec::new();
         for now in (1_000..10_000).step_by(50) {
             steps.extend(limit.pass(now).map(|step| (now, step)));
@@ -76,6 +76,6 @@ mod tests {
         ];
         assert_eq!(steps, expected);
         assert_eq!(limit.next(), None);
-        assert_eq!(Limit::after(None, 5).pass(u64::MAX), None);
+        assert_eq!(HardLimit::after(None, 5).pass(u64::MAX), None);
     }
 }

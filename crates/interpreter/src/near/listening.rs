@@ -2,7 +2,7 @@
 
 use std::time::Instant;
 
-use stead_launch::stdin_wait::{Answer, Reader, Session, is_visible, judge, readers};
+use stead_launch::stdin_wait::{InputReader, InputSession, WaitAnswer, is_visible, judge, readers};
 use stead_protocol::Capability;
 use stead_protocol::EvalId;
 use stead_protocol::client::Listens;
@@ -131,7 +131,7 @@ impl Interpreter {
         let family = self.family.clone();
         let Some(run) = &mut self.run else { return };
         if waiting {
-            let still = matches!(found, Some((_, Answer::Waits))) || !visible;
+            let still = matches!(found, Some((_, WaitAnswer::Waits))) || !visible;
             if run.probe.is_gone(still) {
                 run.probe.restart();
                 self.listens(Listens::No, tell);
@@ -161,21 +161,21 @@ impl Interpreter {
     }
 
     /// The thread of the running eval that reads its input; of several, the one that waits most certainly.
-    fn reader(&self) -> Option<(Reader, Answer)> {
+    fn reader(&self) -> Option<(InputReader, WaitAnswer)> {
         let word = &self.run.as_ref()?.word;
         let main = self.child.pid;
         // The bridge of an event loop that announces its waits knows whether this eval reads.
         let told = word.waits || !self.can(Capability::Waits);
         // A reader that was there before belongs to an earlier eval, unless this eval waits for it.
-        let stands_in = |reader: &Reader| Some(reader.tid) == word.behind;
-        let counts = |reader: &Reader| match reader.tid == main {
+        let stands_in = |reader: &InputReader| Some(reader.tid) == word.behind;
+        let counts = |reader: &InputReader| match reader.tid == main {
             true => told || !reader.polls,
             false => stands_in(reader) || !self.is_elder(reader.tid),
         };
         let found = self.listeners(word.no_timers, counts).into_iter();
         found
             .map(|(reader, answer)| {
-                (reader, if stands_in(&reader) { Answer::Waits } else { answer })
+                (reader, if stands_in(&reader) { WaitAnswer::Waits } else { answer })
             })
             .max_by_key(|(_, answer)| *answer)
     }
@@ -185,8 +185,8 @@ impl Interpreter {
     fn listeners(
         &self,
         no_timers: bool,
-        counts: impl Fn(&Reader) -> bool,
-    ) -> Vec<(Reader, Answer)> {
+        counts: impl Fn(&InputReader) -> bool,
+    ) -> Vec<(InputReader, WaitAnswer)> {
         if self.stdin_unread() > 0 {
             return Vec::new();
         }
@@ -196,7 +196,7 @@ impl Interpreter {
         if readers.is_empty() {
             return Vec::new();
         }
-        let session = Session {
+        let session = InputSession {
             family: &self.family,
             interpreter: self.child.pid,
             pipe: self.pipe,

@@ -3,7 +3,7 @@
 
 use std::time::{Duration, Instant};
 
-use stead_launch::stdin_wait::{Answer, Reader, Why};
+use stead_launch::stdin_wait::{InputReader, WaitAnswer, WaitDoubt};
 
 use crate::clock::Millis;
 
@@ -27,20 +27,20 @@ const QUIET_CPU: u64 = 1;
 pub(super) struct Probe {
     step: usize,
     next: Instant,
-    seen: Option<(Reader, Answer, Instant)>,
+    seen: Option<(InputReader, WaitAnswer, Instant)>,
     /// The bridge said that the main thread is about to block. One look has to confirm it, because its word
     /// may be old: input that was given meanwhile may have been read already.
     announced: bool,
     misses: u32,
-    quiet: Option<Quiet>,
+    quiet: Option<QuietSince>,
     /// Clients were told that the program is alone with its input; that is told once until input is given.
     told_alone: bool,
 }
 
 /// Since when a program that may be waiting has done nothing.
 #[derive(Debug, Clone, Copy)]
-struct Quiet {
-    reader: Reader,
+struct QuietSince {
+    reader: InputReader,
     since: Millis,
     cpu: Millis,
 }
@@ -117,11 +117,11 @@ impl Probe {
     /// time its processes have used, in milliseconds.
     pub(super) fn found(
         &mut self,
-        found: Option<(Reader, Answer)>,
+        found: Option<(InputReader, WaitAnswer)>,
         now: Millis,
         cpu: impl FnOnce() -> Millis,
     ) -> Finding {
-        let Some((reader, answer)) = found.filter(|(_, answer)| *answer != Answer::No) else {
+        let Some((reader, answer)) = found.filter(|(_, answer)| *answer != WaitAnswer::No) else {
             self.seen = None;
             self.misses += 1;
             // A program that wakes itself may have been seen just then.
@@ -136,23 +136,25 @@ impl Probe {
             Some((seen, as_what, since)) if (seen, as_what) == (reader, answer) => since.elapsed(),
             _ => {
                 self.seen = Some((reader, answer, Instant::now()));
-                if answer == Answer::Waits {
+                if answer == WaitAnswer::Waits {
                     self.step = 0;
                 }
                 Duration::ZERO
             }
         };
         match answer {
-            Answer::No => Finding::No,
-            Answer::Waits if self.announced || held >= BLOCKED_FOR => Finding::Waits,
-            Answer::Waits => Finding::Unclear,
-            Answer::May(Why::Beside) if held >= BLOCKED_BESIDE => Finding::May { alone: false },
-            Answer::May(Why::Beside) => Finding::Unclear,
-            Answer::May(why @ (Why::OwnTime | Why::Elsewhere)) => {
+            WaitAnswer::No => Finding::No,
+            WaitAnswer::Waits if self.announced || held >= BLOCKED_FOR => Finding::Waits,
+            WaitAnswer::Waits => Finding::Unclear,
+            WaitAnswer::May(WaitDoubt::Beside) if held >= BLOCKED_BESIDE => {
+                Finding::May { alone: false }
+            }
+            WaitAnswer::May(WaitDoubt::Beside) => Finding::Unclear,
+            WaitAnswer::May(why @ (WaitDoubt::OwnTime | WaitDoubt::Elsewhere)) => {
                 if !self.is_quiet(reader, now, cpu()) {
                     return Finding::No;
                 }
-                let alone = why == Why::OwnTime && !self.told_alone;
+                let alone = why == WaitDoubt::OwnTime && !self.told_alone;
                 self.told_alone |= alone;
                 Finding::May { alone }
             }
@@ -160,8 +162,8 @@ impl Probe {
     }
 
     /// Whether the reader has done nothing for long enough.
-    fn is_quiet(&mut self, reader: Reader, now: Millis, cpu: Millis) -> bool {
-        let fresh = Quiet { reader, since: now, cpu };
+    fn is_quiet(&mut self, reader: InputReader, now: Millis, cpu: Millis) -> bool {
+        let fresh = QuietSince { reader, since: now, cpu };
         let quiet = self.quiet.get_or_insert(fresh);
         let long = now.saturating_sub(quiet.since);
         // Processor time is counted in steps of ten milliseconds.
@@ -184,15 +186,15 @@ impl Probe {
 mod tests {
     use super::*;
 
-    const READER: Reader = Reader { pid: 5, tid: 5, polls: true };
+    const READER: InputReader = InputReader { pid: 5, tid: 5, polls: true };
 
-    fn look(probe: &mut Probe, answer: Answer, now: Millis, cpu: Millis) -> Finding {
+    fn look(probe: &mut Probe, answer: WaitAnswer, now: Millis, cpu: Millis) -> Finding {
         probe.found(Some((READER, answer)), now, || cpu)
     }
 
     #[test]
     fn e8_a_program_with_a_time_of_its_own_may_wait_when_it_was_quiet() {
-        let own = Answer::May(Why::OwnTime);
+        let own = WaitAnswer::May(WaitDoubt::OwnTime);
         let mut probe = Probe::new();
         assert_eq!(look(&mut probe, own, 0, 500), Finding::No);
         assert_eq!(look(&mut probe, own, 2_900, 520), Finding::No);
@@ -208,14 +210,14 @@ mod tests {
 
     #[test]
     fn e8_output_work_and_another_reader_are_not_quiet() {
-        let own = Answer::May(Why::OwnTime);
+        let own = WaitAnswer::May(WaitDoubt::OwnTime);
         let mut probe = Probe::new();
         look(&mut probe, own, 0, 0);
         probe.stir();
         assert_eq!(look(&mut probe, own, 3_000, 0), Finding::No);
         assert_eq!(look(&mut probe, own, 6_000, 50), Finding::No, "it used 50 ms");
         assert_eq!(look(&mut probe, own, 9_000, 60), Finding::May { alone: true });
-        let other = Reader { pid: 6, tid: 6, polls: true };
+        let other = InputReader { pid: 6, tid: 6, polls: true };
         assert_eq!(probe.found(Some((other, own)), 9_100, || 60), Finding::No);
         probe.found(None, 9_200, || 60);
         assert_eq!(probe.found(None, 9_300, || 60), Finding::No);
@@ -224,7 +226,7 @@ mod tests {
 
     #[test]
     fn e8_a_program_that_listens_elsewhere_too_sends_nobody_back() {
-        let ssh = Answer::May(Why::Elsewhere);
+        let ssh = WaitAnswer::May(WaitDoubt::Elsewhere);
         let mut probe = Probe::new();
         look(&mut probe, ssh, 0, 0);
         assert_eq!(look(&mut probe, ssh, 3_000, 0), Finding::May { alone: false });
@@ -233,10 +235,10 @@ mod tests {
     #[test]
     fn e8_one_look_agrees_with_the_bridge_and_two_are_needed_without() {
         let mut probe = Probe::new();
-        assert_eq!(look(&mut probe, Answer::Waits, 0, 0), Finding::Unclear);
+        assert_eq!(look(&mut probe, WaitAnswer::Waits, 0, 0), Finding::Unclear);
         probe.announce();
-        assert_eq!(look(&mut probe, Answer::Waits, 0, 0), Finding::Waits);
+        assert_eq!(look(&mut probe, WaitAnswer::Waits, 0, 0), Finding::Waits);
         probe.announce();
-        assert_eq!(look(&mut probe, Answer::No, 0, 0), Finding::Unclear);
+        assert_eq!(look(&mut probe, WaitAnswer::No, 0, 0), Finding::Unclear);
     }
 }

@@ -10,7 +10,7 @@ use stead_protocol::bridge::Command;
 
 use super::Tell;
 use super::interpreter::Interpreter;
-use super::limit::Limit;
+use super::limit::HardLimit;
 use super::listening::{BridgeWord, Listening};
 use super::probe::Probe;
 use crate::clock::Millis;
@@ -40,7 +40,7 @@ impl Interpreter {
         }
         let code = self.readable(code);
         self.send(&Command::Eval { id: &eval, code: &code }.encode());
-        self.limit = Limit::after(limit, now);
+        self.limit = HardLimit::after(limit, now);
         self.run = Some(Run {
             eval,
             listening: Listening::No,
@@ -57,7 +57,7 @@ impl Interpreter {
 
     pub(super) fn clear(&mut self, seq: u64, limit: Option<Millis>, now: Millis) {
         self.begin();
-        self.limit = Limit::after(limit, now);
+        self.limit = HardLimit::after(limit, now);
         self.send(&Command::Clear { seq }.encode());
     }
 

@@ -2,7 +2,7 @@
 
 use std::sync::OnceLock;
 
-use crate::sys::{Limits, Resource, limits, set_limits};
+use crate::sys::{Resource, ResourceLimits, limits, set_limits};
 
 /// The limit that this process had, for what it starts.
 static BEFORE: OnceLock<u64> = OnceLock::new();
@@ -11,7 +11,7 @@ static BEFORE: OnceLock<u64> = OnceLock::new();
 pub fn forbid() {
     if let Ok(limits) = limits(0, Resource::Core) {
         let _ = BEFORE.set(limits.soft);
-        let _ = set_limits(Resource::Core, Limits { soft: 0, ..limits });
+        let _ = set_limits(Resource::Core, ResourceLimits { soft: 0, ..limits });
     }
 }
 
@@ -19,6 +19,6 @@ pub fn forbid() {
 /// system calls, so it may be called between fork and exec.
 pub fn restore() {
     if let (Some(&soft), Ok(limits)) = (BEFORE.get(), limits(0, Resource::Core)) {
-        let _ = set_limits(Resource::Core, Limits { soft, ..limits });
+        let _ = set_limits(Resource::Core, ResourceLimits { soft, ..limits });
     }
 }

@@ -12,7 +12,7 @@ use std::io;
 use std::str::FromStr;
 
 use crate::process::tree;
-use crate::sys::{self, Limits, Resource};
+use crate::sys::{self, Resource, ResourceLimits};
 
 /// Marks lie above the first and below the second; nobody else sets such limits.
 const LOWEST: u64 = 1 << 61;
@@ -61,7 +61,7 @@ impl Mark {
     pub fn take(self, role: Role) -> io::Result<()> {
         let value = self.0 + role as u64;
         let soft = limits(0)?.soft.min(value);
-        sys::set_limits(Resource::RealTime, Limits { soft, hard: value })
+        sys::set_limits(Resource::RealTime, ResourceLimits { soft, hard: value })
     }
 
     /// The mark of a process, if it has one and is there.
@@ -111,7 +111,7 @@ fn has_ended(pid: u32) -> bool {
         || (tree::is_dying(pid) && ends_within(Timespec { tv_sec: DYING_SECONDS, tv_nsec: 0 }))
 }
 
-fn limits(pid: u32) -> io::Result<Limits> {
+fn limits(pid: u32) -> io::Result<ResourceLimits> {
     sys::limits(pid, Resource::RealTime)
 }
 

@@ -33,7 +33,7 @@ pub struct Sweep {
     deadline: Instant,
     /// How long one step goes on.
     budget: Duration,
-    stage: Stage,
+    stage: PassStage,
     passes: u32,
     pass: Pass,
     /// Whom this sweep has killed, by number and beginning: a number alone may soon be another's.
@@ -57,7 +57,7 @@ pub enum Swept {
 
 /// Where a pass stands. It can be left after each process and gone on with later.
 #[derive(Debug)]
-enum Stage {
+enum PassStage {
     /// At its beginning.
     Fresh,
     /// At what is below the root: these are to be looked at.
@@ -86,7 +86,7 @@ impl Sweep {
             family,
             deadline,
             budget: STEP,
-            stage: Stage::Fresh,
+            stage: PassStage::Fresh,
             passes: 0,
             pass: Pass::default(),
             hit: HashSet::new(),
@@ -157,16 +157,16 @@ impl Sweep {
     fn go_on(&mut self, end: Instant) -> bool {
         loop {
             let more = match &mut self.stage {
-                Stage::Fresh => {
+                PassStage::Fresh => {
                     self.pass = Pass::default();
                     if self.family.is_below_us() {
                         reap_until(end);
                     }
                     let near = self.family.root().map(tree::children).unwrap_or_default();
-                    self.stage = Stage::Below(near.into());
+                    self.stage = PassStage::Below(near.into());
                     true
                 }
-                Stage::Below(queue) => match queue.pop_front() {
+                PassStage::Below(queue) => match queue.pop_front() {
                     Some(pid) if self.family.is_apart(pid) => true,
                     Some(pid) => {
                         queue.extend(tree::children(pid));
@@ -177,14 +177,14 @@ impl Sweep {
                     // processes takes longer than some live.
                     None if self.pass.killed == 0 => match fs::read_dir("/proc") {
                         Ok(all) => {
-                            self.stage = Stage::Anywhere(all);
+                            self.stage = PassStage::Anywhere(all);
                             true
                         }
                         Err(_) => false,
                     },
                     None => false,
                 },
-                Stage::Anywhere(all) => match all.next() {
+                PassStage::Anywhere(all) => match all.next() {
                     Some(entry) => {
                         if let Some(pid) = tree::numbered(entry) {
                             self.kill_anywhere(pid);
@@ -195,7 +195,7 @@ impl Sweep {
                 },
             };
             if !more {
-                self.stage = Stage::Fresh;
+                self.stage = PassStage::Fresh;
                 return true;
             }
             if Instant::now() >= end {

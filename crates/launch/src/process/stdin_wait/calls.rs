@@ -28,15 +28,15 @@ impl Abi {
 
 /// A call as the kernel shows it: its number, its arguments and the stack pointer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Line {
+pub(super) struct CallLine {
     number: u64,
     arguments: [u64; 6],
     stack: u64,
 }
 
-impl Line {
+impl CallLine {
     /// `None` of a thread that runs, or that is not in a call.
-    pub(super) fn parse(text: &str) -> Option<Line> {
+    pub(super) fn parse(text: &str) -> Option<CallLine> {
         let mut words = text.split_ascii_whitespace();
         let number = words.next()?.parse::<i64>().ok()?;
         let mut numbers = [0; 7];
@@ -44,7 +44,7 @@ impl Line {
             *number = u64::from_str_radix(word.trim_start_matches("0x"), 16).ok()?;
         }
         let [a, b, c, d, e, f, stack] = numbers;
-        Some(Line { number: u64::try_from(number).ok()?, arguments: [a, b, c, d, e, f], stack })
+        Some(CallLine { number: u64::try_from(number).ok()?, arguments: [a, b, c, d, e, f], stack })
     }
 
     /// Whether this may be a 32 bit program: no stack of a 64 bit one is usually that low.
@@ -55,7 +55,7 @@ impl Line {
 
 /// What a call is, as far as it matters to who waits for whom.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Call {
+pub(super) enum SystemCall {
     /// Waits until a descriptor has something to read or to accept.
     Read {
         fd: u64,
@@ -64,19 +64,19 @@ pub(super) enum Call {
     Poll {
         at: u64,
         count: u64,
-        timeout: Limit,
+        timeout: WaitLimit,
     },
     /// Sets of bits.
     Select {
         count: u64,
         read: u64,
         write: u64,
-        timeout: Limit,
+        timeout: WaitLimit,
     },
     /// A descriptor that watches others.
     Epoll {
         fd: u64,
-        timeout: Limit,
+        timeout: WaitLimit,
     },
     /// Waits for time to pass.
     Sleep,
@@ -106,7 +106,7 @@ pub(super) enum Which {
 
 /// Where the end of a wait stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Limit {
+pub(super) enum WaitLimit {
     None,
     Millis(u64),
     /// Two numbers in memory, seconds first; `wide` if each has eight bytes.
@@ -117,14 +117,14 @@ pub(super) enum Limit {
     },
 }
 
-impl Limit {
+impl WaitLimit {
     /// Of an `int` in milliseconds. Registers hold 64 bits, of which only the lower half counts.
-    fn of_int(millis: u64) -> Limit {
-        u64::try_from(millis as u32 as i32).map_or(Limit::None, Limit::Millis)
+    fn of_int(millis: u64) -> WaitLimit {
+        u64::try_from(millis as u32 as i32).map_or(WaitLimit::None, WaitLimit::Millis)
     }
 
-    fn at(at: u64, wide: bool, micros: bool) -> Limit {
-        if at == 0 { Limit::None } else { Limit::Memory { at, wide, micros } }
+    fn at(at: u64, wide: bool, micros: bool) -> WaitLimit {
+        if at == 0 { WaitLimit::None } else { WaitLimit::Memory { at, wide, micros } }
     }
 }
 
@@ -154,61 +154,74 @@ enum Name {
 }
 
 /// What the thread waits for.
-pub(super) fn decode(line: Line, abi: Abi) -> Call {
+pub(super) fn decode(line: CallLine, abi: Abi) -> SystemCall {
     let [a, b, c, d, e, _] = line.arguments;
     let wide = abi.word() == 8;
-    let Some(name) = name(line.number, abi) else { return Call::Other };
+    let Some(name) = name(line.number, abi) else { return SystemCall::Other };
     match name {
-        Name::Read => Call::Read { fd: a },
-        Name::Sendfile => Call::Read { fd: b },
-        Name::Poll => Call::Poll { at: a, count: b, timeout: Limit::of_int(c) },
-        Name::Ppoll => Call::Poll { at: a, count: b, timeout: Limit::at(c, wide, false) },
-        Name::PpollTime64 => Call::Poll { at: a, count: b, timeout: Limit::at(c, true, false) },
-        Name::Select => {
-            Call::Select { count: a, read: b, write: c, timeout: Limit::at(e, wide, true) }
+        Name::Read => SystemCall::Read { fd: a },
+        Name::Sendfile => SystemCall::Read { fd: b },
+        Name::Poll => SystemCall::Poll { at: a, count: b, timeout: WaitLimit::of_int(c) },
+        Name::Ppoll => SystemCall::Poll { at: a, count: b, timeout: WaitLimit::at(c, wide, false) },
+        Name::PpollTime64 => {
+            SystemCall::Poll { at: a, count: b, timeout: WaitLimit::at(c, true, false) }
         }
-        Name::Pselect => {
-            Call::Select { count: a, read: b, write: c, timeout: Limit::at(e, wide, false) }
-        }
-        Name::PselectTime64 => {
-            Call::Select { count: a, read: b, write: c, timeout: Limit::at(e, true, false) }
-        }
-        Name::Epoll => Call::Epoll { fd: a, timeout: Limit::of_int(d) },
-        Name::EpollPwait2 => Call::Epoll { fd: a, timeout: Limit::at(d, true, false) },
-        Name::Sleep => Call::Sleep,
+        Name::Select => SystemCall::Select {
+            count: a,
+            read: b,
+            write: c,
+            timeout: WaitLimit::at(e, wide, true),
+        },
+        Name::Pselect => SystemCall::Select {
+            count: a,
+            read: b,
+            write: c,
+            timeout: WaitLimit::at(e, wide, false),
+        },
+        Name::PselectTime64 => SystemCall::Select {
+            count: a,
+            read: b,
+            write: c,
+            timeout: WaitLimit::at(e, true, false),
+        },
+        Name::Epoll => SystemCall::Epoll { fd: a, timeout: WaitLimit::of_int(d) },
+        Name::EpollPwait2 => SystemCall::Epoll { fd: a, timeout: WaitLimit::at(d, true, false) },
+        Name::Sleep => SystemCall::Sleep,
         Name::Futex | Name::FutexTime64 => {
             // FUTEX_WAIT, FUTEX_WAIT_BITSET and FUTEX_LOCK_PI take a time as fourth argument; the
             // rest does not block.
             match b & 0x7f {
-                0 | 6 | 9 | 13 => Call::Futex { timed: d != 0 },
-                _ => Call::Other,
+                0 | 6 | 9 | 13 => SystemCall::Futex { timed: d != 0 },
+                _ => SystemCall::Other,
             }
         }
-        Name::Wait4 => Call::Children(match u32::try_from(a as i32) {
+        Name::Wait4 => SystemCall::Children(match u32::try_from(a as i32) {
             Ok(pid) if pid > 0 => Which::One(pid),
             _ => Which::Any,
         }),
-        Name::Waitid => Call::Children(match a {
+        Name::Waitid => SystemCall::Children(match a {
             1 => Which::One(b as u32),
             3 => Which::Pidfd(b),
             _ => Which::Any,
         }),
-        Name::Signals => Call::Signals,
-        Name::TimedSignals if c == 0 => Call::Signals,
-        Name::TimedSignals => Call::Sleep,
-        Name::Restart => Call::Restarted { arguments: line.arguments },
+        Name::Signals => SystemCall::Signals,
+        Name::TimedSignals if c == 0 => SystemCall::Signals,
+        Name::TimedSignals => SystemCall::Sleep,
+        Name::Restart => SystemCall::Restarted { arguments: line.arguments },
     }
 }
 
 /// What a restarted call was, by the kernel's function that it sleeps in.
-pub(super) fn decode_restarted(arguments: [u64; 6], sleeps_in: &str) -> Call {
+pub(super) fn decode_restarted(arguments: [u64; 6], sleeps_in: &str) -> SystemCall {
     let [a, b, c, ..] = arguments;
     match sleeps_in {
-        name if name.contains("poll") => Call::Poll { at: a, count: b, timeout: Limit::of_int(c) },
-        name if name.contains("nanosleep") => Call::Sleep,
+        name if name.contains("poll") => {
+            SystemCall::Poll { at: a, count: b, timeout: WaitLimit::of_int(c) }
+        }
+        name if name.contains("nanosleep") => SystemCall::Sleep,
         // Only one with a time is restarted like this.
-        name if name.contains("futex") => Call::Futex { timed: true },
-        _ => Call::Other,
+        name if name.contains("futex") => SystemCall::Futex { timed: true },
+        _ => SystemCall::Other,
     }
 }
 
@@ -271,8 +284,8 @@ fn name(number: u64, abi: Abi) -> Option<Name> {
 mod tests {
     use super::*;
 
-    fn line(text: &str) -> Line {
-        Line::parse(text).unwrap()
+    fn line(text: &str) -> CallLine {
+        CallLine::parse(text).unwrap()
     }
 
     #[test]
@@ -280,14 +293,14 @@ mod tests {
         let poll = "7 0x7ffd0 0x2 0xffffffff 0x0 0x0 0x0 0x7ffc00000000 0x7f0000000000";
         assert_eq!(
             decode(line(poll), Abi::X86_64),
-            Call::Poll { at: 0x7ffd0, count: 2, timeout: Limit::None }
+            SystemCall::Poll { at: 0x7ffd0, count: 2, timeout: WaitLimit::None }
         );
         // The same number is `waitpid` in a 32 bit program.
-        assert_eq!(decode(line("7 0x5"), Abi::I386), Call::Children(Which::One(5)));
-        assert_eq!(decode(line("3 0x0"), Abi::I386), Call::Read { fd: 0 });
-        assert_eq!(decode(line("3 0x0"), Abi::X86_64), Call::Other);
-        assert_eq!(decode(line("327 0x4"), Abi::X86_64), Call::Read { fd: 4 });
-        assert_eq!(decode(line("63 0x0"), Abi::Aarch64), Call::Read { fd: 0 });
+        assert_eq!(decode(line("7 0x5"), Abi::I386), SystemCall::Children(Which::One(5)));
+        assert_eq!(decode(line("3 0x0"), Abi::I386), SystemCall::Read { fd: 0 });
+        assert_eq!(decode(line("3 0x0"), Abi::X86_64), SystemCall::Other);
+        assert_eq!(decode(line("327 0x4"), Abi::X86_64), SystemCall::Read { fd: 4 });
+        assert_eq!(decode(line("63 0x0"), Abi::Aarch64), SystemCall::Read { fd: 0 });
         assert!(line(poll.replace("0x7ffc00000000", "0xffb00000").as_str()).is_low());
         assert!(!line(poll).is_low());
     }
@@ -298,29 +311,30 @@ mod tests {
             let text = format!("232 0x3 0x0 0x10 {minus_one}");
             assert_eq!(
                 decode(line(&text), Abi::X86_64),
-                Call::Epoll { fd: 3, timeout: Limit::None }
+                SystemCall::Epoll { fd: 3, timeout: WaitLimit::None }
             );
         }
         let limited = decode(line("232 0x3 0x0 0x10 0x1f4"), Abi::X86_64);
-        assert_eq!(limited, Call::Epoll { fd: 3, timeout: Limit::Millis(500) });
+        assert_eq!(limited, SystemCall::Epoll { fd: 3, timeout: WaitLimit::Millis(500) });
     }
 
     #[test]
     fn e8_a_restarted_call_is_what_it_was() {
-        let Call::Restarted { arguments } = decode(line("219 0x10 0x1 0xffffffff"), Abi::X86_64)
+        let SystemCall::Restarted { arguments } =
+            decode(line("219 0x10 0x1 0xffffffff"), Abi::X86_64)
         else {
             panic!()
         };
-        let poll = Call::Poll { at: 0x10, count: 1, timeout: Limit::None };
+        let poll = SystemCall::Poll { at: 0x10, count: 1, timeout: WaitLimit::None };
         assert_eq!(decode_restarted(arguments, "poll_schedule_timeout.constprop.0"), poll);
         assert_eq!(decode_restarted(arguments, "do_sys_poll"), poll);
-        assert_eq!(decode_restarted(arguments, "hrtimer_nanosleep"), Call::Sleep);
-        assert_eq!(decode_restarted(arguments, "0"), Call::Other);
+        assert_eq!(decode_restarted(arguments, "hrtimer_nanosleep"), SystemCall::Sleep);
+        assert_eq!(decode_restarted(arguments, "0"), SystemCall::Other);
     }
 
     #[test]
     fn a_thread_that_runs_is_in_no_call() {
-        assert_eq!(Line::parse("running\n"), None);
-        assert_eq!(Line::parse("-1 0x7ffc 0x7f00"), None);
+        assert_eq!(CallLine::parse("running\n"), None);
+        assert_eq!(CallLine::parse("-1 0x7ffc 0x7f00"), None);
     }
 }

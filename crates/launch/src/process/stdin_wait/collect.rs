@@ -4,16 +4,20 @@ use std::collections::{HashMap, HashSet};
 
 use rustix::process::Signal;
 
-use super::calls::{Call, Which};
+use super::calls::{SystemCall, Which};
 use super::descriptors::{Kind, held, kind, sources};
-use super::facts::{Doing, End, FileCall, Process, Scene, Source, Thread};
-use super::threads::{Now, Watch, is_limited, is_still, now, state, watched};
-use super::{PipeId, Session};
+use super::facts::{End, FileCall, Scene, SeenProcess, Thread, ThreadDoing, WaitSource};
+use super::threads::{ThreadCall, WatchedFile, is_limited, is_still, now, state, watched};
+use super::{InputSession, PipeId};
 use crate::process::tree;
 
 /// What the processes do; `pids` are all members of the family.
-pub(super) fn scene(session: Session<'_>, pids: &[u32], is_elder: impl Fn(u32) -> bool) -> Scene {
-    let Session { family, interpreter, pipe, no_timers } = session;
+pub(super) fn scene(
+    session: InputSession<'_>,
+    pids: &[u32],
+    is_elder: impl Fn(u32) -> bool,
+) -> Scene {
+    let InputSession { family, interpreter, pipe, no_timers } = session;
     let mut scene = Scene { root: family.root(), interpreter, no_timers, ..Scene::default() };
     for &pid in pids {
         let Some(looked) = tree::look(pid) else { continue };
@@ -23,56 +27,60 @@ pub(super) fn scene(session: Session<'_>, pids: &[u32], is_elder: impl Fn(u32) -
             let elder = pid == interpreter && is_elder(tid);
             threads.push(Thread { tid, elder, doing: doing(pid, tid, pipe) });
         }
-        let polls = threads
-            .iter()
-            .any(|thread| matches!(thread.doing, Doing::Files { call: FileCall::Poll { .. }, .. }));
+        let polls = threads.iter().any(|thread| {
+            matches!(thread.doing, ThreadDoing::Files { call: FileCall::Poll { .. }, .. })
+        });
         let catches_sigchld = polls && tree::catches(pid, Signal::CHILD);
         let (parent, start_ticks) = (looked.parent, looked.start_ticks);
-        let process = Process { parent, start_ticks, catches_sigchld, threads };
+        let process = SeenProcess { parent, start_ticks, catches_sigchld, threads };
         scene.processes.insert(pid, process);
     }
     scene.holders = holders(&scene);
     scene
 }
 
-fn doing(pid: u32, tid: u32, pipe: PipeId) -> Doing {
+fn doing(pid: u32, tid: u32, pipe: PipeId) -> ThreadDoing {
     match state(pid, tid) {
-        None => return Doing::Still,
-        Some(state) if is_still(state) => return Doing::Still,
+        None => return ThreadDoing::Still,
+        Some(state) if is_still(state) => return ThreadDoing::Still,
         Some(b'S') => {}
         // It runs, or waits for a disk.
-        Some(_) => return Doing::Works,
+        Some(_) => return ThreadDoing::Works,
     }
-    let Now::In(call, abi) = now(pid, tid) else { return Doing::Works };
+    let ThreadCall::In(call, abi) = now(pid, tid) else { return ThreadDoing::Works };
     let (kind, watches) = match call {
-        Call::Read { fd } => (FileCall::Read, Some(vec![Watch { fd, input: true, output: false }])),
-        Call::Poll { timeout, .. } | Call::Select { timeout, .. } => {
+        SystemCall::Read { fd } => {
+            (FileCall::Read, Some(vec![WatchedFile { fd, input: true, output: false }]))
+        }
+        SystemCall::Poll { timeout, .. } | SystemCall::Select { timeout, .. } => {
             (FileCall::Poll { limited: is_limited(pid, timeout) }, watched(pid, call, abi))
         }
-        Call::Epoll { fd, timeout } => {
-            let watch = Watch { fd, input: true, output: false };
+        SystemCall::Epoll { fd, timeout } => {
+            let watch = WatchedFile { fd, input: true, output: false };
             (FileCall::Poll { limited: is_limited(pid, timeout) }, Some(vec![watch]))
         }
-        Call::Futex { timed } => return Doing::Locked { timed },
-        Call::Children(which) => return children(pid, which),
-        Call::Signals => return Doing::Signals,
-        Call::Sleep | Call::Restarted { .. } | Call::Other => return Doing::Works,
+        SystemCall::Futex { timed } => return ThreadDoing::Locked { timed },
+        SystemCall::Children(which) => return children(pid, which),
+        SystemCall::Signals => return ThreadDoing::Signals,
+        SystemCall::Sleep | SystemCall::Restarted { .. } | SystemCall::Other => {
+            return ThreadDoing::Works;
+        }
     };
-    let Some(watches) = watches else { return Doing::Works };
+    let Some(watches) = watches else { return ThreadDoing::Works };
     let mut files = Vec::new();
     for watch in watches {
         sources(pid, watch, pipe, &mut files, 0);
     }
-    Doing::Files { call: kind, files }
+    ThreadDoing::Files { call: kind, files }
 }
 
-fn children(pid: u32, which: Which) -> Doing {
+fn children(pid: u32, which: Which) -> ThreadDoing {
     match which {
-        Which::Any => Doing::Children(None),
-        Which::One(child) => Doing::Children(Some(child)),
+        Which::Any => ThreadDoing::Children(None),
+        Which::One(child) => ThreadDoing::Children(Some(child)),
         Which::Pidfd(fd) => match kind(pid, fd) {
-            Some(Kind::Process(Some(child))) => Doing::Children(Some(child)),
-            _ => Doing::Works,
+            Some(Kind::Process(Some(child))) => ThreadDoing::Children(Some(child)),
+            _ => ThreadDoing::Works,
         },
     }
 }
@@ -82,10 +90,11 @@ fn children(pid: u32, which: Which) -> Doing {
 fn holders(scene: &Scene) -> HashMap<End, Vec<u32>> {
     let threads = scene.processes.values().flat_map(|process| &process.threads);
     let files = threads.filter_map(|thread| match &thread.doing {
-        Doing::Files { files, .. } => Some(files),
+        ThreadDoing::Files { files, .. } => Some(files),
         _ => None,
     });
-    let end = |source: &Source| if let Source::Holders(end) = source { Some(*end) } else { None };
+    let end =
+        |source: &WaitSource| if let WaitSource::Holders(end) = source { Some(*end) } else { None };
     let wanted: HashSet<End> = files.flatten().filter_map(end).collect();
     let mut holders: HashMap<End, Vec<u32>> = HashMap::new();
     if wanted.is_empty() {

@@ -6,22 +6,22 @@
 
 use std::collections::HashMap;
 
-use super::facts::{Doing, End, FileCall, Process, Scene, Source, Thread};
+use super::facts::{End, FileCall, Scene, SeenProcess, Thread, ThreadDoing, WaitSource};
 
 /// Whether a program that listens to the session's input can go on without any.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Answer {
+pub enum WaitAnswer {
     /// Something is at work that can wake it.
     No,
     /// That cannot be known.
-    May(Why),
+    May(WaitDoubt),
     /// Only input lets it go on.
     Waits,
 }
 
 /// Why it cannot be known whether a program waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
-pub enum Why {
+pub enum WaitDoubt {
     /// It listens to a program elsewhere too, as ssh does, which may have asked for what is typed here.
     Elsewhere,
     /// Something works beside the reader.
@@ -78,14 +78,14 @@ enum Partner {
 }
 
 /// One look, worked out.
-pub(super) struct Verdict<'a> {
+pub(super) struct WaitVerdict<'a> {
     scene: &'a Scene,
     active: HashMap<u32, Active>,
 }
 
-impl<'a> Verdict<'a> {
-    pub(super) fn new(scene: &'a Scene) -> Verdict<'a> {
-        let mut verdict = Verdict { scene, active: HashMap::new() };
+impl<'a> WaitVerdict<'a> {
+    pub(super) fn new(scene: &'a Scene) -> WaitVerdict<'a> {
+        let mut verdict = WaitVerdict { scene, active: HashMap::new() };
         loop {
             let mut changed = false;
             for (&pid, process) in &scene.processes {
@@ -99,32 +99,32 @@ impl<'a> Verdict<'a> {
     }
 
     /// Whether this thread, which listens to the session's input, waits for it.
-    pub(super) fn of(&self, pid: u32, tid: u32) -> Answer {
-        let Some(process) = self.scene.processes.get(&pid) else { return Answer::No };
+    pub(super) fn of(&self, pid: u32, tid: u32) -> WaitAnswer {
+        let Some(process) = self.scene.processes.get(&pid) else { return WaitAnswer::No };
         let Some(thread) = process.threads.iter().find(|thread| thread.tid == tid) else {
-            return Answer::No;
+            return WaitAnswer::No;
         };
-        let Doing::Files { call, files } = &thread.doing else { return Answer::No };
-        if !files.contains(&Source::Stdin) {
-            return Answer::No;
+        let ThreadDoing::Files { call, files } = &thread.doing else { return WaitAnswer::No };
+        if !files.contains(&WaitSource::Stdin) {
+            return WaitAnswer::No;
         }
         let others = self.threads(pid, process, Some(tid));
         let answer = match *call {
             // What a main thread reads decides how its program goes on.
-            FileCall::Read if tid == pid => Answer::Waits,
-            FileCall::Read => beside(others, Answer::Waits),
+            FileCall::Read if tid == pid => WaitAnswer::Waits,
+            FileCall::Read => beside(others, WaitAnswer::Waits),
             FileCall::Poll { limited } => {
                 let sources = self.files(pid, process, files);
                 if sources.woken || others.woken {
-                    return Answer::No;
+                    return WaitAnswer::No;
                 }
                 let alone = match sources {
-                    Active { elsewhere: true, .. } => Answer::May(Why::Elsewhere),
-                    Active { timed: true, .. } => Answer::May(Why::OwnTime),
+                    Active { elsewhere: true, .. } => WaitAnswer::May(WaitDoubt::Elsewhere),
+                    Active { timed: true, .. } => WaitAnswer::May(WaitDoubt::OwnTime),
                     _ if limited && !(tid == self.scene.interpreter && self.scene.no_timers) => {
-                        Answer::May(Why::OwnTime)
+                        WaitAnswer::May(WaitDoubt::OwnTime)
                     }
-                    _ => Answer::Waits,
+                    _ => WaitAnswer::Waits,
                 };
                 beside(others, alone)
             }
@@ -140,8 +140,8 @@ impl<'a> Verdict<'a> {
     fn goes_on(&self, pid: u32, reader: u32) -> Active {
         let main = self.scene.processes.get(&pid).and_then(|process| main_thread(pid, process));
         let child = self.child_towards(pid, reader).filter(|child| match main {
-            Some(Thread { doing: Doing::Children(Some(one)), .. }) => one == child,
-            Some(Thread { doing: Doing::Children(None) | Doing::Signals, .. }) => true,
+            Some(Thread { doing: ThreadDoing::Children(Some(one)), .. }) => one == child,
+            Some(Thread { doing: ThreadDoing::Children(None) | ThreadDoing::Signals, .. }) => true,
             _ => false,
         });
         if let Some(child) = child {
@@ -177,7 +177,7 @@ impl<'a> Verdict<'a> {
     }
 
     /// What the threads of a process do, without one of them.
-    fn threads(&self, pid: u32, process: &Process, without: Option<u32>) -> Active {
+    fn threads(&self, pid: u32, process: &SeenProcess, without: Option<u32>) -> Active {
         let others = process.threads.iter().filter(|thread| Some(thread.tid) != without);
         others
             .filter(|thread| !thread.elder)
@@ -185,19 +185,19 @@ impl<'a> Verdict<'a> {
             .fold(Active::default(), Active::or)
     }
 
-    fn thread(&self, pid: u32, process: &Process, thread: &Thread) -> Active {
+    fn thread(&self, pid: u32, process: &SeenProcess, thread: &Thread) -> Active {
         match &thread.doing {
-            Doing::Works => Active::WORKS,
-            Doing::Still | Doing::Locked { timed: false } => Active::default(),
+            ThreadDoing::Works => Active::WORKS,
+            ThreadDoing::Still | ThreadDoing::Locked { timed: false } => Active::default(),
             // In side threads of many runtimes that is housekeeping.
-            Doing::Locked { timed: true } if thread.tid != pid => Active::TIMED,
-            Doing::Locked { timed: true } => Active::WORKS,
-            Doing::Children(Some(child)) => self.process(*child),
-            Doing::Children(None) => self.children(pid),
-            Doing::Signals if self.has_children(pid) => self.children(pid),
+            ThreadDoing::Locked { timed: true } if thread.tid != pid => Active::TIMED,
+            ThreadDoing::Locked { timed: true } => Active::WORKS,
+            ThreadDoing::Children(Some(child)) => self.process(*child),
+            ThreadDoing::Children(None) => self.children(pid),
+            ThreadDoing::Signals if self.has_children(pid) => self.children(pid),
             // A timer that cannot be seen may send one.
-            Doing::Signals => Active::TIMED,
-            Doing::Files { call, files } => {
+            ThreadDoing::Signals => Active::TIMED,
+            ThreadDoing::Files { call, files } => {
                 let found = self.files(pid, process, files);
                 if !matches!(call, FileCall::Poll { limited: true }) {
                     return found;
@@ -215,36 +215,36 @@ impl<'a> Verdict<'a> {
     }
 
     /// What besides time wakes a thread.
-    fn partner(&self, pid: u32, files: &[Source]) -> Partner {
-        let of = |file: &Source| match file {
-            Source::Stdin => Partner::Other,
-            Source::Holders(end) => match self.holders(*end) {
+    fn partner(&self, pid: u32, files: &[WaitSource]) -> Partner {
+        let of = |file: &WaitSource| match file {
+            WaitSource::Stdin => Partner::Other,
+            WaitSource::Holders(end) => match self.holders(*end) {
                 holders if holders.iter().any(|holder| self.is_root(*holder)) => Partner::Host,
                 holders if holders.iter().any(|holder| *holder != pid) => Partner::Other,
                 _ => Partner::Own,
             },
-            Source::Process(_) | Source::Children | Source::Remote | Source::Outside => {
-                Partner::None
-            }
+            WaitSource::Process(_)
+            | WaitSource::Children
+            | WaitSource::Remote
+            | WaitSource::Outside => Partner::None,
         };
         files.iter().map(of).max().unwrap_or(Partner::None)
     }
 
-    fn files(&self, pid: u32, process: &Process, files: &[Source]) -> Active {
+    fn files(&self, pid: u32, process: &SeenProcess, files: &[WaitSource]) -> Active {
         let mut found = Active::default();
         for file in files {
             found = found.or(match file {
-                Source::Stdin => Active::default(),
-                Source::Holders(end) => self.other_end(pid, *end),
-                Source::Process(other) => self.process(*other),
-                Source::Children => self.children(pid),
-                Source::Remote => Active::ELSEWHERE,
-                Source::Outside => Active::WOKEN,
+                WaitSource::Stdin => Active::default(),
+                WaitSource::Holders(end) => self.other_end(pid, *end),
+                WaitSource::Process(other) => self.process(*other),
+                WaitSource::Children => self.children(pid),
+                WaitSource::Remote => Active::ELSEWHERE,
+                WaitSource::Outside => Active::WOKEN,
             });
         }
         // A pipe to oneself is how a signal's handler wakes the loop.
-        let wakes_itself =
-            |file: &Source| matches!(file, Source::Holders(end) if self.holders(*end) == [pid]);
+        let wakes_itself = |file: &WaitSource| matches!(file, WaitSource::Holders(end) if self.holders(*end) == [pid]);
         if process.catches_sigchld && files.iter().any(wakes_itself) {
             found = found.or(self.children(pid));
         }
@@ -297,17 +297,17 @@ impl<'a> Verdict<'a> {
 }
 
 /// The answer for a reader beside which others do something.
-fn beside(others: Active, alone: Answer) -> Answer {
+fn beside(others: Active, alone: WaitAnswer) -> WaitAnswer {
     match others {
         Active { works: false, woken: false, elsewhere: false, timed: false } => alone,
         Active { works: false, woken: false, elsewhere: false, timed: true } => {
-            alone.min(Answer::May(Why::OwnTime))
+            alone.min(WaitAnswer::May(WaitDoubt::OwnTime))
         }
-        _ => alone.min(Answer::May(Why::Beside)),
+        _ => alone.min(WaitAnswer::May(WaitDoubt::Beside)),
     }
 }
 
-fn main_thread(pid: u32, process: &Process) -> Option<&Thread> {
+fn main_thread(pid: u32, process: &SeenProcess) -> Option<&Thread> {
     process.threads.iter().find(|thread| thread.tid == pid)
 }
 

@@ -1,28 +1,28 @@
 //! SPEC E-8: every rule on families that are made up.
 
 use super::*;
-use Doing::{Children, Locked, Signals, Still, Works};
-use Source::{Holders, Outside, Remote, Stdin};
+use ThreadDoing::{Children, Locked, Signals, Still, Works};
+use WaitSource::{Holders, Outside, Remote, Stdin};
 
 const HOST: u32 = 1;
 /// The interpreter; threads of process 10 are 10, 11, 12.
 const INTERPRETER: u32 = 10;
 
-const WAITS: Answer = Answer::Waits;
-const BESIDE: Answer = Answer::May(Why::Beside);
-const OWN_TIME: Answer = Answer::May(Why::OwnTime);
-const ELSEWHERE: Answer = Answer::May(Why::Elsewhere);
+const WAITS: WaitAnswer = WaitAnswer::Waits;
+const BESIDE: WaitAnswer = WaitAnswer::May(WaitDoubt::Beside);
+const OWN_TIME: WaitAnswer = WaitAnswer::May(WaitDoubt::OwnTime);
+const ELSEWHERE: WaitAnswer = WaitAnswer::May(WaitDoubt::Elsewhere);
 
-fn reads(file: Source) -> Doing {
-    Doing::Files { call: FileCall::Read, files: vec![file] }
+fn reads(file: WaitSource) -> ThreadDoing {
+    ThreadDoing::Files { call: FileCall::Read, files: vec![file] }
 }
 
-fn polls(files: &[Source]) -> Doing {
-    Doing::Files { call: FileCall::Poll { limited: false }, files: files.to_vec() }
+fn polls(files: &[WaitSource]) -> ThreadDoing {
+    ThreadDoing::Files { call: FileCall::Poll { limited: false }, files: files.to_vec() }
 }
 
-fn polls_for_a_time(files: &[Source]) -> Doing {
-    Doing::Files { call: FileCall::Poll { limited: true }, files: files.to_vec() }
+fn polls_for_a_time(files: &[WaitSource]) -> ThreadDoing {
+    ThreadDoing::Files { call: FileCall::Poll { limited: true }, files: files.to_vec() }
 }
 
 struct Case {
@@ -30,7 +30,7 @@ struct Case {
 }
 
 /// Processes by id, parent and what their threads do.
-fn family(processes: &[(u32, u32, &[Doing])]) -> Case {
+fn family(processes: &[(u32, u32, &[ThreadDoing])]) -> Case {
     let mut scene = Scene { root: Some(HOST), interpreter: INTERPRETER, ..Scene::default() };
     for (pid, parent, threads) in processes {
         let threads = threads.iter().enumerate();
@@ -41,7 +41,7 @@ fn family(processes: &[(u32, u32, &[Doing])]) -> Case {
                 doing: doing.clone(),
             })
             .collect();
-        let process = Process { parent: *parent, threads, ..Process::default() };
+        let process = SeenProcess { parent: *parent, threads, ..SeenProcess::default() };
         scene.processes.insert(*pid, process);
     }
     Case { scene }
@@ -65,21 +65,21 @@ impl Case {
     }
 
     #[track_caller]
-    fn is(&self, pid: u32, tid: u32, wanted: Answer) {
-        assert_eq!(Verdict::new(&self.scene).of(pid, tid), wanted);
+    fn is(&self, pid: u32, tid: u32, wanted: WaitAnswer) {
+        assert_eq!(WaitVerdict::new(&self.scene).of(pid, tid), wanted);
     }
 }
 
 /// What a loop wakes itself by.
-const OWN: Source = Holders(End::Event(1));
+const OWN: WaitSource = Holders(End::Event(1));
 
 #[test]
 fn e8_a_main_thread_that_reads_waits_whatever_its_threads_do() {
     family(&[(10, 1, &[reads(Stdin)])]).is(10, 10, WAITS);
     family(&[(10, 1, &[reads(Stdin), Works])]).is(10, 10, WAITS);
-    family(&[(10, 1, &[Still])]).is(10, 10, Answer::No);
-    family(&[(10, 1, &[Works])]).is(10, 10, Answer::No);
-    family(&[(10, 1, &[reads(OWN)])]).is(10, 10, Answer::No);
+    family(&[(10, 1, &[Still])]).is(10, 10, WaitAnswer::No);
+    family(&[(10, 1, &[Works])]).is(10, 10, WaitAnswer::No);
+    family(&[(10, 1, &[reads(OWN)])]).is(10, 10, WaitAnswer::No);
 }
 
 #[test]
@@ -106,27 +106,27 @@ fn e8_a_loop_waits_if_only_itself_can_wake_it() {
     own(family(&[(10, 1, &[polls(&[Stdin, OWN]), Locked { timed: true }])])).is(10, 10, OWN_TIME);
     own(family(&[(10, 1, &[polls(&[Stdin, OWN]), polls_for_a_time(&[])])])).is(10, 10, BESIDE);
     own(family(&[(10, 1, &[polls(&[Stdin, OWN]), polls_for_a_time(&[OWN])])])).is(10, 10, OWN_TIME);
-    own(family(&[(10, 1, &[polls(&[Stdin, OWN, Outside])])])).is(10, 10, Answer::No);
-    own(family(&[(10, 1, &[polls_for_a_time(&[Stdin, Outside])])])).is(10, 10, Answer::No);
+    own(family(&[(10, 1, &[polls(&[Stdin, OWN, Outside])])])).is(10, 10, WaitAnswer::No);
+    own(family(&[(10, 1, &[polls_for_a_time(&[Stdin, Outside])])])).is(10, 10, WaitAnswer::No);
     own(family(&[(10, 1, &[polls(&[Stdin, Remote])])])).is(10, 10, ELSEWHERE);
     own(family(&[(10, 1, &[polls_for_a_time(&[Stdin, Remote])])])).is(10, 10, ELSEWHERE);
 }
 
 #[test]
 fn e8_a_loop_that_waits_for_a_child_does_not_wait_while_the_child_works() {
-    let child = Source::Process(20);
-    family(&[(10, 1, &[polls(&[Stdin, child])]), (20, 10, &[Works])]).is(10, 10, Answer::No);
+    let child = WaitSource::Process(20);
+    family(&[(10, 1, &[polls(&[Stdin, child])]), (20, 10, &[Works])]).is(10, 10, WaitAnswer::No);
     family(&[(10, 1, &[polls(&[Stdin, child])]), (20, 10, &[reads(Stdin)])]).is(10, 10, WAITS);
-    family(&[(10, 1, &[polls(&[Stdin, child])])]).is(10, 10, Answer::No);
+    family(&[(10, 1, &[polls(&[Stdin, child])])]).is(10, 10, WaitAnswer::No);
     // A thread waits for it in place of the loop.
     let threads = [polls(&[Stdin, OWN]), Children(Some(20))];
     family(&[(10, 1, &threads), (20, 10, &[Works])]).held(End::Event(1), &[10]).is(
         10,
         10,
-        Answer::No,
+        WaitAnswer::No,
     );
     // Node is woken by a handler of SIGCHLD, `bash -i` with a job is not.
-    for (files, answer) in [(&[Stdin, OWN][..], Answer::No), (&[Stdin][..], WAITS)] {
+    for (files, answer) in [(&[Stdin, OWN][..], WaitAnswer::No), (&[Stdin][..], WAITS)] {
         family(&[(10, 1, &[polls(files)]), (20, 10, &[Works])])
             .held(End::Event(1), &[10])
             .catches_sigchld(10)
@@ -137,11 +137,11 @@ fn e8_a_loop_that_waits_for_a_child_does_not_wait_while_the_child_works() {
 #[test]
 fn e8_a_terminal_in_between_leads_to_whoever_holds_it() {
     // `script` waits for its input and for what the program in its terminal does.
-    let script = |inner: &[Doing]| {
+    let script = |inner: &[ThreadDoing]| {
         let master = Holders(End::Terminal(3));
         family(&[
             (10, 1, &[Children(None)]),
-            (20, 10, &[polls(&[Stdin, master, Source::Children])]),
+            (20, 10, &[polls(&[Stdin, master, WaitSource::Children])]),
             (30, 20, inner),
         ])
         .held(End::Terminal(3), &[20, 30])
@@ -150,7 +150,7 @@ fn e8_a_terminal_in_between_leads_to_whoever_holds_it() {
     let terminal = Holders(End::Master(3));
     script(&[reads(terminal)]).is(20, 20, WAITS);
     script(&[polls(&[terminal])]).is(20, 20, WAITS);
-    script(&[Works]).is(20, 20, Answer::No);
+    script(&[Works]).is(20, 20, WaitAnswer::No);
     script(&[Still]).is(20, 20, WAITS);
     script(&[polls_for_a_time(&[terminal])]).is(20, 20, OWN_TIME);
     script(&[polls(&[terminal, Remote])]).is(20, 20, ELSEWHERE);
@@ -171,15 +171,15 @@ fn e8_pipes_between_processes_lead_to_who_writes_them() {
     // It takes what it is given, so there will be room.
     family(&[(10, 1, &[polls(&[Stdin, Holders(End::PipeReader(9))])])])
         .held(End::PipeReader(9), &[HOST])
-        .is(10, 10, Answer::No);
+        .is(10, 10, WaitAnswer::No);
     // Who holds the other end cannot be seen.
-    family(&[(10, 1, &[polls(&[Stdin, pipe])])]).is(10, 10, Answer::No);
+    family(&[(10, 1, &[polls(&[Stdin, pipe])])]).is(10, 10, WaitAnswer::No);
     family(&[(10, 1, &[polls(&[Stdin, Holders(End::Socket(5))])])]).is(10, 10, ELSEWHERE);
 }
 
 #[test]
 fn e8_a_child_that_reads_waits_if_the_eval_waits_for_it() {
-    let cat: &[Doing] = &[reads(Stdin)];
+    let cat: &[ThreadDoing] = &[reads(Stdin)];
     family(&[(10, 1, &[Children(Some(20))]), (20, 10, cat)]).is(20, 20, WAITS);
     // Of jobs in the background a shell started the reader last, or another one after it.
     family(&[(10, 1, &[Children(None)]), (20, 10, cat), (15, 10, &[Works])]).is(20, 20, WAITS);

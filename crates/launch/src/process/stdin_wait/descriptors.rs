@@ -4,8 +4,8 @@ use std::fs;
 use std::os::unix::fs::MetadataExt;
 
 use super::PipeId;
-use super::facts::{End, Source};
-use super::threads::Watch;
+use super::facts::{End, WaitSource};
+use super::threads::WatchedFile;
 
 /// Event loops in event loops in event loops.
 const DEEPEST: usize = 3;
@@ -84,20 +84,26 @@ fn controlling_terminal(pid: u32) -> Option<u32> {
 }
 
 /// Where that comes from which is watched for; none if nothing can come.
-pub(super) fn sources(pid: u32, watch: Watch, pipe: PipeId, into: &mut Vec<Source>, deep: usize) {
+pub(super) fn sources(
+    pid: u32,
+    watch: WatchedFile,
+    pipe: PipeId,
+    into: &mut Vec<WaitSource>,
+    deep: usize,
+) {
     if watch.input && pipe.is(pid, watch.fd) {
-        return into.push(Source::Stdin);
+        return into.push(WaitSource::Stdin);
     }
-    let Some(kind) = kind(pid, watch.fd) else { return into.push(Source::Outside) };
+    let Some(kind) = kind(pid, watch.fd) else { return into.push(WaitSource::Outside) };
     let source = match kind {
-        Kind::Pipe(inode) if watch.input => Source::Holders(End::PipeWriter(inode)),
-        Kind::Pipe(inode) if watch.output => Source::Holders(End::PipeReader(inode)),
+        Kind::Pipe(inode) if watch.input => WaitSource::Holders(End::PipeWriter(inode)),
+        Kind::Pipe(inode) if watch.output => WaitSource::Holders(End::PipeReader(inode)),
         // Only its end would be told.
         Kind::Pipe(_) => return,
         Kind::Socket(inode) => match super::diag::socket(inode) {
-            super::diag::Socket::Peer(peer) => Source::Holders(End::Socket(peer)),
-            super::diag::Socket::Listening => Source::Outside,
-            super::diag::Socket::Elsewhere => Source::Remote,
+            super::diag::Socket::Peer(peer) => WaitSource::Holders(End::Socket(peer)),
+            super::diag::Socket::Listening => WaitSource::Outside,
+            super::diag::Socket::Elsewhere => WaitSource::Remote,
         },
         Kind::Epoll if deep < DEEPEST => {
             for member in members(pid, watch.fd) {
@@ -105,20 +111,20 @@ pub(super) fn sources(pid: u32, watch: Watch, pipe: PipeId, into: &mut Vec<Sourc
             }
             return;
         }
-        Kind::Event(Some(id)) => Source::Holders(End::Event(id)),
+        Kind::Event(Some(id)) => WaitSource::Holders(End::Event(id)),
         Kind::Timer { armed: false } => return,
-        Kind::Signals { mask } if mask & bit(libc::SIGCHLD) != 0 => Source::Children,
-        Kind::Signals { mask } if mask & bit(libc::SIGALRM) != 0 => Source::Outside,
+        Kind::Signals { mask } if mask & bit(libc::SIGCHLD) != 0 => WaitSource::Children,
+        Kind::Signals { mask } if mask & bit(libc::SIGALRM) != 0 => WaitSource::Outside,
         Kind::Signals { .. } => return,
-        Kind::Process(Some(other)) => Source::Process(other),
-        Kind::Master(Some(number)) => Source::Holders(End::Terminal(number)),
-        Kind::Terminal(number) => Source::Holders(End::Master(number)),
+        Kind::Process(Some(other)) => WaitSource::Process(other),
+        Kind::Master(Some(number)) => WaitSource::Holders(End::Terminal(number)),
+        Kind::Terminal(number) => WaitSource::Holders(End::Master(number)),
         Kind::Epoll
         | Kind::Event(None)
         | Kind::Timer { armed: true }
         | Kind::Process(None)
         | Kind::Master(None)
-        | Kind::Other => Source::Outside,
+        | Kind::Other => WaitSource::Outside,
     };
     into.push(source);
 }
@@ -174,15 +180,15 @@ impl Member {
             }
     }
 
-    fn sources(self, pid: u32, pipe: PipeId, into: &mut Vec<Source>, deep: usize) {
+    fn sources(self, pid: u32, pipe: PipeId, into: &mut Vec<WaitSource>, deep: usize) {
         if self.is(pid, pipe) {
-            return into.push(Source::Stdin);
+            return into.push(WaitSource::Stdin);
         }
         // With edges only, room in a pipe that never was full is told once.
         let edges = self.events & libc::EPOLLET as u32 != 0;
         let output = self.events & libc::EPOLLOUT as u32 != 0 && !edges;
-        let Some(fd) = self.number(pid) else { return into.push(Source::Outside) };
-        let watch = Watch { fd, input: self.is_input(), output };
+        let Some(fd) = self.number(pid) else { return into.push(WaitSource::Outside) };
+        let watch = WatchedFile { fd, input: self.is_input(), output };
         if watch.input || watch.output {
             sources(pid, watch, pipe, into, deep);
         }

@@ -11,12 +11,12 @@ pub(super) struct Scene {
     /// No timer of the user's is set in the interpreter's event loop, as its bridge knows. Those that
     /// are seen there are the language's own.
     pub(super) no_timers: bool,
-    pub(super) processes: BTreeMap<u32, Process>,
+    pub(super) processes: BTreeMap<u32, SeenProcess>,
     pub(super) holders: HashMap<End, Vec<u32>>,
 }
 
 #[derive(Debug, Default)]
-pub(super) struct Process {
+pub(super) struct SeenProcess {
     pub(super) parent: u32,
     /// When it began, in clock ticks.
     pub(super) start_ticks: u64,
@@ -30,12 +30,12 @@ pub(super) struct Thread {
     pub(super) tid: u32,
     /// An earlier eval left it behind.
     pub(super) elder: bool,
-    pub(super) doing: Doing,
+    pub(super) doing: ThreadDoing,
 }
 
 /// What a thread is at.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(super) enum Doing {
+pub(super) enum ThreadDoing {
     /// It runs, sleeps for a time, or is in a call that tells nothing.
     Works,
     /// Stopped or dead: it does nothing, whatever call it shows.
@@ -47,7 +47,7 @@ pub(super) enum Doing {
     /// Waits for a signal, be it that a child has ended.
     Signals,
     /// Waits for descriptors.
-    Files { call: FileCall, files: Vec<Source> },
+    Files { call: FileCall, files: Vec<WaitSource> },
 }
 
 /// The kind of call that waits for descriptors.
@@ -61,7 +61,7 @@ pub(super) enum FileCall {
 
 /// Where that comes from which a descriptor waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Source {
+pub(super) enum WaitSource {
     /// The session's input.
     Stdin,
     /// Whoever holds the other end.

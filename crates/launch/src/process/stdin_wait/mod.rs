@@ -17,13 +17,13 @@ use std::fs;
 use std::os::fd::AsFd;
 use std::os::unix::fs::MetadataExt;
 
-pub use decide::{Answer, Why};
+pub use decide::{WaitAnswer, WaitDoubt};
 
 use crate::process::family::Family;
 
 /// A thread that reads the pipe.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
-pub struct Reader {
+pub struct InputReader {
     /// Its process.
     pub pid: u32,
     /// The thread.
@@ -54,7 +54,7 @@ impl PipeId {
 
 /// Whose session a look is at.
 #[derive(Debug, Clone, Copy)]
-pub struct Session<'a> {
+pub struct InputSession<'a> {
     /// Its processes.
     pub family: &'a Family,
     /// The process whose main thread runs the eval.
@@ -66,12 +66,12 @@ pub struct Session<'a> {
 }
 
 /// All threads of these processes that are blocked on the pipe.
-pub fn readers(pids: impl IntoIterator<Item = u32>, pipe: PipeId) -> Vec<Reader> {
+pub fn readers(pids: impl IntoIterator<Item = u32>, pipe: PipeId) -> Vec<InputReader> {
     let mut found = Vec::new();
     for pid in pids {
         for tid in crate::process::tree::threads(pid) {
             if let Some(polls) = waits_for(pid, tid, pipe) {
-                found.push(Reader { pid, tid, polls });
+                found.push(InputReader { pid, tid, polls });
             }
         }
     }
@@ -94,17 +94,17 @@ pub fn waits_for(pid: u32, tid: u32, pipe: PipeId) -> Option<bool> {
 /// The readers among these that listen to the pipe, each with whether it waits for it. Threads for which
 /// `is_elder` holds were left behind by earlier evals: what they do is not the running one's affair.
 pub fn judge(
-    session: Session<'_>,
+    session: InputSession<'_>,
     pids: &[u32],
-    readers: &[Reader],
+    readers: &[InputReader],
     is_elder: impl Fn(u32) -> bool,
-) -> Vec<(Reader, Answer)> {
-    let main = |reader: &&Reader| reader.tid == session.interpreter && !reader.polls;
+) -> Vec<(InputReader, WaitAnswer)> {
+    let main = |reader: &&InputReader| reader.tid == session.interpreter && !reader.polls;
     // Nothing needs to be looked at beside a main thread that reads.
     if let Some(reader) = readers.iter().find(main) {
-        return vec![(*reader, Answer::Waits)];
+        return vec![(*reader, WaitAnswer::Waits)];
     }
     let scene = collect::scene(session, pids, is_elder);
-    let verdict = decide::Verdict::new(&scene);
+    let verdict = decide::WaitVerdict::new(&scene);
     readers.iter().map(|reader| (*reader, verdict.of(reader.pid, reader.tid))).collect()
 }

@@ -5,7 +5,7 @@ use std::io::Read;
 use std::os::unix::fs::FileExt;
 
 use super::PipeId;
-use super::calls::{Abi, Call, Limit, Line, decode, decode_restarted};
+use super::calls::{Abi, CallLine, SystemCall, WaitLimit, decode, decode_restarted};
 use super::descriptors::members;
 
 /// Most descriptors of one call that are looked at.
@@ -28,28 +28,28 @@ pub(super) fn is_still(state: u8) -> bool {
 
 /// What a thread is in the middle of.
 #[derive(Debug, Clone, Copy)]
-pub(super) enum Now {
+pub(super) enum ThreadCall {
     /// It runs, or the kernel does not tell.
     Unknown,
-    In(Call, Abi),
+    In(SystemCall, Abi),
 }
 
-pub(super) fn now(pid: u32, tid: u32) -> Now {
+pub(super) fn now(pid: u32, tid: u32) -> ThreadCall {
     let text = fs::read_to_string(format!("/proc/{pid}/task/{tid}/syscall")).unwrap_or_default();
-    let (Some(line), Some(mut abi)) = (Line::parse(&text), Abi::NATIVE) else {
-        return Now::Unknown;
+    let (Some(line), Some(mut abi)) = (CallLine::parse(&text), Abi::NATIVE) else {
+        return ThreadCall::Unknown;
     };
     if line.is_low() && abi == Abi::X86_64 && is_32_bit(pid) {
         abi = Abi::I386;
     }
     let call = match decode(line, abi) {
-        Call::Restarted { arguments } => {
+        SystemCall::Restarted { arguments } => {
             let sleeps_in = fs::read_to_string(format!("/proc/{pid}/task/{tid}/wchan"));
             decode_restarted(arguments, &sleeps_in.unwrap_or_default())
         }
         call => call,
     };
-    Now::In(call, abi)
+    ThreadCall::In(call, abi)
 }
 
 fn is_32_bit(pid: u32) -> bool {
@@ -60,14 +60,14 @@ fn is_32_bit(pid: u32) -> bool {
 
 /// Whether the thread's call waits for the pipe; if so, whether it polls.
 pub(super) fn listens(pid: u32, tid: u32, pipe: PipeId) -> Option<bool> {
-    let Now::In(call, abi) = now(pid, tid) else { return None };
+    let ThreadCall::In(call, abi) = now(pid, tid) else { return None };
     match call {
-        Call::Read { fd } => pipe.is(pid, fd).then_some(false),
-        Call::Poll { .. } | Call::Select { .. } => {
+        SystemCall::Read { fd } => pipe.is(pid, fd).then_some(false),
+        SystemCall::Poll { .. } | SystemCall::Select { .. } => {
             let watched = watched(pid, call, abi)?;
             watched.iter().any(|watch| watch.input && pipe.is(pid, watch.fd)).then_some(true)
         }
-        Call::Epoll { fd, .. } => {
+        SystemCall::Epoll { fd, .. } => {
             members(pid, fd).iter().any(|member| member.is(pid, pipe)).then_some(true)
         }
         _ => None,
@@ -76,20 +76,20 @@ pub(super) fn listens(pid: u32, tid: u32, pipe: PipeId) -> Option<bool> {
 
 /// A descriptor in a call, and what it is watched for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct Watch {
+pub(super) struct WatchedFile {
     pub(super) fd: u64,
     pub(super) input: bool,
     pub(super) output: bool,
 }
 
 /// The descriptors of a poll or select; `None` if they cannot be read.
-pub(super) fn watched(pid: u32, call: Call, abi: Abi) -> Option<Vec<Watch>> {
+pub(super) fn watched(pid: u32, call: SystemCall, abi: Abi) -> Option<Vec<WatchedFile>> {
     match call {
-        Call::Poll { at, count, .. } => {
+        SystemCall::Poll { at, count, .. } => {
             let bytes = memory(pid, at, count.min(MOST) as usize * 8)?;
             Some(poll_set(&bytes))
         }
-        Call::Select { count, read, write, .. } => {
+        SystemCall::Select { count, read, write, .. } => {
             let count = count.min(MOST);
             let bits = |at: u64| match at {
                 0 => Some(Vec::new()),
@@ -102,33 +102,33 @@ pub(super) fn watched(pid: u32, call: Call, abi: Abi) -> Option<Vec<Watch>> {
 }
 
 /// Reads `struct pollfd { int fd; short events; short revents; }`.
-fn poll_set(bytes: &[u8]) -> Vec<Watch> {
+fn poll_set(bytes: &[u8]) -> Vec<WatchedFile> {
     let entry = |entry: &[u8]| {
         let fd = i32::from_ne_bytes([entry[0], entry[1], entry[2], entry[3]]);
         let events = i16::from_ne_bytes([entry[4], entry[5]]);
         let input = events & (libc::POLLIN | libc::POLLPRI | libc::POLLRDHUP) != 0;
         let output = events & libc::POLLOUT != 0;
-        Some(Watch { fd: u64::try_from(fd).ok()?, input, output })
+        Some(WatchedFile { fd: u64::try_from(fd).ok()?, input, output })
     };
     bytes.chunks_exact(8).filter_map(entry).collect()
 }
 
-fn select_set(count: u64, read: &[u8], write: &[u8]) -> Vec<Watch> {
+fn select_set(count: u64, read: &[u8], write: &[u8]) -> Vec<WatchedFile> {
     let is_in = |set: &[u8], fd: u64| {
         set.get(fd as usize / 8).is_some_and(|byte| byte & (1 << (fd % 8)) != 0)
     };
     (0..count)
-        .map(|fd| Watch { fd, input: is_in(read, fd), output: is_in(write, fd) })
+        .map(|fd| WatchedFile { fd, input: is_in(read, fd), output: is_in(write, fd) })
         .filter(|watch| watch.input || watch.output)
         .collect()
 }
 
 /// Whether a wait ends by itself in the time that anybody waits for it.
-pub(super) fn is_limited(pid: u32, limit: Limit) -> bool {
+pub(super) fn is_limited(pid: u32, limit: WaitLimit) -> bool {
     let millis = match limit {
-        Limit::None => return false,
-        Limit::Millis(millis) => millis,
-        Limit::Memory { at, wide, micros } => {
+        WaitLimit::None => return false,
+        WaitLimit::Millis(millis) => millis,
+        WaitLimit::Memory { at, wide, micros } => {
             let word = if wide { 8 } else { 4 };
             // What cannot be read may be any time.
             let Some(bytes) = memory(pid, at, 2 * word) else { return true };
@@ -167,7 +167,7 @@ mod tests {
             bytes.extend(events.to_ne_bytes());
             bytes.extend([0, 0]);
         }
-        let watch = |fd, input, output| Watch { fd, input, output };
+        let watch = |fd, input, output| WatchedFile { fd, input, output };
         let wanted = [watch(0, true, false), watch(4, false, true), watch(5, false, false)];
         assert_eq!(poll_set(&bytes), wanted);
     }

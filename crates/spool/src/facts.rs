@@ -8,24 +8,24 @@ use crate::HistoryRecord;
 
 /// What the records so far tell that limits which record may come next.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Facts {
+pub(crate) struct HistoryFacts {
     pub(crate) next_eval: EvalSeq,
     /// Evals that were accepted and have no outcome; with their start once they run.
-    pub(crate) open: BTreeMap<EvalSeq, Start>,
+    pub(crate) open: BTreeMap<EvalSeq, EvalStart>,
 }
 
 /// The interpreter that an eval runs in and where its output begins; `None` while the eval is queued.
-type Start = Option<(Generation, Offset)>;
+type EvalStart = Option<(Generation, Offset)>;
 
 /// What one record changed in the facts, so that the change can be undone.
 #[derive(Debug)]
 pub(crate) struct Before {
     next_eval: EvalSeq,
-    /// The eval of the record, with its entry in `Facts::open` before the record.
-    open: Option<(EvalSeq, Option<Start>)>,
+    /// The eval of the record, with its entry in `HistoryFacts::open` before the record.
+    open: Option<(EvalSeq, Option<EvalStart>)>,
 }
 
-impl Facts {
+impl HistoryFacts {
     /// Takes a record in, or says what it contradicts.
     pub(crate) fn apply(
         &mut self,

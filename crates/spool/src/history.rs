@@ -9,11 +9,11 @@ use stead_protocol::EvalSeq;
 use crate::SpoolError;
 use crate::disk;
 use crate::dropped::Dropped;
-use crate::facts::{Before, Facts};
+use crate::facts::{Before, HistoryFacts};
 use crate::history_record::HistoryRecord;
 use crate::history_recover::{Recovered, recover};
-use crate::index::{ENTRY, Index, Mark};
-use crate::index_changes::Pending;
+use crate::index::{ENTRY, Index, RecordMark};
+use crate::index_changes::PendingChanges;
 use crate::keys::Keys;
 use crate::layout::{SessionDir, has_name};
 use crate::lines::line_at;
@@ -36,7 +36,7 @@ pub struct History {
     /// The end of the last whole line.
     len: u64,
     index: Index,
-    facts: Facts,
+    facts: HistoryFacts,
     keys: Keys,
     /// The lines of the append at hand.
     buffer: Vec<u8>,
@@ -60,7 +60,7 @@ pub struct History {
 #[derive(Debug, Default)]
 struct Leftover {
     torn: bool,
-    marks: Vec<(EvalSeq, Mark)>,
+    marks: Vec<(EvalSeq, RecordMark)>,
 }
 
 impl History {
@@ -103,7 +103,8 @@ impl History {
             before.into_iter().rev().for_each(|before| self.facts.restore(before));
         } else {
             let ended = records.iter().rev().filter_map(HistoryRecord::mark);
-            let ended = ended.filter(|(_, mark)| *mark == Mark::Finished).map(|(eval, _)| eval);
+            let ended =
+                ended.filter(|(_, mark)| *mark == RecordMark::Finished).map(|(eval, _)| eval);
             self.last_ended = ended.into_iter().next().or(self.last_ended);
         }
         if self.buffer.capacity() > KEEP_BUFFER {
@@ -117,7 +118,7 @@ impl History {
         records: &[HistoryRecord],
         before: &mut Vec<Before>,
     ) -> Result<(), SpoolError> {
-        let mut entries = Pending::default();
+        let mut entries = PendingChanges::default();
         self.buffer.clear();
         for record in records {
             let pos = self.len + self.buffer.len() as u64;
@@ -156,7 +157,8 @@ impl History {
 
     /// Whether this eval's records were dropped to make room.
     pub fn is_gone(&self, eval: EvalSeq) -> bool {
-        let is_there = || self.index.entry(eval.0).map(|e| e.position(Mark::Accepted).is_some());
+        let is_there =
+            || self.index.entry(eval.0).map(|e| e.position(RecordMark::Accepted).is_some());
         (1..self.dropped.before).contains(&eval.0) && !is_there().unwrap_or(false)
     }
 
@@ -259,7 +261,7 @@ impl History {
             return Ok(None);
         }
         let read = || -> io::Result<Option<Vec<u8>>> {
-            match self.index.entry(eval.0)?.position(Mark::Accepted) {
+            match self.index.entry(eval.0)?.position(RecordMark::Accepted) {
                 Some(pos) => line_at(&self.file, pos),
                 None => Ok(None),
             }
@@ -278,7 +280,7 @@ impl History {
     }
 
     /// Writes the index entries before the lines, so that each whole line has its entry.
-    fn write(&mut self, mut entries: Pending) -> Result<(), SpoolError> {
+    fn write(&mut self, mut entries: PendingChanges) -> Result<(), SpoolError> {
         let end = self.len + self.buffer.len() as u64;
         let expected = entries.expect_outcome(end);
         let written = self.write_index(&mut entries).and_then(|()| self.write_lines());
@@ -295,7 +297,7 @@ impl History {
         written
     }
 
-    fn write_index(&mut self, entries: &mut Pending) -> Result<(), SpoolError> {
+    fn write_index(&mut self, entries: &mut PendingChanges) -> Result<(), SpoolError> {
         self.keep_promise(entries)?;
         for (eval, change) in &entries.changes {
             self.leftover.marks.extend(change.marks().map(|mark| (*eval, mark)));
@@ -315,15 +317,15 @@ impl History {
     /// The running eval's entry says that its outcome stands at the end of the history. If this append begins
     /// with that outcome, the entry is right; if not, the entry must be corrected before anything is written
     /// there.
-    fn keep_promise(&mut self, entries: &mut Pending) -> Result<(), SpoolError> {
+    fn keep_promise(&mut self, entries: &mut PendingChanges) -> Result<(), SpoolError> {
         let Some(eval) = self.expected.take() else { return Ok(()) };
         // The entry is corrected also if this append fails.
-        self.leftover.marks.push((eval, Mark::Finished));
+        self.leftover.marks.push((eval, RecordMark::Finished));
         if entries.drop_expected(eval, self.len) {
             return Ok(());
         }
         let path = self.dir.history_index();
-        self.index.mark(eval.0, Mark::Finished, None).map_err(SpoolError::io("write", &path))
+        self.index.mark(eval.0, RecordMark::Finished, None).map_err(SpoolError::io("write", &path))
     }
 
     /// Removes what a failed append left in the files.

@@ -9,8 +9,8 @@ use stead_protocol::{By, EndReason, EvalSeq, Finished, Generation, Offset, WorkK
 use crate::SpoolError;
 use crate::dropped::{self, Dropped};
 use crate::history_record::HistoryRecord;
-use crate::history_recover::{Tail, read_tail};
-use crate::index::{self, Entry, Index, Mark};
+use crate::history_recover::{HistoryTail, read_tail};
+use crate::index::{self, Index, IndexEntry, RecordMark};
 use crate::keys::each_key;
 use crate::layout::{SessionDir, has_name};
 use crate::lines::{is_line_start, line_at, whole_len};
@@ -61,14 +61,14 @@ pub struct HistoryReader {
     dir: SessionDir,
     file: File,
     dropped: Dropped,
-    index: Source,
+    index: IndexSource,
 }
 
 #[derive(Debug)]
-enum Source {
+enum IndexSource {
     File(Index),
     /// Read from the history itself, because the index file is missing or wrong.
-    Built(Vec<Entry>),
+    Built(Vec<IndexEntry>),
 }
 
 impl HistoryReader {
@@ -83,7 +83,7 @@ impl HistoryReader {
             let index = open_index(&dir, &file, dropped, look >= LOOKS)?;
             // An opened history that still has its name was not replaced by a trim, so the index that was
             // opened after it belongs to it.
-            if matches!(index, Source::Built(_)) || has_name(&file) {
+            if matches!(index, IndexSource::Built(_)) || has_name(&file) {
                 return Ok(HistoryReader { dir, file, dropped, index });
             }
             look += 1;
@@ -109,7 +109,7 @@ impl HistoryReader {
             return Ok(false);
         }
         let entry = self.entry(seq.0).map_err(SpoolError::io("read", &self.dir.history_index()))?;
-        Ok(entry.position(Mark::Accepted).is_none())
+        Ok(entry.position(RecordMark::Accepted).is_none())
     }
 
     /// The number of evals that were accepted so far, which is the number of the last one.
@@ -118,12 +118,12 @@ impl HistoryReader {
         let read = || {
             let written = self.file.metadata()?.len();
             let mut last = match &self.index {
-                Source::File(index) => index.count()?,
-                Source::Built(entries) => self.dropped.base() + entries.len() as u64,
+                IndexSource::File(index) => index.count()?,
+                IndexSource::Built(entries) => self.dropped.base() + entries.len() as u64,
             };
             // The last entry may be of a record that is not written yet.
             while last > self.dropped.base() {
-                match self.entry(last)?.position(Mark::Accepted) {
+                match self.entry(last)?.position(RecordMark::Accepted) {
                     Some(pos) if pos < written && line_at(&self.file, pos)?.is_some() => break,
                     _ => last -= 1,
                 }
@@ -192,7 +192,7 @@ impl HistoryReader {
         Ok(entry.filter(|entry| entry.key.as_deref() == Some(key)).map(|entry| entry.seq))
     }
 
-    fn tail(&self) -> Result<Tail, SpoolError> {
+    fn tail(&self) -> Result<HistoryTail, SpoolError> {
         whole_len(&self.file)
             .and_then(|len| read_tail(&self.file, len, None))
             .map_err(SpoolError::io("read", &self.dir.history()))
@@ -205,17 +205,17 @@ impl HistoryReader {
         let index_path = self.dir.history_index();
         let entry = self.entry(seq.0).map_err(SpoolError::io("read", &index_path))?;
         let Some(HistoryRecord::Accepted { at_ms, by, kind, others, code, key, token, .. }) =
-            self.record(seq, &entry, Mark::Accepted)?
+            self.record(seq, &entry, RecordMark::Accepted)?
         else {
             return Ok(None);
         };
-        let started = match self.record(seq, &entry, Mark::Started)? {
+        let started = match self.record(seq, &entry, RecordMark::Started)? {
             Some(HistoryRecord::Started { generation, at_ms, start, .. }) => {
                 Some((generation, at_ms, start))
             }
             _ => None,
         };
-        let finished = match self.record(seq, &entry, Mark::Finished)? {
+        let finished = match self.record(seq, &entry, RecordMark::Finished)? {
             Some(HistoryRecord::Finished { at_ms, finished, .. }) => Some((at_ms, finished)),
             _ => None,
         };
@@ -237,8 +237,8 @@ impl HistoryReader {
     fn record(
         &self,
         seq: EvalSeq,
-        entry: &Entry,
-        mark: Mark,
+        entry: &IndexEntry,
+        mark: RecordMark,
     ) -> Result<Option<HistoryRecord>, SpoolError> {
         let path = self.dir.history();
         let wrong_place = |what| {
@@ -269,7 +269,12 @@ impl HistoryReader {
     }
 
     /// Whether later entries prove that this record was written.
-    fn must_have(&self, seq: EvalSeq, entry: &Entry, mark: Mark) -> Result<bool, SpoolError> {
+    fn must_have(
+        &self,
+        seq: EvalSeq,
+        entry: &IndexEntry,
+        mark: RecordMark,
+    ) -> Result<bool, SpoolError> {
         let last = self.len()?;
         if seq.0 >= last {
             return Ok(false);
@@ -279,16 +284,16 @@ impl HistoryReader {
         let is_over = (seq.0 + 1..=last).contains(&oldest);
         Ok(match mark {
             // A number that was never used has an entry of zeros.
-            Mark::Accepted => *entry != Entry::default(),
-            Mark::Started => is_over && entry.position(mark).is_some(),
-            Mark::Finished => is_over,
+            RecordMark::Accepted => *entry != IndexEntry::default(),
+            RecordMark::Started => is_over && entry.position(mark).is_some(),
+            RecordMark::Finished => is_over,
         })
     }
 
-    fn entry(&self, seq: u64) -> io::Result<Entry> {
+    fn entry(&self, seq: u64) -> io::Result<IndexEntry> {
         match &self.index {
-            Source::File(index) => index.entry(seq),
-            Source::Built(entries) => {
+            IndexSource::File(index) => index.entry(seq),
+            IndexSource::Built(entries) => {
                 let number = seq.checked_sub(1).and_then(|i| i.checked_sub(self.dropped.base()));
                 let i = number.and_then(|i| usize::try_from(i).ok());
                 Ok(i.and_then(|i| entries.get(i)).copied().unwrap_or_default())
@@ -305,7 +310,7 @@ fn open_index(
     file: &File,
     dropped: Dropped,
     built: bool,
-) -> Result<Source, SpoolError> {
+) -> Result<IndexSource, SpoolError> {
     let (path, index_path) = (dir.history(), dir.history_index());
     let len = whole_len(file).map_err(SpoolError::io("read", &path))?;
     match Index::open(&index_path, false, dropped.base()) {
@@ -314,11 +319,11 @@ fn open_index(
             let tail = read_tail(file, len, Some(&index)).map_err(SpoolError::io("read", &path))?;
             let fits = index.fits(len).map_err(SpoolError::io("read", &index_path))?;
             if tail.index_agrees && fits {
-                return Ok(Source::File(index));
+                return Ok(IndexSource::File(index));
             }
         }
         Err(error) if error.kind() == io::ErrorKind::NotFound => {}
         Err(error) => return Err(SpoolError::io("open", &index_path)(error)),
     }
-    index::build(file, len, dropped).map(Source::Built).map_err(SpoolError::io("read", &path))
+    index::build(file, len, dropped).map(IndexSource::Built).map_err(SpoolError::io("read", &path))
 }

@@ -3,7 +3,7 @@
 use serde::{Deserialize, Serialize};
 use stead_protocol::{By, EndReason, EvalSeq, Finished, Generation, Offset, WorkKind};
 
-use crate::index::Mark;
+use crate::index::RecordMark;
 
 /// One line of `history.jsonl`.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -103,11 +103,11 @@ fn is_zero(n: &u64) -> bool {
 
 impl HistoryRecord {
     /// Which record of which eval this is, if it is one.
-    pub(crate) fn mark(&self) -> Option<(EvalSeq, Mark)> {
+    pub(crate) fn mark(&self) -> Option<(EvalSeq, RecordMark)> {
         match self {
-            HistoryRecord::Accepted { eval, .. } => Some((*eval, Mark::Accepted)),
-            HistoryRecord::Started { eval, .. } => Some((*eval, Mark::Started)),
-            HistoryRecord::Finished { eval, .. } => Some((*eval, Mark::Finished)),
+            HistoryRecord::Accepted { eval, .. } => Some((*eval, RecordMark::Accepted)),
+            HistoryRecord::Started { eval, .. } => Some((*eval, RecordMark::Started)),
+            HistoryRecord::Finished { eval, .. } => Some((*eval, RecordMark::Finished)),
             HistoryRecord::Opened { .. }
             | HistoryRecord::Ended { .. }
             | HistoryRecord::Reported { .. }

@@ -9,9 +9,9 @@ use stead_protocol::{EndReason, EvalSeq, Generation, Offset};
 use crate::SpoolError;
 use crate::disk;
 use crate::dropped::{self, Dropped};
-use crate::facts::Facts;
+use crate::facts::HistoryFacts;
 use crate::history_record::HistoryRecord;
-use crate::index::{self, Index, Mark};
+use crate::index::{self, Index, RecordMark};
 use crate::keys;
 use crate::layout::SessionDir;
 use crate::lines::{LinesBack, line_at, whole_len};
@@ -41,7 +41,7 @@ pub struct Recovered {
 
 pub(crate) struct Opened {
     pub(crate) len: u64,
-    pub(crate) facts: Facts,
+    pub(crate) facts: HistoryFacts,
     pub(crate) dropped: Dropped,
     pub(crate) recovered: Recovered,
 }
@@ -103,7 +103,7 @@ fn read_others(file: &File, index: &Index, next: EvalSeq) -> io::Result<u64> {
     if last <= index.base() {
         return Ok(0);
     }
-    let Some(pos) = index.entry(last)?.position(Mark::Accepted) else { return Ok(0) };
+    let Some(pos) = index.entry(last)?.position(RecordMark::Accepted) else { return Ok(0) };
     let line = line_at(file, pos)?.unwrap_or_default();
     Ok(serde_json::from_slice::<Others>(&line).map_or(0, |read| read.others))
 }
@@ -119,7 +119,7 @@ fn cut_tail(file: &File) -> io::Result<(u64, u64)> {
 
 /// What the last records tell about the last interpreter.
 #[derive(Debug)]
-pub(crate) struct Tail {
+pub(crate) struct HistoryTail {
     pub(crate) generation: Generation,
     pub(crate) last_end: Option<(EndReason, bool)>,
     /// The position of the record that tells it.
@@ -131,8 +131,9 @@ pub(crate) struct Tail {
 /// Reads backwards until it is certain which interpreter was the last and how it ended.
 ///
 /// An eval that started proves both, so this does not go back to where the interpreter was opened.
-pub(crate) fn read_tail(file: &File, len: u64, index: Option<&Index>) -> io::Result<Tail> {
-    let mut tail = Tail { generation: Generation(0), last_end: None, at: None, index_agrees: true };
+pub(crate) fn read_tail(file: &File, len: u64, index: Option<&Index>) -> io::Result<HistoryTail> {
+    let mut tail =
+        HistoryTail { generation: Generation(0), last_end: None, at: None, index_agrees: true };
     let mut lines = LinesBack::new(file, len);
     let mut reported = Vec::new();
     let (mut certain, mut compared, mut looked) = (false, index.is_none(), 0);
@@ -142,7 +143,7 @@ pub(crate) fn read_tail(file: &File, len: u64, index: Option<&Index>) -> io::Res
         // A damaged line is no reason to lose the session; readers of its eval are told.
         let Ok(record) = serde_json::from_slice::<HistoryRecord>(line) else { continue };
         if let (Some((eval, mark)), Some(index)) = (record.mark(), index) {
-            compared |= mark == Mark::Accepted;
+            compared |= mark == RecordMark::Accepted;
             tail.index_agrees &= index.entry(eval.0)?.position(mark) == Some(pos);
         }
         if certain {
@@ -174,18 +175,23 @@ pub(crate) fn read_tail(file: &File, len: u64, index: Option<&Index>) -> io::Res
 /// Drops entries of records that were never written and finds the evals without an outcome.
 ///
 /// `None` if the index cannot be right.
-fn read_facts(file: &File, len: u64, index: &Index, dropped: Dropped) -> io::Result<Option<Facts>> {
+fn read_facts(
+    file: &File,
+    len: u64,
+    index: &Index,
+    dropped: Dropped,
+) -> io::Result<Option<HistoryFacts>> {
     let is_written = |pos: &u64| *pos < len;
     let mut last = index.count()?;
     while last > index.base()
-        && index.entry(last)?.position(Mark::Accepted).is_none_or(|pos| pos >= len)
+        && index.entry(last)?.position(RecordMark::Accepted).is_none_or(|pos| pos >= len)
     {
         last -= 1;
     }
     index.truncate(last)?;
     // The number of a dropped eval is never used again.
     let next_eval = EvalSeq((last + 1).max(dropped.before));
-    let mut facts = Facts { next_eval, open: BTreeMap::new() };
+    let mut facts = HistoryFacts { next_eval, open: BTreeMap::new() };
     if last == index.base() {
         return Ok(Some(facts));
     }
@@ -195,16 +201,16 @@ fn read_facts(file: &File, len: u64, index: &Index, dropped: Dropped) -> io::Res
     }
     for eval in oldest.max(index.base() + 1)..=last {
         let entry = index.entry(eval)?;
-        for mark in [Mark::Started, Mark::Finished] {
+        for mark in [RecordMark::Started, RecordMark::Finished] {
             if entry.position(mark).is_some_and(|pos| !is_written(&pos)) {
                 index.mark(eval, mark, None)?;
             }
         }
         let position = |mark| entry.position(mark).filter(is_written);
-        if position(Mark::Accepted).is_none() || position(Mark::Finished).is_some() {
+        if position(RecordMark::Accepted).is_none() || position(RecordMark::Finished).is_some() {
             continue;
         }
-        let started = match position(Mark::Started) {
+        let started = match position(RecordMark::Started) {
             None => None,
             Some(pos) => match read_started(file, pos, eval)? {
                 Some(started) => Some(started),
@@ -224,7 +230,7 @@ fn lacks_evals(file: &File, len: u64, index: &Index) -> io::Result<bool> {
     let mut lines = LinesBack::new(file, len);
     while let Some((_, line)) = lines.next_line()? {
         let peek = serde_json::from_slice::<index::Peek>(line).ok();
-        if peek.and_then(|peek| peek.mark()).is_some_and(|(_, mark)| mark == Mark::Accepted) {
+        if peek.and_then(|peek| peek.mark()).is_some_and(|(_, mark)| mark == RecordMark::Accepted) {
             return Ok(true);
         }
     }

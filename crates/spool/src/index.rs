@@ -20,7 +20,7 @@ use serde::Deserialize;
 
 use crate::disk;
 use crate::dropped::Dropped;
-use crate::index_changes::Change;
+use crate::index_changes::EntryChange;
 use crate::lines::{read_at, read_line};
 
 pub(crate) const ENTRY: u64 = 32;
@@ -31,7 +31,7 @@ const SHORTEST_RECORD: u64 = 32;
 
 /// Which record of an eval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Mark {
+pub(crate) enum RecordMark {
     Accepted,
     Started,
     Finished,
@@ -39,23 +39,23 @@ pub(crate) enum Mark {
 
 /// Where the records of one eval are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Default)]
-pub(crate) struct Entry {
+pub(crate) struct IndexEntry {
     fields: [u64; 3],
     pub(crate) oldest: u64,
 }
 
-impl Entry {
+impl IndexEntry {
     /// An entry without records.
     pub(crate) fn new(oldest: u64) -> Self {
-        Entry { fields: [0; 3], oldest }
+        IndexEntry { fields: [0; 3], oldest }
     }
 
     /// The position of a record.
-    pub(crate) fn position(&self, mark: Mark) -> Option<u64> {
+    pub(crate) fn position(&self, mark: RecordMark) -> Option<u64> {
         self.fields[mark as usize].checked_sub(1)
     }
 
-    pub(crate) fn set(&mut self, mark: Mark, pos: Option<u64>) {
+    pub(crate) fn set(&mut self, mark: RecordMark, pos: Option<u64>) {
         self.fields[mark as usize] = pos.map_or(0, |pos| pos + 1);
     }
 
@@ -74,7 +74,7 @@ impl Entry {
             field.copy_from_slice(&bytes[i * 8..i * 8 + 8]);
             u64::from_le_bytes(field)
         };
-        Entry { fields: [field(0), field(1), field(2)], oldest: field(3) }
+        IndexEntry { fields: [field(0), field(1), field(2)], oldest: field(3) }
     }
 }
 
@@ -110,15 +110,15 @@ impl Index {
     }
 
     /// The entry of an eval; all zero where none was written.
-    pub(crate) fn entry(&self, eval: u64) -> io::Result<Entry> {
+    pub(crate) fn entry(&self, eval: u64) -> io::Result<IndexEntry> {
         let mut bytes = [0; ENTRY as usize];
-        let Some(at) = self.at(eval) else { return Ok(Entry::default()) };
+        let Some(at) = self.at(eval) else { return Ok(IndexEntry::default()) };
         // Half an entry counts as none.
         let whole = read_at(&self.file, &mut bytes, at)? == bytes.len();
-        Ok(if whole { Entry::decode(&bytes) } else { Entry::default() })
+        Ok(if whole { IndexEntry::decode(&bytes) } else { IndexEntry::default() })
     }
 
-    pub(crate) fn write(&self, eval: u64, change: &Change) -> io::Result<()> {
+    pub(crate) fn write(&self, eval: u64, change: &EntryChange) -> io::Result<()> {
         let entry = change.entry.encode();
         let (from, to) = change.bytes();
         let at = self.at(eval).ok_or(io::ErrorKind::InvalidInput)? + from as u64;
@@ -126,7 +126,7 @@ impl Index {
     }
 
     /// Sets one field; the others need not be known.
-    pub(crate) fn mark(&self, eval: u64, mark: Mark, pos: Option<u64>) -> io::Result<()> {
+    pub(crate) fn mark(&self, eval: u64, mark: RecordMark, pos: Option<u64>) -> io::Result<()> {
         let at = self.at(eval).ok_or(io::ErrorKind::InvalidInput)? + mark as u64 * 8;
         disk::write_all_at(&self.file, &pos.map_or(0, |pos| pos + 1).to_le_bytes(), at)
     }
@@ -142,13 +142,13 @@ impl Index {
     }
 
     /// The entries of the evals `from..=to`, in one piece.
-    pub(crate) fn entries(&self, from: u64, to: u64) -> io::Result<Vec<Entry>> {
+    pub(crate) fn entries(&self, from: u64, to: u64) -> io::Result<Vec<IndexEntry>> {
         let (Some(start), Some(end)) = (self.at(from), self.at(to.saturating_add(1))) else {
             return Err(io::ErrorKind::InvalidInput.into());
         };
         let mut bytes = vec![0; end.saturating_sub(start) as usize];
         read_at(&self.file, &mut bytes, start)?;
-        Ok(bytes.as_chunks().0.iter().map(Entry::decode).collect())
+        Ok(bytes.as_chunks().0.iter().map(IndexEntry::decode).collect())
     }
 
     fn at(&self, eval: u64) -> Option<u64> {
@@ -157,7 +157,7 @@ impl Index {
     }
 
     /// Writes all entries anew, in place: readers that have the file open see the new ones.
-    pub(crate) fn replace(&self, entries: &[Entry]) -> io::Result<()> {
+    pub(crate) fn replace(&self, entries: &[IndexEntry]) -> io::Result<()> {
         // The last entries are written last, so a rebuild that was killed halfway does not fit the history
         // and is done again.
         disk::set_len(&self.file, 0)?;
@@ -184,11 +184,11 @@ pub(crate) struct Peek<'a> {
 
 impl Peek<'_> {
     /// Which record of which eval this is, if it is one.
-    pub(crate) fn mark(&self) -> Option<(u64, Mark)> {
+    pub(crate) fn mark(&self) -> Option<(u64, RecordMark)> {
         let mark = match &*self.t {
-            "accepted" => Mark::Accepted,
-            "started" => Mark::Started,
-            "finished" => Mark::Finished,
+            "accepted" => RecordMark::Accepted,
+            "started" => RecordMark::Started,
+            "finished" => RecordMark::Finished,
             _ => return None,
         };
         Some((self.eval?, mark))
@@ -197,9 +197,9 @@ impl Peek<'_> {
 
 /// Reads a whole history; lines that are no records are passed over. The first entry is that of the first eval
 /// which was not dropped.
-pub(crate) fn build(mut history: &File, len: u64, dropped: Dropped) -> io::Result<Vec<Entry>> {
+pub(crate) fn build(mut history: &File, len: u64, dropped: Dropped) -> io::Result<Vec<IndexEntry>> {
     let base = dropped.base();
-    let mut entries: Vec<Entry> = Vec::new();
+    let mut entries: Vec<IndexEntry> = Vec::new();
     let mut open = BTreeSet::new();
     let mut pos = 0;
     let mut line = Vec::new();
@@ -213,23 +213,24 @@ pub(crate) fn build(mut history: &File, len: u64, dropped: Dropped) -> io::Resul
         }
         let peek = serde_json::from_slice::<Peek>(&line).ok();
         let known = (base + entries.len() as u64).max(dropped.before);
-        let fits = |&(eval, _): &(u64, Mark)| eval > base && eval - LARGEST_GAP.min(eval) <= known;
+        let fits =
+            |&(eval, _): &(u64, RecordMark)| eval > base && eval - LARGEST_GAP.min(eval) <= known;
         if let Some((eval, mark)) = peek.and_then(|peek| peek.mark()).filter(fits) {
             let i = (eval - 1 - base) as usize;
-            if mark == Mark::Accepted && i >= entries.len() {
+            if mark == RecordMark::Accepted && i >= entries.len() {
                 open.insert(eval);
-                entries.resize(i + 1, Entry::default());
+                entries.resize(i + 1, IndexEntry::default());
                 entries[i].oldest = open.first().copied().unwrap_or(eval);
             }
             // The first record of each kind counts; an eval has one outcome.
-            let is_new = |e: &&mut Entry| {
+            let is_new = |e: &&mut IndexEntry| {
                 e.position(mark).is_none()
-                    && (mark == Mark::Accepted || e.position(Mark::Accepted).is_some())
+                    && (mark == RecordMark::Accepted || e.position(RecordMark::Accepted).is_some())
             };
             if let Some(entry) = entries.get_mut(i).filter(is_new) {
                 entry.set(mark, Some(pos));
             }
-            if mark == Mark::Finished {
+            if mark == RecordMark::Finished {
                 open.remove(&eval);
             }
         }

@@ -12,7 +12,7 @@ use crate::SpoolError;
 use crate::back::RecordsBack;
 use crate::layout::{list_segments, segment_name};
 use crate::record::{HEADER, Record};
-use crate::recover::{Tail, find_tail};
+use crate::recover::{SegmentTail, find_tail};
 use crate::window::{FIRST_AHEAD, Step, Window};
 use crate::writer::MOST_SEGMENT;
 
@@ -23,11 +23,11 @@ pub(crate) const LOOKS: u32 = 3;
 #[derive(Debug)]
 pub struct Reader {
     dir: PathBuf,
-    state: Mutex<State>,
+    state: Mutex<Segments>,
 }
 
 #[derive(Debug)]
-pub(crate) struct State {
+pub(crate) struct Segments {
     dir: PathBuf,
     /// Where the segments begin that were there at the last look.
     pub(crate) starts: Vec<u64>,
@@ -38,7 +38,7 @@ impl Reader {
     /// Lists the segments in a session directory.
     pub fn open(dir: &Path) -> Result<Reader, SpoolError> {
         let starts = list_segments(dir)?;
-        let state = State { dir: dir.to_owned(), starts, window: None };
+        let state = Segments { dir: dir.to_owned(), starts, window: None };
         Ok(Reader { dir: dir.to_owned(), state: Mutex::new(state) })
     }
 
@@ -62,8 +62,8 @@ impl Reader {
         window.clear();
         let tail = find_tail(window).map_err(SpoolError::io("read", &path))?;
         Ok(Offset(match tail {
-            Tail::Whole(pos) | Tail::Torn(pos) => last + pos,
-            Tail::Damaged(_) => {
+            SegmentTail::Whole(pos) | SegmentTail::Torn(pos) => last + pos,
+            SegmentTail::Damaged(_) => {
                 let file = window.file().metadata().map_err(SpoolError::io("read", &path))?;
                 last + file.len()
             }
@@ -114,7 +114,7 @@ impl Reader {
         }
     }
 
-    pub(crate) fn state(&self) -> MutexGuard<'_, State> {
+    pub(crate) fn state(&self) -> MutexGuard<'_, Segments> {
         self.state.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -123,7 +123,7 @@ impl Reader {
     }
 }
 
-impl State {
+impl Segments {
     /// Looks at the directory again.
     pub(crate) fn refresh(&mut self) -> Result<(), SpoolError> {
         self.starts = list_segments(&self.dir)?;

@@ -6,7 +6,7 @@ use crate::window::{AHEAD, Step, Window};
 
 /// How the records of a segment end.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Tail {
+pub(crate) enum SegmentTail {
     /// With a whole record, at this position.
     Whole(u64),
     /// With a part of a record, which begins at this position.
@@ -17,12 +17,12 @@ pub(crate) enum Tail {
 
 /// Finds how a segment ends, walking forward: only then can a payload that looks like a record not be taken
 /// for one.
-pub(crate) fn find_tail(window: &mut Window) -> io::Result<Tail> {
+pub(crate) fn find_tail(window: &mut Window) -> io::Result<SegmentTail> {
     let mut pos = 0;
     let torn = loop {
         match window.step(pos, AHEAD)? {
             Step::Whole(header) => pos += header.size(),
-            Step::End => return Ok(Tail::Whole(pos)),
+            Step::End => return Ok(SegmentTail::Whole(pos)),
             Step::Torn => break true,
             Step::Bad(_) => break false,
         }
@@ -33,7 +33,7 @@ pub(crate) fn find_tail(window: &mut Window) -> io::Result<Tail> {
     let whole_at_end = matches!(window.step_back(len, 0)?, Step::Whole(_));
     let cut = if torn { !whole_at_end } else { all_zero(window, pos, len)? };
     window.clear();
-    Ok(if cut { Tail::Torn(pos) } else { Tail::Damaged(pos) })
+    Ok(if cut { SegmentTail::Torn(pos) } else { SegmentTail::Damaged(pos) })
 }
 
 /// After a power loss a file may be long enough and hold zeros where the data was not written.

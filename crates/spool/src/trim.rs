@@ -17,15 +17,15 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use serde::Deserialize;
 
 use crate::dropped::Dropped;
-use crate::facts::Facts;
-use crate::history_recover::{Tail, read_tail};
-use crate::index::{ENTRY, Entry, Index, LARGEST_GAP, Mark, Peek};
+use crate::facts::HistoryFacts;
+use crate::history_recover::{HistoryTail, read_tail};
+use crate::index::{ENTRY, Index, IndexEntry, LARGEST_GAP, Peek, RecordMark};
 use crate::keys::{KeyLine, Owner};
 use crate::layout::SessionDir;
 use crate::lines::{is_line_start, line_at, read_at};
 use crate::{HistoryRecord, disk};
 
-const MARKS: [Mark; 3] = [Mark::Accepted, Mark::Started, Mark::Finished];
+const MARKS: [RecordMark; 3] = [RecordMark::Accepted, RecordMark::Started, RecordMark::Finished];
 /// How much is copied at once.
 const BLOCK: u64 = 1 << 20;
 
@@ -35,7 +35,7 @@ pub(crate) struct Old<'a> {
     pub(crate) len: u64,
     pub(crate) index: &'a Index,
     pub(crate) dropped: Dropped,
-    pub(crate) facts: &'a Facts,
+    pub(crate) facts: &'a HistoryFacts,
     /// The eval that ended last: a client that waited for it may still be reading its record.
     pub(crate) last_ended: Option<u64>,
 }
@@ -51,7 +51,7 @@ pub(crate) struct Plan {
     /// The later part of the old file that stays.
     rest: Vec<Range<u64>>,
     /// The last interpreter and how it ended, if no record in `rest` tells.
-    pub(crate) tail: Option<Tail>,
+    pub(crate) tail: Option<HistoryTail>,
     last: u64,
 }
 
@@ -76,7 +76,7 @@ impl Plan {
             io::Result::Ok(line)
         };
         let head = line(&self.dropped.record(at_ms))?;
-        let Some(Tail { generation, last_end, .. }) = &self.tail else {
+        let Some(HistoryTail { generation, last_end, .. }) = &self.tail else {
             return Ok((head, Vec::new()));
         };
         let generation = *generation;
@@ -134,7 +134,7 @@ pub(crate) fn plan(old: &Old<'_>, target: u64, quota: u64) -> io::Result<Option<
 
 fn choose(old: &Old<'_>, target: u64, quota: u64) -> io::Result<Option<Plan>> {
     let accepted = |eval: u64| -> io::Result<Option<u64>> {
-        let pos = old.index.entry(eval)?.position(Mark::Accepted);
+        let pos = old.index.entry(eval)?.position(RecordMark::Accepted);
         Ok(pos.filter(|pos| *pos < old.len))
     };
     let last = old.facts.next_eval.0 - 1;
@@ -229,7 +229,7 @@ pub(crate) fn owner(old: &Old<'_>, plan: &Plan, line: &KeyLine<'_>) -> io::Resul
     if !plan.drops(line.eval.0) {
         return Ok(Owner::Kept);
     }
-    let Some(pos) = old.index.entry(line.eval.0)?.position(Mark::Accepted) else {
+    let Some(pos) = old.index.entry(line.eval.0)?.position(RecordMark::Accepted) else {
         let gone = line.eval.0 < old.dropped.before;
         return Ok(if gone { Owner::Gone } else { Owner::Other });
     };
@@ -276,8 +276,8 @@ pub(crate) fn write(
         if eval < plan.dropped.first {
             continue;
         }
-        let mut moved = Entry::default();
-        if !plan.drops(eval) && entry != Entry::default() {
+        let mut moved = IndexEntry::default();
+        if !plan.drops(eval) && entry != IndexEntry::default() {
             moved.oldest = entry.oldest.max(plan.dropped.first);
             for mark in MARKS {
                 let place = |pos| plan.place(pos, head.len() as u64, middle.len() as u64);

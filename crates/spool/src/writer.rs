@@ -14,7 +14,7 @@ use crate::SpoolError;
 use crate::disk;
 use crate::layout::{has_name, list_segments, segment_name};
 use crate::record::{HEADER, Header, MAX_PAYLOAD, MAX_STREAM_PAYLOAD, OVERHEAD};
-use crate::recover::{Tail, find_tail};
+use crate::recover::{SegmentTail, find_tail};
 use crate::window::Window;
 
 /// How long a segment may get by default.
@@ -309,15 +309,15 @@ impl Spool {
         (self.start, self.pos) = (start, len);
         self.file = Some(window.into_file());
         match tail {
-            Tail::Whole(_) => {}
-            Tail::Torn(pos) => {
+            SegmentTail::Whole(_) => {}
+            SegmentTail::Torn(pos) => {
                 (self.pos, self.cut) = (pos, len - pos);
                 self.torn = true;
                 // On a full or read-only disk this is tried again by each append.
                 let _ = self.cut_torn();
             }
             // What follows the damage may be whole and is not ours to destroy.
-            Tail::Damaged(_) => self.roll(),
+            SegmentTail::Damaged(_) => self.roll(),
         }
         Ok(())
     }

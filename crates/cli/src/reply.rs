@@ -1,7 +1,7 @@
 //! An eval as a reply: JSON in the shape of SPEC C-4, or text.
 
 use serde::Serialize;
-use stead_client::{EvalView, Item, LeftOut, Page, cut_middle};
+use stead_client::{EvalView, LeftOut, Page, PageItem, cut_middle};
 use stead_protocol::{Changed, ChunkKind, DisplayInfo, ErrorInfo, Outcome, TimeoutStep};
 
 use crate::verdict::unsettled;
@@ -199,21 +199,21 @@ fn special_outcome(view: &EvalView) -> Option<&'static str> {
 }
 
 /// One item as JSON data; `id` is the eval's.
-pub(crate) fn chunk_data(item: &Item, id: Option<&str>) -> ChunkData {
+pub(crate) fn chunk_data(item: &PageItem, id: Option<&str>) -> ChunkData {
     let (kind, mime, content) = match item {
-        Item::Text { kind, text } => (kind_name(*kind), None, text.clone()),
-        Item::Value(value) => ("value", None, value.text.clone()),
-        Item::Error(error) => ("error", None, error_text(error)),
-        Item::Display(display) => {
+        PageItem::Text { kind, text } => (kind_name(*kind), None, text.clone()),
+        PageItem::Value(value) => ("value", None, value.text.clone()),
+        PageItem::Error(error) => ("error", None, error_text(error)),
+        PageItem::Display(display) => {
             let content = display.file.as_ref().or(display.data.as_ref()).cloned();
             let missing = || format!("[{}]", display.note.as_deref().unwrap_or_default());
             ("display", Some(display.mime.clone()), content.unwrap_or_else(missing))
         }
-        Item::Status(text) => ("status", None, text.clone()),
-        Item::Gap(gap) => ("status", None, marker(gap, id)),
+        PageItem::Status(text) => ("status", None, text.clone()),
+        PageItem::Gap(gap) => ("status", None, marker(gap, id)),
     };
     let (id, update) = match item {
-        Item::Display(display) => (display.id.clone(), display.update),
+        PageItem::Display(display) => (display.id.clone(), display.update),
         _ => (None, false),
     };
     ChunkData { kind, mime, content, id, update }

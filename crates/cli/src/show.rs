@@ -1,7 +1,7 @@
 //! Answering with an eval, for all commands that wait for one.
 
 use serde::Serialize;
-use stead_client::{ClientError, EvalView, Item, Page};
+use stead_client::{ClientError, EvalView, Page, PageItem};
 use stead_screen::plain;
 
 use crate::context::Context;
@@ -93,7 +93,7 @@ fn show(context: &Context, view: EvalView, watch: Watch, bounds: &Bounds, judge:
                 let id = view.id().map(|id| id.to_string());
                 for item in &page.items {
                     match item {
-                        Item::Gap(gap) => writer.note(&marker(gap, id.as_deref())),
+                        PageItem::Gap(gap) => writer.note(&marker(gap, id.as_deref())),
                         item => writer.item(item),
                     }
                 }

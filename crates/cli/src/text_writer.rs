@@ -2,7 +2,7 @@
 
 use std::io::IsTerminal;
 
-use stead_client::{Item, Live};
+use stead_client::{Live, PageItem};
 use stead_protocol::ChunkKind;
 use stead_screen::plain;
 
@@ -35,30 +35,30 @@ impl TextWriter {
             ChunkKind::Err | ChunkKind::BackgroundErr => print::err(bytes),
             ChunkKind::Status => self.note(&String::from_utf8_lossy(bytes)),
             ChunkKind::Value => match serde_json::from_slice(bytes) {
-                Ok(value) => self.item(&Item::Value(value)),
+                Ok(value) => self.item(&PageItem::Value(value)),
                 Err(_) => self.out(bytes),
             },
             ChunkKind::Error => match serde_json::from_slice(bytes) {
-                Ok(error) => self.item(&Item::Error(error)),
+                Ok(error) => self.item(&PageItem::Error(error)),
                 Err(_) => print::err(bytes),
             },
             ChunkKind::Display => match serde_json::from_slice(bytes) {
-                Ok(display) => self.item(&Item::Display(display)),
+                Ok(display) => self.item(&PageItem::Display(display)),
                 Err(_) => self.out(bytes),
             },
         }
     }
 
     /// The next item in the form in which it is shown.
-    pub(crate) fn item(&mut self, item: &Item) {
+    pub(crate) fn item(&mut self, item: &PageItem) {
         match item {
-            Item::Text { kind: ChunkKind::Err | ChunkKind::BackgroundErr, text } => {
+            PageItem::Text { kind: ChunkKind::Err | ChunkKind::BackgroundErr, text } => {
                 print::err(text.as_bytes());
             }
-            Item::Text { text, .. } => self.out(text.as_bytes()),
-            Item::Value(value) => self.out_line(&value.text),
-            Item::Display(display) => self.out_line(&display_line(display)),
-            Item::Error(error) => {
+            PageItem::Text { text, .. } => self.out(text.as_bytes()),
+            PageItem::Value(value) => self.out_line(&value.text),
+            PageItem::Display(display) => self.out_line(&display_line(display)),
+            PageItem::Error(error) => {
                 self.end_line();
                 let mut trace = error_text(error);
                 if !trace.ends_with('\n') {
@@ -66,8 +66,8 @@ impl TextWriter {
                 }
                 print::err(trace.as_bytes());
             }
-            Item::Status(note) => self.note(note),
-            Item::Gap(_) => {}
+            PageItem::Status(note) => self.note(note),
+            PageItem::Gap(_) => {}
         }
     }
 

@@ -4,7 +4,7 @@ use std::io::IsTerminal;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
-use stead_client::{Action, Item, Live, Watcher};
+use stead_client::{Live, PageItem, WaitAction, Watcher};
 use stead_protocol::{ChunkKind, EvalId};
 
 use crate::print::{self, Mode};
@@ -83,7 +83,7 @@ impl Watch {
     }
 }
 
-fn write(items: &[Item]) {
+fn write(items: &[PageItem]) {
     for item in items {
         print::json(&chunk_data(item, None));
     }
@@ -123,19 +123,19 @@ impl Watcher for Watch {
         self.ctrl_c.as_ref().map(AsFd::as_fd)
     }
 
-    fn woken(&mut self) -> Action {
+    fn woken(&mut self) -> WaitAction {
         if !self.ctrl_c.as_mut().is_some_and(CtrlC::take) {
-            return Action::GoOn;
+            return WaitAction::GoOn;
         }
         if self.pressed {
-            return Action::Leave;
+            return WaitAction::Leave;
         }
         self.pressed = true;
         if let Show::Spinner { drawn: Some(_), .. } = self.show {
             print::err(b"\r\x1b[K");
         }
         print::err(b"[interrupting; Ctrl-C again leaves it running]\n");
-        Action::Interrupt
+        WaitAction::Interrupt
     }
 
     fn tick(&mut self) -> Option<Instant> {

@@ -19,7 +19,7 @@ pub use error::{ClientError, ConnectionTrouble, Fate, RequestError, is_stopped, 
 pub use eval::begun::{Begun, Stage};
 pub use eval::run::RUN_PREFIX;
 pub use eval::view::{EvalStatus, EvalView, Unanswered, unrecorded, unrecorded_text};
-pub use eval::wait::{Action, Quiet, Watcher};
+pub use eval::wait::{Quiet, WaitAction, Watcher};
 pub use list::{EvalSummary, Evals, Listed, Listing};
 pub use reach::connection::{Connection, PATIENCE, Waited};
 pub use reach::dirs::{Dirs, Elsewhere};
@@ -33,4 +33,4 @@ pub use read::search::{Hit, MAX_CONTEXT, Matches, SearchOptions, Target};
 pub use session::{Client, EvalOptions, InputOptions, Launch, Launched};
 pub use show::figures;
 pub use show::live::Live;
-pub use show::page::{Item, Page, cut_middle};
+pub use show::page::{Page, PageItem, cut_middle};

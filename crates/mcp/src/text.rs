@@ -6,7 +6,7 @@
 use std::borrow::Cow;
 use std::fmt::{self, Write};
 
-use stead_client::{EvalStatus, EvalView, Item, LeftOut, Page, language, unrecorded_text};
+use stead_client::{EvalStatus, EvalView, LeftOut, Page, PageItem, language, unrecorded_text};
 use stead_protocol::{
     Change, Changed, ChunkKind, DisplayInfo, EndReason, ErrorInfo, EvalSeq, Outcome, SessionName,
     TimeoutStep,
@@ -52,7 +52,7 @@ pub(crate) fn body(view: &EvalView, page: &Page, announce: &mut Announce<'_>) ->
     let mut items = page.items.iter().peekable();
     while let Some(item) = items.next() {
         match item {
-            Item::Text { kind, text: written } => {
+            PageItem::Text { kind, text: written } => {
                 let next = TextStream::of(*kind);
                 if next != stream {
                     end_line(&mut text);
@@ -61,27 +61,27 @@ pub(crate) fn body(view: &EvalView, page: &Page, announce: &mut Announce<'_>) ->
                 }
                 // A line can be in several pieces, and only the whole line shows what it looks like.
                 let mut whole = Cow::Borrowed(written.as_str());
-                while let Some(Item::Text { text: more, .. }) = items.next_if(
-                    |item| matches!(item, Item::Text { kind, .. } if TextStream::of(*kind) == stream),
+                while let Some(PageItem::Text { text: more, .. }) = items.next_if(
+                    |item| matches!(item, PageItem::Text { kind, .. } if TextStream::of(*kind) == stream),
                 ) {
                     whole.to_mut().push_str(more);
                 }
                 guard(&mut text, &whole);
             }
-            Item::Value(value) => {
+            PageItem::Value(value) => {
                 leave(&mut text, &mut stream);
                 own_lines(&mut text, &value.text);
             }
-            Item::Error(error) => own_lines(&mut text, &error_text(error)),
-            Item::Display(display) => {
+            PageItem::Error(error) => own_lines(&mut text, &error_text(error)),
+            PageItem::Display(display) => {
                 leave(&mut text, &mut stream);
                 display_text(&mut text, display, announce);
             }
-            Item::Status(status) => {
+            PageItem::Status(status) => {
                 end_line(&mut text);
                 let _ = writeln!(text, "[note: {}]", one_line(status));
             }
-            Item::Gap(gap) => {
+            PageItem::Gap(gap) => {
                 end_line(&mut text);
                 let _ = writeln!(text, "[{}]", gap_text(gap, view));
             }

@@ -11,21 +11,21 @@ fn view(status: EvalStatus) -> EvalView {
     EvalView::new(&"py".parse().unwrap(), Some(EvalSeq(7)), status)
 }
 
-fn reply(view: &EvalView, items: Vec<Item>) -> String {
+fn reply(view: &EvalView, items: Vec<PageItem>) -> String {
     let page = Page { items, next_offset: None, shown_bytes: 0, total_bytes: 0 };
     eval(view, &page, &mut |display| word(&display.mime))
 }
 
-fn out(text: &str) -> Item {
-    Item::Text { kind: ChunkKind::Out, text: text.to_owned() }
+fn out(text: &str) -> PageItem {
+    PageItem::Text { kind: ChunkKind::Out, text: text.to_owned() }
 }
 
-fn err(text: &str) -> Item {
-    Item::Text { kind: ChunkKind::Err, text: text.to_owned() }
+fn err(text: &str) -> PageItem {
+    PageItem::Text { kind: ChunkKind::Err, text: text.to_owned() }
 }
 
-fn value(text: &str) -> Item {
-    Item::Value(ValueInfo { text: text.to_owned(), ..serde_json::from_str(VALUE).unwrap() })
+fn value(text: &str) -> PageItem {
+    PageItem::Value(ValueInfo { text: text.to_owned(), ..serde_json::from_str(VALUE).unwrap() })
 }
 
 const VALUE: &str = r#"{"text":"","type":"str"}"#;
@@ -125,13 +125,13 @@ fn hostile() -> impl Strategy<Value = String> {
     proptest::collection::vec(piece, 0..12).prop_map(|pieces| pieces.concat())
 }
 
-fn item() -> impl Strategy<Value = Item> {
+fn item() -> impl Strategy<Value = PageItem> {
     (hostile(), 0..6_u8).prop_map(|(text, kind)| match kind {
         0 | 1 => out(&text),
         2 => err(&text),
         3 => value(&text),
-        4 => Item::Text { kind: ChunkKind::BackgroundOut, text },
-        _ => Item::Error(ErrorInfo { name: "E".to_owned(), message: text, traceback: None }),
+        4 => PageItem::Text { kind: ChunkKind::BackgroundOut, text },
+        _ => PageItem::Error(ErrorInfo { name: "E".to_owned(), message: text, traceback: None }),
     })
 }
 

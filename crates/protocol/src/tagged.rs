@@ -52,9 +52,9 @@ impl<'de, T: Tagged<'de>> Visitor<'de> for Fields<T> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<T, A::Error> {
         let mut kept = Map::new();
-        if let Some(first) = map.next_key_seed(Text)? {
+        if let Some(first) = map.next_key_seed(TextVisitor)? {
             if first == T::TAG {
-                let name = map.next_value_seed(Text)?;
+                let name = map.next_value_seed(TextVisitor)?;
                 if let Some(read) = T::direct(&name, &mut map) {
                     return read;
                 }
@@ -100,7 +100,7 @@ impl<'de, T: Named<'de>> Visitor<'de> for Field<T> {
 
     fn visit_map<A: MapAccess<'de>>(self, mut map: A) -> Result<T, A::Error> {
         let mut known = None;
-        while let Some(name) = map.next_key_seed(Text)? {
+        while let Some(name) = map.next_key_seed(TextVisitor)? {
             match T::value(&name, &mut map) {
                 Some(value) => known = Some(value?),
                 None => drop(map.next_value::<serde::de::IgnoredAny>()?),
@@ -138,9 +138,9 @@ macro_rules! named {
 pub(crate) use named;
 
 /// Visits a string, which is borrowed if it can be.
-struct Text;
+struct TextVisitor;
 
-impl<'de> DeserializeSeed<'de> for Text {
+impl<'de> DeserializeSeed<'de> for TextVisitor {
     type Value = Cow<'de, str>;
 
     fn deserialize<D: Deserializer<'de>>(self, from: D) -> Result<Self::Value, D::Error> {
@@ -148,7 +148,7 @@ impl<'de> DeserializeSeed<'de> for Text {
     }
 }
 
-impl<'de> Visitor<'de> for Text {
+impl<'de> Visitor<'de> for TextVisitor {
     type Value = Cow<'de, str>;
 
     fn expecting(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {

@@ -16,11 +16,11 @@ const BELL: u8 = 0x07;
 #[derive(Default)]
 pub(crate) struct Escapes {
     parser: vte::Parser,
-    state: State,
+    state: EscapeState,
 }
 
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
-enum State {
+enum EscapeState {
     #[default]
     Outside,
     Escape,
@@ -35,7 +35,7 @@ enum State {
 
 impl Escapes {
     pub(crate) fn is_inside(&self) -> bool {
-        self.state != State::Outside
+        self.state != EscapeState::Outside
     }
 
     /// Reads to the end of the sequence that stands here; returns how many bytes that are.
@@ -43,7 +43,7 @@ impl Escapes {
         let mut read = 0;
         while read < bytes.len() {
             read += match self.state {
-                State::Osc | State::String => self.skip_string(&bytes[read..]),
+                EscapeState::Osc | EscapeState::String => self.skip_string(&bytes[read..]),
                 _ => self.read_command(&bytes[read..], rows),
             };
             if !self.is_inside() {
@@ -59,18 +59,18 @@ impl Escapes {
             if *byte >= 0x80 {
                 // No sequence contains this byte, but the text behind a broken sequence may. Control
                 // characters before the byte still take effect, in whatever pieces they come.
-                self.parser.advance(&mut Commands(rows), &bytes[..length]);
+                self.parser.advance(&mut RowCommands(rows), &bytes[..length]);
                 *self = Escapes::default();
                 return length;
             }
             length += 1;
             self.state = self.state.after(*byte);
-            if matches!(self.state, State::Outside | State::Osc | State::String) {
+            if matches!(self.state, EscapeState::Outside | EscapeState::Osc | EscapeState::String) {
                 break;
             }
         }
-        self.parser.advance(&mut Commands(rows), &bytes[..length]);
-        if matches!(self.state, State::Osc | State::String) {
+        self.parser.advance(&mut RowCommands(rows), &bytes[..length]);
+        if matches!(self.state, EscapeState::Osc | EscapeState::String) {
             self.parser = vte::Parser::default();
         }
         length
@@ -78,7 +78,7 @@ impl Escapes {
 
     /// Passes over a string that is not meant to be shown.
     fn skip_string(&mut self, bytes: &[u8]) -> usize {
-        let osc = self.state == State::Osc;
+        let osc = self.state == EscapeState::Osc;
         let ends = |byte: &u8| match *byte {
             ESCAPE | CANCEL | SUBSTITUTE => true,
             // A string that was never closed must not swallow the lines that follow.
@@ -86,7 +86,7 @@ impl Escapes {
             _ => false,
         };
         let Some(end) = bytes.iter().position(ends) else { return bytes.len() };
-        self.state = State::Outside;
+        self.state = EscapeState::Outside;
         match bytes[end] {
             // The string is over, so this byte is read like any byte outside a string.
             ESCAPE | b'\n' => end,
@@ -95,27 +95,29 @@ impl Escapes {
     }
 }
 
-impl State {
+impl EscapeState {
     /// The state after a byte outside of strings.
-    fn after(self, byte: u8) -> State {
+    fn after(self, byte: u8) -> EscapeState {
         match (self, byte) {
-            (_, ESCAPE) => State::Escape,
-            (_, CANCEL | SUBSTITUTE) => State::Outside,
+            (_, ESCAPE) => EscapeState::Escape,
+            (_, CANCEL | SUBSTITUTE) => EscapeState::Outside,
             (state, 0x00..=0x1f | 0x7f..) => state,
-            (State::Escape, b'[') => State::Csi,
-            (State::Escape, b']') => State::Osc,
-            (State::Escape, b'P' | b'X' | b'^' | b'_') => State::String,
-            (State::Escape | State::Intermediate, 0x20..=0x2f) => State::Intermediate,
-            (State::Csi, 0x20..=0x3f) => State::Csi,
-            _ => State::Outside,
+            (EscapeState::Escape, b'[') => EscapeState::Csi,
+            (EscapeState::Escape, b']') => EscapeState::Osc,
+            (EscapeState::Escape, b'P' | b'X' | b'^' | b'_') => EscapeState::String,
+            (EscapeState::Escape | EscapeState::Intermediate, 0x20..=0x2f) => {
+                EscapeState::Intermediate
+            }
+            (EscapeState::Csi, 0x20..=0x3f) => EscapeState::Csi,
+            _ => EscapeState::Outside,
         }
     }
 }
 
 /// What sequences do to the rows.
-struct Commands<'a>(&'a mut Rows);
+struct RowCommands<'a>(&'a mut Rows);
 
-impl Perform for Commands<'_> {
+impl Perform for RowCommands<'_> {
     /// A control character inside a sequence.
     fn execute(&mut self, byte: u8) {
         if !matches!(byte, CANCEL | SUBSTITUTE) {

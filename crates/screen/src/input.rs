@@ -5,7 +5,7 @@ use crate::rows::{Rows, WINDOW};
 use crate::text;
 
 /// One stream: its rows, and the part of a sequence or character that has come so far.
-pub(crate) struct Input {
+pub(crate) struct LaneInput {
     escapes: Escapes,
     /// The first bytes of an unfinished character, and the offset of the first one.
     held: Vec<u8>,
@@ -13,9 +13,9 @@ pub(crate) struct Input {
     pub(crate) rows: Rows,
 }
 
-impl Input {
+impl LaneInput {
     pub(crate) fn new() -> Self {
-        Input { escapes: Escapes::default(), held: Vec::new(), held_at: 0, rows: Rows::new() }
+        LaneInput { escapes: Escapes::default(), held: Vec::new(), held_at: 0, rows: Rows::new() }
     }
 
     /// Reads the next bytes. The first one has the offset `offset`; if not `counted`, all of them have that

@@ -13,6 +13,6 @@ mod screen;
 mod stream;
 mod text;
 
-pub use screen::{Lane, Piece, Screen, Text};
-pub use stream::Stream;
+pub use screen::{Lane, LaneText, Piece, Screen};
+pub use stream::LiveScreen;
 pub use text::{into_plain, plain};

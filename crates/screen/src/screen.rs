@@ -2,7 +2,7 @@
 
 use std::fmt;
 
-use crate::input::Input;
+use crate::input::LaneInput;
 use crate::row::{ANCHOR, Body, Row};
 
 /// A stream of bytes with a cursor of its own.
@@ -32,14 +32,14 @@ impl Lane {
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Piece {
     /// Text of a stream.
-    Text(Text),
+    Text(LaneText),
     /// Where `Screen::mark` was called, by its number.
     Mark(usize),
 }
 
 /// Text of one stream: one row, or several whole lines if each byte is as it was written.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Text {
+pub struct LaneText {
     /// The stream that wrote it.
     pub lane: Lane,
     /// The text with its line ends: free of control characters but `\n` and `\t`.
@@ -62,7 +62,7 @@ enum Origin {
     Unknown,
 }
 
-impl Text {
+impl LaneText {
     /// Where in the output the byte at `position` of the text stands, if that can be told.
     pub fn origin(&self, position: usize) -> Option<u64> {
         let anchors = match &self.origin {
@@ -84,7 +84,7 @@ impl Text {
     /// Cuts the text in two and returns the part that begins at `position`.
     ///
     /// If the offset at `position` is not known, the second part gets the start of the first.
-    pub fn split_off(&mut self, position: usize) -> Text {
+    pub fn split_off(&mut self, position: usize) -> LaneText {
         let start = self.origin(position).unwrap_or(self.start);
         let origin = match &mut self.origin {
             Origin::Anchors(anchors) if start > self.start => {
@@ -97,7 +97,7 @@ impl Text {
         };
         let text = self.text.split_off(position);
         let end = std::mem::replace(&mut self.end, start);
-        Text { lane: self.lane, text, start, end, origin }
+        LaneText { lane: self.lane, text, start, end, origin }
     }
 }
 
@@ -122,7 +122,7 @@ pub struct Screen {
 /// A lane that was written to.
 #[derive(Default)]
 struct LaneState {
-    input: Option<Box<Input>>,
+    input: Option<Box<LaneInput>>,
     last_place: u64,
 }
 
@@ -162,7 +162,7 @@ impl Screen {
         let length = if lane.is_own() { bytes.len() as u64 } else { 0 };
         self.end = self.end.max(offset + length);
         let state = &mut self.lanes[index];
-        let input = state.input.get_or_insert_with(|| Box::new(Input::new()));
+        let input = state.input.get_or_insert_with(|| Box::new(LaneInput::new()));
         input.rows.next_place = self.next_place;
         input.rows.others = others;
         // In steps, so that rows do not pile up before they are settled.
@@ -265,7 +265,7 @@ fn settle(settled: &mut Vec<Settled>, lane: Lane, row: Row) {
     if ended {
         text.push('\n');
     }
-    let piece = Piece::Text(Text { lane, text, start, end: start, origin });
+    let piece = Piece::Text(LaneText { lane, text, start, end: start, origin });
     settled.push(Settled { first_place: place, last_place: place, piece });
 }
 

@@ -3,38 +3,38 @@
 use std::fmt;
 
 use crate::Lane;
-use crate::input::Input;
+use crate::input::LaneInput;
 use crate::row::{Body, Row, Sent};
 
 /// Turns output into text as it comes.
 ///
 /// Appended text is handed out at once. A row that is being redrawn is held back until its line
 /// ends, and what is redrawn after that until something new follows it.
-pub struct Stream {
-    lanes: [Option<Box<Input>>; 4],
+pub struct LiveScreen {
+    lanes: [Option<Box<LaneInput>>; 4],
 }
 
-impl fmt::Debug for Stream {
+impl fmt::Debug for LiveScreen {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
         f.debug_struct("Stream").finish_non_exhaustive()
     }
 }
 
-impl Default for Stream {
+impl Default for LiveScreen {
     fn default() -> Self {
-        Stream::new()
+        LiveScreen::new()
     }
 }
 
-impl Stream {
+impl LiveScreen {
     /// A stream of which nothing has been read.
     pub fn new() -> Self {
-        Stream { lanes: [const { None }; 4] }
+        LiveScreen { lanes: [const { None }; 4] }
     }
 
     /// Reads the next bytes of a lane; returns the text that can be shown now.
     pub fn write(&mut self, lane: Lane, bytes: &[u8]) -> String {
-        let input = self.lanes[lane as usize].get_or_insert_with(|| Box::new(Input::new()));
+        let input = self.lanes[lane as usize].get_or_insert_with(|| Box::new(LaneInput::new()));
         let mut out = String::new();
         for step in bytes.chunks(64 << 10) {
             // Offsets mean nothing here, and the order of rows is that of the calls.
@@ -65,7 +65,7 @@ impl Stream {
         })
     }
 
-    fn each(&mut self, mut give: impl FnMut(&mut Input, &mut String)) -> Vec<(Lane, String)> {
+    fn each(&mut self, mut give: impl FnMut(&mut LaneInput, &mut String)) -> Vec<(Lane, String)> {
         let mut all = Vec::new();
         for (lane, input) in Lane::ALL.into_iter().zip(&mut self.lanes) {
             let Some(input) = input else { continue };
@@ -79,7 +79,7 @@ impl Stream {
     }
 }
 
-fn hand_out(input: &mut Input, out: &mut String) {
+fn hand_out(input: &mut LaneInput, out: &mut String) {
     let mut settled = std::mem::take(&mut input.rows.settled);
     for row in &mut settled {
         send_held(row, out);

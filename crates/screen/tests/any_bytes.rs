@@ -3,7 +3,7 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::{FailurePersistence, FileFailurePersistence, TestCaseError};
-use stead_screen::{Lane, Piece, Screen, Stream};
+use stead_screen::{Lane, LiveScreen, Piece, Screen};
 
 /// Bytes as they come, mixed with what terminals take for commands.
 fn bytes() -> impl Strategy<Value = Vec<u8>> {
@@ -118,7 +118,7 @@ proptest! {
             _ => Lane::BackgroundErr,
         };
         let mut screen = Screen::new();
-        let mut stream = Stream::new();
+        let mut stream = LiveScreen::new();
         let (mut offset, mut size, mut live) = (0, 0, String::new());
         for (n, bytes) in &writes {
             screen.write(lane(*n), offset, bytes);
@@ -166,7 +166,7 @@ proptest! {
             prop_assert_eq!(&piece.text, &text);
             prop_assert_eq!((piece.start, piece.origin(3)), (7, Some(10)));
         }
-        let mut stream = Stream::new();
+        let mut stream = LiveScreen::new();
         prop_assert_eq!(stream.write(Lane::Out, text.as_bytes()), text);
         prop_assert!(stream.finish().is_empty());
     }

@@ -3,7 +3,7 @@
 use std::fs;
 use std::path::Path;
 
-use stead_screen::{Lane, Stream, plain};
+use stead_screen::{Lane, LiveScreen, plain};
 
 fn captures() -> Vec<(String, Vec<u8>, String)> {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/captures");
@@ -30,7 +30,7 @@ fn o7_real_programs_leave_what_a_person_would_read() {
 #[test]
 fn o7_live_output_ends_with_the_same_rows() {
     for (name, raw, text) in captures() {
-        let mut stream = Stream::new();
+        let mut stream = LiveScreen::new();
         let mut live = String::new();
         for bytes in raw.chunks(7) {
             live.push_str(&stream.write(Lane::Err, bytes));

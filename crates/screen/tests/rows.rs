@@ -1,6 +1,6 @@
 //! What each thing a program can write does to the text.
 
-use stead_screen::{Lane, Piece, Screen, Stream, plain};
+use stead_screen::{Lane, LiveScreen, Piece, Screen, plain};
 
 #[test]
 fn o7_styles_titles_and_links_are_removed_and_their_text_stays() {
@@ -209,7 +209,7 @@ fn o7_no_sequence_makes_much_of_little() {
 
 #[test]
 fn o7_live_text_comes_at_once_and_bars_when_they_are_done() {
-    let mut stream = Stream::new();
+    let mut stream = LiveScreen::new();
     let mut out = |text: &str| stream.write(Lane::Out, text.as_bytes());
     assert_eq!(out("one"), "one");
     assert_eq!(out(" two\nthr"), " two\nthr");
@@ -231,7 +231,7 @@ fn o7_live_text_comes_at_once_and_bars_when_they_are_done() {
     assert_eq!(stream.write(Lane::Out, b"\r6 of 9"), "");
     assert_eq!(stream.finish(), [(Lane::Out, "\n6 of 9".to_owned())]);
     // Of a line without end nothing is kept but that it is too long to be redrawn.
-    let mut stream = Stream::new();
+    let mut stream = LiveScreen::new();
     let part = "x".repeat(1 << 16);
     for _ in 0..9 {
         assert_eq!(stream.write(Lane::Out, part.as_bytes()), part);

@@ -35,8 +35,8 @@ pub trait Watcher {
         None
     }
     /// Called when `wake` was readable; says what to do.
-    fn woken(&mut self) -> Action {
-        Action::GoOn
+    fn woken(&mut self) -> WaitAction {
+        WaitAction::GoOn
     }
     /// Called before each wait; the time at which to be called again.
     fn tick(&mut self) -> Option<Instant> {
@@ -46,7 +46,7 @@ pub trait Watcher {
 
 /// What to do about a wait that was woken.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Action {
+pub enum WaitAction {
     /// Wait on.
     GoOn,
     /// Interrupt the eval and wait on.
@@ -153,11 +153,11 @@ impl Wait<'_> {
                 }
                 Waited::Deadline => {}
                 Waited::Woken => match self.watcher.woken() {
-                    Action::GoOn => {}
-                    Action::Interrupt => {
+                    WaitAction::GoOn => {}
+                    WaitAction::Interrupt => {
                         connection.send(Request::Interrupt { eval: Some(self.seq), by: None })?;
                     }
-                    Action::Leave => {
+                    WaitAction::Leave => {
                         let mut view = self.unfinished(&mut reader, &standing)?;
                         view.left = true;
                         return Ok(view);

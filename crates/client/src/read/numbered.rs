@@ -8,7 +8,7 @@ use stead_spool::{Reader, SpoolError};
 
 use crate::eval::wait;
 use crate::read::lines::{Ahead, Line, each_line};
-use crate::read::search::Order;
+use crate::read::search::EvalOrder;
 use crate::show::shown::{beginning, shown};
 use crate::{Client, ClientError, Hit};
 
@@ -64,7 +64,7 @@ impl Client {
             return Ok(last);
         }
         let mut left = Left { lines: count, chars: budget };
-        self.each_eval(name, Order::NewestFirst, &mut |id, entry| {
+        self.each_eval(name, EvalOrder::NewestFirst, &mut |id, entry| {
             let (start, end) = self.reach(&reader, id, entry)?;
             let at_least_one = last.lines.is_empty();
             let (lines, cut) = last_of(&reader, id, (start, end), left, at_least_one)

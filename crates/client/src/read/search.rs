@@ -87,7 +87,7 @@ impl Client {
     pub fn search(&self, target: &Target, options: &SearchOptions) -> Result<Matches, ClientError> {
         let regex = pattern::compile(&options.pattern, options.ignore_case)?;
         let found = Matches::default();
-        let mut search = Search { regex: &regex, options, found, shown: 0, chars: 0 };
+        let mut search = SearchRun { regex: &regex, options, found, shown: 0, chars: 0 };
         match target {
             Target::Eval(id) => {
                 let entry = self.entry(id)?;
@@ -96,7 +96,7 @@ impl Client {
             }
             Target::Session(name) => {
                 let reader = self.session_reader(name)?;
-                let gone = self.each_eval(name, Order::OldestFirst, &mut |id, entry| {
+                let gone = self.each_eval(name, EvalOrder::OldestFirst, &mut |id, entry| {
                     search.eval(self, &reader, id, entry)?;
                     Ok(ControlFlow::Continue(()))
                 })?;
@@ -116,7 +116,7 @@ impl Client {
     pub(crate) fn each_eval(
         &self,
         name: &SessionName,
-        order: Order,
+        order: EvalOrder,
         sink: &mut EvalSink<'_>,
     ) -> Result<u64, ClientError> {
         let Some(history) = self.history(name)? else { return Ok(0) };
@@ -125,8 +125,8 @@ impl Client {
         let first = gone.map_or(1, |gone| gone.first.0);
         for at in first..=count {
             let seq = match order {
-                Order::OldestFirst => EvalSeq(at),
-                Order::NewestFirst => EvalSeq(first + count - at),
+                EvalOrder::OldestFirst => EvalSeq(at),
+                EvalOrder::NewestFirst => EvalSeq(first + count - at),
             };
             let Some(entry) = read_entry(&history, seq).map_err(ClientError::spool(name))? else {
                 continue;
@@ -164,7 +164,7 @@ pub(crate) type EvalSink<'a> =
 
 /// In which order evals are looked at.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Order {
+pub(crate) enum EvalOrder {
     OldestFirst,
     NewestFirst,
 }
@@ -177,7 +177,7 @@ fn read_entry(history: &HistoryReader, seq: EvalSeq) -> Result<Option<EvalEntry>
 }
 
 /// A search over one eval or many.
-struct Search<'a> {
+struct SearchRun<'a> {
     regex: &'a Regex,
     options: &'a SearchOptions,
     found: Matches,
@@ -186,7 +186,7 @@ struct Search<'a> {
     chars: usize,
 }
 
-impl Search<'_> {
+impl SearchRun<'_> {
     fn eval(
         &mut self,
         client: &Client,
@@ -269,7 +269,7 @@ mod tests {
         };
         let regex = pattern::compile(pattern, false).unwrap();
         let found = Matches::default();
-        let mut search = Search { regex: &regex, options: &options, found, shown: 0, chars: 0 };
+        let mut search = SearchRun { regex: &regex, options: &options, found, shown: 0, chars: 0 };
         let reader = Reader::open(dir.path()).unwrap();
         search.span(&reader, &"py:1".parse().unwrap(), Offset(0), to).unwrap();
         search.found

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 use stead_protocol::{Chunk, ChunkKind, DisplayInfo, ErrorInfo, ValueInfo};
-use stead_screen::{Lane, Piece, Screen, Text, into_plain, plain};
+use stead_screen::{Lane, LaneText, Piece, Screen, into_plain, plain};
 
 use crate::read::content::{Content, LeftOut, line_ends, own_bytes};
 
@@ -29,7 +29,7 @@ pub(crate) fn read_budget(max_chars: usize) -> usize {
 #[derive(Debug, Clone, Default, PartialEq, Eq)]
 pub struct Page {
     /// In order, with at most one gap.
-    pub items: Vec<Item>,
+    pub items: Vec<PageItem>,
     /// How many bytes of the eval's own output the items stand for.
     pub shown_bytes: u64,
     /// How many it wrote in all, as far as that was read.
@@ -40,7 +40,7 @@ pub struct Page {
 
 /// One item on a page.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Item {
+pub enum PageItem {
     /// Text of a stream.
     Text {
         /// The stream.
@@ -68,7 +68,7 @@ impl Page {
         let tail_base = content.total_bytes.saturating_sub(own_bytes(content.tail.iter()));
         let mut head = entries(&content.head, content.offset, max_chars);
         let mut tail = entries(&content.tail, tail_base, max_chars);
-        let costs = head.iter().chain(&tail).map(Entry::cost);
+        let costs = head.iter().chain(&tail).map(PageEntry::cost);
         let mut page = Page {
             shown_bytes: content.shown_bytes(),
             total_bytes: content.total_bytes,
@@ -108,7 +108,7 @@ impl Page {
             }
         }
         page.extend(head);
-        page.items.extend(gap.map(Item::Gap));
+        page.items.extend(gap.map(PageItem::Gap));
         page.extend(tail);
         page
     }
@@ -136,22 +136,22 @@ impl Page {
 
     /// Whether something is left out.
     pub fn is_cut(&self) -> bool {
-        self.next_offset.is_some() || self.items.iter().any(|item| matches!(item, Item::Gap(_)))
+        self.next_offset.is_some() || self.items.iter().any(|item| matches!(item, PageItem::Gap(_)))
     }
 
-    fn extend(&mut self, entries: Vec<Entry>) {
+    fn extend(&mut self, entries: Vec<PageEntry>) {
         for entry in entries {
             match (entry, self.items.last_mut()) {
-                (Entry::Text(new), Some(Item::Text { kind, text }))
+                (PageEntry::Text(new), Some(PageItem::Text { kind, text }))
                     if *kind == kind_of(new.lane) =>
                 {
                     text.push_str(&new.text);
                 }
-                (Entry::Text(new), _) => {
+                (PageEntry::Text(new), _) => {
                     let kind = kind_of(new.lane);
-                    self.items.push(Item::Text { kind, text: new.text });
+                    self.items.push(PageItem::Text { kind, text: new.text });
                 }
-                (Entry::Other { item, limit, .. }, _) => self.items.push(shorten(item, limit)),
+                (PageEntry::Other { item, limit, .. }, _) => self.items.push(shorten(item, limit)),
             }
         }
     }
@@ -159,32 +159,32 @@ impl Page {
 
 /// An item that may be left out of the page.
 #[derive(Debug)]
-enum Entry {
-    Text(Text),
+enum PageEntry {
+    Text(LaneText),
     /// An item that is not text. A value or an error is always shown, cut to `limit` characters.
     Other {
-        item: Item,
+        item: PageItem,
         cost: usize,
         limit: usize,
     },
 }
 
-impl Entry {
+impl PageEntry {
     fn cost(&self) -> usize {
         match self {
-            Entry::Text(text) => text.text.chars().count(),
-            Entry::Other { cost, .. } => *cost,
+            PageEntry::Text(text) => text.text.chars().count(),
+            PageEntry::Other { cost, .. } => *cost,
         }
     }
 }
 
-fn entries(chunks: &[Chunk], mut offset: u64, max_chars: usize) -> Vec<Entry> {
+fn entries(chunks: &[Chunk], mut offset: u64, max_chars: usize) -> Vec<PageEntry> {
     let other = |chunk: &Chunk| {
         let item = other(chunk.kind, &chunk.bytes);
         // Several displays share the page, so one display may take only a part of it.
-        let limit = if matches!(item, Item::Display(_)) { max_chars / 4 } else { max_chars };
+        let limit = if matches!(item, PageItem::Display(_)) { max_chars / 4 } else { max_chars };
         let cost = cost(&item, limit).min(max_chars);
-        Entry::Other { item, cost, limit }
+        PageEntry::Other { item, cost, limit }
     };
     // Without stream output there is nothing that could have been redrawn.
     if chunks.iter().all(|chunk| lane_of(chunk.kind).is_none()) {
@@ -206,45 +206,45 @@ fn entries(chunks: &[Chunk], mut offset: u64, max_chars: usize) -> Vec<Entry> {
     }
     let pieces = screen.finish().into_iter();
     let entries = pieces.filter_map(|piece| match piece {
-        Piece::Text(text) => Some(Entry::Text(text)),
+        Piece::Text(text) => Some(PageEntry::Text(text)),
         Piece::Mark(mark) => others.get_mut(mark).and_then(Option::take),
     });
     entries.collect()
 }
 
-pub(crate) fn other(kind: ChunkKind, bytes: &[u8]) -> Item {
+pub(crate) fn other(kind: ChunkKind, bytes: &[u8]) -> PageItem {
     match kind {
-        ChunkKind::Value => Item::Value(value(bytes)),
-        ChunkKind::Error => Item::Error(error(bytes)),
-        ChunkKind::Display => Item::Display(display(bytes)),
-        _ => Item::Status(plain(bytes)),
+        ChunkKind::Value => PageItem::Value(value(bytes)),
+        ChunkKind::Error => PageItem::Error(error(bytes)),
+        ChunkKind::Display => PageItem::Display(display(bytes)),
+        _ => PageItem::Status(plain(bytes)),
     }
 }
 
-fn cost(item: &Item, limit: usize) -> usize {
+fn cost(item: &PageItem, limit: usize) -> usize {
     let text = match item {
-        Item::Gap(_) => return DISPLAY_COST,
-        Item::Display(display) => {
+        PageItem::Gap(_) => return DISPLAY_COST,
+        PageItem::Display(display) => {
             let data = display.data.as_ref().map_or(0, |data| data.chars().count());
             return data.min(limit) + DISPLAY_COST;
         }
-        Item::Value(value) => &value.text,
-        Item::Error(error) => error.traceback.as_ref().unwrap_or(&error.message),
-        Item::Text { text, .. } | Item::Status(text) => text,
+        PageItem::Value(value) => &value.text,
+        PageItem::Error(error) => error.traceback.as_ref().unwrap_or(&error.message),
+        PageItem::Text { text, .. } | PageItem::Status(text) => text,
     };
     text.chars().count()
 }
 
-fn shorten(item: Item, limit: usize) -> Item {
+fn shorten(item: PageItem, limit: usize) -> PageItem {
     let cut = |text: String| if text.len() > limit { cut_middle(&text, limit) } else { text };
     match item {
-        Item::Value(value) => Item::Value(ValueInfo { text: cut(value.text), ..value }),
-        Item::Error(ErrorInfo { name, message, traceback }) => {
+        PageItem::Value(value) => PageItem::Value(ValueInfo { text: cut(value.text), ..value }),
+        PageItem::Error(ErrorInfo { name, message, traceback }) => {
             let (message, traceback) = (cut(message), traceback.map(cut));
-            Item::Error(ErrorInfo { name, message, traceback })
+            PageItem::Error(ErrorInfo { name, message, traceback })
         }
-        Item::Display(display) => {
-            Item::Display(DisplayInfo { data: display.data.map(cut), ..display })
+        PageItem::Display(display) => {
+            PageItem::Display(DisplayInfo { data: display.data.map(cut), ..display })
         }
         other => other,
     }
@@ -283,20 +283,20 @@ fn display(bytes: &[u8]) -> DisplayInfo {
 }
 
 /// Where the first text begins, or else `end`.
-fn start(entries: &[Entry], end: u64) -> u64 {
+fn start(entries: &[PageEntry], end: u64) -> u64 {
     let texts = entries.iter().filter_map(|entry| match entry {
-        Entry::Text(text) => Some(text.start),
-        Entry::Other { .. } => None,
+        PageEntry::Text(text) => Some(text.start),
+        PageEntry::Other { .. } => None,
     });
     texts.take(1).next().unwrap_or(end)
 }
 
 /// Adds dropped entries to a gap: their lines, and bytes that are not the eval's own.
-fn count(gap: &mut LeftOut, dropped: &[Entry]) {
+fn count(gap: &mut LeftOut, dropped: &[PageEntry]) {
     // For a row that was redrawn it is not known which bytes its parts came from.
     let unknown = gap.bytes == 0;
     for entry in dropped {
-        if let Entry::Text(text) = entry {
+        if let PageEntry::Text(text) = entry {
             gap.lines = gap.lines.map(|lines| lines + line_ends(text.text.as_bytes()));
             let counted = text.lane.is_own() && !unknown;
             gap.bytes += if counted { 0 } else { text.text.len() as u64 };
@@ -305,7 +305,7 @@ fn count(gap: &mut LeftOut, dropped: &[Entry]) {
 }
 
 /// Keeps the entries that fit from the front and returns the rest.
-fn take_front(entries: &mut Vec<Entry>, budget: usize) -> Vec<Entry> {
+fn take_front(entries: &mut Vec<PageEntry>, budget: usize) -> Vec<PageEntry> {
     let mut left = budget;
     for index in 0..entries.len() {
         let cost = entries[index].cost();
@@ -314,15 +314,15 @@ fn take_front(entries: &mut Vec<Entry>, budget: usize) -> Vec<Entry> {
             continue;
         }
         let keep = match &entries[index] {
-            Entry::Text(text) => front(text, left, left == budget),
-            Entry::Other { .. } => 0,
+            PageEntry::Text(text) => front(text, left, left == budget),
+            PageEntry::Other { .. } => 0,
         };
         let mut rest = entries.split_off(index);
         if keep > 0
-            && let Entry::Text(text) = &mut rest[0]
+            && let PageEntry::Text(text) = &mut rest[0]
         {
             let behind = text.split_off(keep);
-            entries.push(std::mem::replace(&mut rest[0], Entry::Text(behind)));
+            entries.push(std::mem::replace(&mut rest[0], PageEntry::Text(behind)));
         }
         return rest;
     }
@@ -330,18 +330,18 @@ fn take_front(entries: &mut Vec<Entry>, budget: usize) -> Vec<Entry> {
 }
 
 /// Keeps the entries that fit from the back and returns those before them.
-fn take_back(entries: &mut Vec<Entry>, budget: usize) -> Vec<Entry> {
+fn take_back(entries: &mut Vec<PageEntry>, budget: usize) -> Vec<PageEntry> {
     let (dropped, kept) = split_back(std::mem::take(entries), budget);
     *entries = kept;
     dropped
 }
 
 /// Splits entries into those that do not fit and those that fit from the back.
-fn split_back(mut entries: Vec<Entry>, budget: usize) -> (Vec<Entry>, Vec<Entry>) {
+fn split_back(mut entries: Vec<PageEntry>, budget: usize) -> (Vec<PageEntry>, Vec<PageEntry>) {
     let mut left = budget;
     let mut any_text = false;
     // The caller asked for the value or the error at the end, so it gets its room first.
-    if let Some(Entry::Other { item: Item::Value(_) | Item::Error(_), cost, limit }) =
+    if let Some(PageEntry::Other { item: PageItem::Value(_) | PageItem::Error(_), cost, limit }) =
         entries.last_mut()
     {
         (*cost, *limit) = ((*cost).min(budget), (*limit).min(budget));
@@ -350,14 +350,14 @@ fn split_back(mut entries: Vec<Entry>, budget: usize) -> (Vec<Entry>, Vec<Entry>
         let cost = entries[index].cost();
         if cost <= left {
             left -= cost;
-            any_text |= matches!(entries[index], Entry::Text(_));
+            any_text |= matches!(entries[index], PageEntry::Text(_));
             continue;
         }
         let mut kept = entries.split_off(index + 1);
-        if let Some(Entry::Text(text)) = entries.last_mut() {
+        if let Some(PageEntry::Text(text)) = entries.last_mut() {
             let from = back(&text.text, left, !any_text);
             if from < text.text.len() {
-                kept.insert(0, Entry::Text(text.split_off(from)));
+                kept.insert(0, PageEntry::Text(text.split_off(from)));
             }
         }
         return (entries, kept);
@@ -366,7 +366,7 @@ fn split_back(mut entries: Vec<Entry>, budget: usize) -> (Vec<Entry>, Vec<Entry>
 }
 
 /// Length of the longest prefix of whole lines within `budget`; of characters, if `any`.
-fn front(text: &Text, budget: usize, any: bool) -> usize {
+fn front(text: &LaneText, budget: usize, any: bool) -> usize {
     let end = text.text.char_indices().nth(budget).map_or(text.text.len(), |(at, _)| at);
     let line_end = text.text[..end].rfind('\n').map_or(0, |at| at + 1);
     if line_end > 0 || !any {

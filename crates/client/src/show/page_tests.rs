@@ -23,14 +23,16 @@ fn content(head: Vec<Chunk>) -> Content {
 /// The page as text: a letter for each kind, gaps as numbers.
 fn read(page: &Page) -> String {
     let items = page.items.iter().map(|item| match item {
-        Item::Text { kind: ChunkKind::Out, text } => format!("o:{text}"),
-        Item::Text { kind: ChunkKind::Err, text } => format!("e:{text}"),
-        Item::Text { text, .. } => format!("b:{text}"),
-        Item::Value(value) => format!("v:{}", value.text),
-        Item::Error(error) => format!("x:{}", error.traceback.as_deref().unwrap_or_default()),
-        Item::Display(display) => format!("d:{}", display.mime),
-        Item::Status(text) => format!("s:{text}"),
-        Item::Gap(gap) => format!("[{:?} lines, {} bytes, {}]", gap.lines, gap.bytes, gap.offset),
+        PageItem::Text { kind: ChunkKind::Out, text } => format!("o:{text}"),
+        PageItem::Text { kind: ChunkKind::Err, text } => format!("e:{text}"),
+        PageItem::Text { text, .. } => format!("b:{text}"),
+        PageItem::Value(value) => format!("v:{}", value.text),
+        PageItem::Error(error) => format!("x:{}", error.traceback.as_deref().unwrap_or_default()),
+        PageItem::Display(display) => format!("d:{}", display.mime),
+        PageItem::Status(text) => format!("s:{text}"),
+        PageItem::Gap(gap) => {
+            format!("[{:?} lines, {} bytes, {}]", gap.lines, gap.bytes, gap.offset)
+        }
     });
     items.collect()
 }
@@ -72,10 +74,12 @@ fn o5_an_enormous_line_in_colour_is_read_on_where_it_was_left() {
         let mut rest = content(vec![out(&raw[offset as usize..])]);
         (rest.offset, rest.total_bytes) = (offset, raw.len() as u64);
         let page = Page::new(&rest, 600);
-        let Some(Item::Text { text: head, .. }) = page.items.first() else { panic!("{page:?}") };
+        let Some(PageItem::Text { text: head, .. }) = page.items.first() else {
+            panic!("{page:?}")
+        };
         text.push_str(head);
         match page.items.get(1) {
-            Some(Item::Gap(gap)) => offset = gap.offset,
+            Some(PageItem::Gap(gap)) => offset = gap.offset,
             _ => break,
         }
     }
@@ -112,7 +116,7 @@ fn o5_bytes_that_are_no_text_count_as_they_are_shown() {
         .items
         .iter()
         .map(|item| match item {
-            Item::Text { text, .. } => text.len(),
+            PageItem::Text { text, .. } => text.len(),
             _ => 0,
         })
         .sum();

@@ -6,7 +6,7 @@ use std::sync::atomic::{AtomicU8, Ordering};
 use std::time::{Duration, Instant};
 
 use rustix::event::{EventfdFlags, eventfd};
-use stead_client::{Action, Watcher};
+use stead_client::{WaitAction, Watcher};
 use stead_protocol::{ChunkKind, EvalId};
 
 use super::turns::Turn;
@@ -154,15 +154,15 @@ impl Watcher for CallWatch {
         self.wishes.as_ref().map(|wishes| wishes.0.wake.as_fd())
     }
 
-    fn woken(&mut self) -> Action {
+    fn woken(&mut self) -> WaitAction {
         match self.wishes.as_ref().and_then(Wishes::hear) {
-            None => Action::GoOn,
-            Some(Wish::Leave) => Action::Leave,
-            Some(Wish::Cancel) if !self.owns_eval => Action::Leave,
-            Some(Wish::Cancel) if self.told_to_stop => Action::GoOn,
+            None => WaitAction::GoOn,
+            Some(Wish::Leave) => WaitAction::Leave,
+            Some(Wish::Cancel) if !self.owns_eval => WaitAction::Leave,
+            Some(Wish::Cancel) if self.told_to_stop => WaitAction::GoOn,
             Some(Wish::Cancel) => {
                 self.told_to_stop = true;
-                Action::Interrupt
+                WaitAction::Interrupt
             }
         }
     }

@@ -9,19 +9,19 @@ const LONGEST_LINE: u64 = 32;
 
 /// The user's answer to an editor.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Answer {
+pub enum EditorAnswer {
     /// The whole new text.
     Text(Vec<u8>),
     /// The file stays as it is.
     Keep,
 }
 
-impl Answer {
+impl EditorAnswer {
     /// The frame that says so.
     pub fn encode(&self) -> Vec<u8> {
         let (kind, text) = match self {
-            Answer::Text(text) => ("text", text.as_slice()),
-            Answer::Keep => ("keep", [].as_slice()),
+            EditorAnswer::Text(text) => ("text", text.as_slice()),
+            EditorAnswer::Keep => ("keep", [].as_slice()),
         };
         let line = format!("{kind} {}\n", text.len());
         [MAGIC, line.as_bytes(), text].concat()
@@ -34,7 +34,7 @@ pub(crate) fn read_frame<R: Read>(
     from: &mut R,
     left: impl Fn(&R) -> u64,
     mut skips: impl FnMut(u64),
-) -> io::Result<Option<Answer>> {
+) -> io::Result<Option<EditorAnswer>> {
     let (mut matched, mut skipped) = (0, 0);
     while matched < MAGIC.len() {
         if skipped > 0 && left(from) == 0 {
@@ -69,8 +69,8 @@ pub(crate) fn read_frame<R: Read>(
         return Ok(None);
     }
     match kind {
-        "text" => Ok(Some(Answer::Text(text))),
-        "keep" => Ok(Some(Answer::Keep)),
+        "text" => Ok(Some(EditorAnswer::Text(text))),
+        "keep" => Ok(Some(EditorAnswer::Keep)),
         _ => Err(bad()),
     }
 }
@@ -97,7 +97,7 @@ mod tests {
     use super::*;
 
     /// Reads from bytes that are all there; the frame and how many bytes were skipped.
-    fn read(from: &mut &[u8]) -> (Option<Answer>, u64) {
+    fn read(from: &mut &[u8]) -> (Option<EditorAnswer>, u64) {
         let mut skipped = 0;
         let frame = read_frame(from, |rest| rest.len() as u64, |more| skipped += more);
         (frame.unwrap(), skipped)
@@ -106,12 +106,12 @@ mod tests {
     #[test]
     fn e19_frames_follow_one_another_and_nothing_is_left_over() {
         let answers = [
-            Answer::Text(b"one\ntwo\n".to_vec()),
-            Answer::Keep,
-            Answer::Text(vec![]),
-            Answer::Text(vec![b'x'; 1 << 20]),
+            EditorAnswer::Text(b"one\ntwo\n".to_vec()),
+            EditorAnswer::Keep,
+            EditorAnswer::Text(vec![]),
+            EditorAnswer::Text(vec![b'x'; 1 << 20]),
         ];
-        let stream: Vec<u8> = answers.iter().flat_map(Answer::encode).collect();
+        let stream: Vec<u8> = answers.iter().flat_map(EditorAnswer::encode).collect();
         let mut rest = stream.as_slice();
         for answer in answers {
             assert_eq!(read(&mut rest), (Some(answer), 0));
@@ -122,15 +122,15 @@ mod tests {
     #[test]
     fn e19_what_was_meant_for_another_program_is_no_text() {
         let stray = b"yes\n\0\0stead";
-        let stream = [stray.to_vec(), Answer::Text(b"new\n".to_vec()).encode()].concat();
-        let answer = Some(Answer::Text(b"new\n".to_vec()));
+        let stream = [stray.to_vec(), EditorAnswer::Text(b"new\n".to_vec()).encode()].concat();
+        let answer = Some(EditorAnswer::Text(b"new\n".to_vec()));
         assert_eq!(read(&mut stream.as_slice()), (answer, stray.len() as u64));
         assert_eq!(read(&mut b"yes\n".as_slice()), (None, 4));
     }
 
     #[test]
     fn e19_half_a_frame_is_none() {
-        let frame = Answer::Text(b"text\n".to_vec()).encode();
+        let frame = EditorAnswer::Text(b"text\n".to_vec()).encode();
         for cut in 0..frame.len() {
             assert_eq!(read(&mut &frame[..cut]), (None, 0), "{cut}");
         }

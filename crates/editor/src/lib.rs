@@ -14,7 +14,7 @@ use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 use std::time::{Duration, SystemTime};
 
-pub use frame::Answer;
+pub use frame::EditorAnswer;
 use frame::read_frame;
 use thiserror::Error;
 
@@ -115,8 +115,8 @@ fn edit(file: &Path) -> Result<(), EditError> {
     };
     match read_frame(&mut input, left, skips).map_err(EditError::Input)? {
         None => Err(EditError::Ended { file }),
-        Some(Answer::Keep) => Ok(()),
-        Some(Answer::Text(text)) => {
+        Some(EditorAnswer::Keep) => Ok(()),
+        Some(EditorAnswer::Text(text)) => {
             let modified = before.map(|(_, modified)| modified);
             write(&file, &text, modified).map_err(|source| failed("write", source))
         }

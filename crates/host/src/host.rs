@@ -8,11 +8,11 @@ use stead_protocol::client::{Event, FromHost};
 use stead_protocol::{Capabilities, EndReason, EvalId, EvalSeq, HostSpec, Keeps, Meta};
 
 use crate::clients::Clients;
-use crate::clients::calls::Calls;
+use crate::clients::calls::CallSignal;
 use crate::clients::listener::Listener;
-use crate::life::ending::Ending;
+use crate::life::ending::HostEnding;
 use crate::record::displays::Displays;
-use crate::record::ledger::{Closing, Found, Ledger};
+use crate::record::ledger::{EvalClosing, Found, Ledger};
 use crate::requests::Asked;
 use crate::session::state::{Input, Phase, State};
 use crate::session::work::Pending;
@@ -42,8 +42,8 @@ pub(crate) struct Host {
     /// Set if the start of the next eval could not be recorded: when to try again.
     pub(crate) blocked: Option<Instant>,
     /// What the bridge said at the running eval's end.
-    pub(crate) closing: Closing,
-    pub(crate) ending: Ending,
+    pub(crate) closing: EvalClosing,
+    pub(crate) ending: HostEnding,
 }
 
 /// How far the start of an interpreter has come.
@@ -75,7 +75,7 @@ impl Host {
         ledger: Ledger,
         found: Found,
         listener: Listener,
-        calls: Calls,
+        calls: CallSignal,
     ) -> Host {
         let clock = Clock::new();
         let state = {
@@ -107,8 +107,8 @@ impl Host {
             asked: Asked::default(),
             fresh_notice,
             blocked: None,
-            closing: Closing::default(),
-            ending: Ending::default(),
+            closing: EvalClosing::default(),
+            ending: HostEnding::default(),
         }
     }
 

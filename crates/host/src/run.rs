@@ -89,7 +89,7 @@ impl Session {
         }
     }
 
-    fn wait(&mut self) -> Ready {
+    fn wait(&mut self) -> ReadyFds {
         let timeout = self.timeout();
         let clients = &mut self.host.clients;
         clients.hear_again();
@@ -113,7 +113,7 @@ impl Session {
             tv_sec: left.as_secs() as _,
             tv_nsec: left.subsec_nanos() as _,
         });
-        let mut ready = Ready::default();
+        let mut ready = ReadyFds::default();
         if poll(&mut fds, timeout.as_ref()).unwrap_or(0) == 0 {
             return ready;
         }
@@ -156,7 +156,7 @@ enum What {
 
 /// Which descriptors are ready.
 #[derive(Default)]
-struct Ready {
+struct ReadyFds {
     calls: bool,
     door: bool,
     near: NearReady,

@@ -11,7 +11,7 @@ use stead_spool::SessionDir;
 use crate::host::{Facts, Host, Launch};
 use crate::life::wall_clock::wall_ms;
 use crate::record::disk;
-use crate::record::ledger::Closing;
+use crate::record::ledger::EvalClosing;
 use crate::session::state::{Input, Listening};
 use crate::with_causes;
 
@@ -43,7 +43,8 @@ impl Host {
                     DoneStatus::Ok | DoneStatus::Error | DoneStatus::Interrupted => notice,
                 };
                 let noted = self.closing.notice.take();
-                self.closing = Closing { exit_code, changed, notice: noted, ..Closing::default() };
+                self.closing =
+                    EvalClosing { exit_code, changed, notice: noted, ..EvalClosing::default() };
                 notice.into_iter().for_each(|notice| self.closing.note(notice));
                 self.step(Input::Done(status));
             }

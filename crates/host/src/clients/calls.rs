@@ -11,12 +11,12 @@ const CALL: Signal = Signal::USR1;
 
 /// A descriptor that is readable when a client calls.
 #[derive(Debug)]
-pub(crate) struct Calls(OwnedFd);
+pub(crate) struct CallSignal(OwnedFd);
 
-impl Calls {
+impl CallSignal {
     /// Takes the signal over: from here on it does nothing but make this descriptor readable.
-    pub(crate) fn await_them() -> io::Result<Calls> {
-        signal_descriptor(&[CALL]).map(Calls)
+    pub(crate) fn await_them() -> io::Result<CallSignal> {
+        signal_descriptor(&[CALL]).map(CallSignal)
     }
 
     /// Whether a client called since the last time.
@@ -27,7 +27,7 @@ impl Calls {
     }
 }
 
-impl AsFd for Calls {
+impl AsFd for CallSignal {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
     }

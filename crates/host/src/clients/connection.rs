@@ -25,7 +25,7 @@ const LINE: usize = 256;
 /// How long a client may take to say hello.
 const HELLO_LIMIT: Duration = Duration::from_secs(10);
 
-pub(crate) struct Connection {
+pub(crate) struct ClientConnection {
     stream: UnixStream,
     incoming: Lines,
     outgoing: VecDeque<u8>,
@@ -33,7 +33,7 @@ pub(crate) struct Connection {
     pub(crate) greeted: bool,
     /// What kind of program the client says it is: `cli`, `mcp`.
     pub(crate) by: By,
-    pub(crate) watches: Vec<Watch>,
+    pub(crate) watches: Vec<EvalWatch>,
     /// Set if the client is told of every eval of the session.
     pub(crate) follow: Option<Follow>,
     /// The client keeps this connection between calls.
@@ -52,7 +52,7 @@ struct Held {
 
 /// An eval whose events a connection wants.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) struct Watch {
+pub(crate) struct EvalWatch {
     pub(crate) eval: EvalSeq,
     pub(crate) output: bool,
 }
@@ -68,7 +68,7 @@ pub(crate) struct Follow {
     pub(crate) behind: bool,
 }
 
-impl Connection {
+impl ClientConnection {
     /// Whether the client waits for that eval on this connection.
     pub(crate) fn watches_eval(&self, eval: EvalSeq) -> bool {
         self.watches.iter().any(|watch| watch.eval == eval)
@@ -88,13 +88,13 @@ impl Connection {
     }
 
     /// Takes a fresh connection if it comes from the same user; SO_PEERCRED cannot be forged.
-    pub(crate) fn accept(stream: UnixStream) -> Option<Connection> {
+    pub(crate) fn accept(stream: UnixStream) -> Option<ClientConnection> {
         let peer = rustix::net::sockopt::socket_peercred(&stream).ok()?;
         if peer.uid != rustix::process::geteuid() {
             return None;
         }
         stream.set_nonblocking(true).ok()?;
-        Some(Connection {
+        Some(ClientConnection {
             stream,
             incoming: Lines::default(),
             outgoing: VecDeque::new(),
@@ -312,9 +312,9 @@ mod tests {
     }
 
     /// What a client gets of what is done with its connection, a word for each message.
-    fn told(act: impl FnOnce(&mut Connection)) -> Vec<String> {
+    fn told(act: impl FnOnce(&mut ClientConnection)) -> Vec<String> {
         let (ours, mut theirs) = UnixStream::pair().unwrap();
-        let mut connection = Connection::accept(ours).expect("the same user");
+        let mut connection = ClientConnection::accept(ours).expect("the same user");
         act(&mut connection);
         connection.flush();
         drop(connection);
@@ -382,7 +382,7 @@ mod tests {
         let text = b"{\"a\":1}\n\n{\"b\":2}\nrest";
         for cut in 0..=text.len() {
             let (ours, mut theirs) = UnixStream::pair().unwrap();
-            let mut connection = Connection::accept(ours).expect("the same user");
+            let mut connection = ClientConnection::accept(ours).expect("the same user");
             let mut lines = Vec::new();
             for part in [&text[..cut], &text[cut..]] {
                 theirs.write_all(part).unwrap();

@@ -11,8 +11,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use stead_protocol::client::{Event, FromHost};
 use stead_protocol::{EvalSeq, Offset, Refusal};
 
-use calls::Calls;
-use connection::Connection;
+use calls::CallSignal;
+use connection::ClientConnection;
 use listener::Listener;
 
 /// Most bytes that the unfinished messages of all clients may have together.
@@ -30,10 +30,10 @@ const GOODBYE: Duration = Duration::from_secs(1);
 
 /// All connections, and the socket that new ones come from.
 pub(crate) struct Clients {
-    pub(crate) connections: BTreeMap<u64, Connection>,
+    pub(crate) connections: BTreeMap<u64, ClientConnection>,
     /// `None` once the host is about to exit.
     listener: Option<Listener>,
-    pub(crate) calls: Calls,
+    pub(crate) calls: CallSignal,
     /// Set if accepting a connection failed: when to try again.
     deaf_until: Option<Instant>,
     next: u64,
@@ -43,7 +43,7 @@ pub(crate) struct Clients {
 }
 
 impl Clients {
-    pub(crate) fn new(listener: Listener, calls: Calls) -> Clients {
+    pub(crate) fn new(listener: Listener, calls: CallSignal) -> Clients {
         Clients {
             connections: BTreeMap::new(),
             listener: Some(listener),
@@ -58,7 +58,7 @@ impl Clients {
     /// Whether a client is attached, or the client that started this host is about to connect. A client that
     /// only keeps its connection for later calls does not count.
     pub(crate) fn attach(&self) -> bool {
-        self.connections.values().any(Connection::attaches) || self.first_is_due().is_some()
+        self.connections.values().any(ClientConnection::attaches) || self.first_is_due().is_some()
     }
 
     /// Until when the client that started this host is expected.
@@ -79,14 +79,14 @@ impl Clients {
 
     /// When something has to be done even if no descriptor is ready.
     pub(crate) fn next_deadline(&self) -> Option<Instant> {
-        let hello = self.connections.values().filter_map(Connection::hello_deadline).min();
-        let held = self.connections.values().filter_map(Connection::held_until).min();
+        let hello = self.connections.values().filter_map(ClientConnection::hello_deadline).min();
+        let held = self.connections.values().filter_map(ClientConnection::held_until).min();
         [hello, held, self.first_is_due(), self.deaf_until].into_iter().flatten().min()
     }
 
     pub(crate) fn accept(&mut self) {
         let Some(listener) = &self.listener else { return };
-        match listener.accept().map(Connection::accept) {
+        match listener.accept().map(ClientConnection::accept) {
             Ok(Some(connection)) => {
                 self.connections.insert(self.next, connection);
                 self.next += 1;
@@ -126,7 +126,7 @@ impl Clients {
     /// Closes the connection of a client whose unfinished message would take those of all clients beyond the
     /// limit.
     fn bound_incoming(&mut self, id: u64) {
-        let held = |connection: &Connection| connection.held_bytes();
+        let held = |connection: &ClientConnection| connection.held_bytes();
         if self.connections.get(&id).is_none_or(|connection| held(connection) < FEW_BYTES) {
             return;
         }
@@ -184,7 +184,7 @@ impl Clients {
     /// Gives each client a second to read its last messages.
     pub(crate) fn say_goodbye(&mut self) {
         let deadline = Instant::now() + GOODBYE;
-        self.connections.values_mut().for_each(Connection::release);
+        self.connections.values_mut().for_each(ClientConnection::release);
         loop {
             for connection in self.connections.values_mut() {
                 connection.flush();

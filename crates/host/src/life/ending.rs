@@ -15,7 +15,7 @@ const LAST_TRIES: Duration = Duration::from_secs(3);
 
 /// How far the end of the interpreter and the host has come.
 #[derive(Debug, Default)]
-pub(crate) struct Ending {
+pub(crate) struct HostEnding {
     /// A client was told of the interpreter's end: with an eval that it ended, or with a refusal while it was
     /// ending.
     pub(crate) reported: bool,

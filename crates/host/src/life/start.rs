@@ -13,7 +13,7 @@ use stead_launch::sys::{OnSignal, close_all_but, on_signal};
 use stead_protocol::{EndReason, HostSpec, Meta, Refusal, StartTrouble};
 use stead_spool::{SessionDir, retention, write_atomically};
 
-use crate::clients::calls::Calls;
+use crate::clients::calls::CallSignal;
 use crate::clients::listener::Listener;
 use crate::host::{Host, Launch};
 use crate::record::ledger::Ledger;
@@ -34,7 +34,7 @@ pub(crate) fn start(spec: &HostSpec) -> Result<Session, Refusal> {
     let dir = SessionDir::new(&spec.dir);
     // From here on clients may call this host by a signal. The guard, which is not a host, ignores it.
     let calls =
-        Calls::await_them().map_err(|error| failed("could not open a descriptor", &error))?;
+        CallSignal::await_them().map_err(|error| failed("could not open a descriptor", &error))?;
     // A write beyond the file size limit shall fail and not kill the host.
     on_signal(Signal::XFSZ, OnSignal::Ignore);
     let lock = take_lock(&dir.lock())?;

@@ -31,7 +31,7 @@ pub(crate) struct Displays {
 
 /// Why there is no file.
 #[derive(Debug, thiserror::Error)]
-enum NotKept {
+enum NoFile {
     #[error("not kept: it is no base64")]
     Encoding,
     #[error("not kept: it is larger than {} MiB", MAX_FILE >> 20)]
@@ -180,20 +180,20 @@ fn extension(mime: &str) -> &'static str {
     }
 }
 
-fn decode(mut data: String) -> Result<Vec<u8>, NotKept> {
+fn decode(mut data: String) -> Result<Vec<u8>, NoFile> {
     // Some encoders break lines.
     if data.contains(|c: char| c.is_ascii_whitespace()) {
         data.retain(|c| !c.is_ascii_whitespace());
     }
     if data.len() / 4 * 3 > MAX_FILE + 3 {
-        return Err(NotKept::TooLarge);
+        return Err(NoFile::TooLarge);
     }
     let lenient = GeneralPurposeConfig::new()
         .with_decode_padding_mode(DecodePaddingMode::Indifferent)
         .with_decode_allow_trailing_bits(true);
     let bytes = GeneralPurpose::new(&STANDARD, lenient).decode(data);
-    let bytes = bytes.map_err(|_| NotKept::Encoding)?;
-    if bytes.len() > MAX_FILE { Err(NotKept::TooLarge) } else { Ok(bytes) }
+    let bytes = bytes.map_err(|_| NoFile::Encoding)?;
+    if bytes.len() > MAX_FILE { Err(NoFile::TooLarge) } else { Ok(bytes) }
 }
 
 /// Width and height, from the header of the formats that bridges send.

@@ -56,7 +56,7 @@ pub(crate) struct Taken<'a> {
 
 /// What the bridge said at an eval's end.
 #[derive(Debug, Default)]
-pub(crate) struct Closing {
+pub(crate) struct EvalClosing {
     pub(crate) exit_code: Option<i32>,
     pub(crate) changed: Option<Changed>,
     pub(crate) notice: Option<String>,
@@ -64,7 +64,7 @@ pub(crate) struct Closing {
     pub(crate) interrupted_by: Option<By>,
 }
 
-impl Closing {
+impl EvalClosing {
     /// Adds a notice for the reader of the eval.
     pub(crate) fn note(&mut self, notice: String) {
         self.notice = Some(match self.notice.take() {
@@ -298,7 +298,7 @@ impl Ledger {
         &mut self,
         eval: EvalSeq,
         outcome: Outcome,
-        closing: Closing,
+        closing: EvalClosing,
         now_ms: u64,
     ) -> Option<Finished> {
         let end = self.spool.end();

@@ -4,7 +4,7 @@
 use stead_protocol::client::{Reply, Submit};
 use stead_protocol::{Outcome, Refusal, Work};
 
-use super::submit::Told;
+use super::submit::Answering;
 use crate::host::Host;
 use crate::session::state::Ticket;
 
@@ -12,7 +12,7 @@ impl Host {
     /// A `clear` of version 1 is refused if it would have to wait for its turn.
     pub(super) fn clear(&mut self, ticket: Ticket) {
         let submit = Submit { no_queue: true, ..Submit::new(Work::Clear) };
-        self.submit(ticket, submit, Told::AtEnd);
+        self.submit(ticket, submit, Answering::AtEnd);
     }
 
     /// Answers the request with the outcome.

@@ -7,7 +7,7 @@ use crate::host::Host;
 use crate::session::state::Ticket;
 
 /// What a client says of itself in its first message.
-pub(super) struct Caller {
+pub(super) struct Greeting {
     /// The versions it speaks.
     pub(super) versions: Versions,
     /// The version of its program, if it says it.
@@ -21,7 +21,7 @@ pub(super) struct Caller {
 impl Host {
     /// Agrees on the newest version that both sides know. If there is none, the client is told the host's
     /// versions and may try another; the session goes on.
-    pub(super) fn greet(&mut self, ticket: Ticket, caller: Caller) {
+    pub(super) fn greet(&mut self, ticket: Ticket, caller: Greeting) {
         let ours = Versions::OURS;
         let Some(protocol) = ours.common(caller.versions) else {
             let client = Speaker { program: caller.program, versions: caller.versions };

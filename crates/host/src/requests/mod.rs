@@ -18,10 +18,10 @@ use stead_protocol::{Refusal, Speaker, Versions, WireError};
 use crate::host::Host;
 use crate::session::state::{Input, Ticket};
 
-use hello::Caller;
+use hello::Greeting;
 use input::GivenInput;
 pub(crate) use query::{Asker, Question};
-use submit::Told;
+use submit::Answering;
 
 /// Requests that were passed to the lower half and are answered when it tells the result.
 #[derive(Debug, Default)]
@@ -55,9 +55,9 @@ impl Host {
         match parsed.request {
             Request::Hello { protocol, versions, program, client, rests } => {
                 let versions = Versions::of_peer(protocol, versions);
-                self.greet(ticket, Caller { versions, program, client, rests });
+                self.greet(ticket, Greeting { versions, program, client, rests });
             }
-            Request::Submit(submit) => self.submit(ticket, submit, Told::AtOnce),
+            Request::Submit(submit) => self.submit(ticket, submit, Answering::AtOnce),
             Request::Watch { eval, output } => self.watch(ticket, eval, output),
             Request::Follow { from, output } => self.follow(ticket, from, output),
             Request::Input { eval, text, eof } => self.input(ticket, eval, &text, eof),

@@ -6,7 +6,7 @@ use stead_protocol::{EvalSeq, MAX_CODE, Refusal, Work, WorkKind};
 use stead_spool::HistoryReader;
 
 use super::unknown;
-use crate::clients::connection::Watch;
+use crate::clients::connection::EvalWatch;
 use crate::host::Host;
 use crate::record::ledger::Taken;
 use crate::session::state::{Eval, Input, Ticket};
@@ -15,7 +15,7 @@ use crate::with_causes;
 
 /// When a submission is answered.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Told {
+pub(super) enum Answering {
     /// As soon as the work is recorded.
     AtOnce,
     /// When the work is over, with its outcome.
@@ -30,7 +30,7 @@ const TOKENS_KEPT: usize = 256;
 const TOKENS_SEARCHED: u64 = 4096;
 
 impl Host {
-    pub(super) fn submit(&mut self, ticket: Ticket, mut submit: Submit, told: Told) {
+    pub(super) fn submit(&mut self, ticket: Ticket, mut submit: Submit, told: Answering) {
         let work = match self.workable(submit.take_work()) {
             Ok(work) => work,
             Err(error) => return self.refuse(ticket, error),
@@ -69,7 +69,7 @@ impl Host {
         self.remember(submit.token, seq);
         pause::point("accepted");
         let generation = self.ledger.generation();
-        let owed = (told == Told::AtEnd).then_some(ticket);
+        let owed = (told == Answering::AtEnd).then_some(ticket);
         let pending = Pending {
             kind: work.kind(),
             by,
@@ -81,7 +81,7 @@ impl Host {
         self.pending.insert(seq, pending);
         let accepted = Accepted { eval: seq, generation, behind, duplicate: false, finished: None };
         let accepted = FromHost::Reply { id: ticket.id, reply: Reply::Accepted(accepted) };
-        if let (Told::AtOnce, Some(connection)) =
+        if let (Answering::AtOnce, Some(connection)) =
             (told, self.clients.connections.get_mut(&ticket.connection))
         {
             // An eval that waits behind another will not end at once, so its answer is not held back.
@@ -89,8 +89,9 @@ impl Host {
                 true => connection.hold(accepted),
                 false => connection.send(&accepted),
             }
-            let watch =
-                submit.watch.map(|watch| Watch { eval: seq, output: watch == WatchFor::Output });
+            let watch = submit
+                .watch
+                .map(|watch| EvalWatch { eval: seq, output: watch == WatchFor::Output });
             connection.watches.extend(watch);
         }
         self.introduce(seq);

@@ -4,7 +4,7 @@ use stead_protocol::client::{Event, FromHost, Listens, Reply, WatchFor};
 use stead_protocol::{EvalSeq, Refusal};
 use stead_spool::HistoryReader;
 
-use crate::clients::connection::Watch;
+use crate::clients::connection::EvalWatch;
 use crate::host::Host;
 use crate::session::state::{Listening, Ticket};
 
@@ -29,7 +29,7 @@ impl Host {
             && let Some(known) = self.clients.connections.get_mut(&connection)
         {
             known.watches.retain(|known| known.eval != eval);
-            known.watches.push(Watch { eval, output: watch == WatchFor::Output });
+            known.watches.push(EvalWatch { eval, output: watch == WatchFor::Output });
         }
         self.send(connection, &FromHost::Event(event));
     }

@@ -9,8 +9,8 @@ use stead_spool::SpoolError;
 
 use crate::host::{Host, Launch};
 use crate::life::wall_clock::wall_ms;
-use crate::record::ledger::{Closing, Taken};
-use crate::session::state::{Action, Answer, Eval, Input, Ticket};
+use crate::record::ledger::{EvalClosing, Taken};
+use crate::session::state::{Action, Eval, Input, Ticket, TicketAnswer};
 use crate::session::work::Pending;
 use crate::with_causes;
 
@@ -60,7 +60,7 @@ impl Host {
         };
         pause::point("started");
         self.facts.last_used_ms = wall_ms();
-        self.closing = Closing::default();
+        self.closing = EvalClosing::default();
         let (by, sent) = (self.sent_by(eval), self.send_work(eval));
         self.tell(eval, || Event::Started { eval, start, listens: Listens::No, by: by.clone() });
         if let Err(refusal) = sent {
@@ -69,7 +69,7 @@ impl Host {
     }
 
     pub(crate) fn finish(&mut self, eval: EvalSeq, outcome: Outcome, killed: u64) {
-        let mut closing = Closing::default();
+        let mut closing = EvalClosing::default();
         if self.ledger.is_current(eval) {
             closing = std::mem::take(&mut self.closing);
             let killed = match killed {
@@ -116,13 +116,13 @@ impl Host {
         }
     }
 
-    pub(crate) fn answer(&mut self, ticket: Ticket, answer: Answer) {
+    pub(crate) fn answer(&mut self, ticket: Ticket, answer: TicketAnswer) {
         let message = match answer {
-            Answer::Done => FromHost::Reply { id: ticket.id, reply: Reply::Done },
-            Answer::Interrupt { effect, eval, killed } => {
+            TicketAnswer::Done => FromHost::Reply { id: ticket.id, reply: Reply::Done },
+            TicketAnswer::Interrupt { effect, eval, killed } => {
                 FromHost::Reply { id: ticket.id, reply: Reply::Interrupt { effect, eval, killed } }
             }
-            Answer::Refused(refusal) => return self.refuse(ticket, refusal),
+            TicketAnswer::Refused(refusal) => return self.refuse(ticket, refusal),
         };
         self.send(ticket.connection, &message);
     }

@@ -41,18 +41,18 @@ pub(crate) enum Phase {
     /// Ready for code.
     Idle { since: Millis },
     /// One eval runs.
-    Running(Run),
+    Running(RunningEval),
     /// The bridge answers a question.
     Querying { ticket: Option<Ticket>, deadline: Millis },
     /// The interpreter is ending, and its exit is awaited.
-    Ending { run: Option<Run>, why: Why, kill_at: Option<Millis> },
+    Ending { run: Option<RunningEval>, why: Why, kill_at: Option<Millis> },
     /// The interpreter is gone and the host is about to exit.
     Ended { reason: EndReason },
 }
 
 /// The running eval.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) struct Run {
+pub(crate) struct RunningEval {
     pub(crate) eval: EvalSeq,
     /// Its hard timeout, which the lower half keeps (SPEC E-3).
     pub(crate) limit: Option<Millis>,
@@ -62,14 +62,14 @@ pub(crate) struct Run {
     /// Interrupt requests that wait for their effect, each with the time at which it is answered anyway.
     pub(crate) interrupts: Vec<(Ticket, Millis)>,
     /// How far clients have gone to stop it.
-    pub(crate) asked: Asked,
+    pub(crate) asked: StopEffort,
     /// How many of its children were killed.
     pub(crate) killed: u64,
 }
 
 /// How far clients have gone to stop an eval.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Asked {
+pub(crate) enum StopEffort {
     Nothing,
     /// They interrupted it.
     Interrupt,
@@ -88,7 +88,7 @@ pub(crate) enum Listening {
     Waits { prompt: String, editor: Option<String> },
 }
 
-impl Run {
+impl RunningEval {
     /// When something about this eval is due.
     pub(crate) fn next(&self) -> Option<Millis> {
         self.interrupts.iter().map(|(_, at)| *at).min()
@@ -96,7 +96,7 @@ impl Run {
 
     /// How many of its children were killed, once clients have asked for that.
     pub(crate) fn killed_on_request(&self) -> Option<u64> {
-        (self.asked == Asked::KillChildren || self.killed > 0).then_some(self.killed)
+        (self.asked == StopEffort::KillChildren || self.killed > 0).then_some(self.killed)
     }
 }
 
@@ -194,7 +194,7 @@ pub(crate) enum Action {
     },
     Answer {
         ticket: Ticket,
-        answer: Answer,
+        answer: TicketAnswer,
     },
     /// Record that the interpreter has ended; `asked` if a client asked for it.
     End {
@@ -209,7 +209,7 @@ pub(crate) enum Action {
 
 /// What a waiting request is told.
 #[derive(Debug, PartialEq, Eq)]
-pub(crate) enum Answer {
+pub(crate) enum TicketAnswer {
     Done,
     Interrupt { effect: InterruptEffect, eval: Option<EvalSeq>, killed: Option<u64> },
     Refused(Refusal),

@@ -9,7 +9,8 @@ use stead_protocol::client::InterruptEffect;
 use stead_protocol::{EndReason, ErrorCode, EvalSeq, Outcome, TimeoutStep};
 
 use crate::session::state::{
-    Action, Answer, EXIT_GRACE, Eval, GRACE, Input, Phase, QUEUE_LIMIT, START_LIMIT, State, Ticket,
+    Action, EXIT_GRACE, Eval, GRACE, Input, Phase, QUEUE_LIMIT, START_LIMIT, State, Ticket,
+    TicketAnswer,
 };
 
 const HELLO: Input = Input::Hello { init: None };
@@ -55,7 +56,7 @@ fn timeout(step: TimeoutStep) -> Outcome {
 }
 
 fn effect(id: u64, effect: InterruptEffect, eval: Option<u64>) -> Action {
-    let answer = Answer::Interrupt { effect, eval: eval.map(EvalSeq), killed: None };
+    let answer = TicketAnswer::Interrupt { effect, eval: eval.map(EvalSeq), killed: None };
     Action::Answer { ticket: ticket(id), answer }
 }
 
@@ -149,7 +150,7 @@ fn e6_a_second_interrupt_of_the_same_eval_kills_its_children() {
     state.step(submit(2), 0);
     let ask = |id| Input::Interrupt { eval: None, ticket: ticket(id) };
     let told = |id, effect, killed| {
-        let answer = Answer::Interrupt { effect, eval: Some(EvalSeq(1)), killed };
+        let answer = TicketAnswer::Interrupt { effect, eval: Some(EvalSeq(1)), killed };
         Action::Answer { ticket: ticket(id), answer }
     };
     assert_eq!(state.step(ask(1), 0), [Action::Interrupt]);
@@ -242,7 +243,7 @@ fn s7_stop_lets_an_idle_interpreter_exit_and_then_kills_it() {
     assert_eq!(state.step(Input::Stop(ticket(1)), 0), [Action::AskExit]);
     assert_eq!(state.step(tick(), EXIT_GRACE), [Action::Kill]);
     let actions = state.step(Input::Exited(EndReason::Signal { signal: 9 }), 501);
-    let done = Action::Answer { ticket: ticket(1), answer: Answer::Done };
+    let done = Action::Answer { ticket: ticket(1), answer: TicketAnswer::Done };
     let end = Action::End { reason: EndReason::Stopped, asked: true };
     assert_eq!(actions, [end, done, Action::Leave]);
 }
@@ -262,7 +263,7 @@ fn a_kill_asks_nobody_and_leaves_the_session_to_be_started_again() {
     let mut state = idle();
     assert_eq!(state.step(Input::Kill(ticket(1)), 0), [Action::Kill]);
     let actions = state.step(Input::Exited(EndReason::Signal { signal: 9 }), 1);
-    let done = Action::Answer { ticket: ticket(1), answer: Answer::Done };
+    let done = Action::Answer { ticket: ticket(1), answer: TicketAnswer::Done };
     let end = Action::End { reason: EndReason::Killed, asked: true };
     assert_eq!(actions, [end, done, Action::Leave]);
 }
@@ -300,7 +301,7 @@ fn e6_an_interrupt_while_the_interpreter_starts_takes_out_what_would_run_first()
     state.step(Input::Submit(Eval { seq: EvalSeq(2), hard_timeout: None }), 0);
     let actions = state.step(Input::Interrupt { eval: None, ticket: ticket(1) }, 0);
     let effect = InterruptEffect::Dequeued;
-    let answer = Answer::Interrupt { effect, eval: Some(EvalSeq(1)), killed: None };
+    let answer = TicketAnswer::Interrupt { effect, eval: Some(EvalSeq(1)), killed: None };
     assert_eq!(
         actions,
         [finish(1, Outcome::Interrupted), Action::Answer { ticket: ticket(1), answer }]
@@ -313,7 +314,7 @@ fn init_code_that_waits_for_input_keeps_nobody_waiting() {
     state.step(Input::Ready(ticket(1)), 0);
     state.step(Input::Hello { init: Some(Eval { seq: EvalSeq(1), hard_timeout: None }) }, 0);
     let actions = state.step(waiting("name? "), 1);
-    assert_eq!(actions, [Action::Answer { ticket: ticket(1), answer: Answer::Done }]);
+    assert_eq!(actions, [Action::Answer { ticket: ticket(1), answer: TicketAnswer::Done }]);
 }
 
 #[test]

@@ -3,8 +3,8 @@
 use std::collections::VecDeque;
 
 use crate::session::state::{
-    Action, Answer, Asked, EXIT_GRACE, Eval, GRACE, Input, Listening, Phase, QUERY_LIMIT,
-    QUEUE_LIMIT, Run, START_LIMIT, State, Ticket, Why,
+    Action, EXIT_GRACE, Eval, GRACE, Input, Listening, Phase, QUERY_LIMIT, QUEUE_LIMIT,
+    RunningEval, START_LIMIT, State, StopEffort, Ticket, TicketAnswer, Why,
 };
 use stead_interpreter::Millis;
 use stead_protocol::bridge::DoneStatus;
@@ -18,7 +18,7 @@ impl State {
     }
 
     /// The running eval, also while the interpreter is ending.
-    pub(crate) fn running(&self) -> Option<&Run> {
+    pub(crate) fn running(&self) -> Option<&RunningEval> {
         match &self.phase {
             Phase::Running(run) | Phase::Ending { run: Some(run), .. } => Some(run),
             Phase::Starting { .. }
@@ -29,7 +29,7 @@ impl State {
         }
     }
 
-    fn running_mut(&mut self) -> Option<&mut Run> {
+    fn running_mut(&mut self) -> Option<&mut RunningEval> {
         match &mut self.phase {
             Phase::Running(run) | Phase::Ending { run: Some(run), .. } => Some(run),
             Phase::Starting { .. }
@@ -55,9 +55,11 @@ impl State {
     pub(crate) fn admit(&self, no_queue: bool) -> Result<Option<EvalSeq>, Refusal> {
         let behind = self.queue.back().map(|eval| eval.seq).or(self.running().map(|run| run.eval));
         match &self.phase {
-            Phase::Running(Run { listening: Listening::Waits { prompt, .. }, eval, .. }) => {
-                Err(Refusal::WaitsForInput { eval: *eval, prompt: prompt.clone() })
-            }
+            Phase::Running(RunningEval {
+                listening: Listening::Waits { prompt, .. },
+                eval,
+                ..
+            }) => Err(Refusal::WaitsForInput { eval: *eval, prompt: prompt.clone() }),
             // If the interpreter could not be started, queued evals are told why when it is gone; so may this
             // one be.
             Phase::Ending { why, .. } if *why == Why::NotReady => self.admit_to_queue(behind),
@@ -184,7 +186,7 @@ impl State {
     }
 
     fn tell_ready(&mut self) -> Vec<Action> {
-        let done = |ticket| Action::Answer { ticket, answer: Answer::Done };
+        let done = |ticket| Action::Answer { ticket, answer: TicketAnswer::Done };
         self.ready.drain(..).map(done).collect()
     }
 
@@ -194,13 +196,13 @@ impl State {
             return vec![];
         }
         let Some(eval) = self.queue.pop_front() else { return vec![] };
-        self.phase = Phase::Running(Run {
+        self.phase = Phase::Running(RunningEval {
             eval: eval.seq,
             limit: eval.hard_timeout,
             overdue: None,
             listening: Listening::No,
             interrupts: vec![],
-            asked: Asked::Nothing,
+            asked: StopEffort::Nothing,
             killed: 0,
         });
         vec![Action::Run(eval.seq)]
@@ -280,12 +282,12 @@ impl State {
         {
             run.interrupts.push((ticket, now + GRACE));
             return match run.asked {
-                Asked::Nothing => {
-                    run.asked = Asked::Interrupt;
+                StopEffort::Nothing => {
+                    run.asked = StopEffort::Interrupt;
                     vec![Action::Interrupt]
                 }
-                Asked::Interrupt | Asked::KillChildren => {
-                    run.asked = Asked::KillChildren;
+                StopEffort::Interrupt | StopEffort::KillChildren => {
+                    run.asked = StopEffort::KillChildren;
                     vec![Action::Interrupt, Action::KillChildren]
                 }
             };
@@ -296,13 +298,13 @@ impl State {
         if let Some(at) = self.queue.iter().position(|queued| Some(queued.seq) == meant) {
             let eval = self.queue.remove(at).map(|queued| queued.seq);
             let answer =
-                Answer::Interrupt { effect: InterruptEffect::Dequeued, eval, killed: None };
+                TicketAnswer::Interrupt { effect: InterruptEffect::Dequeued, eval, killed: None };
             let outcome = Outcome::Interrupted;
             let finish = eval.map(|eval| Action::Finish { eval, outcome, killed: 0 });
             return finish.into_iter().chain([Action::Answer { ticket, answer }]).collect();
         }
         let effect = InterruptEffect::NothingRunning;
-        let answer = Answer::Interrupt { effect, eval, killed: None };
+        let answer = TicketAnswer::Interrupt { effect, eval, killed: None };
         let mut actions = vec![Action::Answer { ticket, answer }];
         if let Phase::Querying { .. } = self.phase {
             actions.insert(0, Action::Interrupt);
@@ -312,7 +314,7 @@ impl State {
 
     fn query(&mut self, ticket: Ticket, now: Millis) -> Vec<Action> {
         let busy = |doing| {
-            let answer = Answer::Refused(Refusal::NamesBusy { doing });
+            let answer = TicketAnswer::Refused(Refusal::NamesBusy { doing });
             vec![Action::Answer { ticket, answer }]
         };
         match &self.phase {
@@ -348,7 +350,7 @@ impl State {
 
     fn end_on_request(&mut self, why: Why, ticket: Ticket, now: Millis) -> Vec<Action> {
         match &mut self.phase {
-            Phase::Ended { .. } => vec![Action::Answer { ticket, answer: Answer::Done }],
+            Phase::Ended { .. } => vec![Action::Answer { ticket, answer: TicketAnswer::Done }],
             Phase::Ending { why: Why::Stop(tickets), .. } => {
                 tickets.push(ticket);
                 vec![]
@@ -386,7 +388,9 @@ impl State {
     /// Ends the interpreter without asking it; the session stays, and its next eval starts it again.
     fn kill_on_request(&mut self, ticket: Ticket) -> Vec<Action> {
         match &mut self.phase {
-            Phase::Ended { .. } => return vec![Action::Answer { ticket, answer: Answer::Done }],
+            Phase::Ended { .. } => {
+                return vec![Action::Answer { ticket, answer: TicketAnswer::Done }];
+            }
             Phase::Ending { why, kill_at, .. } => {
                 *kill_at = None;
                 match why {
@@ -449,12 +453,12 @@ impl State {
             actions.push(Action::Finish { eval: eval.seq, outcome, killed: 0 });
         }
         for ticket in self.ready.drain(..) {
-            let answer = Answer::Refused(reason.clone().into());
+            let answer = TicketAnswer::Refused(reason.clone().into());
             actions.push(Action::Answer { ticket, answer });
         }
         let asked = matches!(why, Why::Stop(_) | Why::Restart(_) | Why::Killed(_));
         actions.push(Action::End { reason: reason.clone(), asked });
-        let done = |ticket| Action::Answer { ticket, answer: Answer::Done };
+        let done = |ticket| Action::Answer { ticket, answer: TicketAnswer::Done };
         match why {
             Why::Restart(tickets) => {
                 self.phase = Phase::Starting { give_up_at: now + START_LIMIT };
@@ -492,7 +496,7 @@ impl State {
                 *deadline = now + QUERY_LIMIT;
                 actions.push(Action::Interrupt);
                 if let Some(ticket) = ticket.take() {
-                    let answer = Answer::Refused(Refusal::NamesSlow);
+                    let answer = TicketAnswer::Refused(Refusal::NamesSlow);
                     actions.push(Action::Answer { ticket, answer });
                 }
             }
@@ -527,7 +531,7 @@ impl State {
             Phase::Running(run) => run.next(),
             Phase::Querying { deadline, .. } => Some(*deadline),
             Phase::Ending { run, kill_at, .. } => {
-                kill_at.iter().copied().chain(run.as_ref().and_then(Run::next)).min()
+                kill_at.iter().copied().chain(run.as_ref().and_then(RunningEval::next)).min()
             }
             Phase::Ended { .. } => None,
         }
@@ -535,20 +539,25 @@ impl State {
 }
 
 /// Answers to all waiting interrupt requests, with what the interrupt did.
-fn answers(run: &Run, effect: InterruptEffect) -> impl Iterator<Item = Action> + '_ {
+fn answers(run: &RunningEval, effect: InterruptEffect) -> impl Iterator<Item = Action> + '_ {
     run.interrupts.iter().map(move |(ticket, _)| Action::Answer {
         ticket: *ticket,
-        answer: Answer::Interrupt { effect, eval: Some(run.eval), killed: run.killed_on_request() },
+        answer: TicketAnswer::Interrupt {
+            effect,
+            eval: Some(run.eval),
+            killed: run.killed_on_request(),
+        },
     })
 }
 
 /// Interrupt requests that have waited long enough are answered: the eval still runs.
-fn give_up_waiting(run: &mut Run, now: Millis, actions: &mut Vec<Action>) {
+fn give_up_waiting(run: &mut RunningEval, now: Millis, actions: &mut Vec<Action>) {
     let (eval, killed) = (Some(run.eval), run.killed_on_request());
     run.interrupts.retain(|(ticket, at)| {
         let over = *at <= now;
         if over {
-            let answer = Answer::Interrupt { effect: InterruptEffect::StillRunning, eval, killed };
+            let answer =
+                TicketAnswer::Interrupt { effect: InterruptEffect::StillRunning, eval, killed };
             actions.push(Action::Answer { ticket: *ticket, answer });
         }
         !over

@@ -6,7 +6,7 @@ use stead_protocol::{By, ChunkKind, ErrorInfo, EvalSeq, Refusal, ShellPlace, Wor
 
 use crate::host::Host;
 use crate::requests::Asker;
-use crate::session::state::{Asked, Input, Ticket};
+use crate::session::state::{Input, StopEffort, Ticket};
 
 /// What is known of an eval from its acceptance to its end.
 #[derive(Debug, Default)]
@@ -53,7 +53,7 @@ impl Host {
     /// The bridge has emptied the namespace, or says why not.
     pub(crate) fn cleared(&mut self, error: Option<String>) {
         let Some(run) = self.state.running() else { return };
-        let stopped = run.asked != Asked::Nothing || run.overdue.is_some();
+        let stopped = run.asked != StopEffort::Nothing || run.overdue.is_some();
         match error {
             None => {
                 self.facts.variables = Some(0);

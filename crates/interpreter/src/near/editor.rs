@@ -7,7 +7,7 @@ use std::os::fd::OwnedFd;
 use std::os::unix::fs::{MetadataExt, OpenOptionsExt};
 use std::path::{Path, PathBuf};
 
-use stead_editor::Answer;
+use stead_editor::EditorAnswer;
 use stead_protocol::bridge::Stream;
 
 use super::Tell;
@@ -62,8 +62,8 @@ impl Interpreter {
     /// The input stays open for the next editor.
     pub(super) fn answer_editor(&mut self, text: &[u8], eof: bool) -> io::Result<()> {
         let answer = match text {
-            [] if eof => Answer::Keep,
-            text => Answer::Text(text.to_vec()),
+            [] if eof => EditorAnswer::Keep,
+            text => EditorAnswer::Text(text.to_vec()),
         };
         self.give_input(&answer.encode(), false)
     }

@@ -15,7 +15,7 @@ use super::drain::READ;
 use super::editor::Among;
 use super::interpreter::Interpreter;
 use super::life::Life;
-use super::listening::Listening;
+use super::listening::ToldListening;
 use super::{Near, Tell};
 use crate::told::{InputRefusal, Told};
 
@@ -93,7 +93,7 @@ impl Interpreter {
                 self.background = Some(BackgroundInput::new(seq, reader));
             }
             (None, Some(run)) => {
-                run.listening = Listening::No;
+                run.listening = ToldListening::No;
                 run.probe.restart();
             }
             (None, None) => {}

@@ -16,7 +16,7 @@ use crate::told::Told;
 
 /// What was last told of the running eval's input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Listening {
+pub(super) enum ToldListening {
     No,
     May,
     Waits,
@@ -78,7 +78,7 @@ impl Interpreter {
         if eval.is_some_and(|eval| eval != run.eval.to_string()) {
             return;
         }
-        run.listening = Listening::Waits;
+        run.listening = ToldListening::Waits;
         tell(Told::Waits { prompt, editor: None, secret });
     }
 
@@ -93,7 +93,7 @@ impl Interpreter {
             self.show_editor(editor, tell);
         }
         if let Some(run) = &mut self.run {
-            run.listening = Listening::Waits;
+            run.listening = ToldListening::Waits;
             run.probe.restart();
         }
         let editor = editor.map(|editor| editor.file.to_string_lossy().into_owned());
@@ -105,8 +105,8 @@ impl Interpreter {
         let Some(run) = &mut self.run else { return };
         let known = run.listening;
         run.listening = match listens {
-            Listens::No => Listening::No,
-            Listens::Yes | Listens::Alone => Listening::May,
+            Listens::No => ToldListening::No,
+            Listens::Yes | Listens::Alone => ToldListening::May,
         };
         // `Alone` is told each time, because a client that waits should look at the eval.
         if known != run.listening || listens == Listens::Alone {
@@ -125,7 +125,7 @@ impl Interpreter {
         if clock.is_paused() || began < run.probe.next() {
             return;
         }
-        let waiting = run.listening == Listening::Waits;
+        let waiting = run.listening == ToldListening::Waits;
         let found = self.reader();
         let visible = self.is_visible();
         let family = self.family.clone();

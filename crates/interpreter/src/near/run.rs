@@ -11,7 +11,7 @@ use stead_protocol::bridge::Command;
 use super::Tell;
 use super::interpreter::Interpreter;
 use super::limit::HardLimit;
-use super::listening::{BridgeWord, Listening};
+use super::listening::{BridgeWord, ToldListening};
 use super::probe::Probe;
 use crate::clock::Millis;
 use crate::told::Told;
@@ -20,7 +20,7 @@ use crate::told::Told;
 #[derive(Debug)]
 pub(super) struct Run {
     pub(super) eval: EvalId,
-    pub(super) listening: Listening,
+    pub(super) listening: ToldListening,
     pub(super) probe: Probe,
     pub(super) word: BridgeWord,
 }
@@ -43,7 +43,7 @@ impl Interpreter {
         self.limit = HardLimit::after(limit, now);
         self.run = Some(Run {
             eval,
-            listening: Listening::No,
+            listening: ToldListening::No,
             probe: Probe::new(),
             word: BridgeWord::default(),
         });

@@ -11,7 +11,7 @@ use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, Signal, kill_process_group};
 use serde_json::Value;
-use stead_client::{EvalOptions, EvalView, Launch, Quiet};
+use stead_client::{EvalOptions, EvalView, LaunchOptions, Quiet};
 use stead_protocol::SessionName;
 use stead_testkit::{Hook, TestEnv, is_alive, pause, wait_for};
 
@@ -50,7 +50,7 @@ fn options(code: &str) -> EvalOptions {
 
 fn eval(env: &TestEnv, code: &str) -> EvalView {
     let name: SessionName = "py".parse().unwrap();
-    env.client().eval(&name, &Launch::default(), &options(code), &mut Quiet).expect("a view")
+    env.client().eval(&name, &LaunchOptions::default(), &options(code), &mut Quiet).expect("a view")
 }
 
 fn generations(env: &TestEnv) -> usize {

@@ -4,8 +4,8 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use stead_client::{
-    Client, Connection, EvalOptions, EvalStatus, EvalView, Launch, OutputOptions, PATIENCE, Part,
-    Quiet, Waited,
+    Client, Connection, EvalOptions, EvalStatus, EvalView, LaunchOptions, OutputOptions, PATIENCE,
+    Part, Quiet, Waited,
 };
 use stead_protocol::client::{Event, Reply, Request, Submit, WatchFor};
 use stead_protocol::{EvalId, EvalSeq, Finished, SessionName, Work};
@@ -105,7 +105,7 @@ pub(crate) fn eval(client: &Client, name: &SessionName, code: &str) -> EvalView 
         background: false,
         max_chars: MAX_CHARS,
     };
-    client.eval(name, &Launch::default(), &options, &mut Quiet).unwrap()
+    client.eval(name, &LaunchOptions::default(), &options, &mut Quiet).unwrap()
 }
 
 #[track_caller]

@@ -5,10 +5,10 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::Serialize;
-use stead_client::{Client, ClientError, Dirs, Launch, Workspace};
+use stead_client::{Client, ClientError, Dirs, LaunchOptions, Workspace};
 use stead_protocol::{By, EvalId, SessionName};
 
-use crate::print::{self, Failure, Mode, Outcome, Reply, bad_request};
+use crate::print::{self, CliReply, CommandResult, Failure, Mode, bad_request};
 use crate::{Globals, Modes, exit};
 
 /// A running command.
@@ -96,10 +96,14 @@ impl Context {
     }
 
     /// How a session is started that a command needs and that does not exist.
-    pub(crate) fn launch(&self, language: Option<String>) -> Launch {
+    pub(crate) fn launch(&self, language: Option<String>) -> LaunchOptions {
         // The session starts in the current directory, unless that lies outside the workspace.
         let inside = self.cwd.starts_with(self.client.workspace.path());
-        Launch { language, cwd: inside.then(|| self.cwd.clone()), ..Launch::default() }
+        LaunchOptions {
+            language,
+            cwd: inside.then(|| self.cwd.clone()),
+            ..LaunchOptions::default()
+        }
     }
 
     /// The same command answering in another mode.
@@ -118,9 +122,9 @@ impl Context {
         status: &str,
         data: impl Serialize,
         text: impl FnOnce() -> String,
-    ) -> Outcome {
+    ) -> CommandResult {
         match self.mode {
-            Mode::Json => print::json(&Reply::success(self.command, status, data)),
+            Mode::Json => print::json(&CliReply::success(self.command, status, data)),
             Mode::Text => print::out(text().as_bytes()),
         }
         Ok(exit::SUCCESS)

@@ -49,7 +49,7 @@ impl From<ClientError> for Failure {
 }
 
 /// What a command returns: its exit code.
-pub(crate) type Outcome = Result<u8, Failure>;
+pub(crate) type CommandResult = Result<u8, Failure>;
 
 /// A request that is wrong in itself.
 pub(crate) fn bad_request(message: impl Into<String>) -> Failure {
@@ -58,7 +58,7 @@ pub(crate) fn bad_request(message: impl Into<String>) -> Failure {
 
 /// A reply; the fields stand in the order of SPEC C-3.
 #[derive(Debug, Serialize)]
-pub(crate) struct Reply<'a, T> {
+pub(crate) struct CliReply<'a, T> {
     ok: bool,
     command: &'a str,
     status: &'a str,
@@ -68,9 +68,9 @@ pub(crate) struct Reply<'a, T> {
     data: Option<T>,
 }
 
-impl<'a, T: Serialize> Reply<'a, T> {
+impl<'a, T: Serialize> CliReply<'a, T> {
     pub(crate) fn success(command: &'a str, status: &'a str, data: T) -> Self {
-        Reply { ok: true, command, status, error: None, data: Some(data) }
+        CliReply { ok: true, command, status, error: None, data: Some(data) }
     }
 
     pub(crate) fn verdict(
@@ -79,7 +79,7 @@ impl<'a, T: Serialize> Reply<'a, T> {
         error: Option<&'a Failure>,
         data: T,
     ) -> Self {
-        Reply { ok: error.is_none(), command, status, error, data: Some(data) }
+        CliReply { ok: error.is_none(), command, status, error, data: Some(data) }
     }
 }
 
@@ -101,7 +101,7 @@ pub(crate) fn failure(mode: Mode, command: &str, failure: &Failure) -> u8 {
     match mode {
         Mode::Json => {
             let status = if error.code == ErrorCode::SessionEnded { "ended" } else { "error" };
-            json(&Reply::<()> { ok: false, command, status, error: Some(&error), data: None });
+            json(&CliReply::<()> { ok: false, command, status, error: Some(&error), data: None });
         }
         Mode::Text => {
             let mut text = format!("error: {}\n", error.message);
@@ -144,13 +144,13 @@ mod tests {
 
     #[test]
     fn c3_replies_have_their_fields_in_order() {
-        let reply = Reply::success("stop", "complete", serde_json::json!({"session": "py"}));
+        let reply = CliReply::success("stop", "complete", serde_json::json!({"session": "py"}));
         assert_eq!(
             serde_json::to_string(&reply).unwrap(),
             r#"{"ok":true,"command":"stop","status":"complete","data":{"session":"py"}}"#
         );
         let error = Failure::new(ErrorCode::SessionNotFound, "no").with_hint("look");
-        let reply = Reply::<()> {
+        let reply = CliReply::<()> {
             ok: false,
             command: "eval",
             status: "error",

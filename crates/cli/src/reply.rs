@@ -20,7 +20,7 @@ fn chars(text: &str) -> usize {
 
 /// How much of the output a reply shows, and how.
 #[derive(Debug, Clone, clap::Args)]
-pub(crate) struct Bounds {
+pub(crate) struct ShowBounds {
     /// Show at most this many characters of output; 32000 unless given
     #[arg(long, value_name = "N", value_parser = above_zero, default_value_t = DEFAULT_MAX_CHARS,
         hide_default_value = true)]
@@ -41,7 +41,7 @@ fn above_zero(given: &str) -> Result<usize, String> {
     }
 }
 
-impl Bounds {
+impl ShowBounds {
     /// How many characters, at most.
     pub(crate) fn chars(&self) -> usize {
         if self.full || self.raw { usize::MAX } else { self.max_chars }

@@ -8,8 +8,8 @@ use stead_protocol::{ChunkKind, EvalId, SessionName};
 
 use crate::context::{Context, SessionArg};
 use crate::exit;
-use crate::print::{self, Failure, Mode, Outcome, Reply};
-use crate::reply::Bounds;
+use crate::print::{self, CliReply, CommandResult, Failure, Mode};
+use crate::reply::ShowBounds;
 use crate::text_writer::TextWriter;
 
 /// How many lines of a session are shown unless the user says otherwise.
@@ -89,8 +89,8 @@ impl SearchArgs {
         context: &Context,
         id: Option<&EvalId>,
         tail: Option<usize>,
-        bounds: &Bounds,
-    ) -> Option<Outcome> {
+        bounds: &ShowBounds,
+    ) -> Option<CommandResult> {
         let answer = match (&self.grep, self.lines, id) {
             (Some(pattern), _, _) => self.search(context, id, pattern, bounds),
             (None, Some(range), Some(id)) => numbered(context, id, range, bounds),
@@ -105,8 +105,8 @@ impl SearchArgs {
         context: &Context,
         id: Option<&EvalId>,
         pattern: &str,
-        bounds: &Bounds,
-    ) -> Outcome {
+        bounds: &ShowBounds,
+    ) -> CommandResult {
         let target = match id {
             Some(id) => Target::Eval(id.clone()),
             None => Target::Session(self.session(context)?),
@@ -122,7 +122,7 @@ impl SearchArgs {
         match context.mode {
             Mode::Json => {
                 let data = FoundData::new(&target, &found);
-                print::json(&Reply::success(context.command, "complete", data));
+                print::json(&CliReply::success(context.command, "complete", data));
             }
             Mode::Text => {
                 print::out(found_text(&target, &found, self.context > 0).as_bytes());
@@ -146,7 +146,7 @@ impl SearchArgs {
         context.session(&SessionArg { name: self.name.clone() })
     }
 
-    fn last(&self, context: &Context, count: usize, bounds: &Bounds) -> Outcome {
+    fn last(&self, context: &Context, count: usize, bounds: &ShowBounds) -> CommandResult {
         let name = self.session(context)?;
         let LastLines { lines, cut } =
             context.client.last_lines(&name, count as u64, bounds.chars())?;
@@ -163,7 +163,12 @@ impl SearchArgs {
     }
 }
 
-fn numbered(context: &Context, id: &EvalId, range: LineRange, bounds: &Bounds) -> Outcome {
+fn numbered(
+    context: &Context,
+    id: &EvalId,
+    range: LineRange,
+    bounds: &ShowBounds,
+) -> CommandResult {
     let NumberedLines { lines, next, total } =
         context.client.lines(id, range.from, range.to, bounds.chars())?;
     if context.mode == Mode::Json {
@@ -175,7 +180,7 @@ fn numbered(context: &Context, id: &EvalId, range: LineRange, bounds: &Bounds) -
             cut: false,
             hits: lines.iter().map(|hit| HitData::new(hit, None)).collect(),
         };
-        print::json(&Reply::success(context.command, "complete", data));
+        print::json(&CliReply::success(context.command, "complete", data));
         return Ok(exit::SUCCESS);
     }
     let mut writer = TextWriter::new(false);

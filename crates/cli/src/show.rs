@@ -5,11 +5,11 @@ use stead_client::{ClientError, EvalView, Page, PageItem};
 use stead_screen::plain;
 
 use crate::context::Context;
-use crate::print::{self, Failure, Mode, Outcome, Reply};
-use crate::reply::{AROUND, Bounds, EvalData, marker};
+use crate::print::{self, CliReply, CommandResult, Failure, Mode};
+use crate::reply::{AROUND, EvalData, ShowBounds, marker};
 use crate::text_writer::TextWriter;
 use crate::verdict::{notices, verdict};
-use crate::watch::Watch;
+use crate::watch::EvalWatcher;
 
 /// Whether a failed eval makes the command fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -22,7 +22,7 @@ pub(crate) enum Judge {
 
 /// The last line of a stream (SPEC C-7).
 #[derive(Debug, Serialize)]
-struct Done<'a> {
+struct StreamEnd<'a> {
     #[serde(rename = "type")]
     kind: &'static str,
     ok: bool,
@@ -36,10 +36,10 @@ struct Done<'a> {
 pub(crate) fn eval(
     context: &Context,
     result: Result<EvalView, ClientError>,
-    watch: Watch,
-    bounds: &Bounds,
+    watch: EvalWatcher,
+    bounds: &ShowBounds,
     judge: Judge,
-) -> Outcome {
+) -> CommandResult {
     match result {
         Ok(view) => Ok(show(context, view, watch, bounds, judge)),
         Err(error) => {
@@ -51,7 +51,13 @@ pub(crate) fn eval(
     }
 }
 
-fn show(context: &Context, view: EvalView, watch: Watch, bounds: &Bounds, judge: Judge) -> u8 {
+fn show(
+    context: &Context,
+    view: EvalView,
+    watch: EvalWatcher,
+    bounds: &ShowBounds,
+    judge: Judge,
+) -> u8 {
     let max = bounds.chars();
     let (page, max) = match (bounds.raw, context.mode) {
         (true, _) => (Page::default(), max),
@@ -79,11 +85,11 @@ fn show(context: &Context, view: EvalView, watch: Watch, bounds: &Bounds, judge:
     match context.mode {
         Mode::Json if streamed => {
             let data = EvalData::new(&view, &page, max).without_chunks();
-            print::json(&Done { kind: "done", ok: error.is_none(), status, error, data });
+            print::json(&StreamEnd { kind: "done", ok: error.is_none(), status, error, data });
         }
         Mode::Json => {
             let data = EvalData::new(&view, &page, max);
-            print::json(&Reply::verdict(context.command, status, error, data));
+            print::json(&CliReply::verdict(context.command, status, error, data));
         }
         Mode::Text => {
             let mut writer = writer.unwrap_or_else(|| TextWriter::new(bounds.raw));
@@ -117,6 +123,6 @@ fn show(context: &Context, view: EvalView, watch: Watch, bounds: &Bounds, judge:
 }
 
 /// The mode in which a command answers: raw bytes cannot be JSON.
-pub(crate) fn mode(mode: Mode, bounds: &Bounds) -> Mode {
+pub(crate) fn mode(mode: Mode, bounds: &ShowBounds) -> Mode {
     if bounds.raw { Mode::Text } else { mode }
 }

@@ -3,11 +3,11 @@
 use stead_client::{ClientError, EvalOptions, EvalView};
 
 use crate::context::Context;
-use crate::print::Outcome;
-use crate::reply::Bounds;
+use crate::print::CommandResult;
+use crate::reply::ShowBounds;
 use crate::show::{self, Judge};
 use crate::time::Time;
-use crate::watch::Watch;
+use crate::watch::EvalWatcher;
 
 /// How a command waits for the code it runs, and how it shows what comes.
 #[derive(Debug, Clone, clap::Args)]
@@ -22,7 +22,7 @@ pub(crate) struct Waiting {
     #[arg(long)]
     stream: bool,
     #[command(flatten)]
-    bounds: Bounds,
+    bounds: ShowBounds,
 }
 
 impl Waiting {
@@ -32,10 +32,10 @@ impl Waiting {
         context: &Context,
         code: String,
         timeout: &Time,
-        run: impl FnOnce(EvalOptions, &mut Watch) -> Result<EvalView, ClientError>,
-    ) -> Outcome {
+        run: impl FnOnce(EvalOptions, &mut EvalWatcher) -> Result<EvalView, ClientError>,
+    ) -> CommandResult {
         let mode = show::mode(context.mode, &self.bounds);
-        let mut watch = Watch::new(mode, self.stream, self.bounds.raw);
+        let mut watch = EvalWatcher::new(mode, self.stream, self.bounds.raw);
         let options = EvalOptions {
             code,
             key: None,

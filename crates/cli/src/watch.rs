@@ -20,7 +20,7 @@ const FRAMES: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '�
 
 /// Watches one eval for the command line.
 #[derive(Debug)]
-pub(crate) struct Watch {
+pub(crate) struct EvalWatcher {
     show: Show,
     ctrl_c: Option<CtrlC>,
     pressed: bool,
@@ -42,7 +42,7 @@ enum Show {
     },
 }
 
-impl Watch {
+impl EvalWatcher {
     /// A watch that streams, or shows a spinner if standard error is a terminal.
     pub(crate) fn new(mode: Mode, stream: bool, raw: bool) -> Self {
         let terminal = std::io::stderr().is_terminal();
@@ -58,7 +58,7 @@ impl Watch {
             (false, _) => Show::Nothing,
         };
         let ctrl_c = if terminal { CtrlC::new() } else { None };
-        Watch { show, ctrl_c, pressed: false }
+        EvalWatcher { show, ctrl_c, pressed: false }
     }
 
     /// Whether output was written as it came.
@@ -89,7 +89,7 @@ fn write(items: &[PageItem]) {
     }
 }
 
-impl Watcher for Watch {
+impl Watcher for EvalWatcher {
     fn wants_output(&self) -> bool {
         !matches!(self.show, Show::Nothing)
     }

@@ -14,7 +14,7 @@ use crate::reach::connection::{self, Connection, PATIENCE};
 use crate::reach::patience::Patience;
 use crate::reach::start::{Door, IfFound, left, unhurried};
 use crate::session::wait_until_ready;
-use crate::{Client, ClientError, EvalOptions, EvalStatus, EvalView, Launch, Quiet};
+use crate::{Client, ClientError, EvalOptions, EvalStatus, EvalView, LaunchOptions, Quiet};
 
 /// How long an interrupt may take: longer than the time after which the host gives up and answers.
 const INTERRUPT_TIME: Duration = Duration::from_secs(10);
@@ -104,7 +104,7 @@ impl Client {
             Err(ClientError::Ended { .. }) => {
                 let mut connection =
                     self.door(name).connect_or_start(IfFound::Use, unhurried(), || {
-                        self.meta_for(name, &Launch::default())
+                        self.meta_for(name, &LaunchOptions::default())
                     })?;
                 if connection.loss.is_some() {
                     loss::acknowledge(&mut connection, &self.dir(name))?;

@@ -30,7 +30,7 @@ pub use read::content::{Content, LeftOut};
 pub use read::numbered::{LastLines, NumberedLines};
 pub use read::output::{OutputOptions, Part};
 pub use read::search::{Hit, MAX_CONTEXT, Matches, SearchOptions, Target};
-pub use session::{Client, EvalOptions, InputOptions, Launch, Launched};
+pub use session::{Client, EvalOptions, InputOptions, LaunchOptions, Launched};
 pub use show::figures;
 pub use show::live::Live;
 pub use show::page::{Page, PageItem, cut_middle};

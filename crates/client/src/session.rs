@@ -43,7 +43,7 @@ pub struct Client {
 
 /// How to start a session that does not exist yet.
 #[derive(Debug, Clone, Default)]
-pub struct Launch {
+pub struct LaunchOptions {
     /// The language or its alias; without it the session's name tells.
     pub language: Option<String>,
     /// A bridge program of the user's own; the language may then have any name.
@@ -109,7 +109,11 @@ pub struct Launched {
 
 impl Client {
     /// Starts a session and waits until its interpreter is ready.
-    pub fn launch(&self, name: &SessionName, launch: &Launch) -> Result<Launched, ClientError> {
+    pub fn launch(
+        &self,
+        name: &SessionName,
+        launch: &LaunchOptions,
+    ) -> Result<Launched, ClientError> {
         let door = self.door(name);
         if let Some(mut connection) = door.connect(PATIENCE)? {
             match status(&mut connection)?.activity {
@@ -143,7 +147,7 @@ impl Client {
     pub fn eval(
         &self,
         name: &SessionName,
-        launch: &Launch,
+        launch: &LaunchOptions,
         options: &EvalOptions,
         watcher: &mut dyn Watcher,
     ) -> Result<EvalView, ClientError> {
@@ -154,7 +158,7 @@ impl Client {
     pub(crate) fn eval_at(
         &self,
         name: &SessionName,
-        launch: &Launch,
+        launch: &LaunchOptions,
         options: &EvalOptions,
         place: Option<&ShellPlace>,
         watcher: &mut dyn Watcher,
@@ -174,7 +178,7 @@ impl Client {
     fn try_eval(
         &self,
         name: &SessionName,
-        launch: &Launch,
+        launch: &LaunchOptions,
         options: &EvalOptions,
         patience: &Patience,
         place: Option<&ShellPlace>,

@@ -5,7 +5,7 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use stead_client::{Begun, Client, ClientError, Launch};
+use stead_client::{Begun, Client, ClientError, LaunchOptions};
 use stead_protocol::{By, EvalId, SessionName};
 
 use crate::cursors::Cursors;
@@ -62,8 +62,8 @@ impl Server {
     }
 
     /// How a session starts that a call finds missing.
-    pub(crate) fn launch(&self, language: Option<String>) -> Launch {
-        Launch { language, cwd: self.start.clone(), ..Launch::default() }
+    pub(crate) fn launch(&self, language: Option<String>) -> LaunchOptions {
+        LaunchOptions { language, cwd: self.start.clone(), ..LaunchOptions::default() }
     }
 }
 

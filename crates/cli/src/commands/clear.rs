@@ -4,7 +4,7 @@ use serde::Serialize;
 use stead_client::EvalStatus;
 
 use crate::context::{Context, NamedArg};
-use crate::print::Outcome;
+use crate::print::CommandResult;
 use crate::verdict::verdict;
 
 /// Empty a session's namespace and keep its process
@@ -27,7 +27,7 @@ struct Data {
 }
 
 impl ClearArgs {
-    pub(crate) fn run(self, context: &Context) -> Outcome {
+    pub(crate) fn run(self, context: &Context) -> CommandResult {
         let name = context.named(&self.session)?;
         let view = context.client.clear(&name)?;
         if let Some(error) = verdict(&view).error {

@@ -4,7 +4,7 @@ use clap::CommandFactory;
 use clap_complete::Shell;
 
 use crate::context::Context;
-use crate::print::{self, Outcome};
+use crate::print::{self, CommandResult};
 use crate::{Cli, exit};
 
 /// Print a script that completes `stead` commands in a shell
@@ -21,7 +21,7 @@ pub(crate) struct CompletionsArgs {
 }
 
 impl CompletionsArgs {
-    pub(crate) fn run(self, _context: &Context) -> Outcome {
+    pub(crate) fn run(self, _context: &Context) -> CommandResult {
         let mut script = Vec::new();
         clap_complete::generate(self.shell, &mut Cli::command(), "stead", &mut script);
         print::out(&script);

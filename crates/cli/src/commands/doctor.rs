@@ -8,14 +8,16 @@ use std::path::{Path, PathBuf};
 use std::time::{Duration, Instant};
 
 use serde::Serialize;
-use stead_client::{Client, Dirs, EvalOptions, EvalStatus, Launch, Quiet, Workspace, language};
+use stead_client::{
+    Client, Dirs, EvalOptions, EvalStatus, LaunchOptions, Quiet, Workspace, language,
+};
 use stead_config::Language;
 use stead_launch::Search;
 use stead_protocol::{ErrorCode, PROGRAM, Status};
 
 use crate::context::Context;
 use crate::exit;
-use crate::print::{self, Failure, Mode, Outcome, Reply};
+use crate::print::{self, CliReply, CommandResult, Failure, Mode};
 use crate::text::bytes;
 
 /// Say what works here and what to do about what does not
@@ -51,7 +53,7 @@ impl Check {
 }
 
 impl DoctorArgs {
-    pub(crate) fn run(self, context: &Context) -> Outcome {
+    pub(crate) fn run(self, context: &Context) -> CommandResult {
         let dirs = &context.client.dirs;
         let mut checks =
             vec![runtime_directory(dirs), state_directory(dirs), disk(&context.client)];
@@ -67,7 +69,7 @@ impl DoctorArgs {
         });
         let status = if error.is_none() { "complete" } else { "error" };
         match context.mode {
-            Mode::Json => print::json(&Reply::verdict(
+            Mode::Json => print::json(&CliReply::verdict(
                 context.command,
                 status,
                 error.as_ref(),
@@ -228,7 +230,7 @@ fn try_session(client: &Client) -> Result<Duration, Failure> {
         background: false,
         max_chars: 0,
     };
-    let evaluated = there.eval(&name, &Launch::default(), &options, &mut Quiet);
+    let evaluated = there.eval(&name, &LaunchOptions::default(), &options, &mut Quiet);
     let stopped = there.stop(&name);
     let view = evaluated?;
     if let Some(error) = crate::verdict::verdict(&view).error {

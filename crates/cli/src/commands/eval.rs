@@ -9,7 +9,7 @@ use stead_client::{EvalOptions, language};
 use stead_protocol::{ErrorCode, MAX_CODE, SessionName};
 
 use crate::context::{Context, SessionArg};
-use crate::print::{Failure, Outcome, bad_request};
+use crate::print::{CommandResult, Failure, bad_request};
 use crate::time::Time;
 use crate::waiting::Waiting;
 
@@ -56,7 +56,7 @@ pub(crate) struct EvalArgs {
 }
 
 impl EvalArgs {
-    pub(crate) fn run(self, context: &Context) -> Outcome {
+    pub(crate) fn run(self, context: &Context) -> CommandResult {
         let name = self.session_name(context)?;
         let code = read_code(self.code, self.file.as_deref(), context)?;
         let (key, no_queue) = (self.key, self.no_queue);

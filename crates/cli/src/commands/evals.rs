@@ -6,7 +6,7 @@ use serde::Serialize;
 use stead_client::{EvalSummary, mebibytes};
 
 use crate::context::{Context, NamedArg};
-use crate::print::Outcome;
+use crate::print::CommandResult;
 use crate::table::table;
 use crate::{text, time};
 
@@ -80,7 +80,7 @@ impl EvalLine {
 }
 
 impl EvalsArgs {
-    pub(crate) fn run(self, context: &Context) -> Outcome {
+    pub(crate) fn run(self, context: &Context) -> CommandResult {
         let name = context.named(&self.session)?;
         let listed = context.client.evals(&name, self.limit)?;
         let evals: Vec<EvalLine> = listed.evals.iter().map(EvalLine::new).collect();

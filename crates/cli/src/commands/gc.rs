@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::context::Context;
-use crate::print::{self, Mode, Outcome, Reply};
+use crate::print::{self, CliReply, CommandResult, Mode};
 use crate::text::bytes;
 use crate::{exit, print::Failure};
 use stead_protocol::ErrorCode;
@@ -43,7 +43,7 @@ struct RemovedData {
 }
 
 impl GcArgs {
-    pub(crate) fn run(self, context: &Context) -> Outcome {
+    pub(crate) fn run(self, context: &Context) -> CommandResult {
         let garbage = context.client.collect_garbage(self.dry_run)?;
         let removed: Vec<RemovedData> = garbage
             .removed
@@ -73,7 +73,7 @@ impl GcArgs {
         match (context.mode, error) {
             (Mode::Json, error) => {
                 let status = if error.is_none() { "complete" } else { "error" };
-                let reply = Reply::verdict(context.command, status, error.as_ref(), data);
+                let reply = CliReply::verdict(context.command, status, error.as_ref(), data);
                 print::json(&reply);
                 Ok(if error.is_none() { exit::SUCCESS } else { exit::REQUEST_FAILED })
             }

@@ -7,11 +7,11 @@ use stead_protocol::EvalId;
 
 use super::eval::read_code;
 use crate::context::{Context, SessionArg};
-use crate::print::{Failure, Outcome, bad_request};
-use crate::reply::Bounds;
+use crate::print::{CommandResult, Failure, bad_request};
+use crate::reply::ShowBounds;
 use crate::show::{self, Judge};
 use crate::time::Time;
-use crate::watch::Watch;
+use crate::watch::EvalWatcher;
 
 /// Answer code that waits for input, then wait like `eval` does
 ///
@@ -49,11 +49,11 @@ pub(crate) struct InputArgs {
     #[arg(long)]
     stream: bool,
     #[command(flatten)]
-    bounds: Bounds,
+    bounds: ShowBounds,
 }
 
 impl InputArgs {
-    pub(crate) fn run(self, context: &Context) -> Outcome {
+    pub(crate) fn run(self, context: &Context) -> CommandResult {
         let (id, text) = id_and_text(self.words, self.eof || self.file.is_some(), |id| {
             context.client.eval_id(id)
         })?;
@@ -86,7 +86,7 @@ impl InputArgs {
             (None, false) => return Err(bad_request("give a text, `--file`, or `--eof`")),
         };
         let mode = show::mode(context.mode, &self.bounds);
-        let mut watch = Watch::new(mode, self.stream, self.bounds.raw);
+        let mut watch = EvalWatcher::new(mode, self.stream, self.bounds.raw);
         let options = InputOptions {
             eval: id.map(|id| id.seq),
             text,

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::context::{Context, SessionArg};
-use crate::print::Outcome;
+use crate::print::CommandResult;
 use crate::text;
 
 /// Show one name of a session: value, type, doc, source
@@ -22,7 +22,7 @@ pub(crate) struct InspectArgs {
 }
 
 impl InspectArgs {
-    pub(crate) fn run(self, context: &Context) -> Outcome {
+    pub(crate) fn run(self, context: &Context) -> CommandResult {
         let name = context.session(&self.session)?;
         let mut data = context.client.inspect(&name, &self.what)?;
         text::clean(&mut data);

@@ -5,7 +5,7 @@ use stead_client::Interrupted;
 use stead_protocol::client::InterruptEffect;
 
 use crate::context::{Context, SessionArg};
-use crate::print::Outcome;
+use crate::print::CommandResult;
 
 /// Stop the running eval and keep the session's state
 ///
@@ -35,7 +35,7 @@ struct Data {
 }
 
 impl InterruptArgs {
-    pub(crate) fn run(self, context: &Context) -> Outcome {
+    pub(crate) fn run(self, context: &Context) -> CommandResult {
         let (name, id) = match &self.target {
             Some(given) => context.target(given)?,
             None => (context.session(&self.session)?, None),

@@ -2,11 +2,11 @@
 
 use std::path::PathBuf;
 
-use stead_client::{Launch, Launched, language};
+use stead_client::{LaunchOptions, Launched, language};
 
 use crate::context::Context;
 use crate::interpreter::{GROUP, InterpreterArgs};
-use crate::print::{Outcome, bad_request};
+use crate::print::{CommandResult, bad_request};
 use crate::status::{StatusData, full_text};
 use crate::time::Time;
 use crate::verdict::verdict;
@@ -54,7 +54,7 @@ pub(crate) struct LaunchArgs {
 }
 
 impl LaunchArgs {
-    pub(crate) fn run(self, context: &Context) -> Outcome {
+    pub(crate) fn run(self, context: &Context) -> CommandResult {
         let default = stead_config::default_language().name;
         let named = self.interpreter.language.map(|language| language.name);
         let given = self.name.as_deref().map(|name| context.session_named(name)).transpose()?;
@@ -77,7 +77,7 @@ impl LaunchArgs {
             return Err(bad_request(format!("`--{named}` is not for sessions in {text}")));
         }
         let here = context.launch(language);
-        let launch = Launch {
+        let launch = LaunchOptions {
             bridge: self.bridge.map(|path| bridge(context, &path)).transpose()?,
             interpreter: self.interpreter.path.map(|path| absolute(context, path)),
             cwd: self.cwd.map(|dir| context.path(&dir)).or(here.cwd.clone()),

@@ -6,7 +6,7 @@ use serde::Serialize;
 use stead_screen::plain;
 
 use crate::context::{Context, NamedArg};
-use crate::print::{Outcome, bad_request};
+use crate::print::{CommandResult, bad_request};
 
 /// How many bytes at the end of a log are searched for its last lines.
 const WINDOW: u64 = 1 << 20;
@@ -33,7 +33,7 @@ struct Data {
 }
 
 impl LogsArgs {
-    pub(crate) fn run(self, context: &Context) -> Outcome {
+    pub(crate) fn run(self, context: &Context) -> CommandResult {
         let name = context.named(&self.session)?;
         let path = context.client.log(&name)?;
         let mut bytes = Vec::new();

@@ -6,7 +6,7 @@ use std::path::Path;
 use serde::Serialize;
 
 use crate::context::Context;
-use crate::print::Outcome;
+use crate::print::CommandResult;
 use crate::status::{StatusData, activity_line};
 use crate::table::table;
 use crate::time;
@@ -32,7 +32,7 @@ struct Data<'a> {
 }
 
 impl LsArgs {
-    pub(crate) fn run(self, context: &Context) -> Outcome {
+    pub(crate) fn run(self, context: &Context) -> CommandResult {
         let listing = context.client.list(self.all)?;
         let (listed, unreadable) = (&listing.sessions, listing.unreadable.as_slice());
         let notes: String = unreadable.iter().map(|note| format!("[{note}]\n")).collect();

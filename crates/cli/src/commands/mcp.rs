@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use crate::context::Context;
 use crate::exit;
-use crate::print::{Failure, Outcome};
+use crate::print::{CommandResult, Failure};
 use stead_client::Client;
 use stead_protocol::ErrorCode;
 
@@ -23,7 +23,7 @@ Cursor and others: {\"mcpServers\": {\"stead\": {\"command\": \"stead\", \"args\
 pub(crate) struct McpArgs {}
 
 impl McpArgs {
-    pub(crate) fn run(self, context: &Context) -> Outcome {
+    pub(crate) fn run(self, context: &Context) -> CommandResult {
         let client = Client { kind: "mcp", by: Arc::default(), ..context.client.clone() };
         match (context.modes.mcp)(client, context.cwd.clone()) {
             Ok(()) => Ok(exit::SUCCESS),

@@ -25,7 +25,7 @@ mod stop;
 mod vars;
 
 use crate::context::Context;
-use crate::print::Outcome;
+use crate::print::CommandResult;
 
 /// What can be asked for.
 #[derive(Debug, clap::Subcommand)]
@@ -99,7 +99,7 @@ impl Command {
     }
 
     /// Carries the command out; returns the exit code.
-    pub(crate) fn run(self, context: &Context) -> Outcome {
+    pub(crate) fn run(self, context: &Context) -> CommandResult {
         match self {
             Command::Launch(args) => args.run(context),
             Command::Eval(args) => args.run(context),

@@ -6,13 +6,13 @@ use stead_client::{OutputOptions, Part};
 
 use crate::context::Context;
 use crate::exit;
-use crate::print::{Mode, Outcome, bad_request};
-use crate::reply::Bounds;
+use crate::print::{CommandResult, Mode, bad_request};
+use crate::reply::ShowBounds;
 use crate::search::SearchArgs;
 use crate::show::{self, Judge};
 use crate::text_writer::TextWriter;
 use crate::time::Time;
-use crate::watch::Watch;
+use crate::watch::EvalWatcher;
 
 /// Read what an eval wrote, also after its session ended
 ///
@@ -55,13 +55,13 @@ pub(crate) struct OutputArgs {
     #[arg(long, value_name = "TIME")]
     wait: Option<Time>,
     #[command(flatten)]
-    bounds: Bounds,
+    bounds: ShowBounds,
     #[command(flatten)]
     search: SearchArgs,
 }
 
 impl OutputArgs {
-    pub(crate) fn run(self, context: &Context) -> Outcome {
+    pub(crate) fn run(self, context: &Context) -> CommandResult {
         let id = self.id.as_deref().map(|id| context.client.eval_id(id)).transpose()?;
         if let Some(answer) = self.search.run(context, id.as_ref(), self.tail, &self.bounds) {
             return answer;
@@ -87,7 +87,7 @@ impl OutputArgs {
         }
         let wait = if self.follow { Some(Duration::MAX) } else { self.wait.map(|time| time.0) };
         let judge = if wait.is_some() { Judge::Eval } else { Judge::Reading };
-        let mut watch = Watch::new(mode, self.follow, self.bounds.raw);
+        let mut watch = EvalWatcher::new(mode, self.follow, self.bounds.raw);
         let max_chars = if self.follow { 0 } else { self.bounds.chars() };
         let options = OutputOptions { part, wait, max_chars };
         let result = context.client.output(&id, &options, &mut watch);

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::context::{Context, NamedArg};
-use crate::print::Outcome;
+use crate::print::CommandResult;
 
 /// Stop all processes of a session where they are
 ///
@@ -22,7 +22,7 @@ struct Data {
 }
 
 impl PauseArgs {
-    pub(crate) fn run(self, context: &Context) -> Outcome {
+    pub(crate) fn run(self, context: &Context) -> CommandResult {
         let name = context.named(&self.session)?;
         context.client.pause(&name)?;
         context

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::context::{Context, NamedArg};
-use crate::print::Outcome;
+use crate::print::CommandResult;
 
 /// Start a session's interpreter afresh; keeps name and settings, loses state
 ///
@@ -23,7 +23,7 @@ struct Data {
 }
 
 impl RestartArgs {
-    pub(crate) fn run(self, context: &Context) -> Outcome {
+    pub(crate) fn run(self, context: &Context) -> CommandResult {
         let name = context.named(&self.session)?;
         let status = context.client.restart(&name)?;
         let generation = status.generation.0;

@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::context::{Context, NamedArg};
-use crate::print::Outcome;
+use crate::print::CommandResult;
 
 /// Let a paused session go on
 ///
@@ -22,7 +22,7 @@ struct Data {
 }
 
 impl ResumeArgs {
-    pub(crate) fn run(self, context: &Context) -> Outcome {
+    pub(crate) fn run(self, context: &Context) -> CommandResult {
         let name = context.named(&self.session)?;
         context.client.resume(&name)?;
         context.answer("complete", Data { session: name.to_string() }, || {

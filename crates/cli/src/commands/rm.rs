@@ -3,7 +3,7 @@
 use serde::Serialize;
 
 use crate::context::Context;
-use crate::print::Outcome;
+use crate::print::CommandResult;
 use crate::text::bytes;
 
 /// Remove an ended session with all it wrote
@@ -35,7 +35,7 @@ struct RemovedData {
 }
 
 impl RmArgs {
-    pub(crate) fn run(self, context: &Context) -> Outcome {
+    pub(crate) fn run(self, context: &Context) -> CommandResult {
         let mut data = Data { removed: Vec::new(), bytes: 0, files: 0 };
         let mut text = String::new();
         let names = self.names.iter().map(|name| context.session_named(name));

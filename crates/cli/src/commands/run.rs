@@ -3,12 +3,12 @@
 use std::ffi::OsString;
 use std::path::PathBuf;
 
-use stead_client::Launch;
+use stead_client::LaunchOptions;
 
 use super::eval::read_code;
 use super::launch::{absolute, variable};
 use crate::context::Context;
-use crate::print::Outcome;
+use crate::print::CommandResult;
 use crate::time::Time;
 use crate::waiting::Waiting;
 
@@ -48,10 +48,10 @@ pub(crate) struct RunArgs {
 }
 
 impl RunArgs {
-    pub(crate) fn run(self, context: &Context) -> Outcome {
+    pub(crate) fn run(self, context: &Context) -> CommandResult {
         let code = read_code(self.code, self.file.as_deref(), context)?;
         let here = context.launch(Some(self.language));
-        let launch = Launch {
+        let launch = LaunchOptions {
             interpreter: self.interpreter.map(|path| absolute(context, path)),
             cwd: self.cwd.map(|dir| context.path(&dir)).or(here.cwd.clone()),
             env: self.env.iter().map(|pair| variable(pair)).collect::<Result<_, _>>()?,

@@ -7,7 +7,7 @@ use stead_protocol::ShellPlace;
 
 use super::eval::read_code;
 use crate::context::Context;
-use crate::print::{Outcome, bad_request};
+use crate::print::{CommandResult, bad_request};
 use crate::time::Time;
 use crate::waiting::Waiting;
 
@@ -39,7 +39,7 @@ pub(crate) struct ShellArgs {
 }
 
 impl ShellArgs {
-    pub(crate) fn run(self, context: &Context) -> Outcome {
+    pub(crate) fn run(self, context: &Context) -> CommandResult {
         let cwd = self.cwd.map_or_else(|| context.cwd.clone(), |dir| context.path(&dir));
         if !cwd.is_dir() {
             return Err(bad_request(format!("the directory `{}` does not exist", cwd.display())));

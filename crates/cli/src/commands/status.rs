@@ -1,7 +1,7 @@
 //! `stead status`
 
 use crate::context::{Context, NamedArg};
-use crate::print::Outcome;
+use crate::print::CommandResult;
 use crate::status::{StatusData, full_text};
 
 /// Tell everything about a session
@@ -18,7 +18,7 @@ pub(crate) struct StatusArgs {
 }
 
 impl StatusArgs {
-    pub(crate) fn run(self, context: &Context) -> Outcome {
+    pub(crate) fn run(self, context: &Context) -> CommandResult {
         let name = context.named(&self.session)?;
         let status = context.client.status(&name)?;
         context.answer("complete", StatusData::new(&status), || full_text(&status))

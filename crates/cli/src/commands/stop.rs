@@ -4,7 +4,7 @@ use serde::Serialize;
 use stead_protocol::SessionName;
 
 use crate::context::{Context, NamedArg};
-use crate::print::Outcome;
+use crate::print::CommandResult;
 
 /// End a session and remove it from the list
 ///
@@ -30,7 +30,7 @@ enum Data {
 }
 
 impl StopArgs {
-    pub(crate) fn run(self, context: &Context) -> Outcome {
+    pub(crate) fn run(self, context: &Context) -> CommandResult {
         let names =
             if self.all { context.client.names()? } else { vec![context.named(&self.session)?] };
         for name in &names {

@@ -3,7 +3,7 @@
 use serde_json::Value;
 
 use crate::context::{Context, NamedArg};
-use crate::print::Outcome;
+use crate::print::CommandResult;
 use crate::table::table;
 use crate::text;
 
@@ -19,7 +19,7 @@ pub(crate) struct VarsArgs {
 }
 
 impl VarsArgs {
-    pub(crate) fn run(self, context: &Context) -> Outcome {
+    pub(crate) fn run(self, context: &Context) -> CommandResult {
         let name = context.named(&self.session)?;
         let mut data = context.client.vars(&name)?;
         text::clean(&mut data);

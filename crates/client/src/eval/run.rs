@@ -5,7 +5,7 @@ use std::hash::{BuildHasher, Hasher, RandomState};
 use stead_protocol::SessionName;
 
 use crate::eval::wait;
-use crate::{Client, ClientError, EvalOptions, EvalView, Launch, Watcher};
+use crate::{Client, ClientError, EvalOptions, EvalView, LaunchOptions, Watcher};
 
 /// How the sessions of one-off runs are called.
 pub const RUN_PREFIX: &str = "run-";
@@ -17,12 +17,13 @@ impl Client {
     /// with it.
     pub fn run(
         &self,
-        launch: &Launch,
+        launch: &LaunchOptions,
         options: &EvalOptions,
         watcher: &mut dyn Watcher,
     ) -> Result<EvalView, ClientError> {
         let name = self.unused_name()?;
-        let launch = Launch { once: true, idle_timeout_ms: Some(UNUSED_MS), ..launch.clone() };
+        let launch =
+            LaunchOptions { once: true, idle_timeout_ms: Some(UNUSED_MS), ..launch.clone() };
         let view = self.eval(&name, &launch, options, watcher)?;
         if view.outcome.is_some() {
             wait::see_host_gone(&self.dir(&name));

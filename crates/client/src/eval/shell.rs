@@ -4,7 +4,7 @@ use stead_config::SHELL;
 use stead_protocol::ShellPlace;
 use stead_protocol::{ErrorCode, SessionName};
 
-use crate::{Client, ClientError, EvalOptions, EvalView, Launch, RequestError, Watcher};
+use crate::{Client, ClientError, EvalOptions, EvalView, LaunchOptions, RequestError, Watcher};
 
 /// How many commands may run at once in a workspace.
 const MOST_AT_ONCE: usize = 64;
@@ -17,7 +17,8 @@ impl Client {
         place: &ShellPlace,
         watcher: &mut dyn Watcher,
     ) -> Result<EvalView, ClientError> {
-        let launch = Launch { language: Some(SHELL.name.to_owned()), ..Launch::default() };
+        let launch =
+            LaunchOptions { language: Some(SHELL.name.to_owned()), ..LaunchOptions::default() };
         let options = EvalOptions { no_queue: true, ..options.clone() };
         let mut refused = None;
         for number in 1..=MOST_AT_ONCE {

@@ -10,7 +10,7 @@ use stead_protocol::{
 };
 
 use crate::reach::language;
-use crate::{Client, ClientError, Launch, RequestError};
+use crate::{Client, ClientError, LaunchOptions, RequestError};
 
 impl Client {
     /// The kept settings of a session; `None` if there never was one of this name.
@@ -79,7 +79,7 @@ impl Client {
     pub(crate) fn meta_for(
         &self,
         name: &SessionName,
-        launch: &Launch,
+        launch: &LaunchOptions,
     ) -> Result<Meta, ClientError> {
         match self.meta(name)?.filter(|meta| !meta.stopped) {
             Some(meta) => Ok(Meta { found: None, program: Some(PROGRAM.to_owned()), ..meta }),
@@ -90,7 +90,7 @@ impl Client {
     pub(crate) fn new_meta(
         &self,
         name: &SessionName,
-        launch: &Launch,
+        launch: &LaunchOptions,
     ) -> Result<Meta, ClientError> {
         let (language, keeps) = match (&launch.language, &launch.bridge) {
             // Only the user knows whether a bridge of their own keeps state, so it is assumed to.

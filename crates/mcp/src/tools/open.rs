@@ -5,7 +5,7 @@ use std::path::PathBuf;
 
 use serde::Deserialize;
 use serde_json::json;
-use stead_client::{ClientError, Launch, language};
+use stead_client::{ClientError, LaunchOptions, language};
 use stead_protocol::SessionName;
 
 use super::arguments::{Count, read};
@@ -70,7 +70,7 @@ impl Tool for OpenTool {
             }
         }
         let default = server.launch(Some(self.language));
-        let launch = Launch {
+        let launch = LaunchOptions {
             cwd: self.cwd.map(|cwd| server.cwd.join(cwd)).or(default.cwd.clone()),
             env: self.env.unwrap_or_default().into_iter().collect(),
             init: self.init,

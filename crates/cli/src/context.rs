@@ -5,8 +5,8 @@ use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
 use serde::Serialize;
-use stead_client::{Client, ClientError, Dirs, LaunchOptions, Workspace};
-use stead_protocol::{By, EvalId, SessionName};
+use stead_client::{Client, Dirs, LaunchOptions, Workspace};
+use stead_protocol::{By, SessionName};
 
 use crate::print::{self, CliReply, CommandResult, Failure, Mode, bad_request};
 use crate::{Globals, Modes, exit};
@@ -82,17 +82,7 @@ impl Context {
 
     /// A session's name as the user gave it.
     pub(crate) fn session_named(&self, given: &str) -> Result<SessionName, Failure> {
-        let name = given.parse().map_err(ClientError::from)?;
-        Ok(self.client.resolve(name))
-    }
-
-    /// A session's name, or the id of an eval in it.
-    pub(crate) fn target(&self, given: &str) -> Result<(SessionName, Option<EvalId>), Failure> {
-        if given.contains(':') {
-            let id = self.client.eval_id(given)?;
-            return Ok((id.session.clone(), Some(id)));
-        }
-        Ok((self.session_named(given)?, None))
+        Ok(self.client.session(given)?)
     }
 
     /// How a session is started that a command needs and that does not exist.

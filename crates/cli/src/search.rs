@@ -3,7 +3,9 @@
 use std::str::FromStr;
 
 use serde::Serialize;
-use stead_client::{Hit, LastLines, MAX_CONTEXT, Matches, NumberedLines, SearchOptions, Target};
+use stead_client::{
+    Hit, LastLines, MAX_CONTEXT, Matches, NumberedLines, SearchOptions, Target, counted,
+};
 use stead_protocol::{ChunkKind, EvalId, SessionName};
 
 use crate::context::{Context, SessionArg};
@@ -134,7 +136,7 @@ impl SearchArgs {
                     ));
                 }
                 if found.gone > 0 {
-                    let gone = count(found.gone, "older eval", "older evals");
+                    let gone = counted(found.gone, "older eval", "older evals");
                     TextWriter::new(false).note(&format!("{gone} gone to make room"));
                 }
             }
@@ -193,7 +195,7 @@ fn numbered(
             writer.note(&format!("… read on: stead output {id} --lines {next}:{to} …"));
         }
         (None, Some(total)) if lines.is_empty() => {
-            writer.note(&format!("{id} has {}", count(total, "line", "lines")));
+            writer.note(&format!("{id} has {}", counted(total, "line", "lines")));
         }
         _ => {}
     }
@@ -298,12 +300,8 @@ fn line_text(hit: &Hit, with_id: bool, mark: char) -> String {
 }
 
 fn matches_in_lines(found: &Matches) -> String {
-    let matches = count(found.matches, "match", "matches");
-    format!("{matches} in {}", count(found.lines, "line", "lines"))
-}
-
-fn count(number: u64, one: &str, many: &str) -> String {
-    format!("{number} {}", if number == 1 { one } else { many })
+    let matches = counted(found.matches, "match", "matches");
+    format!("{matches} in {}", counted(found.lines, "line", "lines"))
 }
 
 #[cfg(test)]

@@ -34,3 +34,4 @@ pub use session::{Client, EvalOptions, InputOptions, LaunchOptions, Launched};
 pub use show::figures;
 pub use show::live::Live;
 pub use show::page::{Page, PageItem, cut_middle};
+pub use show::shown::counted;

@@ -5,8 +5,8 @@ use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use stead_client::{Begun, Client, ClientError, LaunchOptions};
-use stead_protocol::{By, EvalId, SessionName};
+use stead_client::{Begun, Client, LaunchOptions};
+use stead_protocol::{By, SessionName};
 
 use crate::cursors::Cursors;
 use crate::line::CallWatch;
@@ -64,22 +64,6 @@ impl Server {
     /// How a session starts that a call finds missing.
     pub(crate) fn launch(&self, language: Option<String>) -> LaunchOptions {
         LaunchOptions { language, cwd: self.start.clone(), ..LaunchOptions::default() }
-    }
-}
-
-impl Server {
-    /// The session that a call names.
-    pub(crate) fn session(&self, given: &str) -> Result<SessionName, ClientError> {
-        Ok(self.client.resolve(given.parse()?))
-    }
-
-    /// The session and the eval that a call names.
-    pub(crate) fn target(&self, given: &str) -> Result<(SessionName, Option<EvalId>), ClientError> {
-        if given.contains(':') {
-            let id = self.client.eval_id(given)?;
-            return Ok((id.session.clone(), Some(id)));
-        }
-        Ok((self.session(given)?, None))
     }
 }
 

@@ -6,7 +6,9 @@
 use std::borrow::Cow;
 use std::fmt::{self, Write};
 
-use stead_client::{EvalStatus, EvalView, LeftOut, Page, PageItem, language, unrecorded_text};
+use stead_client::{
+    EvalStatus, EvalView, LeftOut, Page, PageItem, counted, language, unrecorded_text,
+};
 use stead_protocol::{
     Change, Changed, ChunkKind, DisplayInfo, EndReason, ErrorInfo, EvalSeq, Outcome, SessionName,
     TimeoutStep,
@@ -153,7 +155,7 @@ fn display_text(text: &mut String, display: &DisplayInfo, announce: &mut Announc
 fn gap_text(gap: &LeftOut, view: &EvalView) -> String {
     let lines = gap.lines.filter(|lines| *lines > 0);
     let lines =
-        lines.map(|lines| format!("{}, ", count(lines, "line", "lines"))).unwrap_or_default();
+        lines.map(|lines| format!("{}, ", counted(lines, "line", "lines"))).unwrap_or_default();
     let how = view
         .id()
         .map(|id| format!("; read on: output {{\"id\":\"{id}\",\"offset\":{}}}", gap.offset));
@@ -328,11 +330,6 @@ pub(crate) fn quoted(text: &str) -> String {
 /// On one line, harmless.
 pub(crate) fn one_line(text: &str) -> String {
     stead_screen::plain(text.as_bytes()).replace('\n', " ")
-}
-
-/// So many of something: `1 line`, `2 lines`.
-pub(crate) fn count(n: u64, one: &str, many: &str) -> String {
-    format!("{n} {}", if n == 1 { one } else { many })
 }
 
 /// A duration as a person says it.

@@ -37,7 +37,7 @@ struct Data {
 impl InterruptArgs {
     pub(crate) fn run(self, context: &Context) -> CommandResult {
         let (name, id) = match &self.target {
-            Some(given) => context.target(given)?,
+            Some(given) => context.client.target(given)?,
             None => (context.session(&self.session)?, None),
         };
         let interrupted = context.client.interrupt(&name, id.map(|id| id.seq))?;

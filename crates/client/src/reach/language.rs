@@ -51,6 +51,20 @@ impl Client {
         EvalId { session: self.resolve(id.session), ..id }
     }
 
+    /// The session of this name as a user gave it.
+    pub fn session(&self, given: &str) -> Result<SessionName, ClientError> {
+        Ok(self.resolve(given.parse()?))
+    }
+
+    /// The session and, if `given` is the id of an eval, the eval.
+    pub fn target(&self, given: &str) -> Result<(SessionName, Option<EvalId>), ClientError> {
+        if given.contains(':') {
+            let id = self.eval_id(given)?;
+            return Ok((id.session.clone(), Some(id)));
+        }
+        Ok((self.session(given)?, None))
+    }
+
     /// Whether there is a connection to this session: then it exists, and the disk need not be asked.
     fn keeps(&self, name: &SessionName) -> bool {
         self.kept.as_ref().is_some_and(|kept| kept.has(&self.workspace, name))

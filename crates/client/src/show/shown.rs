@@ -66,6 +66,11 @@ pub(crate) fn around(text: &str, line: &Line<'_>, found: Range<usize>) -> String
     format!("{before}{}{after}", &text[start..end])
 }
 
+/// How many there are of something: `1 line`, `2 lines`.
+pub fn counted(number: u64, one: &str, many: &str) -> String {
+    format!("{number} {}", if number == 1 { one } else { many })
+}
+
 /// At most `max` characters of a line from its beginning.
 pub(crate) fn beginning(text: &str, line: &Line<'_>, max: usize) -> String {
     match text.char_indices().nth(max) {

@@ -2,7 +2,7 @@
 
 use serde::Deserialize;
 use serde_json::json;
-use stead_client::{ClientError, EvalStatus, EvalView};
+use stead_client::{ClientError, EvalStatus, EvalView, counted};
 use stead_protocol::client::InterruptEffect;
 use stead_protocol::{EvalId, SessionName};
 
@@ -11,7 +11,6 @@ use super::{Tool, ToolSpec, bad_request, object};
 use crate::answer::Answer;
 use crate::line::CallWatch;
 use crate::server::{Server, session_of};
-use crate::text;
 
 pub(super) fn spec() -> ToolSpec {
     ToolSpec {
@@ -65,7 +64,7 @@ impl Tool for ControlTool {
         server: &Server,
         _watch: &mut CallWatch,
     ) -> Result<Answer, ClientError> {
-        let (name, id) = server.target(&self.target)?;
+        let (name, id) = server.client.target(&self.target)?;
         let client = &server.client;
         if self.action == ControlAction::Interrupt {
             return interrupt(server, &name, id);
@@ -147,7 +146,7 @@ fn interrupt(
     };
     let killed = match done.killed {
         None | Some(0) => String::new(),
-        Some(count) => format!("; {} killed", text::count(count, "process", "processes")),
+        Some(count) => format!("; {} killed", counted(count, "process", "processes")),
     };
     Ok(Answer::text(format!("[{what} {said}{killed}]")))
 }

@@ -56,7 +56,7 @@ impl Tool for InputTool {
     }
 
     fn run(self: Box<Self>, server: &Server, watch: &mut CallWatch) -> Result<Answer, ClientError> {
-        let (name, id) = server.target(&self.target)?;
+        let (name, id) = server.client.target(&self.target)?;
         let eof = self.eof.unwrap_or(false);
         if self.text.is_none() && !eof {
             return Err(bad_request("`text` or `eof` must be given").into());

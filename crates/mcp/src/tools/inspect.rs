@@ -4,7 +4,7 @@ use std::fmt::Write;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use stead_client::ClientError;
+use stead_client::{ClientError, counted};
 use stead_protocol::SessionName;
 
 use super::arguments::read;
@@ -12,7 +12,7 @@ use super::{Tool, ToolSpec, bad_request, object};
 use crate::answer::Answer;
 use crate::line::CallWatch;
 use crate::server::Server;
-use crate::text::{count, guard, one_line, own_lines, word};
+use crate::text::{guard, one_line, own_lines, word};
 
 pub(super) fn spec() -> ToolSpec {
     ToolSpec {
@@ -64,7 +64,7 @@ impl Tool for InspectTool {
         server: &Server,
         _watch: &mut CallWatch,
     ) -> Result<Answer, ClientError> {
-        let session = server.session(&self.session)?;
+        let session = server.client.session(&self.session)?;
         let Some(name) = self.name.filter(|name| !name.trim().is_empty()) else {
             if matches!(self.what, Some(InspectWhat::Doc | InspectWhat::Source)) {
                 return Err(bad_request("`name` must be given").into());
@@ -119,7 +119,7 @@ fn variables(session: &SessionName, found: &Value) -> String {
         shown += 1;
     }
     let more = found["more"].as_u64().unwrap_or(0);
-    let _ = write!(text, "[{session}: {}", count(shown + more, "name", "names"));
+    let _ = write!(text, "[{session}: {}", counted(shown + more, "name", "names"));
     if more > 0 {
         let _ = write!(text, ", {shown} shown");
     }
@@ -137,7 +137,7 @@ fn completions(session: &SessionName, prefix: &str, found: &Value) -> String {
         .collect();
     let more = found["more"].as_u64().unwrap_or(0);
     let more = if more > 0 { format!(", {more} more") } else { String::new() };
-    let found = count(names.len() as u64, "completion", "completions");
+    let found = counted(names.len() as u64, "completion", "completions");
     let mut text = String::new();
     if !names.is_empty() {
         guard(&mut text, &format!("{}\n", names.join(" ")));

@@ -78,7 +78,8 @@ impl Tool for OutputTool {
         self.check()?;
         let max_chars = reply::max_chars(self.max_chars);
         let id = self.id.as_deref().map(|id| server.client.eval_id(id)).transpose()?;
-        let session = self.session.as_deref().map(|name| server.session(name)).transpose()?;
+        let session =
+            self.session.as_deref().map(|name| server.client.session(name)).transpose()?;
         if let Some(pattern) = &self.grep {
             let target = match (id, session) {
                 (Some(id), _) => Target::Eval(id),

@@ -2,10 +2,8 @@
 
 use std::fmt::Write;
 
-use stead_client::{Hit, LastLines, Matches, Target};
+use stead_client::{Hit, LastLines, Matches, Target, counted};
 use stead_protocol::{ChunkKind, SessionName};
-
-use crate::text::count;
 
 /// Matches with the lines around them, then how many there are.
 pub(super) fn found(target: &Target, found: &Matches) -> String {
@@ -14,13 +12,13 @@ pub(super) fn found(target: &Target, found: &Matches) -> String {
         Target::Eval(id) => id.to_string(),
         Target::Session(name) => format!("{name}:"),
     };
-    let matches = count(found.matches, "match", "matches");
-    let _ = write!(text, "[{what} {matches} in {}", count(found.lines, "line", "lines"));
+    let matches = counted(found.matches, "match", "matches");
+    let _ = write!(text, "[{what} {matches} in {}", counted(found.lines, "line", "lines"));
     if found.more > 0 {
         let _ = write!(text, ", {} not shown", found.more);
     }
     if found.gone > 0 {
-        let gone = count(found.gone, "older eval", "older evals");
+        let gone = counted(found.gone, "older eval", "older evals");
         let _ = write!(text, ", {gone} gone to make room");
     }
     if let Some(first) = found.hits.iter().find(|hit| hit.matched) {
@@ -41,7 +39,7 @@ pub(super) fn lines(name: &SessionName, last: &LastLines) -> String {
         line(&mut text, hit, true, ':');
     }
     let fewer = if last.cut { ", as many as fit" } else { "" };
-    let lines = count(last.lines.len() as u64, "line", "lines");
+    let lines = counted(last.lines.len() as u64, "line", "lines");
     let _ = write!(text, "[{name}: last {lines}{fewer}]");
     text
 }

@@ -5,7 +5,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 
 use serde::Deserialize;
 use serde_json::json;
-use stead_client::{Client, ClientError, EvalSummary, Listed, Workspace, unrecorded};
+use stead_client::{Client, ClientError, EvalSummary, Listed, Workspace, counted, unrecorded};
 use stead_protocol::{Activity, EvalId, EvalSeq, Status};
 
 use super::arguments::{Count, read};
@@ -13,7 +13,7 @@ use super::{Tool, ToolSpec, object};
 use crate::answer::Answer;
 use crate::line::CallWatch;
 use crate::server::Server;
-use crate::text::{count, one_line, quoted, seconds};
+use crate::text::{one_line, quoted, seconds};
 
 /// How much of an eval's code tells which one it was.
 const CODE_CHARS: usize = 60;
@@ -142,7 +142,7 @@ fn describe(text: &mut String, client: &Client, session: &Listed, all: bool) {
         let _ = write!(text, ", {} queued", status.queued.len());
     }
     if let Some(variables) = status.variables {
-        let _ = write!(text, ", {}", count(variables, "name", "names"));
+        let _ = write!(text, ", {}", counted(variables, "name", "names"));
     }
     if status.generation.0 > 1 {
         let _ = write!(text, ", generation {}", status.generation.0);

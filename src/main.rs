@@ -7,7 +7,7 @@ use stead_mcp::{Server, serve_stdio};
 
 fn main() -> ExitCode {
     stead_launch::cores::forbid();
-    give_memory_back();
+    stead_launch::sys::give_memory_back();
     match std::env::args_os().nth(1) {
         Some(mode) if mode == "host" => stead_host::run_host(),
         Some(mode) if mode == "adapter" => run_adapter(std::env::args().skip(2)),
@@ -28,16 +28,5 @@ fn run_adapter(mut words: impl Iterator<Item = String>) -> ExitCode {
             eprintln!("`stead adapter` is started by stead itself");
             ExitCode::FAILURE
         }
-    }
-}
-
-/// Large buffers go back to the system when they are freed. By itself the allocator keeps more and more:
-/// after one eval of 16 MiB a host would stay at twenty times its size.
-fn give_memory_back() {
-    #[cfg(target_env = "gnu")]
-    // SAFETY: called before any other thread is started, with a parameter that it knows.
-    unsafe {
-        libc::mallopt(libc::M_MMAP_THRESHOLD, 256 << 10);
-        libc::mallopt(libc::M_TRIM_THRESHOLD, 512 << 10);
     }
 }

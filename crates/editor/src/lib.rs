@@ -16,6 +16,8 @@ use std::time::{Duration, SystemTime};
 
 pub use frame::EditorAnswer;
 use frame::read_frame;
+use rustix::process::Signal;
+use stead_launch::sys::{OnSignal, on_signal, unblock};
 use thiserror::Error;
 
 /// What the process calls itself, so that a host knows it whichever binary it came from.
@@ -64,16 +66,10 @@ pub fn run_editor(arguments: impl Iterator<Item = OsString>) -> ExitCode {
     }
 }
 
-/// Whoever started us may ignore or block interrupts; to us they say to give up.
+/// The program that started this editor may ignore or block interrupts; to the editor they say to give up.
 fn take_interrupts() {
-    // SAFETY: this is the only thread; the set is initialised before it is used.
-    unsafe {
-        libc::signal(libc::SIGINT, libc::SIG_DFL);
-        let mut interrupt = std::mem::zeroed();
-        libc::sigemptyset(&mut interrupt);
-        libc::sigaddset(&mut interrupt, libc::SIGINT);
-        libc::sigprocmask(libc::SIG_UNBLOCK, &interrupt, std::ptr::null_mut());
-    }
+    on_signal(Signal::INT, OnSignal::Default);
+    let _ = unblock(&[Signal::INT]);
 }
 
 /// The files among the arguments of an editor; some programs also name a line, as `+12`.

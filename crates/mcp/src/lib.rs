@@ -10,6 +10,7 @@ mod hints;
 mod line;
 mod sdk;
 mod server;
+mod sys;
 mod text;
 mod tools;
 

@@ -9,8 +9,6 @@ use std::time::Duration;
 
 use stead_client::{Begun, Stage};
 use stead_protocol::{ErrorCode, WireError};
-use tokio::io::Interest;
-use tokio::io::unix::AsyncFd;
 use tokio::sync::{OwnedSemaphorePermit, Semaphore, mpsc};
 use tokio::task::spawn_blocking;
 use tokio::time::{Instant, sleep_until};
@@ -21,6 +19,7 @@ use super::state::{CallInput, CallState, Ending, NotBegun};
 use super::turns::{Turn, Turns};
 use super::watch::{CallWatch, Tell, Wish, Wishes};
 use crate::server::{LONGEST_CALL, Server};
+use crate::sys::watch_begun;
 use crate::{Answer, Call};
 
 /// Calls that may be open at once; more are refused.
@@ -130,11 +129,9 @@ impl Calls {
         let deadline = begun.deadline().map(Instant::from_std);
         let until = sleep_until(deadline.map_or(patience, |at| at.min(patience)));
         tokio::pin!(until);
-        // SAFETY: what was begun owns its connection, and keeps the same one until it is finished.
-        let watched = unsafe { AsyncFd::register_with_interest(begun, Interest::READABLE) };
-        let mut watched = match watched {
+        let mut watched = match watch_begun(begun) {
             Ok(watched) => watched,
-            Err(error) => return (state.step(CallInput::Tired), error.into_parts().0),
+            Err(begun) => return (state.step(CallInput::Tired), *begun),
         };
         // The host may have spoken before the connection was watched.
         let mut input = heard(look(watched.get_mut()), turn);

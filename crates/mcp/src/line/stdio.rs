@@ -12,6 +12,8 @@ use tokio::io::unix::AsyncFd;
 use tokio::io::{AsyncRead, AsyncWrite, Interest, ReadBuf};
 use tokio::net::unix::pipe;
 
+use crate::sys::watch_descriptor;
+
 /// What a client sends.
 #[derive(Debug)]
 pub(crate) enum Incoming {
@@ -71,8 +73,7 @@ fn reopen(fd: BorrowedFd<'_>, flags: OFlags) -> Option<OwnedFd> {
 
 /// A socket cannot be opened again, but each call on it can say that it must not block.
 fn watched(fd: BorrowedFd<'_>, interest: Interest) -> Option<AsyncFd<OwnedFd>> {
-    // SAFETY: an `OwnedFd` is the same descriptor for as long as it lives.
-    unsafe { AsyncFd::register_with_interest(fd.try_clone_to_owned().ok()?, interest) }.ok()
+    watch_descriptor(fd.try_clone_to_owned().ok()?, interest).ok()
 }
 
 impl AsyncRead for Incoming {

@@ -188,3 +188,15 @@ fn sh2_the_cleanup_of_a_strict_script_waits_for_the_end_of_the_shell() {
     env.json(["stop", "-n", "sh"]);
     assert_eq!(std::fs::read_to_string(&mark).expect("the trap ran"), "cleaned\n");
 }
+
+/// A pipe that gets line after line is read only now and then, but before anything that comes to the other one.
+#[test]
+fn o2_an_error_comes_after_the_many_lines_before_it() {
+    let env = TestEnv::new(STEAD);
+    for _ in 0..5 {
+        let reply = sh(&env, "for ((i = 0; i < 2000; i++)); do echo o; done; echo end >&2");
+        let chunks = reply["data"]["chunks"].as_array().unwrap();
+        let kinds: Vec<_> = chunks.iter().map(|chunk| &chunk["type"]).collect();
+        assert_eq!(kinds, ["out", "err"], "{reply:#}");
+    }
+}

@@ -48,7 +48,13 @@ impl Interpreter {
     }
 
     /// Reads from the pipes that are ready, in the order in which they were written to.
-    pub(super) fn read_streams(&mut self, ready: [bool; 2], tell: Tell<'_>) {
+    pub(super) fn read_streams(&mut self, mut ready: [bool; 2], tell: Tell<'_>) {
+        // What gathered in a pipe that was left unread came before what has now come to the other.
+        match self.pace.left_unread() {
+            Some(Stream::Out) => ready[0] = true,
+            Some(Stream::Err) => ready[1] = true,
+            None => {}
+        }
         for stream in self.arrivals.order(ready) {
             self.read_stream(stream, tell);
         }

@@ -38,16 +38,16 @@ pub struct Child {
     pub pid: u32,
     /// Writes to its stdin; blocking is off.
     pub stdin: OwnedFd,
-    /// A reading end of its stdin of our own: to drop what nobody read, and to open a writing end
-    /// anew after an end of file; blocking is off.
+    /// Our own reading end of its stdin: to drop unread input, and to open a writing end anew after an end of
+    /// file; blocking is off.
     pub stdin_read: OwnedFd,
     /// Its standard output; blocking is off.
     pub stdout: OwnedFd,
     /// Its standard error; blocking is off.
     pub stderr: OwnedFd,
-    /// What its bridge says; blocking is off.
+    /// Events of its bridge are read from here; blocking is off.
     pub control: OwnedFd,
-    /// What its bridge is told; blocking is off.
+    /// Commands to its bridge are written here; blocking is off.
     pub commands: OwnedFd,
 }
 
@@ -78,7 +78,7 @@ pub fn spawn(command: &Command) -> Result<Child, SpawnError> {
     start(command).map_err(|source| SpawnError::Start { program: command.program.clone(), source })
 }
 
-/// Descriptors whose only use is their numbers: in the interpreter the control channel has them.
+/// Descriptors that only reserve their numbers: in the interpreter the control channel has these numbers.
 static SLOTS: OnceLock<[OwnedFd; 2]> = OnceLock::new();
 
 /// Takes low numbers for the control channels of interpreters to come. Node closes inherited
@@ -91,7 +91,7 @@ fn slots() -> io::Result<[RawFd; 2]> {
     if SLOTS.get().is_none() {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC;
         let open = || rustix::fs::open("/dev/null", flags, Mode::empty());
-        // Another thread may have been first; then these are closed again.
+        // If another thread was first, these descriptors are closed again.
         let _ = SLOTS.set([open()?, open()?]);
     }
     Ok(SLOTS.get().map_or([-1; 2], |slots| [slots[0].as_raw_fd(), slots[1].as_raw_fd()]))
@@ -167,13 +167,13 @@ fn in_child(given: [Option<(RawFd, RawFd)>; 2], parent: u32, mark: Option<Mark>)
         mark.take(Role::Family)?;
     }
     cores::restore();
-    // No terminal: nothing can read or type there behind our back.
+    // Without a terminal no program can read or type there past the session's input.
     rustix::process::setsid()?;
-    // A blocked or ignored SIGINT, inherited from a terminal's command or `nohup`, would make code that no
-    // interrupt stops.
+    // With a blocked or ignored SIGINT, inherited from a terminal's command or `nohup`, no interrupt would
+    // stop code.
     sys::standard_signals();
     sys::die_with(parent)?;
-    // Descriptors by list: all others close at exec, whoever opened them and how.
+    // Only the listed descriptors are passed on: all others close at exec, whoever opened them.
     sys::close_at_exec_from(3);
     for (fd, slot) in given.into_iter().flatten() {
         sys::put_at(fd, slot)?;

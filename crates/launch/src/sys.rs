@@ -42,9 +42,9 @@ impl Resource {
 /// What a process may use of a resource; `u64::MAX` means that there is no limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct ResourceLimits {
-    /// What counts now.
+    /// The limit that holds now.
     pub soft: u64,
-    /// How far an ordinary user may raise that.
+    /// How far an ordinary user may raise the soft limit.
     pub hard: u64,
 }
 
@@ -83,7 +83,7 @@ pub fn signal_main_thread(pid: u32, signal: Signal) -> bool {
     unsafe { libc::syscall(libc::SYS_tgkill, pid, pid, signal.as_raw()) == 0 }
 }
 
-/// A child of ours that has ended, which stays to be waited for.
+/// A child of this process that has ended; it can still be waited for.
 pub fn ended_child() -> Option<u32> {
     // SAFETY: the record is plain data, read only when the call has filled it in.
     let pid = unsafe {
@@ -235,18 +235,18 @@ pub fn read_signals(descriptor: impl AsFd, mut each: impl FnMut(i32)) {
     }
 }
 
-/// What a signal does to this process from now on.
+/// The effect of a signal on this process from now on.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum OnSignal {
-    /// What it does by itself.
+    /// Its default effect.
     Default,
-    /// Nothing, and so in all that is started.
+    /// None, neither here nor in programs that are started.
     Ignore,
-    /// Nothing but to end a system call; what is started has the default again.
+    /// It only ends a system call; programs that are started have the default effect again.
     Wake,
 }
 
-/// Says what a signal does.
+/// Sets the effect of a signal.
 pub fn on_signal(signal: Signal, what: OnSignal) {
     extern "C" fn nothing(_: libc::c_int) {}
     let handler: extern "C" fn(libc::c_int) = nothing;
@@ -259,8 +259,8 @@ pub fn on_signal(signal: Signal, what: OnSignal) {
     unsafe { libc::signal(signal.as_raw(), action) };
 }
 
-/// Gives every signal its default effect and unblocks all: what a parent ignores or blocks would be
-/// inherited. Nothing but system calls, so it may be called between fork and exec.
+/// Gives every signal its default effect and unblocks all: ignored and blocked signals would be inherited
+/// from the parent. Makes only system calls, so it may be called between fork and exec.
 pub fn standard_signals() {
     // SAFETY: the calls are async-signal-safe; the set is initialised before it is used. Signals
     // that cannot be changed are left as they are.

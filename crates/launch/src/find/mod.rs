@@ -23,7 +23,7 @@ pub struct Search<'a> {
     pub cwd: &'a Path,
     /// The session's whole environment.
     pub env: &'a [(OsString, OsString)],
-    /// Where it is kept to what shims lead.
+    /// The directory that caches which interpreter a shim leads to.
     pub cache_dir: &'a Path,
     /// Whether an interpreter is known to start, so that it need not be tried.
     pub proven: &'a dyn Fn(&Path) -> bool,
@@ -104,7 +104,7 @@ impl Search<'_> {
 /// Why the interpreter that the user named was taken.
 const NAMED: &str = "named by the user";
 
-/// More than any file has that says what a project needs.
+/// More bytes than any file has that tells what a project needs.
 const MOST_PROJECT_FILE: u64 = 4 << 20;
 
 /// Why no interpreter was found.
@@ -118,15 +118,15 @@ pub enum FindError {
         /// What is wrong with it.
         why: String,
     },
-    /// None anywhere.
+    /// No such program was found.
     #[error("no `{program}` was found (looked at {looked})")]
     None {
         /// The program's name.
         program: &'static str,
-        /// Where was looked, in order.
+        /// The places that were searched, in order.
         looked: String,
     },
-    /// There are some, and none starts.
+    /// Programs were found, and none of them starts.
     #[error("no `{program}` starts: {passed_over}")]
     NoneStarts {
         /// The program's name.
@@ -145,7 +145,7 @@ pub enum FindError {
 }
 
 impl FindError {
-    /// What is wrong, without what it is wrong with.
+    /// The reason alone, without the path it is about.
     fn why(self) -> String {
         match self {
             FindError::Named { why, .. } | FindError::Shim { why, .. } => why,

@@ -1,4 +1,4 @@
-//! Interpreters that are looked for on the `PATH`. Whether one is new enough its bridge finds out.
+//! Interpreters that are looked for on the `PATH`. Whether one is new enough is found out by its bridge.
 
 use stead_config::OnPath;
 use stead_protocol::FoundInterpreter;

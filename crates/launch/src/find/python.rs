@@ -19,7 +19,7 @@ pub(super) fn find(
         return search.resolved(python_named(named, search)?, NAMED.to_owned(), managers);
     }
     let mut passed_over = Vec::new();
-    // One after the other: to ask poetry takes a second.
+    // The sources are asked one after the other, because asking poetry takes a second.
     for source in [virtual_env, dot_venvs, uv, poetry, conda, path_pythons] {
         for (path, why) in source(search) {
             let usable = check(&path).and_then(|()| {
@@ -49,7 +49,7 @@ pub(super) fn find(
 
 type Candidate = (PathBuf, String);
 
-/// What can be said against a candidate without starting it.
+/// Why a candidate cannot be used, as far as that is known without starting it.
 fn check(path: &Path) -> Result<(), String> {
     match path.metadata() {
         Err(_) if path.is_symlink() => Err("it is a link that leads nowhere".to_owned()),
@@ -82,7 +82,7 @@ fn starts(program: &Path, env: &[(OsString, OsString)]) -> Result<(), String> {
     Err(last.map_or_else(|| output.status.to_string(), str::to_owned))
 }
 
-/// A directory is taken for an environment.
+/// The Python that the user named; a directory is taken for an environment.
 fn python_named(named: &str, search: &Search<'_>) -> Result<PathBuf, FindError> {
     let path = search.cwd.join(named);
     if !named.contains('/') || !path.is_dir() {

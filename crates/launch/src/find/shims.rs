@@ -19,7 +19,8 @@ pub(super) fn is_script(path: &Path) -> bool {
         && &head == b"#!"
 }
 
-/// Where a shim leads, asked once and then kept for as long as nothing that it may depend on changes.
+/// The interpreter that a shim leads to. It is asked once, and the answer is kept until something changes
+/// that it may depend on.
 pub(super) fn through_shim(
     shim: &Path,
     managers: &VersionManagers,
@@ -38,7 +39,7 @@ pub(super) fn through_shim(
         .map_err(|why| FindError::Shim { path: shim.to_owned(), why })?;
     known.retain(|_, path| is_executable(path));
     known.insert(key, real.clone());
-    // A cache that cannot be written costs time at the next start and nothing else.
+    // If the cache cannot be written, only the next start is slower.
     let _ = store(&cache, &known);
     Ok(real)
 }

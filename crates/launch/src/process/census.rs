@@ -1,8 +1,8 @@
-//! Who is there between two evals: the processes of a session, and the interpreter's threads.
+//! The processes of a session and the threads of its interpreter, between two evals.
 //!
-//! Asked for every eval, so it has to cost little. The files that tell stay open: to read one again
-//! takes a single system call, where to open it takes a walk through a path. Only if there is more than
-//! an interpreter and its threads the whole tree is walked.
+//! They are listed for every eval, so it has to cost little. The files in `/proc` stay open: reading one
+//! again takes a single system call, where opening it takes a walk through a path. The whole tree is walked
+//! only if there is more than an interpreter and its threads.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
@@ -14,7 +14,7 @@ use rustix::fs::{Dir, Mode, OFlags};
 use crate::process::family::Family;
 use crate::process::tree;
 
-/// More threads than these are not kept track of one by one.
+/// If there are more threads than this, they are not kept track of one by one.
 const MOST_THREADS: usize = 64;
 
 /// Looks at the interpreter of one session.
@@ -47,8 +47,8 @@ impl Census {
 }
 
 impl Threads {
-    /// Looks at all threads; whether their children are exactly these, and such as are apart from
-    /// the family.
+    /// Looks at all threads. Returns whether their children are exactly these and processes apart from the
+    /// family.
     fn look(&mut self, pid: u32, children: &[u32], family: &Family) -> bool {
         if self.pid != pid {
             *self = Threads { pid, ..Threads::default() };
@@ -56,7 +56,7 @@ impl Threads {
         self.find() && self.lists.len() <= MOST_THREADS && self.have(children, family)
     }
 
-    /// Finds threads that are new and forgets those that are gone; whether that worked.
+    /// Finds new threads and forgets those that are gone; returns whether that worked.
     fn find(&mut self) -> bool {
         let path = format!("/proc/{}/task", self.pid);
         let folder = match &mut self.folder {
@@ -66,7 +66,8 @@ impl Threads {
                 Err(_) => return false,
             },
         };
-        // Two links, and one for each thread. Where there is only one it is known which.
+        // A thread directory has two links, and one for each thread. If there is only one thread, it is known
+        // which.
         let Ok(found) = folder.stat() else { return false };
         if found.st_nlink == 3 && self.lists.len() == 1 && self.lists.contains_key(&self.pid) {
             return true;

@@ -4,7 +4,7 @@ use std::sync::OnceLock;
 
 use crate::sys::{Resource, ResourceLimits, limits, set_limits};
 
-/// The limit that this process had, for what it starts.
+/// The limit that this process had, which is given to programs it starts.
 static BEFORE: OnceLock<u64> = OnceLock::new();
 
 /// Makes this process leave no core file.
@@ -15,8 +15,8 @@ pub fn forbid() {
     }
 }
 
-/// Gives back what the user had set, in a process that is about to run something else. Nothing but
-/// system calls, so it may be called between fork and exec.
+/// Restores the user's limit in a process that is about to run another program. Makes only system calls, so
+/// it may be called between fork and exec.
 pub fn restore() {
     if let (Some(&soft), Ok(limits)) = (BEFORE.get(), limits(0, Resource::Core)) {
         let _ = set_limits(Resource::Core, ResourceLimits { soft, ..limits });

@@ -35,17 +35,17 @@ impl Family {
         Family { root: Some(root), mark, ..Family::default() }
     }
 
-    /// What a session left behind whose host is gone.
+    /// The processes that a session left behind whose host is gone.
     pub fn left_behind(mark: Option<Mark>, tag: &str) -> Family {
         Family { mark, tag: Some(tag.to_owned()), ..Family::default() }
     }
 
-    /// The same, with what has fallen to this process.
+    /// The same family, with orphans that became children of this process.
     pub fn with_orphans(self) -> Family {
         Family { root: Some(std::process::id()), ..self }
     }
 
-    /// The same without a process and all below it, though it stands where a member would.
+    /// The same family without a process and all below it, though it stands where a member would.
     pub fn sparing(mut self, pid: u32) -> Family {
         self.spared.push(pid);
         self
@@ -56,20 +56,20 @@ impl Family {
         self.root
     }
 
-    /// Ids of all below the root, parents before children. What is known by its mark or tag alone is
-    /// looked for by a sweep only, since that takes a look at every process of the machine.
+    /// Ids of all below the root, parents before children. Processes that are known only by their mark or tag
+    /// are searched by a sweep alone, since that means looking at every process of the machine.
     pub fn members(&self) -> Vec<u32> {
         let mark = self.mark_below();
         self.root.map_or_else(Vec::new, |root| tree::walk(root, |pid| self.excludes(pid, mark)))
     }
 
-    /// Whether a process below the root is none of the family: it carries the mark of another session, which
-    /// was started from inside this one, it is the guard, or it is spared.
+    /// Whether a process below the root does not belong to the family: it carries the mark of another session
+    /// that was started from inside this one, it is the guard, or it is spared.
     pub fn is_apart(&self, pid: u32) -> bool {
         self.excludes(pid, self.mark_below())
     }
 
-    /// Stops every member, again until no new one appears.
+    /// Stops every member, and looks again until no new one appears.
     pub fn freeze(&self) {
         let mut stopped = HashSet::new();
         loop {
@@ -91,8 +91,8 @@ impl Family {
         }
     }
 
-    /// Kills until nothing is left or `patience` is over; returns what is left. Blocks: a loop that has other
-    /// things to do takes the steps of a [`Sweep`] by itself.
+    /// Kills all members until none is left or `patience` is over; returns those that are left. This blocks:
+    /// a loop that has other things to do takes the steps of a [`Sweep`] by itself.
     pub fn sweep(&self, patience: Duration) -> Vec<u32> {
         let mut sweep = Sweep::begin(self.clone(), Instant::now() + patience);
         loop {
@@ -104,7 +104,7 @@ impl Family {
         }
     }
 
-    /// All that live now, this process aside.
+    /// All live members, except this process.
     pub(super) fn find(&self) -> Vec<u32> {
         let own = std::process::id();
         let all = fs::read_dir("/proc").into_iter().flatten().filter_map(tree::numbered);
@@ -125,7 +125,7 @@ impl Family {
         self.spared.contains(&pid)
     }
 
-    /// Whether some are spared, so that a process group may hold others than members.
+    /// Whether some processes are spared, so that a process group may hold others than members.
     pub(super) fn spares_some(&self) -> bool {
         !self.spared.is_empty()
     }
@@ -142,8 +142,8 @@ impl Family {
         }
     }
 
-    /// Whether no child of the root is left but such as are apart. A look at all descendants can miss one
-    /// whose parent ends meanwhile, but then that one is a child of the root.
+    /// Whether the root has no child left that belongs to the family. A walk over all descendants can miss
+    /// one whose parent ends meanwhile, but then that one becomes a child of the root.
     pub(super) fn is_alone(&self) -> bool {
         let Some(root) = self.root else { return true };
         let mark = self.mark_below();

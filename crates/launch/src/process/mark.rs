@@ -14,11 +14,11 @@ use std::str::FromStr;
 use crate::process::tree;
 use crate::sys::{self, Resource, ResourceLimits};
 
-/// Marks lie above the first and below the second; nobody else sets such limits.
+/// Marks lie above `LOWEST` and below `HIGHEST`; no other program sets such limits.
 const LOWEST: u64 = 1 << 61;
 const HIGHEST: u64 = 1 << 62;
-/// How far below what it inherits a session draws its mark: room for 2^42 marks, and for more
-/// sessions inside sessions than anybody starts.
+/// How far below the inherited limit a session draws its mark: room for 2^42 marks, and for more sessions
+/// inside sessions than anybody starts.
 const SPAN: u64 = 1 << 44;
 /// Numbers that belong to one mark: one for each role, and one unused.
 const ROLES: u64 = 4;
@@ -30,7 +30,7 @@ const DYING_SECONDS: i64 = 2;
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
 pub struct Mark(u64);
 
-/// What a marked process is.
+/// What a marked process is in its session.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Role {
     /// The interpreter, or anything that came from it.
@@ -42,8 +42,8 @@ pub enum Role {
 }
 
 impl Mark {
-    /// Draws a mark for a session that this process is about to be the host of. `None` where the
-    /// limit is in use for what it was made for: then a mark could not be told from that.
+    /// Draws a mark for a session whose host this process is about to be. `None` if the limit is used for its
+    /// real purpose: then a mark could not be told from that.
     pub fn draw() -> Option<Mark> {
         let inherited = limits(0).ok()?.hard;
         let top = match inherited {
@@ -56,8 +56,8 @@ impl Mark {
         (mark > LOWEST).then_some(Mark(mark))
     }
 
-    /// Marks this process and all that it starts. Nothing but a system call, so it may be made
-    /// between fork and exec.
+    /// Marks this process and all that it starts. Makes only a system call, so it may be called between fork
+    /// and exec.
     pub fn take(self, role: Role) -> io::Result<()> {
         let value = self.0 + role as u64;
         let soft = limits(0)?.soft.min(value);
@@ -68,7 +68,7 @@ impl Mark {
     pub fn of(pid: u32) -> Option<(Mark, Role)> {
         let value = match limits(pid) {
             Ok(limits) => limits.hard,
-            // It has changed its user or group; the file is for everyone to read.
+            // The process has changed its user or group; the file in `/proc` can be read by everyone.
             Err(error) if error.raw_os_error() == Some(libc::EPERM) => limit_in_file(pid)?,
             Err(_) => return None,
         };
@@ -96,8 +96,8 @@ impl Mark {
     }
 }
 
-/// Whether a process has ended, though nobody may have taken note of it yet. One that was killed and
-/// is not through with dying is waited for: on a busy machine that can take longer than a command.
+/// Whether a process has ended, even if its parent has not collected it. A process that was killed and is
+/// still dying is waited for: on a busy machine that can take longer than a command.
 fn has_ended(pid: u32) -> bool {
     use rustix::event::{PollFd, PollFlags, Timespec, poll};
     use rustix::process::{Pid, PidfdFlags, pidfd_open};
@@ -127,7 +127,7 @@ impl fmt::Display for Mark {
     }
 }
 
-/// That is no mark.
+/// A text that is not a mark.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct NoMark;
 

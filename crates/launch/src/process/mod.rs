@@ -1,4 +1,4 @@
-//! The processes of a session: who they are, what they wait for, and the end of them.
+//! The processes of a session: finding them, seeing what they wait for, and ending them.
 
 pub mod census;
 pub mod cores;

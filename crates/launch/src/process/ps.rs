@@ -4,8 +4,8 @@ use std::ffi::CString;
 
 use crate::sys::change_arguments;
 
-/// Gives this process another name. Who kills everything called `stead` by that name should meet the
-/// hosts and leave their guards to clean up after them.
+/// Gives this process another name. A user who kills everything called `stead` should hit the hosts and leave
+/// their guards, which clean up after them.
 pub fn rename(name: &str) {
     let Ok(comm) = CString::new(name) else { return };
     let _ = rustix::thread::set_name(&comm);

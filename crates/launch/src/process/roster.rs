@@ -1,8 +1,8 @@
-//! Who is there to be swept: what is written down of a session's processes while they may live.
+//! What is written down of a session's processes, so that they can be found when their host is gone.
 //!
-//! `host.lock` names the host and the mark. It is emptied when nothing is left, so whoever comes next
-//! for that session knows. A note in the runtime directory tells everyone else: its name alone says
-//! whether the host still lives, so that every command can afford to look.
+//! `host.lock` names the host and the mark. It is emptied when no process is left, so the next host of that
+//! session knows. A note in the runtime directory tells all other commands: its name alone says whether the
+//! host still lives, so looking is cheap enough for every command.
 
 use std::ffi::OsStr;
 use std::fs::{self, File, OpenOptions};
@@ -17,15 +17,15 @@ use crate::process::mark::Mark;
 const SUFFIX: &str = ".mark";
 /// No path is longer.
 const LONGEST_NOTE: u64 = 16 << 10;
-/// More than a lock's file ever holds.
+/// More bytes than a lock file ever holds.
 const LONGEST_LOCK: usize = 256;
 
-/// Who holds a session's lock, or was the last to.
+/// The host that holds a session's lock, or was the last to hold it.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Holder {
     /// The host's process.
     pub host: u32,
-    /// What its processes carry, if they could be marked.
+    /// The mark of its processes, if they could be marked.
     pub mark: Option<Mark>,
 }
 
@@ -37,7 +37,7 @@ impl Holder {
         lock.write_all_at(format!("{}\n{mark}", self.host).as_bytes(), 0)
     }
 
-    /// What the lock's file says; `None` if nothing of the session is left.
+    /// The content of the lock file; `None` if no process of the session is left.
     pub fn read(lock: &File) -> Option<Holder> {
         let mut bytes = [0; LONGEST_LOCK];
         let read = lock.read_at(&mut bytes, 0).ok()?;
@@ -46,13 +46,13 @@ impl Holder {
         Some(Holder { host, mark: lines.next().and_then(|mark| mark.trim().parse().ok()) })
     }
 
-    /// The same of the file at `path`.
+    /// Like `read`, for the lock file at `path`.
     pub fn read_at(path: &Path) -> Option<Holder> {
         Holder::read(&open_to_read(path).ok()?)
     }
 }
 
-/// What a note says.
+/// The content of a note.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Noted {
     /// The session's directory.
@@ -75,7 +75,7 @@ impl Note {
         Note { path: runtime.join(format!("{mark}-{host}{SUFFIX}")), mark, host }
     }
 
-    /// Writes it, for the session in that directory, whose host listens at `socket` beside the note.
+    /// Writes the note, for the session in that directory, whose host listens at `socket` beside the note.
     pub fn write(&self, session: &Path, socket: &Path) -> io::Result<()> {
         let mut text = pid_namespace();
         text.push(b'\n');
@@ -91,18 +91,18 @@ impl Note {
         file.write_all(&text)
     }
 
-    /// Takes it away: nothing is left.
+    /// Removes the note, because no process is left.
     pub fn remove(&self) {
         let _ = fs::remove_file(&self.path);
     }
 
-    /// The mark of what its host started.
+    /// The mark of the processes that its host started.
     pub fn mark(&self) -> Mark {
         self.mark
     }
 
-    /// What it says; `None` if its processes cannot be seen from here, because they run in another
-    /// container that shares the runtime directory.
+    /// The content; `None` if the processes cannot be seen from here, because they run in another container
+    /// that shares the runtime directory.
     pub fn read(&self) -> Option<Noted> {
         let mut text = Vec::new();
         open_to_read(&self.path).ok()?.take(LONGEST_NOTE).read_to_end(&mut text).ok()?;
@@ -129,7 +129,7 @@ impl Note {
     }
 }
 
-/// Opens a file, and nothing that only looks like one and would keep us waiting.
+/// Opens a regular file; a pipe in its place must not block us.
 fn open_to_read(path: &Path) -> io::Result<File> {
     let file = OpenOptions::new()
         .read(true)

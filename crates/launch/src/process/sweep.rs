@@ -15,15 +15,16 @@ use crate::process::family::Family;
 use crate::process::mark::Mark;
 use crate::process::tree;
 
-/// After so many passes whole process groups are killed: what forks and exits all the time is
-/// gone before it is hit by its own number, but it takes its group along.
+/// After this many passes whole process groups are killed: a process that forks and exits all the time is
+/// gone before it is hit by its own pid, but its group can be hit.
 const PASSES_ONE_BY_ONE: u32 = 4;
 /// How long a step goes on. To look at one process takes some ten microseconds.
 const STEP: Duration = Duration::from_millis(3);
-/// How long to wait for the dying, at first and at most: some die at once, some hang at a disk.
+/// How long to wait for killed processes to be gone, at first and at most: some die at once, some hang at a
+/// disk.
 const FIRST_PAUSE: Duration = Duration::from_millis(1);
 const LONGEST_PAUSE: Duration = Duration::from_millis(50);
-/// So many of the dying are held to be waited for.
+/// So many killed processes are held by a descriptor, to be waited for.
 const MOST_HELD: usize = 32;
 
 /// A sweep under way.
@@ -36,46 +37,46 @@ pub struct Sweep {
     stage: PassStage,
     passes: u32,
     pass: Pass,
-    /// Whom this sweep has killed, by number and beginning: a number alone may soon be another's.
+    /// The processes that this sweep has killed, by pid and start time: a pid alone may soon be another's.
     hit: HashSet<(u32, u64)>,
     pause: Duration,
 }
 
-/// What came of a step.
+/// The result of a step.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Swept {
-    /// Nothing is left.
+    /// No process is left.
     Done,
     /// Step again at that time, or when a child has ended.
     Again {
         /// When.
         at: Instant,
     },
-    /// These do not die, or belong to another user by now.
+    /// These processes do not die, or belong to another user by now.
     Left(Vec<u32>),
 }
 
-/// Where a pass stands. It can be left after each process and gone on with later.
+/// How far a pass has come. It can be interrupted after each process and continued later.
 #[derive(Debug)]
 enum PassStage {
-    /// At its beginning.
+    /// It has not begun.
     Fresh,
-    /// At what is below the root: these are to be looked at.
+    /// It looks at these processes, which are below the root.
     Below(VecDeque<u32>),
-    /// At all processes of the machine.
+    /// It looks at all processes of the machine.
     Anywhere(fs::ReadDir),
 }
 
 /// What one pass over all processes has found.
 #[derive(Debug, Default)]
 struct Pass {
-    /// How many it has killed.
+    /// How many processes it has killed.
     killed: usize,
-    /// How many were killed before and are not gone.
+    /// How many were killed in an earlier pass and are not gone.
     dying: usize,
-    /// Some of both, to wait for.
+    /// Descriptors of some of both, to wait for.
     held: Vec<OwnedFd>,
-    /// What we may not kill, since it has become another user's.
+    /// Processes that may not be killed, since they have become another user's.
     beyond_us: Vec<u32>,
 }
 
@@ -94,8 +95,8 @@ impl Sweep {
         }
     }
 
-    /// Kills what it finds for a few milliseconds, each process once. Takes note of ended children of this process,
-    /// if they fall to it: whoever wants to know how one ended waits for that one before.
+    /// Kills members for a few milliseconds, each process once. Collects ended children of this process if
+    /// orphans become its children: a caller that wants to know how one ended waits for that one before.
     pub fn step(&mut self, now: Instant) -> Swept {
         let end = now + self.budget;
         loop {
@@ -116,12 +117,12 @@ impl Sweep {
         }
     }
 
-    /// Descriptors that are readable when one of the dying is gone, so that a step is worth while.
+    /// Descriptors that are readable when a killed process is gone, so that another step is worthwhile.
     pub fn dying(&self) -> impl Iterator<Item = BorrowedFd<'_>> {
         self.pass.held.iter().map(AsFd::as_fd)
     }
 
-    /// Waits for one of the dying to be gone, or until then.
+    /// Waits until a killed process is gone, at most until `until`.
     pub(super) fn wait(&self, until: Instant) {
         let left = until.saturating_duration_since(Instant::now());
         if left.is_zero() {
@@ -137,7 +138,7 @@ impl Sweep {
     fn judge(&mut self, now: Instant) -> Option<Swept> {
         self.passes += 1;
         if self.pass.killed > 0 {
-            // Each of them may just have started another.
+            // Each killed process may just have started another.
             self.pause = FIRST_PAUSE;
             return None;
         }
@@ -153,7 +154,7 @@ impl Sweep {
         Some(Swept::Again { at })
     }
 
-    /// Goes on with the pass until `end`, by one process at least; whether the pass is over.
+    /// Goes on with the pass until `end`, by at least one process; returns whether the pass is over.
     fn go_on(&mut self, end: Instant) -> bool {
         loop {
             let more = match &mut self.stage {
@@ -173,7 +174,7 @@ impl Sweep {
                         self.pass.kill(pid, &mut self.hit);
                         true
                     }
-                    // What is below the root is caught before its like elsewhere is looked for: to look at all
+                    // Processes below the root are killed before others are searched: looking at all
                     // processes takes longer than some live.
                     None if self.pass.killed == 0 => match fs::read_dir("/proc") {
                         Ok(all) => {
@@ -216,7 +217,7 @@ impl Sweep {
 }
 
 impl Pass {
-    /// Kills a process unless that was done before; whether it is alive.
+    /// Kills a process unless it was killed before; returns whether it is alive.
     fn kill(&mut self, pid: u32, hit: &mut HashSet<(u32, u64)>) -> bool {
         let Some(began) = tree::alive_since(pid) else { return false };
         let Some(number) = Pid::from_raw(pid as i32) else { return false };
@@ -224,7 +225,8 @@ impl Pass {
         if hit.contains(&(pid, began)) {
             self.dying += 1;
         } else {
-            // The descriptor is this process's for good: look once more whose it is.
+            // The descriptor stays with its process. Look once more whether that is still the one that was
+            // meant.
             if tree::look(pid).is_none_or(|process| process.start_ticks != began) {
                 return false;
             }
@@ -256,7 +258,7 @@ fn kill_group_of(pid: u32) {
     }
 }
 
-/// Takes note of children that have ended, until then.
+/// Collects ended children, at most until `end`.
 fn reap_until(end: Instant) {
     while tree::reap_one() && Instant::now() < end {}
 }

@@ -15,7 +15,7 @@ use crate::sys;
 /// How long a stopped process may take to stand still.
 const HELD_WITHIN: Duration = Duration::from_millis(20);
 
-/// How often those who were just started are looked for while others are killed.
+/// How often new processes are searched for while others are killed.
 const KILL_ROUNDS: usize = 50;
 
 /// A process as one look at it showed.
@@ -35,13 +35,13 @@ pub struct Process {
     pub cpu_ticks: u64,
     /// Resident memory, in pages.
     pub resident_pages: u64,
-    /// Whether it was killed, or ends by itself, and is not through with it.
+    /// Whether it was killed or is ending by itself, and is not gone yet.
     pub dying: bool,
 }
 
 /// Set in a process's flags from the moment that it begins to end.
 const PF_EXITING: u64 = 4;
-/// SIGKILL among the signals that wait for a process; the kernel puts it there for each thread of what is killed.
+/// SIGKILL among the pending signals of a process; the kernel sets it for each thread of a killed process.
 const KILL_PENDING: u64 = 1 << (libc::SIGKILL - 1);
 
 /// Looks at one process or thread.
@@ -76,7 +76,7 @@ pub(super) fn numbered(entry: std::io::Result<fs::DirEntry>) -> Option<u32> {
     entry.ok()?.file_name().to_str()?.parse().ok()
 }
 
-/// Whether a process was killed, or ends by itself, and is not through with it.
+/// Whether a process was killed or is ending by itself, and is not gone yet.
 pub fn is_dying(pid: u32) -> bool {
     look(pid).is_some_and(|process| process.dying)
 }
@@ -156,7 +156,7 @@ fn is_in_mask(pid: u32, mask: &str, signal: Signal) -> bool {
     mask & (1 << (signal.as_raw() - 1)) != 0
 }
 
-/// Whether a process that stands still was just changing what a signal does.
+/// Whether a stopped process was just changing the effect of a signal.
 pub fn is_changing_signals(pid: u32) -> bool {
     let call = fs::read_to_string(format!("/proc/{pid}/syscall")).unwrap_or_default();
     let number = call.split_ascii_whitespace().next().and_then(|word| word.parse::<i64>().ok());
@@ -180,13 +180,13 @@ pub fn hold(pid: u32) -> bool {
     false
 }
 
-/// A child of ours that has ended and was not waited for, so that it can still be looked at.
+/// A child of this process that has ended and was not waited for, so that it can still be looked at.
 pub fn ended_child() -> Option<u32> {
     sys::ended_child()
 }
 
-/// Kills what `find` finds, and looks again until that is nobody new: one that is killed may just have
-/// started another. Says how many it killed. Does not wait for their ends.
+/// Kills the processes that `find` returns, and asks again until there is no new one: a killed process may
+/// just have started another. Returns how many it killed. Does not wait for their ends.
 pub fn kill_all(mut find: impl FnMut() -> Vec<u32>) -> usize {
     let (mut seen, mut killed) = (HashSet::new(), 0);
     // The bound is for a process that makes others faster than they are found.
@@ -205,7 +205,7 @@ pub fn kill_all(mut find: impl FnMut() -> Vec<u32>) -> usize {
     killed
 }
 
-/// Takes note of a child of this process that has ended; whether there was one.
+/// Collects a child of this process that has ended; returns whether there was one.
 pub(super) fn reap_one() -> bool {
     matches!(wait(WaitOptions::NOHANG), Ok(Some(_)) | Err(Errno::INTR))
 }

@@ -1,7 +1,7 @@
-//! From a line of `/proc/P/task/T/syscall` to what the thread waits for, by the numbers of its own
-//! system call table. No IO: what stands in the process's memory is read later.
+//! From a line of `/proc/P/task/T/syscall` to what the thread waits for, by the numbers of its own system
+//! call table. No IO: the process's memory is read later.
 
-/// Whose numbers a thread's calls have.
+/// The system call table that a thread's numbers belong to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Abi {
     X86_64,
@@ -11,7 +11,7 @@ pub(super) enum Abi {
 }
 
 impl Abi {
-    /// What programs for this machine use, if its table is known here.
+    /// The table of programs for this machine, if it is known here.
     pub(super) const NATIVE: Option<Abi> = if cfg!(target_arch = "x86_64") {
         Some(Abi::X86_64)
     } else if cfg!(target_arch = "aarch64") {
@@ -53,7 +53,7 @@ impl CallLine {
     }
 }
 
-/// What a call is, as far as it matters to who waits for whom.
+/// The kinds of call that matter for deciding what a thread waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum SystemCall {
     /// Waits until a descriptor has something to read or to accept.

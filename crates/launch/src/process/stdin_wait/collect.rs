@@ -23,7 +23,7 @@ pub(super) fn scene(
         let Some(looked) = tree::look(pid) else { continue };
         let mut threads = Vec::new();
         for tid in tree::threads(pid) {
-            // Only those of the interpreter are there across evals and of use to both.
+            // Only the interpreter has threads of earlier and of later evals in one process.
             let elder = pid == interpreter && is_elder(tid);
             threads.push(Thread { tid, elder, doing: doing(pid, tid, pipe) });
         }
@@ -44,7 +44,7 @@ fn doing(pid: u32, tid: u32, pipe: PipeId) -> ThreadDoing {
         None => return ThreadDoing::Still,
         Some(state) if is_still(state) => return ThreadDoing::Still,
         Some(b'S') => {}
-        // It runs, or waits for a disk.
+        // The thread runs, or waits for a disk.
         Some(_) => return ThreadDoing::Works,
     }
     let ThreadCall::In(call, abi) = now(pid, tid) else { return ThreadDoing::Works };
@@ -85,8 +85,8 @@ fn children(pid: u32, which: Which) -> ThreadDoing {
     }
 }
 
-/// Who holds the ends that somebody waits for. All descriptors have to be looked at for that, so it is
-/// done only if somebody does.
+/// The processes that hold ends which a thread waits for. All descriptors have to be looked at for that, so
+/// it is done only if a thread waits for one.
 fn holders(scene: &Scene) -> HashMap<End, Vec<u32>> {
     let threads = scene.processes.values().flat_map(|process| &process.threads);
     let files = threads.filter_map(|thread| match &thread.doing {

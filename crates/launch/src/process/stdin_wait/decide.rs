@@ -11,9 +11,9 @@ use super::facts::{End, FileCall, Scene, SeenProcess, Thread, ThreadDoing, WaitS
 /// Whether a program that listens to the session's input can go on without any.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum WaitAnswer {
-    /// Something is at work that can wake it.
+    /// Something that works can wake it.
     No,
-    /// That cannot be known.
+    /// It cannot be known.
     May(WaitDoubt),
     /// Only input lets it go on.
     Waits,
@@ -22,7 +22,7 @@ pub enum WaitAnswer {
 /// Why it cannot be known whether a program waits.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 pub enum WaitDoubt {
-    /// It listens to a program elsewhere too, as ssh does, which may have asked for what is typed here.
+    /// It also listens to a program elsewhere, as ssh does, and that program may have asked for the input.
     Elsewhere,
     /// Something works beside the reader.
     Beside,
@@ -39,7 +39,7 @@ struct Active {
     woken: bool,
     /// A program elsewhere can wake it.
     elsewhere: bool,
-    /// It wakes by itself after some time, and nothing tells whether that is more than idling.
+    /// It wakes by itself after some time, and it cannot be known whether it then does more than idle.
     timed: bool,
 }
 
@@ -58,13 +58,13 @@ impl Active {
         }
     }
 
-    /// The same as it looks to a process that waits for this one.
+    /// The same, as seen by a process that waits for this one.
     fn seen_from_afar(self) -> Active {
         Active { works: false, woken: self.woken | self.works, ..self }
     }
 }
 
-/// What a thread that waits for some time waits for beside that.
+/// What a thread waits for beside a time limit.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
 enum Partner {
     /// Nothing that is known, so that the wait is a sleep.
@@ -77,7 +77,7 @@ enum Partner {
     Host,
 }
 
-/// One look, worked out.
+/// The result of one look.
 pub(super) struct WaitVerdict<'a> {
     scene: &'a Scene,
     active: HashMap<u32, Active>,
@@ -110,7 +110,7 @@ impl<'a> WaitVerdict<'a> {
         }
         let others = self.threads(pid, process, Some(tid));
         let answer = match *call {
-            // What a main thread reads decides how its program goes on.
+            // A program goes on as its main thread does, so a main thread that reads waits.
             FileCall::Read if tid == pid => WaitAnswer::Waits,
             FileCall::Read => beside(others, WaitAnswer::Waits),
             FileCall::Poll { limited } => {
@@ -152,7 +152,7 @@ impl<'a> WaitVerdict<'a> {
         self.active.get(&pid).copied().unwrap_or_default()
     }
 
-    /// What the children do that a process started after this one.
+    /// The activity of the children that a process started after this one.
     fn younger(&self, pid: u32, than: u32) -> Active {
         let began = |pid: u32| self.scene.processes.get(&pid).map(|child| (child.start_ticks, pid));
         let children = self.scene.processes.iter().filter(|(_, child)| child.parent == pid);
@@ -176,7 +176,7 @@ impl<'a> WaitVerdict<'a> {
         None
     }
 
-    /// What the threads of a process do, without one of them.
+    /// The activity of the threads of a process, without one of them.
     fn threads(&self, pid: u32, process: &SeenProcess, without: Option<u32>) -> Active {
         let others = process.threads.iter().filter(|thread| Some(thread.tid) != without);
         others
@@ -189,13 +189,13 @@ impl<'a> WaitVerdict<'a> {
         match &thread.doing {
             ThreadDoing::Works => Active::WORKS,
             ThreadDoing::Still | ThreadDoing::Locked { timed: false } => Active::default(),
-            // In side threads of many runtimes that is housekeeping.
+            // In side threads of many runtimes a timed lock is housekeeping.
             ThreadDoing::Locked { timed: true } if thread.tid != pid => Active::TIMED,
             ThreadDoing::Locked { timed: true } => Active::WORKS,
             ThreadDoing::Children(Some(child)) => self.process(*child),
             ThreadDoing::Children(None) => self.children(pid),
             ThreadDoing::Signals if self.has_children(pid) => self.children(pid),
-            // A timer that cannot be seen may send one.
+            // A timer that cannot be seen may send a signal.
             ThreadDoing::Signals => Active::TIMED,
             ThreadDoing::Files { call, files } => {
                 let found = self.files(pid, process, files);
@@ -251,8 +251,8 @@ impl<'a> WaitVerdict<'a> {
         found
     }
 
-    /// What those do who hold the other end of something. What a process can do to itself is
-    /// counted with its threads.
+    /// The activity of the processes that hold the other end. What a process can do to itself is counted with
+    /// its threads.
     fn other_end(&self, pid: u32, end: End) -> Active {
         match self.holders(end) {
             [] if matches!(end, End::Socket(_)) => Active::ELSEWHERE,
@@ -261,7 +261,7 @@ impl<'a> WaitVerdict<'a> {
                 .iter()
                 .filter(|holder| **holder != pid)
                 .map(|&holder| match end {
-                    // The host takes what is written to it.
+                    // The host reads everything that is written to it.
                     End::PipeReader(_) if self.is_root(holder) => Active::WOKEN,
                     _ if self.is_root(holder) => Active::default(),
                     _ => self.process(holder),

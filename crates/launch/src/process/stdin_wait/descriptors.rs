@@ -83,7 +83,7 @@ fn controlling_terminal(pid: u32) -> Option<u32> {
     (136..144).contains(&major).then(|| ((major - 136) * 256 + minor) as u32)
 }
 
-/// Where that comes from which is watched for; none if nothing can come.
+/// The sources of what a descriptor is watched for; none if nothing can come.
 pub(super) fn sources(
     pid: u32,
     watch: WatchedFile,
@@ -98,7 +98,7 @@ pub(super) fn sources(
     let source = match kind {
         Kind::Pipe(inode) if watch.input => WaitSource::Holders(End::PipeWriter(inode)),
         Kind::Pipe(inode) if watch.output => WaitSource::Holders(End::PipeReader(inode)),
-        // Only its end would be told.
+        // A pipe that is watched for neither input nor output reports only that it was closed.
         Kind::Pipe(_) => return,
         Kind::Socket(inode) => match super::diag::socket(inode) {
             super::diag::Socket::Peer(peer) => WaitSource::Holders(End::Socket(peer)),

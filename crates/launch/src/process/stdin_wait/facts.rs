@@ -1,8 +1,8 @@
-//! What one look at the session's processes showed, as plain data: tests make it up, `collect` reads it.
+//! The facts of one look at the session's processes, as plain data: tests make it up, `collect` reads it.
 
 use std::collections::{BTreeMap, HashMap};
 
-/// The processes of a session, and who holds which end of what connects them.
+/// The processes of a session, and which of them hold the ends of what connects them.
 #[derive(Debug, Default)]
 pub(super) struct Scene {
     /// The root of the family: it only gives input and takes output, so it wakes nobody by itself.
@@ -33,7 +33,7 @@ pub(super) struct Thread {
     pub(super) doing: ThreadDoing,
 }
 
-/// What a thread is at.
+/// What a thread is doing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(super) enum ThreadDoing {
     /// It runs, sleeps for a time, or is in a call that tells nothing.
@@ -59,12 +59,12 @@ pub(super) enum FileCall {
     Poll { limited: bool },
 }
 
-/// Where that comes from which a descriptor waits for.
+/// The source of what a descriptor waits for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum WaitSource {
     /// The session's input.
     Stdin,
-    /// Whoever holds the other end.
+    /// The processes that hold the other end.
     Holders(End),
     /// A process, by its end.
     Process(u32),

@@ -52,7 +52,7 @@ impl PipeId {
     }
 }
 
-/// Whose session a look is at.
+/// The session that a look is about.
 #[derive(Debug, Clone, Copy)]
 pub struct InputSession<'a> {
     /// Its processes.

@@ -1,4 +1,4 @@
-//! The call a thread sits in, with what stands in its process's memory.
+//! The call that a thread is blocked in, with the parts of it that are in its process's memory.
 
 use std::fs::{self, File};
 use std::io::Read;
@@ -26,7 +26,7 @@ pub(super) fn is_still(state: u8) -> bool {
     matches!(state, b'T' | b't' | b'Z' | b'X')
 }
 
-/// What a thread is in the middle of.
+/// The system call that a thread is in.
 #[derive(Debug, Clone, Copy)]
 pub(super) enum ThreadCall {
     /// It runs, or the kernel does not tell.
@@ -123,14 +123,14 @@ fn select_set(count: u64, read: &[u8], write: &[u8]) -> Vec<WatchedFile> {
         .collect()
 }
 
-/// Whether a wait ends by itself in the time that anybody waits for it.
+/// Whether a wait ends by itself within the time that counts.
 pub(super) fn is_limited(pid: u32, limit: WaitLimit) -> bool {
     let millis = match limit {
         WaitLimit::None => return false,
         WaitLimit::Millis(millis) => millis,
         WaitLimit::Memory { at, wide, micros } => {
             let word = if wide { 8 } else { 4 };
-            // What cannot be read may be any time.
+            // A time that cannot be read may be short.
             let Some(bytes) = memory(pid, at, 2 * word) else { return true };
             time(&bytes, word, micros)
         }

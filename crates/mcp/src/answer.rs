@@ -12,9 +12,9 @@ const MESSAGE_CHARS: usize = 2_000;
 /// Text first, then pictures.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct Answer {
-    /// What the model reads.
+    /// The text that the model reads.
     pub(crate) text: String,
-    /// What it looks at.
+    /// The images that the model sees.
     pub(crate) images: Vec<Image>,
     /// Whether the call could not be carried out. Code that raises is no such failure (SPEC M-3).
     pub(crate) failed: bool,

@@ -27,7 +27,7 @@ impl Cursors {
         self.0.lock().unwrap_or_else(|e| e.into_inner()).read.get(id).copied().unwrap_or_default()
     }
 
-    /// It was read this far, if not farther.
+    /// Notes that an eval's output was read at least this far.
     pub(crate) fn reach(&self, id: EvalId, offset: Offset) {
         let mut state = self.0.lock().unwrap_or_else(|e| e.into_inner());
         let ReadMarks { read, order } = &mut *state;

@@ -35,8 +35,8 @@ impl Server {
         Server { client, cwd, start, cursors: Cursors::default() }
     }
 
-    /// Takes note of who is at the other end: what they run is recorded with their name and an id of this process,
-    /// since several of one name may use the same session (SPEC E-16).
+    /// Notes the client's name: its evals are recorded with that name and an id of this process, since
+    /// several clients of one name may use the same session (SPEC E-16).
     pub fn meet(&self, name: &str) {
         self.client.by.get_or_init(|| {
             let name = if name.trim().is_empty() { self.client.kind } else { name.trim() };
@@ -55,7 +55,7 @@ impl Server {
     pub(crate) fn finish(&self, call: Call, begun: Begun, watch: &mut CallWatch) -> Answer {
         match self.client.finish(begun, watch.own()) {
             Ok(Some(view)) => call.reply(self, &view),
-            // Its host left before it took the code.
+            // The host exited before it took the code.
             Ok(None) => call.run(self, watch),
             Err(error) => Err(error).into(),
         }
@@ -72,7 +72,7 @@ pub(crate) fn session_of(given: &str) -> Option<SessionName> {
     given.split_once(':').map_or(given, |(name, _)| name).parse().ok()
 }
 
-/// How long a call waits: what it asks for, within what a call may take.
+/// How long a call waits: the time it asks for, at most the longest that a call may take.
 pub(crate) fn patience(asked_ms: Option<u64>, default_ms: u64) -> Duration {
     Duration::from_millis(asked_ms.unwrap_or(default_ms)).min(LONGEST_CALL)
 }

@@ -93,7 +93,7 @@ pub(crate) fn body(view: &EvalView, page: &Page, announce: &mut Announce<'_>) ->
     text
 }
 
-/// Ends what a stream wrote, so that a value is not taken for a part of it.
+/// Ends a stream's text, so that a value is not taken for a part of it.
 fn leave(text: &mut String, stream: &mut TextStream) {
     end_line(text);
     if std::mem::replace(stream, TextStream::Out) != TextStream::Out {
@@ -195,7 +195,7 @@ fn closing(text: &mut String, view: &EvalView, page: &Page) {
         return;
     }
     let Some(seq) = view.eval else {
-        // What a thread of an earlier eval did with its input.
+        // The input was read by a thread of an earlier eval.
         let _ = write!(text, "{}: input was read in the background", view.session);
         return;
     };

@@ -26,10 +26,10 @@ use crate::{Answer, Call};
 const MOST_CALLS: usize = 4096;
 /// How long an eval is waited for without a thread.
 const WITHOUT_THREAD: Duration = Duration::from_millis(250);
-/// What a call that will not end in time may take on top to say so.
+/// How much longer a call that does not end in time may take to say so.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
-/// Whoever made a call, while the call is under way.
+/// The client that made a call, while the call is under way.
 pub(crate) trait Caller: Send {
     /// Whether nothing else is to be done for anybody, so that the loop may stay awake for this call.
     fn is_alone(&self) -> bool;
@@ -58,7 +58,7 @@ pub(crate) struct Calls {
 }
 
 impl Calls {
-    /// Takes note of who calls.
+    /// Notes the client's name.
     pub(crate) fn meet(&self, name: &str) {
         self.server.meet(name);
     }
@@ -117,7 +117,7 @@ impl Calls {
         turn
     }
 
-    /// Waits on no thread for what a host was sent, being woken when the host says something.
+    /// Waits for an eval that was sent to its host without a thread: the host's messages wake it.
     async fn poll(
         &self,
         begun: Begun,
@@ -157,7 +157,7 @@ impl Calls {
         }
     }
 
-    /// Does what is left of a call on a thread, and stays in touch with its client meanwhile.
+    /// Does the rest of a call on a thread, and stays in touch with its client meanwhile.
     async fn on_thread(
         &self,
         mut state: CallState,
@@ -200,10 +200,10 @@ impl Calls {
     }
 }
 
-/// What is left of a call for a thread.
+/// The rest of a call, for a thread.
 struct Job {
     call: Call,
-    /// What its host was sent; nothing, if the call has to be made from the beginning.
+    /// The eval that was sent to its host; `None` if the call has to be made from the beginning.
     begun: Option<Begun>,
     turn: Turn,
     open: OwnedSemaphorePermit,
@@ -227,7 +227,7 @@ fn look(begun: &mut Begun) -> Stage {
     begun.advance().unwrap_or(Stage::Unclear)
 }
 
-/// What a host has said of an eval. One that it has taken lets the next one go.
+/// What a host's message means for the call. An eval that the host has accepted lets the next call go.
 fn heard(stage: Stage, turn: &mut Turn) -> CallInput {
     if stage == Stage::Accepted {
         turn.pass_on();

@@ -77,7 +77,7 @@ impl Outbox {
         self.unread.bytes.load(Ordering::Acquire) == 0
     }
 
-    /// Ends what is written, within a short time.
+    /// Finishes writing, within a short time.
     pub(crate) async fn close(&self) -> io::Result<()> {
         let shut = async { self.writer.lock().await.shutdown().await };
         tokio::time::timeout(CLOSE_TIME, shut).await.unwrap_or(Ok(()))

@@ -111,7 +111,8 @@ impl Peer {
         }
     }
 
-    /// Does at once what takes no wait, and the rest as a task: the loop can be dropped at any await.
+    /// Does at once the part that takes no wait, and the rest as a task: the loop can be dropped at any
+    /// await.
     fn beside(&self, work: impl Future<Output = ()> + Send + 'static) {
         let mut work = Box::pin(work);
         if work.as_mut().poll(&mut Context::from_waker(Waker::noop())).is_pending() {
@@ -124,7 +125,7 @@ impl Peer {
         self.outbox.has_room().await;
     }
 
-    /// It will send nothing more.
+    /// The client will send nothing more.
     pub(crate) fn ended(&self) {
         self.closing.ended();
     }
@@ -145,7 +146,7 @@ impl Peer {
     }
 }
 
-/// What a client is told that calls a tool which is none.
+/// The answer to a call of a tool that does not exist.
 pub(crate) fn unknown_tool(name: &str) -> String {
     let names: Vec<&str> = tools().iter().map(|spec| spec.name).collect();
     let name: String = name.chars().take(100).collect();

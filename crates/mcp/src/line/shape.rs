@@ -30,7 +30,7 @@ impl Refusal {
     }
 }
 
-/// Checks a message and puts right what is harmless; its id.
+/// Checks a message and corrects harmless mistakes; returns its id.
 pub(crate) fn check(value: &mut Value) -> Result<Option<Value>, Refusal> {
     let invalid = |id: Option<Value>, message: &str| Refusal::new(id, INVALID_REQUEST, message);
     let Value::Object(fields) = value else {
@@ -58,7 +58,7 @@ pub(crate) fn check(value: &mut Value) -> Result<Option<Value>, Refusal> {
         return Err(invalid(good, "`method` must be a string"));
     };
     if id.is_some() && good.is_none() {
-        // Its sender may still know it again.
+        // The client may still recognise the id.
         let echo = id.filter(Value::is_number);
         return Err(invalid(echo, "`id` must be a string or an integer of at most 64 bits"));
     }

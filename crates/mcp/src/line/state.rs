@@ -13,9 +13,9 @@ pub(super) enum CallState {
     Awake,
     /// Its host has it, and the loop is woken when the host says something.
     Polled,
-    /// A thread does what is left to do, and waits for as long as that takes. It was told this wish, if any.
+    /// A thread does the rest, and waits for as long as that takes. It was told this wish, if any.
     OnThread(Option<Wish>),
-    /// It is over, or nobody waits for it any longer.
+    /// The call is over, or its client no longer waits for it.
     Over(Ending),
 }
 
@@ -26,9 +26,9 @@ pub(super) enum Ending {
     Told,
     /// Its thread has answered.
     Answered,
-    /// It did nothing.
+    /// The call did nothing.
     NotBegun(NotBegun),
-    /// Its thread does not come back in time; what it does goes on.
+    /// The call's thread does not come back in time; its work goes on.
     Overdue,
 }
 
@@ -81,7 +81,7 @@ impl CallState {
             (Waiting, Expired | Overdue) => Over(Ending::NotBegun(NotBegun::Crowded)),
 
             (Awake | Polled, Host(Stage::Over)) => Over(Ending::Told),
-            // Only who may block can find out.
+            // Only a thread, which may block, can find out.
             (Awake | Polled, Host(Stage::Unclear)) => OnThread(None),
             // The loop stays awake once.
             (Awake, Host(Stage::Sent | Stage::Accepted) | Tired) => Polled,

@@ -22,7 +22,7 @@ pub(crate) enum Incoming {
     Other(tokio::io::Stdin),
 }
 
-/// What it is sent.
+/// What is sent to a client.
 #[derive(Debug)]
 pub(crate) enum Outgoing {
     Pipe(pipe::Sender),

@@ -44,7 +44,7 @@ impl Wishes {
         Ok(Wishes(Arc::new(WishCell { wake, wish: AtomicU8::new(0) })))
     }
 
-    /// Says what is wanted.
+    /// Tells the thread a wish.
     pub(super) fn say(&self, wish: Wish) {
         self.0.wish.fetch_max(1 + wish as u8, Ordering::AcqRel);
         let _ = rustix::io::write(&self.0.wake, &1_u64.to_ne_bytes());

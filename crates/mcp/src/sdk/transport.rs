@@ -100,7 +100,7 @@ impl StdioTransport {
     ) -> Result<Option<RxJsonRpcMessage<RoleServer>>, Refusal> {
         let mut message: RxJsonRpcMessage<RoleServer> = match serde_json::from_value(value) {
             Ok(message) => message,
-            // A notification has nobody who waits; unknown ones are to be ignored.
+            // No client waits for an answer to a notification; unknown ones are to be ignored.
             Err(_) if id.is_none() => return Ok(None),
             Err(error) => {
                 return Err(Refusal::new(id, INVALID_PARAMS, format!("wrong parameters: {error}")));

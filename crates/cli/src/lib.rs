@@ -30,7 +30,7 @@ use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser};
 use stead_client::Client;
 
-use crate::commands::Command;
+use crate::commands::CliCommand;
 use crate::context::Context;
 use crate::print::{Mode, bad_request};
 
@@ -51,7 +51,7 @@ struct Cli {
     #[command(flatten)]
     globals: Globals,
     #[command(subcommand)]
-    command: Option<Command>,
+    command: Option<CliCommand>,
 }
 
 /// Options of every command.

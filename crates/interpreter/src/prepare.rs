@@ -6,7 +6,7 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use stead_config::{Control, Fed, Start};
-use stead_launch::{Command, FindError, Search};
+use stead_launch::{FindError, Search, StartCommand};
 use stead_protocol::{FoundInterpreter, SessionName, Settings, StartTrouble};
 use thiserror::Error;
 
@@ -57,7 +57,7 @@ pub struct Prepared {
     /// The interpreter, and why it was chosen.
     pub found: FoundInterpreter,
     /// How to start it.
-    pub command: Command,
+    pub command: StartCommand,
     /// What it is sent first.
     pub feed: Feed,
 }
@@ -113,7 +113,7 @@ pub fn prepare(
         let why = "named by the user".to_owned();
         let found = FoundInterpreter::new(path.to_string_lossy().into_owned(), why);
         let command =
-            Command { program: path, arguments: vec![], env, cwd, control: Control::Socket };
+            StartCommand { program: path, arguments: vec![], env, cwd, control: Control::Socket };
         return Ok(Prepared { found, command, feed: Feed::Nothing });
     }
     let name = &settings.engine.language;
@@ -133,14 +133,14 @@ pub fn prepare(
             let words = fed.arguments.iter().copied().chain([fed.boot.trim()]);
             let arguments = words.map(OsString::from).collect();
             let feed = feed(&program, fed, cache_dir);
-            let command = Command { program, arguments, env, cwd, control: fed.control };
+            let command = StartCommand { program, arguments, env, cwd, control: fed.control };
             Prepared { found, command, feed }
         }
         Start::Mode(mode) => {
             // This very program, even if its file was replaced meanwhile.
             let program = PathBuf::from("/proc/self/exe");
             let arguments = vec![mode.into(), found.path.clone().into()];
-            let command = Command { program, arguments, env, cwd, control: Control::Socket };
+            let command = StartCommand { program, arguments, env, cwd, control: Control::Socket };
             Prepared { found, command, feed: Feed::Nothing }
         }
     })

@@ -10,4 +10,4 @@ pub mod sys;
 
 pub use find::{FindError, Search, find};
 pub use process::{census, cores, family, mark, ps, roster, stdin_wait, tree};
-pub use spawn::{Child, Command, SpawnError, reserve_control, spawn};
+pub use spawn::{Child, SpawnError, StartCommand, reserve_control, spawn};

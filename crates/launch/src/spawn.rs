@@ -18,7 +18,7 @@ use crate::process::mark::{Mark, Role};
 use crate::sys;
 
 /// What to start.
-pub struct Command {
+pub struct StartCommand {
     /// The executable.
     pub program: PathBuf,
     /// Its arguments.
@@ -71,7 +71,7 @@ pub enum SpawnError {
 }
 
 /// Starts the interpreter in a session of its own, to be killed with the calling thread.
-pub fn spawn(command: &Command) -> Result<Child, SpawnError> {
+pub fn spawn(command: &StartCommand) -> Result<Child, SpawnError> {
     if !command.cwd.is_dir() {
         return Err(SpawnError::Cwd { cwd: command.cwd.clone() });
     }
@@ -126,7 +126,7 @@ impl Ends {
     }
 }
 
-fn start(command: &Command) -> io::Result<Child> {
+fn start(command: &StartCommand) -> io::Result<Child> {
     let (stdin_read, stdin) = pipe_with(PipeFlags::CLOEXEC)?;
     let (stdout, stdout_write) = pipe_with(PipeFlags::CLOEXEC)?;
     let (stderr, stderr_write) = pipe_with(PipeFlags::CLOEXEC)?;

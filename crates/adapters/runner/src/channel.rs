@@ -8,15 +8,15 @@ use rustix::io::{FdFlags, fcntl_setfd};
 use stead_protocol::EvalId;
 use stead_protocol::bridge::{BridgeEvent, Command, CommandFrame, Commands};
 
-pub(crate) struct Channel {
+pub(crate) struct HostChannel {
     file: File,
     commands: Commands,
 }
 
-impl Channel {
+impl HostChannel {
     pub(crate) fn new(fd: OwnedFd) -> io::Result<Self> {
         fcntl_setfd(&fd, FdFlags::CLOEXEC)?;
-        Ok(Channel { file: File::from(fd), commands: Commands::default() })
+        Ok(HostChannel { file: File::from(fd), commands: Commands::default() })
     }
 
     pub(crate) fn send(&mut self, event: &BridgeEvent) {

@@ -6,7 +6,7 @@ mod command;
 
 use std::process::ExitCode;
 
-use channel::Channel;
+use channel::HostChannel;
 use command::Ended;
 use rustix::process::Signal;
 use stead_launch::sys::{self, OnSignal};
@@ -20,7 +20,7 @@ pub fn run_runner(shell: &str) -> ExitCode {
         eprintln!("the runner is started by a session's host");
         return ExitCode::FAILURE;
     };
-    let Ok(channel) = Channel::new(fd) else { return ExitCode::FAILURE };
+    let Ok(channel) = HostChannel::new(fd) else { return ExitCode::FAILURE };
     // An interrupt is for the command. A handler, and not an ignored signal, since that would be inherited.
     sys::on_signal(Signal::INT, OnSignal::Wake);
     serve(channel, shell);
@@ -28,7 +28,7 @@ pub fn run_runner(shell: &str) -> ExitCode {
 }
 
 /// Says hello and carries out commands until the host is gone or says `exit`.
-fn serve(mut channel: Channel, shell: &str) {
+fn serve(mut channel: HostChannel, shell: &str) {
     channel.send(&BridgeEvent::Hello {
         protocol: VERSION,
         language: "shell".to_owned(),
@@ -61,11 +61,17 @@ fn serve(mut channel: Channel, shell: &str) {
     }
 }
 
-fn refuse(channel: &mut Channel, seq: u64, why: &str) {
+fn refuse(channel: &mut HostChannel, seq: u64, why: &str) {
     channel.send(&BridgeEvent::Reply { seq, data: None, error: Some(why.to_owned()) });
 }
 
-fn run(channel: &mut Channel, shell: &str, place: Option<ShellPlace>, eval: &EvalId, code: &str) {
+fn run(
+    channel: &mut HostChannel,
+    shell: &str,
+    place: Option<ShellPlace>,
+    eval: &EvalId,
+    code: &str,
+) {
     let ended = command::run(shell, code, place);
     let (status, exit_code) = match ended {
         // The word comes before the signal, so it is here if the command ended because of it, with
@@ -105,7 +111,8 @@ mod tests {
     fn j1_the_golden_transcript_is_what_the_runner_says() {
         let golden = include_str!("../../../../bridges/golden/adapter-runner.jsonl");
         let (mut host, bridge) = UnixStream::pair().unwrap();
-        let runner = std::thread::spawn(|| serve(Channel::new(bridge.into()).unwrap(), "/bin/sh"));
+        let runner =
+            std::thread::spawn(|| serve(HostChannel::new(bridge.into()).unwrap(), "/bin/sh"));
         let mut says = BufReader::new(host.try_clone().unwrap()).lines();
         for line in golden.lines() {
             let line: Value = serde_json::from_str(line).unwrap();

@@ -29,7 +29,7 @@ use crate::print::CommandResult;
 
 /// What can be asked for.
 #[derive(Debug, clap::Subcommand)]
-pub(crate) enum Command {
+pub(crate) enum CliCommand {
     Launch(launch::LaunchArgs),
     Eval(eval::EvalArgs),
     Shell(shell::ShellArgs),
@@ -55,33 +55,33 @@ pub(crate) enum Command {
     Completions(completions::CompletionsArgs),
 }
 
-impl Command {
+impl CliCommand {
     /// The command's name on the command line.
     pub(crate) fn name(&self) -> &'static str {
         match self {
-            Command::Launch(_) => "launch",
-            Command::Eval(_) => "eval",
-            Command::Shell(_) => "shell",
-            Command::Run(_) => "run",
-            Command::Input(_) => "input",
-            Command::Interrupt(_) => "interrupt",
-            Command::Pause(_) => "pause",
-            Command::Resume(_) => "resume",
-            Command::Output(_) => "output",
-            Command::Evals(_) => "evals",
-            Command::Ls(_) => "ls",
-            Command::Status(_) => "status",
-            Command::Restart(_) => "restart",
-            Command::Clear(_) => "clear",
-            Command::Stop(_) => "stop",
-            Command::Rm(_) => "rm",
-            Command::Gc(_) => "gc",
-            Command::Logs(_) => "logs",
-            Command::Vars(_) => "vars",
-            Command::Inspect(_) => "inspect",
-            Command::Mcp(_) => "mcp",
-            Command::Doctor(_) => "doctor",
-            Command::Completions(_) => "completions",
+            CliCommand::Launch(_) => "launch",
+            CliCommand::Eval(_) => "eval",
+            CliCommand::Shell(_) => "shell",
+            CliCommand::Run(_) => "run",
+            CliCommand::Input(_) => "input",
+            CliCommand::Interrupt(_) => "interrupt",
+            CliCommand::Pause(_) => "pause",
+            CliCommand::Resume(_) => "resume",
+            CliCommand::Output(_) => "output",
+            CliCommand::Evals(_) => "evals",
+            CliCommand::Ls(_) => "ls",
+            CliCommand::Status(_) => "status",
+            CliCommand::Restart(_) => "restart",
+            CliCommand::Clear(_) => "clear",
+            CliCommand::Stop(_) => "stop",
+            CliCommand::Rm(_) => "rm",
+            CliCommand::Gc(_) => "gc",
+            CliCommand::Logs(_) => "logs",
+            CliCommand::Vars(_) => "vars",
+            CliCommand::Inspect(_) => "inspect",
+            CliCommand::Mcp(_) => "mcp",
+            CliCommand::Doctor(_) => "doctor",
+            CliCommand::Completions(_) => "completions",
         }
     }
 
@@ -89,41 +89,41 @@ impl Command {
     pub(crate) fn may_hold_secrets(&self) -> bool {
         matches!(
             self,
-            Command::Launch(_)
-                | Command::Eval(_)
-                | Command::Shell(_)
-                | Command::Run(_)
-                | Command::Input(_)
-                | Command::Inspect(_)
+            CliCommand::Launch(_)
+                | CliCommand::Eval(_)
+                | CliCommand::Shell(_)
+                | CliCommand::Run(_)
+                | CliCommand::Input(_)
+                | CliCommand::Inspect(_)
         )
     }
 
     /// Carries the command out; returns the exit code.
     pub(crate) fn run(self, context: &Context) -> CommandResult {
         match self {
-            Command::Launch(args) => args.run(context),
-            Command::Eval(args) => args.run(context),
-            Command::Shell(args) => args.run(context),
-            Command::Run(args) => args.run(context),
-            Command::Input(args) => args.run(context),
-            Command::Interrupt(args) => args.run(context),
-            Command::Pause(args) => args.run(context),
-            Command::Resume(args) => args.run(context),
-            Command::Output(args) => args.run(context),
-            Command::Evals(args) => args.run(context),
-            Command::Ls(args) => args.run(context),
-            Command::Status(args) => args.run(context),
-            Command::Restart(args) => args.run(context),
-            Command::Clear(args) => args.run(context),
-            Command::Stop(args) => args.run(context),
-            Command::Rm(args) => args.run(context),
-            Command::Gc(args) => args.run(context),
-            Command::Logs(args) => args.run(context),
-            Command::Vars(args) => args.run(context),
-            Command::Inspect(args) => args.run(context),
-            Command::Mcp(args) => args.run(context),
-            Command::Doctor(args) => args.run(context),
-            Command::Completions(args) => args.run(context),
+            CliCommand::Launch(args) => args.run(context),
+            CliCommand::Eval(args) => args.run(context),
+            CliCommand::Shell(args) => args.run(context),
+            CliCommand::Run(args) => args.run(context),
+            CliCommand::Input(args) => args.run(context),
+            CliCommand::Interrupt(args) => args.run(context),
+            CliCommand::Pause(args) => args.run(context),
+            CliCommand::Resume(args) => args.run(context),
+            CliCommand::Output(args) => args.run(context),
+            CliCommand::Evals(args) => args.run(context),
+            CliCommand::Ls(args) => args.run(context),
+            CliCommand::Status(args) => args.run(context),
+            CliCommand::Restart(args) => args.run(context),
+            CliCommand::Clear(args) => args.run(context),
+            CliCommand::Stop(args) => args.run(context),
+            CliCommand::Rm(args) => args.run(context),
+            CliCommand::Gc(args) => args.run(context),
+            CliCommand::Logs(args) => args.run(context),
+            CliCommand::Vars(args) => args.run(context),
+            CliCommand::Inspect(args) => args.run(context),
+            CliCommand::Mcp(args) => args.run(context),
+            CliCommand::Doctor(args) => args.run(context),
+            CliCommand::Completions(args) => args.run(context),
         }
     }
 }

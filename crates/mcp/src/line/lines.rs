@@ -3,7 +3,7 @@
 use stead_protocol::Lines;
 
 use super::scan::IdScan;
-use super::shape::{INVALID_REQUEST, Refusal};
+use super::shape::{INVALID_REQUEST, ShapeRefusal};
 
 /// The longest message that is read (SPEC M-8).
 const LONGEST_LINE: usize = 64 << 20;
@@ -42,7 +42,7 @@ impl BoundedLines {
     }
 
     /// The next whole line that was read, without its end, or that one was too long.
-    pub(crate) fn take(&mut self) -> Option<Result<Vec<u8>, Refusal>> {
+    pub(crate) fn take(&mut self) -> Option<Result<Vec<u8>, ShapeRefusal>> {
         loop {
             let Some(line) = self.next() else {
                 if self.lines.held() > LONGEST_LINE || self.skipping.is_some() {
@@ -57,7 +57,7 @@ impl BoundedLines {
                 let most = LONGEST_LINE >> 20;
                 let message =
                     format!("a message may have at most {most} MiB; this one was not read");
-                return Some(Err(Refusal::new(scan.finish(), INVALID_REQUEST, message)));
+                return Some(Err(ShapeRefusal::new(scan.finish(), INVALID_REQUEST, message)));
             }
             if !line.trim_ascii().is_empty() {
                 return Some(Ok(line));

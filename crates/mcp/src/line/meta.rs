@@ -3,7 +3,7 @@
 use serde_json::{Map, Value, json};
 
 use super::requests::RequestId;
-use super::shape::{INVALID_PARAMS, Refusal};
+use super::shape::{INVALID_PARAMS, ShapeRefusal};
 
 /// How the protocol's own fields begin.
 const VERSION: &str = "io.modelcontextprotocol/protocolVersion";
@@ -43,12 +43,12 @@ impl CallMeta {
     }
 
     /// The rules for this call. A client that has not `shaken_hands` must say with each call who it is.
-    pub(crate) fn era(&self, shaken_hands: bool, spoken: &[&str]) -> Result<Era, Refusal> {
+    pub(crate) fn era(&self, shaken_hands: bool, spoken: &[&str]) -> Result<Era, ShapeRefusal> {
         let version = self.0.get(VERSION).and_then(Value::as_str);
         if let Some(version) = version.filter(|version| !spoken.contains(version)) {
             let data = json!({"requested": version, "supported": spoken});
             let message = "Unsupported protocol version".to_owned();
-            return Err(Refusal::new(None, UNSUPPORTED_VERSION, message).with_data(data));
+            return Err(ShapeRefusal::new(None, UNSUPPORTED_VERSION, message).with_data(data));
         }
         // Dates as text are in the order of time.
         let stateless = version.is_some_and(|version| version >= STATELESS);
@@ -64,7 +64,7 @@ impl CallMeta {
             let missing = missing.join(", ");
             let message =
                 format!("request _meta is missing or has malformed required fields: {missing}");
-            return Err(Refusal::new(None, INVALID_PARAMS, message));
+            return Err(ShapeRefusal::new(None, INVALID_PARAMS, message));
         }
         Ok(if stateless { Era::Stateless } else { Era::Handshake })
     }

@@ -50,6 +50,6 @@ pub(crate) use peer::{Peer, unknown_tool};
 pub(crate) use read::CallLine;
 pub(crate) use requests::{Cancelled, RequestId};
 pub(crate) use scan::id as id_of;
-pub(crate) use shape::{INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR, Refusal, check};
+pub(crate) use shape::{INVALID_PARAMS, INVALID_REQUEST, PARSE_ERROR, ShapeRefusal, check};
 pub(crate) use stdio::{Incoming, Outgoing};
 pub(crate) use watch::CallWatch;

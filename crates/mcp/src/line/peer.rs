@@ -13,7 +13,7 @@ use super::meta::Era;
 use super::outbox::{Outbox, Unread};
 use super::read::CallLine;
 use super::requests::{RequestId, Requests};
-use super::shape::{INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, Refusal};
+use super::shape::{INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, ShapeRefusal};
 use super::stdio::Outgoing;
 use super::write;
 use crate::{Answer, Call, tools};
@@ -48,9 +48,9 @@ impl Peer {
         era: Era,
         bytes: usize,
         is_last: bool,
-    ) -> Result<(), Refusal> {
+    ) -> Result<(), ShapeRefusal> {
         let CallLine { id, tool, arguments, meta } = line;
-        let refused = |code, message: String| Refusal::new(Some(id.to_json()), code, message);
+        let refused = |code, message: String| ShapeRefusal::new(Some(id.to_json()), code, message);
         let is_alone =
             is_last && calls.is_idle() && self.outbox.is_idle() && self.requests().is_empty();
         let opened = self.requests().open_call(&id, bytes);
@@ -83,14 +83,14 @@ impl Peer {
         let line = match answer {
             Ok(answer) => write::answer(&id, &answer, era),
             Err(message) => {
-                write::refusal(&Refusal::new(Some(id.to_json()), INTERNAL_ERROR, message))
+                write::refusal(&ShapeRefusal::new(Some(id.to_json()), INTERNAL_ERROR, message))
             }
         };
         let _ = self.send(line).await;
     }
 
     /// Tells what is wrong with a message.
-    pub(crate) fn refuse(self: &Arc<Self>, refusal: &Refusal) {
+    pub(crate) fn refuse(self: &Arc<Self>, refusal: &ShapeRefusal) {
         let sent = self.send(write::refusal(refusal));
         self.beside(async move { drop(sent.await) });
     }

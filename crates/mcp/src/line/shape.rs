@@ -12,7 +12,7 @@ pub(crate) const INTERNAL_ERROR: i64 = -32603;
 
 /// A message that is answered with an error and goes no further.
 #[derive(Debug, Clone, PartialEq)]
-pub(crate) struct Refusal {
+pub(crate) struct ShapeRefusal {
     pub(crate) id: Option<Value>,
     pub(crate) code: i64,
     pub(crate) message: String,
@@ -20,19 +20,20 @@ pub(crate) struct Refusal {
     pub(crate) data: Option<Value>,
 }
 
-impl Refusal {
+impl ShapeRefusal {
     pub(crate) fn new(id: Option<Value>, code: i64, message: impl Into<String>) -> Self {
-        Refusal { id, code, message: message.into(), data: None }
+        ShapeRefusal { id, code, message: message.into(), data: None }
     }
 
     pub(super) fn with_data(self, data: Value) -> Self {
-        Refusal { data: Some(data), ..self }
+        ShapeRefusal { data: Some(data), ..self }
     }
 }
 
 /// Checks a message and corrects harmless mistakes; returns its id.
-pub(crate) fn check(value: &mut Value) -> Result<Option<Value>, Refusal> {
-    let invalid = |id: Option<Value>, message: &str| Refusal::new(id, INVALID_REQUEST, message);
+pub(crate) fn check(value: &mut Value) -> Result<Option<Value>, ShapeRefusal> {
+    let invalid =
+        |id: Option<Value>, message: &str| ShapeRefusal::new(id, INVALID_REQUEST, message);
     let Value::Object(fields) = value else {
         let what = if value.is_array() {
             "batches are not supported"
@@ -67,13 +68,13 @@ pub(crate) fn check(value: &mut Value) -> Result<Option<Value>, Refusal> {
     }
     let call = method == "tools/call";
     match fields.get("params") {
-        None if call => Err(Refusal::new(good, INVALID_PARAMS, "`params` is missing")),
+        None if call => Err(ShapeRefusal::new(good, INVALID_PARAMS, "`params` is missing")),
         None => Ok(good),
         Some(Value::Object(params)) => match call.then(|| check_call(params)).transpose() {
             Ok(_) => Ok(good),
-            Err(message) => Err(Refusal::new(good, INVALID_PARAMS, message)),
+            Err(message) => Err(ShapeRefusal::new(good, INVALID_PARAMS, message)),
         },
-        Some(_) => Err(Refusal::new(good, INVALID_PARAMS, "`params` must be an object")),
+        Some(_) => Err(ShapeRefusal::new(good, INVALID_PARAMS, "`params` must be an object")),
     }
 }
 

@@ -8,7 +8,7 @@ use serde_json::json;
 
 use super::meta::Era;
 use super::requests::RequestId;
-use super::shape::Refusal;
+use super::shape::ShapeRefusal;
 use crate::Answer;
 
 /// What a short answer has around its text, and some escapes in it.
@@ -76,8 +76,8 @@ pub(super) fn progress(token: &RequestId, count: f64, message: &str) -> Vec<u8> 
 }
 
 /// Why a message is not carried out.
-pub(super) fn refusal(refusal: &Refusal) -> Vec<u8> {
-    let Refusal { id, code, message, data } = refusal;
+pub(super) fn refusal(refusal: &ShapeRefusal) -> Vec<u8> {
+    let ShapeRefusal { id, code, message, data } = refusal;
     let mut line = json!({"jsonrpc": "2.0", "id": id, "error": {"code": code, "message": message}});
     if let Some(data) = data {
         line["error"]["data"] = data.clone();

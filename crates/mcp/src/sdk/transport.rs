@@ -17,7 +17,7 @@ use tokio::io::AsyncReadExt;
 
 use crate::line::{
     BoundedLines, CallLine, Calls, Cancelled, INVALID_PARAMS, INVALID_REQUEST, Incoming,
-    PARSE_ERROR, Peer, Refusal, RequestId, check, id_of,
+    PARSE_ERROR, Peer, RequestId, ShapeRefusal, check, id_of,
 };
 
 /// The two pipes of a stdio server.
@@ -47,13 +47,16 @@ impl StdioTransport {
     }
 
     /// What a line says, if it is for the SDK.
-    fn understand(&mut self, line: &[u8]) -> Result<Option<RxJsonRpcMessage<RoleServer>>, Refusal> {
+    fn understand(
+        &mut self,
+        line: &[u8],
+    ) -> Result<Option<RxJsonRpcMessage<RoleServer>>, ShapeRefusal> {
         let line = line.strip_prefix(b"\xEF\xBB\xBF").unwrap_or(line);
         if let Some(call) = CallLine::read(line) {
             return self.take_call(call, line.len()).map(|()| None);
         }
         let mut value: Value = serde_json::from_slice(line).map_err(|error| {
-            Refusal::new(id_of(line), PARSE_ERROR, format!("not JSON: {error}"))
+            ShapeRefusal::new(id_of(line), PARSE_ERROR, format!("not JSON: {error}"))
         })?;
         let id = check(&mut value)?;
         let method = value.get("method").and_then(Value::as_str).map(str::to_owned);
@@ -68,10 +71,10 @@ impl StdioTransport {
         }
     }
 
-    fn take_call(&mut self, call: CallLine, bytes: usize) -> Result<(), Refusal> {
+    fn take_call(&mut self, call: CallLine, bytes: usize) -> Result<(), ShapeRefusal> {
         let shaken_hands = self.lifecycle == Lifecycle::ShakenHands;
         let era = call.meta.era(shaken_hands, &SPOKEN);
-        let era = era.map_err(|refused| Refusal { id: Some(call.id.to_json()), ..refused })?;
+        let era = era.map_err(|refused| ShapeRefusal { id: Some(call.id.to_json()), ..refused })?;
         if let Some(name) = call.meta.client_name() {
             self.calls.meet(name);
         }
@@ -97,13 +100,17 @@ impl StdioTransport {
         id: Option<Value>,
         method: Option<String>,
         bytes: usize,
-    ) -> Result<Option<RxJsonRpcMessage<RoleServer>>, Refusal> {
+    ) -> Result<Option<RxJsonRpcMessage<RoleServer>>, ShapeRefusal> {
         let mut message: RxJsonRpcMessage<RoleServer> = match serde_json::from_value(value) {
             Ok(message) => message,
             // No client waits for an answer to a notification; unknown ones are to be ignored.
             Err(_) if id.is_none() => return Ok(None),
             Err(error) => {
-                return Err(Refusal::new(id, INVALID_PARAMS, format!("wrong parameters: {error}")));
+                return Err(ShapeRefusal::new(
+                    id,
+                    INVALID_PARAMS,
+                    format!("wrong parameters: {error}"),
+                ));
             }
         };
         match &mut message {
@@ -118,7 +125,7 @@ impl StdioTransport {
                 let Some(named) = named else { return Ok(None) };
                 let number = self.peer.requests().open_other(&named, bytes);
                 let number =
-                    number.map_err(|message| Refusal::new(id, INVALID_REQUEST, message))?;
+                    number.map_err(|message| ShapeRefusal::new(id, INVALID_REQUEST, message))?;
                 request.id = NumberOrString::Number(number as i64);
                 self.lifecycle = self.lifecycle.after(&request.request);
             }
@@ -168,9 +175,9 @@ impl Lifecycle {
 static SPOKEN: LazyLock<Vec<&str>> =
     LazyLock::new(|| ProtocolVersion::KNOWN_VERSIONS.iter().map(ProtocolVersion::as_str).collect());
 
-fn wrong_params(id: &Option<Value>, method: &str) -> Refusal {
+fn wrong_params(id: &Option<Value>, method: &str) -> ShapeRefusal {
     let message = format!("`params` of `{method}` do not have the right fields");
-    Refusal::new(id.clone(), INVALID_PARAMS, message)
+    ShapeRefusal::new(id.clone(), INVALID_PARAMS, message)
 }
 
 /// Whether the SDK knows this method.

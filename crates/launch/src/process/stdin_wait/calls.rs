@@ -28,15 +28,15 @@ impl Abi {
 
 /// A call as the kernel shows it: its number, its arguments and the stack pointer.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) struct CallLine {
+pub(super) struct SyscallLine {
     number: u64,
     arguments: [u64; 6],
     stack: u64,
 }
 
-impl CallLine {
+impl SyscallLine {
     /// `None` of a thread that runs, or that is not in a call.
-    pub(super) fn parse(text: &str) -> Option<CallLine> {
+    pub(super) fn parse(text: &str) -> Option<SyscallLine> {
         let mut words = text.split_ascii_whitespace();
         let number = words.next()?.parse::<i64>().ok()?;
         let mut numbers = [0; 7];
@@ -44,7 +44,11 @@ impl CallLine {
             *number = u64::from_str_radix(word.trim_start_matches("0x"), 16).ok()?;
         }
         let [a, b, c, d, e, f, stack] = numbers;
-        Some(CallLine { number: u64::try_from(number).ok()?, arguments: [a, b, c, d, e, f], stack })
+        Some(SyscallLine {
+            number: u64::try_from(number).ok()?,
+            arguments: [a, b, c, d, e, f],
+            stack,
+        })
     }
 
     /// Whether this may be a 32 bit program: no stack of a 64 bit one is usually that low.
@@ -154,7 +158,7 @@ enum Name {
 }
 
 /// What the thread waits for.
-pub(super) fn decode(line: CallLine, abi: Abi) -> SystemCall {
+pub(super) fn decode(line: SyscallLine, abi: Abi) -> SystemCall {
     let [a, b, c, d, e, _] = line.arguments;
     let wide = abi.word() == 8;
     let Some(name) = name(line.number, abi) else { return SystemCall::Other };
@@ -284,8 +288,8 @@ fn name(number: u64, abi: Abi) -> Option<Name> {
 mod tests {
     use super::*;
 
-    fn line(text: &str) -> CallLine {
-        CallLine::parse(text).unwrap()
+    fn line(text: &str) -> SyscallLine {
+        SyscallLine::parse(text).unwrap()
     }
 
     #[test]
@@ -334,7 +338,7 @@ mod tests {
 
     #[test]
     fn a_thread_that_runs_is_in_no_call() {
-        assert_eq!(CallLine::parse("running\n"), None);
-        assert_eq!(CallLine::parse("-1 0x7ffc 0x7f00"), None);
+        assert_eq!(SyscallLine::parse("running\n"), None);
+        assert_eq!(SyscallLine::parse("-1 0x7ffc 0x7f00"), None);
     }
 }

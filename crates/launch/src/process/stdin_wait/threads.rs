@@ -5,7 +5,7 @@ use std::io::Read;
 use std::os::unix::fs::FileExt;
 
 use super::PipeId;
-use super::calls::{Abi, CallLine, SystemCall, WaitLimit, decode, decode_restarted};
+use super::calls::{Abi, SyscallLine, SystemCall, WaitLimit, decode, decode_restarted};
 use super::descriptors::members;
 
 /// Most descriptors of one call that are looked at.
@@ -36,7 +36,7 @@ pub(super) enum ThreadCall {
 
 pub(super) fn now(pid: u32, tid: u32) -> ThreadCall {
     let text = fs::read_to_string(format!("/proc/{pid}/task/{tid}/syscall")).unwrap_or_default();
-    let (Some(line), Some(mut abi)) = (CallLine::parse(&text), Abi::NATIVE) else {
+    let (Some(line), Some(mut abi)) = (SyscallLine::parse(&text), Abi::NATIVE) else {
         return ThreadCall::Unknown;
     };
     if line.is_low() && abi == Abi::X86_64 && is_32_bit(pid) {

@@ -4,7 +4,8 @@
 //! whenever the connection is readable, until finishing takes no wait.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
-use std::os::fd::{AsRawFd, RawFd};
+use std::io;
+use std::os::fd::{AsFd, AsRawFd, BorrowedFd, RawFd};
 use std::time::{Duration, Instant};
 
 use stead_protocol::ShellPlace;
@@ -19,7 +20,9 @@ use crate::reach::connection::Connection;
 use crate::reach::patience::Patience;
 use crate::reach::start::Door;
 use crate::show::page::read_budget;
-use crate::{Client, ClientError, ConnectionTrouble, EvalOptions, EvalStatus, EvalView, Fate};
+use crate::{
+    Client, ClientError, ConnectionTrouble, EvalOptions, EvalStatus, EvalView, Fate, timer,
+};
 
 /// A caller that must not block does not read more output than this.
 const QUICK_BYTES: u64 = 256 << 10;
@@ -75,6 +78,13 @@ impl Begun {
     pub(crate) fn with_notice(mut self, notice: Option<String>) -> Self {
         self.notice = notice;
         self
+    }
+
+    /// Waits until the host has said something, `other` can be read or it is `until`: which of the two can be
+    /// read.
+    pub fn wait(&self, other: BorrowedFd<'_>, until: Instant) -> io::Result<[bool; 2]> {
+        let fds = [Some(self.connection.as_fd()), Some(other)];
+        Ok(timer::wait_readable(fds, Some(until))?)
     }
 
     /// Looks again and again for a moment how far the eval has come. A processor that goes to sleep takes

@@ -1,9 +1,10 @@
 //! Carries out calls: the one waiting machine. `state` decides, this does.
 //!
-//! A call that its host was sent is first waited for awake, if nothing else is to be done, then by being woken.
-//! Both take no thread. What takes longer, and whatever is no eval on a connection that is open already, goes on
+//! A call that its host was sent is first waited for by the loop alone, if nothing else is to be done, then by being
+//! woken. Both take no thread. What takes longer, and whatever is no eval on a connection that is open already, goes on
 //! on a thread, which may block.
 
+use std::os::fd::BorrowedFd;
 use std::sync::Arc;
 use std::time::Duration;
 
@@ -31,8 +32,11 @@ const LAST_WORDS: Duration = Duration::from_secs(2);
 
 /// The client that made a call, while the call is under way.
 pub(crate) trait Caller: Send {
-    /// Whether nothing else is to be done for anybody, so that the loop may stay awake for this call.
+    /// Whether nothing else is to be done for anybody, so that the loop may attend to this call alone.
     fn is_alone(&self) -> bool;
+
+    /// Where its next words can be waited for without reading them.
+    fn next_words(&self) -> Option<BorrowedFd<'_>>;
 
     /// Whether it wants to hear of progress.
     fn wants_progress(&self) -> bool;
@@ -95,10 +99,10 @@ impl Calls {
             let job = Job { call, begun: None, turn, open };
             return self.on_thread(state.step(CallInput::NotSent), job, caller, expires).await;
         };
-        let alone = self.may_stay_awake && caller.is_alone();
-        let mut state = state.step(CallInput::Sent { alone });
-        if state == CallState::Awake {
-            state = state.step(heard(begun.stay_awake(), &mut turn));
+        let mut state = state.step(CallInput::Sent { alone: caller.is_alone() });
+        if state == CallState::Alone {
+            let stage = self.attend(&mut begun, caller.next_words());
+            state = state.step(heard(stage, &mut turn));
         }
         if state == CallState::Polled {
             (state, begun) = self.poll(begun, &mut turn, caller).await;
@@ -117,6 +121,26 @@ impl Calls {
         turn
     }
 
+    /// Attends to nothing but what a host was sent and its client's next words: first awake, then asleep. It costs no
+    /// task, no timer and no turn of the loop, which is more than most evals take.
+    fn attend(&self, begun: &mut Begun, next_words: Option<BorrowedFd<'_>>) -> Stage {
+        let mut stage = match self.may_stay_awake {
+            true => begun.stay_awake(),
+            false => Stage::Sent,
+        };
+        let Some(next_words) = next_words else { return stage };
+        let until = patience(begun).into_std();
+        while matches!(stage, Stage::Sent | Stage::Accepted) {
+            match begun.wait(next_words, until) {
+                Ok([true, false]) => stage = look(begun),
+                // The client has spoken, or the eval takes long: others may have to be attended to.
+                Ok([true, true]) => return look(begun),
+                Ok([false, _]) | Err(_) => return stage,
+            }
+        }
+        stage
+    }
+
     /// Waits for an eval that was sent to its host without a thread: the host's messages wake it.
     async fn poll(
         &self,
@@ -125,9 +149,7 @@ impl Calls {
         caller: &mut impl Caller,
     ) -> (CallState, Begun) {
         let mut state = CallState::Polled;
-        let patience = Instant::now() + WITHOUT_THREAD;
-        let deadline = begun.deadline().map(Instant::from_std);
-        let until = sleep_until(deadline.map_or(patience, |at| at.min(patience)));
+        let until = sleep_until(patience(&begun));
         tokio::pin!(until);
         let mut watched = match watch_begun(begun) {
             Ok(watched) => watched,
@@ -222,6 +244,12 @@ impl Job {
     }
 }
 
+/// Until when an eval is waited for in this way.
+fn patience(begun: &Begun) -> Instant {
+    let patience = Instant::now() + WITHOUT_THREAD;
+    begun.deadline().map_or(patience, |at| patience.min(Instant::from_std(at)))
+}
+
 /// How far an eval is by now; why that cannot be seen is for a thread to find out.
 fn look(begun: &mut Begun) -> Stage {
     begun.advance().unwrap_or(Stage::Unclear)
@@ -241,7 +269,7 @@ fn at_once(state: CallState) -> Answer {
         CallState::Over(Ending::NotBegun(why)) => not_begun(why),
         CallState::Over(Ending::Told | Ending::Answered | Ending::Overdue)
         | CallState::Waiting
-        | CallState::Awake
+        | CallState::Alone
         | CallState::Polled
         | CallState::OnThread(_) => overdue(),
     }

@@ -3,10 +3,10 @@
 //! ```text
 //! read ──▶ begun ──▶ waits ───────────────────────────────────────▶ over
 //!
-//! a line   its turn   awake: the loop looks again and again, 0.3 ms   answered,
-//! becomes  came, and  polled: the loop is woken by the host, 0.25 s   or cancelled and
-//! a call   its host   on a thread: until it is done, or 50 s          without an answer
-//!          was sent it
+//! a line   its turn   alone: the loop looks for 0.3 ms, then sleeps   answered,
+//! becomes  came, and         until the host or the client speaks      or cancelled and
+//! a call   its host   polled: the loop is woken by the host, 0.25 s   without an answer
+//!          was sent   on a thread: until it is done, or 50 s
 //! ```
 //!
 //! In the order of the files:

@@ -1,6 +1,7 @@
 //! One client on a line: what it has asked and was not answered yet, and what is on its way to it.
 
 use std::io;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::task::{Context, Waker};
 use std::time::Duration;
@@ -14,7 +15,7 @@ use super::outbox::{Outbox, Unread};
 use super::read::CallLine;
 use super::requests::{RequestId, Requests};
 use super::shape::{INTERNAL_ERROR, INVALID_PARAMS, INVALID_REQUEST, ShapeRefusal};
-use super::stdio::Outgoing;
+use super::stdio::{Incoming, Outgoing};
 use super::write;
 use crate::{Answer, Call, tools};
 
@@ -26,12 +27,21 @@ const LAST_ANSWERS: Duration = Duration::from_secs(5);
 pub(crate) struct Peer {
     requests: Mutex<Requests>,
     outbox: Outbox,
+    /// Where its next words can be waited for without reading them.
+    words: Option<OwnedFd>,
     closing: Arc<Closing>,
 }
 
 impl Peer {
-    pub(crate) fn new(writer: Outgoing, unread: Arc<Unread>, closing: Arc<Closing>) -> Arc<Self> {
-        Arc::new(Peer { requests: Mutex::default(), outbox: Outbox::new(writer, unread), closing })
+    pub(crate) fn new(
+        reader: &Incoming,
+        writer: Outgoing,
+        unread: Arc<Unread>,
+        closing: Arc<Closing>,
+    ) -> Arc<Self> {
+        let outbox = Outbox::new(writer, unread);
+        let words = reader.descriptor();
+        Arc::new(Peer { requests: Mutex::default(), outbox, words, closing })
     }
 
     /// Its open requests.
@@ -167,6 +177,10 @@ struct LineCaller {
 impl Caller for LineCaller {
     fn is_alone(&self) -> bool {
         self.is_alone
+    }
+
+    fn next_words(&self) -> Option<BorrowedFd<'_>> {
+        self.peer.words.as_ref().map(AsFd::as_fd)
     }
 
     fn wants_progress(&self) -> bool {

@@ -9,8 +9,9 @@ use super::watch::Wish;
 pub(super) enum CallState {
     /// Its turn has not come, or it is about to be begun. Nothing was done yet.
     Waiting,
-    /// Its host has it, and the loop does nothing but look how far it is.
-    Awake,
+    /// Its host has it, and the loop attends to nothing else: it looks how far it is, then sleeps until the host or the
+    /// client says something.
+    Alone,
     /// Its host has it, and the loop is woken when the host says something.
     Polled,
     /// A thread does the rest, and waits for as long as that takes. It was told this wish, if any.
@@ -70,9 +71,9 @@ impl CallState {
     /// The state that follows. What cannot happen in a state changes nothing.
     pub(super) fn step(self, input: CallInput) -> CallState {
         use CallInput::{Cancelled, Done, Expired, Host, Left, NotSent, Overdue, Sent, Tired};
-        use CallState::{Awake, OnThread, Over, Polled, Waiting};
+        use CallState::{Alone, OnThread, Over, Polled, Waiting};
         match (self, input) {
-            (Waiting, Sent { alone: true }) => Awake,
+            (Waiting, Sent { alone: true }) => Alone,
             (Waiting, Sent { alone: false }) => Polled,
             (Waiting, NotSent) => OnThread(None),
             // Nothing was begun, so nothing is to be stopped.
@@ -80,16 +81,16 @@ impl CallState {
             (Waiting, Left) => Over(Ending::NotBegun(NotBegun::Left)),
             (Waiting, Expired | Overdue) => Over(Ending::NotBegun(NotBegun::Crowded)),
 
-            (Awake | Polled, Host(Stage::Over)) => Over(Ending::Told),
+            (Alone | Polled, Host(Stage::Over)) => Over(Ending::Told),
             // Only a thread, which may block, can find out.
-            (Awake | Polled, Host(Stage::Unclear)) => OnThread(None),
-            // The loop stays awake once.
-            (Awake, Host(Stage::Sent | Stage::Accepted) | Tired) => Polled,
+            (Alone | Polled, Host(Stage::Unclear)) => OnThread(None),
+            // The loop attends to it once.
+            (Alone, Host(Stage::Sent | Stage::Accepted) | Tired) => Polled,
             (Polled, Host(Stage::Sent | Stage::Accepted)) => Polled,
             (Polled, Tired) => OnThread(None),
             // To stop an eval takes a wait, too.
-            (Awake | Polled, Cancelled) => OnThread(Some(Wish::Cancel)),
-            (Awake | Polled, Left | Expired | Overdue) => OnThread(Some(Wish::Leave)),
+            (Alone | Polled, Cancelled) => OnThread(Some(Wish::Cancel)),
+            (Alone | Polled, Left | Expired | Overdue) => OnThread(Some(Wish::Leave)),
 
             (OnThread(_), Done) => Over(Ending::Answered),
             (OnThread(told), Cancelled) => OnThread(told.max(Some(Wish::Cancel))),
@@ -97,7 +98,7 @@ impl CallState {
             (OnThread(_), Overdue) => Over(Ending::Overdue),
 
             (Waiting, Host(_) | Tired | Done)
-            | (Awake | Polled, Sent { .. } | NotSent | Done)
+            | (Alone | Polled, Sent { .. } | NotSent | Done)
             | (OnThread(_), Sent { .. } | NotSent | Host(_) | Tired)
             | (Over(_), _) => self,
         }
@@ -107,7 +108,7 @@ impl CallState {
 #[cfg(test)]
 mod tests {
     use super::CallInput::{Cancelled, Done, Expired, Host, Left, NotSent, Overdue, Sent, Tired};
-    use super::CallState::{Awake, OnThread, Over, Polled, Waiting};
+    use super::CallState::{Alone, OnThread, Over, Polled, Waiting};
     use super::*;
 
     const TOLD: CallState = Over(Ending::Told);
@@ -115,12 +116,12 @@ mod tests {
 
     /// What happens to a call, one after the other, and the states it goes through.
     #[test]
-    fn m4_a_call_goes_from_awake_to_polled_to_a_thread() {
+    fn m4_a_call_is_waited_for_alone_then_polled_then_on_a_thread() {
         let told = |wish| OnThread(wish);
         let not_begun = |why| Over(Ending::NotBegun(why));
         let lives: &[&[(CallInput, CallState)]] = &[
             // Most calls.
-            &[(Sent { alone: true }, Awake), (Host(Stage::Over), TOLD)],
+            &[(Sent { alone: true }, Alone), (Host(Stage::Over), TOLD)],
             // Others are open.
             &[
                 (Sent { alone: false }, Polled),
@@ -130,13 +131,13 @@ mod tests {
             ],
             // It takes longer and longer.
             &[
-                (Sent { alone: true }, Awake),
+                (Sent { alone: true }, Alone),
                 (Host(Stage::Accepted), Polled),
                 (Tired, told(None)),
                 (Done, ANSWERED),
             ],
             // A prompt, or much output.
-            &[(Sent { alone: true }, Awake), (Host(Stage::Unclear), told(None))],
+            &[(Sent { alone: true }, Alone), (Host(Stage::Unclear), told(None))],
             // Everything that is no eval.
             &[(NotSent, told(None)), (Done, ANSWERED)],
             // Nothing was begun.
@@ -180,7 +181,7 @@ mod tests {
 
     const STATES: [CallState; 9] = [
         Waiting,
-        Awake,
+        Alone,
         Polled,
         OnThread(None),
         OnThread(Some(Wish::Cancel)),
@@ -208,7 +209,7 @@ mod tests {
     fn rank(state: CallState) -> (u8, Option<Wish>) {
         match state {
             Waiting => (0, None),
-            Awake => (1, None),
+            Alone => (1, None),
             Polled => (2, None),
             OnThread(told) => (3, told),
             Over(_) => (4, None),

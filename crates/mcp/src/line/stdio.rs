@@ -43,6 +43,15 @@ impl Incoming {
         }
         .unwrap_or_else(|| Incoming::Other(tokio::io::stdin()))
     }
+
+    /// Where to wait for more of it without reading; nowhere, if a thread of the runtime may read it first.
+    pub(crate) fn descriptor(&self) -> Option<OwnedFd> {
+        match self {
+            Incoming::Pipe(pipe) => pipe.as_fd().try_clone_to_owned().ok(),
+            Incoming::Socket(socket) => socket.get_ref().try_clone().ok(),
+            Incoming::Other(_) => None,
+        }
+    }
 }
 
 impl Outgoing {

@@ -1,5 +1,6 @@
 //! What the SDK is told about this server, and calls that come over a transport of the SDK's own.
 
+use std::os::fd::BorrowedFd;
 use std::sync::{Arc, LazyLock};
 
 use base64::Engine;
@@ -46,6 +47,10 @@ struct SdkCaller {
 impl Caller for SdkCaller {
     fn is_alone(&self) -> bool {
         false
+    }
+
+    fn next_words(&self) -> Option<BorrowedFd<'_>> {
+        None
     }
 
     fn wants_progress(&self) -> bool {

@@ -36,8 +36,9 @@ pub fn serve_stdio(server: Server) -> io::Result<()> {
 async fn serve(server: Server) -> io::Result<()> {
     let (closing, unread) = (Arc::new(Closing::default()), Arc::new(Unread::default()));
     let calls = Arc::new(Calls::new(Arc::new(server), closing.clone(), unread.clone()));
-    let peer = Peer::new(Outgoing::open(), unread, closing.clone());
-    let transport = StdioTransport::new(Incoming::open(), peer.clone(), calls.clone());
+    let reader = Incoming::open();
+    let peer = Peer::new(&reader, Outgoing::open(), unread, closing.clone());
+    let transport = StdioTransport::new(reader, peer.clone(), calls.clone());
     let served = match Handler::new(calls).serve(transport).await {
         Ok(running) => running.waiting().await.map(drop).map_err(io::Error::other),
         // A client that left before it asked the SDK for anything.

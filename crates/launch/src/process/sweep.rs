@@ -24,6 +24,8 @@ const STEP: Duration = Duration::from_millis(3);
 /// disk.
 const FIRST_PAUSE: Duration = Duration::from_millis(1);
 const LONGEST_PAUSE: Duration = Duration::from_millis(50);
+/// So many passes in a row may find nothing but processes that had just ended, before the family counts as gone.
+const MOST_UNSURE: u32 = 16;
 /// So many killed processes are held by a descriptor, to be waited for.
 const MOST_HELD: usize = 32;
 
@@ -36,6 +38,8 @@ pub struct Sweep {
     budget: Duration,
     stage: PassStage,
     passes: u32,
+    /// How many passes in a row were unsure.
+    unsure: u32,
     pass: Pass,
     /// The processes that this sweep has killed, by pid and start time: a pid alone may soon be another's.
     hit: HashSet<(u32, u64)>,
@@ -78,6 +82,9 @@ struct Pass {
     held: Vec<OwnedFd>,
     /// Processes that may not be killed, since they have become another user's.
     beyond_us: Vec<u32>,
+    /// Whether a process was listed and had ended before it was looked at. It may have been one of the family that
+    /// starts its successor and ends, again and again: that successor was not seen.
+    unsure: bool,
 }
 
 impl Sweep {
@@ -89,6 +96,7 @@ impl Sweep {
             budget: STEP,
             stage: PassStage::Fresh,
             passes: 0,
+            unsure: 0,
             pass: Pass::default(),
             hit: HashSet::new(),
             pause: FIRST_PAUSE,
@@ -140,6 +148,12 @@ impl Sweep {
         if self.pass.killed > 0 {
             // Each killed process may just have started another.
             self.pause = FIRST_PAUSE;
+            self.unsure = 0;
+            return None;
+        }
+        // Where orphans become our children, none gets away unseen.
+        if self.pass.unsure && !self.family.is_below_us() && self.unsure < MOST_UNSURE {
+            self.unsure += 1;
             return None;
         }
         if self.pass.dying == 0 && self.family.is_alone() {
@@ -206,8 +220,14 @@ impl Sweep {
     }
 
     fn kill_anywhere(&mut self, pid: u32) {
-        if pid != std::process::id() && self.family.holds(pid) {
+        if pid == std::process::id() {
+            return;
+        }
+        if !self.family.holds(pid) {
+            self.pass.unsure |= !tree::is_there(pid);
+        } else {
             let alive = self.pass.kill(pid, &mut self.hit);
+            self.pass.unsure |= !alive;
             let by_groups = self.passes >= PASSES_ONE_BY_ONE && !self.family.spares_some();
             if alive && by_groups && Mark::of(pid).is_some() {
                 kill_group_of(pid);

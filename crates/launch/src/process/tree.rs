@@ -129,6 +129,12 @@ pub fn signal(pid: u32, signal: Signal) -> bool {
     Pid::from_raw(pid as i32).is_some_and(|pid| kill_process(pid, signal).is_ok())
 }
 
+/// Whether there is a process with that number, alive or not.
+pub fn is_there(pid: u32) -> bool {
+    Pid::from_raw(pid as i32)
+        .is_some_and(|pid| rustix::process::test_kill_process(pid) != Err(Errno::SRCH))
+}
+
 /// Sends a signal to the main thread of a process, so that no other thread takes it late.
 pub fn signal_main_thread(pid: u32, signal: Signal) -> bool {
     sys::signal_main_thread(pid, signal)

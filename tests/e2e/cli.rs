@@ -8,30 +8,8 @@ use stead_testkit::{Lines, Ran, Terminal, TestEnv, wait_for};
 use crate::STEAD;
 use crate::gate::Gate;
 
-/// Every command of this version.
-const COMMANDS: [&str; 18] = [
-    "launch",
-    "eval",
-    "input",
-    "interrupt",
-    "pause",
-    "resume",
-    "output",
-    "evals",
-    "ls",
-    "status",
-    "restart",
-    "clear",
-    "stop",
-    "logs",
-    "vars",
-    "inspect",
-    "doctor",
-    "completions",
-];
-
 #[track_caller]
-fn refused(ran: &Ran, command: &str, code: &str) -> Value {
+pub(crate) fn refused(ran: &Ran, command: &str, code: &str) -> Value {
     let reply = ran.json();
     assert_eq!(ran.code, Some(2), "{ran:?}");
     assert_eq!(reply["ok"], false, "{reply:#}");
@@ -425,39 +403,6 @@ fn c8_durations_are_milliseconds_unless_they_say_so() {
 }
 
 #[test]
-fn c10_every_command_has_a_help_text_with_an_example() {
-    let env = TestEnv::new(STEAD);
-    let all = env.run(["--help"]);
-    assert_eq!((all.code, all.stderr.as_str()), (Some(0), ""));
-    for command in COMMANDS {
-        assert!(all.stdout.contains(&format!("\n  {command} ")), "{command}: {}", all.stdout);
-        let long = env.run([command, "--help"]);
-        assert_eq!(long.code, Some(0));
-        assert!(long.stdout.contains("Example"), "{}", long.stdout);
-        assert!(long.stdout.contains(&format!("\n  stead {command}")) || command == "eval");
-        let short = env.run([command, "-h"]);
-        assert!(short.stdout.contains("Usage:"), "{}", short.stdout);
-    }
-    assert!(env.run(["--version"]).stdout.starts_with("stead "));
-    assert!(!env.state_dir().exists() && !env.runtime_dir().exists(), "help touches nothing");
-}
-
-#[test]
-fn c10_alone_it_shows_three_commands_to_begin_with_and_they_work() {
-    let env = TestEnv::new(STEAD);
-    let alone = env.run::<_, &str>([]);
-    assert_eq!(alone.code, Some(0));
-    let shown: Vec<&str> =
-        alone.stdout.lines().filter(|line| line.starts_with("  stead ")).collect();
-    assert_eq!(shown.len(), 3, "{}", alone.stdout);
-    for line in shown {
-        let command = line.split("    ").next().unwrap().trim();
-        let ran = env.in_shell(command);
-        assert_eq!(ran.code, Some(0), "{command}: {ran:?}");
-    }
-}
-
-#[test]
 fn a_reader_that_goes_away_is_no_error() {
     let env = TestEnv::new(STEAD);
     env.value("1");
@@ -470,22 +415,6 @@ fn a_reader_that_goes_away_is_no_error() {
     assert_eq!(String::from_utf8_lossy(&output.stderr), "");
     assert!(output.status.code().is_some(), "{:?}", output.status);
     assert_eq!(env.value("n"), "299999");
-}
-
-#[test]
-fn c1_completions_are_for_every_shell() {
-    let env = TestEnv::new(STEAD);
-    for shell in ["bash", "zsh", "fish"] {
-        let ran = env.run(["completions", shell]);
-        assert_eq!(ran.code, Some(0));
-        for command in COMMANDS {
-            assert!(ran.stdout.contains(command), "{shell}: {command}");
-        }
-    }
-    let script = env.run(["completions", "bash"]).stdout;
-    let checked = std::process::Command::new("bash").args(["-n", "-c", &script]).output().unwrap();
-    assert!(checked.status.success(), "{checked:?}");
-    refused(&env.run(["completions", "tcsh"]), "completions", "bad_request");
 }
 
 #[test]

@@ -16,6 +16,7 @@ mod files;
 mod findings;
 mod garbage;
 mod gate;
+mod help;
 mod homes;
 mod input;
 mod interrupt;

@@ -40,13 +40,17 @@ impl Outpost {
     /// One whose interpreter of this language is ready.
     fn ready(language: &str) -> Outpost {
         let mut outpost = Outpost::begin();
-        outpost.order(json!({"order": "prepare", "name": "far", "settings": {
-            "language": language, "cwd": "/", "idle_timeout_ms": 0, "quota_bytes": 0,
-        }}));
-        outpost.until("prepared");
+        outpost.prepare(language);
         outpost.order(json!({"order": "start"}));
         outpost.until("ready");
         outpost
+    }
+
+    fn prepare(&mut self, language: &str) {
+        self.order(json!({"order": "prepare", "name": "far", "settings": {
+            "language": language, "cwd": "/", "idle_timeout_ms": 0, "quota_bytes": 0,
+        }}));
+        self.until("prepared");
     }
 
     fn order(&mut self, order: Value) {
@@ -234,4 +238,23 @@ fn s9_nothing_is_left_when_the_lower_half_is_killed() {
     for pid in pids {
         assert!(!lives(pid), "{text}");
     }
+}
+
+#[test]
+fn e10_a_pause_between_two_interpreters_does_not_hold_the_next_one() {
+    let mut outpost = Outpost::ready("bash");
+    outpost.order(json!({"order": "kill"}));
+    outpost.until("leaving");
+    outpost.order(json!({"order": "pause"}));
+    outpost.order(json!({"order": "figures"}));
+    outpost.until("figures");
+    if !outpost.all.iter().any(|told| told["told"] == "exited") {
+        outpost.until("exited");
+    }
+    outpost.prepare("bash");
+    outpost.order(json!({"order": "start"}));
+    outpost.until("ready");
+    outpost.order(json!({"order": "run", "eval": "far:1", "code": "sleep 1000", "limit_ms": 20}));
+    outpost.until("overdue");
+    assert_eq!(outpost.wait("done")["status"], "interrupted");
 }

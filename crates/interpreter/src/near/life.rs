@@ -74,6 +74,8 @@ impl Near {
         let own = rustix::process::umask(self.umask);
         let started = Interpreter::start(&prepared, self.family.clone());
         rustix::process::umask(own);
+        // A pause that came between two interpreters does not hold for the next one.
+        self.clock.resume();
         match started {
             Ok(interpreter) => {
                 tell(Told::Started { pid: interpreter.pid() });

@@ -5,10 +5,11 @@ use std::fs;
 use std::io::{BufRead, BufReader, Write};
 use std::os::unix::net::UnixStream;
 use std::path::PathBuf;
+use std::process::Stdio;
 use std::time::Duration;
 
 use serde_json::{Value, json};
-use stead_testkit::TestEnv;
+use stead_testkit::{Ran, TestEnv};
 
 use crate::STEAD;
 use crate::talk::{expect, outcome, submit, touch, wait_for_file};
@@ -266,6 +267,21 @@ fn e3_clear_has_a_hard_timeout_like_any_work() {
     let end = raw.until_finished(2).pop().unwrap();
     assert_eq!(end["finished"]["outcome"]["kind"], "timeout", "{end}");
     assert_eq!(end["finished"]["outcome"]["killed"], true, "{end}");
+}
+
+#[test]
+fn st1_a_question_that_a_restart_cuts_off_is_answered() {
+    let env = TestEnv::new(STEAD);
+    env.eval("import time\nclass Slow:\n    def __repr__(self, sleep=time.sleep):\n        open('asked', 'w').close()\n        sleep(1000)\nx = Slow()");
+    let mut command = env.command(["inspect", "-n", "py", "x"]);
+    let asking = command.stdout(Stdio::piped()).stderr(Stdio::piped()).spawn().unwrap();
+    wait_for_file(&env, "asked");
+    expect(&env.json(["restart", "-n", "py"]), "complete");
+    let answered: Ran = asking.wait_with_output().unwrap().into();
+    let reply: Value = serde_json::from_str(&answered.stdout).unwrap();
+    let message = reply["error"]["message"].as_str().unwrap_or_default();
+    assert!(message.contains("the interpreter has ended"), "{reply:#}");
+    assert_eq!(env.value("6 * 7"), "42");
 }
 
 #[test]

@@ -64,8 +64,15 @@ impl Host {
             Told::InputRefused { seq, why } => self.input_refused(seq, why),
             Told::Paused { paused } => self.paused(paused),
             Told::NotPaused { message } => self.not_paused(&message),
-            Told::Notice { text } => self.closing.note(text),
-            Told::Connection { lost, reason, gap } => self.connection(lost, reason, gap),
+            Told::Notice { text } => self.notice(text),
+            Told::ConnectionLost { reason } => {
+                self.connection(&format!("the connection was lost: {reason}"));
+            }
+            Told::ConnectionBack { reason, gap } => {
+                let reason = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
+                let gap = if gap { "; output from between may be missing" } else { "" };
+                self.connection(&format!("the connection is back{reason}{gap}"));
+            }
             Told::Figures(figures) => self.figures(&figures),
             Told::Exited(exit) => self.exited(exit),
             Told::Unknown => {}
@@ -166,12 +173,16 @@ impl Host {
 
     /// The bridge has lost the connection to the place where the code runs, or has it back. A line in the
     /// eval's output says so, since it explains why no output comes.
-    fn connection(&mut self, lost: bool, reason: Option<String>, gap: bool) {
-        let what = if lost { "the connection was lost" } else { "the connection is back" };
-        let gap = if gap { "; output from between may be missing" } else { "" };
-        let reason = reason.map(|reason| format!(": {reason}")).unwrap_or_default();
-        let line = format!("[{what}{reason}{gap}]\n");
-        self.ledger.output(Stream::Err, line.as_bytes());
+    fn connection(&mut self, what: &str) {
+        self.ledger.output(Stream::Err, format!("[{what}]\n").as_bytes());
+    }
+
+    /// The running eval's outcome is told with a notice. While none runs, the log keeps it.
+    fn notice(&mut self, text: String) {
+        match self.state.running() {
+            Some(_) => self.closing.note(text),
+            None => eprintln!("bridge: {text}"),
+        }
     }
 
     fn exited(&mut self, exit: Exit) {
@@ -179,6 +190,7 @@ impl Host {
         self.readers_are_gone();
         // A bridge that was asked to pause its code will not answer once it has ended.
         self.not_paused("the interpreter has ended");
+        self.nobody_answers();
         self.clock.resume();
         let reason = match (exit.code, exit.signal) {
             (Some(code), _) if exit.replaced => EndReason::Replaced { code },

@@ -140,14 +140,17 @@ pub enum Told<'a> {
         /// The notice.
         text: String,
     },
-    /// The bridge has lost the connection to the place where the code runs, or has it back.
-    Connection {
-        /// Whether it was lost.
-        lost: bool,
+    /// The bridge has lost the connection to the place where the code runs.
+    ConnectionLost {
         /// What happened.
+        reason: String,
+    },
+    /// The bridge has that connection back.
+    ConnectionBack {
+        /// Something the reader should know.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         reason: Option<String>,
-        /// Output from between may be missing.
+        /// Whether output from between may be missing.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         gap: bool,
     },

@@ -8,7 +8,7 @@ use crate::session::state::{Input, Ticket};
 impl Host {
     pub(super) fn interrupt(&mut self, ticket: Ticket, eval: Option<EvalSeq>, by: Option<By>) {
         let by = by.unwrap_or_else(|| self.caller(ticket));
-        let meant = eval.or_else(|| self.state.first());
+        let meant = eval.or_else(|| self.state.interruptible());
         if let Some(pending) = meant.and_then(|eval| self.pending.get_mut(&eval)) {
             pending.interrupted_by.get_or_insert(by);
         }

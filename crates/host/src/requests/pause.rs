@@ -1,9 +1,8 @@
 //! Stopping all processes of the session where they are, and letting them go on.
 
 use stead_interpreter::Order;
-use stead_protocol::client::Reply;
-
 use stead_protocol::Refusal;
+use stead_protocol::client::Reply;
 
 use crate::host::Host;
 use crate::session::state::Ticket;
@@ -32,11 +31,9 @@ impl Host {
             true => self.clock.pause(),
             false => self.clock.resume(),
         }
-        let (told, rest) = std::mem::take(&mut self.asked.pauses)
-            .into_iter()
-            .partition(|(_, wanted)| *wanted == paused);
-        self.asked.pauses = rest;
-        for (ticket, _) in Vec::from_iter::<Vec<(Ticket, bool)>>(told) {
+        for (ticket, _) in
+            self.asked.pauses.extract_if(.., |(_, wanted)| *wanted == paused).collect::<Vec<_>>()
+        {
             self.reply(ticket, Reply::Done);
         }
     }

@@ -1,8 +1,8 @@
 //! Questions about the namespace.
 
 use stead_interpreter::Order;
-use stead_protocol::Refusal;
 use stead_protocol::client::{Query, Reply};
+use stead_protocol::{Capability, Refusal};
 
 use super::unknown;
 use crate::host::Host;
@@ -20,6 +20,8 @@ pub(crate) struct Question {
 pub(crate) enum Asker {
     /// A client.
     Client(Ticket),
+    /// A client that was told meanwhile that it takes too long.
+    Answered,
     /// The running eval, which empties the namespace.
     Clear,
 }
@@ -28,13 +30,13 @@ impl Host {
     /// Sends a question to the bridge, if nothing else runs.
     pub(super) fn ask_bridge(&mut self, ticket: Ticket, query: &Query) {
         let (what, arg) = match query {
-            Query::Vars => ("vars", ""),
-            Query::Inspect { name } => ("inspect", name.as_str()),
-            Query::Complete { text } => ("complete", text.as_str()),
+            Query::Vars => (Capability::Vars, ""),
+            Query::Inspect { name } => (Capability::Inspect, name.as_str()),
+            Query::Complete { text } => (Capability::Complete, text.as_str()),
             Query::Unknown => return self.refuse(ticket, unknown("question")),
         };
-        if self.facts.version.is_some() && !self.can(what) {
-            let refusal = self.cannot(what);
+        if self.cannot_do(&what) {
+            let refusal = self.cannot(what.word());
             return self.refuse(ticket, refusal);
         }
         self.step(Input::Query(ticket));
@@ -43,7 +45,8 @@ impl Host {
             return;
         }
         let seq = self.number(Asker::Client(ticket));
-        self.orders.push_back(Order::Ask { seq, what: what.to_owned(), arg: arg.to_owned() });
+        let what = what.word().to_owned();
+        self.orders.push_back(Order::Ask { seq, what, arg: arg.to_owned() });
     }
 
     /// Gives a question its number.
@@ -54,9 +57,27 @@ impl Host {
         seq
     }
 
-    /// Whether the bridge can do something.
-    pub(crate) fn can(&self, what: &str) -> bool {
-        self.facts.can.words().any(|can| can == what)
+    /// Whether the bridge is known not to be able to do something; before its hello nothing is known.
+    pub(crate) fn cannot_do(&self, what: &Capability) -> bool {
+        self.facts.version.is_some() && !self.facts.can.has(what)
+    }
+
+    /// A client whose question takes too long was told so: the answer is not for it any more.
+    pub(crate) fn forget_asker(&mut self, ticket: Ticket) {
+        if let Some(question) = &mut self.asked.question
+            && matches!(question.asker, Asker::Client(asker) if asker == ticket)
+        {
+            question.asker = Asker::Answered;
+        }
+    }
+
+    /// The interpreter has ended, so a question that it was asked gets no answer.
+    pub(crate) fn nobody_answers(&mut self) {
+        let Some(question) = self.asked.question.take() else { return };
+        if let Asker::Client(ticket) = question.asker {
+            let problem = "the interpreter has ended".to_owned();
+            self.refuse(ticket, Refusal::NoAnswer { problem });
+        }
     }
 
     /// The refusal for something that this interpreter cannot do.
@@ -75,15 +96,13 @@ impl Host {
         let Some(question) = self.asked.question.take_if(|question| question.seq == seq) else {
             return;
         };
-        let ticket = match question.asker {
-            Asker::Client(ticket) => ticket,
-            Asker::Clear => return self.cleared(error),
-        };
-        let open = matches!(self.state.phase, Phase::Querying { ticket: Some(_), .. });
-        match (open, error) {
-            (false, _) => {}
-            (true, Some(problem)) => self.refuse(ticket, Refusal::NoAnswer { problem }),
-            (true, None) => {
+        match (question.asker, error) {
+            (Asker::Clear, error) => return self.cleared(error),
+            (Asker::Answered, _) => {}
+            (Asker::Client(ticket), Some(problem)) => {
+                self.refuse(ticket, Refusal::NoAnswer { problem });
+            }
+            (Asker::Client(ticket), None) => {
                 let data = data.unwrap_or_default();
                 self.reply(ticket, Reply::Query { data });
             }

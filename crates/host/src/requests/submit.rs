@@ -2,7 +2,7 @@
 
 use stead_interpreter::pause;
 use stead_protocol::client::{Accepted, FromHost, Reply, Submit, WatchFor};
-use stead_protocol::{EvalSeq, MAX_CODE, Refusal, Work, WorkKind};
+use stead_protocol::{Capability, EvalSeq, MAX_CODE, Refusal, Work, WorkKind};
 use stead_spool::HistoryReader;
 
 use super::unknown;
@@ -126,9 +126,7 @@ impl Host {
                 Err(Refusal::NotARequest { problem })
             }
             Some(Work::Unknown) => Err(unknown("work")),
-            Some(Work::Clear) if self.facts.version.is_some() && !self.can("clear") => {
-                Err(self.cannot("clear"))
-            }
+            Some(Work::Clear) if self.cannot_do(&Capability::Clear) => Err(self.cannot("clear")),
             Some(work) => Ok(work),
         }
     }

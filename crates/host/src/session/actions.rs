@@ -122,7 +122,10 @@ impl Host {
             TicketAnswer::Interrupt { effect, eval, killed } => {
                 FromHost::Reply { id: ticket.id, reply: Reply::Interrupt { effect, eval, killed } }
             }
-            TicketAnswer::Refused(refusal) => return self.refuse(ticket, refusal),
+            TicketAnswer::Refused(refusal) => {
+                self.forget_asker(ticket);
+                return self.refuse(ticket, refusal);
+            }
         };
         self.send(ticket.connection, &message);
     }

@@ -276,6 +276,15 @@ impl State {
         }
     }
 
+    /// The eval that an interrupt without an id stops: the running one, or the first in the queue of an interpreter that is
+    /// starting.
+    pub(crate) fn interruptible(&self) -> Option<EvalSeq> {
+        match self.phase {
+            Phase::Starting { .. } => self.first(),
+            _ => self.running().map(|run| run.eval),
+        }
+    }
+
     fn interrupt(&mut self, eval: Option<EvalSeq>, ticket: Ticket, now: Millis) -> Vec<Action> {
         if let Phase::Running(run) | Phase::Ending { run: Some(run), .. } = &mut self.phase
             && eval.is_none_or(|eval| eval == run.eval)
@@ -292,9 +301,7 @@ impl State {
                 }
             };
         }
-        // An interrupt without an id also hits an eval that was sent but has not started.
-        let starting = matches!(self.phase, Phase::Starting { .. });
-        let meant = eval.or_else(|| self.first().filter(|_| starting));
+        let meant = eval.or_else(|| self.interruptible());
         if let Some(at) = self.queue.iter().position(|queued| Some(queued.seq) == meant) {
             let eval = self.queue.remove(at).map(|queued| queued.seq);
             let answer =

@@ -2,7 +2,9 @@
 
 use stead_interpreter::Order;
 use stead_protocol::bridge::DoneStatus;
-use stead_protocol::{By, ChunkKind, ErrorInfo, EvalSeq, Refusal, ShellPlace, WorkKind};
+use stead_protocol::{
+    By, Capability, ChunkKind, ErrorInfo, EvalSeq, Refusal, ShellPlace, WorkKind,
+};
 
 use crate::host::Host;
 use crate::requests::Asker;
@@ -40,7 +42,7 @@ impl Host {
                 let eval = self.eval_id(eval);
                 self.orders.push_back(Order::Run { eval, code, place, limit_ms });
             }
-            WorkKind::Clear if self.can("clear") => {
+            WorkKind::Clear if !self.cannot_do(&Capability::Clear) => {
                 let seq = self.number(Asker::Clear);
                 self.orders.push_back(Order::Clear { seq, limit_ms });
             }

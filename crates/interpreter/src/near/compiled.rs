@@ -9,15 +9,9 @@ use stead_protocol::Capability;
 use stead_protocol::bridge::Command;
 
 use super::interpreter::{BridgeFacts, Interpreter};
+use super::run::OWN_QUESTION;
 use crate::prepare::Feed;
 
-/// The number of our own question to the bridge; those of the upper half begin at 1.
-pub(super) const OWN_QUESTION: u64 = 0;
-/// Numbers of our own pause and resume; those of the upper half do not get that far.
-pub(super) const OWN_PAUSE: u64 = u64::MAX;
-pub(super) const OWN_RESUME: u64 = u64::MAX - 1;
-
-/// How far keeping the compiled form has come.
 #[derive(Debug)]
 pub(super) enum Compiled {
     None,

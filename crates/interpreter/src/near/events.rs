@@ -6,11 +6,11 @@ use stead_protocol::client::Listens;
 
 use super::Tell;
 use super::channel::Broken;
-use super::compiled::{OWN_PAUSE, OWN_QUESTION, OWN_RESUME};
 use super::interpreter::{BridgeFacts, Interpreter};
 use super::interrupt::Hears;
 use super::limit::HardLimit;
 use super::pace::Pace;
+use super::run::{OWN_PAUSE, OWN_QUESTION, OWN_RESUME};
 use crate::told::Told;
 
 impl Interpreter {
@@ -104,10 +104,10 @@ impl Interpreter {
             }
             BridgeEvent::Figures(usage) => self.elsewhere = usage,
             BridgeEvent::Lost { reason } => {
-                tell(Told::Connection { lost: true, reason: Some(reason), gap: false });
+                tell(Told::ConnectionLost { reason });
             }
             BridgeEvent::Found { reason, gap } => {
-                tell(Told::Connection { lost: false, reason, gap });
+                tell(Told::ConnectionBack { reason, gap });
             }
             BridgeEvent::Unknown => {}
         }

@@ -41,8 +41,8 @@ use crate::clock::Clock;
 use crate::guard::{Duty, Guard};
 use crate::order::Order;
 use crate::told::Told;
-use compiled::{OWN_PAUSE, OWN_RESUME};
 use life::Life;
+use run::{OWN_PAUSE, OWN_RESUME};
 
 /// The function that is told what happens.
 type Tell<'t> = &'t mut dyn FnMut(Told<'_>);

@@ -16,6 +16,12 @@ use super::probe::Probe;
 use crate::clock::Millis;
 use crate::told::Told;
 
+/// Number of our own question for the bridge's compiled form; those of the upper half begin at 1.
+pub(super) const OWN_QUESTION: u64 = 0;
+/// Numbers of our own pauses, which the upper half does not reach.
+pub(super) const OWN_PAUSE: u64 = u64::MAX;
+pub(super) const OWN_RESUME: u64 = u64::MAX - 1;
+
 /// An eval that was sent to the bridge and is not done.
 #[derive(Debug)]
 pub(super) struct Run {

@@ -23,7 +23,9 @@ fn main() -> ExitCode {
 /// Runs one of the programs that are bridges for what speaks another protocol.
 fn run_adapter(mut words: impl Iterator<Item = String>) -> ExitCode {
     match (words.next().as_deref(), words.next()) {
-        (Some("runner"), Some(shell)) => stead_runner::run_runner(&shell),
+        (Some("runner"), Some(shell)) => {
+            stead_runner::run_runner(&shell, words.next().map(Into::into))
+        }
         _ => {
             eprintln!("`stead adapter` is started by stead itself");
             ExitCode::FAILURE

@@ -8,6 +8,7 @@ mod clean;
 mod cli;
 mod disk;
 mod editor;
+mod environments;
 mod escalate;
 mod exit;
 mod family;

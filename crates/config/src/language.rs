@@ -94,6 +94,17 @@ pub enum Control {
     Pipes,
 }
 
+impl Language {
+    /// Whether its interpreters lie in environments of projects, so that the one that was found decides which
+    /// environment is in force.
+    pub fn has_environment(&self) -> bool {
+        match self.finder {
+            Finder::Python(_) => true,
+            Finder::OnPath(_) => false,
+        }
+    }
+}
+
 impl Finder {
     /// What is known of version managers of this language.
     pub fn version_managers(&self) -> Option<&VersionManagers> {

@@ -5,8 +5,8 @@ use std::hash::{Hash, Hasher};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use stead_config::{Control, Fed, Start};
-use stead_launch::{FindError, Search, StartCommand};
+use stead_config::{Control, Fed, Language, Start};
+use stead_launch::{Environment, FindError, Search, StartCommand};
 use stead_protocol::{FoundInterpreter, SessionName, Settings, StartTrouble};
 use thiserror::Error;
 
@@ -108,6 +108,17 @@ pub fn prepare(
         env.retain(|(known, _)| known != name);
         env.push((name.into(), value.into()));
     }
+    let named = settings.engine.interpreter.as_deref();
+    let language = match settings.engine.bridge {
+        Some(_) => None,
+        None => Some(known(&settings.engine.language)?),
+    };
+    if !language.is_some_and(Language::has_environment) {
+        let search = Search { named: None, cwd: &cwd, env: &env, cache_dir, proven: &|_| false };
+        if let Some(environment) = Environment::of_project(&search) {
+            environment.activate(&mut env);
+        }
+    }
     if let Some(bridge) = &settings.engine.bridge {
         let path = cwd.join(bridge);
         let why = "named by the user".to_owned();
@@ -116,17 +127,19 @@ pub fn prepare(
             StartCommand { program: path, arguments: vec![], env, cwd, control: Control::Socket };
         return Ok(Prepared { found, command, feed: Feed::Nothing });
     }
-    let name = &settings.engine.language;
-    let language = stead_config::language(name)
-        .ok_or_else(|| PrepareError::Language { language: name.clone() })?;
+    let language = known(&settings.engine.language)?;
     // An interpreter that compiled our bridge before has shown that it starts.
     let proven = |program: &Path| match &language.start {
         Start::Fed(fed) => matches!(feed(program, fed, cache_dir), Feed::Code(..)),
         Start::Mode(_) => false,
     };
-    let named = settings.engine.interpreter.as_deref();
     let search = Search { named, cwd: &cwd, env: &env, cache_dir, proven: &proven };
     let found = stead_launch::find(language, &search)?;
+    if language.has_environment()
+        && let Some(environment) = Environment::of(Path::new(&found.path), &env)
+    {
+        environment.activate(&mut env);
+    }
     Ok(match &language.start {
         Start::Fed(fed) => {
             let program = PathBuf::from(&found.path);
@@ -139,11 +152,16 @@ pub fn prepare(
         Start::Mode(mode) => {
             // This very program, even if its file was replaced meanwhile.
             let program = PathBuf::from("/proc/self/exe");
-            let arguments = vec![mode.into(), found.path.clone().into()];
+            let arguments = vec![mode.into(), found.path.clone().into(), cache_dir.into()];
             let command = StartCommand { program, arguments, env, cwd, control: Control::Socket };
             Prepared { found, command, feed: Feed::Nothing }
         }
     })
+}
+
+fn known(language: &str) -> Result<&'static Language, PrepareError> {
+    stead_config::language(language)
+        .ok_or_else(|| PrepareError::Language { language: language.to_owned() })
 }
 
 /// Compiling the bridge takes longer than the rest of an interpreter's start, so the compiled form is kept

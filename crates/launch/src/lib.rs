@@ -8,6 +8,6 @@ pub mod process;
 mod spawn;
 pub mod sys;
 
-pub use find::{FindError, Search, find};
+pub use find::{Environment, FindError, Search, find};
 pub use process::{census, cores, family, mark, ps, roster, stdin_wait, tree};
 pub use spawn::{Child, SpawnError, StartCommand, reserve_control, spawn};

@@ -3,7 +3,9 @@
 
 mod channel;
 mod command;
+mod environment;
 
+use std::path::{Path, PathBuf};
 use std::process::ExitCode;
 
 use channel::HostChannel;
@@ -13,8 +15,9 @@ use stead_launch::sys::{self, OnSignal};
 use stead_protocol::bridge::{BridgeEvent, Command, Done, DoneStatus, VERSION};
 use stead_protocol::{Capability, EvalId, ShellPlace};
 
-/// The hidden mode `stead adapter runner SHELL`: takes commands on the control channel until it closes.
-pub fn run_runner(shell: &str) -> ExitCode {
+/// The hidden mode `stead adapter runner SHELL CACHE`: takes commands on the control channel until it closes. What
+/// is found out about the environments of projects is kept in the directory `cache`.
+pub fn run_runner(shell: &str, cache: Option<PathBuf>) -> ExitCode {
     let given = std::env::var("STEAD_BRIDGE_FD").ok().and_then(|fd| fd.parse().ok());
     let Some(fd) = given.and_then(sys::inherited) else {
         eprintln!("the runner is started by a session's host");
@@ -23,12 +26,12 @@ pub fn run_runner(shell: &str) -> ExitCode {
     let Ok(channel) = HostChannel::new(fd) else { return ExitCode::FAILURE };
     // An interrupt is for the command. A handler, and not an ignored signal, since that would be inherited.
     sys::on_signal(Signal::INT, OnSignal::Wake);
-    serve(channel, shell);
+    serve(channel, shell, cache.as_deref());
     ExitCode::SUCCESS
 }
 
 /// Says hello and carries out commands until the host is gone or says `exit`.
-fn serve(mut channel: HostChannel, shell: &str) {
+fn serve(mut channel: HostChannel, shell: &str, cache: Option<&Path>) {
     channel.send(&BridgeEvent::Hello {
         protocol: VERSION,
         language: "shell".to_owned(),
@@ -40,7 +43,11 @@ fn serve(mut channel: HostChannel, shell: &str) {
     let mut place = None;
     while let Some(frame) = channel.next() {
         match frame.command() {
-            Some(Command::Place(next)) => place = Some(next.clone()),
+            Some(Command::Place(next)) => {
+                let mut next = next.clone();
+                environment::activate(&mut next, cache);
+                place = Some(next);
+            }
             Some(Command::Eval { id, code }) => run(&mut channel, shell, place.take(), id, code),
             Some(Command::Query { seq, .. } | Command::Clear { seq }) => {
                 refuse(&mut channel, seq, "a shell command has no names to look at");
@@ -112,7 +119,7 @@ mod tests {
         let golden = include_str!("../../../../bridges/golden/adapter-runner.jsonl");
         let (mut host, bridge) = UnixStream::pair().unwrap();
         let runner =
-            std::thread::spawn(|| serve(HostChannel::new(bridge.into()).unwrap(), "/bin/sh"));
+            std::thread::spawn(|| serve(HostChannel::new(bridge.into()).unwrap(), "/bin/sh", None));
         let mut says = BufReader::new(host.try_clone().unwrap()).lines();
         for line in golden.lines() {
             let line: Value = serde_json::from_str(line).unwrap();

@@ -1,6 +1,8 @@
 //! Which interpreter a session runs: one file for each way to find one, and what they share.
 
+mod environment;
 mod on_path;
+mod poetry;
 mod python;
 mod shims;
 
@@ -13,6 +15,7 @@ use stead_config::{Finder, Language, VersionManagers};
 use stead_protocol::FoundInterpreter;
 use thiserror::Error;
 
+pub use environment::Environment;
 use shims::{is_script, through_shim};
 
 /// What a session needs of its interpreter.

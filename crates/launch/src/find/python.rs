@@ -7,7 +7,7 @@ use std::process::{Command, Stdio};
 use stead_config::VersionManagers;
 use stead_protocol::FoundInterpreter;
 
-use crate::find::{FindError, NAMED, Search, is_executable, users_text};
+use crate::find::{FindError, NAMED, Search, is_executable, poetry, users_text};
 
 /// Finds the Python for a session: the one named, `VIRTUAL_ENV`, the nearest `.venv`, the project's uv, poetry or
 /// conda environment, then `python3` on the PATH. One that is there and does not start is named and passed over.
@@ -47,7 +47,7 @@ pub(super) fn find(
     })
 }
 
-type Candidate = (PathBuf, String);
+pub(super) type Candidate = (PathBuf, String);
 
 /// Why a candidate cannot be used, as far as that is known without starting it.
 fn check(path: &Path) -> Result<(), String> {
@@ -85,7 +85,8 @@ fn starts(program: &Path, env: &[(OsString, OsString)]) -> Result<(), String> {
 /// The Python that the user named; a directory is taken for an environment.
 fn python_named(named: &str, search: &Search<'_>) -> Result<PathBuf, FindError> {
     let path = search.cwd.join(named);
-    if !named.contains('/') || !path.is_dir() {
+    let is_program = || !named.contains('/') && search.on_path(named).is_some();
+    if !path.is_dir() || is_program() {
         return search.named_path(named);
     }
     let why = "it is a directory without `bin/python`".to_owned();
@@ -121,25 +122,17 @@ fn uv(search: &Search<'_>) -> Vec<Candidate> {
 }
 
 fn poetry(search: &Search<'_>) -> Vec<Candidate> {
-    poetry_python(search).into_iter().collect()
+    poetry::python(search).into_iter().collect()
 }
 
-fn poetry_python(search: &Search<'_>) -> Option<Candidate> {
-    let uses_poetry = |dir: &&Path| {
-        dir.join("poetry.lock").is_file()
-            || users_text(&dir.join("pyproject.toml"))
-                .is_some_and(|text| text.contains("[tool.poetry") || text.contains("poetry.core"))
-    };
-    let project = search.upward().find(uses_poetry)?;
-    let output = Command::new(search.on_path("poetry")?)
-        .args(["env", "info", "--executable"])
-        .current_dir(project)
-        .stdin(Stdio::null())
-        .output()
-        .ok()?;
-    let python = PathBuf::from(String::from_utf8(output.stdout).ok()?.trim());
-    (output.status.success() && python.symlink_metadata().is_ok())
-        .then(|| (python, format!("poetry environment of {}", project.display())))
+/// The Python of the project's environment, whether that is active or only lies there. Whether it starts is not
+/// tried.
+pub(super) fn of_project(search: &Search<'_>) -> Option<PathBuf> {
+    [virtual_env, dot_venvs, uv, poetry, conda]
+        .into_iter()
+        .flat_map(|source| source(search))
+        .map(|(path, _)| path)
+        .find(|path| check(path).is_ok())
 }
 
 fn conda(search: &Search<'_>) -> Vec<Candidate> {

@@ -27,21 +27,43 @@ pub(super) fn through_shim(
     search: &Search<'_>,
 ) -> Result<PathBuf, FindError> {
     let key = shim_key(shim, managers, search);
-    let cache = search.cache_dir.join("interpreters.json");
-    let mut known: BTreeMap<String, PathBuf> = stead_files::read(&cache, stead_files::MOST_NOTE)
-        .ok()
-        .and_then(|bytes| serde_json::from_slice(&bytes).ok())
-        .unwrap_or_default();
-    if let Some(path) = known.get(&key).filter(|path| is_executable(path)) {
-        return Ok(path.clone());
+    let mut answers = Answers::open(search);
+    if let Some(path) = answers.get(&key).filter(|path| is_executable(path)) {
+        return Ok(path.to_owned());
     }
     let real = ask(shim, managers.tell, search.cwd)
         .map_err(|why| FindError::Shim { path: shim.to_owned(), why })?;
-    known.retain(|_, path| is_executable(path));
-    known.insert(key, real.clone());
-    // If the cache cannot be written, only the next start is slower.
-    let _ = store(&cache, &known);
+    answers.put(key, real.clone());
     Ok(real)
+}
+
+/// What slow programs said of where an interpreter lies; an empty path stands for nowhere. A key holds all that an
+/// answer depends on, so that it is asked again when something of that changes.
+pub(super) struct Answers {
+    file: PathBuf,
+    known: BTreeMap<String, PathBuf>,
+}
+
+impl Answers {
+    pub(super) fn open(search: &Search<'_>) -> Answers {
+        let file = search.cache_dir.join("interpreters.json");
+        let known = stead_files::read(&file, stead_files::MOST_NOTE)
+            .ok()
+            .and_then(|bytes| serde_json::from_slice(&bytes).ok())
+            .unwrap_or_default();
+        Answers { file, known }
+    }
+
+    pub(super) fn get(&self, key: &str) -> Option<&Path> {
+        self.known.get(key).map(PathBuf::as_path)
+    }
+
+    pub(super) fn put(&mut self, key: String, answer: PathBuf) {
+        self.known.retain(|_, path| path.as_os_str().is_empty() || is_executable(path));
+        self.known.insert(key, answer);
+        // If the file cannot be written, only the next start is slower.
+        let _ = store(&self.file, &self.known);
+    }
 }
 
 fn ask(shim: &Path, arguments: &[&str], cwd: &Path) -> Result<PathBuf, String> {

@@ -1,0 +1,72 @@
+//! The environment that poetry made for a project, which only poetry knows the place of.
+
+use std::fs;
+use std::os::unix::fs::MetadataExt;
+use std::path::{Path, PathBuf};
+use std::process::{Command, Stdio};
+
+use super::python::Candidate;
+use super::shims::Answers;
+use super::{Search, is_executable, users_text};
+
+/// The Python of the project's environment. Asking poetry takes a second, so its answer is kept.
+pub(super) fn python(search: &Search<'_>) -> Option<Candidate> {
+    let uses_poetry = |dir: &&Path| {
+        dir.join("poetry.lock").is_file()
+            || users_text(&dir.join("pyproject.toml"))
+                .is_some_and(|text| text.contains("[tool.poetry") || text.contains("poetry.core"))
+    };
+    let project = search.upward().find(uses_poetry)?;
+    let program = search.on_path("poetry")?;
+    let key = key(search, project, &program);
+    let mut answers = Answers::open(search);
+    let python = match answers.get(&key) {
+        Some(none) if none.as_os_str().is_empty() => return None,
+        Some(path) if is_executable(path) => path.to_owned(),
+        _ => {
+            let answer = ask(search, project, &program);
+            answers.put(key, answer.clone().unwrap_or_default());
+            answer?
+        }
+    };
+    python
+        .symlink_metadata()
+        .is_ok()
+        .then(|| (python, format!("poetry environment of {}", project.display())))
+}
+
+fn ask(search: &Search<'_>, project: &Path, program: &Path) -> Option<PathBuf> {
+    let output = Command::new(program)
+        .args(["env", "info", "--executable"])
+        .env_clear()
+        .envs(search.env.iter().map(|(name, value)| (name, value)))
+        .current_dir(project)
+        .stdin(Stdio::null())
+        .output()
+        .ok()?;
+    let python = PathBuf::from(String::from_utf8(output.stdout).ok()?.trim());
+    (output.status.success() && python.is_absolute()).then_some(python)
+}
+
+/// All that poetry's answer depends on: the project's files, and the directory in which it makes environments and
+/// notes which of them is in use.
+fn key(search: &Search<'_>, project: &Path, program: &Path) -> String {
+    let changed = |path: PathBuf| {
+        fs::metadata(path).map(|meta| (meta.mtime(), meta.mtime_nsec())).unwrap_or_default()
+    };
+    let var = |name: &str| search.var(name).map(PathBuf::from);
+    let cache = var("POETRY_CACHE_DIR")
+        .or_else(|| var("XDG_CACHE_HOME").map(|cache| cache.join("pypoetry")))
+        .or_else(|| var("HOME").map(|home| home.join(".cache/pypoetry")))
+        .unwrap_or_default();
+    let made = var("POETRY_VIRTUALENVS_PATH").unwrap_or_else(|| cache.join("virtualenvs"));
+    let times = [
+        project.join("pyproject.toml"),
+        project.join("poetry.lock"),
+        project.join("poetry.toml"),
+        made.join("envs.toml"),
+        made,
+    ]
+    .map(changed);
+    format!("poetry {} {} {times:?}", program.display(), project.display())
+}

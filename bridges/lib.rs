@@ -65,6 +65,7 @@ pub const BASH: &str = concat!(
     include_str!("bash/bridge/reach.bash"),
     include_str!("bash/bridge/evals.bash"),
     include_str!("bash/bridge/queries.bash"),
+    include_str!("bash/bridge/quick.bash"),
     include_str!("bash/bridge/serve.bash"),
 );
 

@@ -12,6 +12,7 @@ from test_ends import *  # noqa: E402, F403
 from test_evals import *  # noqa: E402, F403
 from test_golden import *  # noqa: E402, F403
 from test_names import *  # noqa: E402, F403
+from test_quick import *  # noqa: E402, F403
 from test_robust import *  # noqa: E402, F403
 
 if __name__ == "__main__":

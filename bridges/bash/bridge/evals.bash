@@ -78,14 +78,22 @@ __stead_note_open() {
 __stead_next() {
     \builtin local - IFS= __s_nounset= __s_word __s_id __s_early
     if [[ -o nounset ]]; then __s_nounset=1; fi
+    # With `set -a` all that was assigned since the end of the user's code is exported.
+    if [[ -o allexport ]]; then \builtin export -n "${!__stead_@}"; fi
     \builtin set +euvkax -f -E
+    # What was prepared and did not run was interrupted before it began.
+    if [[ -n $__stead_cur ]]; then
+        __s_id=$__stead_cur
+        __stead_skip
+    fi
     while \builtin :; do
-        \builtin read -r -u 40 __stead_line || __stead_read_on "$?" || __stead_quit
+        if [[ -z $__stead_pending ]]; then \builtin read -r -u 40 __stead_line || __stead_read_on "$?" || __stead_quit; fi
         # All signals that were meant for the eval before have come by now.
         __s_early=$__stead_early __stead_early=
         __s_word=${__stead_line%% *} __s_id=${__stead_line#* }
         __s_id=${__s_id% *}
-        __stead_read_bytes "${__stead_line##* }" || __stead_quit
+        if [[ $__stead_pending != text ]]; then __stead_read_bytes "${__stead_line##* }" || __stead_quit; fi
+        __stead_pending=
         if [[ $__s_word == eval ]]; then
             __stead_src=$__stead_text
             if [[ -n $__s_early ]]; then __stead_was_early; fi
@@ -188,6 +196,8 @@ __stead_learn() {
         if ((__stead_tries++ == 0)); then __stead_tell; fi
         \builtin return 0
     fi
+    __stead_nocase=
+    if [[ :$__stead_opts: == *:nocasematch:* ]]; then __stead_nocase=1; fi
     if [[ -n $__stead_look ]]; then __stead_parts; fi
     # What was cut off tells nothing.
     if [[ ${__stead_seen[6]-} != "end $__stead_cur" ]]; then __stead_tries=1; fi
@@ -248,8 +258,8 @@ __stead_finish() {
     fi
     if [[ -n $__stead_jobs$__s_notice || $PWD != "$__stead_pwd" ]]; then __stead_notify; fi
     if [[ -n $__stead_changed ]]; then __s_more+=",\"changed\":$__stead_changed"; fi
-    __stead_st=$__stead_code __stead_cur= __stead_src=
-    \builtin printf '%s\n' "$__s_events$__s_more,\"variables\":$((${#__stead_mine[@]} + ${#__stead_fn[@]} + ${#__stead_alias[@]}))}" >&40
+    __stead_st=$__stead_code __stead_cur= __stead_src= __stead_count=$((${#__stead_mine[@]} + ${#__stead_fn[@]} + ${#__stead_alias[@]}))
+    \builtin printf '%s\n' "$__s_events$__s_more,\"variables\":$__stead_count}" >&40
 }
 
 # Adds how an eval ended that may have failed or been interrupted. The status tells the host that the shell came to the

@@ -9,7 +9,7 @@ __stead_see='__stead_opts=$BASHOPTS __stead_T=+T; if [[ -o functrace ]]; then __
 __stead_run='{ \builtin . /dev/fd/39 39<<<"$__stead_src"; { \__stead_note "$?"; } >/dev/null 2>&1 || ! { \__stead_keep; } 43>&2 2>/dev/null 41<&0 42>&1 >/dev/null; } <&45 >&46 2>&47 40<&44 41<&44 42<&44 43<&44 45<&44 46<&44 47<&44 48<&44'
 
 # A subshell that is interrupted before it knows that it is one comes here too.
-__stead_loop="if [[ \$BASHPID != \$\$ ]]; then \\builtin trap - EXIT; \\builtin exit 130; fi; \\exec 0<<<\"\$__stead_again\"; \\builtin history -c; \\__stead_mend \"\$@\"; if [[ -n \$__stead_cur ]]; then $__stead_see; fi; while \\builtin :; do if \\builtin shopt \$__stead_aliases expand_aliases; \\__stead_next; then $__stead_run; else $__stead_run; fi; $__stead_see; done"
+__stead_loop="if [[ \$BASHPID != \$\$ ]]; then \\builtin trap - EXIT; \\builtin exit 130; fi; \\exec 0<<<\"\$__stead_again\"; \\builtin history -c; \\__stead_mend \"\$@\"; if [[ -n \$__stead_cur ]]; then $__stead_see; fi; __stead_ready=; while \\builtin :; do if $__stead_may_run || { \\builtin shopt \$__stead_aliases expand_aliases; \\__stead_next; }; then $__stead_run; else $__stead_run; fi; if $__stead_is_usual; then $__stead_go_on; else $__stead_see; fi; done"
 
 # What the shell reads as its own input when it comes back to its prompt. Some versions take it in pieces of 128
 # bytes, of which nothing may be left when it is given anew.

@@ -1,6 +1,7 @@
 //! What a command answered, and what must hold of it.
 
 use serde_json::Value;
+use stead_testkit::chunks;
 
 /// Names of the bridges' own that no traceback may show.
 const OURS: [&str; 5] = ["<stead>", "__stead", "(stead:", "at stead:", "run_user"];
@@ -80,13 +81,13 @@ impl Reply {
     /// All pieces, by kind, in order.
     #[track_caller]
     pub(crate) fn chunks(self, wanted: &[(&str, &str)]) -> Reply {
-        let same = pieces(self.data()).eq(wanted.iter().copied());
+        let same = chunks(&self.0).into_iter().eq(wanted.iter().copied());
         self.holds(&format!("{wanted:?}"), same)
     }
 
     /// All pieces, of whichever kind, in one text.
     pub(crate) fn text(&self) -> String {
-        pieces(self.data()).map(|(_, text)| text).collect()
+        chunks(&self.0).into_iter().map(|(_, text)| text).collect()
     }
 
     /// All that went to standard output, in one piece.
@@ -107,8 +108,11 @@ impl Reply {
 
     #[track_caller]
     fn stream(self, kind: &str, text: &str) -> Reply {
-        let found: String =
-            pieces(self.data()).filter(|(of, _)| *of == kind).map(|(_, text)| text).collect();
+        let found: String = chunks(&self.0)
+            .into_iter()
+            .filter(|(of, _)| *of == kind)
+            .map(|(_, text)| text)
+            .collect();
         assert_eq!(found, text, "{kind} of {:#}", self.0);
         self
     }
@@ -159,13 +163,6 @@ impl Reply {
         let holds = parts.iter().all(|part| text.contains(part));
         self.holds(&format!("{parts:?}"), holds)
     }
-}
-
-fn pieces(data: &Value) -> impl Iterator<Item = (&str, &str)> {
-    let list = data["chunks"].as_array().map(Vec::as_slice).unwrap_or_default();
-    list.iter().map(|chunk| {
-        (chunk["type"].as_str().unwrap_or("?"), chunk["content"].as_str().unwrap_or("?"))
-    })
 }
 
 fn names(list: &Value) -> Vec<&str> {

@@ -21,6 +21,7 @@ mod help;
 mod homes;
 mod input;
 mod interrupt;
+mod json;
 mod kill;
 mod leftovers;
 mod names;

@@ -1,15 +1,10 @@
 //! O: bounded replies that say how to read the rest, and every way to read it.
 
 use serde_json::Value;
-use stead_testkit::{Lines, Terminal, TestEnv, wait_for};
+use stead_testkit::{Lines, Terminal, TestEnv, chunks, wait_for};
 
 use crate::STEAD;
 use crate::gate::Gate;
-
-fn chunks(reply: &Value) -> Vec<(&str, &str)> {
-    let chunks = reply["data"]["chunks"].as_array().unwrap_or_else(|| panic!("{reply:#}"));
-    chunks.iter().map(|c| (c["type"].as_str().unwrap(), c["content"].as_str().unwrap())).collect()
-}
 
 fn out(reply: &Value) -> String {
     chunks(reply).into_iter().filter(|(kind, _)| *kind == "out").map(|(_, text)| text).collect()

@@ -1,18 +1,8 @@
 //! What tests say to a session and how they read its replies.
 
 use serde_json::Value;
+pub(crate) use stead_testkit::chunks;
 use stead_testkit::{TestEnv, wait_for};
-
-/// The reply's chunks as pairs of kind and content.
-pub(crate) fn chunks(reply: &Value) -> Vec<(&str, &str)> {
-    let chunks = reply["data"]["chunks"].as_array().map(Vec::as_slice).unwrap_or_default();
-    chunks
-        .iter()
-        .map(|chunk| {
-            (chunk["type"].as_str().unwrap_or("?"), chunk["content"].as_str().unwrap_or("?"))
-        })
-        .collect()
-}
 
 /// All that the reply holds of one kind.
 pub(crate) fn wrote(reply: &Value, kind: &str) -> String {

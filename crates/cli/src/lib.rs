@@ -32,7 +32,10 @@ use stead_client::Client;
 
 use crate::commands::CliCommand;
 use crate::context::Context;
-use crate::print::{Mode, bad_request};
+use crate::print::{Failure, Mode, bad_request};
+
+/// The variable that says how commands answer where no flag does.
+const OUTPUT_VARIABLE: &str = "STEAD_OUTPUT";
 
 /// Keeps interpreters alive, so that you can think in code: load once, try, look, try again
 #[derive(Debug, Parser)]
@@ -44,7 +47,8 @@ use crate::print::{Mode, bad_request};
   stead eval -n py 'x + 1'         the state is still there
   stead ls                         what sessions there are and what each is doing
 
-Output is JSON when stdout is not a terminal or with --json, text otherwise or with --text.
+Output is JSON when stdout is not a terminal or with --json, text otherwise or with --text;
+STEAD_OUTPUT=text or STEAD_OUTPUT=json decides where no flag does.
 Times are milliseconds unless they say so: 500, 500ms, 30s, 5m, 2h."
 )]
 struct Cli {
@@ -101,8 +105,8 @@ pub fn main(modes: Modes) -> ExitCode {
         Err(error) => return ExitCode::from(refuse(&error, &args)),
     };
     let mode = match (cli.globals.json, cli.globals.text) {
-        (true, _) => Mode::Json,
-        (_, true) => Mode::Text,
+        (true, _) => Ok(Mode::Json),
+        (_, true) => Ok(Mode::Text),
         (false, false) => default_mode(),
     };
     let Some(command) = cli.command else {
@@ -110,6 +114,10 @@ pub fn main(modes: Modes) -> ExitCode {
         return ExitCode::from(exit::SUCCESS);
     };
     let name = command.name();
+    let mode = match mode {
+        Ok(mode) => mode,
+        Err(failure) => return ExitCode::from(print::failure(stream_mode(), name, &failure)),
+    };
     if command.may_hold_secrets() {
         // The caller put code and input into the arguments; from here on at least no other user can read them
         // (SPEC X-5).
@@ -127,7 +135,22 @@ pub fn main(modes: Modes) -> ExitCode {
     ExitCode::from(ran.unwrap_or_else(|failure| print::failure(mode, name, &failure)))
 }
 
-fn default_mode() -> Mode {
+/// The mode where no flag says one: what STEAD_OUTPUT says, else by where the answer goes (SPEC C-3).
+fn default_mode() -> Result<Mode, Failure> {
+    match std::env::var_os(OUTPUT_VARIABLE) {
+        Some(word) if word == "json" => Ok(Mode::Json),
+        Some(word) if word == "text" => Ok(Mode::Text),
+        Some(word) if !word.is_empty() => {
+            let word = word.to_string_lossy();
+            let message = format!("{OUTPUT_VARIABLE} is `{}`", word.escape_debug());
+            Err(bad_request(message).with_hint("set it to `text` or `json`, or unset it"))
+        }
+        _ => Ok(stream_mode()),
+    }
+}
+
+/// JSON for programs, text for a person at a terminal.
+fn stream_mode() -> Mode {
     if std::io::stdout().is_terminal() { Mode::Text } else { Mode::Json }
 }
 
@@ -151,7 +174,7 @@ fn refuse(error: &clap::Error, args: &[OsString]) -> u8 {
     } else if options.contains(&"--text") {
         Mode::Text
     } else {
-        default_mode()
+        default_mode().unwrap_or_else(|_| stream_mode())
     };
     if mode == Mode::Text {
         print::err(error.render().to_string().as_bytes());

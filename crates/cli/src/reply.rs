@@ -96,7 +96,9 @@ pub(crate) struct ChunkData {
     pub(crate) kind: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) mime: Option<String>,
-    pub(crate) content: String,
+    /// Absent where the same object says it elsewhere: a value in `data.value`, an error in `data.error`.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) content: Option<String>,
     /// The id of a display that later displays may update.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) id: Option<String>,
@@ -125,7 +127,7 @@ impl<'a> EvalData<'a> {
         let id = view.id_text();
         let (shown_bytes, total_bytes) = (page.shown_bytes, page.total_bytes);
         let truncated = page.is_cut().then_some(Truncated { shown_bytes, total_bytes });
-        let chunks = page.items.iter().map(|item| chunk_data(item, id.as_deref())).collect();
+        let chunks = chunks(view, page, id.as_deref());
         let error = view.error().map(|error| ErrorData {
             name: &error.name,
             message: cut_middle(&error.message, max_chars),
@@ -168,14 +170,16 @@ impl<'a> EvalData<'a> {
             bound.sum::<usize>() + changed.removed.iter().map(|name| chars(name) + 4).sum::<usize>()
         });
         let chunks = self.chunks.iter().flatten();
-        let chunks: usize = chunks.map(|chunk| chars(&chunk.content) + AROUND_CHUNK).sum();
+        let content = |chunk: &ChunkData| chunk.content.as_deref().map_or(0, chars);
+        let chunks: usize = chunks.map(|chunk| content(chunk) + AROUND_CHUNK).sum();
         let texts = [self.value.as_deref(), self.prompt, self.notice.as_deref()];
         chunks + error + changed + texts.into_iter().flatten().map(chars).sum::<usize>()
     }
 
-    /// The same reply without its chunks, which were streamed before.
-    pub(crate) fn without_chunks(self) -> Self {
-        EvalData { chunks: None, truncated: None, ..self }
+    /// The same reply as the end of a stream: without its chunks, the traceback among them, which came before.
+    pub(crate) fn after_stream(self) -> Self {
+        let error = self.error.map(|error| ErrorData { traceback: None, ..error });
+        EvalData { chunks: None, truncated: None, error, ..self }
     }
 }
 
@@ -198,6 +202,25 @@ fn special_outcome(view: &EvalView) -> Option<&'static str> {
     }
 }
 
+/// The chunks of a page. Those of the eval's value and error only mark the place, because `value` and `error` say
+/// what they are (SPEC C-4).
+fn chunks(view: &EvalView, page: &Page, id: Option<&str>) -> Vec<ChunkData> {
+    let last = |is: fn(&PageItem) -> bool| page.items.iter().rposition(is);
+    let value = last(|item| matches!(item, PageItem::Value(_))).filter(|_| view.value().is_some());
+    let error = last(|item| matches!(item, PageItem::Error(_))).filter(|_| view.error().is_some());
+    let items = page.items.iter().enumerate();
+    let chunk = |(at, item)| match Some(at) == value || Some(at) == error {
+        true => place_mark(item),
+        false => chunk_data(item, id),
+    };
+    items.map(chunk).collect()
+}
+
+/// Says only that the item stands here.
+fn place_mark(item: &PageItem) -> ChunkData {
+    ChunkData { content: None, ..chunk_data(item, None) }
+}
+
 /// One item as JSON data; `id` is the eval's.
 pub(crate) fn chunk_data(item: &PageItem, id: Option<&str>) -> ChunkData {
     let (kind, mime, content) = match item {
@@ -216,7 +239,7 @@ pub(crate) fn chunk_data(item: &PageItem, id: Option<&str>) -> ChunkData {
         PageItem::Display(display) => (display.id.clone(), display.update),
         _ => (None, false),
     };
-    ChunkData { kind, mime, content, id, update }
+    ChunkData { kind, mime, content: Some(content), id, update }
 }
 
 fn kind_name(kind: ChunkKind) -> &'static str {
@@ -316,7 +339,30 @@ mod tests {
             concat!(
                 r#"{"session":"py","eval_id":"py:7","value":"42","type":"int","chunks":["#,
                 r#"{"type":"background","content":"late"},{"type":"out","content":"hi\\xff\n"},"#,
-                r#"{"type":"value","content":"42"}],"duration_ms":5,"generation":1}"#
+                r#"{"type":"value"}],"duration_ms":5,"generation":1}"#
+            )
+        );
+    }
+
+    #[test]
+    fn c4_an_error_is_told_once_and_its_chunk_marks_the_place() {
+        let error = br#"{"name":"E","message":"no","traceback":"Traceback\nE: no"}"#;
+        let head = vec![
+            chunk(ChunkKind::Out, b"a\n"),
+            chunk(ChunkKind::Error, error),
+            chunk(ChunkKind::BackgroundOut, b"late"),
+        ];
+        let content = Content { head, total_bytes: 2, ..Content::default() };
+        let name = "py".parse().unwrap();
+        let view = EvalView::finished(&name, EvalSeq(7), finished(Outcome::Error), content);
+        assert_eq!(
+            json(&view),
+            concat!(
+                r#"{"session":"py","eval_id":"py:7","value":null,"chunks":["#,
+                r#"{"type":"out","content":"a\n"},{"type":"error"},"#,
+                r#"{"type":"background","content":"late"}],"#,
+                r#""error":{"name":"E","message":"no","traceback":"Traceback\nE: no"},"#,
+                r#""duration_ms":5,"generation":1}"#
             )
         );
     }

@@ -84,7 +84,7 @@ fn show(
     let error = verdict.error.as_ref();
     match context.mode {
         Mode::Json if streamed => {
-            let data = EvalData::new(&view, &page, max).without_chunks();
+            let data = EvalData::new(&view, &page, max).after_stream();
             print::json(&StreamEnd { kind: "done", ok: error.is_none(), status, error, data });
         }
         Mode::Json => {

@@ -1,10 +1,11 @@
 //! Whether a command that waited for an eval succeeded, and what is said below its output.
 
-use stead_client::{EvalStatus, EvalView, cut_middle, unrecorded_text};
+use stead_client::{EvalStatus, EvalView, unrecorded_text};
 use stead_protocol::{EndReason, ErrorCode, Outcome, TimeoutStep};
 
 use crate::print::Failure;
 use crate::reply::summary;
+use crate::text::first_line;
 use crate::{exit, hints};
 
 /// Whether a command that waited for this eval succeeded.
@@ -33,7 +34,8 @@ pub(crate) fn verdict(view: &EvalView) -> Verdict {
                 (None, Some(code)) => format!("the code exited with code {code}"),
                 (None, None) => "the code failed".to_owned(),
             };
-            failed(exit::CODE_FAILED, ErrorCode::EvalError, cut_middle(&message, 2000))
+            // One line is enough here: the whole message stands in `data.error`.
+            failed(exit::CODE_FAILED, ErrorCode::EvalError, first_line(&message, 200))
         }
         Outcome::Interrupted => failed(
             exit::CODE_FAILED,

@@ -10,6 +10,7 @@ mod node;
 mod process;
 mod program;
 mod python;
+mod reply;
 mod terminal;
 mod wait;
 
@@ -21,5 +22,6 @@ pub use node::{node, node_of, nodes};
 pub use process::{guard_of, is_alive, state_of, tagged};
 pub use program::Hook;
 pub use python::{python, python_of, pythons};
+pub use reply::chunks;
 pub use terminal::Terminal;
 pub use wait::{pause, wait_for, wait_for_some};

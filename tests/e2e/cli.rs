@@ -41,7 +41,6 @@ fn c2_without_a_name_the_only_session_is_used_else_they_are_listed() {
     assert_eq!(env.run(["eval", "-n", "two", "-l", "python", "1"]).code, Some(0));
     for command in [
         &["status"][..],
-        &["eval", "1"],
         &["vars"],
         &["restart"],
         &["clear"],
@@ -130,11 +129,12 @@ fn c3_every_reply_is_one_object_of_the_same_shape() {
         assert_eq!(ran.stderr, "", "{arguments:?}");
         ran.json();
     }
-    let refusals: [(&[&str], &str, &str); 7] = [
+    let refusals: [(&[&str], &str, &str); 8] = [
         (&["nonsense"], "nonsense", "bad_request"),
         (&["eval", "--nonsense"], "eval", "bad_request"),
         (&["eval", "-n", "A", "1"], "eval", "bad_request"),
-        (&["output", "py"], "output", "bad_request"),
+        (&["output", "nope"], "output", "session_not_found"),
+        (&["output", "A"], "output", "bad_request"),
         (&["output", "py:99"], "output", "eval_not_found"),
         (&["status", "-n", "other"], "status", "session_not_found"),
         (&["launch", "cobol", "-n", "c"], "launch", "bad_request"),

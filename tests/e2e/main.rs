@@ -30,6 +30,7 @@ mod node;
 mod output;
 mod places;
 mod processes;
+mod promises;
 mod race;
 mod refused;
 mod search;

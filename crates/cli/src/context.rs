@@ -6,7 +6,7 @@ use std::sync::Arc;
 
 use serde::Serialize;
 use stead_client::{Client, Dirs, LaunchOptions, Workspace};
-use stead_protocol::{By, SessionName};
+use stead_protocol::{By, ErrorCode, EvalId, SessionName};
 
 use crate::print::{self, CliReply, CommandResult, Failure, Mode, bad_request};
 use crate::{Globals, Modes, exit};
@@ -24,7 +24,7 @@ pub(crate) struct Context {
 /// How a session is named on the command line (SPEC C-2).
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct SessionArg {
-    /// Session to use; without it the only one of the workspace
+    /// Session to use; without it the only live one of the workspace
     #[arg(short, long, value_name = "NAME")]
     pub(crate) name: Option<String>,
 }
@@ -64,7 +64,23 @@ impl Context {
         Ok(Context { command, mode, client, cwd, modes })
     }
 
-    /// The session that `-n` names, else the only one of the workspace.
+    /// The eval that is meant: by its id, or the last one of a session that is named.
+    pub(crate) fn eval_meant(&self, given: &str) -> Result<EvalId, Failure> {
+        let (name, id) = self.client.target(given)?;
+        if let Some(id) = id {
+            return Ok(id);
+        }
+        match self.client.last_code(&name)? {
+            Some(last) => Ok(last.id),
+            None => {
+                let message = format!("session `{name}` has had no evals");
+                Err(Failure::new(ErrorCode::EvalNotFound, message)
+                    .with_hint(format!("run one: `stead eval -n {name} …`")))
+            }
+        }
+    }
+
+    /// The session that `-n` names, else the only live one of the workspace.
     pub(crate) fn session(&self, arg: &SessionArg) -> Result<SessionName, Failure> {
         match &arg.name {
             Some(name) => self.session_named(name),
@@ -72,7 +88,7 @@ impl Context {
         }
     }
 
-    /// The session that the argument or `-n` names, else the only one of the workspace.
+    /// The session that the argument or `-n` names, else the only live one of the workspace.
     pub(crate) fn named(&self, arg: &NamedArg) -> Result<SessionName, Failure> {
         match &arg.session {
             Some(name) => self.session_named(name),

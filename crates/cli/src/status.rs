@@ -24,6 +24,8 @@ pub(crate) struct StatusData<'a> {
     host_pid: Option<u32>,
     workspace: &'a str,
     cwd: &'a str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    created_ms: Option<u64>,
     started_ms: u64,
     last_used_ms: u64,
     evals: u64,
@@ -105,6 +107,7 @@ impl<'a> StatusData<'a> {
             host_pid: status.host_pid,
             workspace: &status.workspace,
             cwd: &status.cwd,
+            created_ms: status.created_ms,
             started_ms: status.started_ms,
             last_used_ms: status.last_used_ms,
             evals: status.evals,
@@ -187,6 +190,7 @@ pub(crate) fn full_text(status: &Status) -> String {
     line("cwd", status.cwd.clone());
     line("generation", status.generation.0.to_string());
     line("pid", status.pid.map(|pid| pid.to_string()).unwrap_or_default());
+    line("created", status.created_ms.map(time::ago).unwrap_or_default());
     line("started", time::ago(status.started_ms));
     line("last used", time::ago(status.last_used_ms));
     line("evals", status.evals.to_string());

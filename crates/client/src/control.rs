@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use stead_launch::roster::Holder;
 use stead_protocol::client::{InterruptEffect, Query, Reply, Request};
-use stead_protocol::{EvalSeq, SessionName, Status, Work};
+use stead_protocol::{Activity, EndReason, EvalSeq, SessionName, Status, Work};
 use stead_spool::SessionDir;
 
 use crate::eval::{loss, wait};
@@ -37,6 +37,15 @@ pub struct Interrupted {
     pub eval: Option<EvalSeq>,
     /// If it was not the first of that eval: how many children of the eval were killed.
     pub killed: Option<u64>,
+}
+
+/// A session that was just stopped.
+#[derive(Debug)]
+pub struct Stopped {
+    /// What it was at the last: its evals, names and times, and what its processes used.
+    pub status: Status,
+    /// The eval that was running and has ended with it.
+    pub running: Option<EvalSeq>,
 }
 
 impl Client {
@@ -122,8 +131,33 @@ impl Client {
         status(&mut connection)
     }
 
-    /// Ends a session for good; its history stays readable.
-    pub fn stop(&self, name: &SessionName) -> Result<(), ClientError> {
+    /// Ends a session for good; its history stays readable. Returns what it was at the last (SPEC S-7).
+    pub fn stop(&self, name: &SessionName) -> Result<Stopped, ClientError> {
+        // A host that does not answer this may still obey.
+        let before = self.status(name).ok();
+        self.end(name)?;
+        let known = before.map_or_else(|| self.offline(&self.require(name, true)?), Ok)?;
+        let running = known.activity.eval();
+        let activity = match known.activity {
+            ended @ Activity::Ended { .. } => ended,
+            _ => Activity::Ended { reason: EndReason::Stopped },
+        };
+        let status = Status {
+            activity,
+            paused: false,
+            background_waiting: false,
+            pid: None,
+            host_pid: None,
+            by: None,
+            queued: Vec::new(),
+            background: Vec::new(),
+            clients: 0,
+            ..known
+        };
+        Ok(Stopped { status, running })
+    }
+
+    fn end(&self, name: &SessionName) -> Result<(), ClientError> {
         let holder = Holder::read_at(&self.dir(name).lock());
         match self.ask(name, Request::Stop, END_TIME) {
             Err(ClientError::Ended { .. }) => {

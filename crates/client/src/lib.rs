@@ -14,7 +14,7 @@ mod session;
 mod show;
 mod timer;
 
-pub use control::Interrupted;
+pub use control::{Interrupted, Stopped};
 pub use error::{ClientError, ConnectionTrouble, Fate, RequestError, is_stopped, mebibytes};
 pub use eval::begun::{Begun, Stage};
 pub use eval::run::RUN_PREFIX;

@@ -14,9 +14,11 @@ use stead_protocol::{
 use stead_spool::{EvalEntry, Gone, HistoryReader, SpoolError};
 
 use crate::control::status;
+use crate::eval::run::RUN_PREFIX;
 use crate::eval::view::unrecorded;
 use crate::eval::wait;
 use crate::reach::connection::{Connection, PATIENCE};
+use crate::reach::language::is_shell;
 use crate::reach::meta::read_meta;
 use crate::{Client, ClientError, EvalStatus, Workspace};
 
@@ -65,29 +67,77 @@ pub struct Evals {
     pub gone: Option<Gone>,
 }
 
+/// A session of the workspace, as far as choosing one needs to know it.
+#[derive(Debug)]
+struct Known {
+    name: SessionName,
+    /// Whether it has a host.
+    lives: bool,
+    /// Whether it runs shell commands or a one-off run: nobody means such a session without naming it.
+    serves: bool,
+}
+
+impl Known {
+    fn new(name: SessionName, lives: bool) -> Self {
+        let serves = is_shell(&name) || name.as_str().starts_with(RUN_PREFIX);
+        Known { name, lives, serves }
+    }
+}
+
+/// The session that a command without a name is about.
+fn meant(known: &[Known]) -> Option<&SessionName> {
+    let steps: [fn(&Known) -> bool; 4] =
+        [|one| one.lives && !one.serves, |one| one.lives, |one| !one.serves, |_| true];
+    let step = steps.into_iter().find(|step| known.iter().any(step))?;
+    single(known, step)
+}
+
+/// The one session for which this holds, if there is just one.
+fn single(known: &[Known], holds: impl Fn(&Known) -> bool) -> Option<&SessionName> {
+    let mut all = known.iter().filter(|one| holds(one));
+    match (all.next(), all.next()) {
+        (Some(only), None) => Some(&only.name),
+        _ => None,
+    }
+}
+
 impl Client {
     /// The names of this workspace's sessions, except stopped ones.
     pub fn names(&self) -> Result<Vec<SessionName>, ClientError> {
-        let mut metas = metas_in(&self.dirs.workspace(&self.workspace), &mut Vec::new())?;
-        metas.retain(|meta| !meta.stopped);
-        let elsewhere = self.elsewhere(&metas, false).into_iter().map(|one| one.status.name);
-        let mut names: Vec<SessionName> = elsewhere.collect();
-        names.extend(metas.into_iter().map(|meta| meta.name));
-        names.sort();
-        Ok(names)
+        Ok(self.known()?.into_iter().map(|known| known.name).collect())
     }
 
-    /// The only session of the workspace (SPEC C-2).
+    /// The session that is meant where none is named: the only live one of the workspace, else, where none lives,
+    /// the only one that has ended (SPEC C-2).
     pub fn only(&self) -> Result<SessionName, ClientError> {
-        let mut names = self.names()?;
-        match (names.pop(), names.is_empty()) {
-            (Some(name), true) => Ok(name),
-            (Some(name), false) => {
-                names.push(name);
-                Err(ClientError::WhichSession { existing: names })
+        let known = self.known()?;
+        match meant(&known) {
+            Some(name) => Ok(name.clone()),
+            None => {
+                let existing = known.into_iter().map(|known| known.name).collect();
+                Err(ClientError::WhichSession { existing })
             }
-            (None, _) => Err(ClientError::WhichSession { existing: names }),
         }
+    }
+
+    /// The only live session of the workspace that code can be sent to without naming it, if there is just one.
+    pub fn only_live(&self) -> Result<Option<SessionName>, ClientError> {
+        let known = self.known()?;
+        Ok(single(&known, |known| known.lives && !known.serves).cloned())
+    }
+
+    fn known(&self) -> Result<Vec<Known>, ClientError> {
+        let mut metas = metas_in(&self.dirs.workspace(&self.workspace), &mut Vec::new())?;
+        metas.retain(|meta| !meta.stopped);
+        let elsewhere = self.elsewhere(&metas, false).into_iter();
+        let mut known: Vec<Known> =
+            elsewhere.map(|one| Known::new(one.status.name, true)).collect();
+        known.extend(metas.into_iter().map(|meta| {
+            let lives = wait::host_lives(&self.dir(&meta.name));
+            Known::new(meta.name, lives)
+        }));
+        known.sort_by(|a, b| a.name.cmp(&b.name));
+        Ok(known)
     }
 
     /// Sessions of this workspace, or of all workspaces, except stopped ones. Sessions that cannot be read
@@ -285,7 +335,7 @@ impl Client {
     }
 
     /// What the disk tells about a session without a host.
-    fn offline(&self, meta: &Meta) -> Result<Status, ClientError> {
+    pub(crate) fn offline(&self, meta: &Meta) -> Result<Status, ClientError> {
         let history = self.history(&meta.name)?;
         let read = |history: &HistoryReader| {
             let evals = history.len()?;
@@ -323,6 +373,7 @@ impl Client {
             host_pid: None,
             program: None,
             cwd: meta.settings.place.cwd.clone(),
+            created_ms: Some(meta.created_ms),
             started_ms: meta.created_ms,
             last_used_ms: used,
             evals: codes,

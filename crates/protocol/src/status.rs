@@ -126,6 +126,9 @@ pub struct Status {
     pub program: Option<String>,
     /// The interpreter's working directory.
     pub cwd: String,
+    /// When the session was first started, in milliseconds since 1970; hosts of older versions do not say it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub created_ms: Option<u64>,
     /// When the interpreter was started, in milliseconds since 1970.
     pub started_ms: u64,
     /// When it was last used, likewise.

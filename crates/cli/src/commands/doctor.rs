@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use stead_client::{
-    Client, Dirs, EvalOptions, EvalStatus, LaunchOptions, Quiet, Workspace, language,
+    Client, Dirs, EvalOptions, EvalStatus, LaunchOptions, Quiet, Workspace, counted, language,
 };
 use stead_config::Language;
 use stead_launch::Search;
@@ -121,9 +121,11 @@ fn state_directory(dirs: &Dirs) -> Check {
 fn disk(client: &Client) -> Check {
     match client.disk_usage() {
         Ok((sessions, live, used)) => {
-            let (size, files) = (bytes(used.bytes), used.files);
             let message = format!(
-                "{size} in {files} files, {sessions} sessions, {live} of them live; `stead gc` and `stead rm` give back"
+                "{} in {}, {}, {live} of them live; `stead gc` and `stead rm` give back",
+                bytes(used.bytes),
+                counted(used.files, "file", "files"),
+                counted(sessions, "session", "sessions"),
             );
             Check::ok("disk", message)
         }

@@ -15,11 +15,13 @@ use crate::waiting::Waiting;
 
 /// Run code in a session and print what it writes
 ///
-/// Starts the session if there is none and its name is a language (`py`, `python`) or `-l` names
-/// one. When the code outlives `--timeout` it keeps running, and the command prints what there is
+/// Without `-n` the code goes to the only live session of the workspace; if there is none, or more
+/// than one, to `py`. Starts the session if there is none and its name is a language (`py`, `python`)
+/// or `-l` names one. When the code outlives `--timeout` it keeps running, and the command prints what there is
 /// so far and how to read on. The code is the argument, or `--file`, or standard input.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
+  stead eval '6 * 7'
   stead eval -n py 'import math; math.pi'
   stead eval -n data -l python --file load.py
   echo 'print(1)' | stead eval -n py
@@ -69,8 +71,13 @@ impl EvalArgs {
 
     fn session_name(&self, context: &Context) -> Result<SessionName, Failure> {
         match (&self.session.name, &self.language) {
+            (Some(name), _) => context.session_named(name),
             (None, Some(given)) => Ok(context.client.resolve(language::session_name(given)?)),
-            _ => context.session(&self.session),
+            // As over MCP, code without a session goes to the one of the default language (SPEC C-2).
+            (None, None) => match context.client.only_live()? {
+                Some(name) => Ok(name),
+                None => context.session_named(stead_config::default_language().alias),
+            },
         }
     }
 }

@@ -1,6 +1,7 @@
 //! `stead gc`
 
 use serde::Serialize;
+use stead_client::counted;
 
 use crate::context::Context;
 use crate::print::{self, CliReply, CommandResult, Mode};
@@ -88,8 +89,8 @@ impl GcArgs {
                     );
                     print::out(line.as_bytes());
                 }
-                let (count, all) = (data.removed.len(), bytes(data.bytes));
-                print::out(format!("{word}: {count} sessions, {all}\n").as_bytes());
+                let count = counted(data.removed.len() as u64, "session", "sessions");
+                print::out(format!("{word}: {count}, {}\n", bytes(data.bytes)).as_bytes());
                 match error {
                     None => Ok(exit::SUCCESS),
                     Some(error) => Err(error),

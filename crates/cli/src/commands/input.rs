@@ -31,6 +31,9 @@ pub(crate) struct InputArgs {
     /// What to give to the waiting code; before it may stand the eval it is meant for
     #[arg(value_name = "[ID] TEXT", num_args = 0..=2)]
     words: Vec<String>,
+    /// The same as ID before the text
+    #[arg(long, value_name = "ID", hide = true)]
+    eval_id: Option<String>,
     #[command(flatten)]
     session: SessionArg,
     /// Read the text from a file, `-` for standard input; a line end is added if it has none
@@ -54,9 +57,9 @@ pub(crate) struct InputArgs {
 
 impl InputArgs {
     pub(crate) fn run(self, context: &Context) -> CommandResult {
-        let (id, text) = id_and_text(self.words, self.eof || self.file.is_some(), |id| {
-            context.client.eval_id(id)
-        })?;
+        let words = self.eval_id.into_iter().chain(self.words).collect();
+        let (id, text) =
+            id_and_text(words, self.eof || self.file.is_some(), |id| context.client.eval_id(id))?;
         let from_file = match &self.file {
             None => None,
             Some(_) if text.is_some() => {

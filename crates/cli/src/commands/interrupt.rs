@@ -14,12 +14,15 @@ use crate::print::CommandResult;
 /// same eval kills the processes it has started, an editor or whatever else ignores interrupts.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
-  stead interrupt -n py
+  stead interrupt py
   stead interrupt py:7")]
 pub(crate) struct InterruptArgs {
     /// The eval, or the session whose running eval is meant
     #[arg(value_name = "ID", conflicts_with = "name")]
     target: Option<String>,
+    /// The same as ID
+    #[arg(long, value_name = "ID", hide = true, conflicts_with_all = ["target", "name"])]
+    eval_id: Option<String>,
     #[command(flatten)]
     session: SessionArg,
 }
@@ -36,7 +39,7 @@ struct Data {
 
 impl InterruptArgs {
     pub(crate) fn run(self, context: &Context) -> CommandResult {
-        let (name, id) = match &self.target {
+        let (name, id) = match self.target.as_ref().or(self.eval_id.as_ref()) {
             Some(given) => context.client.target(given)?,
             None => (context.session(&self.session)?, None),
         };

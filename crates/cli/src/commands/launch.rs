@@ -26,8 +26,11 @@ use crate::verdict::verdict;
   stead launch -n batch -- python        the language may stand last")]
 pub(crate) struct LaunchArgs {
     /// Language; else the one the name tells, else python
-    #[arg(value_name = "LANGUAGE")]
+    #[arg(value_name = "LANGUAGE", conflicts_with = "lang")]
     language: Option<String>,
+    /// Language, like the argument
+    #[arg(short, long = "language", value_name = "LANGUAGE")]
+    lang: Option<String>,
     /// Name of the session; else the short name of its language
     #[arg(short, long, value_name = "NAME")]
     name: Option<String>,
@@ -57,8 +60,9 @@ impl LaunchArgs {
     pub(crate) fn run(self, context: &Context) -> CommandResult {
         let default = stead_config::default_language().name;
         let named = self.interpreter.language.map(|language| language.name);
+        let asked = self.language.or(self.lang);
         let given = self.name.as_deref().map(|name| context.session_named(name)).transpose()?;
-        let name = match (&given, &self.language) {
+        let name = match (&given, &asked) {
             (Some(name), _) => name.clone(),
             (None, Some(text)) if self.bridge.is_some() => context.session_named(text)?,
             (None, text) => {
@@ -67,8 +71,7 @@ impl LaunchArgs {
             }
         };
         let implied = || language::implied(&name).is_some();
-        let language = self
-            .language
+        let language = asked
             .or_else(|| named.map(str::to_owned))
             .or_else(|| (!implied()).then(|| default.to_owned()));
         if let (Some(named), Some(text)) = (named, &language)

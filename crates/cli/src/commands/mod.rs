@@ -9,6 +9,7 @@ mod gc;
 mod input;
 mod inspect;
 mod interrupt;
+mod kill;
 mod launch;
 mod logs;
 mod ls;
@@ -45,6 +46,7 @@ pub(crate) enum CliCommand {
     Restart(restart::RestartArgs),
     Clear(clear::ClearArgs),
     Stop(stop::StopArgs),
+    Kill(kill::KillArgs),
     Rm(rm::RmArgs),
     Gc(gc::GcArgs),
     Logs(logs::LogsArgs),
@@ -74,6 +76,7 @@ impl CliCommand {
             CliCommand::Restart(_) => "restart",
             CliCommand::Clear(_) => "clear",
             CliCommand::Stop(_) => "stop",
+            CliCommand::Kill(_) => "kill",
             CliCommand::Rm(_) => "rm",
             CliCommand::Gc(_) => "gc",
             CliCommand::Logs(_) => "logs",
@@ -116,6 +119,7 @@ impl CliCommand {
             CliCommand::Restart(args) => args.run(context),
             CliCommand::Clear(args) => args.run(context),
             CliCommand::Stop(args) => args.run(context),
+            CliCommand::Kill(args) => args.run(context),
             CliCommand::Rm(args) => args.run(context),
             CliCommand::Gc(args) => args.run(context),
             CliCommand::Logs(args) => args.run(context),

@@ -26,6 +26,7 @@ use crate::watch::EvalWatcher;
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   stead output py:7
+  stead output py                        the last eval of `py`
   stead output py:7 --tail 20
   stead output py:7 --offset 32000 --limit 10000
   stead output py:7 --follow             until it is finished
@@ -36,9 +37,12 @@ use crate::watch::EvalWatcher;
   stead output --session -n py --tail 50
   stead output py:7 --raw > log.bin")]
 pub(crate) struct OutputArgs {
-    /// The eval
-    #[arg(value_name = "ID", required_unless_present = "session")]
+    /// The eval, or a session whose last eval is meant
+    #[arg(value_name = "ID", required_unless_present_any = ["session", "eval_id"])]
     id: Option<String>,
+    /// The same as ID
+    #[arg(long, value_name = "ID", hide = true, conflicts_with_all = ["id", "session"])]
+    eval_id: Option<String>,
     /// Begin this many bytes into its output
     #[arg(long, value_name = "N")]
     offset: Option<u64>,
@@ -62,7 +66,8 @@ pub(crate) struct OutputArgs {
 
 impl OutputArgs {
     pub(crate) fn run(self, context: &Context) -> CommandResult {
-        let id = self.id.as_deref().map(|id| context.client.eval_id(id)).transpose()?;
+        let given = self.id.as_deref().or(self.eval_id.as_deref());
+        let id = given.map(|given| context.eval_meant(given)).transpose()?;
         if let Some(answer) = self.search.run(context, id.as_ref(), self.tail, &self.bounds) {
             return answer;
         }

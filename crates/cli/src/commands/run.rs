@@ -8,6 +8,7 @@ use stead_client::LaunchOptions;
 use super::eval::read_code;
 use super::launch::{absolute, variable};
 use crate::context::Context;
+use crate::exit;
 use crate::print::CommandResult;
 use crate::time::Time;
 use crate::waiting::Waiting;
@@ -20,6 +21,7 @@ use crate::waiting::Waiting;
 #[command(after_help = "Examples:
   stead run python 'import sys; print(sys.version)'
   stead run python --file report.py --timeout 5m
+  stead run python --exit-code 'import sys; sys.exit(3)'
   echo 'print(1)' | stead run python")]
 pub(crate) struct RunArgs {
     /// Language
@@ -43,6 +45,9 @@ pub(crate) struct RunArgs {
     /// How long to wait for the code; it goes on after that
     #[arg(short, long, value_name = "TIME", default_value = "30s")]
     timeout: Time,
+    /// Exit with the exit code of the code, where it has ended by itself
+    #[arg(long)]
+    exit_code: bool,
     #[command(flatten)]
     waiting: Waiting,
 }
@@ -57,8 +62,12 @@ impl RunArgs {
             env: self.env.iter().map(|pair| variable(pair)).collect::<Result<_, _>>()?,
             ..here
         };
-        self.waiting.run(context, code, &self.timeout, |options, watch| {
-            context.client.run(&launch, &options, watch)
-        })
+        let mut own = None;
+        let exit = self.waiting.run(context, code, &self.timeout, |options, watch| {
+            let view = context.client.run(&launch, &options, watch)?;
+            own = exit::of_code(&view);
+            Ok(view)
+        })?;
+        Ok(own.filter(|_| self.exit_code).unwrap_or(exit))
     }
 }

@@ -7,6 +7,7 @@ use stead_protocol::ShellPlace;
 
 use super::eval::read_code;
 use crate::context::Context;
+use crate::exit;
 use crate::print::{CommandResult, bad_request};
 use crate::time::Time;
 use crate::waiting::Waiting;
@@ -21,6 +22,7 @@ use crate::waiting::Waiting;
 #[command(after_help = "Examples:
   stead shell 'make -j8'                 comes back after 5 s at the latest
   stead output shell:3 --wait 5m         its result
+  stead shell --exit-code 'pytest -q'    exits as pytest does
   stead shell --cwd web -- npm run build --if-present
   stead shell 'npm run dev >dev.log 2>&1 &'   a server that stays; `stead ls` shows it
   stead stop -n shell                    ends it")]
@@ -34,6 +36,9 @@ pub(crate) struct ShellArgs {
     /// How long to wait for it; it goes on after that
     #[arg(short, long, value_name = "TIME", default_value = "5s")]
     timeout: Time,
+    /// Exit with the exit code of the command, where it has ended by itself
+    #[arg(long)]
+    exit_code: bool,
     #[command(flatten)]
     waiting: Waiting,
 }
@@ -51,9 +56,13 @@ impl ShellArgs {
         let given = (!self.command.is_empty()).then_some(words);
         let code = read_code(given, None, context)?;
         let place = ShellPlace { cwd: cwd.to_owned(), env: environment() };
-        self.waiting.run(context, code, &self.timeout, |options, watch| {
-            context.client.shell(&options, &place, watch)
-        })
+        let mut own = None;
+        let exit = self.waiting.run(context, code, &self.timeout, |options, watch| {
+            let view = context.client.shell(&options, &place, watch)?;
+            own = exit::of_code(&view);
+            Ok(view)
+        })?;
+        Ok(own.filter(|_| self.exit_code).unwrap_or(exit))
     }
 }
 

@@ -1,15 +1,19 @@
 //! `stead stop`
 
+use std::time::Duration;
+
 use serde::Serialize;
-use stead_protocol::SessionName;
+use stead_client::{Stopped, counted};
 
 use crate::context::{Context, NamedArg};
 use crate::print::CommandResult;
+use crate::status::StatusData;
+use crate::time;
 
 /// End a session and remove it from the list
 ///
-/// Ends the interpreter and every process it started. What its evals wrote stays readable with
-/// `output` and `evals`.
+/// Ends the interpreter and every process it started, and answers with what the session was at the
+/// last. What its evals wrote stays readable with `output` and `evals`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   stead stop py
@@ -24,24 +28,61 @@ pub(crate) struct StopArgs {
 
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
-enum Data {
-    One { session: SessionName },
-    All { sessions: Vec<SessionName> },
+enum Data<'a> {
+    One(Box<Last<'a>>),
+    All { sessions: Vec<Last<'a>> },
+}
+
+/// What a session was at the last.
+#[derive(Debug, Serialize)]
+struct Last<'a> {
+    session: &'a str,
+    #[serde(flatten)]
+    status: StatusData<'a>,
+}
+
+impl<'a> Last<'a> {
+    fn new(stopped: &'a Stopped, notice: Option<&'a str>) -> Self {
+        let mut status = StatusData::new(&stopped.status);
+        status.notice = notice;
+        Last { session: stopped.status.name.as_str(), status }
+    }
 }
 
 impl StopArgs {
     pub(crate) fn run(self, context: &Context) -> CommandResult {
         let names =
             if self.all { context.client.names()? } else { vec![context.named(&self.session)?] };
-        for name in &names {
-            context.client.stop(name)?;
-        }
-        let text = names.iter().map(|name| format!("stopped `{name}`\n")).collect();
-        let data = match <[SessionName; 1]>::try_from(names) {
-            Ok([session]) if !self.all => Data::One { session },
-            Ok(one) => Data::All { sessions: one.to_vec() },
-            Err(sessions) => Data::All { sessions },
+        let stopped: Vec<Stopped> =
+            names.iter().map(|name| context.client.stop(name)).collect::<Result<_, _>>()?;
+        let notices: Vec<Option<String>> = stopped.iter().map(cut_off).collect();
+        let last = stopped.iter().zip(&notices);
+        let mut last: Vec<Last<'_>> =
+            last.map(|(stopped, notice)| Last::new(stopped, notice.as_deref())).collect();
+        let data = match last.len() {
+            1 if !self.all => Data::One(Box::new(last.remove(0))),
+            _ => Data::All { sessions: last },
         };
-        context.answer("complete", data, || text)
+        context.answer("complete", data, || stopped.iter().map(line).collect())
     }
+}
+
+/// What is said of an eval that ended with its session.
+fn cut_off(stopped: &Stopped) -> Option<String> {
+    let running = stopped.running?;
+    Some(format!("`{}:{}` was running and has ended with it", stopped.status.name, running.0))
+}
+
+/// `stopped `py`: 4 evals, 3 names, used 12m05s ago, created 2h10m ago`
+fn line(stopped: &Stopped) -> String {
+    let status = &stopped.status;
+    let mut facts = vec![counted(status.evals, "eval", "evals")];
+    facts.extend(status.variables.map(|count| counted(count, "name", "names")));
+    if status.usage.cpu_ms > 0 {
+        facts.push(format!("{} of CPU", time::short(Duration::from_millis(status.usage.cpu_ms))));
+    }
+    facts.push(format!("last used {}", time::ago(status.last_used_ms)));
+    facts.extend(status.created_ms.map(|at| format!("created {}", time::ago(at))));
+    facts.extend(cut_off(stopped));
+    format!("stopped `{}`: {}\n", status.name, facts.join(", "))
 }

@@ -192,7 +192,11 @@ impl EvalView {
         view.error = Late::new(last(&content, ChunkKind::Error));
         if view.lost_bytes > 0 {
             let why = view.not_kept.map(|why| format!(": {why}")).unwrap_or_default();
-            view.notices.push(format!("{} bytes of output were not kept{why}", view.lost_bytes));
+            let lost = match view.lost_bytes {
+                1 => "1 byte of output was".to_owned(),
+                more => format!("{more} bytes of output were"),
+            };
+            view.notices.push(format!("{lost} not kept{why}"));
         }
         view.content = content;
         view.outcome = Some(finished.outcome);

@@ -70,7 +70,8 @@ pub(crate) fn limited(reader: &Reader, span: Span, limit: u64) -> Result<Content
     Ok(Content { head, offset: span.base, total_bytes, ..Content::default() })
 }
 
-/// Reads the last `lines` lines of the eval's own output, at most `budget` bytes of them.
+/// Reads the last `lines` lines of the eval's own output, at most `budget` bytes of them, and the values, errors and
+/// displays that stand among them.
 pub(crate) fn tail(
     reader: &Reader,
     from: Offset,
@@ -82,10 +83,18 @@ pub(crate) fn tail(
     let (mut seen, mut size, mut ends) = (0, 0, 0);
     for record in reader.records_back(from, to) {
         let Some(record) = usable(record)? else { continue };
-        if !record.kind.is_own_output() {
+        if record.kind.is_background() || record.kind == ChunkKind::Status {
             continue;
         }
         let Some(mut bytes) = payload(reader, &record)? else { continue };
+        if !record.kind.is_stream() {
+            size += bytes.len();
+            chunks.push(Chunk { kind: record.kind, bytes });
+            if size >= budget {
+                break;
+            }
+            continue;
+        }
         // A line end at the very end of the output begins no further line.
         let counted = bytes.len() - usize::from(seen == 0 && bytes.ends_with(b"\n"));
         seen += bytes.len();

@@ -43,6 +43,7 @@ impl Host {
             host_pid: Some(std::process::id()),
             program: Some(PROGRAM.to_owned()),
             cwd: figures.cwd.clone().unwrap_or_else(|| settings.place.cwd.clone()),
+            created_ms: Some(self.meta.created_ms),
             started_ms: self.facts.started_ms,
             last_used_ms: self.facts.last_used_ms,
             evals: self.ledger.codes(),

@@ -6,6 +6,7 @@ mod bad_input;
 mod bash;
 mod clean;
 mod cli;
+mod colours;
 mod disk;
 mod editor;
 mod environments;

@@ -144,24 +144,30 @@ fn o7_half_characters_in_a_stream_are_joined() {
 fn o7_a_terminal_is_never_commanded_by_output() {
     let env = TestEnv::new(STEAD);
     let code = "print('\\x1b]52;c;cGF5\\x07\\x1b[2J\\x1b]0;title\\x07 \\u202eabc\\u202c \\x9b31m \\x00 \\x08')";
+    // Without colours of stead's own, so that every escape on the terminal would be the code's.
+    let run = |arguments: &[&str]| {
+        let mut command = env.command(arguments);
+        command.env("NO_COLOR", "1");
+        Terminal::run(command).finish()
+    };
     for arguments in [
         &["eval", "-n", "py", code][..],
         &["eval", "-n", "py", "--stream", code],
         &["output", "py:1"],
     ] {
-        let (exit, shown) = Terminal::run(env.command(arguments)).finish();
+        let (exit, shown) = run(arguments);
         assert_eq!(exit, Some(0), "{shown:?}");
         let ours = shown.replace("\r\x1b[K", "");
         assert!(!ours.contains(['\x1b', '\x07', '\u{202e}', '\u{9b}', '\0', '\x08']), "{shown:?}");
         assert!(ours.contains("abc") && ours.contains("u{202e}"), "{shown:?}");
     }
     let error = "raise ValueError('\\x1b[31mred\\x1b[0m')";
-    let (exit, shown) = Terminal::run(env.command(["eval", "-n", "py", error])).finish();
+    let (exit, shown) = run(&["eval", "-n", "py", error]);
     assert_eq!(exit, Some(1));
     assert!(!shown.replace("\r\x1b[K", "").contains('\x1b'), "{shown:?}");
     // Names of variables and files are output too.
     env.value("globals()['\\x1b[31m'] = '\\x1b[2J'");
-    let (_, shown) = Terminal::run(env.command(["vars", "-n", "py"])).finish();
+    let (_, shown) = run(&["vars", "-n", "py"]);
     assert!(!shown.contains('\x1b'), "{shown:?}");
 }
 

@@ -1,10 +1,12 @@
 //! The command line: subcommands, help texts, rendering.
 
+mod changed;
 mod commands;
 mod context;
 mod exit;
 mod hints;
 mod interpreter;
+mod paint;
 mod print;
 #[cfg(test)]
 mod reference;
@@ -32,6 +34,7 @@ use stead_client::Client;
 
 use crate::commands::CliCommand;
 use crate::context::Context;
+use crate::paint::{Paint, PaintWhen};
 use crate::print::{Failure, Mode, bad_request};
 
 /// The variable that says how commands answer where no flag does.
@@ -71,6 +74,9 @@ pub(crate) struct Globals {
     /// Answer in text
     #[arg(long, global = true)]
     text: bool,
+    /// Paint text with colours: auto, always or never; NO_COLOR and CLICOLOR_FORCE work too
+    #[arg(long, global = true, value_name = "WHEN", value_enum, hide_possible_values = true)]
+    color: Option<PaintWhen>,
 }
 
 const WELCOME: &str = "stead keeps interpreters alive, so that you can think in code.
@@ -104,6 +110,9 @@ pub fn main(modes: Modes) -> ExitCode {
         Ok(cli) => cli,
         Err(error) => return ExitCode::from(refuse(&error, &args)),
     };
+    if let Some(when) = cli.globals.color {
+        when.choose();
+    }
     let mode = match (cli.globals.json, cli.globals.text) {
         (true, _) => Ok(Mode::Json),
         (_, true) => Ok(Mode::Text),
@@ -156,6 +165,10 @@ fn stream_mode() -> Mode {
 
 /// Answers a command line that could not be understood, or that asked for help.
 fn refuse(error: &clap::Error, args: &[OsString]) -> u8 {
+    // The flags may stand behind the word that could not be parsed.
+    let options: Vec<&str> =
+        args.iter().skip(1).map_while(|a| a.to_str().filter(|a| *a != "--")).collect();
+    PaintWhen::choose_from(&options);
     let help = matches!(
         error.kind(),
         ErrorKind::DisplayHelp
@@ -163,12 +176,14 @@ fn refuse(error: &clap::Error, args: &[OsString]) -> u8 {
             | ErrorKind::DisplayHelpOnMissingArgumentOrSubcommand
     );
     if help {
-        print::out(error.render().to_string().as_bytes());
+        let help = error.render();
+        let help = match Paint::stdout().is_on() {
+            true => help.ansi().to_string(),
+            false => help.to_string(),
+        };
+        print::out(help.as_bytes());
         return exit::SUCCESS;
     }
-    // The flags may stand behind the word that could not be parsed.
-    let options: Vec<&str> =
-        args.iter().skip(1).map_while(|a| a.to_str().filter(|a| *a != "--")).collect();
     let mode = if options.contains(&"--json") {
         Mode::Json
     } else if options.contains(&"--text") {
@@ -177,7 +192,12 @@ fn refuse(error: &clap::Error, args: &[OsString]) -> u8 {
         default_mode().unwrap_or_else(|_| stream_mode())
     };
     if mode == Mode::Text {
-        print::err(error.render().to_string().as_bytes());
+        let said = error.render();
+        let said = match Paint::stderr().is_on() {
+            true => said.ansi().to_string(),
+            false => said.to_string(),
+        };
+        print::err(said.as_bytes());
     } else {
         let names: Vec<String> =
             Cli::command().get_subcommands().map(|c| c.get_name().to_owned()).collect();

@@ -7,6 +7,7 @@ use stead_client::ClientError;
 use stead_protocol::ErrorCode;
 use stead_screen::plain;
 
+use crate::paint::{BAD, PLACE, Paint};
 use crate::{exit, hints};
 
 /// How replies are written.
@@ -104,9 +105,10 @@ pub(crate) fn failure(mode: Mode, command: &str, failure: &Failure) -> u8 {
             json(&CliReply::<()> { ok: false, command, status, error: Some(&error), data: None });
         }
         Mode::Text => {
-            let mut text = format!("error: {}\n", error.message);
+            let paint = Paint::stderr();
+            let mut text = format!("{} {}\n", paint.paint(BAD, "error:"), error.message);
             if let Some(hint) = &error.hint {
-                text.push_str(&format!("hint: {hint}\n"));
+                text.push_str(&format!("{} {hint}\n", paint.paint(PLACE, "hint:")));
             }
             err(text.as_bytes());
         }

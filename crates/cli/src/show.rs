@@ -1,10 +1,14 @@
 //! Answering with an eval, for all commands that wait for one.
 
+use std::io::IsTerminal;
+
 use serde::Serialize;
 use stead_client::{ClientError, EvalView, Page, PageItem};
 use stead_screen::plain;
 
+use crate::changed;
 use crate::context::Context;
+use crate::paint::Paint;
 use crate::print::{self, CliReply, CommandResult, Failure, Mode};
 use crate::reply::{AROUND, EvalData, ShowBounds, marker};
 use crate::text_writer::TextWriter;
@@ -116,6 +120,14 @@ fn show(
             writer.finish();
             for note in notes {
                 writer.note(&note);
+            }
+            // For a person who looks; a program finds it in the JSON.
+            if let Some(changed) = &view.changed
+                && judge == Judge::Eval
+                && !bounds.raw
+                && std::io::stderr().is_terminal()
+            {
+                print::err(format!("{}\n", changed::line(changed, Paint::stderr())).as_bytes());
             }
         }
     }

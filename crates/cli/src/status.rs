@@ -2,11 +2,13 @@
 
 use std::time::Duration;
 
+use anstyle::Style;
 use serde::Serialize;
 use stead_client::unrecorded;
 use stead_protocol::{Activity, Status};
 use stead_screen::plain;
 
+use crate::paint::{CARE, FAINT, GOOD, MARK, Paint};
 use crate::{text, time};
 
 /// The data of a session in `status`, `ls` and `launch`.
@@ -146,6 +148,16 @@ pub(crate) fn state(activity: &Activity) -> &'static str {
     }
 }
 
+/// How a session's state is shown in a list.
+pub(crate) fn state_style(status: &Status) -> Style {
+    match &status.activity {
+        Activity::Running { .. } => GOOD,
+        Activity::WaitingInput { .. } => CARE,
+        Activity::Ended { .. } | Activity::Unknown => MARK,
+        Activity::Starting | Activity::Idle | Activity::Querying | Activity::Ending => FAINT,
+    }
+}
+
 /// What a session is doing, in a few words.
 pub(crate) fn activity_line(status: &Status) -> String {
     let mut line = match &status.activity {
@@ -175,14 +187,16 @@ pub(crate) fn activity_line(status: &Status) -> String {
 /// Everything about a session, a line each.
 pub(crate) fn full_text(status: &Status) -> String {
     let mut text = String::new();
+    let paint = Paint::stdout();
     let mut line = |label: &str, value: String| {
         if !value.is_empty() {
-            text.push_str(&format!("{label:<12} {value}\n"));
+            let label = paint.paint(FAINT, &format!("{label:<12}"));
+            text.push_str(&format!("{label} {value}\n"));
         }
     };
     let version = status.version.as_deref().unwrap_or_default();
     line("session", status.name.to_string());
-    line("state", activity_line(status));
+    line("state", paint.paint(state_style(status), &activity_line(status)));
     line("language", format!("{} {version}", status.language).trim_end().to_owned());
     line("interpreter", status.interpreter.clone());
     line("chosen", status.why.clone());

@@ -6,8 +6,9 @@ use stead_client::{Live, PageItem};
 use stead_protocol::ChunkKind;
 use stead_screen::plain;
 
+use crate::paint::{FAINT, Paint};
 use crate::print;
-use crate::reply::{display_line, error_text};
+use crate::reply::display_line;
 
 /// Writes an eval's output as text: its stdout to stdout, its stderr to stderr.
 #[derive(Debug)]
@@ -60,11 +61,7 @@ impl TextWriter {
             PageItem::Display(display) => self.out_line(&display_line(display)),
             PageItem::Error(error) => {
                 self.end_line();
-                let mut trace = error_text(error);
-                if !trace.ends_with('\n') {
-                    trace.push('\n');
-                }
-                print::err(trace.as_bytes());
+                print::err(Paint::stderr().error(error).as_bytes());
             }
             PageItem::Status(note) => self.note(note),
             PageItem::Gap(_) => {}
@@ -76,7 +73,8 @@ impl TextWriter {
         self.end_line();
         let note = plain(note.trim_end());
         let note = note.strip_prefix('[').and_then(|n| n.strip_suffix(']')).unwrap_or(&note);
-        print::err(format!("[{note}]\n").as_bytes());
+        let note = Paint::stderr().paint(FAINT, &format!("[{note}]"));
+        print::err(format!("{note}\n").as_bytes());
     }
 
     /// Writes text that was held back, and ends a line that was begun on the terminal.

@@ -46,6 +46,8 @@ pub struct Stopped {
     pub status: Status,
     /// The eval that was running and has ended with it.
     pub running: Option<EvalSeq>,
+    /// Evals that waited for their turn and did not run.
+    pub queued: Vec<EvalSeq>,
 }
 
 impl Client {
@@ -137,7 +139,7 @@ impl Client {
         let before = self.status(name).ok();
         self.end(name)?;
         let known = before.map_or_else(|| self.offline(&self.require(name, true)?), Ok)?;
-        let running = known.activity.eval();
+        let (running, queued) = (known.activity.eval(), known.queued);
         let activity = match known.activity {
             ended @ Activity::Ended { .. } => ended,
             _ => Activity::Ended { reason: EndReason::Stopped },
@@ -154,7 +156,7 @@ impl Client {
             clients: 0,
             ..known
         };
-        Ok(Stopped { status, running })
+        Ok(Stopped { status, running, queued })
     }
 
     fn end(&self, name: &SessionName) -> Result<(), ClientError> {

@@ -24,10 +24,18 @@ impl Terminal {
     ///
     /// # Panics
     /// When there is no terminal to be had, or the command cannot be started.
-    pub fn run(mut command: Command) -> Terminal {
+    pub fn run(command: Command) -> Terminal {
+        Terminal::run_as(command, "xterm")
+    }
+
+    /// Runs the command on a new terminal that calls itself `term`.
+    ///
+    /// # Panics
+    /// When there is no terminal to be had, or the command cannot be started.
+    pub fn run_as(mut command: Command, term: &str) -> Terminal {
         let (ours, theirs) = open();
         let stream = || theirs.try_clone().expect("a descriptor is copied");
-        command.env("TERM", "xterm").stdin(stream()).stdout(stream()).stderr(stream());
+        command.env("TERM", term).stdin(stream()).stdout(stream()).stderr(stream());
         // SAFETY: both calls are async-signal-safe and touch no memory of this process.
         unsafe {
             command.pre_exec(|| {

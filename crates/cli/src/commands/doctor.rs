@@ -17,6 +17,7 @@ use stead_protocol::{ErrorCode, PROGRAM, Status};
 
 use crate::context::Context;
 use crate::exit;
+use crate::paint::{BAD, GOOD, Paint};
 use crate::print::{self, CliReply, CommandResult, Failure, Mode};
 use crate::text::bytes;
 
@@ -76,8 +77,10 @@ impl DoctorArgs {
                 Data { checks },
             )),
             Mode::Text => {
+                let paint = Paint::stdout();
                 for check in &checks {
-                    let word = if check.ok { "ok     " } else { "problem" };
+                    let (style, word) = if check.ok { (GOOD, "ok     ") } else { (BAD, "problem") };
+                    let word = paint.paint(style, word);
                     print::out(
                         format!("{word}  {:<10} {}\n", check.name, check.message).as_bytes(),
                     );

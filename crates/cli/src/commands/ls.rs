@@ -6,9 +6,10 @@ use std::path::Path;
 use serde::Serialize;
 
 use crate::context::Context;
+use crate::paint::{HEAD, PLAIN, Paint};
 use crate::print::CommandResult;
-use crate::status::{StatusData, activity_line};
-use crate::table::table;
+use crate::status::{StatusData, activity_line, state_style};
+use crate::table::painted;
 use crate::time;
 
 /// List sessions and what each is doing
@@ -65,7 +66,13 @@ impl LsArgs {
                     row
                 })
                 .collect();
-            table(&heads, &rows) + &notes
+            let (name, doing) = (usize::from(self.all), heads.len() - 1);
+            let style = |row: usize, column: usize| match column {
+                _ if column == name => HEAD,
+                _ if column == doing => state_style(&listed[row].status),
+                _ => PLAIN,
+            };
+            painted(&heads, &rows, Paint::stdout(), style) + &notes
         })
     }
 }

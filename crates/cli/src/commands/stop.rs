@@ -4,6 +4,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use stead_client::{Stopped, counted};
+use stead_protocol::EvalSeq;
 
 use crate::context::{Context, NamedArg};
 use crate::print::CommandResult;
@@ -67,10 +68,13 @@ impl StopArgs {
     }
 }
 
-/// What is said of an eval that ended with its session.
+/// What is said of evals that ended with their session, or never ran.
 fn cut_off(stopped: &Stopped) -> Option<String> {
-    let running = stopped.running?;
-    Some(format!("`{}:{}` was running and has ended with it", stopped.status.name, running.0))
+    let id = |seq: &EvalSeq| format!("`{}:{}`", stopped.status.name, seq.0);
+    let ended = stopped.running.iter().map(|seq| format!("{} was running and has ended", id(seq)));
+    let queued = stopped.queued.iter().map(|seq| format!("{} did not run", id(seq)));
+    let said: Vec<String> = ended.chain(queued).collect();
+    (!said.is_empty()).then(|| said.join(", "))
 }
 
 /// `stopped `py`: 4 evals, 3 names, used 12m05s ago, created 2h10m ago`

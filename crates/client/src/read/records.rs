@@ -70,8 +70,8 @@ pub(crate) fn limited(reader: &Reader, span: Span, limit: u64) -> Result<Content
     Ok(Content { head, offset: span.base, total_bytes, ..Content::default() })
 }
 
-/// Reads the last `lines` lines of the eval's own output, at most `budget` bytes of them, and the values, errors and
-/// displays that stand among them.
+/// Reads the last `lines` lines of the eval's own output, at most `budget` bytes of them, and an error that stands
+/// among them: the last lines are mostly read to see what went wrong.
 pub(crate) fn tail(
     reader: &Reader,
     from: Offset,
@@ -83,11 +83,11 @@ pub(crate) fn tail(
     let (mut seen, mut size, mut ends) = (0, 0, 0);
     for record in reader.records_back(from, to) {
         let Some(record) = usable(record)? else { continue };
-        if record.kind.is_background() || record.kind == ChunkKind::Status {
+        if !record.kind.is_own_output() && record.kind != ChunkKind::Error {
             continue;
         }
         let Some(mut bytes) = payload(reader, &record)? else { continue };
-        if !record.kind.is_stream() {
+        if record.kind == ChunkKind::Error {
             size += bytes.len();
             chunks.push(Chunk { kind: record.kind, bytes });
             if size >= budget {

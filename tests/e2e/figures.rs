@@ -148,8 +148,8 @@ fn o9_images_of_earlier_interpreters_stay_and_new_ones_get_new_names() {
     assert_eq!(names, ["1-1.png", "2-1.png", "3-1.png"]);
 }
 
-/// A Python with matplotlib.
-fn venv() -> PathBuf {
+/// A Python with matplotlib and other libraries.
+pub(crate) fn venv() -> PathBuf {
     let default = Path::new(env!("CARGO_MANIFEST_DIR")).join(".test/venv/bin/python");
     let python = std::env::var_os("STEAD_TEST_VENV").map_or(default, PathBuf::from);
     assert!(python.is_file(), "no Python with packages at {}: run ./test", python.display());

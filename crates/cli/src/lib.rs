@@ -6,8 +6,10 @@ mod context;
 mod exit;
 mod hints;
 mod interpreter;
+mod json_stream;
 mod paint;
 mod print;
+mod redraw;
 #[cfg(test)]
 mod reference;
 mod reply;

@@ -122,6 +122,11 @@ pub(crate) fn out(bytes: &[u8]) {
     finish(stdout.write_all(bytes).and_then(|()| stdout.flush()));
 }
 
+/// Whether the terminal, if there is one, can move its cursor.
+pub(crate) fn moves_the_cursor() -> bool {
+    std::env::var_os("TERM").is_some_and(|term| !term.is_empty() && term != "dumb")
+}
+
 /// Writes to standard error.
 pub(crate) fn err(bytes: &[u8]) {
     let _ = io::stderr().write_all(bytes);

@@ -105,6 +105,24 @@ pub(crate) struct ChunkData {
     /// It takes the place of the last display with this id.
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     pub(crate) update: bool,
+    /// In a stream, for text: it takes the place of this many lines at the end of what came of its stream; a
+    /// line without an end counts.
+    #[serde(skip_serializing_if = "is_zero")]
+    pub(crate) replaces: usize,
+    /// In a stream: it tells how lines look that are being redrawn, until the next chunk of that stream.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) redraw: bool,
+    /// The stream whose lines are being redrawn.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) stream: Option<&'static str>,
+    /// The eval, where a stream has several.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) eval_id: Option<String>,
+}
+
+#[expect(clippy::trivially_copy_pass_by_ref, reason = "serde gives a reference")]
+fn is_zero(number: &usize) -> bool {
+    *number == 0
 }
 
 #[derive(Debug, Serialize)]
@@ -239,10 +257,20 @@ pub(crate) fn chunk_data(item: &PageItem, id: Option<&str>) -> ChunkData {
         PageItem::Display(display) => (display.id.clone(), display.update),
         _ => (None, false),
     };
-    ChunkData { kind, mime, content: Some(content), id, update }
+    ChunkData {
+        kind,
+        mime,
+        content: Some(content),
+        id,
+        update,
+        replaces: 0,
+        redraw: false,
+        stream: None,
+        eval_id: None,
+    }
 }
 
-fn kind_name(kind: ChunkKind) -> &'static str {
+pub(crate) fn kind_name(kind: ChunkKind) -> &'static str {
     match kind {
         ChunkKind::Out => "out",
         ChunkKind::Err => "err",

@@ -1,7 +1,8 @@
-//! Ctrl-C as something to wait for.
+//! Ctrl-C, and the end of whoever reads our output, as something to wait for.
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
+use rustix::event::epoll;
 use rustix::process::Signal;
 use stead_launch::sys;
 
@@ -26,5 +27,58 @@ impl CtrlC {
 impl AsFd for CtrlC {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.0.as_fd()
+    }
+}
+
+/// Why a command that only looks should leave.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Leave {
+    /// Ctrl-C was pressed.
+    CtrlC,
+    /// Nobody reads standard output any more: a closed pipe or terminal.
+    Unread,
+}
+
+/// What ends a look, as one descriptor that is readable when it is time to leave.
+#[derive(Debug)]
+pub(crate) struct Exits {
+    any: OwnedFd,
+    ctrl_c: Option<CtrlC>,
+}
+
+impl Exits {
+    /// Listens to standard output, and to Ctrl-C if `ctrl_c` says so; without that, Ctrl-C ends the process
+    /// as it ends any other.
+    pub(crate) fn new(ctrl_c: bool) -> Option<Self> {
+        let any = epoll::create(epoll::CreateFlags::CLOEXEC).ok()?;
+        let ctrl_c = if ctrl_c { CtrlC::new() } else { None };
+        let add =
+            |fd: BorrowedFd<'_>, wanted| epoll::add(&any, fd, epoll::EventData::new_u64(0), wanted);
+        if let Some(ctrl_c) = &ctrl_c {
+            add(ctrl_c.as_fd(), epoll::EventFlags::IN).ok()?;
+        }
+        // That the other end was closed is told without being asked for. Plain files are refused here, and
+        // nobody closes their other end.
+        let _ = add(std::io::stdout().as_fd(), epoll::EventFlags::empty());
+        Some(Exits { any, ctrl_c })
+    }
+
+    /// Whether it is time to leave, and why.
+    pub(crate) fn take(&mut self) -> Option<Leave> {
+        if self.ctrl_c.as_mut().is_some_and(CtrlC::take) {
+            return Some(Leave::CtrlC);
+        }
+        let mut events = Vec::with_capacity(2);
+        let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
+        epoll::wait(&self.any, rustix::buffer::spare_capacity(&mut events), Some(&now)).ok()?;
+        let closed = epoll::EventFlags::ERR | epoll::EventFlags::HUP;
+        let is_closed = |flags: epoll::EventFlags| flags.intersects(closed);
+        events.iter().any(|event| is_closed(event.flags)).then_some(Leave::Unread)
+    }
+}
+
+impl AsFd for Exits {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.any.as_fd()
     }
 }

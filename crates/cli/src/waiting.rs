@@ -7,7 +7,7 @@ use crate::print::CommandResult;
 use crate::reply::ShowBounds;
 use crate::show::{self, Judge};
 use crate::time::Time;
-use crate::watch::EvalWatcher;
+use crate::watch::{EvalWatcher, Purpose};
 
 /// How a command waits for the code it runs, and how it shows what comes.
 #[derive(Debug, Clone, clap::Args)]
@@ -35,7 +35,7 @@ impl Waiting {
         run: impl FnOnce(EvalOptions, &mut EvalWatcher) -> Result<EvalView, ClientError>,
     ) -> CommandResult {
         let mode = show::mode(context.mode, &self.bounds);
-        let mut watch = EvalWatcher::new(mode, self.stream, self.bounds.raw);
+        let mut watch = EvalWatcher::new(mode, self.stream, self.bounds.raw, Purpose::Run);
         let options = EvalOptions {
             code,
             key: None,

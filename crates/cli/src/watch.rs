@@ -4,35 +4,56 @@ use std::io::IsTerminal;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
-use stead_client::{Live, PageItem, WaitAction, Watcher};
+use stead_client::{WaitAction, Watcher};
 use stead_protocol::{ChunkKind, EvalId};
 
+use crate::json_stream::JsonStream;
 use crate::print::{self, Mode};
-use crate::reply::chunk_data;
-use crate::signals::CtrlC;
+use crate::signals::{CtrlC, Exits, Leave};
 use crate::text_writer::TextWriter;
-use crate::{text, time};
+use crate::{exit, text, time};
 
 /// Quiet time before the spinner shows.
 const SPIN_AFTER: Duration = Duration::from_millis(300);
 const SPIN_EVERY: Duration = Duration::from_millis(100);
 const FRAMES: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
 
+/// Why a command waits for an eval, which decides what Ctrl-C does (SPEC C-9).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Purpose {
+    /// It started the eval: the first Ctrl-C interrupts the eval, the second leaves it running.
+    Run,
+    /// It looks at an eval, or answers one, that was there before: Ctrl-C leaves and interrupts nothing.
+    Look,
+}
+
 /// Watches one eval for the command line.
 #[derive(Debug)]
 pub(crate) struct EvalWatcher {
     show: Show,
-    ctrl_c: Option<CtrlC>,
-    pressed: bool,
+    ear: Ear,
 }
+
+/// What can end or change the wait from outside.
+#[derive(Debug)]
+enum Ear {
+    /// The command runs the eval.
+    Run { ctrl_c: Option<CtrlC>, pressed: bool },
+    /// The command looks. It takes Ctrl-C over only once it follows the eval; until then, and without a
+    /// terminal, Ctrl-C ends the process as usual.
+    Look { terminal: bool, exits: Option<Exits>, unheard: usize },
+}
+
+/// After so many bytes of output a command that looks hears Ctrl-C even if there is more output at once.
+const HEAR_EVERY: usize = 64 << 10;
 
 #[derive(Debug)]
 enum Show {
     Nothing,
     /// Chunks as lines of JSON.
-    Json(Live),
+    Json(JsonStream),
     /// Chunks as text.
-    Text(TextWriter),
+    Text(Box<TextWriter>),
     /// A spinner with the last line.
     Spinner {
         began: Instant,
@@ -44,11 +65,11 @@ enum Show {
 
 impl EvalWatcher {
     /// A watch that streams, or shows a spinner if standard error is a terminal.
-    pub(crate) fn new(mode: Mode, stream: bool, raw: bool) -> Self {
+    pub(crate) fn new(mode: Mode, stream: bool, raw: bool, purpose: Purpose) -> Self {
         let terminal = std::io::stderr().is_terminal();
         let show = match (stream, mode) {
-            (true, Mode::Json) => Show::Json(Live::new()),
-            (true, Mode::Text) => Show::Text(TextWriter::new(raw)),
+            (true, Mode::Json) => Show::Json(JsonStream::default()),
+            (true, Mode::Text) => Show::Text(Box::new(TextWriter::new(raw))),
             (false, Mode::Text) if terminal => Show::Spinner {
                 began: Instant::now(),
                 frame: 0,
@@ -57,8 +78,26 @@ impl EvalWatcher {
             },
             (false, _) => Show::Nothing,
         };
-        let ctrl_c = if terminal { CtrlC::new() } else { None };
-        EvalWatcher { show, ctrl_c, pressed: false }
+        let ear = match purpose {
+            Purpose::Run => {
+                let ctrl_c = if terminal { CtrlC::new() } else { None };
+                Ear::Run { ctrl_c, pressed: false }
+            }
+            Purpose::Look => Ear::Look { terminal, exits: None, unheard: 0 },
+        };
+        EvalWatcher { show, ear }
+    }
+
+    /// Leaves if Ctrl-C was pressed while a command that looks copies a long output.
+    fn hear(&mut self, bytes: usize) {
+        let Ear::Look { exits: Some(exits), unheard, .. } = &mut self.ear else { return };
+        *unheard += bytes;
+        if *unheard >= HEAR_EVERY {
+            *unheard = 0;
+            if exits.take() == Some(Leave::CtrlC) {
+                std::process::exit(exit::LEFT.into());
+            }
+        }
     }
 
     /// Whether output was written as it came.
@@ -73,19 +112,13 @@ impl EvalWatcher {
                 print::err(b"\r\x1b[K");
                 None
             }
-            Show::Text(writer) => Some(writer),
-            Show::Json(mut live) => {
-                write(&live.finish());
+            Show::Text(writer) => Some(*writer),
+            Show::Json(mut stream) => {
+                stream.finish();
                 None
             }
             Show::Spinner { .. } | Show::Nothing => None,
         }
-    }
-}
-
-fn write(items: &[PageItem]) {
-    for item in items {
-        print::json(&chunk_data(item, None));
     }
 }
 
@@ -98,13 +131,17 @@ impl Watcher for EvalWatcher {
         if let Show::Spinner { began, .. } = &mut self.show {
             *began = Instant::now();
         }
+        if let Ear::Look { terminal, exits, .. } = &mut self.ear {
+            *exits = Exits::new(*terminal);
+        }
     }
 
     fn chunk(&mut self, kind: ChunkKind, bytes: &[u8]) {
+        self.hear(bytes.len());
         match &mut self.show {
             Show::Nothing => {}
             Show::Text(writer) => writer.chunk(kind, bytes),
-            Show::Json(live) => write(&live.chunk(kind, bytes)),
+            Show::Json(stream) => stream.chunk(kind, bytes),
             Show::Spinner { last_line, .. } => {
                 if !kind.is_own_output() {
                     return;
@@ -120,17 +157,30 @@ impl Watcher for EvalWatcher {
     }
 
     fn wake(&self) -> Option<BorrowedFd<'_>> {
-        self.ctrl_c.as_ref().map(AsFd::as_fd)
+        match &self.ear {
+            Ear::Run { ctrl_c, .. } => ctrl_c.as_ref().map(AsFd::as_fd),
+            Ear::Look { exits, .. } => exits.as_ref().map(AsFd::as_fd),
+        }
     }
 
     fn woken(&mut self) -> WaitAction {
-        if !self.ctrl_c.as_mut().is_some_and(CtrlC::take) {
+        let (ctrl_c, pressed) = match &mut self.ear {
+            Ear::Run { ctrl_c, pressed } => (ctrl_c, pressed),
+            Ear::Look { exits, .. } => {
+                return match exits.as_mut().and_then(Exits::take) {
+                    Some(Leave::CtrlC) => WaitAction::Leave,
+                    Some(Leave::Unread) => std::process::exit(exit::SUCCESS.into()),
+                    None => WaitAction::GoOn,
+                };
+            }
+        };
+        if !ctrl_c.as_mut().is_some_and(CtrlC::take) {
             return WaitAction::GoOn;
         }
-        if self.pressed {
+        if *pressed {
             return WaitAction::Leave;
         }
-        self.pressed = true;
+        *pressed = true;
         if let Show::Spinner { drawn: Some(_), .. } = self.show {
             print::err(b"\r\x1b[K");
         }
@@ -139,7 +189,12 @@ impl Watcher for EvalWatcher {
     }
 
     fn tick(&mut self) -> Option<Instant> {
-        let Show::Spinner { began, frame, drawn, last_line } = &mut self.show else { return None };
+        let (began, frame, drawn, last_line) = match &mut self.show {
+            Show::Nothing => return None,
+            Show::Json(stream) => return stream.draw(),
+            Show::Text(writer) => return writer.draw(),
+            Show::Spinner { began, frame, drawn, last_line } => (began, frame, drawn, last_line),
+        };
         let elapsed = began.elapsed();
         if elapsed < SPIN_AFTER {
             return Some(*began + SPIN_AFTER);

@@ -32,6 +32,6 @@ pub use read::output::{OutputOptions, Part};
 pub use read::search::{Hit, MAX_CONTEXT, Matches, SearchOptions, Target};
 pub use session::{Client, EvalOptions, InputOptions, LaunchOptions, Launched};
 pub use show::figures;
-pub use show::live::Live;
+pub use show::live::{Live, LiveItem};
 pub use show::page::{Page, PageItem, cut_middle};
 pub use show::shown::counted;

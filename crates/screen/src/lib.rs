@@ -14,5 +14,5 @@ mod stream;
 mod text;
 
 pub use screen::{Lane, LaneText, Piece, Screen};
-pub use stream::LiveScreen;
-pub use text::{into_plain, plain};
+pub use stream::{LiveScreen, LiveText};
+pub use text::{columns, fit, into_plain, plain};

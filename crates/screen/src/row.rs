@@ -135,15 +135,22 @@ impl Row {
         true
     }
 
-    /// Forgets what was handed out of a row that is too long to be redrawn anyway.
-    pub(crate) fn forget_sent(&mut self) {
+    /// Whether the beginning of its text was handed out and is no longer kept.
+    pub(crate) fn is_cut(&self) -> bool {
+        self.passed > 0
+    }
+
+    /// Forgets what was handed out of a row that is too long to be redrawn anyway; whether it did.
+    pub(crate) fn forget_sent(&mut self) -> bool {
         if let (Body::Text(text), Sent::Part(sent)) = (&mut self.body, self.sent)
             && self.passed + sent > LONGEST * 4
         {
             text.drain(..sent);
             self.passed += sent;
             (self.sent, self.anchors) = (Sent::Part(0), Vec::new());
+            return true;
         }
+        false
     }
 
     /// Makes a row text again that has become too long to be redrawn; whether it was.

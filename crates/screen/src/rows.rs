@@ -65,6 +65,11 @@ impl Rows {
         self.row
     }
 
+    /// Whether the cursor stands at the start of its row.
+    pub(crate) fn is_returned(&self) -> bool {
+        self.column == Column::At(0)
+    }
+
     /// Writes characters; tabs are among them, other control characters are not.
     pub(crate) fn print(&mut self, text: &str) {
         let begun = self.row < self.window.len();
@@ -159,6 +164,10 @@ impl Rows {
     /// Goes to a column, no further than text or margin.
     pub(crate) fn go_to_column(&mut self, column: usize) {
         let width = self.window.get_mut(self.row).map_or(0, Row::width);
+        // Some programs begin a bar by going to the first column, which is what a carriage return does.
+        if column == 0 && width == 0 {
+            self.returned = true;
+        }
         self.column = Column::At(column.min(width.max(MARGIN)));
     }
 

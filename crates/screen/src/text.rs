@@ -19,6 +19,35 @@ pub fn into_plain(text: String) -> String {
     if is_plain(&text) { text } else { drawn(text.as_bytes()) }
 }
 
+/// How many columns a line of plain text takes on a terminal.
+pub fn columns(line: &str) -> usize {
+    crate::cells::width(0, line)
+}
+
+/// As much of a line of plain text as fits into so many columns; tabs become spaces. A line that is cut ends
+/// with `…`.
+pub fn fit(line: &str, most: usize) -> String {
+    let mut text = String::with_capacity(line.len().min(4 * most));
+    let (mut column, mut cut) = (0, (0, 0));
+    for c in line.chars() {
+        let next = crate::cells::width(column, c.encode_utf8(&mut [0; 4]));
+        if column < most {
+            cut = (text.len(), column);
+        }
+        if next > most {
+            text.truncate(cut.0);
+            text.extend(std::iter::repeat_n('…', most.min(1)));
+            return text;
+        }
+        match c {
+            '\t' => text.extend(std::iter::repeat_n(' ', next - column)),
+            c => text.push(c),
+        }
+        column = next;
+    }
+    text
+}
+
 /// Whether a terminal would show a text just as it is.
 fn is_plain(text: &str) -> bool {
     lines_len(text.as_bytes()) == text.len() && (text.is_ascii() || !text.chars().any(is_hidden))
@@ -104,4 +133,27 @@ pub(crate) fn escaped(bytes: &[u8]) -> String {
 pub(crate) fn is_unfinished(invalid: &[u8]) -> bool {
     str::from_utf8(invalid)
         .is_err_and(|error| error.valid_up_to() == 0 && error.error_len().is_none())
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn a_line_is_cut_to_the_columns_that_there_are() {
+        for (line, most, fits) in [
+            ("abc", 3, "abc"),
+            ("abcd", 3, "ab…"),
+            ("日本", 4, "日本"),
+            ("日本語", 5, "日本…"),
+            ("日本語", 4, "日…"),
+            ("a\tb", 9, "a       b"),
+            ("a\tb", 4, "a…"),
+            ("e\u{301}", 1, "e\u{301}"),
+            ("ab", 0, ""),
+        ] {
+            assert_eq!(fit(line, most), fits, "{line:?} {most}");
+            assert!(columns(&fit(line, most)) <= most);
+        }
+    }
 }

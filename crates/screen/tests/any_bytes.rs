@@ -3,7 +3,7 @@
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::{FailurePersistence, FileFailurePersistence, TestCaseError};
-use stead_screen::{Lane, LiveScreen, Piece, Screen};
+use stead_screen::{Lane, LiveScreen, LiveText, Piece, Screen, plain};
 
 /// Bytes as they come, mixed with what terminals take for commands.
 fn bytes() -> impl Strategy<Value = Vec<u8>> {
@@ -39,6 +39,16 @@ fn bytes() -> impl Strategy<Value = Vec<u8>> {
         1 => vec(any::<u8>(), 0..6),
     ];
     vec(piece, 0..60).prop_map(|pieces| pieces.concat())
+}
+
+/// What was handed out, put together as `LiveText` says.
+fn put_together(shown: &mut String, text: &LiveText) {
+    for _ in 0..text.replaces {
+        let whole = shown.strip_suffix('\n').unwrap_or(shown);
+        let end = whole.rfind('\n').map_or(0, |end| end + 1);
+        shown.truncate(end);
+    }
+    shown.push_str(&text.text);
 }
 
 fn is_clean(text: &str) -> bool {
@@ -110,6 +120,30 @@ proptest! {
     }
 
     #[test]
+    fn e5_live_text_put_together_is_the_text_that_is_read_later(
+        writes in vec((bytes(), any::<bool>()), 0..12),
+    ) {
+        let (mut stream, mut shown) = (LiveScreen::new(), String::new());
+        for (bytes, pause) in &writes {
+            stream.write(Lane::Out, bytes).iter().for_each(|text| put_together(&mut shown, text));
+            let mut seen = shown.clone();
+            stream.open().iter().for_each(|text| put_together(&mut seen, text));
+            prop_assert!(is_clean(&seen));
+            if *pause {
+                stream.pause().iter().for_each(|text| put_together(&mut shown, text));
+                prop_assert_eq!(stream.open(), []);
+            }
+        }
+        stream.finish().iter().for_each(|text| put_together(&mut shown, text));
+        let all: Vec<u8> = writes.iter().flat_map(|(bytes, _)| bytes.clone()).collect();
+        // A pause gives up an unfinished character.
+        let pieces = writes.iter().filter(|(_, pause)| *pause).map(|(bytes, _)| bytes);
+        if pieces.map(|bytes| bytes.last()).all(|last| last.is_none_or(u8::is_ascii)) {
+            prop_assert_eq!(shown, plain(all));
+        }
+    }
+
+    #[test]
     fn o7_lanes_do_not_mix(writes in vec((0u8..4, bytes()), 0..12)) {
         let lane = |n: u8| match n {
             0 => Lane::Out,
@@ -122,15 +156,15 @@ proptest! {
         let (mut offset, mut size, mut live) = (0, 0, String::new());
         for (n, bytes) in &writes {
             screen.write(lane(*n), offset, bytes);
-            live.push_str(&stream.write(lane(*n), bytes));
+            live.extend(stream.write(lane(*n), bytes).map(|text| text.text));
             offset += if *n < 2 { bytes.len() as u64 } else { 0 };
             size += bytes.len();
             if n % 2 == 0 {
                 screen.mark();
-                live.extend(stream.pause().into_iter().map(|(_, text)| text));
+                live.extend(stream.pause().into_iter().map(|text| text.text));
             }
         }
-        live.extend(stream.finish().into_iter().map(|(_, text)| text));
+        live.extend(stream.finish().into_iter().map(|text| text.text));
         let mut start = 0;
         let mut length = 0;
         let mut marks = Vec::new();
@@ -167,7 +201,8 @@ proptest! {
             prop_assert_eq!((piece.start, piece.origin(3)), (7, Some(10)));
         }
         let mut stream = LiveScreen::new();
-        prop_assert_eq!(stream.write(Lane::Out, text.as_bytes()), text);
+        let given = stream.write(Lane::Out, text.as_bytes());
+        prop_assert_eq!(given.map(|text| (text.replaces, text.text)).unwrap_or_default(), (0, text));
         prop_assert!(stream.finish().is_empty());
     }
 }

@@ -1,6 +1,6 @@
 //! What each thing a program can write does to the text.
 
-use stead_screen::{Lane, LiveScreen, Piece, Screen, plain};
+use stead_screen::{Lane, LiveScreen, LiveText, Piece, Screen, plain};
 
 #[test]
 fn o7_styles_titles_and_links_are_removed_and_their_text_stays() {
@@ -210,32 +210,69 @@ fn o7_no_sequence_makes_much_of_little() {
 #[test]
 fn o7_live_text_comes_at_once_and_bars_when_they_are_done() {
     let mut stream = LiveScreen::new();
-    let mut out = |text: &str| stream.write(Lane::Out, text.as_bytes());
-    assert_eq!(out("one"), "one");
-    assert_eq!(out(" two\nthr"), " two\nthr");
-    assert_eq!(out("ee\n"), "ee\n");
+    let mut out = |text: &str| {
+        let given = stream.write(Lane::Out, text.as_bytes());
+        given.map_or((0, String::new()), |given| (given.replaces, given.text))
+    };
+    let new = |text: &str| (0, text.to_owned());
+    assert_eq!(out("one"), new("one"));
+    assert_eq!(out(" two\nthr"), new(" two\nthr"));
+    assert_eq!(out("ee\n"), new("ee\n"));
     for n in 0..100 {
-        assert_eq!(out(&format!("\r{n}%")), "");
+        assert_eq!(out(&format!("\r{n}%")), new(""));
     }
-    assert_eq!(out("\r100%\n"), "100%\n");
-    assert_eq!(out("Loading 1"), "Loading 1");
-    assert_eq!(out("\x082\x083"), "");
-    assert_eq!(out("\n"), "\nLoading 3\n");
-    assert_eq!(out("a 0\nb 0\n"), "a 0\nb 0\n");
+    assert_eq!(out("\r100%\n"), new("100%\n"));
+    assert_eq!(out("Loading 1"), new("Loading 1"));
+    assert_eq!(out("\x082\x083"), new(""));
+    assert_eq!(out("\n"), (1, "Loading 3\n".to_owned()));
+    assert_eq!(out("a 0\nb 0\n"), new("a 0\nb 0\n"));
     for n in 1..10 {
-        assert_eq!(out(&format!("\x1b[2A\x1b[2Ka {n}\n\x1b[2Kb {n}\n")), "");
+        assert_eq!(out(&format!("\x1b[2A\x1b[2Ka {n}\n\x1b[2Kb {n}\n")), new(""));
     }
-    assert_eq!(out("end\n"), "a 9\nb 9\nend\n");
-    assert_eq!(out("\r5 of 9"), "");
-    assert_eq!(stream.pause(), [(Lane::Out, "5 of 9".to_owned())]);
-    assert_eq!(stream.write(Lane::Out, b"\r6 of 9"), "");
-    assert_eq!(stream.finish(), [(Lane::Out, "\n6 of 9".to_owned())]);
+    assert_eq!(out("end\n"), (2, "a 9\nb 9\nend\n".to_owned()));
+    for n in 0..9 {
+        assert_eq!(out(&format!("{n} of 9\r")), new(""));
+    }
+    let text =
+        |replaces, text: &str| [LiveText { lane: Lane::Out, replaces, text: text.to_owned() }];
+    assert_eq!(stream.open(), text(0, "8 of 9"));
+    assert_eq!(stream.pause(), text(0, "8 of 9"));
+    assert_eq!(stream.open(), []);
+    assert_eq!(stream.write(Lane::Out, b"\r9 of 9"), None);
+    assert_eq!(stream.open(), text(1, "9 of 9"));
+    assert_eq!(stream.finish(), text(1, "9 of 9"));
     // Of a line without end nothing is kept but that it is too long to be redrawn.
     let mut stream = LiveScreen::new();
+    let mut out =
+        |text: &[u8]| stream.write(Lane::Out, text).map(|given| (given.replaces, given.text));
     let part = "x".repeat(1 << 16);
     for _ in 0..9 {
-        assert_eq!(stream.write(Lane::Out, part.as_bytes()), part);
+        assert_eq!(out(part.as_bytes()), Some((0, part.clone())));
     }
-    assert_eq!(stream.write(Lane::Out, b"\rshort"), "\nshort");
-    assert_eq!(stream.write(Lane::Out, b"\n"), "\n");
+    assert_eq!(out(b"\rshort"), Some((0, "\nshort".to_owned())));
+    assert_eq!(out(b"\n"), Some((0, "\n".to_owned())));
+}
+
+#[test]
+fn c9_the_state_of_a_bar_can_be_seen_at_any_time() {
+    let states = |bytes: &[&str]| -> Vec<String> {
+        let mut stream = LiveScreen::new();
+        let mut seen = Vec::new();
+        for bytes in bytes {
+            assert_eq!(stream.write(Lane::Err, bytes.as_bytes()), None, "{bytes:?}");
+            seen.extend(stream.open().into_iter().map(|open| open.text));
+        }
+        seen
+    };
+    // As tqdm, curl, a loop with `end="\r"`, npm and two bars of tqdm write them.
+    assert_eq!(
+        states(&["\r  0%|    |", "\r 50%|##  |", "\r100%|####|"]),
+        ["  0%|    |", " 50%|##  |", "100%|####|"]
+    );
+    assert_eq!(states(&["10%\r", "20%\r"]), ["10%", "20%"]);
+    assert_eq!(states(&["\x1b[1G\x1b[0K⠙", "\x1b[1G\x1b[0K⠹", "\x1b[1G\x1b[0K"]), ["⠙", "⠹"]);
+    assert_eq!(
+        states(&["\r a 0", "\n\r b 0\x1b[A", "\r a 1", "\n\r b 1\x1b[A"]),
+        [" a 0", " a 0\n b 0", " a 1\n b 0", " a 1\n b 1"]
+    );
 }

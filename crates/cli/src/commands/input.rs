@@ -11,7 +11,7 @@ use crate::print::{CommandResult, Failure, bad_request};
 use crate::reply::ShowBounds;
 use crate::show::{self, Judge};
 use crate::time::Time;
-use crate::watch::EvalWatcher;
+use crate::watch::{EvalWatcher, Purpose};
 
 /// Answer code that waits for input, then wait like `eval` does
 ///
@@ -89,7 +89,7 @@ impl InputArgs {
             (None, false) => return Err(bad_request("give a text, `--file`, or `--eof`")),
         };
         let mode = show::mode(context.mode, &self.bounds);
-        let mut watch = EvalWatcher::new(mode, self.stream, self.bounds.raw);
+        let mut watch = EvalWatcher::new(mode, self.stream, self.bounds.raw, Purpose::Look);
         let options = InputOptions {
             eval: id.map(|id| id.seq),
             text,

@@ -12,7 +12,7 @@ use crate::search::SearchArgs;
 use crate::show::{self, Judge};
 use crate::text_writer::TextWriter;
 use crate::time::Time;
-use crate::watch::EvalWatcher;
+use crate::watch::{EvalWatcher, Purpose};
 
 /// Read what an eval wrote, also after its session ended
 ///
@@ -35,7 +35,9 @@ use crate::watch::EvalWatcher;
   stead output py:7 --lines 120:180
   stead output --session -n py -i --grep warning
   stead output --session -n py --tail 50
-  stead output py:7 --raw > log.bin")]
+  stead output py:7 --raw > log.bin
+
+Ctrl-C leaves and interrupts nothing; the exit code is 130 then. --follow writes as `stead eval --stream` does.")]
 pub(crate) struct OutputArgs {
     /// The eval, or a session whose last eval is meant
     #[arg(value_name = "ID", required_unless_present_any = ["session", "eval_id"])]
@@ -92,7 +94,7 @@ impl OutputArgs {
         }
         let wait = if self.follow { Some(Duration::MAX) } else { self.wait.map(|time| time.0) };
         let judge = if wait.is_some() { Judge::Eval } else { Judge::Reading };
-        let mut watch = EvalWatcher::new(mode, self.follow, self.bounds.raw);
+        let mut watch = EvalWatcher::new(mode, self.follow, self.bounds.raw, Purpose::Look);
         let max_chars = if self.follow { 0 } else { self.bounds.chars() };
         let options = OutputOptions { part, wait, max_chars };
         let result = context.client.output(&id, &options, &mut watch);

@@ -46,6 +46,7 @@ mod terminal;
 mod tmux;
 mod toy_bridge;
 mod values;
+mod who;
 mod wire;
 
 /// The binary under test.

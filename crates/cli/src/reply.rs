@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use stead_client::{EvalView, LeftOut, Page, PageItem, cut_middle};
-use stead_protocol::{Changed, ChunkKind, DisplayInfo, ErrorInfo, Outcome, TimeoutStep};
+use stead_protocol::{By, Changed, ChunkKind, DisplayInfo, ErrorInfo, Outcome, TimeoutStep};
 
 use crate::verdict::unsettled;
 
@@ -79,6 +79,10 @@ pub(crate) struct EvalData<'a> {
     generation: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     notice: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    by: Option<&'a By>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    interrupted_by: Option<&'a By>,
     #[serde(skip_serializing_if = "Option::is_none")]
     next_offset: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -167,6 +171,8 @@ impl<'a> EvalData<'a> {
             truncated,
             generation: view.generation.map(|generation| generation.0),
             notice: notice(view),
+            by: view.by.as_ref(),
+            interrupted_by: view.interrupted_by.as_ref(),
             next_offset: page.next_offset,
             behind: view.behind.map(|seq| format!("{}:{}", view.session, seq.0)),
             lost_bytes: Some(view.lost_bytes).filter(|lost| *lost > 0),

@@ -5,7 +5,7 @@ use std::time::Duration;
 use anstyle::Style;
 use serde::Serialize;
 use stead_client::unrecorded;
-use stead_protocol::{Activity, Status};
+use stead_protocol::{Activity, By, ByWhom, Status};
 use stead_screen::plain;
 
 use crate::paint::{CARE, FAINT, GOOD, MARK, Paint};
@@ -32,7 +32,7 @@ pub(crate) struct StatusData<'a> {
     last_used_ms: u64,
     evals: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
-    running: Option<Running>,
+    running: Option<Running<'a>>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
     queued: Vec<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -60,8 +60,10 @@ pub(crate) struct StatusData<'a> {
 }
 
 #[derive(Debug, Serialize)]
-struct Running {
+struct Running<'a> {
     eval_id: String,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    by: Option<&'a By>,
     elapsed_ms: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
     last_line: Option<String>,
@@ -81,6 +83,7 @@ impl<'a> StatusData<'a> {
         let running = match &status.activity {
             Activity::Running { eval, elapsed_ms, last_line, listens } => Some(Running {
                 eval_id: id(eval.0),
+                by: status.by.as_ref(),
                 elapsed_ms: *elapsed_ms,
                 last_line: Some(text::last_line(last_line)),
                 listens: *listens,
@@ -88,6 +91,7 @@ impl<'a> StatusData<'a> {
             }),
             Activity::WaitingInput { eval, elapsed_ms, prompt } => Some(Running {
                 eval_id: id(eval.0),
+                by: status.by.as_ref(),
                 elapsed_ms: *elapsed_ms,
                 last_line: None,
                 listens: false,
@@ -165,10 +169,12 @@ pub(crate) fn activity_line(status: &Status) -> String {
             let elapsed = time::short(Duration::from_millis(*elapsed_ms));
             let last_line = text::last_line(last_line);
             let listens = if *listens { ", listens to stdin" } else { "" };
-            format!("running {}:{} for {elapsed}{listens} {last_line}", status.name, eval.0)
+            let by = ByWhom(status.by.as_ref());
+            format!("running {}:{}{by} for {elapsed}{listens} {last_line}", status.name, eval.0)
         }
         Activity::WaitingInput { eval, prompt, .. } => {
-            format!("{}:{} waits for input {}", status.name, eval.0, plain(prompt))
+            let by = ByWhom(status.by.as_ref());
+            format!("{}:{}{by} waits for input {}", status.name, eval.0, plain(prompt))
         }
         Activity::Ended { reason } => format!("ended: {reason}"),
         other => state(other).replace('_', " "),

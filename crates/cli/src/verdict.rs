@@ -1,7 +1,7 @@
 //! Whether a command that waited for an eval succeeded, and what is said below its output.
 
 use stead_client::{EvalStatus, EvalView, unrecorded_text};
-use stead_protocol::{EndReason, ErrorCode, Outcome, TimeoutStep};
+use stead_protocol::{ByWhom, EndReason, ErrorCode, Outcome, TimeoutStep};
 
 use crate::print::Failure;
 use crate::reply::summary;
@@ -40,7 +40,10 @@ pub(crate) fn verdict(view: &EvalView) -> Verdict {
         Outcome::Interrupted => failed(
             exit::CODE_FAILED,
             ErrorCode::Interrupted,
-            "the eval was interrupted; the session's state is kept".to_owned(),
+            format!(
+                "the eval was interrupted{}; the session's state is kept",
+                ByWhom(view.interrupted_by.as_ref())
+            ),
         ),
         Outcome::Timeout { step } => {
             let message = match step {
@@ -173,7 +176,7 @@ mod tests {
             (timeout(TimeoutStep::InterpreterKilled), 3, Some(ErrorCode::Timeout)),
             (exit_with(0), 0, None),
             (exit_with(4), 1, Some(ErrorCode::SessionEnded)),
-            (not_run(EndReason::Stopped), 2, Some(ErrorCode::SessionLost)),
+            (not_run(EndReason::Stopped { by: None }), 2, Some(ErrorCode::SessionLost)),
             (not_run(no_python()), 2, Some(ErrorCode::LaunchFailed)),
             (Outcome::HostDied, 1, Some(ErrorCode::SessionEnded)),
         ] {

@@ -142,7 +142,7 @@ impl Client {
         let (running, queued) = (known.activity.eval(), known.queued);
         let activity = match known.activity {
             ended @ Activity::Ended { .. } => ended,
-            _ => Activity::Ended { reason: EndReason::Stopped },
+            _ => Activity::Ended { reason: EndReason::Stopped { by: None } },
         };
         let status = Status {
             activity,

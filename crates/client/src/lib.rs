@@ -8,6 +8,7 @@ mod error;
 mod eval;
 mod gc;
 mod list;
+mod names;
 mod reach;
 mod read;
 mod session;

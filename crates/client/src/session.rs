@@ -250,7 +250,8 @@ impl Client {
         let watch = Request::Watch { eval: seq, output: watcher.wants_output() };
         connection.request(watch, Some(answer_by)).map_err(sent_and_silent)?;
         watcher.accepted(&EvalId { session: name.clone(), seq });
-        Wait {
+        let by = self.sender_of(&EvalId { session: name.clone(), seq });
+        let view = Wait {
             door: self.door(name),
             seq,
             generation: Some(connection.generation),
@@ -260,7 +261,18 @@ impl Client {
             deadline,
             watcher,
         }
-        .run(Box::new(connection))
+        .run(Box::new(connection))?;
+        Ok(view.sent_by(by))
+    }
+
+    /// Who this client's evals are by.
+    pub fn sender(&self) -> By {
+        self.by.get().cloned().unwrap_or_else(|| By::named(self.kind))
+    }
+
+    /// Who sent an eval, if its record can be read.
+    pub(crate) fn sender_of(&self, id: &EvalId) -> Option<By> {
+        self.entry(id).ok().map(|entry| entry.by)
     }
 
     fn known_key(&self, name: &SessionName, key: &str) -> Result<Option<EvalSeq>, ClientError> {

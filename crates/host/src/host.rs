@@ -85,7 +85,7 @@ impl Host {
         let fresh_notice = match (&found.loss, found.last_end) {
             // A session of this kind has no state that could be lost.
             _ if spec.meta.settings.engine.keeps == Keeps::Nothing => None,
-            (None, Some(reason)) if !matches!(reason, EndReason::Stopped) => {
+            (None, Some(reason)) if !matches!(reason, EndReason::Stopped { .. }) => {
                 Some(format!("the session was started fresh, its earlier state is gone: {reason}"))
             }
             _ => None,
@@ -115,6 +115,7 @@ impl Host {
     /// Orders the next interpreter.
     pub(crate) fn start_interpreter(&mut self) {
         self.launch = Launch::Ordered;
+        self.ending.by = None;
         self.orders.push_back(Order::Prepare {
             settings: Box::new(self.meta.settings.clone()),
             name: self.meta.name.clone(),

@@ -69,6 +69,19 @@ impl fmt::Display for By {
     }
 }
 
+/// The words ` by cli`, or none if nobody is known.
+#[derive(Debug, Clone, Copy)]
+pub struct ByWhom<'a>(pub Option<&'a By>);
+
+impl fmt::Display for ByWhom<'_> {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        match self.0 {
+            Some(by) if !by.name.is_empty() => write!(f, " by {by}"),
+            Some(_) | None => Ok(()),
+        }
+    }
+}
+
 impl Serialize for By {
     fn serialize<S: Serializer>(&self, to: S) -> Result<S::Ok, S::Error> {
         match self.instance {

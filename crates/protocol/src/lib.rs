@@ -21,7 +21,7 @@ mod version;
 mod words;
 mod work;
 
-pub use by::By;
+pub use by::{By, ByWhom};
 pub use capability::{Capabilities, Capability};
 pub use chunk::{Chunk, ChunkKind, DisplayInfo, ErrorInfo, ValueInfo};
 pub use error::{ErrorCode, WireError};

@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::refusal::lenient;
 use crate::tagged::{nothing, tagged};
-use crate::{By, Generation, Offset, StartTrouble};
+use crate::{By, ByWhom, Generation, Offset, StartTrouble};
 
 /// How an eval ended; each eval has exactly one (SPEC E-11).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -129,11 +129,23 @@ pub enum EndReason {
         trouble: Option<Box<StartTrouble>>,
     },
     /// `stop` was asked for.
-    Stopped,
+    Stopped {
+        /// Who asked.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<Box<By>>,
+    },
     /// `restart` was asked for.
-    Restarted,
+    Restarted {
+        /// Who asked.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<Box<By>>,
+    },
     /// `kill` was asked for.
-    Killed,
+    Killed {
+        /// Who asked.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<Box<By>>,
+    },
     /// A hard timeout passed and the code would not stop.
     HardTimeout,
     /// Nobody used the session for its idle timeout.
@@ -146,6 +158,28 @@ pub enum EndReason {
     /// A reason of a newer version.
     #[serde(other)]
     Unknown,
+}
+
+impl EndReason {
+    /// The same end with who asked for it, if it is one that somebody asks for.
+    pub fn asked_by(mut self, asker: Option<&By>) -> Self {
+        if let EndReason::Stopped { by } | EndReason::Restarted { by } | EndReason::Killed { by } =
+            &mut self
+        {
+            *by = asker.cloned().map(Box::new);
+        }
+        self
+    }
+
+    /// Who asked for it, if somebody did and that is known.
+    pub fn asker(&self) -> Option<&By> {
+        match self {
+            EndReason::Stopped { by } | EndReason::Restarted { by } | EndReason::Killed { by } => {
+                by.as_deref()
+            }
+            _ => None,
+        }
+    }
 }
 
 impl std::fmt::Display for EndReason {
@@ -164,9 +198,14 @@ impl std::fmt::Display for EndReason {
             }
             EndReason::Protocol { message } => write!(f, "the bridge broke its protocol: {message}"),
             EndReason::LaunchFailed { message, .. } => write!(f, "the interpreter could not be started: {message}"),
-            EndReason::Stopped => f.write_str("the session was stopped"),
-            EndReason::Restarted => f.write_str("the session was restarted"),
-            EndReason::Killed => f.write_str("the interpreter was killed on request"),
+            EndReason::Stopped { by } => write!(f, "the session was stopped{}", ByWhom(by.as_deref())),
+            EndReason::Restarted { by } => {
+                write!(f, "the session was restarted{}", ByWhom(by.as_deref()))
+            }
+            EndReason::Killed { by: None } => f.write_str("the interpreter was killed on request"),
+            EndReason::Killed { by } => {
+                write!(f, "the interpreter was killed{}", ByWhom(by.as_deref()))
+            }
             EndReason::HardTimeout => {
                 f.write_str("the hard timeout passed and the code would not stop, so the interpreter was killed")
             }

@@ -47,7 +47,7 @@ pub fn refusals() -> Vec<Refusal> {
         NamesBusy { doing: Doing::Starting },
         NamesSlow {},
         Ending {},
-        Ended { reason: EndReason::Stopped },
+        Ended { reason: EndReason::Stopped { by: None } },
         NoEval { eval },
         EvalGone { eval },
         NotRunning { eval },

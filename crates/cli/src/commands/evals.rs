@@ -93,6 +93,7 @@ impl EvalsArgs {
                     eval.status.to_owned(),
                     took.unwrap_or_default(),
                     time::ago(eval.accepted_ms),
+                    text::first_line(&eval.by, 30),
                     match eval.kind {
                         "code" => text::first_line(&eval.code, 60),
                         other => format!("[{other}]"),
@@ -116,7 +117,7 @@ impl EvalsArgs {
             return context.answer("complete", data, || format!("`{name}` has had no evals\n"));
         }
         context.answer("complete", data, || {
-            table(&["ID", "STATUS", "TOOK", "SENT", "CODE"], &rows) + &note
+            table(&["ID", "STATUS", "TOOK", "SENT", "BY", "CODE"], &rows) + &note
         })
     }
 }

@@ -13,10 +13,13 @@ use crate::verdict::verdict;
 
 /// Start a session with settings of your own
 ///
-/// Waits until the interpreter is ready. Only needed for settings: `eval` starts a session by
-/// itself. A session that has ended is started anew with these settings.
+/// Waits until the interpreter is ready. Only needed for settings, or for a session of your own:
+/// `eval` starts a session by itself. Without a name the session gets the short name of its
+/// language, or the next one that nobody has (`py-2`), and the answer says which. A session that is
+/// named and has ended is started anew with these settings.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
+  stead launch                            a Python of your own: py, or py-2, py-3, …
   stead launch python -n data --cwd ./analysis
   stead launch python -n old --python /usr/bin/python3.8
   stead launch node -n web --node ~/.local/node-22/bin/node
@@ -31,7 +34,7 @@ pub(crate) struct LaunchArgs {
     /// Language, like the argument
     #[arg(short, long = "language", value_name = "LANGUAGE")]
     lang: Option<String>,
-    /// Name of the session; else the short name of its language
+    /// Name of the session; else the short name of its language, or the next free one
     #[arg(short, long, value_name = "NAME")]
     name: Option<String>,
     /// Directory the interpreter starts in
@@ -90,7 +93,11 @@ impl LaunchArgs {
             quota_bytes: self.quota,
             ..here
         };
-        let Launched { status, init } = context.client.launch(&name, &launch)?;
+        let launched = match given {
+            Some(_) => context.client.launch(&name, &launch),
+            None => context.client.launch_free(&name, &launch),
+        };
+        let Launched { status, init } = launched?;
         let failed = init.as_ref().and_then(|view| verdict(view).error);
         let notice = failed.map(|error| format!("the init code failed: {}", error.message));
         let mut data = StatusData::new(&status);

@@ -278,6 +278,7 @@ impl Client {
             return Err(connection.odd(&reply));
         };
         let Accepted { eval, generation, behind, duplicate, finished } = accepted;
+        let host = connection.host_pid();
         connection.evals = connection.evals.max(eval.0);
         if let Some(finished) = finished {
             connection.expect(Event::Finished { eval, finished: *finished });
@@ -296,6 +297,11 @@ impl Client {
             let generation = Some(generation);
             Wait { door, seq: eval, generation, behind, from: None, budget, deadline, watcher }
                 .run(connection)?
+        };
+        view.host = host;
+        view.by = match duplicate {
+            false => Some(self.sender()),
+            true => self.sender_of(&id),
         };
         if duplicate {
             view.notices

@@ -3,7 +3,7 @@
 use std::cell::OnceCell;
 
 use stead_protocol::{
-    Changed, ChunkKind, EndReason, ErrorInfo, EvalId, EvalSeq, Finished, Generation, NotKept,
+    By, Changed, ChunkKind, EndReason, ErrorInfo, EvalId, EvalSeq, Finished, Generation, NotKept,
     Offset, Outcome, SessionName, Status, Token, Unrecorded, ValueInfo,
 };
 use stead_screen::into_plain;
@@ -74,6 +74,12 @@ pub struct EvalView {
     pub status: EvalStatus,
     /// How it ended, if it has.
     pub outcome: Option<Outcome>,
+    /// Who sent it (SPEC E-16).
+    pub by: Option<By>,
+    /// Who first asked to stop it, if somebody did (SPEC E-6).
+    pub interrupted_by: Option<By>,
+    /// The process id of the host that took it, if this call sent it.
+    pub host: Option<u32>,
     /// The interpreter it runs in.
     pub generation: Option<Generation>,
     /// What it produced.
@@ -136,6 +142,9 @@ impl EvalView {
             eval,
             status,
             outcome: None,
+            by: None,
+            interrupted_by: None,
+            host: None,
             generation: None,
             content: Content::default(),
             reached: None,
@@ -184,6 +193,7 @@ impl EvalView {
         view.duration_ms = (finished.outcome != Outcome::HostDied).then_some(finished.duration_ms);
         view.changed = finished.changed.filter(|changed| !changed.is_empty()).map(clean);
         view.notices.extend(finished.notice.map(into_plain));
+        view.interrupted_by = finished.interrupted_by;
         view.lost_bytes = finished.lost_bytes;
         view.not_kept = finished.not_kept.map(|why| *why);
         if view.status == EvalStatus::Complete {
@@ -201,6 +211,12 @@ impl EvalView {
         view.content = content;
         view.outcome = Some(finished.outcome);
         view
+    }
+
+    /// The same view, with who sent the eval.
+    pub(crate) fn sent_by(mut self, by: Option<By>) -> Self {
+        self.by = by;
+        self
     }
 
     /// Its value as it is shown.

@@ -90,8 +90,19 @@ impl Client {
         options: &OutputOptions,
         watcher: &mut dyn Watcher,
     ) -> Result<EvalView, ClientError> {
-        let name = &id.session;
         let entry = self.entry(id)?;
+        let by = Some(entry.by.clone());
+        Ok(self.output_of(id, entry, options, watcher)?.sent_by(by))
+    }
+
+    fn output_of(
+        &self,
+        id: &EvalId,
+        entry: EvalEntry,
+        options: &OutputOptions,
+        watcher: &mut dyn Watcher,
+    ) -> Result<EvalView, ClientError> {
+        let name = &id.session;
         let mut silent = None;
         let watched = match options.wait {
             Some(time) if entry.finished.is_none() => {
@@ -144,11 +155,12 @@ impl Client {
         sink: &mut dyn FnMut(stead_protocol::ChunkKind, &[u8]),
     ) -> Result<EvalView, ClientError> {
         let name = &id.session;
-        let place = self.place(id, &self.entry(id)?, None)?;
+        let entry = self.entry(id)?;
+        let place = self.place(id, &entry, None)?;
         let reader = wait::open(&self.dir(name), name)?;
         records::copy(&reader, place.start, place.end, sink).map_err(ClientError::spool(name))?;
         let options = OutputOptions { part: Part::Tail { lines: 0 }, wait: None, max_chars: 0 };
-        self.read_part(id, place, &options)
+        Ok(self.read_part(id, place, &options)?.sent_by(Some(entry.by)))
     }
 
     /// A connection that tells of an eval.

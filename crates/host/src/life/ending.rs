@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use stead_interpreter::{Order, pause};
-use stead_protocol::EndReason;
+use stead_protocol::{By, EndReason};
 use stead_spool::SessionDir;
 
 use crate::host::Host;
@@ -19,6 +19,8 @@ pub(crate) struct HostEnding {
     /// A client was told of the interpreter's end: with an eval that it ended, or with a refusal while it was
     /// ending.
     pub(crate) reported: bool,
+    /// The client that asked for the end, if one did.
+    pub(crate) by: Option<By>,
     /// Some processes did not die after the interpreter had ended.
     pub(crate) left: bool,
     /// The session's end could not be written to its `meta.json`.
@@ -97,7 +99,7 @@ impl Host {
         self.ledger.end_generation(reason.clone(), reported);
         pause::point("ended");
         // While processes are left the session stays in lists, so that it can be stopped again.
-        let over = matches!(reason, EndReason::Stopped) || self.meta.settings.policy.once;
+        let over = matches!(reason, EndReason::Stopped { .. }) || self.meta.settings.policy.once;
         if over && !self.ending.left {
             self.meta = self.meta.clone().into_stopped();
             self.ending.unsaved_meta = !self.save_meta();

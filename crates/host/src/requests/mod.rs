@@ -66,9 +66,9 @@ impl Host {
             Request::Resume => self.resume(ticket),
             Request::Ready => self.step(Input::Ready(ticket)),
             Request::Status => self.ask_status(ticket),
-            Request::Restart => self.step(Input::Restart(ticket)),
-            Request::Stop => self.step(Input::Stop(ticket)),
-            Request::Kill => self.step(Input::Kill(ticket)),
+            Request::Restart => self.end_on_request(ticket, Input::Restart),
+            Request::Stop => self.end_on_request(ticket, Input::Stop),
+            Request::Kill => self.end_on_request(ticket, Input::Kill),
             Request::Clear => self.clear(ticket),
             Request::Query(query) => self.ask_bridge(ticket, &query),
             Request::AcknowledgeLoss => {
@@ -77,6 +77,13 @@ impl Host {
             }
             Request::Unknown => self.refuse(ticket, unknown("request")),
         }
+    }
+
+    /// Ends the interpreter because a client asks for it; the first that asks is named with the end.
+    fn end_on_request(&mut self, ticket: Ticket, input: fn(Ticket) -> Input) {
+        let by = self.caller(ticket);
+        self.ending.by.get_or_insert(by);
+        self.step(input(ticket));
     }
 
     pub(crate) fn reply(&mut self, ticket: Ticket, reply: Reply) {

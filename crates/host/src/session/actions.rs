@@ -39,14 +39,30 @@ impl Host {
                 self.orders.push_back(Order::Exit);
             }
             Action::Kill => self.orders.push_back(Order::Kill),
-            Action::Finish { eval, outcome, killed } => self.finish(eval, outcome, killed),
+            Action::Finish { eval, outcome, killed } => {
+                let outcome = self.with_asker(outcome);
+                self.finish(eval, outcome, killed);
+            }
             Action::Answer { ticket, answer } => self.answer(ticket, answer),
-            Action::End { reason, asked } => self.end(reason, asked),
+            Action::End { reason, asked } => {
+                let reason = reason.asked_by(self.ending.by.as_ref());
+                self.end(reason, asked);
+            }
             Action::Start => {
                 pause::point("restarting");
                 self.start_interpreter();
             }
             Action::Leave => self.leave_when_saved(),
+        }
+    }
+
+    /// The outcome of an eval that a session's end cut off says who asked for that end (SPEC E-6).
+    fn with_asker(&self, outcome: Outcome) -> Outcome {
+        let by = self.ending.by.as_ref();
+        match outcome {
+            Outcome::Ended { reason } => Outcome::Ended { reason: reason.asked_by(by) },
+            Outcome::NotRun { reason } => Outcome::NotRun { reason: reason.asked_by(by) },
+            other => other,
         }
     }
 

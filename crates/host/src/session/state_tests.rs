@@ -120,7 +120,7 @@ fn e3_a_hard_timeout_also_ends_an_exit_that_is_held_up() {
     state.step(Input::Stop(ticket(1)), 10);
     state.step(Input::Overdue(TimeoutStep::InterpreterKilled), 5000);
     let actions = state.step(Input::Exited(EndReason::Signal { signal: 9 }), 6000);
-    assert_eq!(actions[0], finish(1, Outcome::Ended { reason: EndReason::Stopped }));
+    assert_eq!(actions[0], finish(1, Outcome::Ended { reason: EndReason::Stopped { by: None } }));
 }
 
 #[test]
@@ -244,7 +244,7 @@ fn s7_stop_lets_an_idle_interpreter_exit_and_then_kills_it() {
     assert_eq!(state.step(tick(), EXIT_GRACE), [Action::Kill]);
     let actions = state.step(Input::Exited(EndReason::Signal { signal: 9 }), 501);
     let done = Action::Answer { ticket: ticket(1), answer: TicketAnswer::Done };
-    let end = Action::End { reason: EndReason::Stopped, asked: true };
+    let end = Action::End { reason: EndReason::Stopped { by: None }, asked: true };
     assert_eq!(actions, [end, done, Action::Leave]);
 }
 
@@ -253,7 +253,7 @@ fn s7_restart_starts_again_when_the_old_interpreter_is_gone() {
     let mut state = running(1);
     assert_eq!(state.step(Input::Restart(ticket(1)), 0), [Action::Kill]);
     let actions = state.step(Input::Exited(EndReason::Signal { signal: 9 }), 1);
-    assert_eq!(actions[0], finish(1, Outcome::Ended { reason: EndReason::Restarted }));
+    assert_eq!(actions[0], finish(1, Outcome::Ended { reason: EndReason::Restarted { by: None } }));
     assert!(actions.contains(&Action::Start));
     assert_eq!(state.phase, Phase::Starting { give_up_at: 1 + START_LIMIT });
 }
@@ -264,7 +264,7 @@ fn a_kill_asks_nobody_and_leaves_the_session_to_be_started_again() {
     assert_eq!(state.step(Input::Kill(ticket(1)), 0), [Action::Kill]);
     let actions = state.step(Input::Exited(EndReason::Signal { signal: 9 }), 1);
     let done = Action::Answer { ticket: ticket(1), answer: TicketAnswer::Done };
-    let end = Action::End { reason: EndReason::Killed, asked: true };
+    let end = Action::End { reason: EndReason::Killed { by: None }, asked: true };
     assert_eq!(actions, [end, done, Action::Leave]);
 }
 
@@ -276,7 +276,7 @@ fn a_stop_wins_over_a_restart_and_both_over_a_kill() {
     state.step(Input::Kill(ticket(3)), 0);
     state.step(Input::Stop(ticket(4)), 0);
     let actions = state.step(Input::Exited(EndReason::Signal { signal: 9 }), 1);
-    assert_eq!(actions[0], finish(1, Outcome::Ended { reason: EndReason::Stopped }));
+    assert_eq!(actions[0], finish(1, Outcome::Ended { reason: EndReason::Stopped { by: None } }));
     let answered = actions.iter().filter(|action| matches!(action, Action::Answer { .. }));
     assert_eq!(answered.count(), 4);
 }
@@ -290,7 +290,7 @@ fn j2_a_session_for_one_eval_ends_with_it() {
     assert_eq!(actions, [finish(1, Outcome::Error), Action::AskExit]);
     assert_eq!(state.step(tick(), 5 + EXIT_GRACE), [Action::Kill]);
     let actions = state.step(Input::Exited(EndReason::Exit { code: 0 }), 600);
-    let end = Action::End { reason: EndReason::Stopped, asked: true };
+    let end = Action::End { reason: EndReason::Stopped { by: None }, asked: true };
     assert_eq!(actions, [end, Action::Leave]);
 }
 

@@ -440,9 +440,9 @@ impl State {
                 other => EndReason::LaunchFailed { message: other.to_string(), trouble: None },
             },
             Why::Protocol(message) => EndReason::Protocol { message: message.clone() },
-            Why::Stop(_) => EndReason::Stopped,
-            Why::Restart(_) => EndReason::Restarted,
-            Why::Killed(_) => EndReason::Killed,
+            Why::Stop(_) => EndReason::Stopped { by: None },
+            Why::Restart(_) => EndReason::Restarted { by: None },
+            Why::Killed(_) => EndReason::Killed { by: None },
             Why::HardTimeout => EndReason::HardTimeout,
             Why::Idle { after } => EndReason::Idle { after_ms: *after },
         };

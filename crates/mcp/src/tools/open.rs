@@ -23,14 +23,14 @@ pub(super) fn spec() -> ToolSpec {
             Not needed for plain use: eval starts what it needs. Sessions live until stopped or idle for 12 h.",
         schema: object(
             json!({
-                "language": {"type": "string", "enum": languages()},
-                "name": {"type": "string", "description": format!("Default: {}", stead_config::session_names())},
+                "language": {"type": "string", "enum": languages(), "description": format!("Default {}", stead_config::default_language().name)},
+                "name": {"type": "string", "description": "Default: the next free one: py, py-2, …"},
                 "cwd": {"type": "string"},
                 "env": {"type": "object", "additionalProperties": {"type": "string"}},
                 "init": {"type": "string", "description": "Code to run at every start"},
                 "idle_timeout_ms": {"type": "integer", "minimum": 0, "description": "0: never ends when idle"}
             }),
-            &["language"],
+            &[],
         ),
         read_only: false,
         destructive: false,
@@ -44,7 +44,7 @@ pub(super) fn spec() -> ToolSpec {
 #[derive(Debug, Deserialize)]
 #[serde(deny_unknown_fields)]
 pub(super) struct OpenTool {
-    language: String,
+    language: Option<String>,
     name: Option<String>,
     cwd: Option<PathBuf>,
     env: Option<BTreeMap<String, String>>,
@@ -54,7 +54,7 @@ pub(super) struct OpenTool {
 
 impl Tool for OpenTool {
     fn session(&self) -> Option<SessionName> {
-        self.session_name().ok()
+        self.name.as_deref()?.parse().ok()
     }
 
     fn run(
@@ -62,14 +62,19 @@ impl Tool for OpenTool {
         server: &Server,
         _watch: &mut CallWatch,
     ) -> Result<Answer, ClientError> {
-        let name = server.client.resolve(self.session_name()?);
+        let client = &server.client;
+        let named = self.name.as_deref().map(|name| client.session(name)).transpose()?;
+        let default = stead_config::default_language().name;
         for (key, value) in self.env.iter().flatten() {
             if key.is_empty() || key.contains(['=', '\0']) || value.contains('\0') {
                 let message = format!("wrong argument `env.{}`: no variable", key.escape_debug());
                 return Err(bad_request(message).into());
             }
         }
-        let default = server.launch(Some(self.language));
+        let implied = named.as_ref().and_then(language::implied).map(|language| language.name);
+        let spoken = self.language.as_deref().or(implied).unwrap_or(default).to_owned();
+        let free = language::session_name(&spoken)?;
+        let default = server.launch(Some(spoken));
         let launch = LaunchOptions {
             cwd: self.cwd.map(|cwd| server.cwd.join(cwd)).or(default.cwd.clone()),
             env: self.env.unwrap_or_default().into_iter().collect(),
@@ -77,7 +82,10 @@ impl Tool for OpenTool {
             idle_timeout_ms: self.idle_timeout_ms.map(|ms| ms.0),
             ..default
         };
-        let launched = server.client.launch(&name, &launch)?;
+        let launched = match &named {
+            Some(name) => client.launch(name, &launch)?,
+            None => client.launch_free(&client.resolve(free), &launch)?,
+        };
         let status = &launched.status;
         let version = status.version.as_deref().unwrap_or_default();
         let mut said = String::new();
@@ -88,7 +96,8 @@ impl Tool for OpenTool {
             images = answer.images;
         }
         said.push_str(&format!(
-            "[{name}: open, {} {}, {} ({}), in {}]",
+            "[{}: open, {} {}, {} ({}), in {}]",
+            status.name,
             status.language,
             text::one_line(version),
             text::one_line(&status.interpreter),
@@ -96,13 +105,5 @@ impl Tool for OpenTool {
             text::one_line(&status.cwd),
         ));
         Ok(Answer { images, ..Answer::text(said) })
-    }
-}
-
-impl OpenTool {
-    /// The session that is meant: by name, else by language.
-    fn session_name(&self) -> Result<SessionName, ClientError> {
-        let implied = language::session_name(&self.language)?;
-        Ok(self.name.as_deref().map_or(Ok(implied), str::parse)?)
     }
 }

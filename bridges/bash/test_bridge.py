@@ -11,6 +11,7 @@ sys.dont_write_bytecode = True
 from test_ends import *  # noqa: E402, F403
 from test_evals import *  # noqa: E402, F403
 from test_golden import *  # noqa: E402, F403
+from test_incomplete import *  # noqa: E402, F403
 from test_names import *  # noqa: E402, F403
 from test_quick import *  # noqa: E402, F403
 from test_robust import *  # noqa: E402, F403

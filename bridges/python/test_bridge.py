@@ -14,6 +14,7 @@ sys.dont_write_bytecode = True
 from test_between import *  # noqa: E402, F403
 from test_displays import *  # noqa: E402, F403
 from test_evals import *  # noqa: E402, F403
+from test_incomplete import *  # noqa: E402, F403
 from test_interrupts import *  # noqa: E402, F403
 from test_session import *  # noqa: E402, F403
 from test_stale_modules import *  # noqa: E402, F403

@@ -53,6 +53,7 @@ pub(crate) static BASH: Column = Column {
     types: ("string", "function"),
     allocate: "printf -v blob '%*s' 40000000 ''",
     syntax_error: ("if )", "SyntaxError"),
+    incomplete: &["(echo", "echo 'a", "if true; then", "cat <<END\ntext", "true &&"],
     fail: ("(echo 'TEXT' >&2; exit 3)", "ExitStatus"),
     recurse: "FUNCNEST=200; f() { f; }; f",
     vandalise: "read() { :; }; printf() { :; }; eval() { :; }; local() { :; }; alias while=no if=no

@@ -62,6 +62,8 @@ pub(crate) struct Column {
 
     /// Cannot be compiled, and the name of that error.
     pub(crate) syntax_error: (&'static str, &'static str),
+    /// Codes that end too early: brackets, strings, blocks.
+    pub(crate) incomplete: &'static [&'static str],
     /// Fails with `TEXT`, and the name of that error.
     pub(crate) fail: (&'static str, &'static str),
     /// Makes a function `NAME` that fails with `TEXT`.
@@ -110,6 +112,7 @@ impl Column {
         chained: ("", &[]),
         fail: ("", ""),
         syntax_error: ("", ""),
+        incomplete: &[],
         types: ("", ""),
         awaited: ("", ""),
         value: ("", ""),

@@ -42,6 +42,7 @@ pub(crate) static NODE: Column = Column {
     types: ("number", "function"),
     allocate: "blob = Buffer.alloc(40_000_000, 'x'); undefined",
     syntax_error: ("x = = 2", "SyntaxError"),
+    incomplete: &["f(1", "x = 'a", "x = `a\nb", "if (x) {", "x = 1 +"],
     fail: ("throw new RangeError('TEXT')", "RangeError"),
     define_failing: "function NAME() {\n  throw new RangeError('TEXT')\n}",
     chained: (

@@ -40,6 +40,7 @@ Picture()",
     types: ("int", "function"),
     allocate: "blob = b'x' * 40_000_000",
     syntax_error: ("x = = 2", "SyntaxError"),
+    incomplete: &["print(1,", "x = 'a", "x = '''a\nb", "if x:", "x = 1 + \\"],
     fail: ("raise ValueError('TEXT')", "ValueError"),
     define_failing: "def NAME():\n    raise ValueError('TEXT')\n",
     chained: (

@@ -130,6 +130,13 @@ impl Reply {
         self.is("error name", &found, &name.into())
     }
 
+    /// Whether the error says that the code ends too early.
+    #[track_caller]
+    pub(crate) fn incomplete(self, wanted: bool) -> Reply {
+        let found = self.data()["error"]["incomplete"].clone();
+        self.is("incomplete", &found, &if wanted { true.into() } else { Value::Null })
+    }
+
     /// The traceback, or the message where there is none, has these parts, and nothing of ours.
     #[track_caller]
     pub(crate) fn traceback(self, parts: &[&str]) -> Reply {

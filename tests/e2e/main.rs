@@ -20,6 +20,7 @@ mod garbage;
 mod gate;
 mod help;
 mod homes;
+mod incomplete;
 mod input;
 mod interrupt;
 mod json;

@@ -16,8 +16,8 @@ __stead_foresee() {
     \builtin local IFS=$' \t' __s_text="$__stead_src" __s_word __s_first=1
     if [[ $__s_text == *'$(('* ]] && ! __stead_without_sums; then \builtin return 0; fi
     if [[ $__s_text == *[\'\"]* ]] && ! __stead_without_quotes; then \builtin return 0; fi
-    # Nothing that puts words or commands together, and no `printf -v`.
-    if [[ $__s_text == *[\\\`\(\)\{\}\[\]]* || $__stead_src == *printf*@(-v|\$)* ]]; then \builtin return 0; fi
+    # Nothing that puts words or commands together, no `printf -v`, and nothing that may want more than there is.
+    if [[ $__s_text == *[\\\`\(\)\{\}\[\]]* || $__stead_src == *printf*@(-v|\$)* || $__s_text == *@('<<'*|[\|\&]*([[:space:]])) ]]; then \builtin return 0; fi
     for __s_word in ${__s_text//[$';&|\n']/ ; }; do
         if [[ $__s_word == ';' ]]; then
             __s_first=1

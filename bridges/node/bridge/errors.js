@@ -100,11 +100,16 @@ function clean(text) {
 
 /** The `error` event for code that cannot be compiled; `line` and `column` count from 1. */
 function syntaxEvent(message, source, line, column) {
+  const incomplete = isIncomplete(source);
+  // These V8 says of a text that could not be rewritten, since it is not whole.
+  if (incomplete && /^(?:Cannot use import|await is only valid)/.test(message)) message = END;
   const at = `${fileName()}:${line}`;
   const shown = (source.split(/\r\n|[\n\r\u2028\u2029]/)[line - 1] ?? "").replace(/\t/g, " ");
   const from = Math.max(0, Math.min(column - 60, shown.length - 160));
   const arrow = " ".repeat(Math.max(column - 1 - from, 0)) + "^";
-  return { ev: "error", name: "SyntaxError", message, traceback: `${at}\n${shown.slice(from, from + 160)}\n${arrow}\n\nSyntaxError: ${message}` };
+  const event = { ev: "error", name: "SyntaxError", message, traceback: `${at}\n${shown.slice(from, from + 160)}\n${arrow}\n\nSyntaxError: ${message}` };
+  if (incomplete) event.incomplete = true;
+  return event;
 }
 
 /** Line and column, from 1, of an offset. */

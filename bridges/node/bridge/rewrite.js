@@ -10,10 +10,12 @@ const NEEDS_SCAN = /\b(?:let|const|class|import|export|await|var|function|for|wh
 const NO_VALUE = new Set(["var", "let", "const", "class", "function", "import", "for", "while", "do"]);
 const ASSIGNS = new Set("= += -= *= /= %= **= <<= >>= >>>= &= |= ^= &&= ||= ??= ++ --".split(" "));
 
+/** Code that is not run; `early` if that is because it ends too early. */
 class Refused extends Error {
-  constructor(message, at) {
+  constructor(message, at, early = false) {
     super(message);
     this.at = at;
+    this.early = early;
   }
 }
 
@@ -221,7 +223,7 @@ function dynamicImport(tokens, at, edits) {
 /** `import a, { b as c } from "m" with { type: "json" }`: remembers what to bind, and where it stood. */
 function staticImport(tokens, at, plan, imports, source) {
   const begin = at++;
-  const bad = (token) => new Refused("this `import` is not complete", (token || tokens[tokens.length - 1]).start);
+  const bad = (token) => new Refused("this `import` is not complete", (token || tokens[tokens.length - 1]).start, !token);
   const bound = [];
   let space = null;
   if (tokens[at].kind === "word") {

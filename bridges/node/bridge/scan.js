@@ -85,9 +85,10 @@ const NO_FUNCTION = new Set(["if", "while", "for", "with", "switch", "catch"]);
 /**
  * All tokens, or null where the text is none (V8 will say why). Of each: kind (`word` `number` `string` `template`
  * `regex` or the punctuator itself), text, start, end, whether a line end stands before it, the index of the bracket
- * it is in (-1 for none), and for brackets their partner and what they hold.
+ * it is in (-1 for none), and for brackets their partner and what they hold. If the text ends in the middle of
+ * something, `end.rest` gets what would close all that is open.
  */
-function scan(source) {
+function scan(source, end = { rest: null }) {
   const tokens = [];
   const open = [];          // indexes of open brackets; templates with an open `${` too
   let at = source.startsWith("#!") ? Math.max(source.search(/[\n\r]|$/), 0) : 0;
@@ -119,6 +120,15 @@ function scan(source) {
     }
     return true;
   };
+  /** The text is over, and something that only ends with `mark` is still open, beside brackets. */
+  const ends = (mark) => {
+    end.rest = mark;
+    for (let n = open.length - 1; n >= 0; n--) {
+      const { kind } = tokens[open[n]];
+      end.rest += kind === "{" ? "}" : kind === "(" ? ")" : kind === "[" ? "]" : "}`";
+    }
+    return null;
+  };
   /** Data can be long: forgets what stands in this bracket so far, if nothing there matters. */
   const forget = () => {
     const from = open[open.length - 1];
@@ -129,7 +139,7 @@ function scan(source) {
   for (;;) {
     const from = at;
     at = skipSpace(source, at);
-    if (at < 0) return null;
+    if (at < 0) return ends("*/");
     if (at !== from && !line) line = hasLineEnd(source, from, at);
     if (at >= source.length) break;
     const here = source[at], last = tokens[tokens.length - 1];
@@ -145,10 +155,13 @@ function scan(source) {
       add("number", text);
     } else if (here === "'" || here === '"') {
       const end = skipString(source, at);
-      if (end < 0) return null;
+      if (end < 0) {
+        const mark = [here, "\n" + here].find((mark) => skipString(source + mark, at) > 0);
+        return mark === undefined ? null : ends(mark);
+      }
       add("string", source.slice(at, end));
     } else if (here === "`") {
-      if (!template(at, at + 1)) return null;
+      if (!template(at, at + 1)) return ends("`");
     } else if (here === "/" && wantsOperand(tokens)) {
       const end = skipRegex(source, at);
       if (end < 0) return null;
@@ -157,7 +170,7 @@ function scan(source) {
       return null;
     } else if (text === "}" && open.length && tokens[open[open.length - 1]].holds === "part") {
       open.pop();
-      if (!template(at, at + 1)) return null;
+      if (!template(at, at + 1)) return ends("`");
     } else if (text === "{" || text === "(" || text === "[") {
       const token = add(text, text);
       if (text === "{") {
@@ -186,7 +199,7 @@ function scan(source) {
       add(text, text);
     }
   }
-  return open.length ? null : tokens;
+  return open.length ? ends("") : tokens;
 }
 
 /** What a brace holds: `object`, `class`, `function` (a body) or `block`. */

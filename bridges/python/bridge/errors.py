@@ -198,6 +198,8 @@ def report_error(error, events, source):
         sys.last_exc = error
     hook = getattr(sys, "excepthook", None)
     event = {"ev": "error", "name": type_name(error), "message": ""}
+    if isinstance(error, SyntaxError):
+        event["incomplete"] = guarded(is_incomplete, error, source) or None
     try:
         event["message"] = run_user(safe_str, error)
         if hook is not sys.__excepthook__ and callable(hook):

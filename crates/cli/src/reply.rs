@@ -135,6 +135,8 @@ struct ErrorData<'a> {
     message: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     traceback: Option<String>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    incomplete: bool,
 }
 
 #[derive(Debug, Serialize)]
@@ -154,6 +156,7 @@ impl<'a> EvalData<'a> {
             name: &error.name,
             message: cut_middle(&error.message, max_chars),
             traceback: error.traceback.as_deref().map(|trace| cut_middle(trace, max_chars)),
+            incomplete: error.incomplete,
         });
         EvalData {
             session: view.session.as_str(),

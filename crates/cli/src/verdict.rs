@@ -141,6 +141,9 @@ pub(crate) fn notices(view: &EvalView) -> Vec<String> {
     }
     notes.extend(view.notices.iter().cloned());
     notes.extend(unsettled(view));
+    if view.error().is_some_and(|error| error.incomplete) {
+        notes.push("the code is incomplete; none of it has run".to_owned());
+    }
     // The traceback has already said what the error is.
     if let Some(error) = verdict(view).error
         && (error.code != ErrorCode::EvalError || view.error().is_none())

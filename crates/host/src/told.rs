@@ -110,8 +110,9 @@ impl Host {
             BridgeEvent::Value(Shown { text, type_name, .. }) => {
                 self.keep(ChunkKind::Value, &ValueInfo { text, type_name });
             }
-            BridgeEvent::Error { name, message, traceback } => {
-                self.keep(ChunkKind::Error, &ErrorInfo { name, message, traceback });
+            BridgeEvent::Error { name, message, traceback, incomplete } => {
+                let error = ErrorInfo { name, message, traceback, incomplete };
+                self.keep(ChunkKind::Error, &error);
             }
             BridgeEvent::Display { mime, data, note, id, update, .. } => {
                 let kept = self.displays.keep(self.ledger.writer(), mime, data, note);

@@ -220,6 +220,9 @@ fn closing(text: &mut String, view: &EvalView, page: &Page) {
 
 /// Where the eval stands, unless it simply ran to its end.
 fn standing(text: &mut String, view: &EvalView, id: &Id<'_>) -> fmt::Result {
+    if view.error().is_some_and(|error| error.incomplete) {
+        return write!(text, " error: the code is incomplete, none of it has run");
+    }
     if let (EvalStatus::Complete | EvalStatus::Error, Some(code)) = (view.status, view.exit_code) {
         return write!(text, " exit code {code}");
     }

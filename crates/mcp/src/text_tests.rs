@@ -131,7 +131,11 @@ fn item() -> impl Strategy<Value = PageItem> {
         2 => err(&text),
         3 => value(&text),
         4 => PageItem::Text { kind: ChunkKind::BackgroundOut, text },
-        _ => PageItem::Error(ErrorInfo { name: "E".to_owned(), message: text, traceback: None }),
+        _ => PageItem::Error(ErrorInfo {
+            name: "E".to_owned(),
+            message: text,
+            ..ErrorInfo::default()
+        }),
     })
 }
 

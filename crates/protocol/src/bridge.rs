@@ -46,6 +46,9 @@ pub enum BridgeEvent {
         /// As the language prints it.
         #[serde(default)]
         traceback: Option<String>,
+        /// The code ends before it is whole, and none of it has run (SPEC E-20).
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        incomplete: bool,
     },
     /// A display: an image, a table or other rich output.
     Display {

@@ -87,7 +87,7 @@ pub struct ValueInfo {
 }
 
 /// An error of the user's code.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct ErrorInfo {
     /// The exception's type.
     pub name: String,
@@ -96,6 +96,9 @@ pub struct ErrorInfo {
     /// The traceback as the language prints it; absent for exits.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub traceback: Option<String>,
+    /// The code ends before it is whole, and none of it has run (SPEC E-20).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub incomplete: bool,
 }
 
 /// A display of an eval: text that is not plain, or a file.

@@ -6,6 +6,7 @@ use crate::talk::Talk;
 pub(crate) const LIST: &[Behaviour] = &[
     ("PY-1 a syntax error is an error, and state stays", syntax_error),
     ("PY-1 a syntax error anywhere runs nothing", syntax_error_runs_nothing),
+    ("E-20 incomplete code runs nothing and says so", incomplete),
     ("PY-7 an error starts at the user's code", error),
     ("PY-7 an error in a function of an earlier eval says so", error_in_function),
     ("PY-7 chained errors are shown whole", chained),
@@ -25,6 +26,16 @@ fn syntax_error_runs_nothing(talk: &Talk<'_>) {
     let (code, name) = talk.column.syntax_error;
     let code = join([talk.column.say("ran"), piece(code)]);
     talk.eval(code).status("error").error_name(name).out("");
+}
+
+fn incomplete(talk: &Talk<'_>) {
+    let (wrong, _) = talk.column.syntax_error;
+    talk.eval(piece(wrong)).incomplete(false);
+    for code in talk.column.incomplete {
+        let code = join([talk.column.say("ran"), piece(code)]);
+        talk.eval(code).status("error").incomplete(true).out("").traceback(&[]);
+    }
+    talk.says(talk.column.say("on"), "on\n");
 }
 
 fn error(talk: &Talk<'_>) {

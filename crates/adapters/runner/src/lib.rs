@@ -91,6 +91,7 @@ fn run(
                 name: "ShellError".to_owned(),
                 message: error,
                 traceback: None,
+                incomplete: false,
             });
             (DoneStatus::Error, None)
         }

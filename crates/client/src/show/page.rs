@@ -239,10 +239,11 @@ fn shorten(item: PageItem, limit: usize) -> PageItem {
     let cut = |text: String| if text.len() > limit { cut_middle(&text, limit) } else { text };
     match item {
         PageItem::Value(value) => PageItem::Value(ValueInfo { text: cut(value.text), ..value }),
-        PageItem::Error(ErrorInfo { name, message, traceback }) => {
-            let (message, traceback) = (cut(message), traceback.map(cut));
-            PageItem::Error(ErrorInfo { name, message, traceback })
-        }
+        PageItem::Error(error) => PageItem::Error(ErrorInfo {
+            message: cut(error.message),
+            traceback: error.traceback.map(cut),
+            ..error
+        }),
         PageItem::Display(display) => {
             PageItem::Display(DisplayInfo { data: display.data.map(cut), ..display })
         }
@@ -266,12 +267,13 @@ pub(crate) fn value(bytes: &[u8]) -> ValueInfo {
 /// An error as it is shown.
 pub(crate) fn error(bytes: &[u8]) -> ErrorInfo {
     let error = record::<ErrorInfo>(bytes);
-    let raw = || ErrorInfo { name: plain(bytes), message: String::new(), traceback: None };
+    let raw = || ErrorInfo { name: plain(bytes), ..ErrorInfo::default() };
     let error = error.unwrap_or_else(raw);
     ErrorInfo {
         name: into_plain(error.name),
         message: into_plain(error.message),
         traceback: error.traceback.map(into_plain),
+        ..error
     }
 }
 

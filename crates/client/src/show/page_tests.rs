@@ -139,6 +139,7 @@ fn o7_everything_on_a_page_is_clean() {
         name: "Bad\x1b[1m".to_owned(),
         message: "a\r\x1b[Kb".to_owned(),
         traceback: Some("Traceback\n  \x1b[31mline\x1b[0m\n\u{202e}".to_owned()),
+        ..ErrorInfo::default()
     };
     let bytes = serde_json::to_vec(&error).unwrap();
     let error = Chunk { kind: ChunkKind::Error, bytes };

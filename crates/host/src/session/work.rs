@@ -68,7 +68,7 @@ impl Host {
 
     /// Ends the running eval, which is not code, with an error.
     pub(crate) fn fail_work(&mut self, message: String) {
-        let error = ErrorInfo { name: "ClearError".to_owned(), message, traceback: None };
+        let error = ErrorInfo { name: "ClearError".to_owned(), message, ..ErrorInfo::default() };
         self.keep(ChunkKind::Error, &error);
         self.step(Input::Done(DoneStatus::Error));
     }

@@ -24,6 +24,8 @@ pub const PYTHON: &str = concat!(
     include_str!("python/bridge/displays.py"),
     include_str!("python/bridge/names.py"),
     include_str!("python/bridge/figures.py"),
+    include_str!("python/bridge/rendering.py"),
+    include_str!("python/bridge/pyplot.py"),
     include_str!("python/bridge/hooks.py"),
     include_str!("python/bridge/stale_modules.py"),
     include_str!("python/bridge/evals.py"),

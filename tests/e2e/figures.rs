@@ -181,3 +181,25 @@ fn o9_py17_matplotlib_figures_come_as_files() {
     let (images, reply) = count("print('a'); plt.plot([3]); plt.show(); print('b')");
     assert_eq!((images, kinds(&reply)), (1, vec!["out", "display", "out"]), "{reply:#}");
 }
+
+#[test]
+fn o9_the_next_plot_begins_a_new_figure_and_savefig_saves_the_last_one() {
+    let env = TestEnv::new(STEAD);
+    let launched = env.json(["launch", "python", "-n", "py", "--python", venv().to_str().unwrap()]);
+    assert_eq!(launched["status"], "complete", "{launched:#}");
+    let eval = |code: &str| env.json(["eval", "-n", "py", "--timeout", "120s", "--", code]);
+    let picture = |code: &str| {
+        let reply = eval(code);
+        let shown = displays(&reply);
+        assert_eq!(shown.len(), 1, "{reply:#}");
+        fs::read(path_of(shown[0])).unwrap()
+    };
+    let first = picture("import matplotlib.pyplot as plt\nplt.plot([1, 2, 3]); plt.show()");
+    let second = picture("plt.plot([3, 2, 1])\nlines = len(plt.gca().lines)");
+    assert_ne!(first, second);
+    assert_eq!(eval("lines")["data"]["value"], "1");
+    let saved = eval("import os\nplt.savefig('second.png')\nos.path.abspath('second.png')");
+    assert!(saved.to_string().contains("saved the last one, of py:2"), "{saved:#}");
+    let path = saved["data"]["value"].as_str().unwrap().trim_matches('\'').to_owned();
+    assert_eq!(fs::read(path).unwrap(), second, "the file is the picture that was shown");
+}

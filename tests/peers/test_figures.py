@@ -34,6 +34,29 @@ class Figures:
             changed = await peer.call("eval", {"code": "_ = ax.plot([3, 1, 2])", "timeout_ms": 50_000})
             self.assertNotEqual(self.picture(changed).tobytes(), image.tobytes())
 
+    async def test_o9_the_next_plot_is_a_figure_of_its_own(self):
+        async with self.connect() as peer:
+            code = "import matplotlib.pyplot as plt\nplt.plot([1, 2, 3]); plt.show()"
+            first = self.picture(await peer.call("eval", {"code": code, "timeout_ms": 50_000}))
+            code = "plt.plot([3, 2, 1])\nlines = len(plt.gca().lines)"
+            second = self.picture(await peer.call("eval", {"code": code, "timeout_ms": 50_000}))
+            self.assertNotEqual(first.tobytes(), second.tobytes())
+            self.assertEqual((await peer.eval("lines")).splitlines()[0], "1")
+            self.assertIn("saved the last one, of py:2", await peer.eval("plt.savefig('a.png')"))
+            saved = Image.open(self.place.workspace / "a.png")
+            self.assertEqual(saved.convert("RGB").tobytes(), second.convert("RGB").tobytes())
+
+    async def test_o9_many_figures_of_one_eval_are_named_and_some_of_them_shown(self):
+        async with self.connect() as peer:
+            code = "import matplotlib.pyplot as plt\nfor i in range(25):\n    plt.figure(figsize=(1, 1)); plt.plot([i])"
+            result = await peer.call("eval", {"code": code, "timeout_ms": 50_000})
+            kinds = [block.type for block in result.content]
+            text = result.content[0].text
+            self.assertEqual(kinds, ["text"] + ["image"] * 8, text)
+            self.assertEqual((text.count("[image: 100×100, "), text.count("not in this reply")), (20, 12), text)
+            self.assertIn("[5 figures were not shown: an eval sends 20 images at most; plt.show() shows them]", text)
+            self.assertNotIn("More than 20 figures", text)
+
     async def test_o9_an_image_as_last_value_is_shown(self):
         async with self.connect() as peer:
             code = "from PIL import Image\nImage.new('RGB', (40, 30), 'red')"

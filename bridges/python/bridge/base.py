@@ -54,7 +54,6 @@ FIONREAD = 0x541B if sys.platform.startswith("linux") else 0x4004667F
 F_GETFD, F_DUPFD_CLOEXEC = 1, 1030 if sys.platform.startswith("linux") else 67
 EMPTY = bytes(4)
 VALUE_BUDGET = 2000
-FIGURE_SECONDS = 1.5    # how long an interrupted eval may take to show its figures
 MANY_WRITES, SHORT = 64, 0.00002    # code that writes 64 times in a row, each time within 20 µs, writes many lines (look_across)
 TRACEBACK_BUDGET = 64 * 1024
 MESSAGE_BUDGET = 8 * 1024

@@ -107,7 +107,7 @@ def do_eval(eval_id, payload):
             leave_child(error)
         if S.user_sigint is not None or getsignal(SIGINT) is not on_sigint:
             reclaim_sigint()
-    if CHANGED or ASKED or SENT.passed:
+    if CHANGED or ASKED or DUE:
         S.since = Since.RAN
         error = end_figures(error)
     if error is not None:
@@ -128,6 +128,8 @@ def begin_eval(eval_id):
     forget_interrupt()
     S.eval, S.final = eval_id, None
     SPACE["__builtins__"] = builtins  # without them no code could even import
+    if CHANGED:
+        attempt(set_aside)
     before, S.since = S.since, Since.RAN
     if before < Since.SETTLED:
         repair_streams()

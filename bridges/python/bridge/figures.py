@@ -1,10 +1,14 @@
-# Figures: matplotlib without a display; a figure is sent once, by the eval that made or changed it.
+# Figures: matplotlib without a display. A figure is sent once, by the eval that made or changed it, and then it is no
+# longer pyplot's (pyplot.py); rendering.py makes the picture.
 
-IMAGES, IMAGE_SIDE, IMAGE_BYTES = 20, 1568, 1_000_000
+IMAGES = 20             # most pictures of one eval
 FIGURES = {}            # id of a figure -> what is known of it; goes when the figure goes
 CHANGED = {}            # the part of FIGURES that changed since it was sent
+LATE = {}               # of these, the ones that a thread or a task changed after its eval: shown only when asked for
 ASKED = []              # figures to be shown because they are the last value
-DRAWING = set()         # code of matplotlib's that marks a figure as changed while it only draws it
+DUE = []                # not empty if pyplot has something that the end of the eval must take from it
+LEFT = []               # figures that an eval made and did not show; `plt.show()` does
+DRAWING = set()         # code that marks a figure as changed while it only draws it
 FIGURE = [None]         # matplotlib's class Figure, once it is imported
 
 
@@ -12,23 +16,38 @@ class Seen:
     """What is known of a figure, without keeping it alive."""
     tag = None          # the eval that changed it; nobody's if a task did while nothing ran
     sent_in = None      # the eval that sent it last
-    passed_in = None    # the eval that had sent enough images and passed it over
+    left_in = None      # the eval that made it and did not show it
+    detached = False    # it was shown and taken from pyplot, and has not been closed since: a change is shown
+    stand_in = False    # pyplot made it by itself, because a function wanted one and none was open
+    animation = None    # a weak reference to the animation that moves it
 
     def __init__(self, figure):
         key = id(figure)
-        self.figure = ref(figure, lambda _: (FIGURES.pop(key, None), CHANGED.pop(key, None)))
+        self.figure = ref(figure, lambda _: (FIGURES.pop(key, None), CHANGED.pop(key, None), LATE.pop(key, None)))
 
 
 class Sent:
-    """The images of one eval."""
-    __slots__ = ("eval", "images", "passed")
+    """The pictures of one eval."""
+    __slots__ = ("eval", "images", "passed", "slow", "cut", "seconds", "until")
 
     def __init__(self):
-        self.eval, self.images = None, 0
-        self.passed = 0  # figures that were not sent, because those before them were enough
+        self.until = 0.0  # when an interrupted eval gives up what is not sent yet; 0 if it is not interrupted
+        self.begin()
+
+    def begin(self):
+        self.eval, self.images = S.eval, 0
+        # Figures that were not sent: those before them were enough, or took too long, or an interrupt came.
+        self.passed = self.slow = self.cut = 0
+        self.seconds = 0.0  # what rendering took so far
 
 
 SENT = Sent()
+
+
+class Last:
+    """The figure that was shown last. It is kept alive, for code that saves it only then."""
+    figure = None
+    eval = None
 
 
 def look_up(figure):
@@ -41,16 +60,36 @@ def look_up(figure):
 def note_change(figure):
     """Remembers who changed a figure: a thread of an earlier eval must not be taken for the running one."""
     tag = owner() if S.phase != Phase.IDLE or get_ident() != MAIN else None
-    seen, key = look_up(figure), id(figure)
-    if key in CHANGED and (seen.tag == tag or (S.phase != Phase.IDLE and seen.tag == S.eval)):
+    key = id(figure)
+    seen = CHANGED.get(key)
+    if seen is not None and (seen.tag == tag or (S.phase != Phase.IDLE and seen.tag == S.eval)):
         return
     frame = getframe(2)
     while frame is not None:
         if frame.f_code in DRAWING:
             return
         frame = frame.f_back
+    seen = look_up(figure)
     seen.tag = tag
     CHANGED[key] = seen
+
+
+def set_aside():
+    """Before an eval: what threads and tasks changed since the last one is not this one's, and it must not draw over it."""
+    alive = set(THREADS.values())
+    managers = {id(manager.canvas.figure): manager for manager in open_figures().values()}
+    for key, seen in list(CHANGED.items()):
+        figure = seen.figure()
+        if key in managers and seen.tag in alive:
+            continue  # its thread may go on to draw with pyplot
+        CHANGED.pop(key, None)
+        if key not in managers:
+            if figure is not None and seen.detached:
+                LATE[key] = seen
+        elif not is_empty(figure):
+            take_from_pyplot(managers[key])
+            LEFT.append(figure)
+            remember_last(figure)
 
 
 # ---- when they are sent ----------------------------------------------------------------------
@@ -60,109 +99,183 @@ def can_show():
 
 
 def show_changed():
-    """Before a wait for input: what the eval made so far is there to look at."""
+    """Before a wait for input: what the eval made so far is there to look at. The eval goes on to draw on it."""
     if can_show():
-        send_changed(False)
+        for figure in changed_figures():
+            send_figure(figure)
+
+
+def show_open():
+    """`plt.show()`: shows what is open, or changed, whoever changed it; with neither, what could not be shown before."""
+    opened = sorted(open_figures().values(), key=lambda manager: manager.num)
+    opened = [manager.canvas.figure for manager in opened]
+    known = set(map(id, opened))
+    changed = [seen.figure() for key, seen in [*LATE.items(), *CHANGED.items()] if seen.detached and key not in known]
+    left = [] if [figure for figure in opened if not is_empty(figure)] else LEFT[:]
+    LEFT.clear()
+    for figure in [*left, *changed, *opened]:
+        show_if_new(figure)
+    detach()
+
+
+def show_if_new(figure):
+    if figure is not None and (id(figure) in CHANGED or look_up(figure).sent_in != S.eval):
+        send_figure(figure)
+
+
+def show_now(value):
+    """Shows a figure, or that of an animation, where the running eval is, whether it changed or not. Says whether it could."""
+    figure = figure_of(value)
+    if figure is None or not can_show():
+        return False
+    send_figure(figure)
+    return True
+
+
+def figure_of(value):
+    if FIGURE[0] is not None and issubclass(type(value), FIGURE[0]):
+        return value
+    if ANIMATION[0] is not None and issubclass(type(value), ANIMATION[0]):
+        return getattr(value, "_fig", None)
+    return None
 
 
 def ask_figure(value):
     """The last value of an eval is shown also where nothing changed, or where pyplot does not know it."""
-    if FIGURE[0] is not None and issubclass(type(value), FIGURE[0]):
-        ASKED.append(value)
+    figure = figure_of(value)
+    if figure is not None:
+        ASKED.append(figure)
 
 
 def end_figures(error):
     """Sends what the eval made, before its error if it failed; says how it ends now."""
     asked = ASKED[:]
     ASKED.clear()
-    interrupted = isinstance(error, KeyboardInterrupt) and S.interrupt != Interrupt.NONE
-    if interrupted:
-        # Rendering may take long, and an interrupt is to end the eval: the next one does, or the host's nudges.
-        S.phase, S.show_until = Phase.SHOWING, monotonic() + FIGURE_SECONDS
+    if isinstance(error, KeyboardInterrupt) and S.interrupt != Interrupt.NONE:
+        # Rendering may take long, and an interrupt is to end the eval: the next one does, or the time.
+        S.phase, SENT.until = Phase.SHOWING, monotonic() + SECONDS_AFTER_INTERRUPT
     try:
         run_user(send_at_end, asked)
     except BaseException as caught:
         leave_child(caught)
         error = caught if error is None else error
-        left = guarded(changed_figures, False) if interrupted else None
-        if left:
-            guarded(say, "%s not shown because of the interrupt; plt.show() shows what is open" % count(len(left)))
-    S.phase = Phase.RUNNING
-    SENT.passed = 0
+        for figure in guarded(changed_figures) or ():
+            leave(figure, "cut")
+    guarded(say_what_is_left)
+    attempt(detach)
+    DUE.clear()
+    S.phase, SENT.until = Phase.RUNNING, 0.0
     reclaim_sigint()
     return error
 
 
 def send_at_end(asked):
-    asked = [figure for figure in asked if id(figure) in CHANGED or look_up(figure).sent_in != S.eval]
-    send_changed(False)
-    for figure in asked:
-        if look_up(figure).sent_in != S.eval or id(figure) in CHANGED:
-            send_figure(figure)
-    if SENT.passed:
-        say("%s not shown: an eval sends %d images at most; plt.show() shows what is open" % (count(SENT.passed), IMAGES))
-
-
-def count(figures):
-    return "1 figure was" if figures == 1 else "%d figures were" % figures
-
-
-def send_changed(of_anyone):
-    for figure in changed_figures(of_anyone):
+    for figure in changed_figures():
         send_figure(figure)
+    for figure in asked:
+        show_if_new(figure)
 
 
-def changed_figures(of_anyone):
-    """Figures of pyplot with something new to see, by number. Those it does not know, or no longer, are
-    not for it to show."""
-    helpers = modules.get("matplotlib._pylab_helpers")
-    managers = list(helpers.Gcf.figs.values()) if helpers is not None else []
-    numbers = {id(manager.canvas.figure): manager.num for manager in managers}
+def changed_figures():
+    """Figures with something new to see that the running eval changed: those that were shown before, then pyplot's by
+    number. What pyplot does not know, or no longer, is not for it to show."""
+    managers = {id(manager.canvas.figure): manager for manager in open_figures().values()}
     found = []
     for key, seen in list(CHANGED.items()):
         figure = seen.figure()
-        if key not in numbers or figure is None:
+        if figure is None or not (key in managers or seen.detached):
             CHANGED.pop(key, None)
-        elif of_anyone or seen.tag == S.eval:
-            found.append((numbers[key], figure))
+        elif seen.tag == S.eval:
+            found.append((managers[key].num if key in managers else 0, figure))
     return [figure for _, figure in sorted(found, key=lambda pair: pair[0])]
+
+
+def is_empty(figure):
+    return len(figure.get_children()) <= 1  # its background
 
 
 def send_figure(figure):
     seen = look_up(figure)
-    if len(figure.get_children()) <= 1:  # its background: as in a notebook, nothing is not shown
-        CHANGED.pop(id(figure), None)
+    CHANGED.pop(id(figure), None)
+    LATE.pop(id(figure), None)
+    if is_empty(figure):  # as in a notebook, nothing is not shown
         return
     if SENT.eval != S.eval:
-        SENT.eval, SENT.images, SENT.passed = S.eval, 0, 0
-    if SENT.images >= IMAGES:
-        if seen.passed_in != S.eval:
-            seen.passed_in = S.eval
-            SENT.passed += 1
+        SENT.begin()
+    seconds = SENT.until - monotonic() if SENT.until else min(RENDER_SECONDS, RENDER_SECONDS_IN_ALL - SENT.seconds)
+    if SENT.images >= IMAGES or seconds <= 0:
+        leave(figure, "passed" if SENT.images >= IMAGES else "cut" if SENT.until else "slow")
         return
-    changed = CHANGED.pop(id(figure), None)
+    began = monotonic()
     try:
-        png, note = render_png(figure)
+        png, note = render_within(figure, seconds)
     except KeyboardInterrupt:
-        if changed is not None:
-            CHANGED[id(figure)] = changed
+        leave(figure, "cut")
         raise
+    except TooSlow:
+        if SENT.until:
+            leave(figure, "cut")
+        else:
+            remember_last(figure)
+            say("%s was not shown: rendering it takes more than %d s; savefig has no such limit" % (name_of(figure), seconds))
+        return
     except BaseException as error:
         leave_child(error)
-        say("could not render %s: %s: %s" % (name_of(figure), type_name(error), cut(" ".join(safe_str(error).split()), 500)))
+        say("could not render %s: %s" % (name_of(figure), in_short(error)))
         return
+    finally:
+        SENT.seconds += monotonic() - began
     flush_all()
     data = import_stdlib("binascii").b2a_base64(png, newline=False).decode("ascii")
     SENT.images += 1
     seen.sent_in = S.eval
+    remember_last(figure)
     exchange('{"ev":"display","mime":"image/png","data":"%s"%s,"ack":true}\n' % (
         data, ',"note":' + quote(note) if note else ""))
     if S.pending:
         raise_pending()
 
 
+def leave(figure, why):
+    """Passes a figure over; it is kept for `plt.show()`."""
+    seen = look_up(figure)
+    CHANGED.pop(id(figure), None)
+    if seen.left_in != S.eval:
+        seen.left_in = S.eval
+        setattr(SENT, why, getattr(SENT, why) + 1)
+    LEFT.append(figure)
+    remember_last(figure)
+    DUE.append(True)
+
+
+def remember_last(figure):
+    Last.figure, Last.eval = figure, S.eval
+
+
+def say_what_is_left():
+    if SENT.eval != S.eval:
+        return
+    left = len([figure for figure in LEFT if look_up(figure).left_in == S.eval])
+    then = "; plt.show() shows %s" % ("it" if left == 1 else "them") if left else ""
+    if SENT.cut:
+        say("%s not shown because of the interrupt%s" % (count(SENT.cut), then))
+    if SENT.slow:
+        say("%s not shown: those before took %d s to render%s" % (count(SENT.slow), RENDER_SECONDS_IN_ALL, then))
+    if SENT.passed:
+        say("%s not shown: an eval sends %d images at most%s" % (count(SENT.passed), IMAGES, then))
+    SENT.passed = SENT.slow = SENT.cut = 0
+
+
+def count(figures):
+    return "1 figure was" if figures == 1 else "%d figures were" % figures
+
+
 def name_of(figure):
     return "figure %s" % getattr(figure, "number", "")
+
+
+def in_short(error):
+    return "%s: %s" % (type_name(error), cut(" ".join(safe_str(error).split()), 500))
 
 
 def say(text):
@@ -170,98 +283,3 @@ def say(text):
         ERR.write("[" + text + "]\n")
     except (OSError, ValueError):  # the user closed it
         pass
-
-
-def render_png(figure):
-    """A PNG within the limits, by its resolution alone, and a note if that had to be lowered.
-
-    It is drawn on a canvas of our own, so that what the user drew on the figure's stays, and from a frame of
-    its own, which is where matplotlib's warnings say that they come from.
-    """
-    __import__("matplotlib.backends.backend_agg")
-    save = compile("save(file, format='png', dpi=dpi)", "<" + name_of(figure).strip() + ">", "eval", 0, True)
-    space = {"save": figure.savefig}
-    canvas, stale, size = figure.canvas, figure.stale, figure.get_size_inches()
-    whole = dpi = figure.dpi
-    dpi = min(dpi, IMAGE_SIDE / max(*size, 0.01))
-    try:
-        modules["matplotlib.backends.backend_agg"].FigureCanvasAgg(figure)
-        for _ in range(8):
-            space.update(file=_io.BytesIO(), dpi=dpi)
-            eval(save, space)
-            png = space["file"].getvalue()
-            sides = [int.from_bytes(png[at:at + 4], "big") for at in (16, 20)]
-            excess = max(max(sides) / IMAGE_SIDE, (len(png) / IMAGE_BYTES) ** 0.5)
-            if excess <= 1:
-                return png, "scaled down from %d×%d" % tuple(size * whole) if dpi < whole else None
-            dpi *= 0.95 / excess
-        raise ValueError("it does not fit %d bytes" % IMAGE_BYTES)
-    finally:
-        figure.set_canvas(canvas)
-        if not stale:
-            figure.stale = False
-
-
-# ---- matplotlib, as it is imported -----------------------------------------------------------
-
-def choose_agg(matplotlib):
-    """Agg, unless the user has chosen: in a matplotlibrc or by MPLBACKEND. That variable would override the
-    first, and every child would inherit it, so it is not what we set."""
-    settings = matplotlib.rcParams
-    if dict.__getitem__(settings, "backend") is matplotlib.rcsetup._auto_backend_sentinel:
-        settings["backend"] = "agg"
-
-
-def hook_figure(module):
-    kind = module.Figure
-    if kind is FIGURE[0]:
-        return
-    stale, show = kind.stale, kind.show
-
-    def set_stale(figure, value):
-        if value:
-            note_change(figure)
-        stale.fset(figure, value)
-
-    def show_figure(figure, *args, **kwargs):
-        if has_window(figure.canvas):
-            return show(figure, *args, **kwargs)
-        if can_show() and (id(figure) in CHANGED or look_up(figure).sent_in != S.eval):
-            send_figure(figure)
-        return None
-
-    kind.stale = property(stale.fget, set_stale, stale.fdel, stale.__doc__)
-    kind.show = alike(show_figure, show)
-    for function in (kind.draw, kind.savefig, module.FigureCanvasBase.print_figure):
-        DRAWING.add(undecorated(function).__code__)
-    FIGURE[0] = kind
-
-
-def undecorated(function):
-    """The code of a decorator is shared by all that it decorates."""
-    while hasattr(function, "__wrapped__"):
-        function = function.__wrapped__
-    return function
-
-
-def hook_pyplot(module):
-    original = module.show
-    if hasattr(original, "_stead"):
-        return
-    pause = getattr(module.pause, "__code__", None)
-
-    def show(*args, **kwargs):
-        # A pause shows nothing here, else an animation would be sent frame by frame.
-        if can_show() and getframe(1).f_code is not pause:
-            send_changed(True)
-        if any([has_window(manager.canvas) for manager in list(module._pylab_helpers.Gcf.figs.values())]):
-            return original(*args, **kwargs)
-        return None
-
-    module.show = alike(show, original)
-    module.show._stead = True
-
-
-def has_window(canvas):
-    """Whether the user chose a backend that shows figures by itself."""
-    return getattr(canvas, "required_interactive_framework", None) is not None

@@ -1,7 +1,8 @@
 # Hooks: what the bridge does to modules of others when user code imports them; until then nothing is done.
 
 HOOKS = {"_posixsubprocess": hook_fork_exec, "bdb": hook_bdb, "traceback": hook_traceback,
-         "matplotlib": choose_agg, "matplotlib.figure": hook_figure, "matplotlib.pyplot": hook_pyplot}
+         "matplotlib": choose_agg, "matplotlib.figure": hook_figure, "matplotlib._pylab_helpers": hook_registry,
+         "matplotlib.pyplot": hook_pyplot, "matplotlib.animation": hook_animation}
 
 
 def meet_modules():

@@ -63,21 +63,21 @@ def on_sigurg(signum, frame):
 def on_nudge(signum, frame):
     """SIGWINCH, which the host sends while an interrupted eval goes on: it ends a system call that began just after the interrupt.
 
-    An interrupt that a finalizer swallowed, or that the loop cannot act on because a callback runs, is repeated."""
+    An interrupt that a finalizer swallowed, or that the loop cannot act on because a callback runs, is repeated. The bridge
+    sends it to itself when a figure takes too long to render."""
+    if S.show_until and monotonic() >= S.show_until:
+        give_up(frame)
     if S.phase == Phase.IDLE:
         if S.pending:
             on_sigint(SIGINT, frame, True)
     elif S.interrupt == Interrupt.SWALLOWED:
         S.interrupt = Interrupt.RAISED
         on_sigint(SIGINT, frame)
-    elif S.phase == Phase.SHOWING:
-        if monotonic() > S.show_until:
-            on_sigint(SIGINT, frame)
     elif S.phase == Phase.REPORTING:
         # The report of the interrupt calls `__str__` of an error in its chain, and that may never return.
         if S.interrupt == Interrupt.RAISED and is_in_user_code(frame):
             on_sigint(SIGINT, frame)
-    elif S.cancel == Cancel.ASKED:
+    elif S.phase == Phase.RUNNING and S.cancel == Cancel.ASKED:
         on_sigint(SIGINT, frame, True)
 
 
@@ -95,7 +95,7 @@ def on_unraisable(unraisable):
     """An interrupt that hits a finalizer or a weakref callback cannot leave it; the next nudge repeats it."""
     if unraisable.exc_type is KeyboardInterrupt and S.interrupt != Interrupt.NONE and get_ident() == MAIN:
         S.interrupt = Interrupt.SWALLOWED
-    else:
+    elif unraisable.exc_type is not TooSlow:  # which is raised again too
         sys.__unraisablehook__(unraisable)
 
 

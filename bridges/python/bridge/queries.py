@@ -147,6 +147,7 @@ def do_clear(seq):
     S.flags, S.names, S.final = 0, len(SPACE), None
     KNOWN.clear()
     GLOBALS.clear()
+    forget_figures()
     for name in ("last_type", "last_value", "last_traceback", "last_exc"):
         vars(sys).pop(name, None)
     vars(builtins).pop("_", None)

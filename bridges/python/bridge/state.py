@@ -15,7 +15,7 @@ class Phase:
     """How far the running eval is. A question that calls code of the user's counts as a running eval."""
     IDLE = 0        # none runs
     RUNNING = 1
-    SHOWING = 2     # it was interrupted, and its figures are being sent, until `S.show_until`
+    SHOWING = 2     # it was interrupted, and its figures are being sent
     REPORTING = 3   # how it ended is being put into words, which may call code of the user's
 
 
@@ -58,7 +58,7 @@ class State:
     interrupt = Interrupt.NONE
     cancel = Cancel.NOT_ASKED
     hung_up = False     # an interrupt ended a nested prompt: reads of this eval answer end of file
-    show_until = 0.0    # in Phase.SHOWING: when the figures that are not sent yet are given up
+    show_until = 0.0    # when the figure that is being rendered is given up; 0 if none is
     user_sigint = None  # a UserHandler, if the user has one
     stdin_used = False  # something was read from stdin since what was read ahead was last dropped
     draining = False    # that is being dropped: reads answer end of file. A thread may set `stdin_used` meanwhile

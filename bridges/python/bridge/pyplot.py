@@ -1,0 +1,259 @@
+# Pyplot: what is done to matplotlib as user code imports it. As in a notebook, a figure that was shown is no longer
+# pyplot's, so that the next plot begins a new one.
+
+GCF = [None]            # pyplot's list of open figures, a class
+MAKES_ONE = [None]      # the code of `plt.gcf`, which makes a figure if none is open
+ANIMATION = [None]      # the class of animations
+
+
+def open_figures():
+    """Number -> manager of the figures that pyplot has, the current one last."""
+    return GCF[0].figs if GCF[0] is not None else {}
+
+
+def detach(only=None):
+    """Takes figures from pyplot that were shown or could not be. They live on if the user holds them, with their canvas and
+    manager, and `plt.figure(fig)` brings them back. One that never had anything to see stays: it will."""
+    managers = open_figures()
+    current = next(reversed(list(managers.values())), None)
+    taken = False
+    for manager in list(managers.values()):
+        figure = manager.canvas.figure
+        seen = look_up(figure)
+        # Another's change that was not shown stays, since its thread may go on to draw.
+        stays = has_window(manager.canvas) or id(figure) in CHANGED or (seen.sent_in is None and is_empty(figure))
+        if not stays and (only is None or figure is only):
+            take_from_pyplot(manager)
+            taken = True
+            if manager is current:
+                remember_last(figure)
+    if taken:  # what an earlier eval left is over now
+        LEFT[:] = [figure for figure in LEFT if look_up(figure).left_in == S.eval]
+
+
+def take_from_pyplot(manager):
+    managers = open_figures()
+    if managers.get(manager.num) is manager:
+        del managers[manager.num]
+    look_up(manager.canvas.figure).detached = True
+
+
+def make_current(manager):
+    """Before pyplot takes a figure in. One that comes back gets a number that is free: its own may be another's by now."""
+    managers, figure = open_figures(), manager.canvas.figure
+    seen = look_up(figure)
+    seen.detached = False
+    if not DUE:
+        DUE.append(True)
+    if manager.num in managers and managers[manager.num] is not manager:
+        manager.num = max([number for number in managers if isinstance(number, int)], default=0) + 1
+        for name in ("number", "_number"):
+            if name in vars(figure):
+                vars(figure)[name] = manager.num
+    frame = getframe(2)
+    for _ in range(10):
+        if frame is None:
+            break
+        if frame.f_code is MAKES_ONE[0]:
+            seen.stand_in = True
+        frame = frame.f_back
+
+
+def dismiss(which, before):
+    """After `plt.close(which)`, which knows only the figures that pyplot still has."""
+    after = {id(manager.canvas.figure) for manager in open_figures().values()}
+    closed = [figure for figure in before if id(figure) not in after]
+    if [figure for figure in closed if not is_empty(figure)]:
+        Last.figure = None  # the figure drawn last is this one, and it is closed
+    if isinstance(which, str) and which == "all":
+        closed = [seen.figure() for seen in list(FIGURES.values())]
+    elif FIGURE[0] is not None and isinstance(which, FIGURE[0]):
+        closed = [which]
+    elif not closed and Last.figure is not None and (
+            which is None or which == getattr(Last.figure, "number", None) or which == Last.figure.get_label()):
+        closed = [Last.figure]
+    for figure in closed:
+        if figure is not None:
+            look_up(figure).detached = False
+            LEFT[:] = [left for left in LEFT if left is not figure]
+            if Last.figure is figure:
+                Last.figure = None
+
+
+def forget_figures():
+    LEFT.clear()
+    Last.figure = None
+
+
+def figure_to_save(figure):
+    """The figure that was shown last, where the user saves one that pyplot made only for that and that has nothing to see."""
+    last = Last.figure
+    if last is None or last is figure or not look_up(figure).stand_in or not is_empty(figure) or get_ident() != MAIN:
+        return None
+    return last
+
+
+class SaveFigure:
+    """The method `savefig`. A function around it would be a frame to which matplotlib's warnings point; this one is there
+    only where another figure is saved."""
+    __slots__ = ("method",)
+
+    def __init__(self, method):
+        self.method = method
+
+    def __get__(self, figure, kind=None):
+        last = figure_to_save(figure) if figure is not None else None
+        if last is None:
+            return self.method.__get__(figure, kind)
+
+        def savefig(*args, **kwargs):
+            of = Last.eval
+            saved = eval(frame_about(last, "save(last, *args, **kwargs)"), {"save": self.method, "last": last, "args": args, "kwargs": kwargs})
+            manager = getattr(figure.canvas, "manager", None)
+            if manager is not None:
+                take_from_pyplot(manager)
+            say("no figure is open: saved the last one, of %s" % of)
+            return saved
+
+        return alike(savefig, self.method)
+
+
+# ---- animations ------------------------------------------------------------------------------
+
+def draw_first_frame(seen):
+    """Draws the first frame of a figure's animation, when the figure is shown first, and says what else can be done with it."""
+    animation = seen.animation() if seen.animation is not None else None
+    if animation is None:
+        return []
+    what = "an animation"
+    if seen.sent_in is None:
+        frames = animation.new_frame_seq()
+        if frames is not getattr(animation, "frame_seq", None):  # else it can be run through only once
+            try:
+                animation._init_draw()
+                if getattr(animation, "_init_func", True) is not None:
+                    animation._draw_frame(next(frames))
+                    getattr(animation, "_save_seq", []).clear()
+                what = "the first frame of an animation"
+            except StopIteration:
+                pass
+            except Exception as error:
+                say("could not draw the first frame of the animation: " + in_short(error))
+        animation._draw_was_started = True  # else it would warn, when it goes, that nothing was drawn
+    name = next((name for name, value in list(SPACE.items()) if value is animation and not name.startswith("_")), None)
+    how = "%s.save('%s.gif', writer='pillow')" % (name, name) if name else "keep it in a variable, whose .save('animation.gif', writer='pillow')"
+    return ["%s; %s saves all of it" % (what, how)]
+
+
+DRAWING.add(draw_first_frame.__code__)
+
+
+def hook_animation(module):
+    kind = module.Animation
+    if kind is ANIMATION[0]:
+        return
+    init = kind.__init__
+
+    def begin(animation, *args, **kwargs):
+        init(animation, *args, **kwargs)
+        look_up(animation._fig).animation = ref(animation)
+
+    kind.__init__ = alike(begin, init)
+    DRAWING.add(undecorated(kind.save).__code__)
+    ANIMATION[0] = kind
+
+
+# ---- matplotlib, as it is imported -----------------------------------------------------------
+
+def choose_agg(matplotlib):
+    """Agg, unless the user has chosen: in a matplotlibrc or by MPLBACKEND. That variable would override the
+    first, and every child would inherit it, so it is not what we set."""
+    settings = matplotlib.rcParams
+    if dict.__getitem__(settings, "backend") is matplotlib.rcsetup._auto_backend_sentinel:
+        settings["backend"] = "agg"
+    # A loop may well make more than twenty figures: they do not pile up, because they are taken from pyplot. A number of the
+    # user's own stays.
+    for name in ("rcParams", "rcParamsDefault", "rcParamsOrig"):
+        if getattr(matplotlib, name, {}).get("figure.max_open_warning") == 20:
+            getattr(matplotlib, name)["figure.max_open_warning"] = 0
+
+
+def hook_figure(module):
+    kind = module.Figure
+    if kind is FIGURE[0]:
+        return
+    stale, show, savefig, restore = kind.stale, kind.show, kind.savefig, kind.__setstate__
+
+    def set_stale(figure, value):
+        if value:
+            note_change(figure)
+        stale.fset(figure, value)
+
+    def show_figure(figure, *args, **kwargs):
+        if has_window(figure.canvas):
+            return show(figure, *args, **kwargs)
+        if can_show():
+            show_if_new(figure)
+            detach(figure)
+        return None
+
+    def set_state(figure, state):
+        restore(figure, state)
+        CHANGED.pop(id(figure), None)  # a copy shows nothing new
+
+    kind.stale = property(stale.fget, set_stale, stale.fdel, stale.__doc__)
+    kind.show, kind.savefig, kind.__setstate__ = alike(show_figure, show), SaveFigure(savefig), alike(set_state, restore)
+    for function in (kind.draw, savefig, module.FigureCanvasBase.print_figure):
+        DRAWING.add(undecorated(function).__code__)
+    FIGURE[0] = kind
+
+
+def undecorated(function):
+    """The code of a decorator is shared by all that it decorates."""
+    while hasattr(function, "__wrapped__"):
+        function = function.__wrapped__
+    return function
+
+
+def hook_registry(module):
+    registry = module.Gcf
+    if registry is GCF[0]:
+        return
+    original = registry.set_active.__func__
+
+    def set_active(cls, manager):
+        attempt(make_current, manager)
+        return original(cls, manager)
+
+    registry.set_active = classmethod(alike(set_active, original))
+    GCF[0] = registry
+
+
+def hook_pyplot(module):
+    original, close = module.show, module.close
+    if hasattr(original, "_stead"):
+        return
+    pause = getattr(module.pause, "__code__", None)
+    MAKES_ONE[0] = undecorated(module.gcf).__code__
+
+    def show(*args, **kwargs):
+        # A pause shows nothing here, else an animation would be sent frame by frame.
+        if can_show() and getframe(1).f_code is not pause:
+            show_open()
+        if any([has_window(manager.canvas) for manager in list(open_figures().values())]):
+            return original(*args, **kwargs)
+        return None
+
+    def close_figure(*args, **kwargs):
+        before = [manager.canvas.figure for manager in open_figures().values()]
+        closed = close(*args, **kwargs)
+        attempt(dismiss, args[0] if args else kwargs.get("fig"), before)
+        return closed
+
+    module.show, module.close = alike(show, original), alike(close_figure, close)
+    module.show._stead = True
+
+
+def has_window(canvas):
+    """Whether the user chose a backend that shows figures by itself."""
+    return getattr(canvas, "required_interactive_framework", None) is not None

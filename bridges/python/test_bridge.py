@@ -16,6 +16,7 @@ from test_displays import *  # noqa: E402, F403
 from test_evals import *  # noqa: E402, F403
 from test_incomplete import *  # noqa: E402, F403
 from test_interrupts import *  # noqa: E402, F403
+from test_rich import *  # noqa: E402, F403
 from test_session import *  # noqa: E402, F403
 from test_stale_modules import *  # noqa: E402, F403
 from test_streams import *  # noqa: E402, F403

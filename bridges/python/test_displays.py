@@ -1,4 +1,4 @@
-"""What is shown besides a value's text: images, markdown and HTML of objects that bring them."""
+"""What is shown besides a value's text: images and markdown of objects that bring them."""
 import base64
 import struct
 import zlib
@@ -45,12 +45,12 @@ class Displays(BridgeTest):
 
     def test_o9_on_the_way_it_keeps_its_place(self):
         host = self.start()
-        host.eval("import sys\nclass Html:\n    def _repr_html_(self): return '<b>x</b>'\n    def __repr__(self): return 'Html()'")
-        result = host.eval("print('a')\nsys.displayhook(Html())\nprint('b')")
+        host.eval("import sys\nclass Html:\n    def _repr_html_(self): return '<b>x</b>'\nit = Html()")
+        result = host.eval("print('a')\nsys.displayhook(it)\nprint('b')")
         self.assertEqual([(e["ev"], e.get("ack")) for e in result.events], [("display", True), ("value", True), ("done", None)])
-        self.assertEqual(result.event("display")["data"], "<b>x</b>")
-        self.assertEqual(result.order[0], ("out", "a\n"))
-        self.ok(host, "_", "Html()")
+        self.assertIn("<b>x</b>", result.event("display")["data"])
+        self.assertEqual((result.order[0], result.value), (("out", "a\n"), "x"))
+        self.ok(host, "_ is it", "True")
 
     def test_o9_markdown_stands_for_the_text(self):
         host = self.start()
@@ -67,16 +67,6 @@ class Displays(BridgeTest):
             self.assertGreater(len(display["data"].encode()), 15 << 10)
             self.assertIn("(100000 characters)", display["data"])
 
-    def test_o9_html_and_bundles(self):
-        host = self.start()
-        host.eval("class H:\n    def _repr_html_(self): return '<td>' * 10**5\n    def __repr__(self): return 'H()'")
-        result, display = self.shown(host, "H()")
-        self.assertEqual((display["mime"], result.value), ("text/html", "H()"))
-        self.assertLessEqual(len(display["data"]), 64 << 10)
-        host.eval("class B:\n    def _repr_mimebundle_(self, include=None, exclude=None): return {'text/plain': 'p', 'text/html': '<i>', 'application/json': {}}, {}\n    def __repr__(self): return 'B()'")
-        result, display = self.shown(host, "B()")
-        self.assertEqual((display["mime"], display["data"], result.value), ("text/html", "<i>", "B()"))
-
     def test_o9_nothing_else_is_taken_for_rich(self):
         host = self.start()
         host.eval("from unittest import mock\nclass Any:\n    def __getattr__(self, name): return lambda *a, **k: '<b>'\n    def __repr__(self): return 'Any()'\n"
@@ -87,7 +77,7 @@ class Displays(BridgeTest):
             result, display = self.shown(host, code)
             self.assertEqual(display, {}, code)
             self.assertTrue(result.value)
-        self.ok(host, "Raises()", "Raises()")
+        self.ok(host, "Raises()", "Raises()\n(_repr_png_ raised ValueError)\n(_repr_markdown_ raised SystemExit)")
         self.fails(host, "class K:\n    def _repr_html_(self): raise KeyboardInterrupt\nK()", "KeyboardInterrupt")
         host.eval("class Slow:\n    def _repr_html_(self):\n        print('up', flush=True)\n        while True: pass")
         result = host.submit("Slow()")

@@ -126,10 +126,27 @@ fn o9_a_file_that_is_gone_is_said_to_be_gone() {
 #[test]
 fn o9_text_of_another_kind_stays_in_the_reply() {
     let env = toy();
-    let reply = eval(&env, &format!("{} undef", show("text/html", "<b>bold</b>")));
-    assert_eq!(displays(&reply)[0]["mime"], "text/html");
-    assert_eq!(displays(&reply)[0]["content"], "<b>bold</b>");
+    let reply = eval(&env, &format!("{} undef", show("text/latex", "$x$")));
+    assert_eq!(displays(&reply)[0]["mime"], "text/latex");
+    assert_eq!(displays(&reply)[0]["content"], "$x$");
     assert!(!env.session_dir("toy").join("figures").exists());
+}
+
+#[test]
+fn o9_a_page_lies_in_a_file_and_its_size_is_told() {
+    let env = toy();
+    let reply = eval(&env, &format!("{} undef", show("text/html", "<b>bold</b>")));
+    let display = displays(&reply)[0];
+    assert_eq!(
+        (&display["mime"], &display["bytes"]),
+        (&Value::from("text/html"), &Value::from(11))
+    );
+    let path = PathBuf::from(display["content"].as_str().unwrap());
+    assert_eq!(fs::read_to_string(&path).unwrap(), "<b>bold</b>");
+    let text = env.run(["output", "toy:1", "--text"]).stdout;
+    assert_eq!(text, format!("[text/html 11 bytes: {}]\n", path.display()));
+    let raw = env.run(["output", "toy:1", "--raw"]).stdout;
+    assert!(!raw.contains("<b>"), "{raw}");
 }
 
 #[test]

@@ -27,6 +27,41 @@ fn o9_markdown_of_a_value_is_shown_once() {
     assert_eq!((&chunks[0]["type"], &chunks[0]["content"]), (&"display".into(), &"# Title".into()));
 }
 
+/// A fitted model as scikit-learn's: a short repr, and a page that is nearly all style.
+const MODEL: &str = "class Model:\n    def _repr_html_(self): return '<style>' + '#x {color: red}' * 4000 + '</style><div>Model</div>'\n    def __repr__(self): return 'Model(alpha=1)'\nModel()";
+/// A chart: its repr says nothing.
+const CHART: &str = "class Chart:\n    def _repr_html_(self): return '<style>' + '#x {color: red}' * 4000 + '</style><table><tr><td>Rome</td><td>1</td></tr></table>'\nChart()";
+
+#[test]
+fn o5_a_model_with_a_page_of_styles_is_its_repr() {
+    let env = TestEnv::new(STEAD);
+    let text = env.run(["eval", "-n", "py", "--text", "--max-chars", "200", "--", MODEL]);
+    assert_eq!(text.stdout, "Model(alpha=1)\n");
+    let reply = env.eval(MODEL);
+    assert!(reply.to_string().len() < 1000, "{reply}");
+    assert!(!env.session_dir("py").join("figures").exists(), "nobody asked for the page");
+}
+
+#[test]
+fn o9_a_page_is_text_and_a_file_in_every_reply() {
+    let env = TestEnv::new(STEAD);
+    let reply = env.eval(CHART);
+    let display = &reply["data"]["chunks"][0];
+    assert_eq!((&display["type"], &display["mime"]), (&"display".into(), &"text/html".into()));
+    let path = display["content"].as_str().expect("a path");
+    let page = std::fs::read_to_string(path).expect("the page");
+    assert_eq!(display["bytes"], page.len());
+    assert!(page.contains("color: red") && page.contains("<td>Rome</td>"));
+    assert_eq!(reply["data"]["value"], "Rome  1");
+    assert!(reply.to_string().len() < 1000, "{reply}");
+    for most in ["100", "32000"] {
+        let text = env.run(["eval", "-n", "py", "--text", "--max-chars", most, "--", CHART]).stdout;
+        let (line, rest) = text.split_once('\n').expect("two lines");
+        assert!(line.starts_with("[text/html 61 kB: ") && line.ends_with(".html]"), "{text}");
+        assert_eq!(rest, "Rome  1\n");
+    }
+}
+
 #[test]
 fn e14_a_module_that_changed_on_disk_is_named_once() {
     let env = TestEnv::new(STEAD);

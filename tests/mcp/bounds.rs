@@ -20,7 +20,7 @@ fn o5_no_reply_is_longer_than_it_may_be() {
         "globals().update({'n%d' % i: i for i in range(10_000)})",
         "globals().update({'m' * 500 + str(i): i for i in range(100)})",
         "class D:\n def _repr_markdown_(self): return 'm ' * 50_000\nD()",
-        "class H:\n def _repr_html_(self): return '<b>h</b>' * 50_000\nH()",
+        "class H:\n def _repr_html_(self): return '<p>h</p>' * 50_000\nH()",
         "try:\n from IPython.display import display\nexcept ImportError: display = print\n\
          for i in range(200): display(D())",
         "import threading\nfor i in range(2000): print('é' * 3)",

@@ -31,19 +31,16 @@ fn o7_no_sequence_hides_a_forged_line() {
         format!(
             "import os; os.write(1, b'\\xff\\xfe' + '{text}'.encode('utf-8', 'replace')); None"
         ),
-        format!(
-            "class H:\n    def _repr_html_(self): return '{text}'\n    def __repr__(self): return 'h'\nH()"
-        ),
+        format!("class H:\n    def _repr_html_(self): return '<pre>{text}'\nH()"),
         format!("class M:\n    def _repr_markdown_(self): return '{text}'\nM()"),
     ] {
         let reply = server.eval(&code);
         let marks = ["[stderr]", "[value]"];
-        let ours: Vec<&str> =
-            reply.ours().into_iter().filter(|line| !marks.contains(line)).collect();
+        // The one line of ours in the middle of such a reply names the file that has the page.
+        let is_mark = |line: &str| marks.contains(&line) || line.starts_with("[html: ");
+        let ours: Vec<&str> = reply.ours().into_iter().filter(|line| !is_mark(line)).collect();
         assert_eq!(ours, [reply.closing()], "{code}\n{}", reply.text);
-        for line in
-            reply.text.lines().filter(|line| !marks.contains(line) && *line != reply.closing())
-        {
+        for line in reply.text.lines().filter(|line| !is_mark(line) && *line != reply.closing()) {
             let seen = line.trim_start_matches(['\u{feff}', '\u{200b}', '\u{2060}']);
             assert!(!crate::reply::claims(seen), "{line:?} in\n{}", reply.text);
             let harmful = |c: char| c.is_control() || "\u{2028}\u{2029}\u{202e}".contains(c);

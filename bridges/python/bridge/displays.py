@@ -1,10 +1,10 @@
-# Displays: what a value shows besides its text, and the displayhook that shows both.
+# Displays: the displayhook, and the events by which a value is shown.
 
 IMAGE_SIDE, IMAGE_BYTES, IMAGE_BYTES_RAW = 1568, 1_000_000, 8 << 20
-MARKDOWN_BYTES, HTML_BYTES = 16 << 10, 64 << 10
-PNG, JPEG, SVG = "image/png", "image/jpeg", "image/svg+xml"
+MARKDOWN_BYTES, HTML_CHARS = 16 << 10, 8 << 20
+DISPLAY_ROOM = 200      # what the line that names a display takes of the value's budget
+PNG, JPEG, SVG, MARKDOWN, HTML = "image/png", "image/jpeg", "image/svg+xml", "text/markdown", "text/html"
 MAGIC = {PNG: b"\x89PNG\r\n\x1a\n", JPEG: b"\xff\xd8\xff"}
-RICH = (("_repr_png_", PNG), ("_repr_jpeg_", JPEG), ("_repr_svg_", SVG), ("_repr_markdown_", "text/markdown"), ("_repr_html_", "text/html"))
 PNG_MODES = {"1", "L", "LA", "I;16", "P", "RGB", "RGBA"}
 
 
@@ -20,6 +20,11 @@ def displayhook(value):
         return
     events = events_of(value)
     builtins._ = value
+    show_now(events)
+
+
+def show_now(events):
+    """Shows something on the way: in its place among what the code prints."""
     flush_all()
     for event in events:
         transmit(event[:-1] + ',"ack":true}\n')
@@ -60,84 +65,82 @@ def show_last(value):
         hook(value)
 
 
+class Shown:
+    """What is shown of a value."""
+    __slots__ = ("displays", "text", "remarks")
+
+    def __init__(self):
+        self.displays = []  # (mime, data)
+        self.text = None    # None where a display stands for it
+        self.remarks = []   # what went wrong on the way, and what there would be besides
+
+    def room(self):
+        """The characters that a text may have beside all that was found so far."""
+        return max(VALUE_BUDGET - DISPLAY_ROOM * len(self.displays) - sum([len(remark) + 3 for remark in self.remarks]), 200)
+
+    def fit(self, text):
+        """A text that is shown as it is, cut if need be."""
+        room = self.room()
+        return text if len(text) <= room else cut(text, cut_budget(room))
+
+    def whole_text(self):
+        return "\n".join(([self.text] if self.text else []) + ["(%s)" % remark for remark in self.remarks])
+
+    def events(self, kind):
+        events, text = [display_event(mime, data) for mime, data in self.displays], self.whole_text()
+        if text or not events:
+            events.append('{"ev":"value","text":%s,"type":%s}' % (quote(text), quote(kind)))
+        return events
+
+
 def events_of(value):
     """The events that show a value: something rich if it has that, and its text."""
-    mime, data, note = (None, None, "") if type(value) in PLAIN else rich_of(value)
-    text = render(value, VALUE_BUDGET - len(note)) + note
-    events = []
-    if mime is not None:
-        events.append('{"ev":"display","mime":"%s","data":%s}' % (mime, quote(data)))
-    if mime != "text/markdown" or adds_to(text, data):
-        events.append('{"ev":"value","text":%s,"type":%s}' % (quote(text), quote(type_name(value))))
-    return events
+    if type(value) in PLAIN:
+        return ['{"ev":"value","text":%s,"type":%s}' % (quote(render(value)), quote(type_name(value)))]
+    return look_at(value).events(type_name(value))
 
 
-def adds_to(text, markdown):
-    """Whether the repr tells more than the text that stands for it; nobody wants to read a thing twice."""
-    bare = " ".join(text.split())
-    return len(text) <= 200 and not (bare.startswith("<") and " object" in bare) and bare.strip("'\"") not in " ".join(markdown.split())
+def display_event(mime, data):
+    return '{"ev":"display","mime":"%s","data":%s}' % (mime, quote(data))
 
 
-def rich_of(value):
-    """(mime, data, note): the richest form of a value that a reader can be shown, or Nones."""
-    kind = type(value)
-    try:
-        if type in mro_of(kind) or library_of(value) is not None:
-            return None, None, ""
-        image = modules.get("PIL.Image")
-        if isinstance(image, ModuleType) and vars(image).get("Image") in mro_of(kind):
-            return PNG, base64(shrink(value, PNG)), ""
-    except KeyboardInterrupt:
-        raise
-    except BaseException:
-        pass
-    for name, mime in RICH:
-        data = call_rich(value, kind, name)
-        shown = present(mime, data) if data is not None else None
-        if shown is not None:
-            return shown
-    bundle = call_rich(value, kind, "_repr_mimebundle_", include=None, exclude=None)
-    for _, mime in RICH:
-        data = bundle.get(mime) if isinstance(bundle, dict) else None
-        shown = present(mime, data) if data is not None else None
-        if shown is not None:
-            return shown
-    return None, None, ""
+def keep_html(shown, html):
+    """A page goes into a file. A piece of one is made whole, else a browser would guess its encoding."""
+    if len(html) > HTML_CHARS:
+        shown.remarks.append("its HTML of %d characters is too long to be kept" % len(html))
+        return
+    if "<html" not in html[:2000].lower():
+        html = '<!doctype html><meta charset="utf-8">\n' + html
+    shown.displays.append((HTML, html))
 
 
-def call_rich(value, kind, name, **options):
-    """What the method says, if the class has it: an object that answers to any name has not."""
-    if found(kind, name)[0] is None:
-        return None
-    try:
-        data = getattr(value, name)(**options)
-        if isinstance(data, tuple) and len(data) == 2:  # with metadata
-            data = data[0]
-        return data
-    except KeyboardInterrupt:
-        raise
-    except BaseException:
-        return None
-
-
-def present(mime, data):
-    """The data of one mime type within its limits; None if it is not what the type says."""
-    try:
-        if mime == SVG:  # a drawing that is cut off is none
-            is_drawing = isinstance(data, str) and "<svg" in data[:4096].lower() and len(data) <= IMAGE_BYTES
-            return (mime, str.__str__(data), "") if is_drawing else None
-        if mime.startswith("image/"):
-            return present_image(mime, data)
+def present(shown, mime, data):
+    """Adds a display within its limits; whether the data is what its type says."""
+    if mime == SVG:
+        if not isinstance(data, str) or "<svg" not in data[:4096].lower():
+            return False
+        if len(data) > HTML_CHARS:  # a drawing that is cut off is none
+            shown.remarks.append("its drawing of %d characters is too long to be kept" % len(data))
+        else:
+            shown.displays.append((mime, str.__str__(data)))
+        return True
+    if mime == MARKDOWN:
         if not isinstance(data, str) or not data.strip():
-            return None
-        return mime, cut_bytes(str.__str__(data), MARKDOWN_BYTES if mime == "text/markdown" else HTML_BYTES), ""
-    except KeyboardInterrupt:
-        raise
-    except BaseException:
-        return None
+            return False
+        shown.displays.append((mime, cut_bytes(str.__str__(data), MARKDOWN_BYTES)))
+        return True
+    image = present_image(mime, data)
+    if image is None:
+        return False
+    if type(image) is str:
+        shown.displays.append((mime, image))
+    else:
+        shown.remarks.append("its image of %d bytes is too big to be shown" % image)
+    return True
 
 
 def present_image(mime, data):
+    """An image in base64; how many bytes it has if that is too many; None if it is none."""
     if isinstance(data, str):
         data = import_stdlib("binascii").a2b_base64(data)
     if not isinstance(data, (bytes, bytearray)) or not data.startswith(MAGIC[mime]):
@@ -150,8 +153,8 @@ def present_image(mime, data):
             raise
         except BaseException:  # not installed, or it cannot read this one
             if len(data) > IMAGE_BYTES_RAW:
-                return None, None, "\n(its image of %d bytes is too big to be shown)" % len(data)
-    return mime, base64(data), ""
+                return len(data)
+    return base64(data)
 
 
 def sides_of(data, mime):

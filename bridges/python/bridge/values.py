@@ -15,30 +15,45 @@ class Job:
 
 TEXTS = {id(kind.__repr__): kind for kind in (str, bytes, bytearray)}
 PLAIN = {int, float, bool, complex, str, bytes, bytearray, type(None), type(...)}
+REPLY_ROOM = 100    # characters for an eval's closing line
 ITEM_LEAST = 30     # characters that an item of a long container gets at least
 BITS_SHOWN = 14_000
 NUMBERS = {int, float, bool}    # with a short repr that needs no looking after
 NUMBER_MOST = 1 << 64
 
 
-def render(value, budget=VALUE_BUDGET, brief=False):
+def render(value, budget=VALUE_BUDGET, brief=False, job=None):
     """Exactly repr(value) if that fits; otherwise cut structurally, with counts. Never more than the budget.
 
     A brief one is a single line, for lists of values.
     """
     if type(value) in NUMBERS and (type(value) is not int or value.bit_length() < 100):
         return cut(repr(value), budget)
-    job = Job(brief)
+    job = job or Job(brief)
     try:
         try:
             text = whole(((value,),), budget, job, ())
         except TooLong:
-            text = shorten(value, budget, job, ())
+            text = shorten(value, cut_budget(budget), job, ())
     except RecursionError:
         text = "<%s object, repr raised RecursionError>" % type_name(value)
     if brief and "\n" in text:
         text = " ".join(text.split())
     return cut(text, budget)
+
+
+def cut_budget(budget):
+    """What is cut leaves room for the lines around it, so that a reply with one value has no more than the value's budget."""
+    return budget - REPLY_ROOM if budget > VALUE_BUDGET // 2 else budget
+
+
+def render_shape(shape, budget):
+    """A shape that is no container's own, in the same way."""
+    job = Job(False)
+    try:
+        return whole(pieces_of(shape), budget, job, (shape.ident,))
+    except TooLong:
+        return shorten_shape(shape, cut_budget(budget), job, ())
 
 
 def whole(pieces, left, job, outer):

@@ -1,7 +1,7 @@
 //! An eval as a reply: JSON in the shape of SPEC C-4, or text.
 
 use serde::Serialize;
-use stead_client::{EvalView, LeftOut, Page, PageItem, cut_middle};
+use stead_client::{EvalView, LeftOut, Page, PageItem, cut_middle, size_text};
 use stead_protocol::{By, Changed, ChunkKind, DisplayInfo, ErrorInfo, Outcome, TimeoutStep};
 
 use crate::verdict::unsettled;
@@ -103,6 +103,9 @@ pub(crate) struct ChunkData {
     /// Absent where the same object says it elsewhere: a value in `data.value`, an error in `data.error`.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) content: Option<String>,
+    /// The size of the file whose path the content is.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) bytes: Option<u64>,
     /// The id of a display that later displays may update.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) id: Option<String>,
@@ -262,14 +265,17 @@ pub(crate) fn chunk_data(item: &PageItem, id: Option<&str>) -> ChunkData {
         PageItem::Status(text) => ("status", None, text.clone()),
         PageItem::Gap(gap) => ("status", None, marker(gap, id)),
     };
-    let (id, update) = match item {
-        PageItem::Display(display) => (display.id.clone(), display.update),
-        _ => (None, false),
+    let (bytes, id, update) = match item {
+        PageItem::Display(display) => {
+            (Some(display.bytes).filter(|bytes| *bytes > 0), display.id.clone(), display.update)
+        }
+        _ => (None, None, false),
     };
     ChunkData {
         kind,
         mime,
         content: Some(content),
+        bytes,
         id,
         update,
         replaces: 0,
@@ -297,12 +303,16 @@ pub(crate) fn error_text(error: &ErrorInfo) -> String {
 
 /// What a display shows on a terminal: text as it is, `[image/png 640×480: /path]` for a file.
 pub(crate) fn display_line(display: &DisplayInfo) -> String {
-    let DisplayInfo { mime, data, file, pixels, note, .. } = display;
+    let DisplayInfo { mime, data, file, pixels, bytes, note, .. } = display;
     match data {
         Some(data) if mime.starts_with("text/") => return data.clone(),
         _ => {}
     }
-    let size = pixels.map(|(width, height)| format!(" {width}×{height}")).unwrap_or_default();
+    let size = match pixels {
+        Some((width, height)) => format!(" {width}×{height}"),
+        None if *bytes > 0 => format!(" {}", size_text(*bytes)),
+        None => String::new(),
+    };
     let note = note.as_ref().map(|note| format!(", {note}")).unwrap_or_default();
     let file = file.as_ref().map(|file| format!(": {file}")).unwrap_or_default();
     format!("[{mime}{size}{note}{file}]")

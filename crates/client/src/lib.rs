@@ -35,4 +35,4 @@ pub use session::{Client, EvalOptions, InputOptions, LaunchOptions, Launched};
 pub use show::figures;
 pub use show::live::{Live, LiveItem};
 pub use show::page::{Page, PageItem, cut_middle};
-pub use show::shown::counted;
+pub use show::shown::{counted, size_text};

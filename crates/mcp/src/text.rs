@@ -11,7 +11,7 @@ use stead_client::{
 };
 use stead_protocol::{
     Change, Changed, ChunkKind, DisplayInfo, EndReason, ErrorInfo, EvalSeq, Outcome, SessionName,
-    TimeoutStep,
+    TimeoutStep, is_markup,
 };
 
 use crate::hints;
@@ -24,8 +24,6 @@ const CHANGES_SHOWN: usize = 12;
 const PROMPT_CHARS: usize = 200;
 /// How much of a note is shown.
 pub(crate) const NOTE_CHARS: usize = 800;
-/// How much of an HTML text is shown.
-const HTML_CHARS: usize = 1000;
 /// Evals that ran at least this long tell how long.
 const LONG_MS: u64 = 1000;
 
@@ -140,13 +138,17 @@ fn error_text(error: &ErrorInfo) -> String {
 }
 
 fn display_text(text: &mut String, display: &DisplayInfo, announce: &mut Announce<'_>) {
+    let word = match display.mime.split(';').next().unwrap_or_default().trim() {
+        "text/html" | "application/xhtml+xml" => "html",
+        kind if kind.starts_with("image/") => "image",
+        _ => "file",
+    };
     match &display.data {
-        Some(html) if display.mime == "text/html" => {
-            own_lines(text, &cut(&stead_screen::plain(html.as_bytes()), HTML_CHARS));
+        Some(data) if !is_markup(&display.mime) => {
+            own_lines(text, &stead_screen::plain(data.as_bytes()));
         }
-        Some(data) => own_lines(text, &stead_screen::plain(data.as_bytes())),
-        None => {
-            let _ = writeln!(text, "[image: {}]", announce(display));
+        _ => {
+            let _ = writeln!(text, "[{word}: {}]", announce(display));
         }
     }
 }

@@ -101,12 +101,25 @@ pub struct ErrorInfo {
     pub incomplete: bool,
 }
 
+/// Whether text of this type is for a browser: it lies in a file and is never shown as it is (SPEC O-9).
+pub fn is_markup(mime: &str) -> bool {
+    let kind = mime.split(';').next().unwrap_or_default().trim();
+    matches!(
+        kind,
+        "text/html"
+            | "application/xhtml+xml"
+            | "image/svg+xml"
+            | "text/javascript"
+            | "application/javascript"
+    )
+}
+
 /// A display of an eval: text that is not plain, or a file.
 #[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct DisplayInfo {
     /// Its mime type.
     pub mime: String,
-    /// The text itself, for `text/…`.
+    /// The text itself, for text that can be read as it is.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub data: Option<String>,
     /// The file that holds it: in the spool relative to the session's directory, from a client as

@@ -1,7 +1,7 @@
 //! What is shown of an eval: clean text (SPEC O-7), bounded (SPEC O-5).
 
 use serde::Deserialize;
-use stead_protocol::{Chunk, ChunkKind, DisplayInfo, ErrorInfo, ValueInfo};
+use stead_protocol::{Chunk, ChunkKind, DisplayInfo, ErrorInfo, ValueInfo, is_markup};
 use stead_screen::{Lane, LaneText, Piece, Screen, into_plain, plain};
 
 use crate::read::content::{Content, LeftOut, line_ends, own_bytes};
@@ -279,6 +279,12 @@ pub(crate) fn error(bytes: &[u8]) -> ErrorInfo {
 
 fn display(bytes: &[u8]) -> DisplayInfo {
     match record::<DisplayInfo>(bytes) {
+        // Hosts of earlier versions kept pages and drawings in the record.
+        Some(display) if display.data.is_some() && is_markup(&display.mime) => {
+            let bytes = display.data.map_or(0, |data| data.len() as u64);
+            let note = Some("not in a file: the host was of an earlier version".to_owned());
+            DisplayInfo { data: None, bytes, note, ..display }
+        }
         Some(display) => DisplayInfo { data: display.data.map(into_plain), ..display },
         None => DisplayInfo { data: Some(plain(bytes)), ..DisplayInfo::default() },
     }

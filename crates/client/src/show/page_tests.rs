@@ -176,3 +176,12 @@ fn o5_values_and_displays_in_the_middle_make_way() {
     let all = page(vec![out("a\n"), display, value("1")], 83);
     assert_eq!(read(&all), "o:a\nd:image/pngv:1");
 }
+
+#[test]
+fn o9_a_page_that_an_older_host_kept_in_its_record_is_not_shown() {
+    let html = r#"{"mime":"text/html","data":"<b>bold</b>"}"#;
+    let all = page(vec![chunk(ChunkKind::Display, html)], 1000);
+    let [PageItem::Display(display)] = &all.items[..] else { panic!("{all:?}") };
+    assert_eq!((&display.data, display.bytes), (&None, 11));
+    assert!(display.note.as_deref().unwrap_or_default().contains("earlier version"));
+}

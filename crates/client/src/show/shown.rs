@@ -71,6 +71,15 @@ pub fn counted(number: u64, one: &str, many: &str) -> String {
     format!("{number} {}", if number == 1 { one } else { many })
 }
 
+/// The size of a file as a person says it: `812 bytes`, `43 kB`, `2.5 MB`.
+pub fn size_text(bytes: u64) -> String {
+    match bytes {
+        0..1_000 => counted(bytes, "byte", "bytes"),
+        1_000..1_000_000 => format!("{} kB", bytes.div_ceil(1_000)),
+        _ => format!("{}.{} MB", bytes / 1_000_000, bytes % 1_000_000 / 100_000),
+    }
+}
+
 /// At most `max` characters of a line from its beginning.
 pub(crate) fn beginning(text: &str, line: &Line<'_>, max: usize) -> String {
     match text.char_indices().nth(max) {

@@ -1,4 +1,4 @@
-//! Displays of evals: text stays in its record, anything else becomes a file beside the spool (SPEC O-9).
+//! Displays of evals: text to read stays in its record, anything else becomes a file beside the spool (SPEC O-9).
 
 use std::fs::{self, DirBuilder, OpenOptions};
 use std::io::{self, Write};
@@ -8,7 +8,7 @@ use std::path::{Path, PathBuf};
 use base64::Engine;
 use base64::alphabet::STANDARD;
 use base64::engine::{DecodePaddingMode, GeneralPurpose, GeneralPurposeConfig};
-use stead_protocol::{DisplayInfo, EvalSeq};
+use stead_protocol::{DisplayInfo, EvalSeq, is_markup};
 use stead_spool::layout::FIGURES;
 
 /// Most bytes of one file.
@@ -66,7 +66,8 @@ impl Displays {
             }
             return info;
         }
-        let kept = decode(data).and_then(|bytes| {
+        let bytes = if is_markup(&info.mime) { markup(data) } else { decode(data) };
+        let kept = bytes.and_then(|bytes| {
             info.pixels = pixels(&bytes);
             info.bytes = bytes.len() as u64;
             Ok(self.write(eval, extension(&info.mime), &bytes)?)
@@ -155,13 +156,14 @@ fn age(name: &str) -> Option<(u64, u32)> {
     Some((eval.parse().ok()?, number.parse().ok()?))
 }
 
-/// Whether `data` of this type is the text itself.
+/// Whether `data` of this type is text that a reader can be shown.
 fn is_text(mime: &str) -> bool {
     let kind = mime.split(';').next().unwrap_or_default().trim();
-    kind.starts_with("text/")
+    let text = kind.starts_with("text/")
         || kind.ends_with("+json")
         || kind.ends_with("+xml")
-        || matches!(kind, "application/json" | "application/xml" | "application/javascript")
+        || matches!(kind, "application/json" | "application/xml");
+    text && !is_markup(mime)
 }
 
 fn extension(mime: &str) -> &'static str {
@@ -172,12 +174,20 @@ fn extension(mime: &str) -> &'static str {
         "image/webp" => "webp",
         "image/bmp" => "bmp",
         "image/tiff" => "tiff",
+        "image/svg+xml" => "svg",
+        "text/html" | "application/xhtml+xml" => "html",
+        "text/javascript" | "application/javascript" => "js",
         "application/pdf" => "pdf",
         "audio/wav" | "audio/x-wav" => "wav",
         "audio/mpeg" => "mp3",
         "video/mp4" => "mp4",
         _ => "bin",
     }
+}
+
+/// A page or a drawing, which comes as the text that it is.
+fn markup(data: String) -> Result<Vec<u8>, NoFile> {
+    if data.len() > MAX_FILE { Err(NoFile::TooLarge) } else { Ok(data.into_bytes()) }
 }
 
 fn decode(mut data: String) -> Result<Vec<u8>, NoFile> {

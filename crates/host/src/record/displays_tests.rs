@@ -56,13 +56,31 @@ fn o9_an_image_becomes_a_private_file_with_its_size() {
 fn o9_text_stays_in_its_record() {
     let temp = tempfile::tempdir().unwrap();
     let mut displays = Displays::new(temp.path());
-    for mime in ["text/html", "text/markdown; charset=utf-8", "image/svg+xml", "application/json"] {
+    for mime in ["text/markdown; charset=utf-8", "text/latex", "application/json"] {
         let info = keep(&mut displays, 1, mime, "<b>é</b>");
         assert_eq!((info.data.as_deref(), info.file), (Some("<b>é</b>"), None), "{mime}");
     }
     let info = keep(&mut displays, 1, "text/plain", &"x".repeat(MAX_TEXT + 1));
     assert!(info.data.is_none() && info.note.unwrap().contains("16777217 bytes"));
     assert!(!temp.path().join(FIGURES).exists());
+}
+
+#[test]
+fn o9_a_page_or_a_drawing_becomes_a_file() {
+    let temp = tempfile::tempdir().unwrap();
+    let mut displays = Displays::new(temp.path());
+    for (mime, file) in [
+        ("text/html", "figures/1-1.html"),
+        ("image/svg+xml", "figures/1-2.svg"),
+        ("text/html; charset=utf-8", "figures/1-3.html"),
+        ("application/javascript", "figures/1-4.js"),
+    ] {
+        let info = keep(&mut displays, 1, mime, "<b>é</b>");
+        assert_eq!((info.data, info.file.as_deref(), info.bytes), (None, Some(file), 9), "{mime}");
+        assert_eq!(fs::read_to_string(temp.path().join(file)).unwrap(), "<b>é</b>");
+    }
+    let huge = keep(&mut displays, 1, "text/html", &"x".repeat(MAX_FILE + 1));
+    assert!(huge.file.is_none() && huge.note.unwrap().contains("larger than 16 MiB"));
 }
 
 #[test]

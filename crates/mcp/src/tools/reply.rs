@@ -1,7 +1,7 @@
 //! Answering with an eval, for all tools that wait for one.
 
-use stead_client::{EvalView, Page, figures};
-use stead_protocol::DisplayInfo;
+use stead_client::{EvalView, Page, figures, size_text};
+use stead_protocol::{DisplayInfo, is_markup};
 
 use super::arguments::AboveZero;
 use crate::answer::{Answer, Image};
@@ -51,9 +51,15 @@ fn announce(display: &DisplayInfo, images: &mut Vec<Image>) -> String {
     if let Some((width, height)) = display.pixels {
         said.push(format!("{width}×{height}"));
     }
-    said.push(text::one_line(&display.mime));
+    if !display.mime.starts_with("text/html") {
+        said.push(text::one_line(&display.mime));
+    }
     let path = display.file.as_ref();
     match path {
+        // A client can show a picture, and nothing else.
+        _ if !is_picture(&display.mime) => {
+            said.extend((display.bytes > 0).then(|| size_text(display.bytes)));
+        }
         Some(path) if display.bytes <= BIGGEST_IMAGE && images.len() < MOST_IMAGES => {
             match figures::read(path.as_ref(), BIGGEST_IMAGE) {
                 Ok(bytes) => images.push(Image { mime: display.mime.clone(), bytes }),
@@ -66,4 +72,8 @@ fn announce(display: &DisplayInfo, images: &mut Vec<Image>) -> String {
     said.extend(path.map(|path| text::one_line(path)));
     said.extend(display.note.as_deref().map(text::one_line));
     said.join(", ")
+}
+
+fn is_picture(mime: &str) -> bool {
+    mime.starts_with("image/") && !is_markup(mime)
 }

@@ -1,0 +1,62 @@
+# IPython's display(), which outside IPython prints a repr, shows values as a last value is shown. Nothing of IPython is imported.
+
+def hook_display(module):
+    """The module that has display(); in IPython before 7.23 that was another one."""
+    for name, make in (("display", display_of), ("publish_display_data", publish_of)):
+        original = vars(module).get(name)
+        if type(original) is FunctionType and original.__module__ == module.__name__ and not hasattr(original, "_stead"):
+            shows = alike(make(original, module), original)
+            shows._stead = True
+            setattr(module, name, shows)
+
+
+HOOKS["IPython.core.display_functions"] = HOOKS["IPython.core.display"] = hook_display
+
+
+def display_of(original, module):
+    def display(*objs, raw=False, display_id=None, **options):
+        if ipython_runs():
+            return original(*objs, raw=raw, display_id=display_id, **options)
+        for value in objs:
+            show_displayed(value, raw)
+        handle = vars(module).get("DisplayHandle")
+        return handle(None if display_id is True else display_id) if display_id and handle is not None else None
+
+    return display
+
+
+def publish_of(original, module):
+    def publish_display_data(data, *args, **options):
+        if ipython_runs():
+            return original(data, *args, **options)
+        return show_displayed(data, True)
+
+    return publish_display_data
+
+
+def ipython_runs():
+    """Whether the user started IPython in here, which then shows by itself."""
+    shell = getattr(modules.get("IPython.core.interactiveshell"), "InteractiveShell", None)
+    return shell is not None and bool(attempt(shell.initialized))
+
+
+def show_displayed(value, raw):
+    """Shows a value, or the best of a dict of mime types, in its place among what the code prints."""
+    if FIGURE[0] is not None and issubclass(type(value), FIGURE[0]):
+        FIGURE[0].show(value)
+        return
+    if raw:
+        shown = Shown()
+        if not (isinstance(value, dict) and tell_bundle(value, shown)):
+            shown.text = shown.text or render(value)
+    elif type(value) in PLAIN:
+        shown = Shown()
+        shown.text = render(value)
+    else:
+        shown = look_at(value)
+    text = shown.whole_text()
+    if not can_show():  # another thread, or a child: only its text goes where prints go
+        sys.stdout.write((text or render(value)) + "\n")
+        return
+    # It is no value of the eval, so its text is a display too.
+    show_now([display_event(mime, data) for mime, data in shown.displays] + ([display_event(PLAIN_TEXT, text)] if text else []))

@@ -123,7 +123,7 @@ def show_if_new(figure):
         send_figure(figure)
 
 
-def show_now(value):
+def display_figure(value):
     """Shows a figure, or that of an animation, where the running eval is, whether it changed or not. Says whether it could."""
     figure = figure_of(value)
     if figure is None or not can_show():

@@ -42,8 +42,7 @@ def ipython_runs():
 
 def show_displayed(value, raw):
     """Shows a value, or the best of a dict of mime types, in its place among what the code prints."""
-    if FIGURE[0] is not None and issubclass(type(value), FIGURE[0]):
-        FIGURE[0].show(value)
+    if display_figure(value):
         return
     if raw:
         shown = Shown()

@@ -47,6 +47,7 @@ mod terminal;
 mod tmux;
 mod toy_bridge;
 mod values;
+mod waits;
 mod who;
 mod wire;
 

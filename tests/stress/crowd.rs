@@ -82,7 +82,7 @@ fn h2_a_client_that_never_reads_slows_nobody() {
         assert!(began.elapsed() < rig::DEADLINE);
     }
     let mut watcher = connect(&rig.client, &rig.name);
-    let watch = stead_protocol::client::Request::Watch { eval: seq, output: false };
+    let watch = stead_protocol::client::Request::Watch { eval: seq, output: false, alone: false };
     watcher.request(watch, rig::deadline()).unwrap();
     assert_eq!(wait_finished(&mut watcher, seq).outcome, Outcome::Complete);
     let grown = memory_kb(host, "VmHWM") - before;

@@ -24,6 +24,7 @@ mod time;
 mod verdict;
 mod waiting;
 mod watch;
+mod woken;
 
 use std::ffi::OsString;
 use std::io::IsTerminal;

@@ -219,7 +219,7 @@ fn notice(view: &EvalView) -> Option<String> {
 }
 
 /// The word for an outcome that the status alone does not tell.
-fn special_outcome(view: &EvalView) -> Option<&'static str> {
+pub(crate) fn special_outcome(view: &EvalView) -> Option<&'static str> {
     match view.outcome.as_ref()? {
         Outcome::HostDied => Some("host_died"),
         Outcome::NotRun { .. } => Some("not_run"),

@@ -50,6 +50,24 @@ pub(crate) fn short(time: Duration) -> String {
     }
 }
 
+/// A duration in a sentence: `240 ms`, `3.2 s`, `10 s`, `3 min 5 s`, `2 h 10 min`.
+pub(crate) fn spoken(time: Duration) -> String {
+    let seconds = time.as_secs();
+    let and = |rest: u64, unit| if rest > 0 { format!(" {rest} {unit}") } else { String::new() };
+    match seconds {
+        0 => format!("{} ms", time.as_millis()),
+        1..60 => {
+            let tenths = time.as_millis() / 100;
+            match tenths % 10 {
+                0 => format!("{seconds} s"),
+                tenth => format!("{seconds}.{tenth} s"),
+            }
+        }
+        60..3600 => format!("{} min{}", seconds / 60, and(seconds % 60, "s")),
+        _ => format!("{} h{}", seconds / 3600, and(seconds % 3600 / 60, "min")),
+    }
+}
+
 /// How long ago a moment was, in milliseconds since 1970.
 pub(crate) fn ago(moment_ms: u64) -> String {
     let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
@@ -84,5 +102,12 @@ mod tests {
     fn times_are_shown_short() {
         assert_eq!(short(Duration::from_millis(240)), "0.2s");
         assert_eq!(short(Duration::from_secs(125)), "2m05s");
+        for (ms, said) in
+            [(0, "0 ms"), (240, "240 ms"), (3249, "3.2 s"), (10_004, "10 s"), (59_999, "59.9 s")]
+        {
+            assert_eq!(spoken(Duration::from_millis(ms)), said);
+        }
+        assert_eq!(spoken(Duration::from_secs(125)), "2 min 5 s");
+        assert_eq!(spoken(Duration::from_secs(7200)), "2 h");
     }
 }

@@ -1,7 +1,7 @@
 //! Whether a command that waited for an eval succeeded, and what is said below its output.
 
 use stead_client::{EvalStatus, EvalView, unrecorded_text};
-use stead_protocol::{ByWhom, EndReason, ErrorCode, Outcome, TimeoutStep};
+use stead_protocol::{ByWhom, EndReason, ErrorCode, EvalId, Outcome, TimeoutStep};
 
 use crate::print::Failure;
 use crate::reply::summary;
@@ -108,6 +108,11 @@ pub(crate) fn unsettled(view: &EvalView) -> Option<String> {
     ))
 }
 
+/// What tells an agent how it is woken when an eval ends (SPEC E-17).
+pub(crate) fn wait_for(id: &EvalId) -> String {
+    format!("wait for it: `stead wait {id}`")
+}
+
 /// The notices below an eval's output.
 pub(crate) fn notices(view: &EvalView) -> Vec<String> {
     let mut notes = Vec::new();
@@ -118,7 +123,11 @@ pub(crate) fn notices(view: &EvalView) -> Vec<String> {
             EvalStatus::Partial | EvalStatus::Running if view.listens => notes.push(format!(
                 "{id} is running and listens to stdin: it may wait for input; answer: `stead input {id} TEXT`, read on: `stead output {id} --follow`, stop it: `stead interrupt {id}`"
             )),
-            EvalStatus::Partial | EvalStatus::Running => notes.push(format!(
+            EvalStatus::Running => notes.push(format!(
+                "{id} is running; {}, read on: `stead output {id} --follow`, stop it: `stead interrupt {id}`",
+                wait_for(&id)
+            )),
+            EvalStatus::Partial => notes.push(format!(
                 "{id} is running; read on: `stead output {id} --follow`, stop it: `stead interrupt {id}`"
             )),
             EvalStatus::Queued => {

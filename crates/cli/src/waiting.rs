@@ -3,10 +3,11 @@
 use stead_client::{ClientError, EvalOptions, EvalView};
 
 use crate::context::Context;
-use crate::print::CommandResult;
+use crate::print::{CommandResult, Mode};
 use crate::reply::ShowBounds;
 use crate::show::{self, Judge};
 use crate::time::Time;
+use crate::verdict::wait_for;
 use crate::watch::{EvalWatcher, Purpose};
 
 /// How a command waits for the code it runs, and how it shows what comes.
@@ -45,7 +46,13 @@ impl Waiting {
             background: self.bg,
             max_chars: if self.stream { 0 } else { self.bounds.chars() },
         };
-        let result = run(options, &mut watch);
+        let mut result = run(options, &mut watch);
+        // In text the notes below the output say it.
+        if let (true, Mode::Json, Ok(view)) = (self.bg, mode, &mut result)
+            && let Some(id) = view.id()
+        {
+            view.notices.push(wait_for(&id));
+        }
         show::eval(&context.with_mode(mode), result, watch, &self.bounds, Judge::Eval)
     }
 }

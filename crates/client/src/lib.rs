@@ -14,6 +14,7 @@ mod read;
 mod session;
 mod show;
 mod timer;
+mod wake;
 
 pub use control::{Interrupted, Stopped};
 pub use error::{ClientError, ConnectionTrouble, Fate, RequestError, is_stopped, mebibytes};
@@ -36,3 +37,4 @@ pub use show::figures;
 pub use show::live::{Live, LiveItem};
 pub use show::page::{Page, PageItem, cut_middle};
 pub use show::shown::{counted, size_text};
+pub use wake::{Cause, MatchedLine, WakeOptions, Woken};

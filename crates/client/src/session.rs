@@ -247,7 +247,7 @@ impl Client {
                 .map_err(ClientError::spool(name))?;
             return Ok(view);
         };
-        let watch = Request::Watch { eval: seq, output: watcher.wants_output() };
+        let watch = Request::Watch { eval: seq, output: watcher.wants_output(), alone: false };
         connection.request(watch, Some(answer_by)).map_err(sent_and_silent)?;
         watcher.accepted(&EvalId { session: name.clone(), seq });
         let by = self.sender_of(&EvalId { session: name.clone(), seq });

@@ -268,7 +268,12 @@ fn standing(text: &mut String, view: &EvalView, id: &Id<'_>) -> fmt::Result {
                     ", listens to stdin and may wait for input; answer: input {{\"target\":\"{id}\",\"text\":\"…\"}}"
                 )?;
             }
-            return write!(text, "; read on: {}", ReadOn(id));
+            write!(text, "; read on: {}", ReadOn(id))?;
+            // A reply that did not wait: the agent may want to be woken (SPEC E-17).
+            if view.status == EvalStatus::Running {
+                write!(text, "; be woken: stead wait {id}")?;
+            }
+            return Ok(());
         }
         EvalStatus::Queued => {
             text.push_str(" queued");

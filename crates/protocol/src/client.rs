@@ -51,6 +51,9 @@ pub enum Request {
         eval: EvalSeq,
         /// Whether growth of the spool is told too.
         output: bool,
+        /// Whether `Listens::Alone` is told also of an eval that was found to be so before.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        alone: bool,
     },
     /// Tell this connection of every eval of the session, whichever client sends it; answered by
     /// `Reply::Following`.

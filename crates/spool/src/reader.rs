@@ -5,6 +5,7 @@ use std::ops::Range;
 use std::os::unix::fs::FileExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Mutex, MutexGuard, PoisonError};
+use std::time::SystemTime;
 
 use stead_protocol::Offset;
 
@@ -50,6 +51,14 @@ impl Reader {
     /// The oldest offset that was kept at the last look.
     pub fn first(&self) -> Offset {
         Offset(self.state().starts.first().copied().unwrap_or(0))
+    }
+
+    /// When something was written last, by the clock of the file system; `None` if nothing was.
+    pub fn written_at(&self) -> Option<SystemTime> {
+        let mut state = self.state();
+        state.refresh().ok()?;
+        let last = state.starts.last().copied()?;
+        std::fs::metadata(self.segment_path(last)).ok()?.modified().ok()
     }
 
     /// The end of the last whole record; walks the newest segment.

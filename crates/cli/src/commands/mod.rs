@@ -24,6 +24,7 @@ mod shell;
 mod status;
 mod stop;
 mod vars;
+mod wait;
 
 use crate::context::Context;
 use crate::print::CommandResult;
@@ -41,6 +42,7 @@ pub(crate) enum CliCommand {
     Resume(resume::ResumeArgs),
     Output(output::OutputArgs),
     Evals(evals::EvalsArgs),
+    Wait(wait::WaitArgs),
     Ls(ls::LsArgs),
     Status(status::StatusArgs),
     Restart(restart::RestartArgs),
@@ -71,6 +73,7 @@ impl CliCommand {
             CliCommand::Resume(_) => "resume",
             CliCommand::Output(_) => "output",
             CliCommand::Evals(_) => "evals",
+            CliCommand::Wait(_) => "wait",
             CliCommand::Ls(_) => "ls",
             CliCommand::Status(_) => "status",
             CliCommand::Restart(_) => "restart",
@@ -114,6 +117,7 @@ impl CliCommand {
             CliCommand::Resume(args) => args.run(context),
             CliCommand::Output(args) => args.run(context),
             CliCommand::Evals(args) => args.run(context),
+            CliCommand::Wait(args) => args.run(context),
             CliCommand::Ls(args) => args.run(context),
             CliCommand::Status(args) => args.run(context),
             CliCommand::Restart(args) => args.run(context),

@@ -15,7 +15,7 @@ use crate::read::records::{self, Span};
 use crate::{ClientError, ConnectionTrouble, EvalStatus, EvalView, timer};
 
 /// How long a host that hung up may take to exit.
-const HOST_END_TIME: Duration = Duration::from_secs(2);
+pub(crate) const HOST_END_TIME: Duration = Duration::from_secs(2);
 
 /// How long an outcome that could not be recorded is waited for.
 const RECORD_TIME: Duration = Duration::from_secs(1);
@@ -203,7 +203,8 @@ impl Wait<'_> {
             return Ok(None);
         }
         let Ok(Some(mut connection)) = self.door.connect(PATIENCE) else { return Ok(None) };
-        let watch = Request::Watch { eval: self.seq, output: self.watcher.wants_output() };
+        let output = self.watcher.wants_output();
+        let watch = Request::Watch { eval: self.seq, output, alone: false };
         match connection.request(watch, Some(Instant::now() + PATIENCE)) {
             Ok(Reply::Watching) => Ok(Some(connection)),
             _ => Ok(None),

@@ -73,8 +73,9 @@ pub(crate) fn each_line(
     Ok(splitter.finish(sink).is_continue().then_some(splitter.begun))
 }
 
+/// Splits two streams into lines, as they come.
 #[derive(Debug, Default)]
-struct Splitter {
+pub(crate) struct Splitter {
     /// How many lines have begun.
     begun: u64,
     out: Option<Open>,
@@ -105,7 +106,7 @@ impl Open {
 }
 
 impl Splitter {
-    fn feed(
+    pub(crate) fn feed(
         &mut self,
         kind: ChunkKind,
         mut offset: u64,
@@ -148,6 +149,13 @@ impl Splitter {
             offset += taken as u64;
         }
         ControlFlow::Continue(())
+    }
+
+    /// The lines that have not ended, in the order of their numbers.
+    pub(crate) fn open(&self) -> Vec<Line<'_>> {
+        let mut open: Vec<Line<'_>> = self.out.iter().chain(&self.err).map(Open::line).collect();
+        open.sort_by_key(|line| line.number);
+        open
     }
 
     /// Gives the lines that never ended.

@@ -172,7 +172,7 @@ impl Client {
     ) -> Result<Connection, ClientError> {
         let by = Instant::now() + patience;
         let mut connection = self.connect_by(&id.session, by)?;
-        match connection.request(Request::Watch { eval: id.seq, output }, Some(by)) {
+        match connection.request(Request::Watch { eval: id.seq, output, alone: false }, Some(by)) {
             // The host exited just now: the wait below finds out how the eval ended.
             Err(error) if error.is_hang_up() => {}
             watching => drop(watching?),
@@ -184,7 +184,8 @@ impl Client {
     fn first_word(&self, id: &EvalId) -> Result<Waited, ClientError> {
         let by = Instant::now() + PATIENCE;
         let mut connection = self.look(&id.session, by)?;
-        match connection.request(Request::Watch { eval: id.seq, output: false }, Some(by)) {
+        let watch = Request::Watch { eval: id.seq, output: false, alone: false };
+        match connection.request(watch, Some(by)) {
             Err(error) if error.is_hang_up() => return Ok(Waited::Closed),
             watching => drop(watching?),
         }

@@ -58,7 +58,7 @@ impl Host {
                 self.greet(ticket, Greeting { versions, program, client, rests });
             }
             Request::Submit(submit) => self.submit(ticket, submit, Answering::AtOnce),
-            Request::Watch { eval, output } => self.watch(ticket, eval, output),
+            Request::Watch { eval, output, alone } => self.watch(ticket, eval, output, alone),
             Request::Follow { from, output } => self.follow(ticket, from, output),
             Request::Input { eval, text, eof } => self.input(ticket, eval, &text, eof),
             Request::Interrupt { eval, by } => self.interrupt(ticket, eval, by),

@@ -71,11 +71,11 @@ impl Host {
                 Listening::Waits { prompt, .. } => {
                     Activity::WaitingInput { eval: run.eval, elapsed_ms, prompt: prompt.clone() }
                 }
-                listening @ (Listening::No | Listening::May) => Activity::Running {
+                listening @ (Listening::No | Listening::May { .. }) => Activity::Running {
                     eval: run.eval,
                     elapsed_ms,
                     last_line: self.ledger.last_line(),
-                    listens: *listening == Listening::May,
+                    listens: *listening != Listening::No,
                 },
             },
             Phase::Ending { .. } => Activity::Ending,

@@ -6,10 +6,10 @@ use stead_spool::HistoryReader;
 
 use crate::clients::connection::EvalWatch;
 use crate::host::Host;
-use crate::session::state::{Listening, Ticket};
+use crate::session::state::{Listening, RunningEval, Ticket};
 
 impl Host {
-    pub(super) fn watch(&mut self, ticket: Ticket, eval: EvalSeq, output: bool) {
+    pub(super) fn watch(&mut self, ticket: Ticket, eval: EvalSeq, output: bool, alone: bool) {
         if eval.0 == 0 || eval.0 > self.ledger.evals() {
             return self.refuse(ticket, Refusal::NoEval { eval });
         }
@@ -19,6 +19,14 @@ impl Host {
         self.reply(ticket, Reply::Watching);
         let watch = if output { WatchFor::Output } else { WatchFor::State };
         self.begin_watch(ticket.connection, eval, Some(watch));
+        let found = |run: &RunningEval| run.eval == eval && run.listening.is_alone();
+        if alone && self.state.running().is_some_and(found) {
+            let (start, by) = (self.ledger.current_start(), self.sent_by(eval));
+            if let Some(start) = start {
+                let event = Event::Started { eval, start, listens: Listens::Alone, by };
+                self.send(ticket.connection, &FromHost::Event(event));
+            }
+        }
     }
 
     /// Tells where the eval stands now, then what happens to it.
@@ -42,11 +50,11 @@ impl Host {
                     let (prompt, editor) = (prompt.clone(), editor.clone());
                     Event::Waiting { eval, prompt, end: self.ledger.end(), editor }
                 }
-                listening @ (Listening::No | Listening::May) => {
+                listening @ (Listening::No | Listening::May { .. }) => {
                     // A client that asks now knows that the eval makes no progress and wants to wait, so it
-                    // is not told `Alone`, which would end its wait.
+                    // is not told `Alone`, which would end its wait, unless it asks for that.
                     let listens =
-                        if *listening == Listening::May { Listens::Yes } else { Listens::No };
+                        if *listening == Listening::No { Listens::No } else { Listens::Yes };
                     let (start, by) = (self.ledger.current_start()?, self.sent_by(eval));
                     Event::Started { eval, start, listens, by }
                 }

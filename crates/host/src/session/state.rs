@@ -82,10 +82,18 @@ pub(crate) enum StopEffort {
 pub(crate) enum Listening {
     /// As far as is known it does not.
     No,
-    /// It may: it reads the session's input, and may also go on without any.
-    May,
+    /// It may: it reads the session's input, and may also go on without any. `alone` if nothing but input or a time
+    /// limit of its own wakes it.
+    May { alone: bool },
     /// It does: only input lets it go on.
     Waits { prompt: String, editor: Option<String> },
+}
+
+impl Listening {
+    /// Whether it may wait, and nothing but input or a time limit of its own wakes it.
+    pub(crate) fn is_alone(&self) -> bool {
+        *self == Listening::May { alone: true }
+    }
 }
 
 impl RunningEval {

@@ -110,7 +110,7 @@ impl State {
             }
             Input::MayWait { alone } => {
                 if let Some(run) = self.running_mut() {
-                    run.listening = Listening::May;
+                    run.listening = Listening::May { alone };
                 }
                 if alone { self.tell_ready() } else { vec![] }
             }

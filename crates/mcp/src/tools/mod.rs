@@ -28,7 +28,8 @@ use arguments::AboveZero;
 pub(crate) const INSTRUCTIONS: &str = "\
 Persistent code sessions that outlive this connection. eval runs code; state stays. Every reply ends with a line in \
 brackets: the eval's id, names +new ~rebound -gone, and what to call next if it still runs or waits for input. Lines \
-in brackets are stead's; output that imitates them is shown with a backslash. After a lost context call sessions.";
+in brackets are stead's; output that imitates them is shown with a backslash. After a lost context call sessions. \
+Long work: background:true, then `stead wait py:24` in a background shell of your own wakes you.";
 
 /// A tool as clients see it.
 #[derive(Debug, Clone)]

@@ -1,0 +1,326 @@
+//! Waiting until something happens to evals: one of them, or many in many sessions (SPEC E-17).
+//!
+//! Each session is listened to by a thread of its own (`listen.rs`), so that a host which does not answer holds up
+//! no other. The threads send facts; what follows from a fact is decided here, by one tracker for each eval
+//! (`tracker.rs`).
+
+mod lines;
+mod listen;
+mod target;
+mod tracker;
+
+use std::os::unix::net::UnixStream;
+use std::sync::mpsc::{self, RecvTimeoutError};
+use std::time::{Duration, Instant};
+
+use stead_protocol::{EvalId, EvalSeq};
+use stead_screen::plain;
+
+use crate::eval::{loss, wait};
+use crate::read::{pattern, records};
+use crate::{Client, ClientError, EvalStatus, EvalView};
+
+use listen::{Ear, Fact};
+use target::Target;
+use tracker::{Tracker, Verdict};
+
+/// How long the state that evals are in at the beginning is waited for, however short the timeout is: it is known at
+/// once unless a host does not answer.
+const FIRST_WORD: Duration = Duration::from_secs(2);
+
+/// How much of an eval's last line is read.
+const LAST_LINE_BYTES: usize = 4 << 10;
+/// How much of it is shown.
+const LAST_LINE_CHARS: usize = 200;
+
+/// What to wait for.
+#[derive(Debug, Clone, Default)]
+pub struct WakeOptions {
+    /// A line that matches this regular expression.
+    pub pattern: Option<String>,
+    /// That it waits for input.
+    pub input: bool,
+    /// That it has written nothing for so long.
+    pub idle: Option<Duration>,
+    /// For every one of the evals, and not only for the first.
+    pub all: bool,
+    /// How long to wait at most.
+    pub timeout: Option<Duration>,
+}
+
+/// Which happenings end the wait for one eval, beside its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct Conditions {
+    line: bool,
+    input: bool,
+    idle: Option<Duration>,
+    /// Nothing was asked for, so the end itself is what is waited for.
+    end: bool,
+}
+
+impl From<&WakeOptions> for Conditions {
+    fn from(options: &WakeOptions) -> Self {
+        let end = options.pattern.is_none() && !options.input && options.idle.is_none();
+        Conditions {
+            line: options.pattern.is_some(),
+            // Without any condition a wait must not sleep in front of a prompt for ever.
+            input: options.input || end,
+            idle: options.idle,
+            end,
+        }
+    }
+}
+
+/// What became of the wait for one eval.
+#[derive(Debug)]
+pub struct Woken {
+    /// Which; as it was given, if it has no number yet.
+    pub id: String,
+    /// The eval as far as it is known. Its content is its value or error, and not its output.
+    pub view: EvalView,
+    /// Why the wait is over.
+    pub cause: Cause,
+}
+
+/// Why the wait for an eval is over.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Cause {
+    /// It has ended.
+    Ended {
+        /// Whether that was waited for, or another condition can no longer come true.
+        waited_for: bool,
+    },
+    /// It waits for input; the prompt is in the view.
+    Input {
+        /// It listens to its input and has been quiet: it may wait.
+        may: bool,
+    },
+    /// It wrote a matching line.
+    Line(MatchedLine),
+    /// It has been silent.
+    Silent {
+        /// For how long.
+        time: Duration,
+        /// What it wrote last.
+        last_line: String,
+    },
+    /// It has ended, and the disk refuses the record of how: why.
+    Unrecorded(String),
+    /// The time was over.
+    TimedOut {
+        /// What it wrote last.
+        last_line: String,
+    },
+}
+
+/// A line that matched.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct MatchedLine {
+    /// Its number among the eval's lines, from 1.
+    pub number: u64,
+    /// What it says, cut to some 400 characters around the match.
+    pub text: String,
+}
+
+impl Woken {
+    /// Whether what was waited for has happened.
+    pub fn is_met(&self) -> bool {
+        match self.cause {
+            Cause::Ended { waited_for } => waited_for,
+            Cause::Input { .. } | Cause::Line(_) | Cause::Silent { .. } => true,
+            Cause::Unrecorded(_) | Cause::TimedOut { .. } => false,
+        }
+    }
+
+    /// Whether the eval came to an end that is not good.
+    pub fn has_failed(&self) -> bool {
+        match self.cause {
+            Cause::Unrecorded(_) => true,
+            _ => self.view.outcome.is_some() && self.view.status != EvalStatus::Complete,
+        }
+    }
+}
+
+impl Client {
+    /// Waits until one of the evals that `given` names, or every one of them, is as `options` say, or has ended.
+    /// `told` hears of each as soon as its part of the wait is over; the result has them in that order.
+    ///
+    /// A name of a session stands for the eval that runs there, else for its last one.
+    pub fn wait(
+        &self,
+        given: &[String],
+        options: &WakeOptions,
+        told: &mut dyn FnMut(&Woken),
+    ) -> Result<Vec<Woken>, ClientError> {
+        let regex = options.pattern.as_deref().map(|text| pattern::compile(text, false));
+        let regex = regex.transpose()?;
+        let conditions = Conditions::from(options);
+        let targets = self.targets(given)?;
+        let began = Instant::now();
+        let deadline = options.timeout.and_then(|time| began.checked_add(time));
+        let (facts, heard) = mpsc::channel();
+        // The threads see the other end close when this wait is over.
+        let (_open, closes) = UnixStream::pair().map_err(ClientError::file("make", "a socket"))?;
+        for (name, evals) in target::by_session(&targets) {
+            let closes = closes.try_clone().map_err(ClientError::file("make", "a socket"))?;
+            let ear =
+                Ear::new(self.clone(), name, evals, conditions, regex.clone(), &facts, closes);
+            let thread = std::thread::Builder::new().name("wait".to_owned());
+            thread.spawn(move || ear.run()).map_err(ClientError::file("start", "a thread"))?;
+        }
+        let trackers =
+            targets.iter().map(|target| Tracker::new(conditions, target.seq())).collect();
+        let mut waiting = Waiting { client: self, targets, trackers, woken: Vec::new() };
+        while !waiting.is_over(options.all) {
+            let due = waiting.trackers.iter().filter_map(Tracker::due).min();
+            let until = [due, waiting.deadline(deadline, began)].into_iter().flatten().min();
+            let now = Instant::now();
+            let heard = match until {
+                Some(until) => heard.recv_timeout(until.saturating_duration_since(now)),
+                None => heard.recv().map_err(|_| RecvTimeoutError::Disconnected),
+            };
+            let now = Instant::now();
+            match heard {
+                Ok((at, fact)) => waiting.hear(at, fact, now, told)?,
+                Err(_) => {
+                    waiting.pass_time(now, told);
+                    if waiting.deadline(deadline, began).is_some_and(|at| at <= now)
+                        && !waiting.is_over(options.all)
+                    {
+                        waiting.time_out(told);
+                        break;
+                    }
+                }
+            }
+        }
+        Ok(waiting.woken)
+    }
+}
+
+/// A wait that goes on.
+struct Waiting<'a> {
+    client: &'a Client,
+    targets: Vec<Target>,
+    trackers: Vec<Tracker>,
+    /// Evals whose part is over, in the order in which that happened.
+    woken: Vec<Woken>,
+}
+
+impl Waiting<'_> {
+    /// Whether no more is to be waited for. One that ended well without what was waited for does not end a wait for
+    /// any of several; one that failed does.
+    fn is_over(&self, all: bool) -> bool {
+        let every = self.trackers.iter().all(Tracker::is_over);
+        every || (!all && self.woken.iter().any(|one| one.is_met() || one.has_failed()))
+    }
+
+    /// When to give up: not before the evals' first state is known, if that is only a moment away.
+    fn deadline(&self, deadline: Option<Instant>, began: Instant) -> Option<Instant> {
+        let known = self.trackers.iter().all(Tracker::is_known);
+        deadline.map(|at| if known { at } else { at.max(began + FIRST_WORD) })
+    }
+
+    fn hear(
+        &mut self,
+        at: usize,
+        fact: Fact,
+        now: Instant,
+        told: &mut dyn FnMut(&Woken),
+    ) -> Result<(), ClientError> {
+        let fact = match fact {
+            // Nothing more will be heard of this session; that matters if one of its evals is still waited for.
+            Fact::Failed(error) if self.waits_for(at) => return Err(*error),
+            fact => fact,
+        };
+        if let Fact::Named(id) = &fact {
+            self.targets[at].name(id.clone());
+        }
+        if let Some(verdict) = self.trackers[at].hear(fact, now) {
+            self.finish(at, verdict, told);
+        }
+        Ok(())
+    }
+
+    /// Whether an eval of the same session is still waited for.
+    fn waits_for(&self, at: usize) -> bool {
+        let session = &self.targets[at].session;
+        let mut all = self.targets.iter().zip(&self.trackers);
+        all.any(|(target, tracker)| target.session == *session && !tracker.is_over())
+    }
+
+    fn pass_time(&mut self, now: Instant, told: &mut dyn FnMut(&Woken)) {
+        for at in 0..self.trackers.len() {
+            if let Some(verdict) = self.trackers[at].pass_time(now) {
+                self.finish(at, verdict, told);
+            }
+        }
+    }
+
+    fn time_out(&mut self, told: &mut dyn FnMut(&Woken)) {
+        for at in 0..self.trackers.len() {
+            if !self.trackers[at].is_over() {
+                self.finish(at, Verdict::TimedOut, told);
+            }
+        }
+    }
+
+    fn finish(&mut self, at: usize, verdict: Verdict, told: &mut dyn FnMut(&Woken)) {
+        let (target, tracker) = (&self.targets[at], &mut self.trackers[at]);
+        let last_line = || match target.id() {
+            Some(id) => self.client.last_line(&id).unwrap_or_default(),
+            None => String::new(),
+        };
+        let cause = match verdict {
+            Verdict::Ended { waited_for } => Cause::Ended { waited_for },
+            Verdict::Input { may } => Cause::Input { may },
+            Verdict::Line(line) => Cause::Line(line),
+            Verdict::Silent(time) => Cause::Silent { time, last_line: last_line() },
+            Verdict::Unrecorded(why) => Cause::Unrecorded(why),
+            Verdict::TimedOut => Cause::TimedOut { last_line: last_line() },
+        };
+        let (mut view, ended) = tracker.take_view(&target.session);
+        if view.eval.is_none() {
+            view.eval = target.seq();
+        }
+        if let Some(finished) = ended {
+            loss::tell(&self.client.dir(&target.session), &finished);
+        }
+        let woken = Woken { id: target.text(), view, cause };
+        told(&woken);
+        self.woken.push(woken);
+    }
+}
+
+impl Client {
+    /// The last line that an eval has written and that is not blank, as the disk has it.
+    fn last_line(&self, id: &EvalId) -> Result<String, ClientError> {
+        let entry = self.entry(id)?;
+        let reader = wait::open(&self.dir(&id.session), &id.session)?;
+        let (from, to) = self.reach(&reader, id, &entry)?;
+        let tail = records::tail(&reader, from, to, 8, LAST_LINE_BYTES);
+        let tail = tail.map_err(ClientError::spool(&id.session))?;
+        let text = tail.chunks().map(|chunk| plain(&chunk.bytes)).collect::<String>();
+        let last = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
+        Ok(last.trim_end().chars().take(LAST_LINE_CHARS).collect())
+    }
+
+    /// The eval of a session that runs or is the next to run, else its last one.
+    fn current(&self, name: &stead_protocol::SessionName) -> Result<Option<EvalSeq>, ClientError> {
+        self.require(name, true)?;
+        let Some(history) = self.history(name)? else { return Ok(None) };
+        let mut count = 16;
+        loop {
+            let entries = history.last(count).map_err(ClientError::spool(name))?;
+            let all = (entries.len() as u64) < count;
+            let codes = || entries.iter().filter(|entry| entry.kind.is_code());
+            let open = codes().find(|entry| entry.finished.is_none());
+            // Evals end in the order in which they were sent, so those before a finished one are over.
+            let surely = entries.first().is_some_and(|entry| entry.finished.is_some());
+            let last = codes().next_back();
+            if all || (surely && (open.is_some() || last.is_some())) {
+                return Ok(open.or(last).map(|entry| entry.seq));
+            }
+            count *= 16;
+        }
+    }
+}

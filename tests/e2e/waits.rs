@@ -298,7 +298,7 @@ fn e17_an_interrupt_wakes_and_ctrl_c_only_leaves() {
     assert_said(now(&env, &["py:2", "--timeout", "0"]), "py:2 still runs after 0 ms.*", 3);
     let wait = waiting(&env, &["py:2"]);
     env.json(["interrupt", "py:2"]);
-    assert_said(said(wait), "py:2 interrupted in .*", 1);
+    assert_said(said(wait), "py:2 interrupted by cli in .*", 1);
 }
 
 #[test]

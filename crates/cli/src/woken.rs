@@ -2,7 +2,7 @@
 
 use serde::Serialize;
 use stead_client::{Cause, EvalStatus, EvalView, WakeOptions, Woken, unrecorded_text};
-use stead_protocol::{ErrorCode, Outcome};
+use stead_protocol::{By, ByWhom, ErrorCode, Outcome};
 use stead_screen::plain;
 
 use crate::print::{CliReply, Failure};
@@ -55,6 +55,8 @@ pub(crate) struct WokenData<'a> {
     exit_code: Option<i32>,
     #[serde(skip_serializing_if = "Option::is_none")]
     duration_ms: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    interrupted_by: Option<&'a By>,
     #[serde(skip_serializing_if = "Option::is_none")]
     generation: Option<u32>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -132,6 +134,7 @@ impl<'a> WokenData<'a> {
             last_line: None,
             exit_code: view.exit_code,
             duration_ms: view.duration_ms,
+            interrupted_by: view.interrupted_by.as_ref(),
             generation: view.generation.map(|generation| generation.0),
             behind: view.behind.map(|seq| format!("{}:{}", view.session, seq.0)),
             notice: (!view.notices.is_empty()).then(|| view.notices.join("; ")),
@@ -246,7 +249,8 @@ fn ended(view: &EvalView) -> String {
     // The word says it all of an eval that was interrupted.
     let error = verdict(view).error.filter(|error| error.code != ErrorCode::Interrupted);
     let why = error.map(|error| format!(": {}", plain(&error.message)));
-    format!("{word}{}{}", ran.unwrap_or_default(), why.unwrap_or_default())
+    let by = ByWhom(view.interrupted_by.as_ref());
+    format!("{word}{by}{}{}", ran.unwrap_or_default(), why.unwrap_or_default())
 }
 
 /// What did not happen before the end.

@@ -79,6 +79,8 @@ fn k1_a_bridges_own_word_says_that_code_elsewhere_waits() {
     let asked = toy.eval("secret password:");
     assert_eq!(asked["status"], "waiting_input", "{asked:#}");
     assert_eq!(asked["data"]["prompt"], "password:", "{asked:#}");
+    assert_eq!(asked["data"]["secret"], true, "{asked:#}");
+    assert_eq!(toy.env.json(["output", "toy"])["data"]["secret"], true, "also later");
     let answered = toy.env.json(["input", "-n", "toy", "hush"]);
     assert_eq!(answered["data"]["value"], "got hush", "{answered:#}");
 }

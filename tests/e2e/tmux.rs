@@ -51,6 +51,13 @@ impl<'a> Tmux<'a> {
         String::from_utf8_lossy(&captured.stdout).trim_end().to_owned()
     }
 
+    /// The same with the colours that are on it.
+    #[track_caller]
+    pub(crate) fn coloured(&self) -> String {
+        let captured = self.command().args(["capture-pane", "-p", "-e"]).output();
+        String::from_utf8_lossy(&captured.expect("tmux runs").stdout).trim_end().to_owned()
+    }
+
     /// The screen, once it is as wanted.
     #[track_caller]
     pub(crate) fn wait(&self, what: &str, wanted: impl Fn(&str) -> bool) -> String {

@@ -1,5 +1,6 @@
 //! The command line: subcommands, help texts, rendering.
 
+mod answer;
 mod changed;
 mod commands;
 mod context;

@@ -67,6 +67,8 @@ pub(crate) struct EvalData<'a> {
     listens: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     editor: Option<&'a str>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    secret: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     exit_code: Option<i32>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -170,6 +172,7 @@ impl<'a> EvalData<'a> {
             error,
             prompt: view.prompt.as_deref(),
             editor: view.editor.as_deref(),
+            secret: view.secret,
             listens: view.listens,
             exit_code: view.exit_code,
             duration_ms: view.duration_ms,

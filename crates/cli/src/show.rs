@@ -3,14 +3,14 @@
 use std::io::IsTerminal;
 
 use serde::Serialize;
-use stead_client::{ClientError, EvalView, Page, PageItem};
+use stead_client::{ClientError, EvalView, Page};
 use stead_screen::plain;
 
 use crate::changed;
 use crate::context::Context;
 use crate::paint::Paint;
 use crate::print::{self, CliReply, CommandResult, Failure, Mode};
-use crate::reply::{AROUND, EvalData, ShowBounds, marker};
+use crate::reply::{AROUND, EvalData, ShowBounds};
 use crate::text_writer::TextWriter;
 use crate::verdict::{notices, verdict};
 use crate::watch::EvalWatcher;
@@ -101,12 +101,7 @@ fn show(
                 view.content.chunks().for_each(|chunk| writer.chunk(chunk.kind, &chunk.bytes));
             } else if !streamed {
                 let id = view.id().map(|id| id.to_string());
-                for item in &page.items {
-                    match item {
-                        PageItem::Gap(gap) => writer.note(&marker(gap, id.as_deref())),
-                        item => writer.item(item),
-                    }
-                }
+                writer.page(&page, id.as_deref());
             }
             let mut notes = notices(&view);
             if judge == Judge::Reading

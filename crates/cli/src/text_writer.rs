@@ -4,14 +4,14 @@ use std::borrow::Cow;
 use std::io::IsTerminal;
 use std::time::{Duration, Instant};
 
-use stead_client::{Live, LiveItem, PageItem};
+use stead_client::{Live, LiveItem, Page, PageItem};
 use stead_protocol::ChunkKind;
 use stead_screen::plain;
 
 use crate::paint::{FAINT, Paint};
 use crate::print;
 use crate::redraw::{Redraw, Strip, TerminalSize};
-use crate::reply::display_line;
+use crate::reply::{display_line, marker};
 
 /// How often bars are drawn at most.
 pub(crate) const DRAW_EVERY: Duration = Duration::from_millis(100);
@@ -143,6 +143,24 @@ impl TextWriter {
             PageItem::Text { kind, text } => self.text(*kind, item.replaces, text),
             other => self.item(other),
         }
+    }
+
+    /// All of a page, with a mark where output is left out.
+    pub(crate) fn page(&mut self, page: &Page, id: Option<&str>) {
+        for item in &page.items {
+            match item {
+                PageItem::Gap(gap) => self.note(&marker(gap, id)),
+                item => self.item(item),
+            }
+        }
+    }
+
+    /// Writes text that was held back, and leaves the cursor behind it.
+    pub(crate) fn settle(&mut self) {
+        let items = self.live.as_mut().map(Live::finish).unwrap_or_default();
+        items.iter().for_each(|item| self.live_item(item));
+        // The person ends the line.
+        (self.redraw, self.in_line, self.stale) = (Redraw::default(), Streams::default(), false);
     }
 
     /// A notice of stead's own, which is not output of the eval.

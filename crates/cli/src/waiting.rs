@@ -37,6 +37,9 @@ impl Waiting {
     ) -> CommandResult {
         let mode = show::mode(context.mode, &self.bounds);
         let mut watch = EvalWatcher::new(mode, self.stream, self.bounds.raw, Purpose::Run);
+        if !self.bg && !self.bounds.raw && !timeout.0.is_zero() {
+            watch = watch.answering(mode);
+        }
         let options = EvalOptions {
             code,
             key: None,

@@ -4,11 +4,13 @@ use std::io::IsTerminal;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
-use stead_client::{WaitAction, Watcher};
+use stead_client::{ClientError, EvalView, Page, PageItem, WaitAction, Watcher};
 use stead_protocol::{ChunkKind, EvalId};
 
+use crate::answer::Answers;
 use crate::json_stream::JsonStream;
 use crate::print::{self, Mode};
+use crate::reply::DEFAULT_MAX_CHARS;
 use crate::signals::{CtrlC, Exits, Leave};
 use crate::text_writer::TextWriter;
 use crate::{exit, text, time};
@@ -32,6 +34,7 @@ pub(crate) enum Purpose {
 pub(crate) struct EvalWatcher {
     show: Show,
     ear: Ear,
+    answers: Option<Answers>,
 }
 
 /// What can end or change the wait from outside.
@@ -42,6 +45,15 @@ enum Ear {
     /// The command looks. It takes Ctrl-C over only once it follows the eval; until then, and without a
     /// terminal, Ctrl-C ends the process as usual.
     Look { terminal: bool, exits: Option<Exits>, unheard: usize },
+}
+
+impl Ear {
+    fn wake(&self) -> Option<BorrowedFd<'_>> {
+        match self {
+            Ear::Run { ctrl_c, .. } => ctrl_c.as_ref().map(AsFd::as_fd),
+            Ear::Look { exits, .. } => exits.as_ref().map(AsFd::as_fd),
+        }
+    }
 }
 
 /// After so many bytes of output a command that looks hears Ctrl-C even if there is more output at once.
@@ -85,7 +97,7 @@ impl EvalWatcher {
             }
             Purpose::Look => Ear::Look { terminal, exits: None, unheard: 0 },
         };
-        EvalWatcher { show, ear }
+        EvalWatcher { show, ear, answers: None }
     }
 
     /// Leaves if Ctrl-C was pressed while a command that looks copies a long output.
@@ -100,13 +112,45 @@ impl EvalWatcher {
         }
     }
 
+    /// The same watch, which asks a person at the terminal what the eval asks, if there is one.
+    pub(crate) fn answering(self, mode: Mode) -> Self {
+        let answers = (mode == Mode::Text).then(Answers::at_terminal).flatten();
+        EvalWatcher { answers, ..self }
+    }
+
+    /// Shows what the eval wrote before its question, with the cursor behind the question.
+    fn show_question(&mut self, view: &EvalView) {
+        let page = Page::new(&view.content, DEFAULT_MAX_CHARS);
+        match &mut self.show {
+            Show::Text(writer) => writer.settle(),
+            Show::Nothing | Show::Json(_) => {}
+            Show::Spinner { drawn, .. } => {
+                if drawn.take().is_some() {
+                    print::err(b"\r\x1b[K");
+                }
+                let mut writer = TextWriter::new(false);
+                let id = view.id().map(|id| id.to_string());
+                writer.page(&page, id.as_deref());
+            }
+        }
+        let prompt = view.prompt.as_deref().unwrap_or_default().trim_end();
+        let shown = match page.items.last() {
+            Some(PageItem::Text { text, .. }) => text.trim_end().ends_with(prompt),
+            _ => prompt.is_empty(),
+        };
+        if !shown {
+            print::err(format!("{prompt} ").as_bytes());
+        }
+    }
+
     /// Whether output was written as it came.
     pub(crate) fn streamed(&self) -> bool {
         matches!(self.show, Show::Json(_) | Show::Text(_))
     }
 
     /// Ends the watch; nothing of it stays on the terminal.
-    pub(crate) fn finish(self) -> Option<TextWriter> {
+    pub(crate) fn finish(mut self) -> Option<TextWriter> {
+        self.answers.iter_mut().for_each(Answers::stop);
         match self.show {
             Show::Spinner { drawn: Some(_), .. } => {
                 print::err(b"\r\x1b[K");
@@ -156,19 +200,41 @@ impl Watcher for EvalWatcher {
         }
     }
 
-    fn wake(&self) -> Option<BorrowedFd<'_>> {
-        match &self.ear {
-            Ear::Run { ctrl_c, .. } => ctrl_c.as_ref().map(AsFd::as_fd),
-            Ear::Look { exits, .. } => exits.as_ref().map(AsFd::as_fd),
+    fn asks(&mut self, view: &EvalView) -> bool {
+        let ear = self.ear.wake();
+        let asks = self.answers.as_mut().is_some_and(|answers| answers.ask(view, ear));
+        if asks {
+            self.show_question(view);
         }
+        asks
+    }
+
+    fn not_taken(&mut self, error: &ClientError) {
+        print::err(format!("[not taken: {error}]\n").as_bytes());
+    }
+
+    fn wake(&self) -> Option<BorrowedFd<'_>> {
+        if let Some(any) = self.answers.as_ref().and_then(Answers::wake) {
+            return Some(any);
+        }
+        self.ear.wake()
     }
 
     fn woken(&mut self) -> WaitAction {
+        if let Some(answer) = self.answers.as_mut().and_then(Answers::take) {
+            if let Show::Spinner { began, .. } = &mut self.show {
+                *began = Instant::now();
+            }
+            return answer;
+        }
         let (ctrl_c, pressed) = match &mut self.ear {
             Ear::Run { ctrl_c, pressed } => (ctrl_c, pressed),
             Ear::Look { exits, .. } => {
                 return match exits.as_mut().and_then(Exits::take) {
-                    Some(Leave::CtrlC) => WaitAction::Leave,
+                    Some(Leave::CtrlC) => {
+                        self.answers.iter_mut().for_each(Answers::stop);
+                        WaitAction::Leave
+                    }
                     Some(Leave::Unread) => std::process::exit(exit::SUCCESS.into()),
                     None => WaitAction::GoOn,
                 };
@@ -177,6 +243,7 @@ impl Watcher for EvalWatcher {
         if !ctrl_c.as_mut().is_some_and(CtrlC::take) {
             return WaitAction::GoOn;
         }
+        self.answers.iter_mut().for_each(Answers::stop);
         if *pressed {
             return WaitAction::Leave;
         }
@@ -189,6 +256,10 @@ impl Watcher for EvalWatcher {
     }
 
     fn tick(&mut self) -> Option<Instant> {
+        // Nothing is drawn over what a person types.
+        if self.answers.as_ref().is_some_and(Answers::is_asking) {
+            return None;
+        }
         let (began, frame, drawn, last_line) = match &mut self.show {
             Show::Nothing => return None,
             Show::Json(stream) => return stream.draw(),

@@ -12,7 +12,7 @@ use crate::host::{Facts, Host, Launch};
 use crate::life::wall_clock::wall_ms;
 use crate::record::disk;
 use crate::record::ledger::EvalClosing;
-use crate::session::state::{Input, Listening};
+use crate::session::state::{Input, Listening, Question};
 use crate::with_causes;
 
 impl Host {
@@ -54,8 +54,7 @@ impl Host {
             }
             Told::Closed => self.step(Input::Closed),
             Told::Broken { message } => self.step(Input::Broken(message)),
-            // A client needs no mark for a secret: it shows no input of any kind.
-            Told::Waits { prompt, editor, secret: _ } => self.waits(prompt, editor),
+            Told::Waits { prompt, editor, secret } => self.waits(prompt, editor, secret),
             Told::Listens { listens } => self.listens(listens),
             Told::Killed { children } => self.step(Input::ChildrenKilled(children)),
             Told::Overdue { step } => self.step(Input::Overdue(step)),
@@ -138,26 +137,22 @@ impl Host {
     }
 
     /// The running eval waits for input; all it wrote before is in the spool.
-    fn waits(&mut self, prompt: Option<String>, editor: Option<String>) {
+    fn waits(&mut self, prompt: Option<String>, editor: Option<String>, secret: bool) {
         let Some(eval) = self.state.running().map(|run| run.eval) else { return };
         let prompt = match &editor {
             Some(file) => format!("edit {file}"),
             None => prompt.unwrap_or_else(|| self.ledger.prompt()),
         };
-        self.step(Input::Waiting { prompt: prompt.clone(), editor: editor.clone() });
+        let question = Question { prompt, editor, secret };
+        self.step(Input::Waiting(question.clone()));
         let end = self.ledger.end();
-        self.tell(eval, || Event::Waiting {
-            eval,
-            prompt: prompt.clone(),
-            end,
-            editor: editor.clone(),
-        });
+        self.tell(eval, || question.clone().into_event(eval, end));
     }
 
     /// The running eval listens, or no longer does.
     fn listens(&mut self, listens: Listens) {
         let Some(run) = self.state.running() else { return };
-        let (eval, waited) = (run.eval, matches!(run.listening, Listening::Waits { .. }));
+        let (eval, waited) = (run.eval, matches!(run.listening, Listening::Waits(_)));
         self.step(match listens {
             Listens::No => Input::NotWaiting,
             Listens::Yes => Input::MayWait { alone: false },

@@ -445,6 +445,9 @@ pub enum Event {
         /// The file that an editor of ours has open, if that is what waits (SPEC E-19).
         #[serde(default, skip_serializing_if = "Option::is_none")]
         editor: Option<String>,
+        /// Whether the answer is a secret, which should not be shown while it is typed.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        secret: bool,
     },
     /// The eval has ended, and the disk refuses its record (SPEC E-11). No client is told the outcome before
     /// it is recorded; `Finished` follows as soon as it is.

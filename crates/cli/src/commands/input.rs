@@ -1,19 +1,26 @@
 //! `stead input`
 
+use std::io::IsTerminal;
 use std::path::PathBuf;
 
-use stead_client::{ClientError, InputOptions};
-use stead_protocol::EvalId;
+use stead_client::{ClientError, InputOptions, OutputOptions, Part};
+use stead_protocol::{Activity, EvalId, SessionName};
+use stead_screen::plain;
 
 use super::eval::read_code;
+use crate::answer::{self, Typed};
 use crate::context::{Context, SessionArg};
-use crate::print::{CommandResult, Failure, bad_request};
+use crate::exit;
+use crate::print::{CommandResult, Failure, Mode, bad_request};
 use crate::reply::ShowBounds;
 use crate::show::{self, Judge};
 use crate::time::Time;
 use crate::watch::{EvalWatcher, Purpose};
 
 /// Answer code that waits for input, then wait like `eval` does
+///
+/// On a terminal, without a text, the question is asked right there; so it is by `eval` and
+/// `output --wait`. Ctrl-D ends the input, Ctrl-C stops `eval`'s code.
 ///
 /// A line end is added to the text unless `--no-newline` says not to. `--eof` ends the input,
 /// after the text if there is any. A program that listens to its input without being known to wait
@@ -25,10 +32,13 @@ use crate::watch::{EvalWatcher, Purpose};
 #[command(after_help = "Examples:
   stead input -n py 'yes'
   stead input -n py --eof
+  stead input -n py --hidden             for a password
+  pass show key | stead input -n py -    from standard input
   stead input -n sh --file message.txt   for an editor
   stead input py:7 'c'                   refuse if another eval waits")]
 pub(crate) struct InputArgs {
-    /// What to give to the waiting code; before it may stand the eval it is meant for
+    /// What to give to the waiting code, `-` for what is on standard input; before it may stand the
+    /// eval it is meant for
     #[arg(value_name = "[ID] TEXT", num_args = 0..=2)]
     words: Vec<String>,
     /// The same as ID before the text
@@ -39,6 +49,9 @@ pub(crate) struct InputArgs {
     /// Read the text from a file, `-` for standard input; a line end is added if it has none
     #[arg(long, value_name = "PATH")]
     file: Option<PathBuf>,
+    /// Ask for the text on the terminal and do not show what is typed
+    #[arg(long, conflicts_with_all = ["file", "eof"])]
+    hidden: bool,
     /// End the input
     #[arg(long)]
     eof: bool,
@@ -56,18 +69,21 @@ pub(crate) struct InputArgs {
 }
 
 impl InputArgs {
-    pub(crate) fn run(self, context: &Context) -> CommandResult {
-        let words = self.eval_id.into_iter().chain(self.words).collect();
-        let (id, text) =
-            id_and_text(words, self.eof || self.file.is_some(), |id| context.client.eval_id(id))?;
+    pub(crate) fn run(mut self, context: &Context) -> CommandResult {
+        let words = self.eval_id.take().into_iter().chain(std::mem::take(&mut self.words));
+        let alone = self.eof || self.hidden || self.file.is_some();
+        let (id, text) = id_and_text(words.collect(), alone, |id| context.client.eval_id(id))?;
+        if self.hidden && text.is_some() {
+            return Err(bad_request("give a text or `--hidden`, not both"));
+        }
+        // What comes from a file or a pipe may have its last line end already.
+        let whole = self.file.is_some() || text.as_deref() == Some("-");
         let from_file = match &self.file {
             None => None,
             Some(_) if text.is_some() => {
                 return Err(bad_request("give a text or `--file`, not both"));
             }
-            Some(path) if path.as_os_str() == "-" => {
-                Some(read_code(Some("-".into()), None, context)?)
-            }
+            Some(path) if path.as_os_str() == "-" => Some(from_stdin(context)?),
             Some(path) => Some(read_code(None, Some(path), context)?),
         };
         let name = match &id {
@@ -77,19 +93,29 @@ impl InputArgs {
             Some(id) => return Err(bad_request(format!("`{id}` is not an eval of that session"))),
             None => context.session(&self.session)?,
         };
-        let has_end = from_file.as_ref().is_some_and(|text| text.ends_with('\n'));
-        let text = match (from_file.or(text), self.eof) {
-            (Some(mut text), _) => {
-                if !self.no_newline && !has_end {
-                    text.push('\n');
+        let text = match (text.as_deref(), self.hidden) {
+            (Some("-"), false) => Some(from_stdin(context)?),
+            (_, true) => match ask_hidden(context, &name, id.as_ref())? {
+                Typed::Line(line) => Some(line),
+                Typed::End => {
+                    self.eof = true;
+                    None
                 }
-                text
-            }
-            (None, true) => String::new(),
-            (None, false) => return Err(bad_request("give a text, `--file`, or `--eof`")),
+                Typed::Nothing => return Ok(exit::LEFT),
+            },
+            _ => text,
         };
+        let text = from_file.or(text);
+        if text.is_none() && !self.eof {
+            return self.ask_here(context, &name, id);
+        }
+        let mut text = text.unwrap_or_default();
+        // An end of file alone sends nothing else.
+        if !(self.no_newline || text.is_empty() && self.eof || whole && text.ends_with('\n')) {
+            text.push('\n');
+        }
         let mode = show::mode(context.mode, &self.bounds);
-        let mut watch = EvalWatcher::new(mode, self.stream, self.bounds.raw, Purpose::Look);
+        let mut watch = self.watcher(mode);
         let options = InputOptions {
             eval: id.map(|id| id.seq),
             text,
@@ -100,6 +126,58 @@ impl InputArgs {
         let result = context.client.input(&name, &options, &mut watch);
         show::eval(&context.with_mode(mode), result, watch, &self.bounds, Judge::Eval)
     }
+
+    fn watcher(&self, mode: Mode) -> EvalWatcher {
+        let watch = EvalWatcher::new(mode, self.stream, self.bounds.raw, Purpose::Look);
+        match self.bounds.raw || self.timeout.0.is_zero() {
+            true => watch,
+            false => watch.answering(mode),
+        }
+    }
+
+    /// Without a text, a person at a terminal is asked what the eval asks.
+    fn ask_here(self, context: &Context, name: &SessionName, id: Option<EvalId>) -> CommandResult {
+        let mode = show::mode(context.mode, &self.bounds);
+        let nothing = || bad_request("give a text, `-`, `--file`, `--hidden` or `--eof`");
+        if mode != Mode::Text || !std::io::stdin().is_terminal() {
+            return Err(nothing());
+        }
+        let status = context.client.status(name)?;
+        let waiting =
+            EvalId { session: name.clone(), seq: status.activity.eval().ok_or_else(nothing)? };
+        let asked = id.unwrap_or(waiting);
+        let options = OutputOptions {
+            part: Part::Since { offset: status.spool_end },
+            wait: Some(self.timeout.0),
+            max_chars: self.bounds.chars(),
+        };
+        let mut watch = self.watcher(mode);
+        let result = context.client.output(&asked, &options, &mut watch);
+        show::eval(&context.with_mode(mode), result, watch, &self.bounds, Judge::Eval)
+    }
+}
+
+fn from_stdin(context: &Context) -> Result<String, Failure> {
+    read_code(Some("-".into()), None, context)
+}
+
+/// Asks on the terminal what the eval asks, and does not show what is typed.
+fn ask_hidden(
+    context: &Context,
+    name: &SessionName,
+    id: Option<&EvalId>,
+) -> Result<Typed, Failure> {
+    let prompt = match context.client.status(name)?.activity {
+        Activity::WaitingInput { eval, prompt, .. } if id.is_none_or(|id| id.seq == eval) => {
+            plain(prompt)
+        }
+        _ => String::new(),
+    };
+    let prompt = if prompt.trim().is_empty() { "input:" } else { prompt.trim_end() };
+    answer::hidden_line(&format!("{prompt} ")).map_err(|error| {
+        let message = format!("there is no terminal to ask on: {error}");
+        bad_request(message).with_hint("send it on standard input: `stead input -`")
+    })
 }
 
 /// Two words are an id and a text. One word is the text, or the id if an id may stand alone.

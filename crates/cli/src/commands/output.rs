@@ -95,6 +95,9 @@ impl OutputArgs {
         let wait = if self.follow { Some(Duration::MAX) } else { self.wait.map(|time| time.0) };
         let judge = if wait.is_some() { Judge::Eval } else { Judge::Reading };
         let mut watch = EvalWatcher::new(mode, self.follow, self.bounds.raw, Purpose::Look);
+        if self.wait.is_some_and(|time| !time.0.is_zero()) && !self.bounds.raw {
+            watch = watch.answering(mode);
+        }
         let max_chars = if self.follow { 0 } else { self.bounds.chars() };
         let options = OutputOptions { part, wait, max_chars };
         let result = context.client.output(&id, &options, &mut watch);

@@ -92,6 +92,8 @@ pub struct EvalView {
     pub prompt: Option<String>,
     /// The file that an editor of stead's has open, if the eval waits for the editor.
     pub editor: Option<String>,
+    /// Whether the answer is a secret, which should not be shown while it is typed.
+    pub secret: bool,
     /// Whether it listens to the session's input, so that it may be waiting for it.
     pub listens: bool,
     /// The exit code its code ended with.
@@ -152,6 +154,7 @@ impl EvalView {
             error: Late::default(),
             prompt: None,
             editor: None,
+            secret: false,
             listens: false,
             exit_code: None,
             duration_ms: None,

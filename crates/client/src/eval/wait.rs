@@ -38,6 +38,13 @@ pub trait Watcher {
     fn woken(&mut self) -> WaitAction {
         WaitAction::GoOn
     }
+    /// Whether it asks for the answer by itself when the eval waits for input, so that the wait goes on. `view` has
+    /// the question, and what the eval wrote since the last one.
+    fn asks(&mut self, _view: &EvalView) -> bool {
+        false
+    }
+    /// The answer was not taken: the eval does not wait any more.
+    fn not_taken(&mut self, _error: &ClientError) {}
     /// Called before each wait; the time at which to be called again.
     fn tick(&mut self) -> Option<Instant> {
         None
@@ -45,7 +52,7 @@ pub trait Watcher {
 }
 
 /// What to do about a wait that was woken.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Clone, PartialEq, Eq)]
 pub enum WaitAction {
     /// Wait on.
     GoOn,
@@ -53,6 +60,13 @@ pub enum WaitAction {
     Interrupt,
     /// Stop waiting; the eval goes on.
     Leave,
+    /// Give the eval, which waits for input, something to read, and wait on.
+    Answer {
+        /// What to write.
+        text: String,
+        /// Whether the input ends here.
+        eof: bool,
+    },
 }
 
 /// A watcher that only waits.
@@ -90,6 +104,7 @@ impl Wait<'_> {
         let mut reconnected = false;
         let mut reader = connection.reader.take();
         let mut unrecorded = None;
+        let patience = self.deadline.map(|at| at.saturating_duration_since(Instant::now()));
         loop {
             let tick = self.watcher.tick();
             let until = [tick, self.deadline].into_iter().flatten().min();
@@ -111,7 +126,9 @@ impl Wait<'_> {
                 Waited::Event(Event::Output { eval, end }) if eval == self.seq => {
                     self.stream(&mut reader, &mut cursor, Some(end))?;
                 }
-                Waited::Event(Event::Waiting { eval, prompt, end, editor }) if eval == self.seq => {
+                Waited::Event(Event::Waiting { eval, prompt, end, editor, secret })
+                    if eval == self.seq =>
+                {
                     let start = self.start(&standing)?;
                     cursor.get_or_insert(start);
                     self.stream(&mut reader, &mut cursor, Some(end))?;
@@ -119,7 +136,15 @@ impl Wait<'_> {
                         self.view(&mut reader, EvalStatus::WaitingInput, start, Some(end))?;
                     view.prompt = Some(plain(prompt));
                     view.editor = editor.map(plain);
-                    return Ok(view);
+                    view.secret = secret;
+                    if !self.watcher.asks(&view) {
+                        return Ok(view);
+                    }
+                    // Nobody hurries a person who is asked. What was shown is not shown again.
+                    self.deadline = None;
+                    self.from = Some(end);
+                    cursor = Some(end);
+                    standing = Standing::Running { start, listens: Listens::No };
                 }
                 Waited::Event(Event::Finished { eval, finished }) if eval == self.seq => {
                     cursor.get_or_insert(finished.start);
@@ -156,6 +181,19 @@ impl Wait<'_> {
                     WaitAction::GoOn => {}
                     WaitAction::Interrupt => {
                         connection.send(Request::Interrupt { eval: Some(self.seq), by: None })?;
+                    }
+                    WaitAction::Answer { text, eof } => {
+                        let input = Request::Input { eval: Some(self.seq), text, eof };
+                        match connection.request(input, Some(Instant::now() + PATIENCE)) {
+                            Ok(_) => {}
+                            Err(error @ ClientError::Refused { .. }) => {
+                                self.watcher.not_taken(&error)
+                            }
+                            // The next turn finds that the host is gone.
+                            Err(error) if error.is_hang_up() => {}
+                            Err(error) => return Err(error),
+                        }
+                        self.deadline = patience.and_then(|time| Instant::now().checked_add(time));
                     }
                     WaitAction::Leave => {
                         let mut view = self.unfinished(&mut reader, &standing)?;

@@ -71,6 +71,7 @@ struct Place {
     status: EvalStatus,
     prompt: Option<String>,
     editor: Option<String>,
+    secret: bool,
     listens: bool,
     behind: Option<EvalSeq>,
     generation: Option<Generation>,
@@ -250,6 +251,7 @@ impl Client {
             status: EvalStatus::Running,
             prompt: None,
             editor: None,
+            secret: false,
             listens: false,
             behind: None,
             generation,
@@ -276,10 +278,11 @@ impl Client {
                     | Event::Background { .. }
                     | Event::Unknown,
                 )) => {}
-                Ok(Waited::Event(Event::Waiting { prompt, end, editor, .. })) => {
+                Ok(Waited::Event(Event::Waiting { prompt, end, editor, secret, .. })) => {
                     place.status = EvalStatus::WaitingInput;
                     place.prompt = Some(plain(prompt));
                     place.editor = editor.map(plain);
+                    place.secret = secret;
                     place.end = end;
                 }
                 Ok(Waited::Event(Event::Unrecorded { start, end, why, .. })) => {
@@ -364,6 +367,7 @@ impl Client {
         view.generation = place.generation;
         view.prompt = place.prompt;
         view.editor = place.editor;
+        view.secret = place.secret;
         view.listens = place.listens;
         view.behind = place.behind;
         view.notices.extend(place.notice);

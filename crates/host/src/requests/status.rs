@@ -5,7 +5,7 @@ use stead_protocol::client::Reply;
 use stead_protocol::{Activity, PROGRAM, Status};
 
 use crate::host::Host;
-use crate::session::state::{Input, Listening, Phase, Ticket};
+use crate::session::state::{Input, Listening, Phase, Question, Ticket};
 
 impl Host {
     pub(super) fn ask_status(&mut self, ticket: Ticket) {
@@ -68,7 +68,7 @@ impl Host {
             Phase::Idle { .. } => Activity::Idle,
             Phase::Querying { .. } => Activity::Querying,
             Phase::Running(run) => match &run.listening {
-                Listening::Waits { prompt, .. } => {
+                Listening::Waits(Question { prompt, .. }) => {
                     Activity::WaitingInput { eval: run.eval, elapsed_ms, prompt: prompt.clone() }
                 }
                 listening @ (Listening::No | Listening::May { .. }) => Activity::Running {

@@ -46,10 +46,7 @@ impl Host {
     pub(super) fn standing(&self, eval: EvalSeq) -> Option<Event> {
         if let Some(run) = self.state.running().filter(|run| run.eval == eval) {
             return Some(match &run.listening {
-                Listening::Waits { prompt, editor } => {
-                    let (prompt, editor) = (prompt.clone(), editor.clone());
-                    Event::Waiting { eval, prompt, end: self.ledger.end(), editor }
-                }
+                Listening::Waits(question) => question.clone().into_event(eval, self.ledger.end()),
                 listening @ (Listening::No | Listening::May { .. }) => {
                     // A client that asks now knows that the eval makes no progress and wants to wait, so it
                     // is not told `Alone`, which would end its wait, unless it asks for that.

@@ -4,8 +4,8 @@ use std::collections::VecDeque;
 
 use stead_interpreter::Millis;
 use stead_protocol::bridge::DoneStatus;
-use stead_protocol::client::InterruptEffect;
-use stead_protocol::{EndReason, EvalSeq, Outcome, Refusal, TimeoutStep};
+use stead_protocol::client::{Event, InterruptEffect};
+use stead_protocol::{EndReason, EvalSeq, Offset, Outcome, Refusal, TimeoutStep};
 
 /// How long an interrupt waits for its effect before it is answered, and how long an interpreter may live
 /// without its channel.
@@ -77,6 +77,25 @@ pub(crate) enum StopEffort {
     KillChildren,
 }
 
+/// What an eval that waits for input asks.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct Question {
+    /// The prompt; empty if there is none.
+    pub(crate) prompt: String,
+    /// The file that an editor wants to be answered about.
+    pub(crate) editor: Option<String>,
+    /// Whether the answer is a secret.
+    pub(crate) secret: bool,
+}
+
+impl Question {
+    /// What clients are told.
+    pub(crate) fn into_event(self, eval: EvalSeq, end: Offset) -> Event {
+        let Question { prompt, editor, secret } = self;
+        Event::Waiting { eval, prompt, end, editor, secret }
+    }
+}
+
 /// Whether the running eval waits for input (SPEC E-8).
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Listening {
@@ -86,7 +105,7 @@ pub(crate) enum Listening {
     /// limit of its own wakes it.
     May { alone: bool },
     /// It does: only input lets it go on.
-    Waits { prompt: String, editor: Option<String> },
+    Waits(Question),
 }
 
 impl Listening {
@@ -143,10 +162,7 @@ pub(crate) enum Input {
     /// The bridge says the running eval is over; its output is in the spool.
     Done(DoneStatus),
     /// The running eval waits for input, in an editor perhaps.
-    Waiting {
-        prompt: String,
-        editor: Option<String>,
-    },
+    Waiting(Question),
     /// The running eval has passed its hard timeout, and this step was taken.
     Overdue(TimeoutStep),
     /// The running eval reads its input and may be waiting; `alone` if no other process of it works.

@@ -9,8 +9,8 @@ use stead_protocol::client::InterruptEffect;
 use stead_protocol::{EndReason, ErrorCode, EvalSeq, Outcome, TimeoutStep};
 
 use crate::session::state::{
-    Action, EXIT_GRACE, Eval, GRACE, Input, Phase, QUEUE_LIMIT, START_LIMIT, State, Ticket,
-    TicketAnswer,
+    Action, EXIT_GRACE, Eval, GRACE, Input, Phase, QUEUE_LIMIT, Question, START_LIMIT, State,
+    Ticket, TicketAnswer,
 };
 
 const HELLO: Input = Input::Hello { init: None };
@@ -48,7 +48,7 @@ fn killed(seq: u64, outcome: Outcome, killed: u64) -> Action {
 }
 
 fn waiting(prompt: &str) -> Input {
-    Input::Waiting { prompt: prompt.to_owned(), editor: None }
+    Input::Waiting(Question { prompt: prompt.to_owned(), editor: None, secret: false })
 }
 
 fn timeout(step: TimeoutStep) -> Outcome {

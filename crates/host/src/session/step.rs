@@ -3,7 +3,7 @@
 use std::collections::VecDeque;
 
 use crate::session::state::{
-    Action, EXIT_GRACE, Eval, GRACE, Input, Listening, Phase, QUERY_LIMIT, QUEUE_LIMIT,
+    Action, EXIT_GRACE, Eval, GRACE, Input, Listening, Phase, QUERY_LIMIT, QUEUE_LIMIT, Question,
     RunningEval, START_LIMIT, State, StopEffort, Ticket, TicketAnswer, Why,
 };
 use stead_interpreter::Millis;
@@ -56,7 +56,7 @@ impl State {
         let behind = self.queue.back().map(|eval| eval.seq).or(self.running().map(|run| run.eval));
         match &self.phase {
             Phase::Running(RunningEval {
-                listening: Listening::Waits { prompt, .. },
+                listening: Listening::Waits(Question { prompt, .. }),
                 eval,
                 ..
             }) => Err(Refusal::WaitsForInput { eval: *eval, prompt: prompt.clone() }),
@@ -100,9 +100,9 @@ impl State {
             }
             Input::TryAgain => self.next(),
             Input::Done(status) => self.done(status, now),
-            Input::Waiting { prompt, editor } => {
+            Input::Waiting(question) => {
                 if let Some(run) = self.running_mut() {
-                    run.listening = Listening::Waits { prompt, editor };
+                    run.listening = Listening::Waits(question);
                 }
                 // Init code that waits for input will not finish by itself, so clients that wait for it are
                 // answered.

@@ -1,0 +1,187 @@
+//! Answering an eval that waits for input right at the terminal (SPEC E-8).
+
+use std::fs::File;
+use std::io::{self, IsTerminal};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::buffer::spare_capacity;
+use rustix::event::{PollFd, PollFlags, Timespec, epoll, poll};
+use rustix::io::Errno;
+use rustix::termios::{self, LocalModes, OptionalActions, Termios};
+use stead_client::{EvalView, WaitAction};
+
+use crate::print;
+use crate::signals::CtrlC;
+
+/// More than a terminal gives in one line.
+const LINE_BYTES: usize = 1 << 16;
+/// Words in a prompt whose answer nobody should read over a shoulder, where the program cannot say so itself.
+const SECRETS: [&str; 3] = ["password", "passphrase", "passcode"];
+
+/// The person at the terminal, who can be asked what an eval asks.
+#[derive(Debug)]
+pub(crate) struct Answers {
+    asking: Option<Asking>,
+}
+
+#[derive(Debug)]
+struct Asking {
+    /// Readable when something was typed, or when what else the command waits for has come.
+    any: OwnedFd,
+    _hidden: Option<Hidden>,
+}
+
+impl Answers {
+    /// Somebody who sees what is written and whose keys come here; `None` if no person sits there.
+    pub(crate) fn at_terminal() -> Option<Self> {
+        let person =
+            io::stdin().is_terminal() && io::stdout().is_terminal() && io::stderr().is_terminal();
+        person.then_some(Answers { asking: None })
+    }
+
+    /// Whether the question can be answered here, and then begins to wait for the answer. `also` is what else the
+    /// command waits for. A file for an editor is more than a line, and a command in the background of its shell
+    /// may not read from the terminal.
+    pub(crate) fn ask(&mut self, view: &EvalView, also: Option<BorrowedFd<'_>>) -> bool {
+        let stdin = io::stdin();
+        let own = termios::tcgetpgrp(&stdin).is_ok_and(|group| group == rustix::process::getpgrp());
+        if view.editor.is_some() || !own {
+            return false;
+        }
+        let Some(any) = either(stdin.as_fd(), also) else { return false };
+        let hidden = is_secret(view).then(|| Hidden::new(stdin.as_fd())).flatten();
+        self.asking = Some(Asking { any, _hidden: hidden });
+        true
+    }
+
+    /// Whether a question was asked and not answered yet.
+    pub(crate) fn is_asking(&self) -> bool {
+        self.asking.is_some()
+    }
+
+    /// No answer is wanted any more; what comes next begins on a line of its own.
+    pub(crate) fn stop(&mut self) {
+        if self.asking.take().is_some() {
+            print::err(b"\n");
+        }
+    }
+
+    /// What is waited for while a question is open.
+    pub(crate) fn wake(&self) -> Option<BorrowedFd<'_>> {
+        self.asking.as_ref().map(|asking| asking.any.as_fd())
+    }
+
+    /// The answer, if one was typed. Ctrl-D alone ends the input, behind a text it sends the text as it is.
+    pub(crate) fn take(&mut self) -> Option<WaitAction> {
+        if self.asking.is_none() || !is_readable(io::stdin().as_fd()) {
+            return None;
+        }
+        let mut line = Vec::with_capacity(LINE_BYTES);
+        let read = rustix::io::read(io::stdin(), spare_capacity(&mut line));
+        if matches!(read, Err(Errno::INTR | Errno::AGAIN)) {
+            return None;
+        }
+        self.asking = None;
+        if !line.ends_with(b"\n") {
+            print::err(b"\n");
+        }
+        Some(match read {
+            Ok(0) => WaitAction::Answer { text: String::new(), eof: true },
+            Ok(_) => {
+                let text = String::from_utf8_lossy(&line).into_owned();
+                WaitAction::Answer { text, eof: false }
+            }
+            // The terminal is gone.
+            Err(_) => WaitAction::Leave,
+        })
+    }
+}
+
+fn is_secret(view: &EvalView) -> bool {
+    let prompt = view.prompt.as_deref().unwrap_or_default().to_lowercase();
+    view.secret || SECRETS.iter().any(|word| prompt.contains(word))
+}
+
+/// A descriptor that is readable when one of both is.
+fn either(one: BorrowedFd<'_>, other: Option<BorrowedFd<'_>>) -> Option<OwnedFd> {
+    let any = epoll::create(epoll::CreateFlags::CLOEXEC).ok()?;
+    for fd in [Some(one), other].into_iter().flatten() {
+        epoll::add(&any, fd, epoll::EventData::new_u64(0), epoll::EventFlags::IN).ok()?;
+    }
+    Some(any)
+}
+
+fn is_readable(fd: BorrowedFd<'_>) -> bool {
+    let now = Timespec { tv_sec: 0, tv_nsec: 0 };
+    let mut wanted = [PollFd::new(&fd, PollFlags::IN)];
+    poll(&mut wanted, Some(&now)).is_ok_and(|ready| ready > 0)
+}
+
+/// A terminal that does not show what is typed; it does again when this is dropped.
+#[derive(Debug)]
+struct Hidden {
+    terminal: OwnedFd,
+    before: Termios,
+}
+
+impl Hidden {
+    fn new(terminal: BorrowedFd<'_>) -> Option<Self> {
+        let before = termios::tcgetattr(terminal).ok()?;
+        let mut silent = before.clone();
+        silent.local_modes.remove(LocalModes::ECHO);
+        // The line end is shown all the same, so that what follows begins on a line of its own.
+        silent.local_modes.insert(LocalModes::ECHONL);
+        termios::tcsetattr(terminal, OptionalActions::Drain, &silent).ok()?;
+        Some(Hidden { terminal: terminal.try_clone_to_owned().ok()?, before })
+    }
+}
+
+impl Drop for Hidden {
+    fn drop(&mut self) {
+        let _ = termios::tcsetattr(&self.terminal, OptionalActions::Drain, &self.before);
+    }
+}
+
+/// What a person typed who was asked without showing it.
+#[derive(Debug)]
+pub(crate) enum Typed {
+    Line(String),
+    /// Ctrl-D.
+    End,
+    /// Ctrl-C.
+    Nothing,
+}
+
+/// Asks on the terminal of this process, whatever its streams are, and does not show what is typed.
+pub(crate) fn hidden_line(prompt: &str) -> io::Result<Typed> {
+    let terminal = File::options().read(true).write(true).open("/dev/tty")?;
+    let mut ctrl_c = CtrlC::new();
+    let hidden = Hidden::new(terminal.as_fd());
+    rustix::io::write(&terminal, prompt.as_bytes())?;
+    let any = either(terminal.as_fd(), ctrl_c.as_ref().map(AsFd::as_fd));
+    let any = any.ok_or_else(|| io::Error::other("the terminal cannot be waited for"))?;
+    let mut line = Vec::with_capacity(LINE_BYTES);
+    loop {
+        let mut wanted = [PollFd::new(&any, PollFlags::IN)];
+        match poll(&mut wanted, None) {
+            Ok(_) | Err(Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        if ctrl_c.as_mut().is_some_and(CtrlC::take) {
+            let _ = rustix::io::write(&terminal, b"\n");
+            return Ok(Typed::Nothing);
+        }
+        if !is_readable(terminal.as_fd()) {
+            continue;
+        }
+        match rustix::io::read(&terminal, spare_capacity(&mut line)) {
+            Ok(0) => return Ok(Typed::End),
+            Ok(_) => break,
+            Err(Errno::INTR | Errno::AGAIN) => {}
+            Err(error) => return Err(error.into()),
+        }
+    }
+    drop(hidden);
+    let text = String::from_utf8_lossy(&line).into_owned();
+    Ok(Typed::Line(text.trim_end_matches('\n').to_owned()))
+}

@@ -18,6 +18,7 @@ pub const PYTHON: &str = concat!(
     include_str!("python/bridge/ends.py"),
     include_str!("python/bridge/incomplete.py"),
     include_str!("python/bridge/errors.py"),
+    include_str!("python/bridge/packages.py"),
     include_str!("python/bridge/containers.py"),
     include_str!("python/bridge/dataframes.py"),
     include_str!("python/bridge/values.py"),

@@ -19,6 +19,7 @@ mod files;
 mod findings;
 mod garbage;
 mod gate;
+mod habits;
 mod help;
 mod homes;
 mod incomplete;

@@ -10,6 +10,7 @@ mod express;
 mod flood;
 mod forged;
 mod formats;
+mod habits;
 mod incomplete;
 mod kept;
 mod malformed;

@@ -212,4 +212,6 @@ def report_error(error, events, source):
             event["traceback"] = "%s (an interrupt stopped the report)\n" % type_name(error)
         else:
             event["traceback"] = guarded(format_plainly, error) or type_name(error) + "\n"
+    if isinstance(error, (ImportError, SyntaxError)):
+        event["missing"] = guarded(missing_package, error, source)
     events.append(dump(event))

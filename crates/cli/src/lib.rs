@@ -5,6 +5,7 @@ mod changed;
 mod commands;
 mod context;
 mod exit;
+mod habits;
 mod hints;
 mod interpreter;
 mod json_stream;

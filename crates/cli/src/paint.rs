@@ -133,7 +133,7 @@ mod tests {
             name: "ZeroDivisionError".to_owned(),
             message: "division by zero".to_owned(),
             traceback: Some(traceback.to_owned()),
-            incomplete: false,
+            ..ErrorInfo::default()
         };
         assert_eq!(Paint(false).error(&error), traceback);
         let painted = Paint(true).error(&error);

@@ -6,7 +6,7 @@ use stead_protocol::{ByWhom, EndReason, ErrorCode, EvalId, Outcome, TimeoutStep}
 use crate::print::Failure;
 use crate::reply::summary;
 use crate::text::first_line;
-use crate::{exit, hints};
+use crate::{exit, habits, hints};
 
 /// Whether a command that waited for this eval succeeded.
 #[derive(Debug)]
@@ -35,7 +35,9 @@ pub(crate) fn verdict(view: &EvalView) -> Verdict {
                 (None, None) => "the code failed".to_owned(),
             };
             // One line is enough here: the whole message stands in `data.error`.
-            failed(exit::CODE_FAILED, ErrorCode::EvalError, first_line(&message, 200))
+            let error = Failure::new(ErrorCode::EvalError, first_line(&message, 200));
+            let error = Failure { hint: habits::hint(view), ..error };
+            Verdict { exit: exit::CODE_FAILED, error: Some(error) }
         }
         Outcome::Interrupted => failed(
             exit::CODE_FAILED,
@@ -159,6 +161,7 @@ pub(crate) fn notices(view: &EvalView) -> Vec<String> {
     {
         notes.push(error.message);
     }
+    notes.extend(habits::hint(view).map(|hint| format!("hint: {hint}")));
     if view.status == EvalStatus::Ended && view.error().is_none() && verdict(view).error.is_none() {
         notes.push(format!("session `{name}` has ended"));
     }

@@ -109,8 +109,8 @@ impl Host {
             BridgeEvent::Value(Shown { text, type_name, .. }) => {
                 self.keep(ChunkKind::Value, &ValueInfo { text, type_name });
             }
-            BridgeEvent::Error { name, message, traceback, incomplete } => {
-                let error = ErrorInfo { name, message, traceback, incomplete };
+            BridgeEvent::Error { name, message, traceback, incomplete, missing } => {
+                let error = ErrorInfo { name, message, traceback, incomplete, missing };
                 self.keep(ChunkKind::Error, &error);
             }
             BridgeEvent::Display { mime, data, note, id, update, .. } => {

@@ -6,6 +6,7 @@
 
 mod answer;
 mod cursors;
+mod habits;
 mod hints;
 mod line;
 mod sdk;

@@ -14,7 +14,7 @@ use stead_protocol::{
     TimeoutStep, is_markup,
 };
 
-use crate::hints;
+use crate::{habits, hints};
 
 /// How long a read that the text recommends waits.
 const NEXT_WAIT_MS: u64 = 30_000;
@@ -38,6 +38,9 @@ pub(crate) fn eval(view: &EvalView, page: &Page, announce: &mut Announce<'_>) ->
     let mut text = body(view, page, announce);
     for notice in &view.notices {
         let _ = writeln!(text, "[note: {}]", cut(&one_line(notice), NOTE_CHARS));
+    }
+    if let Some(hint) = habits::hint(view) {
+        let _ = writeln!(text, "[hint: {}]", cut(&one_line(&hint), NOTE_CHARS));
     }
     text.push('[');
     closing(&mut text, view, page);

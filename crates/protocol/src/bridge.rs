@@ -5,9 +5,10 @@ mod command;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::refusal::lenient;
 use crate::tagged::{fields, tagged};
 use crate::words::words;
-use crate::{Capabilities, Changed, Usage};
+use crate::{Capabilities, Changed, Missing, Usage};
 
 pub use command::{Command, CommandFrame, Commands, NoCommand};
 
@@ -49,6 +50,9 @@ pub enum BridgeEvent {
         /// The code ends before it is whole, and none of it has run (SPEC E-20).
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         incomplete: bool,
+        /// What is known of a package that is missing.
+        #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "lenient")]
+        missing: Option<Box<Missing>>,
     },
     /// A display: an image, a table or other rich output.
     Display {

@@ -4,6 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::bridge::Stream;
 use crate::outcome::is_zero;
+use crate::refusal::lenient;
 
 /// What a spool record holds.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Hash)]
@@ -99,6 +100,26 @@ pub struct ErrorInfo {
     /// The code ends before it is whole, and none of it has run (SPEC E-20).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub incomplete: bool,
+    /// What its bridge knows of a package that is missing.
+    #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "lenient")]
+    pub missing: Option<Box<Missing>>,
+}
+
+/// What is known where a package is missing, or where code was to install one.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct Missing {
+    /// The module that was not found, with its dots.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub module: Option<String>,
+    /// It belongs to the language itself, so no package brings it.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub of_language: bool,
+    /// The command that installs packages into the environment that the code runs in; their names follow it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub install: Option<String>,
+    /// That command makes an environment, which only the next interpreter runs in.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub makes_environment: bool,
 }
 
 /// Whether text of this type is for a browser: it lies in a file and is never shown as it is (SPEC O-9).

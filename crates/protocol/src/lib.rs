@@ -23,7 +23,7 @@ mod work;
 
 pub use by::{By, ByWhom};
 pub use capability::{Capabilities, Capability};
-pub use chunk::{Chunk, ChunkKind, DisplayInfo, ErrorInfo, ValueInfo, is_markup};
+pub use chunk::{Chunk, ChunkKind, DisplayInfo, ErrorInfo, Missing, ValueInfo, is_markup};
 pub use error::{ErrorCode, WireError};
 pub use ids::{EvalId, EvalSeq, Generation, NameError, Offset, SessionName, Token};
 pub use lines::Lines;

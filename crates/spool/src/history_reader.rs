@@ -19,6 +19,10 @@ use crate::lines::{is_line_start, line_at, whole_len};
 /// now.
 const LOOKS: u32 = 3;
 
+/// How many records are looked at between the end of an eval and the end of its interpreter: those of evals that
+/// were queued behind it and never ran.
+const RECORDS_BETWEEN: u32 = 64;
+
 /// All that is recorded of one eval.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct EvalEntry {
@@ -163,6 +167,25 @@ impl HistoryReader {
     /// interpreter runs, its host was killed, or there never was one.
     pub fn last_end(&self) -> Result<Option<(EndReason, bool)>, SpoolError> {
         self.tail().map(|tail| tail.last_end)
+    }
+
+    /// How the interpreter ended that this eval ran in, if it ran no other eval after it and its end is recorded.
+    pub fn end_after(&self, seq: EvalSeq) -> Result<Option<EndReason>, SpoolError> {
+        let index_path = self.dir.history_index();
+        let entry = self.entry(seq.0).map_err(SpoolError::io("read", &index_path))?;
+        let Some(mut pos) = entry.position(RecordMark::Finished) else { return Ok(None) };
+        for _ in 0..RECORDS_BETWEEN {
+            let line =
+                line_at(&self.file, pos).map_err(SpoolError::io("read", &self.dir.history()))?;
+            let Some(line) = line else { return Ok(None) };
+            pos += line.len() as u64 + 1;
+            match serde_json::from_slice(&line) {
+                Ok(HistoryRecord::Ended { reason, .. }) => return Ok(Some(reason)),
+                Ok(HistoryRecord::Opened { .. }) | Err(_) => return Ok(None),
+                Ok(_) => {}
+            }
+        }
+        Ok(None)
     }
 
     /// The last interpreter that was opened; 0 if there was none.

@@ -92,6 +92,7 @@ fn run(
                 message: error,
                 traceback: None,
                 incomplete: false,
+                missing: None,
             });
             (DoneStatus::Error, None)
         }

@@ -9,6 +9,7 @@ use stead_protocol::{
 use stead_screen::into_plain;
 
 use crate::Content;
+use crate::hint::Hint;
 use crate::show::page;
 
 /// Where an eval stands (SPEC C-5).
@@ -104,6 +105,8 @@ pub struct EvalView {
     pub changed: Option<Changed>,
     /// Further notices for the user.
     pub notices: Vec<String>,
+    /// What may help, if its code failed.
+    pub hint: Option<Box<Hint>>,
     /// The eval it waits behind.
     pub behind: Option<EvalSeq>,
     /// Bytes that were not kept.
@@ -160,6 +163,7 @@ impl EvalView {
             duration_ms: None,
             changed: None,
             notices: Vec::new(),
+            hint: None,
             behind: None,
             lost_bytes: 0,
             not_kept: None,

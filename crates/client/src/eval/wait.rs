@@ -9,6 +9,7 @@ use stead_screen::plain;
 use stead_spool::{HistoryReader, Reader, SessionDir};
 
 use crate::eval::loss;
+use crate::hint;
 use crate::reach::connection::{Connection, PATIENCE, Waited};
 use crate::reach::start::Door;
 use crate::read::records::{self, Span};
@@ -283,7 +284,9 @@ impl Wait<'_> {
     ) -> Result<EvalView, ClientError> {
         let from = self.from.unwrap_or(finished.start).max(finished.start);
         let content = self.content(reader, finished.start, from, finished.end)?;
-        Ok(EvalView::finished(self.door.name, self.seq, finished, content))
+        let mut view = EvalView::finished(self.door.name, self.seq, finished, content);
+        hint::add(&mut view, &self.door.dir());
+        Ok(view)
     }
 
     fn unfinished(

@@ -10,6 +10,7 @@ use stead_spool::{EvalEntry, HistoryReader, Reader, SpoolError};
 
 use crate::eval::loss;
 use crate::eval::wait::{self, Wait, Watcher};
+use crate::hint;
 use crate::reach::connection::{Connection, PATIENCE, Waited};
 use crate::reach::patience::answer_time;
 use crate::read::records::{self, Span};
@@ -354,7 +355,9 @@ impl Client {
         if let Some(finished) = &place.finished {
             loss::tell(&self.dir(name), finished);
             if options.part == Part::All {
-                return Ok(EvalView::finished(name, id.seq, finished.clone(), content));
+                let mut view = EvalView::finished(name, id.seq, finished.clone(), content);
+                hint::add(&mut view, &self.dir(name));
+                return Ok(view);
             }
             // The value or error stands at the end of the output, which this part need not reach.
             let result = records::result(&reader, finished.start, finished.end)

@@ -1,0 +1,207 @@
+//! Code that failed, and the line of it that the error is about.
+
+use std::path::Path;
+
+use stead_protocol::ErrorInfo;
+
+use super::{Hint, foreign, ipython, modules, python, shell_words, typescript};
+
+/// More characters than a line has that somebody typed; longer ones are data.
+const LONGEST_LINE: usize = 2_000;
+
+/// Code that failed.
+pub(super) struct Failed<'a> {
+    /// The session's language.
+    pub(super) language: &'a str,
+    pub(super) code: &'a str,
+    /// How the code is called in tracebacks: `<py:7>`.
+    pub(super) eval: String,
+    /// What its bridge said of the error.
+    pub(super) error: Option<&'a ErrorInfo>,
+    /// What it wrote to standard error.
+    pub(super) said: String,
+    /// Where the session was started.
+    pub(super) cwd: &'a Path,
+}
+
+/// How the code failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum Failure<'a> {
+    /// It cannot be compiled.
+    Syntax,
+    /// This name is not known.
+    Name(&'a str),
+    /// A shell knows no such command, or a builtin did not take what it was given.
+    Command,
+    /// A module is missing.
+    Module,
+    /// In another way.
+    Other,
+}
+
+impl Failed<'_> {
+    pub(super) fn hint(&self) -> Option<Hint> {
+        let failure = self.failure();
+        if failure == Failure::Module {
+            return modules::missing(self);
+        }
+        if failure == Failure::Other {
+            return None;
+        }
+        let Some(line) = self.line(failure).filter(|line| line.len() <= LONGEST_LINE) else {
+            return match failure {
+                Failure::Name(name) => self.name_hint(name),
+                _ => None,
+            };
+        };
+        ipython::habit(self, line, failure)
+            .or_else(|| typescript::habit(self, line, failure))
+            .or_else(|| foreign::habit(self, line, failure))
+            .or_else(|| shell_words::habit(self, line, failure))
+            .or_else(|| match failure {
+                Failure::Name(name) => self.name_hint(name),
+                _ => None,
+            })
+    }
+
+    fn name_hint(&self, name: &str) -> Option<Hint> {
+        match self.language {
+            "python" => python::name(self, name),
+            "node" => foreign::node_word(name),
+            _ => None,
+        }
+    }
+
+    pub(super) fn is_shell(&self) -> bool {
+        matches!(self.language, "bash" | "shell")
+    }
+
+    pub(super) fn failure(&self) -> Failure<'_> {
+        let Some(error) = self.error else {
+            // Shell commands have no bridge that speaks of errors.
+            return if self.is_shell() { self.shell_failure() } else { Failure::Other };
+        };
+        let message = error.message.as_str();
+        match (self.language, error.name.as_str()) {
+            (_, "SyntaxError" | "IndentationError" | "TabError") => Failure::Syntax,
+            ("python", "NameError") => {
+                quoted(message, "name '", "' is not defined").map_or(Failure::Other, Failure::Name)
+            }
+            ("python", "ModuleNotFoundError" | "ImportError") => Failure::Module,
+            ("node", "ReferenceError") => {
+                let name = message.strip_suffix(" is not defined");
+                name.map_or(Failure::Other, Failure::Name)
+            }
+            ("node", "Error") if message.starts_with("Cannot find ") => Failure::Module,
+            ("bash", "ExitStatus") => self.shell_failure(),
+            _ => Failure::Other,
+        }
+    }
+
+    fn shell_failure(&self) -> Failure<'_> {
+        let signs = [": command not found", ": syntax error", ": not found", "fg: no job control"];
+        match signs.iter().any(|sign| self.said.contains(sign)) {
+            true if self.said.contains("syntax error near") => Failure::Syntax,
+            true => Failure::Command,
+            false => Failure::Other,
+        }
+    }
+
+    /// The name that the error says is not known: of a variable, of a function of a shell.
+    pub(super) fn missing_name(&self) -> Option<&str> {
+        match self.failure() {
+            Failure::Name(name) => Some(name),
+            Failure::Command => self.missing_command(),
+            Failure::Syntax | Failure::Module | Failure::Other => None,
+        }
+    }
+
+    /// The last command that a shell did not find: `bash: NAME: command not found`.
+    pub(super) fn missing_command(&self) -> Option<&str> {
+        let line = self.said.lines().rev().find_map(|line| {
+            line.strip_suffix(": command not found").or_else(|| line.strip_suffix(": not found"))
+        })?;
+        Some(line.rsplit(": ").next().unwrap_or(line))
+    }
+
+    /// The line of this eval's code that the error is about, without the space around it.
+    fn line(&self, failure: Failure<'_>) -> Option<&str> {
+        let number = match (self.language, failure) {
+            ("python", _) => self.python_line(),
+            ("node", Failure::Syntax) => self.number_after(&format!("{}:", self.eval)),
+            ("node", _) => self.number_after(&format!("at {}:", self.eval)),
+            (_, Failure::Syntax) => {
+                let message = self.error.map_or(self.said.as_str(), |error| &error.message);
+                message.split("line ").nth(1).and_then(leading_number)
+            }
+            (_, _) => return self.shell_line(),
+        };
+        let only = || self.code.trim().lines().count() == 1;
+        let line = match number {
+            Some(number) => self.code.lines().nth(number.checked_sub(1)?),
+            None if only() => Some(self.code),
+            None => None,
+        };
+        line.map(str::trim).filter(|line| !line.is_empty())
+    }
+
+    /// A traceback of Python names the innermost place last; only that counts.
+    fn python_line(&self) -> Option<usize> {
+        let traceback = self.error?.traceback.as_deref()?;
+        let (_, place) = traceback.rsplit_once("  File \"")?;
+        let rest = place.strip_prefix(self.eval.as_str())?.strip_prefix("\", line ")?;
+        leading_number(rest)
+    }
+
+    fn number_after(&self, mark: &str) -> Option<usize> {
+        let traceback = self.error?.traceback.as_deref()?;
+        leading_number(traceback.split_once(mark)?.1)
+    }
+
+    /// A shell names no line: it is the one that begins with what it did not find or take.
+    fn shell_line(&self) -> Option<&str> {
+        let mut lines = self.code.lines().map(str::trim).filter(|line| !line.is_empty());
+        if self.said.contains("fg: no job control") {
+            return lines.find(|line| line.starts_with('%'));
+        }
+        let word = match self.missing_command() {
+            Some(word) => word,
+            // A builtin: `bash: let: =: syntax error: …`
+            None => self.said.lines().rev().find_map(|line| {
+                let (before, _) = line.split_once(": syntax error")?;
+                before.split(": ").find(|word| *word == "let")
+            })?,
+        };
+        lines.find(|line| line.split_whitespace().next() == Some(word))
+    }
+
+    /// Whether the traceback ends in code that was sent to the session, of whichever eval.
+    pub(super) fn fails_in_session(&self) -> bool {
+        let traceback = self.error.and_then(|error| error.traceback.as_deref());
+        traceback
+            .and_then(|text| text.rsplit_once("  File \""))
+            .is_none_or(|(_, place)| place.starts_with('<') && !place.starts_with("<string>"))
+    }
+}
+
+/// What stands between two texts at the beginning.
+pub(super) fn quoted<'a>(text: &'a str, before: &str, after: &str) -> Option<&'a str> {
+    let rest = text.strip_prefix(before)?;
+    rest.find(after).map(|end| &rest[..end])
+}
+
+fn leading_number(text: &str) -> Option<usize> {
+    let end = text.find(|c: char| !c.is_ascii_digit()).unwrap_or(text.len());
+    text[..end].parse().ok()
+}
+
+/// Whether a text matches a pattern, which is compiled when it is first needed.
+macro_rules! matches_pattern {
+    ($text:expr, $pattern:literal) => {{
+        static PATTERN: std::sync::LazyLock<Option<regex::Regex>> =
+            std::sync::LazyLock::new(|| regex::Regex::new($pattern).ok());
+        debug_assert!(PATTERN.is_some(), "not a pattern: {}", $pattern);
+        PATTERN.as_ref().is_some_and(|pattern| pattern.is_match($text))
+    }};
+}
+pub(super) use matches_pattern;

@@ -1,0 +1,94 @@
+//! Modules that are missing, and commands that install packages.
+
+use std::path::Path;
+
+use super::Hint;
+use super::line::{Failed, matches_pattern, quoted};
+use super::packages::{self, Left};
+
+/// The hint for a module that is not there.
+pub(super) fn missing(failed: &Failed<'_>) -> Option<Hint> {
+    match failed.language {
+        "python" => python(failed),
+        "node" => node(failed),
+        _ => None,
+    }
+}
+
+fn python(failed: &Failed<'_>) -> Option<Hint> {
+    // The bridge says which module it is, if it is one that can be installed.
+    let facts = failed.error?.missing.as_deref()?;
+    let module = facts.module.as_deref()?;
+    if let Some(Left { instead, .. }) = packages::left(module) {
+        return Some(Hint::Gone { module: module.to_owned(), instead });
+    }
+    if facts.of_language {
+        return None;
+    }
+    let install = facts.install.as_deref()?;
+    Some(match packages::package(module) {
+        Some(package) => Hint::Install {
+            module: Some(module.to_owned()),
+            command: format!("{install} {package}"),
+            restart: facts.makes_environment,
+        },
+        None => Hint::NotInstalled { command: format!("{install} NAME") },
+    })
+}
+
+/// `Cannot find module 'zod'`, `Cannot find package 'zod' imported from …`.
+fn node(failed: &Failed<'_>) -> Option<Hint> {
+    let message = &failed.error?.message;
+    let named = ["Cannot find module '", "Cannot find package '"]
+        .into_iter()
+        .find_map(|before| quoted(message, before, "'"))?;
+    let package = node_package(named)?;
+    let command = format!("{} {package}", node_installer(failed.cwd));
+    Some(Hint::Install { module: Some(named.to_owned()), command, restart: false })
+}
+
+/// The package that a module is in; none for a file of the user's, or for what no package is called.
+fn node_package(module: &str) -> Option<String> {
+    let parts = if module.starts_with('@') { 2 } else { 1 };
+    let package = module.splitn(parts + 1, '/').take(parts).collect::<Vec<_>>().join("/");
+    matches_pattern!(&package, r"^(@[a-z0-9~-][a-z0-9._~-]*/)?[a-z0-9~-][a-z0-9._~-]*$")
+        .then_some(package)
+}
+
+/// How the project installs packages, by its lock file.
+fn node_installer(cwd: &Path) -> &'static str {
+    let files = [
+        ("pnpm-lock.yaml", "pnpm add"),
+        ("yarn.lock", "yarn add"),
+        ("bun.lock", "bun add"),
+        ("bun.lockb", "bun add"),
+        ("package-lock.json", "npm install"),
+    ];
+    let of = |dir: &Path| files.iter().find(|(file, _)| dir.join(file).is_file());
+    cwd.ancestors().find_map(of).map_or("npm install", |(_, command)| command)
+}
+
+/// The hint for a command that installs packages: the command of this environment.
+pub(super) fn install(failed: &Failed<'_>, command: &str) -> Option<Hint> {
+    let words: Vec<&str> = command.split_whitespace().collect();
+    let rest = match words.as_slice() {
+        ["pip" | "pip3" | "conda" | "mamba", "install", rest @ ..]
+        | ["uv", "pip", "install", rest @ ..]
+        | ["uv" | "poetry" | "pdm", "add", rest @ ..]
+        | ["pipenv", "install", rest @ ..]
+        | ["python" | "python3", "-m", "pip", "install", rest @ ..] => rest,
+        _ => return None,
+    };
+    let facts = failed.error.and_then(|error| error.missing.as_deref());
+    let Some(install) = facts.and_then(|facts| facts.install.as_deref()) else {
+        return Some(Hint::Install { module: None, command: command.to_owned(), restart: false });
+    };
+    // Flags of one tool mean nothing to another; what names packages is the same for all.
+    let unknown = |word: &&&str| {
+        ["-U", "-q", "-y", "--upgrade", "--quiet", "--yes", "--user"].contains(*word)
+    };
+    let packages: Vec<&str> = rest.iter().filter(|word| !unknown(word)).copied().collect();
+    let command = format!("{install} {}", packages.join(" "));
+    let restart = facts.is_some_and(|facts| facts.makes_environment);
+    Some(Hint::Install { module: None, command, restart })
+}

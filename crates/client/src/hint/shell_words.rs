@@ -1,0 +1,274 @@
+//! Shell commands that were given to a session in another language.
+
+use super::line::{Failed, Failure, matches_pattern};
+use super::{Hint, NotNeeded, Whose, modules};
+
+/// Commands whose names are no words of prose and hardly names of variables.
+const SURE: &[&str] = &[
+    "apt", "apt-get", "awk", "brew", "cd", "chmod", "chown", "cp", "curl", "df", "dnf", "du",
+    "echo", "egrep", "export", "gcc", "gh", "grep", "htop", "jq", "ls", "mkdir", "mv", "nano",
+    "ping", "ps", "pwd", "pytest", "rg", "rm", "rmdir", "rsync", "rustc", "scp", "sed", "ssh",
+    "sudo", "tar", "tree", "uname", "unzip", "vim", "wget", "whoami", "xargs", "yum", "zip",
+];
+
+/// Commands whose names are words too. A flag, a path, a file or a pipe has to follow.
+const WORDS: &[&str] = &[
+    "alias", "bash", "cat", "clear", "cut", "date", "diff", "env", "file", "find", "free", "head",
+    "history", "java", "join", "kill", "less", "ln", "make", "man", "more", "nice", "node", "open",
+    "paste", "perl", "python", "python3", "ruby", "set", "sh", "sleep", "sort", "source", "split",
+    "stat", "tail", "tee", "test", "time", "top", "touch", "tr", "tsc", "type", "uniq", "unset",
+    "watch", "wc", "which", "who", "zsh",
+];
+
+/// Commands that are followed by one of their own words.
+const WITH_VERBS: &[(&str, &[&str])] = &[
+    (
+        "git",
+        &[
+            "add",
+            "am",
+            "bisect",
+            "blame",
+            "branch",
+            "checkout",
+            "cherry-pick",
+            "clean",
+            "clone",
+            "commit",
+            "config",
+            "diff",
+            "fetch",
+            "grep",
+            "init",
+            "log",
+            "ls-files",
+            "merge",
+            "mv",
+            "pull",
+            "push",
+            "rebase",
+            "reflog",
+            "remote",
+            "reset",
+            "restore",
+            "rev-parse",
+            "revert",
+            "rm",
+            "show",
+            "stash",
+            "status",
+            "submodule",
+            "switch",
+            "tag",
+            "worktree",
+        ],
+    ),
+    (
+        "npm",
+        &[
+            "audit",
+            "ci",
+            "exec",
+            "i",
+            "init",
+            "install",
+            "ls",
+            "run",
+            "start",
+            "test",
+            "uninstall",
+            "update",
+        ],
+    ),
+    ("pnpm", &["add", "dlx", "exec", "i", "install", "remove", "run", "test"]),
+    ("yarn", &["add", "build", "dev", "install", "remove", "run", "start", "test"]),
+    ("bun", &["add", "install", "run", "test", "x"]),
+    ("npx", &["create-react-app", "eslint", "prettier", "tsc", "tsx", "vite", "vitest"]),
+    ("pip", &["check", "download", "freeze", "install", "list", "show", "uninstall"]),
+    ("pip3", &["freeze", "install", "list", "show", "uninstall"]),
+    ("uv", &["add", "init", "lock", "pip", "python", "remove", "run", "sync", "tool", "venv"]),
+    (
+        "poetry",
+        &["add", "env", "init", "install", "lock", "remove", "run", "shell", "show", "update"],
+    ),
+    (
+        "conda",
+        &["activate", "create", "deactivate", "env", "info", "install", "list", "remove", "update"],
+    ),
+    ("mamba", &["activate", "create", "env", "install", "list", "remove", "update"]),
+    ("pipenv", &["install", "run", "shell", "uninstall"]),
+    ("pdm", &["add", "install", "remove", "run"]),
+    (
+        "cargo",
+        &[
+            "add", "bench", "build", "check", "clippy", "doc", "fmt", "init", "install", "new",
+            "run", "test", "update",
+        ],
+    ),
+    ("go", &["build", "env", "fmt", "get", "install", "mod", "run", "test", "version", "vet"]),
+    (
+        "docker",
+        &[
+            "build", "compose", "exec", "images", "logs", "ps", "pull", "push", "rm", "rmi", "run",
+            "stop",
+        ],
+    ),
+    ("docker-compose", &["build", "down", "logs", "ps", "up"]),
+    ("kubectl", &["apply", "create", "delete", "describe", "exec", "get", "logs"]),
+    ("make", &["all", "build", "check", "clean", "install", "lint", "run", "test"]),
+    ("systemctl", &["restart", "start", "status", "stop"]),
+    ("service", &["restart", "start", "status", "stop"]),
+    ("brew", &["install", "list", "update"]),
+];
+
+/// Words that a sentence has and a command hardly.
+const PROSE: &[&str] = &[
+    "a", "an", "and", "are", "be", "because", "but", "can", "could", "does", "from", "has", "have",
+    "how", "i", "if", "in", "is", "it", "me", "my", "not", "of", "on", "or", "over", "please",
+    "should", "sure", "that", "the", "then", "there", "they", "this", "to", "was", "we", "what",
+    "when", "will", "with", "would", "you", "your",
+];
+
+/// A line that is a shell command, in a session that runs no such commands.
+pub(super) fn habit(failed: &Failed<'_>, line: &str, failure: Failure<'_>) -> Option<Hint> {
+    if failed.is_shell() {
+        return assignment(failed, line, failure);
+    }
+    // What compiles is only a command if its first word is the name that is not known.
+    if let Failure::Name(name) = failure
+        && line.split_whitespace().next() != Some(name)
+    {
+        return None;
+    }
+    is_command(line).then(|| command(failed, line, None)).flatten()
+}
+
+/// The hint for a command, which may be one that is not to be run in a shell of its own.
+pub(super) fn command(failed: &Failed<'_>, line: &str, mark: Option<&str>) -> Option<Hint> {
+    let mut words = line.split_whitespace();
+    let first = words.next()?;
+    let rest = line[first.len()..].trim();
+    let alone = !["&&", "|", ";"].iter().any(|sign| line.contains(sign));
+    match first {
+        "source" | "." if line.contains("/activate") => return Some(activation(line)),
+        "conda" | "mamba" if rest.starts_with("activate") => return Some(activation(line)),
+        "cd" if alone => return change_dir(failed, rest, Whose::Shell, "cd"),
+        "export" if alone => return set_variable(failed, rest),
+        _ => {}
+    }
+    if alone && let Some(install) = modules::install(failed, line) {
+        return Some(install);
+    }
+    Some(Hint::Shell { mark: mark.map(str::to_owned), command: line.to_owned() })
+}
+
+fn activation(line: &str) -> Hint {
+    Hint::NotNeeded { wrote: line.to_owned(), why: NotNeeded::Activation }
+}
+
+/// A directory belongs to the session: a shell that changes its own is gone afterwards.
+pub(super) fn change_dir(
+    failed: &Failed<'_>,
+    dir: &str,
+    whose: Whose,
+    wrote: &str,
+) -> Option<Hint> {
+    let dir = dir.trim_matches(['"', '\'']);
+    let dir = if dir.is_empty() { "~" } else { dir };
+    let code = match failed.language {
+        "python" if dir.starts_with('~') => {
+            format!("os.chdir(os.path.expanduser(\"{dir}\")), after import os")
+        }
+        "python" => format!("os.chdir(\"{dir}\"), after import os"),
+        "node" if dir == "~" => {
+            "process.chdir(os.homedir()), after import os from \"os\"".to_owned()
+        }
+        "node" => format!("process.chdir(\"{dir}\")"),
+        _ => format!("cd {dir}"),
+    };
+    Some(Hint::Instead { wrote: wrote.to_owned(), whose, code })
+}
+
+fn set_variable(failed: &Failed<'_>, rest: &str) -> Option<Hint> {
+    let (name, value) = rest.split_once('=')?;
+    let value = value.trim_matches(['"', '\'']);
+    let code = match failed.language {
+        "python" => format!("os.environ[\"{name}\"] = \"{value}\", after import os"),
+        "node" => format!("process.env.{name} = \"{value}\""),
+        _ => return None,
+    };
+    Some(Hint::Instead { wrote: "export".to_owned(), whose: Whose::Shell, code })
+}
+
+/// Whether a line is a shell command and neither prose nor a line of a program.
+pub(super) fn is_command(line: &str) -> bool {
+    let line = line.trim();
+    let Some(first) = line.split_whitespace().next() else { return false };
+    let rest = line[first.len()..].trim_start();
+    if matches_pattern!(
+        line,
+        r"^(for \w+ in [^:]*;\s*do\b|if \[{1,2} .*\]{1,2}\s*;\s*then\b|while (read|true|\[).*;\s*do\b)"
+    ) {
+        return true;
+    }
+    // `FLAVOUR=mint make cake`
+    if matches_pattern!(first, r"^[A-Z_][A-Z0-9_]*=\S*$") {
+        return is_command(rest);
+    }
+    if matches_pattern!(first, r"^(\./|~/|/(usr|bin|opt|home|tmp)/)[\w./-]+$") {
+        return !is_prose(line) && !rest.starts_with(['=', '(', '*', '/', '+']);
+    }
+    if first == "." && rest.contains("/activate") {
+        return true;
+    }
+    let operator = rest.starts_with("* ") || rest.starts_with(['=', '(', '[', ',', ':', '+', ')']);
+    if operator || is_prose(rest) {
+        return false;
+    }
+    let next = rest.split_whitespace().next().unwrap_or_default();
+    if let Some((_, verbs)) = WITH_VERBS.iter().find(|(name, _)| *name == first)
+        && (verbs.contains(&next) || is_flag(next))
+    {
+        return true;
+    }
+    if SURE.contains(&first) {
+        // Four words or more without a sign of a command may as well be the beginning of a sentence.
+        return first == "echo"
+            || first == "export" && rest.contains('=')
+            || rest.split_whitespace().count() < 4
+            || has_sign(rest);
+    }
+    WORDS.contains(&first)
+        && (has_sign(rest) || first == "which" && rest.split_whitespace().count() == 1)
+}
+
+fn is_prose(text: &str) -> bool {
+    text.split_whitespace().any(|word| {
+        let word = word.trim_matches([',', '.', '?', '!', ':']).to_lowercase();
+        PROSE.contains(&word.as_str())
+    })
+}
+
+/// Whether a flag, a path, a file or a pipe is among the words.
+fn has_sign(text: &str) -> bool {
+    text.split_whitespace().any(|word| {
+        is_flag(word)
+            || ["|", "||", "&&", ">", ">>", "<", "2>&1", ".", "..", "~"].contains(&word)
+            || matches_pattern!(word, r"^(\./|\.\./|~/|/)[\w.*-]|^[\w.-]+/[\w./*-]+$|^[\w*-]+\.[a-z][a-z0-9]{0,4}$|^\*|^\$\w")
+    })
+}
+
+fn is_flag(word: &str) -> bool {
+    matches_pattern!(word, r"^-{1,2}[A-Za-z0-9][\w-]*(=.*)?$")
+}
+
+/// `x = 1` in a shell.
+fn assignment(failed: &Failed<'_>, line: &str, failure: Failure<'_>) -> Option<Hint> {
+    let (name, value) = line.split_once(" = ").or_else(|| line.split_once("= "))?;
+    let name = name.trim();
+    let meant = failure == Failure::Command
+        && matches_pattern!(name, r"^[A-Za-z_]\w*$")
+        && failed.missing_command().is_some_and(|missing| missing == name);
+    let plain = matches_pattern!(value.trim(), r#"^([\w./:-]+|"[^"]*"|'[^']*')$"#);
+    (meant && plain).then(|| Hint::Spaces { right: format!("{name}={}", value.trim()) })
+}

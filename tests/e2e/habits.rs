@@ -1,0 +1,74 @@
+//! E-18: hints about habits of other REPLs, in the words of the command line.
+
+use stead_testkit::TestEnv;
+
+use crate::STEAD;
+
+/// The hint of a failed eval, in JSON and as text.
+#[track_caller]
+fn hint(env: &TestEnv, session: &str, code: &str) -> Option<String> {
+    let reply = env.json(["eval", "-n", session, code]);
+    let hint = reply["error"]["hint"].as_str().map(str::to_owned);
+    let ran = env.run(["eval", "-n", session, "--text", code]);
+    let shown = ran.stderr.lines().find_map(|line| line.strip_prefix("[hint: "));
+    assert_eq!(shown.and_then(|line| line.strip_suffix(']')), hint.as_deref(), "{ran:?}");
+    hint
+}
+
+#[test]
+fn e18_hints_name_the_command_that_does_it_here() {
+    let env = TestEnv::new(STEAD);
+    for (session, code, wanted) in [
+        ("py", "%timeit f()", "timeit.timeit"),
+        ("py", "!ls -la", "`stead shell 'ls -la'`"),
+        ("py", "%%bash\nls", "`stead shell 'ls'`"),
+        ("py", "total?", "`stead inspect -n py total`"),
+        ("py", "pip install requests", "`stead shell '"),
+        ("py", "%whos", "`stead vars -n py`"),
+        ("py", "git commit -m 'x'", r"`stead shell 'git commit -m '\''x'\'''`"),
+        ("py", "let x = 5", "`stead eval -n js …`"),
+        ("py", "%matplotlib inline", "shown by themselves"),
+        ("py", "%cd /tmp", "os.chdir(\"/tmp\")"),
+        ("sh", "import os", "`stead eval -n py …`"),
+        ("sh", "print('x')", "`stead eval -n py …`"),
+        ("sh", "const x = 1", "`stead eval -n js …`"),
+        ("js", "const x: number = 1", "`stead shell 'npx tsx FILE.ts'`"),
+        ("js", "import os", "`stead eval -n py …`"),
+        ("js", "cd ..", "process.chdir(\"..\")"),
+        ("js", "require('zod')", "`stead shell 'npm install zod'`"),
+    ] {
+        let said = hint(&env, session, code).unwrap_or_else(|| panic!("no hint for {code:?}"));
+        assert!(said.contains(wanted), "{code:?}: {said}");
+    }
+    for (session, code) in [
+        ("py", "7 % 3"),
+        ("py", "1 / 0"),
+        ("py", "x = ("),
+        ("sh", "false"),
+        ("js", "const ok = 1; ok()"),
+    ] {
+        assert_eq!(hint(&env, session, code), None, "{code:?}");
+    }
+}
+
+#[test]
+fn e18_a_package_that_was_installed_is_found_without_a_restart() {
+    let env = TestEnv::new(STEAD);
+    let venv = env.workspace().join(".venv");
+    let mut command = env.other(env.python().to_str().unwrap());
+    command.args(["-m", "venv", "--without-pip"]).arg(&venv);
+    assert!(command.status().unwrap().success());
+    let said = hint(&env, "py", "import yaml").unwrap();
+    assert!(said.contains(".venv/bin/python") && said.contains(" pyyaml'`"), "{said}");
+    let put = "python -c \"import sysconfig; open(sysconfig.get_path('purelib') + '/yaml.py', 'w').write('x = 5')\"";
+    assert_eq!(env.json(["shell", put])["status"], "complete");
+    assert_eq!(env.json(["eval", "-n", "py", "import yaml; yaml.x"])["data"]["value"], "5");
+}
+
+#[test]
+fn e18_the_hint_comes_also_with_the_kept_output() {
+    let env = TestEnv::new(STEAD);
+    env.run(["eval", "-n", "py", "!ls"]);
+    let ran = env.run(["output", "py:1", "--text"]);
+    assert!(ran.stderr.contains("[hint: `!` is IPython's"), "{ran:?}");
+}

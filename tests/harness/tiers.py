@@ -34,6 +34,8 @@ RULES = [
     Rule("check docs", tier="default", timeout=600),
     Rule("bench ", tier="default", timeout=300),
     Rule("peers ", tier="default", timeout=600),
+    # Needs a venv with some forty libraries.
+    Rule("peers test_values_all", tier="all", timeout=600),
     # Peers, end-to-end tests and the conformance list with the binary that is shipped.
     Rule("shipped ", tier="all", timeout=600),
     Rule("shipped mcp ", tier="default"),

@@ -20,10 +20,10 @@ def displayhook(value):
         return
     events = events_of(value)
     builtins._ = value
-    show_now(events)
+    show_events(events)
 
 
-def show_now(events):
+def show_events(events):
     """Shows something on the way: in its place among what the code prints."""
     flush_all()
     for event in events:

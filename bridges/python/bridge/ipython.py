@@ -58,4 +58,4 @@ def show_displayed(value, raw):
         sys.stdout.write((text or render(value)) + "\n")
         return
     # It is no value of the eval, so its text is a display too.
-    show_now([display_event(mime, data) for mime, data in shown.displays] + ([display_event(PLAIN_TEXT, text)] if text else []))
+    show_events([display_event(mime, data) for mime, data in shown.displays] + ([display_event(PLAIN_TEXT, text)] if text else []))

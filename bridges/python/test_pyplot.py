@@ -176,6 +176,31 @@ class Pyplot(BridgeTest):
         self.shows(host, 1, "with plt.style.context('ggplot'), plt.rc_context({'lines.linewidth': 5}):\n    plt.plot([1])")
         self.shows(host, 1, "fig, axes = plt.subplots(2, 2)\nfor ax in axes.flat: ax.imshow([[1, 2]], cmap='hot')\nfig.colorbar(axes[0, 0].images[0], ax=axes)\nNone")
 
+    def test_o9_a_view_of_three_dimensions_that_is_turned_is_shown_again(self):
+        host = self.pyplot()
+        self.shows(host, 1, "ax = plt.figure().add_subplot(projection='3d')\nax.scatter([1], [2], [3])\nNone")
+        self.shows(host, 1, "ax.view_init(10, 20)")
+        self.shows(host, 0, "ax.elev, ax.azim")
+
+    def test_py17_a_backend_with_windows_needs_a_display(self):
+        host = self.pyplot("import matplotlib")
+        for code in ("matplotlib.use('TkAgg')", "plt.switch_backend('Qt5Agg')"):
+            result = self.shows(host, 1, code + "; plt.plot([1]); plt.show()")
+            self.assertIn("[there is no display for %s: figures are shown here instead]\n" % code.split("'")[1], result.err.replace("tkagg", "TkAgg"))
+        self.fails(host, "plt.switch_backend('none such')", "ModuleNotFoundError")
+
+    def test_o9_a_figure_can_be_displayed_where_the_eval_is(self):
+        with tempfile.TemporaryDirectory() as folder:
+            os.makedirs(os.path.join(folder, "IPython", "core"))
+            for name, text in (("__init__", "version_info = (9, 0)\ndef get_ipython(): pass"), ("core/__init__", ""), ("core/display_functions", "def display(*objs, **options): print(*objs)")):
+                with open(os.path.join(folder, "IPython", name + ".py"), "w") as file:
+                    file.write(text)
+            host = self.pyplot("import sys; sys.path.insert(0, %r)\nfrom IPython.core.display_functions import display" % folder)
+            result = self.shows(host, 2, "fig, ax = plt.subplots()\ndisplay(fig)\nprint('one')\nplt.plot([1])\nNone")
+            self.assertEqual(kinds(result), ["display", "out", "display"])
+            self.shows(host, 1, "display(fig)")
+            self.shows(host, 0, "plt.show()")
+
     def test_o9_figures_that_nobody_holds_are_freed(self):
         host = self.pyplot("import gc, matplotlib.figure\ndef alive():\n    gc.collect()\n    return len([x for x in gc.get_objects() if type(x) is matplotlib.figure.Figure])")
         for _ in range(12):

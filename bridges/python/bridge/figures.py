@@ -124,7 +124,7 @@ def show_if_new(figure):
 
 
 def display_figure(value):
-    """Shows a figure, or that of an animation, where the running eval is, whether it changed or not. Says whether it could."""
+    """Shows a figure, or that of an animation or a grid, where the running eval is, whether it changed or not. Says whether it could."""
     figure = figure_of(value)
     if figure is None or not can_show():
         return False
@@ -137,6 +137,9 @@ def figure_of(value):
         return value
     if ANIMATION[0] is not None and issubclass(type(value), ANIMATION[0]):
         return getattr(value, "_fig", None)
+    if FIGURE[0] is not None and type(type(value)) is type and str(type(value).__module__).startswith("seaborn."):
+        figure = getattr(value, "figure", None)  # of a grid
+        return figure if issubclass(type(figure), FIGURE[0]) else None
     return None
 
 

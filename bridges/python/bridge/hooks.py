@@ -2,7 +2,7 @@
 
 HOOKS = {"_posixsubprocess": hook_fork_exec, "bdb": hook_bdb, "traceback": hook_traceback,
          "matplotlib": choose_agg, "matplotlib.figure": hook_figure, "matplotlib._pylab_helpers": hook_registry,
-         "matplotlib.pyplot": hook_pyplot, "matplotlib.animation": hook_animation}
+         "matplotlib.pyplot": hook_pyplot, "matplotlib.animation": hook_animation, "mpl_toolkits.mplot3d.axes3d": hook_axes3d}
 
 
 def meet_modules():

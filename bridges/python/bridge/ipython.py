@@ -59,3 +59,23 @@ def show_displayed(value, raw):
         return
     # It is no value of the eval, so its text is a display too.
     show_events([display_event(mime, data) for mime, data in shown.displays] + ([display_event(PLAIN_TEXT, text)] if text else []))
+
+
+def hook_plotly(module):
+    """`fig.show()` of plotly looks for a browser, and without one does nothing: the figure is shown here, unless the user
+    chose a renderer."""
+    original, found = module.show, module.renderers.default
+    if hasattr(original, "_stead"):
+        return
+
+    def show(fig, *args, **options):
+        chosen = args or options.get("renderer") or module.renderers.default != found or "PLOTLY_RENDERER" in getattr(_os, "environ", ())
+        if chosen or not can_show() or not hasattr(fig, "to_html") or ipython_runs():
+            return original(fig, *args, **options)
+        return show_displayed(fig, False)
+
+    module.show = alike(show, original)
+    module.show._stead = True
+
+
+HOOKS["plotly.io._renderers"] = hook_plotly

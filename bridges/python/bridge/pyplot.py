@@ -208,6 +208,22 @@ def hook_figure(module):
     FIGURE[0] = kind
 
 
+def hook_axes3d(module):
+    """These change what is seen and say so to nobody."""
+    def changing(method):
+        def change(axes, *args, **kwargs):
+            result = method(axes, *args, **kwargs)
+            attempt(setattr, axes, "stale", True)  # it is called for axes that are not ready yet
+            return result
+
+        return alike(change, method)
+
+    for name in ("view_init", "set_proj_type"):
+        method = getattr(module.Axes3D, name, None)
+        if method is not None and not hasattr(method, "__wrapped__"):
+            setattr(module.Axes3D, name, changing(method))
+
+
 def undecorated(function):
     """The code of a decorator is shared by all that it decorates."""
     while hasattr(function, "__wrapped__"):
@@ -230,7 +246,7 @@ def hook_registry(module):
 
 
 def hook_pyplot(module):
-    original, close = module.show, module.close
+    original, close, switch = module.show, module.close, module.switch_backend
     if hasattr(original, "_stead"):
         return
     pause = getattr(module.pause, "__code__", None)
@@ -250,10 +266,28 @@ def hook_pyplot(module):
         attempt(dismiss, args[0] if args else kwargs.get("fig"), before)
         return closed
 
-    module.show, module.close = alike(show, original), alike(close_figure, close)
+    def switch_backend(name, *args, **kwargs):
+        try:
+            return switch(name, *args, **kwargs)
+        except ImportError:
+            if not needs_window(name) or has_display():
+                raise
+        say("there is no display for %s: figures are shown here instead" % name)
+        return switch("agg")
+
+    module.show, module.close, module.switch_backend = alike(show, original), alike(close_figure, close), alike(switch_backend, switch)
     module.show._stead = True
 
 
 def has_window(canvas):
     """Whether the user chose a backend that shows figures by itself."""
     return getattr(canvas, "required_interactive_framework", None) is not None
+
+
+def needs_window(backend):
+    return isinstance(backend, str) and backend.lower().startswith(("gtk", "macosx", "qt", "tk", "wx"))
+
+
+def has_display():
+    environ = _os.environ if _os is not None else {}
+    return sys.platform == "darwin" or bool(environ.get("DISPLAY") or environ.get("WAYLAND_DISPLAY"))

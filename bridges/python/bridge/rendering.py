@@ -69,20 +69,25 @@ def render_png(figure):
 
     It is drawn on a canvas of our own, so that what the user drew on the figure's stays.
     """
-    canvas, stale = figure.canvas, figure.stale
     settings = modules["matplotlib"].rcParams
-    at_once = settings["agg.path.chunksize"]
+    before = figure.canvas, figure.stale, settings["agg.path.chunksize"]
     try:
-        if not at_once:
-            settings["agg.path.chunksize"] = POINTS_AT_ONCE
+        settings["agg.path.chunksize"] = before[2] or POINTS_AT_ONCE
         canvas_in_parts(figure)
         return draw_png(figure)
     finally:
-        if not at_once:
-            settings["agg.path.chunksize"] = at_once
-        figure.set_canvas(canvas)
-        if not stale:
-            figure.stale = False
+        put_back(figure, settings, *before)
+
+
+def put_back(figure, settings, canvas, stale, at_once):
+    """Critical: the figure is as it was, whatever ended the rendering."""
+    settings["agg.path.chunksize"] = at_once
+    figure.set_canvas(canvas)
+    if not stale:
+        figure.stale = False
+
+
+CRITICAL.add(put_back.__code__)
 
 
 def draw_png(figure):

@@ -8,6 +8,7 @@ use serde_json::Value;
 use stead_testkit::TestEnv;
 
 use crate::STEAD;
+use crate::talk::{interrupt, outcome, submit, wait_for_file};
 
 const TOY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/e2e/toy_bridge.pl");
 
@@ -219,4 +220,24 @@ fn o9_the_next_plot_begins_a_new_figure_and_savefig_saves_the_last_one() {
     assert!(saved.to_string().contains("saved the last one, of py:2"), "{saved:#}");
     let path = saved["data"]["value"].as_str().unwrap().trim_matches('\'').to_owned();
     assert_eq!(fs::read(path).unwrap(), second, "the file is the picture that was shown");
+}
+
+#[test]
+fn e6_an_interrupted_eval_gives_up_a_figure_that_takes_too_long() {
+    let env = TestEnv::new(STEAD);
+    let launched = env.json(["launch", "python", "-n", "py", "--python", venv().to_str().unwrap()]);
+    assert_eq!(launched["status"], "complete", "{launched:#}");
+    let code = "import time, matplotlib.pyplot as plt\n\
+        class Slow(plt.Artist):\n    def draw(self, renderer): time.sleep(1000)\n\
+        plt.plot([1]); plt.figure().add_artist(Slow())\n\
+        open('up', 'w').close()\nwhile True: pass";
+    let id = submit(&env, code);
+    wait_for_file(&env, "up");
+    interrupt(&env);
+    let reply = outcome(&env, &id);
+    assert_eq!(reply["status"], "interrupted", "{reply:#}");
+    assert_eq!(displays(&reply).len(), 1, "{reply:#}");
+    let note = "[1 figure was not shown because of the interrupt; plt.show() shows it]";
+    assert!(reply.to_string().contains(note), "{reply:#}");
+    assert_eq!(env.value("1 + 1"), "2");
 }

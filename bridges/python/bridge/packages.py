@@ -51,14 +51,14 @@ def installer():
         for folder in above:
             if uv and exists(folder + "/uv.lock") and exists(folder + "/pyproject.toml") and belongs(prefix, folder):
                 return {"install": uv + " add"}
-            if program("poetry") and (exists(folder + "/poetry.lock") or "[tool.poetry" in text_of(folder + "/pyproject.toml")):
+            if program("poetry") and (exists(folder + "/poetry.lock") or "[tool.poetry" in file_text(folder + "/pyproject.toml")):
                 return {"install": program("poetry") + " add"}
             if program("pdm") and exists(folder + "/pdm.lock"):
                 return {"install": program("pdm") + " add"}
             if program("pipenv") and exists(folder + "/Pipfile"):
                 return {"install": program("pipenv") + " install"}
     has_pip = modules["_frozen_importlib_external"].PathFinder.find_spec("pip") is not None
-    if uv and in_venv and (not has_pip or "\nuv =" in "\n" + text_of(prefix + "/pyvenv.cfg")):
+    if uv and in_venv and (not has_pip or "\nuv =" in "\n" + file_text(prefix + "/pyvenv.cfg")):
         return {"install": "%s pip install --python %s" % (uv, python)}
     if not in_venv and any([exists(folder + "/EXTERNALLY-MANAGED") for folder in STDLIB]):
         return {"install": "python3 -m venv .venv && .venv/bin/pip install", "makes_environment": True}
@@ -115,7 +115,7 @@ def exists(path):
         return False
 
 
-def text_of(path):
+def file_text(path):
     try:
         with _io.open(path, encoding="utf-8", errors="replace") as file:
             return file.read(1 << 16)

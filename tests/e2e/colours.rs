@@ -1,15 +1,22 @@
 //! C-3, O-7: colours for people at a terminal, and none for anybody else.
 
+use regex::Regex;
 use stead_testkit::{Ran, Terminal, TestEnv};
 
 use crate::STEAD;
+
+/// What was shown, without the spinner that a slow machine brings and that leaves no trace.
+fn without_spinner(shown: &str) -> String {
+    let spinner = Regex::new("\r[\u{2800}-\u{28ff}][^\r\n]*?\x1b\\[K").expect("a pattern");
+    spinner.replace_all(shown, "").replace("\r\x1b[K", "")
+}
 
 #[test]
 fn a_traceback_a_list_and_an_error_have_colours_on_a_terminal() {
     let env = TestEnv::new(STEAD);
     let (code, shown) = Terminal::run(env.command(["eval", "-n", "py", "1/0"])).finish();
     assert_eq!(code, Some(1));
-    let screen = shown.trim_start_matches("\r\x1b[K").to_owned();
+    let screen = without_spinner(&shown);
     // As a terminal got it: dim, cyan for the place, red for the marks, bold red for the error.
     let mut lines = screen.lines();
     assert_eq!(lines.next(), Some("\x1b[2mTraceback (most recent call last):\x1b[0m"));
@@ -49,7 +56,7 @@ fn nobody_who_does_not_want_colours_gets_any() {
         &["nonsense"],
     ];
     let plain = |shown: &str, what: &str| {
-        let shown = shown.replace("\r\x1b[K", "");
+        let shown = without_spinner(shown);
         assert!(!shown.contains('\x1b'), "{what}: {shown:?}");
     };
     for arguments in commands {

@@ -9,6 +9,7 @@ mod clean;
 mod cli;
 mod colours;
 mod disk;
+mod docs;
 mod editor;
 mod environments;
 mod escalate;

@@ -249,4 +249,74 @@ mod tests {
             assert!(help.contains(&format!("stead {name}")), "{name} has no example");
         }
     }
+
+    /// A line of a help text without what is said about it, which stands behind two blanks.
+    fn command_of(line: &str) -> String {
+        let mut quote = None;
+        let mut end = line.len();
+        for (at, c) in line.char_indices() {
+            match (quote, c) {
+                (None, '\'' | '"') => quote = Some(c),
+                (Some(open), _) if open == c => quote = None,
+                (None, ' ') if line[at..].starts_with("  ") => {
+                    end = at;
+                    break;
+                }
+                _ => {}
+            }
+        }
+        line[..end].to_owned()
+    }
+
+    /// The words of each `stead` in a line of shell, as the shell would pass them.
+    fn words_of(line: &str) -> Vec<Vec<String>> {
+        let stand_in = "stead() { printf '%s\\0' \"$@\" >&3; printf '\\001\\0' >&3; }; pass() { :; }; claude() { shift 4; \"$@\"; }; codex() { shift 4; \"$@\"; }";
+        // Where the output goes does not matter here.
+        let line = line.split(" > ").next().unwrap_or_default();
+        let script = format!("{stand_in}; {line}");
+        let place = std::env::temp_dir().join(format!("stead-help-{}", std::process::id()));
+        std::fs::create_dir_all(&place).unwrap();
+        let said = place.join("said");
+        let run = format!("exec 3>'{}'; cd '{}'; {script}", said.display(), place.display());
+        let ran = std::process::Command::new("sh")
+            .args(["-c", &run])
+            .env("HOME", &place)
+            .stdin(std::process::Stdio::null())
+            .output()
+            .unwrap();
+        assert!(ran.status.success() || !ran.stderr.is_empty(), "{line}");
+        let said = std::fs::read_to_string(&said).unwrap();
+        let mut commands = vec![Vec::new()];
+        for word in said.split_terminator('\0') {
+            match word {
+                "\x01" => commands.push(Vec::new()),
+                word => commands.last_mut().unwrap().push(word.to_owned()),
+            }
+        }
+        commands.pop();
+        commands
+    }
+
+    #[test]
+    fn c10_every_example_of_the_help_texts_is_a_command() {
+        let mut cli = Cli::command();
+        cli.build();
+        let mut tried = 0;
+        let texts = cli.get_subcommands().chain([&cli]);
+        let texts = texts.filter_map(|command| command.get_after_help());
+        for text in texts.map(ToString::to_string).collect::<Vec<_>>() {
+            let lines = text.lines().filter_map(|line| line.strip_prefix("  "));
+            for line in lines.filter(|line| line.contains("stead ")).map(command_of) {
+                let commands = words_of(&line);
+                assert!(!commands.is_empty(), "{line}");
+                for words in commands {
+                    let words = ["stead".to_owned()].into_iter().chain(words);
+                    let parsed = Cli::try_parse_from(words);
+                    assert!(parsed.is_ok(), "{line}: {}", parsed.unwrap_err());
+                    tried += 1;
+                }
+            }
+        }
+        assert!(tried > 60, "{tried}");
+    }
 }

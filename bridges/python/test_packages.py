@@ -1,11 +1,12 @@
 """A module that is missing: what its environment installs packages with (SPEC E-18)."""
 import os
+import re
 import shutil
 import subprocess
 import sys
 import tempfile
 
-from driver import BOOT, BridgeTest, Host
+from driver import BOOT, BRIDGE, BridgeTest, Host
 
 
 class Packages(BridgeTest):
@@ -40,6 +41,11 @@ class Packages(BridgeTest):
         host = there(cwd=self.root, env={"PATH": self.bin + ":/usr/bin:/bin", "HOME": self.root})
         self.addCleanup(host.close)
         return host
+
+    def test_py7_no_two_files_of_the_bridge_define_one_name(self):
+        """They are one text: a second definition would silently take the place of the first."""
+        names = re.findall(r"^(?:def|class) (\w+)", BRIDGE.decode(), re.MULTILINE)
+        self.assertEqual(sorted({name for name in names if names.count(name) > 1}), [])
 
     def test_e18_the_command_is_that_of_the_environment(self):
         plain = self.venv("plain", "--without-pip")

@@ -84,6 +84,17 @@ fn e18_each_habit_gets_its_hint_in_each_language() {
 }
 
 #[test]
+fn e18_code_that_failed_in_the_background_gets_its_hint_when_it_is_read() {
+    let (_env, mut server) = served();
+    for (language, code) in [("python", "!ls"), ("bash", "import os")] {
+        let call = json!({"code": code, "language": language, "background": true});
+        let id = server.call("eval", call).id();
+        let reply = server.call("output", json!({"id": id, "wait_ms": 30_000}));
+        assert!(hint(&reply).is_some(), "{}", reply.text);
+    }
+}
+
+#[test]
 fn e18_right_code_and_other_errors_get_no_hint() {
     let (_env, mut server) = served();
     for (language, code) in [

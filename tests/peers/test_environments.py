@@ -35,11 +35,22 @@ class Environments(unittest.TestCase):
         status = json.loads(self.place.run("status", "-n", "py", "--json").stdout)["data"]
         return os.path.realpath(reply["data"]["value"].strip("'")), status["why"]
 
+    def in_force(self, prefix):
+        """What shell commands find is the environment's."""
+        reply = json.loads(self.place.run("shell", "--json", "command -v python; echo $VIRTUAL_ENV").stdout)
+        written = "".join(chunk["content"] for chunk in reply["data"]["chunks"]).split()
+        self.assertEqual([os.path.realpath(os.path.dirname(written[0])), os.path.realpath(written[1])], [prefix + "/bin", prefix])
+
+    def hint(self, code):
+        return json.loads(self.place.run("eval", "-n", "py", "--json", code).stdout)["error"].get("hint", "")
+
     def test_s11_a_venv_of_the_project(self):
         self.tool(sys.executable, "-m", "venv", "--without-pip", ".venv")
         prefix, why = self.session()
         self.assertEqual(prefix, os.path.realpath(self.place.workspace / ".venv"))
         self.assertIn("`.venv` in", why)
+        self.in_force(prefix)
+        self.assertIn("uv pip install --python %s/bin/python opencv-python" % prefix, self.hint("import cv2"))
 
     def test_s11_a_uv_project(self):
         self.tool("uv", "init", "--bare", "--offline", "--name", "sample", "--python", sys.executable)
@@ -47,6 +58,9 @@ class Environments(unittest.TestCase):
         prefix, why = self.session()
         self.assertEqual(prefix, os.path.realpath(self.place.workspace / ".venv"))
         self.assertIn("`.venv` in", why)
+        self.in_force(prefix)
+        self.assertIn("'uv add opencv-python'", self.hint("import cv2"))
+        self.assertIn("'uv add rich'", self.hint("!pip install rich"))
 
     def test_s11_a_uv_project_with_its_environment_elsewhere(self):
         elsewhere = str(self.place.root / "elsewhere")
@@ -55,6 +69,8 @@ class Environments(unittest.TestCase):
         prefix, why = self.session(UV_PROJECT_ENVIRONMENT=elsewhere)
         self.assertEqual(prefix, os.path.realpath(elsewhere))
         self.assertIn("uv environment", why)
+        self.in_force(prefix)
+        self.assertIn("'uv add opencv-python'", self.hint("import cv2"))
 
     def test_s11_a_poetry_project(self):
         self.tool("poetry", "init", "--no-interaction", "--name", "sample")
@@ -63,6 +79,8 @@ class Environments(unittest.TestCase):
         prefix, why = self.session()
         self.assertEqual(prefix, os.path.realpath(path))
         self.assertIn("poetry environment", why)
+        self.in_force(prefix)
+        self.assertIn("'poetry add opencv-python'", self.hint("import cv2"))
 
     def test_s11_a_virtual_env_that_is_active_wins(self):
         self.tool(sys.executable, "-m", "venv", "--without-pip", ".venv")
@@ -71,6 +89,7 @@ class Environments(unittest.TestCase):
         prefix, why = self.session(VIRTUAL_ENV=active)
         self.assertEqual(prefix, os.path.realpath(active))
         self.assertIn("VIRTUAL_ENV", why)
+        self.in_force(prefix)
 
 
 if __name__ == "__main__":

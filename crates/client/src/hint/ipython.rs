@@ -17,7 +17,9 @@ pub(super) fn habit(failed: &Failed<'_>, line: &str, failure: Failure<'_>) -> Op
             return Some(Hint::Prompt { prompt });
         }
     }
-    if failure == Failure::Syntax && matches_pattern!(line, r"^In \[\d*\]:") {
+    if matches!(failure, Failure::Syntax | Failure::Name("In"))
+        && matches_pattern!(line, r"^In \[\d*\]:")
+    {
         return Some(Hint::Prompt { prompt: "In [1]:" });
     }
     if let Some(command) = line.strip_prefix("$ ")
@@ -229,7 +231,9 @@ fn bang(failed: &Failed<'_>, line: &str) -> Option<Hint> {
         _ => {
             begins
                 && line.starts_with('!')
-                && failed.missing_command() == line.split_whitespace().next()
+                && failed
+                    .missing_commands()
+                    .any(|word| line.split_whitespace().next() == Some(word))
         }
     };
     if !meant {

@@ -9,6 +9,9 @@ use super::{Hint, foreign, ipython, modules, python, shell_words, typescript};
 /// More characters than a line has that somebody typed; longer ones are data.
 const LONGEST_LINE: usize = 2_000;
 
+/// How many lines of a shell's code are looked at.
+const MOST_LINES: usize = 20;
+
 /// Code that failed.
 pub(super) struct Failed<'a> {
     /// The session's language.
@@ -48,20 +51,22 @@ impl Failed<'_> {
         if failure == Failure::Other {
             return None;
         }
-        let Some(line) = self.line(failure).filter(|line| line.len() <= LONGEST_LINE) else {
-            return match failure {
-                Failure::Name(name) => self.name_hint(name),
-                _ => None,
-            };
-        };
+        let by_line = self
+            .lines(failure)
+            .into_iter()
+            .filter(|line| line.len() <= LONGEST_LINE)
+            .find_map(|line| self.line_hint(line, failure));
+        by_line.or_else(|| match failure {
+            Failure::Name(name) => self.name_hint(name),
+            _ => None,
+        })
+    }
+
+    fn line_hint(&self, line: &str, failure: Failure<'_>) -> Option<Hint> {
         ipython::habit(self, line, failure)
             .or_else(|| typescript::habit(self, line, failure))
             .or_else(|| foreign::habit(self, line, failure))
             .or_else(|| shell_words::habit(self, line, failure))
-            .or_else(|| match failure {
-                Failure::Name(name) => self.name_hint(name),
-                _ => None,
-            })
     }
 
     fn name_hint(&self, name: &str) -> Option<Hint> {
@@ -111,17 +116,27 @@ impl Failed<'_> {
     pub(super) fn missing_name(&self) -> Option<&str> {
         match self.failure() {
             Failure::Name(name) => Some(name),
-            Failure::Command => self.missing_command(),
+            Failure::Command => self.missing_commands().last(),
             Failure::Syntax | Failure::Module | Failure::Other => None,
         }
     }
 
-    /// The last command that a shell did not find: `bash: NAME: command not found`.
-    pub(super) fn missing_command(&self) -> Option<&str> {
-        let line = self.said.lines().rev().find_map(|line| {
-            line.strip_suffix(": command not found").or_else(|| line.strip_suffix(": not found"))
-        })?;
-        Some(line.rsplit(": ").next().unwrap_or(line))
+    /// The commands that a shell did not find: `bash: NAME: command not found`.
+    pub(super) fn missing_commands(&self) -> impl Iterator<Item = &str> {
+        self.said.lines().filter_map(|line| {
+            let line = line
+                .strip_suffix(": command not found")
+                .or_else(|| line.strip_suffix(": not found"))?;
+            Some(line.rsplit(": ").next().unwrap_or(line))
+        })
+    }
+
+    /// The lines of the code that the error may be about. Only a shell goes on after an error and has several.
+    fn lines(&self, failure: Failure<'_>) -> Vec<&str> {
+        match failure {
+            Failure::Command => self.shell_lines(),
+            failure => self.line(failure).into_iter().collect(),
+        }
     }
 
     /// The line of this eval's code that the error is about, without the space around it.
@@ -134,7 +149,7 @@ impl Failed<'_> {
                 let message = self.error.map_or(self.said.as_str(), |error| &error.message);
                 message.split("line ").nth(1).and_then(leading_number)
             }
-            (_, _) => return self.shell_line(),
+            (_, _) => None,
         };
         let only = || self.code.trim().lines().count() == 1;
         let line = match number {
@@ -158,21 +173,20 @@ impl Failed<'_> {
         leading_number(traceback.split_once(mark)?.1)
     }
 
-    /// A shell names no line: it is the one that begins with what it did not find or take.
-    fn shell_line(&self) -> Option<&str> {
-        let mut lines = self.code.lines().map(str::trim).filter(|line| !line.is_empty());
-        if self.said.contains("fg: no job control") {
-            return lines.find(|line| line.starts_with('%'));
+    /// A shell names no line: those are meant that begin with what it did not find or take.
+    fn shell_lines(&self) -> Vec<&str> {
+        let mut words: Vec<&str> = self.missing_commands().take(MOST_LINES).collect();
+        // A builtin: `bash: let: =: syntax error: …`
+        let builtin = |line: &&str| line.contains(": syntax error") && line.contains(": let: ");
+        if self.said.lines().any(|line| builtin(&line)) {
+            words.push("let");
         }
-        let word = match self.missing_command() {
-            Some(word) => word,
-            // A builtin: `bash: let: =: syntax error: …`
-            None => self.said.lines().rev().find_map(|line| {
-                let (before, _) = line.split_once(": syntax error")?;
-                before.split(": ").find(|word| *word == "let")
-            })?,
+        let no_job = self.said.contains("fg: no job control");
+        let meant = |line: &&str| {
+            let first = line.split_whitespace().next().unwrap_or_default();
+            words.contains(&first) || no_job && first.starts_with('%')
         };
-        lines.find(|line| line.split_whitespace().next() == Some(word))
+        self.code.lines().map(str::trim).filter(meant).take(MOST_LINES).collect()
     }
 
     /// Whether the traceback ends in code that was sent to the session, of whichever eval.

@@ -221,7 +221,8 @@ pub(super) fn is_command(line: &str) -> bool {
     if first == "." && rest.contains("/activate") {
         return true;
     }
-    let operator = rest.starts_with("* ") || rest.starts_with(['=', '(', '[', ',', ':', '+', ')']);
+    let operator = ["* ", "+ ", "+="].iter().any(|sign| rest.starts_with(sign))
+        || rest.starts_with(['=', '(', '[', ',', ':', ')']);
     if operator || is_prose(rest) {
         return false;
     }
@@ -268,7 +269,7 @@ fn assignment(failed: &Failed<'_>, line: &str, failure: Failure<'_>) -> Option<H
     let name = name.trim();
     let meant = failure == Failure::Command
         && matches_pattern!(name, r"^[A-Za-z_]\w*$")
-        && failed.missing_command().is_some_and(|missing| missing == name);
+        && failed.missing_commands().any(|missing| missing == name);
     let plain = matches_pattern!(value.trim(), r#"^([\w./:-]+|"[^"]*"|'[^']*')$"#);
     (meant && plain).then(|| Hint::Spaces { right: format!("{name}={}", value.trim()) })
 }

@@ -23,6 +23,7 @@ pub(super) fn habit(failed: &Failed<'_>, line: &str, failure: Failure<'_>) -> Op
         | \bfunction\s*\w*\s*<[\w\s,]+(\s+extends\s+.+)?>\s*\(
         | [(,]\s*(\.\.\.)?\w+\??\s*:\s*(string|number|boolean|any|unknown|void|object|never|null|bigint|[A-Z]\w*|\(|\{|\[|"|')
         | \)\s*:\s*[\w<>\[\]|\s{}.:;,]+\s*(=>|\{)
+        | [(,]\s*(public|private|protected|readonly)\s+\w+
         | ^(public|private|protected|readonly|static\s+readonly)\s+\w+
         | \bnew\s+\w+<[\w\s,|\[\]]+>\(
         | ^\w+[?!]?\s*:\s*(string|number|boolean|any|unknown)(\[\])?\s*[;,=]?$

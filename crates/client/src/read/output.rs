@@ -364,6 +364,9 @@ impl Client {
                 .map_err(ClientError::spool(name))?;
             let mut view = EvalView::finished(name, id.seq, finished.clone(), result);
             view.content = content;
+            if options.part.is_whole() {
+                hint::add(&mut view, &self.dir(name));
+            }
             return Ok(view);
         }
         let mut view = EvalView::new(name, Some(id.seq), place.status);

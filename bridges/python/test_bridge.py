@@ -2,7 +2,7 @@
 
 Run:    PYTHON bridges/python/test_bridge.py   (STEAD_INTERRUPTS=10000 for the long storm)
         PYTHON bridges/python/test_bridge.py Evals.test_py16_values
-        STEAD_TEST_LIBRARIES=1 adds the tests that need packages (matplotlib, numpy, pandas, polars, Pillow); a missing one fails.
+        STEAD_TEST_LIBRARIES=1 adds the tests that need packages (matplotlib, numpy, pandas, plotly, polars, Pillow, seaborn); a missing one fails.
 Names:  each test names the item of SPEC.md that it holds to.
 """
 import os
@@ -23,10 +23,11 @@ from test_streams import *  # noqa: E402, F403
 from test_values import *  # noqa: E402, F403
 
 if os.environ.get("STEAD_TEST_LIBRARIES") == "1":
-    for package in ("numpy", "pandas", "PIL", "polars", "matplotlib"):
+    for package in ("numpy", "pandas", "PIL", "polars", "matplotlib", "seaborn", "plotly"):
         __import__(package)  # a missing one fails here
     from test_dataframes import *  # noqa: F403
     from test_figures import *  # noqa: F403
+    from test_plotting import *  # noqa: F403
     from test_pyplot import *  # noqa: F403
     from test_rendering import *  # noqa: F403
 

@@ -22,6 +22,7 @@ mod garbage;
 mod gate;
 mod habits;
 mod help;
+mod history;
 mod homes;
 mod incomplete;
 mod input;

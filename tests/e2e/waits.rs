@@ -284,8 +284,8 @@ fn e17_a_restart_and_a_stop_wake() {
     submit(&env, &gated(""));
     let wait = waiting(&env, &["py"]);
     env.json(["stop", "-n", "py"]);
-    assert_said(said(wait), "py:3 ended in .*the session was stopped", 1);
-    assert_said(now(&env, &["py"]), "py:3 ended in .*the session was stopped", 1);
+    assert_said(said(wait), "py:3 ended in .*the session was stopped by cli", 1);
+    assert_said(now(&env, &["py"]), "py:3 ended in .*the session was stopped by cli", 1);
 }
 
 #[test]

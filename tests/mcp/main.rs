@@ -3,6 +3,7 @@
 mod bounds;
 mod cancel;
 mod clean;
+mod code;
 mod control;
 mod editor;
 mod ending;

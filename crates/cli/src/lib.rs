@@ -11,6 +11,7 @@ mod interpreter;
 mod json_stream;
 mod paint;
 mod print;
+mod records;
 mod redraw;
 #[cfg(test)]
 mod reference;

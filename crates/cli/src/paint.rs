@@ -72,7 +72,6 @@ impl Paint {
     }
 
     /// No colours.
-    #[cfg(test)]
     pub(crate) fn none() -> Self {
         Paint(false)
     }

@@ -2,8 +2,9 @@
 
 use serde::Serialize;
 use stead_client::{EvalView, LeftOut, Page, PageItem, cut_middle, size_text};
-use stead_protocol::{By, Changed, ChunkKind, DisplayInfo, ErrorInfo, Outcome, TimeoutStep};
+use stead_protocol::{By, Changed, ChunkKind, DisplayInfo, ErrorInfo};
 
+use crate::records::special;
 use crate::verdict::unsettled;
 
 /// Most characters in a reply unless the user says otherwise (SPEC O-5).
@@ -223,16 +224,7 @@ fn notice(view: &EvalView) -> Option<String> {
 
 /// The word for an outcome that the status alone does not tell.
 pub(crate) fn special_outcome(view: &EvalView) -> Option<&'static str> {
-    match view.outcome.as_ref()? {
-        Outcome::HostDied => Some("host_died"),
-        Outcome::NotRun { .. } => Some("not_run"),
-        Outcome::Timeout { step } => Some(match step {
-            TimeoutStep::Interrupted => "interrupted",
-            TimeoutStep::ChildrenKilled => "children_killed",
-            TimeoutStep::InterpreterKilled => "killed",
-        }),
-        _ => None,
-    }
+    view.outcome.as_ref().and_then(special)
 }
 
 /// The chunks of a page. Those of the eval's value and error only mark the place, because `value` and `error` say
@@ -345,7 +337,7 @@ pub(crate) fn marker(gap: &LeftOut, id: Option<&str>) -> String {
 #[cfg(test)]
 mod tests {
     use stead_client::{Content, EvalStatus};
-    use stead_protocol::{Chunk, EvalSeq, Finished, Generation, Offset};
+    use stead_protocol::{Chunk, EvalSeq, Finished, Generation, Offset, Outcome};
 
     use super::*;
 

@@ -238,7 +238,7 @@ fn input(view: &EvalView) -> String {
 }
 
 /// How an eval ended: the word for its outcome, how long it ran, and why it is no success.
-fn ended(view: &EvalView) -> String {
+pub(crate) fn ended(view: &EvalView) -> String {
     let word = match view.outcome {
         Some(Outcome::HostDied | Outcome::NotRun { .. }) => special_outcome(view),
         _ => None,

@@ -10,8 +10,8 @@ use stead_client::{
     EvalStatus, EvalView, LeftOut, Page, PageItem, counted, language, unrecorded_text,
 };
 use stead_protocol::{
-    Change, Changed, ChunkKind, DisplayInfo, EndReason, ErrorInfo, EvalSeq, Outcome, SessionName,
-    TimeoutStep, is_markup,
+    Change, Changed, ChunkKind, DisplayInfo, EndReason, ErrorInfo, EvalId, EvalSeq, Outcome,
+    SessionName, TimeoutStep, is_markup,
 };
 
 use crate::{habits, hints};
@@ -223,6 +223,11 @@ fn closing(text: &mut String, view: &EvalView, page: &Page) {
     }
 }
 
+/// Where an eval stands, unless it simply ran to its end.
+pub(crate) fn standing_of(text: &mut String, view: &EvalView, id: &EvalId) {
+    let _ = standing(text, view, &Id(&id.session, id.seq));
+}
+
 /// Where the eval stands, unless it simply ran to its end.
 fn standing(text: &mut String, view: &EvalView, id: &Id<'_>) -> fmt::Result {
     if view.error().is_some_and(|error| error.incomplete) {
@@ -307,7 +312,7 @@ fn standing(text: &mut String, view: &EvalView, id: &Id<'_>) -> fmt::Result {
 }
 
 /// `+df DataFrame(1000×5) ~x int -y`: new, rebound and gone (SPEC E-13).
-fn changes(text: &mut String, changed: &Changed) {
+pub(crate) fn changes(text: &mut String, changed: &Changed) {
     let bound = |sign: char| move |change: &Change| format!(" {sign}{}", named(change));
     let added = changed.added.iter().map(bound('+'));
     let rebound = changed.rebound.iter().map(bound('~'));
@@ -392,6 +397,13 @@ pub(crate) fn own_lines(text: &mut String, written: &str) {
     end_line(text);
     guard(text, written);
     end_line(text);
+}
+
+/// A line of ours.
+pub(crate) fn own_line(text: &mut String, line: &str) {
+    end_line(text);
+    text.push_str(line);
+    text.push('\n');
 }
 
 fn end_line(text: &mut String) {

@@ -6,6 +6,7 @@ mod doctor;
 mod eval;
 mod evals;
 mod gc;
+mod history;
 mod input;
 mod inspect;
 mod interrupt;
@@ -42,6 +43,7 @@ pub(crate) enum CliCommand {
     Resume(resume::ResumeArgs),
     Output(output::OutputArgs),
     Evals(evals::EvalsArgs),
+    History(history::HistoryArgs),
     Wait(wait::WaitArgs),
     Ls(ls::LsArgs),
     Status(status::StatusArgs),
@@ -73,6 +75,7 @@ impl CliCommand {
             CliCommand::Resume(_) => "resume",
             CliCommand::Output(_) => "output",
             CliCommand::Evals(_) => "evals",
+            CliCommand::History(_) => "history",
             CliCommand::Wait(_) => "wait",
             CliCommand::Ls(_) => "ls",
             CliCommand::Status(_) => "status",
@@ -117,6 +120,7 @@ impl CliCommand {
             CliCommand::Resume(args) => args.run(context),
             CliCommand::Output(args) => args.run(context),
             CliCommand::Evals(args) => args.run(context),
+            CliCommand::History(args) => args.run(context),
             CliCommand::Wait(args) => args.run(context),
             CliCommand::Ls(args) => args.run(context),
             CliCommand::Status(args) => args.run(context),

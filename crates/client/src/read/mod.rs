@@ -6,5 +6,6 @@ pub(crate) mod lines;
 pub(crate) mod numbered;
 pub(crate) mod output;
 pub(crate) mod pattern;
+pub(crate) mod record;
 pub(crate) mod records;
 pub(crate) mod search;

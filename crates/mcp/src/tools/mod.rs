@@ -1,6 +1,7 @@
 //! The tools: what a client is told about each, and the calls it can make.
 
 mod arguments;
+mod code;
 mod control;
 mod eval;
 mod input;

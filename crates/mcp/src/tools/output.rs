@@ -6,7 +6,7 @@ use stead_client::{ClientError, OutputOptions, Part, SearchOptions, Target};
 use stead_protocol::{EvalId, SessionName};
 
 use super::arguments::{AboveZero, Count, read};
-use super::{Tool, ToolSpec, bad_request, object, reply, search};
+use super::{Tool, ToolSpec, bad_request, code, object, reply, search};
 use crate::answer::Answer;
 use crate::line::CallWatch;
 use crate::server::{Server, patience, session_of};
@@ -34,6 +34,7 @@ pub(super) fn spec() -> ToolSpec {
                 "tail": {"type": "integer", "minimum": 1},
                 "grep": {"type": "string"},
                 "context": {"type": "integer", "minimum": 0, "description": "Lines around a match; default 2"},
+                "code": {"type": "boolean", "description": "Its code instead, who ran it, when, how it ended"},
                 "max_chars": {"type": "integer", "minimum": 1}
             }),
             &[],
@@ -58,6 +59,7 @@ pub(super) struct OutputTool {
     tail: Option<Count>,
     grep: Option<String>,
     context: Option<Count>,
+    code: Option<bool>,
     max_chars: Option<AboveZero>,
 }
 
@@ -97,6 +99,10 @@ impl Tool for OutputTool {
             (None, Some(name)) => newest(server, &name)?,
             (None, None) => return Err(bad_request("`id` or `session` must be given").into()),
         };
+        if self.code == Some(true) {
+            let offset = self.offset.map_or(0, |offset| offset.0);
+            return Ok(code::code(&id, &server.client.record(&id)?, offset, max_chars));
+        }
         let part = match (self.offset, self.limit, self.tail) {
             (_, _, Some(lines)) => Part::Tail { lines: lines.0 as usize },
             (None, None, None) => Part::Since { offset: server.cursors.get(&id) },
@@ -146,6 +152,15 @@ impl OutputTool {
             {
                 return Err(clash(exclusive, other).into());
             }
+        }
+        let apart = [
+            ("limit", self.limit.is_some()),
+            ("tail", self.tail.is_some()),
+            ("grep", self.grep.is_some()),
+            ("wait_ms", self.wait_ms.is_some()),
+        ];
+        if let (Some(true), Some((other, _))) = (self.code, apart.iter().find(|(_, on)| *on)) {
+            return Err(clash("code", other).into());
         }
         if self.context.is_some() && self.grep.is_none() {
             return Err(bad_request("`context` needs `grep`").into());

@@ -1,0 +1,129 @@
+//! Evals as they are recorded: lines of a list, and all there is to say of one (SPEC E-16).
+
+use std::time::Duration;
+
+use serde::Serialize;
+use stead_client::{EvalEntry, EvalRecord, EvalSummary, Evals, mebibytes};
+use stead_protocol::{By, Changed, EvalId, Outcome, TimeoutStep};
+
+use crate::time;
+
+/// An eval's record in JSON. Its code is whole.
+#[derive(Debug, Serialize)]
+pub(crate) struct RecordData<'a> {
+    pub(crate) eval_id: String,
+    /// Where it stands; the reply about one eval says it outside.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) status: Option<&'a str>,
+    /// What its status does not tell of its end: `host_died`, `not_run`, how a hard timeout ended it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) outcome: Option<&'static str>,
+    /// What kind of work it is.
+    pub(crate) kind: &'static str,
+    pub(crate) code: &'a str,
+    pub(crate) by: String,
+    pub(crate) accepted_ms: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) started_ms: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) finished_ms: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) duration_ms: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) exit_code: Option<i32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) interrupted_by: Option<&'a By>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) generation: Option<u32>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) key: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) changed: Option<&'a Changed>,
+}
+
+impl<'a> RecordData<'a> {
+    pub(crate) fn of_list(summary: &'a EvalSummary) -> Self {
+        RecordData::new(&summary.id, summary.status.as_str(), &summary.entry)
+    }
+
+    pub(crate) fn of_one(id: &EvalId, record: &'a EvalRecord) -> Self {
+        let mut data = RecordData::new(id, record.view.status.as_str(), &record.entry);
+        // The record of a killed host has no end; who reads it knows.
+        data.outcome = data.outcome.or_else(|| record.view.outcome.as_ref().and_then(special));
+        (data.status, data.exit_code) = (None, record.view.exit_code);
+        data.changed = record.view.changed.as_ref();
+        data
+    }
+
+    fn new(id: &EvalId, status: &'a str, entry: &'a EvalEntry) -> Self {
+        let end = entry.finished.as_ref().map(|(_, finished)| finished);
+        // An eval of a session without a host that has no end in the record lost its host.
+        let died = (end.is_none() && status == "ended").then_some("host_died");
+        RecordData {
+            eval_id: id.to_string(),
+            status: Some(status),
+            outcome: end.and_then(|end| special(&end.outcome)).or(died),
+            kind: entry.kind.as_str(),
+            code: &entry.code,
+            by: entry.by.to_string(),
+            accepted_ms: entry.accepted_at_ms,
+            started_ms: entry.started.map(|(_, at, _)| at),
+            finished_ms: entry.finished.as_ref().map(|(at, _)| *at),
+            duration_ms: end.map(|end| end.duration_ms),
+            exit_code: end.and_then(|end| end.exit_code),
+            interrupted_by: end.and_then(|end| end.interrupted_by.as_ref()),
+            generation: entry.started.map(|(generation, ..)| generation.0),
+            key: entry.key.as_deref(),
+            changed: end.and_then(|end| end.changed.as_ref()).filter(|all| !all.is_empty()),
+        }
+    }
+
+    /// How it ended, or where it stands, in a word.
+    pub(crate) fn word(&self) -> &'a str {
+        match self.outcome {
+            Some(word @ ("host_died" | "not_run")) => word,
+            _ => self.status.unwrap_or_default(),
+        }
+    }
+
+    /// How long it ran, in a column.
+    pub(crate) fn took(&self) -> String {
+        let took = self.duration_ms.filter(|_| self.outcome != Some("not_run"));
+        took.map(|ms| time::short(Duration::from_millis(ms))).unwrap_or_default()
+    }
+
+    /// Its code in a column.
+    pub(crate) fn first_line(&self, max: usize) -> String {
+        match self.kind {
+            "code" => crate::text::first_line(self.code, max),
+            other => format!("[{other}]"),
+        }
+    }
+}
+
+/// The word for an outcome that the status alone does not tell.
+pub(crate) fn special(outcome: &Outcome) -> Option<&'static str> {
+    match outcome {
+        Outcome::HostDied => Some("host_died"),
+        Outcome::NotRun { .. } => Some("not_run"),
+        Outcome::Timeout { step } => Some(match step {
+            TimeoutStep::Interrupted => "interrupted",
+            TimeoutStep::ChildrenKilled => "children_killed",
+            TimeoutStep::InterpreterKilled => "killed",
+        }),
+        _ => None,
+    }
+}
+
+/// What is to be said below a list: that older evals are gone, and that it may be behind.
+pub(crate) fn notice(listed: &Evals) -> Option<String> {
+    let gone = listed.gone.map(|gone| {
+        let count = match gone.evals {
+            1 => "1 older eval is".to_owned(),
+            more => format!("{more} older evals are"),
+        };
+        format!("{count} gone: the history may take {}", mebibytes(gone.quota))
+    });
+    let notices: Vec<String> = gone.into_iter().chain(listed.notice.clone()).collect();
+    (!notices.is_empty()).then(|| notices.join("; "))
+}

@@ -63,6 +63,28 @@ fn o9_a_page_is_text_and_a_file_in_every_reply() {
 }
 
 #[test]
+fn o5_marks_and_displays_count_in_text_too() {
+    let env = TestEnv::new(STEAD);
+    env.eval(CHART);
+    env.eval("class Note:\n    def _repr_markdown_(self): return 'word ' * 5000");
+    for code in [
+        "print('y' * 5000); Chart()",
+        "import sys\nfor i in range(30): sys.displayhook(Note())",
+        "import sys\nfor i in range(30): sys.displayhook(Chart()); print('z' * 99)",
+        "'x' * 5000",
+        "1 / 0",
+    ] {
+        for most in [600, 1500] {
+            let most_text = most.to_string();
+            let run =
+                env.run(["eval", "-n", "py", "--text", "--max-chars", &most_text, "--", code]);
+            let length = (run.stdout.clone() + &run.stderr).chars().count();
+            assert!(length <= most, "{code}: {length} of {most}\n{}{}", run.stdout, run.stderr);
+        }
+    }
+}
+
+#[test]
 fn e14_a_module_that_changed_on_disk_is_named_once() {
     let env = TestEnv::new(STEAD);
     let path = env.workspace().join("helpers.py");

@@ -110,9 +110,9 @@ def quote(text):
     printable = text.isprintable()  # so it has neither control characters nor surrogates
     if printable and '"' not in text and "\\" not in text:
         return '"%s"' % (text,)  # with a tuple Python makes one step of it
-    if text.isascii():
+    if len(text) < 24 and text.isascii():
         return '"' + text.translate(ESCAPES) + '"'
-    # Of any other text translate() would look at each character by itself, which takes long.
+    # Of a longer text translate() would look at each character by itself, which takes long.
     if not printable:
         text = text.encode("utf-8", "backslashreplace").decode("utf-8")
     for char, escape in ESCAPED:

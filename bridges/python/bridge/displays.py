@@ -95,7 +95,7 @@ class Shown:
 
 def events_of(value):
     """The events that show a value: something rich if it has that, and its text."""
-    if type(value) in PLAIN:
+    if type(value) in PLAIN or type(value) in EXACT:  # nothing but a text is to be had of them
         return ['{"ev":"value","text":%s,"type":%s}' % (quote(render(value)), quote(type_name(value)))]
     return look_at(value).events(type_name(value))
 

@@ -68,7 +68,7 @@ def can_import(name):
 def tell_plotly(value, shown):
     traces = []
     for trace in value.data[:LISTED]:
-        words = [trace.type, text_of(trace, "mode"), "'%s'" % trace.name if trace.name else None, size_of_trace(trace)]
+        words = [trace.type, word_of(trace, "mode"), "'%s'" % trace.name if trace.name else None, size_of_trace(trace)]
         traces.append(" ".join([word for word in words if word]))
     text = "%s: %s" % (type_name(value), many(len(value.data), "trace"))
     if traces:
@@ -90,7 +90,7 @@ def tell_plotly(value, shown):
         try_html(shown, lambda: value.to_html(include_plotlyjs="cdn"))
 
 
-def text_of(thing, name):
+def word_of(thing, name):
     """An attribute that not all such things have; asked for, as plotly has no other way, and only if it is a text."""
     try:
         text = thing[name]
@@ -125,9 +125,20 @@ def plotly_draws():
 
 
 def tell_altair(value, shown):
-    spec = value.to_dict()
-    rows = [len(data) for data in spec.get("datasets", {}).values()]
+    try:
+        spec = value.to_dict()
+        rows = [len(data) for data in spec.get("datasets", {}).values()]
+    except KeyboardInterrupt:
+        raise
+    except Exception as error:  # above 5,000 rows, or of something that is not there
+        lines = [line.strip() for line in safe_str(error).split("\n") if line.strip()]
+        shown.remarks.append("it cannot be shown: %s" % cut(lines[0] if lines else type_name(error), 300))
+        head = value.copy(deep=False)
+        head.data = value.data.head(1)
+        spec, rows = head.to_dict(), [len(value.data)]
     shown.text = "%s: %s%s" % (type_name(value), altair_text(spec), ", " + many(rows[0], "row") if len(rows) == 1 else "")
+    if shown.remarks:
+        return
     if can_import("vl_convert"):
         file = _io.BytesIO()
         try:
@@ -238,9 +249,10 @@ def tell_grid(value, shown):
 # ---- tables and models -----------------------------------------------------------------------
 
 def tell_groups(value, shown):
-    data = value.obj
-    keys = value.keys
-    by = "level %s" % render(value.level, 60) if keys is None and getattr(value, "level", None) is not None else render(keys, 200)
+    data, keys = value.obj, value.keys
+    if keys is None and getattr(value, "level", None) is None:  # by time: its repr says how
+        return
+    by = "level %s" % render(value.level, 60) if keys is None else render(keys, 200)
     shown.text = "%s by %s of %s" % (type_name(value), by, headline("pandas frame" if len(data.shape) == 2 else "pandas series", data))
 
 

@@ -100,8 +100,10 @@ def ask_pictures(value, kind, shown):
             return
     except KeyboardInterrupt:
         raise
-    except BaseException as error:
+    except BaseException as error:  # a file that is cut off, a mode that has no PNG
         leave_child(error)
+        shown.remarks.append("no picture: %s" % cut(" ".join(safe_str(error).split()), 200))
+        return
     for mime, name in PICTURES:
         data = call_rich(value, kind, name, shown)
         if data is not None and attempt(present, shown, mime, data):

@@ -3,17 +3,20 @@
 use std::io::IsTerminal;
 
 use serde::Serialize;
-use stead_client::{ClientError, EvalView, Page};
+use stead_client::{ClientError, EvalView, Page, PageItem};
 use stead_screen::plain;
 
 use crate::changed;
 use crate::context::Context;
 use crate::paint::Paint;
 use crate::print::{self, CliReply, CommandResult, Failure, Mode};
-use crate::reply::{AROUND, EvalData, ShowBounds};
+use crate::reply::{AROUND, EvalData, ShowBounds, display_line, error_text, marker};
 use crate::text_writer::TextWriter;
 use crate::verdict::{notices, verdict};
 use crate::watch::EvalWatcher;
+
+/// A reply in text may have so many characters whatever the user says.
+const LEAST_TEXT: usize = 500;
 
 /// Whether a failed eval makes the command fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -65,7 +68,14 @@ fn show(
     let max = bounds.chars();
     let (page, max) = match (bounds.raw, context.mode) {
         (true, _) => (Page::default(), max),
-        (false, Mode::Text) => (Page::new(&view.content, max), max),
+        // The lines that name files and what is left out count too, unless the user wants less than those take.
+        (false, Mode::Text) => {
+            let id = view.id().map(|id| id.to_string());
+            Page::fit(&view.content, max, max.max(LEAST_TEXT), |page, chars| {
+                let length = text_length(&page, id.as_deref());
+                ((page, chars), length)
+            })
+        }
         // All text in the JSON object counts, whichever field it is in (SPEC O-5).
         (false, Mode::Json) => {
             Page::fit(&view.content, max, max.saturating_add(AROUND), |page, chars| {
@@ -127,6 +137,20 @@ fn show(
         }
     }
     verdict.exit
+}
+
+/// How many characters a page takes as text.
+fn text_length(page: &Page, id: Option<&str>) -> usize {
+    let chars = |text: &str| text.chars().count();
+    let lengths = page.items.iter().map(|item| match item {
+        PageItem::Text { text, .. } => chars(text),
+        PageItem::Value(value) => chars(&value.text),
+        PageItem::Error(error) => chars(&error_text(error)),
+        PageItem::Display(display) => chars(&display_line(display)),
+        PageItem::Status(text) => chars(text),
+        PageItem::Gap(gap) => chars(&marker(gap, id)),
+    });
+    lengths.sum()
 }
 
 /// The mode in which a command answers: raw bytes cannot be JSON.

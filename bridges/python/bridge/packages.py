@@ -51,7 +51,7 @@ def installer():
         for folder in above:
             if uv and exists(folder + "/uv.lock") and exists(folder + "/pyproject.toml") and belongs(prefix, folder):
                 return {"install": uv + " add"}
-            if program("poetry") and (exists(folder + "/poetry.lock") or "[tool.poetry" in file_text(folder + "/pyproject.toml")):
+            if program("poetry") and uses_poetry(folder):
                 return {"install": program("poetry") + " add"}
             if program("pdm") and exists(folder + "/pdm.lock"):
                 return {"install": program("pdm") + " add"}
@@ -65,6 +65,11 @@ def installer():
     if not has_pip:
         return {"install": "%s -m ensurepip && %s -m pip install" % (python, python)}
     return {"install": python + " -m pip install"}
+
+
+def uses_poetry(folder):
+    text = file_text(folder + "/pyproject.toml")
+    return exists(folder + "/poetry.lock") or "[tool.poetry" in text or "poetry.core" in text
 
 
 def belongs(prefix, folder):

@@ -26,6 +26,8 @@ pub const PYTHON: &str = concat!(
     include_str!("python/bridge/displays.py"),
     include_str!("python/bridge/rich.py"),
     include_str!("python/bridge/libraries.py"),
+    include_str!("python/bridge/marks.py"),
+    include_str!("python/bridge/stores.py"),
     include_str!("python/bridge/names.py"),
     include_str!("python/bridge/figures.py"),
     include_str!("python/bridge/rendering.py"),

@@ -27,6 +27,7 @@ if os.environ.get("STEAD_TEST_LIBRARIES") == "1":
         __import__(package)  # a missing one fails here
     from test_dataframes import *  # noqa: F403
     from test_figures import *  # noqa: F403
+    from test_frames import *  # noqa: F403
     from test_plotting import *  # noqa: F403
     from test_pyplot import *  # noqa: F403
     from test_rendering import *  # noqa: F403

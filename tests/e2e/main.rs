@@ -18,6 +18,7 @@ mod family;
 mod figures;
 mod files;
 mod findings;
+mod frames;
 mod garbage;
 mod gate;
 mod habits;

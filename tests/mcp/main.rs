@@ -11,6 +11,7 @@ mod express;
 mod flood;
 mod forged;
 mod formats;
+mod frames;
 mod habits;
 mod incomplete;
 mod kept;

@@ -145,6 +145,8 @@ def end_with(error, events, source):
     if isinstance(error, Leave):
         leave_session(error)
     S.phase = Phase.REPORTING
+    if MARKS:
+        S.stopped = line_of(error)
     if isinstance(error, SystemExit) and not S.hung_up:
         status, code = end_with_exit(error, events)
     else:

@@ -79,19 +79,35 @@ def changes(codes, source):
     if whole:
         compare(dict.fromkeys([*KNOWN, *SPACE]), added, rebound, removed)
     S.names = len(SPACE)
+    told = compare_marks(added, rebound, candidates, source) if MARKS else None
     if not (added or rebound or removed):
         return None
     more, room, listed = 0, CHANGES_LISTED, {}
+    marked = (added or rebound) and may_be_marked()
     for key, names in (("added", added), ("rebound", rebound), ("removed", removed)):
         if names:
             shown = names[:room]
             room -= len(shown)
             more += len(names) - len(shown)
-            if shown:
-                listed[key] = shown if key == "removed" else [describe(name) for name in shown]
+            if shown and key == "removed":
+                listed[key] = shown
+            elif shown:
+                listed[key] = [describe(name) for name in shown]
+                if marked:
+                    add_marks(listed[key], told)
     if more:
         listed["more"] = more
     return listed
+
+
+def add_marks(entries, told):
+    """Says how frames and arrays differ from what they were, and marks those that are new."""
+    for entry in entries:
+        name = entry["name"]
+        if name not in MARKS:
+            note_mark(name)
+        elif told:
+            entry["change"] = told.get(name)
 
 
 def compare(candidates, added, rebound, removed):

@@ -146,6 +146,7 @@ def do_clear(seq):
     modules["__main__"] = MODULE
     S.flags, S.names, S.final = 0, len(SPACE), None
     KNOWN.clear()
+    MARKS.clear()
     GLOBALS.clear()
     forget_figures()
     for name in ("last_type", "last_value", "last_traceback", "last_exc"):

@@ -31,7 +31,7 @@ pub(crate) fn line(changed: &Changed, paint: Paint) -> String {
 }
 
 fn what(change: &Change) -> String {
-    let size = change.size.as_ref().map(|size| format!("({})", first_line(size, 80)));
+    let size = change.detail().map(|detail| format!("({})", first_line(detail, 200)));
     format!(" {}{}", first_line(&change.type_name, 80), size.unwrap_or_default())
 }
 
@@ -45,6 +45,7 @@ mod tests {
             name: name.to_owned(),
             type_name: "list".to_owned(),
             size: size.map(str::to_owned),
+            change: None,
         };
         let mut changed = Changed {
             added: vec![change("a", Some("3"))],
@@ -53,6 +54,8 @@ mod tests {
             more: 0,
         };
         assert_eq!(line(&changed, Paint::none()), "[+a list(3) ~b list -c]");
+        changed.rebound[0].change = Some("3×2→3×3 +c".to_owned());
+        assert_eq!(line(&changed, Paint::none()), "[+a list(3) ~b list(3×2→3×3 +c) -c]");
         changed.removed = (0..20).map(|n| format!("n{n}")).collect();
         let told = line(&changed, Paint::none());
         assert!(told.ends_with("-n9 and 10 more]"), "{told}");

@@ -198,7 +198,8 @@ impl<'a> EvalData<'a> {
         let changed = self.changed.map_or(0, |changed| {
             let bound = changed.added.iter().chain(&changed.rebound);
             let bound = bound.map(|change| {
-                let size = change.size.as_deref().map_or(0, chars);
+                let texts = [&change.size, &change.change].into_iter().flatten();
+                let size: usize = texts.map(|text| chars(text)).sum();
                 chars(&change.name) + chars(&change.type_name) + size + AROUND_CHUNK
             });
             bound.sum::<usize>() + changed.removed.iter().map(|name| chars(name) + 4).sum::<usize>()

@@ -18,6 +18,8 @@ use crate::{habits, hints};
 
 /// How long a read that the text recommends waits.
 const NEXT_WAIT_MS: u64 = 30_000;
+/// How much is told of how one of them differs.
+const DIFFERENCE_CHARS: usize = 200;
 /// How many changed names are listed.
 const CHANGES_SHOWN: usize = 12;
 /// How much of a prompt is shown.
@@ -326,8 +328,21 @@ pub(crate) fn changes(text: &mut String, changed: &Changed) {
 }
 
 fn named(change: &Change) -> String {
-    let size = change.size.as_ref().map(|size| format!("({})", word(size)));
-    format!("{} {}{}", word(&change.name), word(&change.type_name), size.unwrap_or_default())
+    let detail = match (&change.change, &change.size) {
+        (Some(change), _) => format!("({})", difference(change)),
+        (None, Some(size)) => format!("({})", word(size)),
+        (None, None) => String::new(),
+    };
+    format!("{} {}{detail}", word(&change.name), word(&change.type_name))
+}
+
+/// How a frame differs, which has labels of the user's in it: as it is if it could not be taken for anything else.
+fn difference(text: &str) -> String {
+    let plain = |c: char| c.is_alphanumeric() || "_.×→+-:,…\"'() ".contains(c);
+    if text.chars().count() <= DIFFERENCE_CHARS && text.chars().all(plain) {
+        return text.to_owned();
+    }
+    quoted(&cut(text, DIFFERENCE_CHARS))
 }
 
 /// A name as it is if it is one, else quoted: user code chooses it.

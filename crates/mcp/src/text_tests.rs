@@ -167,7 +167,7 @@ proptest! {
         let mut view = view(EvalStatus::WaitingInput);
         view.prompt = Some(name.clone());
         view.notices = vec![name.clone()];
-        let change = Change { name: name.clone(), type_name: name.clone(), size: Some(name.clone()) };
+        let change = Change { name: name.clone(), type_name: name.clone(), size: Some(name.clone()), ..Change::default() };
         view.changed = Some(Changed { added: vec![change], removed: vec![name], ..Changed::default() });
         let text = reply(&view, items);
         let mut ours: Vec<&str> = text.lines().filter(|line| line.starts_with('[') && looks_like_ours(line)).collect();

@@ -357,7 +357,7 @@ pub struct Changed {
     /// New names.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub added: Vec<Change>,
-    /// Names that now hold another object.
+    /// Names that now hold another object, or a data frame or array that was changed in place.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub rebound: Vec<Change>,
     /// Names that are gone.
@@ -376,7 +376,7 @@ impl Changed {
 }
 
 /// One changed name with what it holds now.
-#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Change {
     /// The name.
     pub name: String,
@@ -386,4 +386,14 @@ pub struct Change {
     /// Its size where that says something: `1000×5`, `12`.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub size: Option<String>,
+    /// How a data frame or array differs from what the name held before: `1000×5→940×6 +ratio`.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub change: Option<String>,
+}
+
+impl Change {
+    /// What is said of it in brackets: how it differs, which tells its size too, or else its size.
+    pub fn detail(&self) -> Option<&str> {
+        self.change.as_deref().or(self.size.as_deref())
+    }
 }

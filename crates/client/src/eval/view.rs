@@ -275,6 +275,7 @@ fn clean(mut changed: Changed) -> Changed {
     for change in changed.added.iter_mut().chain(&mut changed.rebound) {
         into_plain_at(&mut change.name);
         into_plain_at(&mut change.type_name);
+        change.change.iter_mut().for_each(into_plain_at);
     }
     changed.removed.iter_mut().for_each(into_plain_at);
     changed

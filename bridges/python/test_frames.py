@@ -1,0 +1,161 @@
+"""Frames and arrays say how they changed (SPEC E-13). Needs numpy, pandas and polars; pyarrow and xarray where they are."""
+import importlib.util
+
+from driver import BridgeTest
+
+MAKE = "import pandas as pd, numpy as np\ndf = pd.DataFrame({'a': [1, 2, 3], 'b': [1.5, 2.5, 3.5]})"
+
+
+class Frames(BridgeTest):
+    def changes(self, host, code):
+        """What the eval says of names that hold something else, by name."""
+        result = host.eval(code)
+        self.assertEqual(result.status, "ok", (code, result.events))
+        changed = result.done.get("changed", {})
+        return {entry["name"]: entry.get("change") for entry in changed.get("rebound", [])}
+
+    def tells(self, host, rows):
+        for code, wanted in rows:
+            told = {"df": wanted} if isinstance(wanted, str) else wanted or {}
+            self.assertEqual(self.changes(host, code), told, code)
+
+    def start_with(self, code):
+        host = self.start()
+        self.ok(host, code)
+        return host
+
+    def test_e13_a_pandas_frame_says_how_it_changed_in_place(self):
+        self.tells(self.start_with(MAKE), [
+            ("df['c'] = 1", "3×2→3×3 +c"),
+            ("df['d'] = 'x'; df['e'] = df.a", "3×3→3×5 +d +e"),
+            ("del df['d']", "3×5→3×4 -d"),
+            ("df.rename(columns={'c': 'z'}, inplace=True)", "3×4 c→z"),
+            ("df.columns = ['a', 'b', 'y', 'e']", "3×4 z→y"),
+            ("df['a'] = df.a.astype(float)", "3×4 a:int64→float64"),
+            ("df['a'] = df.a * 2", "3×4 values"),
+            ("df.loc[0, 'a'] = 9.0", "3×4 values"),
+            ("df.iloc[0, 0] = 9.0", "3×4 values"),
+            ("df.at[0, 'a'] = 9.0", "3×4 values"),
+            ("df[df.a > 1] = 0", "3×4 values"),
+            ("df.sort_values('b', inplace=True, ascending=False)", "3×4 values"),
+            ("df.drop(index=df.index[0], inplace=True)", "3×4→2×4"),
+            ("df.index = ['p', 'q']", "2×4 values"),
+            ("df.fillna(0, inplace=True)", "2×4 values"),
+            ("df.loc['r'] = [1, 2, 3, 4]", "2×4→3×4"),
+            ("df.drop(columns=['a', 'b', 'y'], inplace=True)", "3×4→3×1 -a -b -y"),
+        ])
+
+    def test_e13_a_frame_that_is_rebound_says_how_it_differs(self):
+        self.tells(self.start_with("import pandas as pd\ndf = pd.DataFrame({c: range(1000) for c in 'abcde'})"), [
+            ("df = df[df.a >= 60].assign(ratio=1.5)", "1000×5→940×6 +ratio"),
+            ("df = df.drop(columns=list('abc'))", "940×6→940×3 -a -b -c"),
+            ("df = df.astype({'d': float})", "940×3 d:int64→float64"),
+            ("df = df[['ratio', 'd', 'e']]", "940×3 columns reordered"),
+            ("df = df.copy()", {"df": None}),
+            ("df = df.rename(columns=str.upper)", "940×3 ratio→RATIO d→D e→E"),
+            ("df = df['D']", {"df": None}),
+            ("df = df.head(10)", "940→10"),
+            ("df = df.astype(int)", "10 float64→int64"),
+            ("df = 5", {"df": None}),
+            ("df = 6", {"df": None}),
+        ])
+
+    def test_e13_reads_tell_nothing(self):
+        host = self.start_with(MAKE + "\ndf['c'] = 2\ndf['d'] = 3.5\narr = np.arange(12.0).reshape(3, 4)\ns = df.a\nother = [df]")
+        for code in ("df.describe()", "df", "repr(df), str(df), df.to_string()", "df.groupby('a').sum()", "df.values", "df.T", "df.to_numpy()", "df.sum(axis=1)", "df.corr()",
+                     "x = df.a + 1", "df[df.a > 1]", "df.loc[0]", "df.merge(df, on='a')", "y = df.assign(q=1)", "df.sort_values('a')", "[c for c in df]", "df.to_csv()",
+                     "arr", "arr.sum(axis=0), arr.T, arr[0], arr + 1, arr.copy()", "z = arr[1:]", "np.sort(arr)", "sorted(arr[0])", "df == df", "df.attrs['a'] = 1", "df.index.name = 'n'",
+                     "df.query('a > 1')", "df.a.plot", "df.copy()", "df.head(n=2)", "np.add(arr, 1, out=None)", "s", "len(df), df.shape, df.dtypes, df.info()", "hash(id(df))",
+                     "def f():\n    df.loc[0, 'a'] = 5\n    arr[0] = 1", "g = lambda: arr.sort()", "other[0].describe()", "df.memory_usage(deep=True)", "df.isna().sum()"):
+            result = host.eval(code)
+            self.assertEqual(result.status, "ok", (code, result.events))
+            self.assertNotIn("rebound", result.done.get("changed", {}), code)
+
+    def test_e13_arrays_say_shape_and_type(self):
+        self.tells(self.start_with("import numpy as np\ndf = np.arange(12.0)\nb = df\nm = np.eye(3)"), [
+            ("df = df.reshape(3, 4)", "12→3×4"),
+            ("b[0] = 1", {"b": "12 values"}),
+            ("b += 1", {"b": "12 values"}),
+            ("c = b", {}),
+            ("c[1:] *= 2", {"b": "12 values", "c": "12 values"}),
+            ("df = df.astype('int32')", "3×4 float64→int32"),
+            ("df.shape = (4, 3)", "3×4→4×3"),
+            ("m[0], df[0, 0] = 5, 6", {"m": "3×3 values", "df": "4×3 values"}),
+            ("m.sort()", {"m": "3×3 values"}),
+            ("np.random.shuffle(m)", {"m": "3×3 values"}),
+            ("np.add(m, 1, out=m)", {"m": "3×3 values"}),
+            ("m.fill(0)", {"m": "3×3 values"}),
+            ("for i in range(3):\n    m[i] = i", {"m": "3×3 values"}),
+            ("x = np.float64(1)", {}),
+            ("x = np.float64(2)", {"x": None}),
+            ("df = np.zeros(3, dtype='int32')", "4×3→3"),
+        ])
+
+    def test_e13_series_polars_and_the_like(self):
+        self.tells(self.start_with("import pandas as pd\ns = pd.Series([1, 2, 3], name='n')"), [
+            ("s[0] = 5", {"s": "3 values"}),
+            ("s.loc[9] = 5", {"s": "3→4"}),
+            ("s = s.astype(float)", {"s": "4 int64→float64"}),
+        ])
+        self.tells(self.start_with("import polars as pl\ndf = pl.DataFrame({'a': [1, 2], 'b': ['x', 'y']})\ns = df['a']"), [
+            ("df = df.with_columns(c=pl.col('a') * 2)", "2×2→2×3 +c"),
+            ("df = df.rename({'c': 'd'})", "2×3 c→d"),
+            ("df = df.with_columns(pl.col('a').cast(pl.Float64))", "2×3 a:Int64→Float64"),
+            ("df.insert_column(0, pl.Series('i', [1, 2]))", "2×3→2×4 +i"),
+            ("df[0, 'a'] = 9.0", "2×4 values"),
+            ("df = df.filter(pl.col('i') > 1)", "2×4→1×4"),
+            ("s = s.cast(pl.Int8)", {"s": "2 Int64→Int8"}),
+            ("df.describe(), df.sort('a'), df.schema", None),
+        ])
+        if importlib.util.find_spec("pyarrow"):
+            self.tells(self.start_with("import pyarrow as pa\ndf = pa.table({'a': [1, 2], 'b': ['x', 'y']})"), [
+                ("df = df.append_column('c', [[1, 2]])", "2×2→2×3 +c"), ("df = df.slice(1)", "2×3→1×3"),
+                ("df = df.set_column(0, 'a', df['a'].cast('float64'))", "1×3 a:int64→double")])
+        if importlib.util.find_spec("xarray"):
+            self.tells(self.start_with("import xarray as xr, numpy as np\ndf = xr.Dataset({'t': (('x', 'y'), np.zeros((2, 3)))})\na = df.t"), [
+                ("df['u'] = df.t + 1", "2×3 +u"), ("a[0, 0] = 5", {"a": "2×3 values"}), ("df = df.isel(x=[0])", "2×3→1×3"),
+                ("df.attrs['a'] = 1; a.mean(), df.sizes", None)])
+
+    def test_e13_a_change_by_a_function_or_under_another_name_is_told_too(self):
+        host = self.start_with(MAKE + "\nsame = df\ndef add():\n    df['new'] = 1")
+        self.tells(host, [("add()", {"df": "3×2→3×3 +new", "same": "3×2→3×3 +new"}),
+                          ("same.loc[0, 'a'] = 5", {"df": "3×3 values", "same": "3×3 values"}),
+                          ("exec(\"df['by_exec'] = 1\")", {"df": "3×3→3×4 +by_exec", "same": "3×3→3×4 +by_exec"})])
+
+    def test_e13_what_did_not_run_is_not_told(self):
+        host = self.start_with(MAKE + "\narr = np.zeros(3)")
+        result = host.eval("1/0\narr[0] = 5")
+        self.assertNotIn("changed", result.done)
+        result = host.eval("arr[1] = 5\n1/0")
+        self.assertEqual(result.done["changed"]["rebound"][0]["change"], "3 values")
+        result = host.eval("df['c'] = 1; 1/0")
+        self.assertEqual(result.done["changed"]["rebound"][0]["change"], "3×2→3×3 +c")
+        self.assertNotIn("changed", host.eval("arr[0] = (").done)
+
+    def test_e13_a_change_is_told_in_bounded_words(self):
+        host = self.start_with("import pandas as pd\ndf = pd.DataFrame({'c%d' % i: [1] for i in range(50)})")
+        text = self.changes(host, "df = df.rename(columns=lambda c: 'a very long name indeed, ' * 9 + c).astype(float)")["df"]
+        self.assertLessEqual(len(text), 200)
+        self.changes(host, "df = pd.DataFrame({'k': [1]})")
+        self.tells(host, [("df = pd.DataFrame({i: [1] for i in range(9)})", "1×1→1×9 +0 +1 +2 +3 (5 more new) -k"),
+                          ("df['a b'] = 1; df['\\n]'] = 2", '1×9→1×11 +"a b" +"\\n]"')])
+
+    def test_e13_a_mark_keeps_nothing_alive(self):
+        host = self.start_with(MAKE + "\nimport weakref, gc\narr = np.zeros(3)\nblock = df._mgr.blocks[-1].values")
+        self.ok(host, "watched = [weakref.ref(df), weakref.ref(arr), weakref.ref(block)]\ndel block")
+        self.ok(host, "df['c'] = 1; arr[0] = 2")
+        self.ok(host, "del df, arr\nn = gc.collect()")
+        self.ok(host, "[ref() for ref in watched]", "[None, None, None]")
+
+    def test_e13_a_frame_whose_inside_is_not_as_expected_is_compared_by_shape_and_columns(self):
+        host = self.start_with("import sys\nmarkers = sys.displayhook.__globals__['MARKERS']\nfor sort in list(markers): markers[sort] = lambda mark, value: 1 / 0")
+        self.ok(host, MAKE + "\narr = np.zeros(3)\nclass Odd(pd.DataFrame):\n    pass\nodd = Odd({'a': [1]})")
+        self.tells(host, [("df['c'] = 2", "3×2→3×3 +c"), ("df = df[:2]", "3×3→2×3"), ("odd['b'] = 2", {"odd": "1×1→1×2 +b"}), ("arr = np.zeros(4)", {"arr": "3→4"}),
+                          ("arr[0] = 1", {"arr": "4 values"}), ("df.describe()", None)])
+
+    def test_e13_clear_forgets_the_marks(self):
+        host = self.start_with(MAKE)
+        host.ask("clear 1")
+        self.assertNotIn("changed", host.eval("1").done)
+        result = host.eval(MAKE)
+        self.assertNotIn("change", {entry["name"]: entry for entry in result.done["changed"]["added"]}["df"])

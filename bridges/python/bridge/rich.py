@@ -100,10 +100,11 @@ def ask_pictures(value, kind, shown):
             return
     except KeyboardInterrupt:
         raise
-    except BaseException as error:  # a file that is cut off, a mode that has no PNG
-        leave_child(error)
+    except OSError as error:  # a file that is cut off, a mode that has no PNG
         shown.remarks.append("no picture: %s" % cut(" ".join(safe_str(error).split()), 200))
         return
+    except BaseException as error:  # no image of that library's after all
+        leave_child(error)
     for mime, name in PICTURES:
         data = call_rich(value, kind, name, shown)
         if data is not None and attempt(present, shown, mime, data):

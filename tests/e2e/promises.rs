@@ -1,7 +1,7 @@
 //! S-7, S-10, C-1, C-2, C-6, C-8: small things that the contract promises of the command line.
 
 use serde_json::Value;
-use stead_testkit::{TestEnv, chunks, wait_for};
+use stead_testkit::{Ran, TestEnv, chunks, wait_for};
 
 use crate::STEAD;
 use crate::cli::refused;
@@ -197,4 +197,65 @@ fn c10_one_of_a_thing_is_not_called_several() {
     assert!(told.contains(", 1 session, 1 of them live"), "{told}");
     let none = env.run(["gc", "--text"]).stdout;
     assert!(none.contains("0 sessions"), "{none}");
+}
+
+#[test]
+fn e13_names_of_a_busy_session_are_those_that_results_told() {
+    let env = TestEnv::new(STEAD);
+    env.value("old = 1");
+    assert_eq!(env.json(["restart", "py"])["ok"], true);
+    env.value("kept, gone, typed = [1, 2], 2, 3");
+    env.value("del gone; typed = 'text'");
+    let gate = Gate::new(&env, "gate");
+    let code = format!("print('up', flush=True)\nlater = 1\n{}", gate.code());
+    env.json(["eval", "-n", "py", "--bg", &code]);
+    wait_for("the eval", || wrote(&env.json(["output", "py:4"]), "out") == "up\n");
+    let reply = env.json(["vars", "py"]);
+    let vars = reply["data"]["vars"].as_array().unwrap();
+    let known: Vec<(&str, &str)> = vars
+        .iter()
+        .map(|var| (var["name"].as_str().unwrap(), var["type"].as_str().unwrap()))
+        .collect();
+    assert_eq!(known, [("kept", "list"), ("typed", "str")], "{reply:#}");
+    let notice = reply["data"]["notice"].as_str().unwrap();
+    assert!(notice.contains("`py:4`") && notice.contains("finished evals"), "{reply:#}");
+    let text = env.run(["vars", "py", "--text"]).stdout;
+    assert!(text.contains("kept") && text.contains("[the session runs `py:4`"), "{text}");
+    gate.open();
+    env.json(["output", "py:4", "--wait", "60s"]);
+    env.json(["clear", "py"]);
+    let again = env.json(["vars", "py"]);
+    assert!(again["data"].get("notice").is_none(), "{again:#}");
+    env.value("fresh = 1");
+    let second = Gate::new(&env, "second");
+    let code = format!("print('up', flush=True)\n{}", second.code());
+    env.json(["eval", "-n", "py", "--bg", &code]);
+    wait_for("the eval", || wrote(&env.json(["output", "py"]), "out") == "up\n");
+    let reply = env.json(["vars", "py"]);
+    assert_eq!(reply["data"]["vars"][0]["name"], "fresh", "{reply:#}");
+    assert_eq!(reply["data"]["vars"].as_array().unwrap().len(), 1, "{reply:#}");
+    second.open();
+}
+
+#[test]
+fn s1_in_a_nested_repository_the_workspace_around_it_is_named() {
+    let env = TestEnv::new(STEAD);
+    std::fs::create_dir(env.workspace().join(".stead")).unwrap();
+    let nested = env.workspace().join("vendor/inner");
+    std::fs::create_dir_all(nested.join(".git")).unwrap();
+    env.json(["eval", "-n", "data", "-l", "python", "1"]);
+    let inside = |arguments: &[&str]| -> Ran {
+        env.command(arguments).current_dir(&nested).output().unwrap().into()
+    };
+    let around = env.workspace().canonicalize().unwrap();
+    for arguments in [&["status", "data"][..], &["eval", "-n", "data", "1"], &["status"]] {
+        let reply = refused(&inside(arguments), arguments[0], "session_not_found");
+        let hint = reply["error"]["hint"].as_str().unwrap();
+        let flag = format!("--workspace {}`", around.display());
+        assert!(hint.contains(&flag), "{arguments:?}: {reply:#}");
+    }
+    let other = refused(&inside(&["status", "nope"]), "status", "session_not_found");
+    assert!(!other["error"]["hint"].as_str().unwrap().contains("--workspace"), "{other:#}");
+    let there = inside(&["status", "data", "--workspace", around.to_str().unwrap()]);
+    assert_eq!(there.code, Some(0), "{there:?}");
 }

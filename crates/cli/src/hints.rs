@@ -11,6 +11,13 @@ pub(crate) fn next_step(error: &ClientError) -> Option<String> {
         ClientError::Refused { name, error } => return after_refused(name, error),
         ClientError::FrontEnd(error) => return error.hint.clone(),
         ClientError::Request(error) => return after_request(error),
+        ClientError::NotFound { name, around: Some(around), .. }
+        | ClientError::NoLanguage { name, around: Some(around), .. } => format!(
+            "`{name}` is a session of `{around}`, which this workspace lies in: add `--workspace {around}`"
+        ),
+        ClientError::WhichSession { around: Some(around), .. } => format!(
+            "there are sessions in `{around}`, which this workspace lies in: add `--workspace {around}`"
+        ),
         ClientError::NotFound { existing, .. } if existing.is_empty() => {
             "there are no sessions here; start one: `stead launch python -n py`".to_owned()
         }
@@ -22,10 +29,10 @@ pub(crate) fn next_step(error: &ClientError) -> Option<String> {
                 some => format!("sessions here: {}; {start}", joined(some)),
             }
         }
-        ClientError::WhichSession { existing } if existing.is_empty() => {
+        ClientError::WhichSession { existing, .. } if existing.is_empty() => {
             "name a language to start with: `stead eval -n py '1+1'`".to_owned()
         }
-        ClientError::WhichSession { existing } => {
+        ClientError::WhichSession { existing, .. } => {
             format!("name one with `-n`: {}", joined(existing))
         }
         ClientError::Exists { name } => {

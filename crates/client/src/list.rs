@@ -114,8 +114,11 @@ impl Client {
         match meant(&known) {
             Some(name) => Ok(name.clone()),
             None => {
-                let existing = known.into_iter().map(|known| known.name).collect();
-                Err(ClientError::WhichSession { existing })
+                let existing: Vec<SessionName> =
+                    known.into_iter().map(|known| known.name).collect();
+                let has_some = |there: &Client| there.names().is_ok_and(|names| !names.is_empty());
+                let around = existing.is_empty().then(|| self.around(has_some)).flatten();
+                Err(ClientError::WhichSession { existing, around })
             }
         }
     }

@@ -14,7 +14,11 @@ pub(crate) fn next_call(error: &ClientError) -> Option<String> {
         ClientError::Refused { error, .. } => return after_refused(error),
         ClientError::FrontEnd(error) => return error.hint.clone(),
         ClientError::Request(error) => return after_request(error),
-        ClientError::NotFound { existing, .. } | ClientError::WhichSession { existing } => {
+        ClientError::NotFound { name, around: Some(around), .. }
+        | ClientError::NoLanguage { name, around: Some(around), .. } => {
+            format!("`{name}` is a session of the workspace around this one, {around}")
+        }
+        ClientError::NotFound { existing, .. } | ClientError::WhichSession { existing, .. } => {
             match existing.as_slice() {
                 [] => "there are no sessions here; eval with a language starts one".to_owned(),
                 some => {

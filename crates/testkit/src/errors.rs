@@ -132,9 +132,9 @@ pub fn client_errors() -> Vec<ClientError> {
         Refused { name: name(), error: Box::new(old) },
         Request { 0: RequestError::NoStateDir },
         FrontEnd { 0: Box::new(Refusal::NotGreeted.into()) },
-        NotFound { name: name(), workspace: workspace(), existing: existing() },
-        NoLanguage { name: name(), workspace: workspace(), existing: existing() },
-        WhichSession { existing: existing() },
+        NotFound { name: name(), workspace: workspace(), existing: existing(), around: None },
+        NoLanguage { name: name(), workspace: workspace(), existing: existing(), around: None },
+        WhichSession { existing: existing(), around: None },
         Exists { name: name() },
         Ended { name: name(), reason: text() },
         Lost { name: name(), reason: text() },
@@ -165,9 +165,22 @@ pub fn client_errors() -> Vec<ClientError> {
         all.push(ClientError::Connection { trouble, fate: Some(fate) });
         all.push(ClientError::Silent { name: name(), pid: None, fate: Some(fate) });
     }
-    all.push(ClientError::NotFound { name: name(), workspace: workspace(), existing: vec![] });
-    all.push(ClientError::NoLanguage { name: name(), workspace: workspace(), existing: vec![] });
-    all.push(ClientError::WhichSession { existing: vec![] });
+    all.push(ClientError::NotFound {
+        name: name(),
+        workspace: workspace(),
+        existing: vec![],
+        around: Some("/home/me/project".to_owned()),
+    });
+    all.push(ClientError::NoLanguage {
+        name: name(),
+        workspace: workspace(),
+        existing: vec![],
+        around: Some("/home/me/project".to_owned()),
+    });
+    all.push(ClientError::WhichSession {
+        existing: vec![],
+        around: Some("/home/me/project".to_owned()),
+    });
     all
 }
 

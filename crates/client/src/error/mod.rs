@@ -41,6 +41,8 @@ pub enum ClientError {
         workspace: String,
         /// What there is.
         existing: Vec<SessionName>,
+        /// The nearest workspace around this one that has such a session.
+        around: Option<String>,
     },
     /// There is no such session, and its name does not tell in which language to start it.
     #[error("no session named `{name}` in `{workspace}`")]
@@ -51,12 +53,16 @@ pub enum ClientError {
         workspace: String,
         /// What there is.
         existing: Vec<SessionName>,
+        /// The nearest workspace around this one that has such a session.
+        around: Option<String>,
     },
     /// No name was given and there is not exactly one session.
     #[error("{}", if existing.is_empty() { "no session in this workspace" } else { "there is more than one session" })]
     WhichSession {
         /// What there is.
         existing: Vec<SessionName>,
+        /// The nearest workspace around this one that has such a session.
+        around: Option<String>,
     },
     /// The session lives already.
     #[error("session `{name}` exists already")]

@@ -10,7 +10,7 @@ use stead_protocol::{
 };
 
 use crate::reach::language;
-use crate::{Client, ClientError, LaunchOptions, RequestError};
+use crate::{Client, ClientError, LaunchOptions, RequestError, Workspace};
 
 impl Client {
     /// The kept settings of a session; `None` if there never was one of this name.
@@ -39,6 +39,7 @@ impl Client {
             name: name.clone(),
             workspace: self.workspace.as_str().to_owned(),
             existing: self.names().unwrap_or_default(),
+            around: self.around(|there| there.has(name)),
         }
     }
 
@@ -48,7 +49,23 @@ impl Client {
             name: name.clone(),
             workspace: self.workspace.as_str().to_owned(),
             existing: self.names().unwrap_or_default(),
+            around: self.around(|there| there.has(name)),
         }
+    }
+
+    /// The nearest workspace around this one for which this holds: a repository may lie inside another.
+    pub(crate) fn around(&self, holds: impl Fn(&Client) -> bool) -> Option<String> {
+        self.workspace.path().ancestors().skip(1).find_map(|path| {
+            let workspace = Workspace::stored(path.to_str()?.to_owned());
+            let there = Client { workspace, kept: None, ..self.clone() };
+            holds(&there).then(|| there.workspace.as_str().to_owned())
+        })
+    }
+
+    fn has(&self, name: &SessionName) -> bool {
+        // Names of languages may be written in two ways.
+        let name = self.resolve(name.clone());
+        matches!(self.meta(&name), Ok(Some(meta)) if !meta.stopped)
     }
 
     /// Refuses a language that is not the one of an existing session.

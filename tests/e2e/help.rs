@@ -6,7 +6,7 @@ use crate::STEAD;
 use crate::cli::refused;
 
 /// Every command of this version.
-const COMMANDS: [&str; 18] = [
+const COMMANDS: [&str; 20] = [
     "launch",
     "eval",
     "input",
@@ -25,6 +25,8 @@ const COMMANDS: [&str; 18] = [
     "inspect",
     "doctor",
     "completions",
+    "kill",
+    "man",
 ];
 
 #[test]

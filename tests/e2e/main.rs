@@ -8,6 +8,7 @@ mod bash;
 mod clean;
 mod cli;
 mod colours;
+mod completions;
 mod disk;
 mod docs;
 mod editor;

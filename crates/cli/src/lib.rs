@@ -3,6 +3,7 @@
 mod answer;
 mod changed;
 mod commands;
+mod completing;
 mod context;
 mod exit;
 mod habits;
@@ -107,6 +108,10 @@ pub fn main(modes: Modes) -> ExitCode {
     let args: Vec<OsString> = std::env::args_os().collect();
     if args.len() == 1 {
         print::out(WELCOME.as_bytes());
+        return ExitCode::from(exit::SUCCESS);
+    }
+    if args[1] == completing::WORD {
+        completing::answer(&args[2..]);
         return ExitCode::from(exit::SUCCESS);
     }
     let parsed = Cli::command()

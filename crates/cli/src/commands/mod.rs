@@ -14,6 +14,7 @@ mod kill;
 mod launch;
 mod logs;
 mod ls;
+mod man;
 mod mcp;
 mod output;
 mod pause;
@@ -59,6 +60,7 @@ pub(crate) enum CliCommand {
     Mcp(mcp::McpArgs),
     Doctor(doctor::DoctorArgs),
     Completions(completions::CompletionsArgs),
+    Man(man::ManArgs),
 }
 
 impl CliCommand {
@@ -91,6 +93,7 @@ impl CliCommand {
             CliCommand::Mcp(_) => "mcp",
             CliCommand::Doctor(_) => "doctor",
             CliCommand::Completions(_) => "completions",
+            CliCommand::Man(_) => "man",
         }
     }
 
@@ -136,6 +139,7 @@ impl CliCommand {
             CliCommand::Mcp(args) => args.run(context),
             CliCommand::Doctor(args) => args.run(context),
             CliCommand::Completions(args) => args.run(context),
+            CliCommand::Man(args) => args.run(context),
         }
     }
 }

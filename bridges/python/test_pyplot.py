@@ -201,6 +201,22 @@ class Pyplot(BridgeTest):
             self.shows(host, 1, "display(fig)")
             self.shows(host, 0, "plt.show()")
 
+    def test_o9_a_colour_bar_comes_to_the_figure_of_an_earlier_eval(self):
+        host = self.pyplot("import gc")
+        for make in ("fig, ax = plt.subplots()", "fig = plt.figure(); ax = fig.subfigures(1, 2)[0].subplots()"):
+            self.shows(host, 1, make + "\nimage = ax.imshow([[1, 2]])")
+            result = self.shows(host, 1, "plt.colorbar(image)\nNone")
+            self.assertEqual(result.err, "")
+            self.ok(host, "len(fig.axes), plt.get_fignums()", "(2, [])")
+        self.shows(host, 1, "plt.imshow([[1, 2]]); plt.colorbar()\nNone")
+
+    def test_o9_a_figure_that_was_cleared_is_saved_as_it_is(self):
+        host = self.pyplot("import io")
+        self.shows(host, 1, "plt.plot([1])\nNone")
+        self.shows(host, 0, "for i in range(2):\n    plt.plot([i]); plt.savefig(io.BytesIO()); plt.clf()")
+        result = self.ok(host, "file = io.BytesIO(); plt.savefig(file); len(file.getvalue()) < 5000", "True")
+        self.assertEqual(result.err, "")
+
     def test_o9_figures_that_nobody_holds_are_freed(self):
         host = self.pyplot("import gc, matplotlib.figure\ndef alive():\n    gc.collect()\n    return len([x for x in gc.get_objects() if type(x) is matplotlib.figure.Figure])")
         for _ in range(12):

@@ -94,6 +94,14 @@ class Rendering(BridgeTest):
             self.assertIn("[1 figure was not shown because of the interrupt; plt.show() shows it]\n", result.err)
             self.shows(host, 1, "plt.plot([1])\nNone")
 
+    def test_e6_what_cannot_be_given_up_on_the_way_is_not_begun_after_an_interrupt(self):
+        host = self.pyplot(MANY % 40_000 + "big = numpy.zeros((5000, 5000))")
+        for plot in ("plt.fill_between(range(len(x)), x)", "plt.fill(range(len(x)), x)", "plt.imshow(big)"):
+            result = host.finish(self.interrupted(host, "plt.plot([1]); plt.figure(); %s\nprint('up')\nwhile True: pass" % plot))
+            self.assertEqual((result.status, len(images(result))), ("interrupted", 1), plot)
+            self.assertIn("[1 figure was not shown because of the interrupt; plt.show() shows it]\n", result.err)
+        self.shows(host, 1, "plt.show()")
+
     def test_py11_a_process_is_forked_without_a_warning_right_after_a_figure_was_shown(self):
         host = self.pyplot("import os")
         for _ in range(5):

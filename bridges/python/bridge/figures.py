@@ -206,6 +206,8 @@ def send_figure(figure):
     if SENT.eval != S.eval:
         SENT.begin()
     seconds = SENT.until - monotonic() if SENT.until else min(RENDER_SECONDS, RENDER_SECONDS_IN_ALL - SENT.seconds)
+    if SENT.until and is_heavy(figure):
+        seconds = 0
     if SENT.images >= IMAGES or seconds <= 0:
         leave(figure, "passed" if SENT.images >= IMAGES else "cut" if SENT.until else "slow")
         return

@@ -59,6 +59,15 @@ def make_current(manager):
         frame = frame.f_back
 
 
+def bring_back(artist):
+    """Makes the figure of an artist the current one again: a colour bar belongs beside what it explains."""
+    figure = artist.axes.figure
+    while figure is not None and not isinstance(figure, FIGURE[0]):
+        figure = figure.figure  # of a figure within a figure
+    if look_up(figure).detached:
+        GCF[0].set_active(figure.canvas.manager)
+
+
 def dismiss(which, before):
     """After `plt.close(which)`, which knows only the figures that pyplot still has."""
     after = {id(manager.canvas.figure) for manager in open_figures().values()}
@@ -87,10 +96,11 @@ def forget_figures():
 
 def figure_to_save(figure):
     """The figure that was shown last, where the user saves one that pyplot made only for that and that has nothing to see."""
-    last = Last.figure
-    if last is None or last is figure or not look_up(figure).stand_in or not is_empty(figure) or get_ident() != MAIN:
+    last, seen = Last.figure, look_up(figure)
+    if last is None or last is figure or not seen.stand_in or get_ident() != MAIN:
         return None
-    return last
+    seen.stand_in = is_empty(figure)  # one that was drawn on is the user's, also when it is cleared then
+    return last if seen.stand_in else None
 
 
 class SaveFigure:
@@ -246,11 +256,18 @@ def hook_registry(module):
 
 
 def hook_pyplot(module):
-    original, close, switch = module.show, module.close, module.switch_backend
+    original, close, switch, current = module.show, module.close, module.switch_backend, module.gcf
     if hasattr(original, "_stead"):
         return
     pause = getattr(module.pause, "__code__", None)
-    MAKES_ONE[0] = undecorated(module.gcf).__code__
+    colorbar = undecorated(module.colorbar).__code__
+    MAKES_ONE[0] = undecorated(current).__code__
+
+    def gcf():
+        caller = getframe(1)
+        if caller.f_code is colorbar and not open_figures():
+            attempt(bring_back, caller.f_locals.get("mappable"))
+        return current()
 
     def show(*args, **kwargs):
         # A pause shows nothing here, else an animation would be sent frame by frame.
@@ -275,6 +292,7 @@ def hook_pyplot(module):
         say("there is no display for %s: figures are shown here instead" % name)
         return switch("agg")
 
+    module.gcf = alike(gcf, current)
     module.show, module.close, module.switch_backend = alike(show, original), alike(close_figure, close), alike(switch_backend, switch)
     module.show._stead = True
 

@@ -5,6 +5,7 @@ RENDER_SECONDS_IN_ALL = 30      # and all of one eval; what comes then is not sh
 SECONDS_AFTER_INTERRUPT = 1.0   # all figures of an eval that was interrupted
 AGAIN_SECONDS = 0.1             # until a rendering that went on all the same is told again
 POINTS_AT_ONCE = 20_000         # what is drawn by one call of matplotlib's C code, in which nothing can be raised
+PIXELS_AT_ONCE = 16_000_000     # of an image that is drawn after an interrupt
 START_THREAD = _thread.start_new_thread     # not a thread of the user's
 
 
@@ -126,6 +127,18 @@ def give_up(frame):
         if frame.f_code is DRAW_PNG:
             raise TooSlow
         frame = frame.f_back
+
+
+def is_heavy(figure):
+    """Whether it has an area or an image that one call of matplotlib's C code may draw for seconds."""
+    for axes in figure.axes:
+        paths = [path for one in list(axes.collections) for path in (vars(one).get("_paths") or ())[:100]]
+        paths += [vars(one).get("_path") for one in list(axes.patches)]
+        if [path for path in paths if path is not None and len(path.vertices) > POINTS_AT_ONCE]:
+            return True
+        if [one for one in list(axes.images) if getattr(vars(one).get("_A"), "size", 0) > PIXELS_AT_ONCE]:
+            return True
+    return False
 
 
 # ---- a canvas that draws in parts ------------------------------------------------------------

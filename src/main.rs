@@ -15,7 +15,12 @@ fn main() -> ExitCode {
         Some(mode) if mode == "runner" => run_adapter(std::env::args().skip(1)),
         Some(mode) if mode == "editor" => stead_editor::run_editor(std::env::args_os().skip(2)),
         _ => stead_cli::main(stead_cli::Modes {
-            mcp: |client, cwd| serve_stdio(Server::new(client, cwd)),
+            mcp: |client, cwd, given| {
+                serve_stdio(match given {
+                    true => Server::new(client, cwd),
+                    false => Server::found(client, cwd),
+                })
+            },
         }),
     }
 }

@@ -17,10 +17,12 @@ mod incomplete;
 mod kept;
 mod malformed;
 mod output;
+mod place;
 mod reply;
 mod rig;
 mod shell;
 mod silent;
+mod who;
 
 /// The binary under test.
 const STEAD: &str = env!("CARGO_BIN_EXE_stead");

@@ -39,6 +39,8 @@ pub(crate) struct Server {
     begin: Option<SyncSender<()>>,
     answers: HashMap<String, Vec<Value>>,
     notifications: Vec<Value>,
+    /// What the server asks its client.
+    requests: Vec<Value>,
     next_id: i64,
 }
 
@@ -66,7 +68,7 @@ impl Server {
 
     /// A server of which nothing is read until `read` is called.
     pub(crate) fn unread(env: &TestEnv) -> Server {
-        Server::spawn(env.command(["mcp"]))
+        Server::of(env.command(["mcp"]))
     }
 
     /// A server for another workspace.
@@ -78,7 +80,7 @@ impl Server {
 
     /// The server that a command starts, after the handshake.
     pub(crate) fn greeted(command: std::process::Command) -> Server {
-        let mut server = Server::spawn(command);
+        let mut server = Server::of(command);
         server.read();
         server.shake_hands();
         server
@@ -103,7 +105,7 @@ impl Server {
         Server::new(child, OwnedFd::from(our_in).into(), our_out)
     }
 
-    fn spawn(mut command: Command) -> Server {
+    pub(crate) fn of(mut command: Command) -> Server {
         command.stdin(Stdio::piped()).stdout(Stdio::piped()).stderr(Stdio::inherit());
         let mut child = command.spawn().expect("the server starts");
         let stdin = child.stdin.take().expect("stdin is a pipe");
@@ -131,6 +133,7 @@ impl Server {
             begin: Some(begin),
             answers: HashMap::new(),
             notifications: Vec::new(),
+            requests: Vec::new(),
             next_id: 1000,
         }
     }
@@ -148,10 +151,15 @@ impl Server {
 
     #[track_caller]
     pub(crate) fn shake_hands(&mut self) {
+        self.shake_hands_as("rough", json!({}));
+    }
+
+    #[track_caller]
+    pub(crate) fn shake_hands_as(&mut self, name: &str, capabilities: Value) {
         let params = json!({
             "protocolVersion": "2025-11-25",
-            "capabilities": {},
-            "clientInfo": {"name": "rough", "version": "0"},
+            "capabilities": capabilities,
+            "clientInfo": {"name": name, "version": "0"},
         });
         let answer = self.ask("initialize", params);
         assert_eq!(answer["result"]["serverInfo"]["name"], "stead", "{answer:#}");
@@ -213,6 +221,18 @@ impl Server {
         self.answer(id)
     }
 
+    /// Waits for the server's next request of its client.
+    #[track_caller]
+    pub(crate) fn asked(&mut self, method: &str) -> Value {
+        let deadline = Instant::now() + DEADLINE;
+        loop {
+            if let Some(at) = self.requests.iter().position(|asked| asked["method"] == method) {
+                return self.requests.remove(at);
+            }
+            self.take(deadline, method);
+        }
+    }
+
     /// Calls a tool and waits for its reply.
     #[track_caller]
     pub(crate) fn call(&mut self, tool: &str, arguments: Value) -> Reply {
@@ -264,7 +284,9 @@ impl Server {
         let message: Value =
             serde_json::from_str(line).unwrap_or_else(|error| panic!("{error} in {line:?}"));
         assert_eq!(message["jsonrpc"], "2.0", "{line}");
-        if let Some(id) = message.get("id") {
+        if message.get("id").is_some() && message.get("method").is_some() {
+            self.requests.push(message);
+        } else if let Some(id) = message.get("id") {
             assert!(
                 message.get("result").is_some() != message.get("error").is_some(),
                 "neither a result nor an error: {line}"

@@ -223,13 +223,13 @@ class PeerTest(unittest.IsolatedAsyncioTestCase):
         asyncio.get_running_loop().slow_callback_duration = DEADLINE
 
     @asynccontextmanager
-    async def connect(self, mode=None, command=(STEAD, "mcp")):
-        """A client with a server of its own, both gone afterwards."""
+    async def connect(self, mode=None, command=(STEAD, "mcp"), **options):
+        """A client with a server of its own, both gone afterwards; options are those of the SDK's client."""
         mode, log = mode or self.mode, Log()
         transport = tapped(self.place.parameters(command), log)
         try:
             with anyio.fail_after(DEADLINE):
-                async with Client(transport, mode=mode) as client:
+                async with Client(transport, mode=mode, **options) as client:
                     self.assertEqual(client.protocol_version, VERSIONS[mode])
                     yield Peer(client, log)
         except BaseExceptionGroup as group:

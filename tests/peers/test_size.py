@@ -7,7 +7,7 @@ import unittest
 from place import DEADLINE, STEAD, VERSIONS, Place
 
 MODERN, LEGACY = VERSIONS["auto"], VERSIONS["legacy"]
-MOST, MOST_PER_TOOL, MOST_FOR_ONE_PLUS_ONE = 7200, 1000, 40
+MOST, MOST_PER_TOOL, MOST_FOR_ONE_PLUS_ONE = 8000, 1000, 40
 
 
 class Size(unittest.TestCase):

@@ -18,6 +18,8 @@ pub(crate) struct Context {
     pub(crate) mode: Mode,
     pub(crate) client: Client,
     pub(crate) cwd: PathBuf,
+    /// Whether the user named the workspace.
+    pub(crate) workspace_given: bool,
     pub(crate) modes: Modes,
 }
 
@@ -61,7 +63,8 @@ impl Context {
         if let Some(by) = env::var("STEAD_BY").ok().filter(|by| !by.trim().is_empty()) {
             client.by.get_or_init(|| By::from(by.trim()));
         }
-        Ok(Context { command, mode, client, cwd, modes })
+        let workspace_given = globals.workspace.is_some();
+        Ok(Context { command, mode, client, cwd, workspace_given, modes })
     }
 
     /// The eval that is meant: by its id, or the last one of a session that is named.

@@ -99,8 +99,9 @@ Begin with:
 /// Modes of the program that other crates carry out.
 #[derive(Debug, Clone, Copy)]
 pub struct Modes {
-    /// Serves the client's sessions by MCP on standard input and output, from this directory.
-    pub mcp: fn(Client, PathBuf) -> std::io::Result<()>,
+    /// Serves the client's sessions by MCP on standard input and output, from this directory. The last argument
+    /// says whether the user named the workspace.
+    pub mcp: fn(Client, PathBuf, bool) -> std::io::Result<()>,
 }
 
 /// Runs the command line of this process.

@@ -195,7 +195,7 @@ const SEE_SESSIONS: &str = "call sessions to see how it stands";
 const OTHER_VERSION: &str =
     "it was started by another version: that one has to stop it; a session of another name works";
 
-fn joined(names: &[SessionName]) -> String {
+pub(crate) fn joined(names: &[SessionName]) -> String {
     let shown: Vec<_> = names.iter().take(NAMES_SHOWN).map(SessionName::as_str).collect();
     let more = names.len() - shown.len();
     let more = if more > 0 { format!(" and {more} more") } else { String::new() };

@@ -9,6 +9,8 @@ mod cursors;
 mod habits;
 mod hints;
 mod line;
+mod others;
+mod place;
 mod sdk;
 mod server;
 mod sys;

@@ -1,38 +1,79 @@
 //! The calls of one client, carried out.
 
 use std::hash::{BuildHasher, Hasher, RandomState};
+use std::ops::Deref;
 use std::path::PathBuf;
 use std::sync::Arc;
 use std::time::Duration;
 
-use stead_client::{Begun, Client, LaunchOptions};
+use stead_client::{Begun, Client, EvalView};
 use stead_protocol::{By, SessionName};
 
-use crate::cursors::Cursors;
 use crate::line::CallWatch;
+use crate::others::Others;
+use crate::place::{Here, Place};
 use crate::{Answer, Call};
 
 /// How long a call may take at most; longer work is yielded with its id (SPEC M-4).
 pub(crate) const LONGEST_CALL: Duration = Duration::from_secs(50);
 
-/// What all calls of a server share.
-#[derive(Debug)]
+/// A server as one call finds it: a later call may find it in another workspace.
+#[derive(Debug, Clone)]
 pub struct Server {
-    pub(crate) client: Client,
-    /// Where sessions start that say nothing else.
-    pub(crate) cwd: PathBuf,
-    /// The same, if it is in the workspace: elsewhere they start there.
-    start: Option<PathBuf>,
-    pub(crate) cursors: Cursors,
+    here: Arc<Here>,
+    shared: Arc<Shared>,
+}
+
+/// What all calls of a server share, wherever it is.
+#[derive(Debug)]
+struct Shared {
+    place: Place,
+    others: Others,
+}
+
+impl Deref for Server {
+    type Target = Here;
+
+    fn deref(&self) -> &Here {
+        &self.here
+    }
 }
 
 impl Server {
-    /// A server for the sessions that `client` reaches.
+    /// A server for the sessions that `client` reaches, in the workspace that the user named.
     pub fn new(client: Client, cwd: PathBuf) -> Self {
-        // Calls come one after another, so it pays to stay connected.
-        let client = Client { kept: Some(Arc::default()), ..client };
-        let start = cwd.starts_with(client.workspace.path()).then(|| cwd.clone());
-        Server { client, cwd, start, cursors: Cursors::default() }
+        Server::in_place(Place::given(Here::new(staying(client), cwd)))
+    }
+
+    /// A server in the workspace that was found from its directory. If that is no project, its client may know a
+    /// better one (SPEC M-11).
+    pub fn found(client: Client, cwd: PathBuf) -> Self {
+        Server::in_place(Place::found(Here::new(staying(client), cwd)))
+    }
+
+    fn in_place(place: Place) -> Self {
+        let here = place.here();
+        Server { here, shared: Arc::new(Shared { place, others: Others::default() }) }
+    }
+
+    /// The server as it is now.
+    pub(crate) fn now(&self) -> Server {
+        Server { here: self.shared.place.here(), shared: self.shared.clone() }
+    }
+
+    /// The same server elsewhere, for one call.
+    pub(crate) fn at(&self, here: Arc<Here>) -> Server {
+        Server { here, shared: self.shared.clone() }
+    }
+
+    /// Where this call finds it.
+    pub(crate) fn here(&self) -> Arc<Here> {
+        self.here.clone()
+    }
+
+    /// Where it is, and how that may change.
+    pub(crate) fn place(&self) -> &Place {
+        &self.shared.place
     }
 
     /// Notes the client's name: its evals are recorded with that name and an id of this process, since
@@ -43,6 +84,16 @@ impl Server {
             let instance = format!("{:08x}", RandomState::new().build_hasher().finish() >> 32);
             By::instance(name, &instance)
         });
+    }
+
+    /// What others did before an eval of this server, in the words of its reply.
+    pub(crate) fn meanwhile(&self, view: &EvalView) -> Option<String> {
+        self.shared.others.before(&self.client, view)
+    }
+
+    /// Notes what a reply tells about the end of a session.
+    pub(crate) fn tells(&self, view: &EvalView) {
+        self.shared.others.told(&self.client, view);
     }
 
     /// Carries out one call; blocks until it is done or its client wants otherwise.
@@ -60,11 +111,11 @@ impl Server {
             Err(error) => Err(error).into(),
         }
     }
+}
 
-    /// How a session starts that a call finds missing.
-    pub(crate) fn launch(&self, language: Option<String>) -> LaunchOptions {
-        LaunchOptions { language, cwd: self.start.clone(), ..LaunchOptions::default() }
-    }
+/// Calls come one after another, so it pays to stay connected.
+fn staying(client: Client) -> Client {
+    Client { kept: Some(Arc::default()), ..client }
 }
 
 /// The session that a name, or the id of an eval, is about.

@@ -10,7 +10,7 @@ use stead_client::{
     EvalStatus, EvalView, LeftOut, Page, PageItem, counted, language, unrecorded_text,
 };
 use stead_protocol::{
-    Change, Changed, ChunkKind, DisplayInfo, EndReason, ErrorInfo, EvalId, EvalSeq, Outcome,
+    By, Change, Changed, ChunkKind, DisplayInfo, EndReason, ErrorInfo, EvalId, EvalSeq, Outcome,
     SessionName, TimeoutStep, is_markup,
 };
 
@@ -35,8 +35,36 @@ const USUAL_BYTES: usize = 256;
 /// How a picture is announced: where it lies, and whether it is in the reply.
 pub(crate) type Announce<'a> = dyn FnMut(&DisplayInfo) -> String + 'a;
 
+/// What a reply says beside the eval itself.
+#[derive(Debug, Default)]
+pub(crate) struct Aside<'a> {
+    /// Who this server's evals are by: evals of others are marked with their sender.
+    pub(crate) own: Option<&'a By>,
+    /// What others did before the eval.
+    pub(crate) meanwhile: &'a str,
+}
+
+impl Aside<'_> {
+    /// The words ` by cli` for another than this server; servers of the same name are told apart.
+    fn by(&self, by: Option<&By>) -> String {
+        match by {
+            Some(by) if self.own != Some(by) && !by.name().is_empty() && *by != By::init() => {
+                let twin = self.own.is_some_and(|own| own.name() == by.name());
+                let name = if twin { by.to_string() } else { by.name().to_owned() };
+                format!(" by {}", one_line(&name))
+            }
+            Some(_) | None => String::new(),
+        }
+    }
+}
+
 /// The whole reply about an eval.
-pub(crate) fn eval(view: &EvalView, page: &Page, announce: &mut Announce<'_>) -> String {
+pub(crate) fn eval(
+    view: &EvalView,
+    page: &Page,
+    aside: &Aside<'_>,
+    announce: &mut Announce<'_>,
+) -> String {
     let mut text = body(view, page, announce);
     for notice in &view.notices {
         let _ = writeln!(text, "[note: {}]", cut(&one_line(notice), NOTE_CHARS));
@@ -45,7 +73,7 @@ pub(crate) fn eval(view: &EvalView, page: &Page, announce: &mut Announce<'_>) ->
         let _ = writeln!(text, "[hint: {}]", cut(&one_line(&hint), NOTE_CHARS));
     }
     text.push('[');
-    closing(&mut text, view, page);
+    closing(&mut text, view, page, aside);
     text.push(']');
     text
 }
@@ -190,7 +218,7 @@ impl fmt::Display for ReadOn<'_> {
 }
 
 /// The last line of a reply, without its brackets.
-fn closing(text: &mut String, view: &EvalView, page: &Page) {
+fn closing(text: &mut String, view: &EvalView, page: &Page, aside: &Aside<'_>) {
     if let (Some(sent), Some(id)) = (&view.unanswered, view.id_text()) {
         let pid = sent.pid.map(|pid| format!(" (pid {pid})")).unwrap_or_default();
         let _ = write!(
@@ -220,6 +248,15 @@ fn closing(text: &mut String, view: &EvalView, page: &Page) {
     if let Some(changed) = &view.changed {
         changes(text, changed);
     }
+    let by = aside.by(view.by.as_ref());
+    if !by.is_empty() {
+        let _ = write!(text, ";{by}");
+    }
+    let by = aside.by(view.interrupted_by.as_ref());
+    if !by.is_empty() {
+        let _ = write!(text, "; interrupted{by}");
+    }
+    text.push_str(aside.meanwhile);
     if let Some(offset) = page.next_offset {
         let _ = write!(text, "; more: output {{\"id\":\"{id}\",\"offset\":{offset}}}");
     }

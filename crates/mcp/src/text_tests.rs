@@ -13,7 +13,7 @@ fn view(status: EvalStatus) -> EvalView {
 
 fn reply(view: &EvalView, items: Vec<PageItem>) -> String {
     let page = Page { items, next_offset: None, shown_bytes: 0, total_bytes: 0 };
-    eval(view, &page, &mut |display| word(&display.mime))
+    eval(view, &page, &Aside::default(), &mut |display| word(&display.mime))
 }
 
 fn out(text: &str) -> PageItem {

@@ -13,7 +13,7 @@ use crate::history_recover::{HistoryTail, read_tail};
 use crate::index::{self, Index, IndexEntry, RecordMark};
 use crate::keys::each_key;
 use crate::layout::{SessionDir, has_name};
-use crate::lines::{is_line_start, line_at, whole_len};
+use crate::lines::{LinesBack, is_line_start, line_at, whole_len};
 
 /// How often an entry without its record is looked up again: the writer may be undoing a failed append just
 /// now.
@@ -213,6 +213,32 @@ impl HistoryReader {
         }
         let entry = self.eval(seq)?;
         Ok(entry.filter(|entry| entry.key.as_deref() == Some(key)).map(|entry| entry.seq))
+    }
+
+    /// How the last interpreter before `generation` ended; `None` if that is not recorded. Reads back to that
+    /// record.
+    pub fn end_before(
+        &self,
+        generation: Generation,
+    ) -> Result<Option<(Generation, EndReason)>, SpoolError> {
+        let read = || -> io::Result<Option<(Generation, EndReason)>> {
+            let mut lines = LinesBack::new(&self.file, whole_len(&self.file)?);
+            while let Some((_, line)) = lines.next_line()? {
+                match serde_json::from_slice::<HistoryRecord>(line) {
+                    Ok(HistoryRecord::Ended { generation: ended, reason, .. })
+                        if ended < generation =>
+                    {
+                        return Ok(Some((ended, reason)));
+                    }
+                    Ok(HistoryRecord::Started { generation: older, .. }) if older < generation => {
+                        return Ok(None);
+                    }
+                    _ => {}
+                }
+            }
+            Ok(None)
+        };
+        read().map_err(SpoolError::io("read", &self.dir.history()))
     }
 
     fn tail(&self) -> Result<HistoryTail, SpoolError> {

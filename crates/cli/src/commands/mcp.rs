@@ -12,6 +12,10 @@ use stead_protocol::ErrorCode;
 ///
 /// Agents start this by themselves once they are told of it. Sessions do not belong to it: it may be
 /// killed and started again at any time, and commands and other servers see the same sessions.
+///
+/// The workspace is `--workspace`, else the project that the current directory is in. Outside a
+/// project it is the first root that the agent's program names, else the current directory; the
+/// agent can switch with the tool `open`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   stead mcp                                     in the project's directory
@@ -25,7 +29,7 @@ pub(crate) struct McpArgs {}
 impl McpArgs {
     pub(crate) fn run(self, context: &Context) -> CommandResult {
         let client = Client { kind: "mcp", by: Arc::default(), ..context.client.clone() };
-        match (context.modes.mcp)(client, context.cwd.clone()) {
+        match (context.modes.mcp)(client, context.cwd.clone(), context.workspace_given) {
             Ok(()) => Ok(exit::SUCCESS),
             Err(error) => {
                 let message = format!("could not serve on standard input and output: {error}");

@@ -19,6 +19,7 @@ use super::outbox::Unread;
 use super::state::{CallInput, CallState, Ending, NotBegun};
 use super::turns::{Turn, Turns};
 use super::watch::{CallWatch, Tell, Wish, Wishes};
+use crate::place::{Here, Place};
 use crate::server::{LONGEST_CALL, Server};
 use crate::sys::watch_begun;
 use crate::{Answer, Call};
@@ -51,7 +52,7 @@ pub(crate) trait Caller: Send {
 /// What all calls of a server share.
 #[derive(Debug)]
 pub(crate) struct Calls {
-    server: Arc<Server>,
+    server: Server,
     turns: Turns,
     closing: Arc<Closing>,
     unread: Arc<Unread>,
@@ -67,7 +68,12 @@ impl Calls {
         self.server.meet(name);
     }
 
-    pub(crate) fn new(server: Arc<Server>, closing: Arc<Closing>, unread: Arc<Unread>) -> Self {
+    /// Where the server is.
+    pub(crate) fn place(&self) -> &Place {
+        self.server.place()
+    }
+
+    pub(crate) fn new(server: Server, closing: Arc<Closing>, unread: Arc<Unread>) -> Self {
         let may_stay_awake =
             std::thread::available_parallelism().is_ok_and(|count| count.get() > 1);
         let open = Arc::new(Semaphore::new(MOST_CALLS));
@@ -85,6 +91,24 @@ impl Calls {
         call: Call,
         caller: &mut impl Caller,
     ) -> Result<Answer, String> {
+        let room = call.room();
+        let mut news = None;
+        let mut answer = self.answer(call, caller, &mut news).await?;
+        // A call that has left the place has said so itself.
+        if let Some((_, news)) = news.filter(|(here, _)| Arc::ptr_eq(here, &self.place().here())) {
+            answer.text.insert_str(0, &news);
+            answer = answer.bounded(room);
+        }
+        Ok(answer)
+    }
+
+    /// Like `carry_out`; `news` is what the answer has to say of the place that the call was made in.
+    async fn answer(
+        &self,
+        call: Call,
+        caller: &mut impl Caller,
+        news: &mut Option<(Arc<Here>, String)>,
+    ) -> Result<Answer, String> {
         let Ok(open) = self.open.clone().try_acquire_owned() else { return Ok(too_many()) };
         let expires = Instant::now() + LONGEST_CALL;
         let state = CallState::Waiting;
@@ -95,8 +119,11 @@ impl Calls {
             () = self.closing.leave() => return Ok(at_once(state.step(CallInput::Left))),
             () = sleep_until(expires) => return Ok(at_once(state.step(CallInput::Expired))),
         };
-        let Some(mut begun) = call.begin(&self.server, caller.wants_progress()) else {
-            let job = Job { call, begun: None, turn, open };
+        let server = self.server.now();
+        server.meet("");
+        *news = self.place().take_news().map(|news| (server.here(), news));
+        let Some(mut begun) = call.begin(&server, caller.wants_progress()) else {
+            let job = Job { server, call, begun: None, turn, open };
             return self.on_thread(state.step(CallInput::NotSent), job, caller, expires).await;
         };
         let mut state = state.step(CallInput::Sent { alone: caller.is_alone() });
@@ -108,15 +135,18 @@ impl Calls {
             (state, begun) = self.poll(begun, &mut turn, caller).await;
         }
         if state == CallState::Over(Ending::Told) {
-            return Ok(self.server.finish(call, begun, &mut CallWatch::no_wait()));
+            return Ok(server.finish(call, begun, &mut CallWatch::no_wait()));
         }
-        let job = Job { call, begun: Some(begun), turn, open };
+        let job = Job { server, call, begun: Some(begun), turn, open };
         self.on_thread(state, job, caller, expires).await
     }
 
-    /// Returns when it is this call's turn, and its client has read enough to be given another answer.
+    /// Returns when it is this call's turn, it is known where the server is, and its client has read enough to be
+    /// given another answer.
     async fn turn(&self, call: &Call) -> Turn {
         let turn = self.turns.wait(call).await;
+        // This comes after the turn, so that evals which wait for the place keep their order.
+        self.place().settled().await;
         self.unread.has_room().await;
         turn
     }
@@ -193,8 +223,8 @@ impl Calls {
             .wants_progress()
             .then(|| -> Tell { Box::new(move |message| drop(sender.try_send(message))) });
         let mut thread = spawn_blocking({
-            let (server, wishes) = (self.server.clone(), wishes.clone());
-            move || job.run(&server, wishes, tell)
+            let wishes = wishes.clone();
+            move || job.run(wishes, tell)
         });
         let (mut answer, mut said) = (None, None);
         while let CallState::OnThread(told) = state {
@@ -224,6 +254,7 @@ impl Calls {
 
 /// The rest of a call, for a thread.
 struct Job {
+    server: Server,
     call: Call,
     /// The eval that was sent to its host; `None` if the call has to be made from the beginning.
     begun: Option<Begun>,
@@ -232,8 +263,8 @@ struct Job {
 }
 
 impl Job {
-    fn run(self, server: &Server, wishes: Wishes, tell: Option<Tell>) -> Answer {
-        let Job { call, begun, turn, open } = self;
+    fn run(self, wishes: Wishes, tell: Option<Tell>) -> Answer {
+        let Job { server, call, begun, turn, open } = self;
         let mut watch = CallWatch::new(wishes, tell, turn);
         let answer = match begun {
             Some(begun) => server.finish(call, begun, &mut watch),

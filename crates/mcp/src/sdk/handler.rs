@@ -11,11 +11,12 @@ use rmcp::model::{
     PaginatedRequestParams, ProgressNotificationParam, ServerCapabilities, ServerConfig, Tool,
     ToolAnnotations,
 };
-use rmcp::service::RequestContext;
+use rmcp::service::{NotificationContext, RequestContext};
 use rmcp::{ErrorData, RoleServer, ServerHandler};
 use serde_json::Value;
 
 use crate::line::{Caller, Calls, unknown_tool};
+use crate::place::directory;
 use crate::{Answer, Call, INSTRUCTIONS, Server, ToolSpec, tools};
 
 /// Answers the requests of a client.
@@ -31,7 +32,23 @@ impl Handler {
 
     /// A handler for a transport whose end is the cancellation of its calls.
     pub fn detached(server: Server) -> Self {
-        Handler::new(Arc::new(Calls::new(Arc::new(server), Arc::default(), Arc::default())))
+        Handler::new(Arc::new(Calls::new(server, Arc::default(), Arc::default())))
+    }
+}
+
+impl Handler {
+    /// Asks a client that has roots for them, where they would change the workspace (SPEC M-11). However long the
+    /// client takes, no call waits for this.
+    #[expect(deprecated, reason = "clients of the handshake have nothing else to say it with")]
+    async fn ask_roots(&self, context: NotificationContext<RoleServer>) {
+        let has_roots =
+            context.peer.peer_info().is_some_and(|client| client.capabilities.roots.is_some());
+        if !has_roots || !self.calls.place().expect_roots() {
+            return;
+        }
+        let roots = context.peer.list_roots().await.map(|listed| listed.roots).unwrap_or_default();
+        let roots: Vec<_> = roots.iter().filter_map(|root| directory(&root.uri)).collect();
+        self.calls.place().take_roots(&roots);
     }
 }
 
@@ -87,8 +104,19 @@ impl ServerHandler for Handler {
         context: RequestContext<RoleServer>,
     ) -> Result<InitializeResult, ErrorData> {
         self.calls.meet(&request.client_info.name);
+        if request.capabilities.roots.is_some() {
+            self.calls.place().expect_roots();
+        }
         context.peer.set_peer_info(request.clone());
         self.negotiate_initialize(&request)
+    }
+
+    async fn on_initialized(&self, context: NotificationContext<RoleServer>) {
+        self.ask_roots(context).await;
+    }
+
+    async fn on_roots_list_changed(&self, context: NotificationContext<RoleServer>) {
+        self.ask_roots(context).await;
     }
 
     async fn list_tools(

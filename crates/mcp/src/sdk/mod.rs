@@ -35,7 +35,7 @@ pub fn serve_stdio(server: Server) -> io::Result<()> {
 
 async fn serve(server: Server) -> io::Result<()> {
     let (closing, unread) = (Arc::new(Closing::default()), Arc::new(Unread::default()));
-    let calls = Arc::new(Calls::new(Arc::new(server), closing.clone(), unread.clone()));
+    let calls = Arc::new(Calls::new(server, closing.clone(), unread.clone()));
     let reader = Incoming::open();
     let peer = Peer::new(&reader, Outgoing::open(), unread, closing.clone());
     let transport = StdioTransport::new(reader, peer.clone(), calls.clone());

@@ -3,7 +3,7 @@
 use serde::Deserialize;
 use serde_json::json;
 use std::time::Duration;
-use stead_client::{Begun, ClientError, EvalOptions, language};
+use stead_client::{Begun, ClientError, EvalOptions, EvalView, language};
 use stead_protocol::{MAX_CODE, SessionName, WireError};
 
 use super::arguments::{AboveZero, Count, read};
@@ -86,6 +86,10 @@ impl Tool for EvalTool {
         }
         let (name, options) = self.prepare(server).ok()?;
         server.client.begin(&name, self.language.as_deref(), &options, output)?.ok()
+    }
+
+    fn reply(&self, server: &Server, view: &EvalView) -> Answer {
+        reply::own_eval(server, view, reply::max_chars(self.max_chars))
     }
 
     fn run(self: Box<Self>, server: &Server, watch: &mut CallWatch) -> Result<Answer, ClientError> {

@@ -30,7 +30,9 @@ pub(crate) const INSTRUCTIONS: &str = "\
 Persistent code sessions that outlive this connection. eval runs code; state stays. Every reply ends with a line in \
 brackets: the eval's id, names +new ~rebound -gone, and what to call next if it still runs or waits for input. Lines \
 in brackets are stead's; output that imitates them is shown with a backslash. After a lost context call sessions. \
-Long work: background:true, then `stead wait py:24` in a background shell of your own wakes you.";
+Long work: background:true, then `stead wait py:24` in a background shell of your own wakes you. \
+All agents and people of a workspace share its sessions: `meanwhile by …` names what others ran since your last eval. \
+For a session of your own, as a sub-agent should have, call open without a name and use the one it names.";
 
 /// A tool as clients see it.
 #[derive(Debug, Clone)]
@@ -133,9 +135,14 @@ impl Call {
         self.0.reply(server, view)
     }
 
+    /// How many characters its answer may have.
+    pub(crate) fn room(&self) -> usize {
+        reply::max_chars(self.0.max_chars()).max(reply::LEAST_REPLY)
+    }
+
     /// Does all of it; its answer has no more characters than the call wants (SPEC O-5).
     pub(crate) fn run(self, server: &Server, watch: &mut CallWatch) -> Answer {
-        let room = reply::max_chars(self.0.max_chars()).max(reply::LEAST_REPLY);
+        let room = self.room();
         Answer::from(self.0.run(server, watch)).bounded(room)
     }
 }

@@ -2,6 +2,7 @@
 
 use std::collections::BTreeMap;
 use std::path::PathBuf;
+use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::json;
@@ -11,7 +12,9 @@ use stead_protocol::SessionName;
 use super::arguments::{Count, read};
 use super::{Tool, ToolSpec, bad_request, languages, object, reply};
 use crate::answer::Answer;
+use crate::hints::joined;
 use crate::line::CallWatch;
+use crate::place::{self, Here};
 use crate::server::Server;
 use crate::text;
 
@@ -19,7 +22,8 @@ pub(super) fn spec() -> ToolSpec {
     ToolSpec {
         name: "open",
         title: "Open a session",
-        description: "Start a session with settings: its own name, directory, environment, code to run at every start. \
+        description: "Start a session of your own, or one with settings: name, directory, environment, code to run at every \
+            start. Without a name it gets one that nobody has, and the reply says which. \
             Not needed for plain use: eval starts what it needs. Sessions live until stopped or idle for 12 h.",
         schema: object(
             json!({
@@ -28,6 +32,7 @@ pub(super) fn spec() -> ToolSpec {
                 "cwd": {"type": "string"},
                 "env": {"type": "object", "additionalProperties": {"type": "string"}},
                 "init": {"type": "string", "description": "Code to run at every start"},
+                "workspace": {"type": "string", "description": "Project directory that all calls of this server use from now on; alone, opens no session"},
                 "idle_timeout_ms": {"type": "integer", "minimum": 0, "description": "0: never ends when idle"}
             }),
             &[],
@@ -49,6 +54,7 @@ pub(super) struct OpenTool {
     cwd: Option<PathBuf>,
     env: Option<BTreeMap<String, String>>,
     init: Option<String>,
+    workspace: Option<String>,
     idle_timeout_ms: Option<Count>,
 }
 
@@ -62,17 +68,61 @@ impl Tool for OpenTool {
         server: &Server,
         _watch: &mut CallWatch,
     ) -> Result<Answer, ClientError> {
+        let moved = self.workspace.as_deref().map(|given| {
+            let workspace = place::named(given, &server.cwd)?;
+            let cwd = workspace.path().to_owned();
+            Ok::<Here, ClientError>(server.moved(workspace, cwd))
+        });
+        match moved.transpose()? {
+            None => self.open(server),
+            Some(there) if self.only_moves() => {
+                let sessions = there.client.names()?;
+                let sessions = match sessions.is_empty() {
+                    true => "no sessions there yet".to_owned(),
+                    false => format!("sessions there: {}", joined(&sessions)),
+                };
+                let said = place::switched(&there.client.workspace);
+                server.place().open(Arc::new(there));
+                Ok(Answer::text(format!("[open: {said}; {sessions}]")))
+            }
+            Some(there) => {
+                let said = place::switched(&there.client.workspace);
+                // A session that cannot be opened there leaves the server where it is.
+                let there = Arc::new(there);
+                let mut answer = self.open(&server.at(there.clone()))?;
+                server.place().open(there);
+                answer.text.insert_str(answer.text.len() - 1, &format!("; {said}"));
+                Ok(answer)
+            }
+        }
+    }
+}
+
+impl OpenTool {
+    /// Whether the call names a workspace and nothing that a session would need.
+    fn only_moves(&self) -> bool {
+        let OpenTool { language, name, cwd, env, init, workspace: _, idle_timeout_ms } = self;
+        language.is_none()
+            && name.is_none()
+            && cwd.is_none()
+            && env.is_none()
+            && init.is_none()
+            && idle_timeout_ms.is_none()
+    }
+
+    /// Opens a session where the server is.
+    fn open(self, server: &Server) -> Result<Answer, ClientError> {
         let client = &server.client;
         let named = self.name.as_deref().map(|name| client.session(name)).transpose()?;
-        let default = stead_config::default_language().name;
         for (key, value) in self.env.iter().flatten() {
             if key.is_empty() || key.contains(['=', '\0']) || value.contains('\0') {
                 let message = format!("wrong argument `env.{}`: no variable", key.escape_debug());
                 return Err(bad_request(message).into());
             }
         }
-        let implied = named.as_ref().and_then(language::implied).map(|language| language.name);
-        let spoken = self.language.as_deref().or(implied).unwrap_or(default).to_owned();
+        let implied = named.as_ref().and_then(language::implied);
+        let implied = implied.unwrap_or(stead_config::default_language()).name;
+        let spoken = self.language.as_deref().unwrap_or(implied).to_owned();
         let free = language::session_name(&spoken)?;
         let default = server.launch(Some(spoken));
         let launch = LaunchOptions {

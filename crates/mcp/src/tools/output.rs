@@ -118,7 +118,7 @@ impl Tool for OutputTool {
         let seen = matches!(part, Part::Since { offset } if offset > Default::default());
         let mut answer = match part {
             Part::All | Part::Since { .. } => reply::eval(server, &view, max_chars),
-            Part::Range { .. } | Part::Tail { .. } => reply::part(&view, max_chars),
+            Part::Range { .. } | Part::Tail { .. } => reply::part(server, &view, max_chars),
         };
         if seen && view.content.chunks().next().is_none() {
             let again = format!(

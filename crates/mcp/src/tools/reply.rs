@@ -6,7 +6,7 @@ use stead_protocol::{DisplayInfo, is_markup};
 use super::arguments::AboveZero;
 use crate::answer::{Answer, Image};
 use crate::server::Server;
-use crate::text;
+use crate::text::{self, Aside};
 
 /// Most characters of output in a reply unless the call says otherwise (SPEC O-5).
 const DEFAULT_CHARS: usize = 8_000;
@@ -24,22 +24,40 @@ pub(super) fn max_chars(asked: Option<AboveZero>) -> usize {
     asked.map_or(DEFAULT_CHARS, |count| count.0 as usize).clamp(1, MOST_CHARS)
 }
 
+/// The reply to code that this server has sent: what others did before it is told once (SPEC M-2).
+pub(super) fn own_eval(server: &Server, view: &EvalView, max_chars: usize) -> Answer {
+    let meanwhile = server.meanwhile(view).unwrap_or_default();
+    read(server, view);
+    fitting(server, view, max_chars, &meanwhile)
+}
+
 /// The reply about all of an eval, or all that is new; it counts as read.
 pub(super) fn eval(server: &Server, view: &EvalView, max_chars: usize) -> Answer {
+    read(server, view);
+    part(server, view, max_chars)
+}
+
+fn read(server: &Server, view: &EvalView) {
+    server.tells(view);
     if let (Some(id), Some(reached)) = (view.id(), view.reached) {
         server.cursors.reach(id, reached);
     }
-    part(view, max_chars)
 }
 
 /// The reply about a part of an eval.
-pub(super) fn part(view: &EvalView, max_chars: usize) -> Answer {
+pub(super) fn part(server: &Server, view: &EvalView, max_chars: usize) -> Answer {
+    fitting(server, view, max_chars, "")
+}
+
+fn fitting(server: &Server, view: &EvalView, max_chars: usize, meanwhile: &str) -> Answer {
+    let own = server.client.by.get();
+    let aside = Aside { own, meanwhile };
     // Marks, notes and the closing line count too (SPEC O-5), unless the call wants less than those take.
     let room = max_chars.max(LEAST_REPLY);
     Page::fit(&view.content, max_chars, room, |page, _| {
         let mut images = Vec::new();
         let mut announce = |display: &DisplayInfo| announce(display, &mut images);
-        let text = text::eval(view, &page, &mut announce);
+        let text = text::eval(view, &page, &aside, &mut announce);
         let length = text::length(&text, room);
         (Answer { images, ..Answer::text(text) }, length)
     })

@@ -1,0 +1,280 @@
+//! What others have done in a session since this server last used it (SPEC M-2).
+//!
+//! Each eval of others is named once, in the reply to this server's next eval of that session. Evals of a session
+//! have rising numbers, so it is enough to know the last one: if the next eval has the next number, in the same
+//! host, nobody came in between and nothing is read.
+
+use std::fmt::Write;
+use std::sync::Mutex;
+
+use stead_client::{Client, ClientError, EvalView, RUN_PREFIX, Sent, Workspace, counted, language};
+use stead_protocol::{By, EndReason, Generation, SessionName, WorkKind};
+
+use crate::text::one_line;
+
+/// How many sessions are remembered.
+const KEPT: usize = 256;
+/// How many evals are named one by one; of more only the first and the last are.
+const NAMED: usize = 6;
+/// How many senders are named then.
+const SENDERS: usize = 3;
+/// How many evals are looked at; that there were more is said.
+const LOOKED_AT: u64 = 500;
+
+/// What is known of each session that this server has used; the one used last comes last.
+#[derive(Debug, Default)]
+pub(crate) struct Others(Mutex<Vec<Known>>);
+
+#[derive(Debug, Clone)]
+struct Known {
+    workspace: Workspace,
+    name: SessionName,
+    /// The process of its host.
+    host: Option<u32>,
+    /// The last eval of this server, or of others that was told.
+    seen: u64,
+    generation: Option<Generation>,
+    /// The interpreter whose end this server's client was told of.
+    told_end: Option<Generation>,
+}
+
+/// Whether others may have used a session before an eval of this server.
+enum Advance {
+    /// They cannot, or this server has not used it before: what is older than its first eval is history, which
+    /// the number of that eval tells of.
+    Nobody,
+    /// They may, since this was known.
+    From(Known),
+}
+
+impl Known {
+    fn is_of(&self, other: &Known) -> bool {
+        self.name == other.name && self.workspace == other.workspace
+    }
+}
+
+impl Others {
+    /// What to say, with the reply to an eval that this server has sent, about what others did before it.
+    pub(crate) fn before(&self, client: &Client, view: &EvalView) -> Option<String> {
+        let (seq, own) = (view.eval?.0, client.by.get()?);
+        // The result of a key that another sent is not an eval of ours.
+        let is_own = view.by.as_ref() == Some(own) && view.host.is_some();
+        if !is_own
+            || language::is_shell(&view.session)
+            || view.session.as_str().starts_with(RUN_PREFIX)
+        {
+            return None;
+        }
+        let next = Known {
+            workspace: client.workspace.clone(),
+            name: view.session.clone(),
+            host: view.host,
+            seen: seq,
+            generation: view.generation,
+            told_end: None,
+        };
+        let known = match self.advance(next.clone()) {
+            Advance::Nobody => return None,
+            Advance::From(known) => known,
+        };
+        let told = match after(client, view, own, &known).ok()? {
+            Some(after) => meanwhile(client, view, after, own, &known),
+            None => return None,
+        };
+        if known.seen >= seq {
+            self.replace(next);
+        }
+        told.ok().flatten()
+    }
+
+    /// Takes note of an eval of this server, and says from where on others may have come in between.
+    fn advance(&self, next: Known) -> Advance {
+        let mut all = self.0.lock().unwrap_or_else(|e| e.into_inner());
+        let Some(known) = all.iter_mut().rev().find(|known| known.is_of(&next)) else {
+            if all.len() >= KEPT {
+                all.remove(0);
+            }
+            all.push(next);
+            return Advance::Nobody;
+        };
+        let is_same_host = known.host == next.host;
+        // A reply may be overtaken by that to a later eval, which has told all.
+        if is_same_host && next.seen <= known.seen {
+            return Advance::Nobody;
+        }
+        if is_same_host && known.generation == next.generation && next.seen == known.seen + 1 {
+            known.seen = next.seen;
+            return Advance::Nobody;
+        }
+        let before = known.clone();
+        if next.seen > known.seen {
+            *known = Known { told_end: known.told_end, ..next };
+        }
+        Advance::From(before)
+    }
+
+    /// Takes note that under this name there is another session now.
+    fn replace(&self, next: Known) {
+        let mut all = self.0.lock().unwrap_or_else(|e| e.into_inner());
+        all.retain(|known| !known.is_of(&next));
+        all.push(next);
+    }
+
+    /// Notes that the client was told how the interpreter of one of its evals ended.
+    pub(crate) fn told(&self, client: &Client, view: &EvalView) {
+        if !view.outcome.as_ref().is_some_and(|outcome| outcome.tells_end()) {
+            return;
+        }
+        let mut all = self.0.lock().unwrap_or_else(|e| e.into_inner());
+        let known = all
+            .iter_mut()
+            .rev()
+            .find(|known| known.name == view.session && known.workspace == client.workspace);
+        if let Some(known) = known {
+            known.told_end = known.told_end.max(view.generation);
+        }
+    }
+}
+
+/// The eval after which others may have come; `None` if this one was dealt with already.
+fn after(
+    client: &Client,
+    view: &EvalView,
+    own: &By,
+    known: &Known,
+) -> Result<Option<u64>, ClientError> {
+    let (seen, seq) = (known.seen, view.eval.map_or(0, |seq| seq.0));
+    if known.host == view.host {
+        return Ok(Some(seen));
+    }
+    // Under the same name there may be another session by now, whose numbers began anew.
+    let last = client.sent_between(&view.session, seen.saturating_sub(1), seen + 1, 1)?;
+    Ok(match last.first() {
+        Some(last) if last.by == *own => (seen < seq).then_some(seen),
+        Some(_) => Some(0),
+        // The record was dropped to make room, or there has never been one.
+        None => Some(if seen < seq { seen } else { 0 }),
+    })
+}
+
+/// What others did between the eval `after` and this one.
+fn meanwhile(
+    client: &Client,
+    view: &EvalView,
+    after: u64,
+    own: &By,
+    known: &Known,
+) -> Result<Option<String>, ClientError> {
+    let (name, seq) = (&view.session, view.eval.map_or(0, |seq| seq.0));
+    let between = client.sent_between(name, after, seq, LOOKED_AT)?;
+    let others: Vec<&Sent> =
+        between.iter().filter(|sent| sent.by != *own && sent.by != By::init()).collect();
+    let unseen = (seq - 1).saturating_sub(after).saturating_sub(LOOKED_AT);
+    let mut said = tell(name, &others, unseen, own);
+    if view.generation > known.generation
+        && let Some(now) = view.generation
+        && let Some((ended, reason)) = client.end_before(name, now)?
+    {
+        let is_first = between.iter().all(|sent| sent.generation != view.generation);
+        // A new host tells the first of its evals by itself that the state is gone.
+        let is_told = known.told_end >= Some(ended)
+            || reason.asker() == Some(own)
+            || is_first && known.host != view.host && !matches!(reason, EndReason::Stopped { .. });
+        if !is_told {
+            let _ = write!(said, "; state lost meanwhile: {}", one_line(&reason.to_string()));
+        }
+    }
+    Ok((!said.is_empty()).then_some(said))
+}
+
+/// The evals of others in few words; `unseen` is how many more there were.
+fn tell(name: &SessionName, others: &[&Sent], unseen: u64, own: &By) -> String {
+    let mut senders: Vec<&By> = Vec::new();
+    for sent in others {
+        if !senders.contains(&&sent.by) {
+            senders.push(&sent.by);
+        }
+    }
+    // Servers of the same name are told apart only where there is more than one.
+    let label = |by: &By| {
+        let twins = senders.iter().filter(|other| other.name() == by.name()).count();
+        match own.name() == by.name() || twins > 1 {
+            true => one_line(&by.to_string()),
+            false => one_line(by.name()),
+        }
+    };
+    let mut text = String::new();
+    if let (true, Some(first), Some(last)) =
+        (others.len() > NAMED || unseen > 0, others.first(), others.last())
+    {
+        let about = if unseen > 0 { "over " } else { "" };
+        let count = counted(others.len() as u64, "eval", "evals");
+        let named: Vec<String> = senders.iter().take(SENDERS).map(|by| label(by)).collect();
+        let more = senders.len() - named.len();
+        let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+        let _ = write!(
+            text,
+            "; meanwhile {about}{count} by {}{more}: {name}:{} … {name}:{}",
+            named.join(", "),
+            first.eval.0,
+            last.eval.0
+        );
+        return text;
+    }
+    for (i, by) in senders.iter().enumerate() {
+        let ids = others.iter().filter(|sent| sent.by == **by).map(|sent| match sent.kind {
+            WorkKind::Code => format!("{name}:{}", sent.eval.0),
+            other => format!("{name}:{} ({})", sent.eval.0, other.as_str()),
+        });
+        let ids: Vec<String> = ids.collect();
+        let before = if i == 0 { "; meanwhile" } else { ";" };
+        let _ = write!(text, "{before} by {}: {}", label(by), ids.join(", "));
+    }
+    text
+}
+
+#[cfg(test)]
+mod tests {
+    use stead_protocol::EvalSeq;
+
+    use super::*;
+
+    fn told(sent: &[(u64, &str)], unseen: u64) -> String {
+        let sent: Vec<Sent> = sent
+            .iter()
+            .map(|(eval, by)| Sent {
+                eval: EvalSeq(*eval),
+                by: By::from(*by),
+                kind: WorkKind::Code,
+                generation: None,
+            })
+            .collect();
+        let sent: Vec<&Sent> = sent.iter().collect();
+        tell(&"py".parse().unwrap(), &sent, unseen, &By::from("claude#1"))
+    }
+
+    #[test]
+    fn m2_few_evals_are_named_and_many_are_counted() {
+        assert_eq!(told(&[], 0), "");
+        assert_eq!(told(&[(5, "cli"), (6, "cli")], 0), "; meanwhile by cli: py:5, py:6");
+        assert_eq!(
+            told(&[(5, "cli"), (6, "codex#1"), (7, "cli")], 0),
+            "; meanwhile by cli: py:5, py:7; by codex: py:6"
+        );
+        let many: Vec<(u64, &str)> = (5..17).map(|n| (n, "cli")).collect();
+        assert_eq!(told(&many, 0), "; meanwhile 12 evals by cli: py:5 … py:16");
+        assert_eq!(told(&many, 9), "; meanwhile over 12 evals by cli: py:5 … py:16");
+        let five: Vec<(u64, &str)> = (1..9).zip(["a", "b", "c", "d", "e", "a", "b", "c"]).collect();
+        assert_eq!(told(&five, 0), "; meanwhile 8 evals by a, b, c and 2 more: py:1 … py:8");
+    }
+
+    #[test]
+    fn m2_servers_of_one_name_are_told_apart_where_there_are_two() {
+        assert_eq!(told(&[(5, "claude#2")], 0), "; meanwhile by claude#2: py:5");
+        assert_eq!(told(&[(5, "codex#2")], 0), "; meanwhile by codex: py:5");
+        assert_eq!(
+            told(&[(5, "codex#2"), (6, "codex#3")], 0),
+            "; meanwhile by codex#2: py:5; by codex#3: py:6"
+        );
+    }
+}

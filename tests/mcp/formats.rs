@@ -149,7 +149,9 @@ fn s6_every_end_is_told_and_the_next_eval_says_it_is_fresh() {
                 "x",
                 &format!(
                     "Traceback (most recent call last):\n  File \"<py:5>\", line 1, in <module>\n    x\n\
-                     NameError: name 'x' is not defined\n{fresh} the interpreter exited with code 7]\n[py:5 g3 error]"
+                     NameError: name 'x' is not defined\n{fresh} the interpreter exited with code 7]\n\
+                     [hint: `x` was known before the session was started afresh (the interpreter exited with code 0); \
+                     it came from py:1: run the code that makes it again]\n[py:5 g3 error]"
                 ),
             ),
             (

@@ -25,9 +25,12 @@ pub(super) fn lost(history: &HistoryReader, failed: &EvalEntry, name: &str) -> O
         if read > MOST_CODE {
             return None;
         }
-        let before = entry.started.is_some_and(|(then, ..)| then < generation);
-        if before {
-            last_before.get_or_insert(entry.seq);
+        // The last eval of each interpreter is met first.
+        if let Some((then, ..)) = entry.started
+            && then < generation
+            && last_before.is_none_or(|(known, _)| known != then)
+        {
+            last_before = Some((then, entry.seq));
         }
         let Some((_, finished)) = &entry.finished else { continue };
         if entry.kind != WorkKind::Code && finished.outcome == Outcome::Complete {
@@ -42,7 +45,9 @@ pub(super) fn lost(history: &HistoryReader, failed: &EvalEntry, name: &str) -> O
         }
         let lost = match (cleared, last_before) {
             (Some(eval), _) => LostBy::Clear { eval },
-            (None, Some(last)) => LostBy::End { reason: history.end_after(last).ok().flatten() },
+            (None, Some((_, last))) => {
+                LostBy::End { reason: history.end_after(last).ok().flatten() }
+            }
             // It is bound in this interpreter: the code asks for it where it is not seen.
             (None, None) => return None,
         };

@@ -115,7 +115,7 @@ impl Failed<'_> {
     /// The name that the error says is not known: of a variable, of a function of a shell.
     pub(super) fn missing_name(&self) -> Option<&str> {
         match self.failure() {
-            Failure::Name(name) => Some(name),
+            Failure::Name(name) => self.fails_in_session().then_some(name),
             Failure::Command => self.missing_commands().last(),
             Failure::Syntax | Failure::Module | Failure::Other => None,
         }
@@ -146,18 +146,23 @@ impl Failed<'_> {
             ("node", Failure::Syntax) => self.number_after(&format!("{}:", self.eval)),
             ("node", _) => self.number_after(&format!("at {}:", self.eval)),
             (_, Failure::Syntax) => {
-                let message = self.error.map_or(self.said.as_str(), |error| &error.message);
-                message.split("line ").nth(1).and_then(leading_number)
+                // In a file that the code sources or runs, the line is not one of the code's.
+                let id = self.eval.trim_matches(['<', '>']);
+                let (text, mark) = match self.error {
+                    Some(error) => (error.message.as_str(), format!("{id}: line ")),
+                    None => (self.said.as_str(), ": eval: line ".to_owned()),
+                };
+                text.split_once(&mark).and_then(|(_, rest)| leading_number(rest))
             }
             (_, _) => None,
         };
-        let only = || self.code.trim().lines().count() == 1;
         let line = match number {
-            Some(number) => self.code.lines().nth(number.checked_sub(1)?),
-            None if only() => Some(self.code),
-            None => None,
+            Some(number) => self.code.lines().nth(number.checked_sub(1)?)?,
+            // Somebody else's hook may have printed the error, and then only its name is known.
+            None if self.error?.traceback.is_none() && !self.is_shell() => self.code.trim(),
+            None => return None,
         };
-        line.map(str::trim).filter(|line| !line.is_empty())
+        Some(line.trim()).filter(|line| !line.is_empty() && !line.contains('\n'))
     }
 
     /// A traceback of Python names the innermost place last; only that counts.
@@ -191,10 +196,15 @@ impl Failed<'_> {
 
     /// Whether the traceback ends in code that was sent to the session, of whichever eval.
     pub(super) fn fails_in_session(&self) -> bool {
-        let traceback = self.error.and_then(|error| error.traceback.as_deref());
-        traceback
-            .and_then(|text| text.rsplit_once("  File \""))
-            .is_none_or(|(_, place)| place.starts_with('<') && !place.starts_with("<string>"))
+        let Some(traceback) = self.error.and_then(|error| error.traceback.as_deref()) else {
+            return true;
+        };
+        let place = match self.language {
+            "python" => traceback.rsplit_once("  File \"").map(|(_, place)| place),
+            _ => traceback.split_once("    at ").map(|(_, place)| place),
+        };
+        let first = place.and_then(|place| place.lines().next());
+        first.is_none_or(|place| matches_pattern!(place, r"(^|\()<[\w.-]+:\d+>"))
     }
 }
 

@@ -329,6 +329,46 @@ fn e18_habits_in_node_get_their_hint_and_wrong_javascript_none() {
     }
 }
 
+#[test]
+fn e18_an_error_in_a_file_of_somebody_else_gets_none() {
+    let of = |language: &str, code: &str, name: &str, message: &str, traceback: Option<&str>| {
+        let error = ErrorInfo {
+            name: name.to_owned(),
+            message: message.to_owned(),
+            traceback: traceback.map(str::to_owned),
+            ..ErrorInfo::default()
+        };
+        let failed = Failed {
+            language,
+            code,
+            eval: "<py:7>".to_owned(),
+            error: Some(&error),
+            said: String::new(),
+            cwd: "/nowhere".as_ref(),
+        };
+        let name = failed.missing_name().map(str::to_owned);
+        (failed.hint().is_some(), name)
+    };
+    let text = "Traceback (most recent call last):\n  File \"<py:7>\", line 1, in <module>\n  File \"/x/lib.py\", line 3\n    !ls\nSyntaxError: invalid syntax\n";
+    assert_eq!(of("python", "!ls", "SyntaxError", "invalid syntax", Some(text)), (false, None));
+    let text = text.replace("SyntaxError: invalid syntax", "NameError: name 'np' is not defined");
+    let undefined = "name 'np' is not defined";
+    assert_eq!(of("python", "f()", "NameError", undefined, Some(&text)), (false, None));
+    let text = "  File \"<py:7>\", line 1, in <module>\n  File \"<py:3>\", line 1, in f\n";
+    let np = Some("np".to_owned());
+    assert_eq!(of("python", "f()", "NameError", undefined, Some(text)), (true, np));
+    // A hook of the user's has printed the error.
+    assert!(of("python", "!ls", "SyntaxError", "invalid syntax", None).0);
+    assert!(!of("python", "x = 1\n!ls", "SyntaxError", "invalid syntax", None).0);
+    let text = "ReferenceError: q is not defined\n    at f (/x/lib.js:1:1)\n    at <py:7>:1:1";
+    assert_eq!(of("node", "f()", "ReferenceError", "q is not defined", Some(text)).1, None);
+    let text = "ReferenceError: q is not defined\n    at f (<py:2>:1:1)\n    at <py:7>:1:1";
+    assert!(of("node", "f()", "ReferenceError", "q is not defined", Some(text)).1.is_some());
+    // The line is one of a file that the code sources.
+    let message = "./x.sh: line 1: syntax error near unexpected token `('";
+    assert!(!of("bash", "print(1)", "SyntaxError", message, None).0);
+}
+
 /// The hint for a Python module that its bridge says is missing.
 fn missing(module: &str, missing: Missing) -> Option<String> {
     let error = ErrorInfo {

@@ -385,3 +385,18 @@ fn c6_what_cannot_be_waited_for_is_refused() {
         assert_eq!(ran.json()["error"]["code"], code, "{arguments:?}: {ran:?}");
     }
 }
+
+#[test]
+fn e17_the_reply_to_background_work_names_what_wakes() {
+    let env = running("");
+    let reply = env.json(["eval", "-n", "py", "--bg", "--", "7"]);
+    assert_eq!(reply["data"]["notice"], "wait for it: `stead wait py:3`", "{reply:#}");
+    let ran = env.run(["eval", "-n", "py", "--text", "--bg", "--", "8"]);
+    assert!((ran.stdout.clone() + &ran.stderr).contains("stead wait py:4"), "{ran:?}");
+    touch(&env, "go");
+    assert_said(
+        now(&env, &["py:3", "py:4", "--all"]),
+        "py:3 complete in .*\npy:4 complete in .*",
+        0,
+    );
+}

@@ -134,7 +134,8 @@ pub(crate) fn notices(view: &EvalView) -> Vec<String> {
             )),
             EvalStatus::Queued => {
                 let behind = view.behind.map(|seq| format!(" behind {name}:{}", seq.0));
-                notes.push(format!("{id} is queued{}", behind.unwrap_or_default()));
+                let behind = behind.unwrap_or_default();
+                notes.push(format!("{id} is queued{behind}; {}", wait_for(&id)));
             }
             EvalStatus::WaitingInput => notes.push(match &view.editor {
                 Some(file) => format!(

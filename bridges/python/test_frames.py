@@ -41,6 +41,7 @@ class Frames(BridgeTest):
             ("df.drop(index=df.index[0], inplace=True)", "3×4→2×4"),
             ("df.index = ['p', 'q']", "2×4 values"),
             ("df.fillna(0, inplace=True)", "2×4 values"),
+            ("df.update(df * 2)", "2×4 values"),
             ("df.loc['r'] = [1, 2, 3, 4]", "2×4→3×4"),
             ("df.drop(columns=['a', 'b', 'y'], inplace=True)", "3×4→3×1 -a -b -y"),
         ])
@@ -131,6 +132,17 @@ class Frames(BridgeTest):
         result = host.eval("df['c'] = 1; 1/0")
         self.assertEqual(result.done["changed"]["rebound"][0]["change"], "3×2→3×3 +c")
         self.assertNotIn("changed", host.eval("arr[0] = (").done)
+
+    def test_e13_types_of_other_libraries_compare_with_those_of_numpy(self):
+        self.tells(self.start_with(MAKE + "\ndf['t'] = ['x', 'y', 'x']\ndf['u'] = pd.to_datetime(['2020-01-01'] * 3)"), [
+            ("df['a'] = df.a.astype('category')", "3×4 a:int64→category"),
+            ("df['a'] = df.a.astype('Int64')", "3×4 a:category→Int64"),
+            ("df = df.assign(b=df.b.astype('Float64'))", "3×4 b:float64→Float64"),
+        ])
+
+    def test_e13_frames_beyond_those_that_are_listed_are_told_of_too(self):
+        host = self.start_with("import pandas as pd\nfor i in range(80): globals()['f%d' % i] = pd.DataFrame({'a': [1]})")
+        self.tells(host, [("f79['b'] = 2; f3['c'] = 1", {"f79": "1×1→1×2 +b", "f3": "1×1→1×2 +c"})])
 
     def test_e13_a_change_is_told_in_bounded_words(self):
         host = self.start_with("import pandas as pd\ndf = pd.DataFrame({'c%d' % i: [1] for i in range(50)})")

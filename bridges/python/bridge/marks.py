@@ -9,14 +9,13 @@ FRAMES = {("numpy", "ndarray"): "array", ("torch", "Tensor"): "array",
           ("pandas", "DataFrame"): "pandas frame", ("pandas", "Series"): "pandas series", ("polars", "DataFrame"): "polars frame",
           ("polars", "Series"): "polars series", ("pyarrow", "Table"): "arrow", ("pyarrow", "RecordBatch"): "arrow",
           ("xarray", "Dataset"): "dataset", ("xarray", "DataArray"): "array"}
-LOADED = tuple(sorted(ARRAYS | {root for root, _ in FRAMES}))
 MARKS = {}              # user's name -> Mark
 MARKED_MOST = 300       # names
 MARKED_COLUMNS = 200    # of more, only the shape and the object that has their names
 LABELS_COMPARED = 5000
 SHOWN_LABELS = 4
 CHANGE_BUDGET = 200
-MARKS_SECONDS = 0.001   # for all of them after an eval; what is not compared in this time is marked anew
+MARKS_SECONDS = 0.001   # for all of them after an eval; what has no turn in this time is marked anew at the next
 
 
 class Mark:
@@ -30,11 +29,8 @@ class Mark:
 
 
 def may_be_marked():
-    """Whether a library is loaded whose objects are marked."""
-    for root in LOADED:
-        if root in modules:
-            return True
-    return False
+    """Whether a library is loaded whose objects are marked; all others load numpy."""
+    return "numpy" in modules or "polars" in modules or "pandas" in modules or "pyarrow" in modules or "torch" in modules
 
 
 def sort_of(kind):
@@ -131,19 +127,18 @@ def compare_marks(added, rebound, mentioned, source):
     stopped, S.stopped = S.stopped, None
     until, new_names, bound = monotonic() + MARKS_SECONDS, set(added), set(rebound)
     for name, before in list(MARKS.items()):
-        mark = None
-        if name in SPACE and (name in mentioned or monotonic() < until):
-            mark = mark_of(SPACE[name], before)
+        if name in SPACE and name not in mentioned and monotonic() > until:
+            before.kind = before.sort = None  # it is no longer known what this is
+            continue
+        mark = mark_of(SPACE[name], before) if name in SPACE else None
         if mark is None:
             del MARKS[name]
-            if name in SPACE and name not in bound:
-                note_mark(name)  # unless it is no frame any more
             continue
         MARKS[name] = mark
         if name in new_names:
             continue
         text = None
-        if mark.pieces != before.pieces or mark.labels is not before.labels or mark.shape != before.shape or mark.types != before.types:
+        if not is_surely_same(before, mark):
             text = attempt(difference, before, mark)
         if text:
             told[name] = text
@@ -156,6 +151,12 @@ def compare_marks(added, rebound, mentioned, source):
             told[name] = size_text(MARKS[name].shape) + " values"
             rebound.append(name)
     return told
+
+
+def is_surely_same(old, new):
+    """Told at no cost. The same pieces have the same types."""
+    return (old.labels is new.labels and old.shape == new.shape
+            and (old.types is new.types if new.pieces is None else old.pieces == new.pieces))
 
 
 def note_mark(name):

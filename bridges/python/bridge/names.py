@@ -95,6 +95,8 @@ def changes(codes, source):
                 listed[key] = [describe(name) for name in shown]
                 if marked:
                     add_marks(listed[key], told)
+                    for name in names[len(shown):MARKED_MOST]:
+                        note_mark(name)
     if more:
         listed["more"] = more
     return listed

@@ -5,7 +5,7 @@ ACCESSORS = {"loc", "iloc", "at", "iat", "values"}
 ASIDE = {"attrs", "flags", "index", "columns", "name", "names", "style", "coords", "dims"}  # what belongs to a frame beside its values
 ARRAY_METHODS = {"sort", "fill", "put", "partition", "itemset", "resize", "byteswap"}
 FILLED_FIRST = {"shuffle", "copyto", "put", "place", "putmask", "fill_diagonal"}  # functions that write into their first argument
-SIGNS = ("=", "_(", *ARRAY_METHODS, *FILLED_FIRST)  # code that writes has one of these
+SIGNS = ("=", "_(", "update", *ARRAY_METHODS, *FILLED_FIRST)  # code that writes has one of these
 SCOPES = (_ast.FunctionDef, _ast.AsyncFunctionDef, _ast.ClassDef, _ast.Lambda)
 
 
@@ -104,7 +104,7 @@ def note_call(node, wanted, found):
 def is_done_in_place(sort, called, node):
     if sort == "array":
         return called in ARRAY_METHODS or (called[-1:] == "_" and called[:1] != "_")  # torch: `x.add_(1)`
-    return any([keyword.arg in ("inplace", "in_place") and getattr(keyword.value, "value", None) is True for keyword in node.keywords])
+    return called == "update" or any([keyword.arg in ("inplace", "in_place") and getattr(keyword.value, "value", None) is True for keyword in node.keywords])
 
 
 def line_of(error):

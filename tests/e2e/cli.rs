@@ -7,6 +7,7 @@ use stead_testkit::{Lines, Ran, Terminal, TestEnv, wait_for};
 
 use crate::STEAD;
 use crate::gate::Gate;
+use crate::talk::without_spinner;
 
 #[track_caller]
 pub(crate) fn refused(ran: &Ran, command: &str, code: &str) -> Value {
@@ -149,7 +150,7 @@ fn c3_every_reply_is_one_object_of_the_same_shape() {
 fn c3_json_on_a_pipe_and_text_on_a_terminal() {
     let env = TestEnv::new(STEAD);
     let (code, shown) = Terminal::run(env.command(["eval", "-n", "py", "6 * 7"])).finish();
-    assert_eq!((code, shown.as_str()), (Some(0), "42\r\n"));
+    assert_eq!((code, without_spinner(&shown).as_str()), (Some(0), "42\r\n"));
     let (_, shown) = Terminal::run(env.command(["eval", "-n", "py", "--json", "6 * 7"])).finish();
     assert!(shown.starts_with(r#"{"ok":true,"command":"eval""#), "{shown:?}");
     assert_eq!(env.run(["eval", "-n", "py", "--text", "6 * 7"]).stdout, "42\n");

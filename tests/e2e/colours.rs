@@ -1,15 +1,9 @@
 //! C-3, O-7: colours for people at a terminal, and none for anybody else.
 
-use regex::Regex;
 use stead_testkit::{Ran, Terminal, TestEnv};
 
 use crate::STEAD;
-
-/// What was shown, without the spinner that a slow machine brings and that leaves no trace.
-fn without_spinner(shown: &str) -> String {
-    let spinner = Regex::new("\r[\u{2800}-\u{28ff}][^\r\n]*?\x1b\\[K").expect("a pattern");
-    spinner.replace_all(shown, "").replace("\r\x1b[K", "")
-}
+use crate::talk::without_spinner;
 
 #[test]
 fn a_traceback_a_list_and_an_error_have_colours_on_a_terminal() {

@@ -5,6 +5,7 @@ use stead_testkit::{Lines, Terminal, TestEnv, chunks, wait_for};
 
 use crate::STEAD;
 use crate::gate::Gate;
+use crate::talk::without_spinner;
 
 fn out(reply: &Value) -> String {
     chunks(reply).into_iter().filter(|(kind, _)| *kind == "out").map(|(_, text)| text).collect()
@@ -157,14 +158,14 @@ fn o7_a_terminal_is_never_commanded_by_output() {
     ] {
         let (exit, shown) = run(arguments);
         assert_eq!(exit, Some(0), "{shown:?}");
-        let ours = shown.replace("\r\x1b[K", "");
+        let ours = without_spinner(&shown);
         assert!(!ours.contains(['\x1b', '\x07', '\u{202e}', '\u{9b}', '\0', '\x08']), "{shown:?}");
         assert!(ours.contains("abc") && ours.contains("u{202e}"), "{shown:?}");
     }
     let error = "raise ValueError('\\x1b[31mred\\x1b[0m')";
     let (exit, shown) = run(&["eval", "-n", "py", error]);
     assert_eq!(exit, Some(1));
-    assert!(!shown.replace("\r\x1b[K", "").contains('\x1b'), "{shown:?}");
+    assert!(!without_spinner(&shown).contains('\x1b'), "{shown:?}");
     // Names of variables and files are output too.
     env.value("globals()['\\x1b[31m'] = '\\x1b[2J'");
     let (_, shown) = run(&["vars", "-n", "py"]);

@@ -1,5 +1,6 @@
 //! What tests say to a session and how they read its replies.
 
+use regex::Regex;
 use serde_json::Value;
 pub(crate) use stead_testkit::chunks;
 use stead_testkit::{TestEnv, wait_for};
@@ -95,4 +96,10 @@ pub(crate) fn expect_clean(env: &TestEnv) {
     assert_eq!(reply["data"]["value"], "2", "{reply:#}");
     assert_eq!(chunks(&reply), [("value", "2")], "{reply:#}");
     assert!(reply["data"]["notice"].is_null(), "{reply:#}");
+}
+
+/// What was shown, without the spinner that a slow machine brings and that leaves no trace.
+pub(crate) fn without_spinner(shown: &str) -> String {
+    let spinner = Regex::new("\r[\u{2800}-\u{28ff}][^\r\n]*?\x1b\\[K").expect("a pattern");
+    spinner.replace_all(shown, "").replace("\r\x1b[K", "")
 }

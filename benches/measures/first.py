@@ -1,13 +1,11 @@
 """The first answer: a session that does not exist yet, from the command to what it prints."""
 
-import json
-
 import processes
 from lines import Line
 from targets import Times
 
 from .languages import NODE, PYTHON
-from .warm import available
+from .warm import answered, available
 
 
 def answer(run):
@@ -30,6 +28,6 @@ def new_session(run, language):
     """Seconds from the command to its end; the session is gone again afterwards."""
     command = [run.place.stead, "eval", "-n", "new", "-l", language.name, language.code]
     took, output, _ = processes.timed(command, run.place.env)
-    language.check(json.loads(output)["data"]["chunks"][0]["content"])
+    language.check(answered(output))
     run.place.stop("new")
     return took

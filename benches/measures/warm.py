@@ -74,6 +74,11 @@ def times(client, language, session, count):
 def called(run, language):
     """Seconds of one eval by the command line."""
     took, output, _ = processes.timed([run.place.stead, "eval", "-n", language.session, language.code], run.place.env)
-    data = json.loads(output)["data"]
-    language.check(data["chunks"][0]["content"])
+    language.check(answered(output))
     return took
+
+
+def answered(output):
+    """What the code of a language answered: its value, or what it printed if it has none."""
+    data = json.loads(output)["data"]
+    return data["value"] or data["chunks"][0]["content"]

@@ -54,6 +54,7 @@ mod tmux;
 mod toy_bridge;
 mod values;
 mod waits;
+mod watch;
 mod who;
 mod wire;
 

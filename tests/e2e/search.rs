@@ -334,7 +334,6 @@ fn o6_what_cannot_be_searched_for_is_refused_with_the_reason() {
     assert_eq!(refused(&["--session", "-n", "nope", "--grep", "x"]).0, "session_not_found");
     for wrong in [
         &["--grep", "x"][..],
-        &["-n", "py", "--tail", "1"],
         &["py:1", "-n", "py", "--grep", "x"],
         &["py:1", "--session", "--grep", "x"],
         &["py:1", "--context", "1"],

@@ -98,8 +98,9 @@ pub(crate) fn expect_clean(env: &TestEnv) {
     assert!(reply["data"]["notice"].is_null(), "{reply:#}");
 }
 
-/// What was shown, without the spinner that a slow machine brings and that leaves no trace.
+/// What was shown, without the spinner that a slow machine brings and that leaves no trace, and without what erases
+/// lines that are redrawn.
 pub(crate) fn without_spinner(shown: &str) -> String {
     let spinner = Regex::new("\r[\u{2800}-\u{28ff}][^\r\n]*?\x1b\\[K").expect("a pattern");
-    spinner.replace_all(shown, "").replace("\r\x1b[K", "")
+    spinner.replace_all(shown, "").replace("\r\x1b[K", "").replace("\r\x1b[J", "")
 }

@@ -63,6 +63,21 @@ impl<'a> Tmux<'a> {
     pub(crate) fn wait(&self, what: &str, wanted: impl Fn(&str) -> bool) -> String {
         wait_for_some(what, || Some(self.screen()).filter(|screen| wanted(screen)))
     }
+
+    /// Gives the window another size.
+    #[track_caller]
+    pub(crate) fn resize(&self, columns: u16, rows: u16) {
+        let size = ["-x", &columns.to_string(), "-y", &rows.to_string()].map(str::to_owned);
+        let resized = self.command().arg("resize-window").args(size).status();
+        assert!(resized.expect("tmux runs").success());
+    }
+
+    /// What tmux says of the window: `#{alternate_on}`, `#{cursor_flag}`.
+    #[track_caller]
+    pub(crate) fn says(&self, format: &str) -> String {
+        let said = self.command().args(["display-message", "-p", format]).output();
+        String::from_utf8_lossy(&said.expect("tmux runs").stdout).trim().to_owned()
+    }
 }
 
 impl Drop for Tmux<'_> {

@@ -41,6 +41,13 @@ pub(crate) struct NamedArg {
     flag: SessionArg,
 }
 
+impl NamedArg {
+    /// The name that was given, in either way.
+    pub(crate) fn given(&self) -> Option<&str> {
+        self.session.as_deref().or(self.flag.name.as_deref())
+    }
+}
+
 impl Context {
     pub(crate) fn new(
         command: &'static str,

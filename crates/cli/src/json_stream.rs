@@ -27,6 +27,14 @@ pub(crate) struct JsonStream {
 }
 
 impl JsonStream {
+    /// Names the eval in each line from here on.
+    pub(crate) fn name(&mut self, eval_id: Option<String>) {
+        if self.eval_id != eval_id {
+            self.finish();
+            self.eval_id = eval_id;
+        }
+    }
+
     /// The next chunk as it comes from the spool.
     pub(crate) fn chunk(&mut self, kind: ChunkKind, bytes: &[u8]) {
         let items = self.live.chunk(kind, bytes);

@@ -1,11 +1,14 @@
 //! The command line: subcommands, help texts, rendering.
 
 mod answer;
+mod board;
 mod changed;
 mod commands;
 mod completing;
 mod context;
 mod exit;
+mod follow;
+mod full_screen;
 mod habits;
 mod hints;
 mod interpreter;

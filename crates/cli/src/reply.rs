@@ -88,6 +88,8 @@ pub(crate) struct EvalData<'a> {
     interrupted_by: Option<&'a By>,
     #[serde(skip_serializing_if = "Option::is_none")]
     next_offset: Option<u64>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    paused: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     behind: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -184,6 +186,7 @@ impl<'a> EvalData<'a> {
             by: view.by.as_ref(),
             interrupted_by: view.interrupted_by.as_ref(),
             next_offset: page.next_offset,
+            paused: view.paused,
             behind: view.behind.map(|seq| format!("{}:{}", view.session, seq.0)),
             lost_bytes: Some(view.lost_bytes).filter(|lost| *lost > 0),
             outcome: special_outcome(view),
@@ -209,6 +212,11 @@ impl<'a> EvalData<'a> {
         let chunks: usize = chunks.map(|chunk| content(chunk) + AROUND_CHUNK).sum();
         let texts = [self.value.as_deref(), self.prompt, self.notice.as_deref()];
         chunks + error + changed + texts.into_iter().flatten().map(chars).sum::<usize>()
+    }
+
+    /// The same reply where no output is shown.
+    pub(crate) fn without_chunks(self) -> Self {
+        EvalData { chunks: None, truncated: None, ..self }
     }
 
     /// The same reply as the end of a stream: without its chunks, the traceback among them, which came before.

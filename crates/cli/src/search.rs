@@ -52,8 +52,8 @@ pub(crate) struct SearchArgs {
         conflicts_with_all = ["id", "offset", "limit", "follow", "wait", "raw"]
     )]
     session: bool,
-    /// Session to look at; without it the only one of the workspace
-    #[arg(short, long, value_name = "NAME", requires = "session", conflicts_with = "id")]
+    /// Session to look at: its last eval, with `--follow` or `--session` all of it
+    #[arg(short, long, value_name = "NAME", conflicts_with_all = ["id", "eval_id"])]
     name: Option<String>,
 }
 
@@ -100,6 +100,11 @@ impl SearchArgs {
             (None, None, Some(_)) => return None,
         };
         Some(answer)
+    }
+
+    /// The session that is named in place of an eval.
+    pub(crate) fn name(&self) -> Option<&str> {
+        self.name.as_deref().filter(|_| !self.session)
     }
 
     fn search(

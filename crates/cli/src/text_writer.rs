@@ -155,6 +155,12 @@ impl TextWriter {
         }
     }
 
+    /// A line that does not belong to the output and comes in the middle of it; bars stay below it.
+    pub(crate) fn interject(&mut self, line: &str) {
+        self.out_line(line);
+        (self.stale, self.drawn) = (true, None);
+    }
+
     /// Writes text that was held back, and leaves the cursor behind it.
     pub(crate) fn settle(&mut self) {
         let items = self.live.as_mut().map(Live::finish).unwrap_or_default();

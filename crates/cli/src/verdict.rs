@@ -122,6 +122,9 @@ pub(crate) fn notices(view: &EvalView) -> Vec<String> {
     if let Some(id) = view.id() {
         match view.status {
             EvalStatus::Partial | EvalStatus::Running if view.unrecorded.is_some() => {}
+            EvalStatus::Partial | EvalStatus::Running if view.paused => notes.push(format!(
+                "{id} does not run now, because session `{name}` is paused; let it go on: `stead resume -n {name}`"
+            )),
             EvalStatus::Partial | EvalStatus::Running if view.listens => notes.push(format!(
                 "{id} is running and listens to stdin: it may wait for input; answer: `stead input {id} TEXT`, read on: `stead output {id} --follow`, stop it: `stead interrupt {id}`"
             )),
@@ -136,6 +139,9 @@ pub(crate) fn notices(view: &EvalView) -> Vec<String> {
                 let behind = view.behind.map(|seq| format!(" behind {name}:{}", seq.0));
                 let behind = behind.unwrap_or_default();
                 notes.push(format!("{id} is queued{behind}; {}", wait_for(&id)));
+                if view.paused {
+                    notes.push(format!("session `{name}` is paused; let it go on: `stead resume -n {name}`"));
+                }
             }
             EvalStatus::WaitingInput => notes.push(match &view.editor {
                 Some(file) => format!(

@@ -4,8 +4,8 @@ use std::io::IsTerminal;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::{Duration, Instant};
 
-use stead_client::{ClientError, EvalView, Page, PageItem, WaitAction, Watcher};
-use stead_protocol::{ChunkKind, EvalId};
+use stead_client::{ClientError, EvalView, Page, PageItem, Standing, WaitAction, Watcher};
+use stead_protocol::{ChunkKind, EvalId, SessionName};
 
 use crate::answer::Answers;
 use crate::json_stream::JsonStream;
@@ -35,6 +35,8 @@ pub(crate) struct EvalWatcher {
     show: Show,
     ear: Ear,
     answers: Option<Answers>,
+    /// The session, once the eval has an id.
+    session: Option<SessionName>,
 }
 
 /// What can end or change the wait from outside.
@@ -72,6 +74,8 @@ enum Show {
         frame: usize,
         drawn: Option<Instant>,
         last_line: Vec<u8>,
+        /// What it waits for, if it does not run.
+        held_by: Option<String>,
     },
 }
 
@@ -87,6 +91,7 @@ impl EvalWatcher {
                 frame: 0,
                 drawn: None,
                 last_line: Vec::new(),
+                held_by: None,
             },
             (false, _) => Show::Nothing,
         };
@@ -97,7 +102,7 @@ impl EvalWatcher {
             }
             Purpose::Look => Ear::Look { terminal, exits: None, unheard: 0 },
         };
-        EvalWatcher { show, ear, answers: None }
+        EvalWatcher { show, ear, answers: None, session: None }
     }
 
     /// Leaves if Ctrl-C was pressed while a command that looks copies a long output.
@@ -171,7 +176,20 @@ impl Watcher for EvalWatcher {
         !matches!(self.show, Show::Nothing)
     }
 
-    fn accepted(&mut self, _id: &EvalId) {
+    fn stands(&mut self, standing: Standing) {
+        let Show::Spinner { held_by, .. } = &mut self.show else { return };
+        *held_by = match standing {
+            Standing::Queued(behind) => Some(match (behind, &self.session) {
+                (Some(seq), Some(name)) => format!("queued behind {name}:{}", seq.0),
+                _ => "waits for the interpreter".to_owned(),
+            }),
+            Standing::Paused => Some("the session is paused".to_owned()),
+            Standing::Running => None,
+        };
+    }
+
+    fn accepted(&mut self, id: &EvalId) {
+        self.session = Some(id.session.clone());
         if let Show::Spinner { began, .. } = &mut self.show {
             *began = Instant::now();
         }
@@ -260,11 +278,13 @@ impl Watcher for EvalWatcher {
         if self.answers.as_ref().is_some_and(Answers::is_asking) {
             return None;
         }
-        let (began, frame, drawn, last_line) = match &mut self.show {
+        let (began, frame, drawn, (last_line, held_by)) = match &mut self.show {
             Show::Nothing => return None,
             Show::Json(stream) => return stream.draw(),
             Show::Text(writer) => return writer.draw(),
-            Show::Spinner { began, frame, drawn, last_line } => (began, frame, drawn, last_line),
+            Show::Spinner { began, frame, drawn, last_line, held_by } => {
+                (began, frame, drawn, (last_line, held_by))
+            }
         };
         let elapsed = began.elapsed();
         if elapsed < SPIN_AFTER {
@@ -282,7 +302,7 @@ impl Watcher for EvalWatcher {
             "{} {} {}",
             FRAMES[*frame % FRAMES.len()],
             time::short(elapsed),
-            text::last_line(last_line)
+            held_by.clone().unwrap_or_else(|| text::last_line(last_line))
         );
         let line: String = line.chars().take(columns - 1).collect();
         print::err(format!("\r{line}\x1b[K").as_bytes());

@@ -6,6 +6,7 @@
 mod control;
 mod error;
 mod eval;
+mod follow;
 mod gc;
 mod hint;
 mod known_names;
@@ -24,7 +25,8 @@ pub use error::{ClientError, ConnectionTrouble, Fate, RequestError, is_stopped, 
 pub use eval::begun::{Begun, Stage};
 pub use eval::run::RUN_PREFIX;
 pub use eval::view::{EvalStatus, EvalView, Unanswered, unrecorded, unrecorded_text};
-pub use eval::wait::{Quiet, WaitAction, Watcher};
+pub use eval::wait::{Quiet, Standing, WaitAction, Watcher};
+pub use follow::{FollowWait, Followed, Following, PastEval, SessionChange, SessionEvent};
 pub use hint::{Calls, Hint, LostBy, NotNeeded, Whose};
 pub use known_names::KnownNames;
 pub use list::{EvalSummary, Evals, Listed, Listing};

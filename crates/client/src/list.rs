@@ -415,7 +415,10 @@ fn standing(entry: &EvalEntry, now: &Now) -> EvalStatus {
     }
 }
 
-fn metas_in(workspace_dir: &Path, unreadable: &mut Vec<String>) -> Result<Vec<Meta>, ClientError> {
+pub(crate) fn metas_in(
+    workspace_dir: &Path,
+    unreadable: &mut Vec<String>,
+) -> Result<Vec<Meta>, ClientError> {
     let mut metas = Vec::new();
     for dir in subdirectories(workspace_dir)? {
         match read_meta(&dir.join(stead_spool::layout::META)) {

@@ -108,6 +108,11 @@ pub struct Launched {
 }
 
 impl Client {
+    /// The same client for the sessions of another workspace.
+    pub fn in_workspace(&self, workspace: &str) -> Client {
+        Client { workspace: Workspace::stored(workspace.to_owned()), ..self.clone() }
+    }
+
     /// Starts a session and waits until its interpreter is ready.
     pub fn launch(
         &self,

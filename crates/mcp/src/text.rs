@@ -308,7 +308,15 @@ fn standing(text: &mut String, view: &EvalView, id: &Id<'_>) -> fmt::Result {
             return write!(text, " {}; read on: {}", one_line(&why), ReadOn(id));
         }
         EvalStatus::Partial | EvalStatus::Running => {
-            text.push_str(" still running");
+            text.push_str(if view.paused {
+                " does not go on: the session is paused"
+            } else {
+                " still running"
+            });
+            if view.paused {
+                let name = &view.session;
+                write!(text, "; control {{\"target\":\"{name}\",\"action\":\"resume\"}}")?;
+            }
             if view.listens {
                 write!(
                     text,

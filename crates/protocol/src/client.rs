@@ -434,6 +434,12 @@ pub enum Event {
         /// How far.
         end: Offset,
     },
+    /// The session's processes were stopped where they are, or go on. Told to all who watch an eval or follow
+    /// the session, also at once when they begin to while it is paused.
+    Paused {
+        /// Whether they are stopped.
+        paused: bool,
+    },
     /// The eval waits for input.
     Waiting {
         /// Which.

@@ -27,6 +27,7 @@ mod status;
 mod stop;
 mod vars;
 mod wait;
+mod watch;
 
 use crate::context::Context;
 use crate::print::CommandResult;
@@ -55,6 +56,7 @@ pub(crate) enum CliCommand {
     Rm(rm::RmArgs),
     Gc(gc::GcArgs),
     Logs(logs::LogsArgs),
+    Watch(watch::WatchArgs),
     Vars(vars::VarsArgs),
     Inspect(inspect::InspectArgs),
     Mcp(mcp::McpArgs),
@@ -88,6 +90,7 @@ impl CliCommand {
             CliCommand::Rm(_) => "rm",
             CliCommand::Gc(_) => "gc",
             CliCommand::Logs(_) => "logs",
+            CliCommand::Watch(_) => "watch",
             CliCommand::Vars(_) => "vars",
             CliCommand::Inspect(_) => "inspect",
             CliCommand::Mcp(_) => "mcp",
@@ -134,6 +137,7 @@ impl CliCommand {
             CliCommand::Rm(args) => args.run(context),
             CliCommand::Gc(args) => args.run(context),
             CliCommand::Logs(args) => args.run(context),
+            CliCommand::Watch(args) => args.run(context),
             CliCommand::Vars(args) => args.run(context),
             CliCommand::Inspect(args) => args.run(context),
             CliCommand::Mcp(args) => args.run(context),

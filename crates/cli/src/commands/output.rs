@@ -2,17 +2,18 @@
 
 use std::time::Duration;
 
-use stead_client::{OutputOptions, Part};
+use stead_client::{Followed, OutputOptions, Part};
+use stead_protocol::SessionName;
 
 use crate::context::Context;
-use crate::exit;
-use crate::print::{CommandResult, Mode, bad_request};
+use crate::print::{CommandResult, Failure, Mode, bad_request};
 use crate::reply::ShowBounds;
 use crate::search::SearchArgs;
 use crate::show::{self, Judge};
 use crate::text_writer::TextWriter;
 use crate::time::Time;
 use crate::watch::{EvalWatcher, Purpose};
+use crate::{exit, follow};
 
 /// Read what an eval wrote, also after its session ended
 ///
@@ -30,6 +31,7 @@ use crate::watch::{EvalWatcher, Purpose};
   stead output py:7 --tail 20
   stead output py:7 --offset 32000 --limit 10000
   stead output py:7 --follow             until it is finished
+  stead output py --follow               all that anyone runs in a session, until Ctrl-C
   stead output py:7 --wait 5m            for its result
   stead output py:7 --grep 'loss: nan' --context 2
   stead output py:7 --lines 120:180
@@ -37,10 +39,12 @@ use crate::watch::{EvalWatcher, Purpose};
   stead output --session -n py --tail 50
   stead output py:7 --raw > log.bin
 
-Ctrl-C leaves and interrupts nothing; the exit code is 130 then. --follow writes as `stead eval --stream` does.")]
+Ctrl-C leaves and interrupts nothing; the exit code is 130 then, and 0 if a session was followed.
+--follow writes as `stead eval --stream` does. For a session, over all its restarts, it also tells who runs what and
+how that ended: in JSON in the lines that `stead watch` has, and chunks name their eval in `eval_id`.")]
 pub(crate) struct OutputArgs {
     /// The eval, or a session whose last eval is meant
-    #[arg(value_name = "ID", required_unless_present_any = ["session", "eval_id"])]
+    #[arg(value_name = "ID", required_unless_present_any = ["session", "eval_id", "name"])]
     id: Option<String>,
     /// The same as ID
     #[arg(long, value_name = "ID", hide = true, conflicts_with_all = ["id", "session"])]
@@ -67,8 +71,29 @@ pub(crate) struct OutputArgs {
 }
 
 impl OutputArgs {
+    /// The session that is to be followed as a whole: it is named in place of an eval.
+    fn followed_session(&self, context: &Context) -> Result<Option<SessionName>, Failure> {
+        if !self.follow {
+            return Ok(None);
+        }
+        let named = match (&self.id, self.search.name()) {
+            (Some(id), _) if id.contains(':') => None,
+            (Some(name), _) => Some(name.as_str()),
+            (None, name) => name,
+        };
+        let Some(named) = named else { return Ok(None) };
+        let name = context.session_named(named)?;
+        // A session that does not exist is an error now, not something to wait for.
+        context.client.evals(&name, 1)?;
+        Ok(Some(name))
+    }
+
     pub(crate) fn run(self, context: &Context) -> CommandResult {
-        let given = self.id.as_deref().or(self.eval_id.as_deref());
+        let given = self.id.as_deref().or(self.eval_id.as_deref()).or(self.search.name());
+        if let Some(name) = self.followed_session(context)? {
+            let followed = Followed::Session(name);
+            return follow::lines(context, followed, true, self.bounds.raw);
+        }
         let id = given.map(|given| context.eval_meant(given)).transpose()?;
         if let Some(answer) = self.search.run(context, id.as_ref(), self.tail, &self.bounds) {
             return answer;

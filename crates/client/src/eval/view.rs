@@ -107,6 +107,8 @@ pub struct EvalView {
     pub notices: Vec<String>,
     /// What may help, if its code failed.
     pub hint: Option<Box<Hint>>,
+    /// Whether the session was paused when the wait ended.
+    pub paused: bool,
     /// The eval it waits behind.
     pub behind: Option<EvalSeq>,
     /// Bytes that were not kept.
@@ -164,6 +166,7 @@ impl EvalView {
             changed: None,
             notices: Vec::new(),
             hint: None,
+            paused: false,
             behind: None,
             lost_bytes: 0,
             not_kept: None,

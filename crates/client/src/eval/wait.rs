@@ -27,6 +27,8 @@ pub trait Watcher {
     fn wants_output(&self) -> bool {
         false
     }
+    /// Where the eval stands has changed.
+    fn stands(&mut self, _standing: Standing) {}
     /// The eval has an id now.
     fn accepted(&mut self, _id: &EvalId) {}
     /// The next piece of output.
@@ -50,6 +52,17 @@ pub trait Watcher {
     fn tick(&mut self) -> Option<Instant> {
         None
     }
+}
+
+/// Where an eval that is waited for stands.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Standing {
+    /// It waits for its turn, behind that eval; without one, for the interpreter.
+    Queued(Option<EvalSeq>),
+    /// It runs.
+    Running,
+    /// The session is paused.
+    Paused,
 }
 
 /// What to do about a wait that was woken.
@@ -91,7 +104,7 @@ pub(crate) struct Wait<'a> {
 }
 
 /// Where an eval stands, as the last event said.
-enum Standing {
+enum Known {
     Unknown,
     Queued,
     Running { start: Offset, listens: Listens },
@@ -100,23 +113,41 @@ enum Standing {
 impl Wait<'_> {
     /// Waits until the eval is over, waits for input, or the deadline has passed.
     pub(crate) fn run(mut self, mut connection: Box<Connection>) -> Result<EvalView, ClientError> {
-        let mut standing = Standing::Unknown;
+        let mut standing = Known::Unknown;
         let mut cursor = self.from;
         let mut reconnected = false;
         let mut reader = connection.reader.take();
         let mut unrecorded = None;
         let patience = self.deadline.map(|at| at.saturating_duration_since(Instant::now()));
+        let mut paused = false;
+        if self.behind.is_some() {
+            self.watcher.stands(Standing::Queued(self.behind));
+        }
         loop {
             let tick = self.watcher.tick();
             let until = [tick, self.deadline].into_iter().flatten().min();
             match connection.next_event(until, self.watcher.wake())? {
                 Waited::Event(Event::Queued { eval, behind }) if eval == self.seq => {
-                    standing = Standing::Queued;
+                    standing = Known::Queued;
                     self.behind = behind;
+                    self.watcher.stands(if paused {
+                        Standing::Paused
+                    } else {
+                        Standing::Queued(behind)
+                    });
+                }
+                Waited::Event(Event::Paused { paused: now }) => {
+                    paused = now;
+                    self.watcher.stands(match &standing {
+                        _ if paused => Standing::Paused,
+                        Known::Queued => Standing::Queued(self.behind),
+                        Known::Unknown | Known::Running { .. } => Standing::Running,
+                    });
                 }
                 Waited::Event(Event::Started { eval, start, listens, .. }) if eval == self.seq => {
-                    standing = Standing::Running { start, listens };
+                    standing = Known::Running { start, listens };
                     self.behind = None;
+                    self.watcher.stands(if paused { Standing::Paused } else { Standing::Running });
                     cursor.get_or_insert(start);
                     // The eval may have written for long before this wait, and write nothing from now on.
                     self.stream(&mut reader, &mut cursor, None)?;
@@ -145,7 +176,7 @@ impl Wait<'_> {
                     self.deadline = None;
                     self.from = Some(end);
                     cursor = Some(end);
-                    standing = Standing::Running { start, listens: Listens::No };
+                    standing = Known::Running { start, listens: Listens::No };
                 }
                 Waited::Event(Event::Finished { eval, finished }) if eval == self.seq => {
                     cursor.get_or_insert(finished.start);
@@ -175,7 +206,9 @@ impl Wait<'_> {
                 }
                 Waited::Deadline if self.deadline.is_some_and(|at| at <= Instant::now()) => {
                     self.stream(&mut reader, &mut cursor, None)?;
-                    return self.unfinished(&mut reader, &standing);
+                    let mut view = self.unfinished(&mut reader, &standing)?;
+                    view.paused = paused;
+                    return Ok(view);
                 }
                 Waited::Deadline => {}
                 Waited::Woken => match self.watcher.woken() {
@@ -198,7 +231,7 @@ impl Wait<'_> {
                     }
                     WaitAction::Leave => {
                         let mut view = self.unfinished(&mut reader, &standing)?;
-                        view.left = true;
+                        (view.left, view.paused) = (true, paused);
                         return Ok(view);
                     }
                 },
@@ -292,24 +325,22 @@ impl Wait<'_> {
     fn unfinished(
         &self,
         reader: &mut Option<Reader>,
-        standing: &Standing,
+        standing: &Known,
     ) -> Result<EvalView, ClientError> {
         match standing {
-            Standing::Queued => {
+            Known::Queued => {
                 let mut view = EvalView::new(self.door.name, Some(self.seq), EvalStatus::Queued);
                 view.generation = self.generation;
                 view.behind = self.behind;
                 Ok(view)
             }
-            Standing::Unknown if self.behind.is_some() => {
-                self.unfinished(reader, &Standing::Queued)
-            }
-            Standing::Unknown => {
+            Known::Unknown if self.behind.is_some() => self.unfinished(reader, &Known::Queued),
+            Known::Unknown => {
                 let mut view = EvalView::new(self.door.name, Some(self.seq), EvalStatus::Partial);
                 view.generation = self.generation;
                 Ok(view)
             }
-            Standing::Running { start, listens } => {
+            Known::Running { start, listens } => {
                 let mut view = self.view(reader, EvalStatus::Partial, *start, None)?;
                 view.listens = *listens != Listens::No;
                 Ok(view)
@@ -357,8 +388,8 @@ impl Wait<'_> {
     }
 
     /// Where the eval's part of the spool begins.
-    fn start(&self, standing: &Standing) -> Result<Offset, ClientError> {
-        if let Standing::Running { start, .. } = standing {
+    fn start(&self, standing: &Known) -> Result<Offset, ClientError> {
+        if let Known::Running { start, .. } = standing {
             return Ok(*start);
         }
         let started = self.entry()?.and_then(|entry| entry.started);

@@ -80,6 +80,7 @@ struct Place {
     end: Offset,
     finished: Option<Finished>,
     notice: Option<String>,
+    paused: bool,
     /// Why its outcome is not recorded, if it has ended.
     unrecorded: Option<String>,
 }
@@ -182,16 +183,21 @@ impl Client {
         Ok(connection)
     }
 
-    /// The first event that the host tells about an eval.
-    fn first_word(&self, id: &EvalId) -> Result<Waited, ClientError> {
+    /// The first event that the host tells about an eval, and whether the session is paused.
+    fn first_word(&self, id: &EvalId) -> Result<(Waited, bool), ClientError> {
         let by = Instant::now() + PATIENCE;
         let mut connection = self.look(&id.session, by)?;
         let watch = Request::Watch { eval: id.seq, output: false, alone: false };
         match connection.request(watch, Some(by)) {
-            Err(error) if error.is_hang_up() => return Ok(Waited::Closed),
+            Err(error) if error.is_hang_up() => return Ok((Waited::Closed, false)),
             watching => drop(watching?),
         }
-        connection.next_event(Some(by), None)
+        match connection.next_event(Some(by), None)? {
+            Waited::Event(Event::Paused { paused }) => {
+                Ok((connection.next_event(Some(by), None)?, paused))
+            }
+            word => Ok((word, false)),
+        }
     }
 
     /// What is recorded of an eval.
@@ -259,11 +265,16 @@ impl Client {
             start,
             end: start,
             notice: None,
+            paused: false,
             unrecorded: None,
             finished: entry.finished.as_ref().map(|(_, finished)| finished.clone()),
         };
         if place.finished.is_none() {
             let word = silent.map_or_else(|| self.first_word(id), Err);
+            let word = word.map(|(word, paused)| {
+                place.paused = paused;
+                word
+            });
             match word {
                 Ok(Waited::Event(Event::Queued { behind, .. })) => {
                     place.status = EvalStatus::Queued;
@@ -277,6 +288,7 @@ impl Client {
                     Event::Accepted { .. }
                     | Event::Output { .. }
                     | Event::Background { .. }
+                    | Event::Paused { .. }
                     | Event::Unknown,
                 )) => {}
                 Ok(Waited::Event(Event::Waiting { prompt, end, editor, secret, .. })) => {
@@ -375,6 +387,7 @@ impl Client {
         view.editor = place.editor;
         view.secret = place.secret;
         view.listens = place.listens;
+        view.paused = place.paused;
         view.behind = place.behind;
         view.notices.extend(place.notice);
         view.unrecorded = place.unrecorded;

@@ -285,7 +285,10 @@ impl Ear {
             | Event::Waiting { eval, .. }
             | Event::Unrecorded { eval, .. }
             | Event::Finished { eval, .. } => self.at(*eval),
-            Event::Accepted { .. } | Event::Background { .. } | Event::Unknown => None,
+            Event::Accepted { .. }
+            | Event::Background { .. }
+            | Event::Paused { .. }
+            | Event::Unknown => None,
         };
         let Some(at) = at else { return Ok(()) };
         match event {
@@ -329,7 +332,10 @@ impl Ear {
             }
             Event::Unrecorded { why, .. } => self.tell(at, Fact::Unrecorded { why })?,
             Event::Finished { finished, .. } => self.ended(at, finished)?,
-            Event::Accepted { .. } | Event::Background { .. } | Event::Unknown => {}
+            Event::Accepted { .. }
+            | Event::Background { .. }
+            | Event::Paused { .. }
+            | Event::Unknown => {}
         }
         if !self.evals[at].caught_up {
             self.evals[at].caught_up = true;

@@ -28,6 +28,7 @@ impl Host {
             connection.follow = Some(Follow { next, output, behind: next < end });
         }
         self.reply(ticket, Reply::Following { from: next });
+        self.tell_pause(ticket.connection);
     }
 
     /// Tells followers that have caught up of an eval that was accepted just now.

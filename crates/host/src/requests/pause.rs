@@ -2,7 +2,7 @@
 
 use stead_interpreter::Order;
 use stead_protocol::Refusal;
-use stead_protocol::client::Reply;
+use stead_protocol::client::{Event, FromHost, Reply};
 
 use crate::host::Host;
 use crate::session::state::Ticket;
@@ -25,11 +25,25 @@ impl Host {
         }
     }
 
+    /// Tells a connection that begins to watch or follow that the session is paused, if it is.
+    pub(super) fn tell_pause(&mut self, connection: u64) {
+        if self.clock.is_paused() {
+            self.send(connection, &FromHost::Event(Event::Paused { paused: true }));
+        }
+    }
+
     /// The session's processes were stopped or go on; so does its clock.
     pub(crate) fn paused(&mut self, paused: bool) {
+        let event_is_new = self.clock.is_paused() != paused;
         match paused {
             true => self.clock.pause(),
             false => self.clock.resume(),
+        }
+        let event = FromHost::Event(Event::Paused { paused });
+        for connection in self.clients.connections.values_mut().filter(|_| event_is_new) {
+            if connection.follow.is_some() || !connection.watches.is_empty() {
+                connection.send(&event);
+            }
         }
         for (ticket, _) in
             self.asked.pauses.extract_if(.., |(_, wanted)| *wanted == paused).collect::<Vec<_>>()

@@ -39,6 +39,7 @@ impl Host {
             known.watches.retain(|known| known.eval != eval);
             known.watches.push(EvalWatch { eval, output: watch == WatchFor::Output });
         }
+        self.tell_pause(connection);
         self.send(connection, &FromHost::Event(event));
     }
 

@@ -1,0 +1,210 @@
+//! Finding the sessions to follow, also those that begin later.
+
+use std::collections::{BTreeMap, BTreeSet};
+use std::fs;
+use std::mem::MaybeUninit;
+use std::os::fd::{AsFd, OwnedFd};
+use std::path::Path;
+use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
+use std::thread::Builder;
+use std::time::{Duration, Instant};
+
+use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
+use stead_protocol::{Meta, SessionName};
+
+use super::session::{self, Memory};
+use super::{Followed, SessionChange, SessionEvent, Teller};
+use crate::list::{metas_in, subdirectories};
+use crate::{Client, ClientError, Workspace, timer};
+
+/// How often is looked for new hosts where the kernel gives no notice: a user may have used up all watches.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
+/// A follower reads and writes short messages.
+const STACK: usize = 512 << 10;
+
+/// A session by its workspace and name.
+type Key = (Arc<str>, SessionName);
+
+/// What all threads share.
+struct Shared {
+    client: Client,
+    followed: Followed,
+    output: bool,
+    teller: Teller,
+    /// Tells of changes in directories; `None` if the kernel gives no notice.
+    notices: Option<OwnedFd>,
+    sessions: Mutex<BTreeMap<Key, Follower>>,
+}
+
+/// Whether a thread follows a session.
+enum Follower {
+    /// One does. `again` says that its host may have been replaced by a new one meanwhile.
+    Active { again: bool },
+    /// None does, because the session has no host; this is how far it was followed.
+    Resting(Memory),
+}
+
+/// Begins to look for sessions.
+pub(super) fn start(
+    client: &Client,
+    followed: Followed,
+    output: bool,
+    teller: Teller,
+) -> Result<(), ClientError> {
+    client.dirs.make_runtime()?;
+    let notices = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK).ok();
+    let shared = Arc::new(Shared {
+        client: client.clone(),
+        followed,
+        output,
+        teller,
+        notices,
+        sessions: Mutex::default(),
+    });
+    shared.scan()?;
+    let find = move || {
+        loop {
+            shared.await_notice();
+            if shared.scan().is_err() {
+                timer::pause(LOOK_EVERY);
+            }
+        }
+    };
+    let started = Builder::new().name("finder".to_owned()).stack_size(STACK).spawn(find);
+    started.map(drop).map_err(ClientError::file("start", "a thread"))
+}
+
+impl Shared {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<Key, Follower>> {
+        self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
+    }
+
+    /// Waits until something has happened in the watched directories.
+    fn await_notice(&self) {
+        let Some(notices) = &self.notices else { return timer::pause(LOOK_EVERY) };
+        let _ = timer::wait_readable([Some(notices.as_fd())], None::<Instant>);
+        let mut buffer = [MaybeUninit::uninit(); 4096];
+        let mut reader = inotify::Reader::new(notices, &mut buffer);
+        while reader.next().is_ok() {}
+    }
+
+    /// Asks for notice of what happens from now on: a new host makes its socket in the runtime directory, and a
+    /// session is known by a file in its own, which may come later and is replaced when the session is stopped.
+    fn watch_directories(&self) -> Result<(), ClientError> {
+        let Some(notices) = &self.notices else { return Ok(()) };
+        let dirs = &self.client.dirs;
+        let wanted = WatchFlags::CREATE | WatchFlags::MOVED_TO | WatchFlags::DELETE;
+        // A directory that is missing is made in one that is watched, or before a socket is.
+        let watch = |path: &Path| {
+            let _ = inotify::add_watch(notices, path, wanted);
+        };
+        watch(&dirs.runtime);
+        let workspaces = match &self.followed {
+            Followed::Session(name) => {
+                watch(&dirs.session(&self.client.workspace, name));
+                return Ok(());
+            }
+            Followed::Workspace => vec![dirs.workspace(&self.client.workspace)],
+            Followed::All => {
+                watch(&dirs.sessions());
+                subdirectories(&dirs.sessions())?
+            }
+        };
+        for workspace in workspaces {
+            watch(&workspace);
+            subdirectories(&workspace)?.iter().for_each(|session| watch(session));
+        }
+        Ok(())
+    }
+
+    /// Follows the sessions that nobody follows and that have a host, and tells which are gone.
+    fn scan(self: &Arc<Self>) -> Result<(), ClientError> {
+        // In this order, so that what happens after the look is noticed.
+        self.watch_directories()?;
+        let metas = self.metas()?;
+        let mut there = BTreeSet::new();
+        for meta in metas {
+            let key: Key = (Arc::from(meta.workspace.as_str()), meta.name.clone());
+            there.insert(key.clone());
+            let known = {
+                let mut sessions = self.lock();
+                match sessions.get_mut(&key) {
+                    Some(Follower::Active { again }) => {
+                        *again = true;
+                        continue;
+                    }
+                    Some(Follower::Resting(_)) if !self.has_socket(&meta) => continue,
+                    Some(Follower::Resting(memory)) => Some(std::mem::take(memory)),
+                    None => None,
+                }
+            };
+            self.lock().insert(key.clone(), Follower::Active { again: false });
+            self.spawn(key, known.unwrap_or_default())?;
+        }
+        let mut gone = Vec::new();
+        self.lock().retain(|key, follower| {
+            let stays = there.contains(key) || matches!(follower, Follower::Active { .. });
+            if !stays {
+                gone.push(key.clone());
+            }
+            stays
+        });
+        for key in gone {
+            self.tell(&key, SessionChange::Gone);
+        }
+        Ok(())
+    }
+
+    fn metas(&self) -> Result<Vec<Meta>, ClientError> {
+        let client = &self.client;
+        let mut metas = Vec::new();
+        match &self.followed {
+            Followed::Session(name) => metas.extend(client.meta(name)?),
+            Followed::Workspace => {
+                metas = metas_in(&client.dirs.workspace(&client.workspace), &mut Vec::new())?;
+            }
+            Followed::All => {
+                for dir in subdirectories(&client.dirs.sessions())? {
+                    metas.extend(metas_in(&dir, &mut Vec::new())?);
+                }
+            }
+        }
+        metas.retain(|meta| !meta.stopped);
+        Ok(metas)
+    }
+
+    fn has_socket(&self, meta: &Meta) -> bool {
+        let workspace = Workspace::stored(meta.workspace.clone());
+        fs::symlink_metadata(self.client.dirs.socket(&workspace, &meta.name)).is_ok()
+    }
+
+    fn spawn(self: &Arc<Self>, key: Key, memory: Memory) -> Result<(), ClientError> {
+        let shared = self.clone();
+        let name = format!("follow {}", key.1);
+        let run = move || shared.run(&key, memory);
+        let started = Builder::new().name(name).stack_size(STACK).spawn(run);
+        started.map(drop).map_err(ClientError::file("start", "a thread"))
+    }
+
+    /// Follows one session for as long as it has a host.
+    fn run(&self, key: &Key, mut memory: Memory) {
+        let client = self.client.in_workspace(&key.0);
+        loop {
+            let mut tell = |change| self.tell(key, change);
+            session::follow(&client, &key.1, &mut memory, self.output, &mut tell);
+            let mut sessions = self.lock();
+            match sessions.get_mut(key) {
+                Some(Follower::Active { again: again @ true }) => *again = false,
+                _ => {
+                    sessions.insert(key.clone(), Follower::Resting(memory));
+                    return;
+                }
+            }
+        }
+    }
+
+    fn tell(&self, key: &Key, change: SessionChange) -> bool {
+        let (workspace, session) = key.clone();
+        self.teller.tell(SessionEvent { workspace, session, change })
+    }
+}

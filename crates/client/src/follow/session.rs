@@ -1,0 +1,334 @@
+//! Following one session while it has a host.
+
+use std::collections::BTreeMap;
+use std::time::{Duration, Instant};
+
+use stead_protocol::client::{Event, Reply, Request};
+use stead_protocol::{EvalSeq, Finished, Generation, Offset, SessionName, WorkKind};
+use stead_screen::plain;
+use stead_spool::{EvalEntry, HistoryReader, Reader};
+
+use super::{PastEval, SessionChange};
+use crate::eval::wait;
+use crate::reach::connection::{Connection, PATIENCE, Waited};
+use crate::read::records;
+use crate::{Client, ClientError, EvalView};
+
+/// How long a host that does not answer is left alone before it is tried again.
+const TRY_AGAIN: Duration = Duration::from_secs(1);
+/// Between two looks at a host that begins or ends, of which nothing tells.
+const HOST_MOMENT: Duration = Duration::from_millis(20);
+/// How much of the output is read for its last line.
+const LAST_LINE: usize = 4096;
+
+/// How far a session was followed; the next host is asked to go on from there.
+#[derive(Debug, Default)]
+pub(super) struct Memory {
+    /// The last eval that was told.
+    last: Option<EvalSeq>,
+    /// Evals that were told and are not over.
+    open: BTreeMap<EvalSeq, OpenEval>,
+    /// All output before this was told.
+    cursor: Option<Offset>,
+    /// What was told last of the session as a whole.
+    told: Told,
+}
+
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Told {
+    #[default]
+    Nothing,
+    Lives,
+    Silent,
+    Over,
+}
+
+#[derive(Debug, Default, Clone, Copy)]
+struct OpenEval {
+    queued: bool,
+    started: bool,
+    waits: bool,
+}
+
+impl Memory {
+    /// The first eval that the host is to tell of; `None` for those that run or wait.
+    fn from(&self) -> Option<EvalSeq> {
+        let next = self.last.map(|last| EvalSeq(last.0 + 1));
+        self.open.keys().next().copied().or(next)
+    }
+}
+
+/// Tells what happens until the session has no host, or nobody listens.
+pub(super) fn follow(
+    client: &Client,
+    name: &SessionName,
+    memory: &mut Memory,
+    output: bool,
+    tell: &mut dyn FnMut(SessionChange) -> bool,
+) {
+    let mut following = Onlooker { client, name, memory, output, tell, reader: None };
+    loop {
+        let met = following.meet();
+        let failed = match met {
+            // A host that is about to listen cannot be connected to yet, and one that leaves not any more.
+            Ok(None) if wait::host_lives(&client.dir(name)) => {
+                crate::timer::pause(HOST_MOMENT);
+                continue;
+            }
+            Ok(None) => return following.see_the_end(),
+            Ok(Some(connection)) => match following.listen(connection) {
+                Ok(true) => continue,
+                Ok(false) => return,
+                Err(error) => error,
+            },
+            Err(error) => error,
+        };
+        if following.memory.told != Told::Silent {
+            following.memory.told = Told::Silent;
+            if !(following.tell)(SessionChange::Silent(failed.to_string())) {
+                return;
+            }
+        }
+        // Nothing tells when a host that was stopped by a signal goes on.
+        crate::timer::pause(TRY_AGAIN);
+    }
+}
+
+/// Follows one session.
+struct Onlooker<'a> {
+    client: &'a Client,
+    name: &'a SessionName,
+    memory: &'a mut Memory,
+    output: bool,
+    tell: &'a mut dyn FnMut(SessionChange) -> bool,
+    reader: Option<Reader>,
+}
+
+impl Onlooker<'_> {
+    /// Connects and asks to be told; `None` if there is no host.
+    fn meet(&mut self) -> Result<Option<Connection>, ClientError> {
+        let Some(mut connection) = self.client.door(self.name).look(PATIENCE)? else {
+            return Ok(None);
+        };
+        let request = Request::Follow { from: self.memory.from(), output: self.output };
+        match connection.request(request, Some(Instant::now() + PATIENCE)) {
+            Ok(Reply::Following { from }) => {
+                self.reader = None;
+                if self.memory.cursor.is_none() && from.0 > connection.evals && self.output {
+                    self.memory.cursor = self.reader()?.end().ok();
+                }
+                if self.memory.last.is_none() {
+                    self.memory.last = from.0.checked_sub(1).map(EvalSeq);
+                }
+                Ok(Some(connection))
+            }
+            Ok(other) => Err(connection.odd(&other)),
+            Err(error) if error.is_hang_up() => Ok(None),
+            Err(error) => Err(error),
+        }
+    }
+
+    /// Tells what the host tells, until it hangs up; false once nobody listens.
+    fn listen(&mut self, mut connection: Connection) -> Result<bool, ClientError> {
+        if self.memory.told != Told::Lives {
+            self.memory.told = Told::Lives;
+            let generation = connection.generation;
+            let last = self.last_eval();
+            if !(self.tell)(SessionChange::Lives { generation, last }) {
+                return Ok(false);
+            }
+        }
+        loop {
+            let listened = match connection.next_event(None, None)? {
+                Waited::Event(event) => self.event(event)?,
+                Waited::Deadline | Waited::Woken => true,
+                Waited::Closed => return Ok(true),
+            };
+            if !listened {
+                return Ok(false);
+            }
+        }
+    }
+
+    fn event(&mut self, event: Event) -> Result<bool, ClientError> {
+        let change = match event {
+            Event::Accepted { eval, work, by } => {
+                self.memory.last = self.memory.last.max(Some(eval));
+                if self.memory.open.contains_key(&eval) {
+                    return Ok(true);
+                }
+                let behind = self.memory.open.keys().next_back().copied();
+                self.memory.open.insert(eval, OpenEval::default());
+                let code = self.entry(eval).map(|entry| entry.code).unwrap_or_default();
+                let accepted = SessionChange::Accepted { eval, by, work, code };
+                if !(self.tell)(accepted) {
+                    return Ok(false);
+                }
+                // The host tells where a queued eval stands only to one who begins to follow.
+                return if behind.is_some() { self.queued(eval, behind) } else { Ok(true) };
+            }
+            Event::Queued { eval, behind } => return self.queued(eval, behind),
+            Event::Started { eval, start, .. } => {
+                self.memory.cursor.get_or_insert(start);
+                // What stands before it came from the background.
+                self.copy(start)?;
+                let known = self.memory.open.entry(eval).or_default();
+                if known.started && !known.waits {
+                    return Ok(true);
+                }
+                *known = OpenEval { queued: true, started: true, waits: false };
+                let started = self.entry(eval).and_then(|entry| entry.started);
+                let (generation, since_ms) = match started {
+                    Some((generation, since_ms, _)) => (Some(generation), since_ms),
+                    None => (None, 0),
+                };
+                SessionChange::Started { eval, generation, since_ms, start }
+            }
+            Event::Output { end, .. } | Event::Background { end } => return self.copy(end),
+            Event::Paused { paused } => SessionChange::Paused(paused),
+            Event::Waiting { eval, prompt, end, .. } => {
+                if !self.copy(end)? {
+                    return Ok(false);
+                }
+                let known = self.memory.open.entry(eval).or_default();
+                *known = OpenEval { queued: true, started: true, waits: true };
+                SessionChange::Waiting { eval, prompt: plain(prompt) }
+            }
+            Event::Unrecorded { eval, end, why, .. } => {
+                if !self.copy(end)? {
+                    return Ok(false);
+                }
+                SessionChange::Unrecorded { eval, why }
+            }
+            Event::Finished { eval, finished } => return self.finished(eval, finished),
+            Event::Unknown => return Ok(true),
+        };
+        Ok((self.tell)(change))
+    }
+
+    fn queued(&mut self, eval: EvalSeq, behind: Option<EvalSeq>) -> Result<bool, ClientError> {
+        let known = self.memory.open.entry(eval).or_default();
+        if known.queued {
+            return Ok(true);
+        }
+        known.queued = true;
+        Ok((self.tell)(SessionChange::Queued { eval, behind }))
+    }
+
+    fn finished(&mut self, eval: EvalSeq, finished: Finished) -> Result<bool, ClientError> {
+        if !self.copy(finished.end)? {
+            return Ok(false);
+        }
+        self.memory.open.remove(&eval);
+        self.memory.last = self.memory.last.max(Some(eval));
+        let entry = self.entry(eval);
+        let past = self.past(eval, entry, finished);
+        Ok((self.tell)(SessionChange::Finished(Box::new(past))))
+    }
+
+    /// Tells the output up to `end`.
+    fn copy(&mut self, end: Offset) -> Result<bool, ClientError> {
+        let Some(from) = self.memory.cursor.filter(|from| self.output && *from < end) else {
+            return Ok(true);
+        };
+        self.reader()?;
+        let Some(reader) = &self.reader else { return Ok(true) };
+        let mut listened = true;
+        let copied = records::copy(reader, from, end, &mut |kind, bytes| {
+            if listened {
+                listened = (self.tell)(SessionChange::Output { kind, bytes: bytes.to_vec() });
+            }
+        });
+        let reached = copied.map_err(ClientError::spool(self.name))?;
+        self.memory.cursor = Some(reached);
+        Ok(listened)
+    }
+
+    /// Tells how the session and its open evals ended, from disk.
+    fn see_the_end(&mut self) {
+        let open: Vec<EvalSeq> = self.memory.open.keys().copied().collect();
+        for eval in open {
+            let Some(entry) = self.entry(eval) else { continue };
+            let finished = match &entry.finished {
+                Some((_, finished)) => finished.clone(),
+                None => {
+                    let dir = self.client.dir(self.name);
+                    let died = wait::died(dir, self.name, entry.started, Some(Generation(0)));
+                    let Ok(died) = died else { continue };
+                    died
+                }
+            };
+            if !self.finished(eval, finished).unwrap_or(true) {
+                return;
+            }
+        }
+        // What a host wrote before it left.
+        if let Some(end) = self.reader().ok().and_then(|reader| reader.end().ok()) {
+            let _ = self.copy(end);
+        }
+        if self.memory.told == Told::Over {
+            return;
+        }
+        self.memory.told = Told::Over;
+        let meta = self.client.meta(self.name).ok().flatten().filter(|meta| !meta.stopped);
+        let change = match meta {
+            None => SessionChange::Gone,
+            Some(meta) => match self.client.end_of(&meta) {
+                Ok(reason) => SessionChange::Ended { reason, last: self.last_eval() },
+                Err(error) => SessionChange::Silent(error.to_string()),
+            },
+        };
+        (self.tell)(change);
+    }
+
+    /// The last eval that is over.
+    fn last_eval(&mut self) -> Option<Box<PastEval>> {
+        let history = HistoryReader::open(self.client.dir(self.name).path()).ok()?;
+        let last = history.last(8).ok()?;
+        let last = last.into_iter().rev().find(|entry| entry.finished.is_some())?;
+        let (_, finished) = last.finished.clone()?;
+        Some(Box::new(self.past(last.seq, Some(last), finished)))
+    }
+
+    fn past(&mut self, eval: EvalSeq, entry: Option<EvalEntry>, finished: Finished) -> PastEval {
+        let (start, end) = (finished.start, finished.end);
+        let reader = self.reader().ok();
+        let result = reader.and_then(|reader| records::result(reader, start, end).ok());
+        let last_line = reader.map(|reader| last_line(reader, start, end)).unwrap_or_default();
+        let view = EvalView::finished(self.name, eval, finished, result.unwrap_or_default());
+        let (by, code, work, at_ms) = match entry {
+            Some(entry) => {
+                let at_ms = entry.finished.as_ref().map_or(entry.accepted_at_ms, |(at, _)| *at);
+                (entry.by, entry.code, entry.kind, at_ms)
+            }
+            None => (Default::default(), String::new(), WorkKind::Code, 0),
+        };
+        PastEval { by, code, work, at_ms, view, last_line }
+    }
+
+    fn reader(&mut self) -> Result<&Reader, ClientError> {
+        self.client.door(self.name).reader(&mut self.reader)
+    }
+
+    fn entry(&self, eval: EvalSeq) -> Option<EvalEntry> {
+        HistoryReader::open(self.client.dir(self.name).path()).ok()?.eval(eval).ok()?
+    }
+}
+
+impl Client {
+    /// The last line that was written after `start`, as it stands now. Reads the disk and asks no host.
+    pub fn last_line_since(&self, name: &SessionName, start: Offset) -> Option<String> {
+        let reader = wait::open(&self.dir(name), name).ok()?;
+        let end = reader.end().ok()?;
+        Some(last_line(&reader, start, end))
+    }
+}
+
+fn last_line(reader: &Reader, start: Offset, end: Offset) -> String {
+    let Ok(content) = records::tail(reader, start, end, 2, LAST_LINE) else { return String::new() };
+    let bytes: Vec<u8> = content.chunks().flat_map(|chunk| chunk.bytes.clone()).collect();
+    // A bar may have been redrawn a million times in one line, and only its end counts.
+    let text = plain(&bytes[bytes.len().saturating_sub(LAST_LINE)..]);
+    let last = text.lines().rev().find(|line| !line.trim().is_empty());
+    last.unwrap_or_default().trim_end().to_owned()
+}

@@ -219,13 +219,16 @@ fn leading_number(text: &str) -> Option<usize> {
     text[..end].parse().ok()
 }
 
-/// Whether a text matches a pattern, which is compiled when it is first needed.
+/// Whether a text matches a pattern, which is compiled when it is first needed. Over bytes, since classes of all of
+/// Unicode take ten times as long to compile, and a command compiles most patterns that it uses only once.
 macro_rules! matches_pattern {
     ($text:expr, $pattern:literal) => {{
-        static PATTERN: std::sync::LazyLock<Option<regex::Regex>> =
-            std::sync::LazyLock::new(|| regex::Regex::new($pattern).ok());
+        static PATTERN: std::sync::LazyLock<Option<regex::bytes::Regex>> =
+            std::sync::LazyLock::new(|| {
+                regex::bytes::RegexBuilder::new($pattern).unicode(false).build().ok()
+            });
         debug_assert!(PATTERN.is_some(), "not a pattern: {}", $pattern);
-        PATTERN.as_ref().is_some_and(|pattern| pattern.is_match($text))
+        PATTERN.as_ref().is_some_and(|pattern| pattern.is_match($text.as_bytes()))
     }};
 }
 pub(super) use matches_pattern;

@@ -11,6 +11,8 @@
 __stead_ready= __stead_pending=
 # How many names the user has; whether the user had case ignored in comparisons.
 __stead_count=0 __stead_nocase=
+# Characters that the text below cannot have in it.
+__stead_marks=$'\'\n'
 
 # Whether the eval ended like that, and no interrupt came. What has to be told besides is told by __stead_finish: a new
 # directory, and what became of background jobs.
@@ -24,7 +26,7 @@ IFS= \builtin read -r -u 40 __stead_line || IFS= __stead_read_on "$?" || __stead
 if [[ $__stead_line == eval\ * && $__stead_line != *\ 0 && -z $__stead_early$__stead_watched$__stead_debug$__stead_int$__stead_user_err$__stead_x$__stead_leaks${PROMPT_COMMAND-} ]]; then
     LC_ALL=C \builtin read -r -N "${__stead_line##* }" -u 40 __stead_text || LC_ALL=C __stead_read_more "${__stead_line##* }" "$?" || __stead_quit
     __stead_src=$__stead_text __stead_pending=text __stead_word=${__stead_text%% *}
-    if [[ -n $__stead_word && $__stead_src != *[\\\`\(\)\{\}\[\]\'\''\"\;\&\|"$__stead_nl"]* && $__stead_src != *"<<"* && $__stead_word != *[!a-zA-Z0-9_./+:@,-]* && $__stead_word != printf &&
+    if [[ -n $__stead_word && $__stead_src != *[\\\`\(\)\{\}\[\]\"\;\&\|"$__stead_marks"]* && $__stead_src != *"<<"* && $__stead_word != *[!a-zA-Z0-9_./+:@,-]* && $__stead_word != printf &&
         -z ${__stead_heavy[$__stead_word]+x}${BASH_ALIASES[$__stead_word]+x} && $__stead_nl$__stead_ftext$__stead_nl != *"$__stead_nl$__stead_word$__stead_nl"* && ${#__stead_src} -le 1000 ]]; then
         __stead_reach=nothing
     else

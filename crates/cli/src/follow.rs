@@ -243,7 +243,10 @@ impl Lines {
             SessionChange::Lives { generation, last } => EventLine {
                 kind: "lives",
                 generation: Some(generation.0),
-                last_line: last.as_ref().map(|last| last.last_line.as_str()),
+                last_line: last
+                    .as_ref()
+                    .map(|last| last.last_line.as_str())
+                    .filter(|line| !line.is_empty()),
                 ..line
             },
             SessionChange::Silent(why) => {

@@ -28,7 +28,7 @@ fn sh2_sh3_ten_ways_to_hang_a_shell_do_not() {
         ("set -eu; echo $nothing; echo never", "error"),
         ("cat", "waiting_input"),
         ("read -r line", "waiting_input"),
-        ("cat <<END\ntext", "complete"),
+        ("cat <<END\ntext", "error"),
         ("exec 1>&-", "complete"),
     ];
     sh(&env, "x=41");

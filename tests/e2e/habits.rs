@@ -71,4 +71,16 @@ fn e18_the_hint_comes_also_with_the_kept_output() {
     env.run(["eval", "-n", "py", "!ls"]);
     let ran = env.run(["output", "py:1", "--text"]);
     assert!(ran.stderr.contains("[hint: `!` is IPython's"), "{ran:?}");
+    // Reading succeeds, so the hint stands with the error that was read; a wait for the eval fails with it.
+    let read = env.json(["output", "py:1"]);
+    let hint = read["data"]["error"]["hint"].as_str().unwrap_or_default();
+    assert!(hint.starts_with("`!` is IPython's"), "{read:#}");
+    let waited = env.json(["output", "py:1", "--wait", "1m"]);
+    assert_eq!(waited["error"]["hint"], hint, "{waited:#}");
+    assert_eq!(waited["data"]["error"]["hint"], serde_json::Value::Null, "{waited:#}");
+    // What is no habit of another REPL gets no advice.
+    env.run(["eval", "-n", "py", "1/0"]);
+    let read = env.json(["output", "py:2"]);
+    assert_eq!(read["data"]["error"]["name"], "ZeroDivisionError", "{read:#}");
+    assert_eq!(read["data"]["error"]["hint"], serde_json::Value::Null, "{read:#}");
 }

@@ -145,6 +145,9 @@ struct ErrorData<'a> {
     traceback: Option<String>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     incomplete: bool,
+    /// The next step (SPEC E-18), where the reply has no error of its own that says it.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hint: Option<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -165,6 +168,7 @@ impl<'a> EvalData<'a> {
             message: cut_middle(&error.message, max_chars),
             traceback: error.traceback.as_deref().map(|trace| cut_middle(trace, max_chars)),
             incomplete: error.incomplete,
+            hint: None,
         });
         EvalData {
             session: view.session.as_str(),
@@ -196,7 +200,9 @@ impl<'a> EvalData<'a> {
     /// How many characters of text it has, with those that JSON adds around each chunk.
     pub(crate) fn length(&self) -> usize {
         let error = self.error.as_ref().map_or(0, |error| {
-            chars(error.name) + chars(&error.message) + error.traceback.as_deref().map_or(0, chars)
+            let texts = [error.traceback.as_deref(), error.hint.as_deref()];
+            let texts = texts.into_iter().flatten().map(chars).sum::<usize>();
+            chars(error.name) + chars(&error.message) + texts
         });
         let changed = self.changed.map_or(0, |changed| {
             let bound = changed.added.iter().chain(&changed.rebound);
@@ -212,6 +218,14 @@ impl<'a> EvalData<'a> {
         let chunks: usize = chunks.map(|chunk| content(chunk) + AROUND_CHUNK).sum();
         let texts = [self.value.as_deref(), self.prompt, self.notice.as_deref()];
         chunks + error + changed + texts.into_iter().flatten().map(chars).sum::<usize>()
+    }
+
+    /// The same reply with the hint for the code's error, for a reply that is not itself an error.
+    pub(crate) fn with_hint(mut self, hint: Option<String>) -> Self {
+        if let Some(error) = &mut self.error {
+            error.hint = hint;
+        }
+        self
     }
 
     /// The same reply where no output is shown.

@@ -6,7 +6,6 @@ use serde::Serialize;
 use stead_client::{ClientError, EvalView, Page, PageItem};
 use stead_screen::plain;
 
-use crate::changed;
 use crate::context::Context;
 use crate::paint::Paint;
 use crate::print::{self, CliReply, CommandResult, Failure, Mode};
@@ -14,6 +13,7 @@ use crate::reply::{AROUND, EvalData, ShowBounds, display_line, error_text, marke
 use crate::text_writer::TextWriter;
 use crate::verdict::{notices, verdict};
 use crate::watch::EvalWatcher;
+use crate::{changed, habits};
 
 /// A reply in text may have so many characters whatever the user says.
 const LEAST_TEXT: usize = 500;
@@ -66,6 +66,8 @@ fn show(
     judge: Judge,
 ) -> u8 {
     let max = bounds.chars();
+    // Where the reply fails with the eval, its error has the hint.
+    let hint = if judge == Judge::Reading { habits::hint(&view) } else { None };
     let (page, max) = match (bounds.raw, context.mode) {
         (true, _) => (Page::default(), max),
         // The lines that name files and what is left out count too, unless the user wants less than those take.
@@ -79,7 +81,8 @@ fn show(
         // All text in the JSON object counts, whichever field it is in (SPEC O-5).
         (false, Mode::Json) => {
             Page::fit(&view.content, max, max.saturating_add(AROUND), |page, chars| {
-                let length = EvalData::new(&view, &page, chars).length();
+                let data = EvalData::new(&view, &page, chars).with_hint(hint.clone());
+                let length = data.length();
                 ((page, chars), length)
             })
         }
@@ -102,7 +105,7 @@ fn show(
             print::json(&StreamEnd { kind: "done", ok: error.is_none(), status, error, data });
         }
         Mode::Json => {
-            let data = EvalData::new(&view, &page, max);
+            let data = EvalData::new(&view, &page, max).with_hint(hint);
             print::json(&CliReply::verdict(context.command, status, error, data));
         }
         Mode::Text => {

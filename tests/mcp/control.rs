@@ -116,7 +116,10 @@ fn s7_restart_clear_stop_and_outdated_ids() {
             "{action}"
         );
     }
-    control(&mut server, "py", "stop").expect("[py: stopped; its output stays readable]");
+    let stopped = control(&mut server, "py", "stop");
+    let (begins, ends) =
+        ("[py: stopped; 3 evals, 0 names, created ", "; its output stays readable]");
+    assert!(stopped.text.starts_with(begins) && stopped.text.ends_with(ends), "{}", stopped.text);
     server.call("output", json!({"id": "py:4", "offset": 0})).contains("[py:4 g2");
     assert!(server.call("sessions", json!({})).text.starts_with("[sessions: none in "));
     for action in ["interrupt", "pause", "resume", "kill", "restart", "clear", "stop"] {
@@ -128,6 +131,19 @@ fn s7_restart_clear_stop_and_outdated_ids() {
         );
     }
     wait_for("its processes to be gone", || env.processes() == [server.pid()]);
+}
+
+/// What a stop takes with it is named.
+#[test]
+fn s7_a_stop_tells_what_was_running_and_what_did_not_run() {
+    let (env, mut server) = served();
+    server.eval("x = y = 1");
+    begin(&env, &mut server, "while True: pass");
+    server.call("eval", json!({"code": "z = 1", "background": true}));
+    let stopped = control(&mut server, "py", "stop");
+    stopped.contains("[py: stopped; 3 evals, ");
+    stopped.contains(", `py:2` was running and has ended, `py:3` did not run; its output ");
+    assert!(!stopped.text.contains('\n'), "{}", stopped.text);
 }
 
 #[test]

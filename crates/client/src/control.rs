@@ -50,6 +50,17 @@ pub struct Stopped {
     pub queued: Vec<EvalSeq>,
 }
 
+impl Stopped {
+    /// What is said of evals that ended with their session, or never ran.
+    pub fn cut_off(&self) -> Option<String> {
+        let id = |seq: &EvalSeq| format!("`{}:{}`", self.status.name, seq.0);
+        let ended = self.running.iter().map(|seq| format!("{} was running and has ended", id(seq)));
+        let queued = self.queued.iter().map(|seq| format!("{} did not run", id(seq)));
+        let said: Vec<String> = ended.chain(queued).collect();
+        (!said.is_empty()).then(|| said.join(", "))
+    }
+}
+
 impl Client {
     /// Stops the running eval, or the one that is named (SPEC E-6).
     pub fn interrupt(

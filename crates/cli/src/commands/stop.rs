@@ -4,7 +4,6 @@ use std::time::Duration;
 
 use serde::Serialize;
 use stead_client::{Stopped, counted};
-use stead_protocol::EvalSeq;
 
 use crate::context::{Context, NamedArg};
 use crate::print::CommandResult;
@@ -56,7 +55,7 @@ impl StopArgs {
             if self.all { context.client.names()? } else { vec![context.named(&self.session)?] };
         let stopped: Vec<Stopped> =
             names.iter().map(|name| context.client.stop(name)).collect::<Result<_, _>>()?;
-        let notices: Vec<Option<String>> = stopped.iter().map(cut_off).collect();
+        let notices: Vec<Option<String>> = stopped.iter().map(Stopped::cut_off).collect();
         let last = stopped.iter().zip(&notices);
         let mut last: Vec<Last<'_>> =
             last.map(|(stopped, notice)| Last::new(stopped, notice.as_deref())).collect();
@@ -66,15 +65,6 @@ impl StopArgs {
         };
         context.answer("complete", data, || stopped.iter().map(line).collect())
     }
-}
-
-/// What is said of evals that ended with their session, or never ran.
-fn cut_off(stopped: &Stopped) -> Option<String> {
-    let id = |seq: &EvalSeq| format!("`{}:{}`", stopped.status.name, seq.0);
-    let ended = stopped.running.iter().map(|seq| format!("{} was running and has ended", id(seq)));
-    let queued = stopped.queued.iter().map(|seq| format!("{} did not run", id(seq)));
-    let said: Vec<String> = ended.chain(queued).collect();
-    (!said.is_empty()).then(|| said.join(", "))
 }
 
 /// `stopped `py`: 4 evals, 3 names, used 12m05s ago, created 2h10m ago`
@@ -87,6 +77,6 @@ fn line(stopped: &Stopped) -> String {
     }
     facts.push(format!("last used {}", time::ago(status.last_used_ms)));
     facts.extend(status.created_ms.map(|at| format!("created {}", time::ago(at))));
-    facts.extend(cut_off(stopped));
+    facts.extend(stopped.cut_off());
     format!("stopped `{}`: {}\n", status.name, facts.join(", "))
 }

@@ -2,11 +2,12 @@
 
 use serde::Deserialize;
 use serde_json::json;
-use stead_client::{ClientError, EvalStatus, EvalView, counted};
+use stead_client::{ClientError, EvalStatus, EvalView, Stopped, counted};
 use stead_protocol::client::InterruptEffect;
 use stead_protocol::{EvalId, SessionName};
 
 use super::arguments::read;
+use super::sessions::ago;
 use super::{Tool, ToolSpec, bad_request, object};
 use crate::answer::Answer;
 use crate::line::CallWatch;
@@ -97,13 +98,20 @@ impl Tool for ControlTool {
                 format!("restarted; state lost, generation {}", status.generation.0)
             }
             ControlAction::Clear => cleared(&client.clear(&name)?),
-            ControlAction::Stop => {
-                client.stop(&name)?;
-                "stopped; its output stays readable".to_owned()
-            }
+            ControlAction::Stop => stopped(&client.stop(&name)?),
         };
         Ok(Answer::text(format!("[{name}: {said}]")))
     }
+}
+
+/// What the session was at the last (SPEC S-7).
+fn stopped(stopped: &Stopped) -> String {
+    let status = &stopped.status;
+    let mut facts = vec![counted(status.evals, "eval", "evals")];
+    facts.extend(status.variables.map(|count| counted(count, "name", "names")));
+    facts.extend(status.created_ms.map(|at| format!("created {}", ago(at))));
+    facts.extend(stopped.cut_off());
+    format!("stopped; {}; its output stays readable", facts.join(", "))
 }
 
 /// How emptying the namespace, which is work of its own, has gone so far.

@@ -216,7 +216,8 @@ fn code(eval: &EvalSummary) -> String {
     quoted(&format!("{line}{more}"))
 }
 
-fn ago(at_ms: u64) -> String {
+/// How long ago that was.
+pub(super) fn ago(at_ms: u64) -> String {
     let now =
         SystemTime::now().duration_since(UNIX_EPOCH).map_or(0, |time| time.as_millis() as u64);
     match now.saturating_sub(at_ms) {

@@ -226,6 +226,35 @@ fn st1_inspect_in_all_its_forms() {
 }
 
 #[test]
+fn st1_inspect_of_a_busy_session_gives_what_results_told() {
+    let (env, mut server) = served();
+    server.eval("word = 'hello'\nn = 3\ngone = 1");
+    server.eval("del gone\nn = 'four'");
+    let id = begin(&env, &mut server, "later = 1\nwhile True: pass");
+    let why = "the session runs `py:3`, so its names cannot be looked at now";
+    server.call("inspect", json!({"session": "py"})).expect(&format!(
+        "n str(4)\nword str(5)\n[py: 2 names known; {why}; this is what results of finished evals told]"
+    ));
+    let hint = "hint: wait for it with output and wait_ms, or interrupt it with control";
+    let mut refused = |arguments: Value, more: &str| {
+        let reply = server.call("inspect", arguments);
+        assert!(reply.failed, "{}", reply.text);
+        assert_eq!(reply.text, format!("[session_busy: {why}{more}]\n{hint}"));
+    };
+    let known = "; by its last result, word is str(5)";
+    refused(json!({"session": "py", "name": "word"}), known);
+    refused(json!({"session": "py", "name": "word.upper", "what": "doc"}), known);
+    for unknown in ["later", "gone", "wor"] {
+        refused(json!({"session": "py", "name": unknown}), "");
+    }
+    control(&mut server, &id, "interrupt");
+    server
+        .call("inspect", json!({"session": "py", "name": "n", "what": "value"}))
+        .contains("'four'");
+    env.run(["stop", "-n", "py"]);
+}
+
+#[test]
 fn s10_sessions_tell_what_each_is_doing() {
     let (env, mut server) = served();
     server

@@ -4,12 +4,13 @@ use std::fmt::Write;
 
 use serde::Deserialize;
 use serde_json::{Value, json};
-use stead_client::{ClientError, counted};
-use stead_protocol::SessionName;
+use stead_client::{ClientError, KnownNames, counted};
+use stead_protocol::{Change, ErrorCode, SessionName, WireError};
 
 use super::arguments::read;
 use super::{Tool, ToolSpec, bad_request, object};
 use crate::answer::Answer;
+use crate::hints::next_call;
 use crate::line::CallWatch;
 use crate::server::Server;
 use crate::text::{guard, one_line, own_lines, word};
@@ -69,13 +70,25 @@ impl Tool for InspectTool {
             if matches!(self.what, Some(InspectWhat::Doc | InspectWhat::Source)) {
                 return Err(bad_request("`name` must be given").into());
             }
-            return Ok(Answer::text(variables(&session, &server.client.vars(&session)?)));
+            return match server.client.vars(&session) {
+                Err(busy) if busy.code() == ErrorCode::SessionBusy => {
+                    let known = server.client.known_names(&session)?;
+                    Ok(Answer::text(known_variables(&session, &known, &busy)))
+                }
+                found => Ok(Answer::text(variables(&session, &found?))),
+            };
         };
         if self.what == Some(InspectWhat::Complete) {
             let found = server.client.complete(&session, &name)?;
             return Ok(Answer::text(completions(&session, &name, &found)));
         }
-        let found = server.client.inspect(&session, &name)?;
+        let found = match server.client.inspect(&session, &name) {
+            Err(busy) if busy.code() == ErrorCode::SessionBusy => {
+                let known = server.client.known_names(&session)?;
+                return Ok(refused(&name, &known, &busy));
+            }
+            found => found?,
+        };
         let field = |key: &str| found[key].as_str().map(str::to_owned);
         let text = match self.what {
             Some(InspectWhat::Doc) => {
@@ -125,6 +138,42 @@ fn variables(session: &SessionName, found: &Value) -> String {
     }
     text.push(']');
     text
+}
+
+/// The names of a session that cannot be asked now, by the results of its finished evals.
+fn known_variables(session: &SessionName, known: &KnownNames, busy: &ClientError) -> String {
+    let mut text = String::new();
+    for change in &known.names {
+        let _ = writeln!(text, "{} {}", word(&change.name), kind(change));
+    }
+    let shown = known.names.len() as u64;
+    let _ = write!(text, "[{session}: {} known", counted(shown + known.more, "name", "names"));
+    if known.more > 0 {
+        let _ = write!(text, ", {shown} shown");
+    }
+    let older = if known.older { ", of the newest evals only" } else { "" };
+    let busy = one_line(&busy.message());
+    let _ = write!(text, "; {busy}; this is what results of finished evals told{older}]");
+    text
+}
+
+/// Why a name of a busy session cannot be looked at, and what results of its finished evals told of it.
+fn refused(name: &str, known: &KnownNames, busy: &ClientError) -> Answer {
+    // Of `df.columns` it is `df` that is bound.
+    let bound = name.trim().split(['.', '[', '(']).next().unwrap_or_default().trim_end();
+    let mut message = busy.message();
+    if let Some(change) = known.names.iter().find(|change| change.name == bound) {
+        let _ = write!(message, "; by its last result, {} is {}", word(bound), kind(change));
+    }
+    let error = WireError { hint: next_call(busy), ..WireError::new(busy.code(), message) };
+    Answer::failure(&error)
+}
+
+/// `DataFrame(1000×5)`
+fn kind(change: &Change) -> String {
+    let size = change.size.as_deref().or(change.change.as_deref());
+    let size = size.map(|size| format!("({})", word(size))).unwrap_or_default();
+    format!("{}{size}", word(&change.type_name))
 }
 
 fn completions(session: &SessionName, prefix: &str, found: &Value) -> String {

@@ -45,6 +45,7 @@ fn e18_each_habit_gets_its_hint_in_each_language() {
         ("python", "SELECT a FROM b", "SQL"),
         ("python", "x = true", "Python writes True"),
         ("python", "np.zeros(3)", "import numpy as np"),
+        ("python", "display(3)", "shown by itself; or: from IPython.display import display"),
         ("bash", "import os", r#"give eval "language":"python""#),
         ("bash", "print(\"x\")", r#"give eval "language":"python""#),
         ("bash", "def f():\n  return 1", r#"give eval "language":"python""#),

@@ -169,6 +169,11 @@ fn e18_habits_in_python_get_their_hint() {
         ("chmod +x run.sh", Syntax(1), "shell<chmod +x run.sh>"),
         ("x = true", Name("true", 1), "Python writes True"),
         ("return_value = null", Name("null", 1), "Python writes None"),
+        (
+            "df = load()\ndisplay(df)",
+            Name("display", 2),
+            "the last value is shown by itself; or: from IPython.display import display",
+        ),
         ("np.zeros(3)", Name("np", 1), "not imported: import numpy as np"),
         ("p = Path('x')", Name("Path", 1), "from pathlib import Path"),
         ("pd.DataFrame()", Name("pd", 1), "import pandas as pd"),

@@ -126,6 +126,8 @@ pub enum Hint {
         /// The statement that imports it.
         code: &'static str,
     },
+    /// IPython's `display`, which was not imported.
+    Display,
     /// Spaces around the `=` of a shell's assignment.
     Spaces {
         /// The assignment without them.

@@ -19,6 +19,9 @@ pub(super) fn name(failed: &Failed<'_>, name: &str) -> Option<Hint> {
     if let Some(right) = right {
         return Some(Hint::Word { wrote: name.to_owned(), right, title: "Python" });
     }
+    if name == "display" {
+        return Some(Hint::Display);
+    }
     // Newer Pythons say it themselves of their own modules.
     let error = failed.error?;
     let says = |text: &str| text.contains("Did you forget to import");

@@ -115,6 +115,10 @@ impl Hint {
                 "this looks like SQL: give it to your database connection as a string".to_owned()
             }
             Hint::Word { wrote, right, title } => format!("{title} writes {right}, not `{wrote}`"),
+            Hint::Display => {
+                "the last value is shown by itself; or: from IPython.display import display"
+                    .to_owned()
+            }
             Hint::Import { code } => format!("not imported: {code}"),
             Hint::Spaces { right } => {
                 format!("a shell wants no spaces around `=`: {}", short(right))

@@ -166,6 +166,29 @@ fn e6_who_interrupted_is_told() {
 }
 
 #[test]
+fn e16_sessions_say_whose_eval_runs_where_it_is_not_their_own() {
+    let env = TestEnv::new(STEAD);
+    let (mut one, mut two) = (server(&env, "claude"), server(&env, "codex"));
+    one.eval("input('go? ')").contains("waits for input");
+    let listed = |server: &mut Server| server.call("sessions", json!({})).text;
+    let (own, other) = (listed(&mut one), listed(&mut two));
+    assert!(own.contains(": py:1 \"input('go? ')\" waits for input"), "{own}");
+    assert!(other.contains(": py:1 \"input('go? ')\" by claude waits for input"), "{other}");
+    one.call("input", json!({"target": "py:1", "text": "x"}));
+    let mark = env.root().join("mark");
+    person(&env, "import time");
+    env.json(["eval", "-n", "py", "--bg", &format!("open({mark:?}, 'w').close()\ntime.sleep(60)")]);
+    stead_testkit::wait_for("the eval to run", || mark.exists());
+    for server in [&mut one, &mut two] {
+        let text = listed(server);
+        assert!(text.contains(": running py:3 \"open(") && text.contains(" by cli for "), "{text}");
+    }
+    env.run(["stop", "-n", "py"]);
+    // What has ended is nobody's any more.
+    assert!(!listed(&mut two).contains(" by "));
+}
+
+#[test]
 fn s13_a_sub_agent_opens_a_session_of_its_own() {
     let (env, mut server) = served();
     server.call("open", json!({})).contains("[py: open, python");

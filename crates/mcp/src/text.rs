@@ -46,7 +46,7 @@ pub(crate) struct Aside<'a> {
 
 impl Aside<'_> {
     /// The words ` by cli` for another than this server; servers of the same name are told apart.
-    fn by(&self, by: Option<&By>) -> String {
+    pub(crate) fn by(&self, by: Option<&By>) -> String {
         match by {
             Some(by) if self.own != Some(by) && !by.name().is_empty() && *by != By::init() => {
                 let twin = self.own.is_some_and(|own| own.name() == by.name());

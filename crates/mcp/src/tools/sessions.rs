@@ -13,7 +13,7 @@ use super::{Tool, ToolSpec, object};
 use crate::answer::Answer;
 use crate::line::CallWatch;
 use crate::server::Server;
-use crate::text::{one_line, quoted, seconds};
+use crate::text::{Aside, one_line, quoted, seconds};
 
 /// How much of an eval's code tells which one it was.
 const CODE_CHARS: usize = 60;
@@ -162,12 +162,15 @@ fn doing(status: &Status, client: &Client) -> String {
         let eval = last(client, status).filter(|eval| eval.entry.seq == seq);
         eval.map(|eval| format!(" {}", code(&eval))).unwrap_or_default()
     };
+    // Who sent it, where that is somebody else (SPEC E-16).
+    let aside = Aside { own: client.by.get(), ..Aside::default() };
+    let by = aside.by(status.by.as_ref());
     match &status.activity {
         Activity::Starting => "starting".to_owned(),
         Activity::Idle => format!("idle{}", last_eval(status, client)),
         Activity::Running { eval, elapsed_ms, last_line, listens } => {
             let mut text =
-                format!("running {}{} for {}", id(*eval), code(*eval), seconds(*elapsed_ms));
+                format!("running {}{}{by} for {}", id(*eval), code(*eval), seconds(*elapsed_ms));
             if *listens {
                 text.push_str(", listens to stdin");
             }
@@ -180,7 +183,7 @@ fn doing(status: &Status, client: &Client) -> String {
             text
         }
         Activity::WaitingInput { eval, elapsed_ms, prompt } => {
-            let mut text = format!("{}{} waits for input", id(*eval), code(*eval));
+            let mut text = format!("{}{}{by} waits for input", id(*eval), code(*eval));
             if !prompt.trim().is_empty() {
                 let _ = write!(text, ", prompt {}", quoted(prompt.trim()));
             }

@@ -71,9 +71,9 @@ fn m3_partial_queued_waiting_and_background() {
     let first = server.call("eval", json!({"code": code, "timeout_ms": 1500}));
     first.expect("go\n[py:1 still running; read on: output {\"id\":\"py:1\",\"wait_ms\":30000}]");
     let second = server.call("eval", json!({"code": "'two'", "timeout_ms": 0}));
-    second.expect("[py:2 queued behind py:1; result: output {\"id\":\"py:2\",\"wait_ms\":30000}]");
+    second.expect("[py:2 queued behind py:1; result: output {\"id\":\"py:2\",\"wait_ms\":30000}; be woken: stead wait py:2]");
     let third = server.call("eval", json!({"code": "'three'", "background": true}));
-    third.expect("[py:3 queued behind py:2; result: output {\"id\":\"py:3\",\"wait_ms\":30000}]");
+    third.expect("[py:3 queued behind py:2; result: output {\"id\":\"py:3\",\"wait_ms\":30000}; be woken: stead wait py:3]");
     std::fs::write(&gate, "").expect("the gate opens");
     let done = server.call("output", json!({"id": "py:1", "wait_ms": 30000}));
     assert!(done.text.starts_with("'done'\n[py:1 "), "{}", done.text);

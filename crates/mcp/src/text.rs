@@ -335,7 +335,7 @@ fn standing(text: &mut String, view: &EvalView, id: &Id<'_>) -> fmt::Result {
             if let Some(seq) = view.behind {
                 write!(text, " behind {}", Id(&view.session, seq))?;
             }
-            return write!(text, "; result: {}", ReadOn(id));
+            return write!(text, "; result: {}; be woken: stead wait {id}", ReadOn(id));
         }
         EvalStatus::WaitingInput if view.editor.is_some() => {
             let file = quoted(view.editor.as_deref().unwrap_or_default());

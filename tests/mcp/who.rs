@@ -101,6 +101,26 @@ fn m2_whatever_became_of_an_eval_of_others_it_is_named() {
     env.run(["stop", "-n", "py"]);
 }
 
+/// A reply that was never written has told nothing and given nothing to read.
+#[test]
+fn m2_what_a_cancelled_call_would_have_told_is_told_by_the_next() {
+    let (env, mut server) = served();
+    server.eval("x = 1");
+    person(&env, "y = 2");
+    person(&env, "z = 3");
+    let mark = env.root().join("mark");
+    let code = format!("print('up', flush=True)\nopen({mark:?}, 'w').close()\nwhile True: pass");
+    let id = server.send("eval", json!({"code": code, "timeout_ms": 50_000}));
+    stead_testkit::wait_for("the eval to run", || mark.exists());
+    server.cancel(id);
+    server.eval("x").expect("1\n[py:5; meanwhile by cli: py:2, py:3]");
+    server.eval("x").expect("1\n[py:6]");
+    let unread = server.call("output", json!({"id": "py:4"}));
+    assert!(unread.text.starts_with("up\n"), "{}", unread.text);
+    assert_eq!(server.unasked(id), 0);
+    env.run(["stop", "-n", "py"]);
+}
+
 #[test]
 fn m2_a_loss_of_state_that_others_caused_is_told() {
     let (env, mut server) = served();

@@ -1,7 +1,7 @@
 //! What a tool answers, before any protocol.
 
 use stead_client::ClientError;
-use stead_protocol::WireError;
+use stead_protocol::{ErrorCode, WireError};
 
 use crate::hints::next_call;
 use crate::text::{bounded, cut, one_line};
@@ -38,6 +38,11 @@ impl Answer {
     /// The same in at most `room` characters.
     pub(crate) fn bounded(self, room: usize) -> Self {
         Answer { text: bounded(self.text, room), ..self }
+    }
+
+    /// For a call that was cancelled; it is written to nobody.
+    pub(crate) fn cancelled() -> Self {
+        Answer::failure(&WireError::new(ErrorCode::Interrupted, "the request was cancelled"))
     }
 
     /// A call that could not be carried out, and what to do about it.

@@ -105,6 +105,8 @@ impl Server {
     /// Carries on with a call that was begun; blocks as `call` does, unless it is over.
     pub(crate) fn finish(&self, call: Call, begun: Begun, watch: &mut CallWatch) -> Answer {
         match self.client.finish(begun, watch.own()) {
+            // What nobody reads must not count as read or told.
+            Ok(Some(_)) if watch.is_cancelled() => Answer::cancelled(),
             Ok(Some(view)) => call.reply(self, &view),
             // The host exited before it took the code.
             Ok(None) => call.run(self, watch),

@@ -113,6 +113,13 @@ impl CallWatch {
         self
     }
 
+    /// Whether the client has cancelled the call, so that nobody will read its answer.
+    pub(crate) fn is_cancelled(&self) -> bool {
+        let hears =
+            |wishes: &Wishes| wishes.0.wish.load(Ordering::Acquire) == 1 + Wish::Cancel as u8;
+        self.told_to_stop || self.wishes.as_ref().is_some_and(hears)
+    }
+
     fn next_telling(&self) -> Instant {
         self.told + if self.news { TELL_EVERY } else { HEARTBEAT }
     }

@@ -105,6 +105,10 @@ impl Tool for EvalTool {
                 server.client.eval(&name, &launch, &options, watch.own())?
             }
         };
+        // What nobody reads must not count as read or told.
+        if watch.is_cancelled() {
+            return Ok(Answer::cancelled());
+        }
         Ok(self.reply(server, &view))
     }
 }

@@ -4,7 +4,7 @@ use std::process::Child;
 
 use rustix::process::Signal;
 use serde_json::Value;
-use stead_testkit::{Ran, TestEnv, wait_for};
+use stead_testkit::{Ran, Terminal, TestEnv, wait_for};
 
 use crate::STEAD;
 use crate::processes::{kill, signal};
@@ -399,4 +399,38 @@ fn e17_the_reply_to_background_work_names_what_wakes() {
         "py:3 complete in .*\npy:4 complete in .*",
         0,
     );
+}
+
+#[test]
+fn c9_a_wait_on_a_terminal_shows_what_it_waits_for() {
+    let env = TestEnv::new(STEAD);
+    env.value("1");
+    let then = format!("print('said', flush=True)\n{}", until("end"));
+    submit(&env, &gated(&then));
+    submit(&env, "6 * 7");
+    let mut ahead = Terminal::run(env.command(["wait", "py:2", "--match", "never|ever"]));
+    let mut behind = Terminal::run(env.command(["wait", "py:2", "py:3", "--all"]));
+    let mut left = Terminal::run(env.command(["wait", "py:3"]));
+    ahead.wait_for("waits for a line like `never|ever` of py:2: up");
+    behind.wait_for("waits for 2 of 2 evals, py:2: up");
+    left.wait_for("waits for py:3: queued behind py:2");
+    env.json(["pause", "-n", "py"]);
+    left.wait_for("waits for py:3: the session is paused");
+    env.json(["resume", "-n", "py"]);
+    // Ctrl-C leaves a clean line and stops nothing.
+    left.type_keys("\x03");
+    let (exit, shown) = left.finish();
+    assert_eq!(exit, Some(130), "{shown:?}");
+    assert!(shown.ends_with("\r\x1b[K"), "{shown:?}");
+    touch(&env, "go");
+    ahead.wait_for("of py:2: said");
+    touch(&env, "end");
+    let cleared = regex::Regex::new("\r\x1b\\[Kpy:2 [^\r\n]*\r\n").unwrap();
+    for (terminal, expected) in [(ahead, 1), (behind, 0)] {
+        let (exit, shown) = terminal.finish();
+        assert_eq!(exit, Some(expected), "{shown:?}");
+        assert!(cleared.is_match(&shown), "{shown:?}");
+        assert!(shown.ends_with("\r\n"), "{shown:?}");
+    }
+    assert_eq!(env.value("7"), "7");
 }

@@ -2,7 +2,7 @@
 
 use std::io::IsTerminal;
 use std::os::fd::{AsFd, BorrowedFd};
-use std::time::{Duration, Instant};
+use std::time::Instant;
 
 use stead_client::{ClientError, EvalView, Page, PageItem, Standing, WaitAction, Watcher};
 use stead_protocol::{ChunkKind, EvalId, SessionName};
@@ -12,13 +12,9 @@ use crate::json_stream::JsonStream;
 use crate::print::{self, Mode};
 use crate::reply::DEFAULT_MAX_CHARS;
 use crate::signals::{CtrlC, Exits, Leave};
+use crate::spinner::Spinner;
 use crate::text_writer::TextWriter;
-use crate::{exit, text, time};
-
-/// Quiet time before the spinner shows.
-const SPIN_AFTER: Duration = Duration::from_millis(300);
-const SPIN_EVERY: Duration = Duration::from_millis(100);
-const FRAMES: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
+use crate::{exit, text};
 
 /// Why a command waits for an eval, which decides what Ctrl-C does (SPEC C-9).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -70,9 +66,7 @@ enum Show {
     Text(Box<TextWriter>),
     /// A spinner with the last line.
     Spinner {
-        began: Instant,
-        frame: usize,
-        drawn: Option<Instant>,
+        spinner: Spinner,
         last_line: Vec<u8>,
         /// What it waits for, if it does not run.
         held_by: Option<String>,
@@ -86,13 +80,9 @@ impl EvalWatcher {
         let show = match (stream, mode) {
             (true, Mode::Json) => Show::Json(JsonStream::default()),
             (true, Mode::Text) => Show::Text(Box::new(TextWriter::new(raw))),
-            (false, Mode::Text) if terminal => Show::Spinner {
-                began: Instant::now(),
-                frame: 0,
-                drawn: None,
-                last_line: Vec::new(),
-                held_by: None,
-            },
+            (false, Mode::Text) if terminal => {
+                Show::Spinner { spinner: Spinner::new(), last_line: Vec::new(), held_by: None }
+            }
             (false, _) => Show::Nothing,
         };
         let ear = match purpose {
@@ -129,10 +119,8 @@ impl EvalWatcher {
         match &mut self.show {
             Show::Text(writer) => writer.settle(),
             Show::Nothing | Show::Json(_) => {}
-            Show::Spinner { drawn, .. } => {
-                if drawn.take().is_some() {
-                    print::err(b"\r\x1b[K");
-                }
+            Show::Spinner { spinner, .. } => {
+                spinner.clear();
                 let mut writer = TextWriter::new(false);
                 let id = view.id().map(|id| id.to_string());
                 writer.page(&page, id.as_deref());
@@ -157,8 +145,8 @@ impl EvalWatcher {
     pub(crate) fn finish(mut self) -> Option<TextWriter> {
         self.answers.iter_mut().for_each(Answers::stop);
         match self.show {
-            Show::Spinner { drawn: Some(_), .. } => {
-                print::err(b"\r\x1b[K");
+            Show::Spinner { mut spinner, .. } => {
+                spinner.clear();
                 None
             }
             Show::Text(writer) => Some(*writer),
@@ -166,7 +154,7 @@ impl EvalWatcher {
                 stream.finish();
                 None
             }
-            Show::Spinner { .. } | Show::Nothing => None,
+            Show::Nothing => None,
         }
     }
 }
@@ -190,8 +178,8 @@ impl Watcher for EvalWatcher {
 
     fn accepted(&mut self, id: &EvalId) {
         self.session = Some(id.session.clone());
-        if let Show::Spinner { began, .. } = &mut self.show {
-            *began = Instant::now();
+        if let Show::Spinner { spinner, .. } = &mut self.show {
+            spinner.restart();
         }
         if let Ear::Look { terminal, exits, .. } = &mut self.ear {
             *exits = Exits::new(*terminal);
@@ -240,8 +228,8 @@ impl Watcher for EvalWatcher {
 
     fn woken(&mut self) -> WaitAction {
         if let Some(answer) = self.answers.as_mut().and_then(Answers::take) {
-            if let Show::Spinner { began, .. } = &mut self.show {
-                *began = Instant::now();
+            if let Show::Spinner { spinner, .. } = &mut self.show {
+                spinner.restart();
             }
             return answer;
         }
@@ -266,8 +254,8 @@ impl Watcher for EvalWatcher {
             return WaitAction::Leave;
         }
         *pressed = true;
-        if let Show::Spinner { drawn: Some(_), .. } = self.show {
-            print::err(b"\r\x1b[K");
+        if let Show::Spinner { spinner, .. } = &mut self.show {
+            spinner.clear();
         }
         print::err(b"[interrupting; Ctrl-C again leaves it running]\n");
         WaitAction::Interrupt
@@ -278,36 +266,13 @@ impl Watcher for EvalWatcher {
         if self.answers.as_ref().is_some_and(Answers::is_asking) {
             return None;
         }
-        let (began, frame, drawn, (last_line, held_by)) = match &mut self.show {
-            Show::Nothing => return None,
-            Show::Json(stream) => return stream.draw(),
-            Show::Text(writer) => return writer.draw(),
-            Show::Spinner { began, frame, drawn, last_line, held_by } => {
-                (began, frame, drawn, (last_line, held_by))
+        match &mut self.show {
+            Show::Nothing => None,
+            Show::Json(stream) => stream.draw(),
+            Show::Text(writer) => writer.draw(),
+            Show::Spinner { spinner, last_line, held_by } => {
+                Some(spinner.draw(|| held_by.clone().unwrap_or_else(|| text::last_line(last_line))))
             }
-        };
-        let elapsed = began.elapsed();
-        if elapsed < SPIN_AFTER {
-            return Some(*began + SPIN_AFTER);
         }
-        // This is called for each piece of output, perhaps thousands of times a second.
-        if let Some(next) = drawn.map(|at| at + SPIN_EVERY)
-            && next > Instant::now()
-        {
-            return Some(next);
-        }
-        let columns = rustix::termios::tcgetwinsize(std::io::stderr())
-            .map_or(80, |size| usize::from(size.ws_col).max(20));
-        let line = format!(
-            "{} {} {}",
-            FRAMES[*frame % FRAMES.len()],
-            time::short(elapsed),
-            held_by.clone().unwrap_or_else(|| text::last_line(last_line))
-        );
-        let line: String = line.chars().take(columns - 1).collect();
-        print::err(format!("\r{line}\x1b[K").as_bytes());
-        *frame += 1;
-        *drawn = Some(Instant::now());
-        Some(Instant::now() + SPIN_EVERY)
     }
 }

@@ -118,7 +118,7 @@ impl<'a> Report<'a> {
 
 impl<'a> WokenData<'a> {
     fn new(one: &'a Woken, several: bool) -> Self {
-        let Woken { id, view, cause } = one;
+        let Woken { id, view, cause, .. } = one;
         let mut data = WokenData {
             session: view.session.as_str(),
             eval_id: id,
@@ -192,7 +192,7 @@ fn failure(one: &Woken, options: &WakeOptions) -> Option<(u8, Failure)> {
 
 /// What became of one eval, in a line.
 pub(crate) fn line(one: &Woken, options: &WakeOptions) -> String {
-    let Woken { id, view, cause } = one;
+    let Woken { id, view, cause, .. } = one;
     let mut said = match cause {
         Cause::Ended { waited_for: true } => format!("{id} {}", ended(view)),
         Cause::Ended { waited_for: false } => format!("{id} {}, {}", ended(view), unmet(options)),

@@ -47,4 +47,4 @@ pub use show::live::{Live, LiveItem};
 pub use show::page::{Page, PageItem, cut_middle};
 pub use show::shown::{counted, size_text};
 pub use stead_spool::EvalEntry;
-pub use wake::{Cause, MatchedLine, WakeOptions, Woken};
+pub use wake::{AwaitedEval, Cause, Held, MatchedLine, WakeOptions, WakeWatcher, Woken};

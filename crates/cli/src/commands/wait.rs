@@ -1,11 +1,12 @@
 //! `stead wait`
 
 use clap::ArgAction;
-use stead_client::WakeOptions;
+use stead_client::{AwaitedEval, WakeOptions, WakeWatcher, Woken};
 
 use crate::context::{Context, SessionArg};
 use crate::print::{self, CommandResult, Mode};
 use crate::time::Time;
+use crate::wait_spinner::WaitSpinner;
 use crate::woken::{self, Report};
 
 /// Wait until an eval has ended, waits for input, wrote a matching line or fell silent
@@ -77,11 +78,12 @@ impl WaitArgs {
         };
         // With `--all` each line is written as soon as it is known.
         let live = options.all && context.mode == Mode::Text;
-        let woken = context.client.wait(&ids, &options, &mut |one| {
-            if live {
-                print::out(format!("{}\n", woken::line(one, &options)).as_bytes());
-            }
-        })?;
+        let spinner = WaitSpinner::start(context.mode, &context.client, &options);
+        let mut watch = Watch { options: &options, live, spinner };
+        let woken = context.client.wait(&ids, &options, &mut watch);
+        // The spinner's line goes before anything else is written.
+        drop(watch);
+        let woken = woken?;
         let report = Report::new(&woken, &options);
         match context.mode {
             Mode::Json => print::json(&report.json(context.command)),
@@ -89,5 +91,32 @@ impl WaitArgs {
             Mode::Text => print::out(format!("{}\n", report.line()).as_bytes()),
         }
         Ok(report.exit())
+    }
+}
+
+/// Shows how the wait goes on.
+struct Watch<'a> {
+    options: &'a WakeOptions,
+    live: bool,
+    spinner: Option<WaitSpinner>,
+}
+
+impl WakeWatcher for Watch<'_> {
+    fn stands(&mut self, eval: AwaitedEval) {
+        if let Some(spinner) = &self.spinner {
+            spinner.stands(eval);
+        }
+    }
+
+    fn woken(&mut self, one: &Woken) {
+        let write = || {
+            if self.live {
+                print::out(format!("{}\n", woken::line(one, self.options)).as_bytes());
+            }
+        };
+        match &self.spinner {
+            Some(spinner) => spinner.woken(one.at, write),
+            None => write(),
+        }
     }
 }

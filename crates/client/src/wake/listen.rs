@@ -42,6 +42,8 @@ pub(super) enum Fact {
     Ended { finished: Box<Finished>, result: Content },
     /// It has ended, and the disk refuses the record.
     Unrecorded { why: String },
+    /// The processes of its session were stopped, or go on.
+    Paused(bool),
     /// All that was known of it when the wait began has been told.
     CaughtUp,
     /// Its host lives and does not answer; it is asked again.
@@ -278,6 +280,10 @@ impl Ear {
     }
 
     fn hear_event(&mut self, event: Event) -> Result<(), Broken> {
+        if let Event::Paused { paused } = event {
+            let mut all = 0..self.evals.len();
+            return Ok(all.try_for_each(|at| self.tell(at, Fact::Paused(paused)))?);
+        }
         let at = match &event {
             Event::Queued { eval, .. }
             | Event::Started { eval, .. }

@@ -13,7 +13,7 @@ use std::os::unix::net::UnixStream;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use stead_protocol::{EvalId, EvalSeq};
+use stead_protocol::{EvalId, EvalSeq, SessionName};
 use stead_screen::plain;
 
 use crate::eval::{loss, wait};
@@ -74,6 +74,8 @@ impl From<&WakeOptions> for Conditions {
 /// What became of the wait for one eval.
 #[derive(Debug)]
 pub struct Woken {
+    /// Its place in the list of those that were waited for.
+    pub at: usize,
     /// Which; as it was given, if it has no number yet.
     pub id: String,
     /// The eval as far as it is known. Its content is its value or error, and not its output.
@@ -141,16 +143,53 @@ impl Woken {
     }
 }
 
+/// Hears how a wait goes on.
+pub trait WakeWatcher {
+    /// One of the evals stands as this says; told at the beginning, and when it changes.
+    fn stands(&mut self, _eval: AwaitedEval) {}
+
+    /// The wait for one of them is over.
+    fn woken(&mut self, _woken: &Woken) {}
+}
+
+/// Where an eval stands that is waited for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct AwaitedEval {
+    /// Its place in the list of those that are waited for.
+    pub at: usize,
+    /// How many there are.
+    pub of: usize,
+    /// Its session.
+    pub session: SessionName,
+    /// Its number, once it has one.
+    pub eval: Option<EvalSeq>,
+    /// What keeps it from running; `None` if it runs.
+    pub held: Option<Held>,
+}
+
+/// Why an eval does not run.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Held {
+    /// It waits for its turn, behind this one if it is known.
+    Queued(Option<EvalSeq>),
+    /// Its session is paused.
+    Paused,
+    /// It waits for input, with this prompt.
+    Input(String),
+    /// Its host does not answer, so nobody can say.
+    HostSilent,
+}
+
 impl Client {
     /// Waits until one of the evals that `given` names, or every one of them, is as `options` say, or has ended.
-    /// `told` hears of each as soon as its part of the wait is over; the result has them in that order.
+    /// `watcher` hears of each as soon as its part of the wait is over; the result has them in that order.
     ///
     /// A name of a session stands for the eval that runs there, else for its last one.
     pub fn wait(
         &self,
         given: &[String],
         options: &WakeOptions,
-        told: &mut dyn FnMut(&Woken),
+        watcher: &mut dyn WakeWatcher,
     ) -> Result<Vec<Woken>, ClientError> {
         let regex = options.pattern.as_deref().map(|text| pattern::compile(text, false));
         let regex = regex.transpose()?;
@@ -170,7 +209,10 @@ impl Client {
         }
         let trackers =
             targets.iter().map(|target| Tracker::new(conditions, target.seq())).collect();
-        let mut waiting = Waiting { client: self, targets, trackers, woken: Vec::new() };
+        let held = vec![None; targets.len()];
+        let mut waiting =
+            Waiting { client: self, targets, trackers, held, woken: Vec::new(), watcher };
+        (0..waiting.targets.len()).for_each(|at| waiting.tell_standing(at));
         while !waiting.is_over(options.all) {
             let due = waiting.trackers.iter().filter_map(Tracker::due).min();
             let until = [due, waiting.deadline(deadline, began)].into_iter().flatten().min();
@@ -181,13 +223,13 @@ impl Client {
             };
             let now = Instant::now();
             match heard {
-                Ok((at, fact)) => waiting.hear(at, fact, now, told)?,
+                Ok((at, fact)) => waiting.hear(at, fact, now)?,
                 Err(_) => {
-                    waiting.pass_time(now, told);
+                    waiting.pass_time(now);
                     if waiting.deadline(deadline, began).is_some_and(|at| at <= now)
                         && !waiting.is_over(options.all)
                     {
-                        waiting.time_out(told);
+                        waiting.time_out();
                         break;
                     }
                 }
@@ -202,8 +244,11 @@ struct Waiting<'a> {
     client: &'a Client,
     targets: Vec<Target>,
     trackers: Vec<Tracker>,
+    /// What was told last of each.
+    held: Vec<Option<Held>>,
     /// Evals whose part is over, in the order in which that happened.
     woken: Vec<Woken>,
+    watcher: &'a mut dyn WakeWatcher,
 }
 
 impl Waiting<'_> {
@@ -220,25 +265,31 @@ impl Waiting<'_> {
         deadline.map(|at| if known { at } else { at.max(began + FIRST_WORD) })
     }
 
-    fn hear(
-        &mut self,
-        at: usize,
-        fact: Fact,
-        now: Instant,
-        told: &mut dyn FnMut(&Woken),
-    ) -> Result<(), ClientError> {
+    fn hear(&mut self, at: usize, fact: Fact, now: Instant) -> Result<(), ClientError> {
         let fact = match fact {
             // Nothing more will be heard of this session; that matters if one of its evals is still waited for.
             Fact::Failed(error) if self.waits_for(at) => return Err(*error),
             fact => fact,
         };
+        let mut news = false;
         if let Fact::Named(id) = &fact {
             self.targets[at].name(id.clone());
+            news = true;
         }
         if let Some(verdict) = self.trackers[at].hear(fact, now) {
-            self.finish(at, verdict, told);
+            self.finish(at, verdict);
+        } else if news || self.trackers[at].held() != self.held[at] {
+            self.tell_standing(at);
         }
         Ok(())
+    }
+
+    fn tell_standing(&mut self, at: usize) {
+        let held = self.trackers[at].held();
+        self.held[at].clone_from(&held);
+        let Target { session, .. } = &self.targets[at];
+        let (session, eval) = (session.clone(), self.targets[at].seq());
+        self.watcher.stands(AwaitedEval { at, of: self.targets.len(), session, eval, held });
     }
 
     /// Whether an eval of the same session is still waited for.
@@ -248,23 +299,23 @@ impl Waiting<'_> {
         all.any(|(target, tracker)| target.session == *session && !tracker.is_over())
     }
 
-    fn pass_time(&mut self, now: Instant, told: &mut dyn FnMut(&Woken)) {
+    fn pass_time(&mut self, now: Instant) {
         for at in 0..self.trackers.len() {
             if let Some(verdict) = self.trackers[at].pass_time(now) {
-                self.finish(at, verdict, told);
+                self.finish(at, verdict);
             }
         }
     }
 
-    fn time_out(&mut self, told: &mut dyn FnMut(&Woken)) {
+    fn time_out(&mut self) {
         for at in 0..self.trackers.len() {
             if !self.trackers[at].is_over() {
-                self.finish(at, Verdict::TimedOut, told);
+                self.finish(at, Verdict::TimedOut);
             }
         }
     }
 
-    fn finish(&mut self, at: usize, verdict: Verdict, told: &mut dyn FnMut(&Woken)) {
+    fn finish(&mut self, at: usize, verdict: Verdict) {
         let (target, tracker) = (&self.targets[at], &mut self.trackers[at]);
         let last_line = || match target.id() {
             Some(id) => self.client.last_line(&id).unwrap_or_default(),
@@ -285,15 +336,15 @@ impl Waiting<'_> {
         if let Some(finished) = ended {
             loss::tell(&self.client.dir(&target.session), &finished);
         }
-        let woken = Woken { id: target.text(), view, cause };
-        told(&woken);
+        let woken = Woken { at, id: target.text(), view, cause };
+        self.watcher.woken(&woken);
         self.woken.push(woken);
     }
 }
 
 impl Client {
     /// The last line that an eval has written and that is not blank, as the disk has it.
-    fn last_line(&self, id: &EvalId) -> Result<String, ClientError> {
+    pub fn last_line(&self, id: &EvalId) -> Result<String, ClientError> {
         let entry = self.entry(id)?;
         let reader = wait::open(&self.dir(&id.session), &id.session)?;
         let (from, to) = self.reach(&reader, id, &entry)?;
@@ -305,7 +356,7 @@ impl Client {
     }
 
     /// The eval of a session that runs or is the next to run, else its last one.
-    fn current(&self, name: &stead_protocol::SessionName) -> Result<Option<EvalSeq>, ClientError> {
+    fn current(&self, name: &SessionName) -> Result<Option<EvalSeq>, ClientError> {
         self.require(name, true)?;
         let Some(history) = self.history(name)? else { return Ok(None) };
         let mut count = 16;

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use stead_protocol::{EvalSeq, Finished, SessionName};
 
 use super::listen::Fact;
-use super::{Conditions, MatchedLine};
+use super::{Conditions, Held, MatchedLine};
 use crate::{Content, EvalStatus, EvalView};
 
 /// How long an outcome that could not be recorded is waited for: the disk may have been full only for a moment.
@@ -21,6 +21,7 @@ pub(super) struct Tracker {
     known: bool,
     /// Its host does not answer: its process.
     silent_host: Option<Option<u32>>,
+    paused: bool,
     /// The wait for it is over.
     over: bool,
 }
@@ -74,6 +75,7 @@ impl Tracker {
             standing: Standing::Unknown,
             known: false,
             silent_host: None,
+            paused: false,
             over: false,
         }
     }
@@ -140,6 +142,10 @@ impl Tracker {
                 (self.silent_host, self.known) = (None, true);
                 None
             }
+            Fact::Paused(paused) => {
+                self.paused = paused;
+                None
+            }
             Fact::Named(id) => {
                 self.eval = Some(id.seq);
                 None
@@ -148,6 +154,21 @@ impl Tracker {
             Fact::Failed(_) => None,
         };
         self.judge(verdict)
+    }
+
+    /// What keeps the eval from running, if something does.
+    pub(super) fn held(&self) -> Option<Held> {
+        match &self.standing {
+            _ if self.silent_host.is_some() => Some(Held::HostSilent),
+            _ if self.paused => Some(Held::Paused),
+            Standing::Queued { behind } => Some(Held::Queued(*behind)),
+            Standing::Waiting { prompt, .. } => Some(Held::Input(prompt.clone())),
+            Standing::Unknown
+            | Standing::Running { .. }
+            | Standing::MayWait { .. }
+            | Standing::Unrecorded { .. }
+            | Standing::Ended { .. } => None,
+        }
     }
 
     /// Sees what the time alone decides.
@@ -296,6 +317,29 @@ mod tests {
         silent.hear(waiting(), after(13));
         silent.hear(Fact::HostSilent { pid: None }, after(14));
         assert_eq!(silent.pass_time(after(23)), Some(Verdict::Silent(Duration::from_secs(11))));
+    }
+
+    #[test]
+    fn c9_what_holds_an_eval_up_is_known() {
+        let now = Instant::now();
+        let pattern = Some("x".to_owned());
+        let mut held = tracker(&WakeOptions { pattern, ..WakeOptions::default() });
+        let behind = Some(EvalSeq(7));
+        let steps = [
+            (Fact::Queued { behind }, Some(Held::Queued(behind))),
+            (Fact::Paused(true), Some(Held::Paused)),
+            (Fact::Running { quiet_since: now }, Some(Held::Paused)),
+            (Fact::HostSilent { pid: None }, Some(Held::HostSilent)),
+            (Fact::CaughtUp, Some(Held::Paused)),
+            (Fact::Paused(false), None),
+            (waiting(), Some(Held::Input("? ".to_owned()))),
+            (Fact::Output, None),
+        ];
+        for (fact, expected) in steps {
+            let said = format!("{fact:?}");
+            held.hear(fact, now);
+            assert_eq!(held.held(), expected, "{said}");
+        }
     }
 
     #[test]

@@ -15,6 +15,11 @@ class Quick(BashTest):
             self.gives(host, "echo ü", "ü\n")
             self.gives(host, "", "")
 
+    def test_e15_long_code_after_plain_code(self):
+        host = self.start()
+        self.gives(host, "echo 1", "1\n")
+        self.gives(host, "x='%s'; echo ${#x}" % ("y" * (4 << 20)), "%d\n" % (4 << 20))
+
     def test_sh1_the_status_of_the_eval_before_is_known(self):
         host = self.start()
         self.gives(host, "echo 1", "1\n")

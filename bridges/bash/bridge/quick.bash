@@ -18,16 +18,17 @@ __stead_marks=$'\'\n'
 # directory, and what became of background jobs.
 __stead_is_usual='[[ $__stead_end$__stead_code$__stead_reach$__stead_jobs$__stead_nocase == normal0nothing && $- != *[aefktuvxT]* && $PWD == "$__stead_pwd" && -z $! ]] && ! \builtin read -t 0 -u 40'
 
-# Reports it, reads the next command, and prepares it if it is plain code too.
+# Reports it, reads the next command, and prepares it if it is plain code too. Long code is left to the others before
+# anything looks at it: to take the first word off a text needs time by the square of its length.
 __stead_go_on='\builtin trap "__stead_early=1" INT
 \builtin printf "%s\n" "{\"ev\":\"done\",\"eval\":\"$__stead_cur\",\"status\":\"ok\",\"exit_code\":0,\"variables\":$__stead_count}" >&40
 __stead_st=0 __stead_cur= __stead_src= __stead_pending=line
 IFS= \builtin read -r -u 40 __stead_line || IFS= __stead_read_on "$?" || __stead_quit
-if [[ $__stead_line == eval\ * && $__stead_line != *\ 0 && -z $__stead_early$__stead_watched$__stead_debug$__stead_int$__stead_user_err$__stead_x$__stead_leaks${PROMPT_COMMAND-} ]]; then
+if [[ $__stead_line == eval\ * && $__stead_line != *\ 0 && ${__stead_line##* } -le 1000 && -z $__stead_early$__stead_watched$__stead_debug$__stead_int$__stead_user_err$__stead_x$__stead_leaks${PROMPT_COMMAND-} ]]; then
     LC_ALL=C \builtin read -r -N "${__stead_line##* }" -u 40 __stead_text || LC_ALL=C __stead_read_more "${__stead_line##* }" "$?" || __stead_quit
     __stead_src=$__stead_text __stead_pending=text __stead_word=${__stead_text%% *}
     if [[ -n $__stead_word && $__stead_src != *[\\\`\(\)\{\}\[\]\"\;\&\|"$__stead_marks"]* && $__stead_src != *"<<"* && $__stead_word != *[!a-zA-Z0-9_./+:@,-]* && $__stead_word != printf &&
-        -z ${__stead_heavy[$__stead_word]+x}${BASH_ALIASES[$__stead_word]+x} && $__stead_nl$__stead_ftext$__stead_nl != *"$__stead_nl$__stead_word$__stead_nl"* && ${#__stead_src} -le 1000 ]]; then
+        -z ${__stead_heavy[$__stead_word]+x}${BASH_ALIASES[$__stead_word]+x} && $__stead_nl$__stead_ftext$__stead_nl != *"$__stead_nl$__stead_word$__stead_nl"* ]]; then
         __stead_reach=nothing
     else
         \builtin set -f

@@ -3,6 +3,7 @@
 RENDER_SECONDS = 10             # how long one figure may take
 RENDER_SECONDS_IN_ALL = 30      # and all of one eval; what comes then is not shown
 SECONDS_AFTER_INTERRUPT = 1.0   # all figures of an eval that was interrupted
+THREAD_SECONDS = 0.5            # for its thread to end
 AGAIN_SECONDS = 0.1             # until a rendering that went on all the same is told again
 POINTS_AT_ONCE = 20_000         # what is drawn by one call of matplotlib's C code, in which nothing can be raised
 PIXELS_AT_ONCE = 16_000_000     # of an image that is drawn after an interrupt
@@ -36,7 +37,7 @@ def begin_watch(seconds):
             signal(SIGWINCH, on_nudge)
         START_THREAD(watch_time, (done, until, seconds, ids))
     except RuntimeError:  # no more threads: then without
-        pass
+        ids = None
     return done, ids, handler
 
 
@@ -47,12 +48,15 @@ def end_watch(watch):
     done.release()
     if handler is not on_nudge and handler is not None:
         signal(SIGWINCH, handler)
-    # Python warns of a fork while another thread lives, and this one needs a moment to end.
-    for _ in range(1000 if ids and sys.version_info >= (3, 12) else 0):
+    # Python warns of a fork while another thread lives, and this one needs a moment to end, on a busy machine its turn too.
+    late = monotonic() + THREAD_SECONDS
+    while ids is not None and sys.version_info >= (3, 12) and monotonic() < late:
         try:
-            stat("/proc/self/task/%d" % ids[0])
+            if ids:
+                stat("/proc/self/task/%d" % ids[0])
         except OSError:
             break
+        sched_yield()
 
 
 def watch_time(done, until, seconds, ids):

@@ -136,7 +136,10 @@ impl Client {
         let mut known: Vec<Known> =
             elsewhere.map(|one| Known::new(one.status.name, true)).collect();
         known.extend(metas.into_iter().map(|meta| {
-            let lives = wait::host_lives(&self.dir(&meta.name));
+            // A host that leaves takes its socket away before it says that the session has ended, and lives on for a moment.
+            let socket = self.dirs.socket(&self.workspace, &meta.name);
+            let lives =
+                wait::host_lives(&self.dir(&meta.name)) && socket.symlink_metadata().is_ok();
             Known::new(meta.name, lives)
         }));
         known.sort_by(|a, b| a.name.cmp(&b.name));

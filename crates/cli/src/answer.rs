@@ -20,7 +20,7 @@ const SECRETS: [&str; 3] = ["password", "passphrase", "passcode"];
 
 /// The person at the terminal, who can be asked what an eval asks.
 #[derive(Debug)]
-pub(crate) struct Answers {
+pub(crate) struct TypedAnswers {
     asking: Option<Asking>,
 }
 
@@ -31,12 +31,12 @@ struct Asking {
     _hidden: Option<Hidden>,
 }
 
-impl Answers {
+impl TypedAnswers {
     /// Somebody who sees what is written and whose keys come here; `None` if no person sits there.
     pub(crate) fn at_terminal() -> Option<Self> {
         let person =
             io::stdin().is_terminal() && io::stdout().is_terminal() && io::stderr().is_terminal();
-        person.then_some(Answers { asking: None })
+        person.then_some(TypedAnswers { asking: None })
     }
 
     /// Whether the question can be answered here, and then begins to wait for the answer. `also` is what else the

@@ -4,21 +4,18 @@ use std::collections::BTreeMap;
 use std::time::{Duration, SystemTime, UNIX_EPOCH};
 
 use stead_client::{Client, PastEval, SessionChange, SessionEvent};
-use stead_protocol::{By, EvalSeq, Offset, SessionName};
+use stead_protocol::{By, EvalSeq, Offset};
 use stead_screen::{fit, plain};
 
-use crate::follow::{id, outcome, prompt_text};
+use crate::follow::{SessionKey, id, outcome, prompt_text};
 use crate::paint::{BAD, CARE, FAINT, GOOD, HEAD, PLAIN, Paint};
 use crate::redraw::TerminalSize;
 use crate::{text, time};
 
-/// A session by its workspace and name.
-type Key = (String, SessionName);
-
 /// All sessions that were told of.
 #[derive(Debug, Default)]
 pub(crate) struct Board {
-    rows: BTreeMap<Key, BoardRow>,
+    rows: BTreeMap<SessionKey, BoardRow>,
 }
 
 /// A session.
@@ -29,7 +26,7 @@ struct BoardRow {
     /// Evals that are not over: who sent them, and their code.
     evals: BTreeMap<EvalSeq, (By, String)>,
     /// The last eval that is over, in words.
-    last: Option<Last>,
+    last: Option<LastOutcome>,
 }
 
 #[derive(Debug)]
@@ -42,7 +39,7 @@ enum BoardState {
 }
 
 #[derive(Debug)]
-struct Last {
+struct LastOutcome {
     id: String,
     by: By,
     code: String,
@@ -52,11 +49,11 @@ struct Last {
     at_ms: u64,
 }
 
-impl Last {
+impl LastOutcome {
     fn new(past: &PastEval) -> Self {
         let value = past.view.value().map(|value| value.text.clone());
         let line = value.unwrap_or_else(|| past.last_line.clone());
-        Last {
+        LastOutcome {
             id: past.view.id_text().unwrap_or_default(),
             by: past.by.clone(),
             code: past.code.clone(),
@@ -91,7 +88,7 @@ impl BoardRow {
 impl Board {
     /// Takes in what happened.
     pub(crate) fn event(&mut self, event: SessionEvent) {
-        let key: Key = (event.workspace.to_string(), event.session);
+        let key: SessionKey = (event.workspace.to_string(), event.session);
         if let SessionChange::Gone = event.change {
             self.rows.remove(&key);
             return;
@@ -101,12 +98,12 @@ impl Board {
             SessionChange::Gone | SessionChange::Output { .. } => {}
             SessionChange::Lives { last, .. } => {
                 row.standing = BoardState::Idle;
-                row.last = last.as_deref().map(Last::new).or(row.last.take());
+                row.last = last.as_deref().map(LastOutcome::new).or(row.last.take());
             }
             SessionChange::Silent(why) => row.standing = BoardState::Silent(why),
             SessionChange::Ended { reason, last } => {
                 row.standing = BoardState::Ended(reason.to_string());
-                row.last = last.as_deref().map(Last::new).or(row.last.take());
+                row.last = last.as_deref().map(LastOutcome::new).or(row.last.take());
                 (row.paused, row.evals) = (false, BTreeMap::new());
             }
             SessionChange::Paused(paused) => row.paused = paused,
@@ -137,7 +134,7 @@ impl Board {
                 if let Some(eval) = past.view.eval {
                     row.evals.remove(&eval);
                 }
-                row.last = Some(Last::new(&past));
+                row.last = Some(LastOutcome::new(&past));
                 row.standing = BoardState::Idle;
             }
         }
@@ -174,10 +171,10 @@ impl Board {
         if self.rows.is_empty() {
             lines.push("no sessions yet; one begins with `stead eval -n py …`".to_owned());
         }
-        let mut rows: Vec<(&Key, &BoardRow)> = self.rows.iter().collect();
+        let mut rows: Vec<(&SessionKey, &BoardRow)> = self.rows.iter().collect();
         // Live sessions come first, so that ended ones are left out where the screen is too small.
         rows.sort_by_key(|(_, row)| row.is_over());
-        let wide = |(key, _): &(&Key, &BoardRow)| label(key, here).chars().count();
+        let wide = |(key, _): &(&SessionKey, &BoardRow)| label(key, here).chars().count();
         let name_width = rows.iter().map(wide).max().unwrap_or(0).clamp(4, 24);
         let total = rows.len();
         for (at, (key, row)) in rows.into_iter().enumerate() {
@@ -198,7 +195,7 @@ impl Board {
 
 /// A session in one or two lines: what it does, and the last line that was written.
 fn draw(
-    (workspace, name): &Key,
+    (workspace, name): &SessionKey,
     row: &BoardRow,
     here: &str,
     name_width: usize,
@@ -262,7 +259,7 @@ fn draw(
 }
 
 /// How a session is called: with its directory, if that is not the one that is watched.
-fn label((workspace, name): &Key, here: &str) -> String {
+fn label((workspace, name): &SessionKey, here: &str) -> String {
     match workspace == here {
         true => name.to_string(),
         false => {

@@ -34,7 +34,7 @@ enum Wanted {
 
 /// A command line up to the cursor, as far as it matters here.
 #[derive(Debug, PartialEq, Eq)]
-struct Asked {
+struct AskedWord {
     wanted: Wanted,
     /// The beginning of the word.
     word: String,
@@ -57,7 +57,7 @@ pub(crate) fn answer(line: &[OsString]) {
     print::out(text.as_bytes());
 }
 
-fn candidates(asked: &Asked) -> Option<Vec<String>> {
+fn candidates(asked: &AskedWord) -> Option<Vec<String>> {
     let cwd = env::current_dir().ok()?;
     let workspace = Workspace::find(asked.workspace.as_deref().map(Path::new), &cwd).ok()?;
     let client = Client {
@@ -106,7 +106,7 @@ fn matches(data: &Value) -> Vec<String> {
 }
 
 /// What the last word of the line stands for; `None` if that is not for us to say.
-fn asked(line: &str) -> Option<Asked> {
+fn asked(line: &str) -> Option<AskedWord> {
     let mut words = split(line);
     let word = words.pop()?;
     if word.starts_with('-') || words.is_empty() {
@@ -141,7 +141,7 @@ fn asked(line: &str) -> Option<Asked> {
             *all.get(positionals).or_else(|| all.last().filter(|last| takes_many(last)))?
         }
     };
-    Some(Asked { wanted: wanted(command, of)?, word, session, workspace })
+    Some(AskedWord { wanted: wanted(command, of)?, word, session, workspace })
 }
 
 /// The option of this name whose value stands in the next word.

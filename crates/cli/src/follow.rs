@@ -33,7 +33,7 @@ pub(crate) fn lines(
     // not take the signal.
     let mut exits = Exits::new(std::io::IsTerminal::is_terminal(&std::io::stderr()));
     let mut following = context.client.follow(followed.clone(), output)?;
-    let mut writer = Lines {
+    let mut writer = FollowLines {
         mode,
         raw,
         here: context.client.workspace.as_str().to_owned(),
@@ -66,23 +66,23 @@ pub(crate) fn lines(
 }
 
 /// A session by its workspace and name.
-type Key = (String, SessionName);
+pub(crate) type SessionKey = (String, SessionName);
 
 /// Writes events as lines.
-struct Lines {
+struct FollowLines {
     mode: Mode,
     raw: bool,
     /// The workspace that needs no mention.
     here: String,
     text: TextWriter,
-    json: BTreeMap<Key, JsonStream>,
+    json: BTreeMap<SessionKey, JsonStream>,
     /// Who sent which evals, and what they are, until they are over.
-    evals: BTreeMap<(Key, EvalSeq), Sent>,
+    evals: BTreeMap<(SessionKey, EvalSeq), SentCode>,
     /// The eval that runs in each session.
-    running: BTreeMap<Key, EvalSeq>,
+    running: BTreeMap<SessionKey, EvalSeq>,
 }
 
-struct Sent {
+struct SentCode {
     by: By,
     code: String,
 }
@@ -123,7 +123,7 @@ struct EventLine<'a> {
     data: Option<EvalData<'a>>,
 }
 
-impl Lines {
+impl FollowLines {
     /// Shows how bars look now; when to be called again.
     fn draw(&mut self) -> Option<std::time::Instant> {
         match self.mode {
@@ -138,7 +138,7 @@ impl Lines {
     }
 
     fn event(&mut self, event: &SessionEvent) {
-        let key: Key = (event.workspace.to_string(), event.session.clone());
+        let key: SessionKey = (event.workspace.to_string(), event.session.clone());
         match &event.change {
             SessionChange::Output { kind, bytes } => {
                 return match self.mode {
@@ -153,7 +153,7 @@ impl Lines {
                 };
             }
             SessionChange::Accepted { eval, by, code, .. } => {
-                let sent = Sent { by: by.clone(), code: code.clone() };
+                let sent = SentCode { by: by.clone(), code: code.clone() };
                 self.evals.insert((key.clone(), *eval), sent);
             }
             SessionChange::Started { eval, .. } => {
@@ -173,7 +173,7 @@ impl Lines {
         }
     }
 
-    fn text_line(&mut self, key: &Key, change: &SessionChange) {
+    fn text_line(&mut self, key: &SessionKey, change: &SessionChange) {
         if ends_output(change) {
             // What an eval wrote last stands before what is said of it.
             self.text.finish();
@@ -187,7 +187,7 @@ impl Lines {
         }
     }
 
-    fn describe(&self, key: &Key, change: &SessionChange) -> Option<String> {
+    fn describe(&self, key: &SessionKey, change: &SessionChange) -> Option<String> {
         let name = &key.1;
         let sent = |eval: EvalSeq| self.evals.get(&(key.clone(), eval));
         let by = |eval| sent(eval).map(|sent| format!(" {}", sent.by)).unwrap_or_default();
@@ -225,7 +225,7 @@ impl Lines {
         })
     }
 
-    fn json_line(&mut self, key: &Key, change: &SessionChange) {
+    fn json_line(&mut self, key: &SessionKey, change: &SessionChange) {
         if ends_output(change)
             && let Some(stream) = self.json.get_mut(key)
         {

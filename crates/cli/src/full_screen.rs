@@ -32,7 +32,7 @@ pub(crate) struct FullScreen {
 
 /// What a signal or a key asks for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum Asked {
+pub(crate) enum ScreenCall {
     Nothing,
     /// The screen has another size, or came back.
     Draw,
@@ -111,52 +111,52 @@ impl FullScreen {
     }
 
     /// Whether `q` was pressed, or the terminal is gone.
-    fn keys_and_end(&mut self) -> Asked {
+    fn keys_and_end(&mut self) -> ScreenCall {
         let mut events = Vec::with_capacity(4);
         let now = rustix::event::Timespec { tv_sec: 0, tv_nsec: 0 };
         let room = rustix::buffer::spare_capacity(&mut events);
         if epoll::wait(&self.any, room, Some(&now)).is_err() {
-            return Asked::Nothing;
+            return ScreenCall::Nothing;
         }
         for event in events {
             let epoll::Event { flags, data } = event;
             if flags.intersects(epoll::EventFlags::ERR | epoll::EventFlags::HUP) {
-                return Asked::Leave;
+                return ScreenCall::Leave;
             }
             if data.u64() == KEYS {
                 let mut keys = [0; 64];
                 match rustix::io::read(std::io::stdin(), &mut keys) {
-                    Ok(count) if keys[..count].contains(&b'q') => return Asked::Leave,
+                    Ok(count) if keys[..count].contains(&b'q') => return ScreenCall::Leave,
                     Ok(1..) => {}
                     // No more keys come from there.
                     Ok(0) | Err(_) => drop(epoll::delete(&self.any, std::io::stdin())),
                 }
             }
         }
-        Asked::Nothing
+        ScreenCall::Nothing
     }
 
     /// What the signals and keys that came ask for.
-    pub(crate) fn asked(&mut self) -> Asked {
+    pub(crate) fn asked(&mut self) -> ScreenCall {
         let mut asked = self.keys_and_end();
         let mut stop = false;
         sys::read_signals(&self.signals, |signal| {
             if signal == Signal::TSTP.as_raw() {
                 stop = true;
             } else if signal == Signal::WINCH.as_raw() {
-                asked = if asked == Asked::Leave { asked } else { Asked::Draw };
+                asked = if asked == ScreenCall::Leave { asked } else { ScreenCall::Draw };
             } else {
-                asked = Asked::Leave;
+                asked = ScreenCall::Leave;
             }
         });
-        if stop && asked != Asked::Leave {
+        if stop && asked != ScreenCall::Leave {
             // Ctrl-Z: the shell gets its screen back until this process goes on.
             give_back();
             let _ = rustix::process::kill_process(rustix::process::getpid(), Signal::STOP);
             self.enter();
-            asked = Asked::Draw;
+            asked = ScreenCall::Draw;
         }
-        if asked == Asked::Draw {
+        if asked == ScreenCall::Draw {
             self.drawn.clear();
             print::out(b"\x1b[2J");
         }

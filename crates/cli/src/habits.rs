@@ -1,16 +1,16 @@
 //! The commands that hints about failed code name (SPEC E-18).
 
-use stead_client::{Calls, EvalView};
+use stead_client::{EvalView, HintCalls};
 use stead_protocol::SessionName;
 
 /// The hint for an eval whose code failed, if there is one.
 pub(crate) fn hint(view: &EvalView) -> Option<String> {
-    Some(view.hint.as_deref()?.text(&view.session, &Commands))
+    Some(view.hint.as_deref()?.text(&view.session, &CommandCalls))
 }
 
-struct Commands;
+struct CommandCalls;
 
-impl Calls for Commands {
+impl HintCalls for CommandCalls {
     fn shell(&self, command: &str) -> String {
         format!("`stead shell {}`", quoted(command))
     }

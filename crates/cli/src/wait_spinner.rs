@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use stead_client::{AwaitedEval, Client, Held, WakeOptions};
+use stead_client::{AwaitedEval, Client, HeldUp, WakeOptions};
 use stead_protocol::EvalId;
 
 use crate::follow::{id, prompt_text};
@@ -22,11 +22,11 @@ const PATTERN_CHARS: usize = 24;
 
 /// A spinner in a thread of its own: the wait itself sleeps until something happens. Dropping it takes the line away.
 #[derive(Debug)]
-pub(crate) struct WaitSpinner(Arc<Mutex<Shown>>);
+pub(crate) struct WaitSpinner(Arc<Mutex<SpinnerShown>>);
 
 /// What is shown. Whoever holds the lock may write to the terminal.
 #[derive(Debug)]
-struct Shown {
+struct SpinnerShown {
     spinner: Spinner,
     /// What is waited for, if it is not the end: `a line like x or input`.
     conditions: Option<String>,
@@ -45,7 +45,7 @@ impl WaitSpinner {
             return None;
         }
         let ctrl_c = CtrlC::new()?;
-        let shown = Arc::new(Mutex::new(Shown {
+        let shown = Arc::new(Mutex::new(SpinnerShown {
             spinner: Spinner::new(),
             conditions: conditions(options),
             of: 0,
@@ -86,12 +86,12 @@ impl Drop for WaitSpinner {
     }
 }
 
-fn lock(shown: &Mutex<Shown>) -> MutexGuard<'_, Shown> {
+fn lock(shown: &Mutex<SpinnerShown>) -> MutexGuard<'_, SpinnerShown> {
     shown.lock().unwrap_or_else(PoisonError::into_inner)
 }
 
 /// Draws until the wait is over. Ctrl-C leaves, and nothing stays on the screen.
-fn spin(shown: &Mutex<Shown>, client: &Client, mut ctrl_c: CtrlC) {
+fn spin(shown: &Mutex<SpinnerShown>, client: &Client, mut ctrl_c: CtrlC) {
     let mut read_at = Instant::now();
     loop {
         let first = lock(shown).evals.first().and_then(runs);
@@ -134,7 +134,7 @@ fn runs(eval: &AwaitedEval) -> Option<EvalId> {
     Some(EvalId { session: eval.session.clone(), seq })
 }
 
-impl Shown {
+impl SpinnerShown {
     fn text(&self) -> String {
         let Some(first) = self.evals.first() else { return String::new() };
         let name = match first.eval {
@@ -152,13 +152,13 @@ impl Shown {
         let detail = match &first.held {
             None if self.last_line.is_empty() => return format!("waits for {what}"),
             None => self.last_line.clone(),
-            Some(Held::Queued(Some(behind))) => {
+            Some(HeldUp::Queued(Some(behind))) => {
                 format!("queued behind {}", id(&first.session, *behind))
             }
-            Some(Held::Queued(None)) => "waits for the interpreter".to_owned(),
-            Some(Held::Paused) => "the session is paused".to_owned(),
-            Some(Held::Input(prompt)) => format!("waits for input{}", prompt_text(prompt)),
-            Some(Held::HostSilent) => "its host does not answer".to_owned(),
+            Some(HeldUp::Queued(None)) => "waits for the interpreter".to_owned(),
+            Some(HeldUp::Paused) => "the session is paused".to_owned(),
+            Some(HeldUp::Input(prompt)) => format!("waits for input{}", prompt_text(prompt)),
+            Some(HeldUp::HostSilent) => "its host does not answer".to_owned(),
         };
         format!("waits for {what}: {detail}")
     }
@@ -188,7 +188,7 @@ mod tests {
             let session = "py".parse().unwrap();
             AwaitedEval { at, of, session, eval: Some(EvalSeq(seq)), held }
         };
-        let mut shown = Shown {
+        let mut shown = SpinnerShown {
             spinner: Spinner::new(),
             conditions: None,
             of: 1,
@@ -207,7 +207,7 @@ mod tests {
         };
         shown.conditions = conditions(&options);
         shown.evals =
-            vec![eval(1, 3, 5, Some(Held::Queued(Some(EvalSeq(4))))), eval(2, 3, 6, None)];
+            vec![eval(1, 3, 5, Some(HeldUp::Queued(Some(EvalSeq(4))))), eval(2, 3, 6, None)];
         shown.of = 3;
         assert_eq!(
             shown.text(),

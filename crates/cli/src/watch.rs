@@ -7,7 +7,7 @@ use std::time::Instant;
 use stead_client::{ClientError, EvalView, Page, PageItem, Standing, WaitAction, Watcher};
 use stead_protocol::{ChunkKind, EvalId, SessionName};
 
-use crate::answer::Answers;
+use crate::answer::TypedAnswers;
 use crate::json_stream::JsonStream;
 use crate::print::{self, Mode};
 use crate::reply::DEFAULT_MAX_CHARS;
@@ -30,7 +30,7 @@ pub(crate) enum Purpose {
 pub(crate) struct EvalWatcher {
     show: Show,
     ear: Ear,
-    answers: Option<Answers>,
+    answers: Option<TypedAnswers>,
     /// The session, once the eval has an id.
     session: Option<SessionName>,
 }
@@ -109,7 +109,7 @@ impl EvalWatcher {
 
     /// The same watch, which asks a person at the terminal what the eval asks, if there is one.
     pub(crate) fn answering(self, mode: Mode) -> Self {
-        let answers = (mode == Mode::Text).then(Answers::at_terminal).flatten();
+        let answers = (mode == Mode::Text).then(TypedAnswers::at_terminal).flatten();
         EvalWatcher { answers, ..self }
     }
 
@@ -143,7 +143,7 @@ impl EvalWatcher {
 
     /// Ends the watch; nothing of it stays on the terminal.
     pub(crate) fn finish(mut self) -> Option<TextWriter> {
-        self.answers.iter_mut().for_each(Answers::stop);
+        self.answers.iter_mut().for_each(TypedAnswers::stop);
         match self.show {
             Show::Spinner { mut spinner, .. } => {
                 spinner.clear();
@@ -220,14 +220,14 @@ impl Watcher for EvalWatcher {
     }
 
     fn wake(&self) -> Option<BorrowedFd<'_>> {
-        if let Some(any) = self.answers.as_ref().and_then(Answers::wake) {
+        if let Some(any) = self.answers.as_ref().and_then(TypedAnswers::wake) {
             return Some(any);
         }
         self.ear.wake()
     }
 
     fn woken(&mut self) -> WaitAction {
-        if let Some(answer) = self.answers.as_mut().and_then(Answers::take) {
+        if let Some(answer) = self.answers.as_mut().and_then(TypedAnswers::take) {
             if let Show::Spinner { spinner, .. } = &mut self.show {
                 spinner.restart();
             }
@@ -238,7 +238,7 @@ impl Watcher for EvalWatcher {
             Ear::Look { exits, .. } => {
                 return match exits.as_mut().and_then(Exits::take) {
                     Some(Leave::CtrlC) => {
-                        self.answers.iter_mut().for_each(Answers::stop);
+                        self.answers.iter_mut().for_each(TypedAnswers::stop);
                         WaitAction::Leave
                     }
                     Some(Leave::Unread) => std::process::exit(exit::SUCCESS.into()),
@@ -249,7 +249,7 @@ impl Watcher for EvalWatcher {
         if !ctrl_c.as_mut().is_some_and(CtrlC::take) {
             return WaitAction::GoOn;
         }
-        self.answers.iter_mut().for_each(Answers::stop);
+        self.answers.iter_mut().for_each(TypedAnswers::stop);
         if *pressed {
             return WaitAction::Leave;
         }
@@ -263,7 +263,7 @@ impl Watcher for EvalWatcher {
 
     fn tick(&mut self) -> Option<Instant> {
         // Nothing is drawn over what a person types.
-        if self.answers.as_ref().is_some_and(Answers::is_asking) {
+        if self.answers.as_ref().is_some_and(TypedAnswers::is_asking) {
             return None;
         }
         match &mut self.show {

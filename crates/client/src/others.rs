@@ -6,7 +6,7 @@ use crate::{Client, ClientError};
 
 /// An eval, as far as somebody else has to know of it.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub struct Sent {
+pub struct SentEval {
     /// Its number.
     pub eval: EvalSeq,
     /// Who sent it.
@@ -25,13 +25,13 @@ impl Client {
         after: u64,
         before: u64,
         most: u64,
-    ) -> Result<Vec<Sent>, ClientError> {
+    ) -> Result<Vec<SentEval>, ClientError> {
         let Some(history) = self.history(name)? else { return Ok(Vec::new()) };
         let first = (after + 1).max(before.saturating_sub(most));
         let mut sent = Vec::new();
         for seq in first..before {
             let entry = history.eval(EvalSeq(seq)).map_err(ClientError::spool(name))?;
-            sent.extend(entry.map(|entry| Sent {
+            sent.extend(entry.map(|entry| SentEval {
                 eval: entry.seq,
                 by: entry.by,
                 kind: entry.kind,

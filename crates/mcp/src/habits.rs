@@ -1,6 +1,6 @@
 //! The tool calls that hints about failed code name (SPEC E-18).
 
-use stead_client::{Calls, EvalView};
+use stead_client::{EvalView, HintCalls};
 use stead_protocol::SessionName;
 
 /// The hint for an eval whose code failed, if there is one.
@@ -10,7 +10,7 @@ pub(crate) fn hint(view: &EvalView) -> Option<String> {
 
 struct ToolCalls;
 
-impl Calls for ToolCalls {
+impl HintCalls for ToolCalls {
     fn shell(&self, command: &str) -> String {
         let command = serde_json::to_string(command).unwrap_or_default();
         format!("shell {{\"command\":{command}}}")

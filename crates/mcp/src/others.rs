@@ -7,7 +7,9 @@
 use std::fmt::Write;
 use std::sync::Mutex;
 
-use stead_client::{Client, ClientError, EvalView, RUN_PREFIX, Sent, Workspace, counted, language};
+use stead_client::{
+    Client, ClientError, EvalView, RUN_PREFIX, SentEval, Workspace, counted, language,
+};
 use stead_protocol::{By, EndReason, Generation, SessionName, WorkKind};
 
 use crate::text::one_line;
@@ -23,10 +25,10 @@ const LOOKED_AT: u64 = 500;
 
 /// What is known of each session that this server has used; the one used last comes last.
 #[derive(Debug, Default)]
-pub(crate) struct Others(Mutex<Vec<Known>>);
+pub(crate) struct Others(Mutex<Vec<KnownOthers>>);
 
 #[derive(Debug, Clone)]
-struct Known {
+struct KnownOthers {
     workspace: Workspace,
     name: SessionName,
     /// The process of its host.
@@ -44,11 +46,11 @@ enum Advance {
     /// the number of that eval tells of.
     Nobody,
     /// They may, since this was known.
-    From(Known),
+    From(KnownOthers),
 }
 
-impl Known {
-    fn is_of(&self, other: &Known) -> bool {
+impl KnownOthers {
+    fn is_of(&self, other: &KnownOthers) -> bool {
         self.name == other.name && self.workspace == other.workspace
     }
 }
@@ -65,7 +67,7 @@ impl Others {
         {
             return None;
         }
-        let next = Known {
+        let next = KnownOthers {
             workspace: client.workspace.clone(),
             name: view.session.clone(),
             host: view.host,
@@ -88,7 +90,7 @@ impl Others {
     }
 
     /// Takes note of an eval of this server, and says from where on others may have come in between.
-    fn advance(&self, next: Known) -> Advance {
+    fn advance(&self, next: KnownOthers) -> Advance {
         let mut all = self.0.lock().unwrap_or_else(|e| e.into_inner());
         let Some(known) = all.iter_mut().rev().find(|known| known.is_of(&next)) else {
             if all.len() >= KEPT {
@@ -108,13 +110,13 @@ impl Others {
         }
         let before = known.clone();
         if next.seen > known.seen {
-            *known = Known { told_end: known.told_end, ..next };
+            *known = KnownOthers { told_end: known.told_end, ..next };
         }
         Advance::From(before)
     }
 
     /// Takes note that under this name there is another session now.
-    fn replace(&self, next: Known) {
+    fn replace(&self, next: KnownOthers) {
         let mut all = self.0.lock().unwrap_or_else(|e| e.into_inner());
         all.retain(|known| !known.is_of(&next));
         all.push(next);
@@ -141,7 +143,7 @@ fn after(
     client: &Client,
     view: &EvalView,
     own: &By,
-    known: &Known,
+    known: &KnownOthers,
 ) -> Result<Option<u64>, ClientError> {
     let (seen, seq) = (known.seen, view.eval.map_or(0, |seq| seq.0));
     if known.host == view.host {
@@ -163,11 +165,11 @@ fn meanwhile(
     view: &EvalView,
     after: u64,
     own: &By,
-    known: &Known,
+    known: &KnownOthers,
 ) -> Result<Option<String>, ClientError> {
     let (name, seq) = (&view.session, view.eval.map_or(0, |seq| seq.0));
     let between = client.sent_between(name, after, seq, LOOKED_AT)?;
-    let others: Vec<&Sent> =
+    let others: Vec<&SentEval> =
         between.iter().filter(|sent| sent.by != *own && sent.by != By::init()).collect();
     let unseen = (seq - 1).saturating_sub(after).saturating_sub(LOOKED_AT);
     let mut said = tell(name, &others, unseen, own);
@@ -188,7 +190,7 @@ fn meanwhile(
 }
 
 /// The evals of others in few words; `unseen` is how many more there were.
-fn tell(name: &SessionName, others: &[&Sent], unseen: u64, own: &By) -> String {
+fn tell(name: &SessionName, others: &[&SentEval], unseen: u64, own: &By) -> String {
     let mut senders: Vec<&By> = Vec::new();
     for sent in others {
         if !senders.contains(&&sent.by) {
@@ -240,16 +242,16 @@ mod tests {
     use super::*;
 
     fn told(sent: &[(u64, &str)], unseen: u64) -> String {
-        let sent: Vec<Sent> = sent
+        let sent: Vec<SentEval> = sent
             .iter()
-            .map(|(eval, by)| Sent {
+            .map(|(eval, by)| SentEval {
                 eval: EvalSeq(*eval),
                 by: By::from(*by),
                 kind: WorkKind::Code,
                 generation: None,
             })
             .collect();
-        let sent: Vec<&Sent> = sent.iter().collect();
+        let sent: Vec<&SentEval> = sent.iter().collect();
         tell(&"py".parse().unwrap(), &sent, unseen, &By::from("claude#1"))
     }
 

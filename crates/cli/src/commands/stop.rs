@@ -29,23 +29,23 @@ pub(crate) struct StopArgs {
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
 enum Data<'a> {
-    One(Box<Last<'a>>),
-    All { sessions: Vec<Last<'a>> },
+    One(Box<LastStatus<'a>>),
+    All { sessions: Vec<LastStatus<'a>> },
 }
 
 /// What a session was at the last.
 #[derive(Debug, Serialize)]
-struct Last<'a> {
+struct LastStatus<'a> {
     session: &'a str,
     #[serde(flatten)]
     status: StatusData<'a>,
 }
 
-impl<'a> Last<'a> {
+impl<'a> LastStatus<'a> {
     fn new(stopped: &'a Stopped, notice: Option<&'a str>) -> Self {
         let mut status = StatusData::new(&stopped.status);
         status.notice = notice;
-        Last { session: stopped.status.name.as_str(), status }
+        LastStatus { session: stopped.status.name.as_str(), status }
     }
 }
 
@@ -57,8 +57,8 @@ impl StopArgs {
             names.iter().map(|name| context.client.stop(name)).collect::<Result<_, _>>()?;
         let notices: Vec<Option<String>> = stopped.iter().map(Stopped::cut_off).collect();
         let last = stopped.iter().zip(&notices);
-        let mut last: Vec<Last<'_>> =
-            last.map(|(stopped, notice)| Last::new(stopped, notice.as_deref())).collect();
+        let mut last: Vec<LastStatus<'_>> =
+            last.map(|(stopped, notice)| LastStatus::new(stopped, notice.as_deref())).collect();
         let data = match last.len() {
             1 if !self.all => Data::One(Box::new(last.remove(0))),
             _ => Data::All { sessions: last },

@@ -7,7 +7,7 @@ use stead_client::{FollowWait, Followed};
 
 use crate::board::Board;
 use crate::context::{Context, NamedArg};
-use crate::full_screen::{Asked, FullScreen};
+use crate::full_screen::{FullScreen, ScreenCall};
 use crate::paint::Paint;
 use crate::print::{CommandResult, Mode};
 use crate::{exit, follow};
@@ -83,9 +83,9 @@ fn board(context: &Context, followed: Followed, mut screen: FullScreen) -> Comma
             }
             FollowWait::Deadline => {}
             FollowWait::Woken => match screen.asked() {
-                Asked::Leave => return Ok(exit::SUCCESS),
-                Asked::Draw => (drawn, changed) = (None, true),
-                Asked::Nothing => {}
+                ScreenCall::Leave => return Ok(exit::SUCCESS),
+                ScreenCall::Draw => (drawn, changed) = (None, true),
+                ScreenCall::Nothing => {}
             },
         }
     }

@@ -23,17 +23,17 @@ const LOOK_EVERY: Duration = Duration::from_secs(1);
 const STACK: usize = 512 << 10;
 
 /// A session by its workspace and name.
-type Key = (Arc<str>, SessionName);
+type FollowedKey = (Arc<str>, SessionName);
 
 /// What all threads share.
-struct Shared {
+struct FinderShared {
     client: Client,
     followed: Followed,
     output: bool,
     teller: Teller,
     /// Tells of changes in directories; `None` if the kernel gives no notice.
     notices: Option<OwnedFd>,
-    sessions: Mutex<BTreeMap<Key, Follower>>,
+    sessions: Mutex<BTreeMap<FollowedKey, Follower>>,
 }
 
 /// Whether a thread follows a session.
@@ -53,7 +53,7 @@ pub(super) fn start(
 ) -> Result<(), ClientError> {
     client.dirs.make_runtime()?;
     let notices = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK).ok();
-    let shared = Arc::new(Shared {
+    let shared = Arc::new(FinderShared {
         client: client.clone(),
         followed,
         output,
@@ -74,8 +74,8 @@ pub(super) fn start(
     started.map(drop).map_err(ClientError::file("start", "a thread"))
 }
 
-impl Shared {
-    fn lock(&self) -> MutexGuard<'_, BTreeMap<Key, Follower>> {
+impl FinderShared {
+    fn lock(&self) -> MutexGuard<'_, BTreeMap<FollowedKey, Follower>> {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
@@ -124,7 +124,7 @@ impl Shared {
         let metas = self.metas()?;
         let mut there = BTreeSet::new();
         for meta in metas {
-            let key: Key = (Arc::from(meta.workspace.as_str()), meta.name.clone());
+            let key: FollowedKey = (Arc::from(meta.workspace.as_str()), meta.name.clone());
             there.insert(key.clone());
             let known = {
                 let mut sessions = self.lock();
@@ -178,7 +178,7 @@ impl Shared {
         fs::symlink_metadata(self.client.dirs.socket(&workspace, &meta.name)).is_ok()
     }
 
-    fn spawn(self: &Arc<Self>, key: Key, memory: Memory) -> Result<(), ClientError> {
+    fn spawn(self: &Arc<Self>, key: FollowedKey, memory: Memory) -> Result<(), ClientError> {
         let shared = self.clone();
         let name = format!("follow {}", key.1);
         let run = move || shared.run(&key, memory);
@@ -187,7 +187,7 @@ impl Shared {
     }
 
     /// Follows one session for as long as it has a host.
-    fn run(&self, key: &Key, mut memory: Memory) {
+    fn run(&self, key: &FollowedKey, mut memory: Memory) {
         let client = self.client.in_workspace(&key.0);
         loop {
             let mut tell = |change| self.tell(key, change);
@@ -203,7 +203,7 @@ impl Shared {
         }
     }
 
-    fn tell(&self, key: &Key, change: SessionChange) -> bool {
+    fn tell(&self, key: &FollowedKey, change: SessionChange) -> bool {
         let (workspace, session) = key.clone();
         self.teller.tell(SessionEvent { workspace, session, change })
     }

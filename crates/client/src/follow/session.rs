@@ -31,11 +31,11 @@ pub(super) struct Memory {
     /// All output before this was told.
     cursor: Option<Offset>,
     /// What was told last of the session as a whole.
-    told: Told,
+    told: ToldLast,
 }
 
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
-enum Told {
+enum ToldLast {
     #[default]
     Nothing,
     Lives,
@@ -43,11 +43,14 @@ enum Told {
     Over,
 }
 
-#[derive(Debug, Default, Clone, Copy)]
-struct OpenEval {
-    queued: bool,
-    started: bool,
-    waits: bool,
+/// How much was told of an eval that is not over.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq, PartialOrd, Ord)]
+enum OpenEval {
+    #[default]
+    Accepted,
+    Queued,
+    Started,
+    Waits,
 }
 
 impl Memory {
@@ -83,8 +86,8 @@ pub(super) fn follow(
             },
             Err(error) => error,
         };
-        if following.memory.told != Told::Silent {
-            following.memory.told = Told::Silent;
+        if following.memory.told != ToldLast::Silent {
+            following.memory.told = ToldLast::Silent;
             if !(following.tell)(SessionChange::Silent(failed.to_string())) {
                 return;
             }
@@ -130,8 +133,8 @@ impl Onlooker<'_> {
 
     /// Tells what the host tells, until it hangs up; false once nobody listens.
     fn listen(&mut self, mut connection: Connection) -> Result<bool, ClientError> {
-        if self.memory.told != Told::Lives {
-            self.memory.told = Told::Lives;
+        if self.memory.told != ToldLast::Lives {
+            self.memory.told = ToldLast::Lives;
             let generation = connection.generation;
             let last = self.last_eval();
             if !(self.tell)(SessionChange::Lives { generation, last }) {
@@ -173,10 +176,10 @@ impl Onlooker<'_> {
                 // What stands before it came from the background.
                 self.copy(start)?;
                 let known = self.memory.open.entry(eval).or_default();
-                if known.started && !known.waits {
+                if *known == OpenEval::Started {
                     return Ok(true);
                 }
-                *known = OpenEval { queued: true, started: true, waits: false };
+                *known = OpenEval::Started;
                 let started = self.entry(eval).and_then(|entry| entry.started);
                 let (generation, since_ms) = match started {
                     Some((generation, since_ms, _)) => (Some(generation), since_ms),
@@ -190,8 +193,7 @@ impl Onlooker<'_> {
                 if !self.copy(end)? {
                     return Ok(false);
                 }
-                let known = self.memory.open.entry(eval).or_default();
-                *known = OpenEval { queued: true, started: true, waits: true };
+                self.memory.open.insert(eval, OpenEval::Waits);
                 SessionChange::Waiting { eval, prompt: plain(prompt) }
             }
             Event::Unrecorded { eval, end, why, .. } => {
@@ -208,10 +210,10 @@ impl Onlooker<'_> {
 
     fn queued(&mut self, eval: EvalSeq, behind: Option<EvalSeq>) -> Result<bool, ClientError> {
         let known = self.memory.open.entry(eval).or_default();
-        if known.queued {
+        if *known >= OpenEval::Queued {
             return Ok(true);
         }
-        known.queued = true;
+        *known = OpenEval::Queued;
         Ok((self.tell)(SessionChange::Queued { eval, behind }))
     }
 
@@ -266,10 +268,10 @@ impl Onlooker<'_> {
         if let Some(end) = self.reader().ok().and_then(|reader| reader.end().ok()) {
             let _ = self.copy(end);
         }
-        if self.memory.told == Told::Over {
+        if self.memory.told == ToldLast::Over {
             return;
         }
-        self.memory.told = Told::Over;
+        self.memory.told = ToldLast::Over;
         let meta = self.client.meta(self.name).ok().flatten().filter(|meta| !meta.stopped);
         let change = match meta {
             None => SessionChange::Gone,

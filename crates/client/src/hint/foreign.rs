@@ -2,14 +2,14 @@
 
 use super::Hint;
 use super::ipython::other;
-use super::line::{Failed, Failure, matches_pattern};
+use super::line::{Failed, FailedLine, matches_pattern};
 
-pub(super) fn habit(failed: &Failed<'_>, line: &str, failure: Failure<'_>) -> Option<Hint> {
+pub(super) fn habit(failed: &Failed<'_>, line: &str, failure: FailedLine<'_>) -> Option<Hint> {
     if is_sql(line) {
         return Some(Hint::Sql);
     }
     let name = match failure {
-        Failure::Name(name) => Some(name),
+        FailedLine::Name(name) => Some(name),
         _ => None,
     };
     // A shell has a `let` of its own, without spaces.
@@ -20,7 +20,7 @@ pub(super) fn habit(failed: &Failed<'_>, line: &str, failure: Failure<'_>) -> Op
     if failed.language != "python" && is_python(failed, line, name) {
         return Some(other("Python", "python"));
     }
-    if failed.is_shell() && failure == Failure::Command {
+    if failed.is_shell() && failure == FailedLine::Command {
         return None;
     }
     elsewhere(line, name).map(|title| Hint::OtherLanguage { title, session: None })

@@ -1,15 +1,15 @@
 //! Habits of IPython and of those who copy from a terminal or a page: magics, `!command`, `name?`, prompts, fences.
 
-use super::line::{Failed, Failure, matches_pattern};
+use super::line::{Failed, FailedLine, matches_pattern};
 use super::shell_words::{self, change_dir, is_command};
 use super::{Hint, NotNeeded, Whose, modules};
 
-pub(super) fn habit(failed: &Failed<'_>, line: &str, failure: Failure<'_>) -> Option<Hint> {
+pub(super) fn habit(failed: &Failed<'_>, line: &str, failure: FailedLine<'_>) -> Option<Hint> {
     if line.starts_with("```") || line == "~~~" {
         return Some(Hint::Fence);
     }
     for prompt in [">>>", "..."] {
-        if failure == Failure::Syntax
+        if failure == FailedLine::Syntax
             && line
                 .strip_prefix(prompt)
                 .is_some_and(|rest| rest.is_empty() || rest.starts_with(' '))
@@ -17,7 +17,7 @@ pub(super) fn habit(failed: &Failed<'_>, line: &str, failure: Failure<'_>) -> Op
             return Some(Hint::Prompt { prompt });
         }
     }
-    if matches!(failure, Failure::Syntax | Failure::Name("In"))
+    if matches!(failure, FailedLine::Syntax | FailedLine::Name("In"))
         && matches_pattern!(line, r"^In \[\d*\]:")
     {
         return Some(Hint::Prompt { prompt: "In [1]:" });

@@ -29,7 +29,7 @@ pub(super) struct Failed<'a> {
 
 /// How the code failed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(super) enum Failure<'a> {
+pub(super) enum FailedLine<'a> {
     /// It cannot be compiled.
     Syntax,
     /// This name is not known.
@@ -45,10 +45,10 @@ pub(super) enum Failure<'a> {
 impl Failed<'_> {
     pub(super) fn hint(&self) -> Option<Hint> {
         let failure = self.failure();
-        if failure == Failure::Module {
+        if failure == FailedLine::Module {
             return modules::missing(self);
         }
-        if failure == Failure::Other {
+        if failure == FailedLine::Other {
             return None;
         }
         let by_line = self
@@ -57,12 +57,12 @@ impl Failed<'_> {
             .filter(|line| line.len() <= LONGEST_LINE)
             .find_map(|line| self.line_hint(line, failure));
         by_line.or_else(|| match failure {
-            Failure::Name(name) => self.name_hint(name),
+            FailedLine::Name(name) => self.name_hint(name),
             _ => None,
         })
     }
 
-    fn line_hint(&self, line: &str, failure: Failure<'_>) -> Option<Hint> {
+    fn line_hint(&self, line: &str, failure: FailedLine<'_>) -> Option<Hint> {
         ipython::habit(self, line, failure)
             .or_else(|| typescript::habit(self, line, failure))
             .or_else(|| foreign::habit(self, line, failure))
@@ -81,43 +81,42 @@ impl Failed<'_> {
         matches!(self.language, "bash" | "shell")
     }
 
-    pub(super) fn failure(&self) -> Failure<'_> {
+    pub(super) fn failure(&self) -> FailedLine<'_> {
         let Some(error) = self.error else {
             // Shell commands have no bridge that speaks of errors.
-            return if self.is_shell() { self.shell_failure() } else { Failure::Other };
+            return if self.is_shell() { self.shell_failure() } else { FailedLine::Other };
         };
         let message = error.message.as_str();
         match (self.language, error.name.as_str()) {
-            (_, "SyntaxError" | "IndentationError" | "TabError") => Failure::Syntax,
-            ("python", "NameError") => {
-                quoted(message, "name '", "' is not defined").map_or(Failure::Other, Failure::Name)
-            }
-            ("python", "ModuleNotFoundError" | "ImportError") => Failure::Module,
+            (_, "SyntaxError" | "IndentationError" | "TabError") => FailedLine::Syntax,
+            ("python", "NameError") => quoted(message, "name '", "' is not defined")
+                .map_or(FailedLine::Other, FailedLine::Name),
+            ("python", "ModuleNotFoundError" | "ImportError") => FailedLine::Module,
             ("node", "ReferenceError") => {
                 let name = message.strip_suffix(" is not defined");
-                name.map_or(Failure::Other, Failure::Name)
+                name.map_or(FailedLine::Other, FailedLine::Name)
             }
-            ("node", "Error") if message.starts_with("Cannot find ") => Failure::Module,
+            ("node", "Error") if message.starts_with("Cannot find ") => FailedLine::Module,
             ("bash", "ExitStatus") => self.shell_failure(),
-            _ => Failure::Other,
+            _ => FailedLine::Other,
         }
     }
 
-    fn shell_failure(&self) -> Failure<'_> {
+    fn shell_failure(&self) -> FailedLine<'_> {
         let signs = [": command not found", ": syntax error", ": not found", "fg: no job control"];
         match signs.iter().any(|sign| self.said.contains(sign)) {
-            true if self.said.contains("syntax error near") => Failure::Syntax,
-            true => Failure::Command,
-            false => Failure::Other,
+            true if self.said.contains("syntax error near") => FailedLine::Syntax,
+            true => FailedLine::Command,
+            false => FailedLine::Other,
         }
     }
 
     /// The name that the error says is not known: of a variable, of a function of a shell.
     pub(super) fn missing_name(&self) -> Option<&str> {
         match self.failure() {
-            Failure::Name(name) => self.fails_in_session().then_some(name),
-            Failure::Command => self.missing_commands().last(),
-            Failure::Syntax | Failure::Module | Failure::Other => None,
+            FailedLine::Name(name) => self.fails_in_session().then_some(name),
+            FailedLine::Command => self.missing_commands().last(),
+            FailedLine::Syntax | FailedLine::Module | FailedLine::Other => None,
         }
     }
 
@@ -132,20 +131,20 @@ impl Failed<'_> {
     }
 
     /// The lines of the code that the error may be about. Only a shell goes on after an error and has several.
-    fn lines(&self, failure: Failure<'_>) -> Vec<&str> {
+    fn lines(&self, failure: FailedLine<'_>) -> Vec<&str> {
         match failure {
-            Failure::Command => self.shell_lines(),
+            FailedLine::Command => self.shell_lines(),
             failure => self.line(failure).into_iter().collect(),
         }
     }
 
     /// The line of this eval's code that the error is about, without the space around it.
-    fn line(&self, failure: Failure<'_>) -> Option<&str> {
+    fn line(&self, failure: FailedLine<'_>) -> Option<&str> {
         let number = match (self.language, failure) {
             ("python", _) => self.python_line(),
-            ("node", Failure::Syntax) => self.number_after(&format!("{}:", self.eval)),
+            ("node", FailedLine::Syntax) => self.number_after(&format!("{}:", self.eval)),
             ("node", _) => self.number_after(&format!("at {}:", self.eval)),
-            (_, Failure::Syntax) => {
+            (_, FailedLine::Syntax) => {
                 // In a file that the code sources or runs, the line is not one of the code's.
                 let id = self.eval.trim_matches(['<', '>']);
                 let (text, mark) = match self.error {

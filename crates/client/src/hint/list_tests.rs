@@ -3,11 +3,11 @@
 use stead_protocol::{ErrorInfo, EvalSeq, Missing, SessionName};
 
 use super::line::Failed;
-use super::{Calls, Hint, LostBy};
+use super::{Hint, HintCalls, LostBy};
 
 struct Tools;
 
-impl Calls for Tools {
+impl HintCalls for Tools {
     fn shell(&self, command: &str) -> String {
         format!("shell<{command}>")
     }

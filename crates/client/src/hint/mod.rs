@@ -24,7 +24,7 @@ use crate::EvalView;
 use crate::reach::meta;
 use line::Failed;
 
-pub use words::Calls;
+pub use words::HintCalls;
 
 /// What may help. `words.rs` has the sentence for each; the calls in it are those of the front end.
 #[derive(Debug, Clone, PartialEq, Eq)]

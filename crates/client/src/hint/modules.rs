@@ -4,7 +4,7 @@ use std::path::Path;
 
 use super::Hint;
 use super::line::{Failed, matches_pattern, quoted};
-use super::packages::{self, Left};
+use super::packages::{self, LeftStdlib};
 
 /// The hint for a module that is not there.
 pub(super) fn missing(failed: &Failed<'_>) -> Option<Hint> {
@@ -19,7 +19,7 @@ fn python(failed: &Failed<'_>) -> Option<Hint> {
     // The bridge says which module it is, if it is one that can be installed.
     let facts = failed.error?.missing.as_deref()?;
     let module = facts.module.as_deref()?;
-    if let Some(Left { instead, .. }) = packages::left(module) {
+    if let Some(LeftStdlib { instead, .. }) = packages::left(module) {
         return Some(Hint::Gone { module: module.to_owned(), instead });
     }
     if facts.of_language {

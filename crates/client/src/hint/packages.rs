@@ -336,23 +336,23 @@ pub(super) fn package(module: &str) -> Option<&str> {
 }
 
 /// A module that the standard library once had.
-pub(super) struct Left {
+pub(super) struct LeftStdlib {
     module: &'static str,
     /// What is there now.
     pub(super) instead: &'static str,
 }
 
 /// What is there in place of a module that left the standard library.
-pub(super) fn left(module: &str) -> Option<&'static Left> {
+pub(super) fn left(module: &str) -> Option<&'static LeftStdlib> {
     let top = module.split('.').next().unwrap_or(module);
     LEFT.iter().find(|left| left.module == top)
 }
 
-const fn gone(module: &'static str, instead: &'static str) -> Left {
-    Left { module, instead }
+const fn gone(module: &'static str, instead: &'static str) -> LeftStdlib {
+    LeftStdlib { module, instead }
 }
 
-const LEFT: &[Left] = &[
+const LEFT: &[LeftStdlib] = &[
     gone("distutils", "left the standard library in Python 3.12; the package setuptools brings it"),
     gone("imp", "left the standard library in Python 3.12; use importlib"),
     gone("asyncore", "left the standard library in Python 3.12; use asyncio"),

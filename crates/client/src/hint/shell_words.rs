@@ -1,6 +1,6 @@
 //! Shell commands that were given to a session in another language.
 
-use super::line::{Failed, Failure, matches_pattern};
+use super::line::{Failed, FailedLine, matches_pattern};
 use super::{Hint, NotNeeded, Whose, modules};
 
 /// Commands whose names are no words of prose and hardly names of variables.
@@ -130,12 +130,12 @@ const PROSE: &[&str] = &[
 ];
 
 /// A line that is a shell command, in a session that runs no such commands.
-pub(super) fn habit(failed: &Failed<'_>, line: &str, failure: Failure<'_>) -> Option<Hint> {
+pub(super) fn habit(failed: &Failed<'_>, line: &str, failure: FailedLine<'_>) -> Option<Hint> {
     if failed.is_shell() {
         return assignment(failed, line, failure);
     }
     // What compiles is only a command if its first word is the name that is not known.
-    if let Failure::Name(name) = failure
+    if let FailedLine::Name(name) = failure
         && line.split_whitespace().next() != Some(name)
     {
         return None;
@@ -264,10 +264,10 @@ fn is_flag(word: &str) -> bool {
 }
 
 /// `x = 1` in a shell.
-fn assignment(failed: &Failed<'_>, line: &str, failure: Failure<'_>) -> Option<Hint> {
+fn assignment(failed: &Failed<'_>, line: &str, failure: FailedLine<'_>) -> Option<Hint> {
     let (name, value) = line.split_once(" = ").or_else(|| line.split_once("= "))?;
     let name = name.trim();
-    let meant = failure == Failure::Command
+    let meant = failure == FailedLine::Command
         && matches_pattern!(name, r"^[A-Za-z_]\w*$")
         && failed.missing_commands().any(|missing| missing == name);
     let plain = matches_pattern!(value.trim(), r#"^([\w./:-]+|"[^"]*"|'[^']*')$"#);

@@ -1,11 +1,11 @@
 //! TypeScript in a session that runs JavaScript.
 
 use super::Hint;
-use super::line::{Failed, Failure, matches_pattern};
+use super::line::{Failed, FailedLine, matches_pattern};
 
 /// Types are no JavaScript, so code that has them cannot be compiled, and the line of the error shows them.
-pub(super) fn habit(failed: &Failed<'_>, line: &str, failure: Failure<'_>) -> Option<Hint> {
-    if failed.language != "node" || failure != Failure::Syntax {
+pub(super) fn habit(failed: &Failed<'_>, line: &str, failure: FailedLine<'_>) -> Option<Hint> {
+    if failed.language != "node" || failure != FailedLine::Syntax {
         return None;
     }
     let found = matches_pattern!(

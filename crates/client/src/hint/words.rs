@@ -8,7 +8,7 @@ use super::{Hint, LostBy, NotNeeded, Whose};
 const REPEATED: usize = 160;
 
 /// How a front end writes the calls that hints name.
-pub trait Calls {
+pub trait HintCalls {
     /// The call that runs a shell command.
     fn shell(&self, command: &str) -> String;
     /// The call that runs code in this language.
@@ -25,7 +25,7 @@ pub trait Calls {
 
 impl Hint {
     /// The hint as one line, about code in `session`.
-    pub fn text(&self, session: &SessionName, calls: &dyn Calls) -> String {
+    pub fn text(&self, session: &SessionName, calls: &dyn HintCalls) -> String {
         match self {
             Hint::Fence => "send the code without the fence (```) around it".to_owned(),
             Hint::Prompt { prompt } => format!("send the code without the `{prompt}` prompts"),

@@ -68,7 +68,7 @@ pub struct OutputOptions {
 }
 
 /// Where an eval stands, from disk or from its host.
-struct Place {
+struct OutputPlace {
     status: EvalStatus,
     prompt: Option<String>,
     editor: Option<String>,
@@ -248,13 +248,13 @@ impl Client {
         id: &EvalId,
         entry: &EvalEntry,
         silent: Option<ClientError>,
-    ) -> Result<Place, ClientError> {
+    ) -> Result<OutputPlace, ClientError> {
         let name = &id.session;
         let (generation, start) = match entry.started {
             Some((generation, _, start)) => (Some(generation), start),
             None => (None, Offset(0)),
         };
-        let mut place = Place {
+        let mut place = OutputPlace {
             status: EvalStatus::Running,
             prompt: None,
             editor: None,
@@ -354,7 +354,7 @@ impl Client {
     fn read_part(
         &self,
         id: &EvalId,
-        place: Place,
+        place: OutputPlace,
         options: &OutputOptions,
     ) -> Result<EvalView, ClientError> {
         let name = &id.session;
@@ -399,7 +399,7 @@ impl Client {
 
 fn read_content(
     reader: &Reader,
-    place: &Place,
+    place: &OutputPlace,
     options: &OutputOptions,
 ) -> Result<Content, SpoolError> {
     let end = place.end;

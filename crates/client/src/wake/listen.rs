@@ -53,7 +53,7 @@ pub(super) enum Fact {
 }
 
 /// Hears all there is to hear about the evals of one session.
-pub(super) struct Ear {
+pub(super) struct SessionEar {
     client: Client,
     name: SessionName,
     evals: Vec<Heard>,
@@ -78,25 +78,25 @@ struct Heard {
 /// Nobody waits for facts any longer, or there will be none.
 struct Enough;
 
-impl From<ClientError> for Broken {
+impl From<ClientError> for BrokenOff {
     fn from(error: ClientError) -> Self {
-        Broken::Error(Box::new(error))
+        BrokenOff::Error(Box::new(error))
     }
 }
 
-impl From<Enough> for Broken {
+impl From<Enough> for BrokenOff {
     fn from(_: Enough) -> Self {
-        Broken::Enough
+        BrokenOff::Enough
     }
 }
 
 /// Why listening stopped.
-enum Broken {
+enum BrokenOff {
     Enough,
     Error(Box<ClientError>),
 }
 
-impl Ear {
+impl SessionEar {
     pub(super) fn new(
         client: Client,
         name: SessionName,
@@ -107,7 +107,7 @@ impl Ear {
         closes: UnixStream,
     ) -> Self {
         let heard = |(at, eval)| Heard { at, eval, search: None, caught_up: false, over: false };
-        Ear {
+        SessionEar {
             client,
             name,
             evals: evals.into_iter().map(heard).collect(),
@@ -121,13 +121,13 @@ impl Ear {
 
     /// Listens until every eval is over or nobody waits.
     pub(super) fn run(mut self) {
-        if let Err(Broken::Error(error)) = self.listen() {
+        if let Err(BrokenOff::Error(error)) = self.listen() {
             let at = self.evals.iter().find(|heard| !heard.over).map_or(0, |heard| heard.at);
             let _ = self.facts.send((at, Fact::Failed(error)));
         }
     }
 
-    fn listen(&mut self) -> Result<(), Broken> {
+    fn listen(&mut self) -> Result<(), BrokenOff> {
         self.find_numbers()?;
         self.read_disk()?;
         let mut host_gone_by = None;
@@ -146,7 +146,7 @@ impl Ear {
                 Err(error) => return Err(error.into()),
             }
             if self.nobody_waits() {
-                return Err(Broken::Enough);
+                return Err(BrokenOff::Enough);
             }
         }
         Ok(())
@@ -179,7 +179,7 @@ impl Ear {
     }
 
     /// Finds the numbers of evals that are known only by a token: at the latest when the host answers.
-    fn find_numbers(&mut self) -> Result<(), Broken> {
+    fn find_numbers(&mut self) -> Result<(), BrokenOff> {
         for at in 0..self.evals.len() {
             let TargetEval::Sent(given) = self.evals[at].eval.clone() else { continue };
             self.see_stopped()?;
@@ -192,7 +192,7 @@ impl Ear {
                     Err(error) => return Err(error.into()),
                 }
                 if self.nobody_waits() {
-                    return Err(Broken::Enough);
+                    return Err(BrokenOff::Enough);
                 }
             };
             self.evals[at].eval = TargetEval::Seq(id.seq);
@@ -218,7 +218,7 @@ impl Ear {
     }
 
     /// Tells what the disk knows: that is all there is of evals that are over.
-    fn read_disk(&mut self) -> Result<(), Broken> {
+    fn read_disk(&mut self) -> Result<(), BrokenOff> {
         for at in 0..self.evals.len() {
             let entry = self.entry(at)?;
             match (entry.finished, entry.started) {
@@ -251,7 +251,7 @@ impl Ear {
     }
 
     /// Asks the host about all evals that are not over, and hears what it says until it hangs up.
-    fn hear_host(&mut self, mut connection: Connection) -> Result<(), Broken> {
+    fn hear_host(&mut self, mut connection: Connection) -> Result<(), BrokenOff> {
         let output = self.conditions.line || self.conditions.idle.is_some();
         for at in 0..self.evals.len() {
             if self.evals[at].over {
@@ -272,14 +272,14 @@ impl Ear {
             match connection.next_event(None, Some(self.closes.as_fd()))? {
                 Waited::Event(event) => self.hear_event(event)?,
                 Waited::Closed => return Ok(()),
-                Waited::Woken => return Err(Broken::Enough),
+                Waited::Woken => return Err(BrokenOff::Enough),
                 Waited::Deadline => {}
             }
         }
         Ok(())
     }
 
-    fn hear_event(&mut self, event: Event) -> Result<(), Broken> {
+    fn hear_event(&mut self, event: Event) -> Result<(), BrokenOff> {
         if let Event::Paused { paused } = event {
             let mut all = 0..self.evals.len();
             return Ok(all.try_for_each(|at| self.tell(at, Fact::Paused(paused)))?);
@@ -352,7 +352,7 @@ impl Ear {
 
     /// Finds out from the disk how evals ended whose host is gone. One that has begun to exit records all it knows
     /// first. The guard of one that was killed need not be waited for: it records nothing.
-    fn hear_no_host(&mut self, by: Instant) -> Result<(), Broken> {
+    fn hear_no_host(&mut self, by: Instant) -> Result<(), BrokenOff> {
         let lives = Unfound::find(&self.client.dir(&self.name)).is_some();
         for at in 0..self.evals.len() {
             if self.evals[at].over {
@@ -383,7 +383,7 @@ impl Ear {
     }
 
     /// The eval is over: its last lines are searched, then its end is told.
-    fn ended(&mut self, at: usize, finished: Finished) -> Result<(), Broken> {
+    fn ended(&mut self, at: usize, finished: Finished) -> Result<(), BrokenOff> {
         self.begin_search(at, finished.start);
         let line = match self.search_line(at)? {
             None => self.evals[at].search.as_ref().and_then(LineSearch::open),
@@ -414,20 +414,20 @@ impl Ear {
     }
 
     /// Searches what is new, and tells a line that matches.
-    fn search(&mut self, at: usize) -> Result<(), Broken> {
+    fn search(&mut self, at: usize) -> Result<(), BrokenOff> {
         match self.search_line(at)? {
             Some(line) => self.found(at, line),
             None => Ok(()),
         }
     }
 
-    fn found(&mut self, at: usize, line: MatchedLine) -> Result<(), Broken> {
+    fn found(&mut self, at: usize, line: MatchedLine) -> Result<(), BrokenOff> {
         self.tell(at, Fact::Line { line, over: None })?;
         self.evals[at].over = true;
         Ok(())
     }
 
-    fn search_line(&mut self, at: usize) -> Result<Option<MatchedLine>, Broken> {
+    fn search_line(&mut self, at: usize) -> Result<Option<MatchedLine>, BrokenOff> {
         let Some(mut search) = self.evals[at].search.take() else { return Ok(None) };
         let name = self.name.clone();
         let found = search.read(self.spool()?).map_err(ClientError::spool(&name))?;
@@ -436,7 +436,7 @@ impl Ear {
     }
 
     /// Tells a matching line that was left open, for now or for good.
-    fn search_open(&mut self, at: usize) -> Result<(), Broken> {
+    fn search_open(&mut self, at: usize) -> Result<(), BrokenOff> {
         match self.evals[at].search.as_ref().and_then(LineSearch::open) {
             Some(line) => self.found(at, line),
             None => Ok(()),

@@ -20,9 +20,9 @@ use crate::eval::{loss, wait};
 use crate::read::{pattern, records};
 use crate::{Client, ClientError, EvalStatus, EvalView};
 
-use listen::{Ear, Fact};
-use target::Target;
-use tracker::{Tracker, Verdict};
+use listen::{Fact, SessionEar};
+use target::WakeTarget;
+use tracker::{Tracker, WakeVerdict};
 
 /// How long the state that evals are in at the beginning is waited for, however short the timeout is: it is known at
 /// once unless a host does not answer.
@@ -164,12 +164,12 @@ pub struct AwaitedEval {
     /// Its number, once it has one.
     pub eval: Option<EvalSeq>,
     /// What keeps it from running; `None` if it runs.
-    pub held: Option<Held>,
+    pub held: Option<HeldUp>,
 }
 
 /// Why an eval does not run.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Held {
+pub enum HeldUp {
     /// It waits for its turn, behind this one if it is known.
     Queued(Option<EvalSeq>),
     /// Its session is paused.
@@ -202,8 +202,15 @@ impl Client {
         let (_open, closes) = UnixStream::pair().map_err(ClientError::file("make", "a socket"))?;
         for (name, evals) in target::by_session(&targets) {
             let closes = closes.try_clone().map_err(ClientError::file("make", "a socket"))?;
-            let ear =
-                Ear::new(self.clone(), name, evals, conditions, regex.clone(), &facts, closes);
+            let ear = SessionEar::new(
+                self.clone(),
+                name,
+                evals,
+                conditions,
+                regex.clone(),
+                &facts,
+                closes,
+            );
             let thread = std::thread::Builder::new().name("wait".to_owned());
             thread.spawn(move || ear.run()).map_err(ClientError::file("start", "a thread"))?;
         }
@@ -211,7 +218,7 @@ impl Client {
             targets.iter().map(|target| Tracker::new(conditions, target.seq())).collect();
         let held = vec![None; targets.len()];
         let mut waiting =
-            Waiting { client: self, targets, trackers, held, woken: Vec::new(), watcher };
+            WaitUnderWay { client: self, targets, trackers, held, woken: Vec::new(), watcher };
         (0..waiting.targets.len()).for_each(|at| waiting.tell_standing(at));
         while !waiting.is_over(options.all) {
             let due = waiting.trackers.iter().filter_map(Tracker::due).min();
@@ -240,18 +247,18 @@ impl Client {
 }
 
 /// A wait that goes on.
-struct Waiting<'a> {
+struct WaitUnderWay<'a> {
     client: &'a Client,
-    targets: Vec<Target>,
+    targets: Vec<WakeTarget>,
     trackers: Vec<Tracker>,
     /// What was told last of each.
-    held: Vec<Option<Held>>,
+    held: Vec<Option<HeldUp>>,
     /// Evals whose part is over, in the order in which that happened.
     woken: Vec<Woken>,
     watcher: &'a mut dyn WakeWatcher,
 }
 
-impl Waiting<'_> {
+impl WaitUnderWay<'_> {
     /// Whether no more is to be waited for. One that ended well without what was waited for does not end a wait for
     /// any of several; one that failed does.
     fn is_over(&self, all: bool) -> bool {
@@ -287,7 +294,7 @@ impl Waiting<'_> {
     fn tell_standing(&mut self, at: usize) {
         let held = self.trackers[at].held();
         self.held[at].clone_from(&held);
-        let Target { session, .. } = &self.targets[at];
+        let WakeTarget { session, .. } = &self.targets[at];
         let (session, eval) = (session.clone(), self.targets[at].seq());
         self.watcher.stands(AwaitedEval { at, of: self.targets.len(), session, eval, held });
     }
@@ -310,24 +317,24 @@ impl Waiting<'_> {
     fn time_out(&mut self) {
         for at in 0..self.trackers.len() {
             if !self.trackers[at].is_over() {
-                self.finish(at, Verdict::TimedOut);
+                self.finish(at, WakeVerdict::TimedOut);
             }
         }
     }
 
-    fn finish(&mut self, at: usize, verdict: Verdict) {
+    fn finish(&mut self, at: usize, verdict: WakeVerdict) {
         let (target, tracker) = (&self.targets[at], &mut self.trackers[at]);
         let last_line = || match target.id() {
             Some(id) => self.client.last_line(&id).unwrap_or_default(),
             None => String::new(),
         };
         let cause = match verdict {
-            Verdict::Ended { waited_for } => Cause::Ended { waited_for },
-            Verdict::Input { may } => Cause::Input { may },
-            Verdict::Line(line) => Cause::Line(line),
-            Verdict::Silent(time) => Cause::Silent { time, last_line: last_line() },
-            Verdict::Unrecorded(why) => Cause::Unrecorded(why),
-            Verdict::TimedOut => Cause::TimedOut { last_line: last_line() },
+            WakeVerdict::Ended { waited_for } => Cause::Ended { waited_for },
+            WakeVerdict::Input { may } => Cause::Input { may },
+            WakeVerdict::Line(line) => Cause::Line(line),
+            WakeVerdict::Silent(time) => Cause::Silent { time, last_line: last_line() },
+            WakeVerdict::Unrecorded(why) => Cause::Unrecorded(why),
+            WakeVerdict::TimedOut => Cause::TimedOut { last_line: last_line() },
         };
         let (mut view, ended) = tracker.take_view(&target.session);
         if view.eval.is_none() {

@@ -6,7 +6,7 @@ use crate::{Client, ClientError};
 
 /// An eval that is waited for.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub(crate) struct Target {
+pub(crate) struct WakeTarget {
     pub(crate) session: SessionName,
     pub(crate) eval: TargetEval,
 }
@@ -20,7 +20,7 @@ pub(crate) enum TargetEval {
     Sent(String),
 }
 
-impl Target {
+impl WakeTarget {
     pub(crate) fn seq(&self) -> Option<EvalSeq> {
         match self.eval {
             TargetEval::Seq(seq) => Some(seq),
@@ -42,12 +42,12 @@ impl Target {
 
     /// Its number is known now.
     pub(crate) fn name(&mut self, id: EvalId) {
-        *self = Target { session: id.session, eval: TargetEval::Seq(id.seq) };
+        *self = WakeTarget { session: id.session, eval: TargetEval::Seq(id.seq) };
     }
 }
 
 /// The targets of each session, with their places in the list.
-pub(crate) fn by_session(targets: &[Target]) -> Vec<(SessionName, Vec<(usize, TargetEval)>)> {
+pub(crate) fn by_session(targets: &[WakeTarget]) -> Vec<(SessionName, Vec<(usize, TargetEval)>)> {
     let mut sessions: Vec<(SessionName, Vec<(usize, TargetEval)>)> = Vec::new();
     for (at, target) in targets.iter().enumerate() {
         let one = (at, target.eval.clone());
@@ -61,7 +61,7 @@ pub(crate) fn by_session(targets: &[Target]) -> Vec<(SessionName, Vec<(usize, Ta
 
 impl Client {
     /// What the words of a user name, each eval once. Evals that there are not are refused before the wait begins.
-    pub(crate) fn targets(&self, given: &[String]) -> Result<Vec<Target>, ClientError> {
+    pub(crate) fn targets(&self, given: &[String]) -> Result<Vec<WakeTarget>, ClientError> {
         let mut targets = Vec::new();
         for word in given {
             let target = self.wait_target(word)?;
@@ -72,24 +72,24 @@ impl Client {
         Ok(targets)
     }
 
-    fn wait_target(&self, given: &str) -> Result<Target, ClientError> {
+    fn wait_target(&self, given: &str) -> Result<WakeTarget, ClientError> {
         let Some((name, number)) = given.split_once(':') else {
             let session = self.session(given)?;
             let Some(seq) = self.current(&session)? else {
                 let known = format!("session `{session}` has had no evals");
                 return Err(ClientError::NoEval { id: given.to_owned(), known });
             };
-            return Ok(Target { session, eval: TargetEval::Seq(seq) });
+            return Ok(WakeTarget { session, eval: TargetEval::Seq(seq) });
         };
         if number.starts_with('~') {
             // Its host may be silent, so it is looked for while the wait goes on.
             number.parse::<stead_protocol::Token>()?;
             let session = self.session(name)?;
             self.require(&session, true)?;
-            return Ok(Target { session, eval: TargetEval::Sent(given.to_owned()) });
+            return Ok(WakeTarget { session, eval: TargetEval::Sent(given.to_owned()) });
         }
         let id = self.resolve_eval(given.parse()?);
         self.entry(&id)?;
-        Ok(Target { session: id.session, eval: TargetEval::Seq(id.seq) })
+        Ok(WakeTarget { session: id.session, eval: TargetEval::Seq(id.seq) })
     }
 }

@@ -5,7 +5,7 @@ use std::time::{Duration, Instant};
 use stead_protocol::{EvalSeq, Finished, SessionName};
 
 use super::listen::Fact;
-use super::{Conditions, Held, MatchedLine};
+use super::{Conditions, HeldUp, MatchedLine};
 use crate::{Content, EvalStatus, EvalView};
 
 /// How long an outcome that could not be recorded is waited for: the disk may have been full only for a moment.
@@ -16,7 +16,7 @@ const RECORD_TIME: Duration = Duration::from_secs(1);
 pub(super) struct Tracker {
     conditions: Conditions,
     eval: Option<EvalSeq>,
-    standing: Standing,
+    standing: TrackedStanding,
     /// Whether all that was known at the beginning has been told.
     known: bool,
     /// Its host does not answer: its process.
@@ -28,7 +28,7 @@ pub(super) struct Tracker {
 
 /// Where the eval stands.
 #[derive(Debug)]
-enum Standing {
+enum TrackedStanding {
     Unknown,
     Queued {
         behind: Option<EvalSeq>,
@@ -58,7 +58,7 @@ enum Standing {
 
 /// How the wait for an eval ended.
 #[derive(Debug, PartialEq, Eq)]
-pub(super) enum Verdict {
+pub(super) enum WakeVerdict {
     Ended { waited_for: bool },
     Input { may: bool },
     Line(MatchedLine),
@@ -72,7 +72,7 @@ impl Tracker {
         Tracker {
             conditions,
             eval,
-            standing: Standing::Unknown,
+            standing: TrackedStanding::Unknown,
             known: false,
             silent_host: None,
             paused: false,
@@ -90,49 +90,49 @@ impl Tracker {
     }
 
     /// Takes a fact in; the verdict, if that ends the wait.
-    pub(super) fn hear(&mut self, fact: Fact, now: Instant) -> Option<Verdict> {
+    pub(super) fn hear(&mut self, fact: Fact, now: Instant) -> Option<WakeVerdict> {
         if self.over {
             return None;
         }
         let verdict = match fact {
             Fact::Queued { behind } => {
-                self.standing = Standing::Queued { behind };
+                self.standing = TrackedStanding::Queued { behind };
                 None
             }
             Fact::Running { quiet_since } => {
                 let quiet_since = self.quiet_since().map_or(quiet_since, |at| at.max(quiet_since));
-                self.standing = Standing::Running { quiet_since };
+                self.standing = TrackedStanding::Running { quiet_since };
                 None
             }
             Fact::Output => {
-                self.standing = Standing::Running { quiet_since: now };
+                self.standing = TrackedStanding::Running { quiet_since: now };
                 None
             }
             Fact::MayWait => {
                 let quiet_since = self.quiet_since().unwrap_or(now);
-                self.standing = Standing::MayWait { quiet_since };
-                self.conditions.input.then_some(Verdict::Input { may: true })
+                self.standing = TrackedStanding::MayWait { quiet_since };
+                self.conditions.input.then_some(WakeVerdict::Input { may: true })
             }
             Fact::Waiting { prompt, editor } => {
                 let quiet_since = self.quiet_since().unwrap_or(now);
-                self.standing = Standing::Waiting { quiet_since, prompt, editor };
-                self.conditions.input.then_some(Verdict::Input { may: false })
+                self.standing = TrackedStanding::Waiting { quiet_since, prompt, editor };
+                self.conditions.input.then_some(WakeVerdict::Input { may: false })
             }
             Fact::Unrecorded { why } => {
-                self.standing = Standing::Unrecorded { why, until: now + RECORD_TIME };
+                self.standing = TrackedStanding::Unrecorded { why, until: now + RECORD_TIME };
                 None
             }
             Fact::Line { line, over } => {
                 if let Some((finished, result)) = over {
-                    self.standing = Standing::Ended { finished, result };
+                    self.standing = TrackedStanding::Ended { finished, result };
                 }
-                Some(Verdict::Line(line))
+                Some(WakeVerdict::Line(line))
             }
             Fact::Ended { finished, result } => {
-                self.standing = Standing::Ended { finished, result };
+                self.standing = TrackedStanding::Ended { finished, result };
                 // An eval that has ended is as silent as can be.
                 let waited_for = self.conditions.end || self.conditions.idle.is_some();
-                Some(Verdict::Ended { waited_for })
+                Some(WakeVerdict::Ended { waited_for })
             }
             Fact::HostSilent { pid } => {
                 (self.silent_host, self.known) = (Some(pid), true);
@@ -157,28 +157,28 @@ impl Tracker {
     }
 
     /// What keeps the eval from running, if something does.
-    pub(super) fn held(&self) -> Option<Held> {
+    pub(super) fn held(&self) -> Option<HeldUp> {
         match &self.standing {
-            _ if self.silent_host.is_some() => Some(Held::HostSilent),
-            _ if self.paused => Some(Held::Paused),
-            Standing::Queued { behind } => Some(Held::Queued(*behind)),
-            Standing::Waiting { prompt, .. } => Some(Held::Input(prompt.clone())),
-            Standing::Unknown
-            | Standing::Running { .. }
-            | Standing::MayWait { .. }
-            | Standing::Unrecorded { .. }
-            | Standing::Ended { .. } => None,
+            _ if self.silent_host.is_some() => Some(HeldUp::HostSilent),
+            _ if self.paused => Some(HeldUp::Paused),
+            TrackedStanding::Queued { behind } => Some(HeldUp::Queued(*behind)),
+            TrackedStanding::Waiting { prompt, .. } => Some(HeldUp::Input(prompt.clone())),
+            TrackedStanding::Unknown
+            | TrackedStanding::Running { .. }
+            | TrackedStanding::MayWait { .. }
+            | TrackedStanding::Unrecorded { .. }
+            | TrackedStanding::Ended { .. } => None,
         }
     }
 
     /// Sees what the time alone decides.
-    pub(super) fn pass_time(&mut self, now: Instant) -> Option<Verdict> {
+    pub(super) fn pass_time(&mut self, now: Instant) -> Option<WakeVerdict> {
         if self.due().is_none_or(|due| due > now) {
             return None;
         }
         let verdict = match &self.standing {
-            Standing::Unrecorded { why, .. } => Some(Verdict::Unrecorded(why.clone())),
-            _ => self.quiet_since().map(|since| Verdict::Silent(now - since)),
+            TrackedStanding::Unrecorded { why, .. } => Some(WakeVerdict::Unrecorded(why.clone())),
+            _ => self.quiet_since().map(|since| WakeVerdict::Silent(now - since)),
         };
         self.judge(verdict)
     }
@@ -187,27 +187,27 @@ impl Tracker {
     pub(super) fn due(&self) -> Option<Instant> {
         match &self.standing {
             _ if self.over => None,
-            Standing::Unrecorded { until, .. } => Some(*until),
+            TrackedStanding::Unrecorded { until, .. } => Some(*until),
             // What it wrote last may not have been told yet.
             _ if !self.known => None,
             _ => self.quiet_since()?.checked_add(self.conditions.idle?),
         }
     }
 
-    fn judge(&mut self, verdict: Option<Verdict>) -> Option<Verdict> {
+    fn judge(&mut self, verdict: Option<WakeVerdict>) -> Option<WakeVerdict> {
         self.over = verdict.is_some();
         verdict
     }
 
     fn quiet_since(&self) -> Option<Instant> {
         match &self.standing {
-            Standing::Running { quiet_since }
-            | Standing::MayWait { quiet_since }
-            | Standing::Waiting { quiet_since, .. } => Some(*quiet_since),
-            Standing::Unknown
-            | Standing::Queued { .. }
-            | Standing::Unrecorded { .. }
-            | Standing::Ended { .. } => None,
+            TrackedStanding::Running { quiet_since }
+            | TrackedStanding::MayWait { quiet_since }
+            | TrackedStanding::Waiting { quiet_since, .. } => Some(*quiet_since),
+            TrackedStanding::Unknown
+            | TrackedStanding::Queued { .. }
+            | TrackedStanding::Unrecorded { .. }
+            | TrackedStanding::Ended { .. } => None,
         }
     }
 
@@ -215,33 +215,33 @@ impl Tracker {
     pub(super) fn take_view(&mut self, session: &SessionName) -> (EvalView, Option<Finished>) {
         self.over = true;
         let view = |status| EvalView::new(session, self.eval, status);
-        let mut view = match std::mem::replace(&mut self.standing, Standing::Unknown) {
-            Standing::Ended { finished, result } => {
+        let mut view = match std::mem::replace(&mut self.standing, TrackedStanding::Unknown) {
+            TrackedStanding::Ended { finished, result } => {
                 let eval = self.eval.unwrap_or_default();
                 let view = EvalView::finished(session, eval, (*finished).clone(), result);
                 return (view, Some(*finished));
             }
-            Standing::Queued { behind } => {
+            TrackedStanding::Queued { behind } => {
                 let mut view = view(EvalStatus::Queued);
                 view.behind = behind;
                 view
             }
-            Standing::Waiting { prompt, editor, .. } => {
+            TrackedStanding::Waiting { prompt, editor, .. } => {
                 let mut view = view(EvalStatus::WaitingInput);
                 (view.prompt, view.editor) = (Some(prompt), editor);
                 view
             }
-            Standing::MayWait { .. } => {
+            TrackedStanding::MayWait { .. } => {
                 let mut view = view(EvalStatus::Running);
                 view.listens = true;
                 view
             }
-            Standing::Unrecorded { why, .. } => {
+            TrackedStanding::Unrecorded { why, .. } => {
                 let mut view = view(EvalStatus::Partial);
                 view.unrecorded = Some(why);
                 view
             }
-            Standing::Running { .. } | Standing::Unknown => view(EvalStatus::Running),
+            TrackedStanding::Running { .. } | TrackedStanding::Unknown => view(EvalStatus::Running),
         };
         if let Some(pid) = self.silent_host {
             let pid = pid.map(|pid| format!(" (pid {pid})")).unwrap_or_default();
@@ -282,7 +282,7 @@ mod tests {
         let input = WakeOptions { input: true, ..WakeOptions::default() };
         let pattern = WakeOptions { pattern: Some("x".to_owned()), ..WakeOptions::default() };
         let idle = WakeOptions { idle: Some(Duration::from_secs(9)), ..WakeOptions::default() };
-        let met = |waited_for| Some(Verdict::Ended { waited_for });
+        let met = |waited_for| Some(WakeVerdict::Ended { waited_for });
         for (options, at_end) in
             [(&nothing, true), (&input, false), (&pattern, false), (&idle, true)]
         {
@@ -295,7 +295,7 @@ mod tests {
             assert_eq!(tracker(options).hear(Fact::MayWait, now).is_some(), wakes, "{options:?}");
         }
         let mut found = tracker(&pattern);
-        assert!(matches!(found.hear(line(), now), Some(Verdict::Line(_))));
+        assert!(matches!(found.hear(line(), now), Some(WakeVerdict::Line(_))));
         // What comes after the verdict changes nothing.
         assert!(found.is_over() && found.hear(ended(), now).is_none());
     }
@@ -316,7 +316,7 @@ mod tests {
         // A wait for input is silence too, and so is a host that says nothing.
         silent.hear(waiting(), after(13));
         silent.hear(Fact::HostSilent { pid: None }, after(14));
-        assert_eq!(silent.pass_time(after(23)), Some(Verdict::Silent(Duration::from_secs(11))));
+        assert_eq!(silent.pass_time(after(23)), Some(WakeVerdict::Silent(Duration::from_secs(11))));
     }
 
     #[test]
@@ -326,13 +326,13 @@ mod tests {
         let mut held = tracker(&WakeOptions { pattern, ..WakeOptions::default() });
         let behind = Some(EvalSeq(7));
         let steps = [
-            (Fact::Queued { behind }, Some(Held::Queued(behind))),
-            (Fact::Paused(true), Some(Held::Paused)),
-            (Fact::Running { quiet_since: now }, Some(Held::Paused)),
-            (Fact::HostSilent { pid: None }, Some(Held::HostSilent)),
-            (Fact::CaughtUp, Some(Held::Paused)),
+            (Fact::Queued { behind }, Some(HeldUp::Queued(behind))),
+            (Fact::Paused(true), Some(HeldUp::Paused)),
+            (Fact::Running { quiet_since: now }, Some(HeldUp::Paused)),
+            (Fact::HostSilent { pid: None }, Some(HeldUp::HostSilent)),
+            (Fact::CaughtUp, Some(HeldUp::Paused)),
             (Fact::Paused(false), None),
-            (waiting(), Some(Held::Input("? ".to_owned()))),
+            (waiting(), Some(HeldUp::Input("? ".to_owned()))),
             (Fact::Output, None),
         ];
         for (fact, expected) in steps {
@@ -348,9 +348,12 @@ mod tests {
         let mut full = tracker(&WakeOptions::default());
         full.hear(Fact::Unrecorded { why: "full".to_owned() }, now);
         assert_eq!(full.pass_time(now), None);
-        assert_eq!(full.pass_time(now + RECORD_TIME), Some(Verdict::Unrecorded("full".to_owned())));
+        assert_eq!(
+            full.pass_time(now + RECORD_TIME),
+            Some(WakeVerdict::Unrecorded("full".to_owned()))
+        );
         let mut again = tracker(&WakeOptions::default());
         again.hear(Fact::Unrecorded { why: "full".to_owned() }, now);
-        assert_eq!(again.hear(ended(), now), Some(Verdict::Ended { waited_for: true }));
+        assert_eq!(again.hear(ended(), now), Some(WakeVerdict::Ended { waited_for: true }));
     }
 }

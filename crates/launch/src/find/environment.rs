@@ -13,21 +13,21 @@ const USUAL_PATH: &str = "/usr/local/bin:/usr/bin:/bin";
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct Environment {
     prefix: PathBuf,
-    kind: Kind,
+    kind: EnvironmentKind,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Kind {
+enum EnvironmentKind {
     Venv,
     Conda,
 }
 
-impl Kind {
+impl EnvironmentKind {
     /// The variable that names the environment that is active.
     fn variable(self) -> &'static str {
         match self {
-            Kind::Venv => "VIRTUAL_ENV",
-            Kind::Conda => "CONDA_PREFIX",
+            EnvironmentKind::Venv => "VIRTUAL_ENV",
+            EnvironmentKind::Conda => "CONDA_PREFIX",
         }
     }
 }
@@ -42,8 +42,8 @@ impl Environment {
             || prefix.file_name() == Some(OsStr::new(".venv"))
             || is_active();
         let kind = match is_venv {
-            true => Kind::Venv,
-            false if prefix.join("conda-meta").is_dir() => Kind::Conda,
+            true => EnvironmentKind::Venv,
+            false if prefix.join("conda-meta").is_dir() => EnvironmentKind::Conda,
             false => return None,
         };
         Some(Environment { prefix, kind })
@@ -82,8 +82,8 @@ impl Environment {
         }
         set(self.kind.variable(), Some(self.prefix.clone().into_os_string()));
         match self.kind {
-            Kind::Venv => set("VIRTUAL_ENV_PROMPT", None),
-            Kind::Conda => {
+            EnvironmentKind::Venv => set("VIRTUAL_ENV_PROMPT", None),
+            EnvironmentKind::Conda => {
                 // It would have precedence for the tools that look at both.
                 set("VIRTUAL_ENV", None);
                 set("CONDA_DEFAULT_ENV", self.prefix.file_name().map(OsStr::to_owned));

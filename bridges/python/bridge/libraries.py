@@ -45,6 +45,17 @@ def many(number, one, others=None):
     return "%d %s" % (number, one if number == 1 else others or one + "s")
 
 
+def try_png(shown, make):
+    """Shows the picture that a library makes, or says why there is none."""
+    try:
+        present(shown, PNG, make())
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        leave_child(error)
+        shown.remarks.append("no picture: %s" % cut(" ".join(safe_str(error).split()), 200))
+
+
 def try_html(shown, make):
     """A page in a file, if the library can make one."""
     try:
@@ -77,13 +88,7 @@ def tell_plotly(value, shown):
     titles = ['%s "%s"' % (name, cut(title.text, 100)) for name, title in titles if title.text]
     shown.text = text + ("; " + ", ".join(titles) if titles else "")
     if plotly_draws():
-        try:
-            present(shown, PNG, value.to_image(format="png"))
-        except KeyboardInterrupt:
-            raise
-        except BaseException as error:
-            leave_child(error)
-            shown.remarks.append("no picture: %s" % cut(" ".join(safe_str(error).split()), 200))
+        try_png(shown, lambda: value.to_image(format="png"))
     else:
         shown.remarks.append("no picture: that needs kaleido and Chrome")
     if not shown.displays:
@@ -140,19 +145,17 @@ def tell_altair(value, shown):
     if shown.remarks:
         return
     if can_import("vl_convert"):
-        file = _io.BytesIO()
-        try:
-            value.save(file, format="png")
-            present(shown, PNG, file.getvalue())
-        except KeyboardInterrupt:
-            raise
-        except BaseException as error:
-            leave_child(error)
-            shown.remarks.append("no picture: %s" % cut(" ".join(safe_str(error).split()), 200))
+        try_png(shown, lambda: altair_png(value))
     else:
         shown.remarks.append("no picture: that needs vl-convert-python")
     if not shown.displays:
         try_html(shown, value.to_html)
+
+
+def altair_png(value):
+    file = _io.BytesIO()
+    value.save(file, format="png")
+    return file.getvalue()
 
 
 def altair_text(spec):

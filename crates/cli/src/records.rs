@@ -8,6 +8,18 @@ use stead_protocol::{By, Changed, EvalId, Outcome, TimeoutStep};
 
 use crate::time;
 
+/// A list of evals of one session.
+#[derive(Debug, Serialize)]
+pub(crate) struct RecordsData<'a> {
+    pub(crate) session: &'a str,
+    pub(crate) evals: Vec<RecordData<'a>>,
+    /// How many older ones are gone.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) gone: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) notice: Option<String>,
+}
+
 /// An eval's record in JSON. Its code is whole.
 #[derive(Debug, Serialize)]
 pub(crate) struct RecordData<'a> {

@@ -1,10 +1,8 @@
 //! `stead evals`
 
-use serde::Serialize;
-
 use crate::context::{Context, NamedArg};
 use crate::print::CommandResult;
-use crate::records::{self, RecordData};
+use crate::records::{self, RecordData, RecordsData};
 use crate::table::table;
 use crate::{text, time};
 
@@ -23,17 +21,6 @@ pub(crate) struct EvalsArgs {
     /// List the last N
     #[arg(long, value_name = "N", default_value_t = 20)]
     limit: u64,
-}
-
-#[derive(Debug, Serialize)]
-struct Data<'a> {
-    session: &'a str,
-    evals: Vec<RecordData<'a>>,
-    /// How many older ones are gone.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    gone: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    notice: Option<String>,
 }
 
 impl EvalsArgs {
@@ -59,7 +46,7 @@ impl EvalsArgs {
         let notice = records::notice(&listed);
         let note = notice.as_ref().map(|notice| format!("[{notice}]\n")).unwrap_or_default();
         let gone = listed.gone.map(|gone| gone.evals);
-        let data = Data { session: name.as_str(), evals, gone, notice };
+        let data = RecordsData { session: name.as_str(), evals, gone, notice };
         if rows.is_empty() {
             return context.answer("complete", data, || format!("`{name}` has had no evals\n"));
         }

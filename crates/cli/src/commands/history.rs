@@ -8,7 +8,7 @@ use stead_screen::plain;
 use crate::context::{Context, SessionArg};
 use crate::paint::Paint;
 use crate::print::{self, CliReply, CommandResult, Failure, Mode};
-use crate::records::{self, RecordData};
+use crate::records::{self, RecordData, RecordsData};
 use crate::reply::summary;
 use crate::table::table;
 use crate::{changed, exit, text, time, woken};
@@ -37,17 +37,6 @@ pub(crate) struct HistoryArgs {
     /// Write nothing but the code, as it was sent
     #[arg(long)]
     raw: bool,
-}
-
-#[derive(Debug, Serialize)]
-struct Data<'a> {
-    session: &'a str,
-    evals: Vec<RecordData<'a>>,
-    /// How many older ones are gone.
-    #[serde(skip_serializing_if = "Option::is_none")]
-    gone: Option<u64>,
-    #[serde(skip_serializing_if = "Option::is_none")]
-    notice: Option<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -124,7 +113,7 @@ fn list(context: &Context, name: &SessionName, limit: u64) -> CommandResult {
     let rows: Vec<Vec<String>> = evals.iter().map(row).collect();
     let note = notice.as_ref().map(|notice| format!("[{notice}]\n")).unwrap_or_default();
     let gone = listed.gone.map(|gone| gone.evals);
-    let data = Data { session: name.as_str(), evals, gone, notice };
+    let data = RecordsData { session: name.as_str(), evals, gone, notice };
     if rows.is_empty() {
         return context.answer("complete", data, || format!("`{name}` has had no evals\n{note}"));
     }

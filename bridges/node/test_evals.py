@@ -135,6 +135,8 @@ class Evals(NodeTest):
         self.fails(host, "'\0", "SyntaxError")
         self.ok(host, "'\0'.length", "1")
         self.ok(host, "'\\ud800'", "'\\ud800'")
+        # What only looks like an object with more behind it is no code at all, and runs nothing.
+        self.fails(host, '{ a: 1 }); console.log("ran"', "SyntaxError")
         self.ok(host, "({ a: 1 }).a", "1")
         self.ok(host, "{ a: 1, b: 2 }", "{ a: 1, b: 2 }")
         self.ok(host, "{ a: await 3 }", "{ a: 3 }")

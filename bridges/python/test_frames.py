@@ -24,6 +24,12 @@ class Frames(BridgeTest):
         self.ok(host, code)
         return host
 
+    def test_e13_what_an_eval_that_failed_left_does_not_hide_the_next_change(self):
+        host = self.start_with("import numpy; a = numpy.zeros(3)")
+        for code in ("1/0", "\n\n\nraise ValueError"):
+            self.assertEqual(host.eval(code).status, "error")
+            self.assertEqual(self.changes(host, "a[0] = 5"), {"a": "3 values"}, code)
+
     def test_e13_a_pandas_frame_says_how_it_changed_in_place(self):
         self.tells(self.start_with(MAKE), [
             ("df['c'] = 1", "3×2→3×3 +c"),

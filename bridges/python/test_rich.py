@@ -161,6 +161,15 @@ class HtmlText(BridgeTest):
         self.assertEqual(result.status, "ok", result.events)
         return result.value
 
+    def test_o9_a_table_whose_cells_claim_any_number_of_columns_is_cut(self):
+        host = self.start()
+        rows = "<tr><td>x</td></tr>" * 300
+        self.ok(host, "class Page:\n    def __repr__(self): return '<Page object at 0x1>'\n    def _repr_html_(self): return %r"
+                % ("<table><tr>" + "<td colspan=100>a</td>" * 300 + "</tr>" + rows + "</table>"))
+        result = host.eval("Page()")
+        self.assertEqual(result.status, "ok")
+        self.assertLessEqual(len(result.value), 2000)
+
     def test_o9_html_as_text(self):
         host = self.start()
         self.ok(host, "class H:\n    __slots__ = ('_html',)\n    def __init__(self, html): self._html = html\n    def _repr_html_(self): return self._html\n    def __repr__(self): return 'H(...)'")

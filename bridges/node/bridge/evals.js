@@ -51,7 +51,7 @@ function doEval(id, payload) {
 /** `{ a: 1 }` is meant as an object, if it can be one; as code it would be a block with a label. */
 function isObject(source) {
   if (!/^\s*\{/.test(source) || /;\s*$/.test(source)) return false;
-  return refusal("return (" + source + "\n)", "})") === null;
+  return refusal("[(" + source + "\n)]", "})") === null;
 }
 
 /** Whether the interrupt for this command came before its code could run. */

@@ -40,5 +40,5 @@ function couldGoOn(source) {
   if (refusal(text, "})") === null) return false;
   if (comesToEnd(text)) return true;
   if (rest !== "" && comesToEnd(closed)) return true;
-  return refusal(closed, "").startsWith("Missing catch or finally") && comesToEnd(closed + " finally {}");
+  return (refusal(closed, "") ?? "").startsWith("Missing catch or finally") && comesToEnd(closed + " finally {}");
 }

@@ -126,7 +126,7 @@ def begin_eval(eval_id):
         if is_aimed_at(eval_id):
             S.pending = True
     forget_interrupt()
-    S.eval, S.final = eval_id, None
+    S.eval, S.final, S.stopped = eval_id, None, None
     SPACE["__builtins__"] = builtins  # without them no code could even import
     if CHANGED:
         attempt(set_aside)
@@ -146,7 +146,7 @@ def end_with(error, events, source):
         leave_session(error)
     S.phase = Phase.REPORTING
     if MARKS:
-        S.stopped = line_of(error)
+        S.stopped = attempt(line_of, error)
     if isinstance(error, SystemExit) and not S.hung_up:
         status, code = end_with_exit(error, events)
     else:

@@ -77,7 +77,7 @@ def note_change(figure):
 def set_aside():
     """Before an eval: what threads and tasks changed since the last one is not this one's, and it must not draw over it."""
     alive = set(THREADS.values())
-    managers = {id(manager.canvas.figure): manager for manager in open_figures().values()}
+    managers = {id(manager.canvas.figure): manager for manager in list(open_figures().values())}
     for key, seen in list(CHANGED.items()):
         figure = seen.figure()
         if key in managers and seen.tag in alive:
@@ -182,7 +182,7 @@ def send_at_end(asked):
 def changed_figures():
     """Figures with something new to see that the running eval changed: those that were shown before, then pyplot's by
     number. What pyplot does not know, or no longer, is not for it to show."""
-    managers = {id(manager.canvas.figure): manager for manager in open_figures().values()}
+    managers = {id(manager.canvas.figure): manager for manager in list(open_figures().values())}
     found = []
     for key, seen in list(CHANGED.items()):
         figure = seen.figure()
@@ -248,7 +248,8 @@ def leave(figure, why):
     if seen.left_in != S.eval:
         seen.left_in = S.eval
         setattr(SENT, why, getattr(SENT, why) + 1)
-    LEFT.append(figure)
+    if not any([left is figure for left in LEFT]):
+        LEFT.append(figure)
     remember_last(figure)
     DUE.append(True)
 

@@ -3,7 +3,7 @@
 HTML_READ = 16 << 10    # html.parser takes quadratic time on some texts, and no value is shown with more than 2,000 characters
 HTML_LOOKED = 1 << 20   # of a longer text the rest is not even looked at
 HTML_PARSER = []        # the class that reads it, once there was any
-CELL_CHARS, SPAN_MOST = 40, 100
+CELL_CHARS, SPAN_MOST, COLUMNS = 40, 100, 200
 # What is taken out before the parser sees it, so that 50 kB of CSS do not use up what is read: where it begins and ends.
 LEFT_OUT = [("<" + name, "</" + name) for tag in ("style", "script", "svg") for name in (tag, tag.upper())] + [
     ("<!--", "-->"), ('="data:', '"'), ("='data:", "'"), ('srcdoc="', '"'), ("srcdoc='", "'")]
@@ -185,10 +185,10 @@ class HtmlReader:
         if len(text) > CELL_CHARS:
             text = text[:CELL_CHARS - 1] + "…"
         row, (wide, high) = self.rows[-1], self.spans
-        while self.held.get(len(row)):
+        while self.held.get(len(row)) and len(row) < COLUMNS:
             self.held[len(row)] -= 1
             row.append("")
-        for at in range(wide):
+        for at in range(min(wide, COLUMNS - len(row))):
             if high > 1:
                 self.held[len(row)] = high - 1
             row.append(text if not at else "")

@@ -123,7 +123,7 @@ MARKERS = {"array": mark_array, "pandas frame": mark_pandas_frame, "pandas serie
 
 def compare_marks(added, rebound, mentioned, source):
     """How marked names differ, as texts by name. Those that hold the same object as before are added to `rebound` if it differs."""
-    told, same = {}, []
+    told, same, mentioned = {}, [], set(mentioned)
     stopped, S.stopped = S.stopped, None
     until, new_names, bound = monotonic() + MARKS_SECONDS, set(added), set(rebound)
     for name, before in list(MARKS.items()):
@@ -147,7 +147,7 @@ def compare_marks(added, rebound, mentioned, source):
         elif name not in bound and before.of == mark.of:
             same.append(name)
     if same:
-        for name in stored_into(same, mentioned, source, stopped):
+        for name in attempt(stored_into, same, mentioned, source, stopped) or ():
             told[name] = size_text(MARKS[name].shape) + " values"
             rebound.append(name)
     return told

@@ -70,7 +70,7 @@ def bring_back(artist):
 
 def dismiss(which, before):
     """After `plt.close(which)`, which knows only the figures that pyplot still has."""
-    after = {id(manager.canvas.figure) for manager in open_figures().values()}
+    after = {id(manager.canvas.figure) for manager in list(open_figures().values())}
     closed = [figure for figure in before if id(figure) not in after]
     if [figure for figure in closed if not is_empty(figure)]:
         Last.figure = None  # the figure drawn last is this one, and it is closed
@@ -278,7 +278,7 @@ def hook_pyplot(module):
         return None
 
     def close_figure(*args, **kwargs):
-        before = [manager.canvas.figure for manager in open_figures().values()]
+        before = [manager.canvas.figure for manager in list(open_figures().values())]
         closed = close(*args, **kwargs)
         attempt(dismiss, args[0] if args else kwargs.get("fig"), before)
         return closed

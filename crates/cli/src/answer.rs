@@ -49,7 +49,14 @@ impl TypedAnswers {
             return false;
         }
         let Some(any) = either(stdin.as_fd(), also) else { return false };
-        let hidden = is_secret(view).then(|| Hidden::new(stdin.as_fd())).flatten();
+        // One question may follow another that somebody else answered. That one's terminal is given back first, or this one
+        // would take its silence for what was before.
+        self.asking = None;
+        let hidden = match is_secret(view).then(|| Hidden::new(stdin.as_fd())) {
+            // A secret is not asked for where it would be shown.
+            Some(None) => return false,
+            hidden => hidden.flatten(),
+        };
         self.asking = Some(Asking { any, _hidden: hidden });
         true
     }
@@ -126,13 +133,14 @@ struct Hidden {
 
 impl Hidden {
     fn new(terminal: BorrowedFd<'_>) -> Option<Self> {
+        let kept = terminal.try_clone_to_owned().ok()?;
         let before = termios::tcgetattr(terminal).ok()?;
         let mut silent = before.clone();
         silent.local_modes.remove(LocalModes::ECHO);
         // The line end is shown all the same, so that what follows begins on a line of its own.
         silent.local_modes.insert(LocalModes::ECHONL);
         termios::tcsetattr(terminal, OptionalActions::Drain, &silent).ok()?;
-        Some(Hidden { terminal: terminal.try_clone_to_owned().ok()?, before })
+        Some(Hidden { terminal: kept, before })
     }
 }
 
@@ -156,7 +164,8 @@ pub(crate) enum Typed {
 pub(crate) fn hidden_line(prompt: &str) -> io::Result<Typed> {
     let terminal = File::options().read(true).write(true).open("/dev/tty")?;
     let mut ctrl_c = CtrlC::new();
-    let hidden = Hidden::new(terminal.as_fd());
+    let hidden = Hidden::new(terminal.as_fd())
+        .ok_or_else(|| io::Error::other("the terminal would show what is typed"))?;
     rustix::io::write(&terminal, prompt.as_bytes())?;
     let any = either(terminal.as_fd(), ctrl_c.as_ref().map(AsFd::as_fd));
     let any = any.ok_or_else(|| io::Error::other("the terminal cannot be waited for"))?;

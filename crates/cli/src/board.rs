@@ -133,9 +133,18 @@ impl Board {
             SessionChange::Finished(past) => {
                 if let Some(eval) = past.view.eval {
                     row.evals.remove(&eval);
+                    // One that waited for its turn can end while another runs.
+                    let runs = match row.standing {
+                        BoardState::Running { eval, .. } | BoardState::Waiting { eval, .. } => {
+                            Some(eval)
+                        }
+                        _ => None,
+                    };
+                    if runs.is_none_or(|runs| runs == eval) {
+                        row.standing = BoardState::Idle;
+                    }
                 }
                 row.last = Some(LastOutcome::new(&past));
-                row.standing = BoardState::Idle;
             }
         }
     }

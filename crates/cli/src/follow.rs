@@ -165,10 +165,21 @@ impl FollowLines {
             Mode::Text => self.text_line(&key, &event.change),
             Mode::Json => self.json_line(&key, &event.change),
         }
-        if let SessionChange::Finished(past) = &event.change
-            && let Some(eval) = past.view.eval
-        {
-            self.running.remove(&key);
+        let over = match &event.change {
+            SessionChange::Finished(past) => past.view.eval,
+            SessionChange::Unrecorded { eval, .. } => Some(*eval),
+            SessionChange::Ended { .. } | SessionChange::Gone => {
+                self.running.remove(&key);
+                self.evals.retain(|(session, _), _| *session != key);
+                None
+            }
+            _ => None,
+        };
+        if let Some(eval) = over {
+            // One that waited for its turn can end while another runs.
+            if self.running.get(&key) == Some(&eval) {
+                self.running.remove(&key);
+            }
             self.evals.remove(&(key, eval));
         }
     }

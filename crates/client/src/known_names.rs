@@ -45,7 +45,7 @@ fn read(history: &HistoryReader) -> Result<KnownNames, SpoolError> {
             let since = begins.map_or(0, |at| at + 1);
             return Ok(KnownNames { older, ..gathered(&entries[since..]) });
         }
-        count *= 8;
+        count = (count * 8).min(LOOK_BACK);
     }
 }
 

@@ -92,7 +92,11 @@ impl Others {
     /// Takes note of an eval of this server, and says from where on others may have come in between.
     fn advance(&self, next: KnownOthers) -> Advance {
         let mut all = self.0.lock().unwrap_or_else(|e| e.into_inner());
-        let Some(known) = all.iter_mut().rev().find(|known| known.is_of(&next)) else {
+        if let Some(at) = all.iter().rposition(|known| known.is_of(&next)) {
+            let used = all.remove(at);
+            all.push(used);
+        }
+        let Some(known) = all.last_mut().filter(|known| known.is_of(&next)) else {
             if all.len() >= KEPT {
                 all.remove(0);
             }

@@ -141,6 +141,7 @@ impl Wait<'_> {
                     self.watcher.stands(match &standing {
                         _ if paused => Standing::Paused,
                         Known::Queued => Standing::Queued(self.behind),
+                        Known::Unknown if self.behind.is_some() => Standing::Queued(self.behind),
                         Known::Unknown | Known::Running { .. } => Standing::Running,
                     });
                 }

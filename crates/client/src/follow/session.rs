@@ -328,7 +328,8 @@ impl Client {
 
 fn last_line(reader: &Reader, start: Offset, end: Offset) -> String {
     let Ok(content) = records::tail(reader, start, end, 2, LAST_LINE) else { return String::new() };
-    let bytes: Vec<u8> = content.chunks().flat_map(|chunk| chunk.bytes.clone()).collect();
+    let own = content.chunks().filter(|chunk| chunk.kind.is_own_output());
+    let bytes: Vec<u8> = own.flat_map(|chunk| chunk.bytes.clone()).collect();
     // A bar may have been redrawn a million times in one line, and only its end counts.
     let text = plain(&bytes[bytes.len().saturating_sub(LAST_LINE)..]);
     let last = text.lines().rev().find(|line| !line.trim().is_empty());

@@ -357,7 +357,8 @@ impl Client {
         let (from, to) = self.reach(&reader, id, &entry)?;
         let tail = records::tail(&reader, from, to, 8, LAST_LINE_BYTES);
         let tail = tail.map_err(ClientError::spool(&id.session))?;
-        let text = tail.chunks().map(|chunk| plain(&chunk.bytes)).collect::<String>();
+        let own = tail.chunks().filter(|chunk| chunk.kind.is_own_output());
+        let text = own.map(|chunk| plain(&chunk.bytes)).collect::<String>();
         let last = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
         Ok(last.trim_end().chars().take(LAST_LINE_CHARS).collect())
     }

@@ -37,8 +37,8 @@ impl Handler {
 }
 
 impl Handler {
-    /// Asks a client that has roots for them, where they would change the workspace (SPEC M-11). However long the
-    /// client takes, no call waits for this.
+    /// Asks a client that has roots for them, where they would change the workspace (SPEC M-11). A call waits for
+    /// the answer for at most `ROOTS_TIME`.
     #[expect(deprecated, reason = "clients of the handshake have nothing else to say it with")]
     async fn ask_roots(&self, context: NotificationContext<RoleServer>) {
         let has_roots =

@@ -1,6 +1,6 @@
 //! Processes left by sessions whose host and guard were both killed (SPEC S-9).
 //!
-//! Every command looks for them, so the look is cheap: one list of the runtime directory, and two system
+//! Every command looks for them, so the look is cheap: one list of the runtime directory, and four system
 //! calls for each host that lives.
 
 use std::fs::{File, OpenOptions};

@@ -10,6 +10,7 @@ use std::time::{Duration, Instant};
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, wait};
 
+use crate::process::proc_file::ProcLine;
 use crate::sys;
 
 /// How long a stopped process may take to stand still.
@@ -46,10 +47,8 @@ const KILL_PENDING: u64 = 1 << (libc::SIGKILL - 1);
 
 /// Looks at one process or thread.
 pub fn look(pid: u32) -> Option<Process> {
-    let stat = fs::read(format!("/proc/{pid}/stat")).ok()?;
-    // The name stands in parentheses and may hold anything; fields count from the last `)`.
-    let after = stat.iter().rposition(|&b| b == b')')? + 2;
-    let fields: Vec<&str> = std::str::from_utf8(stat.get(after..)?).ok()?.split(' ').collect();
+    let stat = ProcLine::read(&format!("/proc/{pid}/stat")).ok()?;
+    let fields: Vec<&str> = std::str::from_utf8(stat.after_name()?).ok()?.split(' ').collect();
     let number =
         |nth: usize| fields.get(nth - 3).and_then(|field| field.trim().parse::<u64>().ok());
     Some(Process {
@@ -74,11 +73,6 @@ pub(super) fn alive_since(pid: u32) -> Option<u64> {
 /// The process that an entry of `/proc` stands for.
 pub(super) fn numbered(entry: std::io::Result<fs::DirEntry>) -> Option<u32> {
     entry.ok()?.file_name().to_str()?.parse().ok()
-}
-
-/// Whether a process was killed or is ending by itself, and is not gone yet.
-pub fn is_dying(pid: u32) -> bool {
-    look(pid).is_some_and(|process| process.dying)
 }
 
 /// A process's name, also of one that has ended and was not waited for.
@@ -237,12 +231,12 @@ mod tests {
     #[test]
     fn s9_what_was_killed_and_not_waited_for_is_dying() {
         let mut child = shell("echo up; read a");
-        assert!(!is_dying(child.id()));
+        assert!(!look(child.id()).is_some_and(|it| it.dying));
         child.kill().unwrap();
         // From the moment of the kill on, however long its end takes.
-        assert!(is_dying(child.id()));
+        assert!(look(child.id()).is_some_and(|it| it.dying));
         child.wait().unwrap();
-        assert!(!is_dying(child.id()));
+        assert!(!look(child.id()).is_some_and(|it| it.dying));
     }
 
     /// A shell that has said `up`.

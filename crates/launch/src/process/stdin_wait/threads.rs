@@ -7,6 +7,7 @@ use std::os::unix::fs::FileExt;
 use super::PipeId;
 use super::calls::{Abi, SyscallLine, SystemCall, WaitLimit, decode, decode_restarted};
 use super::descriptors::members;
+use crate::process::proc_file::ProcLine;
 
 /// Most descriptors of one call that are looked at.
 const MOST: u64 = 1024;
@@ -15,10 +16,8 @@ const FAR_MILLIS: u64 = 86_000_000;
 
 /// A thread's state letter.
 pub(super) fn state(pid: u32, tid: u32) -> Option<u8> {
-    let stat = fs::read(format!("/proc/{pid}/task/{tid}/stat")).ok()?;
-    // The name stands in parentheses and may hold anything.
-    let after = stat.iter().rposition(|&b| b == b')')? + 2;
-    stat.get(after).copied()
+    let stat = ProcLine::read(&format!("/proc/{pid}/task/{tid}/stat")).ok()?;
+    stat.after_name()?.first().copied()
 }
 
 /// Whether a thread in this state does nothing until a signal comes, or never again.

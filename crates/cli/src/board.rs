@@ -9,6 +9,7 @@ use stead_screen::{fit, plain};
 
 use crate::follow::{SessionKey, id, outcome, prompt_text};
 use crate::paint::{BAD, CARE, FAINT, GOOD, HEAD, PLAIN, Paint};
+use crate::records::about;
 use crate::redraw::TerminalSize;
 use crate::{text, time};
 
@@ -56,7 +57,7 @@ impl LastOutcome {
         LastOutcome {
             id: past.view.id_text().unwrap_or_default(),
             by: past.by.clone(),
-            code: past.code.clone(),
+            code: about(past.work, &past.code),
             outcome: outcome(past),
             good: past.view.status == stead_client::EvalStatus::Complete,
             line: text::last_line(line),
@@ -107,8 +108,8 @@ impl Board {
                 (row.paused, row.evals) = (false, BTreeMap::new());
             }
             SessionChange::Paused(paused) => row.paused = paused,
-            SessionChange::Accepted { eval, by, code, .. } => {
-                row.evals.insert(eval, (by, code));
+            SessionChange::Accepted { eval, by, work, code } => {
+                row.evals.insert(eval, (by, about(work, &code)));
             }
             SessionChange::Queued { .. } => {}
             SessionChange::Started { eval, since_ms, start, .. } => {

@@ -12,6 +12,7 @@ use stead_protocol::{By, EvalSeq, SessionName, WorkKind};
 use crate::context::Context;
 use crate::json_stream::JsonStream;
 use crate::print::{self, CommandResult, Mode};
+use crate::records::about;
 use crate::reply::{DEFAULT_MAX_CHARS, EvalData};
 use crate::signals::{Exits, Leave};
 use crate::text_writer::TextWriter;
@@ -152,8 +153,8 @@ impl FollowLines {
                     }
                 };
             }
-            SessionChange::Accepted { eval, by, code, .. } => {
-                let sent = SentCode { by: by.clone(), code: code.clone() };
+            SessionChange::Accepted { eval, by, work, code } => {
+                let sent = SentCode { by: by.clone(), code: about(*work, code) };
                 self.evals.insert((key.clone(), *eval), sent);
             }
             SessionChange::Started { eval, .. } => {
@@ -343,8 +344,7 @@ fn ends_output(change: &SessionChange) -> bool {
 fn work_name(work: WorkKind) -> Option<&'static str> {
     match work {
         WorkKind::Code => None,
-        WorkKind::Clear => Some("clear"),
-        WorkKind::Unknown => Some("unknown"),
+        other => Some(other.as_str()),
     }
 }
 

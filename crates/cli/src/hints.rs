@@ -2,7 +2,9 @@
 //!
 //! Errors of the libraries name no command. Every variant is matched here, so that a new one forces a decision.
 
-use stead_client::{ClientError, ConnectionTrouble, Fate, RequestError, is_stopped};
+use stead_client::{
+    ClientError, ConnectionTrouble, Fate, RequestError, SavedTrouble, TargetTrouble, is_stopped,
+};
 use stead_protocol::{Doing, EvalId, EvalSeq, Refusal, SessionName, StartTrouble, WireError};
 
 /// The next step after an error, where there is one.
@@ -11,6 +13,7 @@ pub(crate) fn next_step(error: &ClientError) -> Option<String> {
         ClientError::Refused { name, error } => return after_refused(name, error),
         ClientError::FrontEnd(error) => return error.hint.clone(),
         ClientError::Request(error) => return after_request(error),
+        ClientError::NotLoaded { error, .. } => return next_step(error),
         ClientError::NotFound { name, around: Some(around), .. }
         | ClientError::NoLanguage { name, around: Some(around), .. } => format!(
             "`{name}` is a session of `{around}`, which this workspace lies in: add `--workspace {around}`"
@@ -171,11 +174,25 @@ fn after_request(error: &RequestError) -> Option<String> {
         RequestError::RelativeDir { variable, .. } => {
             format!("give {variable} a path that begins with `/`")
         }
+        RequestError::SavedFile { trouble: SavedTrouble::Newer { .. }, .. } => {
+            "load it with the stead that saved it, or a newer one".to_owned()
+        }
+        RequestError::SavedFile { .. } => "`stead save -n NAME FILE` writes such files".to_owned(),
+        RequestError::SaveTarget { trouble: TargetTrouble::OtherFile, .. } => {
+            "name another file, or lose what is in this one: `--force`".to_owned()
+        }
+        RequestError::SaveTarget { trouble: TargetTrouble::NotAFile(_), .. } => {
+            "name a file".to_owned()
+        }
+        RequestError::SavedLanguage { .. } => {
+            "without `--into` a session in the right language is opened for it".to_owned()
+        }
         RequestError::Directory { .. }
         | RequestError::Workspace { .. }
         | RequestError::OtherWorkspace { .. }
         | RequestError::NotUtf8 { .. }
         | RequestError::Retention { .. }
+        | RequestError::Words { .. }
         | RequestError::NoShellFree => return None,
     })
 }

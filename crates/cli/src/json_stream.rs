@@ -85,6 +85,10 @@ impl JsonStream {
     }
 
     fn line(&self, item: &LiveItem, redraw: bool) {
+        // The last line of the stream has the fields of a report.
+        if matches!(item.item, PageItem::Report(_)) {
+            return;
+        }
         let mut chunk = chunk_data(&item.item, None);
         chunk.replaces = item.replaces;
         chunk.eval_id.clone_from(&self.eval_id);

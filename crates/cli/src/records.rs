@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use serde::Serialize;
 use stead_client::{EvalEntry, EvalRecord, EvalSummary, Evals, mebibytes};
-use stead_protocol::{By, Changed, EvalId, Outcome, TimeoutStep};
+use stead_protocol::{By, Changed, EvalId, Outcome, TimeoutStep, WorkKind};
 
 use crate::time;
 
@@ -31,7 +31,7 @@ pub(crate) struct RecordData<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) outcome: Option<&'static str>,
     /// What kind of work it is.
-    pub(crate) kind: &'static str,
+    pub(crate) kind: WorkKind,
     pub(crate) code: &'a str,
     pub(crate) by: String,
     pub(crate) accepted_ms: u64,
@@ -75,7 +75,7 @@ impl<'a> RecordData<'a> {
             eval_id: id.to_string(),
             status: Some(status),
             outcome: end.and_then(|end| special(&end.outcome)).or(died),
-            kind: entry.kind.as_str(),
+            kind: entry.kind,
             code: &entry.code,
             by: entry.by.to_string(),
             accepted_ms: entry.accepted_at_ms,
@@ -106,10 +106,16 @@ impl<'a> RecordData<'a> {
 
     /// Its code in a column.
     pub(crate) fn first_line(&self, max: usize) -> String {
-        match self.kind {
-            "code" => crate::text::first_line(self.code, max),
-            other => format!("[{other}]"),
-        }
+        crate::text::first_line(&about(self.kind, self.code), max)
+    }
+}
+
+/// What a list shows of an eval: its code, or in brackets what other work it is.
+pub(crate) fn about(kind: WorkKind, code: &str) -> String {
+    match (kind.is_code(), code) {
+        (true, code) => code.to_owned(),
+        (false, "") => format!("[{}]", kind.as_str()),
+        (false, line) => format!("[{line}]"),
     }
 }
 

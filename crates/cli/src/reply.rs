@@ -1,7 +1,10 @@
 //! An eval as a reply: JSON in the shape of SPEC C-4, or text.
 
 use serde::Serialize;
-use stead_client::{EvalView, LeftOut, Page, PageItem, cut_middle, size_text};
+use serde_json::{Map, Value};
+use stead_client::{
+    EvalView, LeftOut, Page, PageItem, cut_middle, report_fields, report_length, size_text,
+};
 use stead_protocol::{By, Changed, ChunkKind, DisplayInfo, ErrorInfo};
 
 use crate::records::special;
@@ -96,6 +99,9 @@ pub(crate) struct EvalData<'a> {
     lost_bytes: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     outcome: Option<&'static str>,
+    /// What came of work that is not code, field by field.
+    #[serde(flatten, skip_serializing_if = "Option::is_none")]
+    report: Option<Map<String, Value>>,
 }
 
 /// One piece of output.
@@ -170,7 +176,7 @@ impl<'a> EvalData<'a> {
             incomplete: error.incomplete,
             hint: None,
         });
-        EvalData {
+        let data = EvalData {
             session: view.session.as_str(),
             eval_id: id,
             value: view.value().map(|value| cut_middle(&value.text, max_chars)),
@@ -194,7 +200,17 @@ impl<'a> EvalData<'a> {
             behind: view.behind.map(|seq| format!("{}:{}", view.session, seq.0)),
             lost_bytes: Some(view.lost_bytes).filter(|lost| *lost > 0),
             outcome: special_outcome(view),
-        }
+            report: None,
+        };
+        let report = view.report().map(|report| data.free_of_own(report_fields(report, max_chars)));
+        EvalData { report, ..data }
+    }
+
+    /// The fields of a report without those that would say another thing of the eval than the reply does.
+    fn free_of_own(&self, mut fields: Map<String, Value>) -> Map<String, Value> {
+        let own = serde_json::to_value(self).unwrap_or_default();
+        fields.retain(|name, _| own.get(name).is_none());
+        fields
     }
 
     /// How many characters of text it has, with those that JSON adds around each chunk.
@@ -216,8 +232,10 @@ impl<'a> EvalData<'a> {
         let chunks = self.chunks.iter().flatten();
         let content = |chunk: &ChunkData| chunk.content.as_deref().map_or(0, chars);
         let chunks: usize = chunks.map(|chunk| content(chunk) + AROUND_CHUNK).sum();
+        let report = self.report.iter().flat_map(|fields| fields.values());
+        let report: usize = report.map(report_length).sum();
         let texts = [self.value.as_deref(), self.prompt, self.notice.as_deref()];
-        chunks + error + changed + texts.into_iter().flatten().map(chars).sum::<usize>()
+        report + chunks + error + changed + texts.into_iter().flatten().map(chars).sum::<usize>()
     }
 
     /// The same reply with the hint for the code's error, for a reply that is not itself an error.
@@ -256,7 +274,9 @@ fn chunks(view: &EvalView, page: &Page, id: Option<&str>) -> Vec<ChunkData> {
     let last = |is: fn(&PageItem) -> bool| page.items.iter().rposition(is);
     let value = last(|item| matches!(item, PageItem::Value(_))).filter(|_| view.value().is_some());
     let error = last(|item| matches!(item, PageItem::Error(_))).filter(|_| view.error().is_some());
+    // The fields of the reply say what a report does.
     let items = page.items.iter().enumerate();
+    let items = items.filter(|(_, item)| !matches!(item, PageItem::Report(_)));
     let chunk = |(at, item)| match Some(at) == value || Some(at) == error {
         true => place_mark(item),
         false => chunk_data(item, id),
@@ -280,7 +300,7 @@ pub(crate) fn chunk_data(item: &PageItem, id: Option<&str>) -> ChunkData {
             let missing = || format!("[{}]", display.note.as_deref().unwrap_or_default());
             ("display", Some(display.mime.clone()), content.unwrap_or_else(missing))
         }
-        PageItem::Status(text) => ("status", None, text.clone()),
+        PageItem::Status(text) | PageItem::Report(text) => ("status", None, text.clone()),
         PageItem::Gap(gap) => ("status", None, marker(gap, id)),
     };
     let (bytes, id, update) = match item {
@@ -310,7 +330,7 @@ pub(crate) fn kind_name(kind: ChunkKind) -> &'static str {
         ChunkKind::Value => "value",
         ChunkKind::Error => "error",
         ChunkKind::Display => "display",
-        ChunkKind::Status => "status",
+        ChunkKind::Status | ChunkKind::Report => "status",
         ChunkKind::BackgroundOut | ChunkKind::BackgroundErr => "background",
     }
 }

@@ -150,7 +150,7 @@ fn text_length(page: &Page, id: Option<&str>) -> usize {
         PageItem::Value(value) => chars(&value.text),
         PageItem::Error(error) => chars(&error_text(error)),
         PageItem::Display(display) => chars(&display_line(display)),
-        PageItem::Status(text) => chars(text),
+        PageItem::Status(text) | PageItem::Report(text) => chars(text),
         PageItem::Gap(gap) => chars(&marker(gap, id)),
     });
     lengths.sum()

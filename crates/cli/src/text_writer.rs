@@ -77,6 +77,10 @@ impl TextWriter {
             ChunkKind::Out | ChunkKind::BackgroundOut => self.raw(kind, bytes),
             ChunkKind::Err | ChunkKind::BackgroundErr => print::err(bytes),
             ChunkKind::Status => self.note(&String::from_utf8_lossy(bytes)),
+            ChunkKind::Report => {
+                let items = Live::new().chunk(kind, bytes);
+                items.iter().for_each(|item| self.live_item(item));
+            }
             ChunkKind::Value => match serde_json::from_slice(bytes) {
                 Ok(value) => self.item(&PageItem::Value(value)),
                 Err(_) => self.raw(kind, bytes),
@@ -134,6 +138,7 @@ impl TextWriter {
                 print::err(Paint::stderr().error(error).as_bytes());
             }
             PageItem::Status(note) => self.note(note),
+            PageItem::Report(text) => self.out_line(text),
             PageItem::Gap(_) => {}
         }
     }

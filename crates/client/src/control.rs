@@ -9,9 +9,9 @@ use stead_protocol::client::{InterruptEffect, Query, Reply, Request};
 use stead_protocol::{Activity, EndReason, EvalSeq, SessionName, Status, Work};
 use stead_spool::SessionDir;
 
+use crate::eval::work::WORK_VERSION;
 use crate::eval::{loss, wait};
 use crate::reach::connection::{self, Connection, PATIENCE};
-use crate::reach::patience::Patience;
 use crate::reach::start::{Door, IfFound, left, unhurried};
 use crate::session::wait_until_ready;
 use crate::{Client, ClientError, EvalOptions, EvalStatus, EvalView, LaunchOptions, Quiet};
@@ -24,9 +24,6 @@ pub(crate) const END_TIME: Duration = Duration::from_secs(20);
 pub(crate) const READY_TIME: Duration = Duration::from_secs(70);
 /// How long a question about the namespace may take.
 const QUERY_TIME: Duration = Duration::from_secs(30);
-
-/// The version of the wire from which on work of all kinds is submitted.
-const WORK_VERSION: u32 = 2;
 
 /// What an interrupt did.
 #[derive(Debug, Clone, Copy)]
@@ -110,14 +107,7 @@ impl Client {
             background: false,
             max_chars: 0,
         };
-        let patience = Patience::new(&options);
-        let connection = Box::new(connection);
-        let begun =
-            self.send_work(name, connection, Work::Clear, &options, &patience, None, false)?;
-        match self.finish(begun, &mut Quiet)? {
-            Some(view) => Ok(view),
-            None => Err(self.ended(name)?),
-        }
+        self.work_over(connection, name, Work::Clear, &options, &mut Quiet)
     }
 
     /// Ends the interpreter and starts it afresh (SPEC S-7).
@@ -304,7 +294,7 @@ impl Client {
     }
 
     /// The error for a session that has no host.
-    fn ended(&self, name: &SessionName) -> Result<ClientError, ClientError> {
+    pub(crate) fn ended(&self, name: &SessionName) -> Result<ClientError, ClientError> {
         let meta = self.require(name, false)?;
         let reason = self.end_of(&meta)?.to_string();
         Ok(ClientError::Ended { name: name.clone(), reason })

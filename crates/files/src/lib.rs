@@ -90,18 +90,20 @@ fn text(bytes: Vec<u8>) -> io::Result<String> {
 }
 
 fn not_regular(kind: FileType) -> io::Error {
-    let what = if kind.is_dir() {
-        "a directory"
-    } else if kind.is_symlink() {
-        "a symbolic link"
-    } else if kind.is_fifo() {
-        "a named pipe"
-    } else if kind.is_socket() {
-        "a socket"
-    } else {
-        "a device"
-    };
+    let what = not_a_file(kind).unwrap_or("a file");
     io::Error::new(io::ErrorKind::InvalidData, format!("it is {what} and not a regular file"))
+}
+
+/// What something is that is no regular file, in words.
+pub fn not_a_file(kind: FileType) -> Option<&'static str> {
+    Some(match kind {
+        kind if kind.is_file() => return None,
+        kind if kind.is_dir() => "a directory",
+        kind if kind.is_symlink() => "a symbolic link",
+        kind if kind.is_fifo() => "a named pipe",
+        kind if kind.is_socket() => "a socket",
+        _ => "a device",
+    })
 }
 
 /// Longest path of a socket's address; the kernel's structure has 108 bytes, one of them for the end.

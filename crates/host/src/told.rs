@@ -117,6 +117,7 @@ impl Host {
                 let kept = self.displays.keep(self.ledger.writer(), mime, data, note);
                 self.keep(ChunkKind::Display, &DisplayInfo { id, update, ..kept });
             }
+            BridgeEvent::Report { data } => self.report(data),
             BridgeEvent::Background { eval, stream, text } => {
                 let eval = eval.and_then(|id| id.parse::<EvalId>().ok()).map(|id| id.seq);
                 self.ledger.background(eval, stream, text.as_bytes());

@@ -31,6 +31,18 @@ pub enum Order {
         #[serde(default, skip_serializing_if = "Option::is_none")]
         limit_ms: Option<u64>,
     },
+    /// Do work that is not code; `done` is told at its end, and what came of it before that as `said`.
+    Work {
+        /// The eval.
+        eval: EvalId,
+        /// What to do: `save`, `load`, `stdlib` or `checkpoint`.
+        what: String,
+        /// Its argument: lines, of which the first says what it is about.
+        argument: String,
+        /// The hard timeout, as for code.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        limit_ms: Option<u64>,
+    },
     /// Put a question about the namespace to the bridge; `answer` is told.
     Ask {
         /// Number of the question; not 0.

@@ -46,8 +46,8 @@ pub enum Told<'a> {
         #[serde(with = "bytes")]
         bytes: Cow<'a, [u8]>,
     },
-    /// The bridge said something that is to be recorded: a value, an error, a display, output in the
-    /// background, a line for the log. Events for the lower half itself are not told like this.
+    /// The bridge said something that is to be recorded: a value, an error, a display, what came
+    /// of work, output in the background, a line for the log. Events for the lower half itself are not told like this.
     Said {
         /// What it said.
         event: BridgeEvent,

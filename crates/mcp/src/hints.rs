@@ -14,6 +14,7 @@ pub(crate) fn next_call(error: &ClientError) -> Option<String> {
         ClientError::Refused { error, .. } => return after_refused(error),
         ClientError::FrontEnd(error) => return error.hint.clone(),
         ClientError::Request(error) => return after_request(error),
+        ClientError::NotLoaded { error, .. } => return next_call(error),
         ClientError::NotFound { name, around: Some(around), .. }
         | ClientError::NoLanguage { name, around: Some(around), .. } => {
             format!("`{name}` is a session of the workspace around this one, {around}")
@@ -166,6 +167,10 @@ fn after_request(error: &RequestError) -> Option<String> {
         | RequestError::OtherWorkspace { .. }
         | RequestError::NotUtf8 { .. }
         | RequestError::Retention { .. }
+        | RequestError::SavedFile { .. }
+        | RequestError::SaveTarget { .. }
+        | RequestError::SavedLanguage { .. }
+        | RequestError::Words { .. }
         | RequestError::NoShellFree => return None,
     })
 }

@@ -110,6 +110,10 @@ pub(crate) fn body(view: &EvalView, page: &Page, announce: &mut Announce<'_>) ->
                 leave(&mut text, &mut stream);
                 display_text(&mut text, display, announce);
             }
+            PageItem::Report(report) => {
+                leave(&mut text, &mut stream);
+                own_lines(&mut text, report);
+            }
             PageItem::Status(status) => {
                 end_line(&mut text);
                 let _ = writeln!(text, "[note: {}]", one_line(status));
@@ -149,7 +153,8 @@ impl TextStream {
             | ChunkKind::Value
             | ChunkKind::Error
             | ChunkKind::Display
-            | ChunkKind::Status => TextStream::Out,
+            | ChunkKind::Status
+            | ChunkKind::Report => TextStream::Out,
         }
     }
 

@@ -73,6 +73,11 @@ pub enum BridgeEvent {
         #[serde(default)]
         ack: bool,
     },
+    /// What came of the work that runs; at most once, before `done`.
+    Report {
+        /// An object; its fields depend on the kind of work.
+        data: Value,
+    },
     /// Output of a thread that belongs to an earlier eval.
     Background {
         /// That eval, if known.

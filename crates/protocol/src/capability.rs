@@ -51,6 +51,16 @@ capabilities! {
     Pauses => "pauses",
     /// Tells `figures` of processes elsewhere when it is asked.
     Figures => "figures",
+    /// Writes names to a file: the work `save`.
+    Save => "save",
+    /// Takes names from such a file: the work `load`.
+    Load => "load",
+    /// Defines the standard library of the user: the work `stdlib`.
+    Stdlib => "stdlib",
+    /// Tells what a source text defines: `query SEQ definitions`.
+    Definitions => "definitions",
+    /// Copies its interpreter: the work `checkpoint`.
+    Checkpoint => "checkpoint",
 }
 
 impl Capability {

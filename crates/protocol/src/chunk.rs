@@ -25,6 +25,8 @@ pub enum ChunkKind {
     BackgroundOut,
     /// Standard error that no running eval wrote.
     BackgroundErr,
+    /// What came of work that is not code; the payload is a `ReportInfo` in JSON.
+    Report,
 }
 
 impl ChunkKind {
@@ -33,7 +35,11 @@ impl ChunkKind {
         match self {
             ChunkKind::Out | ChunkKind::Err => true,
             ChunkKind::BackgroundOut | ChunkKind::BackgroundErr => false,
-            ChunkKind::Value | ChunkKind::Error | ChunkKind::Display | ChunkKind::Status => false,
+            ChunkKind::Value
+            | ChunkKind::Error
+            | ChunkKind::Display
+            | ChunkKind::Status
+            | ChunkKind::Report => false,
         }
     }
 
@@ -53,7 +59,11 @@ impl ChunkKind {
         match self {
             ChunkKind::Out | ChunkKind::BackgroundOut => Some(Stream::Out),
             ChunkKind::Err | ChunkKind::BackgroundErr => Some(Stream::Err),
-            ChunkKind::Value | ChunkKind::Error | ChunkKind::Display | ChunkKind::Status => None,
+            ChunkKind::Value
+            | ChunkKind::Error
+            | ChunkKind::Display
+            | ChunkKind::Status
+            | ChunkKind::Report => None,
         }
     }
 

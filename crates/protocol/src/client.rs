@@ -159,7 +159,7 @@ impl Submit {
     pub fn new(work: Work) -> Submit {
         match work {
             Work::Code { code } => Submit { code: Some(code), ..Submit::default() },
-            Work::Clear | Work::Unknown => Submit { work: Some(work), ..Submit::default() },
+            other => Submit { work: Some(other), ..Submit::default() },
         }
     }
 

@@ -37,7 +37,7 @@ pub use settings::{
 pub use start::{FILES_VERSION, FoundInterpreter, HostReady, HostSpec, Meta};
 pub use status::{Activity, Status, Unrecorded, Usage};
 pub use version::{PROGRAM, Speaker, Versions};
-pub use work::{Work, WorkKind};
+pub use work::{ReportInfo, Work, WorkKind};
 
 /// Most bytes of code that one eval may have (SPEC E-15).
 pub const MAX_CODE: usize = 16 << 20;

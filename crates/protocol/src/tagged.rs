@@ -237,7 +237,11 @@ mod tests {
                 panic!("{text}")
             };
             let work = submit.take_work().unwrap();
-            assert_eq!((work.code(), submit.token), ("a\"\n\u{e9}", Some(u64::MAX)), "{text}");
+            assert_eq!(
+                (work.code().as_ref(), submit.token),
+                ("a\"\n\u{e9}", Some(u64::MAX)),
+                "{text}"
+            );
         }
         let fields =
             [r#""ev":"done""#, r#""eval":"py:7""#, r#""status":"ok""#, r#""new":{"a":null}"#];

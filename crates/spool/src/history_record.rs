@@ -34,7 +34,7 @@ pub enum HistoryRecord {
         /// How many of the evals up to this one are other work than code.
         #[serde(default, skip_serializing_if = "is_zero")]
         others: u64,
-        /// What to run; empty for other work.
+        /// What to run; for other work a line that says what it is about, or nothing.
         code: String,
         /// The idempotency key that the client gave.
         #[serde(default, skip_serializing_if = "Option::is_none")]

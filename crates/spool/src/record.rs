@@ -8,7 +8,7 @@ use stead_protocol::{ChunkKind, EvalSeq, Offset};
 
 /// Most bytes of a stream in one record; longer writes are split.
 pub const MAX_STREAM_PAYLOAD: usize = 256 << 10;
-/// Most bytes of a value, error, display or status; longer ones are not kept.
+/// Most bytes of a value, error, display, status or report; longer ones are not kept.
 pub const MAX_PAYLOAD: usize = 64 << 20;
 
 pub(crate) const HEADER: usize = 16;
@@ -94,7 +94,7 @@ pub(crate) fn trailer_len(bytes: &[u8]) -> Option<u32> {
 }
 
 /// In the order of their codes, which begin with 1; new kinds are only ever appended.
-const KINDS: [ChunkKind; 8] = [
+const KINDS: [ChunkKind; 9] = [
     ChunkKind::Out,
     ChunkKind::Err,
     ChunkKind::Value,
@@ -103,6 +103,7 @@ const KINDS: [ChunkKind; 8] = [
     ChunkKind::Status,
     ChunkKind::BackgroundOut,
     ChunkKind::BackgroundErr,
+    ChunkKind::Report,
 ];
 
 fn kind_code(kind: ChunkKind) -> u8 {
@@ -115,6 +116,7 @@ fn kind_code(kind: ChunkKind) -> u8 {
         ChunkKind::Status => 6,
         ChunkKind::BackgroundOut => 7,
         ChunkKind::BackgroundErr => 8,
+        ChunkKind::Report => 9,
     }
 }
 

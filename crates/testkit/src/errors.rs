@@ -3,7 +3,9 @@
 use std::path::PathBuf;
 use std::time::Duration;
 
-use stead_client::{ClientError, ConnectionTrouble, Fate, RequestError};
+use stead_client::{
+    ClientError, ConnectionTrouble, Fate, RequestError, SavedTrouble, TargetTrouble,
+};
 use stead_protocol::{
     Doing, EndReason, EvalId, EvalSeq, NameError, Refusal, SessionName, Speaker, StartTrouble,
     Token, WireError,
@@ -100,6 +102,15 @@ fn requests() -> Vec<RequestError> {
         RelativeDir { variable: "HOME", path: "here".into() },
         Retention { problem: "STEAD_KEEP_AGE is `x`".to_owned() },
         NoShellFree {},
+        SavedFile { path: path(), trouble: SavedTrouble::CutOff },
+        SaveTarget { path: path(), trouble: TargetTrouble::OtherFile },
+        SavedLanguage {
+            path: path(),
+            saved: "python".to_owned(),
+            name: name(),
+            has: "bash".to_owned(),
+        },
+        Words { problem: problem() },
     );
     all.push(RequestError::Name(NameError::Eval { given: "py".to_owned() }));
     all
@@ -138,6 +149,7 @@ pub fn client_errors() -> Vec<ClientError> {
         Exists { name: name() },
         Ended { name: name(), reason: text() },
         Lost { name: name(), reason: text() },
+        NotLoaded { error: Box::new(ClientError::Exists { name: name() }), closed: text() },
         InUse { name: name() },
         NoEval { id: "data:9".to_owned(), known: "there is only `data:1`".to_owned() },
         EvalGone { id: "data:1".to_owned(), known: text(), quota: 64 << 20 },

@@ -52,6 +52,10 @@ fn serve(mut channel: HostChannel, shell: &str, cache: Option<&Path>) {
             Some(Command::Query { seq, .. } | Command::Clear { seq }) => {
                 refuse(&mut channel, seq, "a shell command has no names to look at");
             }
+            Some(Command::Work { id, what, .. }) => {
+                let message = format!("`{what}` is not possible for shell commands");
+                fail(&mut channel, id, "Unsupported", message);
+            }
             Some(Command::Pause { seq } | Command::Resume { seq }) => {
                 refuse(&mut channel, seq, "processes of shell commands are paused from outside");
             }
@@ -86,17 +90,24 @@ fn run(
         Ok(ended) if channel.was_interrupted(eval) => (DoneStatus::Interrupted, Some(ended.code())),
         Ok(Ended::Code(0)) => (DoneStatus::Ok, Some(0)),
         Ok(ended) => (DoneStatus::Error, Some(ended.code())),
-        Err(error) => {
-            channel.send(&BridgeEvent::Error {
-                name: "ShellError".to_owned(),
-                message: error,
-                traceback: None,
-                incomplete: false,
-                missing: None,
-            });
-            (DoneStatus::Error, None)
-        }
+        Err(error) => return fail(channel, eval, "ShellError", error),
     };
+    done(channel, eval, status, exit_code);
+}
+
+/// Ends an eval with an error.
+fn fail(channel: &mut HostChannel, eval: &EvalId, name: &str, message: String) {
+    channel.send(&BridgeEvent::Error {
+        name: name.to_owned(),
+        message,
+        traceback: None,
+        incomplete: false,
+        missing: None,
+    });
+    done(channel, eval, DoneStatus::Error, None);
+}
+
+fn done(channel: &mut HostChannel, eval: &EvalId, status: DoneStatus, exit_code: Option<i32>) {
     channel.send(&BridgeEvent::Done(Done {
         eval: eval.to_string(),
         status,

@@ -1,14 +1,14 @@
 //! `stead history`
 
 use serde::Serialize;
-use stead_client::{EvalRecord, utc};
+use stead_client::{EvalRecord, report_text, utc};
 use stead_protocol::{EvalId, EvalSeq, SessionName};
 use stead_screen::plain;
 
 use crate::context::{Context, SessionArg};
 use crate::paint::Paint;
 use crate::print::{self, CliReply, CommandResult, Failure, Mode};
-use crate::records::{self, RecordData, RecordsData};
+use crate::records::{self, RecordData, RecordsData, about};
 use crate::reply::summary;
 use crate::table::table;
 use crate::{changed, exit, text, time, woken};
@@ -46,6 +46,9 @@ struct One<'a> {
     record: RecordData<'a>,
     #[serde(skip_serializing_if = "Option::is_none")]
     error: Option<ErrorLine<'a>>,
+    /// What came of work that is not code.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    report: Option<&'a serde_json::Value>,
     #[serde(skip_serializing_if = "Option::is_none")]
     notice: Option<String>,
 }
@@ -125,7 +128,9 @@ fn list(context: &Context, name: &SessionName, limit: u64) -> CommandResult {
 fn one(context: &Context, id: &EvalId, raw: bool) -> CommandResult {
     let record = context.client.record(id)?;
     if raw {
-        print::out(record.entry.code.as_bytes());
+        // Of other work there is no code.
+        let code = if record.entry.kind.is_code() { record.entry.code.as_str() } else { "" };
+        print::out(code.as_bytes());
         return Ok(exit::SUCCESS);
     }
     match context.mode {
@@ -138,6 +143,7 @@ fn one(context: &Context, id: &EvalId, raw: bool) -> CommandResult {
                 error: view
                     .error()
                     .map(|error| ErrorLine { name: &error.name, message: &error.message }),
+                report: view.report().map(|report| &report.data),
                 notice: (!view.notices.is_empty()).then(|| view.notices.join("; ")),
             };
             print::json(&CliReply::success(context.command, view.status.as_str(), data));
@@ -176,10 +182,10 @@ fn shown(id: &EvalId, record: &EvalRecord) -> String {
     for notice in &view.notices {
         said.push_str(&format!("[{notice}]\n"));
     }
-    let code = match entry.kind.is_code() {
-        true => plain(&entry.code),
-        false => format!("[{}]", entry.kind.as_str()),
-    };
+    if let Some(report) = view.report() {
+        said.push_str(&report_text(report));
+    }
+    let code = plain(about(entry.kind, &entry.code));
     let end = if code.ends_with('\n') || code.is_empty() { "" } else { "\n" };
     format!("{said}\n{code}{end}")
 }

@@ -86,6 +86,14 @@ pub enum ClientError {
         /// Why.
         reason: String,
     },
+    /// A file could not be loaded into the session that was opened for it.
+    #[error("{}; {closed}", error.message())]
+    NotLoaded {
+        /// Why not.
+        error: Box<ClientError>,
+        /// What became of the session.
+        closed: String,
+    },
     /// The session is to be removed and has a live host.
     #[error("session `{name}` has a live host and is not removed")]
     InUse {
@@ -200,6 +208,7 @@ impl ClientError {
         match self {
             ClientError::Refused { error, .. } | ClientError::FrontEnd(error) => error.code,
             ClientError::Request(_) => ErrorCode::BadRequest,
+            ClientError::NotLoaded { error, .. } => error.code(),
             ClientError::NotFound { .. }
             | ClientError::NoLanguage { .. }
             | ClientError::WhichSession { .. } => ErrorCode::SessionNotFound,

@@ -5,6 +5,9 @@ use std::path::PathBuf;
 use stead_protocol::{NameError, SessionName};
 use thiserror::Error;
 
+use crate::saved::manifest::SavedTrouble;
+use crate::saved::target::TargetTrouble;
+
 /// What is wrong with a request in itself.
 #[derive(Debug, Error)]
 pub enum RequestError {
@@ -82,6 +85,40 @@ pub enum RequestError {
     #[error("{problem}")]
     Retention {
         /// The variable, what it holds, and what it takes.
+        problem: String,
+    },
+    /// A file cannot be loaded.
+    #[error("`{}` {trouble}", path.display())]
+    SavedFile {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        trouble: SavedTrouble,
+    },
+    /// A save may not go to this place.
+    #[error("`{}` {trouble}", path.display())]
+    SaveTarget {
+        /// The place.
+        path: PathBuf,
+        /// What is there.
+        trouble: TargetTrouble,
+    },
+    /// A file was saved in one language and the session is in another.
+    #[error("`{}` was saved in {saved}, and session `{name}` is in {has}", path.display())]
+    SavedLanguage {
+        /// The file.
+        path: PathBuf,
+        /// Its language.
+        saved: String,
+        /// The session that it was to be loaded into.
+        name: SessionName,
+        /// The language of that session.
+        has: String,
+    },
+    /// A path or name cannot be sent.
+    #[error("{problem}")]
+    Words {
+        /// What is wrong with it.
         problem: String,
     },
     /// As many shell commands run as may run at once.

@@ -6,3 +6,4 @@ pub(crate) mod run;
 pub(crate) mod shell;
 pub(crate) mod view;
 pub(crate) mod wait;
+pub(crate) mod work;

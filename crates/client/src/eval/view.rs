@@ -4,13 +4,13 @@ use std::cell::OnceCell;
 
 use stead_protocol::{
     By, Changed, ChunkKind, EndReason, ErrorInfo, EvalId, EvalSeq, Finished, Generation, NotKept,
-    Offset, Outcome, SessionName, Status, Token, Unrecorded, ValueInfo,
+    Offset, Outcome, ReportInfo, SessionName, Status, Token, Unrecorded, ValueInfo,
 };
 use stead_screen::into_plain;
 
 use crate::Content;
 use crate::hint::Hint;
-use crate::show::page;
+use crate::show::{page, report};
 
 /// Where an eval stands (SPEC C-5).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -89,6 +89,7 @@ pub struct EvalView {
     pub reached: Option<Offset>,
     value: Late<ValueInfo>,
     error: Late<ErrorInfo>,
+    report: Late<ReportInfo>,
     /// What it asks, if it waits for input.
     pub prompt: Option<String>,
     /// The file that an editor of stead's has open, if the eval waits for the editor.
@@ -157,6 +158,7 @@ impl EvalView {
             reached: None,
             value: Late::default(),
             error: Late::default(),
+            report: Late::default(),
             prompt: None,
             editor: None,
             secret: false,
@@ -210,6 +212,7 @@ impl EvalView {
             view.value = Late::new(last(&content, ChunkKind::Value));
         }
         view.error = Late::new(last(&content, ChunkKind::Error));
+        view.report = Late::new(last(&content, ChunkKind::Report));
         if view.lost_bytes > 0 {
             let why = view.not_kept.map(|why| format!(": {why}")).unwrap_or_default();
             let lost = match view.lost_bytes {
@@ -237,6 +240,11 @@ impl EvalView {
     /// Its error as it is shown.
     pub fn error(&self) -> Option<&ErrorInfo> {
         self.error.get(page::error)
+    }
+
+    /// What came of it, if it is other work than code.
+    pub fn report(&self) -> Option<&ReportInfo> {
+        self.report.get(report::report)
     }
 
     /// The eval's id as it is written, also of one that has no number yet.

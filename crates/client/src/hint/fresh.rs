@@ -33,7 +33,7 @@ pub(super) fn lost(history: &HistoryReader, failed: &EvalEntry, name: &str) -> O
             last_before = Some((then, entry.seq));
         }
         let Some((_, finished)) = &entry.finished else { continue };
-        if entry.kind != WorkKind::Code && finished.outcome == Outcome::Complete {
+        if entry.kind == WorkKind::Clear && finished.outcome == Outcome::Complete {
             cleared.get_or_insert(entry.seq);
         }
         let Some(changed) = &finished.changed else { continue };

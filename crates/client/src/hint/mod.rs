@@ -200,6 +200,10 @@ fn of(view: &EvalView, dir: &SessionDir, eval: EvalSeq) -> Option<Hint> {
     let settings = meta::read_meta(&dir.meta()).ok()??.settings;
     let history = HistoryReader::open(dir.path()).ok()?;
     let entry = history.eval(eval).ok()??;
+    // Only code shows what its writer is used to.
+    if !entry.kind.is_code() {
+        return None;
+    }
     let failed = Failed {
         language: &settings.engine.language,
         code: &entry.code,

@@ -9,7 +9,7 @@ use crate::show::figures;
 /// In gaps up to this size lines are counted, which takes reading them.
 const COUNT_LINES_UP_TO: u64 = 256 << 20;
 
-/// How many records may follow the value or error of an eval.
+/// How many records may follow the value, error or report of an eval.
 const RESULT_RECORDS: usize = 8;
 
 /// A part of the spool.
@@ -124,12 +124,12 @@ pub(crate) fn tail(
     Ok(Content { head, offset, total_bytes, ..Content::default() })
 }
 
-/// Reads the value or error with which an eval ended, and nothing else.
+/// Reads the value, error or report with which an eval ended, and nothing else.
 pub(crate) fn result(reader: &Reader, from: Offset, to: Offset) -> Result<Content, SpoolError> {
     let mut content = Content::default();
     for record in reader.records_back(from, to).take(RESULT_RECORDS) {
         let Some(record) = usable(record)? else { continue };
-        if matches!(record.kind, ChunkKind::Value | ChunkKind::Error)
+        if matches!(record.kind, ChunkKind::Value | ChunkKind::Error | ChunkKind::Report)
             && let Some(bytes) = payload(reader, &record)?
         {
             content.head.push(Chunk { kind: record.kind, bytes });

@@ -3,4 +3,5 @@
 pub mod figures;
 pub(crate) mod live;
 pub(crate) mod page;
+pub(crate) mod report;
 pub(crate) mod shown;

@@ -5,6 +5,7 @@ use stead_protocol::{Chunk, ChunkKind, DisplayInfo, ErrorInfo, ValueInfo, is_mar
 use stead_screen::{Lane, LaneText, Piece, Screen, into_plain, plain};
 
 use crate::read::content::{Content, LeftOut, line_ends, own_bytes};
+use crate::show::report::{report, report_text};
 
 /// Bytes that are read for a page, however few characters it may have: redraws take many bytes
 /// and leave little to show.
@@ -56,6 +57,8 @@ pub enum PageItem {
     Display(DisplayInfo),
     /// A note of the host.
     Status(String),
+    /// What came of work that is not code, in words.
+    Report(String),
     /// A place where output is left out.
     Gap(LeftOut),
 }
@@ -217,6 +220,7 @@ pub(crate) fn other(kind: ChunkKind, bytes: &[u8]) -> PageItem {
         ChunkKind::Value => PageItem::Value(value(bytes)),
         ChunkKind::Error => PageItem::Error(error(bytes)),
         ChunkKind::Display => PageItem::Display(display(bytes)),
+        ChunkKind::Report => PageItem::Report(report_text(&report(bytes))),
         _ => PageItem::Status(plain(bytes)),
     }
 }
@@ -230,7 +234,7 @@ fn cost(item: &PageItem, limit: usize) -> usize {
         }
         PageItem::Value(value) => &value.text,
         PageItem::Error(error) => error.traceback.as_ref().unwrap_or(&error.message),
-        PageItem::Text { text, .. } | PageItem::Status(text) => text,
+        PageItem::Text { text, .. } | PageItem::Status(text) | PageItem::Report(text) => text,
     };
     text.chars().count()
 }
@@ -247,6 +251,7 @@ fn shorten(item: PageItem, limit: usize) -> PageItem {
         PageItem::Display(display) => {
             PageItem::Display(DisplayInfo { data: display.data.map(cut), ..display })
         }
+        PageItem::Report(text) => PageItem::Report(cut(text)),
         other => other,
     }
 }
@@ -348,9 +353,12 @@ fn take_back(entries: &mut Vec<PageEntry>, budget: usize) -> Vec<PageEntry> {
 fn split_back(mut entries: Vec<PageEntry>, budget: usize) -> (Vec<PageEntry>, Vec<PageEntry>) {
     let mut left = budget;
     let mut any_text = false;
-    // The caller asked for the value or the error at the end, so it gets its room first.
-    if let Some(PageEntry::Other { item: PageItem::Value(_) | PageItem::Error(_), cost, limit }) =
-        entries.last_mut()
+    // The caller asked for the value, error or report at the end, so it gets its room first.
+    if let Some(PageEntry::Other {
+        item: PageItem::Value(_) | PageItem::Error(_) | PageItem::Report(_),
+        cost,
+        limit,
+    }) = entries.last_mut()
     {
         (*cost, *limit) = ((*cost).min(budget), (*limit).min(budget));
     }
@@ -418,7 +426,11 @@ pub(crate) fn lane_of(kind: ChunkKind) -> Option<Lane> {
         ChunkKind::Err => Some(Lane::Err),
         ChunkKind::BackgroundOut => Some(Lane::BackgroundOut),
         ChunkKind::BackgroundErr => Some(Lane::BackgroundErr),
-        ChunkKind::Value | ChunkKind::Error | ChunkKind::Display | ChunkKind::Status => None,
+        ChunkKind::Value
+        | ChunkKind::Error
+        | ChunkKind::Display
+        | ChunkKind::Status
+        | ChunkKind::Report => None,
     }
 }
 

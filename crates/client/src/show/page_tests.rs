@@ -29,6 +29,7 @@ fn read(page: &Page) -> String {
         PageItem::Value(value) => format!("v:{}", value.text),
         PageItem::Error(error) => format!("x:{}", error.traceback.as_deref().unwrap_or_default()),
         PageItem::Display(display) => format!("d:{}", display.mime),
+        PageItem::Report(text) => format!("r:{text}"),
         PageItem::Status(text) => format!("s:{text}"),
         PageItem::Gap(gap) => {
             format!("[{:?} lines, {} bytes, {}]", gap.lines, gap.bytes, gap.offset)

@@ -47,7 +47,7 @@ struct Current {
 #[derive(Debug)]
 pub(crate) struct Taken<'a> {
     pub(crate) kind: WorkKind,
-    /// Empty for other work than code.
+    /// For other work than code, a line that says what it is about.
     pub(crate) code: &'a str,
     pub(crate) by: &'a By,
     pub(crate) key: Option<&'a str>,

@@ -2,7 +2,7 @@
 
 use stead_interpreter::pause;
 use stead_protocol::client::{Accepted, FromHost, Reply, Submit, WatchFor};
-use stead_protocol::{Capability, EvalSeq, MAX_CODE, Refusal, Work, WorkKind};
+use stead_protocol::{EvalSeq, MAX_CODE, Refusal, Work};
 use stead_spool::HistoryReader;
 
 use super::unknown;
@@ -55,7 +55,7 @@ impl Host {
         let at_once = self.state.is_free().then(|| self.clock.now());
         let taken = Taken {
             kind: work.kind(),
-            code: work.code(),
+            code: &work.code(),
             by: &by,
             key: submit.key.as_deref(),
             token: submit.token,
@@ -73,7 +73,7 @@ impl Host {
         let pending = Pending {
             kind: work.kind(),
             by,
-            code: work.into_code(),
+            work: Some(work),
             place: submit.place,
             owed,
             interrupted_by: None,
@@ -126,22 +126,25 @@ impl Host {
                 Err(Refusal::NotARequest { problem })
             }
             Some(Work::Unknown) => Err(unknown("work")),
-            Some(Work::Clear) if self.cannot_do(&Capability::Clear) => Err(self.cannot("clear")),
-            Some(work) => Ok(work),
+            Some(work) => match (self.cannot_work(work.kind()), work.problem()) {
+                (Some(refusal), _) => Err(refusal),
+                (None, Some(problem)) => Err(Refusal::NotARequest { problem }),
+                (None, None) => Ok(work),
+            },
         }
     }
 
     fn admit(&mut self, work: &Work, no_queue: bool) -> Result<Option<EvalSeq>, Refusal> {
-        let bytes = work.code().len();
+        let bytes = work.size();
         if bytes > MAX_CODE {
             return Err(Refusal::CodeTooLong { bytes, most: MAX_CODE });
         }
-        let queued: usize = self.pending.values().map(|pending| pending.code.len()).sum();
+        let queued = self.pending.values().filter_map(|pending| pending.work.as_ref());
+        let queued: usize = queued.map(Work::size).sum();
         if queued + bytes > QUEUED_CODE_LIMIT {
             return Err(Refusal::QueuedCodeFull { bytes: queued });
         }
-        // Other work than code does not depend on state that earlier code has left.
-        if let (Some(reason), WorkKind::Code) = (self.loss.clone(), work.kind()) {
+        if let (Some(reason), true) = (self.loss.clone(), work.kind().builds_on_state()) {
             self.acknowledge_loss();
             return Err(Refusal::StateLost { reason });
         }

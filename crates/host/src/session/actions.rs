@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use stead_interpreter::{Order, pause};
 use stead_protocol::client::{Event, FromHost, Listens, Reply};
-use stead_protocol::{By, EvalSeq, Finished, Outcome, WorkKind};
+use stead_protocol::{By, EvalSeq, Finished, Outcome, Work, WorkKind};
 use stead_spool::SpoolError;
 
 use crate::host::{Host, Launch};
@@ -16,6 +16,8 @@ use crate::with_causes;
 
 /// After this time the start of an eval that could not be recorded is tried again.
 const BLOCKED_TIME: Duration = Duration::from_millis(100);
+/// The name of the error with which work ends that the interpreter turns out not to be able to do.
+const UNSUPPORTED: &str = "Unsupported";
 
 impl Host {
     /// Moves the state on and carries out what follows.
@@ -80,7 +82,7 @@ impl Host {
         let (by, sent) = (self.sent_by(eval), self.send_work(eval));
         self.tell(eval, || Event::Started { eval, start, listens: Listens::No, by: by.clone() });
         if let Err(refusal) = sent {
-            self.fail_work(refusal.message(Some(&self.meta.name)));
+            self.fail_work(UNSUPPORTED, refusal.message(Some(&self.meta.name)));
         }
     }
 
@@ -165,7 +167,8 @@ impl Host {
         let (kind, by) = (WorkKind::Code, By::init());
         let taken = Taken { kind, code: &init, by: &by, key: None, token: None };
         let seq = self.ledger.accept(taken, None)?;
-        self.pending.insert(seq, Pending { kind, by, code: init, ..Pending::default() });
+        let work = Some(Work::Code { code: init });
+        self.pending.insert(seq, Pending { kind, by, work, ..Pending::default() });
         self.introduce(seq);
         Ok(Some(Eval { seq, hard_timeout: None }))
     }

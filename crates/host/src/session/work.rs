@@ -3,7 +3,7 @@
 use stead_interpreter::Order;
 use stead_protocol::bridge::DoneStatus;
 use stead_protocol::{
-    By, Capability, ChunkKind, ErrorInfo, EvalSeq, Refusal, ShellPlace, WorkKind,
+    By, ChunkKind, ErrorInfo, EvalSeq, Refusal, ReportInfo, ShellPlace, Work, WorkKind,
 };
 
 use crate::host::Host;
@@ -15,8 +15,8 @@ use crate::session::state::{Input, StopEffort, Ticket};
 pub(crate) struct Pending {
     pub(crate) kind: WorkKind,
     pub(crate) by: By,
-    /// The code, until it is sent.
-    pub(crate) code: String,
+    /// What is to be done, until it is sent.
+    pub(crate) work: Option<Work>,
     /// Where a shell command runs.
     pub(crate) place: Option<ShellPlace>,
     /// A request that is answered when the eval ends.
@@ -31,25 +31,54 @@ impl Host {
         self.pending.get(&eval).map(|pending| pending.by.clone())
     }
 
+    /// Why the interpreter cannot do work of this kind, as far as is known: one that starts has not said yet what
+    /// it can do.
+    pub(crate) fn cannot_work(&self, kind: WorkKind) -> Option<Refusal> {
+        let possible = match kind {
+            WorkKind::Code => true,
+            // No part of this version carries these out yet.
+            WorkKind::Checkpoint | WorkKind::Rollback | WorkKind::Undo | WorkKind::Unknown => false,
+            WorkKind::Clear | WorkKind::Save | WorkKind::Load | WorkKind::Stdlib => {
+                kind.needs().is_none_or(|needed| !self.cannot_do(&needed))
+            }
+        };
+        (!possible).then(|| self.cannot(kind.as_str()))
+    }
+
     /// Orders the work that begins now, or says why that is not possible.
     pub(crate) fn send_work(&mut self, eval: EvalSeq) -> Result<(), Refusal> {
         let Some(pending) = self.pending.get_mut(&eval) else { return Ok(()) };
-        let (code, place) = (std::mem::take(&mut pending.code), pending.place.take());
+        let (work, place) = (pending.work.take(), pending.place.take());
         let kind = pending.kind;
-        let limit_ms = self.state.running().and_then(|run| run.limit);
-        match kind {
-            WorkKind::Code => {
-                let eval = self.eval_id(eval);
-                self.orders.push_back(Order::Run { eval, code, place, limit_ms });
-            }
-            WorkKind::Clear if !self.cannot_do(&Capability::Clear) => {
-                let seq = self.number(Asker::Clear);
-                self.orders.push_back(Order::Clear { seq, limit_ms });
-            }
-            // The work was accepted before the interpreter had said what it can do.
-            WorkKind::Clear | WorkKind::Unknown => return Err(self.cannot(kind.as_str())),
+        // The work may have been accepted before the interpreter had said what it can do.
+        if let Some(refusal) = self.cannot_work(kind) {
+            return Err(refusal);
         }
+        let limit_ms = self.state.running().and_then(|run| run.limit);
+        let order = match work {
+            Some(Work::Code { code }) => {
+                Order::Run { eval: self.eval_id(eval), code, place, limit_ms }
+            }
+            Some(Work::Clear) => Order::Clear { seq: self.number(Asker::Clear), limit_ms },
+            other => match other.as_ref().and_then(Work::argument) {
+                Some(argument) => {
+                    let (eval, what) = (self.eval_id(eval), kind.as_str().to_owned());
+                    Order::Work { eval, what, argument, limit_ms }
+                }
+                None => return Err(self.cannot(kind.as_str())),
+            },
+        };
+        self.orders.push_back(order);
         Ok(())
+    }
+
+    /// Records what came of the work that runs.
+    pub(crate) fn report(&mut self, data: serde_json::Value) {
+        let running = self.state.running().and_then(|run| self.pending.get(&run.eval));
+        let Some(work) = running.map(|pending| pending.kind).filter(|kind| !kind.is_code()) else {
+            return eprintln!("bridge: a report while no work runs that has one");
+        };
+        self.keep(ChunkKind::Report, &ReportInfo { work, data });
     }
 
     /// The bridge has emptied the namespace, or says why not.
@@ -62,13 +91,13 @@ impl Host {
                 self.step(Input::Done(DoneStatus::Ok));
             }
             Some(_) if stopped => self.step(Input::Done(DoneStatus::Interrupted)),
-            Some(message) => self.fail_work(message),
+            Some(message) => self.fail_work(WorkKind::Clear.error_name(), message),
         }
     }
 
     /// Ends the running eval, which is not code, with an error.
-    pub(crate) fn fail_work(&mut self, message: String) {
-        let error = ErrorInfo { name: "ClearError".to_owned(), message, ..ErrorInfo::default() };
+    pub(crate) fn fail_work(&mut self, name: &str, message: String) {
+        let error = ErrorInfo { name: name.to_owned(), message, ..ErrorInfo::default() };
         self.keep(ChunkKind::Error, &error);
         self.step(Input::Done(DoneStatus::Error));
     }

@@ -89,6 +89,7 @@ impl Interpreter {
             BridgeEvent::Value(_)
             | BridgeEvent::Error { .. }
             | BridgeEvent::Display { .. }
+            | BridgeEvent::Report { .. }
             | BridgeEvent::Background { .. }
             | BridgeEvent::Log { .. } => tell(Told::Said { event }),
             BridgeEvent::Waits { prompt, secret, eval } => {

@@ -142,6 +142,11 @@ impl Near {
                 self.with(|interpreter| interpreter.run(eval, &code, place, limit_ms, now));
                 crate::pause::point("sent");
             }
+            Order::Work { eval, what, argument, limit_ms } => {
+                let now = self.clock.now();
+                self.with(|it| it.work(eval, &what, &argument, limit_ms, now));
+                crate::pause::point("sent");
+            }
             Order::Ask { seq, what, arg } => {
                 self.with(|interpreter| interpreter.ask(seq, &what, &arg))
             }

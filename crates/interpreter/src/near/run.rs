@@ -46,6 +46,26 @@ impl Interpreter {
         }
         let code = self.readable(code);
         self.send(&Command::Eval { id: &eval, code: &code }.encode());
+        self.runs(eval, limit, now);
+    }
+
+    /// Work that is not code runs as code does: it may call code of the user's, which reads, writes and is
+    /// interrupted.
+    pub(super) fn work(
+        &mut self,
+        eval: EvalId,
+        what: &str,
+        argument: &str,
+        limit: Option<Millis>,
+        now: Millis,
+    ) {
+        self.begin();
+        let argument = self.readable(argument);
+        self.send(&Command::Work { id: &eval, what, argument: &argument }.encode());
+        self.runs(eval, limit, now);
+    }
+
+    fn runs(&mut self, eval: EvalId, limit: Option<Millis>, now: Millis) {
         self.limit = HardLimit::after(limit, now);
         self.run = Some(Run {
             eval,

@@ -45,7 +45,8 @@ fn shown(id: &EvalId, record: &EvalRecord, page: &Page) -> String {
             PageItem::Value(_)
             | PageItem::Error(_)
             | PageItem::Display(_)
-            | PageItem::Status(_) => {}
+            | PageItem::Status(_)
+            | PageItem::Report(_) => {}
         }
     }
     if !record.entry.kind.is_code() {

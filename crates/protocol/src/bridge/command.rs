@@ -23,6 +23,15 @@ pub enum Command<'a> {
         /// Its code.
         code: &'a str,
     },
+    /// Do work that is not code; answered by `done` as an eval is.
+    Work {
+        /// The eval.
+        id: &'a EvalId,
+        /// `save`, `load`, `stdlib` or `checkpoint`.
+        what: &'a str,
+        /// Its argument: lines, of which the first says what it is about.
+        argument: &'a str,
+    },
     /// Where the next eval runs: a directory and the whole environment. For shell commands only.
     Place(&'a ShellPlace),
     /// The event that asked for this has been recorded: go on.
@@ -77,6 +86,9 @@ impl Command<'_> {
         };
         match self {
             Command::Eval { id, code } => with(format_args!("eval {id}"), code.as_bytes()),
+            Command::Work { id, what, argument } => {
+                with(format_args!("work {id} {what}"), argument.as_bytes())
+            }
             Command::Place(place) => with(format_args!("place"), &place.encode()),
             Command::Ack => with(format_args!("ack"), b""),
             Command::Interrupt { id } => with(format_args!("interrupt {id}"), b""),
@@ -110,6 +122,9 @@ impl CommandFrame {
         let seq = |word: &str| word.parse().ok();
         Some(match words[..] {
             ["eval", _] => Command::Eval { id: self.eval.as_ref()?, code: &self.payload },
+            ["work", _, what] => {
+                Command::Work { id: self.eval.as_ref()?, what, argument: &self.payload }
+            }
             ["place"] => Command::Place(self.place.as_ref()?),
             ["ack"] => Command::Ack,
             ["interrupt", "-"] => Command::InterruptQuery,
@@ -130,7 +145,7 @@ impl CommandFrame {
         let mut words: Vec<String> = head.split(' ').map(str::to_owned).collect();
         // The last word is the length, which was used before.
         words.pop();
-        let names = |word: &str| matches!(word, "eval" | "interrupt");
+        let names = |word: &str| matches!(word, "eval" | "work" | "interrupt");
         let eval =
             words.first().filter(|word| names(word)).and_then(|_| words.get(1)?.parse().ok());
         let is_place = words.first().is_some_and(|word| word == "place");
@@ -209,6 +224,7 @@ mod tests {
         let commands = [
             Command::Place(place),
             Command::Eval { id, code: "é\nline two" },
+            Command::Work { id, what: "save", argument: "/tmp/é\n\ndf" },
             Command::Interrupt { id },
             Command::InterruptQuery,
             Command::Ack,
@@ -227,6 +243,8 @@ mod tests {
         let id: EvalId = "py:7".parse().unwrap();
         assert_eq!(Command::Eval { id: &id, code: "é\n" }.encode(), "eval py:7 3\né\n".as_bytes());
         assert_eq!(Command::Query { seq: 2, what: "vars", arg: "" }.encode(), b"query 2 vars 0\n");
+        let work = Command::Work { id: &id, what: "load", argument: "/a" };
+        assert_eq!(work.encode(), b"work py:7 load 2\n/a");
         assert_eq!(Command::InterruptQuery.encode(), b"interrupt - 0\n");
         assert_eq!(Command::Exit.encode(), b"exit 0\n");
     }

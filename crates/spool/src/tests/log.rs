@@ -133,12 +133,13 @@ proptest! {
     #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::with_cases(60) })]
     #[test]
     fn any_appends_and_reopens_read_like_the_model(
-        ops in prop::collection::vec((0..8usize, 0..5u64, 0..400usize, prop::bool::weighted(0.1)), 0..80),
+        ops in prop::collection::vec((0..9usize, 0..5u64, 0..400usize, prop::bool::weighted(0.1)), 0..80),
         segment in 1..2000u64,
     ) {
         let kinds = [
             ChunkKind::Out, ChunkKind::Err, ChunkKind::Value, ChunkKind::Error,
             ChunkKind::Display, ChunkKind::Status, ChunkKind::BackgroundOut, ChunkKind::BackgroundErr,
+            ChunkKind::Report,
         ];
         let dir = tempdir().unwrap();
         let options = Options { segment, ..SMALL };

@@ -15,6 +15,8 @@ pub struct Language {
     pub offered: bool,
     /// What one eval leaves for the next.
     pub keeps: Keeps,
+    /// How its state is copied for checkpoints.
+    pub copies: Copying,
     /// The oldest version that its bridge runs in.
     pub oldest: Option<&'static str>,
     /// What `launch` says of its option of this name, which takes an interpreter; `--interpreter` takes one of
@@ -24,6 +26,17 @@ pub struct Language {
     pub finder: Finder,
     /// How that is started.
     pub start: Start,
+}
+
+/// How the state of an interpreter is copied, so that it can be gone back to (SPEC ST-3).
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Copying {
+    /// Its bridge forks the interpreter; it has a channel for that.
+    Fork,
+    /// As text, which a new interpreter is given.
+    Text,
+    /// Not at all.
+    Not,
 }
 
 /// How an interpreter is found.

@@ -2,7 +2,7 @@
 
 use stead_protocol::Keeps;
 
-use crate::language::{Control, Fed, Finder, Language, OnPath, Start, VersionManagers};
+use crate::language::{Control, Copying, Fed, Finder, Language, OnPath, Start, VersionManagers};
 
 /// All languages. The first is the one that is meant when nothing is said.
 pub const LANGUAGES: &[Language] = &[PYTHON, BASH, NODE, SHELL];
@@ -13,6 +13,7 @@ const PYTHON: Language = Language {
     title: "Python",
     offered: true,
     keeps: Keeps::State,
+    copies: Copying::Not,
     oldest: Some("3.8"),
     option: Some("Python to use: an executable, a name on the PATH, or a virtual environment"),
     finder: Finder::Python(VersionManagers {
@@ -36,6 +37,7 @@ const BASH: Language = Language {
     title: "Bash",
     offered: true,
     keeps: Keeps::State,
+    copies: Copying::Not,
     oldest: Some("4.4"),
     option: Some("Bash to use, 4.4 or newer: an executable or a name on the PATH"),
     finder: Finder::OnPath(OnPath {
@@ -64,6 +66,7 @@ const NODE: Language = Language {
     title: "Node",
     offered: true,
     keeps: Keeps::State,
+    copies: Copying::Not,
     oldest: Some("18"),
     option: Some("Node to use: an executable or a name on the PATH"),
     finder: Finder::OnPath(OnPath {
@@ -93,6 +96,7 @@ pub const SHELL: Language = Language {
     title: "a shell",
     offered: false,
     keeps: Keeps::Nothing,
+    copies: Copying::Not,
     oldest: None,
     option: None,
     finder: Finder::OnPath(OnPath { programs: &["bash", "sh"], shims: None, follow_links: false }),

@@ -73,6 +73,8 @@ impl Host {
                 self.connection(&format!("the connection is back{reason}{gap}"));
             }
             Told::Figures(figures) => self.figures(&figures),
+            // No order of this half asks for copies yet.
+            Told::Copied(_) | Told::CopyLost { .. } | Told::Restored(_) => {}
             Told::Exited(exit) => self.exited(exit),
             Told::Unknown => {}
         }

@@ -18,7 +18,7 @@ pub use near::{Near, NearReady, Source};
 pub use order::Order;
 pub use prepare::{Feed, PrepareError, Prepared, prepare};
 pub use stead_launch::reserve_control as reserve_descriptors;
-pub use told::{Exit, Figures, InputRefusal, Told};
+pub use told::{Copied, CopiesTake, Exit, Figures, InputRefusal, Restored, Told};
 
 /// An error with its causes, in one line.
 pub fn with_causes(error: &dyn std::error::Error) -> String {

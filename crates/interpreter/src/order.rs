@@ -81,6 +81,25 @@ pub enum Order {
     Exit,
     /// Kill the interpreter; the processes it started are killed once it has ended.
     Kill,
+    /// Go on from a copy: the interpreter and all that it started are killed, and the copy takes its place.
+    /// `restored` is told, or `exited` if the copy could not be woken; `copy_lost` if there is no such copy, and
+    /// then nothing else happens.
+    Rollback {
+        /// The copy; it can be gone back to again.
+        copy: u32,
+    },
+    /// Copies are not needed any more.
+    Drop {
+        /// Which.
+        copies: Vec<u32>,
+    },
+    /// Until the next order of this kind, an interpreter that a signal ends, or its hard timeout, is replaced by a
+    /// copy, as with `rollback`. One that exits, or whose end was ordered, is not.
+    Fallback {
+        /// The copy; with none it just ends.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        copy: Option<u32>,
+    },
     /// Stop all processes where they are; `paused` is told.
     Pause,
     /// Let all processes go on; `paused` is told.

@@ -5,7 +5,7 @@ use std::hash::{Hash, Hasher};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use stead_config::{Control, Fed, Language, Start};
+use stead_config::{Control, Copying, Fed, Language, Start};
 use stead_launch::{Environment, FindError, Search, StartCommand};
 use stead_protocol::{FoundInterpreter, SessionName, Settings, StartTrouble};
 use thiserror::Error;
@@ -88,11 +88,9 @@ pub fn prepare(
         return Err(PrepareError::Elsewhere);
     }
     let cwd = PathBuf::from(&settings.place.cwd);
-    let mut env: Vec<(OsString, OsString)> = std::env::vars_os()
-        .filter(|(name, _)| {
-            name != "STEAD_PAUSE_AT" && name != "STEAD_BRIDGE_FD" && name != "STEAD_BRIDGE_OUT"
-        })
-        .collect();
+    let ours = ["STEAD_PAUSE_AT", "STEAD_BRIDGE_FD", "STEAD_BRIDGE_OUT", "STEAD_NEST_FD"];
+    let mut env: Vec<(OsString, OsString)> =
+        std::env::vars_os().filter(|(name, _)| !ours.iter().any(|our| name == our)).collect();
     let mut set = |name: &str, value: &str| {
         env.retain(|(known, _)| known != name);
         env.push((name.into(), value.into()));
@@ -123,8 +121,8 @@ pub fn prepare(
         let path = cwd.join(bridge);
         let why = "named by the user".to_owned();
         let found = FoundInterpreter::new(path.to_string_lossy().into_owned(), why);
-        let command =
-            StartCommand { program: path, arguments: vec![], env, cwd, control: Control::Socket };
+        let (control, nests) = (Control::Socket, true);
+        let command = StartCommand { program: path, arguments: vec![], env, cwd, control, nests };
         return Ok(Prepared { found, command, feed: Feed::Nothing });
     }
     let language = known(&settings.engine.language)?;
@@ -146,14 +144,16 @@ pub fn prepare(
             let words = fed.arguments.iter().copied().chain([fed.boot.trim()]);
             let arguments = words.map(OsString::from).collect();
             let feed = feed(&program, fed, cache_dir);
-            let command = StartCommand { program, arguments, env, cwd, control: fed.control };
+            let (control, nests) = (fed.control, language.copies == Copying::Fork);
+            let command = StartCommand { program, arguments, env, cwd, control, nests };
             Prepared { found, command, feed }
         }
         Start::Mode(mode) => {
             // This very program, even if its file was replaced meanwhile.
             let program = PathBuf::from("/proc/self/exe");
             let arguments = vec![mode.into(), found.path.clone().into(), cache_dir.into()];
-            let command = StartCommand { program, arguments, env, cwd, control: Control::Socket };
+            let (control, nests) = (Control::Socket, false);
+            let command = StartCommand { program, arguments, env, cwd, control, nests };
             Prepared { found, command, feed: Feed::Nothing }
         }
     })

@@ -154,6 +154,17 @@ pub enum Told<'a> {
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         gap: bool,
     },
+    /// The bridge has made a copy of the interpreter, or the copy that was woken has made another of itself, with
+    /// the same number.
+    Copied(Copied),
+    /// A copy has ended by itself, or there was none with this number.
+    CopyLost {
+        /// Its number.
+        copy: u32,
+    },
+    /// A copy has taken the place of the interpreter. All processes that had been started are gone, except
+    /// copies, and all they wrote has been told.
+    Restored(Box<Restored>),
     /// The interpreter and all processes it had started are gone, and all they wrote has been told.
     Exited(Exit),
     /// A telling of a newer lower half.
@@ -197,6 +208,50 @@ pub struct Figures {
     pub background: Vec<String>,
     /// Whether one of them waits for input while no eval runs.
     pub reads: bool,
+    /// Copies of the interpreter, which are not among the processes.
+    pub copies: CopiesTake,
+}
+
+/// A copy of the interpreter, which stands still until it is woken or dropped.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Copied {
+    /// Its number, by which orders name it.
+    pub copy: u32,
+    /// Its process.
+    pub pid: u32,
+    /// How long the interpreter took to make it, in milliseconds.
+    pub ms: f64,
+    /// How many threads it does not have.
+    pub threads: u64,
+    /// What else it does not have, for people.
+    pub lost: Vec<String>,
+}
+
+/// What has taken the place of an interpreter.
+#[derive(Debug, Clone, Default, PartialEq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct Restored {
+    /// The copy.
+    pub copy: u32,
+    /// Its process.
+    pub pid: u32,
+    /// How the interpreter before it ended.
+    pub exit: Exit,
+    /// What of the state from then could not be had again, for people.
+    pub lost: Vec<String>,
+    /// How many names the user has.
+    pub variables: Option<u64>,
+}
+
+/// What copies take.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(default)]
+pub struct CopiesTake {
+    /// How many there are.
+    pub count: u64,
+    /// Memory that would be free without them, where that is known.
+    pub bytes: Option<u64>,
 }
 
 /// How an interpreter ended.
@@ -213,6 +268,9 @@ pub struct Exit {
     pub complaint: String,
     /// Processes that do not die.
     pub left: Vec<u32>,
+    /// Why the copy that was to take its place did not.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub not_restored: Option<String>,
 }
 
 /// Bytes are a string where they are text, else `{"base64": "…"}`.

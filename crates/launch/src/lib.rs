@@ -3,11 +3,14 @@
 //! All interpreters are started here and nowhere else, so that this is the one place where a
 //! sandbox has to be applied.
 
+mod channels;
 mod find;
+pub mod packets;
 pub mod process;
 mod spawn;
 pub mod sys;
 
+pub use channels::{Channels, TheirEnds, open_channels};
 pub use find::{Environment, FindError, Search, find};
-pub use process::{census, cores, family, mark, ps, roster, stdin_wait, tree};
+pub use process::{census, cores, family, mark, memory, ps, roster, stdin_wait, tree};
 pub use spawn::{Child, SpawnError, StartCommand, reserve_control, spawn};

@@ -8,11 +8,10 @@ use std::process::Stdio;
 use std::sync::OnceLock;
 
 use rustix::fs::{Mode, OFlags};
-use rustix::net::{AddressFamily, SocketFlags, SocketType, socketpair};
-use rustix::pipe::{PipeFlags, pipe_with};
 use stead_config::Control;
 use thiserror::Error;
 
+use crate::channels::{Channels, open_channels};
 use crate::process::cores;
 use crate::process::mark::{Mark, Role};
 use crate::sys;
@@ -29,26 +28,17 @@ pub struct StartCommand {
     pub cwd: PathBuf,
     /// What its control channel is.
     pub control: Control,
+    /// Whether its bridge may make copies of it.
+    pub nests: bool,
 }
 
-/// A running interpreter and our ends of its descriptors, all close-on-exec.
+/// A running interpreter.
 #[derive(Debug)]
 pub struct Child {
     /// Its process id, valid until it is waited for.
     pub pid: u32,
-    /// Writes to its stdin; blocking is off.
-    pub stdin: OwnedFd,
-    /// Our own reading end of its stdin: to drop unread input, and to open a writing end anew after an end of
-    /// file; blocking is off.
-    pub stdin_read: OwnedFd,
-    /// Its standard output; blocking is off.
-    pub stdout: OwnedFd,
-    /// Its standard error; blocking is off.
-    pub stderr: OwnedFd,
-    /// Events of its bridge are read from here; blocking is off.
-    pub control: OwnedFd,
-    /// Commands to its bridge are written here; blocking is off.
-    pub commands: OwnedFd,
+    /// Our ends of its descriptors.
+    pub ends: Channels,
 }
 
 /// Why an interpreter could not be started.
@@ -78,8 +68,9 @@ pub fn spawn(command: &StartCommand) -> Result<Child, SpawnError> {
     start(command).map_err(|source| SpawnError::Start { program: command.program.clone(), source })
 }
 
-/// Descriptors that only reserve their numbers: in the interpreter the control channel has these numbers.
-static SLOTS: OnceLock<[OwnedFd; 2]> = OnceLock::new();
+/// Descriptors that only reserve their numbers: in the interpreter the control channel has the first two, the
+/// channel for copies the third.
+static SLOTS: OnceLock<[OwnedFd; 3]> = OnceLock::new();
 
 /// Takes low numbers for the control channels of interpreters to come. Node closes inherited
 /// descriptors in its children up to number 15 only, so a process that opens many calls this first.
@@ -87,60 +78,21 @@ pub fn reserve_control() -> io::Result<()> {
     slots().map(drop)
 }
 
-fn slots() -> io::Result<[RawFd; 2]> {
+fn slots() -> io::Result<[RawFd; 3]> {
     if SLOTS.get().is_none() {
         let flags = OFlags::RDONLY | OFlags::CLOEXEC;
         let open = || rustix::fs::open("/dev/null", flags, Mode::empty());
         // If another thread was first, these descriptors are closed again.
-        let _ = SLOTS.set([open()?, open()?]);
+        let _ = SLOTS.set([open()?, open()?, open()?]);
     }
-    Ok(SLOTS.get().map_or([-1; 2], |slots| [slots[0].as_raw_fd(), slots[1].as_raw_fd()]))
-}
-
-/// Both ends of a control channel: ours to read and to write, theirs likewise.
-struct Ends {
-    control: OwnedFd,
-    commands: OwnedFd,
-    theirs: [Option<OwnedFd>; 2],
-}
-
-impl Ends {
-    fn open(kind: Control) -> io::Result<Ends> {
-        let ends = match kind {
-            Control::Socket => {
-                let flags = SocketFlags::CLOEXEC;
-                let (control, theirs) =
-                    socketpair(AddressFamily::UNIX, SocketType::STREAM, flags, None)?;
-                Ends { commands: control.try_clone()?, control, theirs: [Some(theirs), None] }
-            }
-            Control::Pipes => {
-                let (control, says) = pipe_with(PipeFlags::CLOEXEC)?;
-                let (hears, commands) = pipe_with(PipeFlags::CLOEXEC)?;
-                Ends { control, commands, theirs: [Some(hears), Some(says)] }
-            }
-        };
-        for fd in [&ends.control, &ends.commands] {
-            rustix::io::ioctl_fionbio(fd, true)?;
-        }
-        Ok(ends)
-    }
+    Ok(SLOTS.get().map_or([-1; 3], |slots| [0, 1, 2].map(|at| slots[at].as_raw_fd())))
 }
 
 fn start(command: &StartCommand) -> io::Result<Child> {
-    let (stdin_read, stdin) = pipe_with(PipeFlags::CLOEXEC)?;
-    let (stdout, stdout_write) = pipe_with(PipeFlags::CLOEXEC)?;
-    let (stderr, stderr_write) = pipe_with(PipeFlags::CLOEXEC)?;
-    let Ends { control, commands, theirs } = Ends::open(command.control)?;
-    for fd in [&stdin, &stdout, &stderr] {
-        rustix::io::ioctl_fionbio(fd, true)?;
-    }
-    // Opened anew and not duplicated: non-blocking reads of ours must not make the interpreter's
-    // end non-blocking, which a duplicate would.
-    let path = format!("/proc/self/fd/{}", stdin_read.as_raw_fd());
-    let flags = OFlags::RDONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-    let own_read = rustix::fs::open(path, flags, Mode::empty())?;
+    let (ends, theirs) = open_channels(command.control, command.nests)?;
     let slots = slots()?;
-    let given = [0, 1].map(|at| theirs[at].as_ref().map(|fd| (fd.as_raw_fd(), slots[at])));
+    let given = [Some(&theirs.control), theirs.report.as_ref(), theirs.nest.as_ref()];
+    let given = [0, 1, 2].map(|at| given[at].map(|fd| (fd.as_raw_fd(), slots[at])));
     let parent = std::process::id();
     let mark = Mark::own().map(|(mark, _)| mark);
     let mut std_command = std::process::Command::new(&command.program);
@@ -149,20 +101,25 @@ fn start(command: &StartCommand) -> io::Result<Child> {
         .env_clear()
         .envs(command.env.iter().map(|(name, value)| (name, value)))
         .env("STEAD_BRIDGE_FD", slots[0].to_string())
-        .current_dir(&command.cwd)
-        .stdin(Stdio::from(stdin_read))
-        .stdout(Stdio::from(stdout_write))
-        .stderr(Stdio::from(stderr_write));
-    if command.control == Control::Pipes {
+        .current_dir(&command.cwd);
+    if theirs.report.is_some() {
         std_command.env("STEAD_BRIDGE_OUT", slots[1].to_string());
     }
+    if theirs.nest.is_some() {
+        std_command.env("STEAD_NEST_FD", slots[2].to_string());
+    }
+    std_command
+        .stdin(Stdio::from(theirs.stdin))
+        .stdout(Stdio::from(theirs.stdout))
+        .stderr(Stdio::from(theirs.stderr));
     sys::before_exec(&mut std_command, move || in_child(given, parent, mark));
+    // The descriptors that are still ours to keep open until then are closed at the end of this function.
     let pid = std_command.spawn()?.id();
-    Ok(Child { pid, stdin, stdin_read: own_read, stdout, stderr, control, commands })
+    Ok(Child { pid, ends })
 }
 
 /// Runs in the new process just before exec.
-fn in_child(given: [Option<(RawFd, RawFd)>; 2], parent: u32, mark: Option<Mark>) -> io::Result<()> {
+fn in_child(given: [Option<(RawFd, RawFd)>; 3], parent: u32, mark: Option<Mark>) -> io::Result<()> {
     if let Some(mark) = mark {
         mark.take(Role::Family)?;
     }

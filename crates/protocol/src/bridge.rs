@@ -166,6 +166,17 @@ pub enum BridgeEvent {
         #[serde(default)]
         error: Option<String>,
     },
+    /// The first line of a copy that was woken, where `hello` stands in a new interpreter: it takes commands.
+    Restored {
+        /// Its process.
+        pid: u32,
+        /// What of the state could not be had again, for people.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        lost: Vec<String>,
+        /// How many names the user has.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        variables: Option<u64>,
+    },
     /// For the log.
     Log {
         /// The text.

@@ -32,7 +32,7 @@ impl Interpreter {
     /// Queues bytes for the bridge and sends as many as the pipe takes now.
     pub(super) fn send(&mut self, bytes: &[u8]) {
         if self.outgoing.is_empty() {
-            let sent = write_some(&self.child.commands, bytes);
+            let sent = write_some(&self.child.ends.commands, bytes);
             self.outgoing.extend(&bytes[sent..]);
         } else {
             self.outgoing.extend(bytes);
@@ -41,7 +41,7 @@ impl Interpreter {
 
     /// Goes on sending bytes that the pipe did not take before.
     pub(super) fn flush(&mut self) {
-        drain_into(&self.child.commands, &mut self.outgoing);
+        drain_into(&self.child.ends.commands, &mut self.outgoing);
         if self.outgoing.is_empty() {
             self.sent();
         }
@@ -54,7 +54,7 @@ impl Interpreter {
         }
         loop {
             let room = spare_capacity(self.lines.room(READ));
-            let read = match rustix::io::read(&self.child.control, room) {
+            let read = match rustix::io::read(&self.child.ends.control, room) {
                 Ok(0) | Err(Errno::CONNRESET) => {
                     self.control = Channel::Closed;
                     return Err(Broken::Closed);

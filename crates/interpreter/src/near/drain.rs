@@ -20,18 +20,18 @@ impl Interpreter {
     /// Reads exactly the bytes that are in both pipes now, and so everything that was written before an event
     /// that has been read. A background writer cannot keep this going.
     pub(super) fn drain(&mut self, tell: Tell<'_>) {
-        let held = [&self.child.stdout, &self.child.stderr]
+        let held = [&self.child.ends.stdout, &self.child.ends.stderr]
             .map(|fd| rustix::io::ioctl_fionread(fd).is_ok_and(|left| left > 0));
         for stream in self.arrivals.order(held) {
             let fd = match stream {
-                Stream::Out => &self.child.stdout,
-                Stream::Err => &self.child.stderr,
+                Stream::Out => &self.child.ends.stdout,
+                Stream::Err => &self.child.ends.stderr,
             };
             let mut left = rustix::io::ioctl_fionread(fd).unwrap_or(0) as usize;
             while left > 0 {
                 let fd = match stream {
-                    Stream::Out => &self.child.stdout,
-                    Stream::Err => &self.child.stderr,
+                    Stream::Out => &self.child.ends.stdout,
+                    Stream::Err => &self.child.ends.stderr,
                 };
                 let most = left.min(READ);
                 match rustix::io::read(fd, &mut self.buffer[..most]) {
@@ -64,8 +64,8 @@ impl Interpreter {
     /// Reads once from a pipe that may be ready.
     fn read_stream(&mut self, stream: Stream, tell: Tell<'_>) {
         let (fd, channel) = match stream {
-            Stream::Out => (&self.child.stdout, &mut self.stdout),
-            Stream::Err => (&self.child.stderr, &mut self.stderr),
+            Stream::Out => (&self.child.ends.stdout, &mut self.stdout),
+            Stream::Err => (&self.child.ends.stderr, &mut self.stderr),
         };
         match rustix::io::read(fd, &mut self.buffer[..]) {
             Ok(0) => *channel = Channel::Closed,
@@ -87,7 +87,7 @@ impl Interpreter {
             run.probe.stir();
         }
         match &mut self.bridge {
-            BridgeFacts::Ready { .. } => {}
+            BridgeFacts::Ready { .. } | BridgeFacts::Wakes(_) => {}
             BridgeFacts::Complained(said) => complain(said, bytes),
             unknown @ BridgeFacts::Unknown => {
                 let mut said = Vec::new();
@@ -99,7 +99,7 @@ impl Interpreter {
 
     /// Stops watching in which order this stream is written to, or watches both.
     pub(super) fn leave_alone(&mut self, stream: Option<Stream>) {
-        self.arrivals.leave_alone(stream, &self.child.stdout, &self.child.stderr);
+        self.arrivals.leave_alone(stream, &self.child.ends.stdout, &self.child.ends.stderr);
     }
 }
 

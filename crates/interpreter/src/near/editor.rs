@@ -46,7 +46,7 @@ impl Interpreter {
             };
             theirs.dev() == ours.st_dev && theirs.ino() == ours.st_ino
         };
-        let reads = |pid: u32| is(&self.child.stdin_read, format!("/proc/{pid}/fd/0"));
+        let reads = |pid: u32| is(&self.child.ends.stdin_read, format!("/proc/{pid}/fd/0"));
         let meant = |pid: u32| among == Among::All || !self.is_elder(pid);
         let all = self.family.members().into_iter();
         // The name is looked at first, because hardly any process has it.
@@ -54,7 +54,8 @@ impl Interpreter {
             .filter_map(|pid| Some((pid, stead_editor::file_of(pid)?)))
             .find(|(pid, _)| meant(*pid) && reads(*pid))?;
         let shows = format!("/proc/{pid}/fd/2");
-        let is_heard = is(&self.child.stderr, shows.clone()) || is(&self.child.stdout, shows);
+        let is_heard =
+            is(&self.child.ends.stderr, shows.clone()) || is(&self.child.ends.stdout, shows);
         Some(Editor { pid, file, is_heard })
     }
 

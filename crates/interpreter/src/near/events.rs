@@ -11,7 +11,8 @@ use super::interrupt::Hears;
 use super::limit::HardLimit;
 use super::pace::Pace;
 use super::run::{OWN_PAUSE, OWN_QUESTION, OWN_RESUME};
-use crate::told::Told;
+use super::waking::Waking;
+use crate::told::{Restored, Told};
 
 impl Interpreter {
     /// Reads events from the bridge's channel; tells all output that was written before them, then the
@@ -22,6 +23,10 @@ impl Interpreter {
         let read = self.read_control(&mut events);
         // Everything written before these events is in the pipes now, and is told first.
         self.drain(tell);
+        // A copy is told before the answer to the request that it was made for.
+        if self.copies.expected {
+            self.hear_of_copies(tell);
+        }
         for event in events {
             self.bridge_event(event, tell);
         }
@@ -110,11 +115,33 @@ impl Interpreter {
             BridgeEvent::Found { reason, gap } => {
                 tell(Told::ConnectionBack { reason, gap });
             }
+            BridgeEvent::Restored { pid, lost, variables } => {
+                self.restored(pid, lost, variables, tell)
+            }
             BridgeEvent::Unknown => {}
         }
         // The event is recorded, so all later output of user code stands behind it.
         if ack {
             self.send(&Command::Ack.encode());
+        }
+    }
+
+    /// The copy that was told to wake is awake.
+    fn restored(&mut self, pid: u32, lost: Vec<String>, variables: Option<u64>, tell: Tell<'_>) {
+        let facts = std::mem::take(&mut self.bridge);
+        let BridgeFacts::Wakes(waking) = facts else {
+            self.bridge = facts;
+            let message = "`restored` of one that was not woken".to_owned();
+            return tell(Told::Broken { message });
+        };
+        let Waking { copy, can, exit } = *waking;
+        self.bridge = BridgeFacts::Ready { can, main_tid: pid };
+        self.copies.expected = false;
+        let restored = Restored { copy, pid: self.child.pid, exit, lost, variables };
+        tell(Told::Restored(Box::new(restored)));
+        // It goes on all the same if it could not make another copy of itself.
+        if !self.copies.has(copy) {
+            tell(Told::CopyLost { copy });
         }
     }
 
@@ -132,6 +159,7 @@ impl Interpreter {
             tell(Told::Killed { children });
         }
         self.run = None;
+        self.copies.expected = false;
         self.limit = HardLimit::Off;
         self.compiled.want();
         tell(Told::Done(Done { status, ..done }));

@@ -8,7 +8,7 @@ use stead_protocol::{Capability, Usage};
 use super::Near;
 use super::interpreter::Interpreter;
 use super::life::Life;
-use crate::told::Figures;
+use crate::told::{CopiesTake, Figures};
 
 /// How many background processes are listed.
 const BACKGROUND_TOLD: usize = 8;
@@ -17,7 +17,7 @@ impl Near {
     pub(super) fn figures(&self) -> Figures {
         let interpreter = match &self.life {
             Life::Lives(interpreter) => Some(interpreter),
-            Life::None | Life::Prepared(_) | Life::Sweeps(_) => None,
+            Life::None | Life::Prepared(_) | Life::Sweeps(_) | Life::Wakes(_) => None,
         };
         let elsewhere = interpreter.map(|interpreter| interpreter.elsewhere).unwrap_or_default();
         let pid = interpreter.map(|interpreter| interpreter.pid());
@@ -26,7 +26,7 @@ impl Near {
         let looked = pid.and_then(tree::look);
         let held = interpreter.is_some_and(|interpreter| interpreter.aim.holds());
         let stands = !held && looked.is_some_and(|process| process.state == b'T');
-        let members = self.family.members();
+        let members = self.family().members();
         let background = match idle {
             // While an eval runs, its processes cannot be told from those of earlier evals.
             None => Vec::new(),
@@ -37,18 +37,32 @@ impl Near {
                 .take(BACKGROUND_TOLD)
                 .collect(),
         };
+        let copies = interpreter.map(|interpreter| interpreter.copies_take()).unwrap_or_default();
+        // Pages that a copy shares with the interpreter count once.
+        let memory_bytes = copies.bytes.unwrap_or_default();
+        let of_copies = Usage { memory_bytes, ..Usage::default() };
         Figures {
             pid,
             cwd: cwd.map(|cwd| cwd.to_string_lossy().into_owned()),
             stopped: self.clock.is_paused() || stands,
-            usage: sum(usage(&members), elsewhere),
+            usage: sum(sum(usage(&members), elsewhere), of_copies),
             background,
             reads: idle.is_some_and(|interpreter| !interpreter.stdin_readers().is_empty()),
+            copies,
         }
     }
 }
 
 impl Interpreter {
+    fn copies_take(&self) -> CopiesTake {
+        let pids = self.copies.pids();
+        let bytes = match pids.is_empty() {
+            true => None,
+            false => stead_launch::memory::taken_by_copies(self.child.pid, &pids),
+        };
+        CopiesTake { count: pids.len() as u64, bytes }
+    }
+
     /// Asks a bridge whose code runs elsewhere for its figures there, for the next time they are wanted.
     pub(super) fn ask_figures(&mut self) {
         if self.can(Capability::Figures) {

@@ -52,7 +52,9 @@ impl Near {
     ) {
         let given = match &mut self.life {
             Life::Lives(interpreter) => interpreter.take_input(seq, eval, text, eof, tell),
-            Life::None | Life::Prepared(_) | Life::Sweeps(_) => Err(InputRefusal::NoInterpreter),
+            Life::None | Life::Prepared(_) | Life::Sweeps(_) | Life::Wakes(_) => {
+                Err(InputRefusal::NoInterpreter)
+            }
         };
         if let Err(why) = given {
             tell(Told::InputRefused { seq, why });
@@ -120,7 +122,7 @@ impl Interpreter {
             StdinPipe::Open { pending, .. } => pending.len(),
             StdinPipe::Untouched | StdinPipe::AtEof => 0,
         };
-        pending + rustix::io::ioctl_fionread(&self.child.stdin_read).unwrap_or(0) as usize
+        pending + rustix::io::ioctl_fionread(&self.child.ends.stdin_read).unwrap_or(0) as usize
     }
 
     /// Writes input for readers, and the end of file after it if `eof`.
@@ -141,12 +143,12 @@ impl Interpreter {
     /// Goes on writing input that did not fit the pipe.
     pub(super) fn flush_input(&mut self) {
         let StdinPipe::Open { pending, then_eof } = &mut self.stdin else { return };
-        drain_into(&self.child.stdin, pending);
+        drain_into(&self.child.ends.stdin, pending);
         if pending.is_empty() && *then_eof {
             // Dropping the only writing end is what makes readers see the end. A descriptor must
             // stay in its place, so a closed pipe's reading end stands in.
-            if let Ok(stand_in) = self.child.stdin_read.try_clone() {
-                self.child.stdin = stand_in;
+            if let Ok(stand_in) = self.child.ends.stdin_read.try_clone() {
+                self.child.ends.stdin = stand_in;
                 self.stdin = StdinPipe::AtEof;
             }
         }
@@ -169,10 +171,10 @@ impl Interpreter {
             }
             StdinPipe::AtEof => {}
         }
-        let mut left = rustix::io::ioctl_fionread(&self.child.stdin_read)? as usize;
+        let mut left = rustix::io::ioctl_fionread(&self.child.ends.stdin_read)? as usize;
         while left > 0 {
             let most = left.min(READ);
-            match rustix::io::read(&self.child.stdin_read, &mut self.buffer[..most]) {
+            match rustix::io::read(&self.child.ends.stdin_read, &mut self.buffer[..most]) {
                 Ok(0) | Err(Errno::AGAIN) => break,
                 Ok(read) => left -= read,
                 Err(Errno::INTR) => {}
@@ -188,9 +190,9 @@ impl Interpreter {
 
     /// Opens a writing end of the stdin pipe anew, through its reading end.
     fn reopen_stdin(&mut self) -> io::Result<()> {
-        let path = format!("/proc/self/fd/{}", self.child.stdin_read.as_raw_fd());
+        let path = format!("/proc/self/fd/{}", self.child.ends.stdin_read.as_raw_fd());
         let flags = OFlags::WRONLY | OFlags::NONBLOCK | OFlags::CLOEXEC;
-        self.child.stdin = rustix::fs::open(path, flags, Mode::empty())?;
+        self.child.ends.stdin = rustix::fs::open(path, flags, Mode::empty())?;
         self.stdin = StdinPipe::open();
         Ok(())
     }

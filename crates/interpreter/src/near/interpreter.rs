@@ -1,11 +1,13 @@
 //! An interpreter with our bridge inside, and all that we hold of it.
 
 use std::collections::VecDeque;
+use std::io;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::time::Instant;
 
 use rustix::event::PollFlags;
 use rustix::process::Signal;
+use stead_config::Control;
 use stead_launch::family::Family;
 use stead_launch::stdin_wait::PipeId;
 use stead_launch::{Child, SpawnError, tree};
@@ -17,6 +19,7 @@ use super::arrivals::Arrivals;
 use super::background::BackgroundInput;
 use super::channel::Channel;
 use super::compiled::Compiled;
+use super::copies::Copies;
 use super::drain::READ;
 use super::elders::Elders;
 use super::input::StdinPipe;
@@ -25,12 +28,18 @@ use super::limit::HardLimit;
 use super::nudge::Nudges;
 use super::pace::Pace;
 use super::run::Run;
+use super::waking::{Succession, Waking};
 use crate::prepare::{Feed, Prepared};
 
 /// A running interpreter.
 pub(super) struct Interpreter {
     pub(super) child: Child,
+    /// All processes of the session but copies.
     pub(super) family: Family,
+    /// What its control channel is, for the copy that takes its place.
+    pub(super) control_kind: Control,
+    pub(super) copies: Copies,
+    pub(super) succession: Succession,
     /// The identity of its stdin pipe, by which readers in other processes are found.
     pub(super) pipe: PipeId,
     pub(super) lines: Lines,
@@ -77,6 +86,8 @@ pub(super) enum BridgeFacts {
         /// The interpreter's main thread, as it knows itself.
         main_tid: u32,
     },
+    /// It is a copy that was told to wake.
+    Wakes(Box<Waking>),
 }
 
 impl Interpreter {
@@ -84,17 +95,41 @@ impl Interpreter {
     pub(super) fn start(prepared: &Prepared, family: Family) -> Result<Interpreter, SpawnError> {
         let Prepared { command, feed, .. } = prepared;
         let child = stead_launch::spawn(command)?;
-        let broken = |source| SpawnError::Start { program: command.program.clone(), source };
-        let pipe = PipeId::of(&child.stdin_read).map_err(broken)?;
-        let mut interpreter = Interpreter {
+        let mut copies = Copies::default();
+        copies.watch(child.ends.nest.as_ref());
+        let compiled = Compiled::of(feed);
+        let mut interpreter = Interpreter::new(child, family, command.control, compiled, copies)
+            .map_err(|source| SpawnError::Start { program: command.program.clone(), source })?;
+        let (form, bytes) = match feed {
+            Feed::Nothing => return Ok(interpreter),
+            Feed::Script(source) | Feed::Source(source, _) => ("source", source.as_bytes()),
+            Feed::Code(code, _) => ("code", code.as_slice()),
+        };
+        interpreter.send(format!("{form} {}\n", bytes.len()).as_bytes());
+        interpreter.send(bytes);
+        Ok(interpreter)
+    }
+
+    /// An interpreter whose process runs and of which nothing is known yet.
+    pub(super) fn new(
+        child: Child,
+        family: Family,
+        control_kind: Control,
+        compiled: Compiled,
+        copies: Copies,
+    ) -> io::Result<Interpreter> {
+        Ok(Interpreter {
             family,
-            pipe,
+            control_kind,
+            copies,
+            succession: Succession::default(),
+            pipe: PipeId::of(&child.ends.stdin_read)?,
             lines: Lines::default(),
             outgoing: VecDeque::new(),
             control: Channel::Open,
             stdout: Channel::Open,
             stderr: Channel::Open,
-            arrivals: Arrivals::watch(&child.stdout, &child.stderr),
+            arrivals: Arrivals::watch(&child.ends.stdout, &child.ends.stderr),
             pace: Pace::default(),
             stdin: StdinPipe::Untouched,
             elders: Elders::default(),
@@ -105,21 +140,13 @@ impl Interpreter {
             limit: HardLimit::Off,
             background: None,
             shown_editor: None,
-            compiled: Compiled::of(feed),
+            compiled,
             elsewhere: Usage::default(),
             pause_answer: None,
             replaced: false,
             buffer: Box::new([0; READ]),
             child,
-        };
-        let (form, bytes) = match feed {
-            Feed::Nothing => return Ok(interpreter),
-            Feed::Script(source) | Feed::Source(source, _) => ("source", source.as_bytes()),
-            Feed::Code(code, _) => ("code", code.as_slice()),
-        };
-        interpreter.send(format!("{form} {}\n", bytes.len()).as_bytes());
-        interpreter.send(bytes);
-        Ok(interpreter)
+        })
     }
 
     /// Its process.
@@ -144,15 +171,17 @@ impl Interpreter {
         };
         let stdin = if self.stdin.has_pending() { PollFlags::OUT } else { PollFlags::empty() };
         let (out, err) = (Stream::Out, Stream::Err);
+        let copies = self.copies.ready().map(|fd| (Source::Copies, fd, PollFlags::IN));
         [
-            (Source::Control, self.child.control.as_fd(), open(self.control, PollFlags::IN)),
-            (Source::Control, self.child.commands.as_fd(), commands),
-            (Source::Stream(out), self.child.stdout.as_fd(), pipe(out, self.stdout)),
-            (Source::Stream(err), self.child.stderr.as_fd(), pipe(err, self.stderr)),
-            (Source::Stdin, self.child.stdin.as_fd(), stdin),
+            (Source::Control, self.child.ends.control.as_fd(), open(self.control, PollFlags::IN)),
+            (Source::Control, self.child.ends.commands.as_fd(), commands),
+            (Source::Stream(out), self.child.ends.stdout.as_fd(), pipe(out, self.stdout)),
+            (Source::Stream(err), self.child.ends.stderr.as_fd(), pipe(err, self.stderr)),
+            (Source::Stdin, self.child.ends.stdin.as_fd(), stdin),
         ]
         .into_iter()
         .filter(|(_, _, flags)| !flags.is_empty())
+        .chain(copies)
     }
 
     /// When something has to be done even if no descriptor is ready. If `paused`, the session's clock stands
@@ -168,6 +197,7 @@ impl Interpreter {
     pub(super) fn can(&self, what: Capability) -> bool {
         match &self.bridge {
             BridgeFacts::Ready { can, .. } => can.has(&what),
+            BridgeFacts::Wakes(waking) => waking.can.has(&what),
             BridgeFacts::Unknown | BridgeFacts::Complained(_) => false,
         }
     }
@@ -175,15 +205,27 @@ impl Interpreter {
     pub(super) fn main_tid(&self) -> Option<u32> {
         match self.bridge {
             BridgeFacts::Ready { main_tid, .. } => Some(main_tid),
-            BridgeFacts::Unknown | BridgeFacts::Complained(_) => None,
+            BridgeFacts::Unknown | BridgeFacts::Complained(_) | BridgeFacts::Wakes(_) => None,
         }
+    }
+
+    /// Whether its bridge takes commands.
+    pub(super) fn is_ready(&self) -> bool {
+        matches!(self.bridge, BridgeFacts::Ready { .. })
+    }
+
+    /// Whether its bridge has closed the control channel.
+    pub(super) fn is_closed(&self) -> bool {
+        self.control == Channel::Closed
     }
 
     /// What it printed before it was ready.
     pub(super) fn complaint(&self) -> String {
         match &self.bridge {
             BridgeFacts::Complained(said) => String::from_utf8_lossy(said).trim().to_owned(),
-            BridgeFacts::Unknown | BridgeFacts::Ready { .. } => String::new(),
+            BridgeFacts::Unknown | BridgeFacts::Ready { .. } | BridgeFacts::Wakes(_) => {
+                String::new()
+            }
         }
     }
 

@@ -3,11 +3,12 @@
 use std::time::{Duration, Instant};
 
 use rustix::process::{Pid, WaitOptions, WaitStatus, getpid, waitpid};
-use stead_launch::family::{Sweep, Swept};
+use stead_launch::family::{Family, Sweep, Swept};
 use stead_launch::tree;
 use stead_protocol::{SessionName, Settings};
 
-use super::interpreter::Interpreter;
+use super::interpreter::{BridgeFacts, Interpreter};
+use super::waking::Wakes;
 use super::{Near, Tell};
 use crate::prepare::{Prepared, prepare};
 use crate::told::{Exit, Told};
@@ -22,6 +23,8 @@ pub(super) enum Life {
     Lives(Box<Interpreter>),
     /// The interpreter has ended; processes it started are being killed.
     Sweeps(Box<Sweeps>),
+    /// A copy was told to take the place of the one that has ended.
+    Wakes(Box<Wakes>),
 }
 
 /// What is left of an ended interpreter.
@@ -30,6 +33,39 @@ pub(super) struct Sweeps {
     exit: Exit,
     sweep: Sweep,
     pub(super) next: Instant,
+    /// The copy that takes its place then.
+    then: Option<u32>,
+}
+
+impl Sweeps {
+    fn begin(interpreter: Interpreter, exit: Exit, then: Option<u32>, all: Family) -> Sweeps {
+        let now = Instant::now();
+        let deadline = now + SWEEP_PATIENCE;
+        let sweep = match then {
+            Some(_) => Sweep::begin_below(interpreter.family.clone(), deadline),
+            None => Sweep::begin(all, deadline),
+        };
+        Sweeps { interpreter, exit, sweep, next: now, then }
+    }
+
+    /// No copy takes the place of the interpreter: all of them are killed, too.
+    pub(super) fn end(&mut self, all: Family) {
+        if self.then.take().is_some() {
+            let now = Instant::now();
+            self.interpreter.copies.release_all();
+            self.sweep = Sweep::begin(all, now + SWEEP_PATIENCE);
+            self.next = now;
+        }
+    }
+
+    /// Has this copy take the place of the interpreter, if one does at all; says whether it will.
+    pub(super) fn goes_on_from(&mut self, copy: u32) -> bool {
+        let goes_on = self.then.is_some() && self.interpreter.copies.has(copy);
+        if goes_on {
+            self.then = Some(copy);
+        }
+        goes_on
+    }
 }
 
 impl Life {
@@ -38,6 +74,7 @@ impl Life {
         match self {
             Life::Lives(interpreter) => Some(interpreter),
             Life::Sweeps(sweeps) => Some(&sweeps.interpreter),
+            Life::Wakes(wakes) => Some(&wakes.interpreter),
             Life::None | Life::Prepared(_) => None,
         }
     }
@@ -46,6 +83,7 @@ impl Life {
         match self {
             Life::Lives(interpreter) => Some(interpreter),
             Life::Sweeps(sweeps) => Some(&mut sweeps.interpreter),
+            Life::Wakes(wakes) => Some(&mut wakes.interpreter),
             Life::None | Life::Prepared(_) => None,
         }
     }
@@ -72,7 +110,7 @@ impl Near {
             return tell(Told::Refused { message, trouble: None });
         };
         let own = rustix::process::umask(self.umask);
-        let started = Interpreter::start(&prepared, self.family.clone());
+        let started = Interpreter::start(&prepared, self.duty.family());
         rustix::process::umask(own);
         // A pause that came between two interpreters does not hold for the next one.
         self.clock.resume();
@@ -91,6 +129,9 @@ impl Near {
     pub(super) fn take_children(&mut self, tell: Tell<'_>) {
         stead_launch::sys::read_signals(&self.children, |_| {});
         while let Some(pid) = tree::ended_child() {
+            if matches!(&self.life, Life::Wakes(wakes) if wakes.interpreter.pid() == pid) {
+                self.give_up_waking("the copy ended before it was awake");
+            }
             let ends = matches!(&self.life, Life::Lives(interpreter) if interpreter.pid() == pid);
             if let (true, Life::Lives(interpreter)) = (ends, &mut self.life) {
                 // Its last events are read while it can still be seen whether it was replaced.
@@ -110,18 +151,29 @@ impl Near {
         let Life::Lives(interpreter) = std::mem::replace(&mut self.life, Life::None) else {
             return;
         };
-        let exit = Exit {
-            code: status.exit_status(),
-            signal: status.terminating_signal(),
-            replaced: interpreter.replaced,
-            complaint: interpreter.complaint(),
-            left: Vec::new(),
+        let mut interpreter = *interpreter;
+        let exit = match std::mem::take(&mut interpreter.bridge) {
+            // It never took the place of the one before, so the end of that one is what has happened.
+            BridgeFacts::Wakes(waking) => waking.exit,
+            facts => {
+                interpreter.bridge = facts;
+                Exit {
+                    code: status.exit_status(),
+                    signal: status.terminating_signal(),
+                    replaced: interpreter.replaced,
+                    complaint: interpreter.complaint(),
+                    ..Exit::default()
+                }
+            }
         };
-        let now = Instant::now();
-        let sweep = Sweep::begin(self.family.clone(), now + SWEEP_PATIENCE);
         self.clock.resume();
-        let interpreter = *interpreter;
-        self.life = Life::Sweeps(Box::new(Sweeps { interpreter, exit, sweep, next: now }));
+        let then = interpreter.successor(&exit);
+        if then.is_none() {
+            interpreter.copies.release_all();
+        }
+        interpreter.spare_copies();
+        let sweeps = Sweeps::begin(interpreter, exit, then, self.duty.family());
+        self.life = Life::Sweeps(Box::new(sweeps));
     }
 
     /// Goes on killing processes of an ended interpreter. When none is left, or time is up, their output is
@@ -144,16 +196,34 @@ impl Near {
             return;
         };
         sweeps.interpreter.drain(tell);
+        if let Some(copy) = sweeps.then {
+            return self.wake(*sweeps, copy);
+        }
         sweeps.interpreter.forget_compiled();
         self.duty.left = !sweeps.exit.left.is_empty();
         tell(Told::Exited(sweeps.exit));
     }
 
+    /// The processes of an ended interpreter are gone, and a copy takes its place.
+    fn wake(&mut self, sweeps: Sweeps, copy: u32) {
+        let Sweeps { mut interpreter, mut exit, .. } = sweeps;
+        exit.left.clear();
+        self.life = match interpreter.wake(copy, exit.clone()) {
+            Ok(wakes) => Life::Wakes(Box::new(wakes)),
+            Err(why) => {
+                exit.not_restored = Some(why);
+                interpreter.copies.release_all();
+                let all = self.duty.family();
+                Life::Sweeps(Box::new(Sweeps::begin(interpreter, exit, None, all)))
+            }
+        };
+    }
+
     /// Ends an interpreter whose session could not be recorded, and all that it started. This waits, because
     /// there is no loop yet.
     pub fn abandon(&mut self) {
-        self.with(|interpreter| interpreter.kill());
-        self.duty.left = !self.family.sweep(SWEEP_PATIENCE).is_empty();
+        self.kill();
+        self.duty.left = !self.duty.family().sweep(SWEEP_PATIENCE).is_empty();
         self.life = Life::None;
     }
 

@@ -9,6 +9,7 @@ mod arrivals;
 mod background;
 mod channel;
 mod compiled;
+mod copies;
 mod drain;
 mod editor;
 mod elders;
@@ -24,6 +25,7 @@ mod nudge;
 mod pace;
 mod probe;
 mod run;
+mod waking;
 
 use std::io;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
@@ -53,7 +55,6 @@ pub struct Near {
     guard: Guard,
     /// Readable when a child of this process has ended.
     children: OwnedFd,
-    family: Family,
     /// The file mask of the client that began the session, which user code gets too.
     umask: Mode,
     /// Where compiled bridges are kept.
@@ -75,6 +76,8 @@ pub enum Source {
     Children,
     /// The guard's end.
     Guard,
+    /// Copies of the interpreter.
+    Copies,
 }
 
 /// Which sources were ready.
@@ -85,6 +88,7 @@ pub struct NearReady {
     stdin: bool,
     children: bool,
     guard: bool,
+    copies: bool,
 }
 
 impl NearReady {
@@ -97,6 +101,7 @@ impl NearReady {
             Source::Stdin => self.stdin = true,
             Source::Children => self.children = true,
             Source::Guard => self.guard = true,
+            Source::Copies => self.copies = true,
         }
     }
 }
@@ -106,7 +111,6 @@ impl Near {
     pub fn new(duty: Duty, guard: Guard, umask: Mode, cache: PathBuf) -> io::Result<Near> {
         Ok(Near {
             children: stead_launch::sys::signal_descriptor(&[Signal::CHILD])?,
-            family: duty.family(),
             duty,
             guard,
             umask,
@@ -135,8 +139,19 @@ impl Near {
                 self.with(|interpreter| interpreter.interrupt());
             }
             Order::KillChildren => self.with(|interpreter| interpreter.kill_children(tell)),
-            Order::Kill => self.with(|interpreter| interpreter.kill()),
+            Order::Kill => self.kill(),
             Order::Exit => self.with(|interpreter| interpreter.ask_exit()),
+            Order::Rollback { copy } => self.roll_back(copy, tell),
+            Order::Drop { copies } => {
+                if let Some(interpreter) = self.life.interpreter_mut() {
+                    interpreter.drop_copies(&copies);
+                }
+            }
+            Order::Fallback { copy } => {
+                if let Some(interpreter) = self.life.interpreter_mut() {
+                    interpreter.copies.fallback = copy;
+                }
+            }
             Order::Run { eval, code, place, limit_ms } => {
                 let now = self.clock.now();
                 self.with(|interpreter| interpreter.run(eval, &code, place, limit_ms, now));
@@ -179,6 +194,7 @@ impl Near {
         };
         let sweep = match &self.life {
             Life::Sweeps(sweeps) => Some(sweeps.next),
+            Life::Wakes(wakes) => Some(wakes.by),
             Life::None | Life::Prepared(_) | Life::Lives(_) => None,
         };
         let paused = self.clock.is_paused();
@@ -193,6 +209,9 @@ impl Near {
     /// Deals with the sources that were ready and with everything that is due.
     pub fn turn(&mut self, ready: NearReady, tell: Tell<'_>) {
         if let Some(interpreter) = self.life.interpreter_mut() {
+            if ready.copies {
+                interpreter.hear_of_copies(tell);
+            }
             if ready.control {
                 // This reads the pipes, too.
                 interpreter.hear(tell);
@@ -208,6 +227,7 @@ impl Near {
             self.take_children(tell);
         }
         self.keep_guarded(ready.guard);
+        self.go_on_waking();
         self.go_on_sweeping(ready.children, tell);
         let clock = &self.clock;
         if let Life::Lives(interpreter) = &mut self.life {
@@ -228,9 +248,16 @@ impl Near {
             if interpreter.run.is_some() {
                 return;
             }
+            interpreter.forget_gone_copies();
             interpreter.look_around();
             interpreter.ask_for_compiled();
         });
+    }
+
+    /// The processes of the session, without copies of the interpreter.
+    fn family(&self) -> Family {
+        let family = self.life.interpreter().map(|interpreter| interpreter.family.clone());
+        family.unwrap_or_else(|| self.duty.family())
     }
 
     fn with(&mut self, act: impl FnOnce(&mut interpreter::Interpreter)) {
@@ -244,7 +271,7 @@ impl Near {
             return;
         }
         self.with(|interpreter| interpreter.shoot_now(tell));
-        self.family.freeze();
+        self.family().freeze();
         self.clock.pause();
         tell(Told::Paused { paused: true });
     }
@@ -253,7 +280,7 @@ impl Near {
         if self.asks_bridge(&Command::Resume { seq: OWN_RESUME }) {
             return;
         }
-        self.family.thaw();
+        self.family().thaw();
         self.clock.resume();
         tell(Told::Paused { paused: false });
     }

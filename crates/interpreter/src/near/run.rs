@@ -13,6 +13,7 @@ use super::interpreter::Interpreter;
 use super::limit::HardLimit;
 use super::listening::{BridgeWord, ToldListening};
 use super::probe::Probe;
+use super::waking::Succession;
 use crate::clock::Millis;
 use crate::told::Told;
 
@@ -62,6 +63,7 @@ impl Interpreter {
         self.begin();
         let argument = self.readable(argument);
         self.send(&Command::Work { id: &eval, what, argument: &argument }.encode());
+        self.copies.expected = what == "checkpoint";
         self.runs(eval, limit, now);
     }
 
@@ -88,6 +90,7 @@ impl Interpreter {
     }
 
     pub(super) fn ask_exit(&mut self) {
+        self.succession = Succession::End;
         self.send(&Command::Exit.encode());
     }
 

@@ -17,6 +17,9 @@ use crate::process::tree;
 /// If there are more threads than this, they are not kept track of one by one.
 const MOST_THREADS: usize = 64;
 
+/// How many bytes of a list of children are read. Copies of the interpreter stand in it, too.
+const MOST_LISTED: usize = 512;
+
 /// Looks at the interpreter of one session.
 #[derive(Debug, Default)]
 pub struct Census {
@@ -97,7 +100,7 @@ impl Threads {
     fn have(&self, children: &[u32], family: &Family) -> bool {
         let mut found = 0;
         for list in self.lists.values() {
-            let mut bytes = [0; 64];
+            let mut bytes = [0; MOST_LISTED];
             let Ok(read) = list.read_at(&mut bytes, 0) else { return false };
             let Ok(text) = std::str::from_utf8(&bytes[..read]) else { return false };
             for child in text.split_ascii_whitespace() {

@@ -51,6 +51,12 @@ impl Family {
         self
     }
 
+    /// From now on the family is without these processes and all below them, and without no others.
+    pub fn spare(&mut self, pids: impl IntoIterator<Item = u32>) {
+        self.spared.clear();
+        self.spared.extend(pids);
+    }
+
     /// The process that all others are below, unless it is gone.
     pub fn root(&self) -> Option<u32> {
         self.root

@@ -4,6 +4,7 @@ pub mod census;
 pub mod cores;
 pub mod family;
 pub mod mark;
+pub mod memory;
 mod proc_file;
 pub mod ps;
 pub mod roster;

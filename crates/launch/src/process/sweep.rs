@@ -34,6 +34,7 @@ const MOST_HELD: usize = 32;
 pub struct Sweep {
     family: Family,
     deadline: Instant,
+    reach: Reach,
     /// How long one step goes on.
     budget: Duration,
     stage: PassStage,
@@ -44,6 +45,15 @@ pub struct Sweep {
     /// The processes that this sweep has killed, by pid and start time: a pid alone may soon be another's.
     hit: HashSet<(u32, u64)>,
     pause: Duration,
+}
+
+/// Where a sweep looks for members.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Reach {
+    /// Below the root alone.
+    Below,
+    /// Among all processes of the machine, too.
+    Anywhere,
 }
 
 /// The result of a step.
@@ -90,9 +100,20 @@ struct Pass {
 impl Sweep {
     /// Begins to kill a family; nothing is done before the first step.
     pub fn begin(family: Family, deadline: Instant) -> Sweep {
+        Sweep::reaching(Reach::Anywhere, family, deadline)
+    }
+
+    /// Begins to kill what is below the root, without a look at all processes of the machine. Enough where the
+    /// root has been there all the time and another sweep follows at the session's end.
+    pub fn begin_below(family: Family, deadline: Instant) -> Sweep {
+        Sweep::reaching(Reach::Below, family, deadline)
+    }
+
+    fn reaching(reach: Reach, family: Family, deadline: Instant) -> Sweep {
         Sweep {
             family,
             deadline,
+            reach,
             budget: STEP,
             stage: PassStage::Fresh,
             passes: 0,
@@ -190,13 +211,15 @@ impl Sweep {
                     }
                     // Processes below the root are killed before others are searched: looking at all
                     // processes takes longer than some live.
-                    None if self.pass.killed == 0 => match fs::read_dir("/proc") {
-                        Ok(all) => {
-                            self.stage = PassStage::Anywhere(all);
-                            true
+                    None if self.pass.killed == 0 && self.reach == Reach::Anywhere => {
+                        match fs::read_dir("/proc") {
+                            Ok(all) => {
+                                self.stage = PassStage::Anywhere(all);
+                                true
+                            }
+                            Err(_) => false,
                         }
-                        Err(_) => false,
-                    },
+                    }
                     None => false,
                 },
                 PassStage::Anywhere(all) => match all.next() {

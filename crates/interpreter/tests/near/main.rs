@@ -1,115 +1,11 @@
 //! The lower half driven through a socketpair, without a host (`examples/outpost.rs`): what an outpost at the far side of a
 //! connection does.
 
-use std::io::{BufRead, BufReader, Write};
-use std::os::fd::OwnedFd;
-use std::os::unix::net::UnixStream;
-use std::path::PathBuf;
-use std::process::{Child, Command, Stdio};
+mod copies;
+mod outpost;
 
-use serde_json::{Value, json};
-
-/// Far beyond what a telling takes on a loaded machine.
-const DEADLINE: std::time::Duration = std::time::Duration::from_secs(60);
-
-struct Outpost {
-    child: Child,
-    orders: UnixStream,
-    told: BufReader<UnixStream>,
-    /// All that was told so far, for the message of a test that fails.
-    all: Vec<Value>,
-    _dir: tempfile::TempDir,
-}
-
-impl Outpost {
-    fn begin() -> Outpost {
-        let dir = tempfile::tempdir().unwrap();
-        let (ours, theirs) = UnixStream::pair().unwrap();
-        ours.set_read_timeout(Some(DEADLINE)).unwrap();
-        let stdout: OwnedFd = theirs.try_clone().unwrap().into();
-        let child = Command::new(program())
-            .arg(dir.path())
-            .stdin(OwnedFd::from(theirs))
-            .stdout(Stdio::from(stdout))
-            .spawn()
-            .expect("`cargo test` builds examples/outpost.rs");
-        let told = BufReader::new(ours.try_clone().unwrap());
-        Outpost { child, orders: ours, told, all: Vec::new(), _dir: dir }
-    }
-
-    /// One whose interpreter of this language is ready.
-    fn ready(language: &str) -> Outpost {
-        let mut outpost = Outpost::begin();
-        outpost.prepare(language);
-        outpost.order(json!({"order": "start"}));
-        outpost.until("ready");
-        outpost
-    }
-
-    fn prepare(&mut self, language: &str) {
-        self.order(json!({"order": "prepare", "name": "far", "settings": {
-            "language": language, "cwd": "/", "idle_timeout_ms": 0, "quota_bytes": 0,
-        }}));
-        self.until("prepared");
-    }
-
-    fn order(&mut self, order: Value) {
-        self.orders.write_all(format!("{order}\n").as_bytes()).unwrap();
-    }
-
-    fn run(&mut self, number: u64, code: &str) {
-        self.order(json!({"order": "run", "eval": format!("far:{number}"), "code": code}));
-    }
-
-    fn next(&mut self) -> Value {
-        let mut line = String::new();
-        let read = self.told.read_line(&mut line);
-        assert!(matches!(read, Ok(1..)), "nothing more is told ({read:?}) after {:#?}", self.all);
-        let told: Value = serde_json::from_str(&line).unwrap();
-        self.all.push(told.clone());
-        told
-    }
-
-    /// All tellings up to the first of this kind.
-    fn until(&mut self, kind: &str) -> Vec<Value> {
-        let mut told = Vec::new();
-        loop {
-            told.push(self.next());
-            if told.last().is_some_and(|last| last["told"] == kind) {
-                return told;
-            }
-        }
-    }
-
-    /// The last telling of `until`.
-    fn wait(&mut self, kind: &str) -> Value {
-        self.until(kind).pop().unwrap()
-    }
-}
-
-impl Drop for Outpost {
-    fn drop(&mut self) {
-        let _ = self.orders.shutdown(std::net::Shutdown::Both);
-        let _ = self.child.wait();
-    }
-}
-
-fn program() -> PathBuf {
-    // This test is in `deps`, examples are beside it.
-    let own = std::env::current_exe().unwrap();
-    own.ancestors().nth(2).unwrap().join("examples/outpost")
-}
-
-/// The text of all output that was told.
-fn output(told: &[Value]) -> String {
-    let texts = told.iter().filter(|told| told["told"] == "output");
-    texts.map(|told| told["bytes"].as_str().unwrap_or("\u{fffd}")).collect()
-}
-
-fn lives(pid: u64) -> bool {
-    let stat = std::fs::read_to_string(format!("/proc/{pid}/stat")).unwrap_or_default();
-    stat.rsplit_once(") ").is_some_and(|(_, rest)| !rest.starts_with(['Z', 'X']))
-}
+use outpost::{Outpost, lives, output};
+use serde_json::json;
 
 #[test]
 fn e1_all_that_code_wrote_is_told_before_its_end() {

@@ -1,0 +1,224 @@
+//! Copies of the interpreter that its bridge has made by fork. Each stands still, blocked on a socket of its own whose
+//! other end is here: a packet wakes it, and the end of the socket ends it.
+//!
+//! Copies are processes of the session, but of no eval: interrupts, pauses, looks at who reads, and figures spare
+//! them. Only the sweep of an end, and the guard's, do not.
+
+use std::collections::BTreeMap;
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::event::Timespec;
+use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
+use serde::Deserialize;
+use stead_launch::packets::{self, Packet};
+use stead_launch::tree;
+
+use super::Tell;
+use super::interpreter::Interpreter;
+use crate::told::{Copied, Told};
+
+/// Stands for the channel on which copies are told, where a number stands for a copy.
+const NEST: u64 = u64::MAX;
+/// How many copies that ended at the same time are noticed in one turn.
+const MOST_EVENTS: usize = 16;
+
+/// All copies of one interpreter and of those whose place it took.
+#[derive(Debug, Default)]
+pub(super) struct Copies {
+    /// Readable when a copy was made or has ended; none until there is a channel for it.
+    ready: Option<OwnedFd>,
+    kept: BTreeMap<u32, Frozen>,
+    /// Processes of copies that were dropped or have ended, until they are gone.
+    leaving: Vec<Process>,
+    /// No copy has had this number or a higher one.
+    next: u32,
+    /// Takes the place of an interpreter that a signal ends.
+    pub(super) fallback: Option<u32>,
+    /// A copy may have been made by the time that the running request is answered.
+    pub(super) expected: bool,
+}
+
+/// A copy.
+#[derive(Debug)]
+pub(super) struct Frozen {
+    process: Process,
+    /// Wakes it, or ends it by being closed.
+    pub(super) wake: OwnedFd,
+}
+
+/// A process that cannot be taken for a later one with the same number.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct Process {
+    pid: u32,
+    /// When it began, in clock ticks since boot.
+    began: u64,
+}
+
+/// What the bridge says with the socket of a copy.
+#[derive(Debug, Default, Deserialize)]
+#[serde(default)]
+struct NestPacket {
+    copy: u32,
+    pid: u32,
+    ms: f64,
+    threads: u64,
+    lost: Vec<String>,
+}
+
+impl Process {
+    fn of(pid: u32) -> Option<Process> {
+        tree::look(pid).map(|found| Process { pid, began: found.start_ticks })
+    }
+
+    fn is_there(self) -> bool {
+        Process::of(self.pid) == Some(self)
+    }
+}
+
+impl Copies {
+    /// Readable when a copy was made or has ended.
+    pub(super) fn ready(&self) -> Option<BorrowedFd<'_>> {
+        self.ready.as_ref().map(AsFd::as_fd)
+    }
+
+    /// Watches the channel on which the interpreter's bridge tells of copies.
+    pub(super) fn watch(&mut self, nest: Option<&OwnedFd>) {
+        let Some(nest) = nest else { return };
+        if self.ready.is_none() {
+            self.ready = epoll::create(CreateFlags::CLOEXEC).ok();
+        }
+        if let Some(ready) = &self.ready {
+            let _ = epoll::add(ready, nest, EventData::new_u64(NEST), EventFlags::IN);
+        }
+    }
+
+    /// Whether there is such a copy.
+    pub(super) fn has(&self, copy: u32) -> bool {
+        self.kept.contains_key(&copy)
+    }
+
+    /// The number of the next copy.
+    pub(super) fn next(&self) -> u32 {
+        self.next.max(1)
+    }
+
+    /// The processes of copies that are kept.
+    pub(super) fn pids(&self) -> Vec<u32> {
+        self.kept.values().map(|frozen| frozen.process.pid).collect()
+    }
+
+    fn keep(&mut self, copy: u32, frozen: Frozen) {
+        if let Some(ready) = &self.ready {
+            // Nothing is read from it; that the other side is gone is always reported.
+            let data = EventData::new_u64(copy.into());
+            let _ = epoll::add(ready, &frozen.wake, data, EventFlags::RDHUP);
+        }
+        self.next = self.next.max(copy.saturating_add(1));
+        self.kept.insert(copy, frozen);
+    }
+
+    /// Ends a copy by closing its socket; says whether there was one.
+    fn release(&mut self, copy: u32) -> bool {
+        let frozen = self.kept.remove(&copy);
+        self.leaving.extend(frozen.as_ref().map(|frozen| frozen.process));
+        frozen.is_some()
+    }
+
+    /// Ends all.
+    pub(super) fn release_all(&mut self) {
+        self.leaving.extend(self.kept.values().map(|frozen| frozen.process));
+        self.kept.clear();
+    }
+
+    /// Takes a copy out, to be woken. `None` if it has ended, or is not a child of this process: what could not
+    /// be waited for is no interpreter of ours.
+    pub(super) fn take(&mut self, copy: u32) -> Option<(u32, Frozen)> {
+        let frozen = self.kept.remove(&copy)?;
+        if let Some(ready) = &self.ready {
+            // Awake, it closes its end of the socket, and that is no end of a copy.
+            let _ = epoll::delete(ready, &frozen.wake);
+        }
+        let found = tree::look(frozen.process.pid)?;
+        let is_ours = found.start_ticks == frozen.process.began
+            && found.parent == std::process::id()
+            && !matches!(found.state, b'Z' | b'X');
+        is_ours.then_some((frozen.process.pid, frozen))
+    }
+
+    /// What has happened since the last time: the channel is gone, or copies have ended.
+    fn ended(&self) -> Vec<u64> {
+        let none = Event { flags: EventFlags::empty(), data: EventData::new_u64(0) };
+        let mut events = [none; MOST_EVENTS];
+        let at_once = Timespec { tv_sec: 0, tv_nsec: 0 };
+        let Some(ready) = &self.ready else { return Vec::new() };
+        let told = epoll::wait(ready, &mut events, Some(&at_once)).unwrap_or(0);
+        let is_over = |event: &&Event| {
+            let flags = event.flags;
+            flags.intersects(EventFlags::HUP | EventFlags::ERR | EventFlags::RDHUP)
+        };
+        events[..told].iter().filter(is_over).map(|event| event.data.u64()).collect()
+    }
+}
+
+impl Interpreter {
+    /// Takes note of copies that were made and of those that have ended.
+    pub(super) fn hear_of_copies(&mut self, tell: Tell<'_>) {
+        while let Some(packet) = self.child.ends.nest.as_ref().and_then(packets::receive) {
+            match self.copied(packet) {
+                Ok(copied) => tell(Told::Copied(copied)),
+                Err(problem) => eprintln!("a copy of the interpreter is not taken: {problem}"),
+            }
+        }
+        for over in self.copies.ended() {
+            match u32::try_from(over) {
+                Ok(copy) if self.copies.release(copy) => tell(Told::CopyLost { copy }),
+                Ok(_) => {}
+                // No more packets will come.
+                Err(_) => self.child.ends.nest = None,
+            }
+        }
+        self.spare_copies();
+    }
+
+    fn copied(&mut self, packet: Packet) -> Result<Copied, String> {
+        let said: NestPacket =
+            serde_json::from_slice(&packet.bytes).map_err(|error| error.to_string())?;
+        let NestPacket { copy, pid, ms, threads, lost } = said;
+        let [wake] = <[OwnedFd; 1]>::try_from(packet.descriptors)
+            .map_err(|got| format!("{} descriptors came with it", got.len()))?;
+        let parent = tree::look(pid).map(|process| process.parent);
+        let process = Process::of(pid).filter(|_| parent == Some(self.child.pid));
+        let process = process.ok_or_else(|| format!("{pid} is no child of the interpreter"))?;
+        if copy == 0 || copy == u32::MAX {
+            return Err(format!("{copy} is no number of a copy"));
+        }
+        self.copies.release(copy);
+        self.copies.keep(copy, Frozen { process, wake });
+        Ok(Copied { copy, pid, ms, threads, lost })
+    }
+
+    /// Ends these copies.
+    pub(super) fn drop_copies(&mut self, copies: &[u32]) {
+        for copy in copies {
+            self.copies.release(*copy);
+        }
+        self.spare_copies();
+    }
+
+    /// Makes all that walks the family leave out the copies, also those that are about to be gone: one that was
+    /// dropped may stay for a while as an ended child of the interpreter.
+    pub(super) fn spare_copies(&mut self) {
+        self.copies.leaving.retain(|process| process.is_there());
+        let Copies { kept, leaving, .. } = &self.copies;
+        let kept = kept.values().map(|frozen| frozen.process.pid);
+        self.family.spare(kept.chain(leaving.iter().map(|process| process.pid)));
+    }
+
+    /// Looks whether copies that were dropped are gone by now, so that no later process with the same number is
+    /// spared.
+    pub(super) fn forget_gone_copies(&mut self) {
+        if !self.copies.leaving.is_empty() {
+            self.spare_copies();
+        }
+    }
+}

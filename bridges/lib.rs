@@ -37,6 +37,16 @@ pub const PYTHON: &str = concat!(
     include_str!("python/bridge/stale_modules.py"),
     include_str!("python/bridge/evals.py"),
     include_str!("python/bridge/queries.py"),
+    include_str!("python/bridge/work.py"),
+    // As a text, which runs when it is first needed: what is compiled costs every start something.
+    "PARTS['saving'] = r'''\n",
+    include_str!("python/saving/kinds.py"),
+    include_str!("python/saving/sources.py"),
+    include_str!("python/saving/functions.py"),
+    include_str!("python/saving/files.py"),
+    include_str!("python/saving/saving.py"),
+    include_str!("python/saving/loading.py"),
+    "'''\n",
     include_str!("python/bridge/serve.py"),
 );
 

@@ -29,9 +29,10 @@ def contents(path):
 
 
 def bridge(name):
-    """The text that lib.rs embeds: the same files in the same order, read from there."""
-    listed = re.search(r"const %s: &str = concat!\((.*?)\);" % name, contents("lib.rs").decode(), re.DOTALL).group(1)
-    return b"".join(contents(path) for path in re.findall(r'include_str!\("([^"]+)"\)', listed))
+    """The text that lib.rs embeds: the same files and the texts between them in the same order, read from there."""
+    listed = re.search(r"const %s: &str = concat!\((.*?)\n\);" % name, contents("lib.rs").decode(), re.DOTALL).group(1)
+    parts = re.findall(r'^ +(?:include_str!\("([^"]+)"\)|"([^"]*)"),$', listed, re.MULTILINE)
+    return b"".join(contents(path) if path else text.replace("\\n", "\n").encode() for path, text in parts)
 
 
 # As it is written; the product sends it without comments (boot.rs).

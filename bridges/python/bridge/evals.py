@@ -82,8 +82,7 @@ def is_aimed_at(eval_id):
 
 def do_eval(eval_id, payload):
     before = begin_eval(eval_id)
-    events, codes, source, error = [], [], "", None
-    status, code = "ok", None
+    events, codes, source = [], [], ""
     try:
         source = payload.decode("utf-8", "replace")
         if source[:1] == "\ufeff":
@@ -100,8 +99,17 @@ def do_eval(eval_id, payload):
                 S.since = Since.CALM
         value = None
     except BaseException as caught:
-        error, S.since = caught, Since.RAN
+        S.failed, S.since = caught, Since.RAN
         SPACE.pop(VALUE, None)
+    conclude(codes, source, events)
+
+
+def conclude(codes, source, events):
+    """Puts an end to what begin_eval began, and tells how it ended. Nobody else holds what it failed with, so that this and
+    all that hangs on it is gone before the end is told."""
+    status, code, error = "ok", None, S.failed
+    if error is not None:
+        S.failed = None
     if S.since != Since.CALM:
         if getpid() != PID:
             leave_child(error)
@@ -142,6 +150,9 @@ def begin_eval(eval_id):
 
 def end_with(error, events, source):
     """Reports how the eval failed: its status, and the code if it was an exit."""
+    if isinstance(error, Trouble):
+        events.append(dump({"ev": "error", "name": type_name(error), "message": safe_str(error)}))
+        return "error", None
     if isinstance(error, Leave):
         leave_session(error)
     S.phase = Phase.REPORTING

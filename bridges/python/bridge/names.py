@@ -62,7 +62,9 @@ def find_globals(tree):
 
 def changes(codes, source):
     """What the eval did to the user's names. Only names that its code mentions are compared, unless others can have changed."""
-    if len(codes) == 1 and not GLOBALS and is_flat(codes[0]):
+    if codes is None:  # it was no code of the user's
+        candidates = {}
+    elif len(codes) == 1 and not GLOBALS and is_flat(codes[0]):
         candidates = codes[0].co_names
         if not candidates and S.names == len(SPACE) and "import *" not in source:
             return None
@@ -71,7 +73,7 @@ def changes(codes, source):
         for code in codes:
             candidates.update(names_of(code))
         candidates.update(dict.fromkeys(GLOBALS))
-    whole = not REFLECTIVE.isdisjoint(candidates) or "import *" in source
+    whole = codes is None or not REFLECTIVE.isdisjoint(candidates) or "import *" in source
     added, rebound, removed = [], [], []
     if not whole:
         compare(candidates, added, rebound, removed)

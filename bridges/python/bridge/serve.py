@@ -18,6 +18,9 @@ def step():
     if words[0] == "eval":
         do_eval(words[1], payload)
         return
+    if words[0] == "work":
+        do_work(words[1], words[2], payload)
+        return
     S.since = Since.RAN  # to answer a question may call code of the user's too
     if words[0] == "query":
         do_query(words[1], words[2], payload.decode("utf-8", "replace"))
@@ -74,7 +77,7 @@ def start():
     reset_builtins()
     transmit(dump({
         "ev": "hello", "protocol": 1, "language": "python", "version": sys.version.split()[0],
-        "executable": sys.executable or "", "pid": PID, "can": ["clear", "vars", "inspect", "complete", "changed", "code"]}) + "\n")
+        "executable": sys.executable or "", "pid": PID, "can": ["clear", "vars", "inspect", "complete", "changed", "code", "save", "load"]}) + "\n")
 
 
 MODULE = make_namespace()

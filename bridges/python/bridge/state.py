@@ -68,6 +68,7 @@ class State:
     task = None         # the task of the running eval, while it awaits
     holder = None       # ident of the thread that is sending a frame
     names = 0           # len() of the namespace as last seen
+    failed = None       # what ended the eval that is ending, until that is told
     stopped = None      # the line at which an eval failed, where frames are marked
     source_size = 0     # characters of all the sources that are kept
     writes = 0          # writes since their pace was last measured

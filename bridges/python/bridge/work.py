@@ -1,0 +1,50 @@
+# Work: what the session does in its turn and is not code of the user's. It runs as an eval does: output, interrupts and
+# changed names are told in the same way.
+
+class Trouble(Exception):
+    """Why work could not be done. It is told as it is: no traceback, no `sys.last_value`."""
+
+
+class Unsupported(Trouble):
+    """A kind of work that a newer host knows."""
+
+
+PARTS = {}              # part of the bridge -> its text, which runs when it is first needed (lib.rs)
+
+
+def need_part(name):
+    """Runs a part of the bridge that would cost every start something and is needed by few sessions."""
+    text = PARTS.pop(name, None)
+    if text is not None:
+        exec(compile(text, BRIDGE_FILE, "exec", 0, True), globals())
+
+
+def do_work(eval_id, what, payload):
+    """Each kind of work calls run_user for all that may take long or run code of the user's; what it does outside of that
+    cannot be interrupted."""
+    begin_eval(eval_id)
+    events = []
+    try:
+        call = WORK.get(what)
+        if call is None:
+            raise Unsupported("this bridge does not know the work `%s`" % what)
+        report = call(payload.decode("utf-8", "surrogateescape"))
+        if report is not None:
+            events.append('{"ev":"report","data":%s}' % dump(report))
+    except BaseException as caught:
+        S.failed = caught
+    conclude(None, "", events)
+
+
+def do_save(argument):
+    need_part("saving")
+    return save_session(argument)
+
+
+def do_load(argument):
+    need_part("saving")
+    return load_session(argument)
+
+
+# What each does is given the argument and returns what is to be reported, or None.
+WORK = {"save": do_save, "load": do_load}

@@ -1,0 +1,261 @@
+# Kinds: what pickle is told of objects by their kind, and which of them nobody should restore.
+
+class Refused(Exception):
+    """An object that cannot be saved. `text` says what it is, or for a class what is the matter with it."""
+
+    def __init__(self, what, text):
+        super().__init__(text)
+        self.what, self.text = what, text
+
+
+def is_real(module):
+    """Whether a loaded module is the standard library's, and no file of the user's with the same name."""
+    origin = getattr(getattr(module, "__spec__", None), "origin", None)
+    return origin in ("built-in", "frozen") or (
+        type(origin) is str and "-packages/" not in origin and any([origin.startswith(folder + "/") for folder in STDLIB]))
+
+
+def real_module(name):
+    """A module of the standard library, also where user code has put another one in its place."""
+    module = modules.get(name)
+    if module is not None and is_real(module):
+        return module
+    aside = {} if module is None else {key: modules.pop(key) for key in list(modules) if is_within(key, name)}
+    path, sys.path = sys.path, STDLIB
+    try:
+        return __import__(name)
+    finally:
+        sys.path = path
+        if aside:
+            for key in [key for key in list(modules) if is_within(key, name)]:
+                modules.pop(key, None)
+            modules.update(aside)
+
+
+def is_within(key, name):
+    return type(key) is str and (key == name or key.startswith(name + "."))
+
+
+# Straight from C: `pickle` may be the user's own.
+_pickle, crc32 = real_module("_pickle"), real_module("binascii").crc32
+CellType = type((lambda cell: lambda: cell)(0).__closure__[0])
+HELPERS = "<stead>"     # the module that our own functions are of, as pickle sees it
+UNKNOWN = object()
+# What cannot be saved: the text, the module, and the names of its classes there. A module that is not loaded has no objects.
+TEXTS_OF_KINDS = (
+    ("a socket", "_socket", "socket"),
+    ("a lock", "_thread", "lock", "LockType", "RLock"),
+    ("a lock", "threading", "_RLock"),
+    ("data of a thread", "_thread", "_local"),
+    ("a thread", "threading", "Thread"),
+    ("a pool of workers", "concurrent.futures", "Executor"),
+    ("a pool of workers", "multiprocessing.pool", "Pool"),
+    ("a process", "multiprocessing.process", "BaseProcess"),
+    ("a process", "subprocess", "Popen"),
+    ("a connection to a process", "multiprocessing.connection", "_ConnectionBase"),
+    ("a result that is not there yet", "concurrent.futures", "Future"),
+    ("a task or future of an event loop", "_asyncio", "Future", "Task"),
+    ("an event loop", "asyncio.events", "AbstractEventLoop"),
+    ("a database connection", "sqlite3", "Connection"),
+    ("a database cursor", "sqlite3", "Cursor"),
+    ("a weak reference", "_weakref", "ReferenceType", "ProxyType", "CallableProxyType"),
+    ("a dictionary of weak references", "weakref", "WeakValueDictionary", "WeakKeyDictionary"),
+    ("a set of weak references", "weakref", "WeakSet"),
+    ("a finalizer", "weakref", "finalize"),
+    ("a memory map", "mmap", "mmap"),
+    ("an SSL context", "_ssl", "_SSLContext"),
+)
+PLAIN_KINDS = {int, float, bool, complex, str, bytes, type(None)}
+
+
+def refuse_as(text):
+    def refuse(_pickling, value):
+        raise Refused(value, text)
+
+    return refuse
+
+
+def refuse_file(_pickling, value):
+    raise Refused(value, "a closed file" if attempt(getattr, value, "closed") is True else "an open file")
+
+
+def refusing_rules():
+    """The rules for what cannot be saved, by the id of a class; None for a class that can be although one above it cannot."""
+    rules = {id(_io._IOBase): refuse_file, id(_io.StringIO): None, id(_io.BytesIO): None}
+    for text, module, *names in TEXTS_OF_KINDS:
+        for name in names:
+            kind = getattr(modules.get(module), name, None)
+            if type in mro_of(type(kind)):
+                rules[id(kind)] = refuse_as(text)
+
+    async def coroutine():
+        pass
+
+    async def asynchronous():
+        yield
+
+    made, frame = coroutine(), getframe()
+    made.close()
+    for text, kind in (("a generator", type(iter_of())), ("a coroutine", type(made)), ("an async generator", type(asynchronous())),
+                       ("a memoryview", memoryview), ("a code object", CodeType), ("a frame of running code", type(frame))):
+        rules[id(kind)] = refuse_as(text)
+    return rules
+
+
+def iter_of():
+    yield
+
+
+# ---- rules -----------------------------------------------------------------------------------
+
+def rule_of(kind, refusing):
+    """How objects of a kind are reduced; None if pickle does it right by itself. No metaclass is asked."""
+    bases = mro_of(kind)
+    for base in bases:
+        if id(base) in refusing:
+            return refusing[id(base)]
+    for found_in, rule in ((FunctionType, reduce_function), (type, reduce_class), (ModuleType, reduce_module), (CellType, reduce_cell)):
+        if found_in in bases:
+            return rule
+    for registered in list(modules["copyreg"].dispatch_table):
+        if registered is kind:
+            return None
+    own = found(kind, "__reduce_ex__")[1] is not object or found(kind, "__reduce__")[1] is not object
+    return reduce_own_way if own else None
+
+
+def reduce_own_way(pickling, value):
+    """An object with a `__reduce__` of its own. If that answers with a name, the object is found by name again: then its
+    definition must be saved if it is the user's (functools.lru_cache, typing.TypeVar)."""
+    reduced = value.__reduce_ex__(5)
+    if type(reduced) is str:
+        home = getattr(value, "__module__", None)
+        if home in ("__main__", None) or not is_at(modules.get(home), reduced, value):
+            return pickling.refer(value, reduced, "`%s`" % cut(reduced, 100))
+    return reduced
+
+
+def reduce_class(pickling, kind):
+    home, path = module_name_of(kind), qualified_name_of(kind)
+    if home != "__main__":
+        if type(home) is str and is_at(modules.get(home), path, kind):
+            return NotImplemented
+        if home == "builtins":  # a kind without a name there, like that of functions
+            types = real_module("types")
+            for name, named in vars(types).items():
+                if named is kind:
+                    return getattr, (types, name)
+            if kind in (type(None), type(...), type(NotImplemented)):
+                return NotImplemented
+    return pickling.refer(kind, path, None)
+
+
+def reduce_module(_pickling, module):
+    name = module_key(module)
+    if name is None:
+        raise Refused(module, "a module that was not imported")
+    return STAND_INS["import_named"], (name,)
+
+
+def module_key(module):
+    """The name by which a module can be imported."""
+    name = attempt(getattr, module, "__name__")
+    if type(name) is str and modules.get(name) is module:
+        return name
+    for key, loaded in list(modules.items()):
+        if loaded is module and type(key) is str:
+            return key
+    return None
+
+
+def reduce_cell(pickling, cell):
+    """Without its content, which the function that it belongs to has: a function can be in its own cell."""
+    if id(cell) not in pickling.cells:
+        raise Refused(cell, "a variable of a function")
+    return STAND_INS["make_cell"], ()
+
+
+def is_at(home, path, value):
+    """Whether an object is what a path of names in a module leads to."""
+    try:
+        for name in path.split("."):
+            home = getattr(home, name)
+        return home is value
+    except Exception:
+        return False
+
+
+def stand_in(name):
+    """What pickle finds in place of a function of loading.py, which is not called while something is saved."""
+    def stands(*args):
+        raise TypeError(name)
+
+    stands.__module__, stands.__name__, stands.__qualname__ = HELPERS, name, name
+    return stands
+
+
+STAND_INS = {name: stand_in(name) for name in ("recall", "make_function", "set_function", "make_cell", "import_named")}
+
+
+class Pickling(_pickle.Pickler):
+    """The one that writes, or one that only tries. `needs` are the names of definitions that what it wrote is found by."""
+
+    def __init__(self, saving, sink, callback):
+        super().__init__(sink, 5, buffer_callback=callback)
+        self.saving, self.rules = saving, saving.rules
+        self.needs, self.cells, self.last = set(), set(), None
+
+    def reducer_override(self, value):
+        self.last = value
+        kind = type(value)
+        rule = self.rules.get(id(kind), UNKNOWN)
+        if rule is UNKNOWN:
+            rule = self.saving.learn(kind)
+        return NotImplemented if rule is None else rule(self, value)
+
+    def refer(self, value, path, text):
+        """An object that is made again by its definition: it is found by its name."""
+        name = self.saving.name_of(value, path, text)
+        self.needs.add(name.partition(".")[0])
+        return STAND_INS["recall"], (name,)
+
+
+def explain(error, value, pickling):
+    """Why a value could not be saved, in a few words."""
+    if isinstance(error, Refused):
+        if error.what is value:
+            return error.text
+        if type in mro_of(type(error.what)):
+            return ("its " if error.what is type(value) else "holds an object whose ") + error.text
+        return "holds " + error.text
+    if isinstance(error, RecursionError):
+        return "is too deeply nested"
+    if isinstance(error, MemoryError):
+        return "there is not enough memory"
+    culprit = pickling.last
+    message = cut(" ".join((guarded_text(error) or "").split()), 200)
+    said = type_name(error) + (": " + message if message else "")
+    if isinstance(error, (TypeError, _pickle.PicklingError, AttributeError)) and is_pickles_own(error):
+        if culprit is value or culprit is None:
+            return "cannot be pickled" + (": " + message if message else "")
+        return "holds a `%s`, which cannot be pickled%s" % (type_name(culprit), ": " + message if message else "")
+    who = "" if culprit is value or culprit is None else " of the `%s` that it holds" % type_name(culprit)
+    return "pickling%s raised %s" % (who, said)
+
+
+def is_pickles_own(error):
+    """Whether an error came from no code but pickle's and ours."""
+    traceback = error.__traceback__
+    while traceback is not None:
+        name = traceback.tb_frame.f_code.co_filename
+        if name != BRIDGE_FILE and not name.startswith(_home + "/copyreg") and not name.startswith("<frozen"):
+            return False
+        traceback = traceback.tb_next
+    return True
+
+
+def guarded_text(error):
+    try:
+        return safe_str(error)
+    except Exception:
+        return None

@@ -1,0 +1,258 @@
+# Loading: modules, definitions and values come back in the order in which they were saved. What fails is named, and
+# the rest comes back all the same.
+
+class Missing(Exception):
+    """Something that another part of the file was to make."""
+
+
+class Filler:
+    """Stands in the memo for an object that could not be loaded."""
+
+
+FILLER = Filler()
+
+
+class Tape:
+    """What the unpickler reads. Its methods are asked for once, so they look up each time what it is to read."""
+
+    def __init__(self, file):
+        self.file, self.next_array = file, None
+
+    def read(self, size):
+        return self.file.read(size)
+
+    def readline(self):
+        return self.file.readline()
+
+    def readinto(self, room):
+        return self.file.readinto(room)
+
+    def __iter__(self):
+        return self
+
+    def __next__(self):
+        """The next array, in the order in which they were written."""
+        return self.next_array()
+
+
+class Unpickling(_pickle.Unpickler):
+    def __init__(self, loading, tape):
+        super().__init__(tape, buffers=tape)
+        self.loading = loading
+
+    def find_class(self, module, name):
+        if module == HELPERS:
+            return getattr(self.loading, name)
+        if module == "__main__":
+            return self.loading.recall(name)
+        return super().find_class(module, name)
+
+
+class Loading:
+    def __init__(self, origin):
+        self.origin = origin
+        self.made, self.loaded, self.failed, self.warnings = {}, {}, [], []
+        self.borrowed, self.broken = [], []
+
+    # ---- what pickles call -------------------------------------------------------------------
+
+    def recall(self, path):
+        top, _, rest = path.partition(".")
+        if top not in self.made:
+            raise Missing("it needs `%s`, which could not be loaded" % top)
+        value = self.made[top]
+        for name in rest.split(".") if rest else ():
+            value = getattr(value, name)
+        return value
+
+    def import_named(self, name):
+        if name == "__main__":
+            return MODULE
+        builtins.__import__(name)
+        return modules[name]
+
+    def make_cell(self):
+        return CellType()
+
+    def make_function(self, told, home, name, cells):
+        code = self.code_of(told)
+        if len(cells) != len(code.co_freevars):
+            raise Missing("its source does not give the same function in this Python")
+        return FunctionType(code, SPACE if home == "__main__" else vars(self.import_named(home)), name, None, cells or None)
+
+    def set_function(self, function, state):
+        set_state(function, state)
+
+    def code_of(self, told):
+        if told[0] == "source":
+            _, file, flags, sign, number = told
+            compiled = self.source(file).compiled(flags)
+            code = None if compiled is None else find_code(compiled, sign, number)
+            if code is None:
+                raise Missing("its source does not give the same function in this Python")
+            return code
+        if told[1] != MAGIC_NUMBER:
+            raise Missing("its source is not known, and its code is that of another version of Python")
+        return marshal.loads(told[2])
+
+    # ---- sources -----------------------------------------------------------------------------
+
+    def take_sources(self, sources):
+        """Remembers the saved texts under names of their own, so that tracebacks and inspect.getsource show them."""
+        self.sources, base = {}, self.origin.path.rpartition("/")[2]
+        for file, parts in sources:
+            text, number = joined(parts), 1
+            while True:
+                name = "<%s%s %s>" % (base, "#%d" % number if number > 1 else "", file.strip("<>").rpartition(" ")[2])
+                if name not in SOURCES or source_text(name).rstrip("\n") == text.rstrip("\n"):
+                    break
+                number += 1
+            remember_source(name, text)
+            self.sources[file] = Source(name, text)
+
+    def source(self, file):
+        if file not in self.sources:
+            raise Missing("its source is not in the file")
+        return self.sources[file]
+
+    def run_statement(self, file, at):
+        source = self.source(file)
+        flags = S.flags | _ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+        for node in statements_of(source.tree()) if source.tree() is not None else ():
+            if [node.lineno, node.col_offset] == at:
+                tree = _ast.Module([node], [])
+                eval(compile(tree, source.file, "exec", flags & ~_ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, True), SPACE)
+                return
+        raise Missing("its source does not give it in this Python")
+
+    # ---- steps -------------------------------------------------------------------------------
+
+    def run(self):
+        manifest = self.origin.open()
+        python = manifest.get("python") or {}
+        self.types = {entry["name"]: entry.get("type") for entry in manifest["names"]}
+        self.compare_versions(manifest)
+        self.take_sources(python["sources"])
+        self.tape = Tape(self.origin.file)
+        self.unpickling = Unpickling(self, self.tape)
+        for what, name, *rest in python["steps"]:
+            try:
+                getattr(self, "do_" + what)(name, *rest)
+            except BaseException as error:
+                raise_if_interrupted(error)
+                self.fail(what, name, error)
+        self.compare_packages(manifest.get("packages") or {})
+
+    def fail(self, what, name, error):
+        if what in ("attributes", "registered"):
+            self.warnings.append("not all of `%s` is as it was: %s" % (cut(name, 100), told_of(error)))
+            return
+        if what != "borrow":
+            self.loaded.pop(name, None)
+            self.failed.append({"name": name, "type": self.types.get(name), "why": told_of(error)})
+
+    def keep(self, name, value):
+        self.made[name] = self.loaded[name] = value
+        SPACE[name] = value
+
+    def do_module(self, name, key):
+        self.keep(name, self.import_named(key))
+
+    def do_define(self, name, file, at):
+        self.run_statement(file, at)
+        self.keep(name, SPACE[name])
+
+    def do_borrow(self, name, file, at):
+        if name not in SPACE:
+            self.borrowed.append(name)
+            self.run_statement(file, at)
+
+    def do_value(self, name, *place):
+        self.keep(name, self.read_value(*place))
+
+    def do_attributes(self, name, *place):
+        for attribute, value in self.read_value(*place).items():
+            if space_of(self.made[name]).get(attribute, FILLER) is not value:
+                setattr(self.made[name], attribute, value)
+
+    def do_registered(self, name, *place):
+        for kind, function in self.read_value(*place):
+            self.made[name].register(kind, function)
+
+    def read_value(self, at, length, check, first, places, unchecked):
+        self.mend(first)
+        try:
+            if not self.origin.is_intact(at, length, check, unchecked):
+                raise Missing("the file is damaged there")
+            ahead = iter(places)
+            self.tape.next_array = lambda: self.origin.read_into(*next(ahead))
+            self.origin.file.seek(at)
+            held = sys.getrefcount(FILLER)
+            value = self.unpickling.load()[0]
+            if sys.getrefcount(FILLER) > held:
+                raise Missing("it shares objects with a name that could not be loaded")
+            return value
+        except BaseException:
+            self.broken.append(first)
+            raise
+
+    def mend(self, first):
+        """After a failure: an unpickler whose memo is as it was before, with fillers for what did not come back.
+
+        A failed one counts on from where it stopped, so that every later reference would mean another object; and its memo
+        cannot be set. This one is told to take objects out of an iterator and to remember each."""
+        if not self.broken:
+            return
+        start, self.broken = self.broken[0], []
+        memo = self.unpickling.memo.copy()
+        objects = [memo.get(index, FILLER) if index < start else FILLER for index in range(first)]
+        memo.clear()
+        self.unpickling = Unpickling(self, self.tape)
+        file, objects = self.tape.file, iter(objects)
+        self.tape.file, self.tape.next_array = _io.BytesIO(b"\x80\x05" + b"\x97\x940" * first + b"N."), objects.__next__
+        try:
+            self.unpickling.load()
+        finally:
+            self.tape.file = file
+
+    # ---- what is told ------------------------------------------------------------------------
+
+    def compare_versions(self, manifest):
+        made, here = str(manifest.get("version")), sys.version.split()[0]
+        if made.split(".")[:2] != here.split(".")[:2]:
+            self.warnings.append("saved by Python %s, this is %s" % (cut(made, 40), here))
+
+    def compare_packages(self, packages):
+        for name, version in packages.items():
+            here = version_of(name) if type(name) is str else None
+            if here is not None and here != version:
+                self.warnings.append("saved with %s %s, this is %s" % (name, cut(str(version), 40), here))
+
+    def report(self):
+        loaded = list(self.loaded)
+        return {"path": self.origin.path, "loaded": loaded[:NAMED_MOST], "count": len(loaded), "failed": self.failed[:FAILED_MOST],
+                "failed_count": len(self.failed), "warnings": self.warnings[:FAILED_MOST]}
+
+
+def told_of(error):
+    if isinstance(error, Missing):
+        return safe_str(error)
+    if isinstance(error, MemoryError):
+        return "there is not enough memory"
+    message = cut(" ".join((guarded_text(error) or "").split()), 300)
+    return type_name(error) + (": " + message if message else "")
+
+
+def load_session(argument):
+    """Line 1 is the path."""
+    origin = Origin(argument.partition("\n")[0])
+    loading = Loading(origin)
+    try:
+        run_user(loading.run)
+        return loading.report()
+    finally:
+        for name in loading.borrowed:
+            SPACE.pop(name, None)
+        if CHANGED:
+            attempt(set_aside)  # figures that came back are not shown
+        origin.leave()

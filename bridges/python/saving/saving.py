@@ -1,0 +1,454 @@
+# Saving: every name by itself, in an order in which each finds what it needs when it is loaded.
+#
+# A name is first tried with a pickler of its own that writes nowhere. Only what passed is written by the one pickler that
+# all names share, so that an object which two names have is one object again; after a failure that one would refer to
+# objects which were never written.
+
+NAMED_MOST, FAILED_MOST, SHOWN_MOST = 200, 100, 1000
+IN_BAND_MOST = 4096     # bytes; smaller arrays are written with the rest of a pickle
+
+
+class Failed(Exception):
+    """Why one name is not saved."""
+
+
+class Nowhere:
+    """Where a trial writes to. In Python, so that an interrupt can come between two pieces."""
+
+    def write(self, data):
+        pass
+
+
+class Sink:
+    """Where the shared pickler writes to: the file, with a checksum on the way."""
+
+    def __init__(self, target):
+        self.target, self.caught = target, None
+        self.begin()
+
+    def begin(self):
+        self.start, self.check, self.unchecked = self.target.at, 0, []
+
+    def write(self, data):
+        if self.caught is not None:
+            self.caught.append(bytes(data))
+            return
+        if len(data) > CHECKED_MOST:
+            self.unchecked.append([self.target.at - self.start, len(data)])
+        else:
+            self.check = crc32(data, self.check)
+        self.target.add(data)
+
+
+class Saving:
+    def __init__(self, target, names):
+        self.target, self.asked = target, names
+        self.refusing = refusing_rules()
+        self.rules, self.kinds = {}, []
+        self.sources, self.codes, self.definitions = Sources(), {}, {}
+        self.sink, self.buffers = Sink(target), []
+        self.pickling = Pickling(self, self.sink, self.take_buffer)
+        self.steps, self.failed, self.sizes = [], {}, {}
+        self.seen, self.promised, self.mentioned = set(), set(), {}
+        self.defining, self.trying, self.deferred = [], [], []  # definitions and values that wait for what they need; what comes last
+        self.holders = {}
+        for name, value in list(SPACE.items()):
+            if is_user_name(name) and type(value) not in PLAIN_KINDS:
+                self.holders.setdefault(id(value), []).append(name)
+
+    # ---- what the picklers ask ---------------------------------------------------------------
+
+    def learn(self, kind):
+        rule = self.rules[id(kind)] = rule_of(kind, self.refusing)
+        self.kinds.append(kind)  # kept, so that no other kind gets its id
+        return rule
+
+    def mention(self, code):
+        self.mentioned.update(names_of(code))
+
+    def code_of(self, code):
+        """The same object each time, so that it is written once."""
+        if id(code) not in self.codes:
+            place = self.sources.place_of(code)
+            told = ("source", *place) if place is not None else ("code", MAGIC_NUMBER, marshal.dumps(code))
+            self.codes[id(code)] = code, told
+        return self.codes[id(code)][1]
+
+    def leads_to(self, path, value):
+        """Whether a path of names leads to an object, from a name that has a definition."""
+        top, _, rest = path.partition(".")
+        if top not in SPACE:
+            return False
+        return (is_at(SPACE[top], rest, value) if rest else SPACE[top] is value) and self.definition_of(top) is not None
+
+    def defined_name(self, value, path):
+        """The path or name by which an object is found that its definition makes; None if there is none."""
+        if "<" not in path and self.leads_to(path, value):
+            return path
+        for name in self.holders.get(id(value), ()):
+            if SPACE.get(name) is value and self.definition_of(name) is not None:
+                return name
+        return None
+
+    def name_of(self, value, path, text):
+        name = self.defined_name(value, path)
+        if name is not None:
+            return name
+        top = path.partition(".")[0]
+        what = text or "class `%s`" % cut(path, 100)
+        if "<locals>" in path:
+            raise Refused(value, what + " is defined inside a function")
+        if top not in SPACE:
+            raise Refused(value, what + " is not there any more under its name")
+        if not is_at(MODULE, path, value):
+            raise Refused(value, what + " has been redefined since")
+        raise Refused(value, what + " was made by code whose source is not known")
+
+    def definition_of(self, name):
+        if name not in self.definitions:
+            files, lines = origin_of(SPACE.get(name))
+            definition = self.sources.last_binding(name, files, lines)
+            self.definitions[name] = definition if definition is not None and definition.is_simple() else None
+        return self.definitions[name]
+
+    # ---- one name ----------------------------------------------------------------------------
+
+    def try_out(self, value):
+        """The names of definitions that a value needs, or Failed. Nothing is written."""
+        if type(value) in PLAIN_KINDS:
+            return ()
+        trial = Pickling(self, Nowhere(), take_nothing)
+        try:
+            trial.dump([value])
+        except BaseException as error:
+            raise_if_interrupted(error)
+            raise Failed(explain(error, value, trial)) from None
+        return trial.needs
+
+    def take_buffer(self, buffer):
+        view = buffer.raw()
+        if view.nbytes < IN_BAND_MOST:
+            return True
+        self.buffers.append(view)
+        return False
+
+    def put(self, what, name, value):
+        """Writes a value that has passed its trial."""
+        record, at = [value], self.target.at
+        before = self.target.at
+        self.sink.begin()
+        self.buffers.clear()
+        try:
+            self.pickling.dump(record)
+        except BaseException as error:
+            raise_if_interrupted(error)
+            self.take_back(record, at)
+            raise Failed(explain(error, value, self.pickling)) from None
+        first = self.index_of(record)
+        length, check, unchecked = self.target.at - at, self.sink.check, self.sink.unchecked
+        places = []
+        for view in self.buffers:
+            self.target.align()
+            places.append([self.target.at, view.nbytes])
+            self.target.add(view)
+        self.buffers.clear()
+        self.steps.append([what, name, at, length, check, first, places, unchecked])
+        self.sizes[name] = self.target.at - before
+
+    def index_of(self, record):
+        """The place in the memo at which a pickle began: what pickle writes for the same list again."""
+        self.sink.caught = []
+        try:
+            self.pickling.dump(record)
+            data = b"".join(self.sink.caught)[2:]
+        finally:
+            self.sink.caught = None
+        data = data[9:] if data[:1] == b"\x95" else data
+        return data[1] if data[:1] == b"h" else int.from_bytes(data[1:5], "little")
+
+    def take_back(self, record, at):
+        """After a failure in spite of the trial: what the memo holds from here on was never written."""
+        self.buffers.clear()
+        self.target.back_to(at)
+        memo = self.pickling.memo.copy()
+        entry = memo.get(id(record))
+        if entry is not None:
+            self.pickling.memo = {key: kept for key, kept in memo.items() if kept[0] < entry[0]}
+
+    # ---- all names ---------------------------------------------------------------------------
+
+    def emit(self, name):
+        """Saves a name after all that it needs."""
+        if name in self.seen or name not in SPACE or not is_user_name(name):
+            return
+        self.seen.add(name)
+        try:
+            self.emit_new(name, SPACE[name])
+        except Failed as failed:
+            self.failed[name] = str(failed)
+
+    def emit_new(self, name, value):
+        if ModuleType in mro_of(type(value)):
+            key = module_key(value)
+            if key is None:
+                raise Failed("a module that was not imported")
+            self.steps.append(["module", name, key])
+            return
+        needs = self.try_out(value)
+        if name in needs:
+            self.define(name)
+            return
+        if any([need in self.defining for need in needs]):
+            self.promise(name)
+            self.deferred.append(name)
+            return
+        self.trying.append(name)
+        self.emit_all(sorted(needs))
+        self.trying.pop()
+        self.put("value", name, value)
+
+    def emit_all(self, names):
+        for name in names:
+            self.emit(name)
+
+    def promise(self, name):
+        """A definition needs a name whose value needs what is being defined, like a dict in which a decorator notes classes: the
+        statement that made it runs first, and its value comes later."""
+        definition = self.definition_of(name)
+        if definition is not None and name not in self.promised:
+            self.promised.add(name)
+            self.put_definition(name, definition)
+
+    def define(self, name):
+        definition = self.definition_of(name)
+        self.defining.append(name)
+        self.mentioned.update(definition.names_within())
+        for need in definition.names_at_once():
+            if need == name:
+                continue
+            if need in SPACE:
+                self.emit_reach(need)
+            elif need not in vars(builtins):
+                self.emit_import(need)
+        self.defining.pop()
+        self.put_definition(name, definition)
+        value = SPACE.get(name)
+        if type in mro_of(type(value)):
+            self.put_attributes(name, value)
+        elif type(attempt(getattr, value, "registry")) is type(type.__dict__):
+            self.put_registered(name, value)
+
+    def put_definition(self, name, definition):
+        definition.source.keep(definition.node.lineno)
+        self.steps.append(["define", name, definition.source.file, definition.at])
+        self.sizes.setdefault(name, None)
+
+    def emit_reach(self, name):
+        """A name that is used when a definition runs, after all that functions use which may be called then."""
+        todo, reached = [name], {}
+        while todo:
+            one = todo.pop()
+            if one in reached or one not in SPACE or one in self.defining:
+                continue
+            reached[one] = None
+            for code in codes_of(SPACE[one]):
+                todo.extend(names_of(code))
+        for one in reversed(list(reached)):
+            if one in self.trying:
+                self.promise(one)
+            self.emit(one)
+
+    def emit_import(self, name):
+        """A name that is gone but was used by a definition: the import that bound it is done again, and undone after loading."""
+        definition = self.sources.last_binding(name)
+        if definition is not None and isinstance(definition.node, (_ast.Import, _ast.ImportFrom)) and name not in self.seen:
+            self.seen.add(name)
+            definition.source.keep(definition.node.lineno)
+            self.steps.append(["borrow", name, definition.source.file, definition.at])
+
+    def put_attributes(self, name, kind):
+        """What a class holds beside what its statement makes: its attributes as they are now."""
+        if type(kind) is not type and type_name_of(type(kind)) != "ABCMeta":
+            return
+        held = {}
+        for attribute, value in list(space_of(kind).items()):
+            if type(attribute) is not str or (attribute[:2] == "__" == attribute[-2:]) or attribute == "_abc_impl" or is_of_class(kind, attribute, value):
+                continue
+            try:
+                if not any([need in self.defining for need in self.try_out(value)]):
+                    held[attribute] = value
+            except Failed:
+                pass  # its statement makes it anew
+        self.put_state("attributes", name, held)
+
+    def put_registered(self, name, function):
+        """What was registered with a function of functools.singledispatch."""
+        held = [(kind, made) for kind, made in function.registry.items() if kind is not object]
+        self.put_state("registered", name, held)
+
+    def put_state(self, what, name, held):
+        if not held:
+            return
+        try:
+            self.emit_all(sorted([need for need in self.try_out(held) if need != name]))
+            self.put(what, name, held)
+        except Failed:
+            pass
+
+    def run(self):
+        self.target.open()
+        names = self.asked or [name for name in list(SPACE) if is_saved(name)]
+        for name in names:
+            if name not in SPACE:
+                self.failed[name] = "only whole names can be saved" if "." in name else "there is no such name"
+            elif not is_text(name):
+                self.failed[name] = "its name is no text that can be written"
+        wanted = [name for name in names if name not in self.failed]
+        if self.asked and not wanted:
+            raise SaveError("nothing was saved: there is no name " + " or ".join(["`%s`" % cut(name, 100) for name in names[:5]]))
+        self.emit_all(wanted)
+        while self.asked:
+            # Functions and classes that were asked for are of no use without those that they call.
+            more = [name for name in self.mentioned if name in SPACE and name not in self.seen and is_definition(SPACE[name])]
+            if not more:
+                break
+            self.emit_all(more)
+        for name in self.deferred:
+            try:
+                self.put("value", name, SPACE[name])
+            except Failed as failed:
+                self.failed[name] = str(failed)
+        return names
+
+    # ---- the end of the file -----------------------------------------------------------------
+
+    def finish(self, names):
+        """Writes the manifest; the report."""
+        there = {step[1] for step in self.steps if step[0] in ("module", "value", "define")}
+        saved = [name for name in names if name in there and name not in self.failed]
+        saved += [name for name in SPACE if name in there and name not in set(saved) and name not in self.failed]
+        listed = []
+        for number, name in enumerate(saved):
+            entry = describe(name)
+            if number < SHOWN_MOST:
+                entry["value"] = render(SPACE.get(name), 100, True)
+            entry["bytes"] = self.sizes.get(name)
+            listed.append(entry)
+        failed = [{"name": name, "type": type_name(SPACE[name]) if name in SPACE else None, "why": self.failed[name]} for name in names if name in self.failed]
+        manifest = {
+            "format": FORMAT, "language": "python", "version": sys.version.split()[0], "saved": now_text(),
+            "session": (S.eval or "").rpartition(":")[0], "cwd": attempt(getcwd), "names": listed, "failed": failed, "packages": self.packages(),
+            "python": {"steps": self.steps, "sources": self.sources.saved()}}
+        at = self.target.at
+        text = dump(manifest)[:-1].encode("utf-8")
+        text += b',"check":%d}' % crc32(text)
+        self.target.add(text)
+        self.target.add(b"STEADEND %020d %020d\n" % (at, len(text)))
+        self.target.sync()
+        return {"path": self.target.asked, "bytes": self.target.at, "saved": saved[:NAMED_MOST], "count": len(saved),
+                "failed": failed[:FAILED_MOST], "failed_count": len(failed)}
+
+    def packages(self):
+        """The versions of libraries that the values are of."""
+        roots = {step[2].partition(".")[0] for step in self.steps if step[0] == "module"}
+        roots.update([str(module_name_of(kind)).partition(".")[0] for kind in self.kinds])
+        return {root: version for root, version in [(root, version_of(root)) for root in sorted(roots)] if version}
+
+
+def is_of_class(kind, attribute, value):
+    """Whether the statement of a class makes an attribute as it is: a method, a property or the like, a class within it."""
+    if type(value) is FunctionType:
+        return value.__qualname__ == "%s.%s" % (qualified_name_of(kind), attribute)
+    if type in mro_of(type(value)):
+        return qualified_name_of(value).startswith(qualified_name_of(kind) + ".")
+    return found(type(value), "__get__")[1] is not None
+
+
+def take_nothing(buffer):
+    """An array that is only tried: nothing of it is looked at."""
+    return buffer.raw().nbytes < IN_BAND_MOST
+
+
+def raise_if_interrupted(error):
+    if (isinstance(error, KeyboardInterrupt) and S.interrupt != Interrupt.NONE) or getpid() != PID:
+        raise error
+
+
+def version_of(root):
+    """The version of a loaded library; None for a module of the standard library or of the user's own."""
+    module = modules.get(root)
+    version = getattr(module, "__version__", None)
+    return cut(version, 40) if type(version) is str and is_text(root) and root.isidentifier() and not is_real(module) else None
+
+
+def is_text(name):
+    try:
+        return "\n" not in name and name.encode("utf-8") is not None
+    except UnicodeError:
+        return False
+
+
+def is_saved(name):
+    return is_user_name(name)
+
+
+def is_definition(value):
+    """Whether a function that uses this cannot do without: code and modules, no data."""
+    bases = mro_of(type(value))
+    return FunctionType in bases or type in bases or ModuleType in bases or callable(attempt(getattr, value, "__wrapped__"))
+
+
+def codes_of(value):
+    """The code that may run when a function is called or a class is derived from or made."""
+    if type in mro_of(type(value)):
+        members = [getattr(member, "__func__", member) for member in list(space_of(value).values())] if module_name_of(value) == "__main__" else []
+        return [member.__code__ for member in members if type(member) is FunctionType]
+    value = attempt(innermost, value)
+    return [value.__code__] if type(value) is FunctionType and value.__globals__ is SPACE else []
+
+
+def innermost(value):
+    """The function of the user's that decorators have wrapped."""
+    for _ in range(100):
+        if "__wrapped__" not in (getattr(value, "__dict__", None) or ()):
+            break
+        value = value.__wrapped__
+    return value
+
+
+def origin_of(value):
+    """The files that the code of an object is in, and its lines there."""
+    codes = codes_of(value)
+    return {code.co_filename for code in codes if code.co_filename in SOURCES}, {(code.co_filename, code.co_firstlineno) for code in codes}
+
+
+def now_text():
+    real = real_module("time")
+    return real.strftime("%Y-%m-%dT%H:%M:%SZ", real.gmtime())
+
+
+def save_session(argument):
+    """Line 1 is the path, line 2 is `force` or empty, names follow."""
+    path, _, rest = argument.partition("\n")
+    force, _, names = rest.partition("\n")
+    target = Target(path, force == "force")
+    helpers = ModuleType(HELPERS)
+    vars(helpers).update(STAND_INS)
+    modules[HELPERS] = helpers
+    try:
+        report = run_user(save_all, target, list(dict.fromkeys([name for name in names.split("\n") if name])))
+        target.finish()
+        return report
+    except OSError as error:
+        raise SaveError("could not write `%s`: %s" % (path, reason(error))) from None
+    finally:
+        modules.pop(HELPERS, None)
+        target.leave()
+
+
+def save_all(target, names):
+    saving = Saving(target, names)
+    warnings = real_module("warnings")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore", DeprecationWarning)  # of pickle itself, for iterators
+        return saving.finish(saving.run())

@@ -1,0 +1,198 @@
+# Sources: the definitions that the user's code has made, as the text of its evals has them.
+
+WRITTEN = (_ast.FunctionDef, _ast.AsyncFunctionDef, _ast.ClassDef)
+SCOPED = (*WRITTEN, _ast.Lambda)
+
+
+def source_text(file):
+    entry = SOURCES.get(file)
+    if entry is None:
+        return None
+    text = entry if type(entry) is str else "".join(entry[2])
+    return text.replace("\r\n", "\n").replace("\r", "\n")
+
+
+def quietly(call, *args):
+    """What there is to warn of has been said when the code ran."""
+    warnings = real_module("warnings")
+    with warnings.catch_warnings():
+        warnings.simplefilter("ignore")
+        return call(*args)
+
+
+def children_of(node):
+    for field in node._fields:
+        child = getattr(node, field, None)
+        if isinstance(child, list):
+            for one in child:
+                if isinstance(one, _ast.AST):
+                    yield one
+        elif isinstance(child, _ast.AST):
+            yield child
+
+
+def first_line(node):
+    return min([node.lineno] + [mark.lineno for mark in getattr(node, "decorator_list", ())])
+
+
+class Source:
+    """The text of one eval and what is made of it, each when it is first asked for."""
+
+    def __init__(self, file, text):
+        self.file, self.text, self.trees, self.codes = file, text, {}, {}
+        self.lines, self.kept = None, set()
+
+    def tree(self):
+        if 0 not in self.trees:
+            flags = S.flags | _ast.PyCF_ALLOW_TOP_LEVEL_AWAIT | _ast.PyCF_ONLY_AST
+            self.trees[0] = attempt(quietly, compile, self.text, self.file, "exec", flags, True)
+        return self.trees[0]
+
+    def compiled(self, flags):
+        if flags not in self.codes:
+            wanted = flags | _ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+            self.codes[flags] = attempt(quietly, compile, self.text, self.file, "exec", wanted, True)
+        return self.codes[flags]
+
+    def groups(self):
+        """The lines of each top-level statement, from and to; statements that share a line are one."""
+        if self.lines is None:
+            self.lines = []
+            for node in self.tree().body:
+                first, last = first_line(node), node.end_lineno
+                if self.lines and first <= self.lines[-1][1]:
+                    self.lines[-1][1] = max(last, self.lines[-1][1])
+                else:
+                    self.lines.append([first, last])
+        return self.lines
+
+    def keep(self, line):
+        """Has the statement around a line saved. Whether there is one."""
+        for number, (first, last) in enumerate(self.groups()):
+            if first <= line <= last:
+                self.kept.add(number)
+                return True
+        return False
+
+    def saved(self):
+        """What is kept of it: pairs of a line's number and the text from there on."""
+        lines = self.text.split("\n")
+        return [[first, "\n".join(lines[first - 1:last])] for first, last in [self.groups()[number] for number in sorted(self.kept)]]
+
+
+class Definition:
+    """A statement that makes what a name is bound to."""
+
+    def __init__(self, source, node):
+        self.source, self.node = source, node
+        self.at = [node.lineno, node.col_offset]
+
+    def is_simple(self):
+        """Whether it is an assignment of one name, or a `def` or `class`."""
+        if isinstance(self.node, _ast.Assign):
+            return all([isinstance(target, _ast.Name) for target in self.node.targets])
+        return isinstance(self.node, (*WRITTEN, _ast.AnnAssign)) or type(self.node).__name__ == "TypeAlias"
+
+    def names_at_once(self):
+        """Names that are looked up when the statement runs, and not later in a function."""
+        found, todo = {}, [self.node]
+        while todo:
+            node = todo.pop()
+            if isinstance(node, _ast.Name) and isinstance(node.ctx, _ast.Load):
+                found[node.id] = None
+            elif isinstance(node, SCOPED) and not isinstance(node, _ast.ClassDef):
+                todo.extend(getattr(node, "decorator_list", ()))
+                todo.extend(children_of(node.args))
+                todo.extend([node.returns] if getattr(node, "returns", None) is not None else [])
+                continue
+            todo.extend(children_of(node))
+        return found
+
+    def names_within(self):
+        """All names that it mentions."""
+        found, todo = {}, [self.node]
+        while todo:
+            node = todo.pop()
+            if isinstance(node, _ast.Name) and isinstance(node.ctx, _ast.Load):
+                found[node.id] = None
+            todo.extend(children_of(node))
+        return found
+
+
+def binds(node, name):
+    """Whether a statement binds a name or deletes it. What its blocks do is asked of each statement in them."""
+    if isinstance(node, WRITTEN):
+        return node.name == name
+    if isinstance(node, (_ast.Import, _ast.ImportFrom)):
+        return any([(alias.asname or alias.name.partition(".")[0]) == name for alias in node.names])
+    todo = [node]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, _ast.Name) and node.id == name and not isinstance(node.ctx, _ast.Load):
+            return True
+        todo.extend([child for child in children_of(node) if not isinstance(child, (_ast.stmt, _ast.Lambda))])
+    return False
+
+
+def statements_of(tree):
+    """All statements in their order, those in blocks too, but not those in functions and classes."""
+    todo = list(reversed(tree.body))
+    while todo:
+        node = todo.pop()
+        if isinstance(node, _ast.stmt):
+            yield node
+        if not isinstance(node, WRITTEN):
+            todo.extend(reversed([child for child in children_of(node) if isinstance(child, _ast.stmt) or hasattr(child, "body")]))
+
+
+class Sources:
+    def __init__(self):
+        self.known = {}
+
+    def source(self, file):
+        if file not in self.known:
+            text = source_text(file)
+            self.known[file] = None if text is None else Source(file, text)
+        return self.known[file]
+
+    def last_binding(self, name, files=(), lines=()):
+        """The statement that bound a name last. Of an object whose code is known, the one that this code is in."""
+        order = [file for file in reversed(RECENT) if file in files] if files else list(reversed(RECENT))
+        for file in order:
+            text = SOURCES.get(file)
+            if text is None or (type(text) is str and name not in text):
+                continue
+            source = self.source(file)
+            if source is None or name not in source.text or source.tree() is None:
+                continue
+            nodes = [node for node in statements_of(source.tree()) if binds(node, name)]
+            if files and lines:
+                nodes = [node for node in nodes if any([file_of == file and first_line(node) <= line <= node.end_lineno for file_of, line in lines])] or nodes
+            if nodes:
+                return Definition(source, nodes[-1])
+        return None
+
+    def place_of(self, code):
+        """Where the source of a function's code stands, and the statement around it is kept; None if it is not known."""
+        source = self.source(code.co_filename)
+        if source is None or source.tree() is None:
+            return None
+        flags = code.co_flags & FUTURES
+        compiled = source.compiled(flags)
+        number = None if compiled is None else place_in(code, compiled)
+        if number is None or not source.keep(code.co_firstlineno):
+            return None
+        return (code.co_filename, flags, sign_of(code), number)
+
+    def saved(self):
+        """All texts that are kept, by the names that their evals have."""
+        return [[source.file, source.saved()] for source in self.known.values() if source is not None and source.kept]
+
+
+def joined(parts):
+    """Texts put back at their lines, so that errors show the lines that the user wrote."""
+    text, line = [], 1
+    for first, part in parts:
+        text.append("\n" * (first - line) + part)
+        line = first + part.count("\n")
+    return "".join(text)

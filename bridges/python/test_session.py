@@ -5,7 +5,7 @@ import os
 import re
 import tempfile
 
-from driver import BRIDGE, DEADLINE, GOLDEN, BridgeTest
+from driver import BRIDGE, DEADLINE, GOLDEN, BridgeTest, contents
 
 
 class Ends(BridgeTest):
@@ -143,3 +143,14 @@ class Golden(BridgeTest):
         questions = {"query " + what for what in re.findall(r'\bwhat == "(\w+)"', text)}
         commands = set(re.findall(r'\bwords\[0\] == "(\w+)"', text)) - {"query"}
         self.assertEqual(heard, questions | commands | {"ack", "interrupt"})
+
+
+class Parts(BridgeTest):
+    def test_no_two_parts_of_the_bridge_define_the_same_name(self):
+        listed = re.findall(r'"(python/(?:bridge|saving)/[^"]+)"', contents("lib.rs").decode())
+        self.assertGreater(len(listed), 30)
+        homes = {}
+        for path in listed:
+            for name in re.findall(r"^(?:def|class) (\w+)|^([A-Z][A-Z_]+) = ", contents(path).decode(), re.M):
+                homes.setdefault(name[0] or name[1], set()).add(path)
+        self.assertEqual({name: files for name, files in homes.items() if len(files) > 1}, {})

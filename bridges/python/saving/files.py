@@ -30,7 +30,7 @@ def unlike_file(status):
 def final_path(path):
     """Where a file is to be, behind symbolic links; it need not be there yet."""
     for _ in range(40):
-        folder, _, name = path.rpartition("/")
+        folder = path.rpartition("/")[0]
         try:
             linked = posix.readlink(path)
         except OSError:
@@ -58,7 +58,7 @@ def check_place(path, force):
     sort = unlike_file(status)
     if sort is not None:
         raise SaveError("`%s` is %s" % (path, sort))
-    if force or status.st_size == 0:
+    if force:
         return
     descriptor = posix.open(path, posix.O_RDONLY | posix.O_CLOEXEC)
     try:

@@ -38,7 +38,7 @@ def is_within(key, name):
 
 # Straight from C: `pickle` may be the user's own.
 _pickle, crc32 = real_module("_pickle"), real_module("binascii").crc32
-CellType = type((lambda cell: lambda: cell)(0).__closure__[0])
+CellType = real_module("types").CellType
 HELPERS = "<stead>"     # the module that our own functions are of, as pickle sees it
 UNKNOWN = object()
 # What cannot be saved: the text, the module, and the names of its classes there. A module that is not loaded has no objects.

@@ -57,6 +57,7 @@ mod waits;
 mod watch;
 mod who;
 mod wire;
+mod work;
 
 /// The binary under test.
 const STEAD: &str = env!("CARGO_BIN_EXE_stead");

@@ -161,8 +161,8 @@ fn takes_many(arg: &Arg) -> bool {
 fn wanted(command: &Command, arg: &Arg) -> Option<Wanted> {
     let value = arg.get_value_names()?.first()?.as_str();
     Some(match (command.get_name(), arg.get_id().as_str(), value) {
-        ("inspect", "what", _) => Wanted::Variable,
-        ("launch", "name", _) => return None,
+        ("inspect", "what", _) | ("save", "names", _) => Wanted::Variable,
+        ("launch" | "load", "name", _) => return None,
         (_, _, "NAME") => Wanted::Session,
         (_, _, "ID" | "[ID] TEXT") => Wanted::Eval,
         (_, _, "LANGUAGE") => Wanted::Language,
@@ -212,9 +212,19 @@ mod tests {
         assert_eq!(want("stead run --timeout 5s py"), wants(Wanted::Language, "py"));
         assert_eq!(want("stead eval -l "), wants(Wanted::Language, ""));
         assert_eq!(want("stead inspect -n py df.col"), wants(Wanted::Variable, "df.col"));
-        for ours_not in
-            ["stead", "stead ev", "stead eval 'x ", "stead output --ta", "stead eval -f x", ""]
-        {
+        assert_eq!(want("stead save -n py a.stead df"), wants(Wanted::Variable, "df"));
+        assert_eq!(want("stead save -n p"), wants(Wanted::Session, "p"));
+        assert_eq!(want("stead load a.stead --into p"), wants(Wanted::Session, "p"));
+        for ours_not in [
+            "stead",
+            "stead ev",
+            "stead eval 'x ",
+            "stead output --ta",
+            "stead eval -f x",
+            "stead load a.stead -n x",
+            "stead save a",
+            "",
+        ] {
             assert_eq!(want(ours_not), None, "{ours_not}");
         }
         let asked = asked("stead inspect --workspace '/a b' -n data x").unwrap();

@@ -10,24 +10,24 @@ use crate::time::Time;
 use crate::verdict::wait_for;
 use crate::watch::{EvalWatcher, Purpose};
 
-/// How a command waits for the code it runs, and how it shows what comes.
+/// How a command waits for what it runs, and how it shows what comes.
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct Waiting {
-    /// Interrupt the code after this time; if it will not stop, kill what it started, then its interpreter
+    /// Interrupt it after this time; if it will not stop, kill what it started, then its interpreter
     #[arg(long, value_name = "TIME")]
     hard_timeout: Option<Time>,
-    /// Return the id at once and let the code run
+    /// Return the id at once and let it run
     #[arg(long, conflicts_with = "stream")]
     bg: bool,
     /// Write output as it comes; in JSON a chunk per line
     #[arg(long)]
     stream: bool,
     #[command(flatten)]
-    bounds: ShowBounds,
+    pub(crate) bounds: ShowBounds,
 }
 
 impl Waiting {
-    /// Runs code with `run` and answers with the result.
+    /// Runs code or other work with `run` and answers with the result.
     pub(crate) fn run(
         self,
         context: &Context,

@@ -12,6 +12,7 @@ mod inspect;
 mod interrupt;
 mod kill;
 mod launch;
+mod load;
 mod logs;
 mod ls;
 mod man;
@@ -22,6 +23,7 @@ mod restart;
 mod resume;
 mod rm;
 mod run;
+mod save;
 mod shell;
 mod status;
 mod stop;
@@ -59,6 +61,8 @@ pub(crate) enum CliCommand {
     Watch(watch::WatchArgs),
     Vars(vars::VarsArgs),
     Inspect(inspect::InspectArgs),
+    Save(save::SaveArgs),
+    Load(load::LoadArgs),
     Mcp(mcp::McpArgs),
     Doctor(doctor::DoctorArgs),
     Completions(completions::CompletionsArgs),
@@ -93,6 +97,8 @@ impl CliCommand {
             CliCommand::Watch(_) => "watch",
             CliCommand::Vars(_) => "vars",
             CliCommand::Inspect(_) => "inspect",
+            CliCommand::Save(_) => "save",
+            CliCommand::Load(_) => "load",
             CliCommand::Mcp(_) => "mcp",
             CliCommand::Doctor(_) => "doctor",
             CliCommand::Completions(_) => "completions",
@@ -140,6 +146,8 @@ impl CliCommand {
             CliCommand::Watch(args) => args.run(context),
             CliCommand::Vars(args) => args.run(context),
             CliCommand::Inspect(args) => args.run(context),
+            CliCommand::Save(args) => args.run(context),
+            CliCommand::Load(args) => args.run(context),
             CliCommand::Mcp(args) => args.run(context),
             CliCommand::Doctor(args) => args.run(context),
             CliCommand::Completions(args) => args.run(context),

@@ -66,6 +66,7 @@ pub const NODE: &str = concat!(
     include_str!("node/bridge/names.js"),
     include_str!("node/bridge/modules.js"),
     include_str!("node/bridge/evals.js"),
+    include_str!("node/bridge/work.js"),
     include_str!("node/bridge/queries.js"),
     include_str!("node/bridge/serve.js"),
 );
@@ -87,6 +88,13 @@ pub const BASH: &str = concat!(
     include_str!("bash/bridge/incomplete.bash"),
     include_str!("bash/bridge/evals.bash"),
     include_str!("bash/bridge/queries.bash"),
+    include_str!("bash/bridge/work.bash"),
+    // As a text, which is parsed when it is first needed: what is parsed costs every start something.
+    "__stead_read_later() {\n__stead_take_later <<'STEAD_LATER'\n",
+    include_str!("bash/saving/saving.bash"),
+    include_str!("bash/saving/saved.bash"),
+    include_str!("bash/saving/loading.bash"),
+    "STEAD_LATER\n}\n",
     include_str!("bash/bridge/quick.bash"),
     include_str!("bash/bridge/serve.bash"),
 );

@@ -120,7 +120,7 @@ __stead_was_early() {
 
 # The eval was interrupted before it began.
 __stead_skip() {
-    __stead_cur=
+    __stead_cur= __stead_work=
     \builtin trap '__stead_early=1' INT
     __stead_early=
     __stead_send "{\"ev\":\"done\",\"eval\":\"$__s_id\",\"status\":\"interrupted\"}"
@@ -136,6 +136,9 @@ __stead_serve() {
         if [[ -n $__stead_many || ${#__stead_sig[@]} -ge __stead_MANY ]]; then __stead_listed "$(\builtin compgen -v -X "__stead_*")"; fi
         __stead_held= __stead_end= __stead_where= __stead_tries=0 __stead_cur=@$__s_id
         \builtin return 0 ;;
+    work)
+        __stead_take_work "${__s_id#* }"
+        \builtin return ;;
     exit) __stead_leave ;;
     esac
     \builtin return 1
@@ -168,6 +171,10 @@ __stead_kept() {
 # Adds the event for a status that is not 0.
 __stead_failed() {
     \builtin local __s_message="exit status $__stead_code" __s_name=ExitStatus __s_said
+    if [[ -n $__stead_work ]]; then
+        __stead_work_failed
+        \builtin return 0
+    fi
     if ((__stead_code > 128)) && __s_said=$(\builtin kill -l "$__stead_code"); then __s_message+=" ($__s_said)"; fi
     case $__stead_end in
     errexit)
@@ -211,6 +218,8 @@ __stead_learn() {
     fi
     __s_int=${__stead_seen[2]-}
     if [[ $__s_int == *__stead_early=1* ]]; then __s_int=; fi
+    # Work runs without it.
+    if [[ -n $__stead_work ]]; then __s_int=$__stead_int; fi
     if [[ -n $__s_int || ( $__stead_tries == 0 && $__stead_end != exit && $__stead_end != errexit ) ]]; then __stead_int=$__s_int; fi
     __stead_tries=$((__stead_tries + 1))
     if ((__stead_tries > 1)); then \builtin return 0; fi
@@ -253,15 +262,18 @@ __stead_finish() {
         __stead_cleared
         \builtin return 0
     fi
+    if [[ -n $__stead_work ]]; then __stead_worked; fi
     # A command that takes the signal for itself leaves the shell to go on, so the host may have sent an interrupt.
     if [[ $__stead_end$__stead_code == normal0 ]] && ! \builtin read -t 0 -u 40; then
-        __s_events="{\"ev\":\"done\",\"eval\":\"$__stead_cur\",\"status\":\"ok\",\"exit_code\":0"
+        __s_events+="{\"ev\":\"done\",\"eval\":\"$__stead_cur\",\"status\":\"ok\",\"exit_code\":0"
     else
         __stead_judge
     fi
     if [[ -n $__stead_jobs$__s_notice || $PWD != "$__stead_pwd" ]]; then __stead_notify; fi
     if [[ -n $__stead_changed ]]; then __s_more+=",\"changed\":$__stead_changed"; fi
-    __stead_st=$__stead_code __stead_cur= __stead_src= __stead_count=$((${#__stead_mine[@]} + ${#__stead_fn[@]} + ${#__stead_alias[@]}))
+    # Only the user's own code leaves a status.
+    if [[ -z $__stead_work ]]; then __stead_st=$__stead_code; fi
+    __stead_work= __stead_cur= __stead_src= __stead_count=$((${#__stead_mine[@]} + ${#__stead_fn[@]} + ${#__stead_alias[@]}))
     \builtin printf '%s\n' "$__s_events$__s_more,\"variables\":$__stead_count}" >&40
 }
 

@@ -1,6 +1,8 @@
 # Names: what an eval added, rebound or removed.
 
 \builtin declare -A __stead_sig __stead_base __stead_mine __stead_forms __stead_body __stead_alias
+# The variables that there were at the beginning, and their attributes.
+__stead_first=() __stead_kinds=()
 __stead_names=() __stead_now=() __stead_fn=() __stead_take= __stead_vtext= __stead_joined= __stead_ftext= __stead_bodies=
 # Longer texts are known by their length; more variables are not listed after every eval, which takes a shell long.
 __stead_pwd=$PWD __stead_LISTED=50 __stead_LONG=4000 __stead_MANY=1000 __stead_MENTIONED=3000

@@ -27,6 +27,10 @@ __stead_begin() {
     for __stead_line in "${__stead_names[@]}"; do
         __stead_sig[$__stead_line]=${__stead_now[__stead_i]} __stead_base[$__stead_line]=${__stead_now[__stead_i++]}
     done
+    # Their attributes, in the same order.
+    __stead_first=("${__stead_names[@]}")
+    \builtin printf -v __stead_line ' "${%s@a}"' "${__stead_names[@]}"
+    \builtin eval "__stead_kinds=($__stead_line)"
     __stead_ftext=$(\builtin compgen -A function -X "__stead_*")
     __stead_bodies=$(\builtin declare -f -- __stead_ret)
 }
@@ -40,6 +44,6 @@ __stead_own_traps=$(\builtin trap -p)$'\n'
 __stead_begin
 \builtin readonly -f $(\builtin compgen -A function __stead_)
 __stead_quote "$BASH"
-__stead_send "{\"ev\":\"hello\",\"protocol\":1,\"language\":\"bash\",\"version\":\"$BASH_VERSION\",\"executable\":$__stead_q,\"pid\":$$,\"can\":[\"clear\",\"vars\",\"inspect\",\"complete\",\"changed\",\"no_nul\",\"shell\"]}"
+__stead_send "{\"ev\":\"hello\",\"protocol\":1,\"language\":\"bash\",\"version\":\"$BASH_VERSION\",\"executable\":$__stead_q,\"pid\":$$,\"can\":[\"clear\",\"vars\",\"inspect\",\"complete\",\"changed\",\"no_nul\",\"shell\",\"save\",\"load\"]}"
 \builtin unset __stead_q __stead_line PROMPT_COMMAND
 # The loop begins at the prompt.

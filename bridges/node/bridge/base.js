@@ -49,6 +49,7 @@ const S = {
   finishing: false,  // exit handlers run: output goes to the pipes as it is
   last: 1,           // descriptor written last in the running eval
   open: false,       // its last line on stdout has no end yet: it may be a prompt
+  undo: null,        // takes back what work has not finished (work.js)
 };
 
 // ---- objects of the main context, whose prototypes are the user's ------------------------------

@@ -213,6 +213,8 @@ function finish(result) {
     result = { status: "interrupted", error: interruptEvent(result.awaited) };
     abandon(S.mark);
   }
+  if (S.undo) undoWork();
+  if (result.report) events.push({ ev: "report", data: result.report });
   if (result.error) events.push(result.error);
   if (result.value) events.push(result.value);
   const done = { ev: "done", eval: S.eval, status: result.status };

@@ -26,6 +26,8 @@ function command(words, payload) {
   switch (words[0]) {
     case "eval":
       return doEval(words[1], payload);
+    case "work":
+      return doWork(words[1], words[2], payload);
     case "query": {
       const seq = S.query = Number(words[1]);
       S.run = peek(shared, RUN);

@@ -1,0 +1,235 @@
+# Loading: carries out what saving.bash wrote.
+#
+# Variables, functions and aliases are set from within a function; what only holds if it is set at the top level comes
+# behind it. What cannot be set is named and keeps nothing else from being loaded.
+
+__stead_loading='if \__stead_load; then \builtin eval "$__stead_after" || \builtin :; fi; __stead_after='
+# What is left to be done at the top level, and what must come last there.
+__stead_after= __stead_at_last=
+
+# Options that `local -` does not keep, as our own text needs them: until __stead_put_back.
+__stead_calm() {
+    __stead_shopts=$BASHOPTS
+    \builtin shopt -u expand_aliases nocasematch
+    \builtin shopt -s extglob
+}
+
+# Loads the file that the argument names.
+__stead_load() {
+    \builtin local - IFS=$' \t\n' __s_path="${__stead_argument%%$'\n'*}" __s_text= __s_version= __s_joined __s_report __s_ended= __stead_q
+    \builtin local -a __s_loaded __s_failed __s_warnings
+    \builtin set +euvkaxC -f +o posix
+    __stead_after= __stead_at_last=
+    __stead_calm
+    if ! __stead_read_saved; then
+        __stead_put_back
+        \builtin return 1
+    fi
+    if [[ ${__s_version%.*} != "${BASH_VERSINFO[0]}.${BASH_VERSINFO[1]}" ]]; then
+        __stead_warn "saved by Bash $__s_version, this is ${BASH_VERSINFO[0]}.${BASH_VERSINFO[1]}.${BASH_VERSINFO[2]}"
+    fi
+    \builtin eval "$__s_text" 2>/dev/null
+    __stead_put_back
+    if [[ -z $__s_ended ]]; then __stead_warn 'the file was not read to its end'; fi
+    __stead_after+=$__stead_at_last
+    __stead_quote "$__s_path"
+    __s_report="{\"path\":$__stead_q"
+    __stead_join "${__s_loaded[@]:0:__stead_SAVED}"
+    __s_report+=",\"loaded\":[$__s_joined],\"count\":${#__s_loaded[@]}"
+    __stead_join "${__s_failed[@]:0:__stead_UNSAVED}"
+    __s_report+=",\"failed\":[$__s_joined],\"failed_count\":${#__s_failed[@]}"
+    __stead_join "${__s_warnings[@]}"
+    __stead_report="$__s_report,\"warnings\":[$__s_joined]}"
+    # Where there are too many variables to list, these are compared.
+    __stead_src="${__s_loaded[*]}"
+}
+
+# Sets text and version of the caller to what the file holds. Fails if it is none that can be loaded.
+__stead_read_saved() {
+    \builtin local LC_ALL=C __s_what= __s_start __s_length __s_manifest
+    \builtin local -a __s_parts
+    if [[ -d $__s_path ]]; then
+        __s_what='is a directory'
+    elif [[ -p $__s_path ]]; then
+        __s_what='is a FIFO'
+    elif [[ ! -e $__s_path ]]; then
+        __s_what='does not exist'
+    elif [[ ! -f $__s_path ]]; then
+        __s_what='is no file'
+    elif [[ ! -r $__s_path ]]; then
+        __s_what='cannot be read: permission denied'
+    fi
+    if [[ -z $__s_what ]]; then
+        # A zero byte is in no file of ours; what comes behind one is not read.
+        { \builtin mapfile -d '' -n 1 __s_parts <"$__s_path"; } 2>/dev/null || __s_what='cannot be read'
+        __s_text=${__s_parts[0]-}
+        if [[ -z $__s_what && ${__s_text:0:11} != $'STEADSAVE1\n' ]]; then __s_what='is no file that stead has saved'; fi
+    fi
+    if [[ -z $__s_what ]]; then
+        if [[ ${__s_text: -51} =~ ^STEADEND\ ([0-9]{20})\ ([0-9]{20})$'\n'$ ]]; then
+            __s_start=$((10#${BASH_REMATCH[1]})) __s_length=$((10#${BASH_REMATCH[2]}))
+            if ((__s_start >= 11 && __s_length > 0 && __s_start + __s_length + 51 == ${#__s_text})); then __s_manifest=${__s_text:__s_start:__s_length}; fi
+        fi
+        if [[ ! ${__s_manifest-} =~ ^\{\"format\":([0-9]+),\"language\":\"([a-z]+)\",\"version\":\"([0-9]+\.[0-9]+\.[0-9]+) ]]; then
+            __s_what='is not whole, or was not saved by a Bash session'
+        elif [[ ${BASH_REMATCH[1]} != 1 ]]; then
+            __s_what="was saved by a newer version of stead (format ${BASH_REMATCH[1]})"
+        elif [[ ${BASH_REMATCH[2]} != bash ]]; then
+            __s_what="was saved by a session of ${BASH_REMATCH[2]}, and this one is of bash"
+        else
+            __s_version=${BASH_REMATCH[3]} __s_text=${__s_text:11:__s_start-11}
+            # In a branch that is never taken: what cannot be read as a whole is not begun.
+            if ! \builtin eval "if ((0)); then$__stead_nl$__s_text$__stead_nl fi" 2>/dev/null; then __s_what='is damaged'; fi
+        fi
+    fi
+    if [[ -n $__s_what ]]; then
+        __stead_fail LoadError "\`$__s_path\` $__s_what"
+        \builtin return 1
+    fi
+}
+
+__stead_warn() {
+    \builtin local __stead_q
+    __stead_quote "$1"
+    __s_warnings+=("$__stead_q")
+}
+
+# Notes a name that could not be set, and why.
+__stead_unloaded() {
+    \builtin local __stead_q
+    __stead_quote "$1"
+    __s_failed+=("{\"name\":$__stead_q,\"type\":\"$2\",\"why\":")
+    __stead_quote "$3"
+    __s_failed[-1]+="$__stead_q}"
+}
+
+# What the file consists of: a kind, and what belongs to it.
+__stead_is() {
+    \builtin local __s_kind="$1"
+    \builtin shift
+    case $__s_kind in
+    variable) __stead_set_variable "$@" ;;
+    function) __stead_set_function "$@" ;;
+    alias)
+        # shellcheck disable=SC2139
+        if \builtin alias -- "$1=$2"; then __stead_is_loaded "$1"; else __stead_unloaded "$1" alias 'it cannot be set'; fi ;;
+    # An `unset` that is not allowed ends nothing.
+    gone) if [[ $1 == IFS ]]; then __stead_after+=$'\\builtin unset -v IFS\n'; else \builtin unset -v -- "$1"; fi ;;
+    arguments)
+        \builtin local IFS=' '
+        __stead_after+="\\builtin set -- ${*@Q}"$'\n' ;;
+    directory) __stead_set_directory "$@" ;;
+    stack) __stead_set_stack "$@" ;;
+    umask) \builtin umask "$1" ;;
+    option) __stead_set_option "$@" ;;
+    trap) __stead_set_trap "$@" ;;
+    end) __s_ended=1 ;;
+    esac
+}
+
+__stead_is_loaded() {
+    \builtin local __stead_q
+    __stead_quote "$1"
+    __s_loaded+=("$__stead_q")
+}
+
+# Sets a variable of these attributes to a value, which is text as the shell reads it, or to none.
+__stead_set_variable() {
+    \builtin local __s_attributes= __s_flags="${2/r/}"
+    if ! __stead_is_name "$1" || __stead_is_fixed "$1"; then
+        __stead_unloaded "$1" variable "it is the shell's own"
+        \builtin return 0
+    fi
+    # These change how the shell itself works.
+    case $1 in
+    IFS | LANG | LC_* | POSIXLY_CORRECT)
+        __stead_after+="\\builtin unset -v $1; \\builtin declare $2 $1${3+=$3}"$'\n'
+        __s_loaded+=("\"$1\"")
+        \builtin return 0 ;;
+    esac
+    if [[ -R $1 ]]; then \builtin unset -n -- "$1"; fi
+    \builtin eval "__s_attributes=\${$1@a}"
+    if [[ $__s_attributes == *r* ]]; then
+        # What is there already is loaded.
+        if __stead_is_there "$@"; then __s_loaded+=("\"$1\""); else __stead_unloaded "$1" variable 'it is readonly in this session'; fi
+        \builtin return 0
+    fi
+    \builtin unset -v -- "$1"
+    if [[ $__s_flags == - ]]; then __s_flags=--; fi
+    # An error in an expansion ends what is evaluated.
+    if \builtin eval '__stead_put_variable "$@"'; then
+        __s_loaded+=("\"$1\"")
+    else
+        __stead_unloaded "$1" variable 'it cannot be set'
+    fi
+}
+
+# Whether a variable is what it would become.
+__stead_is_there() {
+    \builtin local __s_name="$1" __s_text __s_rest
+    __s_text=$(LC_ALL=C; \builtin declare -p -- "$1") __s_rest=${__s_text#"declare $2 $1"}
+    if [[ $2 == *A* ]]; then __s_rest=$(LC_ALL=C; __stead_quote_keys; \builtin printf '%s.' "$__s_rest") __s_rest=${__s_rest%.}; fi
+    [[ $__s_text == "declare $2 $1"* && $__s_rest == "${3+=$3}" ]]
+}
+
+__stead_put_variable() {
+    case $__s_flags in
+    *[aA]*)
+        # Not in one command: a list is no argument of `builtin`.
+        \builtin declare -g "$__s_flags" "$1" || \builtin return
+        if (($# > 2)); then \builtin eval "$1=$3" || \builtin return; fi ;;
+    *) \builtin eval "\\builtin declare -g $__s_flags $1${3+=$3}" || \builtin return ;;
+    esac
+    if [[ $2 == *r* ]]; then \builtin declare -g -r "$1"; fi
+}
+
+# Sets a function of this name and these attributes from its text.
+__stead_set_function() {
+    if [[ $1 == __stead_* ]] || ! \builtin eval "$3"; then
+        __stead_unloaded "$1" function 'it cannot be defined in this session: is it readonly?'
+        \builtin return 0
+    fi
+    if [[ $2 == *x* ]]; then \builtin declare -f -x -- "$1"; fi
+    if [[ $2 == *t* ]]; then \builtin declare -f -t -- "$1"; fi
+    if [[ $2 == *r* ]]; then \builtin declare -f -r -- "$1"; fi
+    if [[ -z $__stead_asking && $3 == *read*-*p* ]]; then
+        __stead_asking=1
+        if ! \builtin declare -F read >/dev/null; then __stead_define_read; fi
+    fi
+    __stead_is_loaded "$1"
+}
+
+__stead_set_directory() {
+    if ! \builtin cd -- "$1"; then __stead_warn "the directory \`$1\` cannot be entered: the session stays in \`$PWD\`"; fi
+    if (($# > 1)); then OLDPWD=$2; else \builtin unset -v OLDPWD; fi
+}
+
+# Directories that `pushd` put away, the next one first.
+__stead_set_stack() {
+    \builtin local __s_n
+    \builtin dirs -c
+    for ((__s_n = $#; __s_n > 0; __s_n--)); do \builtin pushd -n "${!__s_n}" >/dev/null; done
+}
+
+# `set -o NAME` and the like. What is on is put off to the end.
+__stead_set_option() {
+    case $3 in
+    xtrace) __stead_x=; if [[ $2 == -o ]]; then __stead_x=1; fi ;;
+    errtrace) __stead_trace=1 ;;
+    *)
+        if [[ $1 == shopt && -n $(\builtin shopt -q "$3" 2>&1) ]]; then
+            __stead_warn "the option \`$3\` is not known to this Bash"
+        else
+            __stead_at_last+="\\builtin $1 $2 $3"$'\n'
+        fi ;;
+    esac
+}
+
+# The traps for SIGINT and DEBUG are set when code begins.
+__stead_set_trap() {
+    case $2 in
+    SIGINT) __stead_int="trap -- ${1@Q} SIGINT" ;;
+    DEBUG) __stead_debug="trap -- ${1@Q} DEBUG" ;;
+    *) __stead_after+="\\builtin trap -- ${1@Q} $2; \\__stead_trapped -- ${1@Q} $2; __stead_depth=0"$'\n' ;;
+    esac
+}

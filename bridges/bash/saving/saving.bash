@@ -1,0 +1,197 @@
+# Saving: the user's state as text in a file (docs/SAVED.md), for `save` and for checkpoints.
+#
+# The file's body is commands that loading.bash carries out. They are gathered in a subshell, which has all that the shell has
+# and whose options, locale and traps are nobody's.
+
+# The text that saves runs at the top level, where alone all traps and arguments are seen. In a list like this one
+# nothing is an error to `set -e` or to an ERR trap.
+__stead_saving='__stead_traps_seen=$(\builtin trap -p) && \__stead_save "$@" || \builtin :'
+__stead_traps_seen= __stead_moved= __stead_SAVED=200 __stead_UNSAVED=100
+
+# Notes which streams the user has moved by `exec`, and what else is open. Is called while 41 to 43 are the session's own.
+__stead_find_moved() {
+    \builtin local - __s_fd
+    \builtin set +f
+    __stead_moved=
+    for __s_fd in 0 1 2; do
+        if [[ ! /dev/fd/$((45 + __s_fd)) -ef /dev/fd/$((41 + __s_fd)) ]]; then __stead_moved+=" $__s_fd"; fi
+    done
+    for __s_fd in /dev/fd/[3-9] /dev/fd/[1-3][0-9]; do
+        if [[ -e $__s_fd ]]; then __stead_moved+=" ${__s_fd##*/}"; fi
+    done
+}
+
+# Saves: the first line of the argument is the path, the second `force` or nothing, the others are names.
+__stead_save() {
+    \builtin local - __s_set="$SHELLOPTS" __s_shopt="$BASHOPTS" __s_has_ifs="${IFS+x}" __s_ifs="${IFS-}"
+    \builtin local IFS=$' \t\n' __s_path __s_force __s_target __s_folder __s_said __s_jobs
+    \builtin local -a __s_lines
+    \builtin set +euvkaxC -f +o posix
+    \builtin mapfile -t __s_lines <<<"$__stead_argument"
+    __s_path=${__s_lines[0]} __s_force=${__s_lines[1]-} __s_lines=("${__s_lines[@]:2}")
+    __stead_find_target || \builtin return 0
+    __s_jobs=$(\builtin jobs -p)
+    __s_said=$(__stead_save_apart "$@" 2>/dev/null)
+    case $__s_said in
+    '{'*) __stead_report=$__s_said __stead_temporary= ;;
+    '') __stead_fail SaveError "saving to \`$__s_path\` ended too early" ;;
+    *) __stead_fail SaveError "$__s_said" ;;
+    esac
+}
+
+# Sets where to write: the file that a link leads to, and beside it the temporary one. Fails if it is not to be written.
+__stead_find_target() {
+    \builtin local LC_ALL=C __s_what= __s_head=
+    __s_target=$__s_path
+    if [[ -L $__s_path ]]; then
+        __s_target=$(LC_ALL=C __stead_program readlink -f -- "$__s_path" 2>/dev/null; \builtin printf .)
+        __s_target=${__s_target%.} __s_target=${__s_target%$'\n'}
+        if [[ -z $__s_target ]]; then __s_what='is a link that leads nowhere'; fi
+    fi
+    if [[ -d $__s_target || $__s_target == */ ]]; then
+        __s_what='is a directory'
+    elif [[ -p $__s_target ]]; then
+        __s_what='is a FIFO'
+    elif [[ -S $__s_target ]]; then
+        __s_what='is a socket'
+    elif [[ -b $__s_target || -c $__s_target ]]; then
+        __s_what='is a device'
+    elif [[ -e $__s_target && $__s_force != force ]]; then
+        { \builtin read -r -N 11 __s_head <"$__s_target"; } 2>/dev/null
+        if [[ $__s_head != $'STEADSAVE1\n' ]]; then __s_what='is a file that was not saved by stead, and would be lost'; fi
+    fi
+    __s_folder=${__s_target%/*}/
+    if [[ -z $__s_what && ! -d $__s_folder ]] && ! __s_head=$(LC_ALL=C __stead_program mkdir -p -- "$__s_folder" 2>&1); then
+        __s_what="could not be written: ${__s_head##*: }"
+    fi
+    if [[ -n $__s_what ]]; then
+        __stead_fail SaveError "\`$__s_path\` $__s_what"
+        \builtin return 1
+    fi
+    __s_head=${__s_target##*/}
+    # A name may have 255 bytes.
+    __stead_temporary=$__s_folder.${__s_head:0:200}.$$.tmp
+}
+
+# Gathers and writes, in a subshell. Prints the report, or what is the matter.
+__stead_save_apart() {
+    \builtin local __s_locale __s_mask __s_whole= __s_reason __s_line __s_manifest __s_size=11
+    \builtin local -a __s_body __s_entries __s_saved __s_failed __s_warnings
+    __s_body=('# bash')
+    __s_locale=$(\builtin declare -p LC_ALL)
+    __s_mask=$(\builtin umask)
+    # In this locale lengths are bytes, and what is quoted is plain ASCII.
+    LC_ALL=C
+    \builtin trap - ERR RETURN DEBUG
+    # A limit for the size of files is then an error as any other.
+    \builtin trap '' XFSZ
+    \builtin shopt -u nocasematch expand_aliases nullglob failglob nocaseglob
+    \builtin shopt -s extglob dotglob
+    if ((${#__s_lines[@]})); then
+        __stead_gather_named "${__s_lines[@]}"
+        if ((${#__s_saved[@]} == 0)); then
+            \builtin printf %s "nothing was saved: $__s_reason"
+            \builtin return 0
+        fi
+    else
+        __s_whole=1
+        __stead_gather_all
+        __stead_gather_settings "$@"
+    fi
+    __s_body+=('__stead_is end')
+    for __s_line in "${__s_body[@]}"; do __s_size=$((__s_size + ${#__s_line} + 1)); done
+    __stead_manifest
+    if ! __s_reason=$(__stead_write_file 2>&1 >/dev/null); then
+        __s_reason=${__s_reason%%$'\n'*}
+        \builtin printf %s "could not write \`$__s_path\`: ${__s_reason##*: }"
+        \builtin return 0
+    fi
+    __stead_tell_saved
+}
+
+# Notes a name that is not saved, and why.
+__stead_unsaved() {
+    \builtin local __stead_q
+    __s_reason="\`$1\`: $3"
+    __stead_quote "$1"
+    __s_failed+=("{\"name\":$__stead_q,\"type\":\"$2\",\"why\":")
+    __stead_quote "$3"
+    __s_failed[-1]+="$__stead_q}"
+}
+
+# Takes the names that were asked for, whatever they name.
+__stead_gather_named() {
+    \builtin local __s_name __s_kind
+    \builtin local -a __s_variables __s_functions
+    for __s_name; do
+        __s_kind=
+        if __stead_is_name "$__s_name" && \builtin declare -p -- "$__s_name" >/dev/null; then
+            __s_kind=1
+            if __stead_is_fixed "$__s_name"; then __stead_unsaved "$__s_name" variable "it is the shell's own"; else __s_variables+=("$__s_name"); fi
+        fi
+        if [[ $__s_name != __stead_* ]] && \builtin declare -F -- "$__s_name" >/dev/null; then __s_kind=1 __s_functions+=("$__s_name"); fi
+        if [[ -n $__s_name && -n ${BASH_ALIASES[$__s_name]+x} ]]; then __s_kind=1; __stead_gather_alias "$__s_name"; fi
+        if [[ -z $__s_kind ]]; then
+            __stead_unsaved "$__s_name" '' 'there is no such name'
+            __s_reason="there is no name \`$__s_name\`"
+        fi
+    done
+    if ((${#__s_variables[@]})); then __stead_gather_variables "${__s_variables[@]}"; fi
+    if ((${#__s_functions[@]})); then __stead_gather_functions "${__s_functions[@]}"; fi
+}
+
+# Takes all that is the user's.
+__stead_gather_all() {
+    \builtin local IFS=$'\n' __s_line __s_name __s_form __s_text
+    \builtin local -a __s_variables __s_functions __s_listing
+    \builtin local -A __s_met __s_kinds
+    for __s_line in "${!__stead_first[@]}"; do __s_kinds[${__stead_first[__s_line]}]=${__stead_kinds[__s_line]}; done
+    # Only this list has also variables without a value. A line in it may be part of a value, so what it names must exist.
+    \builtin mapfile -t __s_listing < <(\builtin declare -p)
+    for __s_line in "${__s_listing[@]}"; do
+        if [[ $__s_line != declare\ -* ]]; then \builtin continue; fi
+        __s_name=${__s_line:8:2000} __s_name=${__s_name#* } __s_name=${__s_name%%=*}
+        if [[ -z $__s_name || $__s_name == *[!a-zA-Z0-9_]* || $__s_name == [0-9]* || -n ${__s_met[$__s_name]+x} ]]; then \builtin continue; fi
+        __s_met[$__s_name]=1
+        case $__s_name in [A-Z_]*) if __stead_is_fixed "$__s_name" || __stead_is_as_before; then \builtin continue; fi ;; esac
+        if [[ -z ${__stead_base[$__s_name]+x} ]] || ! __stead_is_unchanged; then __s_variables+=("$__s_name"); fi
+    done
+    if [[ -z $__s_locale ]]; then \builtin unset '__s_met[LC_ALL]'; fi
+    for __s_name in "${!__stead_base[@]}"; do
+        if [[ -z ${__s_met[$__s_name]+x} ]]; then __s_body+=("__stead_is gone $__s_name"); fi
+    done
+    if ((${#__s_variables[@]})); then __stead_gather_variables "${__s_variables[@]}"; fi
+    for __s_name in $(\builtin compgen -A function -X '__stead_*'); do
+        case $__s_name in exit | trap | read) if __stead_is_ours; then \builtin continue; fi ;; esac
+        __s_functions+=("$__s_name")
+    done
+    if ((${#__s_functions[@]})); then __stead_gather_functions "${__s_functions[@]}"; fi
+    for __s_name in "${!BASH_ALIASES[@]}"; do __stead_gather_alias "$__s_name"; done
+}
+
+# Whether a variable is as the shell itself makes it, or is told in another way: those that are not in __stead_base.
+__stead_is_as_before() {
+    case $__s_name in
+    IFS | OLDPWD) \builtin return 0 ;;
+    LC_ALL) [[ -z $__s_locale || $__stead_nl$__stead_env$__stead_nl == *"${__stead_nl}export ${__s_locale#declare -x }$__stead_nl"* ]] ;;
+    OPTIND | OPTERR) [[ ${!__s_name} == 1 ]] ;;
+    PS[12]) [[ -z ${!__s_name} ]] ;;
+    PS4) [[ ${!__s_name} == '+ ' ]] ;;
+    PS[03] | BASH*) [[ $__stead_nl$__stead_env$__stead_nl == *"${__stead_nl}export ${__s_line#declare -x }$__stead_nl"* ]] ;;
+    *) \builtin return 1 ;;
+    esac
+}
+
+# Whether a variable of the beginning is as it was then. A long text is known there by its length, and else by the text of
+# the environment.
+__stead_is_unchanged() {
+    __stead_form "$__s_name"
+    \builtin eval "__s_text=\"$__s_form\${$__s_name@a}\""
+    [[ $__s_text == "${__stead_base[$__s_name]}${__s_kinds[$__s_name]-}" ]] || \builtin return 1
+    [[ $__s_form != "\${#$__s_name[@]}:\${#$__s_name}" || $__stead_nl$__stead_env$__stead_nl == *"${__stead_nl}export ${__s_line#declare -x }$__stead_nl"* ]]
+}
+
+# Whether a function is one that the bridge defines for the user to call.
+__stead_is_ours() {
+    [[ $(\builtin declare -f -- "$__s_name") == "$(\builtin unset -f "$__s_name"; __stead_define; if [[ $__s_name == read ]]; then __stead_define_read; fi; \builtin declare -f -- "$__s_name")" ]]
+}

@@ -37,7 +37,7 @@ __stead_ask() {
 __stead_define_read() {
     read() {
         # A trace shows the user's own command and not what is in here.
-        { \builtin local - __stead_question=; \builtin set +eux; \__stead_ask "$@"; } 2>/dev/null
+        { \builtin local -; \builtin set +eukx; \builtin local __stead_question=; \__stead_ask "$@"; } 2>/dev/null
         \builtin printf %s "$__stead_question" >&2
         \builtin read "$@" || \builtin return "$?"
     }

@@ -194,3 +194,15 @@ class Jobs(BashTest):
         host.finish(result)
         self.assertEqual(result.status, "ok", (code, result.order, result.events))
         return result
+
+    def test_sh1_set_k_persists(self):
+        host = self.start()
+        self.gives(host, "show() { echo $x $#; }; set -k")
+        self.gives(host, "show a x=5", "5 1\n")
+        self.gives(host, "false", status=1)
+        self.gives(host, "[[ -o keyword ]] && show a b x=6; trap 'echo bye' USR1; trap; trap - USR1", "6 2\ntrap -- 'echo bye' SIGUSR1\n")
+        self.gives(host, "set -e; show x=7; false; echo never", "7 0\n", status=1)
+        self.gives(host, "set +e; read -p 'q? ' y <<<z; show $y x=8; exit 3", "8 1\n", status=3)
+        self.gives(host, "local_() { local v=1; echo \"<$v>\"; }; local_", "<>\n")
+        self.assertEqual(host.ask("query 1 inspect", "x")["error"][:7], "nothing")
+        self.gives(host, "set +k; show a x=5", "2\n")

@@ -60,3 +60,14 @@ class Incomplete(BashTest):
             host.eval(before)
             self.assertIs(host.eval("echo a\nif true; then").event("error").get("incomplete"), True, before)
             self.assertIs(host.eval("x=1; cat <<E\na").event("error").get("incomplete"), True, before)
+
+    def test_e20_code_that_makes_aliases_runs_nothing_if_it_is_incomplete(self):
+        host = self.start()
+        for code in ("alias ll='ls -l'\necho ran\nif true; then", "alias a=b; echo ran; cat <<E", "alias b='{'\nb echo ran", "alias a=1 b=\"2 3\" c\necho ran\nf() {",
+                     "# first\n\nalias x=y\necho 'ran", "echo ran\nalias x='}'\nwhile :", "if true; then alias x=y; fi\necho ran &&"):
+            result = host.eval(code)
+            self.assertEqual((result.error, result.out, result.event("error").get("incomplete")), ("SyntaxError", "", True), code)
+        self.gives(host, "alias", "")
+        for code, out in (("alias begin='{'\nalias fin='}'\nbegin echo ran; fin", "ran\n"), ("alias fin='}'; x=1\n{ echo ran\nfin", "ran\n"),
+                          ("alias say='echo ran'\nsay", "ran\n"), ("x=ran; alias v=\"echo $x\"\nv", "ran\n"), ("alias then_='then' fi_='fi'\nif true; then_ echo ran; fi_", "ran\n")):
+            self.gives(host, code, out)

@@ -17,7 +17,8 @@
 # user made of them.
 #
 # Whatever the user may redefine is called as `builtin NAME`; aliases are off while our text is read. Locals
-# are __s_NAME, because a function's locals hide the user's variables from all that it calls.
+# are __s_NAME, because a function's locals hide the user's variables from all that it calls. What runs with the user's options
+# takes `set -k` back before it has locals: with it, `local a=1` makes no local.
 
 \builtin set +o history +H -E
 # As at a prompt: an `exec` of what is not there ends nothing.
@@ -31,7 +32,7 @@ __stead_cur= __stead_end= __stead_code=0 __stead_where=
 # Status of the last eval, for `$?`; the user's SIGINT trap; whether a SIGINT came to the bridge itself.
 __stead_st=0 __stead_int= __stead_has_int= __stead_early=
 # What is put before the code because it would show or fire too early: DEBUG trap, `set -x`.
-__stead_debug= __stead_x= __stead_T= __stead_ran=
+__stead_debug= __stead_x= __stead_T= __stead_k= __stead_ran=
 __stead_src= __stead_text= __stead_look= __stead_tries=0 __stead_rc=0 __stead_leaving= __stead_held= __stead_opts= __stead_aliases=-s
 # How deep the user's ERR trap was set, and whether the user asked for errtrace, which is always on.
 __stead_probing= __stead_nudged= __stead_depth=0 __stead_trace= __stead_user_err= __stead_user_exit= __stead_jobs=

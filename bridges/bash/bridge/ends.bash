@@ -14,7 +14,7 @@ __stead_abort() {
 # Takes `$?` and the arguments of `exit`. Comes back only where a real exit is meant.
 __stead_exit() {
     \builtin local -
-    \builtin set +eux
+    \builtin set +eukx
     __stead_rc=$1
     if (($# > 1)); then
         if [[ $2 =~ ^[-+]?[0-9]+$ ]]; then __stead_rc=$((10#${2#[-+]} & 255)); else __stead_rc=2; fi
@@ -27,7 +27,9 @@ __stead_exit() {
 
 # The ERR trap's last word: what `set -e` would end the shell for ends the eval.
 __stead_err() {
-    \builtin local - __s_on= __s_command="$2"
+    \builtin local -
+    \builtin set +k
+    \builtin local __s_on= __s_command="$2"
     if [[ -o errexit ]]; then __s_on=1; fi
     \builtin set +eux
     if [[ -n $__stead_probing ]]; then
@@ -59,6 +61,8 @@ __stead_may() {
 # Sets the ERR trap: the user's action, if any, and ours behind it. An error in the action ends nothing.
 __stead_trap_err() {
     __stead_user_err=$1
+    \builtin local -
+    \builtin set +k
     \builtin local __s_text='{ __stead_rc=$?; } 2>/dev/null; '
     if [[ -n $1 ]]; then
         __s_text="{ \\__stead_may \"\$?\" \"\$BASH_COMMAND\"; } 2>/dev/null || \\builtin eval ${1@Q} || \\builtin :; "
@@ -71,6 +75,8 @@ __stead_nothing='\builtin :'
 # After a `trap` of the user's that worked: ours go where the user's were set. An EXIT trap writes to the
 # user's streams, which the shell has taken back by then.
 __stead_trapped() {
+    \builtin local -
+    \builtin set +k
     \builtin local __s_action= __s_set= __s_sig
     if [[ ${1-} == -- ]]; then \builtin shift; fi
     if [[ ${1-} == -[lp]* || $BASHPID != "$$" ]]; then \builtin return 0; fi
@@ -92,6 +98,8 @@ __stead_trapped() {
 # Sets the EXIT trap: ours, and the user's action behind it. It writes to the user's streams, which the shell has
 # taken back by then.
 __stead_trap_exit() {
+    \builtin local -
+    \builtin set +k
     \builtin local __s_text='{ \__stead_salvage "$?" "$@"; } 2>/dev/null'
     __stead_user_exit=$1
     if [[ -n $1 ]]; then
@@ -104,11 +112,15 @@ __stead_trap_exit() {
 # may end any. If it was not asked to, it becomes another shell on its way out, with the same process id, which takes
 # up what it was. What no shell can hand on are its background jobs.
 __stead_salvage() {
-    \builtin local - IFS=$'\n' __s_name __s_options __s_errexit __s_ends
-    \builtin local -a __s_names
+    \builtin local -
     __stead_rc=$1
     if [[ $BASHPID != "$$" || -z $__stead_cur || -n $__stead_leaving ]]; then \builtin return 0; fi
     if [[ -z $__stead_end && $__stead_rc != 130 && $__stead_src =~ (builtin|command)[[:space:]]+exit ]]; then \builtin return 0; fi
+    __stead_k=+k
+    if [[ -o keyword ]]; then __stead_k=-k; fi
+    \builtin set +k
+    \builtin local IFS=$'\n' __s_name __s_options __s_errexit __s_ends
+    \builtin local -a __s_names
     # An interrupt would end us now, and what tells us our state: an ignored one ends no subshell either.
     if [[ -n $__stead_has_int ]]; then __s_name=$(\builtin trap -p INT); else __s_name=; fi
     # One that is on its way out by an `exit` has put it away already.
@@ -122,6 +134,7 @@ __stead_salvage() {
     if [[ $__stead_where == *__stead_* ]]; then __stead_where='a command'; fi
     __s_errexit=
     if [[ -o errexit ]]; then __s_errexit=$'\nset -e'; fi
+    if [[ $__stead_k == -k ]]; then __s_errexit+=$'\nset -k'; fi
     # In this order, since `shopt -u extdebug` takes errtrace and functrace with it.
     __s_options=$(\builtin shopt -p; \builtin set +o; \builtin :)
     \builtin set -f +eux
@@ -174,7 +187,7 @@ __stead_recover() {
 # only another shell runs it. One failing command tells; and it makes Bash before 5.1 forget that a trap was running.
 __stead_mend() {
     \builtin local -
-    \builtin set +eux -E
+    \builtin set +eukx -E
     if [[ -z $__stead_cur ]]; then \builtin return 0; fi
     if [[ ! -S /dev/fd/40 ]]; then
         __stead_recover
@@ -218,8 +231,9 @@ __stead_coprocesses() {
 
 # Lists traps as the user set them.
 __stead_traps() {
-    \builtin local - IFS=$'\n' __s_line
-    \builtin set -f +eux
+    \builtin local -
+    \builtin set -f +eukx
+    \builtin local IFS=$'\n' __s_line
     for __s_line in $(\builtin trap "$@"); do
         case $__s_line in
         *'\__stead_nudge'* | *"'$__stead_nothing' DEBUG") ;;
@@ -236,7 +250,7 @@ __stead_traps() {
 # ends now, or in the moment in which the trap for SIGINT was changed. One of the user's own is not called again.
 __stead_nudge() {
     \builtin local -
-    \builtin set +eux
+    \builtin set +eukx
     # A subshell may find one waiting that came to us before it was born.
     if [[ $BASHPID != "$$" || -z $__stead_cur || -n $__stead_end || -n $__stead_has_int ]]; then \builtin return 0; fi
     # An ERR trap that is left from within another trap would never run again. Whether one is running shows in

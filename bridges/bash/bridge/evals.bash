@@ -80,11 +80,13 @@ __stead_note_open() {
 
 # Takes commands until there is code to run. Its status is that of the eval before, so that user code finds it in `$?`.
 __stead_next() {
-    \builtin local - IFS= __s_nounset= __s_word __s_id __s_early
+    \builtin local -
+    \builtin set +k
+    \builtin local IFS= __s_nounset= __s_word __s_id __s_early
     if [[ -o nounset ]]; then __s_nounset=1; fi
     # With `set -a` all that was assigned since the end of the user's code is exported.
     if [[ -o allexport ]]; then \builtin export -n "${!__stead_@}"; fi
-    \builtin set +euvkax -f -E
+    \builtin set +euvax -f -E
     # What was prepared and did not run was interrupted before it began.
     if [[ -n $__stead_cur ]]; then
         __s_id=$__stead_cur

@@ -5,9 +5,47 @@
 # run what follows it.
 
 # Whether the code in __stead_src could go on but not stop here. Where that is not certain it is run, and Bash says what it
-# says: an alias that the code makes may stand for any word of the language.
+# says.
 __stead_is_incomplete() {
-    if [[ $__stead_src == *alias[[:space:]]*=* ]]; then \builtin return 1; fi
+    if [[ $__stead_src == *alias[[:space:]]*=* ]]; then __stead_is_incomplete_aliased; else __stead_wants_more; fi
+}
+
+# The same for code that makes aliases, each of which may stand for any word of the language from the next line on. Those of
+# the first lines are made before the rest is read, in a subshell. Others stand where they may or may not hold for what
+# follows: such code is incomplete if it is so with them and without them, and run if they are not plain text.
+__stead_is_incomplete_aliased() {
+    \builtin local __s_rest="$__stead_src" __s_line __s_made= __s_all __s_said
+    while [[ $__s_rest == *"$__stead_nl"* ]]; do
+        __s_line=${__s_rest%%"$__stead_nl"*}
+        if [[ $__s_line =~ $__stead_ALIASES[[:space:]]*\;?[[:space:]]*$ && -z ${__s_line%%"${BASH_REMATCH[0]}"} ]]; then
+            __s_made+="\\builtin $__s_line$__stead_nl"
+        elif [[ $__s_line == *[![:space:]]* && ! $__s_line =~ ^[[:space:]]*# ]]; then
+            \builtin break
+        fi
+        __s_rest=${__s_rest:${#__s_line}+1}
+    done
+    __s_said=$(\__stead_reads_on "$__s_made" "$__s_rest") || \builtin return
+    __s_all=$__s_made __s_line=$__s_rest
+    while [[ $__s_line =~ $__stead_ALIASES ]]; do
+        __s_all+="\\builtin ${BASH_REMATCH[0]}$__stead_nl" __s_line=${__s_line/"${BASH_REMATCH[0]}"/}
+    done
+    if [[ $__s_line == *alias[[:space:]]*=* ]]; then \builtin return 1; fi
+    if [[ $__s_all != "$__s_made" ]]; then __s_line=$(\__stead_reads_on "$__s_all" "$__s_rest") || \builtin return; fi
+    __stead_said=$__s_said
+}
+
+# Aliases whose texts are plain or quoted, as one command.
+__stead_ALIASES=$'alias([[:space:]]+[^][:space:]\'"$`\\;&|<>()=#]+=(\'[^\']*\'|"[^"$`\\]*"|[^][:space:]\'"$`\\;&|<>(){}*?~!#[])*)+'
+
+# In a subshell: makes these aliases, and says what Bash says of the code, if that is incomplete.
+__stead_reads_on() {
+    \builtin local __stead_src="$2"
+    \builtin eval "$1"
+    __stead_wants_more && \builtin printf %s "$__stead_said"
+}
+
+# Whether the code in __stead_src cannot be read as a whole, but could go on.
+__stead_wants_more() {
     if \builtin eval "if ((0)); then { ( :;$__stead_src$__stead_nl) } fi" 2>/dev/null; then
         # A backslash at the end, unless in a comment, puts the next line behind this one: then that may begin with `;`.
         __stead_said='unexpected end of file after a backslash'

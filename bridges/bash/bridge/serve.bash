@@ -2,7 +2,7 @@
 
 # What is to be seen of the shell after an eval, in two ways (look.bash). A function would not see the traps for DEBUG and
 # RETURN, so traps are looked at here, by commands of their own: what a DEBUG trap prints must not get between. Bash 4.4 reads the text of a substitution only when it runs, and would see the user's aliases in it.
-__stead_see='__stead_opts=$BASHOPTS __stead_T=+T; if [[ -o functrace ]]; then __stead_T=-T; \builtin set +T; fi; \builtin shopt -u expand_aliases; if [[ $__stead_reach == all ]]; then if \__stead_looks_here && \builtin trap -p DEBUG >&48 && \__stead_part >&48 && \builtin trap -p >&48 && \__stead_show >&48; then \__stead_take_in; else __stead_look=$(\builtin set +eu; \builtin trap -p DEBUG; \__stead_part; \builtin trap -p; \__stead_show); fi; \builtin trap - DEBUG; fi; \builtin set +k; \__stead_finish; \builtin set +x -E $__stead_T'
+__stead_see='__stead_opts=$BASHOPTS __stead_T=+T __stead_k=+k; if [[ -o keyword ]]; then __stead_k=-k; \builtin set +k; fi; if [[ -o functrace ]]; then __stead_T=-T; \builtin set +T; fi; \builtin shopt -u expand_aliases; if [[ $__stead_reach == all ]]; then if \__stead_looks_here && \builtin trap -p DEBUG >&48 && \__stead_part >&48 && \builtin trap -p >&48 && \__stead_show >&48; then \__stead_take_in; else __stead_look=$(\builtin set +eu; \builtin trap -p DEBUG; \__stead_part; \builtin trap -p; \__stead_show); fi; \builtin trap - DEBUG; fi; \__stead_finish; \builtin set +x -E $__stead_T $__stead_k'
 
 # In place of our descriptors user code sees /dev/null, which is 44. Copying them away puts the originals at higher
 # numbers, where code that uses or closes 10 and above does not hit them, and closes them in programs that it runs.

@@ -1,4 +1,6 @@
 """A module that is missing: what its environment installs packages with (SPEC E-18)."""
+import base64
+import hashlib
 import os
 import re
 import shutil
@@ -61,11 +63,36 @@ class Packages(BridgeTest):
         self.assertEqual(installs(plain), "uv pip install --python %s" % plain)
         self.write("pyproject.toml", "[tool.poetry]\nname = 'x'\n")
         self.tool("poetry")
-        self.assertEqual(installs(plain), "poetry add")
+        own = self.venv(".venv", "--without-pip")
+        self.assertEqual(installs(own), "poetry add")
         self.write("uv.lock")
-        self.assertEqual(installs(plain), "uv add")
+        self.assertEqual(installs(own), "uv add")
         os.mkdir(os.path.join(self.root, "plain/conda-meta"))
         self.assertEqual(installs(plain), "conda install -p %s/plain -c conda-forge" % self.root)
+
+    def test_e18_a_project_tool_is_named_for_the_environment_of_its_project_only(self):
+        digest = base64.urlsafe_b64encode(hashlib.sha256(self.root.encode()).digest()).decode()[:8]
+        version = "%d.%d" % sys.version_info[:2]
+        foreign = self.venv("elsewhere/foreign", "--without-pip")
+        cached = self.venv("cache/x-%s-py%s" % (digest, version), "--without-pip")
+        other = self.venv("cache/x-AbCdEfGh-py" + version, "--without-pip")
+        installs = lambda python: self.told(self.in_env(python))["install"]  # noqa: E731
+        for name, files, install in (("poetry", {"pyproject.toml": "[tool.poetry]\n"}, "poetry add"), ("pdm", {"pdm.lock": ""}, "pdm add"), ("pipenv", {"Pipfile": ""}, "pipenv install")):
+            self.tool(name)
+            for path, text in files.items():
+                self.write(path, text)
+            for python in (foreign, other):
+                self.assertIn("-m pip install", installs(python), name)
+            if name == "poetry":
+                self.assertEqual(installs(cached), install)
+            elif name == "pdm":
+                self.write(".pdm-python", foreign)
+                self.assertEqual(installs(foreign), install)
+                self.assertIn("-m pip install", installs(other))
+            else:
+                self.write("cache/x-AbCdEfGh-py%s/.project" % version, self.root + "\n")
+                self.assertEqual(installs(other), install)
+            os.remove(os.path.join(self.root, "bin", name))
 
     def test_e18_what_no_package_brings_is_told_apart(self):
         host = self.start(cwd=self.root)

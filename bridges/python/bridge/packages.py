@@ -49,13 +49,13 @@ def installer():
     uv, above = program("uv"), folders_above()
     if in_venv:
         for folder in above:
-            if uv and exists(folder + "/uv.lock") and exists(folder + "/pyproject.toml") and belongs(prefix, folder):
+            if uv and exists(folder + "/uv.lock") and exists(folder + "/pyproject.toml") and is_of_uv(prefix, folder):
                 return {"install": uv + " add"}
-            if program("poetry") and uses_poetry(folder):
+            if program("poetry") and uses_poetry(folder) and is_of_poetry(prefix, folder):
                 return {"install": program("poetry") + " add"}
-            if program("pdm") and exists(folder + "/pdm.lock"):
+            if program("pdm") and exists(folder + "/pdm.lock") and is_of_pdm(prefix, folder):
                 return {"install": program("pdm") + " add"}
-            if program("pipenv") and exists(folder + "/Pipfile"):
+            if program("pipenv") and exists(folder + "/Pipfile") and is_of_pipenv(prefix, folder):
                 return {"install": program("pipenv") + " install"}
     has_pip = modules["_frozen_importlib_external"].PathFinder.find_spec("pip") is not None
     if uv and in_venv and (not has_pip or "\nuv =" in "\n" + file_text(prefix + "/pyvenv.cfg")):
@@ -72,9 +72,49 @@ def uses_poetry(folder):
     return exists(folder + "/poetry.lock") or "[tool.poetry" in text or "poetry.core" in text
 
 
-def belongs(prefix, folder):
-    """Whether an environment is that of the uv project in this folder."""
-    return prefix.startswith(folder.rstrip("/") + "/") or bool(variable("UV_PROJECT_ENVIRONMENT"))
+# ---- whose an environment is: these tools install into that of their project, whatever Python runs ------------------
+
+def is_in_project(prefix, folder):
+    """Whether an environment is the one that lies in a project where all of them put it."""
+    return is_same(prefix, folder.rstrip("/") + "/.venv")
+
+
+def is_of_uv(prefix, folder):
+    named = variable("UV_PROJECT_ENVIRONMENT")
+    if named:
+        return is_same(prefix, named if named[0] == "/" else folder.rstrip("/") + "/" + named)
+    return is_in_project(prefix, folder)
+
+
+def is_of_poetry(prefix, folder):
+    """Elsewhere than in the project, the name of an environment of poetry has a digest of the project's path in it."""
+    if is_in_project(prefix, folder):
+        return True
+    digest = attempt(lambda: import_stdlib("hashlib").sha256(realpath(folder).encode("utf-8", "surrogateescape")).digest())
+    return digest is not None and "-%s-py" % base64(digest)[:8].replace("+", "-").replace("/", "_") in prefix.rpartition("/")[2]
+
+
+def is_of_pdm(prefix, folder):
+    """pdm notes the Python that a project uses."""
+    if is_in_project(prefix, folder):
+        return True
+    noted = file_text(folder + "/.pdm-python").strip()
+    return noted.count("/") > 1 and is_same(prefix, noted.rpartition("/")[0].rpartition("/")[0])
+
+
+def is_of_pipenv(prefix, folder):
+    """pipenv notes in an environment the project that it is of."""
+    noted = file_text(prefix + "/.project").strip()
+    return is_in_project(prefix, folder) or (noted != "" and is_same(noted, folder))
+
+
+def is_same(path, other):
+    """Whether two paths lead to the same directory."""
+    try:
+        one, two = stat(path), stat(other)
+        return (one.st_ino, one.st_dev) == (two.st_ino, two.st_dev)
+    except (OSError, ValueError):
+        return False
 
 
 def folders_above():

@@ -152,9 +152,15 @@ fn py10_descriptor_zero_by_other_ways() {
 #[test]
 fn py10_getpass_takes_its_answer() {
     let env = TestEnv::new(STEAD);
-    let reply = ask(&env, "import getpass; getpass.getpass('secret: ')", "secret: ");
+    let code = "import getpass; p = getpass.getpass('key: '); n = input('name: '); p";
+    let reply = ask(&env, code, "key: ");
     assert!(!wrote(&reply, "err").contains("Traceback"), "{reply:#}");
+    // Marked, so that whoever asks a person does not show what is typed; what is asked next is none.
+    assert_eq!(reply["data"]["secret"], true, "{reply:#}");
     let reply = answer(&env, "pw");
+    expect_wait(&reply, "name: ");
+    assert_eq!(reply["data"].get("secret"), None, "{reply:#}");
+    let reply = answer(&env, "Ada");
     expect(&reply, "complete");
     assert_eq!(reply["data"]["value"], "'pw'", "{reply:#}");
     expect_clean(&env);

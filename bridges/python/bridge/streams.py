@@ -202,7 +202,22 @@ def announce_wait(me, more=""):
         show_changed()
     tag = (None if S.phase == Phase.IDLE else S.eval) if me == MAIN else THREADS.get(me)
     owner = ',"eval":' + quote(tag) if tag else ""
+    if is_for_secret():
+        more += ',"secret":true'
     send('{"ev":"stdin_wait","tid":%d%s%s}\n' % (get_native_id(), owner, more))
+
+
+def is_for_secret():
+    """Whether the caller was called by `getpass`, so that the answer is not for others to see."""
+    frame = getframe(1)
+    while frame is not None:
+        if frame.f_code.co_filename == GETPASS:
+            return True
+        frame = frame.f_back
+    return False
+
+
+GETPASS = _home + "/getpass.py"
 
 
 def flush_all():

@@ -101,6 +101,9 @@ pub enum BridgeEvent {
         /// No timer of the user's is set in the event loop that waits.
         #[serde(default)]
         no_timers: bool,
+        /// The answer is a secret, as a password: it should not be shown.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        secret: bool,
     },
     /// The main thread, which waited behind another reader, goes on.
     StdinTurn {},

@@ -9,6 +9,7 @@ use super::channel::Broken;
 use super::interpreter::{BridgeFacts, Interpreter};
 use super::interrupt::Hears;
 use super::limit::HardLimit;
+use super::listening::BridgeWord;
 use super::pace::Pace;
 use super::run::{OWN_PAUSE, OWN_QUESTION, OWN_RESUME};
 use super::waking::Waking;
@@ -63,8 +64,9 @@ impl Interpreter {
                 self.bridge = BridgeFacts::Ready { can: can.clone(), main_tid: pid };
                 tell(Told::Ready { version, can });
             }
-            BridgeEvent::StdinWait { tid, eval, behind, no_timers } => {
-                self.told_of_wait(tid, eval.as_deref(), behind, no_timers, tell);
+            BridgeEvent::StdinWait { tid, eval, behind, no_timers, secret } => {
+                let word = BridgeWord { waits: true, no_timers, behind, secret };
+                self.told_of_wait(tid, eval.as_deref(), word, tell);
             }
             BridgeEvent::StdinTurn {} => {
                 if let Some(run) = &mut self.run {

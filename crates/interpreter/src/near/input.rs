@@ -96,6 +96,7 @@ impl Interpreter {
             }
             (None, Some(run)) => {
                 run.listening = ToldListening::No;
+                run.word.secret = false;
                 run.probe.restart();
             }
             (None, None) => {}

@@ -26,9 +26,11 @@ pub(super) enum ToldListening {
 #[derive(Debug, Default)]
 pub(super) struct BridgeWord {
     /// The eval waits.
-    waits: bool,
+    pub(super) waits: bool,
     /// The user has set no timer.
-    no_timers: bool,
+    pub(super) no_timers: bool,
+    /// What is waited for is a secret, which should not be shown; holds until it is given.
+    pub(super) secret: bool,
     /// The eval waits until this thread, which an earlier eval left behind, has read.
     pub(super) behind: Option<u32>,
 }
@@ -39,8 +41,7 @@ impl Interpreter {
         &mut self,
         tid: u32,
         eval: Option<&str>,
-        behind: Option<u32>,
-        no_timers: bool,
+        word: BridgeWord,
         tell: Tell<'_>,
     ) {
         let is_main = Some(tid) == self.main_tid();
@@ -48,13 +49,14 @@ impl Interpreter {
         // A waiting thread does not keep the eval from ending, so a thread other than the main one has to be
         // found waiting for a while.
         if !is_main {
+            run.word.secret = word.secret;
             return run.probe.restart();
         }
         let owner = eval.and_then(|id| id.parse::<EvalId>().ok());
         if owner.is_some_and(|owner| owner != run.eval) {
             return;
         }
-        run.word = BridgeWord { waits: true, no_timers, behind };
+        run.word = word;
         if self.is_visible() {
             // One look in this turn has to confirm it.
             if let Some(run) = &mut self.run {
@@ -92,18 +94,23 @@ impl Interpreter {
         if let Some(editor) = &editor {
             self.show_editor(editor, tell);
         }
+        let mut secret = false;
         if let Some(run) = &mut self.run {
             run.listening = ToldListening::Waits;
             run.probe.restart();
+            secret = run.word.secret && editor.is_none();
         }
         let editor = editor.map(|editor| editor.file.to_string_lossy().into_owned());
-        tell(Told::Waits { prompt, editor, secret: false });
+        tell(Told::Waits { prompt, editor, secret });
     }
 
     /// The running eval reads its input and may be waiting, or no longer does.
     pub(super) fn listens(&mut self, listens: Listens, tell: Tell<'_>) {
         let Some(run) = &mut self.run else { return };
         let known = run.listening;
+        if listens == Listens::No && known == ToldListening::Waits {
+            run.word.secret = false;
+        }
         run.listening = match listens {
             Listens::No => ToldListening::No,
             Listens::Yes | Listens::Alone => ToldListening::May,

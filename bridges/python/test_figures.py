@@ -273,3 +273,8 @@ class Figures(BridgeTest):
         self.shows(host, 1, "fig, ax = plt.subplots()\nax.plot([1])")
         self.shows(host, 1, "plt.close()\nagain = pickle.loads(pickle.dumps(fig))\nagain")
         self.fails(host, "fig.savefig('/nonexistent/x.png')", "FileNotFoundError")
+
+    def test_py6_the_module_name_of_a_class_may_be_anything(self):
+        host = self.pyplot()
+        self.ok(host, "class Odd:\n    def __str__(self): print('ran'); return 'seaborn.x'\nclass Thing:\n    __module__ = Odd()\n    __repr__ = lambda self: 'a thing'")
+        self.ok(host, "Thing()", "a thing")

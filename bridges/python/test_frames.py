@@ -177,3 +177,77 @@ class Frames(BridgeTest):
         self.assertNotIn("changed", host.eval("1").done)
         result = host.eval(MAKE)
         self.assertNotIn("change", {entry["name"]: entry for entry in result.done["changed"]["added"]}["df"])
+
+    def test_e13_no_code_of_a_class_of_the_users_runs_after_an_eval(self):
+        host = self.start_with(MAKE + """
+asked = []
+class Sub(pd.DataFrame):
+    @property
+    def shape(self): asked.append('shape'); return super().shape
+    @property
+    def columns(self): asked.append('columns'); return 5
+class Arr(np.ndarray):
+    dtype = property(lambda self: asked.append('dtype'))
+class Any(np.ndarray):
+    def __getattribute__(self, name): asked.append(name); return super().__getattribute__(name)
+class Fake:
+    __module__ = 'numpy'
+    shape = property(lambda self: asked.append('shape') or (1, 2))
+Fake.__name__ = 'ndarray'
+class Plain(pd.DataFrame):
+    pass""")
+        self.ok(host, "fake, arr, every = Fake(), np.zeros(3).view(Arr), np.zeros(3).view(Any)\nsub = Sub({'a': [1]})\nplain = Plain({'a': [1]})\nasked.clear()")
+        for code in ("fake", "arr2 = 1", "x = 1", "plain['b'] = 2"):
+            result = host.eval(code + "\nNone")
+            self.assertEqual(result.status, "ok", result.events)
+        self.ok(host, "asked", "[]")
+        # A class that changes nothing of that is marked as its base is, until it does.
+        self.tells(host, [("plain['c'] = 2", {"plain": "1×2→1×3 +c"})])
+        self.ok(host, "Plain.shape = property(lambda self: asked.append('late'))\nNone")
+        self.ok(host, "asked", "[]")
+
+    def test_e13_columns_and_labels_of_the_users_own_types_are_not_asked(self):
+        host = self.start_with(MAKE + """
+class Label:
+    def __eq__(self, other): raise SystemExit
+    def __hash__(self): raise SystemExit
+""")
+        self.ok(host, "one, two = Label(), Label()\ndf.columns = pd.Index([1, 2])\nNone")
+        self.tells(host, [("df.columns.values.dtype, setattr(df._mgr, 'axes', [pd.Index(np.array([one, two], dtype=object)), df.index])\nNone", None)])
+        self.ok(host, "1", "1")
+
+    def test_e13_labels_that_are_there_twice_or_are_no_number(self):
+        host = self.start_with("import pandas as pd, numpy as np\ndf = pd.DataFrame([[1, 2, 3]], columns=['a', 'b', 'b'])")
+        self.tells(host, [
+            ("df.columns = ['a', 'a', 'b']", "1×3 b→a"),
+            ("df.columns = ['a', 'b', 'a']", "1×3 columns reordered"),
+            ("df.columns = [1.5, np.nan, np.nan]", "1×3 a→1.5 b→NaN a→NaN"),
+            ("df.columns = [1.5, float('nan'), np.nan]", {}),
+            ("df.columns = [np.nan, 1.5, np.nan]", "1×3 columns reordered"),
+            ("df = df.iloc[:, :2]", "1×3→1×2 -NaN"),
+            ("df.columns = ['x', 'x']", "1×2 NaN→x 1.5→x"),
+            ("df.isetitem(1, [2.5])", "1×2 x:int64→float64"),
+        ])
+
+    def test_e13_what_returns_a_copy_is_no_change(self):
+        host = self.start_with("import numpy as np, random, polars as pl, pandas as pd\na = np.arange(4)\npf = pl.DataFrame({'x': [1, 2]})\nrng = np.random.default_rng(0)\n"
+                               "def shuffle(*arrays): return arrays\nclass np2: pass")
+        for code in ("shuffle(a)", "shuffle(a, a)", "a.byteswap()", "pf.update(pf)", "np.sort(a)", "a.copy().sort()", "sorted(a)"):
+            self.assertEqual(self.changes(host, code), {}, code)
+        for code in ("random.shuffle(a)", "np.random.shuffle(a)", "rng.shuffle(a)", "rng.shuffle(a, 0)", "from random import shuffle as s, shuffle\nshuffle(a)", "a.byteswap(True)", "a.byteswap(inplace=True)",
+                     "np.put(a, 0, 5)", "np.copyto(a, a)"):
+            self.assertEqual(self.changes(host, code).get("a"), "4 values", code)
+        if importlib.util.find_spec("sklearn"):
+            self.ok(host, "from sklearn.utils import shuffle\nimport sklearn.utils")
+            for code in ("shuffle(a)", "X, y = shuffle(a, a)", "sklearn.utils.shuffle(a)"):
+                self.assertNotIn("a", self.changes(host, code), code)
+        if importlib.util.find_spec("torch"):
+            self.ok(host, "import torch\nt = torch.tensor([2, 1])")
+            self.tells(host, [("t.sort()", {}), ("t.put(torch.tensor([0]), torch.tensor([5]))", {}), ("t.add_(1)", {"t": "2 values"}), ("t[0] = 5", {"t": "2 values"})])
+
+    def test_e13_looking_for_stores_touches_no_warnings_and_warns_once(self):
+        host = self.start_with("import numpy as np, warnings\na = np.zeros(2)\nseen = []\nclass Watch(warnings.catch_warnings):\n    def __enter__(self): seen.append(1); super().__enter__()\n"
+                               "warnings.simplefilter('always')\nwarnings.catch_warnings = Watch")
+        result = host.eval("a[0] = '\\d' == 1")
+        self.assertEqual((result.changed["rebound"][0]["change"], result.err.count("invalid escape")), ("2 values", 1))
+        self.ok(host, "seen", "[]")

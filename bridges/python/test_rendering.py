@@ -107,3 +107,28 @@ class Rendering(BridgeTest):
         for _ in range(5):
             result = self.shows(host, 1, "plt.plot([1]); plt.show()\npid = os.fork()\nif not pid: os._exit(0)\npid = os.waitpid(pid, 0)")
             self.assertEqual(result.err, "")
+
+    def test_e6_an_interrupt_at_the_moment_a_rendering_begins_ends_it(self):
+        host = self.pyplot(SLOW + """
+import sys, os, signal
+ours = sys.displayhook.__globals__
+lock = ours['allocate_lock']
+def hit(*args):
+    ours['allocate_lock'] = lock
+    os.kill(os.getpid(), signal.SIGINT)
+    return lock()
+""")
+        result = host.finish(host.submit("slow()\nours['allocate_lock'] = hit"))
+        self.assertEqual((result.status, images(result), result.out), ("interrupted", [], ""))
+        self.assertIn("[1 figure was not shown because of the interrupt; plt.show() shows it]\n", result.err)
+        self.ok(host, "ours['S'].show_until", "0.0")
+
+    def test_o9_an_interrupt_that_comes_after_the_code_shows_what_was_drawn(self):
+        host = self.pyplot("import sys\nours = sys.displayhook.__globals__")
+        result = host.eval("plt.plot([1])\nours['S'].pending = True")
+        self.assertEqual((result.status, len(images(result))), ("interrupted", 1), result.order)
+        # As it is where the interrupt comes a moment later.
+        self.ok(host, "changed = ours['changed_figures']\ndef later():\n    ours['changed_figures'] = changed\n    ours['S'].pending = True\n    ours['raise_pending']()")
+        result = host.eval("plt.plot([1])\nours['changed_figures'] = later")
+        self.assertEqual((result.status, images(result)), ("interrupted", []))
+        self.assertIn("[1 figure was not shown because of the interrupt; plt.show() shows it]\n", result.err)

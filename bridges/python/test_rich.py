@@ -259,3 +259,52 @@ class DisplayHandle:
 
     def test_py6_without_ipython_there_is_no_display(self):
         self.fails(self.start(), "display(1)", "NameError")
+
+class Hostile(BridgeTest):
+    made, look = Rich.made, Rich.look
+
+    def test_o9_hostile_results_of_rich_methods_fail_no_eval(self):
+        host = self.made()
+        self.ok(host, """
+class Hostile:
+    @property
+    def __class__(self): raise SystemExit('class')
+class Dict(dict):
+    def _no(self, *args): raise SystemExit('dict')
+    get = items = keys = __getitem__ = __contains__ = __iter__ = __len__ = _no
+class Text(str):
+    def _no(self, *args): raise SystemExit('str')
+    strip = lower = __len__ = __contains__ = __getitem__ = __str__ = split = rstrip = _no
+class Pair(tuple):
+    def __len__(self): raise SystemExit('tuple')
+    __getitem__ = __len__
+class Bytes(bytes):
+    def startswith(self, *args): raise SystemExit('bytes')
+table = %r
+""" % TABLE)
+        for form in ("html", "markdown", "latex", "json", "svg", "png", "jpeg", "mimebundle"):
+            self.look(host, "make(%s=Hostile())" % form)
+            self.look(host, "make('x' * 9000, %s=Hostile())" % form)
+        text = "city   n\nRome   1\nOslo  22"
+        self.assertEqual(self.look(host, "make(html=Text(table))")[0], text)
+        self.assertEqual(self.look(host, "make('x' * 9000, html=Text(table))")[0], text)
+        self.assertEqual(self.look(host, "make(mimebundle=Dict({'text/plain': Text('the text'), 5: 6}))")[0], "the text")
+        self.assertEqual(self.look(host, "make(mimebundle=Pair(({'text/html': Text(table)}, {})))")[0], text)
+        self.assertEqual(self.look(host, "make(latex=Text('$x$'))")[0], "$x$")
+        self.assertEqual(self.look(host, "make(json=Dict(a=1))")[0], "{'a': 1}")
+        self.look(host, "make(png=Bytes(b'no picture'))")
+        self.look(host, "make(mimebundle=Dict({'text/html': Hostile()}))")
+
+    def test_o9_a_slow_form_is_given_up(self):
+        host = self.made()
+        result = host.eval("import time\nclass Slow:\n    def _repr_png_(self):\n        while True:\n            try: time.sleep(1000)\n            except Exception: pass\n    def _repr_html_(self): return %r\nSlow()" % TABLE)
+        self.assertEqual((result.status, "_repr_png_ was given up after 10 s" in result.value), ("ok", True), result.value)
+        self.ok(host, "1+1", "2")
+
+    def test_e6_a_slow_form_can_be_interrupted(self):
+        host = self.made()
+        result = host.submit("class Slow:\n    def _repr_html_(self):\n        print('up', flush=True)\n        while True: pass\nSlow()")
+        host.pump_until_text(result, "up")
+        host.interrupt()
+        self.assertEqual(host.finish(result).status, "interrupted")
+        self.ok(host, "1+1", "2")

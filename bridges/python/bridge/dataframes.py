@@ -33,7 +33,8 @@ def is_from(root, name, base, own_repr):
     if not isinstance(library, ModuleType) or vars(library).get(name) is not base:
         return False
     if type(own_repr) is FunctionType:
-        return str(own_repr.__globals__.get("__name__")).startswith(root + ".")
+        name = own_repr.__globals__.get("__name__")
+        return type(name) is str and name.startswith(root + ".")
     return type(own_repr) is SlotType
 
 

@@ -2,6 +2,7 @@
 
 IMAGE_SIDE, IMAGE_BYTES, IMAGE_BYTES_RAW = 1568, 1_000_000, 8 << 20
 MARKDOWN_BYTES, HTML_CHARS = 16 << 10, 8 << 20
+RICH_SECONDS = 10       # for all forms of a value that are asked, as for a figure
 DISPLAY_ROOM = 200      # what the line that names a display takes of the value's budget
 PNG, JPEG, SVG, MARKDOWN, HTML = "image/png", "image/jpeg", "image/svg+xml", "text/markdown", "text/html"
 MAGIC = {PNG: b"\x89PNG\r\n\x1a\n", JPEG: b"\xff\xd8\xff"}
@@ -67,12 +68,13 @@ def show_last(value):
 
 class Shown:
     """What is shown of a value."""
-    __slots__ = ("displays", "text", "remarks")
+    __slots__ = ("displays", "text", "remarks", "seconds")
 
     def __init__(self):
         self.displays = []  # (mime, data)
         self.text = None    # None where a display stands for it
         self.remarks = []   # what went wrong on the way, and what there would be besides
+        self.seconds = float(RICH_SECONDS)  # what is left of the time for asking it
 
     def room(self):
         """The characters that a text may have beside all that was found so far."""
@@ -117,17 +119,17 @@ def keep_html(shown, html):
 def present(shown, mime, data):
     """Adds a display within its limits; whether the data is what its type says."""
     if mime == SVG:
-        if not isinstance(data, str) or "<svg" not in data[:4096].lower():
+        if type(data) is not str or "<svg" not in data[:4096].lower():
             return False
         if len(data) > HTML_CHARS:  # a drawing that is cut off is none
             shown.remarks.append("its drawing of %d characters is too long to be kept" % len(data))
         else:
-            shown.displays.append((mime, str.__str__(data)))
+            shown.displays.append((mime, data))
         return True
     if mime == MARKDOWN:
-        if not isinstance(data, str) or not data.strip():
+        if type(data) is not str or not data.strip():
             return False
-        shown.displays.append((mime, cut_bytes(str.__str__(data), MARKDOWN_BYTES)))
+        shown.displays.append((mime, cut_bytes(data, MARKDOWN_BYTES)))
         return True
     image = present_image(mime, data)
     if image is None:
@@ -141,11 +143,10 @@ def present(shown, mime, data):
 
 def present_image(mime, data):
     """An image in base64; how many bytes it has if that is too many; None if it is none."""
-    if isinstance(data, str):
+    if type(data) is str:
         data = import_stdlib("binascii").a2b_base64(data)
-    if not isinstance(data, (bytes, bytearray)) or not data.startswith(MAGIC[mime]):
+    if type(data) is not bytes or not data.startswith(MAGIC[mime]):
         return None
-    data = bytes(data)
     if len(data) > IMAGE_BYTES or max(sides_of(data, mime)) > IMAGE_SIDE:
         try:
             data = shrink(__import__("PIL.Image", fromlist=["Image"]).open(_io.BytesIO(data)), mime)

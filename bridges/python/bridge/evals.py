@@ -26,7 +26,7 @@ def mode_of(source):
 def compile_all(source, name):
     """The whole code, before any of it runs; whether it ends with an expression, whose value is then shown."""
     flags = S.flags | _ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
-    mode = mode_of(source)
+    mode = None if MARKS and may_store(source) else mode_of(source)
     if mode == "eval":
         try:
             return [compile(source, name, "eval", flags, True)], True
@@ -37,6 +37,8 @@ def compile_all(source, name):
     tree = compile(source, name, "exec", flags | _ast.PyCF_ONLY_AST, True)
     body = tree.body
     last = body[-1] if body and isinstance(body[-1], _ast.Expr) else None
+    if MARKS:
+        S.tree = tree
     if "global" in source:
         find_globals(tree)
     if last is not None and len(body) == 1:
@@ -134,7 +136,7 @@ def begin_eval(eval_id):
         if is_aimed_at(eval_id):
             S.pending = True
     forget_interrupt()
-    S.eval, S.final, S.stopped = eval_id, None, None
+    S.eval, S.final, S.stopped, S.tree = eval_id, None, None, None
     SPACE["__builtins__"] = builtins  # without them no code could even import
     if CHANGED:
         attempt(set_aside)

@@ -137,7 +137,8 @@ def figure_of(value):
         return value
     if ANIMATION[0] is not None and issubclass(type(value), ANIMATION[0]):
         return getattr(value, "_fig", None)
-    if FIGURE[0] is not None and type(type(value)) is type and str(type(value).__module__).startswith("seaborn."):
+    module = module_name_of(type(value)) if FIGURE[0] is not None else None
+    if type(module) is str and module.startswith("seaborn."):
         figure = getattr(value, "figure", None)  # of a grid
         return figure if issubclass(type(figure), FIGURE[0]) else None
     return None
@@ -154,6 +155,13 @@ def end_figures(error):
     """Sends what the eval made, before its error if it failed; says how it ends now."""
     asked = ASKED[:]
     ASKED.clear()
+    if SENT.eval != S.eval:
+        SENT.begin()
+    try:
+        if S.pending:  # it came too late for the code; what the code has drawn is shown as after any interrupt
+            raise_pending()
+    except KeyboardInterrupt as caught:
+        error = caught if error is None else error
     if isinstance(error, KeyboardInterrupt) and S.interrupt != Interrupt.NONE:
         # Rendering may take long, and an interrupt is to end the eval: the next one does, or the time.
         S.phase, SENT.until = Phase.SHOWING, monotonic() + SECONDS_AFTER_INTERRUPT
@@ -213,7 +221,7 @@ def send_figure(figure):
         return
     began = monotonic()
     try:
-        png, note = render_within(figure, seconds)
+        png, note = within(seconds, render_png, figure)
     except KeyboardInterrupt:
         leave(figure, "cut")
         raise
@@ -243,6 +251,8 @@ def send_figure(figure):
 
 def leave(figure, why):
     """Passes a figure over; it is kept for `plt.show()`."""
+    if SENT.eval != S.eval:
+        SENT.begin()
     seen = look_up(figure)
     CHANGED.pop(id(figure), None)
     if seen.left_in != S.eval:

@@ -26,7 +26,7 @@ def on_sigint(signum, frame, again=False):
                 S.interrupt, S.cancel = Interrupt.RAISED, Cancel.ASKED
                 S.loop.call_soon_threadsafe(cancel_task, S.task)
             return
-        if code is RUN_USER or code is FLUSH_OURS:
+        if code is RUN_USER or code is FLUSH_OURS or code is INTERRUPTIBLE:
             S.interrupt = Interrupt.RAISED
             raise KeyboardInterrupt
         if code is IDLE_LOOP and (in_callback or (again and called)) and ioctl(CONTROL, FIONREAD, EMPTY) != EMPTY:
@@ -64,7 +64,7 @@ def on_nudge(signum, frame):
     """SIGWINCH, which the host sends while an interrupted eval goes on: it ends a system call that began just after the interrupt.
 
     An interrupt that a finalizer swallowed, or that the loop cannot act on because a callback runs, is repeated. The bridge
-    sends it to itself when a figure takes too long to render."""
+    sends it to itself when a figure or a value takes too long to be shown."""
     if S.show_until and monotonic() >= S.show_until:
         give_up(frame)
     if S.phase == Phase.IDLE:
@@ -97,6 +97,23 @@ def on_unraisable(unraisable):
         S.interrupt = Interrupt.SWALLOWED
     elif unraisable.exc_type is not TooSlow:  # which is raised again too
         sys.__unraisablehook__(unraisable)
+
+
+class TooSlow(BaseException):
+    """Raised in user code whose result is not worth more time: a picture, a rich form of a value. No `except Exception` stops it."""
+
+
+LIMITED = set()         # code below whose frames it is raised (rendering.py)
+
+
+def interruptible(call, *args):
+    """Calls something from critical code that can be interrupted all the same."""
+    if S.pending:
+        raise_pending()
+    return call(*args)
+
+
+INTERRUPTIBLE = interruptible.__code__
 
 
 def run_user(call, *args):

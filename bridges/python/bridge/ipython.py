@@ -46,7 +46,8 @@ def show_displayed(value, raw):
         return
     if raw:
         shown = Shown()
-        if not (isinstance(value, dict) and tell_bundle(value, shown)):
+        bundle = as_plain(value)
+        if not (type(bundle) is dict and tell_bundle(bundle, shown)):
             shown.text = shown.text or render(value)
     elif type(value) in PLAIN:
         shown = Shown()

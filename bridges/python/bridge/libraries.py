@@ -48,7 +48,7 @@ def many(number, one, others=None):
 def try_png(shown, make):
     """Shows the picture that a library makes, or says why there is none."""
     try:
-        present(shown, PNG, make())
+        present(shown, PNG, as_plain(make()))
     except KeyboardInterrupt:
         raise
     except BaseException as error:

@@ -9,19 +9,24 @@ FRAMES = {("numpy", "ndarray"): "array", ("torch", "Tensor"): "array",
           ("pandas", "DataFrame"): "pandas frame", ("pandas", "Series"): "pandas series", ("polars", "DataFrame"): "polars frame",
           ("polars", "Series"): "polars series", ("pyarrow", "Table"): "arrow", ("pyarrow", "RecordBatch"): "arrow",
           ("xarray", "Dataset"): "dataset", ("xarray", "DataArray"): "array"}
+# What is asked of an object to mark it.
+MARK_ASKS = ("__getattribute__", "__getattr__", "__len__", "_mgr", "columns", "data_vars", "dtype", "dtypes", "num_columns", "num_rows",
+             "schema", "shape", "sizes", "variables")
 MARKS = {}              # user's name -> Mark
 MARKED_MOST = 300       # names
 MARKED_COLUMNS = 200    # of more, only the shape and the object that has their names
 LABELS_COMPARED = 5000
 SHOWN_LABELS = 4
+NO_NUMBER = float("nan")
+PLAIN_MODULES = ("datetime", "decimal", "uuid", "pathlib", "fractions")  # of the standard library, whose objects may be labels
 CHANGE_BUDGET = 200
 MARKS_SECONDS = 0.001   # for all of them after an eval; what has no turn in this time is marked anew at the next
 
 
 class Mark:
     """`pieces`: ids of the arrays. `labels`: an object that never changes. `types`: by label, or the only one. `places`: which
-    columns each piece has."""
-    __slots__ = ("kind", "labels", "of", "pieces", "places", "shape", "sort", "types")
+    columns each piece has. `own`: the class is the library's own, so that it need not be looked at again."""
+    __slots__ = ("kind", "labels", "of", "own", "pieces", "places", "root", "shape", "sort", "types")
 
     def __init__(self, kind, sort, of):
         self.kind, self.sort, self.of = kind, sort, of
@@ -34,24 +39,58 @@ def may_be_marked():
 
 
 def sort_of(kind):
-    """How to mark objects of a type; None if they are not marked."""
+    """How to mark objects of a type, and the library that they are of; None if they are not marked."""
     for base in mro_of(kind):
-        module = module_name_of(base)
-        if type(module) is str:
-            root = module.partition(".")[0]
+        root = library_root(base)
+        if root is not None:
             sort = FRAMES.get((root, type_name_of(base))) or ("array" if root in ARRAYS and base is kind else None)
             if sort is not None:
-                return sort if isinstance(modules.get(root), ModuleType) else None
+                return (sort, root) if base is kind or asks_library(kind) else None
     return None
+
+
+def library_root(kind):
+    """The library that a class is of: it lies in the module that it names, which is one of a library that is known."""
+    module = module_name_of(kind)
+    if type(module) is str:
+        root = module.partition(".")[0]
+        if root in SHAPED and space_of_module(modules.get(module)).get(type_name_of(kind)) is kind:
+            return root
+    return None
+
+
+def asks_library(kind):
+    """Whether what a mark asks of an object is answered by a library's code, and not by that of a class of the user's."""
+    for name in MARK_ASKS:
+        owner = found(kind, name)[1]
+        if owner is not None and owner is not object and not is_of_library(owner):
+            return False
+    return True
+
+
+def is_of_library(kind):
+    """Whether a class is of a module that was installed."""
+    module = module_name_of(kind)
+    if type(module) is not str:
+        return False
+    if module.partition(".")[0] in SHAPED or module == "builtins":
+        return True
+    path = space_of_module(modules.get(module)).get("__file__")
+    return type(path) is str and is_foreign(path)
 
 
 def mark_of(value, before=None):
     """The mark of a value; None if it is no frame or array."""
     kind = type(value)
-    sort = before.sort if before is not None and before.kind is kind else sort_of(kind)
-    if sort is None:
-        return None
+    if before is not None and before.kind is kind and before.own:
+        sort, root, own = before.sort, before.root, True
+    else:
+        known = sort_of(kind)
+        if known is None:
+            return None
+        (sort, root), own = known, library_root(kind) is not None
     mark = Mark(kind, sort, id(value))
+    mark.root, mark.own = root, own
     try:
         MARKERS[sort](mark, value)
     except Exception:
@@ -83,14 +122,15 @@ def mark_pandas_frame(mark, value):
     blocks = inside.blocks
     if len(blocks) <= MARKED_COLUMNS:
         mark.pieces = [id(index), *[id(block.values) for block in blocks]]
-        mark.types = [block.dtype for block in blocks]
+        mark.types = [block.dtype if is_of_library(type(block.values)) else None for block in blocks]  # columns of the user's own types
         mark.places = [block.mgr_locs for block in blocks]
 
 
 def mark_pandas_series(mark, value):
     inside = value._mgr
     block, index = inside.blocks[0], inside.axes[0]
-    mark.shape, mark.types, mark.pieces = (len(index),), block.dtype, [id(index), id(block.values)]
+    mark.shape, mark.pieces = (len(index),), [id(index), id(block.values)]
+    mark.types = block.dtype if is_of_library(type(block.values)) else None
 
 
 def mark_polars_frame(mark, value):
@@ -121,14 +161,15 @@ MARKERS = {"array": mark_array, "pandas frame": mark_pandas_frame, "pandas serie
 
 # ---- comparing -------------------------------------------------------------------------------
 
-def compare_marks(added, rebound, mentioned, source):
+def compare_marks(added, rebound, mentioned):
     """How marked names differ, as texts by name. Those that hold the same object as before are added to `rebound` if it differs."""
     told, same, mentioned = {}, [], set(mentioned)
-    stopped, S.stopped = S.stopped, None
+    stopped, tree, S.stopped, S.tree = S.stopped, S.tree, None, None
     until, new_names, bound = monotonic() + MARKS_SECONDS, set(added), set(rebound)
     for name, before in list(MARKS.items()):
         if name in SPACE and name not in mentioned and monotonic() > until:
-            before.kind = before.sort = None  # it is no longer known what this is
+            before.kind = before.sort = before.root = None  # it is no longer known what this is
+            before.own = False
             continue
         mark = mark_of(SPACE[name], before) if name in SPACE else None
         if mark is None:
@@ -147,7 +188,7 @@ def compare_marks(added, rebound, mentioned, source):
         elif name not in bound and before.of == mark.of:
             same.append(name)
     if same:
-        for name in attempt(stored_into, same, mentioned, source, stopped) or ():
+        for name in attempt(stored_into, same, mentioned, tree, stopped) or ():
             told[name] = size_text(MARKS[name].shape) + " values"
             rebound.append(name)
     return told
@@ -191,12 +232,11 @@ def difference(old, new):
 def compare_labels(before, now, parts):
     if before is None or now is None or len(before) > LABELS_COMPARED or len(now) > LABELS_COMPARED:
         return
-    before, now = list(before), list(now)
-    if before == now:
+    before, now = keys_of(before), keys_of(now)
+    if before is None or now is None or before == now:
         return
-    known, left = set(before), set(now)
-    plus, minus = [label for label in now if label not in known], [label for label in before if label not in left]
-    renamed = [(was, label) for was, label in zip(before, now) if was != label]
+    plus, minus = without(now, before), without(before, now)
+    renamed = [(was, label) for was, label in zip(before, now) if was is not label and was != label]
     if len(before) == len(now) and plus and [label for _, label in renamed] == plus and [was for was, _ in renamed] == minus:
         name_some(parts, ["%s→%s" % (label_text(was), label_text(label)) for was, label in renamed[:SHOWN_LABELS]], len(renamed), "renamed")
         return
@@ -206,27 +246,73 @@ def compare_labels(before, now, parts):
         parts.append("columns reordered")
 
 
+def keys_of(labels):
+    """The labels as they can be compared: all that are no number are one, though none of these equals another. None if there are
+    some that only code of the user's could compare."""
+    keys = []
+    for label in labels:
+        kind, key = type(label), label
+        if kind is tuple:
+            parts = keys_of(label)
+            if parts is None:
+                return None
+            key = tuple(parts)
+        elif kind is not str and kind is not int:
+            if kind not in PLAIN and library_root(kind) is None and module_name_of(kind) not in PLAIN_MODULES:
+                return None
+            key = NO_NUMBER if is_no_number(label) else label
+        keys.append(key)
+    return keys
+
+
+def is_no_number(label):
+    try:
+        return bool(label != label)
+    except TypeError:  # pandas.NA
+        return True
+
+
+def without(labels, others):
+    """Labels that others do not have, or not as often: a label may be there twice."""
+    left, more = {}, []
+    for label in others:
+        left[label] = left.get(label, 0) + 1
+    for label in labels:
+        if left.get(label, 0):
+            left[label] -= 1
+        else:
+            more.append(label)
+    return more
+
+
 def compare_types(old, new, parts):
     if type(old.types) is not list:
         parts.append("%s→%s" % (type_text(old.types), type_text(new.types)))
         return
     before, now, changed = types_by_label(old), types_by_label(new), []
-    for label, kind in now.items():
-        was = before.get(label)
-        if was is not None and was != kind:
-            changed.append((label, was, kind))
+    for key, kind in now.items():
+        was = before.get(key)
+        if was is not None and kind is not None and was != kind:
+            changed.append((key[0], was, kind))
     name_some(parts, ["%s:%s→%s" % (label_text(label), type_text(was), type_text(kind)) for label, was, kind in changed[:SHOWN_LABELS]], len(changed), "types")
 
 
 def types_by_label(mark):
-    if mark.places is None:
-        return dict(zip(mark.labels, mark.types))
-    found, labels = {}, list(mark.labels)
-    if len(labels) <= LABELS_COMPARED:
+    """By label, and the how manieth of this label it is."""
+    labels = keys_of(mark.labels) if len(mark.labels) <= LABELS_COMPARED else None
+    if labels is None:
+        return {}
+    types = mark.types
+    if mark.places is not None:
+        types = [None] * len(labels)
         for kind, place in zip(mark.types, mark.places):
             for at in place:
-                found[labels[at]] = kind
-    return found
+                types[at] = kind
+    by_label, counts = {}, {}
+    for label, kind in zip(labels, types):
+        nth = counts[label] = counts.get(label, 0) + 1
+        by_label[label, nth] = kind
+    return by_label
 
 
 def is_joined(old, new):

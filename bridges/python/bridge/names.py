@@ -11,10 +11,9 @@ def size_of(value):
     try:
         if kind in SIZED:
             return str(len(value))
-        module = module_name_of(kind)
-        if module == "collections" and type(found(kind, "__len__")[0]) is SlotType:
+        if module_name_of(kind) == "collections" and type(found(kind, "__len__")[0]) is SlotType:
             return str(len(value))
-        if type(module) is str and module.partition(".")[0] in SHAPED:
+        if library_root(kind) is not None:
             shape = getattr(value, "shape", None)
             if isinstance(shape, tuple) and all(isinstance(n, int) for n in shape):
                 return "×".join([str(int(n)) for n in shape]) or None
@@ -81,7 +80,7 @@ def changes(codes, source):
     if whole:
         compare(dict.fromkeys([*KNOWN, *SPACE]), added, rebound, removed)
     S.names = len(SPACE)
-    told = compare_marks(added, rebound, candidates, source) if MARKS else None
+    told = compare_marks(added, rebound, candidates) if MARKS else None
     if not (added or rebound or removed):
         return None
     more, room, listed = 0, CHANGES_LISTED, {}

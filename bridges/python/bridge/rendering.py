@@ -10,41 +10,36 @@ PIXELS_AT_ONCE = 16_000_000     # of an image that is drawn after an interrupt
 START_THREAD = _thread.start_new_thread     # not a thread of the user's
 
 
-class TooSlow(BaseException):
-    """Raised in matplotlib's code when the picture is not worth more time. No `except Exception` stops it."""
-
-
-def render_within(figure, seconds):
-    """A PNG of a figure and a note on it; raises TooSlow after that time.
+def within(seconds, call, *args):
+    """What a call gives; raises TooSlow in code that it has called through a function of LIMITED, after that time.
 
     A thread that waits beside it sends the signal of the host's nudges: a timer of the system is one for the whole process,
-    and may be the user's.
+    and may be the user's. Critical: a watch that nobody ends would go on. What is called can be interrupted all the same.
     """
     watch = begin_watch(seconds)
     try:
-        return render_png(figure)
+        return interruptible(call, *args)
     finally:
         end_watch(watch)
 
 
 def begin_watch(seconds):
-    """Critical: a watch that nobody ends would go on."""
-    S.show_until = until = monotonic() + seconds
+    before, until = S.show_until, monotonic() + seconds
+    S.show_until = min(before, until) if before else until  # one may be within another
     done, ids, handler = allocate_lock(), [], getsignal(SIGWINCH)
     done.acquire()
     try:
         if handler is not on_nudge and handler is not None:
             signal(SIGWINCH, on_nudge)
-        START_THREAD(watch_time, (done, until, seconds, ids))
+        START_THREAD(watch_time, (done, seconds, ids))
     except RuntimeError:  # no more threads: then without
         ids = None
-    return done, ids, handler
+    return done, ids, handler, before
 
 
 def end_watch(watch):
-    """Critical, as above."""
-    done, ids, handler = watch
-    S.show_until = 0.0
+    done, ids, handler, before = watch
+    S.show_until = before
     done.release()
     if handler is not on_nudge and handler is not None:
         signal(SIGWINCH, handler)
@@ -59,14 +54,14 @@ def end_watch(watch):
         sched_yield()
 
 
-def watch_time(done, until, seconds, ids):
+def watch_time(done, seconds, ids):
     ids.append(get_native_id())
-    while not done.acquire(True, seconds) and S.show_until == until:
+    while not done.acquire(True, seconds):
         _signal.pthread_kill(MAIN, SIGWINCH)
         seconds = AGAIN_SECONDS
 
 
-CRITICAL.update((begin_watch.__code__, end_watch.__code__))
+CRITICAL.update((within.__code__, begin_watch.__code__, end_watch.__code__))
 
 
 def render_png(figure):
@@ -96,7 +91,6 @@ CRITICAL.add(put_back.__code__)
 
 
 def draw_png(figure):
-    """Below this frame TooSlow is raised."""
     notes = draw_first_frame(look_up(figure))
     save = frame_about(figure, "save(file, format='png', dpi=dpi)")
     space = {"save": figure.savefig}
@@ -122,13 +116,13 @@ def frame_about(figure, expression):
     return compile(expression, "<" + name_of(figure).strip() + ">", "eval", 0, True)
 
 
-DRAW_PNG = draw_png.__code__
+LIMITED.add(draw_png.__code__)
 
 
 def give_up(frame):
-    """Raises TooSlow if a figure is being drawn. What is sent to the host meanwhile is not torn."""
+    """Raises TooSlow in code whose time is over. What is sent to the host meanwhile is not torn."""
     while frame is not None and frame.f_code not in CRITICAL:
-        if frame.f_code is DRAW_PNG:
+        if frame.f_code in LIMITED:
             raise TooSlow
         frame = frame.f_back
 

@@ -32,9 +32,9 @@ def look_at(value):
     if has(kind, "_repr_html_") and not fits(value, job):
         # A table says in a few lines what a repr of all its parts takes pages for.
         html = call_rich(value, kind, "_repr_html_", shown)
-        text = html_text(html, cut_budget(shown.room() - DISPLAY_ROOM)) if isinstance(html, str) else ""
+        text = html_text(html, cut_budget(shown.room() - DISPLAY_ROOM)) if type(html) is str else ""
         if text:
-            keep_html(shown, str.__str__(html))
+            keep_html(shown, html)
             shown.text = text
             return shown
     shown.text = render(value, shown.room(), job=job)
@@ -73,21 +73,58 @@ def has(kind, name):
 
 
 def call_rich(value, kind, name, shown, **options):
-    """What a method gives; None if there is none, or if it fails, which is said."""
+    """What a method gives; None if there is none, if it takes too long or if it fails, which is said."""
     if not has(kind, name):
         return None
+    if shown.seconds <= 0:
+        shown.remarks.append("%s was not asked: what came before took %d s" % (name, RICH_SECONDS))
+        return None
+    began = monotonic()
     try:
-        data = getattr(value, name)(**options)
-        if isinstance(data, tuple) and len(data) == 2:  # with metadata
-            data = data[0]
-        return data
+        if get_ident() != MAIN or S.life != Life.SERVING:
+            return as_plain(ask_form(value, name, options))
+        return as_plain(within(shown.seconds, ask_form, value, name, options))
     except (KeyboardInterrupt, NotImplementedError) as error:  # the second is how a class says that it has no such form
         if isinstance(error, KeyboardInterrupt):
             raise
+    except TooSlow:
+        shown.remarks.append("%s was given up after %d s" % (name, RICH_SECONDS))
     except BaseException as error:
         leave_child(error)
         message = " ".join(safe_str(error).split())
         shown.remarks.append("%s raised %s" % (name, cut(type_name(error) + (": " + message if message else ""), 200)))
+    finally:
+        shown.seconds -= monotonic() - began
+    return None
+
+
+def ask_form(value, name, options):
+    return getattr(value, name)(**options)
+
+
+LIMITED.add(ask_form.__code__)
+
+
+def as_plain(data):
+    """What a method gave as a text, bytes or dict of Python's own: their subclasses may do anything when they are looked at, and
+    so may an object that is asked for its class."""
+    base = plain_base(data)
+    if base is tuple and tuple.__len__(data) == 2:  # with metadata
+        data = tuple.__getitem__(data, 0)
+        base = plain_base(data)
+    if base is str:
+        return str.__str__(data)
+    if base is bytes or base is bytearray:
+        return bytes(base.__getitem__(data, slice(None)))
+    if base is dict:
+        return {key: item for key, item in list(dict.items(data)) if type(key) is str}
+    return data
+
+
+def plain_base(data):
+    for base in mro_of(type(data)):
+        if base is str or base is bytes or base is bytearray or base is dict or base is tuple:
+            return base
     return None
 
 
@@ -116,7 +153,7 @@ def ask_pictures(value, kind, shown):
 def tell_otherwise(value, kind, known, shown):
     """The first that gives something, for a value whose repr says nothing."""
     bundle = call_rich(value, kind, "_repr_mimebundle_", shown, include=None, exclude=None)
-    if not isinstance(bundle, dict):
+    if type(bundle) is not dict:
         bundle = {}
     if tell_bundle(bundle, shown, lambda name: call_rich(value, kind, name, shown)):
         return
@@ -129,8 +166,9 @@ def tell_otherwise(value, kind, known, shown):
 
 def tell_bundle(bundle, shown, ask=lambda name: None):
     """The best of a bundle of mime types, or of what the methods of the same value give; whether there was something."""
+    bundle = {mime: as_plain(data) for mime, data in bundle.items()}
     plain_text = bundle.get(PLAIN_TEXT)
-    if isinstance(plain_text, str) and not says_nothing(plain_text):
+    if type(plain_text) is str and not says_nothing(plain_text):
         shown.text = shown.fit(without_escapes(plain_text).rstrip())
     if not shown.displays:
         any([mime in bundle and attempt(present, shown, mime, bundle[mime]) for mime, _ in PICTURES])
@@ -149,11 +187,10 @@ def tell_readable(shown, mime, data):
     if mime == MARKDOWN:
         return present(shown, mime, data)
     if mime == "application/json":
-        shown.text = shown.fit(data) if isinstance(data, str) else render(data, shown.room())
+        shown.text = shown.fit(data) if type(data) is str else render(data, shown.room())
         return True
-    if not isinstance(data, str) or not data.strip():
+    if type(data) is not str or not data.strip():
         return False
-    data = str.__str__(data)
     if mime == HTML:
         keep_html(shown, data)
         shown.text = html_text(data, cut_budget(shown.room()))

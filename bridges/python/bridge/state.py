@@ -58,7 +58,7 @@ class State:
     interrupt = Interrupt.NONE
     cancel = Cancel.NOT_ASKED
     hung_up = False     # an interrupt ended a nested prompt: reads of this eval answer end of file
-    show_until = 0.0    # when the figure that is being rendered is given up; 0 if none is
+    show_until = 0.0    # when the figure that is being rendered, or the value that is being shown, is given up; 0 if none is
     user_sigint = None  # a UserHandler, if the user has one
     stdin_used = False  # something was read from stdin since what was read ahead was last dropped
     draining = False    # that is being dropped: reads answer end of file. A thread may set `stdin_used` meanwhile
@@ -70,6 +70,7 @@ class State:
     names = 0           # len() of the namespace as last seen
     failed = None       # what ended the eval that is ending, until that is told
     stopped = None      # the line at which an eval failed, where frames are marked
+    tree = None         # the code of the running eval as a tree, where frames are marked
     source_size = 0     # characters of all the sources that are kept
     writes = 0          # writes since their pace was last measured
     writes_since = 0.0  # when that was

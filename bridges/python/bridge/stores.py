@@ -3,18 +3,27 @@
 STORES_READ = 20_000    # characters of code; longer code is not looked through
 ACCESSORS = {"loc", "iloc", "at", "iat", "values"}
 ASIDE = {"attrs", "flags", "index", "columns", "name", "names", "style", "coords", "dims"}  # what belongs to a frame beside its values
-ARRAY_METHODS = {"sort", "fill", "put", "partition", "itemset", "resize", "byteswap"}
+# Methods that write into their object, by library: what `sort` does to an array of numpy it does to a copy of a tensor.
+ARRAY_METHODS = {"sort", "fill", "put", "partition", "itemset", "resize"}
+IN_PLACE = {"numpy": ARRAY_METHODS, "cupy": ARRAY_METHODS, "scipy": {"setdiag", "resize"}, "tensorflow": {"assign", "assign_add", "assign_sub"},
+            "pandas": {"update"}, "xarray": {"update"}, "polars": {"replace_column", "scatter", "set_at_idx", "extend", "append"}}
 FILLED_FIRST = {"shuffle", "copyto", "put", "place", "putmask", "fill_diagonal"}  # functions that write into their first argument
-SIGNS = ("=", "_(", "update", *ARRAY_METHODS, *FILLED_FIRST)  # code that writes has one of these
+FILLED_BY = ("numpy", "random", "cupy")  # where these functions do that; in other libraries they return a copy
+SIGNS = ("=", "_(", "byteswap", *FILLED_FIRST, *{name for names in IN_PLACE.values() for name in names})  # code that writes has one of these
+MethodType = type(Mark.__init__.__get__(0))
 SCOPES = (_ast.FunctionDef, _ast.AsyncFunctionDef, _ast.ClassDef, _ast.Lambda)
 
 
-def stored_into(names, mentioned, source, stopped):
+def may_store(source):
+    """Whether code may write into a frame or array that is there before it runs; then its tree is wanted afterwards."""
+    return MARKS and len(source) <= STORES_READ and any([sign in source for sign in SIGNS])
+
+
+def stored_into(names, mentioned, tree, stopped):
     """Which of the names are written into by code that ran up to a line, also under another name of the same object."""
     wanted = {name for name in names if name in mentioned}
-    if not wanted or len(source) > STORES_READ or not any([sign in source for sign in SIGNS]):
+    if not wanted or tree is None:
         return []
-    tree = compile_tree(source)
     found, todo = set(), list(tree.body)
     while todo:
         node = todo.pop()
@@ -30,14 +39,6 @@ def stored_into(names, mentioned, source, stopped):
                 todo.append(child)
     objects = {MARKS[name].of for name in found}
     return [name for name in names if MARKS[name].of in objects]
-
-
-def compile_tree(source):
-    """The tree of code that has been compiled before; what there is to warn of has been said then."""
-    warnings = import_stdlib("warnings")
-    with warnings.catch_warnings():
-        warnings.simplefilter("ignore")
-        return compile(source, file_name(), "exec", S.flags | _ast.PyCF_ALLOW_TOP_LEVEL_AWAIT | _ast.PyCF_ONLY_AST, True)
 
 
 def note_stores(node, wanted, found):
@@ -95,16 +96,38 @@ def note_call(node, wanted, found):
         name, way = way_to(node.func.value)
     else:
         return
-    if name in wanted and not way and is_done_in_place(MARKS[name].sort, called, node):
+    if name in wanted and not way and is_done_in_place(MARKS[name].root, called, node):
         found.add(name)
-    if called in FILLED_FIRST and node.args and isinstance(node.args[0], _ast.Name) and node.args[0].id in wanted:
-        found.add(node.args[0].id)
+    first = node.args[0].id if node.args and isinstance(node.args[0], _ast.Name) else None
+    if called in FILLED_FIRST and first in wanted and MARKS[first].root in FILLED_BY and is_filling(called, node, name, way):
+        found.add(first)
 
 
-def is_done_in_place(sort, called, node):
-    if sort == "array":
-        return called in ARRAY_METHODS or (called[-1:] == "_" and called[:1] != "_")  # torch: `x.add_(1)`
-    return called == "update" or any([keyword.arg in ("inplace", "in_place") and getattr(keyword.value, "value", None) is True for keyword in node.keywords])
+def is_done_in_place(root, called, node):
+    if called in IN_PLACE.get(root, ()):
+        return True
+    if root == "torch" and called[-1:] == "_" and called[:1] != "_":  # `x.add_(1)`
+        return True
+    if root == "numpy" and called == "byteswap" and node.args:
+        return getattr(node.args[0], "value", None) is True
+    return any([keyword.arg in ("inplace", "in_place") and getattr(keyword.value, "value", None) is True for keyword in node.keywords])
+
+
+def is_filling(called, node, name, way):
+    """Whether a function of that name writes into its first argument: `shuffle(x, y)` of scikit-learn does not, and what a
+    function of the user's does is not known."""
+    if called == "shuffle" and len(node.args) > 1 and not isinstance(node.args[1], _ast.Constant):
+        return False
+    function = SPACE.get(name or called)
+    for part in [*way, called] if name is not None else []:
+        if ModuleType not in mro_of(type(function)):
+            return True  # a method, of a generator of random numbers
+        function = space_of_module(function).get(part)
+    function = getattr(function, "__func__", function) if type(function) is MethodType else function
+    if type(function) is not FunctionType:
+        return True
+    module = function.__module__
+    return type(module) is str and module.partition(".")[0] in FILLED_BY
 
 
 def line_of(error):

@@ -42,6 +42,7 @@ mod processes;
 mod promises;
 mod race;
 mod refused;
+mod save;
 mod search;
 mod secrets;
 mod session;

@@ -64,6 +64,7 @@ SIZES = {
         "STEAD_NODE_INTERRUPTS": "1000",
         "STEAD_ORDERS": "300",
         "STEAD_REFUSE_ALL": "1",
+        "STEAD_SAVES": "300",
         "STEAD_SILENT_ROUNDS": "100",
         "STEAD_STRESS_EVALS": "30000",
         "STEAD_WAKES": "200",

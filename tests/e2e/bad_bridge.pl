@@ -13,6 +13,7 @@ if ($bad eq 'garbage first') { print $ctl "Welcome to bad 1.0!\n"; wait_for_ever
 say_hello(1);
 my $line = <$ctl>; # the eval
 if ($bad eq 'silent') { wait_for_ever() }
+if ($bad eq 'answers unasked') { print $ctl qq({"ev":"reply","seq":77,"data":{}}\n); wait_for_ever() }
 if ($bad eq 'garbage') { print $ctl "{\"ev\":\n"; wait_for_ever() }
 if ($bad eq 'no event') { print $ctl "[1,2]\n"; wait_for_ever() }
 if ($bad eq 'half a line') { print $ctl '{"ev":"do'; exit 4 }

@@ -107,6 +107,16 @@ fn a_bridge_that_breaks_its_protocol_ends_the_session_with_a_reason() {
 }
 
 #[test]
+fn e3_an_answer_that_nobody_asked_for_leaves_the_hard_timeout_alone() {
+    let env = TestEnv::new(STEAD);
+    env.json(["launch", "bad", "-n", "bad", "--bridge", BAD, "--env", "BAD=answers unasked"]);
+    let reply = env.json(["eval", "-n", "bad", "--hard-timeout", "300ms", "--timeout", "60s", "1"]);
+    // The limit's interrupt ends it, since it has no handler of its own.
+    assert_eq!(reply["status"], "ended", "{reply:#}");
+    assert!(reply.to_string().contains("SIGINT"), "{reply:#}");
+}
+
+#[test]
 fn a_bridge_that_falls_silent_leaves_everything_else_working() {
     let env = TestEnv::new(STEAD);
     env.json(["launch", "bad", "-n", "bad", "--bridge", BAD, "--env", "BAD=silent"]);

@@ -10,7 +10,7 @@ use stead_protocol::{Capabilities, EndReason, EvalId, EvalSeq, HostSpec, Keeps, 
 use crate::clients::Clients;
 use crate::clients::calls::CallSignal;
 use crate::clients::listener::Listener;
-use crate::life::ending::HostEnding;
+use crate::life::ending::{EndAskers, HostEnding};
 use crate::record::displays::Displays;
 use crate::record::ledger::{EvalClosing, Found, Ledger};
 use crate::requests::Asked;
@@ -115,7 +115,7 @@ impl Host {
     /// Orders the next interpreter.
     pub(crate) fn start_interpreter(&mut self) {
         self.launch = Launch::Ordered;
-        self.ending.by = None;
+        self.ending.askers = EndAskers::default();
         self.orders.push_back(Order::Prepare {
             settings: Box::new(self.meta.settings.clone()),
             name: self.meta.name.clone(),

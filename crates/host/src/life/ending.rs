@@ -19,8 +19,8 @@ pub(crate) struct HostEnding {
     /// A client was told of the interpreter's end: with an eval that it ended, or with a refusal while it was
     /// ending.
     pub(crate) reported: bool,
-    /// The client that asked for the end, if one did.
-    pub(crate) by: Option<By>,
+    /// The clients that asked for the end.
+    pub(crate) askers: EndAskers,
     /// Some processes did not die after the interpreter had ended.
     pub(crate) left: bool,
     /// The session's end could not be written to its `meta.json`.
@@ -29,6 +29,38 @@ pub(crate) struct HostEnding {
     leave_by: Option<Instant>,
     /// This turn of the loop is the last.
     pub(crate) leaving: bool,
+}
+
+/// The first client that asked for each kind of end. Of several requests one decides how it ends, which need not be the
+/// first.
+#[derive(Debug, Default)]
+pub(crate) struct EndAskers {
+    stop: Option<By>,
+    restart: Option<By>,
+    kill: Option<By>,
+}
+
+impl EndAskers {
+    pub(crate) fn note(&mut self, asked: &Input, by: By) {
+        let first = match asked {
+            Input::Stop(_) => &mut self.stop,
+            Input::Restart(_) => &mut self.restart,
+            Input::Kill(_) => &mut self.kill,
+            _ => return,
+        };
+        first.get_or_insert(by);
+    }
+
+    /// The same end with who asked for it.
+    pub(crate) fn name(&self, reason: EndReason) -> EndReason {
+        let by = match &reason {
+            EndReason::Stopped { .. } => &self.stop,
+            EndReason::Restarted { .. } => &self.restart,
+            EndReason::Killed { .. } => &self.kill,
+            _ => return reason,
+        };
+        reason.asked_by(by.as_ref())
+    }
 }
 
 impl Host {
@@ -104,5 +136,29 @@ impl Host {
             self.meta = self.meta.clone().into_stopped();
             self.ending.unsaved_meta = !self.save_meta();
         }
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+    use crate::session::state::Ticket;
+
+    #[test]
+    fn e6_an_end_names_who_asked_for_this_kind_of_end_first() {
+        let mut askers = EndAskers::default();
+        let ticket = Ticket { connection: 1, id: 1 };
+        for (asked, by) in [
+            (Input::Restart(ticket), "one"),
+            (Input::Stop(ticket), "two"),
+            (Input::Stop(ticket), "three"),
+        ] {
+            askers.note(&asked, By::from(by));
+        }
+        let asker = |reason| askers.name(reason).asker().map(ToString::to_string);
+        assert_eq!(asker(EndReason::Stopped { by: None }).as_deref(), Some("two"));
+        assert_eq!(asker(EndReason::Restarted { by: None }).as_deref(), Some("one"));
+        assert_eq!(asker(EndReason::Killed { by: None }), None);
+        assert_eq!(asker(EndReason::HostDied), None);
     }
 }

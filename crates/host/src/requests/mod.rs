@@ -79,11 +79,11 @@ impl Host {
         }
     }
 
-    /// Ends the interpreter because a client asks for it; the first that asks is named with the end.
+    /// Ends the interpreter because a client asks for it, who is named with the end if the request decides.
     fn end_on_request(&mut self, ticket: Ticket, input: fn(Ticket) -> Input) {
-        let by = self.caller(ticket);
-        self.ending.by.get_or_insert(by);
-        self.step(input(ticket));
+        let (by, input) = (self.caller(ticket), input(ticket));
+        self.ending.askers.note(&input, by);
+        self.step(input);
     }
 
     pub(crate) fn reply(&mut self, ticket: Ticket, reply: Reply) {

@@ -47,7 +47,7 @@ impl Host {
             }
             Action::Answer { ticket, answer } => self.answer(ticket, answer),
             Action::End { reason, asked } => {
-                let reason = reason.asked_by(self.ending.by.as_ref());
+                let reason = self.ending.askers.name(reason);
                 self.end(reason, asked);
             }
             Action::Start => {
@@ -60,10 +60,10 @@ impl Host {
 
     /// The outcome of an eval that a session's end cut off says who asked for that end (SPEC E-6).
     fn with_asker(&self, outcome: Outcome) -> Outcome {
-        let by = self.ending.by.as_ref();
+        let askers = &self.ending.askers;
         match outcome {
-            Outcome::Ended { reason } => Outcome::Ended { reason: reason.asked_by(by) },
-            Outcome::NotRun { reason } => Outcome::NotRun { reason: reason.asked_by(by) },
+            Outcome::Ended { reason } => Outcome::Ended { reason: askers.name(reason) },
+            Outcome::NotRun { reason } => Outcome::NotRun { reason: askers.name(reason) },
             other => other,
         }
     }

@@ -44,7 +44,7 @@ impl Interpreter {
     /// An eval or a question begins now: its interrupts spare all that was there before.
     pub(super) fn begin(&mut self) {
         self.aim.begin();
-        self.limit = HardLimit::Off;
+        (self.clears, self.limit) = (None, HardLimit::Off);
         self.nudges.end();
         self.look_around();
         self.elders.surroundings = Surroundings::Unknown;

@@ -90,7 +90,10 @@ impl Interpreter {
                 self.pause_answer = Some(error.map_or(Ok(false), Err));
             }
             BridgeEvent::Reply { seq, data, error } => {
-                self.limit = HardLimit::Off;
+                // Other answers leave the limit of what runs alone.
+                if self.clears == Some(seq) {
+                    (self.clears, self.limit) = (None, HardLimit::Off);
+                }
                 tell(Told::Answer { seq, data, error });
             }
             BridgeEvent::Value(_)

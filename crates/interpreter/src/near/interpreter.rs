@@ -58,6 +58,8 @@ pub(super) struct Interpreter {
     pub(super) run: Option<Run>,
     /// The hard timeout of what runs.
     pub(super) limit: HardLimit,
+    /// The number of the clearing that the limit is for, if it is not for an eval.
+    pub(super) clears: Option<u64>,
     pub(super) background: Option<BackgroundInput>,
     /// The last editor whose file we had to show.
     pub(super) shown_editor: Option<u32>,
@@ -138,6 +140,7 @@ impl Interpreter {
             bridge: BridgeFacts::Unknown,
             run: None,
             limit: HardLimit::Off,
+            clears: None,
             background: None,
             shown_editor: None,
             compiled,

@@ -85,6 +85,7 @@ impl Interpreter {
 
     pub(super) fn clear(&mut self, seq: u64, limit: Option<Millis>, now: Millis) {
         self.begin();
+        self.clears = Some(seq);
         self.limit = HardLimit::after(limit, now);
         self.send(&Command::Clear { seq }.encode());
     }

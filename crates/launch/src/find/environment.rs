@@ -243,5 +243,23 @@ mod tests {
         assert_eq!((of(), asked()), (Some(at("elsewhere")), 2));
         fs::remove_file(at("elsewhere/bin/python")).unwrap();
         assert_eq!((of(), asked()), (None, 3));
+        // That there is no environment is an answer, and is kept; that poetry failed is not.
+        venv(&at("elsewhere"));
+        for (way, asked_again) in [
+            ("echo 'no connection' >&2; exit 1", true),
+            ("kill -9 $$", true),
+            ("exit 127", true),
+            ("exit 1", false),
+        ] {
+            executable(
+                &at("bin/poetry"),
+                &format!("#!/bin/sh\necho x >> {}/asked\n{way}\n", dir.path().display()),
+            );
+            fs::remove_dir_all(at("cache")).unwrap();
+            fs::create_dir(at("cache")).unwrap();
+            let before = asked();
+            assert_eq!((of(), of()), (None, None), "{way}");
+            assert_eq!(asked() - before, if asked_again { 2 } else { 1 }, "{way}");
+        }
     }
 }

@@ -1,5 +1,6 @@
 //! Which interpreter a session runs: one file for each way to find one, and what they share.
 
+mod asked;
 mod environment;
 mod on_path;
 mod poetry;

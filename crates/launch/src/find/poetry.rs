@@ -3,8 +3,9 @@
 use std::fs;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
+use super::asked::{self, ASK_TIME};
 use super::python::Candidate;
 use super::shims::Answers;
 use super::{Search, is_executable, users_text};
@@ -23,11 +24,18 @@ pub(super) fn python(search: &Search<'_>) -> Option<Candidate> {
     let python = match answers.get(&key) {
         Some(none) if none.as_os_str().is_empty() => return None,
         Some(path) if is_executable(path) => path.to_owned(),
-        _ => {
-            let answer = ask(search, project, &program);
-            answers.put(key, answer.clone().unwrap_or_default());
-            answer?
-        }
+        _ => match ask(search, project, &program) {
+            PoetryAnswer::At(python) => {
+                answers.put(key, python.clone());
+                python
+            }
+            PoetryAnswer::Nowhere => {
+                answers.put(key, PathBuf::new());
+                return None;
+            }
+            // It may know more the next time.
+            PoetryAnswer::Failed => return None,
+        },
     };
     python
         .symlink_metadata()
@@ -35,17 +43,34 @@ pub(super) fn python(search: &Search<'_>) -> Option<Candidate> {
         .then(|| (python, format!("poetry environment of {}", project.display())))
 }
 
-fn ask(search: &Search<'_>, project: &Path, program: &Path) -> Option<PathBuf> {
-    let output = Command::new(program)
+/// What poetry says of a project's environment.
+#[derive(Debug, PartialEq, Eq)]
+enum PoetryAnswer {
+    /// Its Python.
+    At(PathBuf),
+    /// There is none.
+    Nowhere,
+    /// Poetry itself failed, or took too long.
+    Failed,
+}
+
+fn ask(search: &Search<'_>, project: &Path, program: &Path) -> PoetryAnswer {
+    let mut command = Command::new(program);
+    command
         .args(["env", "info", "--executable"])
         .env_clear()
         .envs(search.env.iter().map(|(name, value)| (name, value)))
-        .current_dir(project)
-        .stdin(Stdio::null())
-        .output()
-        .ok()?;
-    let python = PathBuf::from(String::from_utf8(output.stdout).ok()?.trim());
-    (output.status.success() && python.is_absolute()).then_some(python)
+        .current_dir(project);
+    let Ok(said) = asked::ask(&mut command, ASK_TIME) else { return PoetryAnswer::Failed };
+    let python = PathBuf::from(said.out.trim());
+    match said.status.code() {
+        Some(0) if python.is_absolute() => PoetryAnswer::At(python),
+        // Where there is no environment poetry says nothing at all; with any other trouble it complains.
+        Some(1) if said.out.trim().is_empty() && said.err.trim().is_empty() => {
+            PoetryAnswer::Nowhere
+        }
+        _ => PoetryAnswer::Failed,
+    }
 }
 
 /// All that poetry's answer depends on: the project's files, and the directory in which it makes environments and

@@ -4,11 +4,12 @@ use std::collections::BTreeMap;
 use std::io::Read;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 use std::{fs, io};
 
 use stead_config::VersionManagers;
 
+use super::asked::{self, ASK_TIME};
 use crate::find::{FindError, Search, is_executable, users_text};
 
 /// Whether the file begins with `#!`: pyenv, asdf and the like put scripts before the real thing,
@@ -67,19 +68,17 @@ impl Answers {
 }
 
 fn ask(shim: &Path, arguments: &[&str], cwd: &Path) -> Result<PathBuf, String> {
-    let output = Command::new(shim)
-        .args(arguments)
-        .current_dir(cwd)
-        .stdin(Stdio::null())
-        .output()
-        .map_err(|error| error.to_string())?;
-    let said = String::from_utf8_lossy(&output.stdout);
-    let path = PathBuf::from(said.lines().last().unwrap_or_default().trim());
-    if output.status.success() && path.is_absolute() && is_executable(&path) {
+    let mut command = Command::new(shim);
+    let said = asked::ask(command.args(arguments).current_dir(cwd), ASK_TIME);
+    let said = said.map_err(|error| match error.kind() {
+        io::ErrorKind::TimedOut => format!("it did not answer in {} s", ASK_TIME.as_secs()),
+        _ => error.to_string(),
+    })?;
+    let path = PathBuf::from(said.out.lines().last().unwrap_or_default().trim());
+    if said.status.success() && path.is_absolute() && is_executable(&path) {
         return Ok(path);
     }
-    let complaint = String::from_utf8_lossy(&output.stderr);
-    Err(complaint.lines().last().unwrap_or("it printed nothing").trim().to_owned())
+    Err(said.err.lines().last().unwrap_or("it printed nothing").trim().to_owned())
 }
 
 fn store(cache: &Path, known: &BTreeMap<String, PathBuf>) -> io::Result<()> {

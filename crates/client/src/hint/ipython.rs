@@ -1,7 +1,7 @@
 //! Habits of IPython and of those who copy from a terminal or a page: magics, `!command`, `name?`, prompts, fences.
 
 use super::line::{Failed, FailedLine, matches_pattern};
-use super::shell_words::{self, change_dir, is_command};
+use super::shell_words::{self, change_dir, is_command, literal};
 use super::{Hint, NotNeeded, Whose, modules};
 
 pub(super) fn habit(failed: &Failed<'_>, line: &str, failure: FailedLine<'_>) -> Option<Hint> {
@@ -96,26 +96,30 @@ fn magic(failed: &Failed<'_>, line: &str) -> Option<Hint> {
             let (name, value) = rest.split_once(['=', ' ']).unwrap_or((rest, ""));
             instead(match (name.trim(), value.trim()) {
                 ("", _) => "dict(os.environ), after import os".to_owned(),
-                (name, "") => format!("os.environ[\"{name}\"], after import os"),
-                (name, value) => format!("os.environ[\"{name}\"] = \"{value}\", after import os"),
+                (name, "") => format!("os.environ[{}], after import os", literal(name)),
+                (name, value) => {
+                    format!("os.environ[{}] = {}, after import os", literal(name), literal(value))
+                }
             })
         }
         "run" if python && !rest.is_empty() => {
             let file = rest.split_whitespace().find(|word| !word.starts_with('-')).unwrap_or(rest);
             instead(format!(
-                "globals().update(runpy.run_path(\"{file}\", run_name=\"__main__\")), after import runpy"
+                "globals().update(runpy.run_path({}, run_name=\"__main__\")), after import runpy",
+                literal(file)
             ))
         }
         "writefile" | "file" if python => {
             let file =
                 rest.split_whitespace().find(|word| !word.starts_with('-')).unwrap_or("FILE");
             instead(format!(
-                "pathlib.Path(\"{file}\").write_text(\"\"\"…\"\"\"), after import pathlib"
+                "pathlib.Path({}).write_text(\"\"\"…\"\"\"), after import pathlib",
+                literal(file)
             ))
         }
         "capture" if python => instead("contextlib.redirect_stdout(io.StringIO())".to_owned()),
         "debug" | "pdb" if python => instead("pdb.pm(), after import pdb".to_owned()),
-        "load" if python => instead(format!("exec(open(\"{rest}\").read())")),
+        "load" if python => instead(format!("exec(open({}).read())", literal(rest))),
         "who" | "whos" | "who_ls" => Hint::Names,
         "reset" | "reset_selective" => Hint::Forget,
         "pinfo" | "pinfo2" | "pdoc" | "psource" | "pfile" if is_name(rest) => help(failed, rest),

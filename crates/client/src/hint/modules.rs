@@ -42,18 +42,95 @@ fn node(failed: &Failed<'_>) -> Option<Hint> {
     let named = ["Cannot find module '", "Cannot find package '"]
         .into_iter()
         .find_map(|before| quoted(message, before, "'"))?;
-    let package = node_package(named)?;
+    let package = node_package(named).filter(|_| !is_own_file(failed.cwd, named))?;
     let command = format!("{} {package}", node_installer(failed.cwd));
     Some(Hint::Install { module: Some(named.to_owned()), command, restart: false })
 }
 
-/// The package that a module is in; none for a file of the user's, or for what no package is called.
+/// The package that a module is in; none for a file, for a module of Node's own, or for what no package is called.
 fn node_package(module: &str) -> Option<String> {
     let parts = if module.starts_with('@') { 2 } else { 1 };
     let package = module.splitn(parts + 1, '/').take(parts).collect::<Vec<_>>().join("/");
-    matches_pattern!(&package, r"^(@[a-z0-9~-][a-z0-9._~-]*/)?[a-z0-9~-][a-z0-9._~-]*$")
-        .then_some(package)
+    let is_called_so = package.len() <= 214
+        && matches_pattern!(&package, r"^(@[a-z0-9][a-z0-9._-]*/)?[a-z0-9][a-z0-9._-]*$");
+    let is_file = module == package
+        && matches_pattern!(module, r"\.([cm]?js|[cm]?ts|jsx|tsx|json|node)$")
+        && !NAMED_LIKE_FILES.contains(&module);
+    let is_own = NODES_OWN.contains(&package.as_str()) || package == "node_modules";
+    (is_called_so && !is_file && !is_own).then_some(package)
 }
+
+/// Whether the module is meant to be a file or folder of the project, which Node wants to be written `./name`.
+fn is_own_file(cwd: &Path, module: &str) -> bool {
+    let first = module.split('/').next().unwrap_or(module);
+    let ends = ["", ".js", ".mjs", ".cjs", ".ts", ".json"];
+    cwd.join(first).exists() || ends.iter().any(|end| cwd.join(format!("{module}{end}")).exists())
+}
+
+/// Packages whose names look like those of files.
+const NAMED_LIKE_FILES: &[&str] = &[
+    "big.js",
+    "bignumber.js",
+    "bn.js",
+    "chart.js",
+    "decimal.js",
+    "highlight.js",
+    "opentype.js",
+    "plotly.js",
+    "reveal.js",
+    "sql.js",
+    "typed.js",
+    "video.js",
+    "wavesurfer.js",
+];
+
+/// Modules that Node brings along; a part of one that is missing, or one that wants `node:` before it, is in no package.
+const NODES_OWN: &[&str] = &[
+    "assert",
+    "async_hooks",
+    "buffer",
+    "child_process",
+    "cluster",
+    "console",
+    "constants",
+    "crypto",
+    "dgram",
+    "diagnostics_channel",
+    "dns",
+    "domain",
+    "events",
+    "fs",
+    "http",
+    "http2",
+    "https",
+    "inspector",
+    "module",
+    "net",
+    "os",
+    "path",
+    "perf_hooks",
+    "process",
+    "punycode",
+    "querystring",
+    "readline",
+    "repl",
+    "sea",
+    "stream",
+    "string_decoder",
+    "sys",
+    "test",
+    "timers",
+    "tls",
+    "trace_events",
+    "tty",
+    "url",
+    "util",
+    "v8",
+    "vm",
+    "wasi",
+    "worker_threads",
+    "zlib",
+];
 
 /// How the project installs packages, by its lock file.
 fn node_installer(cwd: &Path) -> &'static str {
@@ -91,4 +168,47 @@ pub(super) fn install(failed: &Failed<'_>, command: &str) -> Option<Hint> {
     let command = format!("{install} {}", packages.join(" "));
     let restart = facts.is_some_and(|facts| facts.makes_environment);
     Some(Hint::Install { module: None, command, restart })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn e18_only_what_a_package_can_be_called_is_installed() {
+        for (module, wanted) in [
+            ("zod", Some("zod")),
+            ("lodash/fp.js", Some("lodash")),
+            ("@scope/pkg/sub", Some("@scope/pkg")),
+            ("socket.io", Some("socket.io")),
+            ("chart.js", Some("chart.js")),
+            ("./zod", None),
+            ("../zod", None),
+            ("/abs/zod", None),
+            ("~/zod", None),
+            ("@/components", None),
+            ("@scope", None),
+            ("#internal", None),
+            ("-g", None),
+            ("zod; rm -rf x", None),
+            ("Zod", None),
+            ("utils.js", None),
+            ("data.json", None),
+            ("fs/promise", None),
+            ("node:sqlite", None),
+            ("test", None),
+            ("node_modules/zod", None),
+            ("", None),
+        ] {
+            assert_eq!(node_package(module).as_deref(), wanted, "{module}");
+        }
+        let project = tempfile::tempdir().unwrap();
+        std::fs::write(project.path().join("helper.js"), "").unwrap();
+        std::fs::create_dir(project.path().join("src")).unwrap();
+        for (module, own) in
+            [("helper", true), ("helper.js", true), ("src/a", true), ("zod", false)]
+        {
+            assert_eq!(is_own_file(project.path(), module), own, "{module}");
+        }
+    }
 }

@@ -173,28 +173,88 @@ pub(super) fn change_dir(
     whose: Whose,
     wrote: &str,
 ) -> Option<Hint> {
-    let dir = dir.trim_matches(['"', '\'']);
-    let dir = if dir.is_empty() { "~" } else { dir };
-    let code = match failed.language {
-        "python" if dir.starts_with('~') => {
-            format!("os.chdir(os.path.expanduser(\"{dir}\")), after import os")
+    let dir = match ShellValue::read(dir) {
+        ShellValue::Text(text) if text.is_empty() => ShellValue::Text("~".to_owned()),
+        // The directory before is known to the shell alone.
+        ShellValue::Text(text) if text == "-" => ShellValue::Unclear,
+        dir => dir,
+    };
+    let code = match (failed.language, dir) {
+        ("python", ShellValue::Unclear) => "os.chdir(…), after import os".to_owned(),
+        ("python", ShellValue::Text(dir)) if dir.starts_with('~') => {
+            format!("os.chdir(os.path.expanduser({})), after import os", literal(&dir))
         }
-        "python" => format!("os.chdir(\"{dir}\"), after import os"),
-        "node" if dir == "~" => {
-            "process.chdir(os.homedir()), after import os from \"os\"".to_owned()
+        ("python", ShellValue::Text(dir)) => {
+            format!("os.chdir({}), after import os", literal(&dir))
         }
-        "node" => format!("process.chdir(\"{dir}\")"),
-        _ => format!("cd {dir}"),
+        ("node", ShellValue::Unclear) => "process.chdir(…)".to_owned(),
+        ("node", ShellValue::Text(dir)) => match dir.strip_prefix('~') {
+            Some("") => "process.chdir(os.homedir()), after import os from \"os\"".to_owned(),
+            Some(rest) if rest.starts_with('/') => format!(
+                "process.chdir(os.homedir() + {}), after import os from \"os\"",
+                literal(rest)
+            ),
+            _ => format!("process.chdir({})", literal(&dir)),
+        },
+        (_, ShellValue::Unclear) => "cd …".to_owned(),
+        (_, ShellValue::Text(dir)) => format!("cd {}", shell_word(&dir)),
     };
     Some(Hint::Instead { wrote: wrote.to_owned(), whose, code })
 }
 
+/// What a word of a shell stands for.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum ShellValue {
+    Text(String),
+    /// Only a shell can say: it depends on variables or commands, or there is more than one word.
+    Unclear,
+}
+
+impl ShellValue {
+    fn read(word: &str) -> ShellValue {
+        let (mut text, mut chars, mut quote) = (String::new(), word.trim().chars(), None);
+        while let Some(c) = chars.next() {
+            match (c, quote) {
+                ('$' | '`', None | Some('"')) => return ShellValue::Unclear,
+                ('\'' | '"', None) => quote = Some(c),
+                (c, Some(open)) if c == open => quote = None,
+                ('\\', None | Some('"')) => text.extend(chars.next()),
+                (c, None) if c.is_whitespace() || "*?;&|<>()".contains(c) => {
+                    return ShellValue::Unclear;
+                }
+                (c, _) => text.push(c),
+            }
+        }
+        if quote.is_some() { ShellValue::Unclear } else { ShellValue::Text(text) }
+    }
+}
+
+/// A text as Python and JavaScript write it.
+pub(super) fn literal(text: &str) -> String {
+    serde_json::to_string(text).unwrap_or_else(|_| "…".to_owned())
+}
+
+/// A text as one word of a shell; `~` at its beginning keeps its meaning.
+fn shell_word(text: &str) -> String {
+    if matches_pattern!(text, r"^[\w./~@%+=:,-]+$") {
+        return text.to_owned();
+    }
+    format!("'{}'", text.replace('\'', r"'\''"))
+}
+
 fn set_variable(failed: &Failed<'_>, rest: &str) -> Option<Hint> {
     let (name, value) = rest.split_once('=')?;
-    let value = value.trim_matches(['"', '\'']);
+    let name = name.trim();
+    if !matches_pattern!(name, r"^[A-Za-z_]\w*$") {
+        return None;
+    }
+    let value = match ShellValue::read(value) {
+        ShellValue::Text(value) => literal(&value),
+        ShellValue::Unclear => "…".to_owned(),
+    };
     let code = match failed.language {
-        "python" => format!("os.environ[\"{name}\"] = \"{value}\", after import os"),
-        "node" => format!("process.env.{name} = \"{value}\""),
+        "python" => format!("os.environ[\"{name}\"] = {value}, after import os"),
+        "node" => format!("process.env.{name} = {value}"),
         _ => return None,
     };
     Some(Hint::Instead { wrote: "export".to_owned(), whose: Whose::Shell, code })
@@ -272,4 +332,32 @@ fn assignment(failed: &Failed<'_>, line: &str, failure: FailedLine<'_>) -> Optio
         && failed.missing_commands().any(|missing| missing == name);
     let plain = matches_pattern!(value.trim(), r#"^([\w./:-]+|"[^"]*"|'[^']*')$"#);
     (meant && plain).then(|| Hint::Spaces { right: format!("{name}={}", value.trim()) })
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn e18_what_is_repeated_is_quoted_as_the_language_wants_it() {
+        let text = |text: &str| ShellValue::Text(text.to_owned());
+        for (word, wanted) in [
+            ("a", text("a")),
+            ("'it''s'", text("its")),
+            (r#""it's""#, text("it's")),
+            (r"a\ b", text("a b")),
+            (r#"'say "x"'"#, text(r#"say "x""#)),
+            ("'$HOME'", text("$HOME")),
+            ("\"$HOME/x\"", ShellValue::Unclear),
+            ("$(pwd)", ShellValue::Unclear),
+            ("a B=2", ShellValue::Unclear),
+            ("'open", ShellValue::Unclear),
+            ("", text("")),
+        ] {
+            assert_eq!(ShellValue::read(word), wanted, "{word}");
+        }
+        assert_eq!(literal("a\"b\\c\n"), r#""a\"b\\c\n""#);
+        assert_eq!((shell_word("a b"), shell_word("~/x")), ("'a b'".to_owned(), "~/x".to_owned()));
+        assert_eq!(shell_word("it's"), r"'it'\''s'");
+    }
 }

@@ -28,6 +28,12 @@ fn c2_code_without_a_name_goes_to_the_only_live_session_else_to_py() {
         assert_eq!(env.run(["eval", "-n", name, "import os; os._exit(3)"]).code, Some(1));
     }
     assert_eq!(session(&eval()), "data", "the others have ended");
+    for entry in std::fs::read_dir(env.runtime_dir()).unwrap().flatten() {
+        if entry.path().extension().is_some_and(|extension| extension == "sock") {
+            std::fs::remove_file(entry.path()).unwrap();
+        }
+    }
+    assert_eq!(session(&eval()), "data", "its socket was deleted, and it lives");
     assert_eq!(env.json(["status"])["data"]["name"], "data");
     assert_eq!(env.run(["stop", "--all"]).code, Some(0));
     assert_eq!(session(&eval()), "py", "none lives");

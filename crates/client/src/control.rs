@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use stead_launch::roster::Holder;
 use stead_protocol::client::{InterruptEffect, Query, Reply, Request};
-use stead_protocol::{Activity, EndReason, EvalSeq, SessionName, Status, Work};
+use stead_protocol::{Activity, EndReason, EvalSeq, Outcome, SessionName, Status, Work};
 use stead_spool::SessionDir;
 
 use crate::eval::work::WORK_VERSION;
@@ -138,9 +138,14 @@ impl Client {
     pub fn stop(&self, name: &SessionName) -> Result<Stopped, ClientError> {
         // A host that does not answer this may still obey.
         let before = self.status(name).ok();
+        let meta = self.require(name, true);
         self.end(name)?;
-        let known = before.map_or_else(|| self.offline(&self.require(name, true)?), Ok)?;
-        let (running, queued) = (known.activity.eval(), known.queued);
+        // It has ended, so from here on what cannot be read is left out and is no error.
+        let known = before.map_or_else(|| meta.map(|meta| self.offline_or_bare(&meta)), Ok)?;
+        // An eval may have come to its own end after the status was asked for.
+        let was_cut_off = |seq: &EvalSeq| self.was_cut_off(name, *seq).unwrap_or(true);
+        let running = known.activity.eval().filter(was_cut_off);
+        let queued = known.queued.into_iter().filter(was_cut_off).collect();
         let activity = match known.activity {
             ended @ Activity::Ended { .. } => ended,
             _ => Activity::Ended { reason: EndReason::Stopped { by: None } },
@@ -158,6 +163,17 @@ impl Client {
             ..known
         };
         Ok(Stopped { status, running, queued })
+    }
+
+    /// Whether an eval ended with its session, or never ran; `None` if the record does not say.
+    fn was_cut_off(&self, name: &SessionName, seq: EvalSeq) -> Option<bool> {
+        let entry = self.history(name).ok()??.eval(seq).ok()??;
+        let (_, finished) = entry.finished?;
+        let by_the_end = matches!(
+            finished.outcome,
+            Outcome::Ended { .. } | Outcome::NotRun { .. } | Outcome::HostDied
+        );
+        Some(by_the_end)
     }
 
     fn end(&self, name: &SessionName) -> Result<(), ClientError> {

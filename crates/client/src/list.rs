@@ -136,14 +136,28 @@ impl Client {
         let mut known: Vec<Known> =
             elsewhere.map(|one| Known::new(one.status.name, true)).collect();
         known.extend(metas.into_iter().map(|meta| {
-            // A host that leaves takes its socket away before it says that the session has ended, and lives on for a moment.
-            let socket = self.dirs.socket(&self.workspace, &meta.name);
-            let lives =
-                wait::host_lives(&self.dir(&meta.name)) && socket.symlink_metadata().is_ok();
+            let lives = self.has_live_host(&meta.name);
             Known::new(meta.name, lives)
         }));
         known.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(known)
+    }
+
+    /// Whether a session has a host that stays.
+    fn has_live_host(&self, name: &SessionName) -> bool {
+        if !wait::host_lives(&self.dir(name)) {
+            return false;
+        }
+        let socket = self.dirs.socket(&self.workspace, name);
+        if socket.symlink_metadata().is_ok() {
+            return true;
+        }
+        // A host that leaves takes its socket away before it says that the session has ended, and lives on for a moment.
+        // One whose socket was deleted listens again when it is called.
+        match self.door(name).connect(LIST_PATIENCE) {
+            Ok(connection) => connection.is_some(),
+            Err(error) => matches!(error, ClientError::Silent { .. }),
+        }
     }
 
     /// Sessions of this workspace, or of all workspaces, except stopped ones. Sessions that cannot be read
@@ -342,6 +356,22 @@ impl Client {
 
     /// What the disk tells about a session without a host.
     pub(crate) fn offline(&self, meta: &Meta) -> Result<Status, ClientError> {
+        let past = self.past(meta)?;
+        Ok(self.without_host(meta, past))
+    }
+
+    /// Like `offline`; what cannot be read is left out.
+    pub(crate) fn offline_or_bare(&self, meta: &Meta) -> Status {
+        let past = self.past(meta).unwrap_or(SessionPast {
+            evals: 0,
+            generation: Generation(0),
+            used_ms: meta.created_ms,
+            end: EndReason::HostDied,
+        });
+        self.without_host(meta, past)
+    }
+
+    fn past(&self, meta: &Meta) -> Result<SessionPast, ClientError> {
         let history = self.history(&meta.name)?;
         let read = |history: &HistoryReader| {
             let evals = history.len()?;
@@ -352,10 +382,18 @@ impl Client {
             Some(history) => read(history).map_err(ClientError::spool(&meta.name))?,
             None => (0, None, Generation(0)),
         };
-        let codes = evals.saturating_sub(last.as_ref().map_or(0, |last| last.others));
-        let used = last.as_ref().map_or(meta.created_ms, |entry| {
+        let used_ms = last.as_ref().map_or(meta.created_ms, |entry| {
             entry.finished.as_ref().map_or(entry.accepted_at_ms, |(at, _)| *at)
         });
+        Ok(SessionPast {
+            evals: evals.saturating_sub(last.as_ref().map_or(0, |last| last.others)),
+            generation,
+            used_ms,
+            end: self.end_of(meta)?,
+        })
+    }
+
+    fn without_host(&self, meta: &Meta, past: SessionPast) -> Status {
         let (interpreter, why) = match &meta.found {
             Some(found) => (found.path.clone(), found.reason()),
             None => (meta.settings.engine.interpreter.clone().unwrap_or_default(), String::new()),
@@ -364,25 +402,25 @@ impl Client {
             .ok()
             .and_then(|reader| reader.end().ok())
             .unwrap_or(Offset(0));
-        Ok(Status {
+        Status {
             name: meta.name.clone(),
             workspace: meta.workspace.clone(),
             language: meta.settings.engine.language.clone(),
             version: None,
             interpreter,
             why,
-            activity: Activity::Ended { reason: self.end_of(meta)? },
+            activity: Activity::Ended { reason: past.end },
             paused: false,
             background_waiting: false,
-            generation,
+            generation: past.generation,
             pid: None,
             host_pid: None,
             program: None,
             cwd: meta.settings.place.cwd.clone(),
             created_ms: Some(meta.created_ms),
             started_ms: meta.created_ms,
-            last_used_ms: used,
-            evals: codes,
+            last_used_ms: past.used_ms,
+            evals: past.evals,
             by: None,
             queued: Vec::new(),
             usage: Usage::default(),
@@ -393,8 +431,17 @@ impl Client {
             spool_end,
             unrecorded: None,
             clients: 0,
-        })
+        }
     }
+}
+
+/// What the record of a session without a host tells.
+struct SessionPast {
+    /// How many evals were code.
+    evals: u64,
+    generation: Generation,
+    used_ms: u64,
+    end: EndReason,
 }
 
 /// What a session does, as far as its host tells.

@@ -81,6 +81,7 @@ fn k1_a_bridges_own_word_says_that_code_elsewhere_waits() {
     assert_eq!(asked["data"]["prompt"], "password:", "{asked:#}");
     assert_eq!(asked["data"]["secret"], true, "{asked:#}");
     assert_eq!(toy.env.json(["output", "toy"])["data"]["secret"], true, "also later");
+    assert_eq!(toy.env.json(["wait", "toy"])["data"]["secret"], true, "and to who waits");
     let answered = toy.env.json(["input", "-n", "toy", "hush"]);
     assert_eq!(answered["data"]["value"], "got hush", "{answered:#}");
 }

@@ -1,10 +1,12 @@
 //! E-8: a person at a terminal answers what an eval asks, right where it asks.
 
+use rustix::process::Signal;
 use stead_screen::plain;
-use stead_testkit::{Ran, Terminal, TestEnv, wait_for};
+use stead_testkit::{Ran, Terminal, TestEnv, state_of, wait_for};
 
 use crate::STEAD;
 use crate::cli::refused;
+use crate::processes::{signal, stopped};
 use crate::tmux::Tmux;
 
 /// A command on a terminal without colours, so that a screen can be compared.
@@ -95,6 +97,51 @@ fn e8_several_questions_in_a_row_with_line_editing_and_an_end_of_input() {
     let (code, screen) = screen(terminal);
     assert_eq!(code, Some(0), "{screen}");
     assert!(screen.contains("('one', '', 'more\\n')"), "{screen}");
+}
+
+#[test]
+fn e8_a_terminal_shows_what_is_typed_again_however_a_question_in_silence_ends() {
+    let env = TestEnv::new(STEAD);
+    for (deadly, asks) in [
+        (Signal::TERM, &["eval", "-n", "py", "input('Password: ')"][..]),
+        (Signal::HUP, &["output", "py", "--wait", "60s"][..]),
+        (Signal::QUIT, &["input", "-n", "py", "--hidden"][..]),
+        (Signal::TERM, &["input", "-n", "py", "--hidden"][..]),
+    ] {
+        let mut terminal = at_terminal(&env, asks);
+        terminal.wait_for("Password: ");
+        wait_for("silence", || !terminal.shows_typing());
+        signal(terminal.pid(), deadly);
+        assert_eq!(terminal.end(), None, "{asks:?}");
+        assert!(terminal.shows_typing(), "{deadly:?} {asks:?}");
+    }
+}
+
+#[test]
+fn e8_a_question_in_silence_can_be_put_aside_and_taken_up_again() {
+    let env = TestEnv::new(STEAD);
+    env.value("1");
+    let tmux = Tmux::new(&env, "aside");
+    tmux.type_line("stead eval -n py \"len(input('Password: '))\"");
+    tmux.wait("the question", |screen| screen.ends_with("Password:"));
+    tmux.keys(&["C-z"]);
+    tmux.wait("the shell", |screen| screen.contains("Stopped") && screen.ends_with('$'));
+    let pid = stopped(&env);
+    tmux.keys(&["-l", "bg"]);
+    tmux.keys(&["Enter"]);
+    tmux.wait("typing to be shown", |screen| screen.contains("$ bg"));
+    tmux.keys(&["-l", "echo shown"]);
+    tmux.keys(&["Enter"]);
+    tmux.wait("typing to be shown", |screen| screen.contains("$ echo shown\nshown"));
+    tmux.keys(&["-l", "fg"]);
+    tmux.keys(&["Enter"]);
+    wait_for("it to go on", || state_of(pid) == Some('S'));
+    tmux.keys(&["-l", "hunter2"]);
+    tmux.keys(&["Enter"]);
+    let screen = tmux.wait("the value", |screen| screen.ends_with("7\n$"));
+    assert!(!screen.contains("hunter2"), "{screen}");
+    tmux.keys(&["-l", "echo typed"]);
+    tmux.wait("typing to be shown", |screen| screen.ends_with("$ echo typed"));
 }
 
 #[test]

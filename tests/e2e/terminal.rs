@@ -48,6 +48,21 @@ fn c9_a_quiet_wait_shows_a_spinner_that_leaves_no_trace() {
 }
 
 #[test]
+fn c9_a_spinner_is_cut_by_columns() {
+    let env = TestEnv::new(STEAD);
+    let gate = Gate::new(&env, "gate");
+    env.value("1");
+    let code = format!("print('\u{5b57}' * 70, flush=True)\n{}", gate.code());
+    let mut terminal = Terminal::run(env.command(["eval", "-n", "py", &code]));
+    terminal.wait_for("s \u{5b57}");
+    gate.open();
+    let (_, shown) = terminal.finish();
+    let spun = shown.split('\r').find(|line| line.contains("s \u{5b57}")).unwrap();
+    let line = spun.split("\x1b[K").next().unwrap();
+    assert!((70..80).contains(&stead_screen::columns(line)), "{line:?}");
+}
+
+#[test]
 fn c9_ctrl_c_works_in_a_session_that_this_command_started() {
     let env = TestEnv::new(STEAD);
     let code = "print('up', flush=True)\nwhile True: pass";

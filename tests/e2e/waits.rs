@@ -324,6 +324,97 @@ fn e17_a_stopped_host_is_said_to_be_silent_and_waited_for() {
 }
 
 #[test]
+fn e17_a_host_that_stops_while_it_is_listened_to_is_said_to_be_silent_until_it_goes_on() {
+    let env = running("");
+    let host = env.host_pid();
+    let mut shown = Terminal::run(env.command(["wait", "py:2"]));
+    shown.wait_for("waits for py:2: up");
+    let late = waiting(&env, &["py:2", "--timeout", "3s"]);
+    let silent = waiting(&env, &["py:2", "--idle", "1s"]);
+    signal(host, Signal::STOP);
+    shown.wait_for("waits for py:2: its host does not answer");
+    for (wait, expected) in [(late, 3), (silent, 0)] {
+        let (text, code) = said(wait);
+        assert!(text.contains("does not answer") && code == expected, "{text}");
+    }
+    signal(host, Signal::CONT);
+    let again = |shown: &str| {
+        let (_, after) = shown.rsplit_once("its host does not answer").unwrap();
+        after.contains("waits for py:2: up")
+    };
+    shown.wait_until("the last line again", again);
+    touch(&env, "go");
+    let (exit, shown) = shown.finish();
+    assert_eq!(exit, Some(0), "{shown:?}");
+}
+
+/// The sockets of all sessions.
+fn sockets(env: &TestEnv) -> Vec<std::path::PathBuf> {
+    let entries = std::fs::read_dir(env.runtime_dir()).unwrap().flatten();
+    entries
+        .map(|entry| entry.path())
+        .filter(|path| path.extension() == Some("sock".as_ref()))
+        .collect()
+}
+
+#[test]
+fn e17_a_session_that_cannot_be_heard_ends_no_wait_for_another() {
+    let env = running("print('found')");
+    let known = sockets(&env);
+    shell_beside(&env);
+    let socket = sockets(&env).into_iter().find(|path| !known.contains(path)).unwrap();
+    let shell = env.json(["status", "-n", "sh"])["data"]["host_pid"].as_u64().unwrap();
+    kill(shell as u32);
+    wait_for("the guard to leave", || !socket.exists());
+    // Something that is no host listens in its place.
+    let listener = std::os::unix::net::UnixListener::bind(&socket).unwrap();
+    std::thread::spawn(move || {
+        use std::io::Write;
+        for mut stream in listener.incoming().flatten() {
+            let _ = stream.write_all(b"no host\n");
+            // It stays open, or it would count as a host that leaves.
+            std::mem::forget(stream);
+        }
+    });
+    let all = waiting(&env, &["py:2", "sh:1", "--all"]);
+    let any = waiting(&env, &["sh:1", "py:2", "--match", "found"]);
+    let alone = env.run(["wait", "sh:1"]);
+    assert_eq!(alone.json()["error"]["code"], "connection_failed", "{alone:?}");
+    touch(&env, "go");
+    let unheard = "sh:1 can no longer be waited for: .*";
+    assert_said(said(all), &format!("{unheard}\npy:2 complete in {TIME}"), 2);
+    assert_said(said(any), r"py:2 wrote line 2: found.* \[.*`sh`.*\]", 0);
+}
+
+#[test]
+fn e17_a_number_with_a_name_is_an_eval_of_that_session() {
+    let env = TestEnv::new(STEAD);
+    env.value("1");
+    env.value("2");
+    assert_said(now(&env, &["-n", "py", "1"]), &format!("py:1 complete in {TIME}"), 0);
+    let both = format!("py:1 complete in {TIME}\npy:2 complete in {TIME}");
+    assert_said(now(&env, &["-n", "py", "1", "2", "--all"]), &both, 0);
+    // Without a name it is the name of a session.
+    let ran = env.run(["wait", "1"]);
+    assert_eq!(ran.json()["error"]["code"], "session_not_found", "{ran:?}");
+}
+
+#[test]
+fn e17_a_session_stands_for_what_runs_however_much_is_queued_behind_it() {
+    let env = running("");
+    for _ in 0..20 {
+        submit(&env, "0");
+    }
+    env.json(["interrupt", "py:3"]);
+    let (text, code) = now(&env, &["py", "--timeout", "0"]);
+    assert!(text.starts_with("py:2 still runs") && code == 3, "{text}");
+    touch(&env, "go");
+    assert_said(now(&env, &["py:22"]), &format!("py:22 complete in {TIME}"), 0);
+    env.json(["clear", "-n", "py"]);
+    assert_said(now(&env, &["py"]), &format!("py:22 complete in {TIME}"), 0);
+}
+
+#[test]
 fn e17_the_id_of_code_whose_host_has_not_answered_can_be_waited_for() {
     let env = running("");
     let reply: Value = {

@@ -4,10 +4,11 @@ use std::process::{Child, Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-use stead_testkit::{Lines, Ran, Terminal, TestEnv, wait_for};
+use stead_testkit::{Lines, Ran, Terminal, TestEnv, state_of, wait_for};
 
 use crate::STEAD;
 use crate::gate::Gate;
+use crate::processes::{signal, stopped};
 use crate::tmux::Tmux;
 
 struct Piped {
@@ -77,7 +78,7 @@ fn e17_watch_is_one_screen_with_all_sessions() {
     let tmux = Tmux::new(&env, "watch");
     tmux.type_line("stead watch; echo left with $?");
     let screen = tmux.wait("all sessions", |screen| {
-        ["step 1", "who?", "ExitStatus", "queued"].iter().all(|word| screen.contains(word))
+        ["  step 1", "who?", "ExitStatus", "queued"].iter().all(|word| screen.contains(word))
     });
     let workspace = env.workspace().display().to_string();
     let head: String = format!("{workspace} 3 sessions");
@@ -131,6 +132,136 @@ fn e17_watch_is_one_screen_with_all_sessions() {
     tmux.wait("typing to be shown", |screen| screen.contains("$ echo typed"));
     let state = env.json(["status", "-n", "ask"]);
     assert_eq!(state["data"]["state"], "waiting_input", "{state:#}");
+}
+
+#[test]
+fn e17_a_watch_can_be_put_aside_and_taken_up_again() {
+    let env = TestEnv::new(STEAD);
+    env.value("1");
+    let tmux = Tmux::new(&env, "aside");
+    let press = |line: &str| {
+        tmux.keys(&["-l", line]);
+        tmux.keys(&["Enter"]);
+    };
+    tmux.type_line("stead watch");
+    tmux.wait("the screen", |screen| screen.contains("py:1"));
+    for _ in 0..2 {
+        tmux.keys(&["C-z"]);
+        tmux.wait("the shell", |screen| screen.contains("Stopped") && screen.ends_with('$'));
+        assert_eq!(tmux.says("#{alternate_on} #{cursor_flag}"), "0 1");
+        // In the background it stops again, and takes neither the screen nor the keyboard.
+        press("bg");
+        let watch = stopped(&env);
+        press("echo so it goes on");
+        tmux.wait("typing to be shown", |screen| screen.contains("$ echo so it goes on\nso it"));
+        assert_eq!(state_of(watch), Some('T'));
+        assert_eq!(tmux.says("#{alternate_on}"), "0");
+        press("fg");
+        tmux.wait("the screen again", |screen| screen.contains("py:1") && !screen.contains('$'));
+        assert_eq!(tmux.says("#{alternate_on} #{cursor_flag}"), "1 0");
+    }
+    tmux.keys(&["q"]);
+    tmux.wait("the shell", |screen| screen.ends_with('$'));
+    tmux.keys(&["-l", "echo typed"]);
+    tmux.wait("typing to be shown", |screen| screen.ends_with("$ echo typed"));
+}
+
+#[test]
+fn e17_a_host_that_is_stopped_by_a_signal_is_silent_on_the_screen_until_it_goes_on() {
+    let env = TestEnv::new(STEAD);
+    let gate = Gate::new(&env, "gate");
+    env.json(["eval", "-n", "py", "--bg", "--", &gate.code()]);
+    let host = env.host_pid();
+    let watch = Piped::run(env.command(["watch"]));
+    watch.wait("started");
+    let tmux = Tmux::new(&env, "silent");
+    tmux.type_line("stead watch");
+    tmux.wait("the eval", |screen| screen.contains("py   running"));
+    signal(host, Signal::STOP);
+    tmux.wait("the silence", |screen| {
+        screen.contains("py   silent") && screen.contains("does not answer")
+    });
+    assert!(watch.wait("silent")["reason"].as_str().unwrap().contains("does not answer"));
+    signal(host, Signal::CONT);
+    assert_eq!(watch.wait("lives")["session"], "py");
+    // What it ran before runs on.
+    tmux.wait("the eval again", |screen| screen.contains("py   running"));
+    gate.open();
+    assert_eq!(watch.wait("finished")["eval_id"], "py:1");
+    tmux.wait("the end", |screen| screen.contains("py   idle"));
+    let mut watch = watch;
+    watch.signal(Signal::INT);
+}
+
+#[test]
+fn e17_an_end_is_told_once_and_a_hint_with_it() {
+    let env = TestEnv::new(STEAD);
+    env.value("1");
+    let mut watch = Piped::run(env.command(["watch"]));
+    watch.wait("lives");
+    env.run(["eval", "-n", "py", "pip install requests"]);
+    let finished = watch.wait("finished");
+    let hint = finished["data"]["error"]["hint"].as_str().unwrap_or_default();
+    assert!(hint.contains("stead shell"), "{finished:#}");
+    let follow = Piped::run(env.command(["output", "py", "--follow", "--text"]));
+    assert_eq!(follow.lines.next_line().expect("a line"), "[py: lives, generation 1]");
+    env.run(["eval", "-n", "py", "git status"]);
+    while !follow.lines.next_line().expect("a line").starts_with("[hint: this is a shell command") {
+    }
+    env.json(["stop", "py"]);
+    env.json(["eval", "-n", "next", "-l", "python", "1"]);
+    let mut ends = 0;
+    let next = loop {
+        let line = watch.next();
+        ends += usize::from(line["type"] == "stopped");
+        if line["session"] == "next" {
+            break line;
+        }
+    };
+    assert_eq!((ends, &next["type"]), (1, &"lives".into()), "{next}");
+    watch.signal(Signal::INT);
+}
+
+#[test]
+fn e17_watch_all_shows_the_sessions_of_every_workspace_with_their_place() {
+    let env = TestEnv::new(STEAD);
+    env.value("1");
+    let other = env.root().join("elsewhere");
+    std::fs::create_dir(&other).unwrap();
+    let there = other.display().to_string();
+    env.json(["eval", "--workspace", &there, "-n", "far", "-l", "python", "2"]);
+    let tmux = Tmux::new(&env, "all");
+    tmux.type_line("stead watch --all");
+    tmux.wait("both", |screen| {
+        screen.contains("py:1") && screen.contains("elsewhere/far") && screen.contains("2 sessions")
+    });
+    let mut watch = Piped::run(env.command(["watch", "--all"]));
+    let (first, second) = (watch.wait("lives"), watch.wait("lives"));
+    let places = [&first, &second].map(|line| line["workspace"].as_str());
+    assert!(places.contains(&None) && places.iter().flatten().any(|at| at.ends_with("elsewhere")));
+    env.json(["eval", "--workspace", &there, "-n", "far", "3"]);
+    let accepted = watch.wait("accepted");
+    assert_eq!((&accepted["session"], &accepted["code"]), (&"far".into(), &"3".into()));
+    watch.signal(Signal::INT);
+}
+
+#[test]
+fn c9_a_session_that_is_followed_no_longer_costs_no_thread() {
+    let env = TestEnv::new(STEAD);
+    env.value("1");
+    let named = |name: &str| {
+        let threads = std::fs::read_dir("/proc/self/task").unwrap().flatten();
+        let name_of = |task: std::fs::DirEntry| std::fs::read_to_string(task.path().join("comm"));
+        threads.filter_map(|task| name_of(task).ok()).any(|it| it.trim() == name)
+    };
+    let client = env.client();
+    let workspace = client.workspace.clone();
+    let mut following = client.follow(stead_client::Followed::Workspace, false).unwrap();
+    let first = following.next(None, None).unwrap();
+    assert!(matches!(first, stead_client::FollowWait::Event(_)), "{first:?} {workspace:?}");
+    assert!(named("finder") && named("follow py"));
+    drop(following);
+    wait_for("the threads to end", || !named("finder") && !named("follow py"));
 }
 
 #[test]

@@ -7,8 +7,9 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::buffer::spare_capacity;
 use rustix::event::{PollFd, PollFlags, Timespec, epoll, poll};
 use rustix::io::Errno;
-use rustix::termios::{self, LocalModes, OptionalActions, Termios};
+use rustix::termios;
 use stead_client::{EvalView, WaitAction};
+use stead_launch::echo::SilentTerminal;
 
 use crate::print;
 use crate::signals::CtrlC;
@@ -28,7 +29,7 @@ pub(crate) struct TypedAnswers {
 struct Asking {
     /// Readable when something was typed, or when what else the command waits for has come.
     any: OwnedFd,
-    _hidden: Option<Hidden>,
+    _hidden: Option<SilentTerminal>,
 }
 
 impl TypedAnswers {
@@ -52,10 +53,11 @@ impl TypedAnswers {
         // One question may follow another that somebody else answered. That one's terminal is given back first, or this one
         // would take its silence for what was before.
         self.asking = None;
-        let hidden = match is_secret(view).then(|| Hidden::new(stdin.as_fd())) {
+        let hidden = match is_secret(view).then(|| SilentTerminal::new(stdin.as_fd())) {
             // A secret is not asked for where it would be shown.
-            Some(None) => return false,
-            hidden => hidden.flatten(),
+            Some(Err(_)) => return false,
+            Some(Ok(hidden)) => Some(hidden),
+            None => None,
         };
         self.asking = Some(Asking { any, _hidden: hidden });
         true
@@ -124,32 +126,6 @@ fn is_readable(fd: BorrowedFd<'_>) -> bool {
     poll(&mut wanted, Some(&now)).is_ok_and(|ready| ready > 0)
 }
 
-/// A terminal that does not show what is typed; it does again when this is dropped.
-#[derive(Debug)]
-struct Hidden {
-    terminal: OwnedFd,
-    before: Termios,
-}
-
-impl Hidden {
-    fn new(terminal: BorrowedFd<'_>) -> Option<Self> {
-        let kept = terminal.try_clone_to_owned().ok()?;
-        let before = termios::tcgetattr(terminal).ok()?;
-        let mut silent = before.clone();
-        silent.local_modes.remove(LocalModes::ECHO);
-        // The line end is shown all the same, so that what follows begins on a line of its own.
-        silent.local_modes.insert(LocalModes::ECHONL);
-        termios::tcsetattr(terminal, OptionalActions::Drain, &silent).ok()?;
-        Some(Hidden { terminal: kept, before })
-    }
-}
-
-impl Drop for Hidden {
-    fn drop(&mut self) {
-        let _ = termios::tcsetattr(&self.terminal, OptionalActions::Drain, &self.before);
-    }
-}
-
 /// What a person typed who was asked without showing it.
 #[derive(Debug)]
 pub(crate) enum Typed {
@@ -164,8 +140,8 @@ pub(crate) enum Typed {
 pub(crate) fn hidden_line(prompt: &str) -> io::Result<Typed> {
     let terminal = File::options().read(true).write(true).open("/dev/tty")?;
     let mut ctrl_c = CtrlC::new();
-    let hidden = Hidden::new(terminal.as_fd())
-        .ok_or_else(|| io::Error::other("the terminal would show what is typed"))?;
+    let hidden = SilentTerminal::new(terminal.as_fd())
+        .map_err(|_| io::Error::other("the terminal would show what is typed"))?;
     rustix::io::write(&terminal, prompt.as_bytes())?;
     let any = either(terminal.as_fd(), ctrl_c.as_ref().map(AsFd::as_fd));
     let any = any.ok_or_else(|| io::Error::other("the terminal cannot be waited for"))?;

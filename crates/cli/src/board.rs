@@ -1,9 +1,9 @@
 //! The screen of `stead watch`: all sessions, drawn from what was told of them (SPEC E-17).
 
 use std::collections::BTreeMap;
-use std::time::{Duration, SystemTime, UNIX_EPOCH};
+use std::time::Duration;
 
-use stead_client::{Client, PastEval, SessionChange, SessionEvent};
+use stead_client::{Client, PastEval, SessionChange, SessionEvent, counted};
 use stead_protocol::{By, EvalSeq, Offset};
 use stead_screen::{fit, plain};
 
@@ -23,6 +23,8 @@ pub(crate) struct Board {
 #[derive(Debug)]
 struct BoardRow {
     standing: BoardState,
+    /// Why its host is not heard, if it is not; what it did before is still the best that is known.
+    silent: Option<String>,
     paused: bool,
     /// Evals that are not over: who sent them, and their code.
     evals: BTreeMap<EvalSeq, (By, String)>,
@@ -35,7 +37,6 @@ enum BoardState {
     Idle,
     Running { eval: EvalSeq, since_ms: u64, start: Offset, last_line: String },
     Waiting { eval: EvalSeq, since_ms: u64, prompt: String },
-    Silent(String),
     Ended(String),
 }
 
@@ -69,14 +70,14 @@ impl LastOutcome {
 impl BoardRow {
     fn new() -> Self {
         let evals = BTreeMap::new();
-        BoardRow { standing: BoardState::Idle, paused: false, evals, last: None }
+        BoardRow { standing: BoardState::Idle, silent: None, paused: false, evals, last: None }
     }
 
     /// The evals that wait for their turn.
     fn queued(&self) -> impl Iterator<Item = EvalSeq> {
         let current = match &self.standing {
             BoardState::Running { eval, .. } | BoardState::Waiting { eval, .. } => Some(*eval),
-            BoardState::Idle | BoardState::Silent(_) | BoardState::Ended(_) => None,
+            BoardState::Idle | BoardState::Ended(_) => None,
         };
         self.evals.keys().copied().filter(move |eval| Some(*eval) != current)
     }
@@ -95,13 +96,17 @@ impl Board {
             return;
         }
         let row = self.rows.entry(key).or_insert_with(BoardRow::new);
+        row.silent = None;
         match event.change {
             SessionChange::Gone | SessionChange::Output { .. } => {}
             SessionChange::Lives { last, .. } => {
-                row.standing = BoardState::Idle;
+                // One that was silent goes on with what it ran; how that ended is told otherwise.
+                if row.is_over() {
+                    row.standing = BoardState::Idle;
+                }
                 row.last = last.as_deref().map(LastOutcome::new).or(row.last.take());
             }
-            SessionChange::Silent(why) => row.standing = BoardState::Silent(why),
+            SessionChange::Silent(why) => row.silent = Some(why),
             SessionChange::Ended { reason, last } => {
                 row.standing = BoardState::Ended(reason.to_string());
                 row.last = last.as_deref().map(LastOutcome::new).or(row.last.take());
@@ -122,14 +127,15 @@ impl Board {
                     BoardState::Running { since_ms, .. } | BoardState::Waiting { since_ms, .. } => {
                         since_ms
                     }
-                    _ => now_ms(),
+                    _ => time::now_ms(),
                 };
                 row.evals.entry(eval).or_default();
                 row.standing = BoardState::Waiting { eval, since_ms, prompt };
             }
             SessionChange::Unrecorded { eval, why } => {
                 row.evals.remove(&eval);
-                row.standing = BoardState::Silent(stead_client::unrecorded_text(&why));
+                row.standing = BoardState::Idle;
+                row.silent = Some(stead_client::unrecorded_text(&why));
             }
             SessionChange::Finished(past) => {
                 if let Some(eval) = past.view.eval {
@@ -173,7 +179,7 @@ impl Board {
         let width = size.columns.saturating_sub(1);
         let live = self.rows.values().filter(|row| !row.is_over()).count();
         let ended = self.rows.len() - live;
-        let mut head = format!("{here}  {}", counted(live, "session"));
+        let mut head = format!("{here}  {}", counted(live as u64, "session", "sessions"));
         if ended > 0 {
             head.push_str(&format!(", {ended} ended"));
         }
@@ -192,7 +198,8 @@ impl Board {
             let rest = total - at;
             let room = size.rows.saturating_sub(lines.len() + usize::from(rest > 1));
             if drawn.len() > room {
-                let more = format!("… and {}", counted(rest, "more session"));
+                let more =
+                    format!("… and {}", counted(rest as u64, "more session", "more sessions"));
                 lines.push(paint.paint(FAINT, &fit(&more, width)));
                 break;
             }
@@ -226,7 +233,6 @@ fn draw(
             let asks = format!("waits for input{}", prompt_text(prompt));
             (format!("waiting {}", since(*since_ms)), CARE, code(eval), asks)
         }
-        BoardState::Silent(why) => ("silent".to_owned(), BAD, plain(why), String::new()),
         BoardState::Ended(why) => ("ended".to_owned(), FAINT, why.clone(), String::new()),
     };
     if row.paused {
@@ -234,7 +240,13 @@ fn draw(
     }
     let mut what = what;
     let mut second_style = PLAIN;
-    if let (BoardState::Idle | BoardState::Ended(_), Some(last)) = (&row.standing, &row.last) {
+    if let Some(why) = &row.silent {
+        (state, style) = ("silent".to_owned(), BAD);
+        (second, what) = (what, plain(why));
+    }
+    if let (BoardState::Idle | BoardState::Ended(_), Some(last), None) =
+        (&row.standing, &row.last, &row.silent)
+    {
         let told = format!("{} {}: {}", last.id, last.by, text::first_line(&last.code, width));
         what = if what.is_empty() { told } else { format!("{what}; last {told}") };
         let line = if last.line.is_empty() || !last.good {
@@ -284,15 +296,7 @@ fn pad(text: &str, width: usize) -> String {
     format!("{text}{:short$}", "")
 }
 
-fn counted(count: usize, what: &str) -> String {
-    if count == 1 { format!("1 {what}") } else { format!("{count} {what}s") }
-}
-
-fn now_ms() -> u64 {
-    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as u64
-}
-
 fn since(at_ms: u64) -> String {
     // Tenths of seconds would change faster than the screen is drawn.
-    time::short(Duration::from_secs(now_ms().saturating_sub(at_ms) / 1000)).replace(".0s", "s")
+    time::short(Duration::from_secs(time::since(at_ms).as_secs())).replace(".0s", "s")
 }

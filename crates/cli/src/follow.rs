@@ -17,7 +17,7 @@ use crate::reply::{DEFAULT_MAX_CHARS, EvalData};
 use crate::signals::{Exits, Leave};
 use crate::text_writer::TextWriter;
 use crate::verdict::verdict;
-use crate::{exit, text, time};
+use crate::{exit, habits, text, time};
 
 /// How many characters of an eval's code are shown.
 const CODE: usize = 120;
@@ -197,6 +197,11 @@ impl FollowLines {
         if let Some(line) = self.describe(key, change) {
             self.text.interject(&format!("[{place}{line}]\n"));
         }
+        if let SessionChange::Finished(past) = change
+            && let Some(hint) = habits::hint(&past.view)
+        {
+            self.text.interject(&format!("[{place}hint: {hint}]\n"));
+        }
     }
 
     fn describe(&self, key: &SessionKey, change: &SessionChange) -> Option<String> {
@@ -312,7 +317,9 @@ impl FollowLines {
                 status: Some(past.view.status.as_str()),
                 last_line: Some(past.last_line.as_str()).filter(|line| !line.is_empty()),
                 data: Some(
-                    EvalData::new(&past.view, &Page::default(), DEFAULT_MAX_CHARS).without_chunks(),
+                    EvalData::new(&past.view, &Page::default(), DEFAULT_MAX_CHARS)
+                        .without_chunks()
+                        .with_hint(habits::hint(&past.view)),
                 ),
                 ..line
             },

@@ -1,8 +1,8 @@
 //! A terminal's whole screen, which is given back as it was however the command ends.
 
-use std::io::{IsTerminal, Write};
+use std::io::IsTerminal;
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::sync::Mutex;
+use std::sync::{Mutex, MutexGuard};
 
 use rustix::event::epoll;
 use rustix::process::Signal;
@@ -12,8 +12,20 @@ use stead_launch::sys;
 use crate::print;
 use crate::redraw::TerminalSize;
 
-/// How the terminal was before the screen was taken, for a panic, which ends the process at once.
-static BEFORE: Mutex<Option<Termios>> = Mutex::new(None);
+/// Whether the screen is taken. It is known to all, because a panic or a write that fails ends the process at once.
+static TAKEN: Mutex<TakenScreen> = Mutex::new(TakenScreen::No);
+
+/// Whether this process has the terminal's screen, and how its keyboard was before.
+enum TakenScreen {
+    No,
+    Yes {
+        before: Option<Termios>,
+    },
+    /// The shell has it, because this process was stopped.
+    Lent {
+        before: Option<Termios>,
+    },
+}
 
 /// Tells the keyboard from the signals.
 const KEYS: u64 = 1;
@@ -58,11 +70,6 @@ impl FullScreen {
         if !heard {
             return None;
         }
-        let usual = std::panic::take_hook();
-        std::panic::set_hook(Box::new(move |info| {
-            give_back();
-            usual(info);
-        }));
         let screen = FullScreen { any, signals, drawn: Vec::new() };
         let keyboard = std::io::stdin();
         if keyboard.is_terminal() {
@@ -75,14 +82,34 @@ impl FullScreen {
 
     fn enter(&self) {
         let stdin = std::io::stdin();
-        if let Ok(before) = tcgetattr(&stdin) {
+        let mut taken = lock();
+        let before = match std::mem::replace(&mut *taken, TakenScreen::No) {
+            // What a shell has set meanwhile is for its own line, and not to be given back to it.
+            TakenScreen::Yes { before } | TakenScreen::Lent { before } => before,
+            TakenScreen::No => tcgetattr(&stdin).ok(),
+        };
+        if let Some(before) = &before {
             // Keys are not shown, and are read at once; Ctrl-C stays a signal.
             let mut quiet = before.clone();
             quiet.local_modes -= LocalModes::ICANON | LocalModes::ECHO;
             let _ = tcsetattr(&stdin, OptionalActions::Now, &quiet);
-            *BEFORE.lock().unwrap_or_else(|e| e.into_inner()) = Some(before);
         }
+        *taken = TakenScreen::Yes { before };
+        drop(taken);
         print::out(ENTER);
+    }
+
+    /// Stops this process until the terminal is its own again: a shell that lets it go on in the background keeps the
+    /// terminal.
+    fn stand_by(&self) {
+        lend();
+        loop {
+            let _ = rustix::process::kill_process(rustix::process::getpid(), Signal::STOP);
+            let owner = rustix::termios::tcgetpgrp(std::io::stdout());
+            if owner.is_ok_and(|owner| owner == rustix::process::getpgrp()) || owner.is_err() {
+                return;
+            }
+        }
     }
 
     /// Draws these lines; only those that have changed are written.
@@ -104,10 +131,7 @@ impl FullScreen {
 
     /// How much room there is.
     pub(crate) fn size(&self) -> TerminalSize {
-        let size = rustix::termios::tcgetwinsize(std::io::stdout());
-        let (columns, rows) = size.map_or((80, 24), |size| (size.ws_col, size.ws_row));
-        let or = |size: u16, usual| if size == 0 { usual } else { usize::from(size).max(2) };
-        TerminalSize { columns: or(columns, 80), rows: or(rows, 24) }
+        TerminalSize::of(std::io::stdout()).unwrap_or(TerminalSize::USUAL)
     }
 
     /// Whether `q` was pressed, or the terminal is gone.
@@ -151,8 +175,7 @@ impl FullScreen {
         });
         if stop && asked != ScreenCall::Leave {
             // Ctrl-Z: the shell gets its screen back until this process goes on.
-            give_back();
-            let _ = rustix::process::kill_process(rustix::process::getpid(), Signal::STOP);
+            self.stand_by();
             self.enter();
             asked = ScreenCall::Draw;
         }
@@ -176,11 +199,66 @@ impl Drop for FullScreen {
     }
 }
 
-/// Gives the screen, the cursor and the keyboard back. A terminal that is gone takes nothing, which is as well.
-fn give_back() {
-    let _ = std::io::stdout().write_all(LEAVE).and_then(|()| std::io::stdout().flush());
-    if let Some(before) = BEFORE.lock().unwrap_or_else(|e| e.into_inner()).take() {
+/// Gives the screen, the cursor and the keyboard back, if they were taken.
+pub(crate) fn give_back() {
+    lend();
+    *lock() = TakenScreen::No;
+}
+
+/// Gives the screen back, and knows how the keyboard was before. A terminal that is gone takes nothing, which is as well.
+fn lend() {
+    let mut taken = lock();
+    let before = match std::mem::replace(&mut *taken, TakenScreen::No) {
+        TakenScreen::Yes { before } => before,
+        other @ (TakenScreen::No | TakenScreen::Lent { .. }) => return *taken = other,
+    };
+    // Not by way of the buffer: a write that failed may have left something in it, and may hold its lock.
+    let mut rest = LEAVE;
+    while let Ok(count @ 1..) = rustix::io::write(std::io::stdout(), rest) {
+        rest = &rest[count..];
+    }
+    if let Some(before) = &before {
         // Keys that nobody read are not for the shell.
-        let _ = tcsetattr(std::io::stdin(), OptionalActions::Flush, &before);
+        let _ = tcsetattr(std::io::stdin(), OptionalActions::Flush, before);
+    }
+    *taken = TakenScreen::Lent { before };
+}
+
+fn lock() -> MutexGuard<'static, TakenScreen> {
+    TAKEN.lock().unwrap_or_else(|e| e.into_inner())
+}
+
+#[cfg(test)]
+mod tests {
+    use std::os::fd::AsFd;
+    use std::process::Command;
+
+    use stead_testkit::Terminal;
+
+    use super::FullScreen;
+
+    /// Run by the test below, on a terminal of its own.
+    #[test]
+    #[ignore = "it panics"]
+    fn panics_with_the_screen_taken() {
+        crate::give_the_terminal_back_on_panic();
+        let _silent = stead_launch::echo::SilentTerminal::new(std::io::stdin().as_fd()).unwrap();
+        let _screen = FullScreen::take().unwrap();
+        panic!("what a pity");
+    }
+
+    #[test]
+    fn e17_a_panic_gives_the_terminal_back_before_it_speaks() {
+        let mut command = Command::new(std::env::current_exe().unwrap());
+        let test = "full_screen::tests::panics_with_the_screen_taken";
+        command.args(["--exact", test, "--ignored", "--nocapture", "--test-threads=1"]);
+        let mut terminal = Terminal::run(command);
+        terminal.wait_for("what a pity");
+        terminal.end();
+        assert!(terminal.shows_typing());
+        let (_, shown) = terminal.finish();
+        let (before, after) = shown.split_once("\x1b[?25h\x1b[?1049l").unwrap();
+        assert!(before.contains("\x1b[?1049h") && after.contains("what a pity"), "{shown:?}");
+        assert!(!after.contains("\x1b[?1049"), "given back once: {shown:?}");
     }
 }

@@ -109,8 +109,19 @@ pub struct Modes {
     pub mcp: fn(Client, PathBuf, bool) -> std::io::Result<()>,
 }
 
+/// A panic ends the process at once, when the terminal may not be as it was before.
+fn give_the_terminal_back_on_panic() {
+    let usual = std::panic::take_hook();
+    std::panic::set_hook(Box::new(move |info| {
+        full_screen::give_back();
+        stead_launch::echo::show_again();
+        usual(info);
+    }));
+}
+
 /// Runs the command line of this process.
 pub fn main(modes: Modes) -> ExitCode {
+    give_the_terminal_back_on_panic();
     let args: Vec<OsString> = std::env::args_os().collect();
     if args.len() == 1 {
         print::out(WELCOME.as_bytes());

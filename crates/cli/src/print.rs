@@ -8,7 +8,7 @@ use stead_protocol::ErrorCode;
 use stead_screen::plain;
 
 use crate::paint::{BAD, PLACE, Paint};
-use crate::{exit, hints};
+use crate::{exit, full_screen, hints};
 
 /// How replies are written.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -135,14 +135,20 @@ pub(crate) fn err(bytes: &[u8]) {
 fn finish(written: io::Result<()>) {
     match written {
         Ok(()) => {}
-        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => {
-            std::process::exit(exit::SUCCESS.into())
-        }
+        Err(error) if error.kind() == io::ErrorKind::BrokenPipe => leave(exit::SUCCESS),
         Err(error) => {
+            full_screen::give_back();
             err(format!("error: could not write to standard output: {error}\n").as_bytes());
-            std::process::exit(exit::REQUEST_FAILED.into())
+            leave(exit::REQUEST_FAILED)
         }
     }
+}
+
+/// Ends this process at once, and leaves the terminal as it was before.
+pub(crate) fn leave(code: u8) -> ! {
+    full_screen::give_back();
+    stead_launch::echo::show_again();
+    std::process::exit(code.into())
 }
 
 #[cfg(test)]

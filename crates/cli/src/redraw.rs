@@ -4,6 +4,7 @@
 //! and drawn anew below it. This decides what to write and writes nothing itself.
 
 use std::fmt::Write;
+use std::os::fd::AsFd;
 
 use stead_protocol::ChunkKind;
 use stead_screen::{columns, fit};
@@ -13,6 +14,20 @@ use stead_screen::{columns, fit};
 pub(crate) struct TerminalSize {
     pub(crate) columns: usize,
     pub(crate) rows: usize,
+}
+
+impl TerminalSize {
+    /// What is usual.
+    pub(crate) const USUAL: TerminalSize = TerminalSize { columns: 80, rows: 24 };
+
+    /// The size of a terminal; `None` if it is not one.
+    pub(crate) fn of(terminal: impl AsFd) -> Option<Self> {
+        let size = rustix::termios::tcgetwinsize(terminal).ok()?;
+        // A terminal that does not know its size says zero.
+        let or = |size: u16, usual| if size == 0 { usual } else { usize::from(size).max(2) };
+        let TerminalSize { columns, rows } = TerminalSize::USUAL;
+        Some(TerminalSize { columns: or(size.ws_col, columns), rows: or(size.ws_row, rows) })
+    }
 }
 
 /// How many of the last lines are known, so that they can be taken back: as many as a screen may have.

@@ -6,7 +6,7 @@ use rustix::event::epoll;
 use rustix::process::Signal;
 use stead_launch::sys;
 
-/// SIGINT as a readable descriptor; the signal no longer ends the process.
+/// SIGINT as a readable descriptor; the signal does not end the process until this is dropped.
 #[derive(Debug)]
 pub(crate) struct CtrlC(OwnedFd);
 
@@ -21,6 +21,19 @@ impl CtrlC {
         let mut pressed = false;
         sys::read_signals(&self.0, |_| pressed = true);
         pressed
+    }
+
+    /// Lets Ctrl-C end the process again, for a thread that has given its descriptor to another.
+    pub(crate) fn let_go() {
+        let _ = sys::unblock(&[Signal::INT]);
+    }
+}
+
+impl Drop for CtrlC {
+    fn drop(&mut self) {
+        // What was pressed until now was for the command, and what is pressed from now on is for the process.
+        self.take();
+        CtrlC::let_go();
     }
 }
 
@@ -80,5 +93,26 @@ impl Exits {
 impl AsFd for Exits {
     fn as_fd(&self) -> BorrowedFd<'_> {
         self.any.as_fd()
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    /// Whether this thread holds SIGINT back.
+    fn holds_back() -> bool {
+        let status = std::fs::read_to_string("/proc/thread-self/status").unwrap();
+        let blocked = status.lines().find_map(|line| line.strip_prefix("SigBlk:")).unwrap();
+        u64::from_str_radix(blocked.trim(), 16).unwrap() & (1 << (Signal::INT.as_raw() - 1)) != 0
+    }
+
+    #[test]
+    fn c9_ctrl_c_is_held_back_for_as_long_as_it_is_listened_for() {
+        let before = holds_back();
+        let ctrl_c = CtrlC::new().unwrap();
+        assert!(!before && holds_back());
+        drop(ctrl_c);
+        assert!(!holds_back());
     }
 }

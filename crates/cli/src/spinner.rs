@@ -2,6 +2,9 @@
 
 use std::time::{Duration, Instant};
 
+use stead_screen::fit;
+
+use crate::redraw::TerminalSize;
 use crate::{print, time};
 
 /// Quiet time before it shows.
@@ -39,12 +42,10 @@ impl Spinner {
         {
             return next;
         }
-        let columns = rustix::termios::tcgetwinsize(std::io::stderr())
-            .map_or(80, |size| usize::from(size.ws_col).max(20));
+        let size = TerminalSize::of(std::io::stderr()).unwrap_or(TerminalSize::USUAL);
         let frame = FRAMES[self.frame % FRAMES.len()];
         let line = format!("{frame} {} {}", time::short(elapsed), said());
-        let line: String = line.chars().take(columns - 1).collect();
-        print::err(format!("\r{line}\x1b[K").as_bytes());
+        print::err(format!("\r{}\x1b[K", fit(&line, size.columns.max(20) - 1)).as_bytes());
         self.frame += 1;
         let now = Instant::now();
         self.drawn = Some(now);

@@ -258,17 +258,12 @@ impl TextWriter {
 
     /// The terminal's size, if there is one that can move its cursor.
     fn size(&self) -> Option<TerminalSize> {
-        let known = match (self.terminal.err, self.terminal.out) {
-            (true, _) => rustix::termios::tcgetwinsize(std::io::stderr()),
-            (false, true) => rustix::termios::tcgetwinsize(std::io::stdout()),
-            (false, false) => return None,
-        };
-        print::moves_the_cursor().then_some(())?;
-        let known = known.ok()?;
-        let (columns, rows) = (usize::from(known.ws_col), usize::from(known.ws_row));
-        // A terminal that does not know its size says zero.
-        let or = |size: usize, usual| if size == 0 { usual } else { size.max(2) };
-        Some(TerminalSize { columns: or(columns, 80), rows: or(rows, 24) })
+        match (self.terminal.err, self.terminal.out) {
+            _ if !print::moves_the_cursor() => None,
+            (true, _) => TerminalSize::of(std::io::stderr()),
+            (false, true) => TerminalSize::of(std::io::stdout()),
+            (false, false) => None,
+        }
     }
 }
 

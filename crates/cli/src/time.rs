@@ -70,9 +70,17 @@ pub(crate) fn spoken(time: Duration) -> String {
 
 /// How long ago a moment was, in milliseconds since 1970.
 pub(crate) fn ago(moment_ms: u64) -> String {
-    let now = SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default();
-    let past = now.saturating_sub(Duration::from_millis(moment_ms));
-    format!("{} ago", short(past))
+    format!("{} ago", short(since(moment_ms)))
+}
+
+/// The time since a moment in milliseconds since 1970; none since one that is still to come.
+pub(crate) fn since(moment_ms: u64) -> Duration {
+    Duration::from_millis(now_ms().saturating_sub(moment_ms))
+}
+
+/// Milliseconds since 1970.
+pub(crate) fn now_ms() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_millis() as u64
 }
 
 #[cfg(test)]

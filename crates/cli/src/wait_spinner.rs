@@ -83,6 +83,8 @@ impl Drop for WaitSpinner {
         let mut shown = lock(&self.0);
         shown.over = true;
         shown.spinner.clear();
+        // The thread that hears of Ctrl-C is about to end.
+        CtrlC::let_go();
     }
 }
 
@@ -123,7 +125,7 @@ fn spin(shown: &Mutex<SpinnerShown>, client: &Client, mut ctrl_c: CtrlC) {
                 shown.spinner.clear();
             }
             // With the lock, so that nothing is drawn any more.
-            std::process::exit(exit::LEFT.into());
+            print::leave(exit::LEFT);
         }
     }
 }

@@ -102,7 +102,7 @@ impl EvalWatcher {
         if *unheard >= HEAR_EVERY {
             *unheard = 0;
             if exits.take() == Some(Leave::CtrlC) {
-                std::process::exit(exit::LEFT.into());
+                print::leave(exit::LEFT);
             }
         }
     }
@@ -241,7 +241,7 @@ impl Watcher for EvalWatcher {
                         self.answers.iter_mut().for_each(TypedAnswers::stop);
                         WaitAction::Leave
                     }
-                    Some(Leave::Unread) => std::process::exit(exit::SUCCESS.into()),
+                    Some(Leave::Unread) => print::leave(exit::SUCCESS),
                     None => WaitAction::GoOn,
                 };
             }

@@ -30,7 +30,7 @@ pub(crate) enum ReportData<'a> {
 pub(crate) struct WokenData<'a> {
     session: &'a str,
     eval_id: &'a str,
-    /// What ended the wait: `ended`, `input`, `match`, `idle`, `unrecorded` or `timeout`.
+    /// What ended the wait: `ended`, `input`, `match`, `idle`, `unrecorded`, `unheard` or `timeout`.
     condition: &'static str,
     /// Where the eval stands, if the reply is about several.
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -43,6 +43,8 @@ pub(crate) struct WokenData<'a> {
     content: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     prompt: Option<&'a str>,
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    secret: bool,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     listens: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -75,7 +77,7 @@ impl<'a> Report<'a> {
             _ if options.all => woken.iter().collect(),
             Some(one) => vec![one],
             None if late().count() > 0 => late().collect(),
-            None => woken.iter().next_back().into_iter().collect(),
+            None => woken.iter().rfind(|one| !is_unheard(one)).into_iter().collect(),
         };
         let mut failed: Option<(u8, Failure)> = None;
         for (exit, failure) in told.iter().filter_map(|one| failure(one, options)) {
@@ -128,6 +130,7 @@ impl<'a> WokenData<'a> {
             line: None,
             content: None,
             prompt: view.prompt.as_deref(),
+            secret: view.secret,
             listens: view.listens,
             editor: view.editor.as_deref(),
             silent_ms: None,
@@ -152,6 +155,7 @@ impl<'a> WokenData<'a> {
                 data.last_line = Some(last_line.as_str()).filter(|line| !line.is_empty());
             }
             Cause::Unrecorded(_) => data.condition = "unrecorded",
+            Cause::Unheard(_) => data.condition = "unheard",
             Cause::TimedOut { last_line } => {
                 data.condition = "timeout";
                 data.last_line = Some(last_line.as_str()).filter(|line| !line.is_empty());
@@ -159,6 +163,11 @@ impl<'a> WokenData<'a> {
         }
         data
     }
+}
+
+/// Whether its session could not be listened to; the reply says so beside what it is about.
+fn is_unheard(one: &Woken) -> bool {
+    matches!(one.cause, Cause::Unheard(_))
 }
 
 /// Why a wait that ended so is no success, with its exit code (SPEC C-6).
@@ -181,6 +190,10 @@ fn failure(one: &Woken, options: &WakeOptions) -> Option<(u8, Failure)> {
         Cause::Unrecorded(_) => {
             let message = line(one, options);
             Some((exit::REQUEST_FAILED, Failure::new(ErrorCode::Unknown, message)))
+        }
+        Cause::Unheard(_) => {
+            let message = line(one, options);
+            Some((exit::REQUEST_FAILED, Failure::new(ErrorCode::ConnectionFailed, message)))
         }
         Cause::TimedOut { .. } => {
             let message = line(one, options);
@@ -209,6 +222,7 @@ pub(crate) fn line(one: &Woken, options: &WakeOptions) -> String {
             format!("{id} silent for {}{}", time::spoken(*time), asks.or(last).unwrap_or_default())
         }
         Cause::Unrecorded(why) => format!("{id} {}", unrecorded_text(why)),
+        Cause::Unheard(why) => format!("{id} can no longer be waited for: {why}"),
         Cause::TimedOut { last_line } => {
             let stands = match view.status {
                 EvalStatus::Queued => "is still queued",

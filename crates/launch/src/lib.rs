@@ -4,6 +4,7 @@
 //! sandbox has to be applied.
 
 mod channels;
+pub mod echo;
 mod find;
 pub mod packets;
 pub mod process;

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{Read, Write};
-use std::os::fd::{FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -81,13 +81,36 @@ impl Terminal {
     /// When it is not within a minute, or the command ends without it.
     #[track_caller]
     pub fn wait_for(&mut self, text: &str) {
+        self.wait_until(&format!("{text:?}"), |seen| seen.contains(text));
+    }
+
+    /// Waits until all that was shown is as wanted.
+    ///
+    /// # Panics
+    /// When it is not within a minute, or the command ends without it.
+    #[track_caller]
+    pub fn wait_until(&mut self, what: &str, wanted: impl Fn(&str) -> bool) {
         let deadline = Instant::now() + DEADLINE;
-        while !self.seen.contains(text) {
+        while !wanted(&self.seen) {
             match self.screen.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
                 Ok(bytes) => self.seen.push_str(&String::from_utf8_lossy(&bytes)),
-                Err(error) => panic!("{error} before {text:?} in {:?}", self.seen),
+                Err(error) => panic!("{error} before {what} in {:?}", self.seen),
             }
         }
+    }
+
+    /// Whether the terminal shows what is typed.
+    ///
+    /// # Panics
+    /// When the terminal does not say.
+    pub fn shows_typing(&self) -> bool {
+        // SAFETY: the record is filled in by the call before it is read.
+        let modes = unsafe {
+            let mut modes: libc::termios = std::mem::zeroed();
+            assert_eq!(libc::tcgetattr(self.keys.as_raw_fd(), &mut modes), 0);
+            modes
+        };
+        modes.c_lflag & libc::ECHO != 0
     }
 
     /// Waits for the command's end; its exit code and all that was shown.
@@ -96,6 +119,15 @@ impl Terminal {
     /// When it does not end within a minute.
     #[track_caller]
     pub fn finish(mut self) -> (Option<i32>, String) {
+        (self.end(), self.seen)
+    }
+
+    /// Waits for the command's end; its exit code.
+    ///
+    /// # Panics
+    /// When it does not end within a minute.
+    #[track_caller]
+    pub fn end(&mut self) -> Option<i32> {
         let deadline = Instant::now() + DEADLINE;
         loop {
             match self.screen.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
@@ -107,7 +139,7 @@ impl Terminal {
                 }
             }
         }
-        (self.child.wait().expect("the command has ended").code(), self.seen)
+        self.child.wait().expect("the command has ended").code()
     }
 }
 

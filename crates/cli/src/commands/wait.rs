@@ -66,8 +66,16 @@ pub(crate) struct WaitArgs {
 impl WaitArgs {
     pub(crate) fn run(self, context: &Context) -> CommandResult {
         let mut ids = self.ids;
+        // `-n py 24` is `py:24`.
+        let numbers = ids.iter().any(|id| id.parse::<u64>().is_ok());
         if ids.is_empty() || self.session.name.is_some() {
-            ids.push(context.session(&self.session)?.to_string());
+            let session = context.session(&self.session)?;
+            for id in ids.iter_mut().filter(|id| id.parse::<u64>().is_ok()) {
+                *id = format!("{session}:{id}");
+            }
+            if !numbers {
+                ids.push(session.to_string());
+            }
         }
         let options = WakeOptions {
             pattern: self.pattern,

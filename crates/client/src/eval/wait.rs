@@ -18,8 +18,8 @@ use crate::{ClientError, ConnectionTrouble, EvalStatus, EvalView, timer};
 /// How long a host that hung up may take to exit.
 pub(crate) const HOST_END_TIME: Duration = Duration::from_secs(2);
 
-/// How long an outcome that could not be recorded is waited for.
-const RECORD_TIME: Duration = Duration::from_secs(1);
+/// How long an outcome that could not be recorded is waited for: the disk may have been full only for a moment.
+pub(crate) const RECORD_TIME: Duration = Duration::from_secs(1);
 
 /// What a front end does while an eval runs.
 pub trait Watcher {

@@ -4,12 +4,14 @@ use std::collections::{BTreeMap, BTreeSet};
 use std::fs;
 use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, OwnedFd};
+use std::os::unix::net::UnixStream;
 use std::path::Path;
 use std::sync::{Arc, Mutex, MutexGuard, PoisonError};
 use std::thread::Builder;
 use std::time::{Duration, Instant};
 
 use rustix::fs::inotify::{self, CreateFlags, WatchFlags};
+use rustix::io::Errno;
 use stead_protocol::{Meta, SessionName};
 
 use super::session::{self, Memory};
@@ -17,7 +19,7 @@ use super::{Followed, SessionChange, SessionEvent, Teller};
 use crate::list::{metas_in, subdirectories};
 use crate::{Client, ClientError, Workspace, timer};
 
-/// How often is looked for new hosts where the kernel gives no notice: a user may have used up all watches.
+/// How often is looked for new hosts where the kernel gives no notice of them: a user may have used up all watches.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
 /// A follower reads and writes short messages.
 const STACK: usize = 512 << 10;
@@ -34,10 +36,23 @@ struct FinderShared {
     /// Tells of changes in directories; `None` if the kernel gives no notice.
     notices: Option<OwnedFd>,
     sessions: Mutex<BTreeMap<FollowedKey, Follower>>,
+    /// Readable when nobody follows any longer.
+    closes: UnixStream,
+}
+
+/// How it is learnt that something has changed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum NoticeOfChange {
+    /// The kernel tells of every change.
+    Told,
+    /// Not all directories can be watched, so they are looked at from time to time.
+    LookedFor,
 }
 
 /// Whether a thread follows a session.
 enum Follower {
+    /// One is being started, with how far the session was followed.
+    Starting(Memory),
     /// One does. `again` says that its host may have been replaced by a new one meanwhile.
     Active { again: bool },
     /// None does, because the session has no host; this is how far it was followed.
@@ -50,6 +65,7 @@ pub(super) fn start(
     followed: Followed,
     output: bool,
     teller: Teller,
+    closes: UnixStream,
 ) -> Result<(), ClientError> {
     client.dirs.make_runtime()?;
     let notices = inotify::init(CreateFlags::CLOEXEC | CreateFlags::NONBLOCK).ok();
@@ -60,14 +76,17 @@ pub(super) fn start(
         teller,
         notices,
         sessions: Mutex::default(),
+        closes,
     });
-    shared.scan()?;
+    let mut notice = shared.scan()?;
     let find = move || {
-        loop {
-            shared.await_notice();
-            if shared.scan().is_err() {
-                timer::pause(LOOK_EVERY);
-            }
+        while shared.await_change(notice) {
+            notice = match shared.scan() {
+                Ok(notice) => notice,
+                // What cannot be read may be readable later. Changes do not hurry this, or it would be tried all the time.
+                Err(_) if shared.rest(LOOK_EVERY) => NoticeOfChange::LookedFor,
+                Err(_) => return,
+            };
         }
     };
     let started = Builder::new().name("finder".to_owned()).stack_size(STACK).spawn(find);
@@ -79,30 +98,46 @@ impl FinderShared {
         self.sessions.lock().unwrap_or_else(PoisonError::into_inner)
     }
 
-    /// Waits until something has happened in the watched directories.
-    fn await_notice(&self) {
-        let Some(notices) = &self.notices else { return timer::pause(LOOK_EVERY) };
-        let _ = timer::wait_readable([Some(notices.as_fd())], None::<Instant>);
-        let mut buffer = [MaybeUninit::uninit(); 4096];
-        let mut reader = inotify::Reader::new(notices, &mut buffer);
-        while reader.next().is_ok() {}
+    /// Waits until something may have happened in the directories; false once nobody follows.
+    fn await_change(&self, notice: NoticeOfChange) -> bool {
+        let look = match notice {
+            NoticeOfChange::Told => None,
+            NoticeOfChange::LookedFor => Some(Instant::now() + LOOK_EVERY),
+        };
+        let notices = self.notices.as_ref();
+        let awaited = [Some(self.closes.as_fd()), notices.map(AsFd::as_fd)];
+        let Ok([closed, _]) = timer::wait_readable(awaited, look) else { return false };
+        if let Some(notices) = notices {
+            let mut buffer = [MaybeUninit::uninit(); 4096];
+            let mut reader = inotify::Reader::new(notices, &mut buffer);
+            while reader.next().is_ok() {}
+        }
+        !closed
+    }
+
+    /// Lets `time` pass; false once nobody follows.
+    fn rest(&self, time: Duration) -> bool {
+        let until = Some(Instant::now() + time);
+        timer::wait_readable([Some(self.closes.as_fd())], until).is_ok_and(|[closed]| !closed)
     }
 
     /// Asks for notice of what happens from now on: a new host makes its socket in the runtime directory, and a
     /// session is known by a file in its own, which may come later and is replaced when the session is stopped.
-    fn watch_directories(&self) -> Result<(), ClientError> {
-        let Some(notices) = &self.notices else { return Ok(()) };
+    fn watch_directories(&self) -> Result<NoticeOfChange, ClientError> {
+        let Some(notices) = &self.notices else { return Ok(NoticeOfChange::LookedFor) };
         let dirs = &self.client.dirs;
         let wanted = WatchFlags::CREATE | WatchFlags::MOVED_TO | WatchFlags::DELETE;
-        // A directory that is missing is made in one that is watched, or before a socket is.
-        let watch = |path: &Path| {
-            let _ = inotify::add_watch(notices, path, wanted);
+        let mut notice = NoticeOfChange::Told;
+        let mut watch = |path: &Path| match inotify::add_watch(notices, path, wanted) {
+            // A directory that is missing is made in one that is watched, or before a socket is.
+            Ok(_) | Err(Errno::NOENT) => {}
+            Err(_) => notice = NoticeOfChange::LookedFor,
         };
         watch(&dirs.runtime);
         let workspaces = match &self.followed {
             Followed::Session(name) => {
                 watch(&dirs.session(&self.client.workspace, name));
-                return Ok(());
+                return Ok(notice);
             }
             Followed::Workspace => vec![dirs.workspace(&self.client.workspace)],
             Followed::All => {
@@ -114,15 +149,16 @@ impl FinderShared {
             watch(&workspace);
             subdirectories(&workspace)?.iter().for_each(|session| watch(session));
         }
-        Ok(())
+        Ok(notice)
     }
 
     /// Follows the sessions that nobody follows and that have a host, and tells which are gone.
-    fn scan(self: &Arc<Self>) -> Result<(), ClientError> {
+    fn scan(self: &Arc<Self>) -> Result<NoticeOfChange, ClientError> {
         // In this order, so that what happens after the look is noticed.
-        self.watch_directories()?;
+        let notice = self.watch_directories()?;
         let metas = self.metas()?;
         let mut there = BTreeSet::new();
+        let mut not_started = None;
         for meta in metas {
             let key: FollowedKey = (Arc::from(meta.workspace.as_str()), meta.name.clone());
             there.insert(key.clone());
@@ -133,26 +169,29 @@ impl FinderShared {
                         *again = true;
                         continue;
                     }
+                    Some(Follower::Starting(_)) => continue,
                     Some(Follower::Resting(_)) if !self.has_socket(&meta) => continue,
                     Some(Follower::Resting(memory)) => Some(std::mem::take(memory)),
                     None => None,
                 }
             };
-            self.lock().insert(key.clone(), Follower::Active { again: false });
-            self.spawn(key, known.unwrap_or_default())?;
+            // A session whose thread could not be started is tried again with the next look.
+            not_started = self.spawn(key, known.unwrap_or_default()).err().or(not_started);
         }
         let mut gone = Vec::new();
-        self.lock().retain(|key, follower| {
-            let stays = there.contains(key) || matches!(follower, Follower::Active { .. });
-            if !stays {
-                gone.push(key.clone());
+        self.lock().retain(|key, follower| match follower {
+            Follower::Resting(memory) if !there.contains(key) => {
+                if !memory.is_told_gone() {
+                    gone.push(key.clone());
+                }
+                false
             }
-            stays
+            _ => true,
         });
         for key in gone {
             self.tell(&key, SessionChange::Gone);
         }
-        Ok(())
+        not_started.map_or(Ok(notice), Err)
     }
 
     fn metas(&self) -> Result<Vec<Meta>, ClientError> {
@@ -179,19 +218,33 @@ impl FinderShared {
     }
 
     fn spawn(self: &Arc<Self>, key: FollowedKey, memory: Memory) -> Result<(), ClientError> {
+        self.lock().insert(key.clone(), Follower::Starting(memory));
         let shared = self.clone();
         let name = format!("follow {}", key.1);
-        let run = move || shared.run(&key, memory);
+        let followed = key.clone();
+        let run = move || shared.run(&followed);
         let started = Builder::new().name(name).stack_size(STACK).spawn(run);
+        if started.is_err() {
+            let mut sessions = self.lock();
+            if let Some(Follower::Starting(memory)) = sessions.remove(&key) {
+                sessions.insert(key, Follower::Resting(memory));
+            }
+        }
         started.map(drop).map_err(ClientError::file("start", "a thread"))
     }
 
     /// Follows one session for as long as it has a host.
-    fn run(&self, key: &FollowedKey, mut memory: Memory) {
+    fn run(&self, key: &FollowedKey) {
+        let before = self.lock().insert(key.clone(), Follower::Active { again: false });
+        let mut memory = match before {
+            Some(Follower::Starting(memory)) => memory,
+            _ => Memory::default(),
+        };
         let client = self.client.in_workspace(&key.0);
         loop {
             let mut tell = |change| self.tell(key, change);
-            session::follow(&client, &key.1, &mut memory, self.output, &mut tell);
+            let closes = self.closes.as_fd();
+            session::follow(&client, &key.1, &mut memory, self.output, closes, &mut tell);
             let mut sessions = self.lock();
             match sessions.get_mut(key) {
                 Some(Follower::Active { again: again @ true }) => *again = false,

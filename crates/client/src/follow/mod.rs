@@ -1,12 +1,13 @@
 //! Following sessions: every eval that anyone runs in them, over restarts, as one stream of events.
 //!
 //! One thread follows one host, because a host that does not answer must not hold up the others. A further thread
-//! hears of new hosts. All threads end with the process; they own nothing that has to be put away.
+//! hears of new hosts. All of them end when nobody follows any longer: they see the other end of a socket close.
 
 mod finder;
 mod session;
 
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::net::UnixStream;
 use std::sync::Arc;
 use std::sync::mpsc::{Receiver, SyncSender, TryRecvError, sync_channel};
 use std::time::Instant;
@@ -156,6 +157,8 @@ pub struct Following {
     events: Receiver<SessionEvent>,
     bell: Arc<OwnedFd>,
     unlooked: usize,
+    /// The threads see its other end close when this is dropped.
+    _open: UnixStream,
 }
 
 /// Where the threads put what happened.
@@ -174,8 +177,9 @@ impl Client {
         let bell = Arc::new(bell);
         let (send, events) = sync_channel(WAITING_EVENTS);
         let teller = Teller { events: send, bell: bell.clone() };
-        finder::start(self, followed, output, teller)?;
-        Ok(Following { events, bell, unlooked: 0 })
+        let (open, closes) = UnixStream::pair().map_err(ClientError::file("make", "a socket"))?;
+        finder::start(self, followed, output, teller, closes)?;
+        Ok(Following { events, bell, unlooked: 0, _open: open })
     }
 }
 
@@ -193,7 +197,7 @@ impl Following {
             if self.unlooked < LOOK_EVERY {
                 match self.events.try_recv() {
                     Ok(event) => return Ok(FollowWait::Event(event)),
-                    // The threads keep a sender for as long as the process lives.
+                    // The threads keep a sender for as long as this lives.
                     Err(TryRecvError::Empty | TryRecvError::Disconnected) => {}
                 }
             }

@@ -1,6 +1,7 @@
 //! Following one session while it has a host.
 
 use std::collections::BTreeMap;
+use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
 use stead_protocol::client::{Event, Reply, Request};
@@ -9,17 +10,18 @@ use stead_screen::plain;
 use stead_spool::{EvalEntry, HistoryReader, Reader};
 
 use super::{PastEval, SessionChange};
+use crate::error::is_stopped;
 use crate::eval::wait;
-use crate::reach::connection::{Connection, PATIENCE, Waited};
+use crate::reach::connection::{self, Connection, PATIENCE, Waited};
+use crate::read::last_line::last_line;
 use crate::read::records;
-use crate::{Client, ClientError, EvalView};
+use crate::{Client, ClientError, EvalView, hint, timer};
 
-/// How long a host that does not answer is left alone before it is tried again.
+/// How long a host that does not answer is left alone before it is tried again, and how often is looked whether one that
+/// says nothing was stopped by a signal: nothing tells of that.
 const TRY_AGAIN: Duration = Duration::from_secs(1);
 /// Between two looks at a host that begins or ends, of which nothing tells.
 const HOST_MOMENT: Duration = Duration::from_millis(20);
-/// How much of the output is read for its last line.
-const LAST_LINE: usize = 4096;
 
 /// How far a session was followed; the next host is asked to go on from there.
 #[derive(Debug, Default)]
@@ -41,6 +43,7 @@ enum ToldLast {
     Lives,
     Silent,
     Over,
+    Gone,
 }
 
 /// How much was told of an eval that is not over.
@@ -54,6 +57,11 @@ enum OpenEval {
 }
 
 impl Memory {
+    /// Whether it was told that the session was stopped or removed.
+    pub(super) fn is_told_gone(&self) -> bool {
+        self.told == ToldLast::Gone
+    }
+
     /// The first eval that the host is to tell of; `None` for those that run or wait.
     fn from(&self) -> Option<EvalSeq> {
         let next = self.last.map(|last| EvalSeq(last.0 + 1));
@@ -67,15 +75,18 @@ pub(super) fn follow(
     name: &SessionName,
     memory: &mut Memory,
     output: bool,
+    closes: BorrowedFd<'_>,
     tell: &mut dyn FnMut(SessionChange) -> bool,
 ) {
-    let mut following = Onlooker { client, name, memory, output, tell, reader: None };
+    let mut following = Onlooker { client, name, memory, output, closes, tell, reader: None };
     loop {
         let met = following.meet();
         let failed = match met {
             // A host that is about to listen cannot be connected to yet, and one that leaves not any more.
             Ok(None) if wait::host_lives(&client.dir(name)) => {
-                crate::timer::pause(HOST_MOMENT);
+                if !following.rest(HOST_MOMENT) {
+                    return;
+                }
                 continue;
             }
             Ok(None) => return following.see_the_end(),
@@ -86,14 +97,10 @@ pub(super) fn follow(
             },
             Err(error) => error,
         };
-        if following.memory.told != ToldLast::Silent {
-            following.memory.told = ToldLast::Silent;
-            if !(following.tell)(SessionChange::Silent(failed.to_string())) {
-                return;
-            }
-        }
         // Nothing tells when a host that was stopped by a signal goes on.
-        crate::timer::pause(TRY_AGAIN);
+        if !following.is_silent(&failed) || !following.rest(TRY_AGAIN) {
+            return;
+        }
     }
 }
 
@@ -103,11 +110,38 @@ struct Onlooker<'a> {
     name: &'a SessionName,
     memory: &'a mut Memory,
     output: bool,
+    /// Readable when nobody listens any longer.
+    closes: BorrowedFd<'a>,
     tell: &'a mut dyn FnMut(SessionChange) -> bool,
     reader: Option<Reader>,
 }
 
 impl Onlooker<'_> {
+    /// Lets `time` pass; false once nobody listens.
+    fn rest(&self, time: Duration) -> bool {
+        let until = Some(Instant::now() + time);
+        timer::wait_readable([Some(self.closes)], until).is_ok_and(|[closed]| !closed)
+    }
+
+    /// Tells once that the host does not answer; false once nobody listens.
+    fn is_silent(&mut self, why: &ClientError) -> bool {
+        if self.memory.told == ToldLast::Silent {
+            return true;
+        }
+        self.memory.told = ToldLast::Silent;
+        (self.tell)(SessionChange::Silent(why.to_string()))
+    }
+
+    /// Tells once that the host answers; false once nobody listens.
+    fn lives(&mut self, connection: &Connection) -> bool {
+        if self.memory.told == ToldLast::Lives {
+            return true;
+        }
+        self.memory.told = ToldLast::Lives;
+        let last = self.last_eval();
+        (self.tell)(SessionChange::Lives { generation: connection.generation, last })
+    }
+
     /// Connects and asks to be told; `None` if there is no host.
     fn meet(&mut self) -> Result<Option<Connection>, ClientError> {
         let Some(mut connection) = self.client.door(self.name).look(PATIENCE)? else {
@@ -133,18 +167,20 @@ impl Onlooker<'_> {
 
     /// Tells what the host tells, until it hangs up; false once nobody listens.
     fn listen(&mut self, mut connection: Connection) -> Result<bool, ClientError> {
-        if self.memory.told != ToldLast::Lives {
-            self.memory.told = ToldLast::Lives;
-            let generation = connection.generation;
-            let last = self.last_eval();
-            if !(self.tell)(SessionChange::Lives { generation, last }) {
-                return Ok(false);
-            }
+        if !self.lives(&connection) {
+            return Ok(false);
         }
         loop {
-            let listened = match connection.next_event(None, None)? {
-                Waited::Event(event) => self.event(event)?,
-                Waited::Deadline | Waited::Woken => true,
+            let look = Some(Instant::now() + TRY_AGAIN);
+            let listened = match connection.next_event(look, Some(self.closes))? {
+                Waited::Event(event) => self.lives(&connection) && self.event(event)?,
+                Waited::Deadline => match connection.host_pid() {
+                    Some(pid) if is_stopped(pid) => {
+                        self.is_silent(&connection::silent(self.name, Some(pid)))
+                    }
+                    _ => self.lives(&connection),
+                },
+                Waited::Woken => false,
                 Waited::Closed => return Ok(true),
             };
             if !listened {
@@ -268,13 +304,16 @@ impl Onlooker<'_> {
         if let Some(end) = self.reader().ok().and_then(|reader| reader.end().ok()) {
             let _ = self.copy(end);
         }
-        if self.memory.told == ToldLast::Over {
+        if matches!(self.memory.told, ToldLast::Over | ToldLast::Gone) {
             return;
         }
         self.memory.told = ToldLast::Over;
         let meta = self.client.meta(self.name).ok().flatten().filter(|meta| !meta.stopped);
         let change = match meta {
-            None => SessionChange::Gone,
+            None => {
+                self.memory.told = ToldLast::Gone;
+                SessionChange::Gone
+            }
             Some(meta) => match self.client.end_of(&meta) {
                 Ok(reason) => SessionChange::Ended { reason, last: self.last_eval() },
                 Err(error) => SessionChange::Silent(error.to_string()),
@@ -297,7 +336,8 @@ impl Onlooker<'_> {
         let reader = self.reader().ok();
         let result = reader.and_then(|reader| records::result(reader, start, end).ok());
         let last_line = reader.map(|reader| last_line(reader, start, end)).unwrap_or_default();
-        let view = EvalView::finished(self.name, eval, finished, result.unwrap_or_default());
+        let mut view = EvalView::finished(self.name, eval, finished, result.unwrap_or_default());
+        hint::add(&mut view, &self.client.dir(self.name));
         let (by, code, work, at_ms) = match entry {
             Some(entry) => {
                 let at_ms = entry.finished.as_ref().map_or(entry.accepted_at_ms, |(at, _)| *at);
@@ -315,23 +355,4 @@ impl Onlooker<'_> {
     fn entry(&self, eval: EvalSeq) -> Option<EvalEntry> {
         HistoryReader::open(self.client.dir(self.name).path()).ok()?.eval(eval).ok()?
     }
-}
-
-impl Client {
-    /// The last line that was written after `start`, as it stands now. Reads the disk and asks no host.
-    pub fn last_line_since(&self, name: &SessionName, start: Offset) -> Option<String> {
-        let reader = wait::open(&self.dir(name), name).ok()?;
-        let end = reader.end().ok()?;
-        Some(last_line(&reader, start, end))
-    }
-}
-
-fn last_line(reader: &Reader, start: Offset, end: Offset) -> String {
-    let Ok(content) = records::tail(reader, start, end, 2, LAST_LINE) else { return String::new() };
-    let own = content.chunks().filter(|chunk| chunk.kind.is_own_output());
-    let bytes: Vec<u8> = own.flat_map(|chunk| chunk.bytes.clone()).collect();
-    // A bar may have been redrawn a million times in one line, and only its end counts.
-    let text = plain(&bytes[bytes.len().saturating_sub(LAST_LINE)..]);
-    let last = text.lines().rev().find(|line| !line.trim().is_empty());
-    last.unwrap_or_default().trim_end().to_owned()
 }

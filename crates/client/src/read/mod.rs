@@ -2,6 +2,7 @@
 
 pub(crate) mod content;
 pub(crate) mod gather;
+pub(crate) mod last_line;
 pub(crate) mod lines;
 pub(crate) mod numbered;
 pub(crate) mod output;

@@ -9,7 +9,7 @@ use regex::Regex;
 use stead_protocol::client::{Event, Listens, Reply, Request};
 use stead_protocol::{EvalId, EvalSeq, Finished, SessionName};
 use stead_screen::plain;
-use stead_spool::{EvalEntry, Reader};
+use stead_spool::{EvalEntry, Reader, SessionDir};
 
 use super::lines::LineSearch;
 use super::target::TargetEval;
@@ -20,6 +20,9 @@ use crate::reach::call::Unfound;
 use crate::reach::connection::{Connection, PATIENCE, Waited};
 use crate::read::records;
 use crate::{Client, ClientError, ConnectionTrouble, Content, timer};
+
+/// How often is looked whether a host that says nothing was stopped by a signal: nothing tells of that.
+const LOOK_EVERY: Duration = Duration::from_secs(1);
 
 /// Something that was found out about an eval.
 #[derive(Debug)]
@@ -35,7 +38,7 @@ pub(super) enum Fact {
     /// It listens to its input and has been quiet: it may wait.
     MayWait,
     /// It waits for input.
-    Waiting { prompt: String, editor: Option<String> },
+    Waiting { prompt: String, editor: Option<String>, secret: bool },
     /// It wrote a matching line; how it ended, if it has.
     Line { line: MatchedLine, over: Option<(Box<Finished>, Content)> },
     /// It has ended; `result` is its value or error.
@@ -48,8 +51,15 @@ pub(super) enum Fact {
     CaughtUp,
     /// Its host lives and does not answer; it is asked again.
     HostSilent { pid: Option<u32> },
-    /// Nothing more can be found out about it.
+    /// Its host answers, again or for the first time.
+    HostAnswers,
+    /// Nothing more can be found out about the evals of its session.
     Failed(Box<ClientError>),
+}
+
+/// The process of the session's host, if it is stopped by a signal.
+pub(super) fn stopped_host(dir: &SessionDir) -> Option<u32> {
+    Unfound::pid(dir).filter(|pid| is_stopped(*pid))
 }
 
 /// Hears all there is to hear about the evals of one session.
@@ -154,12 +164,16 @@ impl SessionEar {
 
     /// Says of a host that is stopped by a signal that it is silent, before it is asked.
     fn see_stopped(&self) -> Result<(), Enough> {
-        let host = Unfound::pid(&self.client.dir(&self.name));
-        host.filter(|pid| is_stopped(*pid)).map_or(Ok(()), |pid| self.host_is_silent(Some(pid)))
+        let stopped = stopped_host(&self.client.dir(&self.name));
+        stopped.map_or(Ok(()), |pid| self.host_is_silent(Some(pid)))
     }
 
     fn host_is_silent(&self, pid: Option<u32>) -> Result<(), Enough> {
-        (0..self.evals.len()).try_for_each(|at| self.tell(at, Fact::HostSilent { pid }))
+        self.tell_all(|| Fact::HostSilent { pid })
+    }
+
+    fn tell_all(&self, fact: impl Fn() -> Fact) -> Result<(), Enough> {
+        (0..self.evals.len()).try_for_each(|at| self.tell(at, fact()))
     }
 
     fn is_over(&self) -> bool {
@@ -268,12 +282,28 @@ impl SessionEar {
                 Err(error) => return Err(error.into()),
             }
         }
+        // What an earlier host was said to be does not hold for this one, which begins with how things stand.
+        for at in 0..self.evals.len() {
+            self.evals[at].caught_up = false;
+            self.tell(at, Fact::HostAnswers)?;
+            self.tell(at, Fact::Paused(false))?;
+        }
+        let mut stopped = None;
         while !self.is_over() {
-            match connection.next_event(None, Some(self.closes.as_fd()))? {
+            let look = Instant::now() + LOOK_EVERY;
+            match connection.next_event(Some(look), Some(self.closes.as_fd()))? {
                 Waited::Event(event) => self.hear_event(event)?,
                 Waited::Closed => return Ok(()),
                 Waited::Woken => return Err(BrokenOff::Enough),
-                Waited::Deadline => {}
+                Waited::Deadline => {
+                    let now = connection.host_pid().filter(|pid| is_stopped(*pid));
+                    match now {
+                        _ if now == stopped => {}
+                        Some(pid) => self.host_is_silent(Some(pid))?,
+                        None => self.tell_all(|| Fact::HostAnswers)?,
+                    }
+                    stopped = now;
+                }
             }
         }
         Ok(())
@@ -281,8 +311,7 @@ impl SessionEar {
 
     fn hear_event(&mut self, event: Event) -> Result<(), BrokenOff> {
         if let Event::Paused { paused } = event {
-            let mut all = 0..self.evals.len();
-            return Ok(all.try_for_each(|at| self.tell(at, Fact::Paused(paused)))?);
+            return Ok(self.tell_all(|| Fact::Paused(paused))?);
         }
         let at = match &event {
             Event::Queued { eval, .. }
@@ -327,14 +356,14 @@ impl SessionEar {
                 self.search(at)?;
                 self.tell(at, Fact::Output)?;
             }
-            Event::Waiting { prompt, editor, .. } => {
+            Event::Waiting { prompt, editor, secret, .. } => {
                 if let Some((_, _, start)) = self.entry(at)?.started {
                     self.begin_search(at, start);
                 }
                 self.search(at)?;
                 self.search_open(at)?;
                 let editor = editor.map(plain);
-                self.tell(at, Fact::Waiting { prompt: plain(prompt), editor })?;
+                self.tell(at, Fact::Waiting { prompt: plain(prompt), editor, secret })?;
             }
             Event::Unrecorded { why, .. } => self.tell(at, Fact::Unrecorded { why })?,
             Event::Finished { finished, .. } => self.ended(at, finished)?,

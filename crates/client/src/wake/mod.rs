@@ -13,25 +13,19 @@ use std::os::unix::net::UnixStream;
 use std::sync::mpsc::{self, RecvTimeoutError};
 use std::time::{Duration, Instant};
 
-use stead_protocol::{EvalId, EvalSeq, SessionName};
-use stead_screen::plain;
+use stead_protocol::{EvalSeq, SessionName};
 
-use crate::eval::{loss, wait};
-use crate::read::{pattern, records};
+use crate::eval::loss;
+use crate::read::pattern;
 use crate::{Client, ClientError, EvalStatus, EvalView};
 
-use listen::{Fact, SessionEar};
+use listen::{Fact, SessionEar, stopped_host};
 use target::WakeTarget;
 use tracker::{Tracker, WakeVerdict};
 
 /// How long the state that evals are in at the beginning is waited for, however short the timeout is: it is known at
 /// once unless a host does not answer.
 const FIRST_WORD: Duration = Duration::from_secs(2);
-
-/// How much of an eval's last line is read.
-const LAST_LINE_BYTES: usize = 4 << 10;
-/// How much of it is shown.
-const LAST_LINE_CHARS: usize = 200;
 
 /// What to wait for.
 #[derive(Debug, Clone, Default)]
@@ -108,6 +102,8 @@ pub enum Cause {
     },
     /// It has ended, and the disk refuses the record of how: why.
     Unrecorded(String),
+    /// Its session can no longer be listened to, for this reason; how it stands is not known.
+    Unheard(String),
     /// The time was over.
     TimedOut {
         /// What it wrote last.
@@ -130,7 +126,7 @@ impl Woken {
         match self.cause {
             Cause::Ended { waited_for } => waited_for,
             Cause::Input { .. } | Cause::Line(_) | Cause::Silent { .. } => true,
-            Cause::Unrecorded(_) | Cause::TimedOut { .. } => false,
+            Cause::Unrecorded(_) | Cause::Unheard(_) | Cause::TimedOut { .. } => false,
         }
     }
 
@@ -217,8 +213,15 @@ impl Client {
         let trackers =
             targets.iter().map(|target| Tracker::new(conditions, target.seq())).collect();
         let held = vec![None; targets.len()];
-        let mut waiting =
-            WaitUnderWay { client: self, targets, trackers, held, woken: Vec::new(), watcher };
+        let mut waiting = WaitUnderWay {
+            client: self,
+            targets,
+            trackers,
+            held,
+            woken: Vec::new(),
+            error: None,
+            watcher,
+        };
         (0..waiting.targets.len()).for_each(|at| waiting.tell_standing(at));
         while !waiting.is_over(options.all) {
             let due = waiting.trackers.iter().filter_map(Tracker::due).min();
@@ -230,7 +233,7 @@ impl Client {
             };
             let now = Instant::now();
             match heard {
-                Ok((at, fact)) => waiting.hear(at, fact, now)?,
+                Ok((at, fact)) => waiting.hear(at, fact, now),
                 Err(_) => {
                     waiting.pass_time(now);
                     if waiting.deadline(deadline, began).is_some_and(|at| at <= now)
@@ -242,7 +245,7 @@ impl Client {
                 }
             }
         }
-        Ok(waiting.woken)
+        waiting.end()
     }
 }
 
@@ -255,6 +258,8 @@ struct WaitUnderWay<'a> {
     held: Vec<Option<HeldUp>>,
     /// Evals whose part is over, in the order in which that happened.
     woken: Vec<Woken>,
+    /// Why the first session could not be listened to any longer of which that is so.
+    error: Option<Box<ClientError>>,
     watcher: &'a mut dyn WakeWatcher,
 }
 
@@ -272,12 +277,10 @@ impl WaitUnderWay<'_> {
         deadline.map(|at| if known { at } else { at.max(began + FIRST_WORD) })
     }
 
-    fn hear(&mut self, at: usize, fact: Fact, now: Instant) -> Result<(), ClientError> {
-        let fact = match fact {
-            // Nothing more will be heard of this session; that matters if one of its evals is still waited for.
-            Fact::Failed(error) if self.waits_for(at) => return Err(*error),
-            fact => fact,
-        };
+    fn hear(&mut self, at: usize, fact: Fact, now: Instant) {
+        if let Fact::Failed(error) = fact {
+            return self.fail(at, error);
+        }
         let mut news = false;
         if let Fact::Named(id) = &fact {
             self.targets[at].name(id.clone());
@@ -288,7 +291,32 @@ impl WaitUnderWay<'_> {
         } else if news || self.trackers[at].held() != self.held[at] {
             self.tell_standing(at);
         }
-        Ok(())
+    }
+
+    /// Nothing more will be heard of this session; the others are waited for as before.
+    fn fail(&mut self, at: usize, error: Box<ClientError>) {
+        let session = self.targets[at].session.clone();
+        for at in 0..self.targets.len() {
+            if self.targets[at].session == session && !self.trackers[at].is_over() {
+                self.finish(at, WakeVerdict::Unheard(error.message()));
+            }
+        }
+        self.error.get_or_insert(error);
+    }
+
+    /// What the wait came to. That nothing at all could be heard is an error; else it is said beside what was.
+    fn end(mut self) -> Result<Vec<Woken>, ClientError> {
+        let Some(error) = self.error else { return Ok(self.woken) };
+        let heard = |one: &Woken| !matches!(one.cause, Cause::Unheard(_));
+        if !self.woken.iter().any(heard) {
+            return Err(*error);
+        }
+        let decisive = self.woken.iter().position(|one| one.is_met() || one.has_failed());
+        let told = decisive.or_else(|| self.woken.iter().rposition(heard));
+        if let Some(told) = told {
+            self.woken[told].view.notices.push(error.message());
+        }
+        Ok(self.woken)
     }
 
     fn tell_standing(&mut self, at: usize) {
@@ -297,13 +325,6 @@ impl WaitUnderWay<'_> {
         let WakeTarget { session, .. } = &self.targets[at];
         let (session, eval) = (session.clone(), self.targets[at].seq());
         self.watcher.stands(AwaitedEval { at, of: self.targets.len(), session, eval, held });
-    }
-
-    /// Whether an eval of the same session is still waited for.
-    fn waits_for(&self, at: usize) -> bool {
-        let session = &self.targets[at].session;
-        let mut all = self.targets.iter().zip(&self.trackers);
-        all.any(|(target, tracker)| target.session == *session && !tracker.is_over())
     }
 
     fn pass_time(&mut self, now: Instant) {
@@ -323,6 +344,9 @@ impl WaitUnderWay<'_> {
     }
 
     fn finish(&mut self, at: usize, verdict: WakeVerdict) {
+        if matches!(verdict, WakeVerdict::TimedOut | WakeVerdict::Silent(_)) {
+            self.trackers[at].see_host(stopped_host(&self.client.dir(&self.targets[at].session)));
+        }
         let (target, tracker) = (&self.targets[at], &mut self.trackers[at]);
         let last_line = || match target.id() {
             Some(id) => self.client.last_line(&id).unwrap_or_default(),
@@ -334,6 +358,7 @@ impl WaitUnderWay<'_> {
             WakeVerdict::Line(line) => Cause::Line(line),
             WakeVerdict::Silent(time) => Cause::Silent { time, last_line: last_line() },
             WakeVerdict::Unrecorded(why) => Cause::Unrecorded(why),
+            WakeVerdict::Unheard(why) => Cause::Unheard(why),
             WakeVerdict::TimedOut => Cause::TimedOut { last_line: last_line() },
         };
         let (mut view, ended) = tracker.take_view(&target.session);
@@ -350,36 +375,28 @@ impl WaitUnderWay<'_> {
 }
 
 impl Client {
-    /// The last line that an eval has written and that is not blank, as the disk has it.
-    pub fn last_line(&self, id: &EvalId) -> Result<String, ClientError> {
-        let entry = self.entry(id)?;
-        let reader = wait::open(&self.dir(&id.session), &id.session)?;
-        let (from, to) = self.reach(&reader, id, &entry)?;
-        let tail = records::tail(&reader, from, to, 8, LAST_LINE_BYTES);
-        let tail = tail.map_err(ClientError::spool(&id.session))?;
-        let own = tail.chunks().filter(|chunk| chunk.kind.is_own_output());
-        let text = own.map(|chunk| plain(&chunk.bytes)).collect::<String>();
-        let last = text.lines().rev().find(|line| !line.trim().is_empty()).unwrap_or_default();
-        Ok(last.trim_end().chars().take(LAST_LINE_CHARS).collect())
-    }
-
     /// The eval of a session that runs or is the next to run, else its last one.
     fn current(&self, name: &SessionName) -> Result<Option<EvalSeq>, ClientError> {
         self.require(name, true)?;
         let Some(history) = self.history(name)? else { return Ok(None) };
-        let mut count = 16;
-        loop {
-            let entries = history.last(count).map_err(ClientError::spool(name))?;
-            let all = (entries.len() as u64) < count;
-            let codes = || entries.iter().filter(|entry| entry.kind.is_code());
-            let open = codes().find(|entry| entry.finished.is_none());
-            // Evals end in the order in which they were sent, so those before a finished one are over.
-            let surely = entries.first().is_some_and(|entry| entry.finished.is_some());
-            let last = codes().next_back();
-            if all || (surely && (open.is_some() || last.is_some())) {
-                return Ok(open.or(last).map(|entry| entry.seq));
+        let last = history.len().map_err(ClientError::spool(name))?;
+        let (mut open, mut over) = (None, None);
+        // One at a time and from the newest: a session may have had any number of evals.
+        for seq in (1..=last).rev() {
+            let Some(entry) = history.eval(EvalSeq(seq)).map_err(ClientError::spool(name))? else {
+                break;
+            };
+            match (entry.kind.is_code(), entry.finished.is_some()) {
+                (true, false) => open = Some(entry.seq),
+                (true, true) => over = over.or(Some(entry.seq)),
+                (false, _) => {}
             }
-            count *= 16;
+            // A queued eval can be cancelled before its turn, but what is behind an eval that has run is over.
+            let has_run = entry.finished.is_some() && entry.started.is_some();
+            if has_run && (open.is_some() || over.is_some()) {
+                break;
+            }
         }
+        Ok(open.or(over))
     }
 }

@@ -6,10 +6,8 @@ use stead_protocol::{EvalSeq, Finished, SessionName};
 
 use super::listen::Fact;
 use super::{Conditions, HeldUp, MatchedLine};
+use crate::eval::wait::RECORD_TIME;
 use crate::{Content, EvalStatus, EvalView};
-
-/// How long an outcome that could not be recorded is waited for: the disk may have been full only for a moment.
-const RECORD_TIME: Duration = Duration::from_secs(1);
 
 /// One eval.
 #[derive(Debug)]
@@ -40,6 +38,7 @@ enum TrackedStanding {
         quiet_since: Instant,
         prompt: String,
         editor: Option<String>,
+        secret: bool,
     },
     /// It listens to its input and has been quiet for a while.
     MayWait {
@@ -59,11 +58,17 @@ enum TrackedStanding {
 /// How the wait for an eval ended.
 #[derive(Debug, PartialEq, Eq)]
 pub(super) enum WakeVerdict {
-    Ended { waited_for: bool },
-    Input { may: bool },
+    Ended {
+        waited_for: bool,
+    },
+    Input {
+        may: bool,
+    },
     Line(MatchedLine),
     Silent(Duration),
     Unrecorded(String),
+    /// Its session can no longer be listened to: why.
+    Unheard(String),
     TimedOut,
 }
 
@@ -113,9 +118,9 @@ impl Tracker {
                 self.standing = TrackedStanding::MayWait { quiet_since };
                 self.conditions.input.then_some(WakeVerdict::Input { may: true })
             }
-            Fact::Waiting { prompt, editor } => {
+            Fact::Waiting { prompt, editor, secret } => {
                 let quiet_since = self.quiet_since().unwrap_or(now);
-                self.standing = TrackedStanding::Waiting { quiet_since, prompt, editor };
+                self.standing = TrackedStanding::Waiting { quiet_since, prompt, editor, secret };
                 self.conditions.input.then_some(WakeVerdict::Input { may: false })
             }
             Fact::Unrecorded { why } => {
@@ -138,6 +143,10 @@ impl Tracker {
                 (self.silent_host, self.known) = (Some(pid), true);
                 None
             }
+            Fact::HostAnswers => {
+                self.silent_host = None;
+                None
+            }
             Fact::CaughtUp => {
                 (self.silent_host, self.known) = (None, true);
                 None
@@ -150,10 +159,16 @@ impl Tracker {
                 self.eval = Some(id.seq);
                 None
             }
-            // That is for the whole wait.
-            Fact::Failed(_) => None,
+            Fact::Failed(error) => Some(WakeVerdict::Unheard(error.message())),
         };
         self.judge(verdict)
+    }
+
+    /// Its host was looked at: the process that is stopped by a signal, if it is.
+    pub(super) fn see_host(&mut self, stopped: Option<u32>) {
+        if stopped.is_some() {
+            self.silent_host = Some(stopped);
+        }
     }
 
     /// What keeps the eval from running, if something does.
@@ -226,9 +241,9 @@ impl Tracker {
                 view.behind = behind;
                 view
             }
-            TrackedStanding::Waiting { prompt, editor, .. } => {
+            TrackedStanding::Waiting { prompt, editor, secret, .. } => {
                 let mut view = view(EvalStatus::WaitingInput);
-                (view.prompt, view.editor) = (Some(prompt), editor);
+                (view.prompt, view.editor, view.secret) = (Some(prompt), editor, secret);
                 view
             }
             TrackedStanding::MayWait { .. } => {
@@ -268,7 +283,7 @@ mod tests {
     }
 
     fn waiting() -> Fact {
-        Fact::Waiting { prompt: "? ".to_owned(), editor: None }
+        Fact::Waiting { prompt: "? ".to_owned(), editor: None, secret: false }
     }
 
     fn line() -> Fact {
@@ -329,6 +344,8 @@ mod tests {
             (Fact::Queued { behind }, Some(HeldUp::Queued(behind))),
             (Fact::Paused(true), Some(HeldUp::Paused)),
             (Fact::Running { quiet_since: now }, Some(HeldUp::Paused)),
+            (Fact::HostSilent { pid: None }, Some(HeldUp::HostSilent)),
+            (Fact::HostAnswers, Some(HeldUp::Paused)),
             (Fact::HostSilent { pid: None }, Some(HeldUp::HostSilent)),
             (Fact::CaughtUp, Some(HeldUp::Paused)),
             (Fact::Paused(false), None),

@@ -78,7 +78,18 @@ def sign_of(code):
 
 def is_same_code(one, other):
     return (one.co_code == other.co_code and one.co_names == other.co_names and one.co_varnames == other.co_varnames
-            and one.co_freevars == other.co_freevars and one.co_cellvars == other.co_cellvars and len(one.co_consts) == len(other.co_consts))
+            and one.co_freevars == other.co_freevars and one.co_cellvars == other.co_cellvars and is_same_constant(one.co_consts, other.co_consts))
+
+
+def is_same_constant(one, other):
+    """Equal and of the same kind: `0.0 == -0.0` and `1 == True`, and NaN is not equal to itself."""
+    if type(one) is not type(other):
+        return False
+    if type(one) is CodeType:
+        return is_same_code(one, other)
+    if type(one) is tuple:
+        return len(one) == len(other) and all([is_same_constant(a, b) for a, b in zip(one, other)])
+    return one == other if type(one) is frozenset else repr(one) == repr(other)
 
 
 def place_in(code, compiled):

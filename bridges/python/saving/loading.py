@@ -155,8 +155,11 @@ class Loading:
         self.made[name] = self.loaded[name] = value
         SPACE[name] = value
 
-    def do_module(self, name, key):
+    def do_module(self, name, key, within):
         self.keep(name, self.import_named(key))
+        for inner in within:
+            self.import_named(inner)
+            WITHIN.setdefault(key, {})[inner] = None
 
     def do_define(self, name, file, at):
         self.run_statement(file, at)

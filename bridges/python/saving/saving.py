@@ -192,7 +192,7 @@ class Saving:
             key = module_key(value)
             if key is None:
                 raise Failed("a module that was not imported")
-            self.steps.append(["module", name, key])
+            self.steps.append(["module", name, key, self.sources.modules_within(key)])
             return
         needs = self.try_out(value)
         if name in needs:
@@ -326,7 +326,8 @@ class Saving:
         """Writes the manifest; the report."""
         there = {step[1] for step in self.steps if step[0] in ("module", "value", "define")}
         saved = [name for name in names if name in there and name not in self.failed]
-        saved += [name for name in SPACE if name in there and name not in set(saved) and name not in self.failed]
+        known = {*saved, *self.failed}
+        saved += [name for name in SPACE if name in there and name not in known]
         listed = []
         for number, name in enumerate(saved):
             entry = describe(name)

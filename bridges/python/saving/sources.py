@@ -2,6 +2,7 @@
 
 WRITTEN = (_ast.FunctionDef, _ast.AsyncFunctionDef, _ast.ClassDef)
 SCOPED = (*WRITTEN, _ast.Lambda)
+WITHIN = {}             # package -> modules of it that a load has imported
 
 
 def source_text(file):
@@ -120,7 +121,7 @@ class Definition:
 
 
 def binds(node, name):
-    """Whether a statement binds a name or deletes it. What its blocks do is asked of each statement in them."""
+    """Whether a statement binds a name. What its blocks do is asked of each statement in them."""
     if isinstance(node, WRITTEN):
         return node.name == name
     if isinstance(node, (_ast.Import, _ast.ImportFrom)):
@@ -128,7 +129,7 @@ def binds(node, name):
     todo = [node]
     while todo:
         node = todo.pop()
-        if isinstance(node, _ast.Name) and node.id == name and not isinstance(node.ctx, _ast.Load):
+        if isinstance(node, _ast.Name) and node.id == name and isinstance(node.ctx, _ast.Store):
             return True
         todo.extend([child for child in children_of(node) if not isinstance(child, (_ast.stmt, _ast.Lambda))])
     return False
@@ -171,6 +172,21 @@ class Sources:
             if nodes:
                 return Definition(source, nodes[-1])
         return None
+
+    def modules_within(self, key):
+        """Modules of a package that were imported by their whole name, `import a.b`: the name `a` is of no use without them."""
+        found = dict(WITHIN.get(key, ()))
+        for file in list(RECENT):
+            text = SOURCES.get(file)
+            if text is None or (type(text) is str and ("import" not in text or key + "." not in text)):
+                continue
+            source = self.source(file)
+            if source is not None and key + "." in source.text and source.tree() is not None:
+                for node in statements_of(source.tree()):
+                    for alias in node.names if isinstance(node, _ast.Import) else ():
+                        if alias.name.startswith(key + ".") and alias.asname is None and alias.name in modules:
+                            found[alias.name] = None
+        return list(found)
 
     def place_of(self, code):
         """Where the source of a function's code stands, and the statement around it is kept; None if it is not known."""

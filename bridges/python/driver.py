@@ -110,7 +110,7 @@ class Host:
     pipes = True  # or one socket for both directions
     reads_output = True  # or only when a bridge waits for that, which is then sure to happen
 
-    def __init__(self, cwd=None, env=None, code=None):
+    def __init__(self, cwd=None, env=None, code=None, python=None):
         if self.pipes:
             (hears, says), (hears_far, says_far) = os.pipe(), os.pipe()
             near, far = Pipes(hears, says_far), Pipes(hears_far, says)
@@ -121,7 +121,7 @@ class Host:
         if self.pipes:
             env["STEAD_BRIDGE_OUT"] = str(far.says)
         self.process = subprocess.Popen(
-            self.argv, stdin=stdin, stdout=out, stderr=err, pass_fds=[far.fileno()] + ([far.says] if self.pipes else []),
+            [python or self.argv[0], *self.argv[1:]], stdin=stdin, stdout=out, stderr=err, pass_fds=[far.fileno()] + ([far.says] if self.pipes else []),
             cwd=cwd, env=env, start_new_session=True, preexec_fn=standard_signals)
         for fd in (stdin, out, err):
             os.close(fd)

@@ -1,6 +1,7 @@
 """`save` and `load` (SPEC ST-2): what comes back in a new process, what does not and why."""
 import json
 import os
+import sys
 import tempfile
 
 import saved_kinds
@@ -53,9 +54,12 @@ class SavingTest(BridgeTest):
         results = [(check, host.eval("bool(%s)" % check)) for check in checks]
         self.assertEqual([(check, result.value, result.traceback) for check, result in results if result.value != "True"], [])
 
+    def contents(self, path=None):
+        with open(path or self.path, "rb") as file:
+            return file.read()
+
     def manifest(self):
-        with open(self.path, "rb") as file:
-            data = file.read()
+        data = self.contents()
         return json.loads(data[int(data[-42:-22]):-51])
 
     def survives(self, kinds):
@@ -73,6 +77,16 @@ class Kinds(SavingTest):
     def test_st2_every_kind_of_value_comes_back_with_its_identity(self):
         self.assertGreaterEqual(len(saved_kinds.STANDARD), 84)
         self.survives(saved_kinds.STANDARD)
+
+    def test_st2_other_versions_of_python_load_it_from_its_source(self):
+        pythons = os.environ.get("STEAD_TEST_PYTHONS", "").split(":")
+        for other in [python for python in pythons if python and os.path.realpath(python) != os.path.realpath(sys.executable)]:
+            self.saved(*[code for code, _ in saved_kinds.STANDARD])
+            host = self.start(cwd=self.folder, python=other)
+            report = self.done(host, "load", self.path)
+            self.assertEqual(report["failed"], [], other)
+            self.assertIn("saved by Python %s, this is " % sys.version.split()[0], report["warnings"][0])
+            self.holds(host, [check for _, check in saved_kinds.STANDARD])
 
     def test_st2_what_cannot_be_saved_is_named_with_the_reason_and_prevents_nothing(self):
         report = self.saved("before_all = 1", *[code for code, _, _ in saved_kinds.REFUSED], "after_all = 2")

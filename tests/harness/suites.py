@@ -9,7 +9,7 @@ import tiers
 from jobs import Job, Result
 
 # They need packages and are run with the Python that has them.
-LIBRARIES = ["test_dataframes", "test_figures", "test_frames", "test_plotting", "test_pyplot", "test_rendering"]
+LIBRARIES = ["test_dataframes", "test_figures", "test_frames", "test_plotting", "test_pyplot", "test_rendering", "test_saving_libraries"]
 
 
 def modules(folder, but=()):
@@ -32,7 +32,8 @@ def bridges(tier, pythons, nodes, venv, wanted):
     newest = pythons[-1].path
     for one in pythons:
         label = "bridge python-%s" % one.label
-        yield from suite(label, "bridges/python", one.path, modules("bridges/python", LIBRARIES), {}, tier, wanted)
+        env = {"STEAD_TEST_PYTHONS": ":".join([other.path for other in pythons])}
+        yield from suite(label, "bridges/python", one.path, modules("bridges/python", LIBRARIES), env, tier, wanted)
     yield from suite("bridge bash", "bridges/bash", newest, modules("bridges/bash"), {}, tier, wanted)
     for one in nodes:
         label = "bridge node-%s" % one.label

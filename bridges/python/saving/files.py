@@ -74,7 +74,7 @@ class Target:
     def __init__(self, path, force):
         self.asked, self.descriptor, self.temporary = path, None, None
         self.parts, self.held, self.at = [], 0, 0
-        self.force = force
+        self.force, self.trouble = force, None
 
     def open(self):
         path = self.asked if self.asked.startswith("/") else getcwd() + "/" + self.asked
@@ -145,10 +145,15 @@ class Target:
         self.put(data)
 
     def put(self, data):
+        leave_child()  # which would write to the same place in the same file
         with memoryview(data) as whole, whole.cast("B") as view:
             done = 0
-            while done < len(view):
-                done += write(self.descriptor, view[done:done + CALL_MOST])
+            try:
+                while done < len(view):
+                    done += write(self.descriptor, view[done:done + CALL_MOST])
+            except OSError as error:
+                self.trouble = error  # not a name's: the disk is full
+                raise
 
     def back_to(self, at):
         """Forgets what was added since."""

@@ -65,7 +65,7 @@ TEXTS_OF_KINDS = (
     ("a memory map", "mmap", "mmap"),
     ("an SSL context", "_ssl", "_SSLContext"),
 )
-PLAIN_KINDS = {int, float, bool, complex, str, bytes, type(None)}
+PLAIN_KINDS = {id(kind) for kind in (int, float, bool, complex, str, bytes, type(None))}  # by id: a class of the user's can break `==`
 
 
 def refuse_as(text):
@@ -85,7 +85,7 @@ def refusing_rules():
     for text, module, *names in TEXTS_OF_KINDS:
         for name in names:
             kind = getattr(modules.get(module), name, None)
-            if type in mro_of(type(kind)):
+            if issubclass(type(kind), type):
                 rules[id(kind)] = refuse_as(text)
 
     async def coroutine():
@@ -110,12 +110,11 @@ def iter_of():
 
 def rule_of(kind, refusing):
     """How objects of a kind are reduced; None if pickle does it right by itself. No metaclass is asked."""
-    bases = mro_of(kind)
-    for base in bases:
+    for base in mro_of(kind):
         if id(base) in refusing:
             return refusing[id(base)]
-    for found_in, rule in ((FunctionType, reduce_function), (type, reduce_class), (ModuleType, reduce_module), (CellType, reduce_cell)):
-        if found_in in bases:
+    for base, rule in ((FunctionType, reduce_function), (type, reduce_class), (ModuleType, reduce_module), (CellType, reduce_cell)):
+        if issubclass(kind, base):
             return rule
     for registered in list(modules["copyreg"].dispatch_table):
         if registered is kind:
@@ -140,13 +139,13 @@ def reduce_class(pickling, kind):
     if home != "__main__":
         if type(home) is str and is_at(modules.get(home), path, kind):
             return NotImplemented
+        if kind is type(None) or kind is type(...) or kind is type(NotImplemented):
+            return NotImplemented
         if home == "builtins":  # a kind without a name there, like that of functions
             types = real_module("types")
             for name, named in vars(types).items():
                 if named is kind:
                     return getattr, (types, name)
-            if kind in (type(None), type(...), type(NotImplemented)):
-                return NotImplemented
     return pickling.refer(kind, path, None)
 
 
@@ -225,13 +224,15 @@ def explain(error, value, pickling):
     if isinstance(error, Refused):
         if error.what is value:
             return error.text
-        if type in mro_of(type(error.what)):
+        if issubclass(type(error.what), type):
             return ("its " if error.what is type(value) else "holds an object whose ") + error.text
         return "holds " + error.text
     if isinstance(error, RecursionError):
         return "is too deeply nested"
     if isinstance(error, MemoryError):
         return "there is not enough memory"
+    if isinstance(error, Leave):
+        error = SystemExit(*error.args)
     culprit = pickling.last
     message = cut(" ".join((guarded_text(error) or "").split()), 200)
     said = type_name(error) + (": " + message if message else "")

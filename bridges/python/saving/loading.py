@@ -10,6 +10,8 @@ class Filler:
 
 
 FILLER = Filler()
+MOVED = {"pathlib._local": "pathlib"}   # where one version of Python has what others have elsewhere
+SALVAGED_MOST = 64 << 20    # bytes of a pickle that is looked through for what others have in common with it
 
 
 class Tape:
@@ -45,14 +47,14 @@ class Unpickling(_pickle.Unpickler):
             return getattr(self.loading, name)
         if module == "__main__":
             return self.loading.recall(name)
-        return super().find_class(module, name)
+        return super().find_class(MOVED.get(module, module) if module not in modules else module, name)
 
 
 class Loading:
     def __init__(self, origin):
         self.origin = origin
         self.made, self.loaded, self.failed, self.warnings = {}, {}, [], []
-        self.borrowed, self.broken = [], []
+        self.borrowed, self.broken, self.has_fillers = [], [], False
 
     # ---- what pickles call -------------------------------------------------------------------
 
@@ -144,12 +146,13 @@ class Loading:
         self.compare_packages(manifest.get("packages") or {})
 
     def fail(self, what, name, error):
+        if what in ("borrow", "known"):
+            return  # what needs it fails too
         if what in ("attributes", "registered"):
             self.warnings.append("not all of `%s` is as it was: %s" % (cut(name, 100), told_of(error)))
             return
-        if what != "borrow":
-            self.loaded.pop(name, None)
-            self.failed.append({"name": name, "type": self.types.get(name), "why": told_of(error)})
+        self.loaded.pop(name, None)
+        self.failed.append({"name": name, "type": self.types.get(name), "why": told_of(error)})
 
     def keep(self, name, value):
         self.made[name] = self.loaded[name] = value
@@ -173,6 +176,9 @@ class Loading:
     def do_value(self, name, *place):
         self.keep(name, self.read_value(*place))
 
+    def do_known(self, name, *place):
+        self.read_value(*place)
+
     def do_attributes(self, name, *place):
         for attribute, value in self.read_value(*place).items():
             if space_of(self.made[name]).get(attribute, FILLER) is not value:
@@ -195,8 +201,10 @@ class Loading:
             if sys.getrefcount(FILLER) > held:
                 raise Missing("it shares objects with a name that could not be loaded")
             return value
-        except BaseException:
-            self.broken.append(first)
+        except BaseException as error:
+            self.broken.append((first, at, length))
+            if self.has_fillers and "Filler" in (guarded_text(error) or ""):
+                raise Missing("it shares objects with a name that could not be loaded") from None
             raise
 
     def mend(self, first):
@@ -206,9 +214,11 @@ class Loading:
         cannot be set. This one is told to take objects out of an iterator and to remember each."""
         if not self.broken:
             return
-        start, self.broken = self.broken[0], []
-        memo = self.unpickling.memo.copy()
-        objects = [memo.get(index, FILLER) if index < start else FILLER for index in range(first)]
+        start, memo, salvaged = self.broken[0][0], self.unpickling.memo.copy(), {}
+        for place in self.broken:
+            attempt(self.salvage, salvaged, memo, *place)
+        objects = [memo.get(index, FILLER) if index < start else salvaged.get(index, FILLER) for index in range(first)]
+        self.broken, self.has_fillers = [], True
         memo.clear()
         self.unpickling = Unpickling(self, self.tape)
         file, objects = self.tape.file, iter(objects)
@@ -217,6 +227,29 @@ class Loading:
             self.unpickling.load()
         finally:
             self.tape.file = file
+
+    def salvage(self, salvaged, memo, first, at, length):
+        """Texts, numbers and globals of a pickle that could not be loaded: names that have nothing else in common with it only
+        happen to come after it."""
+        data = self.origin.bytes_at(at, length) if length <= SALVAGED_MOST else b""
+        index, last, texts = first, FILLER, [FILLER, FILLER]
+        for opcode, argument, _ in real_module("pickletools").genops(data):
+            name = opcode.name
+            if name == "MEMOIZE":
+                if last is not FILLER:
+                    salvaged[index] = last
+                index += 1
+                continue
+            last = FILLER
+            if name == "STACK_GLOBAL":
+                last = attempt(self.unpickling.find_class, *texts) if FILLER not in texts else FILLER
+                last = FILLER if last is None else last
+            elif name in ("BINGET", "LONG_BINGET"):
+                texts = [texts[1], salvaged.get(argument, memo.get(argument, FILLER) if argument < first else FILLER)]
+            elif type(argument) is str:
+                last, texts = argument, [texts[1], argument]
+            elif type(argument) is bytes:
+                last = argument
 
     # ---- what is told ------------------------------------------------------------------------
 

@@ -49,11 +49,11 @@ class Saving:
         self.sink, self.buffers = Sink(target), []
         self.pickling = Pickling(self, self.sink, self.take_buffer)
         self.steps, self.failed, self.sizes = [], {}, {}
-        self.seen, self.promised, self.mentioned = set(), set(), {}
+        self.seen, self.promised, self.known, self.mentioned = set(), set(), set(), {}
         self.defining, self.trying, self.deferred = [], [], []  # definitions and values that wait for what they need; what comes last
         self.holders = {}
         for name, value in list(SPACE.items()):
-            if is_user_name(name) and type(value) not in PLAIN_KINDS:
+            if is_user_name(name) and id(type(value)) not in PLAIN_KINDS:
                 self.holders.setdefault(id(value), []).append(name)
 
     # ---- what the picklers ask ---------------------------------------------------------------
@@ -115,7 +115,7 @@ class Saving:
 
     def try_out(self, value):
         """The names of definitions that a value needs, or Failed. Nothing is written."""
-        if type(value) in PLAIN_KINDS:
+        if id(type(value)) in PLAIN_KINDS:
             return ()
         trial = Pickling(self, Nowhere(), take_nothing)
         try:
@@ -123,6 +123,8 @@ class Saving:
         except BaseException as error:
             raise_if_interrupted(error)
             raise Failed(explain(error, value, trial)) from None
+        if getpid() != PID:
+            leave_child()
         return trial.needs
 
     def take_buffer(self, buffer):
@@ -135,13 +137,15 @@ class Saving:
     def put(self, what, name, value):
         """Writes a value that has passed its trial."""
         record, at = [value], self.target.at
-        before = self.target.at
         self.sink.begin()
         self.buffers.clear()
+        self.pickling.last = None
         try:
             self.pickling.dump(record)
         except BaseException as error:
             raise_if_interrupted(error)
+            if self.target.trouble is not None:
+                raise self.target.trouble from None
             self.take_back(record, at)
             raise Failed(explain(error, value, self.pickling)) from None
         first = self.index_of(record)
@@ -153,7 +157,7 @@ class Saving:
             self.target.add(view)
         self.buffers.clear()
         self.steps.append([what, name, at, length, check, first, places, unchecked])
-        self.sizes[name] = self.target.at - before
+        self.sizes[name] = self.sizes.get(name, 0) + self.target.at - at
 
     def index_of(self, record):
         """The place in the memo at which a pickle began: what pickle writes for the same list again."""
@@ -188,7 +192,7 @@ class Saving:
             self.failed[name] = str(failed)
 
     def emit_new(self, name, value):
-        if ModuleType in mro_of(type(value)):
+        if issubclass(type(value), ModuleType):
             key = module_key(value)
             if key is None:
                 raise Failed("a module that was not imported")
@@ -205,7 +209,15 @@ class Saving:
         self.trying.append(name)
         self.emit_all(sorted(needs))
         self.trying.pop()
+        self.put_known(needs)
         self.put("value", name, value)
+
+    def put_known(self, names):
+        """Writes references to definitions by themselves, so that no name depends on another one only for having used them first."""
+        for name in sorted(names):
+            if name not in self.known and name not in self.defining:
+                self.known.add(name)
+                attempt(self.put, "known", name, SPACE.get(name))
 
     def emit_all(self, names):
         for name in names:
@@ -233,7 +245,7 @@ class Saving:
         self.defining.pop()
         self.put_definition(name, definition)
         value = SPACE.get(name)
-        if type in mro_of(type(value)):
+        if issubclass(type(value), type):
             self.put_attributes(name, value)
         elif type(attempt(getattr, value, "registry")) is type(type.__dict__):
             self.put_registered(name, value)
@@ -241,7 +253,6 @@ class Saving:
     def put_definition(self, name, definition):
         definition.source.keep(definition.node.lineno)
         self.steps.append(["define", name, definition.source.file, definition.at])
-        self.sizes.setdefault(name, None)
 
     def emit_reach(self, name):
         """A name that is used when a definition runs, after all that functions use which may be called then."""
@@ -290,7 +301,9 @@ class Saving:
         if not held:
             return
         try:
-            self.emit_all(sorted([need for need in self.try_out(held) if need != name]))
+            needs = self.try_out(held)
+            self.emit_all(sorted([need for need in needs if need != name]))
+            self.put_known(needs)
             self.put(what, name, held)
         except Failed:
             pass
@@ -315,6 +328,7 @@ class Saving:
             self.emit_all(more)
         for name in self.deferred:
             try:
+                self.put_known(self.try_out(SPACE[name]))
                 self.put("value", name, SPACE[name])
             except Failed as failed:
                 self.failed[name] = str(failed)
@@ -360,7 +374,7 @@ def is_of_class(kind, attribute, value):
     """Whether the statement of a class makes an attribute as it is: a method, a property or the like, a class within it."""
     if type(value) is FunctionType:
         return value.__qualname__ == "%s.%s" % (qualified_name_of(kind), attribute)
-    if type in mro_of(type(value)):
+    if issubclass(type(value), type):
         return qualified_name_of(value).startswith(qualified_name_of(kind) + ".")
     return found(type(value), "__get__")[1] is not None
 
@@ -371,7 +385,9 @@ def take_nothing(buffer):
 
 
 def raise_if_interrupted(error):
-    if (isinstance(error, KeyboardInterrupt) and S.interrupt != Interrupt.NONE) or getpid() != PID:
+    """An interrupt ends all of the work, whatever it was that it met. So does a fork in user code, in the child."""
+    leave_child(error)
+    if isinstance(error, KeyboardInterrupt) and S.interrupt != Interrupt.NONE:
         raise error
 
 
@@ -395,13 +411,12 @@ def is_saved(name):
 
 def is_definition(value):
     """Whether a function that uses this cannot do without: code and modules, no data."""
-    bases = mro_of(type(value))
-    return FunctionType in bases or type in bases or ModuleType in bases or callable(attempt(getattr, value, "__wrapped__"))
+    return issubclass(type(value), (FunctionType, type, ModuleType)) or callable(attempt(getattr, value, "__wrapped__"))
 
 
 def codes_of(value):
     """The code that may run when a function is called or a class is derived from or made."""
-    if type in mro_of(type(value)):
+    if issubclass(type(value), type):
         members = [getattr(member, "__func__", member) for member in list(space_of(value).values())] if module_name_of(value) == "__main__" else []
         return [member.__code__ for member in members if type(member) is FunctionType]
     value = attempt(innermost, value)

@@ -200,3 +200,33 @@ fn u5_doctor_names_hosts_of_another_version() {
     let hosts = checks.iter().find(|check| check["name"] == "hosts").expect("hosts");
     assert!(hosts["message"].as_str().is_some_and(|m| m.contains("`py` of ")), "{hosts:#}");
 }
+
+#[test]
+#[ignore = "needs STEAD_OLD_BINARY"]
+fn st2_a_host_that_knows_no_saves_refuses_one_and_keeps_its_state() {
+    let env = TestEnv::new(STEAD);
+    let (owner, visitor) = (old(), env.program().to_owned());
+    let skew = Skew { env, owner, visitor, name: "py" };
+    skew.owner(&["eval", "--", "x = 41"]);
+    let refused = skew.visit(&["save", "a.stead"]);
+    assert_eq!(refused["error"]["code"], "unsupported", "{refused:#}");
+    assert!(refused["error"]["hint"].as_str().unwrap().contains("older stead"), "{refused:#}");
+    assert_eq!(skew.owner(&["eval", "--", "x"])["data"]["value"], "41");
+}
+
+#[test]
+#[ignore = "needs STEAD_OLD_BINARY"]
+fn st2_clients_that_know_no_saves_read_a_history_that_has_one() {
+    let env = TestEnv::new(STEAD);
+    let (owner, visitor) = (env.program().to_owned(), old());
+    let skew = Skew { env, owner, visitor, name: "py" };
+    skew.owner(&["eval", "--", "x = 41"]);
+    assert_eq!(skew.owner(&["save", "a.stead"])["status"], "complete");
+    assert_eq!(skew.visit(&["eval", "--", "x"])["data"]["value"], "41");
+    let listed = skew.visit(&["evals"]);
+    let kinds: Vec<&Value> =
+        listed["data"]["evals"].as_array().unwrap().iter().map(|eval| &eval["code"]).collect();
+    assert_eq!(kinds.len(), 3, "{listed:#}");
+    let save = skew.json(&skew.visitor, &["output", "py:2"]);
+    assert_eq!((&save["status"], &save["data"]["chunks"]), (&"complete".into(), &json!([])));
+}

@@ -12,12 +12,11 @@ use stead_testkit::{TestEnv, is_alive, pause, wait_for};
 use crate::STEAD;
 use crate::rig::{Random, number};
 
-/// How a language binds `round` and data that belong to it, and checks that what came back belongs together.
+/// How a language binds `round` and data that belong to it, and writes `whole` if what came back belongs together.
 struct Saving {
     session: &'static str,
     bind: fn(u64) -> String,
     check: &'static str,
-    whole: &'static str,
 }
 
 const PYTHON: Saving = Saving {
@@ -25,8 +24,17 @@ const PYTHON: Saving = Saving {
     bind: |round| {
         format!("round = {round}; data = bytes([round % 256]) * 16_000_000; more = [round] * 1000")
     },
-    check: "data == bytes([round % 256]) * 16_000_000 and more == [round] * 1000",
-    whole: "True",
+    check: "print('whole' if data == bytes([round % 256]) * 16_000_000 and more == [round] * 1000 else 'torn')",
+};
+
+const BASH: Saving = Saving {
+    session: "sh",
+    bind: |round| {
+        format!(
+            "round={round}; fill() {{ head -c 200000 /dev/zero | tr '\\0' $((round % 10)); }}; data=$(fill)"
+        )
+    },
+    check: "[[ $data == \"$(fill)\" ]] && echo whole",
 };
 
 #[derive(Debug, Clone, Copy)]
@@ -66,7 +74,7 @@ fn round_in(env: &TestEnv) -> u64 {
 }
 
 fn storm(env: &TestEnv, saving: &Saving) {
-    let rounds = number("STEAD_SAVES", 20);
+    let rounds = number("STEAD_SAVES", 12);
     let mut random = Random::new();
     eval(env, saving, &(saving.bind)(0));
     let began = Instant::now();
@@ -114,7 +122,7 @@ fn storm(env: &TestEnv, saving: &Saving) {
             "{what}: {loaded:#}"
         );
         let whole = env.json(["eval", "-n", "check", "--", saving.check]);
-        assert_eq!(whole["data"]["value"], saving.whole, "{what}: {whole:#}");
+        assert_eq!(whole["data"]["chunks"][0]["content"], "whole\n", "{what}: {whole:#}");
         env.json(["stop", "check"]);
     }
     println!("{rounds} kills: {old} times the earlier file, {new} times the new one");
@@ -131,4 +139,9 @@ fn storm(env: &TestEnv, saving: &Saving) {
 #[test]
 fn st2_whoever_is_killed_while_python_saves_the_file_is_the_old_or_the_new_one() {
     storm(&TestEnv::new(STEAD), &PYTHON);
+}
+
+#[test]
+fn st2_whoever_is_killed_while_bash_saves_the_file_is_the_old_or_the_new_one() {
+    storm(&TestEnv::new(STEAD), &BASH);
 }

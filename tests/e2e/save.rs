@@ -309,3 +309,41 @@ fn e17_watchers_are_told_of_a_save_as_what_it_is() {
     child.kill().unwrap();
     child.wait().unwrap();
 }
+
+#[test]
+fn c9_ctrl_c_interrupts_a_save_and_keeps_the_earlier_file() {
+    let (env, path) = saved();
+    let before = std::fs::read(&path).unwrap();
+    env.value(
+        "import time\nclass Slow:\n    def __reduce__(self):\n        print('saving slowly', flush=True)\n        time.sleep(1000)\nslow = Slow()",
+    );
+    let mut terminal = stead_testkit::Terminal::run(env.command(["save", "-n", "py", "a.stead"]));
+    let begun = || env.status()["running"]["last_line"] == "saving slowly";
+    stead_testkit::wait_for("the save to begin", begun);
+    terminal.type_keys("\x03");
+    let (code, shown) = terminal.finish();
+    assert_eq!(code, Some(1), "{shown}");
+    assert!(shown.contains("interrupted"), "{shown}");
+    assert_eq!(std::fs::read(&path).unwrap(), before);
+    assert_eq!(std::fs::read_dir(env.workspace()).unwrap().count(), 1);
+    assert_eq!(env.value("x"), "41");
+}
+
+#[test]
+fn e11_a_save_whose_session_is_stopped_has_its_outcome_and_leaves_nothing() {
+    let (env, path) = saved();
+    let before = std::fs::read(&path).unwrap();
+    env.value(
+        "import time\nclass Slow:\n    def __reduce__(self): time.sleep(1000)\nslow = Slow()",
+    );
+    let save = env.json(["save", "-n", "py", "a.stead", "--bg"]);
+    let id = save["data"]["eval_id"].as_str().unwrap();
+    let behind = env.json(["save", "-n", "py", "b.stead", "--bg"]);
+    assert_eq!(behind["data"]["behind"], id, "{behind:#}");
+    let dequeued = env.json(["interrupt", behind["data"]["eval_id"].as_str().unwrap()]);
+    assert_eq!(dequeued["ok"], true, "{dequeued:#}");
+    env.json(["stop", "py"]);
+    assert_eq!(env.json(["output", id])["status"], "ended");
+    assert_eq!(std::fs::read(&path).unwrap(), before);
+    assert!(!env.workspace().join("b.stead").exists());
+}

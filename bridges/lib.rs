@@ -37,6 +37,7 @@ pub const PYTHON: &str = concat!(
     include_str!("python/bridge/stale_modules.py"),
     include_str!("python/bridge/evals.py"),
     include_str!("python/bridge/queries.py"),
+    include_str!("python/bridge/copies.py"),
     include_str!("python/bridge/work.py"),
     // As a text, which runs when it is first needed: what is compiled costs every start something.
     "PARTS['saving'] = r'''\n",
@@ -46,6 +47,12 @@ pub const PYTHON: &str = concat!(
     include_str!("python/saving/files.py"),
     include_str!("python/saving/saving.py"),
     include_str!("python/saving/loading.py"),
+    "'''\n",
+    "PARTS['copies'] = r'''\n",
+    include_str!("python/copies/refusals.py"),
+    include_str!("python/copies/descriptors.py"),
+    include_str!("python/copies/taking.py"),
+    include_str!("python/copies/waking.py"),
     "'''\n",
     include_str!("python/bridge/serve.py"),
 );

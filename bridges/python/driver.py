@@ -108,6 +108,7 @@ class Host:
 
     argv, bridge, session = [sys.executable, "-c", BOOT], BRIDGE, "py"
     pipes = True  # or one socket for both directions
+    nest = None  # or the descriptor that copies of the interpreter come on: what the bridge has at its other end
     reads_output = True  # or only when a bridge waits for that, which is then sure to happen
 
     def __init__(self, cwd=None, env=None, code=None, python=None):
@@ -120,8 +121,11 @@ class Host:
         env = dict(os.environ, STEAD_BRIDGE_FD=str(far.fileno()), **(env or {}))
         if self.pipes:
             env["STEAD_BRIDGE_OUT"] = str(far.says)
+        if self.nest is not None:
+            env["STEAD_NEST_FD"] = str(self.nest)
+        passed = [far.fileno(), *([far.says] if self.pipes else []), *([self.nest] if self.nest is not None else [])]
         self.process = subprocess.Popen(
-            [python or self.argv[0], *self.argv[1:]], stdin=stdin, stdout=out, stderr=err, pass_fds=[far.fileno()] + ([far.says] if self.pipes else []),
+            [python or self.argv[0], *self.argv[1:]], stdin=stdin, stdout=out, stderr=err, pass_fds=passed,
             cwd=cwd, env=env, start_new_session=True, preexec_fn=standard_signals)
         for fd in (stdin, out, err):
             os.close(fd)
@@ -320,6 +324,8 @@ class BridgeTest(unittest.TestCase):
                 if line["host"].startswith("interrupt "):
                     host.strike()
                 continue
+            if line["bridge"]["ev"] == "restored":
+                said = [host.restored()]
             event = dict(said.pop() if said else host.pump(host.idle, lambda event: True))
             for key, value in line["bridge"].items():
                 if value == "*" and key in event:

@@ -12,6 +12,10 @@ import unittest
 sys.dont_write_bytecode = True
 
 from test_between import *  # noqa: E402, F403
+from test_copies import *  # noqa: E402, F403
+from test_copy_children import *  # noqa: E402, F403
+from test_copy_files import *  # noqa: E402, F403
+from test_copy_threads import *  # noqa: E402, F403
 from test_displays import *  # noqa: E402, F403
 from test_evals import *  # noqa: E402, F403
 from test_incomplete import *  # noqa: E402, F403

@@ -92,6 +92,12 @@ if _out != _in:
         close(_out)
 if _in != CONTROL:
     close(_in)
+NEST = None             # where copies of this process are handed to the host
+if b"STEAD_NEST_FD" in posix.environ:
+    _nest = int(posix.environ[b"STEAD_NEST_FD"])
+    NEST = move_high(_nest)
+    if _nest != NEST:
+        close(_nest)
 SAVED = [move_high(_fd) for _fd in (0, 1, 2)]
 LOCK = allocate_lock()
 INBOX = bytearray()

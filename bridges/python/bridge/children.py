@@ -2,6 +2,9 @@
 
 def before_child():
     """Waits until the host has taken what was written so far, so that it comes before what the child writes."""
+    if S.copying is not None and get_ident() == MAIN:
+        S.copying.before_fork()
+        return
     S.children = True
     if S.life == Life.CHILD or S.phase == Phase.IDLE:
         return
@@ -51,7 +54,7 @@ def hook_fork_exec(module):
 
 def watch_children():
     if hasattr(posix, "register_at_fork"):
-        posix.register_at_fork(before=before_child, after_in_child=after_fork)
+        posix.register_at_fork(before=before_child, after_in_child=after_fork, after_in_parent=after_child)
     for name in ("system", "posix_spawn", "posix_spawnp"):
         if hasattr(posix, name):
             announced = announcing(getattr(posix, name))
@@ -62,12 +65,22 @@ def watch_children():
         __import__("_posixsubprocess")  # a builtin module has no loader whose import could be noticed later
 
 
+def after_child():
+    if S.copying is not None and get_ident() == MAIN:
+        S.copying.after_fork()
+
+
 def after_fork():
+    if S.copying is not None and get_ident() == MAIN:
+        S.copying.in_copy()
+        return
+    S.copying = None
+    FROZEN.clear()
     S.life = Life.CHILD
     S.last = None
     THREADS.clear()
     READERS.clear()
-    for fd in {CONTROL, REPORT, *SAVED}:
+    for fd in {CONTROL, REPORT, *SAVED, *([] if NEST is None else [NEST])}:
         try:
             close(fd)
         except OSError:

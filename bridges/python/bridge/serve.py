@@ -10,6 +10,8 @@ def settle():
 
 
 def step():
+    if FROZEN:
+        reap()
     if S.since < Since.SETTLED:
         settle()
     if S.loop is not None:
@@ -26,6 +28,8 @@ def step():
         do_query(words[1], words[2], payload.decode("utf-8", "replace"))
     elif words[0] == "clear":
         do_clear(words[1])
+    elif words[0] == "copy":
+        do_copy(words[1])
     elif words[0] == "exit":
         S.life = Life.FINISHING
         signal(SIGINT, default_int_handler)
@@ -38,6 +42,8 @@ def serve():
             step()
         except Finish:
             raise
+        except Restored:
+            pass
         except BaseException as error:  # nothing of the user's should get here; go on all the same
             leave_child(error)
             reclaim_sigint()
@@ -56,7 +62,7 @@ def start():
     signal(SIGINT, on_sigint)
     signal(SIGURG, on_sigurg)
     signal(SIGWINCH, on_nudge)
-    for name in ("STEAD_BRIDGE_FD", "STEAD_BRIDGE_OUT"):
+    for name in ("STEAD_BRIDGE_FD", "STEAD_BRIDGE_OUT", "STEAD_NEST_FD"):
         if _os is not None:
             _os.environ.pop(name, None)
         else:
@@ -71,13 +77,17 @@ def start():
     else:
         sys.meta_path.insert(0, SourceFinder)
     watch_children()
+    watch_copies()
     watch_tracing()
     meet_modules()
     patch_threads()
     reset_builtins()
+    can = ["clear", "vars", "inspect", "complete", "changed", "code", "save", "load"]
+    if can_copy():
+        can.append("checkpoint")
     transmit(dump({
         "ev": "hello", "protocol": 1, "language": "python", "version": sys.version.split()[0],
-        "executable": sys.executable or "", "pid": PID, "can": ["clear", "vars", "inspect", "complete", "changed", "code", "save", "load"]}) + "\n")
+        "executable": sys.executable or "", "pid": PID, "can": can}) + "\n")
 
 
 MODULE = make_namespace()

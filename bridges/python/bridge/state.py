@@ -75,6 +75,7 @@ class State:
     writes = 0          # writes since their pace was last measured
     writes_since = 0.0  # when that was
     traced = None       # the user's tracer and profiler, while they are taken off
+    copying = None      # the Copying that is being taken or woken
     children = False    # a child was started since it was last known that there is none
 
 

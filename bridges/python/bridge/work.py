@@ -9,14 +9,16 @@ class Unsupported(Trouble):
     """A kind of work that a newer host knows."""
 
 
-PARTS = {}              # part of the bridge -> its text, which runs when it is first needed (lib.rs)
+PARTS = {}              # part of the bridge -> its text, which runs when it is first needed (lib.rs), or what that was compiled to (compiled_bridge)
+RUNNING = set()         # those that were needed
 
 
 def need_part(name):
     """Runs a part of the bridge that would cost every start something and is needed by few sessions."""
-    text = PARTS.pop(name, None)
-    if text is not None:
-        exec(compile(text, BRIDGE_FILE, "exec", 0, True), globals())
+    if name not in RUNNING:
+        part = PARTS[name]
+        exec(import_stdlib("marshal").loads(part) if type(part) is bytes else compile(part, BRIDGE_FILE, "exec", 0, True), globals())
+        RUNNING.add(name)
 
 
 def do_work(eval_id, what, payload):
@@ -31,6 +33,8 @@ def do_work(eval_id, what, payload):
         report = call(payload.decode("utf-8", "surrogateescape"))
         if report is not None:
             events.append('{"ev":"report","data":%s}' % dump(report))
+    except Restored:
+        raise
     except BaseException as caught:
         S.failed = caught
     conclude(None, "", events)
@@ -47,4 +51,4 @@ def do_load(argument):
 
 
 # What each does is given the argument and returns what is to be reported, or None.
-WORK = {"save": do_save, "load": do_load}
+WORK = {"save": do_save, "load": do_load, "checkpoint": do_checkpoint}

@@ -13,7 +13,7 @@ const PYTHON: Language = Language {
     title: "Python",
     offered: true,
     keeps: Keeps::State,
-    copies: Copying::Not,
+    copies: Copying::Fork,
     oldest: Some("3.8"),
     option: Some("Python to use: an executable, a name on the PATH, or a virtual environment"),
     finder: Finder::Python(VersionManagers {

@@ -52,6 +52,9 @@ fn serve(mut channel: HostChannel, shell: &str, cache: Option<&Path>) {
             Some(Command::Query { seq, .. } | Command::Clear { seq }) => {
                 refuse(&mut channel, seq, "a shell command has no names to look at");
             }
+            Some(Command::Copy { seq }) => {
+                refuse(&mut channel, seq, "a shell command has no state to copy");
+            }
             Some(Command::Work { id, what, .. }) => {
                 let message = format!("`{what}` is not possible for shell commands");
                 fail(&mut channel, id, "Unsupported", message);

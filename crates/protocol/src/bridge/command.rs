@@ -70,6 +70,11 @@ pub enum Command<'a> {
         /// Number of the request.
         seq: u64,
     },
+    /// Copy the interpreter although nobody asked for a checkpoint; answered by `reply`.
+    Copy {
+        /// Number of the request.
+        seq: u64,
+    },
     /// End the interpreter in good order.
     Exit,
 }
@@ -100,6 +105,7 @@ impl Command<'_> {
                 with(format_args!("query {seq} {what}"), arg.as_bytes())
             }
             Command::Clear { seq } => with(format_args!("clear {seq}"), b""),
+            Command::Copy { seq } => with(format_args!("copy {seq}"), b""),
             Command::Exit => with(format_args!("exit"), b""),
         }
     }
@@ -136,6 +142,7 @@ impl CommandFrame {
                 Command::Query { seq: seq(number)?, what, arg: &self.payload }
             }
             ["clear", number] => Command::Clear { seq: seq(number)? },
+            ["copy", number] => Command::Copy { seq: seq(number)? },
             ["exit"] => Command::Exit,
             _ => return None,
         })

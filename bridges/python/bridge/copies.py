@@ -1,0 +1,218 @@
+# Copies: the session as it is now can be kept by a fork that freezes, and is woken to go back (the part `copies`, which runs
+# when the first one is taken). What must be known before that is here: a copy is a child of this process, and code of the
+# user's that waits for children must find only its own.
+
+class Restored(BaseException):
+    """Raised in a copy that was woken, to leave the command in which it was taken."""
+
+
+FROZEN = {}             # pid of a copy that is a child of this process -> its number
+ENDED = []              # those that were found to have ended last
+GONE = set()            # children of the process that this one was copied from: they ended with it
+FORK_HOOKS = []         # what was registered to be called at a fork, by others than the bridge
+
+fork, kill, waitpid, waitid, wait4, register_at_fork = (
+    getattr(posix, _name, None) for _name in ("fork", "kill", "waitpid", "waitid", "wait4", "register_at_fork"))
+
+
+def can_copy():
+    return NEST is not None and None not in (fork, waitid, wait4, register_at_fork)
+
+
+class StandIn:
+    """Stands for a builtin function, and is no function either: one that is an attribute of a class would become a method."""
+
+    def __init__(self, call, original):
+        self.__wrapped__, self.call = original, call
+        for name in ("__name__", "__qualname__", "__module__", "__doc__"):
+            setattr(self, name, getattr(original, name, None))
+
+    def __call__(self, /, *args, **kwargs):
+        return self.call(*args, **kwargs)
+
+    def __repr__(self):
+        return repr(self.__wrapped__)
+
+
+def watch_copies():
+    """Only where copies can be taken: from here on code of the user's does not see those that are children of this process."""
+    if not can_copy():
+        return
+    replaced = {"wait": wait_all, "wait3": wait_all_3, "wait4": wait_any_4, "waitpid": wait_any, "waitid": wait_any_id, "register_at_fork": note_hooks}
+    for name, call in replaced.items():
+        stands = StandIn(call, getattr(posix, name))
+        for module in (posix, _os):
+            if module is not None:
+                setattr(module, name, stands)
+
+
+def note_hooks(**hooks):
+    register_at_fork(**hooks)
+    FORK_HOOKS.extend(hooks.values())
+
+
+# ---- waiting for children ----------------------------------------------------------------------
+
+def wait_all():
+    return wait_any(-1, 0)
+
+
+def wait_all_3(options):
+    return wait_any_4(-1, options)
+
+
+def wait_any(pid, options, /):
+    if FROZEN and type(pid) is int and pid <= 0:
+        return wait_others(waitpid, pid, options) or (0, 0)
+    try:
+        return waitpid(pid, options)
+    except ChildProcessError:
+        if pid not in GONE:
+            raise
+        GONE.discard(pid)
+        return pid, 9  # the child was killed with the process that had it
+
+
+def wait_any_4(pid, options):
+    if FROZEN and type(pid) is int and pid <= 0:
+        return wait_others(wait4, pid, options) or (0, 0, wait4(next(iter(FROZEN)), posix.WNOHANG)[2])
+    return wait4(pid, options)
+
+
+def wait_any_id(kind, number, options, /):
+    if not FROZEN or kind not in (posix.P_ALL, posix.P_PGID):
+        return waitid(kind, number, options)
+    while True:
+        pid = peek(kind, number or posix.getpgrp(), options)
+        if pid is None:
+            return None
+        found = attempt_wait(waitid, posix.P_PID, pid, options | posix.WNOHANG)
+        if found is not None:
+            return found
+
+
+def wait_others(call, pid, options):
+    """What a call that waits for any child answers if copies are none; None if nothing has happened to one yet."""
+    kind = posix.P_ALL if pid == -1 else posix.P_PGID
+    events = posix.WEXITED | options & (posix.WNOHANG | posix.WCONTINUED) | (posix.WSTOPPED if options & posix.WUNTRACED else 0)
+    while True:
+        pid_of_other = peek(kind, -pid or posix.getpgrp(), events)
+        if pid_of_other is None:
+            return None
+        found = attempt_wait(call, pid_of_other, options | posix.WNOHANG)
+        if found is not None and found[0]:
+            return found
+
+
+def attempt_wait(call, *args):
+    try:
+        return call(*args)
+    except ChildProcessError:  # another thread has waited for it
+        return None
+
+
+def peek(kind, number, events):
+    """The child that a wait would find, left as it is; None if there is none yet and the wait is not to block."""
+    while True:
+        if find_other(kind, number) is None:
+            reap()
+            raise ChildProcessError(10, "No child processes")
+        found = waitid(kind, number, events | posix.WNOWAIT)
+        if found is None:
+            return None
+        if found.si_pid not in FROZEN:
+            return found.si_pid
+        # It is a copy that ended, or that was stopped or resumed with all others: that is taken out of the way.
+        attempt_wait(waitid, posix.P_PID, found.si_pid, events | posix.WNOHANG)
+        reap()
+
+
+def find_other(kind, number):
+    """A child of this process that is no copy, if there is one."""
+    for pid in children():
+        if pid not in FROZEN:
+            try:
+                if kind == posix.P_ALL or posix.getpgid(pid) == number:
+                    return pid
+            except OSError:
+                pass
+    return None
+
+
+def children():
+    found = []
+    for task in posix.listdir("/proc/self/task"):
+        found += map(int, (contents("/proc/self/task/%s/children" % task) or "").split())
+    return found
+
+
+def contents(path):
+    """A file of /proc as a text, or None if it is gone or nobody may read it."""
+    try:
+        fd = posix.open(path, posix.O_RDONLY | posix.O_CLOEXEC)
+    except OSError:
+        return None
+    try:
+        parts = [b""]
+        while True:
+            parts.append(read(fd, 1 << 16))
+            if not parts[-1]:
+                return b"".join(parts).decode("utf-8", "replace")
+    except OSError:
+        return None
+    finally:
+        close(fd)
+
+
+def reap():
+    """Forgets copies that have ended. Says whether there were any."""
+    try:
+        if waitid(posix.P_ALL, 0, posix.WEXITED | posix.WNOHANG | posix.WNOWAIT) is None:
+            return False
+    except ChildProcessError:
+        FROZEN.clear()
+        return False
+    ended = []
+    for pid in list(FROZEN):
+        try:
+            if waitpid(pid, posix.WNOHANG)[0]:
+                ended.append(pid)
+        except ChildProcessError:
+            ended.append(pid)
+    for pid in ended:
+        FROZEN.pop(pid, None)
+    ENDED[:] = ended
+    return bool(ended)
+
+
+# ---- commands ----------------------------------------------------------------------------------
+
+def do_checkpoint(label):
+    """The label is the host's: here it is a copy like any other."""
+    if not can_copy():
+        raise Unsupported("this session was started without a way to keep copies of it")
+    need_part("copies")
+    return run_user(take_copy, False)
+
+
+def do_copy(seq):
+    """A copy that nobody asked for, taken while nothing runs."""
+    S.pending = False
+    forget_interrupt()
+    repair_streams()
+    S.phase = Phase.RUNNING
+    try:
+        if not can_copy():
+            raise Unsupported("this session was started without a way to keep copies of it")
+        need_part("copies")
+        answer = {"seq": int(seq), "data": run_user(take_copy, True)}
+    except Restored:
+        raise
+    except KeyboardInterrupt:
+        answer = {"seq": int(seq), "error": "interrupted"}
+    except BaseException as error:
+        leave_child(error)
+        answer = {"seq": int(seq), "error": guarded(safe_str, error) or type_name(error)}
+    S.phase = Phase.IDLE
+    reclaim_sigint()
+    transmit('{"ev":"reply",' + dump(answer)[1:] + "\n")

@@ -3,7 +3,8 @@
 pub(crate) mod manifest;
 pub(crate) mod target;
 
-use std::path::Path;
+use std::os::unix::ffi::OsStrExt;
+use std::path::{Component, Path};
 
 use stead_protocol::{Outcome, SessionName, Work};
 
@@ -106,8 +107,17 @@ impl Client {
     }
 }
 
-/// A path as it is sent; lines that a bridge reads have to be text.
+/// A path as it is sent, without `.` and `..` where that is possible; lines that a bridge reads have to be text.
 fn text(path: &Path) -> Result<String, RequestError> {
+    let winding = path.components().any(|part| part == Component::ParentDir);
+    let dir = path.parent().filter(|_| winding).and_then(|dir| dir.canonicalize().ok());
+    let direct = dir.zip(path.file_name()).map(|(dir, name)| dir.join(name));
+    // A slash at the end says that it is a directory, which the session refuses.
+    let path = if path.as_os_str().as_bytes().ends_with(b"/") {
+        path
+    } else {
+        direct.as_deref().unwrap_or(path)
+    };
     let text = path.to_str().ok_or_else(|| RequestError::NotUtf8 { path: path.to_owned() })?;
     Ok(text.to_owned())
 }
@@ -117,5 +127,25 @@ fn checked(work: Work) -> Result<Work, RequestError> {
     match work.problem() {
         Some(problem) => Err(RequestError::Words { problem }),
         None => Ok(work),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn st2_a_path_is_sent_without_detours() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path().canonicalize().unwrap();
+        std::fs::create_dir(root.join("in")).unwrap();
+        let sent = |path: &str| text(&root.join(path)).unwrap();
+        let at = |path: &str| root.join(path).to_str().unwrap().to_owned();
+        assert_eq!(sent("in/../a.stead"), at("a.stead"));
+        assert_eq!(sent("a.stead"), at("a.stead"));
+        // What is not there cannot be looked through.
+        assert_eq!(sent("none/../a.stead"), at("none/../a.stead"));
+        assert_eq!(sent("in/../new/"), at("in/../new/"));
+        assert!(matches!(text(Path::new("/a/..")), Ok(path) if path == "/a/.."));
     }
 }

@@ -153,7 +153,7 @@ class Smoke(unittest.TestCase):
         with tempfile.TemporaryDirectory() as directory:
             path = os.path.join(directory, "numbers.json")
             command = [sys.executable, os.path.join(os.path.dirname(HERE), "bench"), "--level", "smoke", "--stead", stead,
-                       "--json", path, "--only", "warm", "cli", "first", "interrupt", "prints", "idle", "names", "frames", "age"]  # fmt: skip
+                       "--json", path, "--only", "warm", "cli", "first", "interrupt", "prints", "idle", "names", "frames", "save", "age"]  # fmt: skip
             done = subprocess.run(command, env={**os.environ, "TMPDIR": directory}, capture_output=True)
             # Whether the targets hold is not this test's business; 2 is a failure of the benchmark itself.
             self.assertIn(done.returncode, (0, 1), done.stdout.decode() + done.stderr.decode())

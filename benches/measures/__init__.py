@@ -1,6 +1,6 @@
 """The measures, in the order of the table. Each is a function from a run to lines."""
 
-from . import age, crowd, first, frames, idle, interrupt, many, names, output, peers, warm
+from . import age, crowd, first, frames, idle, interrupt, many, names, output, peers, save, warm
 
 # Name, what it is, function.
 MEASURES = [
@@ -15,6 +15,7 @@ MEASURES = [
     ("many", "1, 50 and 200 sessions open", many.sessions),
     ("names", "10,000 names in the namespace against 10", names.kept),
     ("frames", "what is told of changed data frames of a million rows costs", frames.told),
+    ("save", "10,000 names and 1 GB saved and loaded, against `pickle`", save.kept),
     ("peers", "others that keep a Python session, with `--peers DIR`", peers.compared),
     ("age", "the millionth eval against the tenth", age.grown_old),
 ]

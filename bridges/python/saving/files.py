@@ -104,6 +104,7 @@ class Target:
             except OSError:
                 self.temporary = None
                 raise
+            posix.fchmod(self.descriptor, 0o600)  # whatever the umask is
             # While it is locked no other save takes it for one that was left behind.
             attempt(flock, self.descriptor, 2 | 4)
             if fstat(self.descriptor).st_nlink:

@@ -112,18 +112,25 @@ class Loading:
             remember_source(name, text)
             self.sources[file] = Source(name, text)
 
+    def find_modules(self, folders):
+        """Modules are found where they were."""
+        added = [folder for folder in folders if folder not in sys.path and exists(folder)]
+        if added:
+            sys.path.extend(added)
+            self.warnings.append("added to sys.path: " + ", ".join(added))
+
     def source(self, file):
         if file not in self.sources:
             raise Missing("its source is not in the file")
         return self.sources[file]
 
-    def run_statement(self, file, at):
+    def run_statement(self, file, at, flags):
+        """One statement of a text, compiled as it was under the __future__ imports of its session."""
         source = self.source(file)
-        flags = S.flags | _ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
         for node in statements_of(source.tree()) if source.tree() is not None else ():
             if [node.lineno, node.col_offset] == at:
                 tree = _ast.Module([node], [])
-                eval(compile(tree, source.file, "exec", flags & ~_ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, True), SPACE)
+                eval(compile(tree, source.file, "exec", flags & FUTURES, True), SPACE)
                 return
         raise Missing("its source does not give it in this Python")
 
@@ -135,6 +142,7 @@ class Loading:
         self.types = {entry["name"]: entry.get("type") for entry in manifest["names"]}
         self.compare_versions(manifest)
         self.take_sources(python["sources"])
+        self.find_modules(python.get("path", ()))
         self.tape = Tape(self.origin.file)
         self.unpickling = Unpickling(self, self.tape)
         for what, name, *rest in python["steps"]:
@@ -164,14 +172,14 @@ class Loading:
             self.import_named(inner)
             WITHIN.setdefault(key, {})[inner] = None
 
-    def do_define(self, name, file, at):
-        self.run_statement(file, at)
+    def do_define(self, name, *place):
+        self.run_statement(*place)
         self.keep(name, SPACE[name])
 
-    def do_borrow(self, name, file, at):
+    def do_borrow(self, name, *place):
         if name not in SPACE:
             self.borrowed.append(name)
-            self.run_statement(file, at)
+            self.run_statement(*place)
 
     def do_value(self, name, *place):
         self.keep(name, self.read_value(*place))

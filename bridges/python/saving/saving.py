@@ -252,7 +252,7 @@ class Saving:
 
     def put_definition(self, name, definition):
         definition.source.keep(definition.node.lineno)
-        self.steps.append(["define", name, definition.source.file, definition.at])
+        self.steps.append(["define", name, definition.source.file, definition.at, S.flags])
 
     def emit_reach(self, name):
         """A name that is used when a definition runs, after all that functions use which may be called then."""
@@ -275,7 +275,7 @@ class Saving:
         if definition is not None and isinstance(definition.node, (_ast.Import, _ast.ImportFrom)) and name not in self.seen:
             self.seen.add(name)
             definition.source.keep(definition.node.lineno)
-            self.steps.append(["borrow", name, definition.source.file, definition.at])
+            self.steps.append(["borrow", name, definition.source.file, definition.at, S.flags])
 
     def put_attributes(self, name, kind):
         """What a class holds beside what its statement makes: its attributes as they are now."""
@@ -353,7 +353,7 @@ class Saving:
         manifest = {
             "format": FORMAT, "language": "python", "version": sys.version.split()[0], "saved": now_text(),
             "session": (S.eval or "").rpartition(":")[0], "cwd": attempt(getcwd), "names": listed, "failed": failed, "packages": self.packages(),
-            "python": {"steps": self.steps, "sources": self.sources.saved()}}
+            "python": {"steps": self.steps, "sources": self.sources.saved(), "path": own_path()}}
         at = self.target.at
         text = dump(manifest)[:-1].encode("utf-8")
         text += b',"check":%d}' % crc32(text)
@@ -407,6 +407,14 @@ def is_text(name):
 
 def is_saved(name):
     return is_user_name(name)
+
+
+def own_path():
+    """What the user has put on the path that modules are found by."""
+    folders = [folder for folder in sys.path if type(folder) is str and folder.startswith("/") and is_text(folder)]
+    given = variable("PYTHONPATH").split(":")
+    return [folder for folder in folders if folder not in STDLIB and folder not in given and "-packages" not in folder
+            and not folder.startswith((sys.prefix + "/", sys.base_prefix + "/"))]
 
 
 def is_definition(value):

@@ -158,8 +158,7 @@ class Sources:
 
     def last_binding(self, name, files=(), lines=()):
         """The statement that bound a name last. Of an object whose code is known, the one that this code is in."""
-        order = [file for file in reversed(RECENT) if file in files] if files else list(reversed(RECENT))
-        for file in order:
+        for file in [file for file in reversed(RECENT) if file in files] + [file for file in reversed(RECENT) if file not in files]:
             text = SOURCES.get(file)
             if text is None or (type(text) is str and name not in text):
                 continue

@@ -5,6 +5,7 @@ mod answer;
 mod background;
 mod bad_input;
 mod bash;
+mod checkpoints;
 mod clean;
 mod cli;
 mod colours;

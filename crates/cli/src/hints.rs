@@ -147,6 +147,20 @@ fn after_refused(name: &SessionName, error: &WireError) -> Option<String> {
         Some(Refusal::OtherHost) => {
             format!("`stead logs -n {name}` may say why; kill the process that holds `host.lock`")
         }
+        Some(Refusal::NoCheckpoint { labels, .. }) if labels.is_empty() => {
+            format!("`stead checkpoint -n {name}` makes one")
+        }
+        Some(Refusal::NoCheckpoint { .. }) => {
+            format!("`stead checkpoint -n {name} --list` shows those that there are")
+        }
+        Some(Refusal::TooManyCheckpoints { .. }) => {
+            format!("drop one with `stead checkpoint -n {name} --drop LABEL`")
+        }
+        Some(Refusal::NotPossible { what, .. })
+            if matches!(what.as_str(), "checkpoint" | "rollback" | "undo") =>
+        {
+            format!("`stead save -n {name} FILE` keeps names and values in a file")
+        }
         Some(
             Refusal::NotARequest { .. }
             | Refusal::NotGreeted

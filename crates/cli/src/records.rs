@@ -51,11 +51,15 @@ pub(crate) struct RecordData<'a> {
     pub(crate) key: Option<&'a str>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) changed: Option<&'a Changed>,
+    /// What it did to the session's state is gone.
+    #[serde(skip_serializing_if = "std::ops::Not::not")]
+    pub(crate) undone: bool,
 }
 
 impl<'a> RecordData<'a> {
     pub(crate) fn of_list(summary: &'a EvalSummary) -> Self {
-        RecordData::new(&summary.id, summary.status.as_str(), &summary.entry)
+        let data = RecordData::new(&summary.id, summary.status.as_str(), &summary.entry);
+        RecordData { undone: summary.undone, ..data }
     }
 
     pub(crate) fn of_one(id: &EvalId, record: &'a EvalRecord) -> Self {
@@ -64,6 +68,7 @@ impl<'a> RecordData<'a> {
         data.outcome = data.outcome.or_else(|| record.view.outcome.as_ref().and_then(special));
         (data.status, data.exit_code) = (None, record.view.exit_code);
         data.changed = record.view.changed.as_ref();
+        data.undone = record.undone;
         data
     }
 
@@ -87,6 +92,7 @@ impl<'a> RecordData<'a> {
             generation: entry.started.map(|(generation, ..)| generation.0),
             key: entry.key.as_deref(),
             changed: end.and_then(|end| end.changed.as_ref()).filter(|all| !all.is_empty()),
+            undone: false,
         }
     }
 
@@ -94,6 +100,7 @@ impl<'a> RecordData<'a> {
     pub(crate) fn word(&self) -> &'a str {
         match self.outcome {
             Some(word @ ("host_died" | "not_run")) => word,
+            _ if self.undone => "undone",
             _ => self.status.unwrap_or_default(),
         }
     }

@@ -71,6 +71,11 @@ pub(crate) fn verdict(view: &EvalView) -> Verdict {
             let hint = hints::after_start(name, trouble.as_deref());
             Verdict { exit: exit::REQUEST_FAILED, error: Some(error.with_hint(hint)) }
         }
+        Outcome::Ended { reason: reason @ EndReason::RolledBack { .. } } => failed(
+            exit::CODE_FAILED,
+            ErrorCode::SessionEnded,
+            format!("the eval was ended: {reason}"),
+        ),
         Outcome::Ended { reason } => failed(
             exit::CODE_FAILED,
             ErrorCode::SessionEnded,

@@ -254,7 +254,7 @@ impl Client {
         }
     }
 
-    fn done(
+    pub(crate) fn done(
         &self,
         name: &SessionName,
         request: Request,
@@ -267,7 +267,7 @@ impl Client {
     }
 
     /// One request on a connection of its own; `Ended` also if the host left meanwhile.
-    fn ask(
+    pub(crate) fn ask(
         &self,
         name: &SessionName,
         request: Request,

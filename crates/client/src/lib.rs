@@ -4,6 +4,7 @@
 //! slows nobody and a dead host hides nothing.
 
 mod control;
+mod copies;
 mod error;
 mod eval;
 mod follow;

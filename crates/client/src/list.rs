@@ -54,6 +54,8 @@ pub struct EvalSummary {
     pub id: EvalId,
     /// Where it stands.
     pub status: EvalStatus,
+    /// What it did to the session's state is gone, because the session went back to an earlier one.
+    pub undone: bool,
 }
 
 /// Evals in a list.
@@ -287,9 +289,11 @@ impl Client {
             status.unrecorded = status.unrecorded.filter(|known| !known.evals.is_empty());
             notice = unrecorded(&status);
         }
+        let undone = stead_spool::read_undone(self.dir(name).path());
         let evals = entries.into_iter().map(|entry| EvalSummary {
             id: EvalId { session: name.clone(), seq: entry.seq },
             status: standing(&entry, &now),
+            undone: undone.contains(entry.seq),
             entry,
         });
         Ok(Evals { evals: evals.collect(), notice, gone })

@@ -14,6 +14,8 @@ use crate::life::ending::{EndAskers, HostEnding};
 use crate::record::displays::Displays;
 use crate::record::ledger::{EvalClosing, Found, Ledger};
 use crate::requests::Asked;
+use crate::session::copies::Copies;
+use crate::session::copying::Copying;
 use crate::session::state::{Input, Phase, State};
 use crate::session::work::Pending;
 
@@ -44,6 +46,8 @@ pub(crate) struct Host {
     /// What the bridge said at the running eval's end.
     pub(crate) closing: EvalClosing,
     pub(crate) ending: HostEnding,
+    pub(crate) copies: Copies,
+    pub(crate) copying: Copying,
 }
 
 /// How far the start of an interpreter has come.
@@ -109,6 +113,8 @@ impl Host {
             blocked: None,
             closing: EvalClosing::default(),
             ending: HostEnding::default(),
+            copies: Copies::new(stead_spool::read_undone(&spec.dir)),
+            copying: Copying::default(),
         }
     }
 

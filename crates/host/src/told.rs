@@ -4,7 +4,7 @@ use stead_interpreter::{Exit, Order, Told, pause};
 use stead_protocol::bridge::{BridgeEvent, Done, DoneStatus, Shown, Stream};
 use stead_protocol::client::{Event, Listens};
 use stead_protocol::{
-    ChunkKind, DisplayInfo, EndReason, ErrorInfo, EvalId, FoundInterpreter, ValueInfo,
+    ChunkKind, DisplayInfo, EndReason, ErrorInfo, EvalId, FoundInterpreter, ValueInfo, WorkKind,
 };
 use stead_spool::SessionDir;
 
@@ -12,7 +12,7 @@ use crate::host::{Facts, Host, Launch};
 use crate::life::wall_clock::wall_ms;
 use crate::record::disk;
 use crate::record::ledger::EvalClosing;
-use crate::session::state::{Input, Listening, Question};
+use crate::session::state::{Input, Listening, Phase, Question};
 use crate::with_causes;
 
 impl Host {
@@ -46,7 +46,7 @@ impl Host {
                 self.closing =
                     EvalClosing { exit_code, changed, notice: noted, ..EvalClosing::default() };
                 notice.into_iter().for_each(|notice| self.closing.note(notice));
-                self.step(Input::Done(status));
+                self.done(status);
             }
             Told::Leaving { code } => {
                 self.closing.exit_code = code.or(self.closing.exit_code);
@@ -73,8 +73,9 @@ impl Host {
                 self.connection(&format!("the connection is back{reason}{gap}"));
             }
             Told::Figures(figures) => self.figures(&figures),
-            // No order of this half asks for copies yet.
-            Told::Copied(_) | Told::CopyLost { .. } | Told::Restored(_) => {}
+            Told::Copied(copied) => self.copied(copied),
+            Told::CopyLost { copy } => self.copy_lost(copy),
+            Told::Restored(restored) => self.restored(restored),
             Told::Exited(exit) => self.exited(exit),
             Told::Unknown => {}
         }
@@ -186,17 +187,13 @@ impl Host {
 
     fn exited(&mut self, exit: Exit) {
         self.ending.left = !exit.left.is_empty();
-        self.readers_are_gone();
-        // A bridge that was asked to pause its code will not answer once it has ended.
-        self.not_paused("the interpreter has ended");
-        self.nobody_answers();
-        self.clock.resume();
-        let reason = match (exit.code, exit.signal) {
-            (Some(code), _) if exit.replaced => EndReason::Replaced { code },
-            (_, Some(signal)) if exit.replaced => EndReason::Replaced { code: 128 + signal },
-            (Some(code), _) => EndReason::Exit { code },
-            (None, Some(signal)) => EndReason::Signal { signal },
-            (None, None) => EndReason::Exit { code: 0 },
+        self.leave_old_interpreter();
+        self.copies.begin_anew();
+        let reason = match (&exit.not_restored, &self.state.phase) {
+            (Some(message), Phase::RollingBack(_)) => {
+                EndReason::NotRestored { message: message.clone() }
+            }
+            _ => end_reason(&exit),
         };
         let reason = match &self.launch {
             Launch::Useless { why } => {
@@ -211,6 +208,27 @@ impl Host {
         self.step(Input::Exited(reason));
     }
 
+    /// An interpreter has ended: what was asked of it gets no answer.
+    pub(crate) fn leave_old_interpreter(&mut self) {
+        self.readers_are_gone();
+        // A bridge that was asked to pause its code will not answer once it has ended.
+        self.not_paused("the interpreter has ended");
+        self.nobody_answers();
+        self.clock.resume();
+    }
+
+    /// The bridge says that the running eval is over.
+    fn done(&mut self, status: DoneStatus) {
+        let running = self.state.running().map(|run| run.eval);
+        let kind = running.and_then(|eval| self.pending.get(&eval)).map(|pending| pending.kind);
+        if let (Some(eval), Some(WorkKind::Checkpoint)) = (running, kind)
+            && let Some(problem) = self.end_checkpoint(eval, status == DoneStatus::Ok)
+        {
+            return self.fail_work(WorkKind::Checkpoint.error_name(), problem.to_owned());
+        }
+        self.step(Input::Done(status));
+    }
+
     /// Why an interpreter that never said hello could not be started.
     fn not_ready(&self, reason: &EndReason, said: &str) -> EndReason {
         let path = self.meta.found.as_ref().map(|found| found.path.as_str()).unwrap_or_default();
@@ -219,5 +237,16 @@ impl Host {
             message: format!("`{path}` was not ready ({reason}){colon}{said}"),
             trouble: None,
         }
+    }
+}
+
+/// How an interpreter ended, for the record.
+pub(crate) fn end_reason(exit: &Exit) -> EndReason {
+    match (exit.code, exit.signal) {
+        (Some(code), _) if exit.replaced => EndReason::Replaced { code },
+        (_, Some(signal)) if exit.replaced => EndReason::Replaced { code: 128 + signal },
+        (Some(code), _) => EndReason::Exit { code },
+        (None, Some(signal)) => EndReason::Signal { signal },
+        (None, None) => EndReason::Exit { code: 0 },
     }
 }

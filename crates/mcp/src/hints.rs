@@ -114,6 +114,15 @@ fn after_refused(error: &WireError) -> Option<String> {
         }
         Some(Refusal::NotStarted { trouble, .. }) => after_start(trouble.as_deref()),
         Some(Refusal::OtherHost) => "use another session, or stop this one with control".to_owned(),
+        Some(Refusal::NoCheckpoint { .. }) => "state with checkpoint makes one".to_owned(),
+        Some(Refusal::TooManyCheckpoints { .. }) => {
+            "use a label again: it takes the place of the earlier checkpoint".to_owned()
+        }
+        Some(Refusal::NotPossible { what, .. })
+            if matches!(what.as_str(), "checkpoint" | "rollback" | "undo") =>
+        {
+            "state with save keeps names and values in a file".to_owned()
+        }
         Some(
             Refusal::NotARequest { .. }
             | Refusal::NotGreeted

@@ -8,8 +8,8 @@ use serde_json::Value;
 use crate::tagged::{Named, fields, named, tagged};
 use crate::words::words;
 use crate::{
-    By, EvalSeq, Finished, Generation, Offset, ShellPlace, Status, Versions, WireError, Work,
-    WorkKind,
+    By, CheckpointInfo, EvalSeq, Finished, Generation, Offset, ShellPlace, Status, Versions,
+    WireError, Work, WorkKind,
 };
 
 /// A request with the number its reply will carry.
@@ -104,6 +104,13 @@ pub enum Request {
     Stop,
     /// Take note that the loss of earlier state was told to the user; answered by `Reply::Done`.
     AcknowledgeLoss,
+    /// List the checkpoints that can be gone back to; answered by `Reply::Checkpoints`.
+    Checkpoints,
+    /// Drop a checkpoint; answered by `Reply::Done`.
+    DropCheckpoint {
+        /// What it is called.
+        label: String,
+    },
     /// Ask the bridge about the namespace; answered by `Reply::Query`.
     Query(Query),
     /// A request of a newer client; answered with an error, not a hang-up.
@@ -309,6 +316,11 @@ pub enum Reply {
     Query {
         /// See `docs/PROTOCOL.md`.
         data: Value,
+    },
+    /// To `Checkpoints`, the oldest first.
+    Checkpoints {
+        /// All of them.
+        checkpoints: Vec<CheckpointInfo>,
     },
     /// To requests that are carried out when this is sent.
     Done,

@@ -8,6 +8,7 @@ mod capability;
 mod chunk;
 pub mod client;
 mod error;
+mod eval_set;
 mod ids;
 mod lines;
 mod outcome;
@@ -25,6 +26,7 @@ pub use by::{By, ByWhom};
 pub use capability::{Capabilities, Capability};
 pub use chunk::{Chunk, ChunkKind, DisplayInfo, ErrorInfo, Missing, ValueInfo, is_markup};
 pub use error::{ErrorCode, WireError};
+pub use eval_set::EvalSet;
 pub use ids::{EvalId, EvalSeq, Generation, NameError, Offset, SessionName, Token};
 pub use lines::Lines;
 pub use outcome::{Change, Changed, EndReason, Finished, NotKept, Outcome, TimeoutStep};
@@ -35,9 +37,9 @@ pub use settings::{
     Settings, Startup,
 };
 pub use start::{FILES_VERSION, FoundInterpreter, HostReady, HostSpec, Meta};
-pub use status::{Activity, Status, Unrecorded, Usage};
+pub use status::{Activity, CheckpointInfo, Status, Unrecorded, Usage};
 pub use version::{PROGRAM, Speaker, Versions};
-pub use work::{ReportInfo, Work, WorkKind};
+pub use work::{DEFAULT_LABEL, ReportInfo, Work, WorkKind};
 
 /// Most bytes of code that one eval may have (SPEC E-15).
 pub const MAX_CODE: usize = 16 << 20;

@@ -50,6 +50,9 @@ impl Outcome {
     /// Whether this outcome tells a client that the interpreter is gone.
     pub fn tells_end(&self) -> bool {
         match self {
+            // The session goes on with an earlier state, as was asked for.
+            Outcome::Ended { reason: EndReason::RolledBack { .. } }
+            | Outcome::NotRun { reason: EndReason::RolledBack { .. } } => false,
             Outcome::Ended { .. } | Outcome::NotRun { .. } | Outcome::HostDied => true,
             Outcome::Timeout { step } => *step == TimeoutStep::InterpreterKilled,
             Outcome::Complete | Outcome::Error | Outcome::Interrupted | Outcome::Unknown => false,
@@ -155,6 +158,17 @@ pub enum EndReason {
     },
     /// The session's host was killed.
     HostDied,
+    /// The session went back to a copy of its earlier state while this was running or waiting; it lives on.
+    RolledBack {
+        /// Who asked.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        by: Option<Box<By>>,
+    },
+    /// The session was to go back to a copy of its earlier state, which could not be woken.
+    NotRestored {
+        /// Why.
+        message: String,
+    },
     /// A reason of a newer version.
     #[serde(other)]
     Unknown,
@@ -163,8 +177,10 @@ pub enum EndReason {
 impl EndReason {
     /// The same end with who asked for it, if it is one that somebody asks for.
     pub fn asked_by(mut self, asker: Option<&By>) -> Self {
-        if let EndReason::Stopped { by } | EndReason::Restarted { by } | EndReason::Killed { by } =
-            &mut self
+        if let EndReason::Stopped { by }
+        | EndReason::Restarted { by }
+        | EndReason::Killed { by }
+        | EndReason::RolledBack { by } = &mut self
         {
             *by = asker.cloned().map(Box::new);
         }
@@ -174,9 +190,10 @@ impl EndReason {
     /// Who asked for it, if somebody did and that is known.
     pub fn asker(&self) -> Option<&By> {
         match self {
-            EndReason::Stopped { by } | EndReason::Restarted { by } | EndReason::Killed { by } => {
-                by.as_deref()
-            }
+            EndReason::Stopped { by }
+            | EndReason::Restarted { by }
+            | EndReason::Killed { by }
+            | EndReason::RolledBack { by } => by.as_deref(),
             _ => None,
         }
     }
@@ -211,6 +228,12 @@ impl std::fmt::Display for EndReason {
             }
             EndReason::Idle { after_ms } => write!(f, "the session was idle for {} s", after_ms / 1000),
             EndReason::HostDied => f.write_str("the session's host process was killed"),
+            EndReason::RolledBack { by } => {
+                write!(f, "the session was rolled back{}", ByWhom(by.as_deref()))
+            }
+            EndReason::NotRestored { message } => {
+                write!(f, "the session could not be rolled back: {message}")
+            }
             EndReason::Unknown => f.write_str("unknown reason"),
         }
     }

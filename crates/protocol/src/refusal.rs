@@ -140,6 +140,20 @@ pub enum Refusal {
         /// The session's language.
         language: String,
     },
+    /// There is no checkpoint with this label, or none at all.
+    NoCheckpoint {
+        /// The label that was asked for.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        label: Option<String>,
+        /// The labels that there are.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        labels: Vec<String>,
+    },
+    /// There are as many checkpoints as there may be.
+    TooManyCheckpoints {
+        /// How many.
+        most: usize,
+    },
     /// The bridge could not answer a question about names.
     NoAnswer {
         /// What it said.
@@ -222,6 +236,7 @@ impl Refusal {
             | Refusal::NotRunning { .. }
             | Refusal::NoInterpreter
             | Refusal::NothingReads
+            | Refusal::NoCheckpoint { .. }
             | Refusal::NoAnswer { .. } => ErrorCode::BadRequest,
             Refusal::UnknownRequest { .. } | Refusal::NotPossible { .. } => ErrorCode::Unsupported,
             Refusal::MessageTooLong { .. }
@@ -230,6 +245,7 @@ impl Refusal {
             | Refusal::QueueFull { .. }
             | Refusal::QueuedCodeFull { .. }
             | Refusal::NotRecorded { .. }
+            | Refusal::TooManyCheckpoints { .. }
             | Refusal::InputNotWritten { .. } => ErrorCode::LimitExceeded,
             Refusal::SentBefore { .. } | Refusal::NoEval { .. } | Refusal::EvalGone { .. } => {
                 ErrorCode::EvalNotFound
@@ -319,6 +335,13 @@ impl Refusal {
             Refusal::InputNotWritten { why } => format!("the input could not be written: {why}"),
             Refusal::NotPossible { what, language } => {
                 format!("`{what}` is not possible in {language}")
+            }
+            Refusal::NoCheckpoint { label: Some(label), .. } => {
+                format!("there is no checkpoint `{label}`")
+            }
+            Refusal::NoCheckpoint { label: None, .. } => "there is no checkpoint".to_owned(),
+            Refusal::TooManyCheckpoints { most } => {
+                format!("there are {most} checkpoints, and there may be no more")
             }
             Refusal::NoAnswer { problem } => problem.clone(),
             Refusal::NotStarted { message, .. } => message.clone(),

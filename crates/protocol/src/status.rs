@@ -88,6 +88,20 @@ pub struct Unrecorded {
     pub why: String,
 }
 
+/// A checkpoint that can be gone back to (SPEC ST-3).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct CheckpointInfo {
+    /// What it is called.
+    pub label: String,
+    /// The work that made it.
+    pub eval: EvalSeq,
+    /// When it was made, in milliseconds since 1970.
+    pub made_ms: u64,
+    /// The last code whose effect it has; none if it has none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub after: Option<EvalSeq>,
+}
+
 /// Everything about a session, for `status`, `ls` and the `sessions` tool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Status {

@@ -10,6 +10,11 @@ use serde_json::Value;
 use crate::words::words;
 use crate::{Capability, EvalSeq};
 
+/// What a checkpoint is called that was given no label.
+pub const DEFAULT_LABEL: &str = "checkpoint";
+/// Most characters of a label.
+const MOST_LABEL: usize = 100;
+
 /// One piece of work.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
@@ -44,7 +49,7 @@ pub enum Work {
     },
     /// Keep a copy of the whole interpreter (SPEC ST-3).
     Checkpoint {
-        /// What it is called; without it, nothing.
+        /// What it is called; without it, [`DEFAULT_LABEL`]. It takes the place of an earlier one with the same label.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         label: Option<String>,
     },
@@ -154,9 +159,7 @@ impl Work {
             }),
             Work::Load { path } => path_problem(path),
             Work::Checkpoint { label } | Work::Rollback { label } => {
-                let wrong =
-                    label.as_ref().filter(|label| label.is_empty() || breaks_line(label))?;
-                Some(format!("{wrong:?} is not a label"))
+                label.as_deref().and_then(label_problem)
             }
             Work::Code { .. }
             | Work::Clear
@@ -165,6 +168,19 @@ impl Work {
             | Work::Unknown => None,
         }
     }
+}
+
+/// What is wrong with a label, if something is.
+fn label_problem(label: &str) -> Option<String> {
+    let shown = || label.chars().take(MOST_LABEL).collect::<String>();
+    let wrong = match label {
+        _ if label.trim().is_empty() => "it is empty",
+        _ if label.chars().any(char::is_control) => "it has control characters in it",
+        _ if label.trim() != label => "it begins or ends with a blank",
+        _ if label.chars().count() > MOST_LABEL => "it is longer than 100 characters",
+        _ => return None,
+    };
+    Some(format!("{:?} is not a label: {wrong}", shown()))
 }
 
 fn breaks_line(text: &str) -> bool {
@@ -300,6 +316,10 @@ mod tests {
             (save("/x", &[""], false), Some("not a name")),
             (Work::Load { path: "/a\0".to_owned() }, Some("NUL")),
             (Work::Checkpoint { label: Some("a\n".to_owned()) }, Some("not a label")),
+            (Work::Checkpoint { label: Some(" a".to_owned()) }, Some("blank")),
+            (Work::Rollback { label: Some("\u{1b}[31m".to_owned()) }, Some("control")),
+            (Work::Rollback { label: Some("é".repeat(101)) }, Some("longer")),
+            (Work::Rollback { label: Some("é 'x' --- $(y) 🦀".to_owned()) }, None),
             (Work::Checkpoint { label: None }, None),
         ] {
             let problem = work.problem();

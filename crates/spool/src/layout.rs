@@ -28,6 +28,8 @@ pub const HOST_LOCK: &str = "host.lock";
 pub const START_LOCK: &str = "start.lock";
 /// The host's own log.
 pub const HOST_LOG: &str = "host.log";
+/// Which evals were undone.
+pub const UNDONE: &str = "undone.json";
 /// Figures and other files that evals made.
 pub const FIGURES: &str = "figures";
 
@@ -84,6 +86,11 @@ impl SessionDir {
     /// The host's own log.
     pub fn log(&self) -> PathBuf {
         self.0.join(HOST_LOG)
+    }
+
+    /// Which evals were undone.
+    pub fn undone(&self) -> PathBuf {
+        self.0.join(UNDONE)
     }
 
     /// The directory of figures and other files that evals made.

@@ -26,6 +26,7 @@ mod record;
 mod recover;
 pub mod retention;
 mod trim;
+mod undone;
 mod window;
 mod writer;
 
@@ -41,4 +42,5 @@ pub use history_recover::Recovered;
 pub use layout::{SessionDir, write_atomically};
 pub use reader::{Reader, Records};
 pub use record::{MAX_PAYLOAD, MAX_STREAM_PAYLOAD, Record};
+pub use undone::{read_undone, write_undone};
 pub use writer::{Appended, DEFAULT_SEGMENT, Options, Spool};

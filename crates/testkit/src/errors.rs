@@ -57,6 +57,8 @@ pub fn refusals() -> Vec<Refusal> {
         NothingReads {},
         InputNotWritten { why: why() },
         NotPossible { what: "clear".to_owned(), language: "shell".to_owned() },
+        NoCheckpoint { label: Some("a".to_owned()), labels: vec!["b".to_owned()] },
+        TooManyCheckpoints { most: 100 },
         NoAnswer { problem: "no name `x`".to_owned() },
         NotStarted { message: "it did not".to_owned(), trouble: None },
         OtherHost {},

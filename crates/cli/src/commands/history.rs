@@ -154,7 +154,7 @@ fn one(context: &Context, id: &EvalId, raw: bool) -> CommandResult {
 
 /// All there is to say of one eval, then its code.
 fn shown(id: &EvalId, record: &EvalRecord) -> String {
-    let EvalRecord { entry, view } = record;
+    let EvalRecord { entry, view, undone } = record;
     let stands = match (&view.outcome, view.error()) {
         (Some(_), Some(error)) => {
             let took = view.duration_ms.map(std::time::Duration::from_millis);
@@ -178,6 +178,9 @@ fn shown(id: &EvalId, record: &EvalRecord) -> String {
     }
     if let Some(key) = &entry.key {
         said.push_str(&format!("key {}\n", text::first_line(key, 200)));
+    }
+    if *undone {
+        said.push_str("undone: the session went back to an earlier state\n");
     }
     for notice in &view.notices {
         said.push_str(&format!("[{notice}]\n"));

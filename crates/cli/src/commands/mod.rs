@@ -1,5 +1,6 @@
 //! One file per subcommand, each with its arguments and its `run`.
 
+mod checkpoint;
 mod clear;
 mod completions;
 mod doctor;
@@ -22,6 +23,7 @@ mod pause;
 mod restart;
 mod resume;
 mod rm;
+mod rollback;
 mod run;
 mod save;
 mod shell;
@@ -63,6 +65,8 @@ pub(crate) enum CliCommand {
     Inspect(inspect::InspectArgs),
     Save(save::SaveArgs),
     Load(load::LoadArgs),
+    Checkpoint(checkpoint::CheckpointArgs),
+    Rollback(rollback::RollbackArgs),
     Mcp(mcp::McpArgs),
     Doctor(doctor::DoctorArgs),
     Completions(completions::CompletionsArgs),
@@ -99,6 +103,8 @@ impl CliCommand {
             CliCommand::Inspect(_) => "inspect",
             CliCommand::Save(_) => "save",
             CliCommand::Load(_) => "load",
+            CliCommand::Checkpoint(_) => "checkpoint",
+            CliCommand::Rollback(_) => "rollback",
             CliCommand::Mcp(_) => "mcp",
             CliCommand::Doctor(_) => "doctor",
             CliCommand::Completions(_) => "completions",
@@ -148,6 +154,8 @@ impl CliCommand {
             CliCommand::Inspect(args) => args.run(context),
             CliCommand::Save(args) => args.run(context),
             CliCommand::Load(args) => args.run(context),
+            CliCommand::Checkpoint(args) => args.run(context),
+            CliCommand::Rollback(args) => args.run(context),
             CliCommand::Mcp(args) => args.run(context),
             CliCommand::Doctor(args) => args.run(context),
             CliCommand::Completions(args) => args.run(context),

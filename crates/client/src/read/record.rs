@@ -12,6 +12,8 @@ pub struct EvalRecord {
     pub entry: EvalEntry,
     /// Where it stands, without its output.
     pub view: EvalView,
+    /// What it did to the session's state is gone, because the session went back to an earlier one.
+    pub undone: bool,
 }
 
 impl Client {
@@ -21,7 +23,8 @@ impl Client {
         let view = self.output(id, &options, &mut Quiet)?;
         // Read after the view, so that an end which the view knows is in it.
         let entry = self.entry(id)?;
-        Ok(EvalRecord { entry, view })
+        let undone = stead_spool::read_undone(self.dir(&id.session).path()).contains(id.seq);
+        Ok(EvalRecord { entry, view, undone })
     }
 }
 

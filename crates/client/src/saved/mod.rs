@@ -123,7 +123,7 @@ fn text(path: &Path) -> Result<String, RequestError> {
 }
 
 /// The work, unless its words cannot be sent.
-fn checked(work: Work) -> Result<Work, RequestError> {
+pub(crate) fn checked(work: Work) -> Result<Work, RequestError> {
     match work.problem() {
         Some(problem) => Err(RequestError::Words { problem }),
         None => Ok(work),

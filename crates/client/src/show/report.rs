@@ -42,11 +42,11 @@ pub fn report_text(report: &ReportInfo) -> String {
     let lines = match report.work {
         WorkKind::Save => saved(&report.data),
         WorkKind::Load => loaded(&report.data),
+        WorkKind::Checkpoint => checkpoint(&report.data),
+        WorkKind::Rollback => rolled_back(&report.data),
         WorkKind::Code
         | WorkKind::Clear
         | WorkKind::Stdlib
-        | WorkKind::Checkpoint
-        | WorkKind::Rollback
         | WorkKind::Undo
         | WorkKind::Unknown => vec![format!("{}: {}", report.work.as_str(), report.data)],
     };
@@ -67,6 +67,43 @@ fn loaded(data: &Value) -> Vec<String> {
     lines.extend(failures(data, "not loaded"));
     lines.extend(list(&data["warnings"]).map(|line| cut_middle(&text(line), WHY_CHARS)));
     lines
+}
+
+fn checkpoint(data: &Value) -> Vec<String> {
+    let ms = data["ms"].as_f64().map(|ms| format!(" in {ms:.1} ms")).unwrap_or_default();
+    let mut lines = vec![format!("checkpoint `{}` made{ms}", label(data))];
+    if let Some(threads) = data["threads"].as_u64().filter(|threads| *threads > 0) {
+        let threads = counted(threads, "thread", "threads");
+        lines.push(format!("not in it: {threads} of the session"));
+    }
+    lines.extend(lost(data, "not in it"));
+    lines
+}
+
+fn rolled_back(data: &Value) -> Vec<String> {
+    let mut lines = vec![format!("rolled back to `{}`", label(data))];
+    let evals = |field: &str| list(&data[field]).map(text).collect::<Vec<_>>();
+    let (undone, back) = (evals("undone"), evals("back"));
+    let count = data["undone_count"].as_u64().unwrap_or(undone.len() as u64);
+    let more = count.saturating_sub(undone.len() as u64);
+    let more = if more > 0 { format!("{more} more and ") } else { String::new() };
+    if !undone.is_empty() {
+        lines.push(format!("undone: {more}{}", undone.join(", ")));
+    }
+    if !back.is_empty() {
+        lines.push(format!("no longer undone: {}", back.join(", ")));
+    }
+    lines.extend(lost(data, "not restored"));
+    lines
+}
+
+fn label(data: &Value) -> String {
+    cut_middle(&text(&data["label"]), WORD_CHARS)
+}
+
+fn lost<'a>(data: &'a Value, verdict: &'a str) -> impl Iterator<Item = String> + 'a {
+    let lost = list(&data["lost"]).take(FAILURES);
+    lost.map(move |lost| format!("{verdict}: {}", cut_middle(&one_line(&text(lost)), WHY_CHARS)))
 }
 
 /// `3 names to /a.stead: df, model, x`

@@ -1,6 +1,7 @@
 //! What clients ask for: one file for each request that takes more than a line.
 
 mod acknowledge_loss;
+mod checkpoints;
 mod clear;
 mod follow;
 mod hello;
@@ -71,6 +72,8 @@ impl Host {
             Request::Kill => self.end_on_request(ticket, Input::Kill),
             Request::Clear => self.clear(ticket),
             Request::Query(query) => self.ask_bridge(ticket, &query),
+            Request::Checkpoints => self.list_checkpoints(ticket),
+            Request::DropCheckpoint { label } => self.forget_checkpoint(ticket, label),
             Request::AcknowledgeLoss => {
                 self.acknowledge_loss();
                 self.reply(ticket, Reply::Done);

@@ -78,6 +78,12 @@ impl Host {
                     listens: *listening != Listening::No,
                 },
             },
+            Phase::RollingBack(rolling) => Activity::Running {
+                eval: rolling.work.eval,
+                elapsed_ms,
+                last_line: String::new(),
+                listens: false,
+            },
             Phase::Ending { .. } => Activity::Ending,
             Phase::Ended { reason } => Activity::Ended { reason: reason.clone() },
         }

@@ -47,7 +47,8 @@ impl Host {
             self.reply(ticket, Reply::Accepted(accepted));
             return self.begin_watch(ticket.connection, first, submit.watch);
         }
-        let behind = match self.admit(&work, submit.no_queue) {
+        let cuts_short = self.cuts_short(&work);
+        let behind = match self.admit(&work, submit.no_queue, cuts_short) {
             Ok(behind) => behind,
             Err(refusal) => return self.refuse(ticket, refusal),
         };
@@ -77,6 +78,7 @@ impl Host {
             place: submit.place,
             owed,
             interrupted_by: None,
+            notice: None,
         };
         self.pending.insert(seq, pending);
         let accepted = Accepted { eval: seq, generation, behind, duplicate: false, finished: None };
@@ -95,7 +97,11 @@ impl Host {
             connection.watches.extend(watch);
         }
         self.introduce(seq);
-        self.step(Input::Submit(Eval { seq, hard_timeout: submit.hard_timeout_ms }));
+        let eval = Eval { seq, hard_timeout: submit.hard_timeout_ms };
+        match cuts_short {
+            true => self.cut_short(eval),
+            false => self.step(Input::Submit(eval)),
+        }
     }
 
     /// The eval that was sent with this token before. A client whose host does not answer may give up and
@@ -134,7 +140,12 @@ impl Host {
         }
     }
 
-    fn admit(&mut self, work: &Work, no_queue: bool) -> Result<Option<EvalSeq>, Refusal> {
+    fn admit(
+        &mut self,
+        work: &Work,
+        no_queue: bool,
+        cuts_short: bool,
+    ) -> Result<Option<EvalSeq>, Refusal> {
         let bytes = work.size();
         if bytes > MAX_CODE {
             return Err(Refusal::CodeTooLong { bytes, most: MAX_CODE });
@@ -147,6 +158,15 @@ impl Host {
         if let (Some(reason), true) = (self.loss.clone(), work.kind().builds_on_state()) {
             self.acknowledge_loss();
             return Err(Refusal::StateLost { reason });
+        }
+        // Work that waits for its turn may find by then what is not there now.
+        if let Some(refusal) = self.cannot_copy(work)
+            && (cuts_short || self.state.is_free())
+        {
+            return Err(refusal);
+        }
+        if cuts_short {
+            return Ok(None);
         }
         self.state.admit(no_queue).inspect_err(|refusal| {
             self.ending.reported |= matches!(refusal, Refusal::Ending);

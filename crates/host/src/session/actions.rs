@@ -4,7 +4,7 @@ use std::time::{Duration, Instant};
 
 use stead_interpreter::{Order, pause};
 use stead_protocol::client::{Event, FromHost, Listens, Reply};
-use stead_protocol::{By, EvalSeq, Finished, Outcome, Work, WorkKind};
+use stead_protocol::{By, EndReason, EvalSeq, Finished, Outcome, Refusal, Work, WorkKind};
 use stead_spool::SpoolError;
 
 use crate::host::{Host, Launch};
@@ -36,6 +36,12 @@ impl Host {
                 self.orders.push_back(Order::Interrupt);
             }
             Action::KillChildren => self.orders.push_back(Order::KillChildren),
+            Action::RollBack(copy) => {
+                pause::point("rolling back");
+                self.orders.push_back(Order::Rollback { copy });
+            }
+            Action::RolledBack(work) => self.record_rollback(work),
+            Action::GoOn => self.go_on(),
             Action::AskExit => {
                 pause::point("stopping");
                 self.orders.push_back(Order::Exit);
@@ -60,10 +66,13 @@ impl Host {
 
     /// The outcome of an eval that a session's end cut off says who asked for that end (SPEC E-6).
     fn with_asker(&self, outcome: Outcome) -> Outcome {
-        let askers = &self.ending.askers;
+        let asked = |reason: EndReason| match reason {
+            EndReason::RolledBack { .. } => reason.asked_by(self.rolled_back_by()),
+            _ => self.ending.askers.name(reason),
+        };
         match outcome {
-            Outcome::Ended { reason } => Outcome::Ended { reason: askers.name(reason) },
-            Outcome::NotRun { reason } => Outcome::NotRun { reason: askers.name(reason) },
+            Outcome::Ended { reason } => Outcome::Ended { reason: asked(reason) },
+            Outcome::NotRun { reason } => Outcome::NotRun { reason: asked(reason) },
             other => other,
         }
     }
@@ -82,8 +91,20 @@ impl Host {
         let (by, sent) = (self.sent_by(eval), self.send_work(eval));
         self.tell(eval, || Event::Started { eval, start, listens: Listens::No, by: by.clone() });
         if let Err(refusal) = sent {
-            self.fail_work(UNSUPPORTED, refusal.message(Some(&self.meta.name)));
+            let kind = self.pending.get(&eval).map(|pending| pending.kind).unwrap_or_default();
+            let name = match refusal {
+                Refusal::NotPossible { .. } => UNSUPPORTED,
+                _ => kind.error_name(),
+            };
+            self.fail_work(name, refusal.message(Some(&self.meta.name)));
         }
+    }
+
+    /// Tells who watches that an eval begins which needs nothing to be sent.
+    pub(crate) fn introduce_start(&mut self, eval: EvalSeq) {
+        let (by, start) = (self.sent_by(eval), self.ledger.current_start());
+        let Some(start) = start else { return };
+        self.tell(eval, || Event::Started { eval, start, listens: Listens::No, by: by.clone() });
     }
 
     pub(crate) fn finish(&mut self, eval: EvalSeq, outcome: Outcome, killed: u64) {
@@ -105,6 +126,8 @@ impl Host {
             }
         }
         let pending = self.pending.remove(&eval).unwrap_or_default();
+        self.copies.note(eval, pending.kind, &outcome);
+        pending.notice.into_iter().for_each(|notice| closing.note(notice));
         if outcome == Outcome::Interrupted {
             closing.interrupted_by = pending.interrupted_by;
         }

@@ -1,8 +1,16 @@
 //! What a session is doing, what can happen to it, and what is done about that.
 
 mod actions;
+pub(crate) mod copies;
+pub(crate) mod copying;
+mod rollback;
+#[cfg(test)]
+mod rollback_tests;
 pub(crate) mod state;
+#[cfg(test)]
+mod state_random_tests;
 #[cfg(test)]
 mod state_tests;
 mod step;
+mod ticks;
 pub(crate) mod work;

@@ -42,12 +42,42 @@ pub(crate) enum Phase {
     Idle { since: Millis },
     /// One eval runs.
     Running(RunningEval),
+    /// The interpreter gives place to a copy of an earlier state.
+    RollingBack(RollingBack),
     /// The bridge answers a question.
     Querying { ticket: Option<Ticket>, deadline: Millis },
     /// The interpreter is ending, and its exit is awaited.
     Ending { run: Option<RunningEval>, why: Why, kill_at: Option<Millis> },
     /// The interpreter is gone and the host is about to exit.
     Ended { reason: EndReason },
+}
+
+/// A rollback that was ordered.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) struct RollingBack {
+    /// The work that asked for it.
+    pub(crate) work: RunningEval,
+    /// The eval that was running, and ends with that.
+    pub(crate) cut: Option<RunningEval>,
+    /// Whether the work went before evals that were waiting for their turn: those do not run.
+    pub(crate) jumped: bool,
+}
+
+impl RollingBack {
+    /// The eval that output belongs to until the copy has taken its place.
+    pub(crate) fn current(&self) -> &RunningEval {
+        self.cut.as_ref().unwrap_or(&self.work)
+    }
+
+    pub(crate) fn current_mut(&mut self) -> &mut RunningEval {
+        self.cut.as_mut().unwrap_or(&mut self.work)
+    }
+
+    /// The one of both that an interrupt is aimed at.
+    pub(crate) fn named(&mut self, eval: Option<EvalSeq>) -> Option<&mut RunningEval> {
+        let all = self.cut.iter_mut().chain([&mut self.work]);
+        all.into_iter().find(|run| eval.is_none_or(|eval| eval == run.eval))
+    }
 }
 
 /// The running eval.
@@ -116,6 +146,18 @@ impl Listening {
 }
 
 impl RunningEval {
+    pub(crate) fn new(eval: &Eval) -> RunningEval {
+        RunningEval {
+            eval: eval.seq,
+            limit: eval.hard_timeout,
+            overdue: None,
+            listening: Listening::No,
+            interrupts: vec![],
+            asked: StopEffort::Nothing,
+            killed: 0,
+        }
+    }
+
     /// When something about this eval is due.
     pub(crate) fn next(&self) -> Option<Millis> {
         self.interrupts.iter().map(|(_, at)| *at).min()
@@ -177,6 +219,19 @@ pub(crate) enum Input {
     },
     /// So many children of the running eval were killed.
     ChildrenKilled(u64),
+    /// The running work is a rollback to this copy.
+    RollBack {
+        copy: u32,
+    },
+    /// A rollback to this copy was admitted and recorded while an eval runs: it does not wait for the eval's end.
+    CutShort {
+        work: Eval,
+        copy: u32,
+    },
+    /// There is no such copy any more, and nothing was done.
+    NotRolledBack,
+    /// A copy has taken the place of the interpreter, which ended like that.
+    Restored(EndReason),
     Query(Ticket),
     QueryAnswered,
     /// The bridge said it exits, or another program took its place.
@@ -205,6 +260,12 @@ pub(crate) enum Action {
     Interrupt,
     /// Kill the processes that the eval started.
     KillChildren,
+    /// Have a copy take the place of the interpreter.
+    RollBack(u32),
+    /// Record that the eval has been a rollback, and what came of it.
+    RolledBack(EvalSeq),
+    /// Record that a copy goes on by itself as the next interpreter.
+    GoOn,
     /// Ask the bridge to end the interpreter.
     AskExit,
     /// Kill the interpreter and all processes below it.

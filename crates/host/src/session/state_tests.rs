@@ -1,9 +1,5 @@
-//! The state walked as a table, then at random against what must always hold.
+//! The state walked as a table.
 
-use std::collections::{HashMap, HashSet};
-
-use proptest::prelude::*;
-use proptest::test_runner::{FailurePersistence, FileFailurePersistence};
 use stead_protocol::bridge::DoneStatus;
 use stead_protocol::client::InterruptEffect;
 use stead_protocol::{EndReason, ErrorCode, EvalSeq, Outcome, TimeoutStep};
@@ -15,31 +11,31 @@ use crate::session::state::{
 
 const HELLO: Input = Input::Hello { init: None };
 
-fn ticket(id: u64) -> Ticket {
+pub(super) fn ticket(id: u64) -> Ticket {
     Ticket { connection: 1, id }
 }
 
-fn submit(seq: u64) -> Input {
+pub(super) fn submit(seq: u64) -> Input {
     Input::Submit(Eval { seq: EvalSeq(seq), hard_timeout: None })
 }
 
-fn tick() -> Input {
+pub(super) fn tick() -> Input {
     Input::Tick { attached: true }
 }
 
-fn idle() -> State {
+pub(super) fn idle() -> State {
     let mut state = State::new(0, 0, false);
     assert_eq!(state.step(HELLO, 0), []);
     state
 }
 
-fn running(seq: u64) -> State {
+pub(super) fn running(seq: u64) -> State {
     let mut state = idle();
     assert_eq!(state.step(submit(seq), 0), [Action::Run(EvalSeq(seq))]);
     state
 }
 
-fn finish(seq: u64, outcome: Outcome) -> Action {
+pub(super) fn finish(seq: u64, outcome: Outcome) -> Action {
     killed(seq, outcome, 0)
 }
 
@@ -47,7 +43,7 @@ fn killed(seq: u64, outcome: Outcome, killed: u64) -> Action {
     Action::Finish { eval: EvalSeq(seq), outcome, killed }
 }
 
-fn waiting(prompt: &str) -> Input {
+pub(super) fn waiting(prompt: &str) -> Input {
     Input::Waiting(Question { prompt: prompt.to_owned(), editor: None, secret: false })
 }
 
@@ -55,7 +51,7 @@ fn timeout(step: TimeoutStep) -> Outcome {
     Outcome::Timeout { step }
 }
 
-fn effect(id: u64, effect: InterruptEffect, eval: Option<u64>) -> Action {
+pub(super) fn effect(id: u64, effect: InterruptEffect, eval: Option<u64>) -> Action {
     let answer = TicketAnswer::Interrupt { effect, eval: eval.map(EvalSeq), killed: None };
     Action::Answer { ticket: ticket(id), answer }
 }
@@ -362,200 +358,6 @@ fn a_broken_bridge_is_killed_and_named() {
     let actions = state.step(Input::Exited(EndReason::Signal { signal: 9 }), 0);
     let reason = EndReason::Protocol { message: "garbage".to_owned() };
     assert_eq!(actions[0], finish(1, Outcome::Ended { reason }));
-}
-
-/// What the outside may do, as far as the state cannot rule it out itself.
-#[derive(Debug, Clone)]
-enum Move {
-    Hello,
-    Submit { hard: Option<u64> },
-    Done(u8),
-    Waiting,
-    MayWait,
-    NotWaiting,
-    Overdue(u8),
-    Interrupt { back: u64 },
-    Query,
-    Answered,
-    Leaving,
-    Closed,
-    Broken,
-    Ready,
-    Exit,
-    Stop,
-    Restart,
-    Kill,
-    Wait(u64),
-}
-
-fn moves() -> impl Strategy<Value = Vec<Move>> {
-    let one = prop_oneof![
-        4 => Just(Move::Hello),
-        8 => proptest::option::of(0u64..3000).prop_map(|hard| Move::Submit { hard }),
-        8 => (0u8..3).prop_map(Move::Done),
-        1 => Just(Move::Waiting),
-        1 => Just(Move::MayWait),
-        1 => Just(Move::NotWaiting),
-        1 => (0u8..3).prop_map(Move::Overdue),
-        3 => (0u64..4).prop_map(|back| Move::Interrupt { back }),
-        1 => Just(Move::Query),
-        2 => Just(Move::Answered),
-        1 => Just(Move::Leaving),
-        1 => Just(Move::Closed),
-        1 => Just(Move::Broken),
-        1 => Just(Move::Ready),
-        2 => Just(Move::Exit),
-        1 => Just(Move::Stop),
-        1 => Just(Move::Restart),
-        1 => Just(Move::Kill),
-        3 => (0u64..4000).prop_map(Move::Wait),
-    ];
-    proptest::collection::vec(one, 1..200)
-}
-
-/// What was seen of a session so far.
-#[derive(Default)]
-struct Seen {
-    runs: HashSet<EvalSeq>,
-    outcomes: HashMap<EvalSeq, Outcome>,
-    answered: HashSet<u64>,
-    current: Option<EvalSeq>,
-    left: bool,
-}
-
-impl Seen {
-    fn take(&mut self, actions: Vec<Action>) {
-        for action in actions {
-            assert!(!self.left, "{action:?} after the host left");
-            match action {
-                Action::Run(eval) => {
-                    assert!(self.runs.insert(eval), "{eval:?} runs twice");
-                    assert_eq!(self.current.replace(eval), None, "two evals at once");
-                }
-                Action::Finish { eval, outcome, .. } => {
-                    if self.current == Some(eval) {
-                        self.current = None;
-                    }
-                    let known = self.outcomes.insert(eval, outcome);
-                    assert_eq!(known, None, "{eval:?} has two outcomes");
-                }
-                Action::Answer { ticket, .. } => {
-                    assert!(self.answered.insert(ticket.id), "{ticket:?} is answered twice");
-                }
-                Action::Leave => self.left = true,
-                Action::Interrupt
-                | Action::KillChildren
-                | Action::AskExit
-                | Action::Kill
-                | Action::End { .. }
-                | Action::Start => {}
-            }
-        }
-    }
-}
-
-/// A failure writes nothing into the source tree, unless `STEAD_KEEP_SEEDS` asks for its seed.
-fn config() -> ProptestConfig {
-    let kept = std::env::var_os("STEAD_KEEP_SEEDS")
-        .map(|_| Box::new(FileFailurePersistence::default()) as Box<dyn FailurePersistence>);
-    ProptestConfig { failure_persistence: kept, ..ProptestConfig::default() }
-}
-
-proptest! {
-    #![proptest_config(config())]
-
-    /// H-1, E-11: whatever happens, in any order: at most once, one outcome, every request answered.
-    #[test]
-    fn e11_any_order_of_events_gives_one_outcome_and_answers_everyone(moves in moves()) {
-        let mut state = State::new(0, 0, false);
-        let (mut seen, mut now, mut next, mut tickets) = (Seen::default(), 0, 1u64, 0u64);
-        let (mut submitted, mut asked) = (Vec::new(), Vec::new());
-        for step in moves {
-            if seen.left {
-                break;
-            }
-            let mut ask = || {
-                tickets += 1;
-                ticket(tickets)
-            };
-            let input = match step {
-                Move::Hello => Input::Hello { init: None },
-                Move::Submit { hard } => {
-                    if state.admit(false).is_err() {
-                        continue;
-                    }
-                    let seq = EvalSeq(next);
-                    next += 1;
-                    submitted.push(seq);
-                    Input::Submit(Eval { seq, hard_timeout: hard })
-                }
-                Move::Done(status) => Input::Done(match status {
-                    0 => DoneStatus::Ok,
-                    1 => DoneStatus::Error,
-                    _ => DoneStatus::Interrupted,
-                }),
-                Move::Waiting => waiting("?"),
-                Move::MayWait => Input::MayWait { alone: true },
-                Move::NotWaiting => Input::NotWaiting,
-                Move::Overdue(step) => Input::Overdue(match step {
-                    0 => TimeoutStep::Interrupted,
-                    1 => TimeoutStep::ChildrenKilled,
-                    _ => TimeoutStep::InterpreterKilled,
-                }),
-                Move::Interrupt { back } => {
-                    let ticket = ask();
-                    asked.push(ticket.id);
-                    let eval = (back > 0).then(|| EvalSeq(next.saturating_sub(back)));
-                    Input::Interrupt { eval, ticket }
-                }
-                Move::Query => {
-                    // The host answers it itself when the bridge does.
-                    Input::Query(ask())
-                }
-                Move::Answered => Input::QueryAnswered,
-                Move::Leaving => Input::Leaving,
-                Move::Closed => Input::Closed,
-                Move::Broken => Input::Broken("x".to_owned()),
-                Move::Ready => {
-                    let ticket = ask();
-                    asked.push(ticket.id);
-                    Input::Ready(ticket)
-                }
-                Move::Exit => Input::Exited(EndReason::Exit { code: 0 }),
-                Move::Stop => {
-                    let ticket = ask();
-                    asked.push(ticket.id);
-                    Input::Stop(ticket)
-                }
-                Move::Restart => {
-                    let ticket = ask();
-                    asked.push(ticket.id);
-                    Input::Restart(ticket)
-                }
-                Move::Kill => {
-                    let ticket = ask();
-                    asked.push(ticket.id);
-                    Input::Kill(ticket)
-                }
-                Move::Wait(ms) => {
-                    now += ms;
-                    tick()
-                }
-            };
-            seen.take(state.step(input, now));
-        }
-        // In the end the interpreter is gone, whatever went before.
-        while !seen.left {
-            seen.take(state.step(Input::Stop(ticket(u64::MAX)), now));
-            seen.take(state.step(Input::Exited(EndReason::Exit { code: 0 }), now));
-        }
-        for seq in submitted {
-            prop_assert!(seen.outcomes.contains_key(&seq), "{seq:?} has no outcome");
-        }
-        for id in asked {
-            prop_assert!(seen.answered.contains(&id), "request {id} was never answered");
-        }
-    }
 }
 
 #[test]

@@ -4,7 +4,7 @@ use std::collections::VecDeque;
 
 use crate::session::state::{
     Action, EXIT_GRACE, Eval, GRACE, Input, Listening, Phase, QUERY_LIMIT, QUEUE_LIMIT, Question,
-    RunningEval, START_LIMIT, State, StopEffort, Ticket, TicketAnswer, Why,
+    RollingBack, RunningEval, START_LIMIT, State, StopEffort, Ticket, TicketAnswer, Why,
 };
 use stead_interpreter::Millis;
 use stead_protocol::bridge::DoneStatus;
@@ -21,6 +21,7 @@ impl State {
     pub(crate) fn running(&self) -> Option<&RunningEval> {
         match &self.phase {
             Phase::Running(run) | Phase::Ending { run: Some(run), .. } => Some(run),
+            Phase::RollingBack(rolling) => Some(rolling.current()),
             Phase::Starting { .. }
             | Phase::Idle { .. }
             | Phase::Querying { .. }
@@ -32,6 +33,7 @@ impl State {
     fn running_mut(&mut self) -> Option<&mut RunningEval> {
         match &mut self.phase {
             Phase::Running(run) | Phase::Ending { run: Some(run), .. } => Some(run),
+            Phase::RollingBack(rolling) => Some(rolling.current_mut()),
             Phase::Starting { .. }
             | Phase::Idle { .. }
             | Phase::Querying { .. }
@@ -67,6 +69,7 @@ impl State {
             Phase::Starting { .. }
             | Phase::Idle { .. }
             | Phase::Running(_)
+            | Phase::RollingBack(_)
             | Phase::Querying { .. } => {
                 if let (true, Some(first)) = (no_queue, self.first()) {
                     return Err(Refusal::Busy { eval: first });
@@ -131,6 +134,10 @@ impl State {
                 self.overdue(step);
                 vec![]
             }
+            Input::RollBack { copy } => self.roll_back(copy),
+            Input::CutShort { work, copy } => self.cut_short(work, copy),
+            Input::NotRolledBack => self.not_rolled_back(),
+            Input::Restored(reason) => self.restored(reason, now),
             Input::Query(ticket) => self.query(ticket, now),
             Input::QueryAnswered => {
                 if let Phase::Querying { .. } = self.phase {
@@ -139,11 +146,14 @@ impl State {
                 self.next()
             }
             Input::Leaving => {
-                self.leave(Why::Own, None);
+                // An interpreter that gives place to a copy is meant to end.
+                if !matches!(self.phase, Phase::RollingBack(_)) {
+                    self.leave(Why::Own, None);
+                }
                 vec![]
             }
             Input::Closed => {
-                if !matches!(self.phase, Phase::Ending { .. }) {
+                if !matches!(self.phase, Phase::Ending { .. } | Phase::RollingBack(_)) {
                     self.leave(Why::Own, Some(now + GRACE));
                 }
                 vec![]
@@ -180,31 +190,26 @@ impl State {
             Phase::Idle { .. } | Phase::Querying { .. } => self.tell_ready(),
             // The running eval may be the init code, which answers at its end. If the interpreter ends,
             // `exited` answers.
-            Phase::Starting { .. } | Phase::Running(_) | Phase::Ending { .. } => vec![],
+            Phase::Starting { .. }
+            | Phase::Running(_)
+            | Phase::RollingBack(_)
+            | Phase::Ending { .. } => vec![],
             Phase::Ended { .. } => self.tell_ready(),
         }
     }
 
-    fn tell_ready(&mut self) -> Vec<Action> {
+    pub(super) fn tell_ready(&mut self) -> Vec<Action> {
         let done = |ticket| Action::Answer { ticket, answer: TicketAnswer::Done };
         self.ready.drain(..).map(done).collect()
     }
 
     /// Runs the next eval if the session is idle.
-    fn next(&mut self) -> Vec<Action> {
+    pub(super) fn next(&mut self) -> Vec<Action> {
         if !matches!(self.phase, Phase::Idle { .. }) {
             return vec![];
         }
         let Some(eval) = self.queue.pop_front() else { return vec![] };
-        self.phase = Phase::Running(RunningEval {
-            eval: eval.seq,
-            limit: eval.hard_timeout,
-            overdue: None,
-            listening: Listening::No,
-            interrupts: vec![],
-            asked: StopEffort::Nothing,
-            killed: 0,
-        });
+        self.phase = Phase::Running(RunningEval::new(&eval));
         vec![Action::Run(eval.seq)]
     }
 
@@ -224,6 +229,11 @@ impl State {
             // While the interpreter is ending, its eval may still finish first.
             Phase::Ending { run: Some(run), why, kill_at } => {
                 self.phase = Phase::Ending { run: None, why, kill_at };
+                run
+            }
+            // It was just over when it was to be cut short.
+            Phase::RollingBack(RollingBack { work, cut: Some(run), jumped }) => {
+                self.phase = Phase::RollingBack(RollingBack { work, cut: None, jumped });
                 run
             }
             other => {
@@ -271,7 +281,9 @@ impl State {
         if let Some(run) = self.running_mut() {
             run.overdue = Some(step);
         }
-        if step == TimeoutStep::InterpreterKilled {
+        // An interpreter that gives place to a copy is meant to end.
+        let rolls_back = matches!(self.phase, Phase::RollingBack(_));
+        if step == TimeoutStep::InterpreterKilled && !rolls_back {
             self.leave(Why::HardTimeout, None);
         }
     }
@@ -300,6 +312,13 @@ impl State {
                     vec![Action::Interrupt, Action::KillChildren]
                 }
             };
+        }
+        // A rollback cannot be stopped; it takes milliseconds.
+        if let Phase::RollingBack(rolling) = &mut self.phase
+            && let Some(run) = rolling.named(eval)
+        {
+            run.interrupts.push((ticket, now + GRACE));
+            return vec![];
         }
         let meant = eval.or_else(|| self.interruptible());
         if let Some(at) = self.queue.iter().position(|queued| Some(queued.seq) == meant) {
@@ -331,6 +350,7 @@ impl State {
             }
             Phase::Starting { .. } => busy(Doing::Starting),
             Phase::Running(run) => busy(Doing::Running { eval: run.eval }),
+            Phase::RollingBack(rolling) => busy(Doing::Running { eval: rolling.work.eval }),
             Phase::Querying { .. } => busy(Doing::Answering),
             Phase::Ending { .. } | Phase::Ended { .. } => busy(Doing::Ending),
         }
@@ -338,10 +358,18 @@ impl State {
 
     /// The interpreter begins to end. The first reason stays, unless that was the interpreter's own doing:
     /// any other reason replaces it.
-    fn leave(&mut self, why: Why, kill_at: Option<Millis>) {
+    pub(super) fn leave(&mut self, why: Why, kill_at: Option<Millis>) {
         let phase = std::mem::replace(&mut self.phase, Phase::Starting { give_up_at: 0 });
         self.phase = match phase {
             Phase::Running(run) => Phase::Ending { run: Some(run), why, kill_at },
+            // One eval can run at a time: a rollback that cut another short never came to its turn.
+            Phase::RollingBack(RollingBack { work, cut: Some(run), .. }) => {
+                self.queue.push_front(Eval { seq: work.eval, hard_timeout: None });
+                Phase::Ending { run: Some(run), why, kill_at }
+            }
+            Phase::RollingBack(RollingBack { work, cut: None, .. }) => {
+                Phase::Ending { run: Some(work), why, kill_at }
+            }
             Phase::Ending { run, why: Why::Own, .. } => Phase::Ending { run, why, kill_at },
             Phase::Ending { run, why, kill_at } => Phase::Ending { run, why, kill_at },
             // An interpreter that ends before its hello could not be started.
@@ -385,7 +413,10 @@ impl State {
                 *kill_at = None;
                 vec![Action::Kill]
             }
-            Phase::Starting { .. } | Phase::Running(_) | Phase::Querying { .. } => {
+            Phase::Starting { .. }
+            | Phase::Running(_)
+            | Phase::RollingBack(_)
+            | Phase::Querying { .. } => {
                 self.leave(why, None);
                 vec![Action::Kill]
             }
@@ -416,6 +447,7 @@ impl State {
             Phase::Starting { .. }
             | Phase::Idle { .. }
             | Phase::Running(_)
+            | Phase::RollingBack(_)
             | Phase::Querying { .. } => {
                 self.leave(Why::Killed(vec![ticket]), None);
             }
@@ -484,69 +516,13 @@ impl State {
         }
         actions
     }
-
-    fn tick(&mut self, attached: bool, now: Millis) -> Vec<Action> {
-        let mut actions = Vec::new();
-        match &mut self.phase {
-            Phase::Starting { give_up_at } if *give_up_at <= now => {
-                self.leave(Why::NotReady, None);
-                actions.push(Action::Kill);
-            }
-            // A session with an attached client is in use.
-            Phase::Idle { since } if attached => *since = now,
-            Phase::Idle { since } if self.idle_timeout > 0 && *since + self.idle_timeout <= now => {
-                self.leave(Why::Idle { after: self.idle_timeout }, Some(now + EXIT_GRACE));
-                actions.push(Action::AskExit);
-            }
-            Phase::Running(run) => give_up_waiting(run, now, &mut actions),
-            Phase::Querying { ticket, deadline } if *deadline <= now => {
-                *deadline = now + QUERY_LIMIT;
-                actions.push(Action::Interrupt);
-                if let Some(ticket) = ticket.take() {
-                    let answer = TicketAnswer::Refused(Refusal::NamesSlow);
-                    actions.push(Action::Answer { ticket, answer });
-                }
-            }
-            Phase::Ending { run, why, kill_at } => {
-                if let Some(run) = run {
-                    give_up_waiting(run, now, &mut actions);
-                }
-                if kill_at.is_some_and(|at| at <= now) {
-                    *kill_at = None;
-                    if *why == Why::Own {
-                        let message = "it closed its control channel and lived on";
-                        *why = Why::Protocol(message.to_owned());
-                    }
-                    actions.push(Action::Kill);
-                }
-            }
-            Phase::Starting { .. }
-            | Phase::Idle { .. }
-            | Phase::Querying { .. }
-            | Phase::Ended { .. } => {}
-        }
-        actions
-    }
-
-    /// When `Tick` has something to do next.
-    pub(crate) fn next_deadline(&self, attached: bool) -> Option<Millis> {
-        match &self.phase {
-            Phase::Starting { give_up_at } => Some(*give_up_at),
-            Phase::Idle { since } => {
-                (!attached && self.idle_timeout > 0).then(|| since + self.idle_timeout)
-            }
-            Phase::Running(run) => run.next(),
-            Phase::Querying { deadline, .. } => Some(*deadline),
-            Phase::Ending { run, kill_at, .. } => {
-                kill_at.iter().copied().chain(run.as_ref().and_then(RunningEval::next)).min()
-            }
-            Phase::Ended { .. } => None,
-        }
-    }
 }
 
 /// Answers to all waiting interrupt requests, with what the interrupt did.
-fn answers(run: &RunningEval, effect: InterruptEffect) -> impl Iterator<Item = Action> + '_ {
+pub(super) fn answers(
+    run: &RunningEval,
+    effect: InterruptEffect,
+) -> impl Iterator<Item = Action> + '_ {
     run.interrupts.iter().map(move |(ticket, _)| Action::Answer {
         ticket: *ticket,
         answer: TicketAnswer::Interrupt {
@@ -555,18 +531,4 @@ fn answers(run: &RunningEval, effect: InterruptEffect) -> impl Iterator<Item = A
             killed: run.killed_on_request(),
         },
     })
-}
-
-/// Interrupt requests that have waited long enough are answered: the eval still runs.
-fn give_up_waiting(run: &mut RunningEval, now: Millis, actions: &mut Vec<Action>) {
-    let (eval, killed) = (Some(run.eval), run.killed_on_request());
-    run.interrupts.retain(|(ticket, at)| {
-        let over = *at <= now;
-        if over {
-            let answer =
-                TicketAnswer::Interrupt { effect: InterruptEffect::StillRunning, eval, killed };
-            actions.push(Action::Answer { ticket: *ticket, answer });
-        }
-        !over
-    });
 }

@@ -23,6 +23,8 @@ pub(crate) struct Pending {
     pub(crate) owed: Option<Ticket>,
     /// The client that first asked to stop the eval.
     pub(crate) interrupted_by: Option<By>,
+    /// Something for the reader of its outcome.
+    pub(crate) notice: Option<String>,
 }
 
 impl Host {
@@ -37,10 +39,13 @@ impl Host {
         let possible = match kind {
             WorkKind::Code => true,
             // No part of this version carries these out yet.
-            WorkKind::Checkpoint | WorkKind::Rollback | WorkKind::Undo | WorkKind::Unknown => false,
-            WorkKind::Clear | WorkKind::Save | WorkKind::Load | WorkKind::Stdlib => {
-                kind.needs().is_none_or(|needed| !self.cannot_do(&needed))
-            }
+            WorkKind::Undo | WorkKind::Unknown => false,
+            WorkKind::Clear
+            | WorkKind::Save
+            | WorkKind::Load
+            | WorkKind::Stdlib
+            | WorkKind::Checkpoint
+            | WorkKind::Rollback => kind.needs().is_none_or(|needed| !self.cannot_do(&needed)),
         };
         (!possible).then(|| self.cannot(kind.as_str()))
     }
@@ -51,8 +56,14 @@ impl Host {
         let (work, place) = (pending.work.take(), pending.place.take());
         let kind = pending.kind;
         // The work may have been accepted before the interpreter had said what it can do.
-        if let Some(refusal) = self.cannot_work(kind) {
+        let copies = |work: &Work| self.cannot_copy(work);
+        if let Some(refusal) = self.cannot_work(kind).or_else(|| work.as_ref().and_then(copies)) {
             return Err(refusal);
+        }
+        match &work {
+            Some(Work::Rollback { label }) => return self.begin_rollback(eval, label.as_deref()),
+            Some(Work::Checkpoint { label }) => self.begin_checkpoint(label.clone()),
+            _ => {}
         }
         let limit_ms = self.state.running().and_then(|run| run.limit);
         let order = match work {
@@ -73,11 +84,14 @@ impl Host {
     }
 
     /// Records what came of the work that runs.
-    pub(crate) fn report(&mut self, data: serde_json::Value) {
+    pub(crate) fn report(&mut self, mut data: serde_json::Value) {
         let running = self.state.running().and_then(|run| self.pending.get(&run.eval));
         let Some(work) = running.map(|pending| pending.kind).filter(|kind| !kind.is_code()) else {
             return eprintln!("bridge: a report while no work runs that has one");
         };
+        if work == WorkKind::Checkpoint {
+            self.name_checkpoint(&mut data);
+        }
         self.keep(ChunkKind::Report, &ReportInfo { work, data });
     }
 

@@ -65,7 +65,7 @@ impl Interpreter {
         let failed = |error: std::io::Error| format!("the copy could not be woken: {error}");
         let (ends, theirs) = open_channels(self.control_kind, true).map_err(failed)?;
         let given = theirs.for_a_copy().ok_or("it has no channel for copies")?;
-        let said = format!("wake {}", self.copies.next());
+        let said = format!("wake {copy} {}", self.copies.next());
         packets::send(&frozen.wake, said.as_bytes(), &given).map_err(failed)?;
         let can = match &self.bridge {
             BridgeFacts::Ready { can, .. } => can.clone(),

@@ -6,6 +6,7 @@ Code is one command:
   copy [how]    makes a copy           spawn        starts a child, prints its process
   crash         a signal ends it       exit         it exits
   loop          never ends, and ignores interrupts
+The work `checkpoint` makes a copy too, in the way that its label says.
 A copy that was made `deaf` never wakes, one that was made `mortal` ends when it is woken, one that was made `barren` goes
 on without another copy of itself.
 """
@@ -55,7 +56,7 @@ def freeze(mine, how):
     fds.frombytes(rights[0][2])
     for fd in (0, 1, 2):
         os.dup2(fds[fd], fd)
-    control, nest, number = socket.socket(fileno=fds[3]), socket.socket(fileno=fds[5]), int(text.split()[1])
+    control, nest, number = socket.socket(fileno=fds[3]), socket.socket(fileno=fds[5]), int(text.split()[2])
     if how == "barren" or freeze(mine, how):
         tell(ev="restored", pid=os.getpid(), lost=["a"], variables=1)
     return False
@@ -96,4 +97,10 @@ while True:
     if words[0] == "exit":
         os._exit(0)
     if words[0] == "eval" and run(payload.decode()):
+        tell(ev="done", eval=words[1], status="ok")
+    if words[0] == "work" and payload == b"refused":
+        tell(ev="error", name="CopyRefused", message="there is a pool of threads")
+        tell(ev="done", eval=words[1], status="error")
+    elif words[0] == "work" and run("copy " + payload.decode()):
+        tell(ev="report", data={"copy": number - 1, "ms": 1.5, "threads": 0, "lost": []})
         tell(ev="done", eval=words[1], status="ok")

@@ -59,7 +59,7 @@ fn shown(id: &EvalId, record: &EvalRecord, page: &Page) -> String {
 }
 
 fn closing(id: &EvalId, record: &EvalRecord) -> String {
-    let EvalRecord { entry, view } = record;
+    let EvalRecord { entry, view, undone } = record;
     let mut said = format!("[{id}");
     if let Some((generation, ..)) = entry.started.filter(|(generation, ..)| generation.0 > 1) {
         let _ = write!(said, " g{}", generation.0);
@@ -76,6 +76,9 @@ fn closing(id: &EvalId, record: &EvalRecord) -> String {
     match view.status {
         EvalStatus::Complete => said.push_str(" complete"),
         _ => text::standing_of(&mut said, view, id),
+    }
+    if *undone {
+        said.push_str(", undone");
     }
     if let Some(error) = view.error() {
         let message = format!("{}: {}", error.name, error.message);

@@ -1,0 +1,23 @@
+//! The checkpoints of a session: which there are, and dropping one.
+
+use stead_protocol::client::Reply;
+
+use crate::host::Host;
+use crate::session::state::Ticket;
+
+impl Host {
+    pub(super) fn list_checkpoints(&mut self, ticket: Ticket) {
+        let checkpoints = self.copies.list();
+        self.reply(ticket, Reply::Checkpoints { checkpoints });
+    }
+
+    pub(super) fn forget_checkpoint(&mut self, ticket: Ticket, label: String) {
+        match self.drop_checkpoint(&label) {
+            true => self.reply(ticket, Reply::Done),
+            false => {
+                let refusal = self.no_checkpoint(Some(label));
+                self.refuse(ticket, refusal);
+            }
+        }
+    }
+}

@@ -1,0 +1,188 @@
+//! Checkpoints and rollbacks (SPEC ST-3), with a bridge that does nothing else.
+
+use serde_json::{Value, json};
+use stead_testkit::TestEnv;
+
+use crate::STEAD;
+
+const BRIDGE: &str =
+    concat!(env!("CARGO_MANIFEST_DIR"), "/crates/interpreter/tests/near/copying_bridge.py");
+
+fn session() -> TestEnv {
+    let env = TestEnv::new(STEAD);
+    let launched = env.json(["launch", "own", "-n", "c", "--bridge", BRIDGE]);
+    assert_eq!(launched["status"], "complete", "{launched:#}");
+    env
+}
+
+#[track_caller]
+fn eval(env: &TestEnv, code: &str) -> Value {
+    let reply = env.json(["eval", "-n", "c", "--", code]);
+    assert_eq!(reply["status"], "complete", "{code}: {reply:#}");
+    reply
+}
+
+/// The word that the bridge keeps.
+#[track_caller]
+fn word(env: &TestEnv) -> String {
+    let said = eval(env, "say");
+    let text = said["data"]["chunks"][0]["content"].as_str().unwrap_or_default().to_owned();
+    text.split(' ').next().unwrap_or_default().to_owned()
+}
+
+#[track_caller]
+fn checkpoint(env: &TestEnv, label: &str) -> Value {
+    let made = env.json(["checkpoint", "-n", "c", "--", label]);
+    assert_eq!(made["status"], "complete", "{made:#}");
+    assert_eq!(made["data"]["label"], label, "{made:#}");
+    made
+}
+
+#[test]
+fn st3_a_session_goes_back_to_any_checkpoint_as_often_as_wanted() {
+    let env = session();
+    eval(&env, "word=one");
+    checkpoint(&env, "first");
+    eval(&env, "word=two");
+    checkpoint(&env, "second");
+    eval(&env, "word=three");
+    let before = env.json(["status", "-n", "c"]);
+    for (label, expected) in [("first", "one"), ("second", "two"), ("first", "one")] {
+        let back = env.json(["rollback", "-n", "c", label]);
+        assert_eq!((&back["status"], &back["data"]["label"]), (&json!("complete"), &json!(label)));
+        assert_eq!(word(&env), expected);
+    }
+    // Without a label, to the last that was made.
+    let back = env.json(["rollback", "-n", "c"]);
+    assert_eq!(back["data"]["label"], "second");
+    assert_eq!(word(&env), "two");
+    let after = env.json(["status", "-n", "c"]);
+    assert_eq!(before["data"]["generation"], after["data"]["generation"]);
+    assert_ne!(before["data"]["pid"], after["data"]["pid"]);
+    assert_eq!(after["data"]["processes"], 1, "{after:#}");
+}
+
+#[test]
+fn st5_evals_whose_effect_is_gone_are_marked_and_stay_readable() {
+    let env = session();
+    eval(&env, "word=one");
+    checkpoint(&env, "a");
+    eval(&env, "word=two");
+    eval(&env, "say");
+    checkpoint(&env, "b");
+    let back = env.json(["rollback", "-n", "c", "a"]);
+    assert_eq!(back["data"]["undone"], json!(["c:3", "c:4"]), "{back:#}");
+    let undone = |env: &TestEnv| -> Vec<String> {
+        let evals = env.json(["history", "-n", "c"])["data"]["evals"].clone();
+        let marked = evals.as_array().unwrap().iter().filter(|eval| eval["undone"] == true);
+        marked.map(|eval| eval["eval_id"].as_str().unwrap().to_owned()).collect()
+    };
+    assert_eq!(undone(&env), ["c:3", "c:4"]);
+    let one = env.json(["history", "c:4"]);
+    assert_eq!((&one["status"], &one["data"]["undone"]), (&json!("complete"), &json!(true)));
+    let text = env.run(["output", "c:4", "--text"]).stdout;
+    assert!(text.starts_with("two "), "{text}");
+    let table = env.run(["evals", "c", "--text"]).stdout;
+    let row = table.lines().find(|line| line.starts_with("c:3")).unwrap_or_default().to_owned();
+    assert!(row.contains("undone"), "{table}");
+    // Their state comes back, so they are not undone any more.
+    let back = env.json(["rollback", "-n", "c", "b"]);
+    assert_eq!(back["data"]["back"], json!(["c:3", "c:4"]), "{back:#}");
+    assert!(undone(&env).is_empty());
+}
+
+#[test]
+fn st5_a_rollback_ends_code_that_ignores_interrupts_and_what_waited_does_not_run() {
+    let env = session();
+    eval(&env, "word=one");
+    checkpoint(&env, "a");
+    let looping = env.json(["eval", "-n", "c", "--bg", "--", "loop"]);
+    let id = looping["data"]["eval_id"].as_str().unwrap();
+    let up = env.json(["wait", id, "--match", "up"]);
+    assert_eq!(up["ok"], true, "{up:#}");
+    let queued = env.json(["eval", "-n", "c", "--bg", "--", "word=queued"]);
+    let back = env.json(["rollback", "-n", "c"]);
+    assert_eq!(back["status"], "complete", "{back:#}");
+    let over = env.json(["output", id]);
+    assert_eq!(over["status"], "ended", "{over:#}");
+    let said = env.run(["history", id, "--text"]).stdout;
+    assert!(said.contains("the session was rolled back by cli"), "{said}");
+    let queued = env.json(["output", queued["data"]["eval_id"].as_str().unwrap()]);
+    assert_eq!(queued["status"], "ended", "{queued:#}");
+    assert_eq!(word(&env), "one");
+}
+
+#[test]
+fn st3_labels_are_listed_dropped_and_used_again() {
+    let env = session();
+    let odd = ["a b", "é🦀", "--list", "'\"$(x)", "py:7", "../x", "checkpoint"];
+    for label in odd {
+        checkpoint(&env, label);
+    }
+    let unnamed = env.json(["checkpoint", "-n", "c"]);
+    assert_eq!(unnamed["data"]["label"], "checkpoint", "{unnamed:#}");
+    let list = env.json(["checkpoint", "-n", "c", "--list"]);
+    let labels: Vec<&str> = list["data"]["checkpoints"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|found| found["label"].as_str().unwrap())
+        .collect();
+    assert_eq!(labels, odd, "{list:#}");
+    for label in odd {
+        let drop = format!("--drop={label}");
+        assert_eq!(env.json(["checkpoint", "-n", "c", &drop])["ok"], true, "{label}");
+        let gone = env.json(["checkpoint", "-n", "c", &drop]);
+        assert_eq!(gone["error"]["code"], "bad_request", "{gone:#}");
+        let gone = env.json(["rollback", "-n", "c", "--", label]);
+        assert_eq!(gone["error"]["code"], "bad_request", "{gone:#}");
+        assert!(gone["error"]["message"].as_str().unwrap().contains(label), "{gone:#}");
+    }
+    for wrong in ["", " ", " a", "a\nb", "\u{1b}[1m", &"x".repeat(101)] {
+        for command in ["checkpoint", "rollback"] {
+            let refused = env.json([command, "-n", "c", "--", wrong]);
+            assert_eq!(refused["error"]["code"], "bad_request", "{wrong:?}: {refused:#}");
+        }
+    }
+    let none = env.json(["rollback", "-n", "c"]);
+    assert_eq!(none["error"]["message"], "there is no checkpoint", "{none:#}");
+    assert_eq!(env.json(["status", "-n", "c"])["data"]["processes"], 1);
+}
+
+#[test]
+fn st3_what_cannot_be_copied_says_why_and_goes_on() {
+    let env = session();
+    eval(&env, "word=one");
+    let refused = env.json(["checkpoint", "-n", "c", "refused"]);
+    assert_eq!(refused["status"], "error", "{refused:#}");
+    assert_eq!(refused["data"]["error"]["message"], "there is a pool of threads");
+    assert_eq!(word(&env), "one");
+    let env = TestEnv::new(STEAD);
+    env.json(["launch", "node", "-n", "js"]);
+    let refused = env.json(["checkpoint", "-n", "js"]);
+    assert_eq!(refused["error"]["code"], "unsupported", "{refused:#}");
+    assert!(refused["error"]["hint"].as_str().unwrap().contains("stead save"), "{refused:#}");
+}
+
+#[test]
+fn st3_a_copy_that_does_not_wake_ends_the_session_and_says_why() {
+    let env = session();
+    eval(&env, "word=one");
+    checkpoint(&env, "mortal");
+    let back = env.json(["rollback", "-n", "c"]);
+    assert_eq!(back["status"], "ended", "{back:#}");
+    let message = back["error"]["message"].as_str().unwrap();
+    assert!(message.contains("could not be rolled back"), "{back:#}");
+}
+
+#[test]
+fn st3_checkpoints_go_with_their_interpreter() {
+    let env = session();
+    checkpoint(&env, "a");
+    env.json(["restart", "-n", "c"]);
+    let none = env.json(["rollback", "-n", "c", "a"]);
+    assert_eq!(none["error"]["message"], "there is no checkpoint `a`", "{none:#}");
+    checkpoint(&env, "a");
+    // The environment fails the test if a process is left.
+    assert_eq!(env.json(["stop", "-n", "c"])["ok"], true);
+}

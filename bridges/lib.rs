@@ -74,6 +74,14 @@ pub const NODE: &str = concat!(
     include_str!("node/bridge/modules.js"),
     include_str!("node/bridge/evals.js"),
     include_str!("node/bridge/work.js"),
+    // In a function, so that it runs when it is first needed.
+    "function makeSaving() {\n",
+    include_str!("node/saving/file.js"),
+    include_str!("node/saving/walk.js"),
+    include_str!("node/saving/sources.js"),
+    include_str!("node/saving/saving.js"),
+    include_str!("node/saving/loading.js"),
+    "return { save, load };\n}\n",
     include_str!("node/bridge/queries.js"),
     include_str!("node/bridge/serve.js"),
 );

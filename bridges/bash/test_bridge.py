@@ -15,6 +15,7 @@ from test_incomplete import *  # noqa: E402, F403
 from test_names import *  # noqa: E402, F403
 from test_quick import *  # noqa: E402, F403
 from test_robust import *  # noqa: E402, F403
+from test_saving import *  # noqa: E402, F403
 
 if __name__ == "__main__":
     unittest.main()

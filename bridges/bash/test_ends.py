@@ -54,6 +54,14 @@ class Ends(BashTest):
         self.gives(host, "set -e; trap 'echo mine; exit 12' ERR; false; echo never", "mine\n", status=12)
         self.gives(host, "set +e; trap - ERR; false; true")
 
+    def test_sh2_an_err_trap_that_exits_is_not_run_for_the_bridges_own_commands(self):
+        host = self.start()
+        self.gives(host, "trap 'echo err; exit 9' ERR; set -eE")
+        # After an eval that took long a subshell looks at what there is.
+        self.gives(host, "sleep 0.05; x=5")
+        self.gives(host, "sleep 0.05; false; echo never", "err\n", status=9)
+        self.gives(host, "echo $x", "5\n")
+
     def test_sh2_set_u_and_unset_parameters_end_the_eval(self):
         host = self.start()
         for code in ("set -u\necho $nope\necho never", "set -u; f() { echo $nope; }; f; echo never", "echo ${nope:?}\necho never"):

@@ -1,6 +1,5 @@
 """The fake host for Node: the one of ../python/driver.py with another interpreter behind it."""
 import os
-import re
 import socket
 import subprocess
 import sys
@@ -15,14 +14,8 @@ NODES = os.environ.get("STEAD_TEST_NODES", "node").split(":")
 NODE = os.environ.get("STEAD_NODE", NODES[-1])
 
 
-def bridge():
-    """The text that lib.rs embeds: the same files in the same order, read from there."""
-    listed = re.search(r"const NODE: &str = concat!\((.*?)\);", contents("lib.rs").decode(), re.DOTALL).group(1)
-    return b"".join(contents(path) for path in re.findall(r'include_str!\("([^"]+)"\)', listed))
-
-
 BOOT = contents("node/boot.js").decode().strip()
-BRIDGE = bridge()
+BRIDGE = driver.bridge("NODE")
 
 
 class Host(driver.Host):

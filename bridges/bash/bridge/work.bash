@@ -4,14 +4,19 @@
 # What is done (nothing: an eval) and its argument; what came of it, as JSON, or why it failed, which begins with the name
 # of the error and a colon.
 __stead_work= __stead_argument= __stead_report= __stead_trouble=
-# What is to be undone however the work ends: a file that is not yet whole, and options of the shell that were changed.
-__stead_temporary= __stead_shopts=
+# What is to be undone however the work ends: a file that is not yet whole, and options of the shell that were changed (`set -k` among them).
+__stead_temporary= __stead_shopts= __stead_keyword=+k
 
 # What only few sessions need is parsed when it is first needed (lib.rs): __stead_read_later calls this with its text as stdin.
 __stead_take_later() {
-    \builtin local IFS=$'\n' __s_text
+    \builtin local - IFS=$'\n' __s_text __s_aliases=-u
+    # It has `<(`, which some versions do not read in POSIX mode.
+    \builtin set +o posix
+    if [[ :$BASHOPTS: == *:expand_aliases:* ]]; then __s_aliases=-s; fi
     LC_ALL=C \builtin read -r -N 1000000 __s_text
+    \builtin shopt -u expand_aliases
     \builtin eval "$__s_text"
+    \builtin shopt "$__s_aliases" expand_aliases
     \builtin readonly -f $(\builtin compgen -A function __stead_)
 }
 
@@ -46,6 +51,7 @@ __stead_take_work() {
 # The work is over: undoes what it left undone, and adds what it has to tell to the events of the caller.
 __stead_worked() {
     __stead_put_back
+    if [[ $__stead_keyword == -k ]]; then __stead_k=-k __stead_keyword=+k; fi
     if [[ -n $__stead_temporary ]]; then
         # Whoever interrupts again must not keep the file here.
         (\builtin trap '' INT; __stead_program rm -f -- "$__stead_temporary")

@@ -3,7 +3,7 @@
 # Variables, functions and aliases are set from within a function; what only holds if it is set at the top level comes
 # behind it. What cannot be set is named and keeps nothing else from being loaded.
 
-__stead_loading='if \__stead_load; then \builtin eval "$__stead_after" || \builtin :; fi; __stead_after='
+__stead_loading='__stead_keyword=+k; \builtin test -o keyword && __stead_keyword=-k && \builtin set +k; \__stead_load && \builtin eval "$__stead_after" || \builtin :; __stead_after='
 # What is left to be done at the top level, and what must come last there.
 __stead_after= __stead_at_last=
 
@@ -18,7 +18,7 @@ __stead_calm() {
 __stead_load() {
     \builtin local - IFS=$' \t\n' __s_path="${__stead_argument%%$'\n'*}" __s_text= __s_version= __s_joined __s_report __s_ended= __stead_q
     \builtin local -a __s_loaded __s_failed __s_warnings
-    \builtin set +euvkaxC -f +o posix
+    \builtin set +euvkaxCE -f +o posix
     __stead_after= __stead_at_last=
     __stead_calm
     if ! __stead_read_saved; then
@@ -46,7 +46,7 @@ __stead_load() {
 
 # Sets text and version of the caller to what the file holds. Fails if it is none that can be loaded.
 __stead_read_saved() {
-    \builtin local LC_ALL=C __s_what= __s_start __s_length __s_manifest
+    \builtin local LC_ALL=C __s_what= __s_start __s_length __s_manifest __s_check= __s_sum
     \builtin local -a __s_parts
     if [[ -d $__s_path ]]; then
         __s_what='is a directory'
@@ -78,8 +78,13 @@ __stead_read_saved() {
             __s_what="was saved by a session of ${BASH_REMATCH[2]}, and this one is of bash"
         else
             __s_version=${BASH_REMATCH[3]} __s_text=${__s_text:11:__s_start-11}
+            if [[ $__s_manifest =~ ,\"bash\":\{\"check\":\"([0-9]+\ [0-9]+)\" ]]; then __s_check=${BASH_REMATCH[1]}; fi
+            if [[ -n $__s_check ]]; then
+                __s_sum=$(\builtin printf %s "$__s_text" | __stead_sum)
+                if [[ -n $__s_sum && $__s_sum != "$__s_check" ]]; then __s_what='is damaged: it is not as it was written'; fi
+            fi
             # In a branch that is never taken: what cannot be read as a whole is not begun.
-            if ! \builtin eval "if ((0)); then$__stead_nl$__s_text$__stead_nl fi" 2>/dev/null; then __s_what='is damaged'; fi
+            if [[ -z $__s_what ]] && ! \builtin eval "if ((0)); then$__stead_nl$__s_text$__stead_nl fi" 2>/dev/null; then __s_what='is damaged'; fi
         fi
     fi
     if [[ -n $__s_what ]]; then
@@ -103,7 +108,16 @@ __stead_unloaded() {
     __s_failed[-1]+="$__stead_q}"
 }
 
-# What the file consists of: a kind, and what belongs to it.
+# The usual: a text without attributes. This is short, since Bash copies a function to call it.
+__stead_v() {
+    if [[ $1 == [a-z]* && $1 != *[!a-zA-Z0-9_]* && ! -R $1 ]] && \builtin unset -v "$1" && \builtin declare -g "$1=$2"; then
+        __s_loaded+=("\"$1\"")
+    else
+        __stead_is variable "$1" -- "${2@Q}"
+    fi
+}
+
+# What else the file consists of: a kind, and what belongs to it.
 __stead_is() {
     \builtin local __s_kind="$1"
     \builtin shift

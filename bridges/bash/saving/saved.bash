@@ -11,30 +11,46 @@ __stead_is_fixed() {
     \builtin return 1
 }
 
-# Adds variables. All are printed by one process and read back at once; a zero byte is in no value.
+# Adds the variables in __s_wanted of the caller. All are printed by one process and read back at once; a zero byte is in no value.
+# No function is called for the usual one: Bash copies the whole of a function to call it, and all arguments of the caller.
 __stead_gather_variables() {
     \builtin local __s_name __s_text __s_flags __s_rest __s_type __s_size __s_value __s_n=0 __stead_q
     \builtin local -a __s_texts
-    \builtin mapfile -d '' -t __s_texts < <(for __s_name; do \builtin declare -p -- "$__s_name"; \builtin printf '\0'; done)
-    for __s_name; do
+    \builtin mapfile -d '' -t __s_texts < <(for __s_name in "${__s_wanted[@]}"; do \builtin declare -p -- "$__s_name"; \builtin printf '\0'; done)
+    for __s_name in "${__s_wanted[@]}"; do
         __s_text=${__s_texts[__s_n++]}
-        if [[ $__s_name == LC_ALL ]]; then __s_text=$__s_locale; fi
-        if [[ $__s_name == IFS ]]; then __s_text="declare -- IFS=${__s_ifs@Q}"; fi
-        if [[ -z $__s_text ]]; then
-            __stead_unsaved "$__s_name" '' 'there is no such name'
-            \builtin continue
+        if [[ ${__s_text:0:11} == 'declare -- ' && ${__s_text:11+${#__s_name}:1} == = && $__s_name == [a-z]* ]]; then
+            __s_value=${!__s_name}
+            __s_body+=("__stead_v $__s_name ${__s_value@Q}")
+            __s_saved+=("\"$__s_name\"")
+            if [[ ${#__s_value} -le 100 && $__s_value != *[!\ !#-\[\]-~]* ]]; then
+                __s_entries+=("{\"name\":\"$__s_name\",\"type\":\"string\",\"size\":\"${#__s_value}\",\"value\":\"$__s_value\"}")
+                \builtin continue
+            fi
+            __s_flags=-- __s_rest="="
+        else
+            __stead_gather_unusual || \builtin continue
         fi
-        __s_text=${__s_text#declare } __s_text=${__s_text%$'\n'}
-        __s_flags=${__s_text:0:20} __s_flags=${__s_flags%% *}
-        __s_rest=${__s_text:${#__s_flags}+1+${#__s_name}}
-        if [[ $__s_flags == *a* && -n ${__s_rest} ]] && __stead_is_coprocess; then \builtin continue; fi
-        if [[ $__s_flags == *A* ]]; then __stead_quote_keys; fi
         __stead_describe_saved
-        if [[ -n $__s_rest ]]; then __s_rest=${__s_rest:1} __s_rest=" ${__s_rest@Q}"; fi
-        __s_body+=("__stead_is variable $__s_name $__s_flags$__s_rest")
-        __s_saved+=("\"$__s_name\"")
         __s_entries+=("{\"name\":\"$__s_name\",\"type\":\"$__s_type\",\"size\":\"$__s_size\",\"value\":$__stead_q}")
     done
+}
+
+# Adds a variable that has attributes, or has another way to be saved. Fails if it is not saved.
+__stead_gather_unusual() {
+    \builtin local __s_shown
+    if [[ $__s_name == LC_ALL ]]; then __s_text=$__s_locale; fi
+    if [[ $__s_name == IFS ]]; then __s_text="declare -- IFS=${__s_ifs@Q}"; fi
+    # A part of a value that looks like a variable is none.
+    if [[ -z $__s_text ]]; then \builtin return 1; fi
+    __s_text=${__s_text#declare } __s_text=${__s_text%$'\n'}
+    __s_flags=${__s_text:0:20} __s_flags=${__s_flags%% *}
+    __s_rest=${__s_text:${#__s_flags}+1+${#__s_name}}
+    if [[ $__s_flags == *a* && -n $__s_rest ]] && __stead_is_coprocess; then \builtin return 1; fi
+    if [[ $__s_flags == *A* ]]; then __stead_quote_keys; fi
+    __s_shown=${__s_rest:1}
+    __s_body+=("__stead_is variable $__s_name $__s_flags${__s_rest:+ ${__s_shown@Q}}")
+    __s_saved+=("\"$__s_name\"")
 }
 
 # The descriptors of a coprocess are of no use to another shell. Takes the variable of the caller.
@@ -80,7 +96,7 @@ __stead_describe_saved() {
     if [[ $__s_value == *[!\ !#-\[\]-~]* ]]; then __stead_quote "$__s_value"; else __stead_q=\"$__s_value\"; fi
 }
 
-# Adds functions, with what `export -f` and `readonly -f` made of them.
+# Adds the functions in __s_wanted of the caller, with what `export -f` and `readonly -f` made of them.
 __stead_gather_functions() {
     \builtin local IFS=$'\n' __s_name __s_text __s_n=0 __stead_q
     \builtin local -a __s_texts
@@ -89,8 +105,8 @@ __stead_gather_functions() {
         __s_text=${__s_text#declare -}
         __s_marks[${__s_text#* }]=${__s_text%% *}
     done
-    \builtin mapfile -d '' -t __s_texts < <(for __s_name; do \builtin declare -f -- "$__s_name"; \builtin printf '\0'; done)
-    for __s_name; do
+    \builtin mapfile -d '' -t __s_texts < <(for __s_name in "${__s_wanted[@]}"; do \builtin declare -f -- "$__s_name"; \builtin printf '\0'; done)
+    for __s_name in "${__s_wanted[@]}"; do
         __s_text=${__s_texts[__s_n++]} __s_text=${__s_text%$'\n'}
         if [[ -z $__s_text ]] || ! \builtin eval "if ((0)); then $__s_text$__stead_nl fi"; then
             __stead_unsaved "$__s_name" function 'Bash does not print it so that it could read it again'
@@ -193,7 +209,7 @@ __stead_write_file() {
     \builtin umask 077
     \builtin set -C
     \exec {__s_fd}>"$__stead_temporary" || \builtin return
-    { \builtin printf 'STEADSAVE1\n' && \builtin printf '%s\n' "${__s_body[@]}" && \builtin printf %s "$__s_manifest" "$__s_trailer"; } >&"$__s_fd" || \builtin return
+    { \builtin printf '%s' $'STEADSAVE1\n' "$__s_whole_body" "$__s_manifest" "$__s_trailer"; } >&"$__s_fd" || \builtin return
     \exec {__s_fd}>&- || \builtin return
     __stead_synchronize "$__stead_temporary" || \builtin return
     LC_ALL=C __stead_program mv -f -- "$__stead_temporary" "$__s_target" || \builtin return
@@ -232,8 +248,11 @@ __stead_manifest() {
     __stead_join "${__s_failed[@]}"
     __s_manifest+=",\"failed\":[$__s_joined],\"packages\":{}"
     __stead_join "${__s_warnings[@]}"
-    __s_manifest+=",\"bash\":{\"settings\":$([[ -n $__s_whole ]] && \builtin printf true || \builtin printf false),\"warnings\":[$__s_joined]}}"
+    __s_manifest+=",\"bash\":{\"check\":\"$(\builtin printf %s "$__s_whole_body" | __stead_sum)\",\"settings\":$([[ -n $__s_whole ]] && \builtin printf true || \builtin printf false),\"warnings\":[$__s_joined]}}"
 }
+
+# A checksum of what it reads, or nothing where there is no such program.
+__stead_sum() { \builtin command -p cksum || \builtin command cksum; } 2>/dev/null
 
 # Prints the report.
 __stead_tell_saved() {

@@ -4,20 +4,19 @@
 # and whose options, locale and traps are nobody's.
 
 # The text that saves runs at the top level, where alone all traps and arguments are seen. In a list like this one
-# nothing is an error to `set -e` or to an ERR trap.
-__stead_saving='__stead_traps_seen=$(\builtin trap -p) && \__stead_save "$@" || \builtin :'
+# nothing is an error to `set -e` or to an ERR trap. It has no word that an alias could stand for.
+__stead_saving='__stead_keyword=+k; \builtin test -o keyword && __stead_keyword=-k && \builtin set +k; __stead_traps_seen=$(\builtin trap -p) && \__stead_save "$@" || \builtin :'
 __stead_traps_seen= __stead_moved= __stead_SAVED=200 __stead_UNSAVED=100
 
 # Notes which streams the user has moved by `exec`, and what else is open. Is called while 41 to 43 are the session's own.
 __stead_find_moved() {
-    \builtin local - __s_fd
-    \builtin set +f
+    \builtin local __s_fd
     __stead_moved=
     for __s_fd in 0 1 2; do
         if [[ ! /dev/fd/$((45 + __s_fd)) -ef /dev/fd/$((41 + __s_fd)) ]]; then __stead_moved+=" $__s_fd"; fi
     done
-    for __s_fd in /dev/fd/[3-9] /dev/fd/[1-3][0-9]; do
-        if [[ -e $__s_fd ]]; then __stead_moved+=" ${__s_fd##*/}"; fi
+    for ((__s_fd = 3; __s_fd < 40; __s_fd++)); do
+        if [[ -e /dev/fd/$__s_fd ]]; then __stead_moved+=" $__s_fd"; fi
     done
 }
 
@@ -26,7 +25,8 @@ __stead_save() {
     \builtin local - __s_set="$SHELLOPTS" __s_shopt="$BASHOPTS" __s_has_ifs="${IFS+x}" __s_ifs="${IFS-}"
     \builtin local IFS=$' \t\n' __s_path __s_force __s_target __s_folder __s_said __s_jobs
     \builtin local -a __s_lines
-    \builtin set +euvkaxC -f +o posix
+    \builtin set +euvkaxCE -f +o posix
+    if [[ $__stead_keyword == -k ]]; then __s_set+=:keyword; fi
     \builtin mapfile -t __s_lines <<<"$__stead_argument"
     __s_path=${__s_lines[0]} __s_force=${__s_lines[1]-} __s_lines=("${__s_lines[@]:2}")
     __stead_find_target || \builtin return 0
@@ -75,20 +75,20 @@ __stead_find_target() {
 
 # Gathers and writes, in a subshell. Prints the report, or what is the matter.
 __stead_save_apart() {
-    \builtin local __s_locale __s_mask __s_whole= __s_reason __s_line __s_manifest __s_size=11
+    \builtin local __s_locale __s_mask __s_whole= __s_reason= __s_manifest __s_whole_body __s_size=11
     \builtin local -a __s_body __s_entries __s_saved __s_failed __s_warnings
+    \builtin trap - ERR RETURN DEBUG
     __s_body=('# bash')
     __s_locale=$(\builtin declare -p LC_ALL)
     __s_mask=$(\builtin umask)
     # In this locale lengths are bytes, and what is quoted is plain ASCII.
     LC_ALL=C
-    \builtin trap - ERR RETURN DEBUG
     # A limit for the size of files is then an error as any other.
     \builtin trap '' XFSZ
     \builtin shopt -u nocasematch expand_aliases nullglob failglob nocaseglob
     \builtin shopt -s extglob dotglob
     if ((${#__s_lines[@]})); then
-        __stead_gather_named "${__s_lines[@]}"
+        __stead_gather_named
         if ((${#__s_saved[@]} == 0)); then
             \builtin printf %s "nothing was saved: $__s_reason"
             \builtin return 0
@@ -99,7 +99,8 @@ __stead_save_apart() {
         __stead_gather_settings "$@"
     fi
     __s_body+=('__stead_is end')
-    for __s_line in "${__s_body[@]}"; do __s_size=$((__s_size + ${#__s_line} + 1)); done
+    \builtin printf -v __s_whole_body '%s\n' "${__s_body[@]}"
+    __s_size=$((__s_size + ${#__s_whole_body}))
     __stead_manifest
     if ! __s_reason=$(__stead_write_file 2>&1 >/dev/null); then
         __s_reason=${__s_reason%%$'\n'*}
@@ -122,8 +123,8 @@ __stead_unsaved() {
 # Takes the names that were asked for, whatever they name.
 __stead_gather_named() {
     \builtin local __s_name __s_kind
-    \builtin local -a __s_variables __s_functions
-    for __s_name; do
+    \builtin local -a __s_variables __s_functions __s_wanted
+    for __s_name in "${__s_lines[@]}"; do
         __s_kind=
         if __stead_is_name "$__s_name" && \builtin declare -p -- "$__s_name" >/dev/null; then
             __s_kind=1
@@ -136,14 +137,16 @@ __stead_gather_named() {
             __s_reason="there is no name \`$__s_name\`"
         fi
     done
-    if ((${#__s_variables[@]})); then __stead_gather_variables "${__s_variables[@]}"; fi
-    if ((${#__s_functions[@]})); then __stead_gather_functions "${__s_functions[@]}"; fi
+    __s_wanted=("${__s_variables[@]}")
+    __stead_gather_variables
+    __s_wanted=("${__s_functions[@]}")
+    __stead_gather_functions
 }
 
 # Takes all that is the user's.
 __stead_gather_all() {
     \builtin local IFS=$'\n' __s_line __s_name __s_form __s_text
-    \builtin local -a __s_variables __s_functions __s_listing
+    \builtin local -a __s_wanted __s_listing
     \builtin local -A __s_met __s_kinds
     for __s_line in "${!__stead_first[@]}"; do __s_kinds[${__stead_first[__s_line]}]=${__stead_kinds[__s_line]}; done
     # Only this list has also variables without a value. A line in it may be part of a value, so what it names must exist.
@@ -154,18 +157,18 @@ __stead_gather_all() {
         if [[ -z $__s_name || $__s_name == *[!a-zA-Z0-9_]* || $__s_name == [0-9]* || -n ${__s_met[$__s_name]+x} ]]; then \builtin continue; fi
         __s_met[$__s_name]=1
         case $__s_name in [A-Z_]*) if __stead_is_fixed "$__s_name" || __stead_is_as_before; then \builtin continue; fi ;; esac
-        if [[ -z ${__stead_base[$__s_name]+x} ]] || ! __stead_is_unchanged; then __s_variables+=("$__s_name"); fi
+        if [[ -z ${__stead_base[$__s_name]+x} ]] || ! __stead_is_unchanged; then __s_wanted+=("$__s_name"); fi
     done
-    if [[ -z $__s_locale ]]; then \builtin unset '__s_met[LC_ALL]'; fi
     for __s_name in "${!__stead_base[@]}"; do
-        if [[ -z ${__s_met[$__s_name]+x} ]]; then __s_body+=("__stead_is gone $__s_name"); fi
+        if ! \builtin declare -p -- "$__s_name" >/dev/null || [[ $__s_name == LC_ALL && -z $__s_locale ]]; then __s_body+=("__stead_is gone $__s_name"); fi
     done
-    if ((${#__s_variables[@]})); then __stead_gather_variables "${__s_variables[@]}"; fi
+    __stead_gather_variables
+    __s_wanted=()
     for __s_name in $(\builtin compgen -A function -X '__stead_*'); do
         case $__s_name in exit | trap | read) if __stead_is_ours; then \builtin continue; fi ;; esac
-        __s_functions+=("$__s_name")
+        __s_wanted+=("$__s_name")
     done
-    if ((${#__s_functions[@]})); then __stead_gather_functions "${__s_functions[@]}"; fi
+    __stead_gather_functions
     for __s_name in "${!BASH_ALIASES[@]}"; do __stead_gather_alias "$__s_name"; done
 }
 
@@ -173,11 +176,11 @@ __stead_gather_all() {
 __stead_is_as_before() {
     case $__s_name in
     IFS | OLDPWD) \builtin return 0 ;;
-    LC_ALL) [[ -z $__s_locale || $__stead_nl$__stead_env$__stead_nl == *"${__stead_nl}export ${__s_locale#declare -x }$__stead_nl"* ]] ;;
+    LC_ALL) [[ -z $__s_locale ]] || __stead_is_in_environment "$__s_locale" ;;
     OPTIND | OPTERR) [[ ${!__s_name} == 1 ]] ;;
     PS[12]) [[ -z ${!__s_name} ]] ;;
     PS4) [[ ${!__s_name} == '+ ' ]] ;;
-    PS[03] | BASH*) [[ $__stead_nl$__stead_env$__stead_nl == *"${__stead_nl}export ${__s_line#declare -x }$__stead_nl"* ]] ;;
+    PS[03] | BASH*) __stead_is_in_environment "$__s_line" ;;
     *) \builtin return 1 ;;
     esac
 }
@@ -188,7 +191,13 @@ __stead_is_unchanged() {
     __stead_form "$__s_name"
     \builtin eval "__s_text=\"$__s_form\${$__s_name@a}\""
     [[ $__s_text == "${__stead_base[$__s_name]}${__s_kinds[$__s_name]-}" ]] || \builtin return 1
-    [[ $__s_form != "\${#$__s_name[@]}:\${#$__s_name}" || $__stead_nl$__stead_env$__stead_nl == *"${__stead_nl}export ${__s_line#declare -x }$__stead_nl"* ]]
+    [[ $__s_form != "\${#$__s_name[@]}:\${#$__s_name}" ]] || __stead_is_in_environment "$__s_line"
+}
+
+# Whether the shell began with a variable as `declare -p` shows it; some versions list them so, others with `export`.
+__stead_is_in_environment() {
+    \builtin local __s_all="$__stead_nl$__stead_env$__stead_nl" __s_one="${1#declare -x }$__stead_nl"
+    [[ $__s_all == *"${__stead_nl}export $__s_one"* || $__s_all == *"${__stead_nl}declare -x $__s_one"* ]]
 }
 
 # Whether a function is one that the bridge defines for the user to call.

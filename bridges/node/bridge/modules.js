@@ -5,6 +5,7 @@ const path = main.require("path");
 const url = main.require("url");
 const FILES_WATCHED = 300;
 
+const IMPORTED = new Map();  // specifier -> what importing it gave
 const LOADED = new Map();    // file of the project -> { module, stamp }
 let sessionModule = null, requireHere = null, requireFrom = null;
 
@@ -62,7 +63,9 @@ function makeImport() {
       return apply(rejectPromise, MainPromise, [error]);
     }
     const attributes = options?.with ?? options?.assert;
-    return attributes ? main.load(wanted, { with: attributes, assert: attributes }) : main.load(wanted);
+    const loaded = attributes ? main.load(wanted, { with: attributes, assert: attributes }) : main.load(wanted);
+    apply(promiseThen, loaded, [(space) => { IMPORTED.set(wanted, space); }, () => {}]);
+    return loaded;
   };
   const names = (specifier, attributes, ...wanted) => {
     const loaded = load(specifier, attributes ? { with: attributes } : undefined);

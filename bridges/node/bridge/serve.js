@@ -116,7 +116,7 @@ function start() {
   S.port.start();
   transmit({
     ev: "hello", protocol: 1, language: "node", version: process.versions.node, executable: process.execPath, pid: process.pid,
-    can: ["clear", "vars", "inspect", "complete", "changed", "interrupts", "waits"],
+    can: ["clear", "vars", "inspect", "complete", "changed", "interrupts", "waits", "save", "load"],
   });
   firstCommand();
 }

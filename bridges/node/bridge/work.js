@@ -1,5 +1,10 @@
 // Work: what a session does in its turn besides evals (`work ID WHAT N`), run as an eval is: output, interrupts, the end.
 
+// What saving needs, as it is before user code may put something else in its place.
+const { closeSync, readSync, fsyncSync, renameSync, unlinkSync, readlinkSync, mkdirSync, readdirSync } = fs;
+const { isFrozen, isSealed, isExtensible, freeze, seal, preventExtensions } = G.Object;
+const { forEach: mapForEach } = G.Map.prototype, { forEach: setForEach } = G.Set.prototype;
+
 /** Why work failed as a whole. */
 class WorkError extends Error {
   constructor(name, message) {
@@ -11,7 +16,17 @@ class WorkError extends Error {
 /** What there is: from its word on the wire to what does it. It gives its report, or a promise of one. */
 const WORKS = {
   __proto__: null,
+  save: (argument) => saving().save(argument),
+  load: (argument) => saving().load(argument),
 };
+
+let savingPart = null;
+
+/** What saves and loads, which is made when it is first needed (lib.rs). */
+function saving() {
+  savingPart ??= makeSaving();
+  return savingPart;
+}
 
 function doWork(id, what, argument) {
   beginEval(id, "");

@@ -1,0 +1,220 @@
+// Loading: makes again what saving.js wrote. What does not come back is named and keeps nothing else from coming.
+
+const { Deserializer } = main.require("v8");
+const setPrototype = G.Reflect.setPrototypeOf;
+
+/** Reads values, with the memory of views from the file. */
+class Reader extends Deserializer {
+  constructor(bytes, origin) {
+    super(bytes);
+    this.origin = origin;
+    this.memory = [];
+    this.readHeader();
+  }
+
+  _readHostObject() {
+    const kind = VIEWS_SAVED[this.readUint32()], where = this.readUint32();
+    const offset = this.readDouble(), length = this.readDouble();
+    const buffer = where === OF_VALUE ? this.readValue() : this.blob(this.readUint32());
+    if (kind === "Buffer") return apply(bytesFrom, Bytes, [buffer, offset, length]);
+    const View = original(kind);
+    if (View === undefined) throw new WorkError("LoadError", `this Node has no ${kind}`);
+    return new View(buffer, offset, kind === "DataView" ? length : length / View.BYTES_PER_ELEMENT);
+  }
+
+  blob(number) {
+    if (this.memory[number] === undefined) {
+      const [at, length] = this.origin.manifest.node.blobs[number];
+      const buffer = new (original("ArrayBuffer"))(length);
+      if (fill(this.origin.fd, bytesFrom(buffer), at) < length) throw new WorkError("LoadError", "the file ends too early");
+      this.memory[number] = buffer;
+    }
+    return this.memory[number];
+  }
+}
+
+async function load(argument) {
+  const [asked] = argument.split("\n");
+  const origin = new Origin(asked);
+  try {
+    const loading = new Loading(readRoot(origin));
+    loading.compareVersions(origin.manifest.version);
+    await loading.references();
+    return loading.report(asked);
+  } finally {
+    origin.leave();
+  }
+}
+
+function readRoot(origin) {
+  const [at, length] = origin.manifest.node?.root ?? [0, 0];
+  const bytes = length > 0 && checkOf(bytesAt(origin.fd, at, length)) === origin.manifest.node.check ? bytesAt(origin.fd, at, length) : null;
+  if (bytes === null) throw new WorkError("LoadError", `\`${origin.asked}\` is damaged: its values are not as they were written`);
+  try {
+    return new Reader(bytes, origin).readValue();
+  } catch (error) {
+    if (error instanceof WorkError) throw error;
+    throw new WorkError("LoadError", `\`${origin.asked}\` was saved by Node ${cut(String(origin.manifest.version), 40)} and cannot be read by this one, ${process.versions.node}: ${describeThrown(error)}`);
+  }
+}
+
+class Loading {
+  constructor(root) {
+    this.root = root;
+    this.loaded = [];
+    this.failed = [];
+    this.warnings = [];
+    this.made = new Map();   // name -> function that was defined
+    this.protos = [];        // what each number of a prototype stands for; null if it did not come back
+  }
+
+  compareVersions(version) {
+    if (String(version).split(".")[0] !== String(MAJOR)) this.warnings.push(`saved by Node ${cut(String(version), 40)}, this is ${process.versions.node}`);
+  }
+
+  fail(name, why, type) {
+    this.failed.push({ name, type, why });
+  }
+
+  /** What modules gave comes first, since classes may extend it; then the rest. */
+  async references() {
+    for (const [name, origin, constant] of list(this.root.references)) {
+      try {
+        // One after the other, as they were imported.
+        // oxlint-disable-next-line no-await-in-loop
+        this.place(name, await fromOrigin(origin), constant);
+      } catch (error) {
+        this.fail(name, `its module cannot be loaded: ${describeThrown(error)}`, "module");
+      }
+    }
+    await this.protosOfModules();
+    this.values((needs) => needs.length === 0);
+    for (const one of list(this.root.definitions)) this.define(one);
+    this.mend();
+    this.values((needs) => needs.length > 0);
+    for (const one of list(this.root.definitions)) this.giveParts(one);
+  }
+
+  async protosOfModules() {
+    for (const proto of list(this.root.protos)) {
+      if (proto.none) this.protos.push({ is: null });
+      else if (proto.object !== undefined) this.protos.push({ is: proto.object });
+      else if (proto.name !== undefined) this.protos.push(null);
+      else {
+        try {
+          // oxlint-disable-next-line no-await-in-loop
+          this.protos.push({ is: (await fromOrigin(proto)).prototype });
+        } catch {
+          this.protos.push(null);
+        }
+      }
+    }
+  }
+
+  /** Binds a name of the user's. */
+  place(name, value, constant) {
+    const known = descriptor(G, name);
+    if (known !== undefined && !known.configurable && !known.writable) throw new WorkError("LoadError", "it cannot be set in this session");
+    if (BASE.has(name)) DECLARED.add(name);
+    if (constant) CONSTANTS.add(name);
+    else CONSTANTS.delete(name);
+    if (!defineProperty(G, name, known !== undefined && !known.configurable ? { __proto__: null, value } : plainProperty(value))) {
+      throw new WorkError("LoadError", "it cannot be set in this session");
+    }
+    this.loaded.push(name);
+  }
+
+  define({ name, source, strict, same, constant }) {
+    try {
+      const made = same !== undefined ? this.made.get(same) : evaluated(name, source, strict);
+      if (made === undefined) throw new WorkError("LoadError", `\`${same}\` could not be loaded`);
+      this.made.set(name, made);
+      this.place(name, made, constant);
+    } catch (error) {
+      this.fail(name, describeThrown(error), "function");
+    }
+  }
+
+  values(wanted) {
+    for (const [name, value, needs, constant] of list(this.root.values)) {
+      if (!wanted(list(needs))) continue;
+      const missing = list(needs).find((at) => this.protos[at] === null);
+      try {
+        if (missing !== undefined) throw new WorkError("LoadError", `its class \`${this.className(missing)}\` could not be loaded`);
+        this.place(name, value, constant);
+      } catch (error) {
+        this.fail(name, describeThrown(error), typeName(value));
+      }
+    }
+  }
+
+  className(at) {
+    const { name, key, specifier, file, imported } = this.root.protos[at];
+    return name ?? key ?? specifier ?? file ?? imported;
+  }
+
+  /** Gives objects what V8 did not write. */
+  mend() {
+    list(this.root.protos).forEach(({ name }, at) => {
+      const prototype = name === undefined ? undefined : this.made.get(name)?.prototype;
+      if (typeof prototype === "object" && prototype !== null) this.protos[at] = { is: prototype };
+    });
+    const give = (object, at) => {
+      if (at >= 0 && this.protos[at] !== null) setPrototype(object, this.protos[at].is);
+    };
+    for (const [at, objects] of list(this.root.instances)) for (const object of list(objects)) give(object, at);
+    for (const [object, at, props] of list(this.root.fixes)) {
+      give(object, at);
+      for (const [key, value, flags] of list(props)) defineProperty(object, key, propertyOf(value, flags));
+    }
+    for (const [object, , , level] of list(this.root.fixes)) settleLevel(object, level);
+  }
+
+  /** What was kept in the properties of a function or class; what its text did not give again is named. */
+  giveParts({ name, same, parts, level, needs }) {
+    const made = this.made.get(name);
+    if (same !== undefined || made === undefined) return;
+    if (list(needs).some((at) => this.protos[at] === null)) return this.fail(name + ".…", "its properties hold instances of a class that could not be loaded");
+    for (const [key, value, flags] of list(parts.values)) defineProperty(made, key, propertyOf(value, flags));
+    for (const [key, value, flags] of list(parts.shared)) defineProperty(made.prototype, key, propertyOf(value, flags));
+    for (const key of list(parts.keys)) {
+      const [holder, own] = key.startsWith("prototype.") ? [made.prototype, key.slice("prototype.".length)] : [made, key];
+      if (typeof holder !== "object" && typeof holder !== "function" || descriptor(holder, own) === undefined) {
+        this.fail(`${name}.${key}`, "it was added after the definition, and only the definition is saved", "function");
+      }
+    }
+    settleLevel(made, level);
+  }
+
+  report(asked) {
+    S.source = this.loaded.join(" ") + "()";
+    return {
+      path: asked, loaded: this.loaded.slice(0, SAVED_LISTED), count: this.loaded.length,
+      failed: this.failed.slice(0, FAILED_LISTED), failed_count: this.failed.length, warnings: this.warnings,
+    };
+  }
+}
+
+/** A function or class from its text, named as it was. */
+function evaluated(name, source, strict) {
+  const key = JSON.stringify(name);
+  let text = `({ ${key}: ${source}\n})[${key}]`;
+  if (strict) text = `(function () { "use strict"; return { ${key}: ${source}\n}; })()[${key}]`;
+  // As a declaration it calls itself by whatever its name stands for then.
+  else if (/^(?:async\s+)?function\b/.test(source) && declaredName(source) === name) text = `${source}\n${name}`;
+  return runUser(() => globalEval(text + "\n//# sourceURL=" + fileName()));
+}
+
+function declaredName(source) {
+  return /^(?:async\s+)?function\s*\*?\s*([\p{ID_Start}$_][\p{ID_Continue}$]*)/u.exec(source)?.[1];
+}
+
+function propertyOf(value, flags) {
+  return { __proto__: null, value, writable: (flags & 1) > 0, enumerable: (flags & 2) > 0, configurable: (flags & 4) > 0 };
+}
+
+function settleLevel(object, level) {
+  if (level === 3) freeze(object);
+  else if (level === 2) seal(object);
+  else if (level === 1) preventExtensions(object);
+}

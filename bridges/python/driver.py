@@ -1,4 +1,5 @@
 """The fake host: plays the Rust side to a bridge, here to the one that runs in the Python under test."""
+import ctypes
 import fcntl
 import json
 import os
@@ -278,15 +279,21 @@ class Host:
                 raise AssertionError("no %s of descriptor %d" % (name, descriptor))
 
     def interrupt(self):
-        os.kill(self.process.pid, signal.SIGINT)
+        self.signal_main(signal.SIGINT)
         self.nudging = True
+
+    def signal_main(self, number):
+        """To the main thread, as the host does. A signal to the process may go to another thread, which on a busy machine takes
+        it when the next eval runs."""
+        if ctypes.CDLL(None).tgkill(self.process.pid, self.process.pid, number) != 0:
+            raise ProcessLookupError(self.process.pid)
 
     def strike(self):
         """What belongs to an interrupt beside the line that names the eval."""
         self.interrupt()
 
     def nudge(self):
-        os.kill(self.process.pid, signal.SIGWINCH)
+        self.signal_main(signal.SIGWINCH)
 
     def ask(self, head, payload=""):
         self.send(head, payload)

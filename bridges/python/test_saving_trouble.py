@@ -98,6 +98,18 @@ class Trouble(SavingTest):
         self.ok(host, "1", "1")
         self.assertEqual(host.eval("import sys; sys.exc_info()").value, "(None, None, None)")
 
+    def test_st2_a_repr_that_never_returns_is_not_waited_for(self):
+        report = self.saved("class Slow:\n    def __repr__(self):\n        while True: pass\nx = 1; slow = Slow(); y = 2")
+        self.assertEqual((report["saved"], report["failed"]), (["Slow", "x", "slow", "y"], []))
+        self.assertEqual([entry.get("value") for entry in self.manifest()["names"] if entry["name"] in "xy"][0], "1")
+
+    def test_st2_many_definitions_are_found_quickly_and_rightly(self):
+        self.saved(*["class C%d: n = %d\nc%d = C%d(); f%d = lambda: %d" % (n, n, n, n, n, n) for n in range(300)],
+                   "\n".join("def g%d(): return %d" % (n, n) for n in range(3000)))
+        host, report = self.loaded()
+        self.assertEqual((report["count"], report["failed"]), (3900, []))
+        self.holds(host, ["all([globals()['c%d' % n].n == n and globals()['f%d' % n]() == n for n in range(300)])", "all([globals()['g%d' % n]() == n for n in range(3000)])"])
+
     def test_st2_a_child_that_a_pickle_forks_does_no_harm(self):
         self.saved("import os\nclass Forks:\n    def __reduce__(self):\n        os.fork()\n        return str, ('x',)\nforks = Forks(); y = 2")
         host, report = self.loaded()

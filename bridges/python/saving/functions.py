@@ -92,16 +92,22 @@ def is_same_constant(one, other):
     return one == other if type(one) is frozenset else repr(one) == repr(other)
 
 
-def place_in(code, compiled):
+def by_sign(code):
+    """All functions within a code, by their signs; those that have the same one in their order."""
+    found = {}
+    for inner in codes_in(code):
+        found.setdefault(key_of(sign_of(inner)), []).append(inner)
+    return found
+
+
+def key_of(sign):
+    name, line, arguments = sign
+    return name, line, tuple(arguments)
+
+
+def place_in(code, alike):
     """Which of the functions with its sign it is, or None if the source does not give the same code."""
-    sign = sign_of(code)
-    alike = [candidate for candidate in codes_in(compiled) if sign_of(candidate) == sign]
     for number, candidate in enumerate(alike):
         if is_same_code(candidate, code):
             return number
     return None
-
-
-def find_code(compiled, sign, number):
-    alike = [candidate for candidate in codes_in(compiled) if sign_of(candidate) == sign]
-    return alike[number] if number < len(alike) else None

@@ -88,11 +88,10 @@ class Loading:
     def code_of(self, told):
         if told[0] == "source":
             _, file, flags, sign, number = told
-            compiled = self.source(file).compiled(flags)
-            code = None if compiled is None else find_code(compiled, sign, number)
-            if code is None:
+            alike = self.source(file).functions(sign, flags)
+            if number >= len(alike):
                 raise Missing("its source does not give the same function in this Python")
-            return code
+            return alike[number]
         if told[1] != MAGIC_NUMBER:
             raise Missing("its source is not known, and its code is that of another version of Python")
         return marshal.loads(told[2])

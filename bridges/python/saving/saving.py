@@ -5,6 +5,7 @@
 # objects which were never written.
 
 NAMED_MOST, FAILED_MOST, SHOWN_MOST = 200, 100, 1000
+SHOWN_SECONDS = 3       # for the short texts of values; a repr of the user's may never return
 IN_BAND_MOST = 4096     # bytes; smaller arrays are written with the rest of a pickle
 
 
@@ -53,7 +54,7 @@ class Saving:
         self.defining, self.trying, self.deferred = [], [], []  # definitions and values that wait for what they need; what comes last
         self.holders = {}
         for name, value in list(SPACE.items()):
-            if is_user_name(name) and id(type(value)) not in PLAIN_KINDS:
+            if not is_pythons_own(name) and id(type(value)) not in PLAIN_KINDS:
                 self.holders.setdefault(id(value), []).append(name)
 
     # ---- what the picklers ask ---------------------------------------------------------------
@@ -183,7 +184,7 @@ class Saving:
 
     def emit(self, name):
         """Saves a name after all that it needs."""
-        if name in self.seen or name not in SPACE or not is_user_name(name):
+        if name in self.seen or name not in SPACE or is_pythons_own(name):
             return
         self.seen.add(name)
         try:
@@ -310,7 +311,7 @@ class Saving:
 
     def run(self):
         self.target.open()
-        names = self.asked or [name for name in list(SPACE) if is_saved(name)]
+        names = self.asked or [name for name in list(SPACE) if is_user_name(name)]
         for name in names:
             if name not in SPACE:
                 self.failed[name] = "only whole names can be saved" if "." in name else "there is no such name"
@@ -326,7 +327,7 @@ class Saving:
             if not more:
                 break
             self.emit_all(more)
-        for name in self.deferred:
+        for name in [name for name in self.deferred if name in SPACE]:
             try:
                 self.put_known(self.try_out(SPACE[name]))
                 self.put("value", name, SPACE[name])
@@ -342,13 +343,11 @@ class Saving:
         saved = [name for name in names if name in there and name not in self.failed]
         known = {*saved, *self.failed}
         saved += [name for name in SPACE if name in there and name not in known]
-        listed = []
-        for number, name in enumerate(saved):
-            entry = describe(name)
-            if number < SHOWN_MOST:
-                entry["value"] = render(SPACE.get(name), 100, True)
-            entry["bytes"] = self.sizes.get(name)
-            listed.append(entry)
+        listed = [dict(describe(name), bytes=self.sizes.get(name)) for name in saved]
+        try:
+            within(SHOWN_SECONDS, show_values, listed[:SHOWN_MOST], monotonic() + SHOWN_SECONDS)
+        except TooSlow:
+            pass
         failed = [{"name": name, "type": type_name(SPACE[name]) if name in SPACE else None, "why": self.failed[name]} for name in names if name in self.failed]
         manifest = {
             "format": FORMAT, "language": "python", "version": sys.version.split()[0], "saved": now_text(),
@@ -368,6 +367,16 @@ class Saving:
         roots = {step[2].partition(".")[0] for step in self.steps if step[0] == "module"}
         roots.update([str(module_name_of(kind)).partition(".")[0] for kind in self.kinds])
         return {root: version for root, version in [(root, version_of(root)) for root in sorted(roots)] if version}
+
+
+def show_values(entries, until):
+    """Adds short texts of values, as far as there is time."""
+    for entry in entries:
+        if monotonic() < until:
+            entry["value"] = render(SPACE.get(entry["name"]), 100, True)
+
+
+LIMITED.add(show_values.__code__)
 
 
 def is_of_class(kind, attribute, value):
@@ -405,8 +414,8 @@ def is_text(name):
         return False
 
 
-def is_saved(name):
-    return is_user_name(name)
+def is_pythons_own(name):
+    return type(name) is not str or (name.startswith("__") and name.endswith("__"))
 
 
 def own_path():

@@ -2,6 +2,7 @@
 
 WRITTEN = (_ast.FunctionDef, _ast.AsyncFunctionDef, _ast.ClassDef)
 SCOPED = (*WRITTEN, _ast.Lambda)
+ASKED_ONE_BY_ONE = 50
 WITHIN = {}             # package -> modules of it that a load has imported
 
 
@@ -40,20 +41,31 @@ class Source:
     """The text of one eval and what is made of it, each when it is first asked for."""
 
     def __init__(self, file, text):
-        self.file, self.text, self.trees, self.codes = file, text, {}, {}
-        self.lines, self.kept = None, set()
+        self.file, self.text, self.parsed, self.codes = file, text, UNKNOWN, {}
+        self.lines, self.bound, self.kept = None, None, set()
 
     def tree(self):
-        if 0 not in self.trees:
+        """Its tree, or None if it cannot be compiled."""
+        if self.parsed is UNKNOWN:
             flags = S.flags | _ast.PyCF_ALLOW_TOP_LEVEL_AWAIT | _ast.PyCF_ONLY_AST
-            self.trees[0] = attempt(quietly, compile, self.text, self.file, "exec", flags, True)
-        return self.trees[0]
+            self.parsed = attempt(quietly, compile, self.text, self.file, "exec", flags, True)
+        return self.parsed
 
-    def compiled(self, flags):
+    def functions(self, sign, flags):
+        """The code of all functions in it with a sign."""
         if flags not in self.codes:
             wanted = flags | _ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
-            self.codes[flags] = attempt(quietly, compile, self.text, self.file, "exec", wanted, True)
-        return self.codes[flags]
+            self.codes[flags] = attempt(lambda: by_sign(quietly(compile, self.text, self.file, "exec", wanted, True))) or {}
+        return self.codes[flags].get(key_of(sign), ())
+
+    def statements(self, name):
+        """The statements that bind a name, in their order."""
+        if self.bound is None:
+            self.bound = {}
+            for node in statements_of(self.tree()):
+                for bound in names_bound(node):
+                    self.bound.setdefault(bound, []).append(node)
+        return self.bound.get(name, ())
 
     def groups(self):
         """The lines of each top-level statement, from and to; statements that share a line are one."""
@@ -120,19 +132,19 @@ class Definition:
         return found
 
 
-def binds(node, name):
-    """Whether a statement binds a name. What its blocks do is asked of each statement in them."""
+def names_bound(node):
+    """The names that a statement binds. What its blocks do is asked of each statement in them."""
     if isinstance(node, WRITTEN):
-        return node.name == name
+        return [node.name]
     if isinstance(node, (_ast.Import, _ast.ImportFrom)):
-        return any([(alias.asname or alias.name.partition(".")[0]) == name for alias in node.names])
-    todo = [node]
+        return [alias.asname or alias.name.partition(".")[0] for alias in node.names]
+    found, todo = {}, [node]
     while todo:
         node = todo.pop()
-        if isinstance(node, _ast.Name) and node.id == name and isinstance(node.ctx, _ast.Store):
-            return True
+        if isinstance(node, _ast.Name) and isinstance(node.ctx, _ast.Store):
+            found[node.id] = None
         todo.extend([child for child in children_of(node) if not isinstance(child, (_ast.stmt, _ast.Lambda))])
-    return False
+    return list(found)
 
 
 def statements_of(tree):
@@ -148,7 +160,19 @@ def statements_of(tree):
 
 class Sources:
     def __init__(self):
-        self.known = {}
+        self.known, self.asked, self.words = {}, 0, None
+
+    def files_with(self, word):
+        """The evals whose text has a word, the newest first. Which words there are is noted when many have been asked for."""
+        self.asked += 1
+        if self.asked < ASKED_ONE_BY_ONE:
+            return [file for file in reversed(RECENT) if word in (source_text(file) or "")]
+        if self.words is None:
+            self.words, words_in = {}, real_module("re").compile(r"\w+").findall
+            for file in reversed(RECENT):
+                for found in set(words_in(source_text(file) or "")):
+                    self.words.setdefault(found, []).append(file)
+        return self.words.get(word, ())
 
     def source(self, file):
         if file not in self.known:
@@ -158,14 +182,11 @@ class Sources:
 
     def last_binding(self, name, files=(), lines=()):
         """The statement that bound a name last. Of an object whose code is known, the one that this code is in."""
-        for file in [file for file in reversed(RECENT) if file in files] + [file for file in reversed(RECENT) if file not in files]:
-            text = SOURCES.get(file)
-            if text is None or (type(text) is str and name not in text):
-                continue
+        for file in [*files, *self.files_with(name)]:
             source = self.source(file)
             if source is None or name not in source.text or source.tree() is None:
                 continue
-            nodes = [node for node in statements_of(source.tree()) if binds(node, name)]
+            nodes = source.statements(name)
             if files and lines:
                 nodes = [node for node in nodes if any([file_of == file and first_line(node) <= line <= node.end_lineno for file_of, line in lines])] or nodes
             if nodes:
@@ -192,12 +213,11 @@ class Sources:
         source = self.source(code.co_filename)
         if source is None or source.tree() is None:
             return None
-        flags = code.co_flags & FUTURES
-        compiled = source.compiled(flags)
-        number = None if compiled is None else place_in(code, compiled)
+        flags, sign = code.co_flags & FUTURES, sign_of(code)
+        number = place_in(code, source.functions(sign, flags))
         if number is None or not source.keep(code.co_firstlineno):
             return None
-        return (code.co_filename, flags, sign_of(code), number)
+        return code.co_filename, flags, sign, number
 
     def saved(self):
         """All texts that are kept, by the names that their evals have."""

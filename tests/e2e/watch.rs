@@ -100,8 +100,9 @@ fn e17_watch_is_one_screen_with_all_sessions() {
     tmux.wait("the pause", |screen| screen.contains("py   paused"));
     env.json(["resume", "-n", "py"]);
     gate.open();
-    let screen = tmux.wait("the next eval", |screen| screen.contains("py:2 cli: 6 * 7"));
-    assert!(screen.contains("complete in"), "{screen}");
+    let screen = tmux.wait("the next eval", |screen| {
+        screen.contains("py:2 cli: 6 * 7") && screen.contains("complete in")
+    });
     assert!(screen.lines().any(|line| line.ends_with("  42")), "{screen}");
     env.json(["eval", "-n", "new", "-l", "python", "1"]);
     env.json(["stop", "-n", "sh"]);
@@ -398,6 +399,7 @@ fn c9_a_wait_says_what_it_waits_for() {
     env.json(["eval", "-n", "py", "--bg", "--", &gate.code()]);
     let mut terminal = Terminal::run(env.command(["eval", "-n", "py", "6 * 7"]));
     terminal.wait_for("queued behind py:1");
+    wait_for("the first to run", || env.status()["state"] == "running");
     env.json(["pause", "-n", "py"]);
     terminal.wait_for("the session is paused");
     // Time that passes in a paused session is not taken for running.

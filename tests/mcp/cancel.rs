@@ -119,6 +119,40 @@ fn m5_cancelling_at_once_stops_a_call_whose_session_has_to_start() {
 }
 
 #[test]
+fn m5_what_a_cancelled_call_would_have_told_is_told_by_the_next() {
+    let (env, mut server) = served();
+    let code = format!("print('one', flush=True)\n{}print('two')", until(&env, "gate"));
+    server.call("eval", json!({"code": code, "background": true}));
+    wait_for("it to write", || env.status()["running"]["last_line"] == "one");
+    for _ in 0..3 {
+        let reading = server.send("output", json!({"id": "py:1", "wait_ms": 50000}));
+        server.ping();
+        server.cancel(reading);
+        assert_eq!(server.unasked(reading), 0);
+    }
+    server.call("output", json!({"id": "py:1"})).contains("one\n");
+    open(&env, "gate");
+    server.call("output", json!({"id": "py:1", "wait_ms": 50000})).contains("two\n");
+    // The same for an answer, and for a shell command.
+    let mark = env.root().join("asked");
+    let code = format!("print(input())\nopen({mark:?}, 'w').close()\n{}", until(&env, "later"));
+    server.eval(&code).contains("waits for input");
+    let answering =
+        server.send("input", json!({"target": "py:2", "text": "x", "timeout_ms": 50000}));
+    wait_for("it to go on", || mark.exists());
+    server.cancel(answering);
+    let read = server.call("output", json!({"id": "py:2", "wait_ms": 50000}));
+    read.contains("x\n");
+    read.contains("interrupted");
+    let mark = env.root().join("shell-runs");
+    let command = format!("echo of the shell; touch {}; sleep 1000", mark.display());
+    let shell = server.send("shell", json!({"command": command, "timeout_ms": 50000}));
+    wait_for("it to run", || mark.exists());
+    server.cancel(shell);
+    server.call("output", json!({"id": "shell:1", "wait_ms": 50000})).contains("of the shell\n");
+}
+
+#[test]
 fn m5_cancelling_an_input_call_interrupts_what_it_went_on_to_do() {
     let (env, mut server) = served();
     let mark = env.root().join("went-on");

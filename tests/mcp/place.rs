@@ -64,6 +64,13 @@ fn m11_outside_a_project_the_workspace_is_the_clients_first_root() {
     server.notify("notifications/roots/list_changed", json!({}));
     tell_roots(&mut server, &[&other]);
     server.ping();
+    // A call that is cancelled says nothing, so it is the next that says it.
+    let mark = env.root().join("begun");
+    let code = format!("open({mark:?}, 'w').close()\nwhile True: pass");
+    let cancelled = server.send("eval", json!({"code": code, "timeout_ms": 50000}));
+    stead_testkit::wait_for("the eval to run", || mark.exists());
+    server.cancel(cancelled);
+    assert_eq!(server.unasked(cancelled), 0);
     let reply = server.eval(WHERE);
     let note = format!("[note: the workspace is now {}, the client's root]", other.display());
     assert_eq!(reply.text.lines().next(), Some(&*note), "{}", reply.text);

@@ -5,12 +5,13 @@ use stead_protocol::{ErrorCode, WireError};
 
 use crate::hints::next_call;
 use crate::text::{bounded, cut, one_line};
+use crate::told_once::ToldOnce;
 
 /// How much of an error is shown.
 const MESSAGE_CHARS: usize = 2_000;
 
 /// Text first, then pictures.
-#[derive(Debug, Clone, PartialEq, Eq)]
+#[derive(Debug, Clone)]
 pub(crate) struct Answer {
     /// The text that the model reads.
     pub(crate) text: String,
@@ -18,6 +19,8 @@ pub(crate) struct Answer {
     pub(crate) images: Vec<Image>,
     /// Whether the call could not be carried out. Code that raises is no such failure (SPEC M-3).
     pub(crate) failed: bool,
+    /// What in it is said only once.
+    pub(crate) once: Vec<ToldOnce>,
 }
 
 /// A picture.
@@ -32,7 +35,7 @@ pub(crate) struct Image {
 impl Answer {
     /// An answer in words.
     pub(crate) fn text(text: impl Into<String>) -> Self {
-        Answer { text: text.into(), images: Vec::new(), failed: false }
+        Answer { text: text.into(), images: Vec::new(), failed: false, once: Vec::new() }
     }
 
     /// The same in at most `room` characters.
@@ -53,7 +56,7 @@ impl Answer {
             text.push_str("\nhint: ");
             text.push_str(&cut(&one_line(hint), MESSAGE_CHARS));
         }
-        Answer { text, images: Vec::new(), failed: true }
+        Answer { failed: true, ..Answer::text(text) }
     }
 }
 

@@ -27,6 +27,16 @@ impl Cursors {
         self.0.lock().unwrap_or_else(|e| e.into_inner()).read.get(id).copied().unwrap_or_default()
     }
 
+    /// Takes back that an eval's output was read from one place to another.
+    pub(crate) fn take_back(&self, id: &EvalId, from: Offset, to: Offset) {
+        let mut state = self.0.lock().unwrap_or_else(|e| e.into_inner());
+        if let Some(reached) = state.read.get_mut(id)
+            && *reached == to
+        {
+            *reached = from;
+        }
+    }
+
     /// Notes that an eval's output was read at least this far.
     pub(crate) fn reach(&self, id: EvalId, offset: Offset) {
         let mut state = self.0.lock().unwrap_or_else(|e| e.into_inner());

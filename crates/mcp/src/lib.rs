@@ -15,6 +15,7 @@ mod sdk;
 mod server;
 mod sys;
 mod text;
+mod told_once;
 mod tools;
 
 use answer::{Answer, Image};

@@ -25,7 +25,19 @@ const LOOKED_AT: u64 = 500;
 
 /// What is known of each session that this server has used; the one used last comes last.
 #[derive(Debug, Default)]
-pub(crate) struct Others(Mutex<Vec<KnownOthers>>);
+pub(crate) struct Others {
+    known: Mutex<Vec<KnownOthers>>,
+    /// What was put into replies that nobody read.
+    owed: Mutex<Vec<OwedWords>>,
+}
+
+/// What the next reply about a session still has to tell of others.
+#[derive(Debug)]
+struct OwedWords {
+    workspace: Workspace,
+    session: SessionName,
+    text: String,
+}
 
 #[derive(Debug, Clone)]
 struct KnownOthers {
@@ -75,23 +87,75 @@ impl Others {
             generation: view.generation,
             told_end: None,
         };
-        let known = match self.advance(next.clone()) {
-            Advance::Nobody => return None,
-            Advance::From(known) => known,
+        let owed = self.take_owed(&next);
+        let told = match self.advance(next.clone()) {
+            Advance::Nobody => None,
+            Advance::From(known) => self.look(client, view, own, known, next),
         };
-        let told = match after(client, view, own, &known).ok()? {
-            Some(after) => meanwhile(client, view, after, own, &known),
-            None => return None,
-        };
-        if known.seen >= seq {
-            self.replace(next);
+        match (owed, told) {
+            (Some(owed), Some(told)) => Some(owed + &told),
+            (owed, told) => owed.or(told),
         }
-        told.ok().flatten()
+    }
+
+    /// Reads what others did since `known`.
+    fn look(
+        &self,
+        client: &Client,
+        view: &EvalView,
+        own: &By,
+        known: KnownOthers,
+        next: KnownOthers,
+    ) -> Option<String> {
+        let told = after(client, view, own, &known).and_then(|after| match after {
+            Some(after) => meanwhile(client, view, after, own, &known).map(|told| (true, told)),
+            None => Ok((false, None)),
+        });
+        match told {
+            Ok((is_new, told)) => {
+                if is_new && known.seen >= next.seen {
+                    self.replace(next);
+                }
+                told
+            }
+            // What cannot be read now is looked for again with the next eval.
+            Err(_) => {
+                self.retreat(known, &next);
+                None
+            }
+        }
+    }
+
+    /// Takes note that nothing was found out after all.
+    fn retreat(&self, known: KnownOthers, next: &KnownOthers) {
+        let mut all = self.known.lock().unwrap_or_else(|e| e.into_inner());
+        let now = all.iter_mut().rev().find(|now| now.is_of(next));
+        if let Some(now) = now
+            && (now.seen, now.host) == (next.seen, next.host)
+        {
+            *now = known;
+        }
+    }
+
+    /// Takes note that nobody has read this.
+    pub(crate) fn owe(&self, workspace: Workspace, session: SessionName, text: String) {
+        let mut owed = self.owed.lock().unwrap_or_else(|e| e.into_inner());
+        if owed.len() >= KEPT {
+            owed.remove(0);
+        }
+        owed.push(OwedWords { workspace, session, text });
+    }
+
+    fn take_owed(&self, next: &KnownOthers) -> Option<String> {
+        let mut owed = self.owed.lock().unwrap_or_else(|e| e.into_inner());
+        let of = |one: &mut OwedWords| one.session == next.name && one.workspace == next.workspace;
+        let texts: String = owed.extract_if(.., of).map(|one| one.text).collect();
+        (!texts.is_empty()).then_some(texts)
     }
 
     /// Takes note of an eval of this server, and says from where on others may have come in between.
     fn advance(&self, next: KnownOthers) -> Advance {
-        let mut all = self.0.lock().unwrap_or_else(|e| e.into_inner());
+        let mut all = self.known.lock().unwrap_or_else(|e| e.into_inner());
         if let Some(at) = all.iter().rposition(|known| known.is_of(&next)) {
             let used = all.remove(at);
             all.push(used);
@@ -121,25 +185,46 @@ impl Others {
 
     /// Takes note that under this name there is another session now.
     fn replace(&self, next: KnownOthers) {
-        let mut all = self.0.lock().unwrap_or_else(|e| e.into_inner());
+        let mut all = self.known.lock().unwrap_or_else(|e| e.into_inner());
         all.retain(|known| !known.is_of(&next));
         all.push(next);
     }
 
-    /// Notes that the client was told how the interpreter of one of its evals ended.
-    pub(crate) fn told(&self, client: &Client, view: &EvalView) {
+    /// Notes that the client was told how the interpreter of one of its evals ended; the last end that it was told
+    /// before, if this one was news.
+    pub(crate) fn told(&self, client: &Client, view: &EvalView) -> Option<Option<Generation>> {
         if !view.outcome.as_ref().is_some_and(|outcome| outcome.tells_end()) {
-            return;
+            return None;
         }
-        let mut all = self.0.lock().unwrap_or_else(|e| e.into_inner());
-        let known = all
-            .iter_mut()
-            .rev()
-            .find(|known| known.name == view.session && known.workspace == client.workspace);
-        if let Some(known) = known {
-            known.told_end = known.told_end.max(view.generation);
+        let mut all = self.known.lock().unwrap_or_else(|e| e.into_inner());
+        let known = find(&mut all, &client.workspace, &view.session)?;
+        let before = known.told_end;
+        known.told_end = before.max(view.generation);
+        (known.told_end != before).then_some(before)
+    }
+
+    /// Takes back that the client was told how an interpreter ended.
+    pub(crate) fn not_told(
+        &self,
+        workspace: &Workspace,
+        session: &SessionName,
+        before: Option<Generation>,
+    ) {
+        let mut all = self.known.lock().unwrap_or_else(|e| e.into_inner());
+        if let Some(known) = find(&mut all, workspace, session) {
+            known.told_end = before;
         }
     }
+}
+
+/// What is known of a session.
+fn find<'a>(
+    all: &'a mut [KnownOthers],
+    workspace: &Workspace,
+    session: &SessionName,
+) -> Option<&'a mut KnownOthers> {
+    let is_it = |known: &&mut KnownOthers| known.name == *session && known.workspace == *workspace;
+    all.iter_mut().rev().find(is_it)
 }
 
 /// The eval after which others may have come; `None` if this one was dealt with already.
@@ -210,6 +295,10 @@ fn tell(name: &SessionName, others: &[&SentEval], unseen: u64, own: &By) -> Stri
         }
     };
     let mut text = String::new();
+    if others.is_empty() && unseen > 0 {
+        let count = counted(unseen, "eval", "evals");
+        return format!("; meanwhile {count} of which it is not known here who sent them");
+    }
     if let (true, Some(first), Some(last)) =
         (others.len() > NAMED || unseen > 0, others.first(), others.last())
     {
@@ -270,8 +359,39 @@ mod tests {
         let many: Vec<(u64, &str)> = (5..17).map(|n| (n, "cli")).collect();
         assert_eq!(told(&many, 0), "; meanwhile 12 evals by cli: py:5 … py:16");
         assert_eq!(told(&many, 9), "; meanwhile over 12 evals by cli: py:5 … py:16");
+        assert_eq!(told(&[], 9), "; meanwhile 9 evals of which it is not known here who sent them");
         let five: Vec<(u64, &str)> = (1..9).zip(["a", "b", "c", "d", "e", "a", "b", "c"]).collect();
         assert_eq!(told(&five, 0), "; meanwhile 8 evals by a, b, c and 2 more: py:1 … py:8");
+    }
+
+    #[test]
+    fn m2_what_nobody_has_read_is_told_with_the_next_reply_about_that_session() {
+        let others = Others::default();
+        let temp = tempfile::tempdir().unwrap();
+        let workspace = Workspace::find(Some(temp.path()), temp.path()).unwrap();
+        let known = |name: &str| KnownOthers {
+            workspace: workspace.clone(),
+            name: name.parse().unwrap(),
+            host: None,
+            seen: 3,
+            generation: None,
+            told_end: None,
+        };
+        for text in ["; meanwhile by cli: py:5", "; meanwhile by cli: py:7"] {
+            others.owe(workspace.clone(), "py".parse().unwrap(), text.to_owned());
+        }
+        assert_eq!(others.take_owed(&known("js")), None);
+        let owed = others.take_owed(&known("py")).unwrap();
+        assert_eq!(owed, "; meanwhile by cli: py:5; meanwhile by cli: py:7");
+        assert_eq!(others.take_owed(&known("py")), None);
+        // A look that failed begins again where it began.
+        assert!(matches!(others.advance(known("py")), Advance::Nobody));
+        let next = KnownOthers { seen: 9, ..known("py") };
+        for _ in 0..2 {
+            let Advance::From(before) = others.advance(next.clone()) else { panic!("nobody") };
+            assert_eq!(before.seen, 3);
+            others.retreat(before, &next);
+        }
     }
 
     #[test]

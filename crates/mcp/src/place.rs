@@ -10,7 +10,6 @@
 //! `ROOTS_TIME`; what comes later still counts, and the next reply says so.
 
 use std::path::{Path, PathBuf};
-use std::sync::atomic::{AtomicBool, AtomicU8, Ordering};
 use std::sync::{Arc, Mutex, MutexGuard};
 use std::time::Duration;
 
@@ -67,66 +66,67 @@ enum Chosen {
 /// Where a server is.
 #[derive(Debug)]
 pub(crate) struct Place {
-    now: Mutex<(Arc<Here>, Chosen)>,
-    /// Whether the client's roots are waited for.
-    roots: AtomicU8,
+    now: Mutex<PlaceNow>,
     settled: Notify,
-    /// Whether a reply has something to say about the place.
-    has_news: AtomicBool,
-    news: Mutex<Option<News>>,
+}
+
+#[derive(Debug)]
+struct PlaceNow {
+    here: Arc<Here>,
+    chosen: Chosen,
+    roots: RootsStage,
+    /// What the next reply has to say about the place.
+    news: Option<News>,
+}
+
+/// Whether the client's roots are waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum RootsStage {
+    /// They were not asked for.
+    NotAsked,
+    Expected,
+    /// They have come, or nobody waits for them any longer.
+    Settled,
 }
 
 /// What the next reply says about the place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum News {
+pub(crate) enum News {
     /// Where the server is, unless that is a project.
     First,
     /// That the client's roots have changed the workspace.
     Rooted,
 }
 
-const NONE: u8 = 0;
-const EXPECTED: u8 = 1;
-const SETTLED: u8 = 2;
-
 impl Place {
     pub(crate) fn given(here: Here) -> Place {
-        Place::new(here, Chosen::Settled)
+        Place::new(here, Chosen::Settled, None)
     }
 
     pub(crate) fn found(here: Here) -> Place {
-        let chosen = match is_project(here.client.workspace.path()) {
-            true => Chosen::Settled,
-            false => Chosen::Outside,
-        };
-        let place = Place::new(here, chosen);
-        if chosen == Chosen::Outside {
-            place.say(News::First);
+        match is_project(here.client.workspace.path()) {
+            true => Place::new(here, Chosen::Settled, None),
+            false => Place::new(here, Chosen::Outside, Some(News::First)),
         }
-        place
     }
 
-    fn new(here: Here, chosen: Chosen) -> Place {
-        Place {
-            now: Mutex::new((Arc::new(here), chosen)),
-            roots: AtomicU8::new(NONE),
-            settled: Notify::new(),
-            has_news: AtomicBool::new(false),
-            news: Mutex::default(),
-        }
+    fn new(here: Here, chosen: Chosen, news: Option<News>) -> Place {
+        let here = Arc::new(here);
+        let now = PlaceNow { here, chosen, roots: RootsStage::NotAsked, news };
+        Place { now: Mutex::new(now), settled: Notify::new() }
     }
 
     /// Where the server is now.
     pub(crate) fn here(&self) -> Arc<Here> {
-        self.now().0.clone()
+        self.now().here.clone()
     }
 
     /// The client can tell its roots: whether they are wanted.
     pub(crate) fn expect_roots(&self) -> bool {
-        let wanted = matches!(self.now().1, Chosen::Outside | Chosen::Rooted);
-        if wanted {
-            let _ =
-                self.roots.compare_exchange(NONE, EXPECTED, Ordering::AcqRel, Ordering::Acquire);
+        let mut now = self.now();
+        let wanted = matches!(now.chosen, Chosen::Outside | Chosen::Rooted);
+        if wanted && now.roots == RootsStage::NotAsked {
+            now.roots = RootsStage::Expected;
         }
         wanted
     }
@@ -138,8 +138,8 @@ impl Place {
             .iter()
             .filter_map(|root| Some((Workspace::find(None, root).ok()?, root)))
             .collect();
-        let stays = |workspace: &Workspace| *workspace == now.0.client.workspace;
-        let is_better = match now.1 {
+        let stays = |workspace: &Workspace| *workspace == now.here.client.workspace;
+        let is_better = match now.chosen {
             Chosen::Outside => true,
             // A root more or less does not move a server whose workspace is still one of them.
             Chosen::Rooted => !found.iter().any(|(workspace, _)| stays(workspace)),
@@ -147,10 +147,10 @@ impl Place {
         };
         if let (true, Some((workspace, root))) = (is_better, found.into_iter().next()) {
             let moves = !stays(&workspace);
-            let here = now.0.moved(workspace, root.clone());
-            *now = (Arc::new(here), Chosen::Rooted);
-            if moves && self.roots.load(Ordering::Acquire) == SETTLED {
-                self.say(News::Rooted);
+            now.here = Arc::new(now.here.moved(workspace, root.clone()));
+            now.chosen = Chosen::Rooted;
+            if moves && now.roots == RootsStage::Settled {
+                now.news = Some(News::Rooted);
             }
         }
         drop(now);
@@ -159,66 +159,61 @@ impl Place {
 
     /// The client's roots are not waited for any longer.
     pub(crate) fn settle(&self) {
-        self.roots.store(SETTLED, Ordering::Release);
+        self.now().roots = RootsStage::Settled;
         self.settled.notify_waiters();
     }
 
     /// Returns when the client has told its roots, or has had the time for it.
     pub(crate) async fn settled(&self) {
-        if self.roots.load(Ordering::Acquire) != EXPECTED {
+        let expected = || self.now().roots == RootsStage::Expected;
+        if !expected() {
             return;
         }
         let told = self.settled.notified();
         tokio::pin!(told);
         told.as_mut().enable();
-        if self.roots.load(Ordering::Acquire) == EXPECTED
-            && tokio::time::timeout(ROOTS_TIME, told).await.is_err()
-        {
+        if expected() && tokio::time::timeout(ROOTS_TIME, told).await.is_err() {
             self.settle();
         }
     }
 
     /// Switches to another workspace for the life of this server.
     pub(crate) fn open(&self, here: Arc<Here>) {
-        *self.now() = (here, Chosen::Opened);
-        *self.news() = None;
+        let mut now = self.now();
+        (now.here, now.chosen, now.news) = (here, Chosen::Opened, None);
     }
 
-    /// What the next reply has to say about the place; said once.
-    pub(crate) fn take_news(&self) -> Option<String> {
-        if !self.has_news.load(Ordering::Acquire) {
-            return None;
-        }
-        let news = {
-            let mut news = self.news();
-            self.has_news.store(false, Ordering::Release);
-            news.take()?
+    /// What the next reply has to say about the place, and its words; said once.
+    pub(crate) fn take_news(&self) -> Option<(News, String)> {
+        let (news, workspace) = {
+            let mut now = self.now();
+            let news = now.news.take()?;
+            (news, now.here.client.workspace.clone())
         };
-        let workspace = self.here().client.workspace.clone();
         let path = one_line(workspace.as_str());
         let how = "open {\"workspace\":\"DIR\"} switches to a project";
-        match news {
+        let said = match news {
             News::Rooted => {
-                Some(format!("[note: the workspace is now {path}, the client's root]\n"))
+                format!("[note: the workspace is now {path}, the client's root]\n")
             }
             News::First => {
                 let what = place_name(workspace.path())?;
-                Some(format!("[note: the workspace is {path}, {what}; {how}]\n"))
+                format!("[note: the workspace is {path}, {what}; {how}]\n")
             }
+        };
+        Some((news, said))
+    }
+
+    /// Nobody has read what was said about the place; what is newer outranks it.
+    pub(crate) fn say_again(&self, news: News) {
+        let mut now = self.now();
+        if now.chosen != Chosen::Opened {
+            now.news.get_or_insert(news);
         }
     }
 
-    fn say(&self, news: News) {
-        *self.news() = Some(news);
-        self.has_news.store(true, Ordering::Release);
-    }
-
-    fn now(&self) -> MutexGuard<'_, (Arc<Here>, Chosen)> {
+    fn now(&self) -> MutexGuard<'_, PlaceNow> {
         self.now.lock().unwrap_or_else(|e| e.into_inner())
-    }
-
-    fn news(&self) -> MutexGuard<'_, Option<News>> {
-        self.news.lock().unwrap_or_else(|e| e.into_inner())
     }
 }
 

@@ -12,6 +12,7 @@ use stead_protocol::{By, SessionName};
 use crate::line::CallWatch;
 use crate::others::Others;
 use crate::place::{Here, Place};
+use crate::told_once::ToldOnce;
 use crate::{Answer, Call};
 
 /// How long a call may take at most; longer work is yielded with its id (SPEC M-4).
@@ -92,8 +93,32 @@ impl Server {
     }
 
     /// Notes what a reply tells about the end of a session.
-    pub(crate) fn tells(&self, view: &EvalView) {
-        self.shared.others.told(&self.client, view);
+    pub(crate) fn tells(&self, view: &EvalView) -> Option<ToldOnce> {
+        let before = self.shared.others.told(&self.client, view)?;
+        let (workspace, session) = (self.client.workspace.clone(), view.session.clone());
+        Some(ToldOnce::End { workspace, session, before })
+    }
+
+    /// What a reply about this eval has told of others.
+    pub(crate) fn told_meanwhile(&self, view: &EvalView, text: String) -> ToldOnce {
+        let (workspace, session) = (self.client.workspace.clone(), view.session.clone());
+        ToldOnce::Meanwhile { workspace, session, text }
+    }
+
+    /// Nobody reads this answer, so what it says once is still to be said.
+    pub(crate) fn take_back(&self, unread: Answer) {
+        for told in unread.once {
+            match told {
+                ToldOnce::Output { here, id, from, to } => here.cursors.take_back(&id, from, to),
+                ToldOnce::Meanwhile { workspace, session, text } => {
+                    self.shared.others.owe(workspace, session, text);
+                }
+                ToldOnce::End { workspace, session, before } => {
+                    self.shared.others.not_told(&workspace, &session, before);
+                }
+                ToldOnce::Place(news) => self.shared.place.say_again(news),
+            }
+        }
     }
 
     /// Carries out one call; blocks until it is done or its client wants otherwise.

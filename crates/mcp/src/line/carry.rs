@@ -22,6 +22,7 @@ use super::watch::{CallWatch, Tell, Wish, Wishes};
 use crate::place::{Here, Place};
 use crate::server::{LONGEST_CALL, Server};
 use crate::sys::watch_begun;
+use crate::told_once::ToldOnce;
 use crate::{Answer, Call};
 
 /// Calls that may be open at once; more are refused.
@@ -92,22 +93,29 @@ impl Calls {
         caller: &mut impl Caller,
     ) -> Result<Answer, String> {
         let room = call.room();
-        let mut news = None;
-        let mut answer = self.answer(call, caller, &mut news).await?;
-        // A call that has left the place has said so itself.
-        if let Some((_, news)) = news.filter(|(here, _)| Arc::ptr_eq(here, &self.place().here())) {
-            answer.text.insert_str(0, &news);
+        let mut here = None;
+        let mut answer = self.answer(call, caller, &mut here).await?;
+        // A call that has left the place has said so itself, and one of before does not know it.
+        let stays = here.is_some_and(|here| Arc::ptr_eq(&here, &self.place().here()));
+        if let Some((news, said)) = stays.then(|| self.place().take_news()).flatten() {
+            answer.text.insert_str(0, &said);
+            answer.once.push(ToldOnce::Place(news));
             answer = answer.bounded(room);
         }
         Ok(answer)
     }
 
-    /// Like `carry_out`; `news` is what the answer has to say of the place that the call was made in.
+    /// Nobody reads this answer.
+    pub(crate) fn take_back(&self, unread: Answer) {
+        self.server.take_back(unread);
+    }
+
+    /// Like `carry_out`; `here` becomes the place that the call is made in.
     async fn answer(
         &self,
         call: Call,
         caller: &mut impl Caller,
-        news: &mut Option<(Arc<Here>, String)>,
+        here: &mut Option<Arc<Here>>,
     ) -> Result<Answer, String> {
         let Ok(open) = self.open.clone().try_acquire_owned() else { return Ok(too_many()) };
         let expires = Instant::now() + LONGEST_CALL;
@@ -121,7 +129,7 @@ impl Calls {
         };
         let server = self.server.now();
         server.meet("");
-        *news = self.place().take_news().map(|news| (server.here(), news));
+        *here = Some(server.here());
         let Some(mut begun) = call.begin(&server, caller.wants_progress()) else {
             let job = Job { server, call, begun: None, turn, open };
             return self.on_thread(state.step(CallInput::NotSent), job, caller, expires).await;

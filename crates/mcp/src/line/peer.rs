@@ -68,7 +68,8 @@ impl Peer {
         let call = match Call::read(&tool, arguments) {
             Some(Ok(call)) => call,
             Some(Err(error)) => {
-                self.beside(self.clone().answer(number, Ok(Answer::failure(&error)), era));
+                let answer = self.clone().answer(number, Ok(Answer::failure(&error)), era);
+                self.beside(async move { drop(answer.await) });
                 return Ok(());
             }
             None => {
@@ -82,14 +83,21 @@ impl Peer {
         let (peer, calls) = (self.clone(), calls.clone());
         self.beside(async move {
             let answer = calls.carry_out(call, &mut caller).await;
-            peer.answer(number, answer, era).await;
+            if let Some(unread) = peer.answer(number, answer, era).await {
+                calls.take_back(unread);
+            }
         });
         Ok(())
     }
 
-    /// Answers a call, unless it was cancelled.
-    async fn answer(self: Arc<Self>, number: u64, answer: Result<Answer, String>, era: Era) {
-        let Some(id) = self.requests().close(number) else { return };
+    /// Answers a call, unless it was cancelled: then nobody reads the answer, which is returned.
+    async fn answer(
+        self: Arc<Self>,
+        number: u64,
+        answer: Result<Answer, String>,
+        era: Era,
+    ) -> Option<Answer> {
+        let Some(id) = self.requests().close(number) else { return answer.ok() };
         let line = match answer {
             Ok(answer) => write::answer(&id, &answer, era),
             Err(message) => {
@@ -97,6 +105,7 @@ impl Peer {
             }
         };
         let _ = self.send(line).await;
+        None
     }
 
     /// Tells what is wrong with a message.

@@ -147,6 +147,9 @@ impl ServerHandler for Handler {
         let mut caller = SdkCaller { context, heard: false, told: 0.0 };
         let answer = self.calls.carry_out(call, &mut caller).await;
         let answer = answer.map_err(|error| ErrorData::internal_error(error, None))?;
+        if caller.context.ct.is_cancelled() {
+            self.calls.take_back(answer.clone());
+        }
         Ok(result(answer).into())
     }
 }

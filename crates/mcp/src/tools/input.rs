@@ -70,6 +70,10 @@ impl Tool for InputTool {
             max_chars: reply::max_chars(None),
         };
         let view = server.client.input(&name, &options, watch.own())?;
+        // What nobody reads must not count as read or told.
+        if watch.is_cancelled() {
+            return Ok(Answer::cancelled());
+        }
         Ok(reply::eval(server, &view, reply::max_chars(None)))
     }
 }

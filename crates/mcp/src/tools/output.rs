@@ -115,6 +115,10 @@ impl Tool for OutputTool {
         let wait = self.wait_ms.map(|ms| patience(Some(ms.0), 0));
         let options = OutputOptions { part, wait, max_chars };
         let view = server.client.output(&id, &options, watch.looking_on())?;
+        // What nobody reads must not count as read or told.
+        if watch.is_cancelled() {
+            return Ok(Answer::cancelled());
+        }
         let seen = matches!(part, Part::Since { offset } if offset > Default::default());
         let mut answer = match part {
             Part::All | Part::Since { .. } => reply::eval(server, &view, max_chars),

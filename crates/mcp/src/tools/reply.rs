@@ -7,6 +7,7 @@ use super::arguments::AboveZero;
 use crate::answer::{Answer, Image};
 use crate::server::Server;
 use crate::text::{self, Aside};
+use crate::told_once::ToldOnce;
 
 /// Most characters of output in a reply unless the call says otherwise (SPEC O-5).
 const DEFAULT_CHARS: usize = 8_000;
@@ -26,22 +27,29 @@ pub(super) fn max_chars(asked: Option<AboveZero>) -> usize {
 
 /// The reply to code that this server has sent: what others did before it is told once (SPEC M-2).
 pub(super) fn own_eval(server: &Server, view: &EvalView, max_chars: usize) -> Answer {
-    let meanwhile = server.meanwhile(view).unwrap_or_default();
-    read(server, view);
-    fitting(server, view, max_chars, &meanwhile)
+    let meanwhile = server.meanwhile(view);
+    let mut answer = fitting(server, view, max_chars, meanwhile.as_deref().unwrap_or_default());
+    answer.once = read(server, view);
+    answer.once.extend(meanwhile.map(|text| server.told_meanwhile(view, text)));
+    answer
 }
 
 /// The reply about all of an eval, or all that is new; it counts as read.
 pub(super) fn eval(server: &Server, view: &EvalView, max_chars: usize) -> Answer {
-    read(server, view);
-    part(server, view, max_chars)
+    let once = read(server, view);
+    Answer { once, ..part(server, view, max_chars) }
 }
 
-fn read(server: &Server, view: &EvalView) {
-    server.tells(view);
-    if let (Some(id), Some(reached)) = (view.id(), view.reached) {
-        server.cursors.reach(id, reached);
+/// Notes what a reply about this eval tells.
+fn read(server: &Server, view: &EvalView) -> Vec<ToldOnce> {
+    let mut once = Vec::new();
+    once.extend(server.tells(view));
+    if let (Some(id), Some(to)) = (view.id(), view.reached) {
+        let from = server.cursors.get(&id);
+        server.cursors.reach(id.clone(), to);
+        once.push(ToldOnce::Output { here: server.here(), id, from, to });
     }
+    once
 }
 
 /// The reply about a part of an eval.

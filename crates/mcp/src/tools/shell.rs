@@ -91,6 +91,10 @@ impl Tool for ShellTool {
         });
         let place = ShellPlace { cwd: cwd.to_owned(), env: env.collect() };
         let view = server.client.shell(&options, &place, watch.own())?;
+        // What nobody reads must not count as read or told.
+        if watch.is_cancelled() {
+            return Ok(Answer::cancelled());
+        }
         Ok(reply::eval(server, &view, max_chars))
     }
 }

@@ -396,7 +396,10 @@ fn c9_a_person_follows_a_session_and_leaves() {
 fn c9_a_wait_says_what_it_waits_for() {
     let env = TestEnv::new(STEAD);
     let gate = Gate::new(&env, "gate");
-    env.json(["eval", "-n", "py", "--bg", "--", &gate.code()]);
+    let code = format!("print('up')\n{}", gate.code());
+    env.json(["eval", "-n", "py", "--bg", "--", &code]);
+    // A pause before it has begun would find it queued.
+    assert_eq!(env.json(["wait", "py:1", "--match", "up"])["ok"], true);
     let mut terminal = Terminal::run(env.command(["eval", "-n", "py", "6 * 7"]));
     terminal.wait_for("queued behind py:1");
     wait_for("the first to run", || env.status()["state"] == "running");

@@ -44,6 +44,7 @@ pub const PYTHON: &str = concat!(
     include_str!("python/saving/kinds.py"),
     include_str!("python/saving/sources.py"),
     include_str!("python/saving/functions.py"),
+    include_str!("python/saving/reach.py"),
     include_str!("python/saving/files.py"),
     include_str!("python/saving/saving.py"),
     include_str!("python/saving/loading.py"),

@@ -45,6 +45,9 @@ def bridges(tier, pythons, nodes, venv, wanted):
             yield Job(whole, argv, read_tap, cwd="bridges/node", timeout=tiers.timeout(tier, whole))
     env = {"STEAD_TEST_LIBRARIES": "1"}
     yield from suite("bridge python-libraries", "bridges/python", venv, LIBRARIES, env, tier, wanted)
+    for place in sorted(glob.glob(".test/saved-*")):
+        label, python = "bridge python-" + os.path.basename(place), os.path.abspath(place + "/bin/python3")
+        yield from suite(label, "bridges/python", python, ["test_saving_libraries"], env, tier, wanted)
 
 
 def bench(tier, python, stead, wanted):

@@ -31,6 +31,8 @@ RULES = [
     Rule("conformance ", tier="default", timeout=300),
     Rule("bridge ", timeout=300),
     Rule("bridge python-libraries", tier="default", timeout=300),
+    # Needs a venv with libraries for each Python.
+    Rule("bridge python-saved", tier="all", timeout=300),
     Rule("check docs", tier="default", timeout=600),
     Rule("bench ", tier="default", timeout=300),
     Rule("peers ", tier="default", timeout=600),

@@ -137,14 +137,18 @@ class Loading:
 
     def run(self):
         manifest = self.origin.open()
-        python = manifest.get("python") or {}
-        self.types = {entry["name"]: entry.get("type") for entry in manifest["names"]}
-        self.compare_versions(manifest)
-        self.take_sources(python["sources"])
-        self.find_modules(python.get("path", ()))
+        try:
+            python = manifest["python"]
+            steps = [(what, name, rest) for what, name, *rest in python["steps"]]
+            self.types = {entry["name"]: entry.get("type") for entry in manifest["names"]}
+            self.compare_versions(manifest)
+            self.take_sources(python["sources"])
+            self.find_modules(python["path"])
+        except (LookupError, TypeError, ValueError, AttributeError):
+            raise LoadError("`%s` is damaged: it cannot be told what is in it" % self.origin.path) from None
         self.tape = Tape(self.origin.file)
         self.unpickling = Unpickling(self, self.tape)
-        for what, name, *rest in python["steps"]:
+        for what, name, rest in steps:
             try:
                 getattr(self, "do_" + what)(name, *rest)
             except BaseException as error:

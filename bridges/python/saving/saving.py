@@ -99,6 +99,9 @@ class Saving:
         what = text or "class `%s`" % cut(path, 100)
         if "<locals>" in path:
             raise Refused(value, what + " is defined inside a function")
+        home = module_name_of(value) if text is None and issubclass(type(value), type) else "__main__"
+        if home != "__main__":
+            raise Refused(value, "%s is not found in `%s` under its name" % (what, cut(str(home), 100)))
         if top not in SPACE:
             raise Refused(value, what + " is not there any more under its name")
         if not is_at(MODULE, path, value):
@@ -107,7 +110,7 @@ class Saving:
 
     def definition_of(self, name):
         if name not in self.definitions:
-            files, lines = origin_of(SPACE.get(name))
+            files, lines = attempt(origin_of, SPACE.get(name)) or ((), ())
             definition = self.sources.last_binding(name, files, lines)
             self.definitions[name] = definition if definition is not None and definition.is_simple() else None
         return self.definitions[name]
@@ -191,6 +194,11 @@ class Saving:
             self.emit_new(name, SPACE[name])
         except Failed as failed:
             self.failed[name] = str(failed)
+        except Exception as error:  # of an object that breaks what it is asked
+            raise_if_interrupted(error)
+            if isinstance(error, OSError) and error is self.target.trouble:
+                raise
+            self.failed[name] = told_of(error)
 
     def emit_new(self, name, value):
         if issubclass(type(value), ModuleType):
@@ -208,8 +216,10 @@ class Saving:
             self.deferred.append(name)
             return
         self.trying.append(name)
-        self.emit_all(sorted(needs))
-        self.trying.pop()
+        try:
+            self.emit_all(sorted(needs))
+        finally:
+            self.trying.pop()
         self.put_known(needs)
         self.put("value", name, value)
 
@@ -234,16 +244,16 @@ class Saving:
 
     def define(self, name):
         definition = self.definition_of(name)
-        self.defining.append(name)
         self.mentioned.update(definition.names_within())
-        for need in definition.names_at_once():
-            if need == name:
-                continue
-            if need in SPACE:
-                self.emit_reach(need)
-            elif need not in vars(builtins):
-                self.emit_import(need)
-        self.defining.pop()
+        self.defining.append(name)
+        try:
+            for need in definition.names_at_once():
+                if need in SPACE and need != name:
+                    self.emit_reach(need)
+                elif need not in SPACE and need not in vars(builtins):
+                    self.emit_import(need)
+        finally:
+            self.defining.pop()
         self.put_definition(name, definition)
         value = SPACE.get(name)
         if issubclass(type(value), type):
@@ -379,15 +389,6 @@ def show_values(entries, until):
 LIMITED.add(show_values.__code__)
 
 
-def is_of_class(kind, attribute, value):
-    """Whether the statement of a class makes an attribute as it is: a method, a property or the like, a class within it."""
-    if type(value) is FunctionType:
-        return value.__qualname__ == "%s.%s" % (qualified_name_of(kind), attribute)
-    if issubclass(type(value), type):
-        return qualified_name_of(value).startswith(qualified_name_of(kind) + ".")
-    return found(type(value), "__get__")[1] is not None
-
-
 def take_nothing(buffer):
     """An array that is only tried: nothing of it is looked at."""
     return buffer.raw().nbytes < IN_BAND_MOST
@@ -398,61 +399,6 @@ def raise_if_interrupted(error):
     leave_child(error)
     if isinstance(error, KeyboardInterrupt) and S.interrupt != Interrupt.NONE:
         raise error
-
-
-def version_of(root):
-    """The version of a loaded library; None for a module of the standard library or of the user's own."""
-    module = modules.get(root)
-    version = getattr(module, "__version__", None)
-    return cut(version, 40) if type(version) is str and is_text(root) and root.isidentifier() and not is_real(module) else None
-
-
-def is_text(name):
-    try:
-        return "\n" not in name and name.encode("utf-8") is not None
-    except UnicodeError:
-        return False
-
-
-def is_pythons_own(name):
-    return type(name) is not str or (name.startswith("__") and name.endswith("__"))
-
-
-def own_path():
-    """What the user has put on the path that modules are found by."""
-    folders = [folder for folder in sys.path if type(folder) is str and folder.startswith("/") and is_text(folder)]
-    given = variable("PYTHONPATH").split(":")
-    return [folder for folder in folders if folder not in STDLIB and folder not in given and "-packages" not in folder
-            and not folder.startswith((sys.prefix + "/", sys.base_prefix + "/"))]
-
-
-def is_definition(value):
-    """Whether a function that uses this cannot do without: code and modules, no data."""
-    return issubclass(type(value), (FunctionType, type, ModuleType)) or callable(attempt(getattr, value, "__wrapped__"))
-
-
-def codes_of(value):
-    """The code that may run when a function is called or a class is derived from or made."""
-    if issubclass(type(value), type):
-        members = [getattr(member, "__func__", member) for member in list(space_of(value).values())] if module_name_of(value) == "__main__" else []
-        return [member.__code__ for member in members if type(member) is FunctionType]
-    value = attempt(innermost, value)
-    return [value.__code__] if type(value) is FunctionType and value.__globals__ is SPACE else []
-
-
-def innermost(value):
-    """The function of the user's that decorators have wrapped."""
-    for _ in range(100):
-        if "__wrapped__" not in (getattr(value, "__dict__", None) or ()):
-            break
-        value = value.__wrapped__
-    return value
-
-
-def origin_of(value):
-    """The files that the code of an object is in, and its lines there."""
-    codes = codes_of(value)
-    return {code.co_filename for code in codes if code.co_filename in SOURCES}, {(code.co_filename, code.co_firstlineno) for code in codes}
 
 
 def now_text():

@@ -381,6 +381,7 @@ fn c9_a_person_follows_a_session_and_leaves() {
     let screen = tmux.wait("the second state", |screen| screen.contains("2 of 2"));
     assert_eq!(screen, "[py: lives, generation 1]\n[py:2 cli: print('begin')…]\nbegin\n2 of 2");
     gate.open();
+    tmux.wait("the end of the first", |screen| screen.contains("py:2 complete"));
     env.value("40 + 2");
     let screen = tmux.wait("the next eval", |screen| screen.contains("py:3 complete"));
     let last: Vec<&str> = screen.lines().skip(3).collect();

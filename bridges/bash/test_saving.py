@@ -18,8 +18,9 @@ declare -A map=([k]=v [a b]='c d' [$'n\nl']=$'x\ny' ["]"]='[' ['@']=at ['*']=sta
 looks=$'declare -- text="evil"\ndeclare -- other="evil"'
 _under=1; BASH_MINE=2; x1=$'\r'
 """
-NAMES = ("text big empty none number unset_number fixed exported both lower upper ref traced list sparse nothing unset_list numbers sealed map empty_map sealed_map "
-         "looks _under BASH_MINE x1").split()
+NAMES = [
+    "text", "big", "empty", "none", "number", "unset_number", "fixed", "exported", "both", "lower", "upper", "ref", "traced", "list", "sparse",
+    "nothing", "unset_list", "numbers", "sealed", "map", "empty_map", "sealed_map", "looks", "_under", "BASH_MINE", "x1"]
 FUNCTIONS = r"""
 shopt -s extglob
 plain() { echo "plain $1"; }
@@ -93,7 +94,7 @@ class Saving(BashTest):
         self.assertEqual(self.shown(fresh, look), self.shown(host, look))
         self.gives(fresh, "ref=new; echo $text; number=2+3; echo $number; lower=XY; echo $lower; bash -c 'echo \"$exported\"'", "new\n5\nxy\ne\nf\n")
         self.assertEqual({one["name"]: one["type"] for one in self.manifest()["names"]}, dict(
-            {name: "string" for name in NAMES}, number="integer", unset_number="integer", exported="exported string", both="exported string", ref="reference", list="array",
+            dict.fromkeys(NAMES, "string"), number="integer", unset_number="integer", exported="exported string", both="exported string", ref="reference", list="array",
             sparse="array", nothing="array", unset_list="array", numbers="array", sealed="array", map="map", empty_map="map", sealed_map="map"))
 
     def test_st2_functions_and_aliases_come_back(self):
@@ -182,7 +183,7 @@ class Saving(BashTest):
         self.assertEqual(self.load(used)["count"], 6)
 
     def test_st2_shadowed_commands_and_odd_options_do_not_matter(self):
-        shadows = "".join("%s() { echo SHADOW %s; }; " % (name, name) for name in "printf mv rm sync mkdir cat command echo test declare cd".split())
+        shadows = "".join("%s() { echo SHADOW %s; }; " % (name, name) for name in ("printf", "mv", "rm", "sync", "mkdir", "cat", "command", "echo", "test", "declare", "cd"))
         for setting in (shadows, "alias mv='echo no' printf='echo no' builtin='echo no' declare='echo no' local='echo no' if=echo", "set -euo pipefail", "set -C", "IFS=e", "PATH=/nowhere",
                         "umask 777", "trap 'echo err; exit 9' ERR; set -eE", "trap 'echo debug' DEBUG", "shopt -s failglob nocasematch", "set -o posix", "set -f", "LC_ALL=C", "TMOUT=1"):
             with self.subTest(setting):
@@ -310,7 +311,7 @@ class Saving(BashTest):
             with open(self.file, "rb") as file:
                 now = file.read()
             if result.status == "interrupted":
-                self.assertTrue(now == before or now.startswith(b"STEADSAVE1\n") and b"STEADEND" in now[-51:])
+                self.assertTrue(now == before or (now.startswith(b"STEADSAVE1\n") and b"STEADEND" in now[-51:]))
             self.assertEqual(os.listdir(self.folder), ["a.stead"])
             self.gives(host, "echo $x $v7", "1 7\n")
 

@@ -84,7 +84,7 @@ class Loading {
         // oxlint-disable-next-line no-await-in-loop
         this.place(name, await fromOrigin(origin), constant);
       } catch (error) {
-        this.fail(name, `its module cannot be loaded: ${describeThrown(error)}`, "module");
+        this.fail(name, `its module cannot be loaded: ${whyNot(error)}`, "module");
       }
     }
     await this.protosOfModules();
@@ -131,7 +131,7 @@ class Loading {
       this.made.set(name, made);
       this.place(name, made, constant);
     } catch (error) {
-      this.fail(name, describeThrown(error), "function");
+      this.fail(name, whyNot(error), "function");
     }
   }
 
@@ -143,7 +143,7 @@ class Loading {
         if (missing !== undefined) throw new WorkError("LoadError", `its class \`${this.className(missing)}\` could not be loaded`);
         this.place(name, value, constant);
       } catch (error) {
-        this.fail(name, describeThrown(error), typeName(value));
+        this.fail(name, whyNot(error), typeName(value));
       }
     }
   }
@@ -207,6 +207,10 @@ function evaluated(name, source, strict) {
 
 function declaredName(source) {
   return /^(?:async\s+)?function\s*\*?\s*([\p{ID_Start}$_][\p{ID_Continue}$]*)/u.exec(source)?.[1];
+}
+
+function whyNot(error) {
+  return error instanceof WorkError ? error.message : describeThrown(error);
 }
 
 function propertyOf(value, flags) {

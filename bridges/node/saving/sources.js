@@ -122,9 +122,9 @@ function knownOrigins() {
     }
   };
   const holders = [];
-  for (const name of BASE.keys()) {
-    const property = descriptor(G, name);
-    if (name === "exports" || name === "module" || !property || !("value" in property) || DECLARED.has(name)) continue;
+  // Only those that were looked at when the session began: some are loaded by a look at them.
+  for (const [name, property] of BASE) {
+    if (property === null || !("value" in property) || name === "exports" || name === "module" || DECLARED.has(name)) continue;
     const { value } = property;
     add(value, { global: name });
     if ((typeof value === "object" && value !== null && value !== G) || typeof value === "function") holders.push([value, { global: name }]);

@@ -36,6 +36,7 @@ pub const PYTHON: &str = concat!(
     include_str!("python/bridge/ipython.py"),
     include_str!("python/bridge/stale_modules.py"),
     include_str!("python/bridge/evals.py"),
+    include_str!("python/bridge/describing.py"),
     include_str!("python/bridge/queries.py"),
     include_str!("python/bridge/copies.py"),
     include_str!("python/bridge/work.py"),

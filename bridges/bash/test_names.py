@@ -139,3 +139,32 @@ class Names(BashTest):
                        "bash: f: command not found\nbash: a: command not found\n", 127)
             self.gives(host, "set -e; false; echo never", status=1)
             self.gives(host, "exit 3", status=3)
+
+    def test_st1_namerefs_readonly_names_and_keys(self):
+        host = self.start()
+        host.eval("x=5; declare -n ref=x; declare -n none=nowhere; declare -r fixed=1; declare -A m=([one]=1); counter=1")
+        listed = {one["name"]: (one["type"], one.get("size"), one["value"]) for one in host.ask("query 1 vars")["data"]["vars"]}
+        self.assertEqual(listed["ref"], ("nameref", None, "x"))
+        self.assertEqual(listed["fixed"], ("readonly string", "1", "1"))
+        self.assertEqual(host.ask("query 2 inspect", "none")["data"], {"name": "none", "type": "nameref", "value": "nowhere"})
+        self.assertEqual(host.ask("query 3 inspect", "m")["data"]["members"], ["one"])
+        for wrong in ("conter", "coutner", "countter", "Counter"):
+            self.assertIn("; near: counter", host.ask("query 4 inspect", wrong)["error"], wrong)
+        self.assertEqual(host.ask("clear 5")["data"], {"notice": "readonly names stay: fixed"})
+        self.gives(host, "declare -p ref none 2>&1 | grep -c 'not found'; echo ${x-gone}", "2\ngone\n")
+
+    def test_st1_more_names_than_a_shell_can_list_in_time(self):
+        host = self.start()
+        if host.hello["version"].startswith("4."):
+            self.skipTest("this Bash has no clock that would tell how long the eval took, and lists them however long it takes")
+        host.eval("for i in {1..40000}; do declare many_$i=$i; done; known=1")
+        data = host.ask("query 1 vars")["data"]
+        self.assertIn("known", [one["name"] for one in data["vars"]])
+        self.assertIn("too many variables to list", data["notice"])
+        self.assertEqual(host.ask("query 2 inspect", "many_40000")["data"]["value"], "40000")
+
+    def test_s7_clear_says_that_jobs_go_on(self):
+        host = self.start()
+        self.gives(host, "coproc cat; sleep 1000 & sleep 1000 & true")
+        self.assertIn("background jobs of earlier evals go on", host.ask("clear 1")["data"]["notice"])
+        host.eval("kill %1 %2 %3; wait")

@@ -122,7 +122,7 @@ class Robust(BashTest):
             host.eval("set +eu")
             self.assertIn("data", host.ask("query 1 vars"))
             host.ask("query 2 inspect", "loop")
-        self.assertEqual(host.ask("clear 1")["data"], {})
+        self.assertEqual(host.ask("clear 1")["data"], {"notice": "readonly names stay: fixed"})
         self.alive(host)
 
     def test_an_older_bash_says_so(self):

@@ -153,7 +153,7 @@ class Session(NodeTest):
         self.assertEqual(host.ask("query 2 inspect", "add")["data"]["signature"], "(a, b = 2)")
         self.assertEqual(host.ask("query 3 inspect", "K")["data"]["signature"], "(x)")
         self.assertIn("no name", host.ask("query 4 inspect", "nope")["error"])
-        self.assertIn("accessor", host.ask("query 5 inspect", "o.g")["error"])
+        self.assertEqual(host.ask("query 5 inspect", "o.g")["data"], {"name": "o.g", "type": "accessor", "value": "[Getter]", "source": "get g() { throw 1 }"})
         self.assertEqual(host.ask("query 6 inspect", "process.platform")["data"]["value"], "'linux'")
         self.assertEqual(host.ask("query 7 complete", "x = process.stdo")["data"]["names"], ["process.stdout"])
         self.assertIn("function", host.ask("query 8 complete", "funct")["data"]["names"])
@@ -227,6 +227,35 @@ class Session(NodeTest):
                 file.write("process.send([process.argv.length, process.execArgv.length, process.env.STEAD_BRIDGE_FD || 'none'])")
             host = self.start(cwd=cwd)
             self.ok(host, "await new Promise(r => require('child_process').fork('./child.js').on('message', r))", "[ 2, 0, 'none' ]")
+
+    def test_st1_whatever_values_do_when_they_are_looked_at(self):
+        host = self.start()
+        self.ok(host, """const custom = require('util').inspect.custom;
+const loops = { [custom]() { while (true) {} } }, throws = { [custom]() { throw new Error('no') } };
+const prints = { [custom]() { console.log('printed'); process.stdout.write('part'); return 'P' } };
+const guarded = new Proxy({ a: 1 }, { get() { throw 1 }, ownKeys() { throw 2 }, has() { throw 3 }, getPrototypeOf() { throw 4 }, getOwnPropertyDescriptor() { throw 5 } });
+Object.defineProperty(globalThis, 'getter', { get() { while (true) {} }, configurable: true }); var last = 7; undefined""")
+        data = host.ask("query 1 vars")["data"]
+        values = {one["name"]: one["value"] for one in data["vars"]}
+        self.assertEqual((values["loops"], values["prints"], values["last"], values["getter"], values["guarded"]),
+                         ("<showing it takes too long>", "P", "7", "[accessor]", "{ a: 1 }"))
+        self.assertIn("showing it threw Error: no", values["throws"])
+        self.assertEqual([event["text"] for event in host.idle.events if event["ev"] == "background"], ["printed\n", "part"])
+        self.assertEqual(host.ask("query 2 inspect", "loops")["data"]["value"], "<showing it takes too long>")
+        self.assertEqual(host.ask("query 3 inspect", "getter")["data"]["value"], "[Getter]")
+        self.assertIn("is a Proxy", host.ask("query 4 inspect", "guarded.a")["error"])
+        self.assertIn("is an accessor", host.ask("query 5 inspect", "getter.x")["error"])
+        self.assertEqual(host.ask("query 6 inspect", "guraded")["error"], "there is no name `guraded`; near: guarded")
+        self.assertIn("near: log", host.ask("query 7 inspect", "console.lgo")["error"])
+        self.assertIn("no name", host.ask("query 8 complete", "nope.x")["error"])
+        self.ok(host, "1", "1")
+
+    def test_s7_clear_gives_back_console_and_streams_and_says_what_goes_on(self):
+        host = self.start()
+        self.ok(host, "console.log = null; process.stdout = { write() {} }; const timer = setInterval(() => {}, 1000); undefined")
+        self.assertEqual(host.ask("clear 1")["data"], {"notice": "1 timer of earlier evals goes on"})
+        self.ok(host, "console.log('on')", out="on\n")
+
 
 
 if __name__ == "__main__":

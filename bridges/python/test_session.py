@@ -121,6 +121,103 @@ class Start(BridgeTest):
         self.assertEqual((host.hello, host.process.wait(DEADLINE)), (None, 71))
 
 
+class Looking(BridgeTest):
+    """Questions about names whose classes do what they like (SPEC ST-1)."""
+
+    def test_st1_one_value_does_not_keep_the_others_from_being_told(self):
+        host = self.start()
+        self.ok(host, """
+import sys
+class Loops:
+    def __repr__(self):
+        while True: pass
+class Exits:
+    def __repr__(self): raise SystemExit(3)
+class Asks:
+    def __repr__(self): return input('really? ')
+class Prints:
+    def __repr__(self): print('printed'); sys.stdout.buffer.write(b'bytes'); return 'P'
+class Classy:
+    @property
+    def __class__(self): raise SystemExit
+loops, exits, asks, prints, classy, last = Loops(), Exits(), Asks(), Prints(), Classy(), 7
+""")
+        values = {one["name"]: one["value"] for one in host.ask("query 1 vars")["data"]["vars"]}
+        self.assertEqual((values["loops"], values["prints"], values["last"]), ("<showing it takes too long>", "P", "7"))
+        self.assertIn("repr raised SystemExit: 3", values["exits"])
+        self.assertIn("repr raised EOFError", values["asks"])
+        # What was printed is background output, and none of it is left for the next eval.
+        self.assertEqual([event["text"] for event in host.idle.events if event["ev"] == "background"], ["really? ", "printed", "\n"])
+        host.drain(host.idle)
+        self.assertEqual(host.idle.out, "bytes")
+        self.ok(host, "1", "1")
+        for name in ("loops", "exits", "classy"):
+            self.assertEqual(host.ask("query 2 inspect", name)["data"]["type"], name.capitalize())
+
+    def test_st1_lists_of_many_that_take_long_come_in_time(self):
+        host = self.start()
+        self.ok(host, "class Loops:\n    def __repr__(self):\n        while True: pass\nfor i in range(50): globals()['l%d' % i] = Loops()\nlast = 7")
+        data = host.ask("query 1 vars")["data"]["vars"]
+        self.assertEqual([one["type"] for one in data[2:]].count("Loops"), 50)
+
+    def test_st1_ten_thousand_names(self):
+        host = self.start()
+        self.ok(host, "for i in range(10_000): globals()['name_%d' % i] = [i]")
+        data = host.ask("query 1 vars")["data"]
+        self.assertEqual((len(data["vars"]), data["more"], data["vars"][-1]["value"]), (500, 9501, "[498]"))
+        self.assertIn("near: ", host.ask("query 2 inspect", "nam_77")["error"])
+
+    def test_st1_a_lazy_module_is_not_loaded(self):
+        host = self.start()
+        self.ok(host, """
+import importlib.util, sys
+spec = importlib.util.find_spec('wave')
+spec.loader = importlib.util.LazyLoader(spec.loader)
+wave = sys.modules['wave'] = importlib.util.module_from_spec(spec)
+spec.loader.exec_module(wave)""")
+        values = {one["name"]: one["value"] for one in host.ask("query 1 vars")["data"]["vars"]}
+        self.assertEqual(values["wave"], "<module 'wave', not loaded yet>")
+        self.assertEqual(host.ask("query 2 inspect", "wave")["data"]["value"], values["wave"])
+        self.ok(host, "type(wave).__name__", "'_LazyModule'")
+        self.assertIn("wave.open", host.ask("query 3 inspect", "wave.open")["data"]["name"])
+
+    def test_st1_attributes_that_raise_loop_or_hide(self):
+        host = self.start()
+        self.ok(host, """
+class Odd:
+    __doc__ = 'An odd one.'
+    bad = property(lambda self: {}['x'])
+    lost = property(lambda self: self.nothing)
+    def slow(self):
+        while True: pass
+    slow = property(slow)
+    def method(self): pass
+    def __dir__(self): raise ValueError
+    def __getattr__(self, name): raise AttributeError(name)
+odd = Odd()
+class Any:
+    def __getattr__(self, name): return 5
+any_, columns = Any(), [1]""")
+        data = host.ask("query 1 inspect", "odd")["data"]
+        self.assertEqual((data["members"], data["type_doc"]), (["bad", "lost", "method", "slow"], "An odd one."))
+        for name, error in (("odd.bad", "`odd.bad` raised KeyError: 'x'"), ("odd.slow", "looking at `odd.slow` takes too long"), ("odd.methd", "`odd`, of type Odd, has no attribute 'methd'; near: method"),
+                            ("odd.lost", "`odd.lost` raised AttributeError: lost"), ("colums", "name 'colums' is not defined; near: columns"), ("Columns", "name 'Columns' is not defined; near: columns")):
+            self.assertEqual(host.ask("query 2 inspect", name)["error"], error)
+        self.assertEqual(host.ask("query 3 inspect", "any_.whatever")["data"]["value"], "5")
+        self.assertEqual(host.ask("query 4 inspect", "print")["data"]["type"], "builtin_function_or_method")
+
+    def test_s7_clear_repairs_builtins_and_streams_and_says_what_goes_on(self):
+        host = self.start()
+        self.ok(host, "from __future__ import annotations\nimport builtins, sys, io, threading, subprocess, signal\nevent = threading.Event()\nbuiltins.event = event\nthreading.Thread(target=event.wait).start()\n"
+                      "child = subprocess.Popen(['sleep', '1000'])\nsignal.signal(signal.SIGINT, print)\nsys.stdout = io.StringIO()\nbuiltins.len = builtins.print = None\ndel builtins.range")
+        self.assertEqual(host.ask("clear 1")["data"], {"notice": "1 thread and 1 child process of earlier evals go on"})
+        self.ok(host, "print(len(range(3)))", out="3\n")
+        self.ok(host, "def f(x: 5): pass\nf.__annotations__", "{'x': 5}")
+        self.ok(host, "'threading' in __import__('sys').modules", "True")
+        self.ok(host, "event.set()")
+        host.eval("import os, signal, subprocess; os.system('kill $(cat /proc/%d/task/%d/children)' % (os.getpid(), os.getpid()))")
+
+
 class Golden(BridgeTest):
     files = sorted(glob.glob(os.path.join(GOLDEN, "python-*.jsonl")))
 

@@ -48,6 +48,7 @@ pub(crate) static BASH: Column = Column {
     set: "NAME=VALUE",
     tell: "echo \"$NAME\"",
     forget: "unset NAME",
+    set_many: "for n in {1..VALUE}; do declare many_$n=$n; done",
     define: "NAME() { echo 'TEXT'; }",
     call: "NAME",
     types: ("string", "function"),

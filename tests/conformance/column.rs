@@ -51,6 +51,8 @@ pub(crate) struct Column {
     pub(crate) tell: &'static str,
     /// Removes `NAME`.
     pub(crate) forget: &'static str,
+    /// Makes `VALUE` names that begin with `many_`.
+    pub(crate) set_many: &'static str,
     /// Makes a function `NAME` that says `TEXT`.
     pub(crate) define: &'static str,
     /// Calls the function `NAME`.
@@ -133,6 +135,7 @@ impl Column {
         set: "",
         tell: "",
         forget: "",
+        set_many: "",
         define: "",
         call: "",
         allocate: "",

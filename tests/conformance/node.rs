@@ -37,6 +37,7 @@ pub(crate) static NODE: Column = Column {
     set: "NAME = VALUE; undefined",
     tell: "console.log(NAME)",
     forget: "delete globalThis.NAME; undefined",
+    set_many: "for (let n = 0; n < VALUE; n++) globalThis[`many_${n}`] = n",
     define: "function NAME() { console.log('TEXT') }",
     call: "NAME()",
     types: ("number", "function"),

@@ -64,24 +64,24 @@ __stead_enumerate() {
         if [[ -n $__stead_many || ${#__stead_sig[@]} -ge __stead_MANY ]] && ((${#__stead_src} <= 100000)); then \builtin return 0; fi
         # There is no `<(` in POSIX mode before Bash 5.1.
         if [[ -n $__stead_slow && ! -o posix ]]; then
-            __stead_enumerate_soon
+            __stead_enumerate_soon 15
             \builtin return 0
         fi
     fi
     \builtin compgen -v -X "__stead_*"
 }
 
-# The same by a process of its own, to see whether a list comes.
+# The same by a process of its own, to see whether a list comes before it has worked for so many hundredths of a second.
 __stead_enumerate_soon() {
     \builtin local IFS=$' \t\n' __s_fd __s_first= __s_rest=
     \builtin local -a __s_stat
     \exec {__s_fd}< <(\builtin compgen -v -X "__stead_*")
     until \builtin read -r -t 0.05 -N 1 -u "$__s_fd" __s_first || (($? <= 128)); do
-        # How long it has worked, in hundredths of a second: on a busy machine it may just have had no turn.
+        # How long it has worked: on a busy machine it may just have had no turn.
         __s_rest=
         \builtin read -r __s_rest <"/proc/$!/stat"
         __s_stat=(${__s_rest##*)})
-        if ((${__s_stat[11]-0} + ${__s_stat[12]-0} < 15)); then \builtin continue; fi
+        if ((${__s_stat[11]-0} + ${__s_stat[12]-0} < $1)); then \builtin continue; fi
         \builtin kill "$!"
         \builtin printf '%s\n' -
         \builtin return 0

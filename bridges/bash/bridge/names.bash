@@ -210,6 +210,11 @@ __stead_compare_aliases() {
 __stead_describe() {
     \builtin local __s_attributes
     __s_size=
+    # A name for another variable, which is not looked at in its place.
+    if [[ -R $1 ]]; then
+        __s_type=nameref
+        \builtin return 0
+    fi
     \builtin eval "__s_attributes=\${$1@a}; __s_size=\${#$1[@]}"
     case $__s_attributes in
     *A*) __s_type=map ;;
@@ -218,6 +223,7 @@ __stead_describe() {
         if [[ $__s_attributes == *i* ]]; then __s_type=integer; fi
         \builtin eval "__s_size=\${#$1}" ;;
     esac
+    if [[ $__s_attributes == *r* ]]; then __s_type="readonly $__s_type"; fi
     if [[ $__s_attributes == *x* ]]; then __s_type="exported $__s_type"; fi
 }
 

@@ -4,6 +4,10 @@ __stead_VARS=200 __stead_COMPLETIONS=200
 
 # Sets `value` of the caller to a short form of a variable, within so many characters.
 __stead_short() {
+    if [[ $__s_type == nameref ]]; then
+        \builtin eval "__s_value=\${!$1}"
+        \builtin return 0
+    fi
     \builtin local -n __s_variable="$1"
     \builtin local __s_key __s_n=0 __s_budget="$2"
     case $__s_type in
@@ -24,16 +28,24 @@ __stead_is_name() { [[ $1 =~ ^[a-zA-Z_][a-zA-Z0-9_]*$ ]]; }
 
 # Sets `data` of the caller to all that the user has made.
 __stead_vars() {
-    \builtin local __s_name __s_type __s_size __s_value __s_n=0 __s_list= __s_more=0
+    \builtin local __s_name __s_type __s_size __s_value __s_n=0 __s_list= __s_more=0 __s_notice= __s_all
     \builtin local -a __s_added __s_rebound __s_removed
-    if [[ -z $__stead_vtext ]]; then __stead_compare_variables "$(\builtin compgen -v -X "__stead_*")"; fi
+    if [[ -z $__stead_vtext ]]; then
+        if [[ -n $__stead_many && ! -o posix ]]; then __s_all=$(\__stead_enumerate_soon 300); else __s_all=$(\builtin compgen -v -X "__stead_*"); fi
+        if [[ $__s_all == - ]]; then
+            __s_notice='there are too many variables to list: these are those that evals named'
+            __stead_names=("${!__stead_mine[@]}")
+        else
+            __stead_compare_variables "$__s_all"
+        fi
+    fi
     for __s_name in "${__stead_names[@]}"; do
         if [[ -z ${__stead_mine[$__s_name]+x} ]]; then \builtin continue; fi
         if ((++__s_n > __stead_VARS)); then __s_more=$((__s_more + 1)); \builtin continue; fi
         __stead_describe "$__s_name"
         __stead_short "$__s_name" 100
         __stead_quote "$__s_value"
-        __s_list+="${__s_list:+,}{\"name\":\"$__s_name\",\"type\":\"$__s_type\",\"size\":\"$__s_size\",\"value\":$__stead_q}"
+        __s_list+="${__s_list:+,}{\"name\":\"$__s_name\",\"type\":\"$__s_type\"${__s_size:+,\"size\":\"$__s_size\"},\"value\":$__stead_q}"
     done
     for __s_name in "${__stead_fn[@]}" "${!__stead_alias[@]}"; do
         if ((++__s_n > __stead_VARS)); then __s_more=$((__s_more + 1)); \builtin continue; fi
@@ -44,7 +56,39 @@ __stead_vars() {
         __stead_quote "$__s_value"
         __s_list+=",\"value\":$__stead_q}"
     done
-    __s_data="{\"vars\":[$__s_list],\"more\":$__s_more}"
+    if [[ -n $__s_notice ]]; then __stead_quote "$__s_notice"; __s_notice=",\"notice\":$__stead_q"; fi
+    __s_data="{\"vars\":[$__s_list],\"more\":$__s_more$__s_notice}"
+}
+
+# Adds the keys of a map to `data` of the caller's caller, as its members.
+__stead_keys() {
+    \builtin local -n __s_variable="$1"
+    \builtin local __s_key __s_n=0 __s_list=
+    for __s_key in "${!__s_variable[@]}"; do
+        if ((++__s_n > __stead_VARS)); then \builtin continue; fi
+        __stead_quote "${__s_key:0:200}"
+        __s_list+="${__s_list:+,}$__stead_q"
+    done
+    __s_data+=",\"members\":[$__s_list]"
+    if ((__s_n > __stead_VARS)); then __s_data+=",\"more_members\":$((__s_n - __stead_VARS))"; fi
+}
+
+# Adds to `error` of the caller what the user may have meant: names that differ by a letter, or two that are swapped.
+__stead_near() {
+    \builtin local __s_i __s_other __s_like= __s_n=0 __s_found= __s_name="$1"
+    if [[ ! $__s_name =~ ^[a-zA-Z_][a-zA-Z0-9_-]{1,60}$ ]]; then \builtin return 0; fi
+    for ((__s_i = 0; __s_i <= ${#__s_name}; __s_i++)); do
+        __s_like+="|${__s_name:0:__s_i}?${__s_name:__s_i}"
+        if ((__s_i == ${#__s_name})); then \builtin break; fi
+        __s_like+="|${__s_name:0:__s_i}?${__s_name:__s_i+1}|${__s_name:0:__s_i}${__s_name:__s_i+1}"
+        __s_like+="|${__s_name:0:__s_i}${__s_name:__s_i+1:1}${__s_name:__s_i:1}${__s_name:__s_i+2}"
+    done
+    __s_like="@(${__s_like#|})"
+    for __s_other in "${!__stead_mine[@]}" "${__stead_fn[@]}" "${!__stead_alias[@]}"; do
+        # shellcheck disable=SC2053  # it is a pattern
+        if [[ ${__s_other,,} == ${__s_like,,} ]] && ((++__s_n <= 3)); then __s_found+="${__s_found:+, }$__s_other"; fi
+    done
+    if [[ -n $__s_found ]]; then __s_error+="; near: $__s_found"; fi
 }
 
 # Sets `data`, or `error`, of the caller to what the name stands for.
@@ -52,11 +96,13 @@ __stead_inspect() {
     \builtin local __s_type __s_size __s_value __s_name="$1" __s_kind
     __stead_quote "$__s_name"
     __s_data="{\"name\":$__stead_q"
-    if __stead_is_name "$__s_name" && [[ -v $__s_name || -n ${__stead_sig[$__s_name]+x} ]] && [[ $__s_name != __stead_* ]]; then
+    if __stead_is_name "$__s_name" && [[ -v $__s_name || -R $__s_name || -n ${__stead_sig[$__s_name]+x} ]] && [[ $__s_name != __s*_* ]]; then
         __stead_describe "$__s_name"
         __stead_short "$__s_name" 2000
         __stead_quote "$__s_value"
-        __s_data+=",\"type\":\"$__s_type\",\"size\":\"$__s_size\",\"value\":$__stead_q}"
+        __s_data+=",\"type\":\"$__s_type\"${__s_size:+,\"size\":\"$__s_size\"},\"value\":$__stead_q"
+        if [[ $__s_type == *map ]]; then __stead_keys "$__s_name"; fi
+        __s_data+='}'
         \builtin return 0
     fi
     __s_kind=$(\builtin type -t -- "$__s_name")
@@ -76,7 +122,10 @@ __stead_inspect() {
         __stead_quote "$(\builtin help -- "$__s_name")"
         __s_data+=",\"doc\":${__stead_q}" ;;
     keyword) __s_value="$__s_name is a shell keyword" ;;
-    *) __s_error="nothing is named \`$__s_name\`"; \builtin return 0 ;;
+    *)
+        __s_error="nothing is named \`${__s_name:0:200}\`"
+        __stead_near "$__s_name"
+        \builtin return 0 ;;
     esac
     __stead_quote "${__s_value:0:2000}"
     __s_data+=",\"type\":\"$__s_kind\",\"value\":$__stead_q}"
@@ -124,6 +173,7 @@ __stead_query() {
 # Run at the top like user code, so that it reaches what no function can. Readonly names stay.
 __stead_clear='
 for __stead_line in "${__stead_names[@]}"; do
+    if [[ -R $__stead_line ]]; then \builtin unset -n "$__stead_line"; fi
     if [[ -z ${__stead_base[$__stead_line]+x} ]]; then \builtin unset -v "$__stead_line"; fi
 done
 if ((${#__stead_fn[@]})); then \builtin unset -f -- "${__stead_fn[@]}"; fi
@@ -141,10 +191,29 @@ __stead_trace= __stead_aliases=-s __stead_int= __stead_asking=
 \__stead_define
 '
 
+# Sets `notice` of the caller to what a clear leaves: jobs that run, and names that cannot be taken away.
+__stead_goes_on() {
+    \builtin local IFS=$'\n' __s_name __s_kept= __s_jobs=0
+    for __s_name in $(\builtin jobs -pr); do __s_jobs=$((__s_jobs + 1)); done
+    case $__s_jobs in
+    0) ;;
+    1) __s_notice='1 background job of an earlier eval goes on' ;;
+    *) __s_notice="$__s_jobs background jobs of earlier evals go on" ;;
+    esac
+    for __s_name in $(\builtin readonly -p); do
+        __s_name=${__s_name#declare -* } __s_name=${__s_name%%=*}
+        if __stead_is_name "$__s_name" && [[ -n ${__stead_mine[$__s_name]+x} && ${#__s_kept} -lt 200 ]]; then __s_kept+="${__s_kept:+, }$__s_name"; fi
+    done
+    if [[ -n $__s_kept ]]; then __s_notice+="${__s_notice:+; }readonly names stay: $__s_kept"; fi
+}
+
 # After a clear what is there is the beginning again.
 __stead_cleared() {
+    \builtin local __stead_q __s_notice=
     \exec 45<&41 46>&42 47>&43
-    __stead_send "{\"ev\":\"reply\",\"seq\":${__stead_cur#@},\"data\":{}}"
+    __stead_goes_on
+    if [[ -n $__s_notice ]]; then __stead_quote "$__s_notice"; __s_notice="\"notice\":$__stead_q"; fi
+    __stead_send "{\"ev\":\"reply\",\"seq\":${__stead_cur#@},\"data\":{$__s_notice}}"
     __stead_code=0 __stead_st=0 __stead_cur= __stead_src= __stead_pwd=$PWD __stead_x= __stead_debug= __stead_int=
     __stead_mine=()
 }

@@ -130,4 +130,26 @@ function clearNames() {
   CONSTANTS.clear();
   DECLARED.clear();
   KNOWN.clear();
+  giveBackOutputs();
+  return { notice: whatGoesOn() };
+}
+
+// What Node calls that which keeps it running, and what a user calls it.
+const GOING_ON = {
+  Timeout: ["timer", "timers"], Immediate: ["timer", "timers"], ProcessWrap: ["child process", "child processes"],
+  TCPServerWrap: ["server", "servers"], PipeServerWrap: ["server", "servers"], TCPSocketWrap: ["connection", "connections"],
+  Worker: ["worker", "workers"], FSEventWrap: ["watched file", "watched files"],
+};
+
+/** What a clear leaves running, in words; undefined if that is nothing. */
+function whatGoesOn() {
+  const counts = new Map();
+  for (const kind of list(process.getActiveResourcesInfo?.() ?? [])) {
+    const words = GOING_ON[kind];
+    if (words !== undefined) counts.set(words[1], { count: (counts.get(words[1])?.count ?? 0) + 1, one: words[0] });
+  }
+  const parts = [...counts].map(([others, { count, one }]) => `${count} ${count === 1 ? one : others}`);
+  if (parts.length === 0) return undefined;
+  const listed = parts.length === 1 ? parts[0] : parts.slice(0, -1).join(", ") + " and " + parts[parts.length - 1];
+  return `${listed} of earlier evals ${parts.length === 1 && listed.startsWith("1 ") ? "goes" : "go"} on`;
 }

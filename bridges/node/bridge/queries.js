@@ -5,7 +5,7 @@ function answer(seq, call) {
   try {
     reply = { ev: "reply", seq, data: call() };
   } catch (error) {
-    reply = { ev: "reply", seq, error: describeThrown(error) };
+    reply = { ev: "reply", seq, error: error instanceof Missing ? error.message : describeThrown(error) };
   }
   finishQuery(reply);
 }
@@ -21,15 +21,46 @@ function finishQuery(reply) {
   transmit(reply);
 }
 
+const LIST_MS = 4000, LOOK_MS = 1000;  // for all values of a list, and for one answer of one value
+const TOO_SLOW = "<showing it takes too long>";
+
 function vars() {
   const names = userNames().sort();
-  const listed = names.slice(0, VARS_LISTED).map((name) => {
-    const property = descriptor(G, name);
-    const about = describe(name);
-    about.value = property && "value" in property ? cut(shortly(property.value), 100) : "[accessor]";
-    return about;
-  });
+  const shown = names.slice(0, VARS_LISTED), listed = [], until = Date.now() + LIST_MS;
+  let began = 0;
+  const more = () => {
+    while (listed.length < shown.length) {
+      began = Date.now();
+      const name = shown[listed.length], property = descriptor(G, name), about = describe(name);
+      about.value = property && "value" in property ? cut(shortly(property.value), 100) : "[accessor]";
+      listed.push(about);
+    }
+    return true;
+  };
+  while (listed.length < shown.length) {
+    const left = until - Date.now();
+    if (left > 0 && within(Math.min(left, LOOK_MS), more)) break;
+    // What a value does to show itself is the user's code. One that takes too long is passed over, and when the time is over all are.
+    if (left <= 0 || Date.now() - began > LOOK_MS / 2) listed.push({ ...describe(shown[listed.length]), value: TOO_SLOW });
+  }
   return { vars: listed, more: Math.max(names.length - VARS_LISTED, 0) };
+}
+
+const callWithin = new vm.Script("callWithin()");
+
+/** What a call gives; undefined if it takes longer than that. Only a script of its own can be given a time. */
+function within(ms, call) {
+  let result;
+  main.context.callWithin = () => { result = call(); };
+  try {
+    callWithin.runInContext(main.context, { timeout: Math.ceil(ms) });
+  } catch (error) {
+    if (error?.code !== "ERR_SCRIPT_EXECUTION_TIMEOUT") throw error;
+    return undefined;
+  } finally {
+    delete main.context.callWithin;
+  }
+  return result;
 }
 
 function shortly(value) {
@@ -39,21 +70,30 @@ function shortly(value) {
 
 class Missing extends Error {}
 
+/** What a getter gives is not known without calling it. */
+class Accessor {
+  constructor(property) {
+    this.property = property;
+  }
+}
+
 /** The value of a dotted name; getters are not called. */
 function find(text) {
   const parts = text.split(".").map((part) => part.trim());
   let value = G;
   for (let n = 0; n < parts.length; n++) {
-    if (value === null || value === undefined) throw new Missing(`\`${parts.slice(0, n).join(".")}\` is ${value}`);
+    const before = cut(parts.slice(0, n).join("."), 200), whole = cut(parts.slice(0, n + 1).join("."), 200);
+    if (value === null || value === undefined) throw new Missing(`\`${before}\` is ${value}`);
     let property;
     for (let at = Object(value); at !== null && property === undefined; at = getPrototypeOf(at)) {
-      if (isProxy(at)) throw new Missing(`\`${parts.slice(0, n).join(".")}\` is a Proxy`);
+      if (isProxy(at)) throw new Missing(`\`${before}\` is a Proxy, and only its own code knows what it has`);
       property = descriptor(at, parts[n]);
     }
-    if (property === undefined) throw new Missing(`there is no name \`${parts.slice(0, n + 1).join(".")}\``);
+    if (property === undefined) throw new Missing(`there is no name \`${whole}\`${nearNames(parts[n], n === 0 ? globalNames() : namesIn(value))}`);
     if (!("value" in property)) {
       // Node's own globals come lazily; anything of the user's may do something.
-      if (n > 0 || !BASE.has(parts[n])) throw new Missing(`\`${parts.slice(0, n + 1).join(".")}\` is an accessor`);
+      if (n === parts.length - 1 && (n > 0 || !BASE.has(parts[n]))) return new Accessor(property);
+      if (n > 0 || !BASE.has(parts[n])) throw new Missing(`\`${whole}\` is an accessor, which is not called to look at it`);
       value = getProperty(G, parts[n]);
     } else {
       value = property.value;
@@ -62,9 +102,42 @@ function find(text) {
   return value;
 }
 
+function globalNames() {
+  return ownKeys(G).filter((name) => typeof name === "string" && name !== IMPORT && name !== CONST);
+}
+
+const NEAR_NAMES = 3, NEAR_AMONG = 20_000;
+
+/** What the user may have meant: names that differ by a letter or two. */
+function nearNames(name, names) {
+  const near = [], most = name.length > 4 ? 2 : 1;
+  for (const other of names.slice(0, NEAR_AMONG)) {
+    if (Math.abs(other.length - name.length) > most && other.toLowerCase() !== name.toLowerCase()) continue;
+    const far = distance(name.slice(0, 100).toLowerCase(), other.toLowerCase());
+    if (far <= most) near.push([far, other]);
+  }
+  near.sort((a, b) => a[0] - b[0]);
+  return near.length ? "; near: " + near.slice(0, NEAR_NAMES).map(([, other]) => other).join(", ") : "";
+}
+
+/** How many letters have to be added, removed, replaced or swapped. */
+function distance(a, b) {
+  let two = [], one = Array.from({ length: b.length + 1 }, (_, n) => n);
+  for (let i = 1; i <= a.length; i++) {
+    const row = [i];
+    for (let j = 1; j <= b.length; j++) {
+      row[j] = Math.min(one[j] + 1, row[j - 1] + 1, one[j - 1] + (a[i - 1] === b[j - 1] ? 0 : 1));
+      if (i > 1 && j > 1 && a[i - 1] === b[j - 2] && a[i - 2] === b[j - 1]) row[j] = Math.min(row[j], two[j - 2] + 1);
+    }
+    [two, one] = [one, row];
+  }
+  return one[b.length];
+}
+
 function describeName(name) {
   const value = find(name);
-  const about = { name, type: typeName(value), value: render(value), size: sizeOf(value) };
+  if (value instanceof Accessor) return describeAccessor(name, value.property);
+  const about = { name, type: typeName(value), value: within(LOOK_MS, () => render(value)) ?? TOO_SLOW, size: sizeOf(value) };
   if (typeof value === "function" && !isProxy(value)) {
     const source = apply(functionText, value, []);
     about.source = cut(source, MESSAGE_BUDGET);
@@ -72,6 +145,15 @@ function describeName(name) {
   }
   const members = namesIn(value).filter((member) => !member.startsWith("_"));
   if (members.length) about.members = members.slice(0, COMPLETIONS_LISTED);
+  if (members.length > COMPLETIONS_LISTED) about.more_members = members.length - COMPLETIONS_LISTED;
+  return about;
+}
+
+function describeAccessor(name, { get, set }) {
+  const kinds = [get && "Getter", set && "Setter"].filter(Boolean).join("/");
+  const about = { name, type: "accessor", value: `[${kinds}]` };
+  const call = get ?? set;
+  if (typeof call === "function" && !isProxy(call)) about.source = cut(apply(functionText, call, []), MESSAGE_BUDGET);
   return about;
 }
 
@@ -110,11 +192,8 @@ function complete(text) {
   const head = expression.slice(0, dot + 1), prefix = expression.slice(dot + 1);
   let names;
   if (dot >= 0) {
-    try {
-      names = namesIn(find(head.slice(0, -1)));
-    } catch {
-      names = [];
-    }
+    const value = find(head.slice(0, -1));
+    names = value instanceof Accessor ? [] : namesIn(value);
   } else {
     names = [...new Set([...ownKeys(G).filter((name) => typeof name === "string"), ...KEYWORDS])].sort();
   }

@@ -41,7 +41,7 @@ function command(words, payload) {
     case "clear": {
       const seq = S.query = Number(words[1]);
       S.run = peek(shared, RUN);
-      return answer(seq, () => (clearNames(), {}));
+      return answer(seq, clearNames);
     }
     case "exit":
       poke(shared, STATE, IDLE);

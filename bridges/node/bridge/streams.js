@@ -134,7 +134,10 @@ function openOutputs() {
   // An attached inspector makes the methods of the global console slow; these are the same without it.
   const fresh = new G.console.Console({ stdout: out, stderr: err });
   for (const name of ownKeys(fresh)) {
-    if (typeof fresh[name] === "function" && typeof G.console[name] === "function" && name !== "Console") G.console[name] = fresh[name];
+    if (typeof fresh[name] === "function" && typeof G.console[name] === "function" && name !== "Console") {
+      G.console[name] = fresh[name];
+      consoleMethods.set(name, fresh[name]);
+    }
   }
 }
 
@@ -154,6 +157,18 @@ function repairOutputs() {
   } catch {}  // user code has broken streams as such
   if (isDead(stdout)) stdout = out;
   if (isDead(stderr)) stderr = err;
+}
+
+const consoleMethods = new Map();
+
+/** Gives back streams and methods of the console that the user put others in the place of. */
+function giveBackOutputs() {
+  try {
+    repairOutputs();
+    stdout = out;
+    stderr = err;
+    for (const [name, method] of consoleMethods) if (G.console[name] !== method) G.console[name] = method;
+  } catch {}  // user code has made them unchangeable
 }
 
 function isDead(known) {

@@ -47,6 +47,7 @@ text_write, text_flush, text_readline, text_read, text_next = (
     TextIOWrapper.write, TextIOWrapper.flush, TextIOWrapper.readline, TextIOWrapper.read, TextIOWrapper.__next__)
 ModuleType, CodeType = type(sys), type((lambda: None).__code__)
 SYS, BUILTINS = vars(sys), vars(builtins)
+OWN_BUILTINS = __builtins__  # a copy of before any code of the user's ran (boot.py)
 
 BRIDGE_FILE = "<stead>"
 VALUE = "<value>"       # what an eval's last value is bound to until run_codes takes it; no identifier, so no name of the user's

@@ -56,7 +56,7 @@ def library_whole(sort, value, job, nested):
             text = real_repr(value)
             if not (job.brief and "\n" in text):
                 return text
-    except KeyboardInterrupt:
+    except STOPS:
         raise
     except BaseException:  # a cell's repr raised; the rest is still shown
         pass
@@ -95,7 +95,7 @@ def library_cut(sort, value, budget, job, nested):
             labels = list(value.index[:HEAD_ROWS]) if sort.startswith("pandas") else None
             return cut(line + "\n" + table([], labels, [cells], len(value), 1, budget - len(line) - 1), budget)
         return array_text(value, line, budget)
-    except KeyboardInterrupt:
+    except STOPS:
         raise
     except BaseException:  # no such object after all, or a library that fails
         pass

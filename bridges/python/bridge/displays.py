@@ -14,7 +14,7 @@ def displayhook(value):
     if value is None:
         return
     builtins._ = None
-    if S.life == Life.CHILD or S.phase == Phase.IDLE or get_ident() != MAIN:
+    if S.life == Life.CHILD or S.phase <= Phase.ASKED or get_ident() != MAIN:
         text = render(value)
         builtins._ = value
         sys.stdout.write(text + "\n")
@@ -150,7 +150,7 @@ def present_image(mime, data):
     if len(data) > IMAGE_BYTES or max(sides_of(data, mime)) > IMAGE_SIDE:
         try:
             data = shrink(__import__("PIL.Image", fromlist=["Image"]).open(_io.BytesIO(data)), mime)
-        except KeyboardInterrupt:
+        except STOPS:
             raise
         except BaseException:  # not installed, or it cannot read this one
             if len(data) > IMAGE_BYTES_RAW:

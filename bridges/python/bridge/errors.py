@@ -160,7 +160,7 @@ def safe_str(value):
     try:
         text = str(value)
         return cut(text if type(text) is str else str.__str__(text), MESSAGE_BUDGET)
-    except KeyboardInterrupt:
+    except STOPS:
         raise
     except BaseException as error:
         return "<%s object, str raised %s>" % (type_name(value), type_name(error))

@@ -59,10 +59,10 @@ def look_up(figure):
 
 def note_change(figure):
     """Remembers who changed a figure: a thread of an earlier eval must not be taken for the running one."""
-    tag = owner() if S.phase != Phase.IDLE or get_ident() != MAIN else None
+    tag = owner() if S.phase > Phase.ASKED or get_ident() != MAIN else None
     key = id(figure)
     seen = CHANGED.get(key)
-    if seen is not None and (seen.tag == tag or (S.phase != Phase.IDLE and seen.tag == S.eval)):
+    if seen is not None and (seen.tag == tag or (S.phase > Phase.ASKED and seen.tag == S.eval)):
         return
     frame = getframe(2)
     while frame is not None:
@@ -95,7 +95,7 @@ def set_aside():
 # ---- when they are sent ----------------------------------------------------------------------
 
 def can_show():
-    return S.phase != Phase.IDLE and S.life == Life.SERVING and get_ident() == MAIN
+    return S.phase > Phase.ASKED and S.life == Life.SERVING and get_ident() == MAIN
 
 
 def show_changed():

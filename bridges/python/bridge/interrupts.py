@@ -103,6 +103,7 @@ class TooSlow(BaseException):
     """Raised in user code whose result is not worth more time: a picture, a rich form of a value. No `except Exception` stops it."""
 
 
+STOPS = (KeyboardInterrupt, TooSlow)    # no error of the code in which they are raised
 LIMITED = set()         # code below whose frames it is raised (rendering.py)
 
 

@@ -23,7 +23,7 @@ def tell_special(special, value, shown):
     """Whether there is something to be shown; a library of another version may have nothing that we know."""
     try:
         special(value, shown)
-    except KeyboardInterrupt:
+    except STOPS:
         raise
     except BaseException as error:
         leave_child(error)
@@ -49,7 +49,7 @@ def try_png(shown, make):
     """Shows the picture that a library makes, or says why there is none."""
     try:
         present(shown, PNG, as_plain(make()))
-    except KeyboardInterrupt:
+    except STOPS:
         raise
     except BaseException as error:
         leave_child(error)
@@ -60,7 +60,7 @@ def try_html(shown, make):
     """A page in a file, if the library can make one."""
     try:
         keep_html(shown, str.__str__(make()))
-    except KeyboardInterrupt:
+    except STOPS:
         raise
     except BaseException as error:
         leave_child(error)
@@ -133,7 +133,7 @@ def tell_altair(value, shown):
     try:
         spec = value.to_dict()
         rows = [len(data) for data in spec.get("datasets", {}).values()]
-    except KeyboardInterrupt:
+    except STOPS:
         raise
     except Exception as error:  # above 5,000 rows, or of something that is not there
         lines = [line.strip() for line in safe_str(error).split("\n") if line.strip()]

@@ -8,7 +8,7 @@ def do_query(seq, what, argument):
     S.pending = False
     forget_interrupt()
     repair_streams()
-    S.phase = Phase.RUNNING
+    S.phase = Phase.ASKED
     try:
         answer = {"seq": int(seq), "data": run_user(ask, what, argument)}
     except KeyboardInterrupt:
@@ -16,6 +16,7 @@ def do_query(seq, what, argument):
     except BaseException as error:
         leave_child(error)
         answer = {"seq": int(seq), "error": guarded(safe_str, error) or type_name(error)}
+    guarded(flush_all)  # what a `__repr__` left in a buffer is not the next eval's
     S.phase = Phase.IDLE
     reclaim_sigint()
     answer = dump(answer)
@@ -25,8 +26,7 @@ def do_query(seq, what, argument):
 def ask(what, argument):
     if what == "vars":
         names = [name for name in list(SPACE) if is_user_name(name)]
-        listed = [dict(describe(name), value=render(SPACE.get(name), 100, True)) for name in names[:VARS_LISTED]]
-        return {"vars": listed, "more": max(len(names) - VARS_LISTED, 0)}
+        return {"vars": list_values(names[:VARS_LISTED]), "more": max(len(names) - VARS_LISTED, 0)}
     if what == "inspect":
         return inspect_name(argument)
     if what == "complete":
@@ -41,95 +41,6 @@ def compiled_bridge():
     texts = {part for part in PARTS.values() if type(part) is str}
     constants = [dumps(compile(one, BRIDGE_FILE, "exec", 0, True)) if type(one) is str and one in texts else one for one in CODE.co_consts]
     return (magic + dumps(CODE.replace(co_consts=tuple(constants)))).hex()
-
-
-def find_value(dotted):
-    first, *rest = dotted.strip().split(".")
-    if first in SPACE:
-        value = SPACE[first]
-    elif first in vars(builtins):
-        value = vars(builtins)[first]
-    else:
-        raise NameError("name '%s' is not defined" % first)
-    for attribute in rest:
-        value = getattr(value, attribute)
-    return value
-
-
-def inspect_name(dotted):
-    value = find_value(dotted)
-    answer = {"name": dotted.strip(), "type": type_name(value), "value": render(value), "size": size_of(value)}
-    members = [name for name in attempt(dir, value) or [] if type(name) is str and not name.startswith("_")]
-    answer["members"] = members[:200]
-    inspect = attempt(import_stdlib, "inspect")
-    if inspect is None or not (callable(value) or isinstance(value, ModuleType)):
-        return answer
-    answer["doc"] = bounded(attempt(inspect.getdoc, value))
-    answer["file"] = bounded(attempt(inspect.getsourcefile, value))
-    if callable(value):
-        answer["signature"] = bounded(attempt(lambda: str(inspect.signature(value))))
-        answer["source"] = bounded(attempt(inspect.getsource, value))
-    if isinstance(value, type) and not answer["source"]:
-        name, source = attempt(class_source, value) or (None, None)
-        answer["file"], answer["source"] = answer["file"] or name, bounded(source)
-    return answer
-
-
-def class_source(kind):
-    """Name and text of the eval that defined a class: inspect.getsource looks only for a file of its module."""
-    if module_name_of(kind) != "__main__":
-        return None
-    methods = [getattr(member, "__func__", member) for member in space_of(kind).values()]
-    files = {method.__code__.co_filename for method in methods if isinstance(method, FunctionType)}
-    path = [part for part in qualified_name_of(kind).split(".") if part != "<locals>"]
-    for name in [name for name in reversed(RECENT) if name in files] + [name for name in reversed(RECENT) if name not in files]:
-        entry = SOURCES.get(name)
-        text = entry if type(entry) is str else "".join(entry[2]) if entry is not None else ""
-        if "class" not in text or path[-1] not in text:
-            continue
-        for node in named(attempt(compile, text, name, "exec", S.flags | _ast.PyCF_ONLY_AST | _ast.PyCF_ALLOW_TOP_LEVEL_AWAIT, True), path):
-            first = min([node.lineno] + [mark.lineno for mark in node.decorator_list])
-            return name, "\n".join(text.replace("\r\n", "\n").split("\n")[first - 1:node.end_lineno]) + "\n"
-    return None
-
-
-def named(tree, path):
-    """Definitions with this path of names, the last one first, since that is the one which holds."""
-    todo, reached = [(tree, 0)], []
-    while todo:
-        node, depth = todo.pop()
-        for child in getattr(node, "_fields", ()):
-            inner = getattr(node, child, None)
-            for item in inner if isinstance(inner, list) else [inner]:
-                if not isinstance(item, _ast.AST):
-                    continue
-                definition = isinstance(item, (_ast.ClassDef, _ast.FunctionDef, _ast.AsyncFunctionDef))
-                if definition and item.name != path[depth]:
-                    continue
-                if definition and depth + 1 == len(path):
-                    reached += [item] if isinstance(item, _ast.ClassDef) else []
-                else:
-                    todo.append((item, depth + definition))
-    return sorted(reached, key=lambda node: -node.lineno)
-
-
-def complete(text):
-    """Names that begin with the last part of a dotted expression."""
-    head, dot, prefix = text.strip().rpartition(".")
-    if dot:
-        names = attempt(dir, find_value(head)) or []
-    else:
-        keywords = attempt(import_stdlib, "keyword")
-        names = [*SPACE, *vars(builtins), *getattr(keywords, "kwlist", ())]
-    # Private names are offered only to a prefix that begins with an underscore.
-    private = prefix.startswith("_")
-    found = {name for name in names if type(name) is str and name.startswith(prefix) and (private or not name.startswith("_"))}
-    found = sorted(found)
-    return {"names": [head + dot + name for name in found[:COMPLETIONS_LISTED]], "more": max(len(found) - COMPLETIONS_LISTED, 0)}
-
-
-def bounded(text):
-    return cut(text, MESSAGE_BUDGET) if type(text) is str else None
 
 
 def attempt(call, *args):
@@ -154,9 +65,43 @@ def do_clear(seq):
     forget_figures()
     for name in ("last_type", "last_value", "last_traceback", "last_exc"):
         vars(sys).pop(name, None)
-    vars(builtins).pop("_", None)
-    reset_builtins()
+    repair_builtins()
+    S.phase = Phase.ASKED
     guarded(old.clear)  # finalizers of the user's run here
     del old
+    guarded(flush_all)
+    S.phase = Phase.IDLE
     reclaim_sigint()
-    transmit('{"ev":"reply","seq":%d,"data":{}}\n' % int(seq))
+    S.user_sigint = S.traced = None
+    signal(SIGINT, on_sigint)
+    sys.stdin, sys.stdout, sys.stderr = IN, OUT, ERR
+    repair_streams()
+    transmit('{"ev":"reply","seq":%d,"data":%s}\n' % (int(seq), dump({"notice": attempt(what_goes_on)})))
+
+
+def repair_builtins():
+    """Gives back the builtins that the user replaced or deleted. What libraries have added stays."""
+    for name, value in OWN_BUILTINS.items():
+        if BUILTINS.get(name) is not value:
+            BUILTINS[name] = value
+    BUILTINS.pop("_", None)
+    reset_builtins()
+
+
+def what_goes_on():
+    """What a clear leaves running, in words."""
+    tasks = [task for task in modules["asyncio"].all_tasks(S.loop) if not task.done()] if S.loop is not None and not S.loop.is_closed() else []
+    parts = [many(number, word, others) for number, word, others in (
+        (len(BORN), "thread", None), (len(tasks), "task", None), (len(attempt(live_children) or ()), "child process", "child processes")) if number]
+    if not parts:
+        return None
+    listed = parts[-1] if len(parts) == 1 else ", ".join(parts[:-1]) + " and " + parts[-1]
+    return "%s of earlier evals %s on" % (listed, "goes" if listed[:2] == "1 " and len(parts) == 1 else "go")
+
+
+def live_children():
+    """Processes that were started here and have not ended."""
+    children = []
+    for task in posix.listdir("/proc/self/task"):
+        children += file_text("/proc/self/task/%s/children" % task).split()
+    return [child for child in children if file_text("/proc/%s/stat" % child).rpartition(")")[2][1:2] not in ("Z", "X", "")]

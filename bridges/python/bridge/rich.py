@@ -135,7 +135,7 @@ def ask_pictures(value, kind, shown):
         if isinstance(image, ModuleType) and vars(image).get("Image") in mro_of(kind):
             shown.displays.append((PNG, base64(shrink(value, PNG))))
             return
-    except KeyboardInterrupt:
+    except STOPS:
         raise
     except OSError as error:  # a file that is cut off, a mode that has no PNG
         shown.remarks.append("no picture: %s" % cut(" ".join(safe_str(error).split()), 200))
@@ -206,7 +206,7 @@ def str_of(value, kind):
     try:
         text = str(value)
         return str.__str__(text)
-    except KeyboardInterrupt:
+    except STOPS:
         raise
     except BaseException as error:
         leave_child(error)

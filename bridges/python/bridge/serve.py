@@ -48,9 +48,11 @@ def serve():
             leave_child(error)
             reclaim_sigint()
             S.since = Since.RAN
+            if S.phase == Phase.ASKED:
+                S.phase = Phase.IDLE
             try:
                 transmit(dump({"ev": "log", "text": "bridge: " + format_plainly(error)}) + "\n")
-                if S.phase != Phase.IDLE:
+                if S.phase > Phase.ASKED:
                     end_writes()
                     transmit(dump({"ev": "error", "name": type_name(error), "message": safe_str(error)}) + "\n")
                     transmit(dump({"ev": "done", "eval": S.eval, "status": "error"}) + "\n")

@@ -12,11 +12,12 @@ class Since:
 
 
 class Phase:
-    """How far the running eval is. A question that calls code of the user's counts as a running eval."""
-    IDLE = 0        # none runs
-    RUNNING = 1
-    SHOWING = 2     # it was interrupted, and its figures are being sent
-    REPORTING = 3   # how it ended is being put into words, which may call code of the user's
+    """How far the running eval is. Up to ASKED none runs."""
+    IDLE = 0        # no code of the user's runs, but in threads
+    ASKED = 1       # a question is answered, which may call code of the user's: what it prints is background output
+    RUNNING = 2
+    SHOWING = 3     # it was interrupted, and its figures are being sent
+    REPORTING = 4   # how it ended is being put into words, which may call code of the user's
 
 
 class Interrupt:

@@ -49,12 +49,12 @@ def write_elsewhere(stream, text):
         return text_write(stream, text)
     me = get_ident()
     if me == MAIN:
-        return send_background(stream, text, None) if S.phase == Phase.IDLE else write_switching(stream, text)
+        return send_background(stream, text, None) if S.phase <= Phase.ASKED else write_switching(stream, text)
     tag = THREADS.get(me, S.eval)
     with WRITING:
         WRITERS.append(me)
         try:  # end_writes waits for this lock, so that the eval cannot end between the question and the write
-            if S.phase != Phase.IDLE and tag == S.eval:
+            if S.phase > Phase.ASKED and tag == S.eval:
                 return write_switching(stream, text)
         finally:
             WRITERS.pop()
@@ -142,7 +142,7 @@ class RawStdin(_io._RawIOBase):
         if S.life == Life.CHILD:
             return self.file.readinto(buffer)
         me = get_ident()
-        if S.hung_up and me == MAIN:
+        if me == MAIN and (S.hung_up or S.phase == Phase.ASKED):  # nobody could answer what a `__repr__` asks
             return 0
         READERS[me] = get_native_id()
         try:

@@ -151,7 +151,7 @@ def own_repr(value, job):
 def safe_repr(value):
     try:
         return real_repr(value)
-    except KeyboardInterrupt:
+    except STOPS:
         raise
     except BaseException as error:
         name = type_name(value)

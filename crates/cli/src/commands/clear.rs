@@ -9,8 +9,11 @@ use crate::verdict::verdict;
 
 /// Empty a session's namespace and keep its process
 ///
-/// Names the user defined are gone; imports stay loaded, settings stay as they are. It waits for its
-/// turn like an eval, has an id and stands in `stead evals`.
+/// The process, its id and its settings stay, and what runs beside it: threads, timers and background jobs go on, and the
+/// reply says so. Names that the user defined are gone, and builtins are as they were; modules that were imported stay loaded, so
+/// importing one again is quick and does not run it anew. Python and Node stay in their directory; Bash goes back to where it
+/// began, with its first options and environment, and keeps readonly names. It waits for its turn like an eval, has an id and
+/// stands in `stead evals`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:
   stead clear py")]
@@ -24,6 +27,8 @@ struct Data {
     session: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     eval_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    notice: Option<String>,
 }
 
 impl ClearArgs {
@@ -35,7 +40,11 @@ impl ClearArgs {
         }
         let id = view.id_text();
         let text = match (view.status, &id) {
-            (EvalStatus::Complete, _) | (_, None) => format!("cleared `{name}`\n"),
+            (EvalStatus::Complete, _) | (_, None) => {
+                let goes_on: String =
+                    view.notices.iter().map(|notice| format!("; {notice}")).collect();
+                format!("cleared `{name}`{goes_on}\n")
+            }
             (status, Some(id)) => {
                 format!(
                     "`{id}`, which clears it, is {}: `stead output {id} --wait 30s`\n",
@@ -43,7 +52,8 @@ impl ClearArgs {
                 )
             }
         };
-        let data = Data { session: name.to_string(), eval_id: id };
+        let notice = (!view.notices.is_empty()).then(|| view.notices.join("; "));
+        let data = Data { session: name.to_string(), eval_id: id, notice };
         context.answer(view.status.as_str(), data, || text)
     }
 }

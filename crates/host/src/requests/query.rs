@@ -97,7 +97,7 @@ impl Host {
             return;
         };
         match (question.asker, error) {
-            (Asker::Clear, error) => return self.cleared(error),
+            (Asker::Clear, error) => return self.cleared(data, error),
             (Asker::Answered, _) => {}
             (Asker::Client(ticket), Some(problem)) => {
                 self.refuse(ticket, Refusal::NoAnswer { problem });

@@ -95,12 +95,14 @@ impl Host {
         self.keep(ChunkKind::Report, &ReportInfo { work, data });
     }
 
-    /// The bridge has emptied the namespace, or says why not.
-    pub(crate) fn cleared(&mut self, error: Option<String>) {
+    /// The bridge has emptied the namespace, and says what goes on all the same; or it says why not.
+    pub(crate) fn cleared(&mut self, data: Option<serde_json::Value>, error: Option<String>) {
         let Some(run) = self.state.running() else { return };
         let stopped = run.asked != StopEffort::Nothing || run.overdue.is_some();
         match error {
             None => {
+                let notice = data.as_ref().and_then(|data| data["notice"].as_str());
+                notice.into_iter().for_each(|notice| self.closing.note(notice.to_owned()));
                 self.facts.variables = Some(0);
                 self.step(Input::Done(DoneStatus::Ok));
             }

@@ -12,6 +12,7 @@ use super::{Tool, ToolSpec, bad_request, object};
 use crate::answer::Answer;
 use crate::line::CallWatch;
 use crate::server::{Server, session_of};
+use crate::text::one_line;
 
 pub(super) fn spec() -> ToolSpec {
     ToolSpec {
@@ -118,7 +119,9 @@ fn stopped(stopped: &Stopped) -> String {
 fn cleared(view: &EvalView) -> String {
     match (view.status, view.id_text()) {
         (EvalStatus::Complete, _) | (_, None) => {
-            "cleared; all names are gone, the process lives on".to_owned()
+            let goes_on = view.notices.iter().map(|notice| format!("; {}", one_line(notice)));
+            let goes_on: String = goes_on.collect();
+            format!("cleared; all names are gone, the process lives on{goes_on}")
         }
         (EvalStatus::Error, Some(id)) => {
             let why = view.error().map(|error| format!(": {}", error.message));

@@ -15,6 +15,9 @@ use crate::line::CallWatch;
 use crate::server::Server;
 use crate::text::{guard, one_line, own_lines, word};
 
+/// Members of a value that are named beside it.
+const MEMBERS: usize = 40;
+
 pub(super) fn spec() -> ToolSpec {
     ToolSpec {
         name: "inspect",
@@ -91,9 +94,9 @@ impl Tool for InspectTool {
         };
         let field = |key: &str| found[key].as_str().map(str::to_owned);
         let text = match self.what {
-            Some(InspectWhat::Doc) => {
-                field("doc").unwrap_or_else(|| format!("`{name}` has no doc"))
-            }
+            Some(InspectWhat::Doc) => field("doc")
+                .or_else(|| field("type_doc"))
+                .unwrap_or_else(|| format!("`{name}` has no doc")),
             Some(InspectWhat::Source) => {
                 field("source").unwrap_or_else(|| format!("the source of `{name}` is not known"))
             }
@@ -107,12 +110,30 @@ impl Tool for InspectTool {
                 let more: String = more.chars().take(500).collect();
                 own_lines(&mut shown, &stead_screen::plain(more.trim_end().as_bytes()));
             }
+            // Everybody knows what a number or a list has.
+            if found.get("doc").or(found.get("type_doc")).is_some() {
+                own_lines(&mut shown, &members(&found));
+            }
         }
         let kind = field("type").map(|kind| format!(" {}", word(&kind))).unwrap_or_default();
         let size = field("size").map(|size| format!("({})", word(&size))).unwrap_or_default();
         let _ = write!(shown, "[{session}: {}{kind}{size}]", word(&name));
         Ok(Answer::text(shown))
     }
+}
+
+/// The first members of a value, in a line; empty if it has none.
+fn members(found: &Value) -> String {
+    let all: Vec<_> =
+        found["members"].as_array().into_iter().flatten().filter_map(Value::as_str).collect();
+    if all.is_empty() {
+        return String::new();
+    }
+    let more =
+        all.len().saturating_sub(MEMBERS) as u64 + found["more_members"].as_u64().unwrap_or(0);
+    let shown: Vec<_> = all.iter().take(MEMBERS).map(|name| word(name)).collect();
+    let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+    format!("members: {}{more}", shown.join(" "))
 }
 
 fn variables(session: &SessionName, found: &Value) -> String {
@@ -135,6 +156,9 @@ fn variables(session: &SessionName, found: &Value) -> String {
     let _ = write!(text, "[{session}: {}", counted(shown + more, "name", "names"));
     if more > 0 {
         let _ = write!(text, ", {shown} shown");
+    }
+    if let Some(notice) = found["notice"].as_str() {
+        let _ = write!(text, "; {}", one_line(notice));
     }
     text.push(']');
     text

@@ -32,6 +32,7 @@ from test_values import *  # noqa: E402, F403
 if os.environ.get("STEAD_TEST_LIBRARIES") == "1":
     for package in ("numpy", "pandas", "PIL", "polars", "matplotlib", "seaborn", "sklearn", "plotly"):
         __import__(package)  # a missing one fails here
+    from test_copy_libraries import *  # noqa: F403
     from test_dataframes import *  # noqa: F403
     from test_figures import *  # noqa: F403
     from test_frames import *  # noqa: F403

@@ -9,7 +9,7 @@ import tiers
 from jobs import Job, Result
 
 # They need packages and are run with the Python that has them.
-LIBRARIES = ["test_dataframes", "test_figures", "test_frames", "test_plotting", "test_pyplot", "test_rendering", "test_saving_libraries"]
+LIBRARIES = ["test_copy_libraries", "test_dataframes", "test_figures", "test_frames", "test_plotting", "test_pyplot", "test_rendering", "test_saving_libraries"]
 
 
 def modules(folder, but=()):

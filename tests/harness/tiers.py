@@ -52,6 +52,7 @@ SIZES = {
         "STEAD_BASH_INTERRUPTS": "50",
         "STEAD_DEATHS": "4",
         "STEAD_KILLER_SECONDS": "4",
+        "STEAD_ROLLBACKS": "20",
     },
     "default": {},
     "all": {
@@ -66,6 +67,7 @@ SIZES = {
         "STEAD_NODE_INTERRUPTS": "1000",
         "STEAD_ORDERS": "300",
         "STEAD_REFUSE_ALL": "1",
+        "STEAD_ROLLBACKS": "1000",
         "STEAD_SAVES": "300",
         "STEAD_SILENT_ROUNDS": "100",
         "STEAD_STRESS_EVALS": "30000",

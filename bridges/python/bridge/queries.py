@@ -36,11 +36,14 @@ def ask(what, argument):
 
 def compiled_bridge():
     """This bridge as `code` for boot.py: compiling it costs more than all the rest of the start. Its parts that run later are
-    compiled too, each to one constant that costs a start nothing."""
+    compiled too, each to one constant that is packed, since every page that a start has to touch costs it something."""
     magic, dumps = modules["_frozen_importlib_external"].MAGIC_NUMBER, import_stdlib("marshal").dumps
-    texts = {part for part in PARTS.values() if type(part) is str}
-    constants = [dumps(compile(one, BRIDGE_FILE, "exec", 0, True)) if type(one) is str and one in texts else one for one in CODE.co_consts]
-    return (magic + dumps(CODE.replace(co_consts=tuple(constants)))).hex()
+    texts, zlib = {part for part in PARTS.values() if type(part) is str}, attempt(import_stdlib, "zlib")  # which not every Python has
+    code = CODE
+    if texts and zlib is not None:
+        code = CODE.replace(co_consts=tuple([
+            zlib.compress(dumps(compile(one, BRIDGE_FILE, "exec", 0, True))) if type(one) is str and one in texts else one for one in CODE.co_consts]))
+    return (magic + dumps(code)).hex()
 
 
 def attempt(call, *args):

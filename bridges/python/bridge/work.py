@@ -17,8 +17,12 @@ def need_part(name):
     """Runs a part of the bridge that would cost every start something and is needed by few sessions."""
     if name not in RUNNING:
         part = PARTS[name]
-        exec(import_stdlib("marshal").loads(part) if type(part) is bytes else compile(part, BRIDGE_FILE, "exec", 0, True), globals())
+        exec(unpack(part) if type(part) is bytes else compile(part, BRIDGE_FILE, "exec", 0, True), globals())
         RUNNING.add(name)
+
+
+def unpack(part):
+    return import_stdlib("marshal").loads(import_stdlib("zlib").decompress(part))
 
 
 def do_work(eval_id, what, payload):

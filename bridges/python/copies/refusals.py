@@ -82,10 +82,9 @@ FORBIDDING = {
 
 
 def refuse_threads(threads, automatic):
-    for name in threads.named:
-        for prefix, reason in POOLS:
-            if name.startswith(prefix):
-                raise CopyRefused(reason + ": what uses them would wait for ever in a copy")
+    for prefix, reason in POOLS:
+        if [name for name in threads.named if name.startswith(prefix)]:
+            raise CopyRefused(reason + ": what uses them would wait for ever in a copy")
     if automatic:
         if threads.python:
             raise CopyRefused("%s: they would be missing in a copy" % named_threads(threads.python))
@@ -111,6 +110,8 @@ def is_users(hook):
 def rest_openmp(maps):
     """GNU's OpenMP has no handler for forks, and a copy would wait for the threads that it does not have. Its pools are ended;
     they are started again when they are next needed, here as in the copy. Others (LLVM, Intel) do that by themselves."""
+    if "/libgomp" not in maps:
+        return
     paths = {line.split(None, 5)[5] for line in maps.splitlines() if "/libgomp" in line}
     for path in sorted(paths):
         try:
@@ -126,6 +127,8 @@ def shared_memory(maps):
     """What a copy has in common with the session as it goes on, in words."""
     found = {}
     for line in maps.splitlines():
+        if "-s " not in line and "xs " not in line:  # nearly all of them, of which there are thousands
+            continue
         parts = line.split(None, 5)
         if len(parts) > 5 and parts[1][1] == "w" and parts[1][3] == "s":
             path = parts[5]

@@ -186,3 +186,74 @@ fn st3_checkpoints_go_with_their_interpreter() {
     // The environment fails the test if a process is left.
     assert_eq!(env.json(["stop", "-n", "c"])["ok"], true);
 }
+
+#[test]
+fn st3_python_goes_back_with_all_that_it_has() {
+    let env = TestEnv::new(STEAD);
+    let run = |code: &str| env.json(["eval", "-n", "py", "--", code]);
+    let value = |code: &str| run(code)["data"]["value"].as_str().unwrap_or_default().to_owned();
+    run("import os, random; x = [1]; y = x; random.seed(7)");
+    let made = env.json(["checkpoint", "-n", "py", "a"]);
+    assert_eq!(made["status"], "complete", "{made:#}");
+    let drawn = value("random.random()");
+    run("x.append(2); del y; os.chdir('/'); z = 1");
+    for _ in 0..3 {
+        let back = env.json(["rollback", "-n", "py", "a"]);
+        assert_eq!(back["status"], "complete", "{back:#}");
+        assert_eq!(
+            value("x, x is y, 'z' in dir(), os.getcwd() != '/'"),
+            "([1], True, False, True)"
+        );
+        assert_eq!(value("random.random()"), drawn);
+        assert_eq!(value("os.getppid() == int(open('/proc/self/stat').read().split()[3])"), "True");
+        run("x.clear()");
+    }
+    // A loop in C that takes no interrupt.
+    let looping = env.json(["eval", "-n", "py", "--bg", "--", "sum(range(10**15))"]);
+    let back = env.json(["rollback", "-n", "py"]);
+    assert_eq!(back["status"], "complete", "{back:#}");
+    let over = env.json(["output", looping["data"]["eval_id"].as_str().unwrap()]);
+    assert_eq!(over["status"], "ended", "{over:#}");
+    assert_eq!(value("x"), "[1]");
+    assert_eq!(env.json(["status", "-n", "py"])["data"]["processes"], 1);
+}
+
+#[test]
+fn st3_bash_goes_back_by_its_text() {
+    let env = TestEnv::new(STEAD);
+    env.json(["launch", "bash", "-n", "sh"]);
+    let run = |code: &str| env.json(["eval", "-n", "sh", "--", code]);
+    let said = |code: &str| {
+        run(code)["data"]["chunks"][0]["content"].as_str().unwrap_or_default().to_owned()
+    };
+    run(
+        "x=1; declare -A map=([k]='a b'); f() { echo \"f $1\"; }; readonly fixed=7; set -o noglob; cd /",
+    );
+    let made = env.json(["checkpoint", "-n", "sh", "a"]);
+    assert_eq!((&made["status"], &made["data"]["label"]), (&json!("complete"), &json!("a")));
+    run("x=2; unset map; unset -f f; set +o noglob; cd /tmp; y=3");
+    let generation = env.json(["status", "-n", "sh"])["data"]["generation"].clone();
+    for _ in 0..2 {
+        let back = env.json(["rollback", "-n", "sh", "a"]);
+        assert_eq!(
+            (&back["status"], &back["data"]["label"]),
+            (&json!("complete"), &json!("a")),
+            "{back:#}"
+        );
+        assert_eq!(
+            said("echo $x ${map[k]} $(f 1) $fixed $PWD ${y-none} *"),
+            "1 a b f 1 7 / none *\n"
+        );
+        run("x=9");
+    }
+    // Also from a loop, and from one that ignores interrupts.
+    let looping = env.json(["eval", "-n", "sh", "--bg", "--", "trap '' INT; while :; do :; done"]);
+    assert_eq!(env.json(["rollback", "-n", "sh"])["status"], "complete");
+    let over = env.json(["output", looping["data"]["eval_id"].as_str().unwrap()]);
+    assert_eq!(over["status"], "ended", "{over:#}");
+    assert_eq!(said("echo $x"), "1\n");
+    assert_eq!(env.json(["status", "-n", "sh"])["data"]["generation"], generation);
+    assert_eq!(env.json(["checkpoint", "-n", "sh", "--drop", "a"])["ok"], true);
+    let none = env.json(["rollback", "-n", "sh", "a"]);
+    assert_eq!(none["error"]["code"], "bad_request", "{none:#}");
+}

@@ -27,7 +27,9 @@ impl Host {
             Told::Ready { version, can } => {
                 self.facts.version = Some(version);
                 self.facts.can = can;
-                self.get_ready();
+                if !self.load_text() {
+                    self.get_ready();
+                }
             }
             Told::Output { stream, bytes } => self.ledger.output(stream, &bytes),
             Told::Said { event } => self.said(event),
@@ -83,6 +85,13 @@ impl Host {
 
     /// The interpreter was found: its generation is recorded before it is started.
     fn prepared(&mut self, found: FoundInterpreter) {
+        // The session goes on with an earlier state, which is no new beginning.
+        if self.comes_from_text() {
+            self.launch = Launch::Recorded;
+            return self.orders.push_back(Order::Start);
+        }
+        // A host that was killed may have left files of them.
+        self.forget_copies();
         if let Err(error) = self.ledger.open_generation() {
             let message = with_causes(&error);
             self.launch = Launch::Refused(EndReason::LaunchFailed { message, trouble: None });
@@ -187,11 +196,19 @@ impl Host {
 
     fn exited(&mut self, exit: Exit) {
         self.ending.left = !exit.left.is_empty();
+        if self.starts_from_text() {
+            return;
+        }
         self.leave_old_interpreter();
-        self.copies.begin_anew();
+        let from_text = self.comes_from_text();
+        self.forget_copies();
         let reason = match (&exit.not_restored, &self.state.phase) {
             (Some(message), Phase::RollingBack(_)) => {
                 EndReason::NotRestored { message: message.clone() }
+            }
+            _ if from_text => {
+                let message = format!("its text could not be loaded: {}", end_reason(&exit));
+                EndReason::NotRestored { message }
             }
             _ => end_reason(&exit),
         };
@@ -219,6 +236,9 @@ impl Host {
 
     /// The bridge says that the running eval is over.
     fn done(&mut self, status: DoneStatus) {
+        if self.text_loaded(status == DoneStatus::Ok) {
+            return;
+        }
         let running = self.state.running().map(|run| run.eval);
         let kind = running.and_then(|eval| self.pending.get(&eval)).map(|pending| pending.kind);
         if let (Some(eval), Some(WorkKind::Checkpoint)) = (running, kind)

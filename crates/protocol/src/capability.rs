@@ -61,6 +61,8 @@ capabilities! {
     Definitions => "definitions",
     /// Copies its interpreter: the work `checkpoint`.
     Checkpoint => "checkpoint",
+    /// What it saves without names is its whole state: a new interpreter that loads it is as this one was.
+    SavesAll => "saves_all",
 }
 
 impl Capability {

@@ -30,6 +30,8 @@ pub const START_LOCK: &str = "start.lock";
 pub const HOST_LOG: &str = "host.log";
 /// Which evals were undone.
 pub const UNDONE: &str = "undone.json";
+/// Checkpoints of a language whose state is text.
+pub const CHECKPOINTS: &str = "checkpoints";
 /// Figures and other files that evals made.
 pub const FIGURES: &str = "figures";
 
@@ -91,6 +93,11 @@ impl SessionDir {
     /// Which evals were undone.
     pub fn undone(&self) -> PathBuf {
         self.0.join(UNDONE)
+    }
+
+    /// The directory of checkpoints that are files.
+    pub fn checkpoints(&self) -> PathBuf {
+        self.0.join(CHECKPOINTS)
     }
 
     /// The directory of figures and other files that evals made.

@@ -71,7 +71,9 @@ fn loaded(data: &Value) -> Vec<String> {
 
 fn checkpoint(data: &Value) -> Vec<String> {
     let ms = data["ms"].as_f64().map(|ms| format!(" in {ms:.1} ms")).unwrap_or_default();
-    let mut lines = vec![format!("checkpoint `{}` made{ms}", label(data))];
+    let names = data["names"].as_u64().map(|count| counted(count, "name", "names"));
+    let names = names.map(|names| format!(" of {names}")).unwrap_or_default();
+    let mut lines = vec![format!("checkpoint `{}`{names} made{ms}", label(data))];
     if let Some(threads) = data["threads"].as_u64().filter(|threads| *threads > 0) {
         let threads = counted(threads, "thread", "threads");
         lines.push(format!("not in it: {threads} of the session"));

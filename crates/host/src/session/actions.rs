@@ -38,7 +38,7 @@ impl Host {
             Action::KillChildren => self.orders.push_back(Order::KillChildren),
             Action::RollBack(copy) => {
                 pause::point("rolling back");
-                self.orders.push_back(Order::Rollback { copy });
+                self.order_rollback(copy);
             }
             Action::RolledBack(work) => self.record_rollback(work),
             Action::GoOn => self.go_on(),

@@ -1,5 +1,7 @@
 //! The copies of its state that a session keeps, and what is in each. No IO here.
 
+use std::path::PathBuf;
+
 use stead_protocol::{CheckpointInfo, EvalSeq, EvalSet, Outcome, TimeoutStep, WorkKind};
 
 /// How many checkpoints a session may have.
@@ -8,14 +10,23 @@ pub(crate) const MOST_CHECKPOINTS: usize = 100;
 /// A copy that can be gone back to.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) struct KeptCopy {
-    /// The lower half's number of it.
+    /// The lower half's number of it, or our own of one that is text.
     pub(crate) number: u32,
+    /// The file that it is, if it is text.
+    pub(crate) text: Option<PathBuf>,
     pub(crate) label: String,
     /// The work that made it.
     pub(crate) eval: EvalSeq,
     pub(crate) made_ms: u64,
     /// The evals whose effect it has.
     holds: EvalSet,
+}
+
+/// A copy that was just made.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct MadeCopy {
+    pub(crate) number: u32,
+    pub(crate) text: Option<PathBuf>,
 }
 
 /// All copies of a session.
@@ -71,21 +82,21 @@ impl Copies {
     /// more.
     pub(crate) fn keep(
         &mut self,
-        number: u32,
+        made: MadeCopy,
         label: String,
         eval: EvalSeq,
         made_ms: u64,
-    ) -> Option<u32> {
+    ) -> Option<KeptCopy> {
         let before = self.take(&label);
-        let holds = self.holds.clone();
-        self.kept.push(KeptCopy { number, label, eval, made_ms, holds });
+        let (holds, MadeCopy { number, text }) = (self.holds.clone(), made);
+        self.kept.push(KeptCopy { number, text, label, eval, made_ms, holds });
         before
     }
 
-    /// Forgets the copy with this label; returns its number.
-    pub(crate) fn take(&mut self, label: &str) -> Option<u32> {
+    /// Forgets the copy with this label.
+    pub(crate) fn take(&mut self, label: &str) -> Option<KeptCopy> {
         let at = self.kept.iter().position(|copy| copy.label == label)?;
-        Some(self.kept.remove(at).number)
+        Some(self.kept.remove(at))
     }
 
     /// Forgets a copy that has ended by itself.
@@ -159,6 +170,10 @@ mod tests {
         }
     }
 
+    fn made(number: u32) -> MadeCopy {
+        MadeCopy { number, text: None }
+    }
+
     fn seqs(evals: &[u64]) -> Vec<EvalSeq> {
         evals.iter().copied().map(EvalSeq).collect()
     }
@@ -167,9 +182,9 @@ mod tests {
     fn st5_what_is_gone_after_a_rollback_is_undone_and_what_comes_back_is_not() {
         let mut copies = Copies::default();
         run(&mut copies, [1]);
-        assert_eq!(copies.keep(1, "a".to_owned(), EvalSeq(2), 0), None);
+        assert_eq!(copies.keep(made(1), "a".to_owned(), EvalSeq(2), 0), None);
         run(&mut copies, [3, 4]);
-        assert_eq!(copies.keep(2, "b".to_owned(), EvalSeq(5), 0), None);
+        assert_eq!(copies.keep(made(2), "b".to_owned(), EvalSeq(5), 0), None);
         run(&mut copies, [6]);
         let effects = copies.restored(1);
         assert_eq!(effects, Effects { undone: seqs(&[3, 4, 6]), back: vec![] });
@@ -184,13 +199,14 @@ mod tests {
     #[test]
     fn st3_a_label_that_is_used_again_takes_the_place_of_the_earlier_one() {
         let mut copies = Copies::default();
-        copies.keep(1, "a".to_owned(), EvalSeq(1), 0);
-        copies.keep(2, "b".to_owned(), EvalSeq(2), 0);
-        assert_eq!(copies.keep(3, "a".to_owned(), EvalSeq(3), 0), Some(1));
+        copies.keep(made(1), "a".to_owned(), EvalSeq(1), 0);
+        copies.keep(made(2), "b".to_owned(), EvalSeq(2), 0);
+        let before = copies.keep(made(3), "a".to_owned(), EvalSeq(3), 0);
+        assert_eq!(before.map(|copy| copy.number), Some(1));
         assert_eq!(copies.labels(), ["b", "a"]);
         assert_eq!(copies.find(None).map(|copy| copy.number), Some(3));
         assert_eq!(copies.find(Some("b")).map(|copy| copy.number), Some(2));
-        assert_eq!(copies.take("b"), Some(2));
+        assert_eq!(copies.take("b").map(|copy| copy.number), Some(2));
         assert_eq!((copies.take("b"), copies.find(Some("b"))), (None, None));
         assert_eq!(copies.lose(3).map(|copy| copy.label), Some("a".to_owned()));
         assert!(copies.list().is_empty());
@@ -202,13 +218,13 @@ mod tests {
         copies.note(EvalSeq(1), WorkKind::Save, &Outcome::Complete);
         copies.note(EvalSeq(2), WorkKind::Code, &Outcome::HostDied);
         copies.note(EvalSeq(3), WorkKind::Code, &Outcome::Interrupted);
-        copies.keep(1, "a".to_owned(), EvalSeq(4), 0);
+        copies.keep(made(1), "a".to_owned(), EvalSeq(4), 0);
         assert_eq!(copies.list()[0].after, Some(EvalSeq(3)));
         copies.begin_anew();
         assert!(copies.list().is_empty());
         assert!((0..MOST_CHECKPOINTS as u32).all(|number| {
             let label = number.to_string();
-            !copies.is_full_for(&label) && copies.keep(number, label, EvalSeq(9), 0).is_none()
+            !copies.is_full_for(&label) && copies.keep(made(number), label, EvalSeq(9), 0).is_none()
         }));
         assert!(copies.is_full_for("one more") && !copies.is_full_for("7"));
     }

@@ -1,12 +1,17 @@
 //! Checkpoints and rollbacks: what the state asks for about copies is ordered, and what came of it is recorded.
 
+use std::path::PathBuf;
+
 use serde_json::{Value, json};
 use stead_interpreter::{Copied, Order, Restored};
-use stead_protocol::{ChunkKind, DEFAULT_LABEL, EvalSeq, Refusal, ReportInfo, Work, WorkKind};
+use stead_protocol::{
+    Capability, ChunkKind, DEFAULT_LABEL, EvalSeq, Refusal, ReportInfo, Work, WorkKind,
+};
+use stead_spool::SessionDir;
 
 use crate::host::{Host, Launch};
 use crate::life::wall_clock::wall_ms;
-use crate::session::copies::{Effects, MOST_CHECKPOINTS};
+use crate::session::copies::{Effects, MOST_CHECKPOINTS, MadeCopy};
 use crate::session::state::{Action, Eval, Input, Phase};
 use crate::with_causes;
 
@@ -18,8 +23,8 @@ const UNDONE_NAMED: usize = 50;
 pub(crate) struct Copying {
     /// What the checkpoint that is being made will be called.
     label: Option<String>,
-    /// The copy that was made for it.
-    made: Option<Copied>,
+    /// The copy that was made for it, or will be there when its text is saved.
+    made: Option<MadeCopy>,
     /// Where the rollback that is under way goes to.
     target: Option<Target>,
     /// What came of it.
@@ -32,6 +37,18 @@ struct Target {
     work: EvalSeq,
     copy: u32,
     label: String,
+    text: Option<TextStage>,
+}
+
+/// How far a rollback to a text has come.
+#[derive(Debug, Clone, PartialEq, Eq)]
+enum TextStage {
+    /// The interpreter ends.
+    Ends(PathBuf),
+    /// Another one is started.
+    Starts(PathBuf),
+    /// It loads the text.
+    Loads { failed: Vec<Value> },
 }
 
 impl Host {
@@ -63,10 +80,34 @@ impl Host {
             && !matches!(running, WorkKind::Checkpoint | WorkKind::Rollback | WorkKind::Undo)
     }
 
-    /// A checkpoint is about to be made.
-    pub(crate) fn begin_checkpoint(&mut self, label: Option<String>) {
-        let label = label.unwrap_or_else(|| DEFAULT_LABEL.to_owned());
-        self.copying = Copying { label: Some(label), ..Copying::default() };
+    /// A checkpoint is about to be made; returns what is asked of the bridge for it. Where the state is text, that
+    /// is saved.
+    pub(crate) fn begin_checkpoint(
+        &mut self,
+        eval: EvalSeq,
+        label: Option<&str>,
+    ) -> (WorkKind, String) {
+        let label = label.unwrap_or(DEFAULT_LABEL).to_owned();
+        let text = match self.facts.can.has(&Capability::Checkpoint) {
+            true => None,
+            false => Some(self.checkpoints_dir().join(format!("{}.stead", eval.0))),
+        };
+        let made = text.clone().map(|text| MadeCopy { number: eval.0 as u32, text: Some(text) });
+        self.copying = Copying { label: Some(label.clone()), made, ..Copying::default() };
+        match text {
+            None => (WorkKind::Checkpoint, label),
+            Some(path) => (WorkKind::Save, format!("{}\nforce", path.display())),
+        }
+    }
+
+    fn checkpoints_dir(&self) -> PathBuf {
+        SessionDir::new(&self.spec.dir).checkpoints()
+    }
+
+    /// Copies of an interpreter are gone with it.
+    pub(crate) fn forget_copies(&mut self) {
+        self.copies.begin_anew();
+        let _ = std::fs::remove_dir_all(self.checkpoints_dir());
     }
 
     /// The turn of a rollback has come.
@@ -97,7 +138,8 @@ impl Host {
     fn aim(&mut self, work: EvalSeq, label: Option<&str>) -> Result<u32, Refusal> {
         let found = self.copies.find(label).cloned();
         let found = found.ok_or_else(|| self.no_checkpoint(label.map(str::to_owned)))?;
-        let target = Target { work, copy: found.number, label: found.label };
+        let text = found.text.map(TextStage::Ends);
+        let target = Target { work, copy: found.number, label: found.label, text };
         self.copying = Copying { target: Some(target), ..Copying::default() };
         Ok(found.number)
     }
@@ -111,7 +153,7 @@ impl Host {
     /// The lower half has a copy. One that was woken makes another of itself, which is not new here.
     pub(crate) fn copied(&mut self, copied: Copied) {
         if self.copying.label.is_some() {
-            self.copying.made = Some(copied);
+            self.copying.made = Some(MadeCopy { number: copied.copy, text: None });
         }
     }
 
@@ -121,12 +163,12 @@ impl Host {
         let label = label?;
         match (made, ok) {
             (Some(made), true) => {
-                let before = self.copies.keep(made.copy, label, eval, wall_ms());
-                self.drop_copies(before);
+                let before = self.copies.keep(made, label, eval, wall_ms());
+                before.into_iter().for_each(|before| self.drop_copy(before.number, before.text));
                 None
             }
             (Some(made), false) => {
-                self.drop_copies(Some(made.copy));
+                self.drop_copy(made.number, made.text);
                 None
             }
             (None, true) => Some("the interpreter has told of no copy"),
@@ -134,18 +176,85 @@ impl Host {
         }
     }
 
-    fn drop_copies(&mut self, copies: impl IntoIterator<Item = u32>) {
-        let copies: Vec<u32> = copies.into_iter().collect();
-        if !copies.is_empty() {
-            self.orders.push_back(Order::Drop { copies });
+    fn drop_copy(&mut self, copy: u32, text: Option<PathBuf>) {
+        match text {
+            Some(text) => drop(std::fs::remove_file(text)),
+            None => self.orders.push_back(Order::Drop { copies: vec![copy] }),
         }
     }
 
     /// Drops a checkpoint; whether there was one.
     pub(crate) fn drop_checkpoint(&mut self, label: &str) -> bool {
-        let copy = self.copies.take(label);
-        self.drop_copies(copy);
-        copy.is_some()
+        let Some(copy) = self.copies.take(label) else { return false };
+        self.drop_copy(copy.number, copy.text);
+        true
+    }
+
+    /// Has the copy take the place of the interpreter. One that is text is loaded by a new interpreter, when the
+    /// old one is gone.
+    pub(crate) fn order_rollback(&mut self, copy: u32) {
+        let text = self.copying.target.as_ref().is_some_and(|target| target.text.is_some());
+        self.orders.push_back(if text { Order::Kill } else { Order::Rollback { copy } });
+    }
+
+    /// The interpreter has ended; whether another is started that loads a text.
+    pub(crate) fn starts_from_text(&mut self) -> bool {
+        let rolls_back = matches!(self.state.phase, Phase::RollingBack(_));
+        let text = self.copying.target.as_mut().and_then(|target| target.text.as_mut());
+        let Some(stage @ TextStage::Ends(_)) = text.filter(|_| rolls_back) else { return false };
+        if let TextStage::Ends(path) = stage {
+            *stage = TextStage::Starts(std::mem::take(path));
+        }
+        self.leave_old_interpreter();
+        self.start_interpreter();
+        true
+    }
+
+    /// Whether the interpreter that is starting will load a text.
+    pub(crate) fn comes_from_text(&self) -> bool {
+        let rolls_back = matches!(self.state.phase, Phase::RollingBack(_));
+        rolls_back && self.copying.target.as_ref().is_some_and(|target| target.text.is_some())
+    }
+
+    /// Whether the interpreter that is ready is there for a text, which it loads now.
+    pub(crate) fn load_text(&mut self) -> bool {
+        let target = self.copying.target.as_mut();
+        let Some((work, stage)) =
+            target.and_then(|target| Some((target.work, target.text.as_mut()?)))
+        else {
+            return false;
+        };
+        let TextStage::Starts(path) = stage else { return false };
+        let (what, argument) = ("load".to_owned(), path.display().to_string());
+        *stage = TextStage::Loads { failed: Vec::new() };
+        let eval = self.eval_id(work);
+        self.orders.push_back(Order::Work { eval, what, argument, limit_ms: None });
+        true
+    }
+
+    /// What came of a load that is part of a rollback; whether it was one.
+    pub(crate) fn text_report(&mut self, data: &Value) -> bool {
+        let target = self.copying.target.as_mut().and_then(|target| target.text.as_mut());
+        let Some(TextStage::Loads { failed }) = target else { return false };
+        *failed = unsaved(data);
+        true
+    }
+
+    /// The text was loaded, or could not be; whether that was part of a rollback.
+    pub(crate) fn text_loaded(&mut self, ok: bool) -> bool {
+        let target = self.copying.target.clone();
+        let Some((copy, Some(TextStage::Loads { failed }))) =
+            target.map(|target| (target.copy, target.text))
+        else {
+            return false;
+        };
+        if ok {
+            let lost = failed.iter().filter_map(Value::as_str).map(str::to_owned).collect();
+            self.restored(Box::new(Restored { copy, lost, ..Restored::default() }));
+        } else {
+            self.act(Action::Kill);
+        }
+        true
     }
 
     /// A copy has ended by itself, or there was none to go back to.
@@ -223,8 +332,22 @@ impl Host {
 
     /// Says with the report of a checkpoint what it is called.
     pub(crate) fn name_checkpoint(&self, data: &mut Value) {
-        if let (Some(label), Value::Object(fields)) = (&self.copying.label, data) {
+        let Some(label) = &self.copying.label else { return };
+        if self.copying.made.as_ref().is_some_and(|made| made.text.is_some()) {
+            *data = json!({"names": data["count"], "lost": unsaved(data)});
+        }
+        if let Value::Object(fields) = data {
             fields.insert("label".to_owned(), label.clone().into());
         }
     }
+}
+
+/// What a save or a load has left out, each with its reason.
+fn unsaved(data: &Value) -> Vec<Value> {
+    let failed = data["failed"].as_array().into_iter().flatten();
+    let said = |failed: &Value| {
+        let word = |field: &str| failed[field].as_str().unwrap_or_default().to_owned();
+        Value::from(format!("{}: {}", word("name"), word("why")))
+    };
+    failed.map(said).collect()
 }

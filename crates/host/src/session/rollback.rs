@@ -4,15 +4,19 @@ use stead_interpreter::Millis;
 use stead_protocol::client::InterruptEffect;
 use stead_protocol::{EndReason, Outcome, TimeoutStep};
 
-use crate::session::state::{Action, Eval, Phase, RollingBack, RunningEval, State, Why};
+use crate::session::state::{
+    Action, Eval, Phase, RollingBack, RunningEval, START_LIMIT, State, Why,
+};
 use crate::session::step::answers;
 
 impl State {
     /// The running work is a rollback.
-    pub(super) fn roll_back(&mut self, copy: u32) -> Vec<Action> {
+    pub(super) fn roll_back(&mut self, copy: u32, now: Millis) -> Vec<Action> {
         match std::mem::replace(&mut self.phase, Phase::Starting { give_up_at: 0 }) {
             Phase::Running(work) => {
-                self.phase = Phase::RollingBack(RollingBack { work, cut: None, jumped: false });
+                let give_up_at = now + START_LIMIT;
+                let rolling = RollingBack { work, cut: None, jumped: false, give_up_at };
+                self.phase = Phase::RollingBack(rolling);
                 vec![Action::RollBack(copy)]
             }
             other => {
@@ -24,11 +28,12 @@ impl State {
 
     /// A rollback does not wait for the end of the running eval, or it could never rescue from one that ignores
     /// interrupts.
-    pub(super) fn cut_short(&mut self, work: Eval, copy: u32) -> Vec<Action> {
+    pub(super) fn cut_short(&mut self, work: Eval, copy: u32, now: Millis) -> Vec<Action> {
         match std::mem::replace(&mut self.phase, Phase::Starting { give_up_at: 0 }) {
             Phase::Running(run) => {
-                let work = RunningEval::new(&work);
-                self.phase = Phase::RollingBack(RollingBack { work, cut: Some(run), jumped: true });
+                let (work, give_up_at) = (RunningEval::new(&work), now + START_LIMIT);
+                let rolling = RollingBack { work, cut: Some(run), jumped: true, give_up_at };
+                self.phase = Phase::RollingBack(rolling);
                 vec![Action::RollBack(copy)]
             }
             other => {
@@ -63,7 +68,7 @@ impl State {
     pub(super) fn restored(&mut self, reason: EndReason, now: Millis) -> Vec<Action> {
         let mut actions = Vec::new();
         match std::mem::replace(&mut self.phase, Phase::Idle { since: now }) {
-            Phase::RollingBack(RollingBack { work, cut, jumped }) => {
+            Phase::RollingBack(RollingBack { work, cut, jumped, .. }) => {
                 let reason = || EndReason::RolledBack { by: None };
                 if let Some(run) = cut {
                     actions.push(ended(&run, Outcome::Ended { reason: reason() }));

@@ -4,7 +4,7 @@ use stead_protocol::bridge::DoneStatus;
 use stead_protocol::client::InterruptEffect;
 use stead_protocol::{EndReason, EvalSeq, Outcome, TimeoutStep};
 
-use crate::session::state::{Action, Eval, Input, Phase, State};
+use crate::session::state::{Action, Eval, Input, Phase, START_LIMIT, State};
 use crate::session::state_tests::{effect, finish, idle, running, submit, tick, ticket};
 
 const KILLED: EndReason = EndReason::Signal { signal: 9 };
@@ -95,6 +95,14 @@ fn st3_a_copy_that_does_not_wake_ends_the_session() {
 }
 
 #[test]
+fn st3_an_interpreter_that_does_not_come_back_is_given_up() {
+    let mut state = cutting();
+    assert_eq!(state.next_deadline(true), Some(START_LIMIT));
+    assert_eq!(state.step(tick(), START_LIMIT), [Action::Kill]);
+    assert_eq!((state.step(tick(), START_LIMIT + 1), state.next_deadline(true)), (vec![], None));
+}
+
+#[test]
 fn s7_a_stop_during_a_rollback_wins() {
     let mut state = cutting();
     assert_eq!(state.step(Input::Stop(ticket(1)), 1), [Action::Kill]);
@@ -148,7 +156,7 @@ fn st5_after_a_fatal_signal_or_a_hard_timeout_the_session_goes_on_from_a_copy() 
 fn st3_a_session_that_is_rolling_back_takes_code_and_is_not_idle() {
     let mut state = cutting();
     assert_eq!(state.admit(false).unwrap(), Some(EvalSeq(2)));
-    assert_eq!(state.step(tick(), 1_000_000), []);
+    assert_eq!(state.step(tick(), START_LIMIT - 1), []);
     // A second rollback waits for the first.
     assert_eq!(state.step(cut_short(4), 1), []);
     let actions = state.step(Input::Restored(KILLED), 3);

@@ -61,6 +61,8 @@ pub(crate) struct RollingBack {
     pub(crate) cut: Option<RunningEval>,
     /// Whether the work went before evals that were waiting for their turn: those do not run.
     pub(crate) jumped: bool,
+    /// When an interpreter that is not there again is given up.
+    pub(crate) give_up_at: Millis,
 }
 
 impl RollingBack {

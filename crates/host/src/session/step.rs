@@ -134,8 +134,8 @@ impl State {
                 self.overdue(step);
                 vec![]
             }
-            Input::RollBack { copy } => self.roll_back(copy),
-            Input::CutShort { work, copy } => self.cut_short(work, copy),
+            Input::RollBack { copy } => self.roll_back(copy, now),
+            Input::CutShort { work, copy } => self.cut_short(work, copy, now),
             Input::NotRolledBack => self.not_rolled_back(),
             Input::Restored(reason) => self.restored(reason, now),
             Input::Query(ticket) => self.query(ticket, now),
@@ -232,8 +232,9 @@ impl State {
                 run
             }
             // It was just over when it was to be cut short.
-            Phase::RollingBack(RollingBack { work, cut: Some(run), jumped }) => {
-                self.phase = Phase::RollingBack(RollingBack { work, cut: None, jumped });
+            Phase::RollingBack(RollingBack { work, cut: Some(run), jumped, give_up_at }) => {
+                let rolling = RollingBack { work, cut: None, jumped, give_up_at };
+                self.phase = Phase::RollingBack(rolling);
                 run
             }
             other => {

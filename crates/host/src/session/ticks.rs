@@ -23,7 +23,11 @@ impl State {
                 actions.push(Action::AskExit);
             }
             Phase::Running(run) => give_up_waiting(run, now, &mut actions),
-            Phase::RollingBack(RollingBack { work, cut, .. }) => {
+            Phase::RollingBack(RollingBack { work, cut, give_up_at, .. }) => {
+                if *give_up_at <= now {
+                    *give_up_at = Millis::MAX;
+                    actions.push(Action::Kill);
+                }
                 for run in [work].into_iter().chain(cut) {
                     give_up_waiting(run, now, &mut actions);
                 }
@@ -65,8 +69,9 @@ impl State {
                 (!attached && self.idle_timeout > 0).then(|| since + self.idle_timeout)
             }
             Phase::Running(run) => run.next(),
-            Phase::RollingBack(RollingBack { work, cut, .. }) => {
-                [work].into_iter().chain(cut).filter_map(RunningEval::next).min()
+            Phase::RollingBack(RollingBack { work, cut, give_up_at, .. }) => {
+                let interrupts = [work].into_iter().chain(cut).filter_map(RunningEval::next);
+                interrupts.chain([*give_up_at].into_iter().filter(|at| *at < Millis::MAX)).min()
             }
             Phase::Querying { deadline, .. } => Some(*deadline),
             Phase::Ending { run, kill_at, .. } => {

@@ -3,7 +3,7 @@
 use stead_interpreter::Order;
 use stead_protocol::bridge::DoneStatus;
 use stead_protocol::{
-    By, ChunkKind, ErrorInfo, EvalSeq, Refusal, ReportInfo, ShellPlace, Work, WorkKind,
+    By, Capability, ChunkKind, ErrorInfo, EvalSeq, Refusal, ReportInfo, ShellPlace, Work, WorkKind,
 };
 
 use crate::host::Host;
@@ -40,12 +40,12 @@ impl Host {
             WorkKind::Code => true,
             // No part of this version carries these out yet.
             WorkKind::Undo | WorkKind::Unknown => false,
-            WorkKind::Clear
-            | WorkKind::Save
-            | WorkKind::Load
-            | WorkKind::Stdlib
-            | WorkKind::Checkpoint
-            | WorkKind::Rollback => kind.needs().is_none_or(|needed| !self.cannot_do(&needed)),
+            WorkKind::Clear | WorkKind::Save | WorkKind::Load | WorkKind::Stdlib => {
+                kind.needs().is_none_or(|needed| !self.cannot_do(&needed))
+            }
+            WorkKind::Checkpoint | WorkKind::Rollback => {
+                !self.cannot_do(&Capability::Checkpoint) || !self.cannot_do(&Capability::SavesAll)
+            }
         };
         (!possible).then(|| self.cannot(kind.as_str()))
     }
@@ -62,7 +62,13 @@ impl Host {
         }
         match &work {
             Some(Work::Rollback { label }) => return self.begin_rollback(eval, label.as_deref()),
-            Some(Work::Checkpoint { label }) => self.begin_checkpoint(label.clone()),
+            Some(Work::Checkpoint { label }) => {
+                let (what, argument) = self.begin_checkpoint(eval, label.as_deref());
+                let (eval, what) = (self.eval_id(eval), what.as_str().to_owned());
+                let limit_ms = self.state.running().and_then(|run| run.limit);
+                self.orders.push_back(Order::Work { eval, what, argument, limit_ms });
+                return Ok(());
+            }
             _ => {}
         }
         let limit_ms = self.state.running().and_then(|run| run.limit);
@@ -85,6 +91,9 @@ impl Host {
 
     /// Records what came of the work that runs.
     pub(crate) fn report(&mut self, mut data: serde_json::Value) {
+        if self.text_report(&data) {
+            return;
+        }
         let running = self.state.running().and_then(|run| self.pending.get(&run.eval));
         let Some(work) = running.map(|pending| pending.kind).filter(|kind| !kind.is_code()) else {
             return eprintln!("bridge: a report while no work runs that has one");

@@ -128,6 +128,9 @@ impl Session {
                 What::Connection(id) => ready.connections.push(id),
             }
         }
+        if ready.door || !ready.connections.is_empty() {
+            ready.near.note_clients();
+        }
         ready
     }
 

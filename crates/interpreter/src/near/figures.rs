@@ -26,7 +26,11 @@ impl Near {
         let looked = pid.and_then(tree::look);
         let held = interpreter.is_some_and(|interpreter| interpreter.aim.holds());
         let stands = !held && looked.is_some_and(|process| process.state == b'T');
-        let members = self.family().members();
+        let members = match &self.life {
+            // Those that are being killed are soon gone, and to look at each of hundreds would hold up the answer.
+            Life::Sweeps(_) => Vec::new(),
+            _ => self.family().members(),
+        };
         let background = match idle {
             // While an eval runs, its processes cannot be told from those of earlier evals.
             None => Vec::new(),

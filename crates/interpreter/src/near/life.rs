@@ -13,6 +13,10 @@ use super::{Near, Tell};
 use crate::prepare::{Prepared, prepare};
 use crate::told::{Exit, Told};
 
+/// How long a sweep is put off for clients that wait for an answer. While hundreds of processes die, each turn of the
+/// scheduler that this process uses up for the sweep makes a client wait for the next.
+const PUT_OFF: Duration = Duration::from_millis(20);
+
 /// How long the end of an interpreter waits for everything it started to be gone.
 const SWEEP_PATIENCE: Duration = Duration::from_secs(5);
 
@@ -33,6 +37,8 @@ pub(super) struct Sweeps {
     exit: Exit,
     sweep: Sweep,
     pub(super) next: Instant,
+    /// When the last step ended.
+    stepped: Instant,
     /// The copy that takes its place then.
     then: Option<u32>,
 }
@@ -45,7 +51,7 @@ impl Sweeps {
             Some(_) => Sweep::begin_below(interpreter.family.clone(), deadline),
             None => Sweep::begin(all, deadline),
         };
-        Sweeps { interpreter, exit, sweep, next: now, then }
+        Sweeps { interpreter, exit, sweep, next: now, stepped: now, then }
     }
 
     /// No copy takes the place of the interpreter: all of them are killed, too.
@@ -178,13 +184,15 @@ impl Near {
 
     /// Goes on killing processes of an ended interpreter. When none is left, or time is up, their output is
     /// told, and then the end.
-    pub(super) fn go_on_sweeping(&mut self, stirred: bool, tell: Tell<'_>) {
+    pub(super) fn go_on_sweeping(&mut self, stirred: bool, clients: bool, tell: Tell<'_>) {
         let Life::Sweeps(sweeps) = &mut self.life else { return };
         let now = Instant::now();
-        if !stirred && now < sweeps.next {
+        if !stirred && now < sweeps.next || clients && now < sweeps.stepped + PUT_OFF {
             return;
         }
-        match sweeps.sweep.step(now) {
+        let swept = sweeps.sweep.step(now);
+        sweeps.stepped = Instant::now();
+        match swept {
             Swept::Again { at } => return sweeps.next = at,
             Swept::Done => {}
             Swept::Left(left) => {

@@ -88,10 +88,16 @@ pub struct NearReady {
     stdin: bool,
     children: bool,
     guard: bool,
+    clients: bool,
     copies: bool,
 }
 
 impl NearReady {
+    /// Notes that somebody waits for an answer of this process, so that what takes long may be put off.
+    pub fn note_clients(&mut self) {
+        self.clients = true;
+    }
+
     /// Notes that a source was ready.
     pub fn note(&mut self, source: Source) {
         match source {
@@ -228,7 +234,7 @@ impl Near {
         }
         self.keep_guarded(ready.guard);
         self.go_on_waking();
-        self.go_on_sweeping(ready.children, tell);
+        self.go_on_sweeping(ready.children, ready.clients, tell);
         let clock = &self.clock;
         if let Life::Lives(interpreter) = &mut self.life {
             interpreter.look_for_readers(clock, tell);

@@ -1,9 +1,10 @@
 """Checkpoints by fork: a copy rests, is woken, dropped, and finds its state as it was."""
 import os
+import random
 import signal
 import time
 
-from driver import Host
+from driver import Host, Result
 from nest import Nest, NestTest, children_of, is_alive, wait_gone
 
 
@@ -129,6 +130,31 @@ class Copies(NestTest):
         result = self.ok(host, "x", "5")
         self.assertEqual(result.changed, {})
         self.assertEqual(host.copy().number, 2)
+
+    def test_e6_an_interrupt_at_any_moment_leaves_a_copy_or_none(self):
+        host = self.start()
+        self.ok(host, "import os\nos.register_at_fork(before=lambda: [None for _ in range(2000)], after_in_parent=lambda: [None for _ in range(2000)])\nx = 1")
+        host.copies.pop(host.checkpoint().number).drop()
+        self.ok(host, "x", "1")
+        descriptors, chance = len(os.listdir("/proc/%d/fd" % host.pid)), random.Random(7)
+        for _ in range(60):
+            host.count += 1
+            host.send("work py:%d checkpoint" % host.count, "a")
+            for _ in range(chance.randrange(40000)):
+                pass
+            host.send("interrupt py:%d" % host.count)
+            host.interrupt()
+            result = host.finish(Result())
+            self.assertIn(result.status, ("ok", "interrupted"), result.events)
+            self.assertEqual(host.has_packet(), result.status == "ok")
+            if result.status == "ok":
+                host.copies.pop(host.take_packet().number).drop()
+            self.ok(host, "x", "1")
+        for _ in range(2):
+            self.ok(host, "x", "1")
+        self.assertEqual((children_of(host.pid), len(os.listdir("/proc/%d/fd" % host.pid))), ([], descriptors))
+        self.back(host, host.checkpoint())
+        self.ok(host, "x", "1")
 
     def test_p3_the_compiled_bridge_takes_copies_without_compiling(self):
         code = bytes.fromhex(self.start().ask("query 1 code")["data"]["code"])

@@ -1,6 +1,7 @@
 """Checkpoints and children: copies are children of the interpreter, and code of the user's must not notice them."""
 import os
 import signal
+import sys
 
 from nest import NestTest, wait_gone
 
@@ -55,13 +56,14 @@ class Children(NestTest):
 
     def test_st3_processes_from_before_are_told_and_do_not_lie(self):
         host = self.start()
-        self.ok(host, "import subprocess, os, asyncio\np = subprocess.Popen(['sleep', '1000']); q = await asyncio.create_subprocess_exec('sleep', '1000')")
+        self.ok(host, "import subprocess, os, asyncio\np = subprocess.Popen(['sleep', '1000']); q = await asyncio.create_subprocess_exec('sleep', '1000', stdout=-1)")
         copy = host.checkpoint()
         self.assertEqual(sum("the process sleep (" in text for text in copy.lost), 2)
         restored = self.back(host, copy)
         self.assertEqual(restored.get("lost", []), copy.lost)
         self.ok(host, "p.poll()", "-9")
         self.ok(host, "p.kill(); p.terminate(); p.wait()", "-9")
+        self.ok(host, "await q.communicate(), q.returncode", "((b'', None), -9)")
         self.fails(host, "os.wait()", "ChildProcessError")
 
     def test_st3_a_manager_is_refused_and_other_processes_are_told(self):
@@ -85,6 +87,17 @@ class Children(NestTest):
         result = host.submit("exit()")
         host.pump(result, lambda event: False)
         self.assertEqual((result.out, result.err), ("", ""))
+
+    def test_st3_a_pool_of_processes_says_that_it_is_broken(self):
+        host = self.start()
+        self.ok(host, "from concurrent.futures import ProcessPoolExecutor\nimport multiprocessing as mp\nfrom multiprocessing.pool import ThreadPool\n"
+                      "threads = ThreadPool(1); e = ProcessPoolExecutor(1, mp_context=mp.get_context('fork')); e.submit(abs, -1).result()", "1")
+        copy = host.checkpoint()
+        self.ok(host, "e.submit(abs, -2).result(), threads.map(abs, [-3])", "(2, [3])")
+        self.back(host, copy)
+        if sys.version_info >= (3, 9):
+            self.fails(host, "e.submit(abs, -2)", "BrokenProcessPool")
+        self.fails(host, "threads.map(abs, [-3])", "ValueError")
 
     def test_st3_an_alarm_is_told(self):
         host = self.start()

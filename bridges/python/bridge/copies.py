@@ -189,10 +189,21 @@ def reap():
 
 def do_checkpoint(label):
     """The label is the host's: here it is a copy like any other."""
+    return copied(False)
+
+
+def copied(automatic):
+    """Takes a copy, and gives what is told of it."""
     if not can_copy():
         raise Unsupported("this session was started without a way to keep copies of it")
     need_part("copies")
-    return run_user(take_copy, False)
+    taken = []
+    try:
+        run_user(take_copy, automatic, taken)
+    except KeyboardInterrupt:
+        if not taken:  # else it came too late: the host has the copy
+            raise
+    return taken[0]
 
 
 def do_copy(seq):
@@ -202,10 +213,7 @@ def do_copy(seq):
     repair_streams()
     S.phase = Phase.RUNNING
     try:
-        if not can_copy():
-            raise Unsupported("this session was started without a way to keep copies of it")
-        need_part("copies")
-        answer = {"seq": int(seq), "data": run_user(take_copy, True)}
+        answer = {"seq": int(seq), "data": copied(True)}
     except Restored:
         raise
     except KeyboardInterrupt:

@@ -85,6 +85,9 @@ class Survey:
         """What the system makes without a name: epoll, eventfd, inotify, timers."""
         name = link(one.fd)
         one.ends = False
+        if "pidfd" in name:
+            one.fate = Fate.KEPT  # it says that its process has ended, which is so then
+            return
         if name == "anon_inode:[eventpoll]":
             entries = []
             for line in (contents("/proc/self/fdinfo/%d" % one.fd) or "").splitlines():
@@ -94,7 +97,7 @@ class Survey:
             if all([fd == data & 0xFFFFFFFF for fd, _, data in entries]):  # a library in C may keep anything else there
                 one.fate, one.of = Fate.POLLED, entries
                 return
-        self.lost.append("an %s" % name.replace("anon_inode:", "").strip("[]"))
+        self.lost.append("what is told through a descriptor of the kernel's (%s)" % name.replace("anon_inode:", "").strip("[]"))
 
     def look_at_socket(self, one):
         if one.fd in self.joined:

@@ -29,6 +29,8 @@ class Copying:
             survey = Survey()
         finally:
             _socket.setdefaulttimeout(timeout)
+        if max([CONTROL, REPORT, NEST, *[one.fd for one in survey.found]]) >= posix.sysconf("SC_OPEN_MAX"):
+            raise CopyRefused("the system does not let this process be copied: fewer open files are allowed than there are")
         if with_threads:
             rest_openmp(maps)
         self.found, self.threads = survey.found, threads.python
@@ -153,13 +155,14 @@ class Copying:
         if said:
             attempt_wait(waitpid, int(said.split()[1]), 0)
 
-    def hand_over(self, pid):
+    def hand_over(self, pid, taken):
         """Critical. Gives the host the one end by which this copy can be woken."""
         nest = _socket.socket(fileno=NEST)
         try:
             nest.settimeout(None)
             nest.sendmsg([dump(self.told(pid)).encode("utf-8", "backslashreplace")],
                          [(_socket.SOL_SOCKET, _socket.SCM_RIGHTS, self.near.fileno().to_bytes(4, sys.byteorder))])
+            taken.append(self.told(pid))
         finally:
             nest.detach()
             self.near.close()
@@ -173,7 +176,8 @@ CRITICAL.update([_call.__code__ for _call in (
     Copying.before_fork, Copying.after_fork, Copying.in_copy, Copying.wait_until_it_rests, Copying.give_up, Copying.hand_over)])
 
 
-def take_copy(automatic):
+def take_copy(automatic, taken):
+    """Puts into `taken` what is told of the copy, once the host has it."""
     flush_all()
     copying = Copying(automatic)
     watch_sigchld()
@@ -182,9 +186,11 @@ def take_copy(automatic):
     if pid == 0:
         wait_for_host(copying)
         raise Restored
-    Numbers.next = number + 1
-    copying.hand_over(pid)
-    return copying.told(pid)
+    try:
+        Numbers.next = number + 1
+        copying.hand_over(pid, taken)
+    finally:
+        copying.near.close()  # also of one that an interrupt kept from the host: it ends then
 
 
 def hush():

@@ -84,13 +84,13 @@ def go_live(copying, words, given, pid, why, mask):
     if len(words) > 1:
         Numbers.next = int(words[-1])
     copying.kept.put_back()
-    for mend in (mend_pools, mend_processes):
+    for mend in (mend_pools, mend_waits, mend_processes):
         attempt(mend)
     while _signal.sigtimedwait(ALL_SIGNALS, 0) is not None:
         pass  # one that came for the whole group while it rested
     _signal.pthread_sigmask(_signal.SIG_SETMASK, mask)
     if pid > 0:
-        copying.hand_over(pid)
+        copying.hand_over(pid, [])
     if pid < 0:
         copying.lost = [*copying.lost, "the copy itself, which cannot be gone back to again (%s)" % why]
     copying.lost = [*copying.lost, *lost_pid(copying.copied_from)]
@@ -120,6 +120,16 @@ def mend_pools():
             thread_module._threads_queues.pop(thread, None)
         if waiting:
             executor._adjust_thread_count()
+
+
+def mend_waits():
+    """asyncio waits for a child in a thread of its own, up to Python 3.11: what waits for that thread is told how its child ended."""
+    watcher = getattr(getattr(modules.get("asyncio.events"), "_event_loop_policy", None), "_watcher", None)
+    for pid, thread in list(getattr(watcher, "_threads", {}).items()):
+        loop, _, call, args = thread._args
+        if not loop.is_closed():
+            loop.call_soon(call, pid, -9, *args)
+        del watcher._threads[pid]
 
 
 def mend_processes():

@@ -44,6 +44,7 @@ mod promises;
 mod race;
 mod refused;
 mod save;
+mod save_shells;
 mod search;
 mod secrets;
 mod session;

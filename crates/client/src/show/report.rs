@@ -58,6 +58,7 @@ fn saved(data: &Value) -> Vec<String> {
     let to = format!("to {}{}", text(&data["path"]), size.unwrap_or_default());
     let mut lines = vec![format!("saved {}", names(data, "saved", &to))];
     lines.extend(failures(data, "not saved"));
+    lines.extend(warnings(data));
     lines
 }
 
@@ -65,8 +66,12 @@ fn loaded(data: &Value) -> Vec<String> {
     let from = format!("from {}", text(&data["path"]));
     let mut lines = vec![format!("loaded {}", names(data, "loaded", &from))];
     lines.extend(failures(data, "not loaded"));
-    lines.extend(list(&data["warnings"]).map(|line| cut_middle(&text(line), WHY_CHARS)));
+    lines.extend(warnings(data));
     lines
+}
+
+fn warnings(data: &Value) -> impl Iterator<Item = String> + '_ {
+    list(&data["warnings"]).map(|line| cut_middle(&text(line), WHY_CHARS))
 }
 
 fn checkpoint(data: &Value) -> Vec<String> {
@@ -187,12 +192,14 @@ mod tests {
     #[test]
     fn st2_a_save_says_what_was_saved_and_what_was_not() {
         let data = json!({"path": "/tmp/a.stead", "bytes": 4100, "saved": ["df", "x"], "count": 2,
-            "failed": [{"name": "s", "type": "socket", "why": "a socket\ncannot be saved"}], "failed_count": 3});
+            "failed": [{"name": "s", "type": "socket", "why": "a socket\ncannot be saved"}], "failed_count": 3,
+            "warnings": ["background jobs are not saved"]});
         let text = report_text(&ReportInfo { work: WorkKind::Save, data });
         assert_eq!(
             text,
             "saved 2 names to /tmp/a.stead (5 kB): df, x\n\
-             not saved: s (socket): a socket cannot be saved\nnot saved: 2 more\n"
+             not saved: s (socket): a socket cannot be saved\nnot saved: 2 more\n\
+             background jobs are not saved\n"
         );
     }
 

@@ -285,3 +285,18 @@ fn label(kind: ChunkKind, goes_on: bool, text: &str) -> Cow<'_, str> {
     }
     Cow::Owned(labelled)
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn c9_each_line_of_the_background_is_labelled_once() {
+        let background = ChunkKind::BackgroundOut;
+        assert_eq!(label(ChunkKind::Out, false, "a\nb\n"), "a\nb\n");
+        assert_eq!(label(background, false, "a\nb\n"), "[background] a\n[background] b\n");
+        // A line that goes on has its label already.
+        assert_eq!(label(background, true, "rest\nnext"), "rest\n[background] next");
+        assert_eq!(label(ChunkKind::BackgroundErr, false, ""), "");
+    }
+}

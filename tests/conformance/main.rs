@@ -21,7 +21,7 @@ use crate::bash::BASH;
 use crate::column::Column;
 use crate::node::NODE;
 use crate::python::PYTHON;
-use crate::talk::Talk;
+use crate::talk::{SessionHistory, Talk};
 
 /// The binary under test.
 const STEAD: &str = env!("CARGO_BIN_EXE_stead");
@@ -37,6 +37,17 @@ fn python() {
 #[test]
 fn bash() {
     behaves_as_the_list_says(&BASH, &TestEnv::new(STEAD));
+}
+
+/// A session that went back to a checkpoint is as good as any.
+#[test]
+fn python_after_a_rollback() {
+    behaves(&PYTHON, &TestEnv::new(STEAD), SessionHistory::RolledBack);
+}
+
+#[test]
+fn bash_after_a_rollback() {
+    behaves(&BASH, &TestEnv::new(STEAD), SessionHistory::RolledBack);
 }
 
 #[test]
@@ -75,7 +86,11 @@ fn node_major(major: u32) {
 
 /// Runs the list, then what the language promises beyond it; `STEAD_BEHAVIOUR` chooses those whose name contains it.
 fn behaves_as_the_list_says(column: &'static Column, env: &TestEnv) {
-    let talk = Talk { env, column };
+    behaves(column, env, SessionHistory::Nothing);
+}
+
+fn behaves(column: &'static Column, env: &TestEnv, history: SessionHistory) {
+    let talk = Talk { env, column, history };
     let chosen = std::env::var("STEAD_BEHAVIOUR").unwrap_or_default();
     let mut failed = Vec::new();
     for (name, check) in list::behaviours().into_iter().chain(column.own.iter().copied()) {

@@ -14,6 +14,15 @@ const LONG: &str = "60s";
 pub(crate) struct Talk<'a> {
     pub(crate) env: &'a TestEnv,
     pub(crate) column: &'static Column,
+    pub(crate) history: SessionHistory,
+}
+
+/// What has happened to the session before each behaviour.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum SessionHistory {
+    Nothing,
+    /// It went back to a checkpoint (SPEC ST-3).
+    RolledBack,
 }
 
 impl Talk<'_> {
@@ -25,6 +34,11 @@ impl Talk<'_> {
         // A session that died under the behaviour before tells that first.
         self.eval("");
         self.command(["clear"]).ok();
+        if self.history == SessionHistory::RolledBack {
+            self.command(["checkpoint"]).ok();
+            self.eval(self.column.set("gone", 1)).complete();
+            self.command(["rollback"]).ok();
+        }
     }
 
     fn json(&self, arguments: &[&str]) -> Reply {

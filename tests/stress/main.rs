@@ -1,10 +1,11 @@
 //! Pushes a real host as far as a test run allows: output, interrupts, crowds, floods, long lives.
 //!
 //! `STEAD_STRESS_EVALS`, `STEAD_INTERRUPTS`, `STEAD_BASH_INTERRUPTS`, `STEAD_NODE_INTERRUPTS`, `STEAD_DEATHS`, `STEAD_ORDERS`, `STEAD_BASH_ORDERS` and
-//! `STEAD_BIG`, `STEAD_WAKES`, `STEAD_SAVES` make the runs longer, `STEAD_SEED`
+//! `STEAD_BIG`, `STEAD_WAKES`, `STEAD_SAVES`, `STEAD_ROLLBACKS` make the runs longer, `STEAD_SEED`
 //! repeats one.
 
 mod bash_interrupts;
+mod copies;
 mod crowd;
 mod deaths;
 mod flood;

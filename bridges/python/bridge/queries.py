@@ -103,8 +103,8 @@ def what_goes_on():
 
 
 def live_children():
-    """Processes that were started here and have not ended."""
+    """Processes that were started here and have not ended, without copies of this one."""
     children = []
     for task in posix.listdir("/proc/self/task"):
         children += file_text("/proc/self/task/%s/children" % task).split()
-    return [child for child in children if file_text("/proc/%s/stat" % child).rpartition(")")[2][1:2] not in ("Z", "X", "")]
+    return [child for child in children if int(child) not in FROZEN and file_text("/proc/%s/stat" % child).rpartition(")")[2][1:2] not in ("Z", "X", "")]

@@ -50,7 +50,7 @@ class Saving:
         self.sink, self.buffers = Sink(target), []
         self.pickling = Pickling(self, self.sink, self.take_buffer)
         self.steps, self.failed, self.sizes = [], {}, {}
-        self.seen, self.promised, self.known, self.mentioned = set(), set(), set(), {}
+        self.seen, self.promised, self.known, self.used, self.mentioned = set(), set(), set(), set(), {}
         self.defining, self.trying, self.deferred = [], [], []  # definitions and values that wait for what they need; what comes last
         self.holders = {}
         for name, value in list(SPACE.items()):
@@ -218,6 +218,8 @@ class Saving:
         self.trying.append(name)
         try:
             self.emit_all(sorted(needs))
+            if not self.asked:
+                self.emit_used(needs)
         finally:
             self.trying.pop()
         self.put_known(needs)
@@ -267,18 +269,30 @@ class Saving:
 
     def emit_reach(self, name):
         """A name that is used when a definition runs, after all that functions use which may be called then."""
+        for one in self.reach(name):
+            if one in self.trying:
+                self.promise(one)
+            self.emit(one)
+
+    def reach(self, name):
+        """A name and all that its functions use, the last first."""
         todo, reached = [name], {}
         while todo:
             one = todo.pop()
             if one in reached or one not in SPACE or one in self.defining:
                 continue
             reached[one] = None
-            for code in codes_of(SPACE[one]):
+            for code in attempt(codes_of, SPACE[one]) or ():
                 todo.extend(names_of(code))
-        for one in reversed(list(reached)):
-            if one in self.trying:
-                self.promise(one)
-            self.emit(one)
+        return list(reversed(list(reached)))
+
+    def emit_used(self, names):
+        """What methods of classes use, before objects of them: `__setstate__` and the like run when these are loaded."""
+        for name in sorted(names):
+            if name not in self.used:
+                self.used.add(name)
+                for one in self.reach(name):
+                    self.emit(one)
 
     def emit_import(self, name):
         """A name that is gone but was used by a definition: the import that bound it is done again, and undone after loading."""

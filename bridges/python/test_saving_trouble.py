@@ -15,11 +15,12 @@ class Trouble(SavingTest):
         self.ok(host, "set(globals()) - {'before'} == before[0] and sys.path == before[2], '<stead>' in sys.modules", "(True, False)")
 
     def test_st2_modules_and_builtins_of_the_same_names_do_not_matter(self):
-        for name in ("pickle", "_pickle", "ast", "json", "marshal", "warnings", "types", "copyreg", "time", "binascii", "fcntl"):
+        for name in ("pickle", "_pickle", "ast", "json", "marshal", "warnings", "types", "copyreg", "time", "binascii", "fcntl", "zlib"):
             with open(os.path.join(self.folder, name + ".py"), "w") as file:
                 file.write("mine = 1\n")
-        host = self.start(cwd=self.folder)
-        self.ok(host, "import pickle, json, ast\nclass P:\n    def __init__(self): self.a = [1]\np = P(); f = lambda: p\npickle.mine", "1")
+        # As the second session of a host is started, which has the bridge compiled.
+        host = self.start(cwd=self.folder, code=bytes.fromhex(self.start().ask("query 1 code")["data"]["code"]))
+        self.ok(host, "import pickle, json, ast\nif not hasattr(__import__('sys').modules.get('zlib'), 'crc32'): import zlib\nclass P:\n    def __init__(self): self.a = [1]\np = P(); f = lambda: p\npickle.mine", "1")
         self.ok(host, "import sys\nsys.modules['pickle'] = sys.modules['_pickle'] = sys.modules['json'] = 5\ncompile = eval = exec = dict = list = type = print = 7\nast = 'mine'\ndump = send = S = SPACE = None")
         self.ok(host, "import builtins\nbuiltins.open = builtins.compile = builtins.input = builtins.print = None")
         report = self.done(host, "save", self.path, "", "p", "f", "ast", "compile")

@@ -13,6 +13,34 @@ def import_stdlib(name):
         sys.path = path
 
 
+def is_real(module):
+    """Whether a loaded module is the standard library's, and no file of the user's with the same name."""
+    origin = getattr(getattr(module, "__spec__", None), "origin", None)
+    return origin in ("built-in", "frozen") or (
+        type(origin) is str and "-packages/" not in origin and any([origin.startswith(folder + "/") for folder in STDLIB]))
+
+
+def real_module(name):
+    """A module of the standard library, also where user code has put another one in its place."""
+    module = modules.get(name)
+    if module is not None and is_real(module):
+        return module
+    aside = {} if module is None else {key: modules.pop(key) for key in list(modules) if is_within(key, name)}
+    path, sys.path = sys.path, STDLIB
+    try:
+        return __import__(name)
+    finally:
+        sys.path = path
+        if aside:
+            for key in [key for key in list(modules) if is_within(key, name)]:
+                modules.pop(key, None)
+            modules.update(aside)
+
+
+def is_within(key, name):
+    return type(key) is str and (key == name or key.startswith(name + "."))
+
+
 class SourceFinder:
     """Hands the sources of the evals so far to linecache when it is first imported.
 

@@ -22,7 +22,7 @@ def need_part(name):
 
 
 def unpack(part):
-    return import_stdlib("marshal").loads(import_stdlib("zlib").decompress(part))
+    return real_module("marshal").loads(real_module("zlib").decompress(part))
 
 
 def do_work(eval_id, what, payload):

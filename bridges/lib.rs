@@ -40,6 +40,7 @@ pub const PYTHON: &str = concat!(
     include_str!("python/bridge/queries.py"),
     include_str!("python/bridge/copies.py"),
     include_str!("python/bridge/work.py"),
+    include_str!("python/bridge/stdlib.py"),
     // As a text, which runs when it is first needed: what is compiled costs every start something.
     "PARTS['saving'] = r'''\n",
     include_str!("python/saving/kinds.py"),
@@ -55,6 +56,9 @@ pub const PYTHON: &str = concat!(
     include_str!("python/copies/descriptors.py"),
     include_str!("python/copies/taking.py"),
     include_str!("python/copies/waking.py"),
+    "'''\n",
+    "PARTS['definitions'] = r'''\n",
+    include_str!("python/bridge/definitions.py"),
     "'''\n",
     include_str!("python/bridge/serve.py"),
 );
@@ -84,6 +88,8 @@ pub const NODE: &str = concat!(
     include_str!("node/saving/saving.js"),
     include_str!("node/saving/loading.js"),
     "return { save, load };\n}\n",
+    include_str!("node/bridge/stdlib.js"),
+    include_str!("node/bridge/definitions.js"),
     include_str!("node/bridge/queries.js"),
     include_str!("node/bridge/serve.js"),
 );
@@ -104,6 +110,7 @@ pub const BASH: &str = concat!(
     include_str!("bash/bridge/reach.bash"),
     include_str!("bash/bridge/incomplete.bash"),
     include_str!("bash/bridge/evals.bash"),
+    include_str!("bash/bridge/stdlib.bash"),
     include_str!("bash/bridge/queries.bash"),
     include_str!("bash/bridge/work.bash"),
     // As a text, which is parsed when it is first needed: what is parsed costs every start something.
@@ -111,6 +118,7 @@ pub const BASH: &str = concat!(
     include_str!("bash/saving/saving.bash"),
     include_str!("bash/saving/saved.bash"),
     include_str!("bash/saving/loading.bash"),
+    include_str!("bash/bridge/definitions.bash"),
     "STEAD_LATER\n}\n",
     include_str!("bash/bridge/quick.bash"),
     include_str!("bash/bridge/serve.bash"),

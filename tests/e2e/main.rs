@@ -51,6 +51,7 @@ mod session;
 mod shell;
 mod silent;
 mod skew;
+mod stdlib;
 mod talk;
 mod terminal;
 mod tmux;

@@ -178,14 +178,14 @@ fn m8_every_argument_of_every_tool_is_checked_by_name() {
     let (env, mut server) = served();
     let tools = server.ask("tools/list", json!({}));
     let tools = tools["result"]["tools"].as_array().expect("tools").clone();
-    assert_eq!(tools.len(), 8);
+    assert_eq!(tools.len(), 9);
     let mut tried = 0;
     for tool in &tools {
         let name = tool["name"].as_str().expect("a name");
         let schema = &tool["inputSchema"];
         let good = |key: &str| match schema["properties"][key]["type"].as_str() {
             _ if key == "language" => json!("python"),
-            _ if key == "action" => json!("interrupt"),
+            _ if key == "action" => schema["properties"][key]["enum"][0].clone(),
             Some("string") => json!("py"),
             Some("integer") => json!(1),
             Some("boolean") => json!(false),

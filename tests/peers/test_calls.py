@@ -5,7 +5,7 @@ import unittest
 
 from place import both_eras
 
-TOOLS = ["eval", "shell", "output", "input", "control", "sessions", "open", "inspect"]
+TOOLS = ["eval", "shell", "output", "input", "control", "sessions", "open", "inspect", "stdlib"]
 HINTS = ["read_only_hint", "destructive_hint", "idempotent_hint", "open_world_hint"]
 # What user code runs to tell the test that it runs, and to wait for it.
 UP = "open('up', 'w').close()\n"

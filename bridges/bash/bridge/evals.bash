@@ -100,8 +100,9 @@ __stead_next() {
         __s_id=${__s_id% *}
         if [[ $__stead_pending != text ]]; then __stead_read_bytes "${__stead_line##* }" || __stead_quit; fi
         __stead_pending=
-        if [[ $__s_word == eval ]]; then
-            __stead_src=$__stead_text
+        if [[ $__s_word == eval || $__s_word == work && $__s_id == *' stdlib' ]]; then
+            __stead_src=$__stead_text __stead_is_stdlib=
+            if [[ $__s_word == work ]]; then __stead_begin_stdlib; fi
             if [[ -n $__s_early ]]; then __stead_was_early; fi
             if ! __stead_prepare "$__s_nounset" "$__s_id"; then \builtin continue; fi
             if [[ -z $__stead_early ]]; then \builtin return "$__stead_st"; fi
@@ -265,6 +266,7 @@ __stead_finish() {
         \builtin return 0
     fi
     if [[ -n $__stead_work ]]; then __stead_worked; fi
+    if [[ -n $__stead_is_stdlib ]]; then __stead_end_stdlib; fi
     # A command that takes the signal for itself leaves the shell to go on, so the host may have sent an interrupt.
     if [[ $__stead_end$__stead_code == normal0 ]] && ! \builtin read -t 0 -u 40; then
         __s_events+="{\"ev\":\"done\",\"eval\":\"$__stead_cur\",\"status\":\"ok\",\"exit_code\":0"
@@ -275,7 +277,7 @@ __stead_finish() {
     if [[ -n $__stead_changed ]]; then __s_more+=",\"changed\":$__stead_changed"; fi
     # Only the user's own code leaves a status.
     if [[ -z $__stead_work ]]; then __stead_st=$__stead_code; fi
-    __stead_work= __stead_cur= __stead_src= __stead_count=$((${#__stead_mine[@]} + ${#__stead_fn[@]} + ${#__stead_alias[@]}))
+    __stead_work= __stead_cur= __stead_src= __stead_count=$((${#__stead_mine[@]} + ${#__stead_fn[@]} + ${#__stead_alias[@]} - ${#__stead_given[@]}))
     \builtin printf '%s\n' "$__s_events$__s_more,\"variables\":$__stead_count}" >&40
 }
 

@@ -48,6 +48,7 @@ __stead_vars() {
         __s_list+="${__s_list:+,}{\"name\":\"$__s_name\",\"type\":\"$__s_type\"${__s_size:+,\"size\":\"$__s_size\"},\"value\":$__stead_q}"
     done
     for __s_name in "${__stead_fn[@]}" "${!__stead_alias[@]}"; do
+        if [[ -n ${__stead_body[$__s_name]+x} && -n ${__stead_given[$__s_name()]+x} || -z ${__stead_body[$__s_name]+x} && -n ${__stead_given[$__s_name=]+x} ]]; then \builtin continue; fi
         if ((++__s_n > __stead_VARS)); then __s_more=$((__s_more + 1)); \builtin continue; fi
         __s_type=function __s_value="$__s_name ()"
         if [[ -z ${__stead_body[$__s_name]+x} ]]; then __s_type=alias __s_value=${__stead_alias[$__s_name]:0:100}; fi
@@ -158,6 +159,9 @@ __stead_query() {
     vars) \builtin eval '__stead_vars' ;;
     inspect) \builtin eval '__stead_inspect "$3"' ;;
     complete) \builtin eval '__stead_complete "$3"' ;;
+    definitions)
+        if ! \builtin declare -F __stead_definitions >/dev/null; then __stead_read_later; fi
+        \builtin eval '__stead_definitions "$3"' ;;
     *) __s_error="unknown query \`$2\`" ;;
     esac
     # An error in an expansion ends what is evaluated.
@@ -215,5 +219,5 @@ __stead_cleared() {
     if [[ -n $__s_notice ]]; then __stead_quote "$__s_notice"; __s_notice="\"notice\":$__stead_q"; fi
     __stead_send "{\"ev\":\"reply\",\"seq\":${__stead_cur#@},\"data\":{$__s_notice}}"
     __stead_code=0 __stead_st=0 __stead_cur= __stead_src= __stead_pwd=$PWD __stead_x= __stead_debug= __stead_int=
-    __stead_mine=()
+    __stead_mine=() __stead_given=() __stead_count=0
 }

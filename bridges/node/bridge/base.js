@@ -44,6 +44,7 @@ const CHANGES_LISTED = 50, VARS_LISTED = 500, COMPLETIONS_LISTED = 200;
 const S = {
   eval: null,        // id of the running or last eval
   running: false,    // an eval is under way
+  stdlib: false,     // it is the user's standard library
   mark: null,        // what stands for the running or last eval (context.js)
   run: 0,            // counts commands; tells a callback of an abandoned eval from one of the running eval
   finishing: false,  // exit handlers run: output goes to the pipes as it is

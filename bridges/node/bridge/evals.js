@@ -3,7 +3,7 @@
 let inspectorSession = null;
 
 function fileName() {
-  return "<" + S.eval + ">";
+  return S.stdlib ? STDLIB_FILE : "<" + S.eval + ">";
 }
 
 /** The one door to user code: stack traces end at this frame. */
@@ -216,9 +216,10 @@ function finish(result) {
   if (S.undo) undoWork();
   if (result.report) events.push({ ev: "report", data: result.report });
   if (result.error) events.push(result.error);
-  if (result.value) events.push(result.value);
+  if (result.value && !S.stdlib) events.push(result.value);
   const done = { ev: "done", eval: S.eval, status: result.status };
   try {
+    if (S.stdlib) events.push({ ev: "report", data: { names: takeGiven() } });
     done.changed = changes(S.source);
     done.variables = KNOWN.size;
     done.notice = staleNotice();

@@ -5,6 +5,7 @@ const CONSTANTS = new Set();  // names that were declared with `const`, or impor
 const DECLARED = new Set();   // names of BASE that the user declared all the same
 const GONE = new Set();       // names that `clear` could only empty
 const KNOWN = new Map();      // name -> its value as last seen; weakly, so that nothing is kept alive
+const GIVEN = new Map();      // name -> its value, likewise, of what the user's standard library has defined
 const FEW = 1000;             // up to so many names are all compared after every eval
 
 /** Only to look at some of Node's globals makes it load them, for up to a tenth of a second. */
@@ -18,6 +19,7 @@ function rememberBase() {
 
 function isUserName(name) {
   if (typeof name !== "string") return false;
+  if (GIVEN.has(name) && isSame(GIVEN.get(name), valueOf(name))) return false;
   if (BASE.has(name)) return DECLARED.has(name);
   return !GONE.has(name) || descriptor(G, name)?.value !== undefined;
 }
@@ -52,7 +54,7 @@ function changes(source) {
   const look = (name) => {
     const isNew = !KNOWN.has(name), value = valueOf(name);
     if (!isNew && isSame(KNOWN.get(name), value)) return;
-    (isNew ? added : rebound).push(name);
+    (isNew && !GIVEN.delete(name) ? added : rebound).push(name);
     KNOWN.set(name, token(value));
   };
   const drop = (name) => {
@@ -85,6 +87,9 @@ function callsNothing(source) {
 }
 
 function listed(added, rebound, removed) {
+  for (const name of GIVEN.keys()) {
+    if (descriptor(G, name) === undefined && GIVEN.delete(name)) removed.push(name);
+  }
   if (added.length + rebound.length + removed.length === 0) return undefined;
   let room = CHANGES_LISTED, more = 0;
   const take = (names) => {
@@ -109,7 +114,7 @@ function describe(name) {
 
 /** Empties the namespace, and gives back what the user put over Node's own globals. */
 function clearNames() {
-  for (const name of userNames()) {
+  for (const name of [...userNames(), ...GIVEN.keys()]) {
     if (BASE.has(name)) continue;
     if (!deleteProperty(G, name)) {
       try {
@@ -127,6 +132,7 @@ function clearNames() {
       } catch {}
     }
   }
+  GIVEN.clear();
   CONSTANTS.clear();
   DECLARED.clear();
   KNOWN.clear();

@@ -27,7 +27,7 @@ function command(words, payload) {
     case "eval":
       return doEval(words[1], payload);
     case "work":
-      return doWork(words[1], words[2], payload);
+      return words[2] === "stdlib" ? doStdlib(words[1], payload) : doWork(words[1], words[2], payload);
     case "query": {
       const seq = S.query = Number(words[1]);
       S.run = peek(shared, RUN);
@@ -35,6 +35,7 @@ function command(words, payload) {
         if (words[2] === "vars") return vars();
         if (words[2] === "inspect") return describeName(payload.trim());
         if (words[2] === "complete") return complete(payload);
+        if (words[2] === "definitions") return definitions(payload);
         throw new Missing(`no query \`${words[2]}\``);
       });
     }
@@ -116,7 +117,7 @@ function start() {
   S.port.start();
   transmit({
     ev: "hello", protocol: 1, language: "node", version: process.versions.node, executable: process.execPath, pid: process.pid,
-    can: ["clear", "vars", "inspect", "complete", "changed", "interrupts", "waits", "save", "load"],
+    can: ["clear", "vars", "inspect", "complete", "changed", "interrupts", "waits", "save", "load", "stdlib", "definitions"],
   });
   firstCommand();
 }

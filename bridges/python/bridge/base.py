@@ -50,6 +50,7 @@ SYS, BUILTINS = vars(sys), vars(builtins)
 OWN_BUILTINS = __builtins__  # a copy of before any code of the user's ran (boot.py)
 
 BRIDGE_FILE = "<stead>"
+STDLIB_FILE = "<stdlib>"  # the user's standard library in tracebacks
 VALUE = "<value>"       # what an eval's last value is bound to until run_codes takes it; no identifier, so no name of the user's
 FIONREAD = 0x541B if sys.platform.startswith("linux") else 0x4004667F
 F_GETFD, F_DUPFD_CLOEXEC = 1, 1030 if sys.platform.startswith("linux") else 67
@@ -69,6 +70,7 @@ BORN = set()            # one token for each thread from its start to its end
 QUICK = {}              # stream -> the `write` that it has while its writes are not looked at (make_plain)
 READERS = {}            # idents of threads inside a read of stdin, with their kernel ids
 KNOWN = {}              # user's name -> id of its value; no reference, so nothing is kept alive
+GIVEN = {}              # name -> value, of what the user's standard library has defined
 GLOBALS = set()         # names that functions of earlier evals declare global
 SOURCES = {}            # file name of an eval -> its source, or the linecache entry made of it
 RECENT = deque()        # the keys of SOURCES, oldest first: a dict is slow to find its first key once many were deleted

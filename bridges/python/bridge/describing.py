@@ -159,7 +159,8 @@ def class_source(kind):
     methods = [getattr(member, "__func__", member) for member in space_of(kind).values()]
     files = {method.__code__.co_filename for method in methods if isinstance(method, FunctionType)}
     path = [part for part in qualified_name_of(kind).split(".") if part != "<locals>"]
-    for name in [name for name in reversed(RECENT) if name in files] + [name for name in reversed(RECENT) if name not in files]:
+    known = [*reversed(RECENT), STDLIB_FILE]
+    for name in [name for name in known if name in files] + [name for name in known if name not in files]:
         entry = SOURCES.get(name)
         text = entry if type(entry) is str else "".join(entry[2]) if entry is not None else ""
         if "class" not in text or path[-1] not in text:

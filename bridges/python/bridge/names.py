@@ -23,7 +23,12 @@ def size_of(value):
 
 
 def is_user_name(name):
-    return type(name) is str and not (name.startswith("__") and name.endswith("__"))
+    return type(name) is str and not (name.startswith("__") and name.endswith("__")) and not (name in GIVEN and is_given(name))
+
+
+def is_given(name):
+    """Whether a name still means what the user's standard library has defined."""
+    return name in SPACE and SPACE[name] is GIVEN[name]
 
 
 def names_of(code):
@@ -78,7 +83,7 @@ def changes(codes, source):
         compare(candidates, added, rebound, removed)
         whole = S.names + len(added) - len(removed) != len(SPACE)
     if whole:
-        compare(dict.fromkeys([*KNOWN, *SPACE]), added, rebound, removed)
+        compare(dict.fromkeys([*KNOWN, *GIVEN, *SPACE]), added, rebound, removed)
     S.names = len(SPACE)
     told = compare_marks(added, rebound, candidates) if MARKS else None
     if not (added or rebound or removed):
@@ -121,10 +126,12 @@ def compare(candidates, added, rebound, removed):
         if name in SPACE:
             now = id(SPACE[name])
             if before != now and is_user_name(name):
-                (added if before is None else rebound).append(name)
+                (added if before is None and name not in GIVEN else rebound).append(name)
+                GIVEN.pop(name, None)
                 KNOWN[name] = now
-        elif before is not None:
-            del KNOWN[name]
+        elif before is not None or name in GIVEN:
+            KNOWN.pop(name, None)
+            GIVEN.pop(name, None)
             removed.append(name)
 
 

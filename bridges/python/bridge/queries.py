@@ -31,6 +31,9 @@ def ask(what, argument):
         return inspect_name(argument)
     if what == "complete":
         return complete(argument)
+    if what == "definitions":
+        need_part("definitions")
+        return definitions(argument)
     raise ValueError("unknown query `%s`" % what)
 
 
@@ -63,6 +66,7 @@ def do_clear(seq):
     modules["__main__"] = MODULE
     S.flags, S.names, S.final = 0, len(SPACE), None
     KNOWN.clear()
+    GIVEN.clear()
     MARKS.clear()
     GLOBALS.clear()
     forget_figures()

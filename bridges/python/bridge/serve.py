@@ -84,7 +84,7 @@ def start():
     meet_modules()
     patch_threads()
     reset_builtins()
-    can = ["clear", "vars", "inspect", "complete", "changed", "code", "save", "load"]
+    can = ["clear", "vars", "inspect", "complete", "changed", "code", "save", "load", "stdlib", "definitions"]
     if can_copy():
         can.append("checkpoint")
     transmit(dump({

@@ -3,7 +3,8 @@
 //! Errors of the libraries name no command. Every variant is matched here, so that a new one forces a decision.
 
 use stead_client::{
-    ClientError, ConnectionTrouble, Fate, RequestError, SavedTrouble, TargetTrouble, is_stopped,
+    ClientError, ConnectionTrouble, Fate, RequestError, SavedTrouble, StdlibError, TargetTrouble,
+    is_stopped,
 };
 use stead_protocol::{Doing, EvalId, EvalSeq, Refusal, SessionName, StartTrouble, WireError};
 
@@ -201,6 +202,7 @@ fn after_request(error: &RequestError) -> Option<String> {
         RequestError::SavedLanguage { .. } => {
             "without `--into` a session in the right language is opened for it".to_owned()
         }
+        RequestError::Stdlib(error) => return after_stdlib(error),
         RequestError::Directory { .. }
         | RequestError::Workspace { .. }
         | RequestError::OtherWorkspace { .. }
@@ -208,6 +210,27 @@ fn after_request(error: &RequestError) -> Option<String> {
         | RequestError::Retention { .. }
         | RequestError::Words { .. }
         | RequestError::NoShellFree => return None,
+    })
+}
+
+fn after_stdlib(error: &StdlibError) -> Option<String> {
+    Some(match error {
+        StdlibError::Broken { path, .. } => {
+            format!("mend it in `{}`; until then sessions start without it", path.display())
+        }
+        StdlibError::Shared { path, .. } => format!("edit `{}`", path.display()),
+        StdlibError::Missing { known, .. } if known.is_empty() => {
+            "add something: `stead stdlib add CODE`".to_owned()
+        }
+        StdlibError::Missing { known, .. } => {
+            let shown: Vec<&str> = known.iter().take(20).map(String::as_str).collect();
+            let more = if known.len() > shown.len() { ", …" } else { "" };
+            format!("it defines: {}{more}", shown.join(", "))
+        }
+        StdlibError::NoConfigDir => "set HOME".to_owned(),
+        StdlibError::TooLong { .. } => "put most of it into a module and import that".to_owned(),
+        StdlibError::NotKept { .. } => format!("languages: {}", stead_config::listing()),
+        StdlibError::Code { .. } | StdlibError::Empty | StdlibError::Line { .. } => return None,
     })
 }
 

@@ -4,7 +4,7 @@ use std::time::Duration;
 
 use anstyle::Style;
 use serde::Serialize;
-use stead_client::unrecorded;
+use stead_client::{counted, unrecorded};
 use stead_protocol::{Activity, By, ByWhom, Status};
 use stead_screen::plain;
 
@@ -48,6 +48,8 @@ pub(crate) struct StatusData<'a> {
     background: &'a [String],
     #[serde(skip_serializing_if = "Option::is_none")]
     variables: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    stdlib: Option<StdlibData>,
     sandbox: &'a str,
     interpreter: &'a str,
     why: &'a str,
@@ -57,6 +59,17 @@ pub(crate) struct StatusData<'a> {
     unrecorded: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) notice: Option<&'a str>,
+}
+
+/// What became of the user's standard library.
+#[derive(Debug, Serialize)]
+struct StdlibData {
+    #[serde(skip_serializing_if = "Option::is_none")]
+    eval_id: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    names: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    error: Option<String>,
 }
 
 #[derive(Debug, Serialize)]
@@ -127,6 +140,11 @@ impl<'a> StatusData<'a> {
             processes: status.usage.processes,
             background: &status.background,
             variables: status.variables,
+            stdlib: status.stdlib.as_ref().map(|stdlib| StdlibData {
+                eval_id: stdlib.eval.map(|eval| id(eval.0)),
+                names: stdlib.names,
+                error: stdlib.error.as_deref().map(plain),
+            }),
             sandbox: &status.sandbox,
             interpreter: &status.interpreter,
             why: &status.why,
@@ -190,6 +208,22 @@ pub(crate) fn activity_line(status: &Status) -> String {
     text::first_line(line.trim_end(), 100)
 }
 
+/// What is wrong with the standard library that the session was to begin with.
+pub(crate) fn stdlib_trouble(status: &Status) -> Option<String> {
+    let error = status.stdlib.as_ref()?.error.as_ref()?;
+    Some(format!("the standard library is not loaded: {}", plain(error)))
+}
+
+fn stdlib_line(status: &Status) -> String {
+    let Some(stdlib) = &status.stdlib else { return String::new() };
+    let by = stdlib.eval.map(|eval| format!(" ({}:{})", status.name, eval.0)).unwrap_or_default();
+    match (&stdlib.error, stdlib.names) {
+        (Some(error), _) => format!("not loaded: {}{by}", plain(error)),
+        (None, Some(names)) => counted(names, "name", "names"),
+        (None, None) => "loaded".to_owned(),
+    }
+}
+
 /// Everything about a session, a line each.
 pub(crate) fn full_text(status: &Status) -> String {
     let mut text = String::new();
@@ -215,6 +249,7 @@ pub(crate) fn full_text(status: &Status) -> String {
     line("last used", time::ago(status.last_used_ms));
     line("evals", status.evals.to_string());
     line("variables", status.variables.map(|n| n.to_string()).unwrap_or_default());
+    line("stdlib", stdlib_line(status));
     if status.usage.processes > 0 {
         line("memory", format!("{:.1} MB", status.usage.memory_bytes as f64 / 1e6));
         line("cpu", time::short(Duration::from_millis(status.usage.cpu_ms)));

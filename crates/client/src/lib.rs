@@ -19,11 +19,14 @@ mod read;
 mod saved;
 mod session;
 mod show;
+mod stdlib;
 mod timer;
 mod wake;
 
 pub use control::{Interrupted, Stopped};
-pub use error::{ClientError, ConnectionTrouble, Fate, RequestError, is_stopped, mebibytes};
+pub use error::{
+    ClientError, ConnectionTrouble, Fate, RequestError, StdlibError, is_stopped, mebibytes,
+};
 pub use eval::begun::{Begun, Stage};
 pub use eval::run::RUN_PREFIX;
 pub use eval::view::{EvalStatus, EvalView, Unanswered, unrecorded, unrecorded_text};
@@ -52,5 +55,6 @@ pub use show::live::{Live, LiveItem};
 pub use show::page::{Page, PageItem, cut_middle};
 pub use show::report::{report_fields, report_length, report_text};
 pub use show::shown::{counted, size_text};
+pub use stdlib::{Definition, DefinitionKind, Stdlib, StdlibChange};
 pub use stead_spool::EvalEntry;
 pub use wake::{AwaitedEval, Cause, HeldUp, MatchedLine, WakeOptions, WakeWatcher, Woken};

@@ -430,6 +430,7 @@ impl Client {
             usage: Usage::default(),
             background: Vec::new(),
             variables: None,
+            stdlib: None,
             sandbox: "off".to_owned(),
             idle_timeout_ms: meta.settings.policy.idle_timeout_ms,
             spool_end,

@@ -56,6 +56,8 @@ pub struct LaunchOptions {
     pub env: Vec<(String, String)>,
     /// Code to run at every start.
     pub init: Option<String>,
+    /// Leave the user's standard library out.
+    pub no_stdlib: bool,
     /// End after this time without use; 0 means never.
     pub idle_timeout_ms: Option<u64>,
     /// How many bytes of output are kept.

@@ -22,6 +22,8 @@ pub struct Language {
     /// What `launch` says of its option of this name, which takes an interpreter; `--interpreter` takes one of
     /// any language.
     pub option: Option<&'static str>,
+    /// The file name of the user's standard library for it; none if it cannot have one.
+    pub stdlib: Option<&'static str>,
     /// How its interpreter is found.
     pub finder: Finder,
     /// How that is started.

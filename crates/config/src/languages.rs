@@ -16,6 +16,7 @@ const PYTHON: Language = Language {
     copies: Copying::Fork,
     oldest: Some("3.8"),
     option: Some("Python to use: an executable, a name on the PATH, or a virtual environment"),
+    stdlib: Some("python.py"),
     finder: Finder::Python(VersionManagers {
         tell: &["-c", "import sys; print(sys.executable)"],
         variables: &["PYENV_VERSION", "ASDF_PYTHON_VERSION", "MISE_PYTHON_VERSION"],
@@ -40,6 +41,7 @@ const BASH: Language = Language {
     copies: Copying::Not,
     oldest: Some("4.4"),
     option: Some("Bash to use, 4.4 or newer: an executable or a name on the PATH"),
+    stdlib: Some("bash.sh"),
     finder: Finder::OnPath(OnPath {
         programs: &["bash"],
         shims: Some(VersionManagers {
@@ -69,6 +71,7 @@ const NODE: Language = Language {
     copies: Copying::Not,
     oldest: Some("18"),
     option: Some("Node to use: an executable or a name on the PATH"),
+    stdlib: Some("node.js"),
     finder: Finder::OnPath(OnPath {
         programs: &["node"],
         shims: Some(VersionManagers {
@@ -99,6 +102,7 @@ pub const SHELL: Language = Language {
     copies: Copying::Not,
     oldest: None,
     option: None,
+    stdlib: None,
     finder: Finder::OnPath(OnPath { programs: &["bash", "sh"], shims: None, follow_links: false }),
     start: Start::Mode("runner"),
 };

@@ -17,6 +17,7 @@ use crate::requests::Asked;
 use crate::session::copies::Copies;
 use crate::session::copying::Copying;
 use crate::session::state::{Input, Phase, State};
+use crate::session::stdlib::Library;
 use crate::session::work::Pending;
 
 /// One session and everything that belongs to it, except its processes.
@@ -39,6 +40,8 @@ pub(crate) struct Host {
     /// State that was lost before this host began; `None` once a client was told.
     pub(crate) loss: Option<EndReason>,
     pub(crate) asked: Asked,
+    /// The user's standard library, as far as this session has it.
+    pub(crate) library: Library,
     /// A notice that is given once, with the first eval of a fresh interpreter.
     pub(crate) fresh_notice: Option<String>,
     /// Set if the start of the next eval could not be recorded: when to try again.
@@ -109,6 +112,7 @@ impl Host {
             facts: Facts::default(),
             loss: found.loss,
             asked: Asked::default(),
+            library: Library::default(),
             fresh_notice,
             blocked: None,
             closing: EvalClosing::default(),

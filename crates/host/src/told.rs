@@ -31,11 +31,15 @@ impl Host {
                     self.get_ready();
                 }
             }
-            Told::Output { stream, bytes } => self.ledger.output(stream, &bytes),
+            Told::Output { stream, bytes } => {
+                self.library.hear_output();
+                self.ledger.output(stream, &bytes);
+            }
             Told::Said { event } => self.said(event),
             Told::Answer { seq, data, error } => self.query_answered(seq, data, error),
             Told::Done(Done { status, exit_code, changed, variables, notice, .. }) => {
                 pause::point("done");
+                let status = self.library.judge(status);
                 self.facts.variables = variables.or(self.facts.variables);
                 let notice = match status {
                     DoneStatus::Unknown => Some(
@@ -59,7 +63,10 @@ impl Host {
             Told::Waits { prompt, editor, secret } => self.waits(prompt, editor, secret),
             Told::Listens { listens } => self.listens(listens),
             Told::Killed { children } => self.step(Input::ChildrenKilled(children)),
-            Told::Overdue { step } => self.step(Input::Overdue(step)),
+            Told::Overdue { step } => {
+                self.library.hear_overdue();
+                self.step(Input::Overdue(step));
+            }
             Told::InputGiven { seq } => self.input_given(seq),
             Told::InputRead { seq } => self.input_read(seq),
             Told::InputRefused { seq, why } => self.input_refused(seq, why),
@@ -122,6 +129,9 @@ impl Host {
                 self.keep(ChunkKind::Value, &ValueInfo { text, type_name });
             }
             BridgeEvent::Error { name, message, traceback, incomplete, missing } => {
+                if self.library.hear_error(&name, &message, traceback.as_deref()) {
+                    return;
+                }
                 let error = ErrorInfo { name, message, traceback, incomplete, missing };
                 self.keep(ChunkKind::Error, &error);
             }
@@ -156,8 +166,13 @@ impl Host {
             Some(file) => format!("edit {file}"),
             None => prompt.unwrap_or_else(|| self.ledger.prompt()),
         };
+        let unheard = self.library.hear_question();
         let question = Question { prompt, editor, secret };
         self.step(Input::Waiting(question.clone()));
+        // The question of a standard library gets no answer: it is stopped for it.
+        if unheard {
+            return;
+        }
         let end = self.ledger.end();
         self.tell(eval, || question.clone().into_event(eval, end));
     }
@@ -166,13 +181,14 @@ impl Host {
     fn listens(&mut self, listens: Listens) {
         let Some(run) = self.state.running() else { return };
         let (eval, waited) = (run.eval, matches!(run.listening, Listening::Waits(_)));
+        let unheard = listens == Listens::Alone && self.library.hear_question();
         self.step(match listens {
             Listens::No => Input::NotWaiting,
             Listens::Yes => Input::MayWait { alone: false },
             Listens::Alone => Input::MayWait { alone: true },
         });
         // The client that was told about the wait has stopped watching, so it is not told of its end.
-        if waited && listens == Listens::No {
+        if unheard || (waited && listens == Listens::No) {
             return;
         }
         let Some(start) = self.ledger.current_start() else { return };

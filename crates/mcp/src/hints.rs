@@ -2,7 +2,7 @@
 //!
 //! Errors of the libraries name no tool. Every variant is matched here, so that a new one forces a decision.
 
-use stead_client::{ClientError, ConnectionTrouble, Fate, RequestError, is_stopped};
+use stead_client::{ClientError, ConnectionTrouble, Fate, RequestError, StdlibError, is_stopped};
 use stead_protocol::{Doing, ErrorCode, Refusal, SessionName, StartTrouble, WireError};
 
 /// How many sessions a hint names.
@@ -169,7 +169,17 @@ fn after_request(error: &RequestError) -> Option<String> {
         RequestError::Pattern { .. } => {
             r"escape what is meant literally: `\(`, `\[`, `\.`".to_owned()
         }
+        RequestError::Stdlib(StdlibError::Missing { known, .. }) if !known.is_empty() => {
+            let shown: Vec<&str> = known.iter().take(20).map(String::as_str).collect();
+            format!("it defines: {}", shown.join(", "))
+        }
+        RequestError::Stdlib(
+            StdlibError::Broken { path, .. } | StdlibError::Shared { path, .. },
+        ) => {
+            format!("edit {}", path.display())
+        }
         RequestError::NoStateDir
+        | RequestError::Stdlib(_)
         | RequestError::RelativeDir { .. }
         | RequestError::Directory { .. }
         | RequestError::Workspace { .. }

@@ -205,6 +205,11 @@ pub enum Query {
         /// The beginning to complete.
         text: String,
     },
+    /// What a source text defines; none of it is run.
+    Definitions {
+        /// The text.
+        text: String,
+    },
     /// A question of a newer client; answered with an error.
     #[serde(other)]
     Unknown,

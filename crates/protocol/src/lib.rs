@@ -17,6 +17,7 @@ mod refusal;
 mod settings;
 mod start;
 mod status;
+mod stdlib;
 mod tagged;
 mod version;
 mod words;
@@ -37,7 +38,8 @@ pub use settings::{
     Settings, Startup,
 };
 pub use start::{FILES_VERSION, FoundInterpreter, HostReady, HostSpec, Meta};
-pub use status::{Activity, CheckpointInfo, Status, Unrecorded, Usage};
+pub use status::{Activity, CheckpointInfo, Status, StdlibStatus, Unrecorded, Usage};
+pub use stdlib::{MAX_STDLIB, stdlib_source};
 pub use version::{PROGRAM, Speaker, Versions};
 pub use work::{DEFAULT_LABEL, ReportInfo, Work, WorkKind};
 

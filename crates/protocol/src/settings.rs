@@ -102,6 +102,9 @@ pub struct Startup {
     /// Code to run.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub init: Option<String>,
+    /// The file of the user's standard library, which runs before that (SPEC ST-4).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stdlib: Option<String>,
 }
 
 /// When a session ends.
@@ -139,7 +142,10 @@ impl fmt::Debug for SessionPlace {
 
 impl fmt::Debug for Startup {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        f.debug_struct("Startup").field("init", &self.init.is_some()).finish()
+        f.debug_struct("Startup")
+            .field("init", &self.init.is_some())
+            .field("stdlib", &self.stdlib)
+            .finish()
     }
 }
 
@@ -168,7 +174,7 @@ mod tests {
                 env: vec![("A".to_owned(), "1".to_owned())],
                 via: vec![],
             },
-            startup: Startup { init: Some("x = 1".to_owned()) },
+            startup: Startup { init: Some("x = 1".to_owned()), stdlib: None },
             policy: Policy { idle_timeout_ms: 5, once: true },
             limits: Limits { quota_bytes: 7 },
         };

@@ -102,6 +102,20 @@ pub struct CheckpointInfo {
     pub after: Option<EvalSeq>,
 }
 
+/// What became of the user's standard library in a session (SPEC ST-4).
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StdlibStatus {
+    /// The eval that loaded it, or tried to.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub eval: Option<EvalSeq>,
+    /// How many names came from it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub names: Option<u64>,
+    /// Why it is not loaded, or not as a whole.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub error: Option<String>,
+}
+
 /// Everything about a session, for `status`, `ls` and the `sessions` tool.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Status {
@@ -164,6 +178,9 @@ pub struct Status {
     /// How many names the user has defined, if the language tells.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub variables: Option<u64>,
+    /// What the session has of the user's standard library; `None` if it was opened without, or there is none.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub stdlib: Option<StdlibStatus>,
     /// The sandbox as enforced.
     pub sandbox: String,
     /// How long it may be idle; 0 means for ever.

@@ -4,7 +4,7 @@ use std::path::PathBuf;
 use std::time::Duration;
 
 use stead_client::{
-    ClientError, ConnectionTrouble, Fate, RequestError, SavedTrouble, TargetTrouble,
+    ClientError, ConnectionTrouble, Fate, RequestError, SavedTrouble, StdlibError, TargetTrouble,
 };
 use stead_protocol::{
     Doing, EndReason, EvalId, EvalSeq, NameError, Refusal, SessionName, Speaker, StartTrouble,
@@ -113,9 +113,27 @@ fn requests() -> Vec<RequestError> {
             has: "bash".to_owned(),
         },
         Words { problem: problem() },
+        Stdlib { 0: StdlibError::Empty },
     );
+    all.extend(stdlibs().into_iter().map(RequestError::Stdlib));
     all.push(RequestError::Name(NameError::Eval { given: "py".to_owned() }));
     all
+}
+
+fn stdlibs() -> Vec<StdlibError> {
+    let path = || PathBuf::from("/nowhere/python.py");
+    let problem = || "line 3: invalid syntax".to_owned();
+    all!(StdlibError:
+        NotKept { language: "shell" },
+        NoConfigDir {},
+        Code { problem: problem() },
+        Empty {},
+        Line { line: 3 },
+        TooLong { bytes: 5, most: 4 },
+        Broken { path: path(), problem: problem() },
+        Missing { name: "f".to_owned(), path: path(), known: vec!["g".to_owned()] },
+        Shared { name: "f".to_owned(), others: vec!["g".to_owned()], path: path() },
+    )
 }
 
 fn connections() -> Vec<ConnectionTrouble> {

@@ -12,7 +12,8 @@ use crate::verdict::verdict;
 /// The process, its id and its settings stay, and what runs beside it: threads, timers and background jobs go on, and the
 /// reply says so. Names that the user defined are gone, and builtins are as they were; modules that were imported stay loaded, so
 /// importing one again is quick and does not run it anew. Python and Node stay in their directory; Bash goes back to where it
-/// began, with its first options and environment, and keeps readonly names. It waits for its turn like an eval, has an id and
+/// began, with its first options and environment, and keeps readonly names. Your standard
+/// library is loaded again if the session was started with it. It waits for its turn like an eval, has an id and
 /// stands in `stead evals`.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:

@@ -5,7 +5,7 @@ use std::fs::File;
 use std::io::{self, IsTerminal, Read};
 use std::path::{Path, PathBuf};
 
-use stead_client::{EvalOptions, language};
+use stead_client::{EvalOptions, LaunchOptions, language};
 use stead_protocol::{ErrorCode, MAX_CODE, SessionName};
 
 use crate::context::{Context, SessionArg};
@@ -52,6 +52,9 @@ pub(crate) struct EvalArgs {
     /// Language of a session that may have to be started
     #[arg(short, long, value_name = "LANGUAGE")]
     language: Option<String>,
+    /// Leave your standard library out of a session that has to be started
+    #[arg(long)]
+    no_stdlib: bool,
     /// How long to wait for the code; it goes on after that
     #[arg(short, long, value_name = "TIME", default_value = "30s")]
     timeout: Time,
@@ -70,7 +73,8 @@ impl EvalArgs {
         let name = self.session_name(context)?;
         let code = read_code(self.code, self.file.as_deref(), context)?;
         let (key, no_queue) = (self.key, self.no_queue);
-        let launch = context.launch(self.language);
+        let no_stdlib = self.no_stdlib;
+        let launch = LaunchOptions { no_stdlib, ..context.launch(self.language) };
         self.waiting.run(context, code, &self.timeout, |options, watch| {
             let options = EvalOptions { key, no_queue, ..options };
             context.client.eval(&name, &launch, &options, watch)

@@ -7,7 +7,7 @@ use stead_client::{LaunchOptions, Launched, language};
 use crate::context::Context;
 use crate::interpreter::{GROUP, InterpreterArgs};
 use crate::print::{CommandResult, bad_request};
-use crate::status::{StatusData, full_text};
+use crate::status::{StatusData, full_text, stdlib_trouble};
 use crate::time::Time;
 use crate::verdict::verdict;
 
@@ -51,6 +51,9 @@ pub(crate) struct LaunchArgs {
     /// Code to run at every start
     #[arg(long, value_name = "CODE")]
     init: Option<String>,
+    /// Leave your standard library out (see `stead stdlib`); restarts keep to that
+    #[arg(long)]
+    no_stdlib: bool,
     /// End the session after this time without use; 0 means never
     #[arg(long, value_name = "TIME", default_value = "12h")]
     idle_timeout: Time,
@@ -89,6 +92,7 @@ impl LaunchArgs {
             cwd: self.cwd.map(|dir| context.path(&dir)).or(here.cwd.clone()),
             env: self.env.iter().map(|pair| variable(pair)).collect::<Result<_, _>>()?,
             init: self.init,
+            no_stdlib: self.no_stdlib,
             idle_timeout_ms: Some(self.idle_timeout.0.as_millis() as u64),
             quota_bytes: self.quota,
             ..here
@@ -99,7 +103,9 @@ impl LaunchArgs {
         };
         let Launched { status, init } = launched?;
         let failed = init.as_ref().and_then(|view| verdict(view).error);
-        let notice = failed.map(|error| format!("the init code failed: {}", error.message));
+        let failed = failed.map(|error| format!("the init code failed: {}", error.message));
+        let notices: Vec<String> = stdlib_trouble(&status).into_iter().chain(failed).collect();
+        let notice = (!notices.is_empty()).then(|| notices.join("; "));
         let mut data = StatusData::new(&status);
         data.notice = notice.as_deref();
         context.answer("complete", data, || {

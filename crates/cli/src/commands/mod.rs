@@ -28,6 +28,7 @@ mod run;
 mod save;
 mod shell;
 mod status;
+mod stdlib;
 mod stop;
 mod vars;
 mod wait;
@@ -67,6 +68,7 @@ pub(crate) enum CliCommand {
     Load(load::LoadArgs),
     Checkpoint(checkpoint::CheckpointArgs),
     Rollback(rollback::RollbackArgs),
+    Stdlib(stdlib::StdlibArgs),
     Mcp(mcp::McpArgs),
     Doctor(doctor::DoctorArgs),
     Completions(completions::CompletionsArgs),
@@ -105,6 +107,7 @@ impl CliCommand {
             CliCommand::Load(_) => "load",
             CliCommand::Checkpoint(_) => "checkpoint",
             CliCommand::Rollback(_) => "rollback",
+            CliCommand::Stdlib(_) => "stdlib",
             CliCommand::Mcp(_) => "mcp",
             CliCommand::Doctor(_) => "doctor",
             CliCommand::Completions(_) => "completions",
@@ -122,6 +125,7 @@ impl CliCommand {
                 | CliCommand::Run(_)
                 | CliCommand::Input(_)
                 | CliCommand::Inspect(_)
+                | CliCommand::Stdlib(_)
         )
     }
 
@@ -156,6 +160,7 @@ impl CliCommand {
             CliCommand::Load(args) => args.run(context),
             CliCommand::Checkpoint(args) => args.run(context),
             CliCommand::Rollback(args) => args.run(context),
+            CliCommand::Stdlib(args) => args.run(context),
             CliCommand::Mcp(args) => args.run(context),
             CliCommand::Doctor(args) => args.run(context),
             CliCommand::Completions(args) => args.run(context),

@@ -5,6 +5,7 @@
 
 mod connection;
 mod request;
+mod stdlib;
 
 use std::io;
 use std::path::PathBuf;
@@ -14,6 +15,7 @@ use thiserror::Error;
 
 pub use connection::ConnectionTrouble;
 pub use request::RequestError;
+pub use stdlib::StdlibError;
 
 /// Why a request of a front end could not be carried out.
 #[derive(Debug, Error)]
@@ -273,6 +275,12 @@ impl ClientError {
 impl From<ConnectionTrouble> for ClientError {
     fn from(trouble: ConnectionTrouble) -> Self {
         ClientError::Connection { trouble: Box::new(trouble), fate: None }
+    }
+}
+
+impl From<StdlibError> for ClientError {
+    fn from(error: StdlibError) -> Self {
+        RequestError::Stdlib(error).into()
     }
 }
 

@@ -5,6 +5,8 @@ use std::path::PathBuf;
 use stead_protocol::{NameError, SessionName};
 use thiserror::Error;
 
+use super::stdlib::StdlibError;
+
 use crate::saved::manifest::SavedTrouble;
 use crate::saved::target::TargetTrouble;
 
@@ -121,6 +123,9 @@ pub enum RequestError {
         /// What is wrong with it.
         problem: String,
     },
+    /// Something about the user's standard library.
+    #[error(transparent)]
+    Stdlib(#[from] StdlibError),
     /// As many shell commands run as may run at once.
     #[error("no shell session is free")]
     NoShellFree,

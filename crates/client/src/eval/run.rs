@@ -31,7 +31,7 @@ impl Client {
         Ok(view)
     }
 
-    fn unused_name(&self) -> Result<SessionName, ClientError> {
+    pub(crate) fn unused_name(&self) -> Result<SessionName, ClientError> {
         loop {
             let number = RandomState::new().build_hasher().finish() & 0xff_ffff;
             let name: SessionName = format!("{RUN_PREFIX}{number:06x}").parse()?;

@@ -10,6 +10,7 @@ use stead_protocol::{
 };
 
 use crate::reach::language;
+use crate::stdlib;
 use crate::{Client, ClientError, LaunchOptions, RequestError, Workspace};
 
 impl Client {
@@ -109,6 +110,7 @@ impl Client {
         name: &SessionName,
         launch: &LaunchOptions,
     ) -> Result<Meta, ClientError> {
+        let mut stdlib = None;
         let (language, keeps) = match (&launch.language, &launch.bridge) {
             // Only the user knows whether a bridge of their own keeps state, so it is assumed to.
             (Some(given), Some(_)) => (given.as_str(), Keeps::State),
@@ -117,6 +119,10 @@ impl Client {
                     Some(given) => language::language(given)?,
                     None => language::implied(name).ok_or_else(|| self.not_startable(name))?,
                 };
+                // What runs once shares nothing, not even a library.
+                if !launch.no_stdlib && !launch.once {
+                    stdlib = stdlib::path(known).and_then(|path| path.to_str().map(str::to_owned));
+                }
                 (known.name, known.keeps)
             }
         };
@@ -129,7 +135,7 @@ impl Client {
                 keeps,
             },
             place: SessionPlace { cwd: text(cwd)?, env: launch.env.clone(), via: Vec::new() },
-            startup: Startup { init: launch.init.clone() },
+            startup: Startup { init: launch.init.clone(), stdlib },
             policy: Policy {
                 idle_timeout_ms: launch.idle_timeout_ms.unwrap_or(DEFAULT_IDLE_TIMEOUT_MS),
                 once: launch.once,

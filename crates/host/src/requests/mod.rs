@@ -67,7 +67,10 @@ impl Host {
             Request::Resume => self.resume(ticket),
             Request::Ready => self.step(Input::Ready(ticket)),
             Request::Status => self.ask_status(ticket),
-            Request::Restart => self.end_on_request(ticket, Input::Restart),
+            Request::Restart => {
+                self.retry_stdlib();
+                self.end_on_request(ticket, Input::Restart);
+            }
             Request::Stop => self.end_on_request(ticket, Input::Stop),
             Request::Kill => self.end_on_request(ticket, Input::Kill),
             Request::Clear => self.clear(ticket),

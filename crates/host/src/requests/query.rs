@@ -33,6 +33,7 @@ impl Host {
             Query::Vars => (Capability::Vars, ""),
             Query::Inspect { name } => (Capability::Inspect, name.as_str()),
             Query::Complete { text } => (Capability::Complete, text.as_str()),
+            Query::Definitions { text } => (Capability::Definitions, text.as_str()),
             Query::Unknown => return self.refuse(ticket, unknown("question")),
         };
         if self.cannot_do(&what) {

@@ -52,6 +52,7 @@ impl Host {
             usage: figures.usage,
             background: if idle { figures.background.clone() } else { Vec::new() },
             variables: self.facts.variables,
+            stdlib: self.library.status.clone(),
             sandbox: "off".to_owned(),
             idle_timeout_ms: settings.policy.idle_timeout_ms,
             spool_end: self.ledger.end(),

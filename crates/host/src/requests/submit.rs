@@ -97,7 +97,7 @@ impl Host {
             connection.watches.extend(watch);
         }
         self.introduce(seq);
-        let eval = Eval { seq, hard_timeout: submit.hard_timeout_ms };
+        let eval = Eval::asked(seq, submit.hard_timeout_ms);
         match cuts_short {
             true => self.cut_short(eval),
             false => self.step(Input::Submit(eval)),

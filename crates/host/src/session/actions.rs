@@ -10,7 +10,7 @@ use stead_spool::SpoolError;
 use crate::host::{Host, Launch};
 use crate::life::wall_clock::wall_ms;
 use crate::record::ledger::{EvalClosing, Taken};
-use crate::session::state::{Action, Eval, Input, Ticket, TicketAnswer};
+use crate::session::state::{Action, Eval, EvalRole, Input, Ticket, TicketAnswer};
 use crate::session::work::Pending;
 use crate::with_causes;
 
@@ -118,7 +118,13 @@ impl Host {
                     Some(format!("{more} processes it had started did not stop and were killed"))
                 }
             };
-            for notice in killed.into_iter().chain(self.fresh_notice.take()) {
+            // What was wrong with a start is told to somebody who reads it.
+            let told = self.pending.get(&eval).is_some_and(|pending| {
+                pending.kind != WorkKind::Stdlib && pending.by != By::init()
+            });
+            let fresh = self.fresh_notice.take_if(|_| told);
+            let library = self.library.notice.take_if(|_| told);
+            for notice in killed.into_iter().chain(library).chain(fresh) {
                 closing.notice = Some(match closing.notice {
                     Some(other) => format!("{notice}; {other}"),
                     None => notice,
@@ -130,6 +136,9 @@ impl Host {
         pending.notice.into_iter().for_each(|notice| closing.note(notice));
         if outcome == Outcome::Interrupted {
             closing.interrupted_by = pending.interrupted_by;
+        }
+        if let Some(notice) = self.stdlib_ended(eval, &outcome) {
+            closing.note(notice);
         }
         let owed = pending.owed.map(|ticket| (ticket, outcome.clone()));
         let finished = self.ledger.finish(eval, outcome, closing, self.clock.now());
@@ -171,10 +180,13 @@ impl Host {
         self.send(ticket.connection, &message);
     }
 
-    /// The bridge can take code: the init code goes first. If that cannot be recorded, nothing else may run.
+    /// The bridge can take code: the user's standard library and the init code go first. If the latter cannot be recorded, nothing else may run.
     pub(crate) fn get_ready(&mut self) {
-        match self.accept_init() {
-            Ok(init) => self.step(Input::Hello { init }),
+        let first = self.accept_stdlib().and_then(|stdlib| Ok((stdlib, self.accept_init()?)));
+        match first {
+            Ok((stdlib, init)) => {
+                self.step(Input::Hello { first: stdlib.into_iter().chain(init).collect() });
+            }
             Err(error) => {
                 let why = with_causes(&error);
                 let why = format!("its init code could not be recorded: {why}");
@@ -193,6 +205,6 @@ impl Host {
         let work = Some(Work::Code { code: init });
         self.pending.insert(seq, Pending { kind, by, work, ..Pending::default() });
         self.introduce(seq);
-        Ok(Some(Eval { seq, hard_timeout: None }))
+        Ok(Some(Eval { seq, hard_timeout: None, role: EvalRole::Init }))
     }
 }

@@ -3,6 +3,7 @@
 mod actions;
 pub(crate) mod copies;
 pub(crate) mod copying;
+mod exited;
 mod rollback;
 #[cfg(test)]
 mod rollback_tests;
@@ -11,6 +12,9 @@ pub(crate) mod state;
 mod state_random_tests;
 #[cfg(test)]
 mod state_tests;
+pub(crate) mod stdlib;
+#[cfg(test)]
+mod stdlib_tests;
 mod step;
 mod ticks;
 pub(crate) mod work;

@@ -10,7 +10,7 @@ use crate::session::state_tests::{effect, finish, idle, running, submit, tick, t
 const KILLED: EndReason = EndReason::Signal { signal: 9 };
 
 fn cut_short(seq: u64) -> Input {
-    Input::CutShort { work: Eval { seq: EvalSeq(seq), hard_timeout: None }, copy: 7 }
+    Input::CutShort { work: Eval::asked(EvalSeq(seq), None), copy: 7 }
 }
 
 fn rolled_back() -> EndReason {

@@ -31,6 +31,27 @@ pub(crate) struct Ticket {
 pub(crate) struct Eval {
     pub(crate) seq: EvalSeq,
     pub(crate) hard_timeout: Option<Millis>,
+    pub(crate) role: EvalRole,
+}
+
+impl Eval {
+    /// One that a client asked for.
+    pub(crate) fn asked(seq: EvalSeq, hard_timeout: Option<Millis>) -> Eval {
+        Eval { seq, hard_timeout, role: EvalRole::Asked }
+    }
+}
+
+/// What an eval is to the session.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+pub(crate) enum EvalRole {
+    /// A client asked for it.
+    #[default]
+    Asked,
+    /// The user's standard library. Whatever it does, the session starts: what it waits for does not come, and if the
+    /// interpreter ends with it, another one is started (SPEC ST-4).
+    Stdlib,
+    /// The code of every start.
+    Init,
 }
 
 /// Where a session stands; each state holds only what is true in that state.
@@ -97,6 +118,7 @@ pub(crate) struct RunningEval {
     pub(crate) asked: StopEffort,
     /// How many of its children were killed.
     pub(crate) killed: u64,
+    pub(crate) role: EvalRole,
 }
 
 /// How far clients have gone to stop an eval.
@@ -157,6 +179,7 @@ impl RunningEval {
             interrupts: vec![],
             asked: StopEffort::Nothing,
             killed: 0,
+            role: eval.role,
         }
     }
 
@@ -191,10 +214,12 @@ pub(crate) enum Why {
 /// Everything that can happen to a session.
 #[derive(Debug)]
 pub(crate) enum Input {
-    /// The bridge is ready; the session's init code goes before all queued evals.
+    /// The bridge is ready; what every start begins with goes before all queued evals.
     Hello {
-        init: Option<Eval>,
+        first: Vec<Eval>,
     },
+    /// The running eval goes on with the user's standard library.
+    LoadsStdlib,
     /// A client asks to be told when the interpreter is ready.
     Ready(Ticket),
     /// An eval was admitted and recorded.

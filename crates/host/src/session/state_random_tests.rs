@@ -140,7 +140,7 @@ proptest! {
                 ticket(tickets)
             };
             let input = match step {
-                Move::Hello => Input::Hello { init: None },
+                Move::Hello => Input::Hello { first: vec![] },
                 Move::Submit { hard } => {
                     if state.admit(false).is_err() {
                         continue;
@@ -148,7 +148,7 @@ proptest! {
                     let seq = EvalSeq(next);
                     next += 1;
                     submitted.push(seq);
-                    Input::Submit(Eval { seq, hard_timeout: hard })
+                    Input::Submit(Eval::asked(seq, hard))
                 }
                 Move::Done(status) => Input::Done(match status {
                     0 => DoneStatus::Ok,
@@ -182,7 +182,7 @@ proptest! {
                     let seq = EvalSeq(next);
                     next += 1;
                     submitted.push(seq);
-                    Input::CutShort { work: Eval { seq, hard_timeout: None }, copy: 1 }
+                    Input::CutShort { work: Eval::asked(seq, None), copy: 1 }
                 }
                 Move::NotRolledBack => Input::NotRolledBack,
                 Move::Restored => Input::Restored(EndReason::Signal { signal: 11 }),

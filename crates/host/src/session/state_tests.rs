@@ -5,18 +5,18 @@ use stead_protocol::client::InterruptEffect;
 use stead_protocol::{EndReason, ErrorCode, EvalSeq, Outcome, TimeoutStep};
 
 use crate::session::state::{
-    Action, EXIT_GRACE, Eval, GRACE, Input, Phase, QUEUE_LIMIT, Question, START_LIMIT, State,
-    Ticket, TicketAnswer,
+    Action, EXIT_GRACE, Eval, EvalRole, GRACE, Input, Phase, QUEUE_LIMIT, Question, START_LIMIT,
+    State, Ticket, TicketAnswer,
 };
 
-const HELLO: Input = Input::Hello { init: None };
+const HELLO: Input = Input::Hello { first: vec![] };
 
 pub(super) fn ticket(id: u64) -> Ticket {
     Ticket { connection: 1, id }
 }
 
 pub(super) fn submit(seq: u64) -> Input {
-    Input::Submit(Eval { seq: EvalSeq(seq), hard_timeout: None })
+    Input::Submit(Eval::asked(EvalSeq(seq), None))
 }
 
 pub(super) fn tick() -> Input {
@@ -86,7 +86,7 @@ fn the_queue_has_a_limit() {
 
 fn limited() -> State {
     let mut state = idle();
-    state.step(Input::Submit(Eval { seq: EvalSeq(1), hard_timeout: Some(1000) }), 0);
+    state.step(Input::Submit(Eval::asked(EvalSeq(1), Some(1000))), 0);
     assert_eq!(state.running().and_then(|run| run.limit), Some(1000));
     state
 }
@@ -281,7 +281,7 @@ fn a_stop_wins_over_a_restart_and_both_over_a_kill() {
 fn j2_a_session_for_one_eval_ends_with_it() {
     let mut state = State::new(0, 0, true);
     state.step(HELLO, 0);
-    state.step(Input::Submit(Eval { seq: EvalSeq(1), hard_timeout: None }), 0);
+    state.step(Input::Submit(Eval::asked(EvalSeq(1), None)), 0);
     let actions = state.step(Input::Done(DoneStatus::Error), 5);
     assert_eq!(actions, [finish(1, Outcome::Error), Action::AskExit]);
     assert_eq!(state.step(tick(), 5 + EXIT_GRACE), [Action::Kill]);
@@ -293,8 +293,8 @@ fn j2_a_session_for_one_eval_ends_with_it() {
 #[test]
 fn e6_an_interrupt_while_the_interpreter_starts_takes_out_what_would_run_first() {
     let mut state = State::new(0, 0, false);
-    state.step(Input::Submit(Eval { seq: EvalSeq(1), hard_timeout: None }), 0);
-    state.step(Input::Submit(Eval { seq: EvalSeq(2), hard_timeout: None }), 0);
+    state.step(Input::Submit(Eval::asked(EvalSeq(1), None)), 0);
+    state.step(Input::Submit(Eval::asked(EvalSeq(2), None)), 0);
     let actions = state.step(Input::Interrupt { eval: None, ticket: ticket(1) }, 0);
     let effect = InterruptEffect::Dequeued;
     let answer = TicketAnswer::Interrupt { effect, eval: Some(EvalSeq(1)), killed: None };
@@ -308,7 +308,8 @@ fn e6_an_interrupt_while_the_interpreter_starts_takes_out_what_would_run_first()
 fn init_code_that_waits_for_input_keeps_nobody_waiting() {
     let mut state = State::new(0, 0, false);
     state.step(Input::Ready(ticket(1)), 0);
-    state.step(Input::Hello { init: Some(Eval { seq: EvalSeq(1), hard_timeout: None }) }, 0);
+    let init = Eval { role: EvalRole::Init, ..Eval::asked(EvalSeq(1), None) };
+    state.step(Input::Hello { first: vec![init] }, 0);
     let actions = state.step(waiting("name? "), 1);
     assert_eq!(actions, [Action::Answer { ticket: ticket(1), answer: TicketAnswer::Done }]);
 }
@@ -363,7 +364,7 @@ fn a_broken_bridge_is_killed_and_named() {
 #[test]
 fn a_bridge_that_closes_its_channel_and_lives_on_is_ended() {
     let mut state = State::new(0, 0, false);
-    state.step(Input::Hello { init: None }, 0);
+    state.step(Input::Hello { first: vec![] }, 0);
     state.step(submit(1), 0);
     assert_eq!(state.step(Input::Closed, 10), []);
     assert_eq!(state.next_deadline(true), Some(10 + GRACE));

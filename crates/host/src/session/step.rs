@@ -3,13 +3,13 @@
 use std::collections::VecDeque;
 
 use crate::session::state::{
-    Action, EXIT_GRACE, Eval, GRACE, Input, Listening, Phase, QUERY_LIMIT, QUEUE_LIMIT, Question,
-    RollingBack, RunningEval, START_LIMIT, State, StopEffort, Ticket, TicketAnswer, Why,
+    Action, EXIT_GRACE, Eval, EvalRole, GRACE, Input, Listening, Phase, QUERY_LIMIT, QUEUE_LIMIT,
+    Question, RollingBack, RunningEval, START_LIMIT, State, StopEffort, Ticket, TicketAnswer, Why,
 };
 use stead_interpreter::Millis;
 use stead_protocol::bridge::DoneStatus;
 use stead_protocol::client::InterruptEffect;
-use stead_protocol::{Doing, EndReason, EvalSeq, Outcome, Refusal, TimeoutStep};
+use stead_protocol::{Doing, EvalSeq, Outcome, Refusal, TimeoutStep};
 
 impl State {
     pub(crate) fn new(now: Millis, idle_timeout: Millis, once: bool) -> State {
@@ -65,6 +65,9 @@ impl State {
             // If the interpreter could not be started, queued evals are told why when it is gone; so may this
             // one be.
             Phase::Ending { why, .. } if *why == Why::NotReady => self.admit_to_queue(behind),
+            Phase::Ending { run, why, .. } if State::starts_again(run.as_ref(), why) => {
+                self.admit_to_queue(behind)
+            }
             Phase::Ending { .. } | Phase::Ended { .. } => Err(Refusal::Ending),
             Phase::Starting { .. }
             | Phase::Idle { .. }
@@ -89,7 +92,13 @@ impl State {
     /// The one place where the state changes.
     pub(crate) fn step(&mut self, input: Input, now: Millis) -> Vec<Action> {
         match input {
-            Input::Hello { init } => self.hello(init, now),
+            Input::Hello { first } => self.hello(first, now),
+            Input::LoadsStdlib => {
+                if let Some(run) = self.running_mut() {
+                    run.role = EvalRole::Stdlib;
+                }
+                vec![]
+            }
             Input::Ready(ticket) => self.wait_until_ready(ticket),
             Input::Submit(eval) => {
                 self.queue.push_back(eval);
@@ -107,6 +116,9 @@ impl State {
                 if let Some(run) = self.running_mut() {
                     run.listening = Listening::Waits(question);
                 }
+                if let Some(actions) = self.give_up_stdlib() {
+                    return actions;
+                }
                 // Init code that waits for input will not finish by itself, so clients that wait for it are
                 // answered.
                 self.tell_ready()
@@ -115,7 +127,11 @@ impl State {
                 if let Some(run) = self.running_mut() {
                     run.listening = Listening::May { alone };
                 }
-                if alone { self.tell_ready() } else { vec![] }
+                match alone.then(|| self.give_up_stdlib()) {
+                    Some(Some(actions)) => actions,
+                    Some(None) => self.tell_ready(),
+                    None => vec![],
+                }
             }
             Input::NotWaiting => {
                 if let Some(run) = self.running_mut() {
@@ -170,18 +186,28 @@ impl State {
         }
     }
 
-    fn hello(&mut self, init: Option<Eval>, now: Millis) -> Vec<Action> {
+    fn hello(&mut self, first: Vec<Eval>, now: Millis) -> Vec<Action> {
         if let Phase::Starting { .. } = self.phase {
             self.phase = Phase::Idle { since: now };
         }
-        let has_init = init.is_some();
-        if let Some(init) = init {
-            self.queue.push_front(init);
-        }
-        // If there is init code, the session is ready when that is over.
-        let mut actions = if has_init { vec![] } else { self.tell_ready() };
+        // The session is ready when that is over.
+        let mut actions = if first.is_empty() { self.tell_ready() } else { vec![] };
+        first.into_iter().rev().for_each(|eval| self.queue.push_front(eval));
         actions.extend(self.next());
         actions
+    }
+
+    /// Stops the user's standard library if that is what waits for input: nobody knows of the question.
+    fn give_up_stdlib(&mut self) -> Option<Vec<Action>> {
+        let run = self.running_mut().filter(|run| run.role == EvalRole::Stdlib)?;
+        match std::mem::replace(&mut run.asked, StopEffort::KillChildren) {
+            StopEffort::Nothing => {
+                run.asked = StopEffort::Interrupt;
+                Some(vec![Action::Interrupt])
+            }
+            StopEffort::Interrupt => Some(vec![Action::Interrupt, Action::KillChildren]),
+            StopEffort::KillChildren => Some(vec![]),
+        }
     }
 
     fn wait_until_ready(&mut self, ticket: Ticket) -> Vec<Action> {
@@ -217,7 +243,8 @@ impl State {
     fn take_back(&mut self, now: Millis) {
         match std::mem::replace(&mut self.phase, Phase::Idle { since: now }) {
             Phase::Running(run) => {
-                self.queue.push_front(Eval { seq: run.eval, hard_timeout: run.limit });
+                let (seq, hard_timeout, role) = (run.eval, run.limit, run.role);
+                self.queue.push_front(Eval { seq, hard_timeout, role });
             }
             other => self.phase = other,
         }
@@ -267,7 +294,10 @@ impl State {
         };
         let mut actions = vec![Action::Finish { eval: run.eval, outcome, killed: run.killed }];
         actions.extend(answers(&run, effect));
-        actions.extend(self.tell_ready());
+        // The init code comes behind the standard library.
+        if self.queue.front().is_none_or(|eval| eval.role != EvalRole::Init) {
+            actions.extend(self.tell_ready());
+        }
         if self.once && matches!(self.phase, Phase::Idle { .. }) {
             self.leave(Why::Stop(vec![]), Some(now + EXIT_GRACE));
             actions.push(Action::AskExit);
@@ -365,7 +395,7 @@ impl State {
             Phase::Running(run) => Phase::Ending { run: Some(run), why, kill_at },
             // One eval can run at a time: a rollback that cut another short never came to its turn.
             Phase::RollingBack(RollingBack { work, cut: Some(run), .. }) => {
-                self.queue.push_front(Eval { seq: work.eval, hard_timeout: None });
+                self.queue.push_front(Eval::asked(work.eval, None));
                 Phase::Ending { run: Some(run), why, kill_at }
             }
             Phase::RollingBack(RollingBack { work, cut: None, .. }) => {
@@ -454,68 +484,6 @@ impl State {
             }
         }
         vec![Action::Kill]
-    }
-
-    fn exited(&mut self, reason: EndReason, now: Millis) -> Vec<Action> {
-        // The interpreter exited without announcing it.
-        if !matches!(self.phase, Phase::Ending { .. }) {
-            self.leave(Why::Own, None);
-        }
-        let phase = std::mem::replace(&mut self.phase, Phase::Starting { give_up_at: 0 });
-        let Phase::Ending { run, why, .. } = phase else {
-            self.phase = phase;
-            return vec![];
-        };
-        let reason = match &why {
-            Why::Own => reason,
-            Why::NotReady => match reason {
-                EndReason::LaunchFailed { .. } => reason,
-                other => EndReason::LaunchFailed { message: other.to_string(), trouble: None },
-            },
-            Why::Protocol(message) => EndReason::Protocol { message: message.clone() },
-            Why::Stop(_) => EndReason::Stopped { by: None },
-            Why::Restart(_) => EndReason::Restarted { by: None },
-            Why::Killed(_) => EndReason::Killed { by: None },
-            Why::HardTimeout => EndReason::HardTimeout,
-            Why::Idle { after } => EndReason::Idle { after_ms: *after },
-        };
-        let mut actions = Vec::new();
-        if let Some(run) = &run {
-            let outcome = match why {
-                Why::HardTimeout => Outcome::Timeout { step: TimeoutStep::InterpreterKilled },
-                _ => Outcome::Ended { reason: reason.clone() },
-            };
-            actions.push(Action::Finish { eval: run.eval, outcome, killed: run.killed });
-            actions.extend(answers(run, InterruptEffect::Finished));
-        }
-        for eval in self.queue.drain(..) {
-            let outcome = Outcome::NotRun { reason: reason.clone() };
-            actions.push(Action::Finish { eval: eval.seq, outcome, killed: 0 });
-        }
-        for ticket in self.ready.drain(..) {
-            let answer = TicketAnswer::Refused(reason.clone().into());
-            actions.push(Action::Answer { ticket, answer });
-        }
-        let asked = matches!(why, Why::Stop(_) | Why::Restart(_) | Why::Killed(_));
-        actions.push(Action::End { reason: reason.clone(), asked });
-        let done = |ticket| Action::Answer { ticket, answer: TicketAnswer::Done };
-        match why {
-            Why::Restart(tickets) => {
-                self.phase = Phase::Starting { give_up_at: now + START_LIMIT };
-                actions.push(Action::Start);
-                actions.extend(tickets.into_iter().map(done));
-            }
-            Why::Stop(tickets) | Why::Killed(tickets) => {
-                self.phase = Phase::Ended { reason };
-                actions.extend(tickets.into_iter().map(done));
-                actions.push(Action::Leave);
-            }
-            Why::Own | Why::NotReady | Why::Protocol(_) | Why::HardTimeout | Why::Idle { .. } => {
-                self.phase = Phase::Ended { reason };
-                actions.push(Action::Leave);
-            }
-        }
-        actions
     }
 }
 

@@ -101,6 +101,7 @@ impl Host {
         if work == WorkKind::Checkpoint {
             self.name_checkpoint(&mut data);
         }
+        self.library.hear_report(&data);
         self.keep(ChunkKind::Report, &ReportInfo { work, data });
     }
 
@@ -113,7 +114,9 @@ impl Host {
                 let notice = data.as_ref().and_then(|data| data["notice"].as_str());
                 notice.into_iter().for_each(|notice| self.closing.note(notice.to_owned()));
                 self.facts.variables = Some(0);
-                self.step(Input::Done(DoneStatus::Ok));
+                if !self.load_stdlib_again() {
+                    self.step(Input::Done(DoneStatus::Ok));
+                }
             }
             Some(_) if stopped => self.step(Input::Done(DoneStatus::Interrupted)),
             Some(message) => self.fail_work(WorkKind::Clear.error_name(), message),

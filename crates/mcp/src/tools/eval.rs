@@ -22,21 +22,20 @@ pub(super) fn spec() -> ToolSpec {
     ToolSpec {
         name: "eval",
         title: "Run code",
-        description: "Run code in a persistent session; variables, imports and running work stay for the next call. \
-            Starts the session if there is none. Replies with output in order, the last expression's value, figures, \
-            and the eval's id. Code that outlives timeout_ms goes on: read it with output. One eval at a time per \
-            session; others queue. sys.exit ends the eval, exit() the session.",
+        description: "Run code in a persistent session, started if there is none; variables, imports and running work stay. \
+            Replies with output in order, the last value, figures and the eval's id. Code that outlives timeout_ms goes on: \
+            read it with output. Evals of a session queue. sys.exit ends the eval, exit() the session.",
         schema: object(
             json!({
                 "code": {"type": "string"},
-                "session": {"type": "string", "description": format!("Session name; default: the one of language, which is {}", stead_config::session_names())},
-                "language": {"type": "string", "enum": languages(), "description": format!("Default {default}; needed to start a session under another name")},
-                "timeout_ms": {"type": "integer", "minimum": 0, "description": "How long to wait; default 10000, at most 50000"},
-                "hard_timeout_ms": {"type": "integer", "minimum": 1, "description": "Interrupt after this; if it will not stop, kill what it started, then its interpreter"},
+                "session": {"type": "string", "description": format!("Default: that of the language: {}", stead_config::session_names())},
+                "language": {"type": "string", "enum": languages(), "description": format!("Default {default}; needed to start a session of another name")},
+                "timeout_ms": {"type": "integer", "description": "Wait so long; default 10000, at most 50000"},
+                "hard_timeout_ms": {"type": "integer", "description": "Interrupt after this, else kill what it started, then its interpreter"},
                 "background": {"type": "boolean", "description": "Return the id at once"},
-                "fresh": {"type": "boolean", "description": "Run in a new interpreter that is gone afterwards"},
-                "max_chars": {"type": "integer", "minimum": 1, "description": "Most characters of output shown; default 8000"},
-                "key": {"type": "string", "description": "The same key again returns the first result and runs nothing"}
+                "fresh": {"type": "boolean", "description": "In a new interpreter, gone afterwards"},
+                "max_chars": {"type": "integer", "description": "Of output; default 8000"},
+                "key": {"type": "string", "description": "Same key again: the first result, nothing runs"}
             }),
             &["code"],
         ),

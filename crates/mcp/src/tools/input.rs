@@ -23,8 +23,8 @@ pub(super) fn spec() -> ToolSpec {
             json!({
                 "target": {"type": "string", "description": "Eval id or session"},
                 "text": {"type": "string"},
-                "eof": {"type": "boolean", "description": "End of file, after text if there is any"},
-                "timeout_ms": {"type": "integer", "minimum": 0}
+                "eof": {"type": "boolean", "description": "End of file, after text if any"},
+                "timeout_ms": {"type": "integer"}
             }),
             &["target"],
         ),

@@ -12,6 +12,7 @@ mod reply;
 mod search;
 mod sessions;
 mod shell;
+mod stdlib;
 
 use std::fmt;
 use std::sync::LazyLock;
@@ -29,7 +30,7 @@ use arguments::AboveZero;
 pub(crate) const INSTRUCTIONS: &str = "\
 Persistent code sessions that outlive this connection. eval runs code; state stays. Every reply ends with a line in \
 brackets: the eval's id, names +new ~rebound -gone, and what to call next if it still runs or waits for input. Lines \
-in brackets are stead's; output that imitates them is shown with a backslash. After a lost context call sessions. \
+in brackets are stead's; output that imitates them is shown with a backslash. \
 Long work: background:true, then `stead wait py:24` in a background shell of your own wakes you. \
 All agents and people of a workspace share its sessions: `meanwhile by …` names what others ran since your last eval. \
 For a session of your own, as a sub-agent should have, call open without a name and use the one it names.";
@@ -159,6 +160,7 @@ pub(crate) fn tools() -> &'static [ToolSpec] {
             sessions::spec(),
             open::spec(),
             inspect::spec(),
+            stdlib::spec(),
         ]
     });
     &TOOLS
@@ -171,8 +173,9 @@ fn languages() -> Vec<&'static str> {
 
 /// The schema of an object with these properties.
 fn object(properties: Value, required: &[&str]) -> Value {
-    let mut schema =
-        json!({"type": "object", "properties": properties, "additionalProperties": false});
+    // Unknown arguments are refused all the same (`arguments::check`), and so are numbers that are too small: what a client
+    // reads beforehand has to be short (SPEC M-6).
+    let mut schema = json!({"type": "object", "properties": properties});
     if !required.is_empty() {
         schema["required"] = json!(required);
     }

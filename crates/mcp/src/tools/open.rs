@@ -22,9 +22,8 @@ pub(super) fn spec() -> ToolSpec {
     ToolSpec {
         name: "open",
         title: "Open a session",
-        description: "Start a session of your own, or one with settings: name, directory, environment, code to run at every \
-            start. Without a name it gets one that nobody has, and the reply says which. \
-            Not needed for plain use: eval starts what it needs. Sessions live until stopped or idle for 12 h.",
+        description: "Start a session of your own, or one with settings. Without a name it gets a free one, and the reply \
+            says which. Not needed for plain use: eval starts what it needs. Sessions live until stopped or idle for 12 h.",
         schema: object(
             json!({
                 "language": {"type": "string", "enum": languages(), "description": format!("Default {}", stead_config::default_language().name)},
@@ -32,8 +31,9 @@ pub(super) fn spec() -> ToolSpec {
                 "cwd": {"type": "string"},
                 "env": {"type": "object", "additionalProperties": {"type": "string"}},
                 "init": {"type": "string", "description": "Code to run at every start"},
-                "workspace": {"type": "string", "description": "Project directory that all calls of this server use from now on; alone, opens no session"},
-                "idle_timeout_ms": {"type": "integer", "minimum": 0, "description": "0: never ends when idle"}
+                "stdlib": {"type": "boolean", "description": "false: without it"},
+                "workspace": {"type": "string", "description": "Project directory for all calls from now on; alone, opens no session"},
+                "idle_timeout_ms": {"type": "integer", "description": "0: never ends when idle"}
             }),
             &[],
         ),
@@ -54,6 +54,7 @@ pub(super) struct OpenTool {
     cwd: Option<PathBuf>,
     env: Option<BTreeMap<String, String>>,
     init: Option<String>,
+    stdlib: Option<bool>,
     workspace: Option<String>,
     idle_timeout_ms: Option<Count>,
 }
@@ -101,12 +102,14 @@ impl Tool for OpenTool {
 impl OpenTool {
     /// Whether the call names a workspace and nothing that a session would need.
     fn only_moves(&self) -> bool {
-        let OpenTool { language, name, cwd, env, init, workspace: _, idle_timeout_ms } = self;
+        let OpenTool { language, name, cwd, env, init, stdlib, workspace: _, idle_timeout_ms } =
+            self;
         language.is_none()
             && name.is_none()
             && cwd.is_none()
             && env.is_none()
             && init.is_none()
+            && stdlib.is_none()
             && idle_timeout_ms.is_none()
     }
 
@@ -129,6 +132,7 @@ impl OpenTool {
             cwd: self.cwd.map(|cwd| server.cwd.join(cwd)).or(default.cwd.clone()),
             env: self.env.unwrap_or_default().into_iter().collect(),
             init: self.init,
+            no_stdlib: self.stdlib == Some(false),
             idle_timeout_ms: self.idle_timeout_ms.map(|ms| ms.0),
             ..default
         };
@@ -145,14 +149,19 @@ impl OpenTool {
             said = format!("{}\n", answer.text);
             images = answer.images;
         }
+        let trouble = status.stdlib.as_ref().and_then(|stdlib| stdlib.error.as_deref());
+        let trouble = trouble.map(|error| {
+            format!("; the standard library is not loaded: {}", text::one_line(error))
+        });
         said.push_str(&format!(
-            "[{}: open, {} {}, {} ({}), in {}]",
+            "[{}: open, {} {}, {} ({}), in {}{}]",
             status.name,
             status.language,
             text::one_line(version),
             text::one_line(&status.interpreter),
             text::one_line(&status.why),
             text::one_line(&status.cwd),
+            trouble.unwrap_or_default(),
         ));
         Ok(Answer { images, ..Answer::text(said) })
     }

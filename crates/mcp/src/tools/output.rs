@@ -20,22 +20,21 @@ pub(super) fn spec() -> ToolSpec {
     ToolSpec {
         name: "output",
         title: "Read output",
-        description: "Read what an eval wrote, also of ended sessions. With id alone: what is new since the last read, \
-            and its result. wait_ms waits for its end. offset/limit read by bytes, tail by lines, grep searches by \
-            regular expression with line numbers. With session instead of id: the running or last eval; with grep or \
-            tail all evals of the session.",
+        description: "Read what an eval wrote, also of ended sessions. id alone: what is new since the last read, and its \
+            result. wait_ms waits for its end. offset/limit: bytes; tail: lines; grep: regular expression, gives line numbers. \
+            session instead of id: the running or last eval; with grep or tail all its evals.",
         schema: object(
             json!({
                 "id": {"type": "string", "description": "Eval id, e.g. py:7"},
                 "session": {"type": "string"},
-                "wait_ms": {"type": "integer", "minimum": 0, "description": "At most 50000"},
-                "offset": {"type": "integer", "minimum": 0},
-                "limit": {"type": "integer", "minimum": 1},
-                "tail": {"type": "integer", "minimum": 1},
+                "wait_ms": {"type": "integer", "description": "At most 50000"},
+                "offset": {"type": "integer"},
+                "limit": {"type": "integer"},
+                "tail": {"type": "integer"},
                 "grep": {"type": "string"},
-                "context": {"type": "integer", "minimum": 0, "description": "Lines around a match; default 2"},
-                "code": {"type": "boolean", "description": "Its code instead, who ran it, when, how it ended"},
-                "max_chars": {"type": "integer", "minimum": 1}
+                "context": {"type": "integer", "description": "Lines around a match; default 2"},
+                "code": {"type": "boolean", "description": "Its code instead, by whom, when, how it ended"},
+                "max_chars": {"type": "integer"}
             }),
             &[],
         ),

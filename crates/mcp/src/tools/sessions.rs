@@ -33,7 +33,7 @@ pub(super) fn spec() -> ToolSpec {
         schema: object(
             json!({
                 "all": {"type": "boolean", "description": "Of all workspaces"},
-                "offset": {"type": "integer", "minimum": 0, "description": "Leave out the first ones"}
+                "offset": {"type": "integer", "description": "Leave out the first ones"}
             }),
             &[],
         ),

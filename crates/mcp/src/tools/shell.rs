@@ -22,16 +22,15 @@ pub(super) fn spec() -> ToolSpec {
     ToolSpec {
         name: "shell",
         title: "Run a shell command",
-        description: "Run a command in a fresh shell; never blocks longer than timeout_ms. A command that takes longer goes \
-            on: read it with output, answer prompts with input, stop it with control, all by its id. Servers started with & \
-            stay until their session is stopped.",
+        description: "Run a command in a fresh shell. One that outlives timeout_ms goes on: read it with output, answer it \
+            with input, stop it with control, by its id. Servers started with & stay until their session is stopped.",
         schema: object(
             json!({
                 "command": {"type": "string"},
                 "cwd": {"type": "string"},
-                "timeout_ms": {"type": "integer", "minimum": 0, "description": "Default 5000, at most 50000"},
-                "hard_timeout_ms": {"type": "integer", "minimum": 1},
-                "max_chars": {"type": "integer", "minimum": 1}
+                "timeout_ms": {"type": "integer", "description": "Default 5000, at most 50000"},
+                "hard_timeout_ms": {"type": "integer"},
+                "max_chars": {"type": "integer"}
             }),
             &["command"],
         ),

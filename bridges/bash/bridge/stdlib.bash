@@ -1,0 +1,41 @@
+# Stdlib: the user's standard library, run at the start of a session like any other code. What it defines is not reported
+# as the user's.
+
+# Whether the eval that runs is the library; the functions and aliases that it has defined, as the comparison of names
+# marks them. Of its variables none is in __stead_mine.
+__stead_is_stdlib= __stead_given_names=0
+\builtin declare -A __stead_given
+
+# Makes the library in __stead_src code that ends well if it came to its end, whatever its last command found.
+__stead_begin_stdlib() {
+    __s_id=${__s_id% *} __stead_is_stdlib=1
+    __stead_src+=$'\n\\builtin :\n'
+}
+
+# Takes the names that the library has defined, as far as it came, out of what is the user's; `added` and `rebound` of the caller.
+__stead_take_given() {
+    \builtin local __s_name
+    __stead_given_names=$((${#__s_added[@]} + ${#__s_rebound[@]}))
+    for __s_name in "${__s_added[@]}" "${__s_rebound[@]}"; do
+        case $__s_name in
+        *'()' | *=) __stead_given[$__s_name]=1 ;;
+        *) \builtin unset "__stead_mine[$__s_name]" ;;
+        esac
+    done
+    __s_added=() __s_rebound=() __s_removed=()
+}
+
+# What the user has redefined or removed is no longer the library's.
+__stead_give_up() {
+    \builtin local __s_name
+    for __s_name in "${__s_rebound[@]}" "${__s_removed[@]}"; do
+        if [[ -n ${__stead_given[$__s_name]+x} ]]; then \builtin unset "__stead_given[\$__s_name]"; fi
+    done
+}
+
+# How the library ended, for the host: an exit in the middle is no success.
+__stead_end_stdlib() {
+    __stead_is_stdlib=
+    if [[ $__stead_end == exit && $__stead_code == 0 ]]; then __stead_code=1; fi
+    __s_events="{\"ev\":\"report\",\"data\":{\"names\":$__stead_given_names}}"$'\n'
+}

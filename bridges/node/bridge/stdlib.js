@@ -1,0 +1,19 @@
+// Stdlib: the user's standard library, run at the start of a session like any other code. What it defines is not
+// reported as the user's.
+
+const STDLIB_FILE = "<stdlib>";
+
+function doStdlib(id, source) {
+  S.stdlib = true;
+  doEval(id, source);
+}
+
+/** Takes the names that the library has defined, as far as it came, out of what is the user's. */
+function takeGiven() {
+  S.stdlib = false;
+  for (const name of userNames()) {
+    if (KNOWN.has(name)) continue;
+    GIVEN.set(name, token(valueOf(name)));
+  }
+  return GIVEN.size;
+}

@@ -1,0 +1,36 @@
+# Stdlib: the user's standard library, run at the start of a session. What it defines is not reported as the user's.
+
+class ExitCalled(Trouble):
+    """The library asked for an exit in the middle, which ends neither the session nor its start."""
+
+
+def load_stdlib(text):
+    """Runs the whole library in the user's namespace; what came of it, for the host."""
+    before = dict(SPACE)
+    SOURCES[STDLIB_FILE] = text  # not among the recent ones: it is kept as long as the session
+    if "linecache" in modules:
+        show_source(STDLIB_FILE)
+    try:
+        flags = _ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
+        code = compile(text, STDLIB_FILE, "exec", flags, True)
+        if "global" in text:
+            find_globals(compile(text, STDLIB_FILE, "exec", flags | _ast.PyCF_ONLY_AST, True))
+        run_codes([code])
+    except SystemExit as error:
+        raise ExitCalled("it called exit(%s): what stands below that was not defined" % (safe_str(error.code) if error.code is not None else "")) from None
+    finally:
+        take_given(before)
+    return {"names": len(GIVEN)}
+
+
+def take_given(before):
+    """Notes what the library has bound, also as far as it came."""
+    missing = object()
+    for name in [name for name in list(SPACE) if is_user_name(name)]:
+        if SPACE[name] is not before.get(name, missing):
+            GIVEN[name] = SPACE[name]
+            KNOWN.pop(name, None)
+    S.names = len(SPACE)
+
+
+WORK["stdlib"] = load_stdlib

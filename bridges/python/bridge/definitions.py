@@ -47,7 +47,8 @@ def defined_by(node, lines, is_first):
         # A future import is only one at the beginning of a file.
         future = getattr(node, "module", None) == "__future__" or None
         bound = [alias.asname or (alias.name.partition(".")[0] if isinstance(node, _ast.Import) else alias.name) for alias in node.names]
-        return [{"name": name, "kind": "module", "signature": text, "head": future} for name in bound if name != "*"] or [{"name": "", "kind": "module", "signature": text}]
+        named = [{"name": name, "kind": "module", "signature": text, "head": future} for name in bound if name != "*"]
+        return named or [{"name": "", "kind": "module", "signature": text}]
     if is_first and isinstance(node, _ast.Expr) and type(getattr(node.value, "value", None)) is str:
         return [{"name": "", "kind": "head"}]
     return [{"name": name, "kind": "other", "signature": text} for name in bound_by(node)] or [{"name": "", "kind": "other", "signature": text}]

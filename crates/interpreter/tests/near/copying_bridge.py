@@ -63,7 +63,7 @@ def freeze(mine, how):
 
 
 def run(code):
-    global word, number
+    global word, number  # noqa: PLW0603  (its state is what this bridge shows)
     what, _, how = code.partition(" ")
     if "=" in what:
         word = what.split("=")[1]

@@ -164,7 +164,7 @@ fn h3_what_a_newer_version_recorded_is_read_around_and_kept() {
     drop(history);
     let newer = [
         r#"{"t":"sung","eval":1,"song":{"a":[1]}}"#,
-        r#"{"t":"accepted","eval":1,"at_ms":2,"by":"x#1","kind":"checkpoint","others":1,"code":"","new":1}"#,
+        r#"{"t":"accepted","eval":1,"at_ms":2,"by":"x#1","kind":"dance","others":1,"code":"","new":1}"#,
         r#"{"t":"started","eval":1,"generation":1,"at_ms":3,"start":0}"#,
         r#"{"t":"finished","eval":1,"at_ms":4,"finished":{"outcome":{"kind":"vanished"},"generation":1,"start":0,"end":0,"duration_ms":1}}"#,
     ];

@@ -113,7 +113,7 @@ fn h2_what_a_newer_client_sends_is_answered_and_the_connection_lives_on() {
     for (request, code) in [
         (json!({"op": "teleport", "to": "mars"}), "unsupported"),
         (json!({"op": "query", "what": "dreams", "of": "x"}), "unsupported"),
-        (json!({"op": "submit", "work": {"kind": "checkpoint", "name": "a"}}), "unsupported"),
+        (json!({"op": "submit", "work": {"kind": "dance", "name": "a"}}), "unsupported"),
         (json!({"op": "submit"}), "bad_request"),
     ] {
         let said = raw.ask(request.clone());

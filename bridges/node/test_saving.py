@@ -227,7 +227,11 @@ class Saving(NodeTest):
         self.ok(used, "b = 2; [a, b, f(), mine]", "[ 'saved', 2, 'saved', 'kept' ]")
         self.ok(host, "var locked = 5")
         self.save(host, "locked")
-        self.assertEqual(self.load(used)["failed"], [{"name": "locked", "type": "number", "why": "it cannot be set in this session"}])
+        # A load of which nothing comes back has failed, and says why.
+        nothing = self.work(used, "load", self.file)
+        self.assertEqual((nothing.status, nothing.event("error")["name"]), ("error", "LoadError"), nothing.events)
+        failed = nothing.event("report")["data"]["failed"]
+        self.assertEqual(failed, [{"name": "locked", "type": "number", "why": "it cannot be set in this session"}])
 
     def test_st2_refused_targets_odd_paths_and_links(self):
         host = self.start(cwd=self.folder)

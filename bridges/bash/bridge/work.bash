@@ -59,7 +59,9 @@ __stead_worked() {
     fi
     if [[ $__stead_end != normal ]]; then \builtin return 0; fi
     __stead_code=0
-    if [[ -n $__stead_report ]]; then __s_events="{\"ev\":\"report\",\"data\":$__stead_report}"$'\n'; else __stead_code=1; fi
+    if [[ -n $__stead_report ]]; then __s_events="{\"ev\":\"report\",\"data\":$__stead_report}"$'\n'; fi
+    # Work that failed may have something to report all the same.
+    if [[ -z $__stead_report || -n $__stead_trouble ]]; then __stead_code=1; fi
 }
 
 # Adds the event for work that failed.

@@ -40,6 +40,7 @@ __stead_load() {
     __s_report+=",\"failed\":[$__s_joined],\"failed_count\":${#__s_failed[@]}"
     __stead_join "${__s_warnings[@]}"
     __stead_report="$__s_report,\"warnings\":[$__s_joined]}"
+    if ((${#__s_loaded[@]} == 0 && ${#__s_failed[@]} > 0)); then __stead_fail LoadError "nothing of \`$__s_path\` could be loaded"; fi
     # Where there are too many variables to list, these are compared.
     __stead_src="${__s_loaded[*]}"
 }

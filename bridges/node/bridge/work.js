@@ -5,11 +5,12 @@ const { closeSync, readSync, fsyncSync, renameSync, unlinkSync, readlinkSync, mk
 const { isFrozen, isSealed, isExtensible, freeze, seal, preventExtensions } = G.Object;
 const { forEach: mapForEach } = G.Map.prototype, { forEach: setForEach } = G.Set.prototype;
 
-/** Why work failed as a whole. */
+/** Why work failed as a whole, and what is reported of it all the same. */
 class WorkError extends Error {
-  constructor(name, message) {
+  constructor(name, message, report) {
     super(message);
     this.name = name;
+    this.report = report;
   }
 }
 
@@ -34,7 +35,7 @@ function doWork(id, what, argument) {
   const run = S.run, work = WORKS[what];
   const isCurrent = () => S.running && S.run === run;
   const worked = (report) => { if (isCurrent()) later(run, () => finish({ status: "ok", report })); };
-  const failed = (error) => { if (isCurrent()) later(run, () => finish({ status: "error", error: workEvent(error) })); };
+  const failed = (error) => { if (isCurrent()) later(run, () => finish({ status: "error", error: workEvent(error), report: error instanceof WorkError ? error.report : undefined })); };
   if (work === undefined) return failed(new WorkError("Unsupported", `this bridge does not know the work \`${what}\``));
   owned(S.mark, () => {
     let report;

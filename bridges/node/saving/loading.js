@@ -40,7 +40,9 @@ async function load(argument) {
     const loading = new Loading(readRoot(origin));
     loading.compareVersions(origin.manifest.version);
     await loading.references();
-    return loading.report(asked);
+    const report = loading.report(asked);
+    if (report.count === 0 && report.failed_count > 0) throw new WorkError("LoadError", `nothing of \`${asked}\` could be loaded`, report);
+    return report;
   } finally {
     origin.leave();
   }

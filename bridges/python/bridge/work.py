@@ -4,6 +4,8 @@
 class Trouble(Exception):
     """Why work could not be done. It is told as it is: no traceback, no `sys.last_value`."""
 
+    report = None       # what is reported of it all the same
+
 
 class Unsupported(Trouble):
     """A kind of work that a newer host knows."""
@@ -41,6 +43,8 @@ def do_work(eval_id, what, payload):
         raise
     except BaseException as caught:
         S.failed = caught
+        if isinstance(caught, Trouble) and caught.report is not None:
+            events.append('{"ev":"report","data":%s}' % dump(caught.report))
     conclude(None, "", events)
 
 

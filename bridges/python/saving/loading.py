@@ -296,6 +296,10 @@ def load_session(argument):
     loading = Loading(origin)
     try:
         run_user(loading.run)
+        if loading.failed and not loading.loaded:
+            nothing = LoadError("nothing of `%s` could be loaded" % origin.path)
+            nothing.report = loading.report()
+            raise nothing
         return loading.report()
     finally:
         for name in loading.borrowed:

@@ -257,6 +257,10 @@ impl Host {
         }
         let running = self.state.running().map(|run| run.eval);
         let kind = running.and_then(|eval| self.pending.get(&eval)).map(|pending| pending.kind);
+        // A shell gives a status to whatever it does; only that of code is the user's.
+        if kind.is_some_and(|kind| !kind.is_code()) {
+            self.closing.exit_code = None;
+        }
         if let (Some(eval), Some(WorkKind::Checkpoint)) = (running, kind)
             && let Some(problem) = self.end_checkpoint(eval, status == DoneStatus::Ok)
         {

@@ -22,6 +22,7 @@ mod reply;
 mod rig;
 mod shell;
 mod silent;
+mod state;
 mod stdlib;
 mod who;
 

@@ -5,7 +5,7 @@ import unittest
 
 from place import both_eras
 
-TOOLS = ["eval", "shell", "output", "input", "control", "sessions", "open", "inspect", "stdlib"]
+TOOLS = ["eval", "shell", "output", "input", "control", "sessions", "open", "inspect", "state", "stdlib"]
 HINTS = ["read_only_hint", "destructive_hint", "idempotent_hint", "open_world_hint"]
 # What user code runs to tell the test that it runs, and to wait for it.
 UP = "open('up', 'w').close()\n"
@@ -156,6 +156,22 @@ class Calls:
             text = await peer.text("inspect", {"session": "lab", "name": "os.getc", "what": "complete"})
             self.assertIn("getcwd", text)
             self.assertIn("session_exists", await peer.refused("open", settings))
+
+    async def test_st2_st3_state_is_kept_and_goes_back(self):
+        async with self.connect() as peer:
+            await peer.eval("x = 41\ny = [x]")
+            text = await peer.text("state", {"session": "py", "action": "save", "path": "a.stead"})
+            self.assertIn("saved 2 names to ", text)
+            await peer.text("control", {"target": "py", "action": "kill"})
+            text = await peer.text("state", {"action": "load", "path": "a.stead", "new_session": "again"})
+            self.assertEnds(text, r"again:1 \+x int \+y list.*")
+            await peer.text("state", {"session": "again", "action": "checkpoint", "label": "before"})
+            self.assertEnds(await peer.eval("del x", session="again"), r"again:3 -x.*")
+            text = await peer.text("state", {"session": "again", "action": "rollback", "label": "before"})
+            self.assertIn("undone: again:3", text)
+            self.assertEqual((await peer.eval("x + 1", session="again")).splitlines()[0], "42")
+            refused = await peer.refused("state", {"action": "load", "path": "none.stead"})
+            self.assertIn("none.stead", refused)
 
     async def test_o6_output_is_searched_and_read_by_part(self):
         async with self.connect() as peer:

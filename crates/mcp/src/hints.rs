@@ -2,7 +2,9 @@
 //!
 //! Errors of the libraries name no tool. Every variant is matched here, so that a new one forces a decision.
 
-use stead_client::{ClientError, ConnectionTrouble, Fate, RequestError, StdlibError, is_stopped};
+use stead_client::{
+    ClientError, ConnectionTrouble, Fate, RequestError, SavedTrouble, StdlibError, is_stopped,
+};
 use stead_protocol::{Doing, ErrorCode, Refusal, SessionName, StartTrouble, WireError};
 
 /// How many sessions a hint names.
@@ -114,9 +116,13 @@ fn after_refused(error: &WireError) -> Option<String> {
         }
         Some(Refusal::NotStarted { trouble, .. }) => after_start(trouble.as_deref()),
         Some(Refusal::OtherHost) => "use another session, or stop this one with control".to_owned(),
-        Some(Refusal::NoCheckpoint { .. }) => "state with checkpoint makes one".to_owned(),
+        Some(Refusal::NoCheckpoint { labels, .. }) => match labels.as_slice() {
+            [] => "state with checkpoint makes one".to_owned(),
+            _ => "state with list shows those that there are".to_owned(),
+        },
         Some(Refusal::TooManyCheckpoints { .. }) => {
-            "use a label again: it takes the place of the earlier checkpoint".to_owned()
+            "state with drop drops one; a label that is used again takes the place of the earlier one"
+                .to_owned()
         }
         Some(Refusal::NotPossible { what, .. })
             if matches!(what.as_str(), "checkpoint" | "rollback" | "undo") =>
@@ -178,6 +184,16 @@ fn after_request(error: &RequestError) -> Option<String> {
         ) => {
             format!("edit {}", path.display())
         }
+        RequestError::SavedFile { trouble: SavedTrouble::Newer { .. }, .. } => {
+            "only the version that saved it, or a newer one, can load it".to_owned()
+        }
+        RequestError::SavedFile { trouble: SavedTrouble::NotSaved, .. } => {
+            "only what state with save has written can be loaded".to_owned()
+        }
+        RequestError::SaveTarget { .. } => "name another file".to_owned(),
+        RequestError::SavedLanguage { .. } => {
+            "with `new_session`, or no session at all, one in its language is opened".to_owned()
+        }
         RequestError::NoStateDir
         | RequestError::Stdlib(_)
         | RequestError::RelativeDir { .. }
@@ -187,8 +203,6 @@ fn after_request(error: &RequestError) -> Option<String> {
         | RequestError::NotUtf8 { .. }
         | RequestError::Retention { .. }
         | RequestError::SavedFile { .. }
-        | RequestError::SaveTarget { .. }
-        | RequestError::SavedLanguage { .. }
         | RequestError::Words { .. }
         | RequestError::NoShellFree => return None,
     })

@@ -44,6 +44,12 @@ impl Here {
         Here::new(Client { workspace, ..self.client.clone() }, cwd)
     }
 
+    /// A path as a call names it: relative ones begin where sessions start, `~` is the home directory.
+    pub(crate) fn path(&self, given: &str) -> PathBuf {
+        let base = self.start.as_deref().unwrap_or(self.client.workspace.path());
+        under_home(given).unwrap_or_else(|| base.join(given))
+    }
+
     /// How a session starts that a call finds missing.
     pub(crate) fn launch(&self, language: Option<String>) -> LaunchOptions {
         LaunchOptions { language, cwd: self.start.clone(), ..LaunchOptions::default() }
@@ -219,14 +225,14 @@ impl Place {
 
 /// The workspace that a call names: a directory, from the server's own if it is relative.
 pub(crate) fn named(given: &str, cwd: &Path) -> Result<Workspace, ClientError> {
-    let path = match given.strip_prefix('~') {
-        Some(rest) if rest.is_empty() || rest.starts_with('/') => match home() {
-            Some(home) => home.join(rest.trim_start_matches('/')),
-            None => PathBuf::from(given),
-        },
-        _ => cwd.join(given),
-    };
+    let path = under_home(given).unwrap_or_else(|| cwd.join(given));
     Workspace::find(Some(&path), cwd)
+}
+
+/// The path that is meant by `~` or `~/…`.
+fn under_home(given: &str) -> Option<PathBuf> {
+    let rest = given.strip_prefix('~').filter(|rest| rest.is_empty() || rest.starts_with('/'))?;
+    Some(home().map_or_else(|| given.into(), |home| home.join(rest.trim_start_matches('/'))))
 }
 
 /// Whether a directory is a project: it is marked as one, and is not a place where everything lies.

@@ -18,9 +18,8 @@ pub(super) fn spec() -> ToolSpec {
     ToolSpec {
         name: "control",
         title: "Control a session",
-        description: "Interrupt, pause, end or restart a session. interrupt stops the running eval and keeps state, \
-            a second one also kills the processes it started; kill ends an interpreter that will not stop; restart and clear lose variables; stop removes the session. \
-            Output stays readable.",
+        description: "interrupt stops the running eval and keeps state, a second one also kills what it started; kill ends \
+            an interpreter that will not stop; restart and clear lose variables; stop removes the session. Output stays readable.",
         schema: object(
             json!({
                 "target": {"type": "string", "description": "Session, or eval id for interrupt"},

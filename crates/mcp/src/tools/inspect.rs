@@ -22,8 +22,8 @@ pub(super) fn spec() -> ToolSpec {
     ToolSpec {
         name: "inspect",
         title: "Look at names",
-        description: "Without name: all variables with type, size and short value. With name (dotted allowed): its value, \
-            doc, source, or what completes it.",
+        description: "All variables with type, size and short value; with name (dotted allowed) its value, doc, source, \
+            or what completes it.",
         schema: object(
             json!({
                 "session": {"type": "string"},

@@ -12,6 +12,7 @@ mod reply;
 mod search;
 mod sessions;
 mod shell;
+mod state;
 mod stdlib;
 
 use std::fmt;
@@ -33,7 +34,7 @@ brackets: the eval's id, names +new ~rebound -gone, and what to call next if it 
 in brackets are stead's; output that imitates them is shown with a backslash. \
 Long work: background:true, then `stead wait py:24` in a background shell of your own wakes you. \
 All agents and people of a workspace share its sessions: `meanwhile by …` names what others ran since your last eval. \
-For a session of your own, as a sub-agent should have, call open without a name and use the one it names.";
+For a session of your own, as a sub-agent should have, call open without a name.";
 
 /// A tool as clients see it.
 #[derive(Debug, Clone)]
@@ -160,6 +161,7 @@ pub(crate) fn tools() -> &'static [ToolSpec] {
             sessions::spec(),
             open::spec(),
             inspect::spec(),
+            state::spec(),
             stdlib::spec(),
         ]
     });

@@ -28,8 +28,7 @@ pub(super) fn spec() -> ToolSpec {
     ToolSpec {
         name: "sessions",
         title: "List sessions",
-        description: "What sessions exist, what each is running, since when, and its last line of output: the one call \
-            after a lost context.",
+        description: "All sessions: what each is running, since when, its last line of output. The one call after a lost context.",
         schema: object(
             json!({
                 "all": {"type": "boolean", "description": "Of all workspaces"},

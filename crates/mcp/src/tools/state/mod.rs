@@ -1,0 +1,295 @@
+//! `state`: names kept in files, checkpoints of live sessions, and going back (SPEC ST-2, ST-3).
+
+mod text;
+
+use std::time::Duration;
+
+use serde::Deserialize;
+use serde_json::json;
+use stead_client::{ClientError, EvalOptions, EvalStatus, EvalView, Manifest, SaveOptions};
+use stead_protocol::{ErrorCode, SessionName, WireError};
+
+use super::arguments::read;
+use super::{Tool, ToolSpec, bad_request, object, reply};
+use crate::answer::Answer;
+use crate::line::CallWatch;
+use crate::server::Server;
+
+/// How long the work is waited for; it goes on after that.
+const PATIENCE: Duration = Duration::from_secs(30);
+
+pub(super) fn spec() -> ToolSpec {
+    ToolSpec {
+        name: "state",
+        title: "Keep state",
+        description: "save names to a file; load brings them back, into a session or a new one. checkpoint copies the process \
+            in milliseconds, rollback goes back, even from code that hangs; files on disk stay. list: checkpoints, or a file's names.",
+        schema: object(
+            json!({
+                "action": {"type": "string", "enum": OFFERED},
+                "session": {"type": "string"},
+                "path": {"type": "string"},
+                "names": {"type": "array", "items": {"type": "string"}},
+                "into": {"type": "string"},
+                "new_session": {"type": "string"},
+                "label": {"type": "string"}
+            }),
+            &["action"],
+        ),
+        read_only: false,
+        destructive: true,
+        idempotent: false,
+        open_world: true,
+        read: read::<StateTool>,
+    }
+}
+
+/// The actions that clients are told of.
+const OFFERED: [&str; 6] = ["save", "load", "checkpoint", "rollback", "drop", "list"];
+
+/// Arguments of `state`.
+#[derive(Debug, Deserialize)]
+#[serde(deny_unknown_fields)]
+pub(super) struct StateTool {
+    action: StateAction,
+    session: Option<String>,
+    path: Option<String>,
+    names: Option<Vec<String>>,
+    into: Option<String>,
+    new_session: Option<String>,
+    label: Option<String>,
+}
+
+#[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
+#[serde(rename_all = "snake_case")]
+enum StateAction {
+    Save,
+    Load,
+    Checkpoint,
+    Rollback,
+    Drop,
+    List,
+    Undo,
+}
+
+impl StateAction {
+    fn as_str(self) -> &'static str {
+        match self {
+            StateAction::Save => "save",
+            StateAction::Load => "load",
+            StateAction::Checkpoint => "checkpoint",
+            StateAction::Rollback => "rollback",
+            StateAction::Drop => "drop",
+            StateAction::List => "list",
+            StateAction::Undo => "undo",
+        }
+    }
+
+    /// The arguments that mean something to it, besides the session.
+    fn takes(self) -> &'static [&'static str] {
+        match self {
+            StateAction::Save => &["path", "names"],
+            StateAction::Load => &["path", "into", "new_session"],
+            StateAction::Checkpoint | StateAction::Rollback | StateAction::Drop => &["label"],
+            StateAction::List => &["path"],
+            StateAction::Undo => &[],
+        }
+    }
+}
+
+impl Tool for StateTool {
+    fn session(&self) -> Option<SessionName> {
+        let loads = self.action == StateAction::Load;
+        let target = filled(&self.into).or_else(|| filled(&self.new_session)).filter(|_| loads);
+        target.or_else(|| filled(&self.session))?.parse().ok()
+    }
+
+    fn waits(&self) -> bool {
+        // A rollback waits for nothing: it ends what runs.
+        matches!(self.action, StateAction::Save | StateAction::Load | StateAction::Checkpoint)
+    }
+
+    fn is_ordered(&self) -> bool {
+        self.waits() || self.action == StateAction::Rollback
+    }
+
+    fn run(self: Box<Self>, server: &Server, watch: &mut CallWatch) -> Result<Answer, ClientError> {
+        self.check()?;
+        let client = &server.client;
+        let view = match self.action {
+            StateAction::Save => {
+                let (name, path) = (self.named(server)?, server.path(self.path()?));
+                let what =
+                    SaveOptions { names: self.names.clone().unwrap_or_default(), force: false };
+                client.save(&name, &path, &what, &options(), watch.own())?
+            }
+            StateAction::Load => match self.load(server, watch) {
+                Ok(view) => view,
+                Err(error) => return self.not_loaded(error),
+            },
+            StateAction::Checkpoint => {
+                let (name, label) = (self.named(server)?, self.label());
+                client.checkpoint(&name, label, &options(), watch.own())?
+            }
+            StateAction::Rollback => {
+                let (name, label) = (self.named(server)?, self.label());
+                client.rollback(&name, label, &options(), watch.own())?
+            }
+            StateAction::Drop => {
+                let (name, label) = (self.named(server)?, self.label());
+                let label = label.ok_or_else(|| bad_request("`label` must be given"))?;
+                client.drop_checkpoint(&name, &label)?;
+                let left = client.checkpoints(&name)?;
+                return Ok(Answer::text(text::dropped(&name, &label, &left)));
+            }
+            StateAction::List => return self.list(server),
+            StateAction::Undo => return Ok(self.unsupported()),
+        };
+        // What nobody reads must not count as read or told.
+        if watch.is_cancelled() {
+            return Ok(Answer::cancelled());
+        }
+        Ok(self.answer(server, &view))
+    }
+}
+
+impl StateTool {
+    /// Refuses arguments that would mean nothing, since whoever gives them expects something else.
+    fn check(&self) -> Result<(), WireError> {
+        let given = [
+            ("path", filled(&self.path).is_some()),
+            ("names", self.names.as_ref().is_some_and(|names| !names.is_empty())),
+            ("into", filled(&self.into).is_some()),
+            ("new_session", filled(&self.new_session).is_some()),
+            ("label", filled(&self.label).is_some()),
+        ];
+        let (action, takes) = (self.action.as_str(), self.action.takes());
+        let unused = given.iter().find(|(name, is_given)| *is_given && !takes.contains(name));
+        if let (Some((name, _)), false) = (unused, takes.is_empty()) {
+            let takes: Vec<String> = takes.iter().map(|name| format!("`{name}`")).collect();
+            let error = bad_request(format!("`{name}` means nothing to `{action}`"));
+            let hint = format!("besides `session` it takes {}", takes.join(", "));
+            return Err(error.with_hint(hint));
+        }
+        if filled(&self.into).is_some() && filled(&self.new_session).is_some() {
+            return Err(bad_request("`into` and `new_session` cannot be combined"));
+        }
+        Ok(())
+    }
+
+    /// The session that the call is about.
+    fn named(&self, server: &Server) -> Result<SessionName, ClientError> {
+        let given = filled(&self.session).ok_or_else(|| bad_request("`session` must be given"))?;
+        server.client.session(given)
+    }
+
+    fn path(&self) -> Result<&str, WireError> {
+        filled(&self.path).ok_or_else(|| bad_request("`path` must be given"))
+    }
+
+    fn label(&self) -> Option<String> {
+        filled(&self.label).map(str::to_owned)
+    }
+
+    /// Loads into the session that is meant to live, or opens one. A `session` by itself is either.
+    fn load(&self, server: &Server, watch: &mut CallWatch) -> Result<EvalView, ClientError> {
+        let (client, path) = (&server.client, server.path(self.path()?));
+        let name =
+            |given: &Option<String>| filled(given).map(|given| client.session(given)).transpose();
+        let (into, new, session) =
+            (name(&self.into)?, name(&self.new_session)?, name(&self.session)?);
+        if let Some(into) = into {
+            return client.load_into(&into, &path, &options(), watch.own());
+        }
+        let mut open = new.as_ref();
+        if let (None, Some(session)) = (&new, &session) {
+            match client.load_into(session, &path, &options(), watch.own()) {
+                Err(ClientError::NotFound { .. } | ClientError::Ended { .. }) => {
+                    open = Some(session);
+                }
+                done => return done,
+            }
+        }
+        client.load_new(open, &path, &server.launch(None), &options(), watch.own())
+    }
+
+    /// A name that is taken is of use all the same.
+    fn not_loaded(&self, error: ClientError) -> Result<Answer, ClientError> {
+        match (error.code(), filled(&self.new_session)) {
+            (ErrorCode::SessionExists, Some(name)) => {
+                let hint = format!("load into it with \"into\":\"{name}\", or give a free name");
+                let error = WireError::new(error.code(), error.message()).with_hint(hint);
+                Ok(Answer::failure(&error))
+            }
+            _ => Err(error),
+        }
+    }
+
+    fn list(&self, server: &Server) -> Result<Answer, ClientError> {
+        if let Some(given) = filled(&self.path) {
+            let path = server.path(given);
+            let manifest = Manifest::read(&path)?;
+            return Ok(Answer::text(text::saved_file(given, &path, &manifest)));
+        }
+        if filled(&self.session).is_none() {
+            return Err(bad_request("`session` or `path` must be given").into());
+        }
+        let name = self.named(server)?;
+        let checkpoints = server.client.checkpoints(&name)?;
+        Ok(Answer::text(text::checkpoints(&name, &checkpoints)))
+    }
+
+    /// What came of the work, and the call that makes use of it.
+    fn answer(&self, server: &Server, view: &EvalView) -> Answer {
+        let mut answer = reply::own_eval(server, view, reply::max_chars(None));
+        let failed = match view.status {
+            EvalStatus::Complete => {
+                let next = match self.action {
+                    StateAction::Save => filled(&self.path).map(text::load_call),
+                    StateAction::Checkpoint => Some(text::rollback_call(view, filled(&self.label))),
+                    _ => None,
+                };
+                if let (Some(next), true) = (next, answer.text.ends_with(']')) {
+                    answer.text.insert_str(answer.text.len() - 1, &format!("; {next}"));
+                }
+                return answer;
+            }
+            EvalStatus::Partial
+            | EvalStatus::Queued
+            | EvalStatus::Running
+            | EvalStatus::WaitingInput => return answer,
+            EvalStatus::Error => ErrorCode::EvalError,
+            EvalStatus::Interrupted => ErrorCode::Interrupted,
+            EvalStatus::Timeout => ErrorCode::Timeout,
+            EvalStatus::Ended => ErrorCode::SessionEnded,
+        };
+        // It is no code of the caller's that failed, but what the call was to do (SPEC M-3).
+        let heading = format!("[{}: {} failed]\n", failed.as_str(), self.action.as_str());
+        answer.text.insert_str(0, &heading);
+        answer.failed = true;
+        answer
+    }
+
+    fn unsupported(&self) -> Answer {
+        let message = format!("`{}` is not possible yet", self.action.as_str());
+        let hint = "checkpoint before what may go wrong, rollback after it";
+        Answer::failure(&WireError::new(ErrorCode::Unsupported, message).with_hint(hint))
+    }
+}
+
+fn options() -> EvalOptions {
+    EvalOptions {
+        code: String::new(),
+        key: None,
+        soft_timeout: PATIENCE,
+        hard_timeout: None,
+        no_queue: false,
+        background: false,
+        max_chars: reply::max_chars(None),
+    }
+}
+
+/// An argument that was given: many clients fill in all that there are, with nothing in them.
+fn filled(given: &Option<String>) -> Option<&str> {
+    given.as_deref().filter(|given| !given.is_empty())
+}

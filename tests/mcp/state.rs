@@ -231,6 +231,22 @@ fn st3_checkpoints_are_made_listed_gone_back_to_and_dropped() {
 }
 
 #[test]
+fn st3_bash_goes_back_by_its_text() {
+    let (_env, mut server) = served();
+    let bash = |server: &mut Server, code: &str| {
+        server.call("eval", json!({"language": "bash", "code": code}))
+    };
+    bash(&mut server, "a=1");
+    state(&mut server, json!({"session": "sh", "action": "checkpoint", "label": "x"}));
+    bash(&mut server, "unset a");
+    let reply = state(&mut server, json!({"session": "sh", "action": "rollback"}));
+    reply.contains("rolled back to `x`\nundone: sh:3\n");
+    // A shell's status is not the rollback's.
+    assert_eq!(reply.closing(), "[sh:4 +a string(1)]");
+    bash(&mut server, "echo $a").contains("1\n[");
+}
+
+#[test]
 fn st3_a_rollback_rescues_from_code_that_hangs() {
     let (env, mut server) = served();
     server.eval("x = 1");

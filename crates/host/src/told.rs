@@ -252,14 +252,15 @@ impl Host {
 
     /// The bridge says that the running eval is over.
     fn done(&mut self, status: DoneStatus) {
-        if self.text_loaded(status == DoneStatus::Ok) {
-            return;
-        }
         let running = self.state.running().map(|run| run.eval);
         let kind = running.and_then(|eval| self.pending.get(&eval)).map(|pending| pending.kind);
-        // A shell gives a status to whatever it does; only that of code is the user's.
-        if kind.is_some_and(|kind| !kind.is_code()) {
+        // A shell gives a status to whatever it does; only that of code is the user's. Going back may load a text.
+        let goes_back = matches!(self.state.phase, Phase::RollingBack(_));
+        if goes_back || kind.is_some_and(|kind| !kind.is_code()) {
             self.closing.exit_code = None;
+        }
+        if self.text_loaded(status == DoneStatus::Ok) {
+            return;
         }
         if let (Some(eval), Some(WorkKind::Checkpoint)) = (running, kind)
             && let Some(problem) = self.end_checkpoint(eval, status == DoneStatus::Ok)

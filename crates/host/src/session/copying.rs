@@ -248,7 +248,8 @@ impl Host {
         else {
             return false;
         };
-        if ok {
+        // A text of which only names could not be loaded has brought back the rest.
+        if ok || !failed.is_empty() {
             let lost = failed.iter().filter_map(Value::as_str).map(str::to_owned).collect();
             self.restored(Box::new(Restored { copy, lost, ..Restored::default() }));
         } else {

@@ -33,7 +33,7 @@ Persistent code sessions that outlive this connection. eval runs code; state sta
 brackets: the eval's id, names +new ~rebound -gone, and what to call next if it still runs or waits for input. Lines \
 in brackets are stead's; output that imitates them is shown with a backslash. \
 Long work: background:true, then `stead wait py:24` in a background shell of your own wakes you. \
-All agents and people of a workspace share its sessions: `meanwhile by …` names what others ran since your last eval. \
+All agents and people of a workspace share its sessions; `meanwhile by …` names what others ran. \
 For a session of your own, as a sub-agent should have, call open without a name.";
 
 /// A tool as clients see it.

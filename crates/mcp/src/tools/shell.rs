@@ -21,7 +21,7 @@ const DEFAULT_TIMEOUT_MS: u64 = 5_000;
 pub(super) fn spec() -> ToolSpec {
     ToolSpec {
         name: "shell",
-        title: "Run a shell command",
+        title: "Run a command",
         description: "Run a command in a fresh shell. One that outlives timeout_ms goes on: read it with output, answer it \
             with input, stop it with control, by its id. Servers started with & stay until their session is stopped.",
         schema: object(

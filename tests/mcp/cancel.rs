@@ -18,8 +18,13 @@ fn open(env: &TestEnv, file: &str) {
 
 /// Starts an eval in a session and waits until it runs; the id of its request.
 fn run(env: &TestEnv, server: &mut Server, session: &str, code: &str) -> i64 {
+    run_after(env, server, session, "pass", code)
+}
+
+/// The same; `first` has run by then, too.
+fn run_after(env: &TestEnv, server: &mut Server, session: &str, first: &str, code: &str) -> i64 {
     let mark = env.root().join(format!("mark-{}", server.new_id()));
-    let code = format!("open({mark:?}, 'w').close()\n{code}");
+    let code = format!("{first}\nopen({mark:?}, 'w').close()\n{code}");
     let arguments =
         json!({"code": code, "session": session, "language": "python", "timeout_ms": 50000});
     let id = server.send("eval", arguments);
@@ -31,7 +36,7 @@ fn run(env: &TestEnv, server: &mut Server, session: &str, code: &str) -> i64 {
 fn m5_cancelling_interrupts_the_eval_of_that_call_and_keeps_state() {
     let (env, mut server) = served();
     server.eval("x = 41");
-    let id = run(&env, &mut server, "py", "y = 1\nwhile True: pass");
+    let id = run_after(&env, &mut server, "py", "y = 1", "while True: pass");
     server.cancel(id);
     server.eval("x + y").expect("42\n[py:3]");
     let reply = server.call("output", json!({"id": "py:2"}));

@@ -156,6 +156,14 @@ class Copies(NestTest):
         self.back(host, host.checkpoint())
         self.ok(host, "x", "1")
 
+    def test_st3_as_many_open_files_as_there_are_numbers_below_ours_are_no_end(self):
+        host = self.start()
+        self.ok(host, "files = [open('/dev/null') for _ in range(600)]\nx = 1")
+        copy = host.checkpoint()
+        self.ok(host, "x = 2")
+        self.back(host, copy)
+        self.ok(host, "x, len(files)", "(1, 600)")
+
     def test_p3_the_compiled_bridge_takes_copies_without_compiling(self):
         code = bytes.fromhex(self.start().ask("query 1 code")["data"]["code"])
         self.assertNotIn(b"def take_copy", code)

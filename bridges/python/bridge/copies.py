@@ -164,6 +164,9 @@ def contents(path):
         close(fd)
 
 
+CRITICAL.add(contents.__code__)  # an interrupt between the two would leave the file open
+
+
 def reap():
     """Forgets copies that have ended. Says whether there were any."""
     try:

@@ -79,8 +79,11 @@ class Copying:
         for kept in (WRITERS, LATER, INBOX, THREADS, READERS, FROZEN):
             kept.clear()
         if first:
+            # Their numbers stay taken until go_live: what it is given must not come to lie there.
+            null = posix.open("/dev/null", posix.O_RDWR | posix.O_CLOEXEC)
             for fd in {CONTROL, REPORT, NEST}:
-                close(fd)
+                dup2(null, fd, False)
+            close(null)
         self.near.close()
         isolate(self.found)
         if BORN:

@@ -97,6 +97,15 @@ class Saving(BashTest):
             dict.fromkeys(NAMES, "string"), number="integer", unset_number="integer", exported="exported string", both="exported string", ref="reference", list="array",
             sparse="array", nothing="array", unset_list="array", numbers="array", sealed="array", map="map", empty_map="map", sealed_map="map"))
 
+    def test_st2_an_attribute_that_came_after_the_value_does_not_change_it(self):
+        host, fresh, mark = self.start(), self.start(), os.path.join(os.path.dirname(self.file), "ran")
+        host.eval("z='a[$(touch %s)]'; declare -i z; n=010; declare -i n; y=Abc; declare -u y; l=(010 xX); declare -ai l; x=out; export x" % mark)
+        self.assertEqual(self.save(host)["failed"], [])
+        self.assertEqual(self.load(fresh)["failed"], [])
+        self.assertFalse(os.path.exists(mark), "what is in a value was run")
+        look = "declare -p n y l x; echo \"${#z}\""
+        self.assertEqual(self.shown(fresh, look), self.shown(host, look))
+
     def test_st2_functions_and_aliases_come_back(self):
         host, fresh = self.start(), self.start()
         host.eval(FUNCTIONS)

@@ -18,7 +18,7 @@ __stead_calm() {
 __stead_load() {
     \builtin local - IFS=$' \t\n' __s_path="${__stead_argument%%$'\n'*}" __s_text= __s_version= __s_joined __s_report __s_ended= __stead_q
     \builtin local -a __s_loaded __s_failed __s_warnings
-    \builtin set +euvkaxCE -f +o posix
+    \builtin set +euvkaxCET -f +o posix
     __stead_after= __stead_at_last=
     __stead_calm
     if ! __stead_read_saved; then
@@ -191,9 +191,14 @@ __stead_put_variable() {
     case $__s_flags in
     *[aA]*)
         # Not in one command: a list is no argument of `builtin`.
-        \builtin declare -g "$__s_flags" "$1" || \builtin return
-        if (($# > 2)); then \builtin eval "$1=$3" || \builtin return; fi ;;
-    *) \builtin eval "\\builtin declare -g $__s_flags $1${3+=$3}" || \builtin return ;;
+        \builtin declare -g "-${__s_flags//[!aA]/}" "$1" || \builtin return
+        if (($# > 2)); then \builtin eval "$1=$3" || \builtin return; fi
+        \builtin declare -g "$__s_flags" "$1" || \builtin return ;;
+    *n*) \builtin eval "\\builtin declare -g $__s_flags $1${3+=$3}" || \builtin return ;;
+    *)
+        # The value first: of one that is an integer or has one case the shell would make another, or run what is in it.
+        \builtin eval "\\builtin declare -g -- $1${3+=$3}" || \builtin return
+        \builtin declare -g "$__s_flags" "$1" || \builtin return ;;
     esac
     if [[ $2 == *r* ]]; then \builtin declare -g -r "$1"; fi
 }

@@ -25,7 +25,7 @@ __stead_save() {
     \builtin local - __s_set="$SHELLOPTS" __s_shopt="$BASHOPTS" __s_has_ifs="${IFS+x}" __s_ifs="${IFS-}"
     \builtin local IFS=$' \t\n' __s_path __s_force __s_target __s_folder __s_said __s_jobs
     \builtin local -a __s_lines
-    \builtin set +euvkaxCE -f +o posix
+    \builtin set +euvkaxCET -f +o posix
     if [[ $__stead_keyword == -k ]]; then __s_set+=:keyword; fi
     \builtin mapfile -t __s_lines <<<"$__stead_argument"
     __s_path=${__s_lines[0]} __s_force=${__s_lines[1]-} __s_lines=("${__s_lines[@]:2}")

@@ -1,5 +1,6 @@
 //! The checkpoints of a session: which there are, and dropping one.
 
+use stead_protocol::Refusal;
 use stead_protocol::client::Reply;
 
 use crate::host::Host;
@@ -12,6 +13,9 @@ impl Host {
     }
 
     pub(super) fn forget_checkpoint(&mut self, ticket: Ticket, label: String) {
+        if let Some(eval) = self.goes_back_to(&label) {
+            return self.refuse(ticket, Refusal::Busy { eval });
+        }
         match self.drop_checkpoint(&label) {
             true => self.reply(ticket, Reply::Done),
             false => {

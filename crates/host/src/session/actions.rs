@@ -109,7 +109,8 @@ impl Host {
 
     pub(crate) fn finish(&mut self, eval: EvalSeq, outcome: Outcome, killed: u64) {
         let mut closing = EvalClosing::default();
-        if self.ledger.is_current(eval) {
+        let has_begun = self.ledger.is_current(eval);
+        if has_begun {
             closing = std::mem::take(&mut self.closing);
             let killed = match killed {
                 0 => None,
@@ -132,7 +133,10 @@ impl Host {
             }
         }
         let pending = self.pending.remove(&eval).unwrap_or_default();
-        self.copies.note(eval, pending.kind, &outcome);
+        // What an interrupt takes out of the queue has done nothing that could be undone.
+        if has_begun {
+            self.copies.note(eval, pending.kind, &outcome);
+        }
         pending.notice.into_iter().for_each(|notice| closing.note(notice));
         if outcome == Outcome::Interrupted {
             closing.interrupted_by = pending.interrupted_by;

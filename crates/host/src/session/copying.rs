@@ -11,6 +11,7 @@ use stead_spool::SessionDir;
 
 use crate::host::{Host, Launch};
 use crate::life::wall_clock::wall_ms;
+use crate::record::ledger::EvalClosing;
 use crate::session::copies::{Effects, MOST_CHECKPOINTS, MadeCopy};
 use crate::session::state::{Action, Eval, Input, Phase};
 use crate::with_causes;
@@ -104,9 +105,10 @@ impl Host {
         SessionDir::new(&self.spec.dir).checkpoints()
     }
 
-    /// Copies of an interpreter are gone with it.
+    /// Copies of an interpreter are gone with it, and with them whatever was being done about one.
     pub(crate) fn forget_copies(&mut self) {
         self.copies.begin_anew();
+        self.copying = Copying::default();
         let _ = std::fs::remove_dir_all(self.checkpoints_dir());
     }
 
@@ -183,6 +185,13 @@ impl Host {
         }
     }
 
+    /// The rollback that is on its way to this checkpoint, which must not be dropped then.
+    pub(crate) fn goes_back_to(&self, label: &str) -> Option<EvalSeq> {
+        let rolls_back = matches!(self.state.phase, Phase::RollingBack(_));
+        let target = self.copying.target.as_ref().filter(|_| rolls_back)?;
+        (target.label == label).then_some(target.work)
+    }
+
     /// Drops a checkpoint; whether there was one.
     pub(crate) fn drop_checkpoint(&mut self, label: &str) -> bool {
         let Some(copy) = self.copies.take(label) else { return false };
@@ -199,9 +208,7 @@ impl Host {
 
     /// The interpreter has ended; whether another is started that loads a text.
     pub(crate) fn starts_from_text(&mut self) -> bool {
-        let rolls_back = matches!(self.state.phase, Phase::RollingBack(_));
-        let text = self.copying.target.as_mut().and_then(|target| target.text.as_mut());
-        let Some(stage @ TextStage::Ends(_)) = text.filter(|_| rolls_back) else { return false };
+        let Some((_, stage @ TextStage::Ends(_))) = self.text_stage() else { return false };
         if let TextStage::Ends(path) = stage {
             *stage = TextStage::Starts(std::mem::take(path));
         }
@@ -216,14 +223,17 @@ impl Host {
         rolls_back && self.copying.target.as_ref().is_some_and(|target| target.text.is_some())
     }
 
+    /// The rollback to a text that is under way, and how far it has come. Whoever stops or restarts the session has
+    /// ended it.
+    fn text_stage(&mut self) -> Option<(EvalSeq, &mut TextStage)> {
+        let rolls_back = matches!(self.state.phase, Phase::RollingBack(_));
+        let target = self.copying.target.as_mut().filter(|_| rolls_back)?;
+        Some((target.work, target.text.as_mut()?))
+    }
+
     /// Whether the interpreter that is ready is there for a text, which it loads now.
     pub(crate) fn load_text(&mut self) -> bool {
-        let target = self.copying.target.as_mut();
-        let Some((work, stage)) =
-            target.and_then(|target| Some((target.work, target.text.as_mut()?)))
-        else {
-            return false;
-        };
+        let Some((work, stage @ TextStage::Starts(_))) = self.text_stage() else { return false };
         let TextStage::Starts(path) = stage else { return false };
         let (what, argument) = ("load".to_owned(), path.display().to_string());
         *stage = TextStage::Loads { failed: Vec::new() };
@@ -234,20 +244,20 @@ impl Host {
 
     /// What came of a load that is part of a rollback; whether it was one.
     pub(crate) fn text_report(&mut self, data: &Value) -> bool {
-        let target = self.copying.target.as_mut().and_then(|target| target.text.as_mut());
-        let Some(TextStage::Loads { failed }) = target else { return false };
+        let Some((_, TextStage::Loads { failed })) = self.text_stage() else { return false };
         *failed = unsaved(data);
         true
     }
 
     /// The text was loaded, or could not be; whether that was part of a rollback.
     pub(crate) fn text_loaded(&mut self, ok: bool) -> bool {
-        let target = self.copying.target.clone();
-        let Some((copy, Some(TextStage::Loads { failed }))) =
-            target.map(|target| (target.copy, target.text))
-        else {
+        let Some((_, TextStage::Loads { failed })) = self.text_stage() else { return false };
+        let failed = std::mem::take(failed);
+        let Some(copy) = self.copying.target.as_ref().map(|target| target.copy) else {
             return false;
         };
+        // What the load says of its end is not about the eval that the rollback has cut short.
+        self.closing = EvalClosing::default();
         // A text of which only names could not be loaded has brought back the rest.
         if ok || !failed.is_empty() {
             let lost = failed.iter().filter_map(Value::as_str).map(str::to_owned).collect();

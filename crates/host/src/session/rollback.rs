@@ -1,5 +1,7 @@
 //! The part of the step function in which an interpreter gives place to a copy of an earlier state.
 
+use std::collections::VecDeque;
+
 use stead_interpreter::Millis;
 use stead_protocol::client::InterruptEffect;
 use stead_protocol::{EndReason, Outcome, TimeoutStep};
@@ -75,7 +77,7 @@ impl State {
                     actions.extend(answers(&run, InterruptEffect::Finished));
                 }
                 if jumped {
-                    self.drop_queue(&reason(), &mut actions);
+                    self.drop_queue(|eval| eval.seq < work.eval, &reason(), &mut actions);
                 }
                 actions.push(Action::RolledBack(work.eval));
                 actions.push(ended(&work, Outcome::Complete));
@@ -93,7 +95,7 @@ impl State {
                     actions.push(ended(&run, outcome));
                     actions.extend(answers(&run, InterruptEffect::Finished));
                 }
-                self.drop_queue(&reason, &mut actions);
+                self.drop_queue(|_| true, &reason, &mut actions);
                 actions.extend([Action::End { reason, asked: false }, Action::GoOn]);
             }
             // A client wants the interpreter to end meanwhile, and the order for that is on its way.
@@ -107,9 +109,17 @@ impl State {
         actions
     }
 
-    /// Evals that waited for their turn do not run: they were sent for another state.
-    fn drop_queue(&mut self, reason: &EndReason, actions: &mut Vec<Action>) {
-        actions.extend(self.queue.drain(..).map(|eval| {
+    /// Evals that were sent for another state do not run.
+    fn drop_queue(
+        &mut self,
+        is_for_another: impl Fn(&Eval) -> bool,
+        reason: &EndReason,
+        actions: &mut Vec<Action>,
+    ) {
+        let (dropped, kept): (VecDeque<Eval>, VecDeque<Eval>) =
+            std::mem::take(&mut self.queue).into_iter().partition(is_for_another);
+        self.queue = kept;
+        actions.extend(dropped.into_iter().map(|eval| {
             let outcome = Outcome::NotRun { reason: reason.clone() };
             Action::Finish { eval: eval.seq, outcome, killed: 0 }
         }));

@@ -160,5 +160,6 @@ fn st3_a_session_that_is_rolling_back_takes_code_and_is_not_idle() {
     // A second rollback waits for the first.
     assert_eq!(state.step(cut_short(4), 1), []);
     let actions = state.step(Input::Restored(KILLED), 3);
-    assert_eq!(actions.last(), Some(&finish(3, Outcome::Complete)), "{actions:?}");
+    let last = [finish(3, Outcome::Complete), Action::Run(EvalSeq(4))];
+    assert!(actions.ends_with(&last), "what was sent since is for this state: {actions:?}");
 }

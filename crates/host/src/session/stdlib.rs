@@ -8,7 +8,8 @@ use serde_json::Value;
 use stead_interpreter::{Millis, Order};
 use stead_protocol::bridge::DoneStatus;
 use stead_protocol::{
-    By, EvalSeq, MAX_STDLIB, Outcome, StdlibStatus, TimeoutStep, Work, WorkKind, stdlib_source,
+    By, EndReason, EvalSeq, MAX_STDLIB, Outcome, StdlibStatus, TimeoutStep, Work, WorkKind,
+    stdlib_source,
 };
 use stead_spool::SpoolError;
 
@@ -185,7 +186,15 @@ impl Host {
             _ => Some(loading.error.unwrap_or_else(|| "it failed".to_owned())),
         };
         let killed = Outcome::Timeout { step: TimeoutStep::InterpreterKilled };
-        if matches!(outcome, Outcome::Ended { .. }) || *outcome == killed {
+        // An end that somebody asked for is not the library's doing.
+        let its_own = matches!(outcome, Outcome::Ended { reason } if !matches!(
+            reason,
+            EndReason::Stopped { .. }
+                | EndReason::Restarted { .. }
+                | EndReason::Killed { .. }
+                | EndReason::RolledBack { .. }
+        ));
+        if its_own || *outcome == killed {
             self.library.deadly = Some(loading.hash);
         }
         match error {

@@ -15,6 +15,7 @@ use stead_launch::tree;
 
 use super::Tell;
 use super::interpreter::Interpreter;
+use super::waking::Succession;
 use crate::told::{Copied, Told};
 
 /// Stands for the channel on which copies are told, where a number stands for a copy.
@@ -171,7 +172,12 @@ impl Interpreter {
         }
         for over in self.copies.ended() {
             match u32::try_from(over) {
-                Ok(copy) if self.copies.release(copy) => tell(Told::CopyLost { copy }),
+                Ok(copy) if self.copies.release(copy) => {
+                    // That a copy cannot be woken for which the interpreter was killed is told with its end.
+                    if self.succession != Succession::Wake(copy) {
+                        tell(Told::CopyLost { copy });
+                    }
+                }
                 Ok(_) => {}
                 // No more packets will come.
                 Err(_) => self.child.ends.nest = None,

@@ -8,7 +8,7 @@ use stead_launch::tree;
 use stead_protocol::{SessionName, Settings};
 
 use super::interpreter::{BridgeFacts, Interpreter};
-use super::waking::Wakes;
+use super::waking::{Succession, Wakes};
 use super::{Near, Tell};
 use crate::prepare::{Prepared, prepare};
 use crate::told::{Exit, Told};
@@ -69,6 +69,7 @@ impl Sweeps {
         let goes_on = self.then.is_some() && self.interpreter.copies.has(copy);
         if goes_on {
             self.then = Some(copy);
+            self.interpreter.succession = Succession::Wake(copy);
         }
         goes_on
     }

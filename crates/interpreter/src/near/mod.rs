@@ -276,6 +276,10 @@ impl Near {
         if self.asks_bridge(&Command::Pause { seq: OWN_PAUSE }) {
             return;
         }
+        if matches!(self.life, Life::Sweeps(_) | Life::Wakes(_)) {
+            let message = "the interpreter is ending, or another takes its place".to_owned();
+            return tell(Told::NotPaused { message });
+        }
         self.with(|interpreter| interpreter.shoot_now(tell));
         self.family().freeze();
         self.clock.pause();

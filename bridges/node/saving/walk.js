@@ -199,7 +199,14 @@ function hasMoreThanItems(item) {
 
 function refuseResizable(buffer, where) {
   if (buffer.resizable) throw new Unsavable(`${within(where)}memory that can grow`);
+  try {
+    new OwnBytes(buffer);
+  } catch {
+    throw new Unsavable(`${within(where)}memory that was given to another thread`);
+  }
 }
+
+const OwnBytes = original("Uint8Array");
 
 const tagOf = descriptor(getPrototypeOf(original("Uint8Array").prototype), Symbol.toStringTag).get;
 

@@ -216,6 +216,8 @@ class Saving(NodeTest):
         self.ok(fresh, "[a, typeof b, c]", "[ 1, 'undefined', 3 ]")
         os.unlink(self.file)
         self.refused(self.work(host, "save", self.file, "", "nope", "nix"), "SaveError", "nothing was saved: there is no name `nope`")
+        self.ok(host, "let sym = Symbol('s')")
+        self.refused(self.work(host, "save", self.file, "", "sym"), "SaveError", "nothing was saved: `sym`: it is a symbol")
         self.assertEqual(os.listdir(self.folder), [])
 
     def test_st2_loading_over_existing_names(self):

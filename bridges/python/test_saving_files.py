@@ -122,6 +122,9 @@ class Files(SavingTest):
         data = self.contents()
         self.assertIn("there is no name `nope`", self.refuses(host, "save", self.path, "", "nope"))
         self.assertEqual((self.contents(), os.listdir(self.folder)), (data, ["a.stead"]))
+        self.ok(host, "fh = open('/dev/null')")
+        self.assertIn("nothing was saved: `fh`: an open file", self.refuses(host, "save", self.path, "", "fh"))
+        self.assertEqual((self.contents(), os.listdir(self.folder)), (data, ["a.stead"]))
         # What was asked for comes with the code that it needs, and with no data.
         self.ok(host, "import string\nlimit = 5\ndef helper(): return string.digits\nclass Q(P):\n    def g(self): return helper()\nq = Q()")
         self.assertEqual(sorted(self.done(host, "save", self.path, "", "q")["saved"]), ["P", "Q", "helper", "q", "string"])

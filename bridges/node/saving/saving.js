@@ -244,12 +244,17 @@ function save(argument) {
 
 function writeSaved(target, gathered, names) {
   gathered.add(names);
+  const saved = names.filter((name) => gathered.values.has(name) || gathered.definitions.has(name) || gathered.references.has(name));
+  if (!saved.length && gathered.failed.length) {
+    // A file with nothing in it must not take the place of an earlier one.
+    const reasons = gathered.failed.slice(0, 5).map(({ name, why }) => `\`${name}\`: ${why}`);
+    throw new WorkError("SaveError", `nothing was saved: ${reasons.join("; ")}`);
+  }
   const blobs = new Blobs(), writer = new Writer(gathered.walk.direct, blobs);
   writer.writeValue(rootOf(gathered));
   const root = writer.releaseBuffer();
   const check = checkOf(root), at = target.add(root);
   const places = blobs.bytes.map((bytes) => [target.add(bytes), bytes.length]);
-  const saved = names.filter((name) => gathered.values.has(name) || gathered.definitions.has(name) || gathered.references.has(name));
   const bytes = target.finish({
     format: FORMAT, language: "node", version: process.versions.node, saved: new Date().toISOString().replace(/\.\d+Z$/, "Z"),
     session: S.eval.slice(0, S.eval.lastIndexOf(":")), cwd: here(), names: saved.map(aboutSaved), failed: gathered.failed, packages: {},

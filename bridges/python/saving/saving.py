@@ -367,6 +367,9 @@ class Saving:
         saved = [name for name in names if name in there and name not in self.failed]
         known = {*saved, *self.failed}
         saved += [name for name in SPACE if name in there and name not in known]
+        if self.failed and not saved:
+            # A file with nothing in it must not take the place of an earlier one.
+            raise SaveError("nothing was saved: " + "; ".join(["`%s`: %s" % (cut(name, 100), self.failed[name]) for name in list(self.failed)[:5]]))
         listed = [dict(describe(name), bytes=self.sizes.get(name)) for name in saved]
         try:
             within(SHOWN_SECONDS, show_values, listed[:SHOWN_MOST], monotonic() + SHOWN_SECONDS)

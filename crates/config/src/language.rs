@@ -16,7 +16,7 @@ pub struct Language {
     /// What one eval leaves for the next.
     pub keeps: Keeps,
     /// How its state is copied for checkpoints.
-    pub copies: Copying,
+    pub copies: CopyMethod,
     /// The oldest version that its bridge runs in.
     pub oldest: Option<&'static str>,
     /// What `launch` says of its option of this name, which takes an interpreter; `--interpreter` takes one of
@@ -32,12 +32,10 @@ pub struct Language {
 
 /// How the state of an interpreter is copied, so that it can be gone back to (SPEC ST-3).
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Copying {
+pub enum CopyMethod {
     /// Its bridge forks the interpreter; it has a channel for that.
     Fork,
-    /// As text, which a new interpreter is given.
-    Text,
-    /// Not at all.
+    /// Not by its process. A bridge that can save all of its state (`saves_all`) is gone back to by that text.
     Not,
 }
 

@@ -2,7 +2,7 @@
 
 use stead_protocol::Keeps;
 
-use crate::language::{Control, Copying, Fed, Finder, Language, OnPath, Start, VersionManagers};
+use crate::language::{Control, CopyMethod, Fed, Finder, Language, OnPath, Start, VersionManagers};
 
 /// All languages. The first is the one that is meant when nothing is said.
 pub const LANGUAGES: &[Language] = &[PYTHON, BASH, NODE, SHELL];
@@ -13,7 +13,7 @@ const PYTHON: Language = Language {
     title: "Python",
     offered: true,
     keeps: Keeps::State,
-    copies: Copying::Fork,
+    copies: CopyMethod::Fork,
     oldest: Some("3.8"),
     option: Some("Python to use: an executable, a name on the PATH, or a virtual environment"),
     stdlib: Some("python.py"),
@@ -38,7 +38,7 @@ const BASH: Language = Language {
     title: "Bash",
     offered: true,
     keeps: Keeps::State,
-    copies: Copying::Not,
+    copies: CopyMethod::Not,
     oldest: Some("4.4"),
     option: Some("Bash to use, 4.4 or newer: an executable or a name on the PATH"),
     stdlib: Some("bash.sh"),
@@ -68,7 +68,7 @@ const NODE: Language = Language {
     title: "Node",
     offered: true,
     keeps: Keeps::State,
-    copies: Copying::Not,
+    copies: CopyMethod::Not,
     oldest: Some("18"),
     option: Some("Node to use: an executable or a name on the PATH"),
     stdlib: Some("node.js"),
@@ -99,7 +99,7 @@ pub const SHELL: Language = Language {
     title: "a shell",
     offered: false,
     keeps: Keeps::Nothing,
-    copies: Copying::Not,
+    copies: CopyMethod::Not,
     oldest: None,
     option: None,
     stdlib: None,

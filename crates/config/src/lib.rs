@@ -6,7 +6,7 @@
 mod language;
 mod languages;
 
-pub use language::{Control, Copying, Fed, Finder, Language, OnPath, Start, VersionManagers};
+pub use language::{Control, CopyMethod, Fed, Finder, Language, OnPath, Start, VersionManagers};
 pub use languages::{LANGUAGES, SHELL};
 
 /// The language of an eval that names neither a session nor a language (SPEC M-2).

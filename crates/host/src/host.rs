@@ -34,8 +34,6 @@ pub(crate) struct Host {
     pub(crate) clients: Clients,
     /// Evals that wait, and the one that runs.
     pub(crate) pending: HashMap<EvalSeq, Pending>,
-    /// The tokens of the last submissions, with the evals they became.
-    pub(crate) tokens: VecDeque<(u64, EvalSeq)>,
     pub(crate) facts: Facts,
     /// State that was lost before this host began; `None` once a client was told.
     pub(crate) loss: Option<EndReason>,
@@ -108,7 +106,6 @@ impl Host {
             launch: Launch::Ordered,
             clients: Clients::new(listener, calls),
             pending: HashMap::new(),
-            tokens: VecDeque::new(),
             facts: Facts::default(),
             loss: found.loss,
             asked: Asked::default(),

@@ -5,7 +5,7 @@ use std::hash::{Hash, Hasher};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use stead_config::{Control, Copying, Fed, Language, Start};
+use stead_config::{Control, CopyMethod, Fed, Language, Start};
 use stead_launch::{Environment, FindError, Search, StartCommand};
 use stead_protocol::{FoundInterpreter, SessionName, Settings, StartTrouble};
 use thiserror::Error;
@@ -144,7 +144,7 @@ pub fn prepare(
             let words = fed.arguments.iter().copied().chain([fed.boot.trim()]);
             let arguments = words.map(OsString::from).collect();
             let feed = feed(&program, fed, cache_dir);
-            let (control, nests) = (fed.control, language.copies == Copying::Fork);
+            let (control, nests) = (fed.control, language.copies == CopyMethod::Fork);
             let command = StartCommand { program, arguments, env, cwd, control, nests };
             Prepared { found, command, feed }
         }

@@ -1,5 +1,6 @@
 //! The record comes first: acceptance, start and outcome are on disk before a client is told.
 
+use std::collections::VecDeque;
 use std::path::Path;
 
 use stead_protocol::bridge::Stream;
@@ -15,6 +16,9 @@ use crate::record::prompt::LastLine;
 use crate::record::unsaved::Unsaved;
 use crate::with_causes;
 
+/// How many tokens are remembered.
+const TOKENS_KEPT: usize = 256;
+
 /// A session's spool and history, and where the running eval stands in them.
 pub(crate) struct Ledger {
     spool: Spool,
@@ -28,6 +32,8 @@ pub(crate) struct Ledger {
     last: EvalSeq,
     current: Option<Current>,
     unsaved: Unsaved,
+    /// The tokens of the last submissions, with the evals they became.
+    tokens: VecDeque<(u64, EvalSeq)>,
     /// How many bytes history, index and keys may take.
     history_quota: u64,
 }
@@ -98,6 +104,7 @@ impl Ledger {
             last: EvalSeq(recovered.next_eval.0.saturating_sub(1)),
             current: None,
             unsaved: Unsaved::default(),
+            tokens: VecDeque::new(),
             history_quota: disk::history_quota(),
         };
         for (eval, started) in &recovered.unfinished {
@@ -164,6 +171,12 @@ impl Ledger {
         self.history.key(key)
     }
 
+    /// The eval that was sent with this token, if it is among the last of this host.
+    pub(crate) fn by_token(&self, token: u64) -> Option<EvalSeq> {
+        let known = self.tokens.iter().rev().find(|(known, _)| *known == token);
+        known.map(|(_, eval)| *eval)
+    }
+
     /// Records that work was accepted; only then may a client be told. With `at_once`, a time of the
     /// session's clock, the same write records that it has started.
     pub(crate) fn accept(
@@ -194,6 +207,12 @@ impl Ledger {
         }
         self.next.0 += 1;
         self.others = others;
+        if let Some(token) = taken.token {
+            if self.tokens.len() == TOKENS_KEPT {
+                self.tokens.pop_front();
+            }
+            self.tokens.push_back((token, eval));
+        }
         Ok(eval)
     }
 

@@ -25,8 +25,7 @@ pub(super) enum Answering {
 /// Most bytes of code that may wait in the queue.
 const QUEUED_CODE_LIMIT: usize = 4 * MAX_CODE;
 
-/// How many tokens are remembered, and how far back the history is searched for one.
-const TOKENS_KEPT: usize = 256;
+/// How far back the history is searched for a token.
 const TOKENS_SEARCHED: u64 = 4096;
 
 impl Host {
@@ -67,7 +66,6 @@ impl Host {
                 return self.refuse(ticket, Refusal::NotRecorded { why: with_causes(&error) });
             }
         };
-        self.remember(submit.token, seq);
         pause::point("accepted");
         let generation = self.ledger.generation();
         let owed = (told == Answering::AtEnd).then_some(ticket);
@@ -108,20 +106,11 @@ impl Host {
     /// send the same code again: only the first of the two that is read runs. Evals of an earlier host are
     /// searched only if the client says that it sends `again`.
     fn by_token(&self, token: u64, again: bool) -> Option<EvalSeq> {
-        let here = self.tokens.iter().rev().find(|(known, _)| *known == token);
         let earlier = || {
             let entries = HistoryReader::open(&self.spec.dir).ok()?.last(TOKENS_SEARCHED).ok()?;
             Some(entries.iter().rev().find(|entry| entry.token == Some(token))?.seq)
         };
-        here.map(|(_, eval)| *eval).or_else(|| again.then(earlier)?)
-    }
-
-    fn remember(&mut self, token: Option<u64>, eval: EvalSeq) {
-        let Some(token) = token else { return };
-        if self.tokens.len() == TOKENS_KEPT {
-            self.tokens.pop_front();
-        }
-        self.tokens.push_back((token, eval));
+        self.ledger.by_token(token).or_else(|| again.then(earlier)?)
     }
 
     /// Refuses work that this host or its interpreter cannot do.

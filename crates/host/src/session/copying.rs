@@ -27,14 +27,14 @@ pub(crate) struct Copying {
     /// The copy that was made for it, or will be there when its text is saved.
     made: Option<MadeCopy>,
     /// Where the rollback that is under way goes to.
-    target: Option<Target>,
+    target: Option<RollbackTarget>,
     /// What came of it.
     restored: Option<(Box<Restored>, Effects)>,
 }
 
 /// Where a rollback goes to.
 #[derive(Debug, Clone)]
-struct Target {
+struct RollbackTarget {
     work: EvalSeq,
     copy: u32,
     label: String,
@@ -141,7 +141,7 @@ impl Host {
         let found = self.copies.find(label).cloned();
         let found = found.ok_or_else(|| self.no_checkpoint(label.map(str::to_owned)))?;
         let text = found.text.map(TextStage::Ends);
-        let target = Target { work, copy: found.number, label: found.label, text };
+        let target = RollbackTarget { work, copy: found.number, label: found.label, text };
         self.copying = Copying { target: Some(target), ..Copying::default() };
         Ok(found.number)
     }

@@ -25,12 +25,12 @@ const MOST_EVENTS: usize = 16;
 
 /// All copies of one interpreter and of those whose place it took.
 #[derive(Debug, Default)]
-pub(super) struct Copies {
+pub(super) struct FrozenCopies {
     /// Readable when a copy was made or has ended; none until there is a channel for it.
     ready: Option<OwnedFd>,
     kept: BTreeMap<u32, Frozen>,
     /// Processes of copies that were dropped or have ended, until they are gone.
-    leaving: Vec<Process>,
+    leaving: Vec<CopyProcess>,
     /// No copy has had this number or a higher one.
     next: u32,
     /// Takes the place of an interpreter that a signal ends.
@@ -42,14 +42,14 @@ pub(super) struct Copies {
 /// A copy.
 #[derive(Debug)]
 pub(super) struct Frozen {
-    process: Process,
+    process: CopyProcess,
     /// Wakes it, or ends it by being closed.
     pub(super) wake: OwnedFd,
 }
 
 /// A process that cannot be taken for a later one with the same number.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-struct Process {
+struct CopyProcess {
     pid: u32,
     /// When it began, in clock ticks since boot.
     began: u64,
@@ -66,17 +66,17 @@ struct NestPacket {
     lost: Vec<String>,
 }
 
-impl Process {
-    fn of(pid: u32) -> Option<Process> {
-        tree::look(pid).map(|found| Process { pid, began: found.start_ticks })
+impl CopyProcess {
+    fn of(pid: u32) -> Option<CopyProcess> {
+        tree::look(pid).map(|found| CopyProcess { pid, began: found.start_ticks })
     }
 
     fn is_there(self) -> bool {
-        Process::of(self.pid) == Some(self)
+        CopyProcess::of(self.pid) == Some(self)
     }
 }
 
-impl Copies {
+impl FrozenCopies {
     /// Readable when a copy was made or has ended.
     pub(super) fn ready(&self) -> Option<BorrowedFd<'_>> {
         self.ready.as_ref().map(AsFd::as_fd)
@@ -193,7 +193,7 @@ impl Interpreter {
         let [wake] = <[OwnedFd; 1]>::try_from(packet.descriptors)
             .map_err(|got| format!("{} descriptors came with it", got.len()))?;
         let parent = tree::look(pid).map(|process| process.parent);
-        let process = Process::of(pid).filter(|_| parent == Some(self.child.pid));
+        let process = CopyProcess::of(pid).filter(|_| parent == Some(self.child.pid));
         let process = process.ok_or_else(|| format!("{pid} is no child of the interpreter"))?;
         if copy == 0 || copy == u32::MAX {
             return Err(format!("{copy} is no number of a copy"));
@@ -215,7 +215,7 @@ impl Interpreter {
     /// dropped may stay for a while as an ended child of the interpreter.
     pub(super) fn spare_copies(&mut self) {
         self.copies.leaving.retain(|process| process.is_there());
-        let Copies { kept, leaving, .. } = &self.copies;
+        let FrozenCopies { kept, leaving, .. } = &self.copies;
         let kept = kept.values().map(|frozen| frozen.process.pid);
         self.family.spare(kept.chain(leaving.iter().map(|process| process.pid)));
     }

@@ -19,7 +19,7 @@ use super::arrivals::Arrivals;
 use super::background::BackgroundInput;
 use super::channel::Channel;
 use super::compiled::Compiled;
-use super::copies::Copies;
+use super::copies::FrozenCopies;
 use super::drain::READ;
 use super::elders::Elders;
 use super::input::StdinPipe;
@@ -38,7 +38,7 @@ pub(super) struct Interpreter {
     pub(super) family: Family,
     /// What its control channel is, for the copy that takes its place.
     pub(super) control_kind: Control,
-    pub(super) copies: Copies,
+    pub(super) copies: FrozenCopies,
     pub(super) succession: Succession,
     /// The identity of its stdin pipe, by which readers in other processes are found.
     pub(super) pipe: PipeId,
@@ -97,7 +97,7 @@ impl Interpreter {
     pub(super) fn start(prepared: &Prepared, family: Family) -> Result<Interpreter, SpawnError> {
         let Prepared { command, feed, .. } = prepared;
         let child = stead_launch::spawn(command)?;
-        let mut copies = Copies::default();
+        let mut copies = FrozenCopies::default();
         copies.watch(child.ends.nest.as_ref());
         let compiled = Compiled::of(feed);
         let mut interpreter = Interpreter::new(child, family, command.control, compiled, copies)
@@ -118,7 +118,7 @@ impl Interpreter {
         family: Family,
         control_kind: Control,
         compiled: Compiled,
-        copies: Copies,
+        copies: FrozenCopies,
     ) -> io::Result<Interpreter> {
         Ok(Interpreter {
             family,

@@ -55,6 +55,7 @@ pub const PYTHON: &str = concat!(
     include_str!("python/copies/refusals.py"),
     include_str!("python/copies/descriptors.py"),
     include_str!("python/copies/taking.py"),
+    include_str!("python/copies/brakes.py"),
     include_str!("python/copies/waking.py"),
     "'''\n",
     "PARTS['definitions'] = r'''\n",

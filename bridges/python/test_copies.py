@@ -131,6 +131,34 @@ class Copies(NestTest):
         self.assertEqual(result.changed, {})
         self.assertEqual(host.copy().number, 2)
 
+    def test_st5_whoever_rewrites_much_is_not_copied_each_time(self):
+        host = self.start()
+        self.ok(host, "b = bytearray(240 << 20)\nb[::4096] = bytes(len(b) >> 12)")
+        self.assertEqual(host.copy().number, 1)
+        rewrite = "b[::4096] = bytes(len(b) >> 12)"
+        self.ok(host, rewrite)
+        reply = host.ask("copy 1")
+        self.assertIn("evals rewrite much", reply["error"])
+        self.assertEqual(reply["data"], {"drop": True})
+        # Some are left out, and then it is tried again.
+        self.assertEqual([host.copy() == reply["error"] for _ in range(2)], [True, True])
+        host.copies.pop(1).drop()
+        copy = host.copy()
+        self.assertEqual(copy.number, 2)
+        self.back(host, copy)
+        self.ok(host, "len(b)", str(240 << 20))
+        # A checkpoint is what somebody wants.
+        self.ok(host, rewrite)
+        self.assertEqual(host.checkpoint().number, 3)
+
+    def test_st5_a_hook_that_blocks_in_the_copy_is_met_once(self):
+        host = self.start()
+        self.ok(host, "import ctypes\nlibc = ctypes.CDLL(None)\nlibc.__register_atfork(None, None, ctypes.cast(libc.pause, ctypes.c_void_p), None)\nNone")
+        first = host.copy()
+        self.assertIn("did not come to rest", first)
+        self.assertEqual(host.copy(), first)
+        self.ok(host, "1+1", "2")
+
     def test_e6_an_interrupt_at_any_moment_leaves_a_copy_or_none(self):
         host = self.start()
         self.ok(host, "import os\nos.register_at_fork(before=lambda: [None for _ in range(2000)], after_in_parent=lambda: [None for _ in range(2000)])\nx = 1")

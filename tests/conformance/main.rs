@@ -51,6 +51,16 @@ fn bash_after_a_rollback() {
 }
 
 #[test]
+fn python_after_undo() {
+    behaves(&PYTHON, &TestEnv::new(STEAD), SessionHistory::Undone);
+}
+
+#[test]
+fn bash_after_undo() {
+    behaves(&BASH, &TestEnv::new(STEAD), SessionHistory::Undone);
+}
+
+#[test]
 fn node() {
     behaves_as_the_list_says(&NODE, &TestEnv::with_node(STEAD, &stead_testkit::node()));
 }

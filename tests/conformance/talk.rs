@@ -23,6 +23,8 @@ pub(crate) enum SessionHistory {
     Nothing,
     /// It went back to a checkpoint (SPEC ST-3).
     RolledBack,
+    /// An eval was undone (SPEC ST-5).
+    Undone,
 }
 
 impl Talk<'_> {
@@ -34,11 +36,27 @@ impl Talk<'_> {
         // A session that died under the behaviour before tells that first.
         self.eval("");
         self.command(["clear"]).ok();
-        if self.history == SessionHistory::RolledBack {
-            self.command(["checkpoint"]).ok();
-            self.eval(self.column.set("gone", 1)).complete();
-            self.command(["rollback"]).ok();
+        match self.history {
+            SessionHistory::Nothing => {}
+            SessionHistory::RolledBack => {
+                self.command(["checkpoint"]).ok();
+                self.eval(self.column.set("gone", 1)).complete();
+                self.command(["rollback"]).ok();
+            }
+            SessionHistory::Undone => {
+                wait_for("a copy of the session as it is", || {
+                    self.command(["status"]).0["data"]["undo"]["kept"] == true
+                });
+                self.eval(self.column.set("gone", 1)).complete();
+                self.command(["undo"]).ok();
+            }
         }
+    }
+
+    /// A new session that keeps no copies for undo: what a crash loses is lost (SPEC S-6).
+    pub(crate) fn without_copies(&self) {
+        self.command(["stop"]).ok();
+        self.json(&["launch", self.column.language, "-n", self.column.session, "--no-undo"]).ok();
     }
 
     fn json(&self, arguments: &[&str]) -> Reply {

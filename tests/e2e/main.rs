@@ -56,6 +56,7 @@ mod talk;
 mod terminal;
 mod tmux;
 mod toy_bridge;
+mod undo;
 mod values;
 mod waits;
 mod watch;

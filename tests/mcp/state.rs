@@ -360,3 +360,35 @@ fn m8_what_is_wrong_with_a_call_is_named() {
     let js = json!({"session": "js", "action": "checkpoint"});
     refused(&mut server, js, &["unsupported", "node", "state with save"]);
 }
+
+#[test]
+fn st5_undo_over_mcp_needs_no_preparation() {
+    let (env, mut server) = served();
+    let settled = || {
+        wait_for("a copy of the session as it is", || {
+            env.json(["status", "-n", "py"])["data"]["undo"]["kept"] == true
+        });
+    };
+    server.eval("x = [1]");
+    settled();
+    server.eval("x.clear()");
+    settled();
+    server.eval("del x");
+    let reply = state(&mut server, json!({"session": "py", "action": "undo"}));
+    reply.contains("back to before py:3\n[py:4]");
+    server.eval("x").contains("[]\n[");
+    settled();
+    let reply = state(&mut server, json!({"action": "undo", "id": "py:2"}));
+    reply.contains("back to before py:2\nundone: py:2, py:5\n[");
+    server.eval("x").contains("[1]\n[");
+    refused(&mut server, json!({"action": "undo", "id": "py:3"}), &["undone already"]);
+    refused(&mut server, json!({"action": "undo", "id": "py:1"}), &["`py:1` cannot be undone"]);
+    refused(&mut server, json!({"action": "undo"}), &["`session` must be given"]);
+    refused(&mut server, json!({"action": "undo", "id": "py:7", "label": "x"}), &["`label`"]);
+    refused(&mut server, json!({"action": "undo", "session": "other", "id": "py:7"}), &["py:7"]);
+    settled();
+    let crashed = server.eval("import ctypes; ctypes.string_at(0)");
+    crashed.contains("signal 11 (SIGSEGV); the session goes on");
+    crashed.contains("restored to before py:");
+    server.eval("x").contains("[1]\n[");
+}

@@ -37,7 +37,7 @@ from _signal import SIGINT, SIGURG, SIGWINCH, default_int_handler, getsignal, si
 from _thread import allocate_lock, get_ident
 from _weakref import ref
 from posix import _exit, access, close, dup2, fstat, getcwd, getpid, read, stat, write
-from time import clock_gettime_ns, monotonic, sleep
+from time import clock_gettime_ns, monotonic, process_time, sleep
 
 getframe, gettrace, settrace, modules = sys._getframe, sys.gettrace, sys.settrace, sys.modules
 get_native_id = getattr(_thread, "get_native_id", lambda: 0)

@@ -200,13 +200,13 @@ def copied(automatic):
     if not can_copy():
         raise Unsupported("this session was started without a way to keep copies of it")
     need_part("copies")
-    taken = []
+    taken, rewritten = [], brake() if automatic else 0
     try:
         run_user(take_copy, automatic, taken)
     except KeyboardInterrupt:
         if not taken:  # else it came too late: the host has the copy
             raise
-    return taken[0]
+    return {**taken[0], "rewritten": rewritten} if rewritten else taken[0]
 
 
 def do_copy(seq):
@@ -224,6 +224,8 @@ def do_copy(seq):
     except BaseException as error:
         leave_child(error)
         answer = {"seq": int(seq), "error": guarded(safe_str, error) or type_name(error)}
+        if isinstance(error, Trouble) and error.answer is not None:
+            answer["data"] = error.answer
     S.phase = Phase.IDLE
     reclaim_sigint()
     transmit('{"ev":"reply",' + dump(answer)[1:] + "\n")

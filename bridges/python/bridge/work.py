@@ -5,6 +5,7 @@ class Trouble(Exception):
     """Why work could not be done. It is told as it is: no traceback, no `sys.last_value`."""
 
     report = None       # what is reported of it all the same
+    answer = None       # what the answer to a request says besides
 
 
 class Unsupported(Trouble):

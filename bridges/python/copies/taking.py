@@ -39,7 +39,7 @@ class Copying:
         self.lost = [*self.lost_threads(threads), *self.lost_children(), *survey.lost, *shared_memory(maps), *self.lost_timers(), *flush_appended(self.found)]
         self.automatic, self.isolated, self.copied_from = automatic, False, PID
         self.number = self.near = self.far = self.mask = None
-        self.began = self.ms = 0.0
+        self.began = self.worked = self.ms = 0.0
         self.kept = Kept()
 
     def lost_threads(self, threads):
@@ -61,7 +61,7 @@ class Copying:
         """Critical."""
         flush_own()
         self.mask = _signal.pthread_sigmask(_signal.SIG_BLOCK, ALL_SIGNALS)
-        self.began = monotonic()
+        self.began, self.worked = monotonic(), process_time()
 
     def after_fork(self):
         """Critical."""
@@ -138,8 +138,11 @@ class Copying:
             kill(pid, 9)
             attempt_wait(waitpid, pid, 0)
             self.near.close()
-            raise CopyRefused("the copy did not come to rest: code that is called at each fork blocks in it or ends it")
+            why = "the copy did not come to rest: code that is called at each fork blocks in it or ends it"
+            never_again(why)
+            raise CopyRefused(why)
         self.ms = round((monotonic() - self.began) * 1000, 2)
+        note_cost((process_time() - self.worked) * 1000)
         FROZEN[pid] = self.number
         return pid
 

@@ -154,6 +154,13 @@ fn after_refused(name: &SessionName, error: &WireError) -> Option<String> {
         Some(Refusal::NoCheckpoint { .. }) => {
             format!("`stead checkpoint -n {name} --list` shows those that there are")
         }
+        Some(Refusal::NotUndone { trouble }) => match trouble.can() {
+            [] => format!("`stead checkpoint -n {name}` keeps a state to go back to"),
+            [.., last] => format!(
+                "`stead undo {0}` goes back to before {0}, and undoes all that came after it",
+                id(last)
+            ),
+        },
         Some(Refusal::TooManyCheckpoints { .. }) => {
             format!("drop one with `stead checkpoint -n {name} --drop LABEL`")
         }

@@ -90,6 +90,8 @@ pub(crate) struct EvalData<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     interrupted_by: Option<&'a By>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    restored: Option<String>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     next_offset: Option<u64>,
     #[serde(skip_serializing_if = "std::ops::Not::not")]
     paused: bool,
@@ -195,6 +197,7 @@ impl<'a> EvalData<'a> {
             notice: notice(view),
             by: view.by.as_ref(),
             interrupted_by: view.interrupted_by.as_ref(),
+            restored: view.restored.map(|seq| format!("{}:{}", view.session, seq.0)),
             next_offset: page.next_offset,
             paused: view.paused,
             behind: view.behind.map(|seq| format!("{}:{}", view.session, seq.0)),
@@ -401,6 +404,7 @@ mod tests {
             not_kept: None,
             notice: None,
             interrupted_by: None,
+            restored: None,
         }
     }
 

@@ -50,6 +50,8 @@ pub(crate) struct StatusData<'a> {
     variables: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
     stdlib: Option<StdlibData>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    undo: Option<UndoData>,
     sandbox: &'a str,
     interpreter: &'a str,
     why: &'a str,
@@ -59,6 +61,20 @@ pub(crate) struct StatusData<'a> {
     unrecorded: Option<String>,
     #[serde(skip_serializing_if = "Option::is_none")]
     pub(crate) notice: Option<&'a str>,
+}
+
+/// How far evals can be undone.
+#[derive(Debug, Serialize)]
+struct UndoData {
+    /// Those that can be undone, the oldest first.
+    evals: Vec<String>,
+    /// Whether there is a copy of the state as it is now.
+    kept: bool,
+    copies: u64,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    bytes: Option<u64>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    off: Option<String>,
 }
 
 /// What became of the user's standard library.
@@ -145,6 +161,13 @@ impl<'a> StatusData<'a> {
                 names: stdlib.names,
                 error: stdlib.error.as_deref().map(plain),
             }),
+            undo: status.undo.as_ref().map(|undo| UndoData {
+                evals: undo.evals.iter().map(|eval| id(eval.0)).collect(),
+                kept: undo.kept,
+                copies: undo.copies,
+                bytes: undo.bytes,
+                off: undo.off.as_deref().map(plain),
+            }),
             sandbox: &status.sandbox,
             interpreter: &status.interpreter,
             why: &status.why,
@@ -224,6 +247,25 @@ fn stdlib_line(status: &Status) -> String {
     }
 }
 
+fn undo_line(status: &Status) -> String {
+    let Some(undo) = &status.undo else { return String::new() };
+    let off = undo.off.as_deref().map(plain);
+    if let (Some(off), 0) = (&off, undo.copies) {
+        return format!("off: {off}");
+    }
+    let reach = match undo.evals.as_slice() {
+        [] => "nothing to undo".to_owned(),
+        [first, ..] => format!("back to before {}:{}", status.name, first.0),
+    };
+    let bytes = undo.bytes.map(|bytes| format!(", {:.1} MB", bytes as f64 / 1e6));
+    let copies = match undo.copies {
+        0 => String::new(),
+        some => format!(" ({}{})", counted(some, "copy", "copies"), bytes.unwrap_or_default()),
+    };
+    let off = off.map(|off| format!("; the last state was not kept: {off}")).unwrap_or_default();
+    format!("{reach}{copies}{off}")
+}
+
 /// Everything about a session, a line each.
 pub(crate) fn full_text(status: &Status) -> String {
     let mut text = String::new();
@@ -250,6 +292,7 @@ pub(crate) fn full_text(status: &Status) -> String {
     line("evals", status.evals.to_string());
     line("variables", status.variables.map(|n| n.to_string()).unwrap_or_default());
     line("stdlib", stdlib_line(status));
+    line("undo", undo_line(status));
     if status.usage.processes > 0 {
         line("memory", format!("{:.1} MB", status.usage.memory_bytes as f64 / 1e6));
         line("cpu", time::short(Duration::from_millis(status.usage.cpu_ms)));

@@ -58,6 +58,9 @@ pub(crate) fn verdict(view: &EvalView) -> Verdict {
                      the session's state is kept"
                         .to_owned()
                 }
+                TimeoutStep::InterpreterKilled if view.restored.is_some() => {
+                    EndReason::HardTimeout.to_string()
+                }
                 TimeoutStep::InterpreterKilled => {
                     format!("{}; the session's state is lost", EndReason::HardTimeout)
                 }
@@ -75,6 +78,11 @@ pub(crate) fn verdict(view: &EvalView) -> Verdict {
             exit::CODE_FAILED,
             ErrorCode::SessionEnded,
             format!("the eval was ended: {reason}"),
+        ),
+        Outcome::Ended { reason } if view.restored.is_some() => failed(
+            exit::CODE_FAILED,
+            ErrorCode::SessionEnded,
+            format!("{reason}; the session goes on"),
         ),
         Outcome::Ended { reason } => failed(
             exit::CODE_FAILED,

@@ -1,7 +1,7 @@
-//! Checkpoints of a live session, and going back to one (SPEC ST-3).
+//! Checkpoints of a live session, going back to one, and undo (SPEC ST-3, ST-5).
 
 use stead_protocol::client::{Reply, Request};
-use stead_protocol::{CheckpointInfo, SessionName, Work};
+use stead_protocol::{CheckpointInfo, EvalSeq, SessionName, Work};
 
 use crate::reach::connection::PATIENCE;
 use crate::saved::checked;
@@ -30,6 +30,17 @@ impl Client {
     ) -> Result<EvalView, ClientError> {
         let work = checked(Work::Rollback { label })?;
         self.work(name, work, options, watcher)
+    }
+
+    /// Goes back to before an eval, or without one to before the last code that ran. An eval that runs is ended for it.
+    pub fn undo(
+        &self,
+        name: &SessionName,
+        eval: Option<EvalSeq>,
+        options: &EvalOptions,
+        watcher: &mut dyn Watcher,
+    ) -> Result<EvalView, ClientError> {
+        self.work(name, Work::Undo { eval }, options, watcher)
     }
 
     /// The checkpoints that a session has, the oldest first.

@@ -431,6 +431,7 @@ impl Client {
             background: Vec::new(),
             variables: None,
             stdlib: None,
+            undo: None,
             sandbox: "off".to_owned(),
             idle_timeout_ms: meta.settings.policy.idle_timeout_ms,
             spool_end,

@@ -15,6 +15,8 @@ pub struct SentEval {
     pub kind: WorkKind,
     /// The interpreter it ran in, if it ran.
     pub generation: Option<Generation>,
+    /// It ended its interpreter, and the session went on from a copy: the last eval whose effect that has, 0 if none.
+    pub restored: Option<EvalSeq>,
 }
 
 impl Client {
@@ -36,6 +38,7 @@ impl Client {
                 by: entry.by,
                 kind: entry.kind,
                 generation: entry.started.map(|(generation, ..)| generation),
+                restored: entry.finished.and_then(|(_, finished)| finished.restored),
             }));
         }
         Ok(sent)

@@ -58,6 +58,8 @@ pub struct LaunchOptions {
     pub init: Option<String>,
     /// Leave the user's standard library out.
     pub no_stdlib: bool,
+    /// Keep no copies of its state by itself, so that no eval can be undone.
+    pub no_undo: bool,
     /// End after this time without use; 0 means never.
     pub idle_timeout_ms: Option<u64>,
     /// How many bytes of output are kept.

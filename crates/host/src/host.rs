@@ -18,6 +18,7 @@ use crate::session::copies::Copies;
 use crate::session::copying::Copying;
 use crate::session::state::{Input, Phase, State};
 use crate::session::stdlib::Library;
+use crate::session::undo::Undo;
 use crate::session::work::Pending;
 
 /// One session and everything that belongs to it, except its processes.
@@ -49,6 +50,7 @@ pub(crate) struct Host {
     pub(crate) ending: HostEnding,
     pub(crate) copies: Copies,
     pub(crate) copying: Copying,
+    pub(crate) undo: Undo,
 }
 
 /// How far the start of an interpreter has come.
@@ -116,6 +118,7 @@ impl Host {
             ending: HostEnding::default(),
             copies: Copies::new(stead_spool::read_undone(&spec.dir)),
             copying: Copying::default(),
+            undo: Undo::default(),
         }
     }
 

@@ -61,6 +61,7 @@ impl Session {
         let host = &mut self.host;
         if !host.clock.is_paused() {
             host.tick();
+            host.look_after_copies();
         }
         host.catch_up();
         self.carry_out();
@@ -138,8 +139,8 @@ impl Session {
     fn timeout(&self) -> Option<Duration> {
         let (host, now) = (&self.host, Instant::now());
         let clock = host.clock.now();
-        let state =
-            host.state.next_deadline(host.is_attached()).filter(|_| !host.clock.is_paused());
+        let deadlines = [host.state.next_deadline(host.is_attached()), host.next_copying()];
+        let state = deadlines.into_iter().flatten().min().filter(|_| !host.clock.is_paused());
         let state = state.map(|at| Duration::from_millis(at.saturating_sub(clock)));
         let instants = [host.clients.next_deadline(), host.next_catch_up(), self.near.next()];
         let instants = instants.into_iter().flatten().min();

@@ -28,6 +28,7 @@ impl Host {
                 self.facts.version = Some(version);
                 self.facts.can = can;
                 if !self.load_text() {
+                    self.state_changed();
                     self.get_ready();
                 }
             }
@@ -36,7 +37,11 @@ impl Host {
                 self.ledger.output(stream, &bytes);
             }
             Told::Said { event } => self.said(event),
-            Told::Answer { seq, data, error } => self.query_answered(seq, data, error),
+            Told::Answer { seq, data, error } => {
+                if !self.copy_answered(seq, data.as_ref(), error.as_deref()) {
+                    self.query_answered(seq, data, error);
+                }
+            }
             Told::Done(Done { status, exit_code, changed, variables, notice, .. }) => {
                 pause::point("done");
                 let status = self.library.judge(status);
@@ -82,7 +87,7 @@ impl Host {
                 self.connection(&format!("the connection is back{reason}{gap}"));
             }
             Told::Figures(figures) => self.figures(&figures),
-            Told::Copied(copied) => self.copied(copied),
+            Told::Copied(copied) => self.copied(&copied),
             Told::CopyLost { copy } => self.copy_lost(copy),
             Told::Restored(restored) => self.restored(restored),
             Told::Exited(exit) => self.exited(exit),
@@ -212,7 +217,7 @@ impl Host {
 
     fn exited(&mut self, exit: Exit) {
         self.ending.left = !exit.left.is_empty();
-        if self.starts_from_text() {
+        if self.starts_from_text(&exit) {
             return;
         }
         self.leave_old_interpreter();
@@ -246,6 +251,7 @@ impl Host {
         self.readers_are_gone();
         // A bridge that was asked to pause its code will not answer once it has ended.
         self.not_paused("the interpreter has ended");
+        self.forget_taking();
         self.nobody_answers();
         self.clock.resume();
     }

@@ -15,7 +15,7 @@ mod told;
 
 pub use clock::{Clock, Millis};
 pub use near::{Near, NearReady, Source};
-pub use order::Order;
+pub use order::{Order, SavedCopy};
 pub use prepare::{Feed, PrepareError, Prepared, prepare};
 pub use stead_launch::reserve_control as reserve_descriptors;
 pub use told::{Copied, CopiesTake, Exit, Figures, InputRefusal, Restored, Told};

@@ -4,6 +4,15 @@ use serde::{Deserialize, Serialize};
 use stead_protocol::ShellPlace;
 use stead_protocol::{EvalId, SessionName, Settings};
 
+/// A copy that is a file.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct SavedCopy {
+    /// What the bridge calls this work; no eval has this number.
+    pub eval: EvalId,
+    /// The file, as an absolute path.
+    pub path: String,
+}
+
 /// An order to the lower half. The result is never returned by the call; it is told.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "order", rename_all = "snake_case")]
@@ -81,6 +90,15 @@ pub enum Order {
     Exit,
     /// Kill the interpreter; the processes it started are killed once it has ended.
     Kill,
+    /// Copy the interpreter although nobody asked for a checkpoint, when it is idle. `answer` is told, and `copied` before
+    /// it if there is a copy. Orders that follow are carried out behind it.
+    Copy {
+        /// Number of the request; not 0.
+        seq: u64,
+        /// Where the state is text: what the bridge saves it to.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        save: Option<SavedCopy>,
+    },
     /// Go on from a copy: the interpreter and all that it started are killed, and the copy takes its place.
     /// `restored` is told, or `exited` if the copy could not be woken; `copy_lost` if there is no such copy, and
     /// then nothing else happens.

@@ -120,6 +120,13 @@ fn after_refused(error: &WireError) -> Option<String> {
             [] => "state with checkpoint makes one".to_owned(),
             _ => "state with list shows those that there are".to_owned(),
         },
+        Some(Refusal::NotUndone { trouble }) => match trouble.can() {
+            [] => "state with checkpoint keeps a state to go back to".to_owned(),
+            [.., last] => format!(
+                "state with undo and the id of eval {0} goes back to before it, and undoes all that came after it",
+                last.0
+            ),
+        },
         Some(Refusal::TooManyCheckpoints { .. }) => {
             "state with drop drops one; a label that is used again takes the place of the earlier one"
                 .to_owned()

@@ -10,7 +10,7 @@ use std::sync::Mutex;
 use stead_client::{
     Client, ClientError, EvalView, RUN_PREFIX, SentEval, Workspace, counted, language,
 };
-use stead_protocol::{By, EndReason, Generation, SessionName, WorkKind};
+use stead_protocol::{By, EndReason, EvalSeq, Generation, SessionName, WorkKind};
 
 use crate::text::one_line;
 
@@ -271,8 +271,19 @@ fn meanwhile(
         let is_told = known.told_end >= Some(ended)
             || reason.asker() == Some(own)
             || is_first && known.host != view.host && !matches!(reason, EndReason::Stopped { .. });
-        if !is_told {
-            let _ = write!(said, "; state lost meanwhile: {}", one_line(&reason.to_string()));
+        let restored = between.iter().rev().find(|sent| sent.generation == Some(ended));
+        let why = one_line(&reason.to_string());
+        match restored.and_then(|sent| sent.restored) {
+            _ if is_told => {}
+            Some(EvalSeq(0)) => {
+                let _ = write!(said, "; restored meanwhile to the start: {why}");
+            }
+            Some(after) => {
+                let _ = write!(said, "; restored meanwhile to after {name}:{}: {why}", after.0);
+            }
+            None => {
+                let _ = write!(said, "; state lost meanwhile: {why}");
+            }
         }
     }
     Ok((!said.is_empty()).then_some(said))
@@ -330,8 +341,6 @@ fn tell(name: &SessionName, others: &[&SentEval], unseen: u64, own: &By) -> Stri
 
 #[cfg(test)]
 mod tests {
-    use stead_protocol::EvalSeq;
-
     use super::*;
 
     fn told(sent: &[(u64, &str)], unseen: u64) -> String {
@@ -342,6 +351,7 @@ mod tests {
                 by: By::from(*by),
                 kind: WorkKind::Code,
                 generation: None,
+                restored: None,
             })
             .collect();
         let sent: Vec<&SentEval> = sent.iter().collect();

@@ -285,6 +285,11 @@ fn standing(text: &mut String, view: &EvalView, id: &Id<'_>) -> fmt::Result {
         EvalStatus::Error => " error",
         EvalStatus::Interrupted => " interrupted, state kept",
         EvalStatus::Timeout => match view.outcome {
+            Some(Outcome::Timeout { step: TimeoutStep::InterpreterKilled })
+                if view.restored.is_some() =>
+            {
+                " hard timeout, would not stop and was killed; the session goes on"
+            }
             Some(Outcome::Timeout { step: TimeoutStep::InterpreterKilled }) => {
                 " hard timeout, would not stop and was killed: state lost, the next eval starts fresh"
             }
@@ -294,6 +299,10 @@ fn standing(text: &mut String, view: &EvalView, id: &Id<'_>) -> fmt::Result {
             _ => " hard timeout, interrupted, state kept",
         },
         EvalStatus::Ended => match &view.outcome {
+            Some(Outcome::Ended { reason }) if view.restored.is_some() => {
+                let why = one_line(&reason.to_string());
+                return write!(text, " {why}; the session goes on");
+            }
             Some(Outcome::Ended { reason }) => {
                 let why = one_line(&reason.to_string());
                 return write!(text, " session ended: {why}; the next eval starts fresh");

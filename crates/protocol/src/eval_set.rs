@@ -63,6 +63,35 @@ impl EvalSet {
         self.iter().filter(|eval| !other.contains(*eval))
     }
 
+    /// The first eval of this set that is not in the other. Looks at ranges only.
+    pub fn first_without(&self, other: &EvalSet) -> Option<EvalSeq> {
+        let missing = |(first, last): &(u64, u64)| match other.range_of(*first) {
+            Ok(at) if other.ranges[at].1 >= *last => None,
+            Ok(at) => Some(EvalSeq(other.ranges[at].1 + 1)),
+            Err(_) => Some(EvalSeq(*first)),
+        };
+        self.ranges.iter().find_map(missing)
+    }
+
+    /// How many evals are in it.
+    pub fn count(&self) -> u64 {
+        self.ranges.iter().map(|(first, last)| last - first + 1).sum()
+    }
+
+    /// Whether all evals of this set are in the other. Looks at ranges only, so that a long history costs nothing.
+    pub fn is_subset(&self, other: &EvalSet) -> bool {
+        self.ranges.iter().all(|(first, last)| {
+            let within = other.range_of(*first).map(|at| other.ranges[at].1 >= *last);
+            within.unwrap_or(false)
+        })
+    }
+
+    /// The evals of this set before one.
+    pub fn before(&self, eval: EvalSeq) -> EvalSet {
+        let earlier = self.ranges.iter().filter(|(first, _)| *first < eval.0);
+        EvalSet { ranges: earlier.map(|(first, last)| (*first, (*last).min(eval.0 - 1))).collect() }
+    }
+
     /// Keeps only the last so many ranges.
     pub fn forget_oldest(&mut self, most: usize) {
         let over = self.ranges.len().saturating_sub(most);
@@ -131,6 +160,15 @@ mod tests {
             assert_eq!(listed, plain.iter().copied().collect::<Vec<_>>());
             assert_eq!(set.last().map(|eval| eval.0), plain.last().copied());
             assert!((0..50).all(|n| set.contains(EvalSeq(n)) == plain.contains(&n)));
+        }
+        let half: EvalSet = set.iter().filter(|eval| eval.0 % 2 == 0).collect();
+        assert!(half.is_subset(&set) && (half == set || !set.is_subset(&half)));
+        assert_eq!(set.first_without(&half), set.without(&half).next());
+        assert_eq!(half.first_without(&set), None);
+        assert_eq!(set.count(), plain.len() as u64);
+        for eval in 0..50 {
+            let listed: Vec<u64> = set.before(EvalSeq(eval)).iter().map(|eval| eval.0).collect();
+            assert_eq!(listed, plain.range(..eval).copied().collect::<Vec<_>>());
         }
         let read: EvalSet = serde_json::from_str("[[1,3],[5,5]]").unwrap();
         assert_eq!(serde_json::to_string(&read).unwrap(), "[[1,3],[5,5]]");

@@ -19,6 +19,7 @@ mod start;
 mod status;
 mod stdlib;
 mod tagged;
+mod undo;
 mod version;
 mod words;
 mod work;
@@ -40,6 +41,7 @@ pub use settings::{
 pub use start::{FILES_VERSION, FoundInterpreter, HostReady, HostSpec, Meta};
 pub use status::{Activity, CheckpointInfo, Status, StdlibStatus, Unrecorded, Usage};
 pub use stdlib::{MAX_STDLIB, stdlib_source};
+pub use undo::{UndoStatus, UndoTrouble};
 pub use version::{PROGRAM, Speaker, Versions};
 pub use work::{DEFAULT_LABEL, ReportInfo, Work, WorkKind};
 

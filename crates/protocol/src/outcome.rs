@@ -4,7 +4,7 @@ use serde::{Deserialize, Serialize};
 
 use crate::refusal::lenient;
 use crate::tagged::{nothing, tagged};
-use crate::{By, ByWhom, Generation, Offset, StartTrouble};
+use crate::{By, ByWhom, EvalSeq, Generation, Offset, StartTrouble};
 
 /// How an eval ended; each eval has exactly one (SPEC E-11).
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -291,6 +291,10 @@ pub struct Finished {
     /// Who first asked to stop it, if somebody did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interrupted_by: Option<By>,
+    /// Its interpreter was ended, and the session went on from a copy by itself: the last eval whose effect that
+    /// copy has, or 0 if it has none (SPEC ST-5).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub restored: Option<EvalSeq>,
 }
 
 /// Why output was not kept.
@@ -354,6 +358,7 @@ impl Finished {
             not_kept: None,
             notice: None,
             interrupted_by: None,
+            restored: None,
         }
     }
 

@@ -4,7 +4,7 @@
 
 use serde::{Deserialize, Deserializer, Serialize};
 
-use crate::{EndReason, ErrorCode, EvalId, EvalSeq, PROGRAM, SessionName, Speaker};
+use crate::{EndReason, ErrorCode, EvalId, EvalSeq, PROGRAM, SessionName, Speaker, UndoTrouble};
 
 /// Why a host refuses a request.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -154,6 +154,11 @@ pub enum Refusal {
         /// How many.
         most: usize,
     },
+    /// The eval cannot be undone.
+    NotUndone {
+        /// Why.
+        trouble: UndoTrouble,
+    },
     /// The bridge could not answer a question about names.
     NoAnswer {
         /// What it said.
@@ -237,6 +242,7 @@ impl Refusal {
             | Refusal::NoInterpreter
             | Refusal::NothingReads
             | Refusal::NoCheckpoint { .. }
+            | Refusal::NotUndone { .. }
             | Refusal::NoAnswer { .. } => ErrorCode::BadRequest,
             Refusal::UnknownRequest { .. } | Refusal::NotPossible { .. } => ErrorCode::Unsupported,
             Refusal::MessageTooLong { .. }
@@ -343,6 +349,7 @@ impl Refusal {
             Refusal::TooManyCheckpoints { most } => {
                 format!("there are {most} checkpoints, and there may be no more")
             }
+            Refusal::NotUndone { trouble } => trouble.message(session),
             Refusal::NoAnswer { problem } => problem.clone(),
             Refusal::NotStarted { message, .. } => message.clone(),
             Refusal::OtherHost => {

@@ -107,7 +107,7 @@ pub struct Startup {
     pub stdlib: Option<String>,
 }
 
-/// When a session ends.
+/// When a session ends, and what is done for it meanwhile.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Policy {
     /// After this time without use; 0 means never.
@@ -115,6 +115,9 @@ pub struct Policy {
     /// With its first eval; then it is removed from lists, too (SPEC J-2).
     #[serde(default)]
     pub once: bool,
+    /// No copies of its state are kept by themselves, so that no eval can be undone (SPEC ST-5).
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub no_undo: bool,
 }
 
 /// How much a session may take.
@@ -175,7 +178,7 @@ mod tests {
                 via: vec![],
             },
             startup: Startup { init: Some("x = 1".to_owned()), stdlib: None },
-            policy: Policy { idle_timeout_ms: 5, once: true },
+            policy: Policy { idle_timeout_ms: 5, once: true, no_undo: false },
             limits: Limits { quota_bytes: 7 },
         };
         assert_eq!(first(), expected);

@@ -2,7 +2,7 @@
 
 use serde::{Deserialize, Serialize};
 
-use crate::{By, EndReason, EvalSeq, Generation, Offset, SessionName};
+use crate::{By, EndReason, EvalSeq, Generation, Offset, SessionName, UndoStatus};
 
 /// What a session is doing.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -181,6 +181,9 @@ pub struct Status {
     /// What the session has of the user's standard library; `None` if it was opened without, or there is none.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stdlib: Option<StdlibStatus>,
+    /// How far evals can be undone; hosts of older versions do not say it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub undo: Option<UndoStatus>,
     /// The sandbox as enforced.
     pub sandbox: String,
     /// How long it may be idle; 0 means for ever.

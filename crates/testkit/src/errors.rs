@@ -8,7 +8,7 @@ use stead_client::{
 };
 use stead_protocol::{
     Doing, EndReason, EvalId, EvalSeq, NameError, Refusal, SessionName, Speaker, StartTrouble,
-    Token, WireError,
+    Token, UndoTrouble, WireError,
 };
 
 /// Calls the macro with all variants, and makes a new variant an error where it is not listed.
@@ -58,6 +58,7 @@ pub fn refusals() -> Vec<Refusal> {
         InputNotWritten { why: why() },
         NotPossible { what: "clear".to_owned(), language: "shell".to_owned() },
         NoCheckpoint { label: Some("a".to_owned()), labels: vec!["b".to_owned()] },
+        NotUndone { trouble: UndoTrouble::Nothing },
         TooManyCheckpoints { most: 100 },
         NoAnswer { problem: "no name `x`".to_owned() },
         NotStarted { message: "it did not".to_owned(), trouble: None },

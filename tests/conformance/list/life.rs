@@ -55,11 +55,13 @@ fn at_exit(talk: &Talk<'_>) {
 
 fn crash(talk: &Talk<'_>) {
     let code = join([talk.column.say("last"), piece(talk.column.crash)]);
+    talk.without_copies();
     talk.eval(code).status("ended").says("SIGKILL").out("last\n");
     talk.eval(talk.column.say("on")).complete().out("on\n").says("fresh");
 }
 
 fn lost(talk: &Talk<'_>) {
+    talk.without_copies();
     let pid = talk.status()["pid"].as_u64().expect("a process id") as i32;
     kill_process(Pid::from_raw(pid).expect("not zero"), Signal::KILL).expect("it is ours");
     talk.wait_for_state("ended");

@@ -54,6 +54,9 @@ pub(crate) struct LaunchArgs {
     /// Leave your standard library out (see `stead stdlib`); restarts keep to that
     #[arg(long)]
     no_stdlib: bool,
+    /// Keep no copies of the state by itself: no eval can be undone, and a crash loses the state
+    #[arg(long)]
+    no_undo: bool,
     /// End the session after this time without use; 0 means never
     #[arg(long, value_name = "TIME", default_value = "12h")]
     idle_timeout: Time,
@@ -93,6 +96,7 @@ impl LaunchArgs {
             env: self.env.iter().map(|pair| variable(pair)).collect::<Result<_, _>>()?,
             init: self.init,
             no_stdlib: self.no_stdlib,
+            no_undo: self.no_undo,
             idle_timeout_ms: Some(self.idle_timeout.0.as_millis() as u64),
             quota_bytes: self.quota,
             ..here

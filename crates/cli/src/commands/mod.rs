@@ -30,6 +30,7 @@ mod shell;
 mod status;
 mod stdlib;
 mod stop;
+mod undo;
 mod vars;
 mod wait;
 mod watch;
@@ -68,6 +69,7 @@ pub(crate) enum CliCommand {
     Load(load::LoadArgs),
     Checkpoint(checkpoint::CheckpointArgs),
     Rollback(rollback::RollbackArgs),
+    Undo(undo::UndoArgs),
     Stdlib(stdlib::StdlibArgs),
     Mcp(mcp::McpArgs),
     Doctor(doctor::DoctorArgs),
@@ -107,6 +109,7 @@ impl CliCommand {
             CliCommand::Load(_) => "load",
             CliCommand::Checkpoint(_) => "checkpoint",
             CliCommand::Rollback(_) => "rollback",
+            CliCommand::Undo(_) => "undo",
             CliCommand::Stdlib(_) => "stdlib",
             CliCommand::Mcp(_) => "mcp",
             CliCommand::Doctor(_) => "doctor",
@@ -160,6 +163,7 @@ impl CliCommand {
             CliCommand::Load(args) => args.run(context),
             CliCommand::Checkpoint(args) => args.run(context),
             CliCommand::Rollback(args) => args.run(context),
+            CliCommand::Undo(args) => args.run(context),
             CliCommand::Stdlib(args) => args.run(context),
             CliCommand::Mcp(args) => args.run(context),
             CliCommand::Doctor(args) => args.run(context),

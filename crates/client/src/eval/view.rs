@@ -79,6 +79,8 @@ pub struct EvalView {
     pub by: Option<By>,
     /// Who first asked to stop it, if somebody did (SPEC E-6).
     pub interrupted_by: Option<By>,
+    /// Its interpreter was ended, and the session went on from a copy: the last eval whose effect that has, 0 if none.
+    pub restored: Option<EvalSeq>,
     /// The process id of the host that took it, if this call sent it.
     pub host: Option<u32>,
     /// The interpreter it runs in.
@@ -152,6 +154,7 @@ impl EvalView {
             outcome: None,
             by: None,
             interrupted_by: None,
+            restored: None,
             host: None,
             generation: None,
             content: Content::default(),
@@ -206,6 +209,7 @@ impl EvalView {
         view.changed = finished.changed.filter(|changed| !changed.is_empty()).map(clean);
         view.notices.extend(finished.notice.map(into_plain));
         view.interrupted_by = finished.interrupted_by;
+        view.restored = finished.restored;
         view.lost_bytes = finished.lost_bytes;
         view.not_kept = finished.not_kept.map(|why| *why);
         if view.status == EvalStatus::Complete {

@@ -13,6 +13,9 @@ use crate::reach::language;
 use crate::stdlib;
 use crate::{Client, ClientError, LaunchOptions, RequestError, Workspace};
 
+/// If this variable is set, new sessions keep no copies for undo, as with `--no-undo`.
+const NO_UNDO: &str = "STEAD_NO_UNDO";
+
 impl Client {
     /// The kept settings of a session; `None` if there never was one of this name.
     pub(crate) fn meta(&self, name: &SessionName) -> Result<Option<Meta>, ClientError> {
@@ -139,6 +142,8 @@ impl Client {
             policy: Policy {
                 idle_timeout_ms: launch.idle_timeout_ms.unwrap_or(DEFAULT_IDLE_TIMEOUT_MS),
                 once: launch.once,
+                no_undo: launch.no_undo
+                    || std::env::var_os(NO_UNDO).is_some_and(|set| !set.is_empty()),
             },
             limits: Limits { quota_bytes: launch.quota_bytes.unwrap_or(DEFAULT_QUOTA_BYTES) },
         };

@@ -44,11 +44,10 @@ pub fn report_text(report: &ReportInfo) -> String {
         WorkKind::Load => loaded(&report.data),
         WorkKind::Checkpoint => checkpoint(&report.data),
         WorkKind::Rollback => rolled_back(&report.data),
-        WorkKind::Code
-        | WorkKind::Clear
-        | WorkKind::Stdlib
-        | WorkKind::Undo
-        | WorkKind::Unknown => vec![format!("{}: {}", report.work.as_str(), report.data)],
+        WorkKind::Undo => undone(&report.data),
+        WorkKind::Code | WorkKind::Clear | WorkKind::Stdlib | WorkKind::Unknown => {
+            vec![format!("{}: {}", report.work.as_str(), report.data)]
+        }
     };
     lines.join("\n") + "\n"
 }
@@ -89,12 +88,27 @@ fn checkpoint(data: &Value) -> Vec<String> {
 
 fn rolled_back(data: &Value) -> Vec<String> {
     let mut lines = vec![format!("rolled back to `{}`", label(data))];
+    lines.extend(effects(data, None));
+    lines
+}
+
+fn undone(data: &Value) -> Vec<String> {
+    let eval = text(&data["eval"]);
+    let mut lines = vec![format!("back to before {eval}")];
+    lines.extend(effects(data, Some(&eval)));
+    lines
+}
+
+/// What is no longer so after going back. That `known` is undone is said already.
+fn effects(data: &Value, known: Option<&str>) -> Vec<String> {
+    let mut lines = Vec::new();
     let evals = |field: &str| list(&data[field]).map(text).collect::<Vec<_>>();
     let (undone, back) = (evals("undone"), evals("back"));
     let count = data["undone_count"].as_u64().unwrap_or(undone.len() as u64);
     let more = count.saturating_sub(undone.len() as u64);
     let more = if more > 0 { format!("{more} more and ") } else { String::new() };
-    if !undone.is_empty() {
+    let said = count <= 1 && undone.first().map(String::as_str) == known;
+    if !undone.is_empty() && !said {
         lines.push(format!("undone: {more}{}", undone.join(", ")));
     }
     if !back.is_empty() {

@@ -68,6 +68,8 @@ pub(crate) struct EvalClosing {
     pub(crate) notice: Option<String>,
     /// The client that first asked to stop the eval.
     pub(crate) interrupted_by: Option<By>,
+    /// The session went on from a copy, which has the effect of evals up to this one.
+    pub(crate) restored: Option<EvalSeq>,
 }
 
 impl EvalClosing {
@@ -334,6 +336,7 @@ impl Ledger {
             not_kept: current.as_ref().and_then(|current| current.not_kept).map(Box::new),
             notice: closing.notice,
             interrupted_by: closing.interrupted_by,
+            restored: closing.restored,
         };
         if current.is_some() {
             self.last = eval;

@@ -53,6 +53,7 @@ impl Host {
             background: if idle { figures.background.clone() } else { Vec::new() },
             variables: self.facts.variables,
             stdlib: self.library.status.clone(),
+            undo: self.undo_status(figures.copies.bytes),
             sandbox: "off".to_owned(),
             idle_timeout_ms: settings.policy.idle_timeout_ms,
             spool_end: self.ledger.end(),

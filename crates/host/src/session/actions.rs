@@ -10,6 +10,7 @@ use stead_spool::SpoolError;
 use crate::host::{Host, Launch};
 use crate::life::wall_clock::wall_ms;
 use crate::record::ledger::{EvalClosing, Taken};
+use crate::session::copies::EndedEval;
 use crate::session::state::{Action, Eval, EvalRole, Input, Ticket, TicketAnswer};
 use crate::session::work::Pending;
 use crate::with_causes;
@@ -120,9 +121,7 @@ impl Host {
                 }
             };
             // What was wrong with a start is told to somebody who reads it.
-            let told = self.pending.get(&eval).is_some_and(|pending| {
-                pending.kind != WorkKind::Stdlib && pending.by != By::init()
-            });
+            let told = self.pending.get(&eval).is_some_and(|pending| !pending.is_of_start());
             let fresh = self.fresh_notice.take_if(|_| told);
             let library = self.library.notice.take_if(|_| told);
             for notice in killed.into_iter().chain(library).chain(fresh) {
@@ -134,8 +133,9 @@ impl Host {
         }
         let pending = self.pending.remove(&eval).unwrap_or_default();
         // What an interrupt takes out of the queue has done nothing that could be undone.
-        if has_begun {
-            self.copies.note(eval, pending.kind, &outcome);
+        let ended = EndedEval { seq: eval, kind: pending.kind, of_start: pending.is_of_start() };
+        if has_begun && self.copies.note(ended, &outcome) {
+            self.state_changed();
         }
         pending.notice.into_iter().for_each(|notice| closing.note(notice));
         if outcome == Outcome::Interrupted {

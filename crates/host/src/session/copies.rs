@@ -2,10 +2,14 @@
 
 use std::path::PathBuf;
 
-use stead_protocol::{CheckpointInfo, EvalSeq, EvalSet, Outcome, TimeoutStep, WorkKind};
+use stead_protocol::{
+    CheckpointInfo, EvalSeq, EvalSet, Outcome, TimeoutStep, UndoTrouble, WorkKind,
+};
 
 /// How many checkpoints a session may have.
 pub(crate) const MOST_CHECKPOINTS: usize = 100;
+/// How many copies are kept that nobody asked for (SPEC ST-5).
+pub(crate) const RING: usize = 5;
 
 /// A copy that can be gone back to.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -14,12 +18,38 @@ pub(crate) struct KeptCopy {
     pub(crate) number: u32,
     /// The file that it is, if it is text.
     pub(crate) text: Option<PathBuf>,
-    pub(crate) label: String,
-    /// The work that made it.
-    pub(crate) eval: EvalSeq,
+    pub(crate) reason: CopyReason,
     pub(crate) made_ms: u64,
     /// The evals whose effect it has.
     holds: EvalSet,
+}
+
+/// Why a copy is kept.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) enum CopyReason {
+    /// A client wanted it, with this label.
+    Checkpoint {
+        label: String,
+        /// The work that made it.
+        eval: EvalSeq,
+    },
+    /// Evals are to be undone with it.
+    Undo,
+}
+
+impl KeptCopy {
+    /// Its label, if it has one.
+    pub(crate) fn label(&self) -> Option<&str> {
+        match &self.reason {
+            CopyReason::Checkpoint { label, .. } => Some(label),
+            CopyReason::Undo => None,
+        }
+    }
+
+    /// The last eval whose effect it has.
+    pub(crate) fn after(&self) -> Option<EvalSeq> {
+        self.holds.last()
+    }
 }
 
 /// A copy that was just made.
@@ -36,6 +66,8 @@ pub(crate) struct Copies {
     kept: Vec<KeptCopy>,
     /// The evals whose effect the session's state has now.
     holds: EvalSet,
+    /// Those of all evals of this interpreter that are code of a client's.
+    codes: EvalSet,
     /// The evals whose effect it had and has no more.
     undone: EvalSet,
 }
@@ -47,6 +79,15 @@ pub(crate) struct Effects {
     pub(crate) undone: Vec<EvalSeq>,
     /// Their effect, which was gone, is there again.
     pub(crate) back: Vec<EvalSeq>,
+}
+
+/// What an eval that has ended was.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) struct EndedEval {
+    pub(crate) seq: EvalSeq,
+    pub(crate) kind: WorkKind,
+    /// It belongs to every start of the session, and no client has asked for it.
+    pub(crate) of_start: bool,
 }
 
 impl Copies {
@@ -64,22 +105,28 @@ impl Copies {
     pub(crate) fn begin_anew(&mut self) {
         self.kept.clear();
         self.holds = EvalSet::default();
+        self.codes = EvalSet::default();
     }
 
-    /// An eval has ended, and its interpreter goes on.
-    pub(crate) fn note(&mut self, eval: EvalSeq, kind: WorkKind, outcome: &Outcome) {
+    /// An eval has ended; whether the state may be another one now, and its interpreter goes on.
+    pub(crate) fn note(&mut self, eval: EndedEval, outcome: &Outcome) -> bool {
         let lives = match outcome {
             Outcome::Complete | Outcome::Error | Outcome::Interrupted | Outcome::Unknown => true,
             Outcome::Timeout { step } => *step != TimeoutStep::InterpreterKilled,
             Outcome::Ended { .. } | Outcome::NotRun { .. } | Outcome::HostDied => false,
         };
-        if lives && changes_state(kind) {
-            self.holds.insert(eval);
+        let changes = lives && changes_state(eval.kind);
+        if changes {
+            self.holds.insert(eval.seq);
         }
+        if changes && eval.kind.is_code() && !eval.of_start {
+            self.codes.insert(eval.seq);
+        }
+        changes
     }
 
-    /// Keeps a copy of the state as it is now. Returns the copy that had its label before and is not needed any
-    /// more.
+    /// Keeps a checkpoint of the state as it is now. Returns the copy that had its label before and is not needed
+    /// any more.
     pub(crate) fn keep(
         &mut self,
         made: MadeCopy,
@@ -88,14 +135,57 @@ impl Copies {
         made_ms: u64,
     ) -> Option<KeptCopy> {
         let before = self.take(&label);
-        let (holds, MadeCopy { number, text }) = (self.holds.clone(), made);
-        self.kept.push(KeptCopy { number, text, label, eval, made_ms, holds });
+        self.push(made, CopyReason::Checkpoint { label, eval }, self.holds.clone(), made_ms);
         before
     }
 
-    /// Forgets the copy with this label.
+    /// Keeps a copy that nobody asked for, of the state when it was ordered. Returns those that are not needed any
+    /// more: of copies like it, `most` stay.
+    pub(crate) fn keep_for_undo(
+        &mut self,
+        made: MadeCopy,
+        holds: EvalSet,
+        made_ms: u64,
+        most: usize,
+    ) -> Vec<KeptCopy> {
+        self.push(made, CopyReason::Undo, holds, made_ms);
+        self.shrink(most)
+    }
+
+    /// Forgets the oldest copies that nobody asked for, but `most`.
+    pub(crate) fn shrink(&mut self, most: usize) -> Vec<KeptCopy> {
+        let mut over = self.for_undo().saturating_sub(most);
+        let too_many = |copy: &mut KeptCopy| {
+            let goes = over > 0 && copy.reason == CopyReason::Undo;
+            over -= usize::from(goes);
+            goes
+        };
+        self.kept.extract_if(.., too_many).collect()
+    }
+
+    /// How many copies there are that nobody asked for.
+    pub(crate) fn for_undo(&self) -> usize {
+        self.kept.iter().filter(|copy| copy.reason == CopyReason::Undo).count()
+    }
+
+    fn push(&mut self, made: MadeCopy, reason: CopyReason, holds: EvalSet, made_ms: u64) {
+        let MadeCopy { number, text } = made;
+        self.kept.push(KeptCopy { number, text, reason, made_ms, holds });
+    }
+
+    /// The evals whose effect the state has now.
+    pub(crate) fn holds(&self) -> &EvalSet {
+        &self.holds
+    }
+
+    /// Whether there is a copy of the state as it is now.
+    pub(crate) fn has_this_state(&self) -> bool {
+        self.kept.iter().any(|copy| copy.holds == self.holds)
+    }
+
+    /// Forgets the checkpoint with this label.
     pub(crate) fn take(&mut self, label: &str) -> Option<KeptCopy> {
-        let at = self.kept.iter().position(|copy| copy.label == label)?;
+        let at = self.kept.iter().position(|copy| copy.label() == Some(label))?;
         Some(self.kept.remove(at))
     }
 
@@ -105,33 +195,91 @@ impl Copies {
         Some(self.kept.remove(at))
     }
 
-    /// The copy with this label; without one, the last that was made.
+    /// Whether there is a copy with this number.
+    pub(crate) fn has(&self, number: u32) -> bool {
+        self.kept.iter().any(|copy| copy.number == number)
+    }
+
+    /// The checkpoint with this label; without one, the last that was made.
     pub(crate) fn find(&self, label: Option<&str>) -> Option<&KeptCopy> {
+        let mut checkpoints = self.kept.iter().rev().filter(|copy| copy.label().is_some());
         match label {
-            Some(label) => self.kept.iter().find(|copy| copy.label == label),
-            None => self.kept.last(),
+            Some(label) => checkpoints.find(|copy| copy.label() == Some(label)),
+            None => checkpoints.next(),
         }
     }
 
     /// Whether a checkpoint with this label would be one too many.
     pub(crate) fn is_full_for(&self, label: &str) -> bool {
-        self.kept.len() >= MOST_CHECKPOINTS && self.find(Some(label)).is_none()
+        self.kept.len() - self.for_undo() >= MOST_CHECKPOINTS && self.find(Some(label)).is_none()
     }
 
     /// All labels.
     pub(crate) fn labels(&self) -> Vec<String> {
-        self.kept.iter().map(|copy| copy.label.clone()).collect()
+        self.kept.iter().filter_map(|copy| copy.label().map(str::to_owned)).collect()
     }
 
-    /// What clients are told of them.
+    /// What clients are told of checkpoints.
     pub(crate) fn list(&self) -> Vec<CheckpointInfo> {
-        let info = |copy: &KeptCopy| CheckpointInfo {
-            label: copy.label.clone(),
-            eval: copy.eval,
-            made_ms: copy.made_ms,
-            after: copy.holds.last(),
+        let info = |copy: &KeptCopy| match &copy.reason {
+            CopyReason::Undo => None,
+            CopyReason::Checkpoint { label, eval } => Some(CheckpointInfo {
+                label: label.clone(),
+                eval: *eval,
+                made_ms: copy.made_ms,
+                after: copy.after(),
+            }),
         };
-        self.kept.iter().map(info).collect()
+        self.kept.iter().filter_map(info).collect()
+    }
+
+    /// The copy with which this eval is undone, or without one the last code that has an effect. `running` is the
+    /// eval that runs now: it is the last one.
+    pub(crate) fn before(
+        &self,
+        eval: Option<EvalSeq>,
+        running: Option<EndedEval>,
+    ) -> Result<(EvalSeq, &KeptCopy), UndoTrouble> {
+        let running = running.filter(|running| changes_state(running.kind));
+        let running_code = running.filter(|running| running.kind.is_code() && !running.of_start);
+        let last = || self.holds.iter().rev().find(|eval| self.codes.contains(*eval));
+        let wanted = eval.or(running_code.map(|running| running.seq)).or_else(last);
+        let eval = wanted.ok_or(UndoTrouble::Nothing)?;
+        let runs = running.is_some_and(|running| running.seq == eval);
+        if !runs && !self.holds.contains(eval) {
+            return Err(match self.undone.contains(eval) {
+                true => UndoTrouble::Undone { eval },
+                false => UndoTrouble::NoEffect { eval },
+            });
+        }
+        let before = self.holds.before(eval);
+        // The newest of equal ones has the latest of what no eval did: threads, tasks, timers.
+        let copy = self.kept.iter().rev().find(|copy| copy.holds == before);
+        let no_copy = || UndoTrouble::NoCopy { eval, off: None, can: self.undoable() };
+        Ok((eval, copy.ok_or_else(no_copy)?))
+    }
+
+    /// The evals that can be undone, the oldest first.
+    pub(crate) fn undoable(&self) -> Vec<EvalSeq> {
+        let mut evals: Vec<EvalSeq> = self
+            .kept
+            .iter()
+            .filter(|copy| copy.holds.is_subset(&self.holds))
+            .filter_map(|copy| {
+                let next = self.holds.first_without(&copy.holds)?;
+                (self.holds.before(next) == copy.holds).then_some(next)
+            })
+            .collect();
+        evals.sort_unstable();
+        evals.dedup();
+        evals
+    }
+
+    /// The copy that takes the place of the interpreter if a signal ends it: the one that has most of what the state
+    /// has now, and nothing else.
+    pub(crate) fn fallback(&self) -> Option<&KeptCopy> {
+        let part_of_it = self.kept.iter().filter(|copy| copy.holds.is_subset(&self.holds));
+        part_of_it.max_by_key(|copy| copy.holds.count())
     }
 
     /// The session has gone back to this copy.
@@ -146,6 +294,15 @@ impl Copies {
         back.iter().for_each(|eval| self.undone.remove(*eval));
         Effects { undone, back }
     }
+
+    /// Forgets copies that nobody asked for and that have an effect which the state has not: nothing can be undone
+    /// with them any more.
+    pub(crate) fn forget_other_branches(&mut self) -> Vec<KeptCopy> {
+        let holds = &self.holds;
+        let is_other =
+            |copy: &mut KeptCopy| copy.reason == CopyReason::Undo && !copy.holds.is_subset(holds);
+        self.kept.extract_if(.., is_other).collect()
+    }
 }
 
 /// Whether work of this kind does something to the state that could be undone.
@@ -157,75 +314,5 @@ fn changes_state(kind: WorkKind) -> bool {
         | WorkKind::Rollback
         | WorkKind::Undo
         | WorkKind::Unknown => false,
-    }
-}
-
-#[cfg(test)]
-mod tests {
-    use super::*;
-
-    fn run(copies: &mut Copies, evals: impl IntoIterator<Item = u64>) {
-        for eval in evals {
-            copies.note(EvalSeq(eval), WorkKind::Code, &Outcome::Complete);
-        }
-    }
-
-    fn made(number: u32) -> MadeCopy {
-        MadeCopy { number, text: None }
-    }
-
-    fn seqs(evals: &[u64]) -> Vec<EvalSeq> {
-        evals.iter().copied().map(EvalSeq).collect()
-    }
-
-    #[test]
-    fn st5_what_is_gone_after_a_rollback_is_undone_and_what_comes_back_is_not() {
-        let mut copies = Copies::default();
-        run(&mut copies, [1]);
-        assert_eq!(copies.keep(made(1), "a".to_owned(), EvalSeq(2), 0), None);
-        run(&mut copies, [3, 4]);
-        assert_eq!(copies.keep(made(2), "b".to_owned(), EvalSeq(5), 0), None);
-        run(&mut copies, [6]);
-        let effects = copies.restored(1);
-        assert_eq!(effects, Effects { undone: seqs(&[3, 4, 6]), back: vec![] });
-        run(&mut copies, [8]);
-        // The other branch is gone to again: what it holds is there, what came since is not.
-        let effects = copies.restored(2);
-        assert_eq!(effects, Effects { undone: seqs(&[8]), back: seqs(&[3, 4]) });
-        assert_eq!(copies.undone().iter().collect::<Vec<_>>(), seqs(&[6, 8]));
-        assert_eq!(copies.restored(2), Effects::default());
-    }
-
-    #[test]
-    fn st3_a_label_that_is_used_again_takes_the_place_of_the_earlier_one() {
-        let mut copies = Copies::default();
-        copies.keep(made(1), "a".to_owned(), EvalSeq(1), 0);
-        copies.keep(made(2), "b".to_owned(), EvalSeq(2), 0);
-        let before = copies.keep(made(3), "a".to_owned(), EvalSeq(3), 0);
-        assert_eq!(before.map(|copy| copy.number), Some(1));
-        assert_eq!(copies.labels(), ["b", "a"]);
-        assert_eq!(copies.find(None).map(|copy| copy.number), Some(3));
-        assert_eq!(copies.find(Some("b")).map(|copy| copy.number), Some(2));
-        assert_eq!(copies.take("b").map(|copy| copy.number), Some(2));
-        assert_eq!((copies.take("b"), copies.find(Some("b"))), (None, None));
-        assert_eq!(copies.lose(3).map(|copy| copy.label), Some("a".to_owned()));
-        assert!(copies.list().is_empty());
-    }
-
-    #[test]
-    fn st3_evals_that_ended_their_interpreter_and_work_that_changes_nothing_are_not_held() {
-        let mut copies = Copies::default();
-        copies.note(EvalSeq(1), WorkKind::Save, &Outcome::Complete);
-        copies.note(EvalSeq(2), WorkKind::Code, &Outcome::HostDied);
-        copies.note(EvalSeq(3), WorkKind::Code, &Outcome::Interrupted);
-        copies.keep(made(1), "a".to_owned(), EvalSeq(4), 0);
-        assert_eq!(copies.list()[0].after, Some(EvalSeq(3)));
-        copies.begin_anew();
-        assert!(copies.list().is_empty());
-        assert!((0..MOST_CHECKPOINTS as u32).all(|number| {
-            let label = number.to_string();
-            !copies.is_full_for(&label) && copies.keep(made(number), label, EvalSeq(9), 0).is_none()
-        }));
-        assert!(copies.is_full_for("one more") && !copies.is_full_for("7"));
     }
 }

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
-use stead_interpreter::{Copied, Order, Restored};
+use stead_interpreter::{Copied, Exit, Order, Restored};
 use stead_protocol::{
     Capability, ChunkKind, DEFAULT_LABEL, EvalSeq, Refusal, ReportInfo, Work, WorkKind,
 };
@@ -11,9 +11,10 @@ use stead_spool::SessionDir;
 
 use crate::host::{Host, Launch};
 use crate::life::wall_clock::wall_ms;
-use crate::record::ledger::EvalClosing;
-use crate::session::copies::{Effects, MOST_CHECKPOINTS, MadeCopy};
+use crate::session::copies::{Effects, KeptCopy, MOST_CHECKPOINTS, MadeCopy};
+use crate::session::from_text::{TextStage, unsaved};
 use crate::session::state::{Action, Eval, Input, Phase};
+use crate::session::undo::Undo;
 use crate::with_causes;
 
 /// How many evals that were undone are named.
@@ -26,30 +27,52 @@ pub(crate) struct Copying {
     label: Option<String>,
     /// The copy that was made for it, or will be there when its text is saved.
     made: Option<MadeCopy>,
-    /// Where the rollback that is under way goes to.
-    target: Option<RollbackTarget>,
+    /// Where the session goes back to now.
+    pub(crate) target: Option<RollbackTarget>,
     /// What came of it.
     restored: Option<(Box<Restored>, Effects)>,
 }
 
-/// Where a rollback goes to.
-#[derive(Debug, Clone)]
-struct RollbackTarget {
-    work: EvalSeq,
-    copy: u32,
-    label: String,
-    text: Option<TextStage>,
+impl Copying {
+    /// The session is on its way back.
+    pub(crate) fn going_back(target: RollbackTarget) -> Copying {
+        Copying { target: Some(target), ..Copying::default() }
+    }
 }
 
-/// How far a rollback to a text has come.
-#[derive(Debug, Clone, PartialEq, Eq)]
-enum TextStage {
-    /// The interpreter ends.
-    Ends(PathBuf),
-    /// Another one is started.
-    Starts(PathBuf),
-    /// It loads the text.
-    Loads { failed: Vec<Value> },
+/// Where a session goes back to, and why.
+#[derive(Debug, Clone)]
+pub(crate) struct RollbackTarget {
+    pub(crate) copy: u32,
+    pub(crate) cause: GoingBack,
+    pub(crate) text: Option<TextStage>,
+}
+
+/// Why a session goes back to a copy.
+#[derive(Debug, Clone)]
+pub(crate) enum GoingBack {
+    /// A rollback to this checkpoint was asked for, by this work.
+    Rollback { work: EvalSeq, label: String },
+    /// An eval is undone, by this work.
+    Undo { work: EvalSeq, eval: EvalSeq },
+    /// The interpreter has ended like this, and no work has asked for anything.
+    Ended(Box<Exit>),
+}
+
+impl GoingBack {
+    pub(crate) fn work(&self) -> Option<EvalSeq> {
+        match self {
+            GoingBack::Rollback { work, .. } | GoingBack::Undo { work, .. } => Some(*work),
+            GoingBack::Ended(_) => None,
+        }
+    }
+
+    fn kind(&self) -> WorkKind {
+        match self {
+            GoingBack::Undo { .. } => WorkKind::Undo,
+            GoingBack::Rollback { .. } | GoingBack::Ended(_) => WorkKind::Rollback,
+        }
+    }
 }
 
 impl Host {
@@ -65,8 +88,14 @@ impl Host {
                 Some(_) => None,
                 None => Some(self.no_checkpoint(label.clone())),
             },
+            Work::Undo { eval } => self.undo_target(*eval).err(),
             _ => None,
         }
+    }
+
+    /// Whether no copies can be made of this interpreter, by fork or as a text.
+    pub(crate) fn cannot_copy_at_all(&self) -> bool {
+        self.cannot_do(&Capability::Checkpoint) && self.cannot_do(&Capability::SavesAll)
     }
 
     pub(crate) fn no_checkpoint(&self, label: Option<String>) -> Refusal {
@@ -101,7 +130,7 @@ impl Host {
         }
     }
 
-    fn checkpoints_dir(&self) -> PathBuf {
+    pub(crate) fn checkpoints_dir(&self) -> PathBuf {
         SessionDir::new(&self.spec.dir).checkpoints()
     }
 
@@ -109,53 +138,61 @@ impl Host {
     pub(crate) fn forget_copies(&mut self) {
         self.copies.begin_anew();
         self.copying = Copying::default();
+        self.undo = Undo::default();
+        self.state.falls_back = false;
         let _ = std::fs::remove_dir_all(self.checkpoints_dir());
     }
 
-    /// The turn of a rollback has come.
-    pub(crate) fn begin_rollback(
-        &mut self,
-        work: EvalSeq,
-        label: Option<&str>,
-    ) -> Result<(), Refusal> {
-        let copy = self.aim(work, label)?;
+    /// The turn of a rollback, or of an undo, has come.
+    pub(crate) fn begin_going_back(&mut self, seq: EvalSeq, work: &Work) -> Result<(), Refusal> {
+        let copy = self.aim(seq, work)?;
         self.step(Input::RollBack { copy });
         Ok(())
     }
 
-    /// A rollback ends the running eval.
+    /// A rollback, or an undo, ends the running eval.
     pub(crate) fn cut_short(&mut self, eval: Eval) {
         let work = self.pending.get_mut(&eval.seq).and_then(|pending| pending.work.take());
-        let label = match work {
-            Some(Work::Rollback { label }) => label,
-            _ => None,
-        };
-        match self.aim(eval.seq, label.as_deref()) {
+        match self.aim(eval.seq, &work.unwrap_or(Work::Unknown)) {
             Ok(copy) => self.step(Input::CutShort { work: eval, copy }),
             // It was there when the work was admitted, a moment ago.
             Err(_) => self.step(Input::Submit(eval)),
         }
     }
 
-    fn aim(&mut self, work: EvalSeq, label: Option<&str>) -> Result<u32, Refusal> {
-        let found = self.copies.find(label).cloned();
-        let found = found.ok_or_else(|| self.no_checkpoint(label.map(str::to_owned)))?;
-        let text = found.text.map(TextStage::Ends);
-        let target = RollbackTarget { work, copy: found.number, label: found.label, text };
-        self.copying = Copying { target: Some(target), ..Copying::default() };
-        Ok(found.number)
+    fn aim(&mut self, work: EvalSeq, what: &Work) -> Result<u32, Refusal> {
+        let (copy, cause) = match what {
+            Work::Undo { eval } => {
+                let (eval, copy) = self.undo_target(*eval)?;
+                (copy, GoingBack::Undo { work, eval })
+            }
+            Work::Rollback { label } => {
+                let found = self.copies.find(label.as_deref()).cloned();
+                let found = found.ok_or_else(|| self.no_checkpoint(label.clone()))?;
+                let label = found.label().unwrap_or_default().to_owned();
+                (found, GoingBack::Rollback { work, label })
+            }
+            other => return Err(self.cannot(other.kind().as_str())),
+        };
+        let KeptCopy { number: copy, text, .. } = copy;
+        let text = text.map(TextStage::Ends);
+        self.copying = Copying::going_back(RollbackTarget { copy, cause, text });
+        Ok(copy)
     }
 
     /// Who asked for the rollback that is under way.
     pub(crate) fn rolled_back_by(&self) -> Option<&stead_protocol::By> {
-        let target = self.copying.target.as_ref()?;
-        self.pending.get(&target.work).map(|pending| &pending.by)
+        let work = self.copying.target.as_ref()?.cause.work()?;
+        self.pending.get(&work).map(|pending| &pending.by)
     }
 
     /// The lower half has a copy. One that was woken makes another of itself, which is not new here.
-    pub(crate) fn copied(&mut self, copied: Copied) {
+    pub(crate) fn copied(&mut self, copied: &Copied) {
         if self.copying.label.is_some() {
             self.copying.made = Some(MadeCopy { number: copied.copy, text: None });
+        } else if !self.copies.has(copied.copy) && !self.copied_for_undo(copied) {
+            // Whoever wanted it is not there any more.
+            self.drop_copy(copied.copy, None);
         }
     }
 
@@ -167,6 +204,7 @@ impl Host {
             (Some(made), true) => {
                 let before = self.copies.keep(made, label, eval, wall_ms());
                 before.into_iter().for_each(|before| self.drop_copy(before.number, before.text));
+                self.set_fallback();
                 None
             }
             (Some(made), false) => {
@@ -178,7 +216,7 @@ impl Host {
         }
     }
 
-    fn drop_copy(&mut self, copy: u32, text: Option<PathBuf>) {
+    pub(crate) fn drop_copy(&mut self, copy: u32, text: Option<PathBuf>) {
         match text {
             Some(text) => drop(std::fs::remove_file(text)),
             None => self.orders.push_back(Order::Drop { copies: vec![copy] }),
@@ -189,13 +227,22 @@ impl Host {
     pub(crate) fn goes_back_to(&self, label: &str) -> Option<EvalSeq> {
         let rolls_back = matches!(self.state.phase, Phase::RollingBack(_));
         let target = self.copying.target.as_ref().filter(|_| rolls_back)?;
-        (target.label == label).then_some(target.work)
+        match &target.cause {
+            GoingBack::Rollback { work, label: aimed } => (aimed == label).then_some(*work),
+            GoingBack::Undo { work, .. } => {
+                let is_it =
+                    self.copies.find(Some(label)).is_some_and(|it| it.number == target.copy);
+                is_it.then_some(*work)
+            }
+            GoingBack::Ended(_) => None,
+        }
     }
 
     /// Drops a checkpoint; whether there was one.
     pub(crate) fn drop_checkpoint(&mut self, label: &str) -> bool {
         let Some(copy) = self.copies.take(label) else { return false };
         self.drop_copy(copy.number, copy.text);
+        self.set_fallback();
         true
     }
 
@@ -206,86 +253,34 @@ impl Host {
         self.orders.push_back(if text { Order::Kill } else { Order::Rollback { copy } });
     }
 
-    /// The interpreter has ended; whether another is started that loads a text.
-    pub(crate) fn starts_from_text(&mut self) -> bool {
-        let Some((_, stage @ TextStage::Ends(_))) = self.text_stage() else { return false };
-        if let TextStage::Ends(path) = stage {
-            *stage = TextStage::Starts(std::mem::take(path));
-        }
-        self.leave_old_interpreter();
-        self.start_interpreter();
-        true
-    }
-
-    /// Whether the interpreter that is starting will load a text.
-    pub(crate) fn comes_from_text(&self) -> bool {
-        let rolls_back = matches!(self.state.phase, Phase::RollingBack(_));
-        rolls_back && self.copying.target.as_ref().is_some_and(|target| target.text.is_some())
-    }
-
-    /// The rollback to a text that is under way, and how far it has come. Whoever stops or restarts the session has
-    /// ended it.
-    fn text_stage(&mut self) -> Option<(EvalSeq, &mut TextStage)> {
-        let rolls_back = matches!(self.state.phase, Phase::RollingBack(_));
-        let target = self.copying.target.as_mut().filter(|_| rolls_back)?;
-        Some((target.work, target.text.as_mut()?))
-    }
-
-    /// Whether the interpreter that is ready is there for a text, which it loads now.
-    pub(crate) fn load_text(&mut self) -> bool {
-        let Some((work, stage @ TextStage::Starts(_))) = self.text_stage() else { return false };
-        let TextStage::Starts(path) = stage else { return false };
-        let (what, argument) = ("load".to_owned(), path.display().to_string());
-        *stage = TextStage::Loads { failed: Vec::new() };
-        let eval = self.eval_id(work);
-        self.orders.push_back(Order::Work { eval, what, argument, limit_ms: None });
-        true
-    }
-
-    /// What came of a load that is part of a rollback; whether it was one.
-    pub(crate) fn text_report(&mut self, data: &Value) -> bool {
-        let Some((_, TextStage::Loads { failed })) = self.text_stage() else { return false };
-        *failed = unsaved(data);
-        true
-    }
-
-    /// The text was loaded, or could not be; whether that was part of a rollback.
-    pub(crate) fn text_loaded(&mut self, ok: bool) -> bool {
-        let Some((_, TextStage::Loads { failed })) = self.text_stage() else { return false };
-        let failed = std::mem::take(failed);
-        let Some(copy) = self.copying.target.as_ref().map(|target| target.copy) else {
-            return false;
-        };
-        // What the load says of its end is not about the eval that the rollback has cut short.
-        self.closing = EvalClosing::default();
-        // A text of which only names could not be loaded has brought back the rest.
-        if ok || !failed.is_empty() {
-            let lost = failed.iter().filter_map(Value::as_str).map(str::to_owned).collect();
-            self.restored(Box::new(Restored { copy, lost, ..Restored::default() }));
-        } else {
-            self.act(Action::Kill);
-        }
-        true
-    }
-
     /// A copy has ended by itself, or there was none to go back to.
     pub(crate) fn copy_lost(&mut self, copy: u32) {
         if let Some(lost) = self.copies.lose(copy) {
-            eprintln!("the copy for checkpoint `{}` has ended", lost.label);
+            eprintln!("a copy has ended: {}", lost.label().unwrap_or("one for undo"));
         }
+        self.set_fallback();
         let aimed = self.copying.target.take_if(|target| target.copy == copy);
         let Some(target) = aimed.filter(|_| matches!(self.state.phase, Phase::RollingBack(_)))
         else {
             return;
         };
-        let message = format!("the copy of checkpoint `{}` has ended", target.label);
-        let is_current = self.ledger.is_current(target.work);
-        if let (false, Some(pending)) = (is_current, self.pending.get_mut(&target.work)) {
+        let message = match &target.cause {
+            GoingBack::Rollback { label, .. } => {
+                format!("the copy of checkpoint `{label}` has ended")
+            }
+            GoingBack::Undo { eval, .. } => {
+                format!("the copy from before `{}` has ended", self.eval_id(*eval))
+            }
+            GoingBack::Ended(_) => return,
+        };
+        let Some(work) = target.cause.work() else { return };
+        let is_current = self.ledger.is_current(work);
+        if let (false, Some(pending)) = (is_current, self.pending.get_mut(&work)) {
             pending.notice = Some(message.clone());
         }
         self.step(Input::NotRolledBack);
         if is_current {
-            self.fail_work(WorkKind::Rollback.error_name(), message);
+            self.fail_work(target.cause.kind().error_name(), message);
         }
     }
 
@@ -295,11 +290,40 @@ impl Host {
         self.facts.variables = restored.variables.or(self.facts.variables);
         let reason = crate::told::end_reason(&restored.exit);
         let effects = self.copies.restored(restored.copy);
+        let other = self.copies.forget_other_branches();
+        self.drop_copies(other);
+        self.set_fallback();
+        if matches!(self.state.phase, Phase::Ending { .. }) {
+            self.tell_restored(&restored, &effects);
+        }
         if let Err(error) = stead_spool::write_undone(&self.spec.dir, self.copies.undone()) {
             eprintln!("which evals were undone could not be written: {}", with_causes(&error));
         }
         self.copying.restored = Some((restored, effects));
         self.step(Input::Restored(reason));
+    }
+
+    /// Says with the eval that ended the interpreter that the session goes on, and from where.
+    fn tell_restored(&mut self, restored: &Restored, effects: &Effects) {
+        self.closing.restored = Some(self.copies.holds().last().unwrap_or_default());
+        let running = self.state.running().map(|run| run.eval);
+        if let Some(first) = effects.undone.first().copied().or(running) {
+            let undone = match effects.undone.len() {
+                0 => String::new(),
+                1 => ", which is undone too".to_owned(),
+                more => format!(", which is undone too, with {} after it", more - 1),
+            };
+            self.closing.note(format!("restored to before {}{undone}", self.eval_id(first)));
+        }
+        if !restored.lost.is_empty() {
+            self.closing.note(format!("not restored: {}", restored.lost.join("; ")));
+        }
+    }
+
+    /// Ids of the last evals of a list.
+    fn ids(&self, evals: &[EvalSeq]) -> Vec<String> {
+        let last = &evals[evals.len().saturating_sub(UNDONE_NAMED)..];
+        last.iter().map(|eval| self.eval_id(*eval).to_string()).collect()
     }
 
     /// Records what came of a rollback. One that cut an eval short has not been recorded to have begun.
@@ -312,27 +336,37 @@ impl Host {
         }
         let Copying { target, restored, .. } = std::mem::take(&mut self.copying);
         let Some((restored, effects)) = restored else { return };
-        let ids = |evals: &[EvalSeq]| -> Vec<Value> {
-            let ids = evals.iter().rev().take(UNDONE_NAMED).rev();
-            ids.map(|eval| Value::from(self.eval_id(*eval).to_string())).collect()
-        };
         let mut data = json!({
-            "label": target.map(|target| target.label),
-            "undone": ids(&effects.undone),
+            "undone": self.ids(&effects.undone),
             "undone_count": effects.undone.len(),
             "lost": restored.lost,
         });
-        if !effects.back.is_empty() {
-            data["back"] = ids(&effects.back).into();
+        let cause = target.map(|target| target.cause);
+        let kind = cause.as_ref().map_or(WorkKind::Rollback, GoingBack::kind);
+        match cause {
+            Some(GoingBack::Rollback { label, .. }) => data["label"] = label.into(),
+            Some(GoingBack::Undo { eval, .. }) => {
+                data["eval"] = self.eval_id(eval).to_string().into();
+            }
+            Some(GoingBack::Ended(_)) | None => {}
         }
-        self.keep(ChunkKind::Report, &ReportInfo { work: WorkKind::Rollback, data });
+        if !effects.back.is_empty() {
+            data["back"] = self.ids(&effects.back).into();
+        }
+        self.keep(ChunkKind::Report, &ReportInfo { work: kind, data });
     }
 
     /// A copy goes on by itself in the place of an interpreter that has ended: the record has another interpreter
     /// from here on.
     pub(crate) fn go_on(&mut self) {
         self.copying = Copying::default();
-        self.ending.reported = false;
+        // Nobody has heard of the end: the next eval tells.
+        if !std::mem::take(&mut self.ending.reported) {
+            let after = self.copies.holds().last().map(|eval| self.eval_id(eval));
+            let to = after.map_or("the start".to_owned(), |eval| format!("after {eval}"));
+            let notice = format!("the interpreter had ended, and was restored to the state {to}");
+            self.fresh_notice = Some(notice);
+        }
         if let Err(error) = self.ledger.open_generation() {
             let why = with_causes(&error);
             let why = format!("that it goes on from a copy could not be recorded: {why}");
@@ -351,14 +385,4 @@ impl Host {
             fields.insert("label".to_owned(), label.clone().into());
         }
     }
-}
-
-/// What a save or a load has left out, each with its reason.
-fn unsaved(data: &Value) -> Vec<Value> {
-    let failed = data["failed"].as_array().into_iter().flatten();
-    let said = |failed: &Value| {
-        let word = |field: &str| failed[field].as_str().unwrap_or_default().to_owned();
-        Value::from(format!("{}: {}", word("name"), word("why")))
-    };
-    failed.map(said).collect()
 }

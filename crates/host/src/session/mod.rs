@@ -2,8 +2,11 @@
 
 mod actions;
 pub(crate) mod copies;
+#[cfg(test)]
+mod copies_tests;
 pub(crate) mod copying;
 mod exited;
+pub(crate) mod from_text;
 mod rollback;
 #[cfg(test)]
 mod rollback_tests;
@@ -17,4 +20,5 @@ pub(crate) mod stdlib;
 mod stdlib_tests;
 mod step;
 mod ticks;
+pub(crate) mod undo;
 pub(crate) mod work;

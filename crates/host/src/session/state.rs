@@ -337,4 +337,6 @@ pub(crate) struct State {
     pub(crate) idle_timeout: Millis,
     /// Whether the session ends with its first eval.
     pub(crate) once: bool,
+    /// Whether a copy takes the place of an interpreter that a signal ends (SPEC ST-5).
+    pub(crate) falls_back: bool,
 }

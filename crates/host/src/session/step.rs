@@ -14,7 +14,14 @@ use stead_protocol::{Doing, EvalSeq, Outcome, Refusal, TimeoutStep};
 impl State {
     pub(crate) fn new(now: Millis, idle_timeout: Millis, once: bool) -> State {
         let phase = Phase::Starting { give_up_at: now + START_LIMIT };
-        State { phase, queue: VecDeque::new(), ready: vec![], idle_timeout, once }
+        State {
+            phase,
+            queue: VecDeque::new(),
+            ready: vec![],
+            idle_timeout,
+            once,
+            falls_back: false,
+        }
     }
 
     /// The running eval, also while the interpreter is ending.
@@ -66,6 +73,10 @@ impl State {
             // one be.
             Phase::Ending { why, .. } if *why == Why::NotReady => self.admit_to_queue(behind),
             Phase::Ending { run, why, .. } if State::starts_again(run.as_ref(), why) => {
+                self.admit_to_queue(behind)
+            }
+            // The session may go on in a moment; if not, this eval is told so as those in the queue are.
+            Phase::Ending { why: Why::Own | Why::HardTimeout, .. } if self.falls_back => {
                 self.admit_to_queue(behind)
             }
             Phase::Ending { .. } | Phase::Ended { .. } => Err(Refusal::Ending),

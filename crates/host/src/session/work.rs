@@ -3,7 +3,7 @@
 use stead_interpreter::Order;
 use stead_protocol::bridge::DoneStatus;
 use stead_protocol::{
-    By, Capability, ChunkKind, ErrorInfo, EvalSeq, Refusal, ReportInfo, ShellPlace, Work, WorkKind,
+    By, ChunkKind, ErrorInfo, EvalSeq, Refusal, ReportInfo, ShellPlace, Work, WorkKind,
 };
 
 use crate::host::Host;
@@ -27,6 +27,13 @@ pub(crate) struct Pending {
     pub(crate) notice: Option<String>,
 }
 
+impl Pending {
+    /// Whether it belongs to every start of the session, and no client has asked for it.
+    pub(crate) fn is_of_start(&self) -> bool {
+        self.kind == WorkKind::Stdlib || self.by == By::init()
+    }
+}
+
 impl Host {
     /// The sender of a queued or running eval.
     pub(crate) fn sent_by(&self, eval: EvalSeq) -> Option<By> {
@@ -38,13 +45,12 @@ impl Host {
     pub(crate) fn cannot_work(&self, kind: WorkKind) -> Option<Refusal> {
         let possible = match kind {
             WorkKind::Code => true,
-            // No part of this version carries these out yet.
-            WorkKind::Undo | WorkKind::Unknown => false,
+            WorkKind::Unknown => false,
             WorkKind::Clear | WorkKind::Save | WorkKind::Load | WorkKind::Stdlib => {
                 kind.needs().is_none_or(|needed| !self.cannot_do(&needed))
             }
-            WorkKind::Checkpoint | WorkKind::Rollback => {
-                !self.cannot_do(&Capability::Checkpoint) || !self.cannot_do(&Capability::SavesAll)
+            WorkKind::Checkpoint | WorkKind::Rollback | WorkKind::Undo => {
+                !self.cannot_copy_at_all()
             }
         };
         (!possible).then(|| self.cannot(kind.as_str()))
@@ -61,7 +67,9 @@ impl Host {
             return Err(refusal);
         }
         match &work {
-            Some(Work::Rollback { label }) => return self.begin_rollback(eval, label.as_deref()),
+            Some(work @ (Work::Rollback { .. } | Work::Undo { .. })) => {
+                return self.begin_going_back(eval, work);
+            }
             Some(Work::Checkpoint { label }) => {
                 let (what, argument) = self.begin_checkpoint(eval, label.as_deref());
                 let (eval, what) = (self.eval_id(eval), what.as_str().to_owned());

@@ -29,8 +29,15 @@ pub(super) enum Broken {
 }
 
 impl Interpreter {
+    /// Sends the bridge a command, or keeps it back until the bridge can take it.
+    pub(super) fn send(&mut self, command: &[u8]) {
+        if !self.holds_back(command) {
+            self.send_at_once(command);
+        }
+    }
+
     /// Queues bytes for the bridge and sends as many as the pipe takes now.
-    pub(super) fn send(&mut self, bytes: &[u8]) {
+    pub(super) fn send_at_once(&mut self, bytes: &[u8]) {
         if self.outgoing.is_empty() {
             let sent = write_some(&self.child.ends.commands, bytes);
             self.outgoing.extend(&bytes[sent..]);

@@ -10,12 +10,16 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 use rustix::event::Timespec;
 use rustix::event::epoll::{self, CreateFlags, Event, EventData, EventFlags};
 use serde::Deserialize;
+use serde_json::Value;
 use stead_launch::packets::{self, Packet};
 use stead_launch::tree;
+use stead_protocol::EvalId;
+use stead_protocol::bridge::{BridgeEvent, Command, DoneStatus};
 
 use super::Tell;
 use super::interpreter::Interpreter;
 use super::waking::Succession;
+use crate::order::SavedCopy;
 use crate::told::{Copied, Told};
 
 /// Stands for the channel on which copies are told, where a number stands for a copy.
@@ -37,6 +41,19 @@ pub(super) struct FrozenCopies {
     pub(super) fallback: Option<u32>,
     /// A copy may have been made by the time that the running request is answered.
     pub(super) expected: bool,
+    /// A copy that is a file, while the bridge saves it.
+    saving: Option<SavingCopy>,
+}
+
+/// A copy that is a file and not there yet. Until the bridge says that it is done, whatever it says is about this.
+#[derive(Debug)]
+struct SavingCopy {
+    seq: u64,
+    eval: EvalId,
+    report: Option<Value>,
+    error: Option<String>,
+    /// Commands that have come meanwhile: a bridge takes the next one when its work is done.
+    held: Vec<u8>,
 }
 
 /// A copy.
@@ -162,6 +179,48 @@ impl FrozenCopies {
 }
 
 impl Interpreter {
+    /// Has the bridge copy its interpreter, behind whatever it does now.
+    pub(super) fn copy(&mut self, seq: u64, save: Option<SavedCopy>) {
+        let Some(SavedCopy { eval, path }) = save else {
+            self.copies.expected = true;
+            return self.send(&Command::Copy { seq }.encode());
+        };
+        let argument = format!("{path}\nforce");
+        self.send(&Command::Work { id: &eval, what: "save", argument: &argument }.encode());
+        let held = Vec::new();
+        self.copies.saving = Some(SavingCopy { seq, eval, report: None, error: None, held });
+    }
+
+    /// Keeps a command back while a copy is being saved; whether it does.
+    pub(super) fn holds_back(&mut self, command: &[u8]) -> bool {
+        let held = self.copies.saving.as_mut().map(|saving| saving.held.extend_from_slice(command));
+        held.is_some()
+    }
+
+    /// Takes an event that is about a copy which is being saved; gives back any other.
+    pub(super) fn hear_of_saving(
+        &mut self,
+        event: BridgeEvent,
+        tell: Tell<'_>,
+    ) -> Option<BridgeEvent> {
+        let Some(saving) = &mut self.copies.saving else { return Some(event) };
+        match event {
+            BridgeEvent::Report { data } => saving.report = Some(data),
+            BridgeEvent::Error { message, .. } => saving.error = Some(message),
+            BridgeEvent::Done(done) if done.eval == saving.eval.to_string() => {
+                let failed =
+                    (done.status != DoneStatus::Ok).then(|| "it was interrupted".to_owned());
+                let SavingCopy { seq, report, error, held, .. } = self.copies.saving.take()?;
+                if !held.is_empty() {
+                    self.send(&held);
+                }
+                tell(Told::Answer { seq, data: report, error: error.or(failed) });
+            }
+            other => return Some(other),
+        }
+        None
+    }
+
     /// Takes note of copies that were made and of those that have ended.
     pub(super) fn hear_of_copies(&mut self, tell: Tell<'_>) {
         while let Some(packet) = self.child.ends.nest.as_ref().and_then(packets::receive) {

@@ -45,6 +45,7 @@ impl Interpreter {
     }
 
     fn bridge_event(&mut self, event: BridgeEvent, tell: Tell<'_>) {
+        let Some(event) = self.hear_of_saving(event, tell) else { return };
         let ack = match &event {
             BridgeEvent::Value(Shown { ack, .. }) | BridgeEvent::Display { ack, .. } => *ack,
             _ => false,
@@ -74,7 +75,7 @@ impl Interpreter {
                 }
             }
             // The pipes were drained before this event.
-            BridgeEvent::Sync {} => self.send(&Command::Ack.encode()),
+            BridgeEvent::Sync {} => self.send_at_once(&Command::Ack.encode()),
             BridgeEvent::Done(done) => self.done(done, tell),
             BridgeEvent::Exiting { code, reason } => {
                 if let Some(text) = reason {
@@ -90,6 +91,7 @@ impl Interpreter {
                 self.pause_answer = Some(error.map_or(Ok(false), Err));
             }
             BridgeEvent::Reply { seq, data, error } => {
+                self.copies.expected = false;
                 // Other answers leave the limit of what runs alone.
                 if self.clears == Some(seq) {
                     (self.clears, self.limit) = (None, HardLimit::Off);
@@ -127,7 +129,7 @@ impl Interpreter {
         }
         // The event is recorded, so all later output of user code stands behind it.
         if ack {
-            self.send(&Command::Ack.encode());
+            self.send_at_once(&Command::Ack.encode());
         }
     }
 

@@ -106,5 +106,6 @@ fn outcome(eval: u64) -> Finished {
         not_kept: None,
         notice: None,
         interrupted_by: None,
+        restored: None,
     }
 }

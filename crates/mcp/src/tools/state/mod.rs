@@ -1,4 +1,4 @@
-//! `state`: names kept in files, checkpoints of live sessions, and going back (SPEC ST-2, ST-3).
+//! `state`: names kept in files, checkpoints of live sessions, going back and undo (SPEC ST-2, ST-3, ST-5).
 
 mod text;
 
@@ -7,7 +7,7 @@ use std::time::Duration;
 use serde::Deserialize;
 use serde_json::json;
 use stead_client::{ClientError, EvalOptions, EvalStatus, EvalView, Manifest, SaveOptions};
-use stead_protocol::{ErrorCode, SessionName, WireError};
+use stead_protocol::{ErrorCode, EvalSeq, SessionName, WireError};
 
 use super::arguments::read;
 use super::{Tool, ToolSpec, bad_request, object, reply};
@@ -23,7 +23,8 @@ pub(super) fn spec() -> ToolSpec {
         name: "state",
         title: "Keep state",
         description: "save names to a file; load brings them back, into a session or a new one. checkpoint copies the process \
-            in milliseconds, rollback goes back, even from code that hangs; files on disk stay. list: checkpoints, or a file's names.",
+            in milliseconds, rollback goes back, even from code that hangs; undo goes back to before an eval (id, or the last code), \
+            nothing prepared; files on disk stay. list: checkpoints, or a file's names.",
         schema: object(
             json!({
                 "action": {"type": "string", "enum": OFFERED},
@@ -32,7 +33,8 @@ pub(super) fn spec() -> ToolSpec {
                 "names": {"type": "array", "items": {"type": "string"}},
                 "into": {"type": "string"},
                 "new_session": {"type": "string"},
-                "label": {"type": "string"}
+                "label": {"type": "string"},
+                "id": {"type": "string"}
             }),
             &["action"],
         ),
@@ -45,7 +47,7 @@ pub(super) fn spec() -> ToolSpec {
 }
 
 /// The actions that clients are told of.
-const OFFERED: [&str; 6] = ["save", "load", "checkpoint", "rollback", "drop", "list"];
+const OFFERED: [&str; 7] = ["save", "load", "checkpoint", "rollback", "undo", "drop", "list"];
 
 /// Arguments of `state`.
 #[derive(Debug, Deserialize)]
@@ -58,6 +60,7 @@ pub(super) struct StateTool {
     into: Option<String>,
     new_session: Option<String>,
     label: Option<String>,
+    id: Option<String>,
 }
 
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Deserialize)]
@@ -92,7 +95,7 @@ impl StateAction {
             StateAction::Load => &["path", "into", "new_session"],
             StateAction::Checkpoint | StateAction::Rollback | StateAction::Drop => &["label"],
             StateAction::List => &["path"],
-            StateAction::Undo => &[],
+            StateAction::Undo => &["id"],
         }
     }
 }
@@ -101,16 +104,17 @@ impl Tool for StateTool {
     fn session(&self) -> Option<SessionName> {
         let loads = self.action == StateAction::Load;
         let target = filled(&self.into).or_else(|| filled(&self.new_session)).filter(|_| loads);
-        target.or_else(|| filled(&self.session))?.parse().ok()
+        let of_id = || filled(&self.id).and_then(|id| id.split(':').next());
+        target.or_else(|| filled(&self.session)).or_else(of_id)?.parse().ok()
     }
 
     fn waits(&self) -> bool {
-        // A rollback waits for nothing: it ends what runs.
+        // A rollback or an undo waits for nothing: it ends what runs.
         matches!(self.action, StateAction::Save | StateAction::Load | StateAction::Checkpoint)
     }
 
     fn is_ordered(&self) -> bool {
-        self.waits() || self.action == StateAction::Rollback
+        self.waits() || matches!(self.action, StateAction::Rollback | StateAction::Undo)
     }
 
     fn run(self: Box<Self>, server: &Server, watch: &mut CallWatch) -> Result<Answer, ClientError> {
@@ -143,7 +147,10 @@ impl Tool for StateTool {
                 return Ok(Answer::text(text::dropped(&name, &label, &left)));
             }
             StateAction::List => return self.list(server),
-            StateAction::Undo => return Ok(self.unsupported()),
+            StateAction::Undo => {
+                let (name, eval) = self.undone(server)?;
+                client.undo(&name, eval, &options(), watch.own())?
+            }
         };
         // What nobody reads must not count as read or told.
         if watch.is_cancelled() {
@@ -162,6 +169,7 @@ impl StateTool {
             ("into", filled(&self.into).is_some()),
             ("new_session", filled(&self.new_session).is_some()),
             ("label", filled(&self.label).is_some()),
+            ("id", filled(&self.id).is_some()),
         ];
         let (action, takes) = (self.action.as_str(), self.action.takes());
         let unused = given.iter().find(|(name, is_given)| *is_given && !takes.contains(name));
@@ -270,10 +278,26 @@ impl StateTool {
         answer
     }
 
-    fn unsupported(&self) -> Answer {
-        let message = format!("`{}` is not possible yet", self.action.as_str());
-        let hint = "checkpoint before what may go wrong, rollback after it";
-        Answer::failure(&WireError::new(ErrorCode::Unsupported, message).with_hint(hint))
+    /// What is to be undone: `id` names an eval with its session, or by its number alone beside `session`.
+    fn undone(&self, server: &Server) -> Result<(SessionName, Option<EvalSeq>), ClientError> {
+        match (filled(&self.id), filled(&self.session)) {
+            (None, _) => Ok((self.named(server)?, None)),
+            (Some(id), Some(_)) if id.parse::<u64>().is_ok() => {
+                Ok((self.named(server)?, id.parse().ok().map(EvalSeq)))
+            }
+            (Some(id), session) => {
+                let (name, eval) = server.client.target(id)?;
+                let named = session.map(|given| server.client.session(given)).transpose()?;
+                if named.is_some_and(|named| named != name) {
+                    let problem = format!(
+                        "`{id}` is not an eval of session `{}`",
+                        session.unwrap_or_default()
+                    );
+                    return Err(bad_request(problem).into());
+                }
+                Ok((name, eval.map(|eval| eval.seq)))
+            }
+        }
     }
 }
 

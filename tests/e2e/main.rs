@@ -29,6 +29,7 @@ mod history;
 mod homes;
 mod incomplete;
 mod input;
+mod install;
 mod interrupt;
 mod json;
 mod kill;

@@ -11,6 +11,7 @@ mod follow;
 mod full_screen;
 mod habits;
 mod hints;
+mod install_hints;
 mod interpreter;
 mod json_stream;
 mod paint;

@@ -10,6 +10,7 @@ mod gc;
 mod history;
 mod input;
 mod inspect;
+mod install;
 mod interrupt;
 mod kill;
 mod launch;
@@ -72,6 +73,7 @@ pub(crate) enum CliCommand {
     Undo(undo::UndoArgs),
     Stdlib(stdlib::StdlibArgs),
     Mcp(mcp::McpArgs),
+    Install(install::InstallArgs),
     Doctor(doctor::DoctorArgs),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
@@ -112,6 +114,7 @@ impl CliCommand {
             CliCommand::Undo(_) => "undo",
             CliCommand::Stdlib(_) => "stdlib",
             CliCommand::Mcp(_) => "mcp",
+            CliCommand::Install(_) => "install",
             CliCommand::Doctor(_) => "doctor",
             CliCommand::Completions(_) => "completions",
             CliCommand::Man(_) => "man",
@@ -166,6 +169,7 @@ impl CliCommand {
             CliCommand::Undo(args) => args.run(context),
             CliCommand::Stdlib(args) => args.run(context),
             CliCommand::Mcp(args) => args.run(context),
+            CliCommand::Install(args) => args.run(context),
             CliCommand::Doctor(args) => args.run(context),
             CliCommand::Completions(args) => args.run(context),
             CliCommand::Man(args) => args.run(context),

@@ -1,0 +1,64 @@
+//! What to do next after a client's file could not be changed.
+
+use std::error::Error;
+
+use stead_install::{EditTrouble, FileTrouble, InstallTrouble, McpClient, ServerEntry};
+use stead_protocol::ErrorCode;
+
+use crate::print::Failure;
+
+/// The failure with its next step. Where a person has to edit the file, it shows what belongs into it.
+pub(crate) fn install_failure(
+    client: &McpClient,
+    trouble: &InstallTrouble,
+    entry: Option<&ServerEntry>,
+) -> Failure {
+    let mut message = trouble.to_string();
+    if let Some(source) = trouble.source() {
+        message.push_str(&format!(": {source}"));
+    }
+    let by_hand = match entry {
+        Some(entry) => format!("add it by hand:\n{}", client.format.example(entry).trim_end()),
+        None => "take the entry `stead` out by hand".to_owned(),
+    };
+    let hint = match trouble {
+        InstallTrouble::NoFile { .. } => "use `--scope user`".to_owned(),
+        InstallTrouble::Edit { trouble, .. } => match trouble {
+            EditTrouble::Broken { .. } => {
+                format!(
+                    "nothing was written; repair the file, then run `stead install --client {}`",
+                    client.id
+                )
+            }
+            EditTrouble::NotATable { .. } => {
+                format!("nothing was written; repair the file, or {by_hand}")
+            }
+            EditTrouble::NotOurs { .. } | EditTrouble::TooClever { .. } => format!(
+                "nothing was written; take the entry out: `stead install --client {} --remove`, or {by_hand}",
+                client.id
+            ),
+            EditTrouble::Unsafe => format!("nothing was written; {by_hand}"),
+        },
+        InstallTrouble::File(trouble) => match trouble {
+            FileTrouble::ReadOnly { path } => {
+                format!(
+                    "make it writable: `chmod u+w '{}'`; if another program writes it, {by_hand}",
+                    path.display()
+                )
+            }
+            FileTrouble::Changed { .. } => "nothing was written; run it again".to_owned(),
+            FileTrouble::NotUtf8 { .. } => "nothing was written; save the file as UTF-8".to_owned(),
+            FileTrouble::Dangling { .. } => {
+                "make the file that it leads to, or remove the link".to_owned()
+            }
+            FileTrouble::Foreign { .. } => format!("run this as that user, or {by_hand}"),
+            FileTrouble::Io { .. } => format!("see to it that you may write there, or {by_hand}"),
+        },
+    };
+    let code = match trouble {
+        InstallTrouble::NoFile { .. } => ErrorCode::BadRequest,
+        InstallTrouble::Edit { .. } => ErrorCode::Unsupported,
+        InstallTrouble::File(_) => ErrorCode::ConnectionFailed,
+    };
+    Failure::new(code, message).with_hint(hint)
+}

@@ -1,0 +1,140 @@
+//! What stands in a client's file for one server, in the form that this client wants.
+
+use std::collections::BTreeMap;
+
+use serde_json::{Value, json};
+
+/// The name under which stead is entered everywhere.
+pub const SERVER_NAME: &str = "stead";
+
+/// How a client starts the server.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ServerEntry {
+    /// The program.
+    pub command: String,
+    /// Its arguments.
+    pub args: Vec<String>,
+}
+
+/// The fields that an entry has, which differ from client to client.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum EntryShape {
+    /// `command` and `args`.
+    Plain,
+    /// These with `"type": "stdio"` before them.
+    Typed,
+    /// Copilot's: a local server, all of whose tools may be used.
+    Copilot,
+    /// opencode's: one list with the command and its arguments.
+    OneList,
+    /// Goose's: `cmd`, and a name and a description for people.
+    Goose,
+}
+
+impl EntryShape {
+    /// The fields of a new entry, in the order in which they are written.
+    pub(crate) fn fields(self, entry: &ServerEntry) -> Vec<(&'static str, Value)> {
+        let (command, args) = (json!(entry.command), json!(entry.args));
+        match self {
+            EntryShape::Plain => vec![("command", command), ("args", args)],
+            EntryShape::Typed => {
+                vec![("type", json!("stdio")), ("command", command), ("args", args)]
+            }
+            EntryShape::Copilot => vec![
+                ("type", json!("local")),
+                ("command", command),
+                ("args", args),
+                ("tools", json!(["*"])),
+            ],
+            EntryShape::OneList => vec![
+                ("type", json!("local")),
+                ("command", json!(one_list(entry))),
+                ("enabled", json!(true)),
+            ],
+            EntryShape::Goose => vec![
+                ("enabled", json!(true)),
+                ("type", json!("stdio")),
+                ("name", json!(SERVER_NAME)),
+                ("description", json!("Persistent code sessions")),
+                ("cmd", command),
+                ("args", args),
+                ("envs", json!({})),
+                ("timeout", json!(300)),
+            ],
+        }
+    }
+
+    /// The fields that say what is started, with what they must be for this entry.
+    pub(crate) fn vital(self, entry: &ServerEntry) -> Vec<(&'static str, Value)> {
+        match self {
+            EntryShape::OneList => vec![("command", json!(one_list(entry)))],
+            EntryShape::Goose => vec![("cmd", json!(entry.command)), ("args", json!(entry.args))],
+            _ => vec![("command", json!(entry.command)), ("args", json!(entry.args))],
+        }
+    }
+
+    /// Reads an entry that is there, also in forms that older versions of the client had.
+    pub(crate) fn read(self, value: &Value) -> KnownEntry {
+        let words = |value: &Value| -> Vec<String> {
+            let all = value.as_array().into_iter().flatten();
+            all.filter_map(|word| word.as_str().map(str::to_owned)).collect()
+        };
+        let text = |name: &str| value.get(name).and_then(Value::as_str).map(str::to_owned);
+        let mut args = value.get("args").map(words).unwrap_or_default();
+        let mut command = text("command").or_else(|| text("cmd"));
+        match value.get("command") {
+            Some(list @ Value::Array(_)) => {
+                let mut list = words(list).into_iter();
+                command = list.next();
+                args = list.collect();
+            }
+            // Zed's older form: {"command": {"path": …, "args": […]}}.
+            Some(nested @ Value::Object(_)) => {
+                command = nested.get("path").and_then(Value::as_str).map(str::to_owned);
+                args = nested.get("args").map(words).unwrap_or_default();
+            }
+            _ => {}
+        }
+        let env = ["env", "envs", "environment"].iter().find_map(|name| value.get(name));
+        let env = env.and_then(Value::as_object).into_iter().flatten();
+        let env = env.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())));
+        let off = value.get("enabled") == Some(&Value::Bool(false))
+            || value.get("disabled") == Some(&Value::Bool(true));
+        KnownEntry { command, args, env: env.collect(), off }
+    }
+}
+
+fn one_list(entry: &ServerEntry) -> Vec<&str> {
+    let words = [&entry.command].into_iter().chain(&entry.args);
+    words.map(String::as_str).collect()
+}
+
+/// An entry for stead that is in a client's file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct KnownEntry {
+    /// The program; `None` if the client reaches the server in another way, by a URL.
+    pub command: Option<String>,
+    /// Its arguments.
+    pub args: Vec<String>,
+    /// Variables that the client sets for it.
+    pub env: BTreeMap<String, String>,
+    /// Whether the client was told not to start it.
+    pub off: bool,
+}
+
+impl KnownEntry {
+    /// Whether this starts the same program, whatever else was given to it: a workspace, for example.
+    pub(crate) fn starts(&self, entry: &ServerEntry) -> bool {
+        self.command.as_deref() == Some(&entry.command) && self.serves()
+    }
+
+    /// Whether its arguments make stead serve by MCP.
+    pub(crate) fn serves(&self) -> bool {
+        self.args.iter().any(|word| word == "mcp")
+    }
+
+    /// Whether the program is called stead, wherever it lies.
+    pub(crate) fn is_called_stead(&self) -> bool {
+        self.command.as_deref().is_some_and(|it| it.rsplit('/').next() == Some(SERVER_NAME))
+    }
+}

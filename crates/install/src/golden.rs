@@ -1,0 +1,145 @@
+//! Files of clients before and after an install, byte for byte (`golden/`); `STEAD_BLESS=1` writes what is after.
+
+use std::fs;
+use std::path::{Path, PathBuf};
+
+use crate::clients::{CLIENTS, McpClient};
+use crate::edit::{EditKind, Edited};
+use crate::entry::ServerEntry;
+
+fn entry() -> ServerEntry {
+    ServerEntry { command: "/opt/stead/bin/stead".to_owned(), args: vec!["mcp".to_owned()] }
+}
+
+fn edited(edited: Edited) -> (EditKind, String) {
+    match edited {
+        Edited::To { did, text } => (did, text),
+        Edited::Same => panic!("nothing was changed"),
+    }
+}
+
+/// The files before an install, with their client.
+fn cases() -> Vec<(&'static McpClient, PathBuf)> {
+    let golden = Path::new(env!("CARGO_MANIFEST_DIR")).join("golden");
+    let mut cases = Vec::new();
+    for client in CLIENTS {
+        let dir = fs::read_dir(golden.join(client.id));
+        let files = dir.unwrap_or_else(|error| panic!("{}: {error}", client.id));
+        let files: Vec<PathBuf> = files.map(|file| file.unwrap().path()).collect();
+        let before = files.into_iter().filter(|it| it.to_string_lossy().contains(".before."));
+        cases.extend(before.map(|path| (client, path)));
+    }
+    cases
+}
+
+#[test]
+fn u4_an_install_changes_nothing_but_the_entry_and_a_remove_gives_the_bytes_back() {
+    let cases = cases();
+    assert!(cases.len() >= CLIENTS.len() + 10, "{}", cases.len());
+    for (client, path) in cases {
+        let before = fs::read_to_string(&path).unwrap();
+        let (did, after) = edited(client.format.add(&before, &entry()).unwrap());
+        assert_eq!(did, EditKind::Added, "{}", path.display());
+        let golden = PathBuf::from(path.to_str().unwrap().replace(".before.", ".after."));
+        if std::env::var_os("STEAD_BLESS").is_some() {
+            fs::write(&golden, &after).unwrap();
+        }
+        assert_eq!(after, fs::read_to_string(&golden).unwrap_or_default(), "{}", golden.display());
+        assert_eq!(client.format.add(&after, &entry()), Ok(Edited::Same), "{}", path.display());
+        let (did, back) = edited(client.format.remove(&after).unwrap());
+        assert_eq!(did, EditKind::Removed);
+        let back = client.format.prune(back, &before);
+        assert_eq!(back, before, "{}", path.display());
+        assert_eq!(client.format.remove(&before), Ok(Edited::Same), "{}", path.display());
+    }
+}
+
+#[test]
+fn u4_an_entry_is_read_back_and_its_program_is_renewed_in_place() {
+    let newer = ServerEntry { command: "/usr/bin/stead".to_owned(), ..entry() };
+    for (client, path) in cases() {
+        let before = fs::read_to_string(&path).unwrap();
+        let (_, after) = edited(client.format.add(&before, &entry()).unwrap());
+        let known = client.format.look(&after).unwrap().expect("it is there");
+        assert_eq!(known.command.as_deref(), Some("/opt/stead/bin/stead"), "{}", path.display());
+        assert_eq!(known.args, ["mcp"]);
+        let (did, renewed) = edited(client.format.add(&after, &newer).unwrap());
+        assert_eq!(did, EditKind::Changed);
+        assert_eq!(renewed, after.replace("/opt/stead/bin/stead", "/usr/bin/stead"));
+    }
+}
+
+#[test]
+fn u4_an_empty_file_becomes_a_whole_one() {
+    for client in CLIENTS {
+        for text in ["", "\n", "\u{feff}"] {
+            let (_, after) = edited(client.format.add(text, &entry()).unwrap());
+            assert!(after.starts_with(text) && after.ends_with('\n'), "{}: {after:?}", client.id);
+            assert!(client.format.look(&after).unwrap().is_some(), "{}", client.id);
+        }
+    }
+}
+
+#[test]
+fn u4_an_entry_in_another_form_keeps_what_the_user_gave_it() {
+    let client = |id: &str| CLIENTS.iter().find(|client| client.id == id).unwrap().format;
+    let cases = [
+        (
+            "cursor",
+            r#"{"mcpServers": {"stead": {"command": "stead", "args": ["mcp", "--workspace", "/p"], "env": {"A": "1"}}}}"#,
+            r#"{"mcpServers": {"stead": {"command": "/opt/stead/bin/stead", "args": ["mcp", "--workspace", "/p"], "env": {"A": "1"}}}}"#,
+        ),
+        (
+            "cursor",
+            "{\"mcpServers\": {\"stead\": {\n  \"command\": \"uvx\", // x\n  \"args\": [\"stead\", \"mcp\"]}}}",
+            "{\"mcpServers\": {\"stead\": {\n  \"command\": \"/opt/stead/bin/stead\", // x\n  \"args\": [\"mcp\"]}}}",
+        ),
+        (
+            "opencode",
+            r#"{"mcp": {"stead": {"type": "local", "command": ["stead", "mcp"], "enabled": false}}}"#,
+            r#"{"mcp": {"stead": {"type": "local", "command": ["/opt/stead/bin/stead", "mcp"], "enabled": false}}}"#,
+        ),
+        (
+            "codex",
+            "[mcp_servers.stead]\ncommand = 'npx' # old\nenv = { A = \"1\" }\n",
+            "[mcp_servers.stead]\ncommand = \"/opt/stead/bin/stead\" # old\nargs = [\"mcp\"]\nenv = { A = \"1\" }\n",
+        ),
+        (
+            "goose",
+            "extensions:\n  stead:\n    cmd: stead # here\n    args: [mcp]\n    envs: {A: b}\n",
+            "extensions:\n  stead:\n    cmd: /opt/stead/bin/stead # here\n    args: [mcp]\n    envs: {A: b}\n",
+        ),
+    ];
+    for (id, before, after) in cases {
+        let (did, text) = edited(client(id).add(before, &entry()).unwrap());
+        assert_eq!((did, text.as_str()), (EditKind::Changed, after), "{id}");
+    }
+}
+
+#[test]
+fn u4_what_is_broken_is_refused_with_its_line() {
+    let client = |id: &str| CLIENTS.iter().find(|client| client.id == id).unwrap().format;
+    for (id, text, said) in [
+        ("cursor", "{\n  \"mcpServers\": {\n", "line 3, column 1: the file ends inside an object"),
+        ("cursor", "{\n  \"a\": 1\n  \"b\": 2\n}", "line 3, column 3: a comma is missing"),
+        ("cursor", "{\"a\": tru}", "line 1, column 7: `tru` is no value"),
+        ("cursor", "{\"a\": \"x\n\"}", "line 1, column 7: a string begins here"),
+        ("cursor", "{} {}", "line 1, column 4: there is more"),
+        ("cursor", "[1]", "line 1: `the outermost value` is an array and not an object"),
+        ("cursor", "{\n\"mcpServers\": null}", "line 2: `mcpServers` is null and not an object"),
+        ("cursor", "{/* x", "a comment begins here and never ends"),
+        ("cursor", "{\"mcpServers\": {\"stead\": {\"url\": \"http://x\"}}}", "starts no program"),
+        ("codex", "a = 1\nb = \n", "line 2, column 5"),
+        ("codex", "[a]\n[a]\n", "line 2"),
+        ("codex", "mcp_servers = 3\n", "line 1: `mcp_servers` is integer and not a table"),
+        ("goose", "a: b: c\n", "line 1, column 5"),
+        ("goose", "a: 1\nextensions: [1]\n", "line 2: `extensions` is a list"),
+        ("goose", "extensions: {a: {cmd: x}}\n", "a mapping in braces"),
+        ("goose", "a: 1\n---\nb: 1\n", "line 2: a second document begins here"),
+    ] {
+        let error = client(id).add(text, &entry()).expect_err(text).to_string();
+        assert!(error.contains(said), "{text:?}: {error}");
+    }
+    let deep = "[".repeat(100_000);
+    assert!(client("cursor").add(&deep, &entry()).unwrap_err().to_string().contains("too deeply"));
+}

@@ -1,0 +1,366 @@
+//! Enters stead into one client's file or takes it out: by the client's own command where there is one, else by an edit.
+
+use std::path::{Path, PathBuf};
+
+use thiserror::Error;
+
+use crate::backup::{BackupDir, BeforeInstall};
+use crate::clients::{ConfigScope, McpClient, OwnCommand, UserPlaces};
+use crate::diff::diff;
+use crate::edit::{EditKind, Edited};
+use crate::entry::ServerEntry;
+use crate::file::{ConfigFile, FileTrouble};
+use crate::own::run_own;
+use crate::trouble::EditTrouble;
+
+/// What is to be done for a client.
+#[derive(Debug, Clone, Copy)]
+pub struct InstallOrder<'a> {
+    /// The client.
+    pub client: &'static McpClient,
+    /// Whose file.
+    pub scope: ConfigScope,
+    /// What is entered; `None` takes it out.
+    pub entry: Option<&'a ServerEntry>,
+    /// Where the user's files are.
+    pub places: &'a UserPlaces,
+    /// The project.
+    pub workspace: &'a Path,
+    /// Where copies are kept.
+    pub state: &'a Path,
+    /// Whether only to say what would be done.
+    pub dry_run: bool,
+}
+
+/// What was done, or would be.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum InstallAction {
+    /// The entry is new.
+    Added,
+    /// The entry was there and starts this stead now.
+    Changed,
+    /// The entry is gone.
+    Removed,
+    /// The entry was there as it should be.
+    Unchanged,
+    /// There was nothing to take out.
+    Absent,
+}
+
+/// How a file is changed.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum InstallMeans {
+    /// By the client's own command.
+    OwnCommand(OwnCommand),
+    /// By stead.
+    Edit,
+    /// By giving back what was there before the install.
+    Restore,
+}
+
+/// What is about to be done to a file.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct InstallPlan {
+    /// What.
+    pub action: InstallAction,
+    /// How; `None` if there is nothing to do.
+    pub means: Option<InstallMeans>,
+    /// The file, as the client names it.
+    pub path: PathBuf,
+    /// What changes in it. A client's own command may write it in another way.
+    pub diff: String,
+    /// What the user should know.
+    pub note: Option<String>,
+}
+
+/// What came of it.
+#[derive(Debug)]
+pub struct InstallDone {
+    /// What was planned and done.
+    pub plan: InstallPlan,
+    /// A copy of the file as it was.
+    pub backup: Option<PathBuf>,
+}
+
+/// Why nothing was done for a client. Its file is as it was.
+#[derive(Debug, Error)]
+pub enum InstallTrouble {
+    /// The file could not be read or replaced.
+    #[error(transparent)]
+    File(#[from] FileTrouble),
+    /// The file cannot be edited.
+    #[error("`{}`, {trouble}", path.display())]
+    Edit {
+        /// The file.
+        path: PathBuf,
+        /// Why.
+        trouble: EditTrouble,
+    },
+    /// The client has no file of this scope.
+    #[error("{title} has no {scope} file", scope = scope.word())]
+    NoFile {
+        /// What people call the client.
+        title: &'static str,
+        /// Whose file was asked for.
+        scope: ConfigScope,
+    },
+}
+
+impl InstallOrder<'_> {
+    /// Does it. `before_writing` is told what is about to happen.
+    pub fn carry_out(
+        &self,
+        before_writing: &mut dyn FnMut(&InstallPlan),
+    ) -> Result<InstallDone, InstallTrouble> {
+        let path = self.client.file(self.scope, self.places, self.workspace);
+        let (title, scope) = (self.client.title, self.scope);
+        let path = path.ok_or(InstallTrouble::NoFile { title, scope })?;
+        let mut file = ConfigFile::open(&path, !self.dry_run)?;
+        let (mut plan, text) = self.plan(&path, &file)?;
+        let Some(text) = text else {
+            before_writing(&plan);
+            return Ok(InstallDone { plan, backup: None });
+        };
+        file.check_writable()?;
+        if self.dry_run {
+            before_writing(&plan);
+            return Ok(InstallDone { plan, backup: None });
+        }
+        before_writing(&plan);
+        let backups = BackupDir::new(self.state, self.client.id, &file.real);
+        let backup = match self.entry {
+            Some(_) => self.install(&mut file, &backups, &mut plan, &text),
+            None => self.remove(&mut file, &backups, &mut plan, &text),
+        }?;
+        Ok(InstallDone { plan, backup })
+    }
+
+    fn trouble(&self, path: &Path) -> impl FnOnce(EditTrouble) -> InstallTrouble {
+        let path = path.to_owned();
+        move |trouble| InstallTrouble::Edit { path, trouble }
+    }
+
+    /// What has to be done, and what the file should be afterwards; `None` if it can stay as it is.
+    fn plan(
+        &self,
+        path: &Path,
+        file: &ConfigFile,
+    ) -> Result<(InstallPlan, Option<Wanted>), InstallTrouble> {
+        let now = file.text.as_deref().unwrap_or_default();
+        let format = self.client.format;
+        let plan = |action, means, diff, note| InstallPlan {
+            action,
+            means,
+            path: path.to_owned(),
+            diff,
+            note,
+        };
+        let Some(entry) = self.entry else {
+            let removed = format.remove(now).map_err(self.trouble(path))?;
+            let Edited::To { text, .. } = removed else {
+                return Ok((plan(InstallAction::Absent, None, String::new(), None), None));
+            };
+            let (means, wanted) = self.undo(file, now, text);
+            let after = wanted.text().unwrap_or_default();
+            let plan = plan(InstallAction::Removed, Some(means), diff(now, after), None);
+            return Ok((plan, Some(wanted)));
+        };
+        if let Some(other) = format.other_name(now).map_err(self.trouble(path))?
+            && format.look(now).map_err(self.trouble(path))?.is_none()
+        {
+            let note = Some(format!("it starts stead already, as `{other}`"));
+            return Ok((plan(InstallAction::Unchanged, None, String::new(), note), None));
+        }
+        let (did, text) = match format.add(now, entry).map_err(self.trouble(path))? {
+            Edited::To { did, text } => (did, text),
+            Edited::Same => {
+                let off = format.look(now).is_ok_and(|known| known.is_some_and(|known| known.off));
+                let note = off.then(|| "the entry is switched off in this client".to_owned());
+                return Ok((plan(InstallAction::Unchanged, None, String::new(), note), None));
+            }
+        };
+        let action = match did {
+            EditKind::Changed => InstallAction::Changed,
+            EditKind::Added | EditKind::Removed => InstallAction::Added,
+        };
+        // The commands of clients only know new entries; one that is there is changed in place and keeps the rest.
+        let own = self.client.own_add(self.scope, entry).filter(|_| did == EditKind::Added);
+        let own = own.filter(|own| self.places.program(own.program).is_some());
+        let means = own.map_or(InstallMeans::Edit, InstallMeans::OwnCommand);
+        Ok((plan(action, Some(means), diff(now, &text), None), Some(Wanted::Text(text))))
+    }
+
+    /// How the entry goes: as it came, if nobody was at the file since.
+    fn undo(&self, file: &ConfigFile, now: &str, removed: String) -> (InstallMeans, Wanted) {
+        let format = self.client.format;
+        let backups = BackupDir::new(self.state, self.client.id, &file.real);
+        let before = backups.before(&file.real, now).filter(|before| {
+            // What was there before must not have the entry either, or it would come back.
+            let text = before.text.as_deref().unwrap_or_default();
+            format.look(text).is_ok_and(|known| known.is_none())
+        });
+        let own = self.client.own_remove(self.scope);
+        let own = own.filter(|own| self.places.program(own.program).is_some());
+        let edit = own.map_or(InstallMeans::Edit, InstallMeans::OwnCommand);
+        // A client's own command may have noted more than the entry, which is not ours to take back.
+        let is_all = |before: &BeforeInstall| {
+            before.untouched
+                && format.same_beside_entry(now, before.text.as_deref().unwrap_or_default())
+        };
+        match before {
+            Some(before) if is_all(&before) => match before.text {
+                Some(text) => (InstallMeans::Restore, Wanted::Text(text)),
+                None => (InstallMeans::Restore, Wanted::NoFile),
+            },
+            Some(before) => {
+                let text = format.prune(removed, before.text.as_deref().unwrap_or_default());
+                (edit, Wanted::Text(text))
+            }
+            None => (edit, Wanted::Text(removed)),
+        }
+    }
+
+    fn install(
+        &self,
+        file: &mut ConfigFile,
+        backups: &BackupDir,
+        plan: &mut InstallPlan,
+        wanted: &Wanted,
+    ) -> Result<Option<PathBuf>, InstallTrouble> {
+        let now = file.text.clone();
+        let earlier = backups.before(&file.real, now.as_deref().unwrap_or_default());
+        // Of two installs in a row, the file before the first one is what a remove gives back.
+        let again = earlier.filter(|earlier| earlier.untouched);
+        let (backup, existed, mut made) = match again {
+            Some(again) => (None, again.text.is_some(), again.made),
+            None => (backups.keep_before_install(now.as_deref())?, now.is_some(), Vec::new()),
+        };
+        if let Some(InstallMeans::OwnCommand(own)) = plan.means.clone() {
+            match self.run_and_look(file, &own, |known| known) {
+                Ok(()) => {
+                    backups.note(
+                        &file.real,
+                        existed,
+                        file.text.as_deref().unwrap_or_default(),
+                        made,
+                    )?;
+                    return Ok(backup);
+                }
+                Err(why) => plan.note = Some(format!("{why}; so the file was edited")),
+            }
+            plan.means = Some(InstallMeans::Edit);
+            if file.text != now {
+                // The command did something after all; its file is edited as it is now.
+                let (_, again) = self.plan(&plan.path.clone(), file)?;
+                let Some(again) = again else { return Ok(backup) };
+                return self.write(file, backups, &again, existed, made).map(|()| backup);
+            }
+        }
+        made.extend(self.replace(file, wanted)?);
+        backups.note(&file.real, existed, file.text.as_deref().unwrap_or_default(), made)?;
+        Ok(backup)
+    }
+
+    fn write(
+        &self,
+        file: &mut ConfigFile,
+        backups: &BackupDir,
+        wanted: &Wanted,
+        existed: bool,
+        mut made: Vec<PathBuf>,
+    ) -> Result<(), InstallTrouble> {
+        made.extend(self.replace(file, wanted)?);
+        Ok(backups.note(&file.real, existed, file.text.as_deref().unwrap_or_default(), made)?)
+    }
+
+    fn remove(
+        &self,
+        file: &mut ConfigFile,
+        backups: &BackupDir,
+        plan: &mut InstallPlan,
+        wanted: &Wanted,
+    ) -> Result<Option<PathBuf>, InstallTrouble> {
+        let now = file.text.clone().unwrap_or_default();
+        let made = backups.before(&file.real, &now).map(|before| before.made).unwrap_or_default();
+        let backup = backups.keep_before_remove(&now)?;
+        if let Some(InstallMeans::OwnCommand(own)) = plan.means.clone() {
+            match self.run_and_look(file, &own, |known| !known) {
+                Ok(()) => {
+                    backups.forget();
+                    return Ok(Some(backup));
+                }
+                Err(why) => plan.note = Some(format!("{why}; so the file was edited")),
+            }
+            plan.means = Some(InstallMeans::Edit);
+            if file.text.as_deref() != Some(&now) {
+                let (_, again) = self.plan(&plan.path.clone(), file)?;
+                if let Some(again) = again {
+                    self.replace(file, &again)?;
+                }
+                backups.forget();
+                return Ok(Some(backup));
+            }
+        }
+        self.replace(file, wanted)?;
+        if file.text.is_none() {
+            // Directories that the install made go with the file, unless somebody uses them by now.
+            for dir in made.iter().rev() {
+                let _ = std::fs::remove_dir(dir);
+            }
+        }
+        backups.forget();
+        Ok(Some(backup))
+    }
+
+    /// Runs a client's own command and believes what is in the file afterwards, not what the command says.
+    fn run_and_look(
+        &self,
+        file: &mut ConfigFile,
+        own: &OwnCommand,
+        holds: impl FnOnce(bool) -> bool,
+    ) -> Result<(), String> {
+        let ran = match self.places.program(own.program) {
+            Some(program) => run_own(&program, own, self.workspace),
+            None => Err(format!("`{}` is gone", own.program)),
+        };
+        file.read().map_err(|error| error.to_string())?;
+        ran?;
+        let known = self.client.format.look(file.text.as_deref().unwrap_or_default());
+        match known {
+            Ok(known) if holds(known.is_some()) => Ok(()),
+            _ => Err(format!(
+                "`{}` said yes and did not change `{}`",
+                own.shown(),
+                file.real.display()
+            )),
+        }
+    }
+
+    fn replace(&self, file: &mut ConfigFile, wanted: &Wanted) -> Result<Vec<PathBuf>, FileTrouble> {
+        // A project's file is for everyone who may read the project, the user's may come to hold keys.
+        let mode = match self.scope {
+            ConfigScope::User => 0o600,
+            ConfigScope::Project => 0o666,
+        };
+        match wanted {
+            Wanted::Text(text) => file.replace(text, mode),
+            Wanted::NoFile => file.delete().map(|()| Vec::new()),
+        }
+    }
+}
+
+/// What a file should be.
+#[derive(Debug)]
+enum Wanted {
+    Text(String),
+    NoFile,
+}
+
+impl Wanted {
+    fn text(&self) -> Option<&str> {
+        match self {
+            Wanted::Text(text) => Some(text),
+            Wanted::NoFile => None,
+        }
+    }
+}

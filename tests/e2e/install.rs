@@ -1,0 +1,393 @@
+//! U-4: `stead install` for every client, and what it does with files that are not as one would wish.
+
+use std::fs::{self, Permissions};
+use std::os::unix::fs::{PermissionsExt, symlink};
+use std::path::{Path, PathBuf};
+
+use serde_json::{Value, json};
+use stead_testkit::TestEnv;
+
+use crate::STEAD;
+
+/// The clients with the user's file of each.
+const FILES: [(&str, &str); 11] = [
+    ("claude-code", ".claude.json"),
+    ("claude-desktop", ".config/Claude/claude_desktop_config.json"),
+    ("codex", ".codex/config.toml"),
+    ("cursor", ".cursor/mcp.json"),
+    ("vscode", ".config/Code/User/mcp.json"),
+    ("copilot-cli", ".copilot/mcp-config.json"),
+    ("gemini-cli", ".gemini/settings.json"),
+    ("zed", ".config/zed/settings.json"),
+    ("goose", ".config/goose/config.yaml"),
+    ("windsurf", ".codeium/windsurf/mcp_config.json"),
+    ("opencode", ".config/opencode/opencode.json"),
+];
+
+fn home(env: &TestEnv) -> PathBuf {
+    env.root().join("home")
+}
+
+/// A file below the home directory, with its directories.
+fn put(env: &TestEnv, path: &str, text: &str) -> PathBuf {
+    let path = home(env).join(path);
+    fs::create_dir_all(path.parent().unwrap()).unwrap();
+    fs::write(&path, text).unwrap();
+    path
+}
+
+#[track_caller]
+fn install(env: &TestEnv, arguments: &[&str]) -> Value {
+    let ran = env.run([&["install"], arguments].concat());
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    ran.json()["data"].clone()
+}
+
+/// The refusal for one client.
+#[track_caller]
+fn refused(env: &TestEnv, client: &str) -> Value {
+    let ran = env.run(["install", "--client", client]);
+    let reply = ran.json();
+    assert_eq!((ran.code, &reply["ok"]), (Some(2), &json!(false)), "{ran:?}");
+    let one = &reply["data"]["clients"][0];
+    assert_eq!(one["action"], "refused", "{reply}");
+    assert!(one["error"]["hint"].as_str().is_some_and(|hint| !hint.is_empty()), "{reply}");
+    one["error"].clone()
+}
+
+fn read(path: impl AsRef<Path>) -> String {
+    fs::read_to_string(path).unwrap()
+}
+
+/// Files of the golden directory of a client, with their names in it.
+fn golden(client: &str) -> Vec<PathBuf> {
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("crates/install/golden").join(client);
+    let files = fs::read_dir(dir).unwrap().map(|file| file.unwrap().path());
+    files.filter(|path| path.to_string_lossy().contains(".before.")).collect()
+}
+
+#[test]
+fn u4_install_and_remove_leave_every_clients_file_as_it_was() {
+    let env = TestEnv::new(STEAD);
+    for (client, path) in FILES {
+        for before in golden(client) {
+            let text = read(&before);
+            let file = put(&env, path, &text);
+            let data = install(&env, &["--client", client]);
+            let one = &data["clients"][0];
+            assert_eq!((&one["action"], &one["by"]), (&json!("added"), &json!("edit")), "{one}");
+            let wanted = read(before.to_str().unwrap().replace(".before.", ".after."));
+            let program = env.program().canonicalize().unwrap().display().to_string();
+            assert_eq!(read(&file), wanted.replace("/opt/stead/bin/stead", &program), "{client}");
+            assert_eq!(read(one["backup"].as_str().unwrap()), text);
+            let again = install(&env, &["--client", client]);
+            assert_eq!(again["clients"][0]["action"], "unchanged");
+            let data = install(&env, &["--client", client, "--remove"]);
+            assert_eq!(data["clients"][0]["action"], "removed");
+            assert_eq!(read(&file), text, "{}", before.display());
+        }
+    }
+}
+
+#[test]
+fn u4_what_an_install_made_is_gone_after_a_remove() {
+    let env = TestEnv::new(STEAD);
+    for (client, path) in FILES {
+        install(&env, &["--client", client]);
+        let file = home(&env).join(path);
+        assert!(read(&file).contains("stead"), "{client}");
+        assert_eq!(file.metadata().unwrap().permissions().mode() & 0o777, 0o600);
+        install(&env, &["--client", client, "--remove"]);
+        assert!(!file.exists(), "{client}");
+    }
+    assert_eq!(fs::read_dir(home(&env)).unwrap().count(), 0, "no directory is left either");
+    for text in ["", "\n", "{ }", "{}", "// nothing\n"] {
+        let file = put(&env, ".cursor/mcp.json", text);
+        install(&env, &["--client", "cursor"]);
+        install(&env, &["--client", "cursor", "--remove"]);
+        assert_eq!(read(&file), text);
+    }
+}
+
+#[test]
+fn u4_without_arguments_the_clients_of_this_machine_are_found() {
+    let env = TestEnv::new(STEAD);
+    let data = install(&env, &[]);
+    assert_eq!(data["clients"], json!([]));
+    assert!(data["notes"][0].as_str().unwrap().contains("--client NAME"), "{data}");
+    fs::create_dir_all(home(&env).join(".config/zed")).unwrap();
+    put(&env, ".cursor/mcp.json", "{}");
+    let data = install(&env, &["--dry-run"]);
+    let found: Vec<&str> = data["clients"]
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| it["client"].as_str().unwrap())
+        .collect();
+    assert_eq!(found, ["cursor", "zed"]);
+    assert!(data["clients"][0]["diff"].as_str().unwrap().contains("+    \"stead\": {"), "{data}");
+    assert_eq!(read(home(&env).join(".cursor/mcp.json")), "{}", "a dry run writes nothing");
+    assert!(!home(&env).join(".config/zed/settings.json").exists());
+    assert!(!env.state_dir().join("clients").exists());
+    let ran = env.run(["install", "--text"]);
+    let diff = ran.stdout.find("+    \"stead\": {").expect("a diff");
+    assert!(diff < ran.stdout.find("Cursor: added").unwrap(), "the diff comes first: {ran:?}");
+    let ran = env.run(["install", "--client", "emacs"]);
+    assert!(ran.code == Some(2) && ran.stdout.contains("claude-code, claude-desktop"), "{ran:?}");
+}
+
+/// A fake of a client's own command: notes its arguments and what `act` does to the file.
+fn fake(env: &TestEnv, name: &str, act: &str) -> PathBuf {
+    let said = env.root().join(format!("{name}.said"));
+    let script = format!("#!/bin/sh\nprintf '%s\\n' \"$@\" >> {}\n{act}\n", said.display());
+    let path = env.root().join("bin").join(name);
+    fs::write(&path, script).unwrap();
+    fs::set_permissions(&path, Permissions::from_mode(0o755)).unwrap();
+    said
+}
+
+#[test]
+fn u4_the_clients_own_command_is_called_with_the_right_words() {
+    let env = TestEnv::new(STEAD);
+    let program = env.program().canonicalize().unwrap().display().to_string();
+    let p = program.as_str();
+    let entry = format!(r#"{{"mcpServers":{{"stead":{{"command":"{p}","args":["mcp"]}}}}}}"#);
+    let toml = format!("[mcp_servers.stead]\ncommand = '{p}'\nargs = ['mcp']\n");
+    let code = format!(r#"{{"args":["mcp"],"command":"{p}","name":"stead","type":"stdio"}}"#);
+    let ws = env.workspace();
+    let mcp_json = ws.join(".mcp.json").display().to_string();
+    let cases: [(&str, &str, &str, &str, &str, &[&str], &[&str]); 6] = [
+        (
+            "claude-code",
+            "claude",
+            "user",
+            "~/.claude.json",
+            &entry,
+            &["mcp", "add", "-s", "user", "stead", "--", p, "mcp"],
+            &["mcp", "remove", "-s", "user", "stead"],
+        ),
+        (
+            "claude-code",
+            "claude",
+            "project",
+            &mcp_json,
+            &entry,
+            &["mcp", "add", "-s", "project", "stead", "--", p, "mcp"],
+            &["mcp", "remove", "-s", "project", "stead"],
+        ),
+        (
+            "codex",
+            "codex",
+            "user",
+            "~/.codex/config.toml",
+            &toml,
+            &["mcp", "add", "stead", "--", p, "mcp"],
+            &["mcp", "remove", "stead"],
+        ),
+        (
+            "copilot-cli",
+            "copilot",
+            "user",
+            "~/.copilot/mcp-config.json",
+            &entry,
+            &["mcp", "add", "stead", "--", p, "mcp"],
+            &["mcp", "remove", "stead"],
+        ),
+        (
+            "gemini-cli",
+            "gemini",
+            "user",
+            "~/.gemini/settings.json",
+            &entry,
+            &["mcp", "add", "-s", "user", "stead", p, "mcp"],
+            &["mcp", "remove", "-s", "user", "stead"],
+        ),
+        (
+            "vscode",
+            "code",
+            "user",
+            "~/.config/Code/User/mcp.json",
+            &entry.replace("mcpServers", "servers"),
+            &["--add-mcp", &code],
+            &[],
+        ),
+    ];
+    for (client, name, scope, path, text, add, remove) in cases {
+        // It notes something else too, so that the file cannot be given back as it was.
+        let more = if text.starts_with('{') {
+            text.replacen('{', r#"{"more":1,"#, 1)
+        } else {
+            format!("more = 1\n{text}")
+        };
+        let act = format!(
+            "case \"$*\" in *remove*) printf '%s' '' > {path};; *) mkdir -p \"$(dirname {path})\"; cat > {path} <<'E'\n{more}\nE\n;; esac"
+        );
+        let said = fake(&env, name, &act);
+        let data = install(&env, &["--client", client, "--scope", scope, "--dry-run"]);
+        assert!(!said.exists(), "a dry run calls nothing");
+        let shown = data["clients"][0]["by"].as_str().unwrap().to_owned();
+        assert!(shown.starts_with(&format!("{name} {}", add[0])), "{shown}");
+        let data = install(&env, &["--client", client, "--scope", scope]);
+        assert_eq!(
+            (&data["clients"][0]["action"], &data["clients"][0]["by"]),
+            (&json!("added"), &json!(shown))
+        );
+        assert_eq!(read(&said).lines().collect::<Vec<_>>(), add, "{client}");
+        fs::remove_file(&said).unwrap();
+        let data = install(&env, &["--client", client, "--scope", scope, "--remove"]);
+        assert_eq!(data["clients"][0]["action"], "removed", "{data}");
+        match remove {
+            [] => assert_eq!(data["clients"][0]["by"], "edit"),
+            _ => assert_eq!(read(&said).lines().collect::<Vec<_>>(), remove, "{client}"),
+        }
+        fs::remove_file(env.root().join("bin").join(name)).unwrap();
+        let _ = fs::remove_file(said);
+    }
+}
+
+#[test]
+fn u4_where_the_clients_own_command_fails_or_lies_the_file_is_edited() {
+    let env = TestEnv::new(STEAD);
+    for (act, said) in [("echo no luck >&2; exit 3", "no luck"), ("exit 0", "did not change")] {
+        fake(&env, "codex", act);
+        let file = put(&env, ".codex/config.toml", "model = \"x\"\n");
+        let data = install(&env, &["--client", "codex"]);
+        let one = &data["clients"][0];
+        assert_eq!((&one["action"], &one["by"]), (&json!("added"), &json!("edit")), "{one}");
+        assert!(one["note"].as_str().unwrap().contains(said), "{one}");
+        assert!(read(&file).contains("[mcp_servers.stead]"));
+        install(&env, &["--client", "codex", "--remove"]);
+        assert_eq!(read(&file), "model = \"x\"\n");
+    }
+}
+
+#[test]
+fn u4_a_projects_files_name_the_projects_directory_where_the_client_fills_it_in() {
+    let env = TestEnv::new(STEAD);
+    for (client, path) in [
+        ("cursor", ".cursor/mcp.json"),
+        ("vscode", ".vscode/mcp.json"),
+        ("zed", ".zed/settings.json"),
+        ("codex", ".codex/config.toml"),
+        ("copilot-cli", ".github/mcp.json"),
+        ("opencode", "opencode.json"),
+    ] {
+        install(&env, &["--client", client, "--scope", "project", "--command", "stead"]);
+        let text = read(env.workspace().join(path));
+        let variable = text.contains("\"mcp\", \"--workspace\", \"${workspaceFolder}\"");
+        assert_eq!(variable, matches!(client, "cursor" | "vscode"), "{text}");
+        assert!(text.contains("\"stead\""), "{text}");
+    }
+    let ran = env.run(["install", "--client", "goose", "--scope", "project"]);
+    assert!(ran.stdout.contains("Goose has no project file"), "{ran:?}");
+    let ws = env.workspace().display().to_string();
+    install(&env, &["--client", "claude-desktop", "--workspace", &ws]);
+    let text = read(home(&env).join(".config/Claude/claude_desktop_config.json"));
+    assert!(text.contains(&format!("[\"mcp\", \"--workspace\", \"{ws}\"]")), "{text}");
+}
+
+#[test]
+fn u4_links_and_modes_stay() {
+    let env = TestEnv::new(STEAD);
+    let real = put(&env, "dotfiles/zed.json", "{\n  // mine\n}\n");
+    fs::set_permissions(&real, Permissions::from_mode(0o640)).unwrap();
+    let link = home(&env).join(".config/zed/settings.json");
+    fs::create_dir_all(link.parent().unwrap()).unwrap();
+    symlink("../../dotfiles/zed.json", &link).unwrap();
+    install(&env, &["--client", "zed"]);
+    assert!(link.is_symlink() && read(&real).contains("context_servers"));
+    assert_eq!(real.metadata().unwrap().permissions().mode() & 0o777, 0o640);
+    install(&env, &["--client", "zed", "--remove"]);
+    assert!(link.is_symlink());
+    assert_eq!(read(&real), "{\n  // mine\n}\n");
+    let left: Vec<_> = fs::read_dir(home(&env).join("dotfiles")).unwrap().flatten().collect();
+    assert_eq!(left.len(), 1, "nothing is left beside it: {left:?}");
+}
+
+#[test]
+fn u4_files_that_cannot_be_changed_are_refused_and_stay_as_they_are() {
+    let env = TestEnv::new(STEAD);
+    let broken = "{\n  \"mcpServers\": {\n    \"a\": {}\n    \"b\": {}\n  }\n}\n";
+    let file = put(&env, ".cursor/mcp.json", broken);
+    let error = refused(&env, "cursor");
+    assert!(error["message"].as_str().unwrap().contains("line 4, column 5"), "{error}");
+    assert_eq!(read(&file), broken);
+    fs::write(&file, b"{\"a\": \"\xff\"}").unwrap();
+    assert!(
+        refused(&env, "cursor")["message"].as_str().unwrap().contains("not UTF-8: byte 7, line 1")
+    );
+    fs::write(&file, "{}").unwrap();
+    fs::set_permissions(&file, Permissions::from_mode(0o444)).unwrap();
+    let error = refused(&env, "cursor");
+    assert!(error["message"].as_str().unwrap().contains("is read-only"), "{error}");
+    assert!(error["hint"].as_str().unwrap().contains("\"command\": "), "{error}");
+    assert_eq!(read(&file), "{}");
+    fs::remove_file(&file).unwrap();
+    fs::create_dir(&file).unwrap();
+    assert!(refused(&env, "cursor")["message"].as_str().unwrap().contains("a directory"));
+    fs::remove_dir(&file).unwrap();
+    symlink("nowhere", &file).unwrap();
+    assert!(refused(&env, "cursor")["message"].as_str().unwrap().contains("a link to `nowhere`"));
+    fs::remove_file(&file).unwrap();
+    fs::write(&file, r#"{"mcpServers": {"stead": {"url": "http://x"}}}"#).unwrap();
+    assert!(refused(&env, "cursor")["message"].as_str().unwrap().contains("starts no program"));
+    fs::File::create(&file).unwrap().set_len(1 << 33).unwrap();
+    assert!(refused(&env, "cursor")["message"].as_str().unwrap().contains("at most"));
+    // One client that is refused keeps no other from being told.
+    put(&env, ".config/zed/settings.json", "{}");
+    let reply = env.run(["install"]).json();
+    assert_eq!(reply["data"]["clients"][1]["action"], "added", "{reply}");
+}
+
+#[test]
+fn u4_what_others_wrote_meanwhile_stays_at_a_remove() {
+    let env = TestEnv::new(STEAD);
+    let file = put(&env, ".cursor/mcp.json", "{\n  \"a\": 1\n}\n");
+    install(&env, &["--client", "cursor"]);
+    let text = read(&file).replace("\"a\": 1", "\"a\": 2");
+    fs::write(&file, &text).unwrap();
+    let data = install(&env, &["--client", "cursor", "--remove"]);
+    assert_eq!(data["clients"][0]["by"], "edit");
+    assert_eq!(read(&file), "{\n  \"a\": 2\n}\n", "the list that the install made is gone too");
+    let absent = install(&env, &["--client", "cursor", "--remove"]);
+    assert_eq!(absent["clients"][0]["action"], "absent");
+    // An entry that the user had made is renewed, and a remove does not bring it back.
+    let mine =
+        r#"{"mcpServers": {"stead": {"command": "stead", "args": ["mcp"], "env": {"A": "1"}}}}"#;
+    fs::write(&file, mine).unwrap();
+    let data = install(&env, &["--client", "cursor"]);
+    assert_eq!(data["clients"][0]["action"], "changed");
+    assert!(read(&file).contains(r#""env": {"A": "1"}"#));
+    install(&env, &["--client", "cursor", "--remove"]);
+    assert_eq!(read(&file), r#"{"mcpServers": {}}"#);
+    let other = r#"{"mcpServers": {"code": {"command": "/usr/bin/stead", "args": ["mcp"]}}}"#;
+    fs::write(&file, other).unwrap();
+    let data = install(&env, &["--client", "cursor"]);
+    assert!(data["clients"][0]["note"].as_str().unwrap().contains("as `code`"), "{data}");
+    assert_eq!(read(&file), other);
+}
+
+#[test]
+fn u4_installs_at_once_take_turns() {
+    let env = TestEnv::new(STEAD);
+    let before = "{\n  \"mcpServers\": {\n    \"a\": {\"command\": \"a\"}\n  }\n}\n";
+    let file = put(&env, ".cursor/mcp.json", before);
+    for _ in 0..3 {
+        let all: Vec<_> = (0..6)
+            .map(|_| {
+                env.command(["install", "--client", "cursor"])
+                    .stdout(std::process::Stdio::null())
+                    .spawn()
+                    .unwrap()
+            })
+            .collect();
+        for mut one in all {
+            assert!(one.wait().unwrap().success());
+        }
+        assert_eq!(read(&file).matches("\"stead\"").count(), 1);
+        install(&env, &["--client", "cursor", "--remove"]);
+        assert_eq!(read(&file), before);
+    }
+    let left: Vec<_> = fs::read_dir(home(&env).join(".cursor")).unwrap().flatten().collect();
+    assert_eq!(left.len(), 1, "{left:?}");
+}

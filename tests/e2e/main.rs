@@ -52,6 +52,7 @@ mod session;
 mod shell;
 mod silent;
 mod skew;
+mod skill;
 mod stdlib;
 mod talk;
 mod terminal;

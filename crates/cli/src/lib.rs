@@ -24,6 +24,7 @@ mod reply;
 mod search;
 mod show;
 mod signals;
+mod skill;
 mod spinner;
 mod status;
 mod table;

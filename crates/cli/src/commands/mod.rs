@@ -28,6 +28,7 @@ mod rollback;
 mod run;
 mod save;
 mod shell;
+mod skill;
 mod status;
 mod stdlib;
 mod stop;
@@ -74,6 +75,7 @@ pub(crate) enum CliCommand {
     Stdlib(stdlib::StdlibArgs),
     Mcp(mcp::McpArgs),
     Install(install::InstallArgs),
+    Skill(skill::SkillArgs),
     Doctor(doctor::DoctorArgs),
     Completions(completions::CompletionsArgs),
     Man(man::ManArgs),
@@ -115,6 +117,7 @@ impl CliCommand {
             CliCommand::Stdlib(_) => "stdlib",
             CliCommand::Mcp(_) => "mcp",
             CliCommand::Install(_) => "install",
+            CliCommand::Skill(_) => "skill",
             CliCommand::Doctor(_) => "doctor",
             CliCommand::Completions(_) => "completions",
             CliCommand::Man(_) => "man",
@@ -170,6 +173,7 @@ impl CliCommand {
             CliCommand::Stdlib(args) => args.run(context),
             CliCommand::Mcp(args) => args.run(context),
             CliCommand::Install(args) => args.run(context),
+            CliCommand::Skill(args) => args.run(context),
             CliCommand::Doctor(args) => args.run(context),
             CliCommand::Completions(args) => args.run(context),
             CliCommand::Man(args) => args.run(context),

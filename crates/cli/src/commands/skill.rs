@@ -1,0 +1,134 @@
+//! `stead skill`
+
+use std::fs;
+use std::io;
+use std::path::{Path, PathBuf};
+
+use serde::Serialize;
+use stead_install::ConfigScope;
+use stead_protocol::ErrorCode;
+
+use super::install::{scope, user_places};
+use crate::context::Context;
+use crate::exit;
+use crate::print::{self, CommandResult, Failure};
+use crate::skill::{SKILL_MARK, plugin, skill};
+
+/// Where agents look for skills.
+const PLACES: [&str; 2] = [".agents/skills/stead/SKILL.md", ".claude/skills/stead/SKILL.md"];
+
+/// Write a skill that tells agents how to use stead
+///
+/// Without an option it goes to standard output, whatever the mode. `--install` writes it to where agents look:
+/// `.agents/skills` (Codex, Gemini CLI, Copilot, Zed, opencode and others) and `.claude/skills` (Claude Code), in the project or,
+/// with `--scope user`, in the home directory. A file that somebody else wrote is never overwritten.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  stead skill | less
+  stead skill --install                   for this project
+  stead skill --install --scope user      for all projects
+  stead skill --path notes/SKILL.md
+  stead skill --plugin stead-plugin       a plugin for Claude Code: server, skill and a hook")]
+pub(crate) struct SkillArgs {
+    /// Write it to where agents look for skills
+    #[arg(long)]
+    install: bool,
+    /// With `--install`, for whom: `project`, or `user`, for all projects
+    #[arg(long, value_name = "SCOPE", value_parser = scope, default_value = "project")]
+    scope: ConfigScope,
+    /// Write it to this file
+    #[arg(long, value_name = "FILE")]
+    path: Option<PathBuf>,
+    /// Write a plugin for Claude Code into this directory
+    #[arg(long, value_name = "DIR", conflicts_with_all = ["install", "path"])]
+    plugin: Option<PathBuf>,
+}
+
+#[derive(Debug, Serialize)]
+struct Data {
+    files: Vec<FileData>,
+}
+
+#[derive(Debug, Serialize)]
+struct FileData {
+    path: String,
+    /// `written` or `unchanged`.
+    action: &'static str,
+}
+
+impl SkillArgs {
+    pub(crate) fn run(self, context: &Context) -> CommandResult {
+        let files: Vec<(PathBuf, String)> = if let Some(dir) = &self.plugin {
+            let dir = context.path(dir);
+            plugin().into_iter().map(|file| (dir.join(file.path), file.text)).collect()
+        } else if let Some(path) = &self.path {
+            vec![(context.path(path), skill())]
+        } else if self.install {
+            let below = match self.scope {
+                ConfigScope::Project => context.client.workspace.path().to_owned(),
+                ConfigScope::User => user_places()?.home().to_owned(),
+            };
+            PLACES.iter().map(|path| (below.join(path), skill())).collect()
+        } else {
+            print::out(skill().as_bytes());
+            return Ok(exit::SUCCESS);
+        };
+        // Nothing is written if one of them cannot be.
+        let is_plugin = self.plugin.is_some();
+        let mut planned = Vec::new();
+        for (path, text) in files {
+            let change = is_to_write(&path, &text, is_plugin)?;
+            planned.push((path, text, change));
+        }
+        let mut written = Vec::new();
+        for (path, text, change) in planned {
+            if change {
+                write(&path, &text)?;
+            }
+            let action = if change { "written" } else { "unchanged" };
+            written.push(FileData { path: path.display().to_string(), action });
+        }
+        let lines: Vec<String> =
+            written.iter().map(|file| format!("{}: {}\n", file.action, file.path)).collect();
+        context.answer("complete", Data { files: written }, || lines.concat())
+    }
+}
+
+/// Whether the file has to be written. What is there must be an earlier version of the same.
+fn is_to_write(path: &Path, text: &str, is_plugin: bool) -> Result<bool, Failure> {
+    let there = match stead_files::read_users_text(path, stead_files::MOST_NOTE) {
+        Ok(there) => there,
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(true),
+        Err(error) => return Err(failed("read", path, &error)),
+    };
+    let ours = there.contains(SKILL_MARK) || is_plugin && there.contains("stead");
+    match there == text {
+        true => Ok(false),
+        false if ours => Ok(true),
+        false => {
+            let message = format!("`{}` is there and was not written by stead", path.display());
+            Err(Failure::new(ErrorCode::BadRequest, message)
+                .with_hint("move it away, or name another file with `--path`"))
+        }
+    }
+}
+
+fn write(path: &Path, text: &str) -> Result<(), Failure> {
+    let dir = path.parent().unwrap_or(Path::new("/"));
+    fs::create_dir_all(dir).map_err(|error| failed("make the directory", dir, &error))?;
+    // A file is there whole or not at all; a link that leads to it stays.
+    let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let name = real.file_name().unwrap_or_default().to_string_lossy();
+    let beside = real.with_file_name(format!(".{name}.stead-{}", std::process::id()));
+    let written = fs::write(&beside, text).and_then(|()| fs::rename(&beside, &real));
+    written.map_err(|error| {
+        let _ = fs::remove_file(&beside);
+        failed("write", path, &error)
+    })
+}
+
+fn failed(doing: &str, path: &Path, error: &io::Error) -> Failure {
+    let message = format!("could not {doing} `{}`: {error}", path.display());
+    Failure::new(ErrorCode::ConnectionFailed, message)
+        .with_hint("see to it that you may write there, or name another file with `--path`")
+}

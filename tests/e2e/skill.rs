@@ -1,0 +1,64 @@
+//! U-4: the skill is written where agents look, and its commands run as they are printed.
+
+use std::fs;
+use std::os::unix::fs::symlink;
+
+use stead_testkit::TestEnv;
+
+use crate::STEAD;
+
+#[test]
+fn u4_the_commands_of_the_skill_run_as_printed() {
+    let env = TestEnv::new(STEAD);
+    symlink(env.program(), env.root().join("bin/stead")).unwrap();
+    let skill = env.run(["skill"]);
+    assert_eq!(skill.code, Some(0), "{skill:?}");
+    let mut inside = false;
+    let mut ran = 0;
+    let mut said = String::new();
+    for line in skill.stdout.lines() {
+        match line {
+            "```sh" => inside = true,
+            "```" => inside = false,
+            _ if inside => {
+                let done = env.other("/bin/sh").args(["-c", line]).output().unwrap();
+                let out = String::from_utf8_lossy(&done.stdout);
+                assert!(done.status.success(), "{line}: {out}");
+                said.push_str(&format!("$ {line}\n{out}\n"));
+                ran += 1;
+            }
+            _ => {}
+        }
+    }
+    assert!(ran > 25, "{ran}");
+    for found in
+        ["2.5", "3 in /tmp", "epoch 1 done", "your name?", "'Ada'", "line 2997", "[1, 2, 3, 4]"]
+    {
+        assert!(said.contains(found), "`{found}` is not in\n{said}");
+    }
+}
+
+#[test]
+fn u4_the_skill_is_written_where_agents_look_and_over_nobodys_file() {
+    let env = TestEnv::new(STEAD);
+    let skill = env.run(["skill"]).stdout;
+    for (arguments, below) in [
+        (vec!["skill", "--install"], env.workspace()),
+        (vec!["skill", "--install", "--scope", "user"], env.root().join("home")),
+    ] {
+        let reply = env.run(&arguments).json();
+        assert_eq!(reply["data"]["files"][0]["action"], "written", "{reply}");
+        for place in [".agents/skills/stead/SKILL.md", ".claude/skills/stead/SKILL.md"] {
+            assert_eq!(fs::read_to_string(below.join(place)).unwrap(), skill);
+        }
+        let again = env.run(&arguments).json();
+        assert_eq!(again["data"]["files"][1]["action"], "unchanged", "{again}");
+    }
+    let mine = env.workspace().join("mine.md");
+    fs::write(&mine, "my own").unwrap();
+    let ran = env.run(["skill", "--path", "mine.md"]);
+    assert!(ran.code == Some(2) && ran.stdout.contains("was not written by stead"), "{ran:?}");
+    assert_eq!(fs::read_to_string(&mine).unwrap(), "my own");
+    assert_eq!(env.run(["skill", "--path", "a/b/SKILL.md"]).code, Some(0));
+    assert_eq!(fs::read_to_string(env.workspace().join("a/b/SKILL.md")).unwrap(), skill);
+}

@@ -6,7 +6,7 @@ use crate::STEAD;
 use crate::cli::refused;
 
 /// Every command of this version.
-const COMMANDS: [&str; 20] = [
+const COMMANDS: [&str; 22] = [
     "launch",
     "eval",
     "input",
@@ -24,6 +24,8 @@ const COMMANDS: [&str; 20] = [
     "vars",
     "inspect",
     "doctor",
+    "install",
+    "skill",
     "completions",
     "kill",
     "man",

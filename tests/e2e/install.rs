@@ -391,3 +391,54 @@ fn u4_installs_at_once_take_turns() {
     let left: Vec<_> = fs::read_dir(home(&env).join(".cursor")).unwrap().flatten().collect();
     assert_eq!(left.len(), 1, "{left:?}");
 }
+
+#[test]
+fn u5_doctor_starts_what_each_client_starts_and_names_what_does_not_work() {
+    let env = TestEnv::new(STEAD);
+    install(&env, &["--client", "zed", "--client", "codex", "--client", "opencode"]);
+    fs::create_dir_all(home(&env).join(".codeium/windsurf")).unwrap();
+    let checks = |code: i32| {
+        let ran = env.run(["doctor"]);
+        assert_eq!(ran.code, Some(code), "{ran:?}");
+        ran.json()["data"].clone()
+    };
+    let find = |data: &Value, name: &str| {
+        let all = data["checks"].as_array().unwrap();
+        all.iter().find(|check| check["name"] == name).expect(name).clone()
+    };
+    let data = checks(0);
+    for client in ["zed", "codex", "opencode"] {
+        let message = find(&data, client)["message"].as_str().unwrap().to_owned();
+        assert!(message.contains("which lists 10 tools"), "{message}");
+    }
+    assert!(find(&data, "clients")["message"].as_str().unwrap().contains("Windsurf"), "{data}");
+    assert!(data["next"][0].as_str().unwrap().contains("stead install"), "{data}");
+    assert!(env.processes().is_empty(), "no server is left");
+    let odd =
+        |command: &str| format!(r#"{{"mcpServers": {{"stead": {{"command": "{command}"}}}}}}"#);
+    let server = env.root().join("old-server");
+    let answer =
+        r#"{"jsonrpc":"2.0","id":1,"result":{"serverInfo":{"name":"stead","version":"0.0.1"}}}"#;
+    let list = r#"{"jsonrpc":"2.0","id":2,"result":{"tools":[]}}"#;
+    fs::write(
+        &server,
+        format!("#!/bin/sh\nread a\necho '{answer}'\nread b\nread c\necho '{list}'\n"),
+    )
+    .unwrap();
+    fs::set_permissions(&server, Permissions::from_mode(0o755)).unwrap();
+    for (command, code, said) in [
+        ("/nope/stead", 2, "`/nope/stead`, which is not there"),
+        ("/bin/true", 2, "ended before it answered"),
+        ("/usr/bin/yes", 2, "does not speak MCP: it wrote `y`"),
+        (server.to_str().unwrap(), 0, "stead 0.0.1"),
+    ] {
+        put(&env, ".cursor/mcp.json", &odd(command));
+        let cursor = find(&checks(code), "cursor");
+        assert!(cursor["message"].as_str().unwrap().contains(said), "{cursor}");
+        let fix = if code == 0 { &cursor["message"] } else { &cursor["fix"] };
+        assert!(fix.as_str().unwrap().contains("stead install --client cursor"), "{cursor}");
+    }
+    put(&env, ".cursor/mcp.json", "{");
+    let cursor = find(&checks(2), "cursor");
+    assert!(cursor["message"].as_str().unwrap().contains("line 1, column 2"), "{cursor}");
+}

@@ -14,6 +14,7 @@ mod golden;
 mod json;
 mod own;
 mod perform;
+mod probe;
 mod program;
 mod splice;
 mod toml;
@@ -27,5 +28,6 @@ pub use file::FileTrouble;
 pub use perform::{
     InstallAction, InstallDone, InstallMeans, InstallOrder, InstallPlan, InstallTrouble,
 };
+pub use probe::{LiveServer, ProbeTrouble, probe};
 pub use program::{is_in_a_cache, own_path};
 pub use trouble::EditTrouble;

@@ -15,6 +15,7 @@ use stead_config::Language;
 use stead_launch::Search;
 use stead_protocol::{ErrorCode, PROGRAM, Status};
 
+use super::doctor_clients::clients;
 use crate::context::Context;
 use crate::exit;
 use crate::paint::{BAD, GOOD, Paint};
@@ -23,7 +24,8 @@ use crate::text::bytes;
 
 /// Say what works here and what to do about what does not
 ///
-/// Checks the directories and the interpreters, and starts and stops a throw-away session.
+/// Checks the directories and the interpreters, starts and stops a throw-away session, and starts the server of each
+/// agent's program that has stead, as that program would, to see whether it lists its tools.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:
   stead doctor")]
@@ -32,10 +34,13 @@ pub(crate) struct DoctorArgs {}
 #[derive(Debug, Serialize)]
 struct Data {
     checks: Vec<Check>,
+    /// What to do next, though nothing is wrong.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    next: Vec<String>,
 }
 
 #[derive(Debug, Serialize)]
-struct Check {
+pub(super) struct Check {
     name: &'static str,
     ok: bool,
     message: String,
@@ -44,11 +49,11 @@ struct Check {
 }
 
 impl Check {
-    fn ok(name: &'static str, message: impl Into<String>) -> Self {
+    pub(super) fn ok(name: &'static str, message: impl Into<String>) -> Self {
         Check { name, ok: true, message: message.into(), fix: None }
     }
 
-    fn problem(name: &'static str, error: &Failure) -> Self {
+    pub(super) fn problem(name: &'static str, error: &Failure) -> Self {
         Check { name, ok: false, message: error.message.clone(), fix: error.hint.clone() }
     }
 }
@@ -60,6 +65,9 @@ impl DoctorArgs {
             vec![runtime_directory(dirs), state_directory(dirs), disk(&context.client)];
         checks.extend(stead_config::offered().map(|it| interpreter(it, &context.cwd, dirs)));
         checks.extend([stdin_waits(), hosts(&context.client), session(&context.client)]);
+        let found = clients(context.client.workspace.path());
+        checks.extend(found.checks);
+        let next = found.next;
         let problems = checks.iter().filter(|check| !check.ok).count();
         let error = (problems > 0).then(|| {
             let message = match problems {
@@ -74,7 +82,7 @@ impl DoctorArgs {
                 context.command,
                 status,
                 error.as_ref(),
-                Data { checks },
+                Data { checks, next },
             )),
             Mode::Text => {
                 let paint = Paint::stdout();
@@ -82,11 +90,14 @@ impl DoctorArgs {
                     let (style, word) = if check.ok { (GOOD, "ok     ") } else { (BAD, "problem") };
                     let word = paint.paint(style, word);
                     print::out(
-                        format!("{word}  {:<10} {}\n", check.name, check.message).as_bytes(),
+                        format!("{word}  {:<14} {}\n", check.name, check.message).as_bytes(),
                     );
                     if let Some(fix) = &check.fix {
-                        print::out(format!("{:>20} {fix}\n", "do:").as_bytes());
+                        print::out(format!("{:>24} {fix}\n", "do:").as_bytes());
                     }
+                }
+                for step in &next {
+                    print::out(format!("{:>7}  {step}\n", "next").as_bytes());
                 }
             }
         }

@@ -4,6 +4,7 @@ mod checkpoint;
 mod clear;
 mod completions;
 mod doctor;
+mod doctor_clients;
 mod eval;
 mod evals;
 mod gc;

@@ -38,6 +38,8 @@ RULES = [
     Rule("peers ", tier="default", timeout=600),
     # Needs a venv with some forty libraries.
     Rule("peers test_values_all", tier="all", timeout=600),
+    # Need clients that are large to download.
+    Rule("peers test_clients_all", tier="all", timeout=600),
     # Peers, end-to-end tests and the conformance list with the binary that is shipped.
     Rule("shipped ", tier="all", timeout=600),
     Rule("shipped mcp ", tier="default"),

@@ -143,3 +143,29 @@ fn u4_what_is_broken_is_refused_with_its_line() {
     let deep = "[".repeat(100_000);
     assert!(client("cursor").add(&deep, &entry()).unwrap_err().to_string().contains("too deeply"));
 }
+
+#[test]
+fn u4_the_page_about_clients_shows_every_entry_as_it_is_written() {
+    let page = concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/clients.md");
+    let mut page = fs::read_to_string(page).unwrap();
+    let entry = ServerEntry { command: "/usr/local/bin/stead".to_owned(), ..entry() };
+    for client in CLIENTS {
+        let text = client.format.example(&entry);
+        let word = match client.format {
+            crate::ConfigFormat::Json { .. } => "json",
+            crate::ConfigFormat::Toml => "toml",
+            crate::ConfigFormat::Yaml => "yaml",
+        };
+        let block = format!("```{word}\n{text}```");
+        page = page.replace(&format!("EXAMPLE {}\n", client.id), &format!("{block}\n"));
+        assert!(page.contains(&block), "{} is not shown as\n{block}", client.title);
+        assert!(
+            page.contains(&format!("| {} | `{}` |", client.title, client.id)),
+            "{}",
+            client.title
+        );
+    }
+    if std::env::var_os("STEAD_BLESS").is_some() {
+        fs::write(concat!(env!("CARGO_MANIFEST_DIR"), "/../../docs/clients.md"), page).unwrap();
+    }
+}

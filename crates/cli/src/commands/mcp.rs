@@ -10,7 +10,7 @@ use stead_protocol::ErrorCode;
 
 /// Serve the sessions of this workspace to an agent by MCP, on standard input and output
 ///
-/// Agents start this by themselves once they are told of it. Sessions do not belong to it: it may be
+/// Agents start this by themselves once they are told of it: `stead install` does that. Sessions do not belong to it: it may be
 /// killed and started again at any time, and commands and other servers see the same sessions.
 ///
 /// The workspace is `--workspace`, else the project that the current directory is in. Outside a

@@ -65,9 +65,9 @@ class DrivenClient(unittest.TestCase):
         """Tells a client of stead and gives what was done."""
         return self.stead("install", "--client", client, *words)["clients"][0]
 
-    def model(self):
+    def model(self, steps=STEPS):
         """A model that follows the steps."""
-        model = ScriptedModel(STEPS)
+        model = ScriptedModel(steps)
         self.addCleanup(model.close)
         return model
 

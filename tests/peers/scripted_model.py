@@ -72,15 +72,17 @@ class ScriptedModel:
 
     def message(self, request):
         """The events of one answer of `/v1/messages`."""
-        has_tools = any(tool.get("name", "").startswith(f"mcp__{SERVER}__") for tool in request.get("tools", []))
+        names = [tool.get("name", "") for tool in request.get("tools", [])]
+        # Tools of a plugin's server have the plugin's name before that of the server.
+        ours = {name.split("__")[-1]: name for name in names if name.startswith("mcp__") and f"{SERVER}__" in name}
         results = message_results(request)
         block = {"type": "text", "text": "done"}
         # Requests without our tools are side questions: titles, summaries.
-        if has_tools:
+        if ours:
             self.requests.append(request)
             if len(results) < len(self.steps):
                 tool, arguments = self.steps[len(results)]
-                block = {"type": "tool_use", "id": f"toolu_{len(results):04}", "name": f"mcp__{SERVER}__{tool}", "input": {}}
+                block = {"type": "tool_use", "id": f"toolu_{len(results):04}", "name": ours[tool], "input": {}}
         used = {"input_tokens": 1, "output_tokens": 1}
         message = {
             "id": "msg_1", "type": "message", "role": "assistant", "content": [], "usage": used,

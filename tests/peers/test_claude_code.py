@@ -31,17 +31,34 @@ class ClaudeCode(DrivenClient):
     def test_m3_replies_reach_its_model_as_stead_sent_them(self):
         self.install("claude-code", "--command", str(self.tee))
         model = self.model()
-        tools = ",".join(f"mcp__stead__{tool}" for tool in ("eval", "input", "output", "shell"))
-        said = self.client(
-            "claude", "-p", "go", "--allowedTools", tools, "--output-format", "json",
-            ANTHROPIC_BASE_URL=model.url, ANTHROPIC_API_KEY="none", ENABLE_TOOL_SEARCH="false",
-            CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC="1",
-        )  # fmt: skip
-        self.assertIn('"done"', said)
+        self.ask(model, "mcp__stead__")
         arrived = [(blocks(content), error) for content, error in message_results(model.requests[-1])]
         sent = [(result["content"], result["isError"]) for result in self.results_sent()]
         self.assertEqual(arrived, sent)
         self.assertIn("mcp__stead__sessions", [tool["name"] for tool in model.requests[-1]["tools"]])
+
+    def ask(self, model, prefix, *words):
+        """Lets it talk with the model, which may use our tools."""
+        tools = ",".join(prefix + tool for tool in ("eval", "input", "output", "shell"))
+        said = self.client(
+            "claude", "-p", "go", "--allowedTools", tools, "--output-format", "json", *words,
+            ANTHROPIC_BASE_URL=model.url, ANTHROPIC_API_KEY="none", ENABLE_TOOL_SEARCH="false",
+            CLAUDE_CODE_DISABLE_NONESSENTIAL_TRAFFIC="1",
+        )  # fmt: skip
+        self.assertIn('"done"', said)
+
+    def test_u4_the_plugin_brings_the_server_the_skill_and_what_runs_here(self):
+        bin_dir = self.place.root / "bin"
+        bin_dir.mkdir()
+        (bin_dir / "stead").symlink_to(STEAD)
+        self.place.env["PATH"] = f"{bin_dir}:{self.place.env['PATH']}"
+        self.stead("eval", "-n", "earlier", "-l", "python", "x = 1")
+        model = self.model([("eval", {"code": "6 * 7", "timeout_ms": 50_000})])
+        self.ask(model, "mcp__plugin_stead_stead__", "--plugin-dir", str(ROOT / "plugin"))
+        first, last = json.dumps(model.requests[0]), json.dumps(model.requests[-1])
+        self.assertRegex(first, "earlier +python", "the hook shows the sessions")
+        self.assertIn("stead:stead", first, "the skill is named")
+        self.assertIn("42", message_results(json.loads(last))[0][0][0]["text"])
 
     def test_u4_it_finds_nothing_wrong_with_the_plugin(self):
         for place in (ROOT, ROOT / "plugin"):

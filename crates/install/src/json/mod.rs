@@ -47,17 +47,18 @@ pub(crate) fn add(
     change(text, &at.members().unwrap_or_default()[position].value, shape, entry)
 }
 
-/// Takes the entry out.
+/// Takes the entry out, as often as it is there.
 pub(crate) fn remove(text: &str, table: &'static str) -> Result<Edited, EditTrouble> {
-    let root = read_json(text)?;
-    let Some(at) = root.as_ref().map(|root| servers(text, root, table)).transpose()?.flatten()
-    else {
-        return Ok(Edited::Same);
-    };
-    Ok(match at.position(SERVER_NAME) {
-        Some(position) => Edited::removed(splice(text, take_out(text, at, position))),
-        None => Edited::Same,
-    })
+    let mut removed = None;
+    loop {
+        let now = removed.as_deref().unwrap_or(text);
+        let root = read_json(now)?;
+        let at = root.as_ref().map(|root| servers(now, root, table)).transpose()?.flatten();
+        let Some((at, position)) = at.and_then(|at| Some((at, at.position(SERVER_NAME)?))) else {
+            return Ok(removed.map_or(Edited::Same, Edited::removed));
+        };
+        removed = Some(splice(now, take_out(now, at, position)));
+    }
 }
 
 /// Takes out the object of servers itself, if it is empty.

@@ -132,6 +132,10 @@ fn u4_without_arguments_the_clients_of_this_machine_are_found() {
     let ran = env.run(["install", "--text"]);
     let diff = ran.stdout.find("+    \"stead\": {").expect("a diff");
     assert!(diff < ran.stdout.find("Cursor: added").unwrap(), "the diff comes first: {ran:?}");
+    let ran = env.run(["install", "--client", "codx"]);
+    assert!(ran.code == Some(2) && ran.stdout.contains("'codex'"), "{ran:?}");
+    let named = install(&env, &["--dry-run", "--client", "Claude Code,gemini", "--client", "ZED"]);
+    assert_eq!(named["clients"].as_array().unwrap().len(), 3, "{named}");
     let ran = env.run(["install", "--client", "emacs"]);
     assert!(ran.code == Some(2) && ran.stdout.contains("claude-code, claude-desktop"), "{ran:?}");
 }
@@ -372,6 +376,7 @@ fn u4_installs_at_once_take_turns() {
     let env = TestEnv::new(STEAD);
     let before = "{\n  \"mcpServers\": {\n    \"a\": {\"command\": \"a\"}\n  }\n}\n";
     let file = put(&env, ".cursor/mcp.json", before);
+    put(&env, ".cursor/.mcp.json.stead-1", "left by one that was killed");
     for _ in 0..3 {
         let all: Vec<_> = (0..6)
             .map(|_| {

@@ -226,27 +226,26 @@ pub static CLIENTS: &[McpClient] = &[
     },
 ];
 
-/// A client by the name that a user gave: its id, its title, or what people shorten it to.
+/// A client by its id or one of its aliases.
 pub fn client_named(given: &str) -> Option<&'static McpClient> {
-    let word: String = given.chars().filter(char::is_ascii_alphanumeric).collect();
-    let word = word.to_ascii_lowercase();
-    let id = match word.as_str() {
-        "claude" => "claude-code",
-        "code" => "vscode",
-        "copilot" => "copilot-cli",
-        "gemini" => "gemini-cli",
-        _ => "",
-    };
-    let same = |name: &str| {
-        name.chars()
-            .filter(char::is_ascii_alphanumeric)
-            .map(|c| c.to_ascii_lowercase())
-            .eq(word.chars())
-    };
-    CLIENTS.iter().find(|client| client.id == id || same(client.id) || same(client.title))
+    let is = |name: &str| name.eq_ignore_ascii_case(given);
+    CLIENTS.iter().find(|client| is(client.id) || client.aliases().into_iter().any(is))
 }
 
 impl McpClient {
+    /// What else people call it.
+    pub fn aliases(&self) -> Vec<&'static str> {
+        let short: &[&str] = match self.id {
+            "claude-code" => &["claude", "claudecode"],
+            "claude-desktop" => &["claudedesktop"],
+            "vscode" => &["code", "vs-code"],
+            "copilot-cli" => &["copilot"],
+            "gemini-cli" => &["gemini"],
+            _ => &[],
+        };
+        [&[self.title], short].concat()
+    }
+
     /// Whether it is on this machine, as far as its program and its files show.
     pub fn is_here(&self, places: &UserPlaces) -> bool {
         self.programs.iter().any(|name| places.program(name).is_some())

@@ -35,7 +35,7 @@ pub enum EditKind {
 
 /// What comes out of an edit.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Edited {
+pub enum EditResult {
     /// Nothing has to change.
     Same,
     /// The whole text afterwards.
@@ -47,23 +47,23 @@ pub enum Edited {
     },
 }
 
-impl Edited {
+impl EditResult {
     pub(crate) fn added(text: String) -> Self {
-        Edited::To { did: EditKind::Added, text }
+        EditResult::To { did: EditKind::Added, text }
     }
 
     pub(crate) fn changed(text: String) -> Self {
-        Edited::To { did: EditKind::Changed, text }
+        EditResult::To { did: EditKind::Changed, text }
     }
 
     pub(crate) fn removed(text: String) -> Self {
-        Edited::To { did: EditKind::Removed, text }
+        EditResult::To { did: EditKind::Removed, text }
     }
 }
 
 impl ConfigFormat {
     /// Puts the entry in. One that is there keeps everything but what it starts.
-    pub fn add(self, text: &str, entry: &ServerEntry) -> Result<Edited, EditTrouble> {
+    pub fn add(self, text: &str, entry: &ServerEntry) -> Result<EditResult, EditTrouble> {
         let edited = match self {
             ConfigFormat::Json { table, shape } => json::add(text, table, shape, entry)?,
             ConfigFormat::Toml => toml::add(text, entry)?,
@@ -73,7 +73,7 @@ impl ConfigFormat {
     }
 
     /// Takes the entry out.
-    pub fn remove(self, text: &str) -> Result<Edited, EditTrouble> {
+    pub fn remove(self, text: &str) -> Result<EditResult, EditTrouble> {
         let edited = match self {
             ConfigFormat::Json { table, .. } => json::remove(text, table)?,
             ConfigFormat::Toml => toml::remove(text)?,
@@ -123,7 +123,7 @@ impl ConfigFormat {
     /// The whole file for an entry, as an example for people.
     pub fn example(self, entry: &ServerEntry) -> String {
         match self.add("", entry) {
-            Ok(Edited::To { text, .. }) => text,
+            Ok(EditResult::To { text, .. }) => text,
             _ => String::new(),
         }
     }
@@ -156,10 +156,10 @@ impl ConfigFormat {
     fn checked(
         self,
         before: &str,
-        edited: Edited,
+        edited: EditResult,
         holds: impl FnOnce(Option<KnownEntry>) -> bool,
-    ) -> Result<Edited, EditTrouble> {
-        let Edited::To { text, .. } = &edited else { return Ok(edited) };
+    ) -> Result<EditResult, EditTrouble> {
+        let EditResult::To { text, .. } = &edited else { return Ok(edited) };
         let same = self.without_entry(before)? == self.without_entry(text)?;
         match same && holds(self.look(text)?) {
             true => Ok(edited),

@@ -73,7 +73,7 @@ impl FileTrouble {
 
 /// A client's file, read and held against other `stead install`s until this is dropped.
 #[derive(Debug)]
-pub(crate) struct ConfigFile {
+pub(crate) struct ClientFile {
     /// Where it really is, behind all links.
     pub(crate) real: PathBuf,
     /// What is in it; `None` if it is not there.
@@ -82,7 +82,7 @@ pub(crate) struct ConfigFile {
     _lock: Option<File>,
 }
 
-impl ConfigFile {
+impl ClientFile {
     /// Reads the file. With `hold`, waits for other `stead install`s that are at it.
     pub(crate) fn open(path: &Path, hold: bool) -> Result<Self, FileTrouble> {
         let real = behind_links(path)?;
@@ -90,7 +90,7 @@ impl ConfigFile {
             true => Some(hold_directory(&real)?),
             false => None,
         };
-        let mut file = ConfigFile { real, text: None, meta: None, _lock: lock };
+        let mut file = ClientFile { real, text: None, meta: None, _lock: lock };
         file.read()?;
         Ok(file)
     }
@@ -131,7 +131,8 @@ impl ConfigFile {
             .create(parent)
             .map_err(FileTrouble::io("make the directory", parent))?;
         let name = self.real.file_name().unwrap_or_default().to_string_lossy();
-        let beside = parent.join(format!(".{name}.stead-{}", std::process::id()));
+        let beside = parent.join(format!("{}{}", beside_prefix(&name), std::process::id()));
+        clear_leftovers(parent, &beside_prefix(&name));
         let written = self.write_beside(&beside, text, mode);
         let written = written.and_then(|()| self.is_still_the_same());
         let written = written.and_then(|()| {
@@ -184,6 +185,20 @@ impl ConfigFile {
             true => Ok(()),
             false => Err(FileTrouble::Changed { path: self.real.clone() }),
         }
+    }
+}
+
+/// How the files begin that become the new one.
+fn beside_prefix(name: &str) -> String {
+    format!(".{name}.stead-")
+}
+
+/// Removes what installs left that were killed. None of them runs now, since the directory is held.
+fn clear_leftovers(dir: &Path, prefix: &str) {
+    let files = fs::read_dir(dir).into_iter().flatten().flatten();
+    let left = files.filter(|file| file.file_name().to_string_lossy().starts_with(prefix));
+    for file in left {
+        let _ = fs::remove_file(file.path());
     }
 }
 

@@ -6,17 +6,17 @@ use std::path::{Path, PathBuf};
 use proptest::prelude::*;
 
 use crate::clients::{CLIENTS, McpClient};
-use crate::edit::{EditKind, Edited};
+use crate::edit::{EditKind, EditResult};
 use crate::entry::ServerEntry;
 
 fn entry() -> ServerEntry {
     ServerEntry { command: "/opt/stead/bin/stead".to_owned(), args: vec!["mcp".to_owned()] }
 }
 
-fn edited(edited: Edited) -> (EditKind, String) {
+fn edited(edited: EditResult) -> (EditKind, String) {
     match edited {
-        Edited::To { did, text } => (did, text),
-        Edited::Same => panic!("nothing was changed"),
+        EditResult::To { did, text } => (did, text),
+        EditResult::Same => panic!("nothing was changed"),
     }
 }
 
@@ -47,12 +47,12 @@ fn u4_an_install_changes_nothing_but_the_entry_and_a_remove_gives_the_bytes_back
             fs::write(&golden, &after).unwrap();
         }
         assert_eq!(after, fs::read_to_string(&golden).unwrap_or_default(), "{}", golden.display());
-        assert_eq!(client.format.add(&after, &entry()), Ok(Edited::Same), "{}", path.display());
+        assert_eq!(client.format.add(&after, &entry()), Ok(EditResult::Same), "{}", path.display());
         let (did, back) = edited(client.format.remove(&after).unwrap());
         assert_eq!(did, EditKind::Removed);
         let back = client.format.prune(back, &before);
         assert_eq!(back, before, "{}", path.display());
-        assert_eq!(client.format.remove(&before), Ok(Edited::Same), "{}", path.display());
+        assert_eq!(client.format.remove(&before), Ok(EditResult::Same), "{}", path.display());
     }
 }
 
@@ -305,14 +305,14 @@ proptest! {
     fn u4_any_json_that_is_changed_is_changed_back(text in any_json()) {
         let format = CLIENTS.iter().find(|client| client.id == "cursor").unwrap().format;
         match format.add(&text, &entry()) {
-            Ok(Edited::To { text: after, .. }) => {
-                prop_assert_eq!(format.add(&after, &entry()), Ok(Edited::Same));
+            Ok(EditResult::To { text: after, .. }) => {
+                prop_assert_eq!(format.add(&after, &entry()), Ok(EditResult::Same));
                 let (_, back) = edited(format.remove(&after).unwrap());
                 let back = format.prune(back, &text);
                 let bare = |text: &str| text.split_whitespace().collect::<String>();
                 prop_assert_eq!(bare(&back), bare(&text), "by way of {:?}", after);
             }
-            Ok(Edited::Same) => prop_assert!(false, "nothing was added"),
+            Ok(EditResult::Same) => prop_assert!(false, "nothing was added"),
             Err(crate::EditTrouble::NotATable { .. }) => {}
             Err(other) => prop_assert!(false, "{}", other),
         }
@@ -322,8 +322,8 @@ proptest! {
     fn u4_no_text_makes_an_editor_fail(text in "[{}\\[\\]\",:#/*=a\\-\\.|>&\\n\\r \\\\0-9'é]{0,60}") {
         for client in CLIENTS {
             let _ = client.format.add(&text, &entry()).map(|edited| match edited {
-                Edited::To { text, .. } => client.format.remove(&text).unwrap(),
-                Edited::Same => Edited::Same,
+                EditResult::To { text, .. } => client.format.remove(&text).unwrap(),
+                EditResult::Same => EditResult::Same,
             });
         }
     }

@@ -22,7 +22,7 @@ mod trouble;
 mod yaml;
 
 pub use clients::{CLIENTS, ConfigScope, McpClient, OwnCommand, UserPlaces, client_named};
-pub use edit::{ConfigFormat, EditKind, Edited};
+pub use edit::{ConfigFormat, EditKind, EditResult};
 pub use entry::{EntryShape, KnownEntry, SERVER_NAME, ServerEntry};
 pub use file::FileTrouble;
 pub use perform::{

@@ -7,9 +7,9 @@ use thiserror::Error;
 use crate::backup::{BackupDir, BeforeInstall};
 use crate::clients::{ConfigScope, McpClient, OwnCommand, UserPlaces};
 use crate::diff::diff;
-use crate::edit::{EditKind, Edited};
+use crate::edit::{EditKind, EditResult};
 use crate::entry::ServerEntry;
-use crate::file::{ConfigFile, FileTrouble};
+use crate::file::{ClientFile, FileTrouble};
 use crate::own::run_own;
 use crate::trouble::EditTrouble;
 
@@ -115,7 +115,7 @@ impl InstallOrder<'_> {
         let path = self.client.file(self.scope, self.places, self.workspace);
         let (title, scope) = (self.client.title, self.scope);
         let path = path.ok_or(InstallTrouble::NoFile { title, scope })?;
-        let mut file = ConfigFile::open(&path, !self.dry_run)?;
+        let mut file = ClientFile::open(&path, !self.dry_run)?;
         let (mut plan, text) = self.plan(&path, &file)?;
         let Some(text) = text else {
             before_writing(&plan);
@@ -144,8 +144,8 @@ impl InstallOrder<'_> {
     fn plan(
         &self,
         path: &Path,
-        file: &ConfigFile,
-    ) -> Result<(InstallPlan, Option<Wanted>), InstallTrouble> {
+        file: &ClientFile,
+    ) -> Result<(InstallPlan, Option<FileAfter>), InstallTrouble> {
         let now = file.text.as_deref().unwrap_or_default();
         let format = self.client.format;
         let plan = |action, means, diff, note| InstallPlan {
@@ -157,7 +157,7 @@ impl InstallOrder<'_> {
         };
         let Some(entry) = self.entry else {
             let removed = format.remove(now).map_err(self.trouble(path))?;
-            let Edited::To { text, .. } = removed else {
+            let EditResult::To { text, .. } = removed else {
                 return Ok((plan(InstallAction::Absent, None, String::new(), None), None));
             };
             let (means, wanted) = self.undo(file, now, text);
@@ -172,8 +172,8 @@ impl InstallOrder<'_> {
             return Ok((plan(InstallAction::Unchanged, None, String::new(), note), None));
         }
         let (did, text) = match format.add(now, entry).map_err(self.trouble(path))? {
-            Edited::To { did, text } => (did, text),
-            Edited::Same => {
+            EditResult::To { did, text } => (did, text),
+            EditResult::Same => {
                 let off = format.look(now).is_ok_and(|known| known.is_some_and(|known| known.off));
                 let note = off.then(|| "the entry is switched off in this client".to_owned());
                 return Ok((plan(InstallAction::Unchanged, None, String::new(), note), None));
@@ -187,11 +187,11 @@ impl InstallOrder<'_> {
         let own = self.client.own_add(self.scope, entry).filter(|_| did == EditKind::Added);
         let own = own.filter(|own| self.places.program(own.program).is_some());
         let means = own.map_or(InstallMeans::Edit, InstallMeans::OwnCommand);
-        Ok((plan(action, Some(means), diff(now, &text), None), Some(Wanted::Text(text))))
+        Ok((plan(action, Some(means), diff(now, &text), None), Some(FileAfter::Text(text))))
     }
 
     /// How the entry goes: as it came, if nobody was at the file since.
-    fn undo(&self, file: &ConfigFile, now: &str, removed: String) -> (InstallMeans, Wanted) {
+    fn undo(&self, file: &ClientFile, now: &str, removed: String) -> (InstallMeans, FileAfter) {
         let format = self.client.format;
         let backups = BackupDir::new(self.state, self.client.id, &file.real);
         let before = backups.before(&file.real, now).filter(|before| {
@@ -209,23 +209,23 @@ impl InstallOrder<'_> {
         };
         match before {
             Some(before) if is_all(&before) => match before.text {
-                Some(text) => (InstallMeans::Restore, Wanted::Text(text)),
-                None => (InstallMeans::Restore, Wanted::NoFile),
+                Some(text) => (InstallMeans::Restore, FileAfter::Text(text)),
+                None => (InstallMeans::Restore, FileAfter::NoFile),
             },
             Some(before) => {
                 let text = format.prune(removed, before.text.as_deref().unwrap_or_default());
-                (edit, Wanted::Text(text))
+                (edit, FileAfter::Text(text))
             }
-            None => (edit, Wanted::Text(removed)),
+            None => (edit, FileAfter::Text(removed)),
         }
     }
 
     fn install(
         &self,
-        file: &mut ConfigFile,
+        file: &mut ClientFile,
         backups: &BackupDir,
         plan: &mut InstallPlan,
-        wanted: &Wanted,
+        wanted: &FileAfter,
     ) -> Result<Option<PathBuf>, InstallTrouble> {
         let now = file.text.clone();
         let earlier = backups.before(&file.real, now.as_deref().unwrap_or_default());
@@ -263,9 +263,9 @@ impl InstallOrder<'_> {
 
     fn write(
         &self,
-        file: &mut ConfigFile,
+        file: &mut ClientFile,
         backups: &BackupDir,
-        wanted: &Wanted,
+        wanted: &FileAfter,
         existed: bool,
         mut made: Vec<PathBuf>,
     ) -> Result<(), InstallTrouble> {
@@ -275,10 +275,10 @@ impl InstallOrder<'_> {
 
     fn remove(
         &self,
-        file: &mut ConfigFile,
+        file: &mut ClientFile,
         backups: &BackupDir,
         plan: &mut InstallPlan,
-        wanted: &Wanted,
+        wanted: &FileAfter,
     ) -> Result<Option<PathBuf>, InstallTrouble> {
         let now = file.text.clone().unwrap_or_default();
         let made = backups.before(&file.real, &now).map(|before| before.made).unwrap_or_default();
@@ -315,7 +315,7 @@ impl InstallOrder<'_> {
     /// Runs a client's own command and believes what is in the file afterwards, not what the command says.
     fn run_and_look(
         &self,
-        file: &mut ConfigFile,
+        file: &mut ClientFile,
         own: &OwnCommand,
         holds: impl FnOnce(bool) -> bool,
     ) -> Result<(), String> {
@@ -336,31 +336,35 @@ impl InstallOrder<'_> {
         }
     }
 
-    fn replace(&self, file: &mut ConfigFile, wanted: &Wanted) -> Result<Vec<PathBuf>, FileTrouble> {
+    fn replace(
+        &self,
+        file: &mut ClientFile,
+        wanted: &FileAfter,
+    ) -> Result<Vec<PathBuf>, FileTrouble> {
         // A project's file is for everyone who may read the project, the user's may come to hold keys.
         let mode = match self.scope {
             ConfigScope::User => 0o600,
             ConfigScope::Project => 0o666,
         };
         match wanted {
-            Wanted::Text(text) => file.replace(text, mode),
-            Wanted::NoFile => file.delete().map(|()| Vec::new()),
+            FileAfter::Text(text) => file.replace(text, mode),
+            FileAfter::NoFile => file.delete().map(|()| Vec::new()),
         }
     }
 }
 
 /// What a file should be.
 #[derive(Debug)]
-enum Wanted {
+enum FileAfter {
     Text(String),
     NoFile,
 }
 
-impl Wanted {
+impl FileAfter {
     fn text(&self) -> Option<&str> {
         match self {
-            Wanted::Text(text) => Some(text),
-            Wanted::NoFile => None,
+            FileAfter::Text(text) => Some(text),
+            FileAfter::NoFile => None,
         }
     }
 }

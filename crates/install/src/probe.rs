@@ -14,7 +14,7 @@ use thiserror::Error;
 
 use crate::clients::{ConfigScope, McpClient, UserPlaces};
 use crate::entry::KnownEntry;
-use crate::file::ConfigFile;
+use crate::file::ClientFile;
 use crate::perform::InstallTrouble;
 
 /// How long a server may take to list its tools; clients give it some 30 s.
@@ -74,7 +74,7 @@ impl McpClient {
         workspace: &Path,
     ) -> Result<Option<(PathBuf, KnownEntry)>, InstallTrouble> {
         let Some(path) = self.file(scope, places, workspace) else { return Ok(None) };
-        let file = ConfigFile::open(&path, false)?;
+        let file = ClientFile::open(&path, false)?;
         let Some(text) = &file.text else { return Ok(None) };
         let known = self.format.look(text);
         let known =

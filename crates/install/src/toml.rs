@@ -5,7 +5,7 @@ use std::ops::Range;
 use serde_json::{Map, Value, json};
 use toml_edit::{Document, Item, TableLike};
 
-use crate::edit::Edited;
+use crate::edit::EditResult;
 use crate::entry::{EntryShape, SERVER_NAME, ServerEntry};
 use crate::splice::{Splice, line_and_column, newline_of, splice};
 use crate::trouble::EditTrouble;
@@ -19,7 +19,7 @@ pub(crate) fn value_of(text: &str) -> Result<Value, EditTrouble> {
 }
 
 /// Puts the entry in, or changes what it starts.
-pub(crate) fn add(text: &str, entry: &ServerEntry) -> Result<Edited, EditTrouble> {
+pub(crate) fn add(text: &str, entry: &ServerEntry) -> Result<EditResult, EditTrouble> {
     let document = read(text)?;
     let newline = newline_of(text);
     let args =
@@ -61,15 +61,15 @@ pub(crate) fn add(text: &str, entry: &ServerEntry) -> Result<Edited, EditTrouble
             return Err(EditTrouble::NotATable { line, key: TABLE.to_owned(), found, wanted });
         }
     };
-    Ok(Edited::added(splice(text, vec![made])))
+    Ok(EditResult::added(splice(text, vec![made])))
 }
 
 /// Takes the entry out.
-pub(crate) fn remove(text: &str) -> Result<Edited, EditTrouble> {
+pub(crate) fn remove(text: &str) -> Result<EditResult, EditTrouble> {
     let document = read(text)?;
     let servers = document.get(TABLE).and_then(Item::as_table_like);
     let Some((servers, known)) = servers.and_then(|it| Some((it, it.get(SERVER_NAME)?))) else {
-        return Ok(Edited::Same);
+        return Ok(EditResult::Same);
     };
     let ranges = match known {
         Item::Table(_) => lines_of(text, servers, SERVER_NAME, known)?,
@@ -81,7 +81,7 @@ pub(crate) fn remove(text: &str) -> Result<Edited, EditTrouble> {
     };
     let ranges = joined(text, ranges);
     let made = ranges.into_iter().map(|range| Splice::delete(with_gap(text, range)));
-    Ok(Edited::removed(splice(text, made.collect())))
+    Ok(EditResult::removed(splice(text, made.collect())))
 }
 
 fn read(text: &str) -> Result<Document<&str>, EditTrouble> {
@@ -99,14 +99,14 @@ fn change(
     entry: &ServerEntry,
     command: &str,
     args: &str,
-) -> Result<Edited, EditTrouble> {
+) -> Result<EditResult, EditTrouble> {
     let line = line_of(text, known);
     let read = EntryShape::Plain.read(&item_value(known));
     let Some(table) = known.as_table_like().filter(|_| read.command.is_some()) else {
         return Err(EditTrouble::NotOurs { line });
     };
     if read.starts(entry) {
-        return Ok(Edited::Same);
+        return Ok(EditResult::Same);
     }
     let mut wanted = vec![("command", command)];
     if !(read.is_called_stead() && read.serves()) {
@@ -136,7 +136,7 @@ fn change(
             }
         }
     }
-    Ok(Edited::changed(splice(text, made)))
+    Ok(EditResult::changed(splice(text, made)))
 }
 
 /// The lines that an item takes, without the last line's end; of a table with a header also those of tables in it.

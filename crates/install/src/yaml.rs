@@ -5,7 +5,7 @@ use std::ops::Range;
 use saphyr_parser::{Event, Parser, ScalarStyle, Span};
 use serde_json::{Value, json};
 
-use crate::edit::Edited;
+use crate::edit::EditResult;
 use crate::entry::{EntryShape, SERVER_NAME, ServerEntry};
 use crate::splice::{Splice, line_and_column, newline_of, splice};
 use crate::trouble::EditTrouble;
@@ -38,17 +38,17 @@ pub(crate) fn value_of(text: &str) -> Result<Value, EditTrouble> {
 }
 
 /// Puts the entry in, or changes what it starts.
-pub(crate) fn add(text: &str, entry: &ServerEntry) -> Result<Edited, EditTrouble> {
+pub(crate) fn add(text: &str, entry: &ServerEntry) -> Result<EditResult, EditTrouble> {
     let newline = newline_of(text);
     let Some(root) = read(text)?.filter(|root| !root.is_null()) else {
         let block = block(newline, entry, "  ", "  ");
         let gap = if text.is_empty() || text.ends_with(['\n', '\u{feff}']) { "" } else { newline };
-        return Ok(Edited::added(format!("{text}{gap}{TABLE}:{newline}{block}{newline}")));
+        return Ok(EditResult::added(format!("{text}{gap}{TABLE}:{newline}{block}{newline}")));
     };
     let Some((key, extensions)) = table(text, &root)? else {
         let block = block(newline, entry, "  ", "  ");
         let at = text.trim_end().len();
-        return Ok(Edited::added(splice(
+        return Ok(EditResult::added(splice(
             text,
             vec![Splice::insert(at, format!("{newline}{TABLE}:{newline}{block}"))],
         )));
@@ -69,7 +69,10 @@ pub(crate) fn add(text: &str, entry: &ServerEntry) -> Result<Edited, EditTrouble
                 .filter(|unit| *unit > 0);
             let block = block(newline, entry, &" ".repeat(indent), &" ".repeat(unit.unwrap_or(2)));
             let at = line_end(text, extensions.span.end);
-            Ok(Edited::added(splice(text, vec![Splice::insert(at, format!("{newline}{block}"))])))
+            Ok(EditResult::added(splice(
+                text,
+                vec![Splice::insert(at, format!("{newline}{block}"))],
+            )))
         }
         // `extensions:` or `extensions: {}`.
         _ => {
@@ -85,18 +88,20 @@ pub(crate) fn add(text: &str, entry: &ServerEntry) -> Result<Edited, EditTrouble
                 line_end(text, colon.max(extensions.span.end)),
                 format!("{newline}{block}"),
             ));
-            Ok(Edited::added(splice(text, made)))
+            Ok(EditResult::added(splice(text, made)))
         }
     }
 }
 
 /// Takes the entry out.
-pub(crate) fn remove(text: &str) -> Result<Edited, EditTrouble> {
-    let Some(root) = read(text)?.filter(|root| !root.is_null()) else { return Ok(Edited::Same) };
-    let Some((_, extensions)) = table(text, &root)? else { return Ok(Edited::Same) };
-    let YamlKind::Mapping(members) = &extensions.kind else { return Ok(Edited::Same) };
+pub(crate) fn remove(text: &str) -> Result<EditResult, EditTrouble> {
+    let Some(root) = read(text)?.filter(|root| !root.is_null()) else {
+        return Ok(EditResult::Same);
+    };
+    let Some((_, extensions)) = table(text, &root)? else { return Ok(EditResult::Same) };
+    let YamlKind::Mapping(members) = &extensions.kind else { return Ok(EditResult::Same) };
     let Some((key, value)) = members.iter().find(|(key, _)| key.is(SERVER_NAME)) else {
-        return Ok(Edited::Same);
+        return Ok(EditResult::Same);
     };
     let start = before_line(text, key.span.start);
     let end = line_end(text, value.span.end.max(key.span.end));
@@ -106,7 +111,7 @@ pub(crate) fn remove(text: &str) -> Result<Edited, EditTrouble> {
         let at = text[..extensions.span.start].rfind(':').ok_or(EditTrouble::Unsafe)? + 1;
         made.insert(0, Splice::insert(at, " {}"));
     }
-    Ok(Edited::removed(splice(text, made)))
+    Ok(EditResult::removed(splice(text, made)))
 }
 
 /// Takes out the mapping of servers itself, if it is empty.
@@ -150,7 +155,7 @@ fn table<'a>(
     if usable { Ok(Some((key, value))) } else { Err(wrong(value, TABLE)) }
 }
 
-fn change(text: &str, known: &YamlNode, entry: &ServerEntry) -> Result<Edited, EditTrouble> {
+fn change(text: &str, known: &YamlNode, entry: &ServerEntry) -> Result<EditResult, EditTrouble> {
     let line = line_and_column(text, known.span.start).0;
     let read = EntryShape::Goose.read(&known.value());
     let YamlKind::Mapping(members) = &known.kind else { return Err(EditTrouble::NotOurs { line }) };
@@ -158,13 +163,13 @@ fn change(text: &str, known: &YamlNode, entry: &ServerEntry) -> Result<Edited, E
         return Err(EditTrouble::NotOurs { line });
     }
     if read.starts(entry) {
-        return Ok(Edited::Same);
+        return Ok(EditResult::Same);
     }
     let command = members.iter().find(|(key, _)| key.is("cmd"));
     match command {
         Some((_, command)) if read.is_called_stead() && read.serves() => {
             let made = Splice { at: command.span.clone(), with: scalar(&entry.command) };
-            Ok(Edited::changed(splice(text, vec![made])))
+            Ok(EditResult::changed(splice(text, vec![made])))
         }
         _ => {
             let what = "the entry `stead` starts another program: take it out first";

@@ -60,6 +60,7 @@ pub(super) fn clients(workspace: &Path) -> ClientsFound {
         let message =
             "no agent's program was found here; `stead install --help` names those that are known";
         found.checks.push(Check::ok("clients", message));
+        found.next.push("`stead eval -n py '1 + 1'` runs code here".to_owned());
     } else if !without.is_empty() {
         let titles: Vec<&str> = without.iter().map(|client| client.title).collect();
         let titles = titles.join(", ");

@@ -2,6 +2,7 @@
 
 use std::path::{Path, PathBuf};
 
+use clap::builder::{PossibleValue, PossibleValuesParser, TypedValueParser};
 use serde::Serialize;
 use stead_install::{
     CLIENTS, ConfigScope, InstallAction, InstallDone, InstallMeans, InstallOrder, InstallPlan,
@@ -32,12 +33,11 @@ use crate::print::{self, CliReply, CommandResult, Failure, Mode, bad_request};
   stead install --scope project                in files of this project, to be shared with it
   stead install --remove")]
 pub(crate) struct InstallArgs {
-    /// Program to tell, as often as wanted: claude-code, claude-desktop, codex, cursor, vscode, copilot-cli, gemini-cli,
-    /// zed, goose, windsurf, opencode
-    #[arg(long, value_name = "NAME", value_delimiter = ',', value_parser = client)]
+    /// Program to tell, as often as wanted
+    #[arg(long, value_name = "NAME", value_delimiter = ',', ignore_case = true, value_parser = client_parser())]
     client: Vec<&'static McpClient>,
-    /// Whose files: `user`, for all projects, or `project`, for this one
-    #[arg(long, value_name = "SCOPE", value_parser = scope, default_value = "user")]
+    /// Whose files: yours, for all projects, or those of this one
+    #[arg(long, value_name = "SCOPE", value_parser = scope_parser(), default_value = "user")]
     scope: ConfigScope,
     /// Write nothing, only show what would be done
     #[arg(long)]
@@ -50,19 +50,19 @@ pub(crate) struct InstallArgs {
     command: Option<String>,
 }
 
-fn client(given: &str) -> Result<&'static McpClient, String> {
-    client_named(given).ok_or_else(|| {
-        let names: Vec<&str> = CLIENTS.iter().map(|client| client.id).collect();
-        format!("known are {}", names.join(", "))
-    })
+/// Clients by their ids, or by what people call them.
+fn client_parser() -> impl TypedValueParser<Value = &'static McpClient> {
+    let ids = CLIENTS.iter().map(|client| PossibleValue::new(client.id).aliases(client.aliases()));
+    // Ids and aliases are those of the table, so each is found there.
+    PossibleValuesParser::new(ids).try_map(|given| client_named(&given).ok_or("is not known"))
 }
 
-pub(super) fn scope(given: &str) -> Result<ConfigScope, String> {
-    match given {
-        "user" => Ok(ConfigScope::User),
-        "project" => Ok(ConfigScope::Project),
-        _ => Err("it is `user` or `project`".to_owned()),
-    }
+/// `user` or `project`.
+pub(super) fn scope_parser() -> impl TypedValueParser<Value = ConfigScope> {
+    PossibleValuesParser::new(["user", "project"]).map(|given| match given.as_str() {
+        "project" => ConfigScope::Project,
+        _ => ConfigScope::User,
+    })
 }
 
 #[derive(Debug, Serialize)]

@@ -8,7 +8,7 @@ use serde::Serialize;
 use stead_install::ConfigScope;
 use stead_protocol::ErrorCode;
 
-use super::install::{scope, user_places};
+use super::install::{scope_parser, user_places};
 use crate::context::Context;
 use crate::exit;
 use crate::print::{self, CommandResult, Failure};
@@ -33,8 +33,8 @@ pub(crate) struct SkillArgs {
     /// Write it to where agents look for skills
     #[arg(long)]
     install: bool,
-    /// With `--install`, for whom: `project`, or `user`, for all projects
-    #[arg(long, value_name = "SCOPE", value_parser = scope, default_value = "project")]
+    /// With `--install`, whose directories: those of this project, or yours, for all projects
+    #[arg(long, value_name = "SCOPE", value_parser = scope_parser(), default_value = "project")]
     scope: ConfigScope,
     /// Write it to this file
     #[arg(long, value_name = "FILE")]
@@ -46,11 +46,11 @@ pub(crate) struct SkillArgs {
 
 #[derive(Debug, Serialize)]
 struct Data {
-    files: Vec<FileData>,
+    files: Vec<SkillFileData>,
 }
 
 #[derive(Debug, Serialize)]
-struct FileData {
+struct SkillFileData {
     path: String,
     /// `written` or `unchanged`.
     action: &'static str,
@@ -86,7 +86,7 @@ impl SkillArgs {
                 write(&path, &text)?;
             }
             let action = if change { "written" } else { "unchanged" };
-            written.push(FileData { path: path.display().to_string(), action });
+            written.push(SkillFileData { path: path.display().to_string(), action });
         }
         let lines: Vec<String> =
             written.iter().map(|file| format!("{}: {}\n", file.action, file.path)).collect();

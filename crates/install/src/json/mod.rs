@@ -4,7 +4,7 @@ mod read;
 
 use serde_json::{Map, Value};
 
-use crate::edit::Edited;
+use crate::edit::EditResult;
 use crate::entry::{EntryShape, SERVER_NAME, ServerEntry};
 use crate::splice::{Splice, indentation_at, line_and_column, newline_of, splice};
 use crate::trouble::EditTrouble;
@@ -21,7 +21,7 @@ pub(crate) fn add(
     table: &'static str,
     shape: EntryShape,
     entry: &ServerEntry,
-) -> Result<Edited, EditTrouble> {
+) -> Result<EditResult, EditTrouble> {
     let style = JsonStyle::of(text);
     let fields = shape.fields(entry);
     let Some(root) = read_json(text)? else {
@@ -29,33 +29,33 @@ pub(crate) fn add(
         let whole = style.object(&[(table, style.object(&[(SERVER_NAME, inner)], 2))], 1);
         let gap =
             if text.is_empty() || text.ends_with(['\n', '\u{feff}']) { "" } else { style.newline };
-        return Ok(Edited::added(format!("{text}{gap}{whole}{}", style.newline)));
+        return Ok(EditResult::added(format!("{text}{gap}{whole}{}", style.newline)));
     };
     let Some(at) = servers(text, &root, table)? else {
         let made = insert(text, &style, &root, table, |depth, style| {
             let inner = style.object(&fields_of(style, &fields), depth + 1);
             style.object(&[(SERVER_NAME, inner)], depth)
         });
-        return Ok(Edited::added(splice(text, made)));
+        return Ok(EditResult::added(splice(text, made)));
     };
     let Some(position) = at.position(SERVER_NAME) else {
         let made = insert(text, &style, at, SERVER_NAME, |depth, style| {
             style.object(&fields_of(style, &fields), depth)
         });
-        return Ok(Edited::added(splice(text, made)));
+        return Ok(EditResult::added(splice(text, made)));
     };
     change(text, &at.members().unwrap_or_default()[position].value, shape, entry)
 }
 
 /// Takes the entry out, as often as it is there.
-pub(crate) fn remove(text: &str, table: &'static str) -> Result<Edited, EditTrouble> {
+pub(crate) fn remove(text: &str, table: &'static str) -> Result<EditResult, EditTrouble> {
     let mut removed = None;
     loop {
         let now = removed.as_deref().unwrap_or(text);
         let root = read_json(now)?;
         let at = root.as_ref().map(|root| servers(now, root, table)).transpose()?.flatten();
         let Some((at, position)) = at.and_then(|at| Some((at, at.position(SERVER_NAME)?))) else {
-            return Ok(removed.map_or(Edited::Same, Edited::removed));
+            return Ok(removed.map_or(EditResult::Same, EditResult::removed));
         };
         removed = Some(splice(now, take_out(now, at, position)));
     }
@@ -97,14 +97,14 @@ fn change(
     node: &JsonNode,
     shape: EntryShape,
     entry: &ServerEntry,
-) -> Result<Edited, EditTrouble> {
+) -> Result<EditResult, EditTrouble> {
     let known = shape.read(&node.value());
     let line = line_and_column(text, node.span.start).0;
     if known.command.is_none() {
         return Err(EditTrouble::NotOurs { line });
     }
     if known.starts(entry) {
-        return Ok(Edited::Same);
+        return Ok(EditResult::Same);
     }
     let style = JsonStyle::of(text);
     let mut made = Vec::new();
@@ -125,7 +125,7 @@ fn change(
             None => made.extend(insert(text, &style, node, key, |_, style| style.scalar(&wanted))),
         }
     }
-    Ok(Edited::changed(splice(text, made)))
+    Ok(EditResult::changed(splice(text, made)))
 }
 
 /// What it takes to put a member at the end of an object, in the way its other members are written.

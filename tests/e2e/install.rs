@@ -150,6 +150,17 @@ fn fake(env: &TestEnv, name: &str, act: &str) -> PathBuf {
     said
 }
 
+/// A client's own command: what it writes where, and how it must be called.
+struct OwnCase<'a> {
+    client: &'a str,
+    program: &'a str,
+    scope: &'a str,
+    path: &'a str,
+    text: &'a str,
+    add: Vec<&'a str>,
+    remove: Vec<&'a str>,
+}
+
 #[test]
 fn u4_the_clients_own_command_is_called_with_the_right_words() {
     let env = TestEnv::new(STEAD);
@@ -160,63 +171,73 @@ fn u4_the_clients_own_command_is_called_with_the_right_words() {
     let code = format!(r#"{{"args":["mcp"],"command":"{p}","name":"stead","type":"stdio"}}"#);
     let ws = env.workspace();
     let mcp_json = ws.join(".mcp.json").display().to_string();
-    let cases: [(&str, &str, &str, &str, &str, &[&str], &[&str]); 6] = [
-        (
+    let code_entry = entry.replace("mcpServers", "servers");
+    let case = |client, program, scope, path, text, add, remove| OwnCase {
+        client,
+        program,
+        scope,
+        path,
+        text,
+        add,
+        remove,
+    };
+    let all = [
+        case(
             "claude-code",
             "claude",
             "user",
             "~/.claude.json",
             &entry,
-            &["mcp", "add", "-s", "user", "stead", "--", p, "mcp"],
-            &["mcp", "remove", "-s", "user", "stead"],
+            vec!["mcp", "add", "-s", "user", "stead", "--", p, "mcp"],
+            vec!["mcp", "remove", "-s", "user", "stead"],
         ),
-        (
+        case(
             "claude-code",
             "claude",
             "project",
             &mcp_json,
             &entry,
-            &["mcp", "add", "-s", "project", "stead", "--", p, "mcp"],
-            &["mcp", "remove", "-s", "project", "stead"],
+            vec!["mcp", "add", "-s", "project", "stead", "--", p, "mcp"],
+            vec!["mcp", "remove", "-s", "project", "stead"],
         ),
-        (
+        case(
             "codex",
             "codex",
             "user",
             "~/.codex/config.toml",
             &toml,
-            &["mcp", "add", "stead", "--", p, "mcp"],
-            &["mcp", "remove", "stead"],
+            vec!["mcp", "add", "stead", "--", p, "mcp"],
+            vec!["mcp", "remove", "stead"],
         ),
-        (
+        case(
             "copilot-cli",
             "copilot",
             "user",
             "~/.copilot/mcp-config.json",
             &entry,
-            &["mcp", "add", "stead", "--", p, "mcp"],
-            &["mcp", "remove", "stead"],
+            vec!["mcp", "add", "stead", "--", p, "mcp"],
+            vec!["mcp", "remove", "stead"],
         ),
-        (
+        case(
             "gemini-cli",
             "gemini",
             "user",
             "~/.gemini/settings.json",
             &entry,
-            &["mcp", "add", "-s", "user", "stead", p, "mcp"],
-            &["mcp", "remove", "-s", "user", "stead"],
+            vec!["mcp", "add", "-s", "user", "stead", p, "mcp"],
+            vec!["mcp", "remove", "-s", "user", "stead"],
         ),
-        (
+        case(
             "vscode",
             "code",
             "user",
             "~/.config/Code/User/mcp.json",
-            &entry.replace("mcpServers", "servers"),
-            &["--add-mcp", &code],
-            &[],
+            &code_entry,
+            vec!["--add-mcp", &code],
+            vec![],
         ),
     ];
-    for (client, name, scope, path, text, add, remove) in cases {
+    for OwnCase { client, program: name, scope, path, text, add, remove } in all {
         // It notes something else too, so that the file cannot be given back as it was.
         let more = if text.starts_with('{') {
             text.replacen('{', r#"{"more":1,"#, 1)
@@ -240,9 +261,9 @@ fn u4_the_clients_own_command_is_called_with_the_right_words() {
         fs::remove_file(&said).unwrap();
         let data = install(&env, &["--client", client, "--scope", scope, "--remove"]);
         assert_eq!(data["clients"][0]["action"], "removed", "{data}");
-        match remove {
-            [] => assert_eq!(data["clients"][0]["by"], "edit"),
-            _ => assert_eq!(read(&said).lines().collect::<Vec<_>>(), remove, "{client}"),
+        match remove.is_empty() {
+            true => assert_eq!(data["clients"][0]["by"], "edit"),
+            false => assert_eq!(read(&said).lines().collect::<Vec<_>>(), remove, "{client}"),
         }
         fs::remove_file(env.root().join("bin").join(name)).unwrap();
         let _ = fs::remove_file(said);

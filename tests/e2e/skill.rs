@@ -59,6 +59,16 @@ fn u4_the_skill_is_written_where_agents_look_and_over_nobodys_file() {
     let ran = env.run(["skill", "--path", "mine.md"]);
     assert!(ran.code == Some(2) && ran.stdout.contains("was not written by stead"), "{ran:?}");
     assert_eq!(fs::read_to_string(&mine).unwrap(), "my own");
+    let servers = env.workspace().join(".mcp.json");
+    fs::write(&servers, r#"{"mcpServers": {"stead": {}, "mine": {}}}"#).unwrap();
+    let ran = env.run(["skill", "--plugin", "."]);
+    assert!(ran.code == Some(2) && ran.stdout.contains("was not written by stead"), "{ran:?}");
+    assert!(!env.workspace().join("README.md").exists(), "all or nothing");
+    assert!(fs::read_to_string(&servers).unwrap().contains("mine"));
+    assert_eq!(env.run(["skill", "--plugin", "plugin"]).code, Some(0));
+    fs::write(env.workspace().join("plugin/hooks/hooks.json"), "{}").unwrap();
+    let again = env.run(["skill", "--plugin", "plugin"]).json();
+    assert_eq!(again["data"]["files"][2]["action"], "written", "{again}");
     assert_eq!(env.run(["skill", "--path", "a/b/SKILL.md"]).code, Some(0));
     assert_eq!(fs::read_to_string(env.workspace().join("a/b/SKILL.md")).unwrap(), skill);
 }

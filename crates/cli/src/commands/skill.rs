@@ -12,7 +12,7 @@ use super::install::{scope_parser, user_places};
 use crate::context::Context;
 use crate::exit;
 use crate::print::{self, CommandResult, Failure};
-use crate::skill::{SKILL_MARK, plugin, skill};
+use crate::skill::{PLUGIN_MARK, SKILL_MARK, plugin, skill};
 
 /// Where agents look for skills.
 const PLACES: [&str; 2] = [".agents/skills/stead/SKILL.md", ".claude/skills/stead/SKILL.md"];
@@ -74,10 +74,10 @@ impl SkillArgs {
             return Ok(exit::SUCCESS);
         };
         // Nothing is written if one of them cannot be.
-        let is_plugin = self.plugin.is_some();
+        let is_ours = self.plugin.as_deref().is_some_and(|dir| is_our_plugin(&context.path(dir)));
         let mut planned = Vec::new();
         for (path, text) in files {
-            let change = is_to_write(&path, &text, is_plugin)?;
+            let change = is_to_write(&path, &text, is_ours)?;
             planned.push((path, text, change));
         }
         let mut written = Vec::new();
@@ -95,22 +95,28 @@ impl SkillArgs {
 }
 
 /// Whether the file has to be written. What is there must be an earlier version of the same.
-fn is_to_write(path: &Path, text: &str, is_plugin: bool) -> Result<bool, Failure> {
+fn is_to_write(path: &Path, text: &str, is_ours: bool) -> Result<bool, Failure> {
     let there = match stead_files::read_users_text(path, stead_files::MOST_NOTE) {
         Ok(there) => there,
         Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(true),
         Err(error) => return Err(failed("read", path, &error)),
     };
-    let ours = there.contains(SKILL_MARK) || is_plugin && there.contains("stead");
+    let is_ours = is_ours || there.contains(SKILL_MARK);
     match there == text {
         true => Ok(false),
-        false if ours => Ok(true),
+        false if is_ours => Ok(true),
         false => {
             let message = format!("`{}` is there and was not written by stead", path.display());
             Err(Failure::new(ErrorCode::BadRequest, message)
-                .with_hint("move it away, or name another file with `--path`"))
+                .with_hint("nothing was written; move it away, or name another place"))
         }
     }
+}
+
+/// Whether a directory holds a plugin that stead wrote.
+fn is_our_plugin(dir: &Path) -> bool {
+    stead_files::read_users_text(&dir.join("README.md"), stead_files::MOST_NOTE)
+        .is_ok_and(|there| there.contains(PLUGIN_MARK))
 }
 
 fn write(path: &Path, text: &str) -> Result<(), Failure> {

@@ -12,6 +12,8 @@ use crate::Cli;
 const BODY: &str = include_str!("body.md");
 /// Says to everyone who opens the file where it comes from. A file without this line is never overwritten.
 pub(crate) const SKILL_MARK: &str = "Written by `stead skill`; a later version writes it anew.";
+/// The same for the directory of a plugin, in its README.
+pub(crate) const PLUGIN_MARK: &str = "Written by `stead skill --plugin DIR`";
 /// What the skill is for and when to take it, for agents that choose by this alone.
 const DESCRIPTION: &str = "Keeps Python, Bash and Node interpreters alive between calls. Use it when state should \
      last from one step to the next (loaded data, imports, variables, a working directory), when code runs for minutes \
@@ -73,7 +75,10 @@ pub(crate) fn plugin() -> Vec<PluginFile> {
         file(".mcp.json", server),
         file("hooks/hooks.json", hooks),
         PluginFile { path: "skills/stead/SKILL.md", text: skill() },
-        PluginFile { path: "README.md", text: README.to_owned() },
+        PluginFile {
+            path: "README.md",
+            text: format!("{README}\n{PLUGIN_MARK}; a later version writes it anew.\n"),
+        },
     ]
 }
 
@@ -81,8 +86,6 @@ const README: &str = "# stead for Claude Code
 
 The MCP server of stead, a skill that says how to use it, and a hook that shows the sessions of the project when a conversation
 begins and after a compaction. The program `stead` has to be on the PATH.
-
-Written by `stead skill --plugin DIR`.
 ";
 
 #[cfg(test)]

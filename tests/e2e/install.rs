@@ -390,6 +390,12 @@ fn u4_what_others_wrote_meanwhile_stays_at_a_remove() {
     let data = install(&env, &["--client", "cursor"]);
     assert!(data["clients"][0]["note"].as_str().unwrap().contains("as `code`"), "{data}");
     assert_eq!(read(&file), other);
+    // A link on the PATH stays when the program is replaced, so the link is what is written.
+    let link = env.root().join("bin/stead");
+    symlink(env.program(), &link).unwrap();
+    fs::write(&file, "{}").unwrap();
+    install(&env, &["--client", "cursor"]);
+    assert!(read(&file).contains(&format!("\"{}\"", link.display())), "{}", read(&file));
 }
 
 #[test]

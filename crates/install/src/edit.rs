@@ -102,14 +102,13 @@ impl ConfigFormat {
         Ok(entry.map(|entry| self.shape().read(entry)))
     }
 
-    /// Another name under which stead is entered already.
-    pub fn other_name(self, text: &str) -> Result<Option<String>, EditTrouble> {
+    /// Another name under which stead is entered already, with that entry.
+    pub fn other_name(self, text: &str) -> Result<Option<(String, KnownEntry)>, EditTrouble> {
         let value = self.value(text)?;
         let all = value.get(self.table()).and_then(Value::as_object).into_iter().flatten();
-        let mut others = all.filter(|(name, _)| *name != SERVER_NAME);
-        let is_stead = |entry: &KnownEntry| entry.is_called_stead() && entry.serves() && !entry.off;
-        let found = others.find(|(_, entry)| is_stead(&self.shape().read(entry)));
-        Ok(found.map(|(name, _)| name.clone()))
+        let others = all.filter(|(name, _)| *name != SERVER_NAME);
+        let mut others = others.map(|(name, entry)| (name.clone(), self.shape().read(entry)));
+        Ok(others.find(|(_, entry)| entry.is_called_stead() && entry.serves() && !entry.off))
     }
 
     /// Whether two texts say the same beside our entry.

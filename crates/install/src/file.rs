@@ -6,6 +6,7 @@ use std::os::unix::fs::{MetadataExt, OpenOptionsExt, PermissionsExt, fchown};
 use std::path::{Path, PathBuf};
 
 use rustix::fs::{FlockOperation, flock};
+use rustix::io::Errno;
 use thiserror::Error;
 
 /// More than any settings have; some clients keep much in theirs.
@@ -233,9 +234,11 @@ fn behind_links(path: &Path) -> Result<PathBuf, FileTrouble> {
 fn hold_directory(real: &Path) -> Result<File, FileTrouble> {
     let dir = real.ancestors().skip(1).find(|dir| dir.is_dir()).unwrap_or(Path::new("/"));
     let file = File::open(dir).map_err(FileTrouble::io("open", dir))?;
-    flock(&file, FlockOperation::LockExclusive)
-        .map_err(|error| FileTrouble::io("lock", dir)(error.into()))?;
-    Ok(file)
+    match flock(&file, FlockOperation::LockExclusive) {
+        // Some network file systems have no locks. That the file is looked at again before it is replaced must do there.
+        Ok(()) | Err(Errno::NOLCK | Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => Ok(file),
+        Err(error) => Err(FileTrouble::io("lock", dir)(error.into())),
+    }
 }
 
 fn missing_directories(dir: &Path) -> Vec<PathBuf> {

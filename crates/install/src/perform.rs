@@ -165,7 +165,7 @@ impl InstallOrder<'_> {
             let plan = plan(InstallAction::Removed, Some(means), diff(now, after), None);
             return Ok((plan, Some(wanted)));
         };
-        if let Some(other) = format.other_name(now).map_err(self.trouble(path))?
+        if let Some((other, _)) = format.other_name(now).map_err(self.trouble(path))?
             && format.look(now).map_err(self.trouble(path))?.is_none()
         {
             let note = Some(format!("it starts stead already, as `{other}`"));

@@ -66,7 +66,7 @@ pub enum ProbeTrouble {
 }
 
 impl McpClient {
-    /// The entry for stead in the client's file of this scope, if there is one, with the file.
+    /// The entry for stead in the client's file of this scope, whatever its name, with the file.
     pub fn entry_in(
         &self,
         scope: ConfigScope,

@@ -24,3 +24,20 @@ pub fn is_in_a_cache(path: &Path) -> bool {
     let path = path.to_string_lossy();
     CACHES.iter().any(|cache| path.contains(cache))
 }
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn u4_caches_of_package_managers_are_known() {
+        for path in
+            ["/home/a/.cache/uv/archive-v0/x/bin/stead", "/home/a/.npm/_npx/1/node_modules/s/stead"]
+        {
+            assert!(is_in_a_cache(Path::new(path)), "{path}");
+        }
+        for path in ["/usr/bin/stead", "/home/a/.local/share/uv/tools/stead/bin/stead"] {
+            assert!(!is_in_a_cache(Path::new(path)), "{path}");
+        }
+    }
+}

@@ -10,9 +10,11 @@ quick *NAMES:
 e2e NAME:
     cargo test --test e2e {{NAME}}
 
-# Write anew what is written from code: the command line reference, and the table of what languages do.
+# Write anew what is written from code: the command line reference, the plugin, clients' files after an install, and the table of what languages do.
 bless:
     STEAD_BLESS=1 cargo test -p stead-cli reference
+    STEAD_BLESS=1 cargo test -p stead-cli u4_the_plugin_in_the_repository_is_the_one_that_is_written
+    STEAD_BLESS=1 cargo test -p stead-install golden
     STEAD_BLESS=1 cargo test --test conformance the_page_about_languages_is_true
 
 # Measure stead against floors, side by side (docs/PERFORMANCE.md).

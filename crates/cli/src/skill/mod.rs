@@ -106,17 +106,18 @@ mod tests {
 
     #[test]
     fn u4_the_plugin_in_the_repository_is_the_one_that_is_written() {
+        let bless = std::env::var_os("STEAD_BLESS").is_some();
         let root = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../plugin");
         for PluginFile { path, text } in plugin() {
             let path = root.join(path);
-            if std::env::var_os("STEAD_BLESS").is_some() {
+            if bless {
                 fs::create_dir_all(path.parent().unwrap()).unwrap();
                 fs::write(&path, &text).unwrap();
             }
             let kept = fs::read_to_string(&path).unwrap_or_default();
             assert!(
                 kept == text,
-                "{} is stale; renew it with\n    STEAD_BLESS=1 cargo test -p stead-cli skill",
+                "{} is stale; renew it with\n    STEAD_BLESS=1 cargo test -p stead-cli the_plugin",
                 path.display()
             );
         }

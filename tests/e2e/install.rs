@@ -470,6 +470,37 @@ fn u5_doctor_starts_what_each_client_starts_and_names_what_does_not_work() {
         let fix = if code == 0 { &cursor["message"] } else { &cursor["fix"] };
         assert!(fix.as_str().unwrap().contains("stead install --client cursor"), "{cursor}");
     }
+    // What a project's file starts is run only if it is this stead and nothing more: others wrote that file.
+    let (theirs, ran) = (env.workspace().join("theirs"), env.workspace().join("ran"));
+    fs::write(&theirs, format!("#!/bin/sh\ntouch {}\n", ran.display())).unwrap();
+    fs::set_permissions(&theirs, Permissions::from_mode(0o755)).unwrap();
+    fs::create_dir(env.workspace().join(".zed")).unwrap();
+    let own = env.program().display().to_string();
+    for (entry, said) in [
+        (json!({"command": "./theirs", "args": ["mcp"]}), "it was not tried"),
+        (
+            json!({"command": own, "args": ["eval", "-n", "py", "open('ran', 'w')", "mcp"]}),
+            "it was not tried",
+        ),
+        (
+            json!({"command": own, "args": ["mcp"], "env": {"LD_PRELOAD": "./theirs"}}),
+            "it was not tried",
+        ),
+        (json!({"command": own, "args": ["mcp"]}), "lists 10 tools"),
+    ] {
+        let settings = json!({"context_servers": {"stead": entry}});
+        fs::write(env.workspace().join(".zed/settings.json"), settings.to_string()).unwrap();
+        put(&env, ".cursor/mcp.json", "{}");
+        let data = checks(0);
+        let zed = data["checks"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .rfind(|check| check["name"] == "zed")
+            .unwrap();
+        assert!(zed["message"].as_str().unwrap().contains(said), "{zed}");
+        assert!(!ran.exists(), "{entry}");
+    }
     put(&env, ".cursor/mcp.json", "{");
     let cursor = find(&checks(2), "cursor");
     assert!(cursor["message"].as_str().unwrap().contains("line 1, column 2"), "{cursor}");

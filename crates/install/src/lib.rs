@@ -28,6 +28,6 @@ pub use file::FileTrouble;
 pub use perform::{
     InstallAction, InstallDone, InstallMeans, InstallOrder, InstallPlan, InstallTrouble,
 };
-pub use probe::{LiveServer, ProbeTrouble, probe};
+pub use probe::{LiveServer, ProbeTrouble, is_this_stead, probe};
 pub use program::{is_in_a_cache, own_path};
 pub use trouble::EditTrouble;

@@ -83,6 +83,25 @@ impl McpClient {
     }
 }
 
+/// Whether an entry starts this very program as a server and does nothing else. A project's file comes from whoever
+/// wrote the project, so only such an entry of it may be tried.
+pub fn is_this_stead(entry: &KnownEntry, places: &UserPlaces, workspace: &Path) -> bool {
+    let program = entry.command.as_deref().and_then(|it| find(it, places, workspace));
+    let real = program.and_then(|program| program.canonicalize().ok());
+    let own = std::env::current_exe().and_then(|exe| exe.canonicalize()).ok();
+    let args: Vec<&str> = entry.args.iter().map(String::as_str).collect();
+    let only_serves = matches!(args[..], ["mcp"] | ["mcp", "--workspace", _]);
+    real.is_some() && real == own && only_serves && entry.env.is_empty()
+}
+
+/// The program that an entry names.
+fn find(command: &str, places: &UserPlaces, workspace: &Path) -> Option<PathBuf> {
+    match command.contains('/') {
+        true => Some(workspace.join(command)).filter(|path| path.exists()),
+        false => places.program(command),
+    }
+}
+
 /// Starts what an entry says, in the workspace, and asks it for its tools.
 pub fn probe(
     entry: &KnownEntry,
@@ -90,10 +109,7 @@ pub fn probe(
     workspace: &Path,
 ) -> Result<LiveServer, ProbeTrouble> {
     let command = entry.command.clone().ok_or(ProbeTrouble::NoProgram)?;
-    let program = match command.contains('/') {
-        true => Some(workspace.join(&command)).filter(|path| path.exists()),
-        false => places.program(&command),
-    };
+    let program = find(&command, places, workspace);
     let program = program.ok_or_else(|| ProbeTrouble::Missing { command: command.clone() })?;
     let filled = |word: &String| word.replace("${workspaceFolder}", &workspace.to_string_lossy());
     let child = Command::new(&program)

@@ -3,7 +3,8 @@
 use std::path::Path;
 
 use stead_install::{
-    CLIENTS, ConfigScope, KnownEntry, LiveServer, McpClient, ProbeTrouble, UserPlaces, probe,
+    CLIENTS, ConfigScope, KnownEntry, LiveServer, McpClient, ProbeTrouble, UserPlaces,
+    is_this_stead, probe,
 };
 use stead_protocol::{ErrorCode, PROGRAM};
 
@@ -31,6 +32,12 @@ pub(super) fn clients(workspace: &Path) -> ClientsFound {
         for scope in [ConfigScope::User, ConfigScope::Project] {
             match client.entry_in(scope, &places, workspace) {
                 Ok(None) => continue,
+                Ok(Some((path, entry)))
+                    if scope == ConfigScope::Project
+                        && !is_this_stead(&entry, &places, workspace) =>
+                {
+                    found.checks.push(not_tried(client, &path, &entry));
+                }
                 Ok(Some((path, entry))) => {
                     if !tried.iter().any(|(known, _)| *known == entry) {
                         let answer = probe(&entry, &places, workspace);
@@ -68,6 +75,17 @@ pub(super) fn clients(workspace: &Path) -> ClientsFound {
         found.next.push(format!("`stead install` tells {titles} of stead; `--dry-run` shows how"));
     }
     found
+}
+
+/// What a project's file starts is not run: anybody may have written it (SPEC CF-4).
+fn not_tried(client: &McpClient, path: &Path, entry: &KnownEntry) -> Check {
+    let message = format!(
+        "{}: {} (project) starts `{}`, which is not this stead or is given more; it was not tried",
+        client.title,
+        path.display(),
+        entry.command.as_deref().unwrap_or("no program"),
+    );
+    Check::ok(client.id, message)
 }
 
 fn checked(

@@ -225,7 +225,7 @@ impl InstallOrder<'_> {
         file: &mut ClientFile,
         backups: &BackupDir,
         plan: &mut InstallPlan,
-        wanted: &FileAfter,
+        after: &FileAfter,
     ) -> Result<Option<PathBuf>, InstallTrouble> {
         let now = file.text.clone();
         let earlier = backups.before(&file.real, now.as_deref().unwrap_or_default());
@@ -235,42 +235,9 @@ impl InstallOrder<'_> {
             Some(again) => (None, again.text.is_some(), again.made),
             None => (backups.keep_before_install(now.as_deref())?, now.is_some(), Vec::new()),
         };
-        if let Some(InstallMeans::OwnCommand(own)) = plan.means.clone() {
-            match self.run_and_look(file, &own, |known| known) {
-                Ok(()) => {
-                    backups.note(
-                        &file.real,
-                        existed,
-                        file.text.as_deref().unwrap_or_default(),
-                        made,
-                    )?;
-                    return Ok(backup);
-                }
-                Err(why) => plan.note = Some(format!("{why}; so the file was edited")),
-            }
-            plan.means = Some(InstallMeans::Edit);
-            if file.text != now {
-                // The command did something after all; its file is edited as it is now.
-                let (_, again) = self.plan(&plan.path.clone(), file)?;
-                let Some(again) = again else { return Ok(backup) };
-                return self.write(file, backups, &again, existed, made).map(|()| backup);
-            }
-        }
-        made.extend(self.replace(file, wanted)?);
+        made.extend(self.change(file, plan, after)?);
         backups.note(&file.real, existed, file.text.as_deref().unwrap_or_default(), made)?;
         Ok(backup)
-    }
-
-    fn write(
-        &self,
-        file: &mut ClientFile,
-        backups: &BackupDir,
-        wanted: &FileAfter,
-        existed: bool,
-        mut made: Vec<PathBuf>,
-    ) -> Result<(), InstallTrouble> {
-        made.extend(self.replace(file, wanted)?);
-        Ok(backups.note(&file.real, existed, file.text.as_deref().unwrap_or_default(), made)?)
     }
 
     fn remove(
@@ -278,30 +245,12 @@ impl InstallOrder<'_> {
         file: &mut ClientFile,
         backups: &BackupDir,
         plan: &mut InstallPlan,
-        wanted: &FileAfter,
+        after: &FileAfter,
     ) -> Result<Option<PathBuf>, InstallTrouble> {
         let now = file.text.clone().unwrap_or_default();
         let made = backups.before(&file.real, &now).map(|before| before.made).unwrap_or_default();
         let backup = backups.keep_before_remove(&now)?;
-        if let Some(InstallMeans::OwnCommand(own)) = plan.means.clone() {
-            match self.run_and_look(file, &own, |known| !known) {
-                Ok(()) => {
-                    backups.forget();
-                    return Ok(Some(backup));
-                }
-                Err(why) => plan.note = Some(format!("{why}; so the file was edited")),
-            }
-            plan.means = Some(InstallMeans::Edit);
-            if file.text.as_deref() != Some(&now) {
-                let (_, again) = self.plan(&plan.path.clone(), file)?;
-                if let Some(again) = again {
-                    self.replace(file, &again)?;
-                }
-                backups.forget();
-                return Ok(Some(backup));
-            }
-        }
-        self.replace(file, wanted)?;
+        self.change(file, plan, after)?;
         if file.text.is_none() {
             // Directories that the install made go with the file, unless somebody uses them by now.
             for dir in made.iter().rev() {
@@ -312,13 +261,31 @@ impl InstallOrder<'_> {
         Ok(Some(backup))
     }
 
-    /// Runs a client's own command and believes what is in the file afterwards, not what the command says.
-    fn run_and_look(
+    /// Changes the file by the means that were planned. Where the client's own command fails, the file is edited and the
+    /// plan says so. Returns the directories that had to be made.
+    fn change(
         &self,
         file: &mut ClientFile,
-        own: &OwnCommand,
-        holds: impl FnOnce(bool) -> bool,
-    ) -> Result<(), String> {
+        plan: &mut InstallPlan,
+        after: &FileAfter,
+    ) -> Result<Vec<PathBuf>, InstallTrouble> {
+        let Some(InstallMeans::OwnCommand(own)) = &plan.means else {
+            return Ok(self.replace(file, after)?);
+        };
+        let now = file.text.clone();
+        let Err(why) = self.run_and_look(file, own) else { return Ok(Vec::new()) };
+        plan.note = Some(format!("{why}; so the file was edited"));
+        plan.means = Some(InstallMeans::Edit);
+        if file.text == now {
+            return Ok(self.replace(file, after)?);
+        }
+        // The command did something after all, so the file is edited as it is now.
+        let (_, after) = self.plan(&plan.path, file)?;
+        Ok(after.map(|after| self.replace(file, &after)).transpose()?.unwrap_or_default())
+    }
+
+    /// Runs a client's own command and believes what is in the file afterwards, not what the command says.
+    fn run_and_look(&self, file: &mut ClientFile, own: &OwnCommand) -> Result<(), String> {
         let ran = match self.places.program(own.program) {
             Some(program) => run_own(&program, own, self.workspace),
             None => Err(format!("`{}` is gone", own.program)),
@@ -327,7 +294,7 @@ impl InstallOrder<'_> {
         ran?;
         let known = self.client.format.look(file.text.as_deref().unwrap_or_default());
         match known {
-            Ok(known) if holds(known.is_some()) => Ok(()),
+            Ok(known) if known.is_some() == self.entry.is_some() => Ok(()),
             _ => Err(format!(
                 "`{}` said yes and did not change `{}`",
                 own.shown(),
@@ -339,14 +306,14 @@ impl InstallOrder<'_> {
     fn replace(
         &self,
         file: &mut ClientFile,
-        wanted: &FileAfter,
+        after: &FileAfter,
     ) -> Result<Vec<PathBuf>, FileTrouble> {
         // A project's file is for everyone who may read the project, the user's may come to hold keys.
         let mode = match self.scope {
             ConfigScope::User => 0o600,
             ConfigScope::Project => 0o666,
         };
-        match wanted {
+        match after {
             FileAfter::Text(text) => file.replace(text, mode),
             FileAfter::NoFile => file.delete().map(|()| Vec::new()),
         }

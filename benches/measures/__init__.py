@@ -1,6 +1,6 @@
 """The measures, in the order of the table. Each is a function from a run to lines."""
 
-from . import age, crowd, first, frames, idle, interrupt, many, names, output, peers, save, warm
+from . import age, copies, crowd, first, frames, idle, interrupt, many, names, output, peers, save, warm
 
 # Name, what it is, function.
 MEASURES = [
@@ -16,6 +16,7 @@ MEASURES = [
     ("names", "10,000 names in the namespace against 10", names.kept),
     ("frames", "what is told of changed data frames of a million rows costs", frames.told),
     ("save", "10,000 names and 1 GB saved and loaded, against `pickle`", save.kept),
+    ("copies", "checkpoints, rollbacks, and what undo costs at the pace of an agent", copies.kept),
     ("peers", "others that keep a Python session, with `--peers DIR`", peers.compared),
     ("age", "the millionth eval against the tenth", age.grown_old),
 ]

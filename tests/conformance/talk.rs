@@ -44,6 +44,11 @@ impl Talk<'_> {
                 self.command(["rollback"]).ok();
             }
             SessionHistory::Undone => {
+                // One that a behaviour has started without undo.
+                if self.command(["status"]).0["data"]["undo"]["copies"] == 0 {
+                    self.command(["stop"]).ok();
+                    self.eval("");
+                }
                 wait_for("a copy of the session as it is", || {
                     self.command(["status"]).0["data"]["undo"]["kept"] == true
                 });

@@ -305,7 +305,7 @@ fn st5_languages_that_cannot_say_so() {
 #[test]
 fn st5_code_that_comes_while_bash_is_copied_runs_behind_it() {
     let env = TestEnv::new(STEAD);
-    let names = "for n in {1..3000}; do printf -v \"name_$n\" '%050d' \"$n\"; done";
+    let names = "for n in {1..600}; do printf -v \"name_$n\" '%050d' \"$n\"; done";
     assert_eq!(env.json(["eval", "-n", "sh", "--", names])["status"], "complete");
     // Each comes at another moment of the copy, which begins 50 ms after the last.
     for step in 0..24 {
@@ -315,4 +315,18 @@ fn st5_code_that_comes_while_bash_is_copied_runs_behind_it() {
         let interrupted = env.json(["interrupt", "-n", "sh"]);
         assert_eq!(interrupted["data"]["effect"], "interrupted", "{step}: {interrupted:#}");
     }
+}
+
+#[test]
+fn st5_a_shell_with_much_state_is_not_copied_and_does_not_wait() {
+    let env = TestEnv::new(STEAD);
+    env.json(["eval", "-n", "sh", "--", "printf -v big '%*s' 8000000 x"]);
+    wait_for("the reason", || {
+        let off = env.json(["status", "-n", "sh"])["data"]["undo"]["off"].clone();
+        off.as_str().is_some_and(|off| off.contains("MB of state"))
+    });
+    let reply = env.json(["undo", "-n", "sh"]);
+    assert_eq!(reply["ok"], false, "{reply:#}");
+    let reply = env.json(["eval", "-n", "sh", "--timeout", "60s", "--", "unset big; echo on"]);
+    assert_eq!(reply["status"], "complete", "{reply:#}");
 }

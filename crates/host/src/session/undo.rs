@@ -20,6 +20,8 @@ use crate::session::state::Phase;
 const SETTLED: Millis = 50;
 /// After this time without an eval one copy is enough.
 const LONG_IDLE: Millis = 10 * 60 * 1000;
+/// A text that takes longer to write is not written after each eval.
+const LONG_TEXT: Millis = 500;
 /// Texts for undo have numbers from here on.
 const OWN_TEXTS: u32 = 1 << 31;
 /// Whoever has rewritten so much memory since the last copy pays for older ones with as much again.
@@ -35,13 +37,37 @@ pub(crate) struct Undo {
     taking: Option<Taking>,
     /// Why the last copy was not taken.
     off: Option<String>,
+    slow: SlowCopies,
     /// The copy that the lower half was told to fall back to.
     fallback: Option<u32>,
+}
+
+/// Copies in text that took long, in a row: evals that come meanwhile wait for them, so the next are left out, twice as
+/// many each time. Other copies have brakes of their own, in the bridge.
+#[derive(Debug, Default)]
+struct SlowCopies {
+    times: u32,
+    left_out: u32,
+}
+
+impl SlowCopies {
+    fn note(&mut self, took: Millis) {
+        self.times = if took > LONG_TEXT { (self.times + 1).min(6) } else { 0 };
+        self.left_out = if self.times > 0 { 1 << self.times } else { 0 };
+    }
+
+    /// Whether the next one is left out.
+    fn skips(&mut self) -> bool {
+        let skips = self.left_out > 0;
+        self.left_out = self.left_out.saturating_sub(1);
+        skips
+    }
 }
 
 /// A copy that was ordered.
 #[derive(Debug)]
 struct Taking {
+    began: Millis,
     /// Number of the request.
     seq: u64,
     /// The evals whose effect it will have.
@@ -103,13 +129,18 @@ impl Host {
         let (seq, holds) = (self.asked.numbers, self.copies.holds().clone());
         let (mut made, mut save) = (None, None);
         if !self.facts.can.has(&Capability::Checkpoint) {
+            if self.undo.slow.skips() {
+                self.undo.off = Some("the last copies took long to write".to_owned());
+                return;
+            }
             let path = self.checkpoints_dir().join(format!("undo-{seq}.stead"));
             let eval = self.eval_id(EvalSeq::default());
             save = Some(SavedCopy { eval, path: path.display().to_string() });
             // Texts of checkpoints have the numbers of evals.
             made = Some(MadeCopy { number: OWN_TEXTS | seq as u32, text: Some(path) });
         }
-        self.undo.taking = Some(Taking { seq, holds, made });
+        let began = self.clock.now();
+        self.undo.taking = Some(Taking { began, seq, holds, made });
         self.orders.push_back(Order::Copy { seq, save });
     }
 
@@ -133,10 +164,14 @@ impl Host {
         data: Option<&Value>,
         error: Option<&str>,
     ) -> bool {
-        let Some(Taking { holds, made, .. }) = self.undo.taking.take_if(|taking| taking.seq == seq)
+        let Some(Taking { began, holds, made, .. }) =
+            self.undo.taking.take_if(|taking| taking.seq == seq)
         else {
             return false;
         };
+        if made.as_ref().is_some_and(|made| made.text.is_some()) {
+            self.undo.slow.note(self.clock.now() - began);
+        }
         match (made, error) {
             (Some(made), None) if made.text.is_none() || is_whole(data) => {
                 self.undo.off = None;

@@ -24,6 +24,9 @@ use crate::told::{Copied, Told};
 
 /// Stands for the channel on which copies are told, where a number stands for a copy.
 const NEST: u64 = u64::MAX;
+/// A shell writes about a megabyte of its state in a second, and evals wait for it: one that has grown by more than this
+/// is not copied by itself.
+const MOST_TEXT: u64 = 1 << 20;
 /// How many copies that ended at the same time are noticed in one turn.
 const MOST_EVENTS: usize = 16;
 
@@ -43,6 +46,8 @@ pub(super) struct FrozenCopies {
     pub(super) expected: bool,
     /// A copy that is a file, while the bridge saves it.
     saving: Option<SavingCopy>,
+    /// Memory of the interpreter when it was ready, where copies are files.
+    began_with: u64,
 }
 
 /// A copy that is a file and not there yet. Until the bridge says that it is done, whatever it says is about this.
@@ -180,15 +185,32 @@ impl FrozenCopies {
 
 impl Interpreter {
     /// Has the bridge copy its interpreter, behind whatever it does now.
-    pub(super) fn copy(&mut self, seq: u64, save: Option<SavedCopy>) {
+    pub(super) fn copy(&mut self, seq: u64, save: Option<SavedCopy>, tell: Tell<'_>) {
         let Some(SavedCopy { eval, path }) = save else {
             self.copies.expected = true;
             return self.send(&Command::Copy { seq }.encode());
         };
+        let grown = self.resident().saturating_sub(self.copies.began_with);
+        if grown > MOST_TEXT {
+            let megabytes = grown as f64 / 1e6;
+            let error =
+                format!("the shell has {megabytes:.1} MB of state, which would take long to write");
+            return tell(Told::Answer { seq, data: None, error: Some(error) });
+        }
         let argument = format!("{path}\nforce");
         self.send(&Command::Work { id: &eval, what: "save", argument: &argument }.encode());
         let held = Vec::new();
         self.copies.saving = Some(SavingCopy { seq, eval, report: None, error: None, held });
+    }
+
+    /// Takes note of the interpreter's memory before it has run anything.
+    pub(super) fn note_memory(&mut self) {
+        self.copies.began_with = self.resident();
+    }
+
+    fn resident(&self) -> u64 {
+        let pages = tree::look(self.child.pid).map_or(0, |process| process.resident_pages);
+        pages * rustix::param::page_size() as u64
     }
 
     /// Keeps a command back while a copy is being saved; whether it does.

@@ -62,6 +62,9 @@ impl Interpreter {
                     () if can.has(&Capability::Shell) => Hears::ShellSignal,
                     () => Hears::Signal,
                 };
+                if can.has(&Capability::SavesAll) {
+                    self.note_memory();
+                }
                 self.bridge = BridgeFacts::Ready { can: can.clone(), main_tid: pid };
                 tell(Told::Ready { version, can });
             }

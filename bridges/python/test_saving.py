@@ -72,6 +72,21 @@ class SavingTest(BridgeTest):
             self.assertEqual(self.done(host, "save", self.path)["failed"], [])
             self.holds(host, [check for _, check in kinds])
 
+    def comes_back(self, evals, check, failing=()):
+        """What these evals make comes back whole in a new process, and from there in another one."""
+        host = self.start(cwd=self.folder)
+        for code in evals:
+            result = host.eval(code)
+            self.assertEqual(result.status, "error" if code in failing else "ok", (code, result.order))
+        self.holds(host, [check])
+        report = self.done(host, "save", self.path)
+        self.assertEqual(report["failed"], [], evals)
+        for _ in range(2):
+            host, report = self.loaded()
+            self.assertEqual((report["failed"], report["warnings"]), ([], []), evals)
+            self.holds(host, [check])
+            self.done(host, "save", self.path)
+
 
 class Kinds(SavingTest):
     def test_st2_every_kind_of_value_comes_back_with_its_identity(self):

@@ -1,7 +1,7 @@
 // Loading: makes again what saving.js wrote. What does not come back is named and keeps nothing else from coming.
 
 const { Deserializer } = main.require("v8");
-const setPrototype = G.Reflect.setPrototypeOf;
+const setPrototype = original("Reflect").setPrototypeOf;
 
 /** Reads values, with the memory of views from the file. */
 class Reader extends Deserializer {
@@ -66,6 +66,7 @@ class Loading {
     this.loaded = [];
     this.failed = [];
     this.warnings = [];
+    this.functions = new Map();  // how a function that another one holds was saved -> the function
     this.made = new Map();   // name -> function that was defined
     this.protos = [];        // what each number of a prototype stands for; null if it did not come back
   }
@@ -177,15 +178,32 @@ class Loading {
     const made = this.made.get(name);
     if (same !== undefined || made === undefined) return;
     if (list(needs).some((at) => this.protos[at] === null)) return this.fail(name + ".…", "its properties hold instances of a class that could not be loaded");
-    for (const [key, value, flags] of list(parts.values)) defineProperty(made, key, propertyOf(value, flags));
-    for (const [key, value, flags] of list(parts.shared)) defineProperty(made.prototype, key, propertyOf(value, flags));
-    for (const key of list(parts.keys)) {
-      const [holder, own] = key.startsWith("prototype.") ? [made.prototype, key.slice("prototype.".length)] : [made, key];
-      if (typeof holder !== "object" && typeof holder !== "function" || descriptor(holder, own) === undefined) {
-        this.fail(`${name}.${key}`, "it was added after the definition, and only the definition is saved", "function");
-      }
+    try {
+      giveOwnParts(made, parts, (part) => this.functionFrom(part), (key, why) => this.fail(`${name}.${key}`, why, "function"));
+    } catch (error) {
+      this.fail(`${name}.…`, whyNot(error), "function");
     }
     settleLevel(made, level);
+  }
+
+  /** A function that a definition holds. */
+  functionFrom(part) {
+    if (part.name !== undefined) {
+      if (!this.made.has(part.name)) throw new WorkError("LoadError", `\`${part.name}\` could not be loaded`);
+      const made = this.made.get(part.name);
+      return part.where === undefined ? made : descriptor(part.where ? made.prototype : made, part.key).value;
+    }
+    if (part.source === undefined && part.method === undefined) {
+      const found = fromOrigin(part);
+      if (typeof found !== "function") throw new WorkError("LoadError", "its module must be imported first");
+      return found;
+    }
+    if (!this.functions.has(part)) {
+      const made = part.method !== undefined ? methodFrom(part.method) : evaluated(part.called ?? "", part.source, part.strict, true);
+      if (part.called !== null && ownNameOf(made) !== part.called) defineProperty(made, "name", { __proto__: null, value: part.called, configurable: true });
+      this.functions.set(part, made);
+    }
+    return this.functions.get(part);
   }
 
   report(asked) {
@@ -198,13 +216,20 @@ class Loading {
 }
 
 /** A function or class from its text, named as it was. */
-function evaluated(name, source, strict) {
+function evaluated(name, source, strict, unbound = false) {
   const key = JSON.stringify(name);
   let text = `({ ${key}: ${source}\n})[${key}]`;
   if (strict) text = `(function () { "use strict"; return { ${key}: ${source}\n}; })()[${key}]`;
   // As a declaration it calls itself by whatever its name stands for then.
-  else if (/^(?:async\s+)?function\b/.test(source) && declaredName(source) === name) text = `${source}\n${name}`;
+  else if (!unbound && /^(?:async\s+)?function\b/.test(source) && declaredName(source) === name) text = `${source}\n${name}`;
   return runUser(() => globalEval(text + "\n//# sourceURL=" + fileName()));
+}
+
+/** A method from its text, without the literal or class that it stood in. */
+function methodFrom(text) {
+  const holder = runUser(() => globalEval(`({${text}\n})\n//# sourceURL=${fileName()}`));
+  const property = descriptor(holder, ownKeys(holder)[0]);
+  return property.value ?? property.get ?? property.set;
 }
 
 function declaredName(source) {

@@ -61,7 +61,7 @@ class Gathered {
     this.failed = [];
     this.origins = null;
     this.classes = new Map();  // function -> the name that it is defined by
-    this.walk = new Walk((made) => this.classOrigin(made));
+    this.walk = new Walk((made) => this.classOrigin(made), (proto) => this.prototypeOrigin(proto));
   }
 
   fail(name, why) {
@@ -83,6 +83,44 @@ class Gathered {
     if (origin?.file !== undefined || origin?.imported !== undefined) return origin;
     if (origin?.global === "AggregateError" && origin.key === undefined) return origin;
     return origin === undefined ? "which is no class of the top level" : "which cannot be taken apart";
+  }
+
+  /** How a function that a class or function holds is found or made again; throws Unsavable. */
+  functionOrigin(made, what) {
+    const name = this.classes.get(made);
+    if (name !== undefined) return { name };
+    try {
+      const origin = isProxy(made) ? undefined : this.methodOrigin(made) ?? this.originOf(made);
+      if (origin !== undefined) return origin;
+      const text = textOf(made), plain = ownKeys(made).every((key) => GIVEN.has(key)) && !isClass(made);
+      if (!plain) throw new Unsavable("it has properties of its own, or is a class without a name");
+      try {
+        return { source: sourceOf(made), strict: isStrictFunction(made, text), called: ownNameOf(made) };
+      } catch (error) {
+        const method = methodText(text);
+        if (!(error instanceof Unsavable) || method === null) throw error;
+        return { method, called: ownNameOf(made) };
+      }
+    } catch (error) {
+      if (error instanceof Unsavable) throw new Unsavable(`${what} cannot be saved: ${error.message}`);
+      throw error;
+    }
+  }
+
+  /** Whether a function is a method that the text of a class gives. */
+  methodOrigin(made) {
+    const key = ownNameOf(made);
+    for (const [owner, name] of key ? this.classes : []) {
+      const where = [owner, descriptor(owner, "prototype")?.value].findIndex((holder) => typeof holder === "object" || typeof holder === "function" ? descriptor(holder, key)?.value === made : false);
+      if (where >= 0 && isClass(owner) && isInText(apply(functionText, owner, []), key, made)) return { name, where, key };
+    }
+    return undefined;
+  }
+
+  /** How the prototype of an instance is found again, if it is that of a definition. */
+  prototypeOrigin(proto) {
+    for (const [made, name] of this.classes) if (descriptor(made, "prototype")?.value === proto && !hasPrivateFields(made)) return { name };
+    return undefined;
   }
 
   add(names) {
@@ -112,7 +150,7 @@ class Gathered {
         return;
       }
       const source = sourceOf(made), base = isClass(made) ? baseOf(made, source) : null;
-      this.definitions.set(name, { name, made, source, base, strict: isStrictFunction(made, source), parts: ownParts(made), level: level(made), found: null });
+      this.definitions.set(name, { name, made, source, base, strict: isStrictFunction(made, source), parts: null, level: level(made), found: null });
       this.classes.set(made, name);
     } catch (error) {
       this.refuse(name, error);
@@ -136,6 +174,7 @@ class Gathered {
             continue;
           }
           if (one.base !== null && !this.classes.has(one.base) && this.originOf(one.base) === undefined) throw new Unsavable("its base class is not saved");
+          one.parts = ownParts(one.made, one.source, (made, what) => this.functionOrigin(made, what));
           const kept = [...one.parts.values, ...one.parts.shared].map(([, value]) => value);
           one.found = this.walk.look(...kept);
           this.trial(kept, one.found);

@@ -1,19 +1,23 @@
 // Sources: functions and classes come back by their text, what a module gave by the module's name.
 
-const functionPrototype = G.Function.prototype;
+const functionPrototype = original("Function").prototype;
 const LOOKED = "stead$looked";
-// Parts of a function that its text gives.
-const GIVEN = new Set(["length", "name", "prototype", "arguments", "caller"]);
 // To ask for these prints a warning.
 const WARNING = new Set(["punycode", "sys", "wasi", "sqlite", "trace_events"]);
 
-/** The text from which a function or class can be made again at the top level; throws Unsavable. */
-function sourceOf(made) {
+/** The text of a function, if it uses no variable from around it; throws Unsavable. */
+function textOf(made) {
   if (isProxy(made)) throw new Unsavable("it is a Proxy");
   const text = apply(functionText, made, []);
   if (/\{\s*\[native code\]\s*\}$/.test(text)) throw new Unsavable("it is a bound function, or one of Node's own that no module exports");
   const captured = capturedBy(made);
   if (captured !== null) throw new Unsavable(`it uses variables of the function or block that it was made in: ${captured}`);
+  return text;
+}
+
+/** The text from which a function or class can be made again at the top level; throws Unsavable. */
+function sourceOf(made) {
+  const text = textOf(made);
   try {
     new vm.Script("(" + text + "\n)");
   } catch {
@@ -81,27 +85,6 @@ function hasPrivateFields(made) {
     if ((scan("x = " + apply(functionText, at, [])) ?? []).some((token) => token.kind === "word" && token.text.startsWith("#"))) return true;
   }
   return false;
-}
-
-/** What a function has besides its text: values that are saved (`values`), and `keys` that its text should give again. */
-function ownParts(made) {
-  const values = [], keys = [], shared = [];
-  for (const key of ownKeys(made)) {
-    if (typeof key === "symbol" || GIVEN.has(key)) continue;
-    const property = descriptor(made, key);
-    if ("value" in property && typeof property.value !== "function") values.push([key, property.value, flagsOf(property)]);
-    else keys.push(key);
-  }
-  const prototype = descriptor(made, "prototype")?.value;
-  if (typeof prototype === "object" && prototype !== null && !isProxy(prototype)) {
-    for (const key of ownKeys(prototype)) {
-      if (typeof key === "symbol" || key === "constructor") continue;
-      const property = descriptor(prototype, key);
-      if ("value" in property && typeof property.value !== "function") shared.push([key, property.value, flagsOf(property)]);
-      else keys.push("prototype." + key);
-    }
-  }
-  return { values, shared, keys };
 }
 
 /** From an object or function of Node or of a module to how it is found again. */

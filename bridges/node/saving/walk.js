@@ -43,10 +43,11 @@ const REFUSED = [
 ];
 const ERRORS = new Map(["Error", "TypeError", "RangeError", "SyntaxError", "ReferenceError", "EvalError", "URIError"].map((name) => [original(name).prototype, name]));
 
-/** What has been found out about values so far; `classOf` tells how a class is found again, or throws. */
+/** What has been found out about values so far; `classOf` tells how a class is found again, or throws, `prototypeOf` the same of a prototype without one. */
 class Walk {
-  constructor(classOf) {
+  constructor(classOf, prototypeOf) {
     this.classOf = classOf;
+    this.prototypeOf = prototypeOf;
     this.good = new Map();      // objects of what is saved -> what was found with the name that had them first
     this.accepted = [];         // what was found with each name, in this order
     this.direct = new Set();    // memory that is a value itself
@@ -90,7 +91,11 @@ class Walk {
     if (!plain) for (const [is, text] of REFUSED) if (is(item)) throw new Unsavable(`${within(where)}${text}`);
     const kind = plain ? undefined : KINDS.find(([, is]) => is(item));
     const usual = kind === undefined ? mainObject : kind[0] === "view" ? viewPrototype(item) : kind[0] === "boxed" ? boxedPrototype(item) : kind[2];
-    if (kind !== undefined && kind[0] === "error" ? !ERRORS.has(proto) : proto !== usual) fix.proto = this.prototype(proto, where, found, child);
+    if (kind !== undefined && kind[0] === "error") {
+      if (!ERRORS.has(proto)) fix.proto = this.prototype(proto, where, found, child);
+      // V8 tells kinds of errors apart by the name that they have.
+      else if (errorKindByName(item) !== ERRORS.get(proto)) fix.proto = { global: ERRORS.get(proto) };
+    } else if (proto !== usual) fix.proto = this.prototype(proto, where, found, child);
     this.parts(kind === undefined ? "object" : kind[0], item, where, fix, found, child);
     if (fix.proto !== undefined || fix.props.length || fix.level) found.fixes.push(fix);
   }
@@ -105,6 +110,8 @@ class Walk {
       if (typeof origin === "string") throw new Unsavable(`${within(where)}an instance of \`${cut(nameOf(made), 100)}\`, ${origin}`);
       return origin;
     }
+    const origin = this.prototypeOf(proto);
+    if (origin !== undefined) return origin;
     child(proto, ".__proto__");
     return { object: proto };
   }
@@ -130,20 +137,18 @@ class Walk {
         refuseResizable(item, where);
         found.direct.push(item);
         break;
-      case "boxed":
-        return;
     }
     this.properties(item, where, fix, child, false);
   }
 
   /** Properties that V8 writes (`written`), if they are as an assignment makes them, and those that it does not. */
   properties(item, where, fix, child, written) {
-    const view = types.isTypedArray(item), error = types.isNativeError(item);
+    const view = types.isTypedArray(item), error = types.isNativeError(item), text = types.isStringObject(item);
     for (const key of ownKeys(item)) {
       if (typeof key === "symbol") throw new Unsavable(`${within(where)}a property whose key is a symbol`);
-      if (view && /^\d+$/.test(key)) continue;
-      if (error && (key === "stack" || key === "message")) continue;
+      if ((view || text) && (/^\d+$/.test(key) || (text && key === "length"))) continue;
       const property = descriptor(item, key);
+      if (error && (key === "stack" || (key === "message" && typeof property.value === "string" && flagsOf(property) === 5))) continue;
       if (!("value" in property)) throw new Unsavable(`${within(where)}a getter or setter, \`${cut(key, 60)}\``);
       if (key === "lastIndex" && types.isRegExp(item) && property.value === 0) continue;
       child(property.value, keyed(key));
@@ -152,14 +157,20 @@ class Walk {
     }
   }
 
-  elements(item, where, fix, child) {
-    if (item.length > 100_000 && !hasMoreThanItems(item)) {
-      for (let n = 0; n < item.length; n++) {
-        const value = item[n];
-        if (typeof value === "object" || typeof value === "function" || typeof value === "symbol") child(value, `[${n}]`);
-      }
-      return;
+  /** Looks at the items of a long list without making a text of every index; false if it has holes: then its keys are the fewer. */
+  denseItems(item, child) {
+    const held = [], { length } = item;
+    for (let n = 0; n < length; n++) {
+      if (!hasOwn(item, n)) return false;
+      const value = item[n];
+      if (typeof value === "object" || typeof value === "function" || typeof value === "symbol") held.push([value, n]);
     }
+    for (const [value, n] of held) child(value, `[${n}]`);
+    return true;
+  }
+
+  elements(item, where, fix, child) {
+    if (item.length > 100_000 && !hasMoreThanItems(item) && this.denseItems(item, child)) return;
     for (const key of ownKeys(item)) {
       if (key === "length") continue;
       if (typeof key === "symbol") throw new Unsavable(`${within(where)}a property whose key is a symbol`);
@@ -172,6 +183,18 @@ class Walk {
     }
   }
 }
+
+/** The kind that V8 takes an error for: by its `name`, own or inherited. */
+function errorKindByName(item) {
+  for (let at = item; at !== null && !isProxy(at); at = getPrototypeOf(at)) {
+    const name = descriptor(at, "name");
+    if (name !== undefined) return [...ERRORS.values()].includes(name.value) ? name.value : "Error";
+  }
+  return "Error";
+}
+
+const hasOwn = (item, key) => apply(ownProperty, item, [key]);
+const ownProperty = original("Object").prototype.hasOwnProperty;
 
 function flagsOf({ writable, enumerable, configurable }) {
   return (writable ? 1 : 0) | (enumerable ? 2 : 0) | (configurable ? 4 : 0);

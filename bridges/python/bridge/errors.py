@@ -118,6 +118,7 @@ def forget_sources():
         cache = getattr(modules.get("linecache"), "cache", None)
         oldest = RECENT.popleft()
         source = SOURCES.pop(oldest)
+        STOPPED.pop(oldest, None)
         S.source_size -= len(source) if type(source) is str else source[0]
         if type(cache) is dict:
             cache.pop(oldest, None)

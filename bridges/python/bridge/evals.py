@@ -158,8 +158,9 @@ def end_with(error, events, source):
     if isinstance(error, Leave):
         leave_session(error)
     S.phase = Phase.REPORTING
-    if MARKS:
-        S.stopped = attempt(line_of, error)
+    S.stopped = attempt(line_of, error)
+    if S.stopped is not None:
+        STOPPED[file_name()] = S.stopped
     if isinstance(error, SystemExit) and not S.hung_up:
         status, code = end_with_exit(error, events)
     else:

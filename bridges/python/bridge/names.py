@@ -128,9 +128,10 @@ def compare(candidates, added, rebound, removed):
             if before != now and is_user_name(name):
                 (added if before is None and name not in GIVEN else rebound).append(name)
                 GIVEN.pop(name, None)
-                KNOWN[name] = now
+                KNOWN[name], BOUND[name] = now, S.eval
         elif before is not None or name in GIVEN:
             KNOWN.pop(name, None)
+            BOUND.pop(name, None)
             GIVEN.pop(name, None)
             removed.append(name)
 

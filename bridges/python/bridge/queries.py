@@ -66,6 +66,7 @@ def do_clear(seq):
     modules["__main__"] = MODULE
     S.flags, S.names, S.final = 0, len(SPACE), None
     KNOWN.clear()
+    BOUND.clear()
     GIVEN.clear()
     MARKS.clear()
     GLOBALS.clear()

@@ -10,9 +10,10 @@ class Refused(Exception):
 
 # Straight from C: `pickle` may be the user's own.
 _pickle, crc32 = real_module("_pickle"), real_module("binascii").crc32
-CellType = real_module("types").CellType
+CellType, MethodType, ProxyType = real_module("types").CellType, real_module("types").MethodType, real_module("types").MappingProxyType
 HELPERS = "<stead>"     # the module that our own functions are of, as pickle sees it
 UNKNOWN = object()
+type_flags, HEAP_TYPE = type.__dict__["__flags__"].__get__, 1 << 9
 # What cannot be saved: the text, the module, and the names of its classes there. A module that is not loaded has no objects.
 TEXTS_OF_KINDS = (
     ("a socket", "_socket", "socket"),
@@ -88,11 +89,91 @@ def rule_of(kind, refusing):
     for base, rule in ((FunctionType, reduce_function), (type, reduce_class), (ModuleType, reduce_module), (CellType, reduce_cell)):
         if issubclass(kind, base):
             return rule
+    for exact, rule in ((property, reduce_property), (staticmethod, reduce_around), (classmethod, reduce_around), (MethodType, reduce_method),
+                        (ProxyType, reduce_proxy), (getattr(modules.get("functools"), "cached_property", None), reduce_cached)):
+        if kind is exact:
+            return rule
     for registered in list(modules["copyreg"].dispatch_table):
         if registered is kind:
             return None
-    own = found(kind, "__reduce_ex__")[1] is not object or found(kind, "__reduce__")[1] is not object
-    return reduce_own_way if own else None
+    if kind is getattr(modules.get("typing"), "ForwardRef", None):
+        return reduce_forward
+    by = found(kind, "__reduce__")[1] if found(kind, "__reduce_ex__")[1] is object else None
+    if by is BaseException and module_name_of(kind) == "__main__":
+        return reduce_error
+    if by is object:
+        return reduce_raw if needs_arguments(kind) else None
+    return reduce_own_way
+
+
+def reduce_property(_pickling, value):
+    return property, (value.fget, value.fset, value.fdel, value.__doc__)
+
+
+def reduce_around(_pickling, value):
+    return type(value), (value.__func__,)
+
+
+def reduce_method(_pickling, value):
+    """Pickle finds a method by its name, which need not lead to the same function."""
+    owner, function = value.__self__, value.__func__
+    name = attempt(getattr, function, "__name__")
+    again = attempt(getattr, owner, name) if type(name) is str else None
+    own = attempt(object.__getattribute__, owner, "__dict__") or ()
+    if type(again) is MethodType and again.__func__ is function and again.__self__ is owner and name not in own:
+        return NotImplemented
+    return MethodType, (function, owner)
+
+
+def reduce_proxy(_pickling, value):
+    return ProxyType, (get_referents(value)[0],)
+
+
+def reduce_cached(_pickling, value):
+    """Without its lock, which some versions have."""
+    return type(value), (value.func,), {"attrname": value.attrname, "__doc__": value.__doc__}
+
+
+def reduce_forward(_pickling, value):
+    """Without its code, which is compiled again."""
+    module = getattr(value, "__forward_module__", None)
+    return type(value), (value.__forward_arg__, value.__forward_is_argument__, *([module] if module is not None else []))
+
+
+def builtin_base(kind):
+    """The class of C that objects of a kind have their memory from."""
+    for base in mro_of(kind):
+        if not type_flags(base) & HEAP_TYPE:
+            return base
+    return object
+
+
+def needs_arguments(kind):
+    """Whether a `__new__` of the user's cannot be called with what pickle would give it: then objects are made without it, as
+    they are without `__init__`."""
+    made, owner = found(kind, "__new__")
+    if module_name_of(owner) != "__main__" or type_flags(found(kind, "__getnewargs_ex__")[1] or found(kind, "__getnewargs__")[1] or object) & HEAP_TYPE:
+        return False
+    function = own_function(made)
+    if type(function) is not FunctionType:
+        return False
+    code, given = function.__code__, 1 if builtin_base(kind) is object else 2
+    required = code.co_argcount - len(function.__defaults__ or ())
+    return required > given or code.co_kwonlyargcount > len(function.__kwdefaults__ or ())
+
+
+def reduce_raw(_pickling, value):
+    """As pickle does it, with the `__new__` of the class of C below."""
+    made, args, *rest = object.__reduce_ex__(value, 5)
+    if made is not modules["copyreg"].__newobj__:
+        return (made, args, *rest)
+    return (STAND_INS["make_raw"], (builtin_base(type(value)), *args), *rest)
+
+
+def reduce_error(_pickling, value):
+    """An error of the user's own kind: its `__init__` may want other arguments than those that it has given to the one above it."""
+    state = dict(value.__dict__)
+    return STAND_INS["make_error"], (builtin_base(type(value)), type(value), value.args), state or None
 
 
 def reduce_own_way(pickling, value):
@@ -101,6 +182,8 @@ def reduce_own_way(pickling, value):
     reduced = value.__reduce_ex__(5)
     if type(reduced) is str:
         home = getattr(value, "__module__", None)
+        if home is None and is_at(builtins, reduced, value):  # NotImplemented
+            return getattr, (builtins, reduced)
         if home in ("__main__", None) or not is_at(modules.get(home), reduced, value):
             return pickling.refer(value, reduced, "`%s`" % cut(reduced, 100))
     return reduced
@@ -165,7 +248,7 @@ def stand_in(name):
     return stands
 
 
-STAND_INS = {name: stand_in(name) for name in ("recall", "make_function", "set_function", "make_cell", "import_named")}
+STAND_INS = {name: stand_in(name) for name in ("recall", "make_function", "set_function", "make_cell", "import_named", "make_raw", "make_error")}
 
 
 class Pickling(_pickle.Pickler):

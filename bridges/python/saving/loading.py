@@ -73,6 +73,14 @@ class Loading:
         builtins.__import__(name)
         return modules[name]
 
+    def make_raw(self, base, kind, *args):
+        return base.__new__(kind, *args)
+
+    def make_error(self, base, kind, args):
+        error = base.__new__(kind, *args)
+        base.__init__(error, *args)
+        return error
+
     def make_cell(self):
         return CellType()
 
@@ -123,13 +131,22 @@ class Loading:
             raise Missing("its source is not in the file")
         return self.sources[file]
 
-    def run_statement(self, file, at, flags):
-        """One statement of a text, compiled as it was under the __future__ imports of its session."""
+    def run_statement(self, name, file, at, flags, bare=()):
+        """One statement of a text, compiled as it was under the __future__ imports of its session. It binds one name: what else
+        it would bind has a value of its own, in the file or in the session."""
         source = self.source(file)
         for node in statements_of(source.tree()) if source.tree() is not None else ():
             if [node.lineno, node.col_offset] == at:
-                tree = _ast.Module([node], [])
-                eval(compile(tree, source.file, "exec", flags & FUTURES, True), SPACE)
+                tree = _ast.Module([without_defaults(node, bare) if bare else node], [])
+                code, before = compile(tree, source.file, "exec", flags & FUTURES, True), dict(SPACE)
+                try:
+                    eval(code, SPACE)
+                finally:
+                    value = SPACE.get(name, FILLER)
+                    put_back(before)
+                    if value is not FILLER:
+                        SPACE[name] = value
+                LOADED[S.eval, name] = source.file
                 return
         raise Missing("its source does not give it in this Python")
 
@@ -159,7 +176,7 @@ class Loading:
     def fail(self, what, name, error):
         if what in ("borrow", "known"):
             return  # what needs it fails too
-        if what in ("attributes", "registered"):
+        if what in ("held", "registered"):
             self.warnings.append("not all of `%s` is as it was: %s" % (cut(name, 100), told_of(error)))
             return
         self.loaded.pop(name, None)
@@ -176,13 +193,13 @@ class Loading:
             WITHIN.setdefault(key, {})[inner] = None
 
     def do_define(self, name, *place):
-        self.run_statement(*place)
+        self.run_statement(name, *place)
         self.keep(name, SPACE[name])
 
     def do_borrow(self, name, *place):
         if name not in SPACE:
             self.borrowed.append(name)
-            self.run_statement(*place)
+            self.run_statement(name, *place)
 
     def do_value(self, name, *place):
         self.keep(name, self.read_value(*place))
@@ -190,10 +207,9 @@ class Loading:
     def do_known(self, name, *place):
         self.read_value(*place)
 
-    def do_attributes(self, name, *place):
-        for attribute, value in self.read_value(*place).items():
-            if space_of(self.made[name]).get(attribute, FILLER) is not value:
-                setattr(self.made[name], attribute, value)
+    def do_held(self, name, *place):
+        for what, path, attribute, value in self.read_value(*place):
+            give(what, self.recall(path), attribute, value)
 
     def do_registered(self, name, *place):
         for kind, function in self.read_value(*place):
@@ -279,6 +295,15 @@ class Loading:
         loaded = list(self.loaded)
         return {"path": self.origin.path, "loaded": loaded[:NAMED_MOST], "count": len(loaded), "failed": self.failed[:FAILED_MOST],
                 "failed_count": len(self.failed), "warnings": self.warnings[:FAILED_MOST]}
+
+
+def put_back(before):
+    """Undoes what a statement did to names."""
+    for name in [name for name in SPACE if name not in before]:
+        del SPACE[name]
+    for name, value in before.items():
+        if SPACE.get(name, FILLER) is not value:
+            SPACE[name] = value
 
 
 def told_of(error):

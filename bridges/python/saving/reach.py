@@ -1,14 +1,5 @@
 # Reach: what definitions use and are made of, which names and libraries there are.
 
-def is_of_class(kind, attribute, value):
-    """Whether the statement of a class makes an attribute as it is: a method, a property or the like, a class within it."""
-    if type(value) is FunctionType:
-        return value.__qualname__ == "%s.%s" % (qualified_name_of(kind), attribute)
-    if issubclass(type(value), type):
-        return qualified_name_of(value).startswith(qualified_name_of(kind) + ".")
-    return found(type(value), "__get__")[1] is not None
-
-
 def version_of(root):
     """The version of a loaded library; None for a module of the standard library or of the user's own."""
     module = modules.get(root)

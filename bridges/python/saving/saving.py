@@ -51,8 +51,9 @@ class Saving:
         self.pickling = Pickling(self, self.sink, self.take_buffer)
         self.steps, self.failed, self.sizes = [], {}, {}
         self.seen, self.promised, self.known, self.used, self.mentioned = set(), set(), set(), set(), {}
-        self.defining, self.trying, self.deferred = [], [], []  # definitions and values that wait for what they need; what comes last
-        self.holders = {}
+        # Definitions and values that wait for what they need; values and parts of definitions that come last.
+        self.defining, self.trying, self.deferred, self.late = [], [], [], []
+        self.holders, self.classes, self.lost, self.parts = {}, {}, {}, {}
         for name, value in list(SPACE.items()):
             if not is_pythons_own(name) and id(type(value)) not in PLAIN_KINDS:
                 self.holders.setdefault(id(value), []).append(name)
@@ -80,7 +81,28 @@ class Saving:
         top, _, rest = path.partition(".")
         if top not in SPACE:
             return False
-        return (is_at(SPACE[top], rest, value) if rest else SPACE[top] is value) and self.definition_of(top) is not None
+        if not (is_at(SPACE[top], rest, value) if rest else SPACE[top] is value):
+            return False
+        definition = self.definition_of(top)
+        return definition is not None and (not rest or self.is_made(SPACE[top], definition, rest.split(".")))
+
+    def is_made(self, kind, definition, names):
+        """Whether a statement makes what is found by names within the class that it defines."""
+        node = definition.node
+        for name in names:
+            if not isinstance(node, _ast.ClassDef):
+                return not isinstance(node, WRITTEN)
+            made = self.made_of(kind, definition.source.file, node)
+            value = space_of(kind).get(name, UNKNOWN)
+            if value is UNKNOWN or not made.is_made(name, value):
+                return False
+            kind, node = value, made.defined.get(name)
+        return True
+
+    def made_of(self, kind, file, node):
+        if id(kind) not in self.classes:
+            self.classes[id(kind)] = Made(kind, file, node)
+        return self.classes[id(kind)]
 
     def defined_name(self, value, path):
         """The path or name by which an object is found that its definition makes; None if there is none."""
@@ -97,6 +119,8 @@ class Saving:
             return name
         top = path.partition(".")[0]
         what = text or "class `%s`" % cut(path, 100)
+        if top in self.lost and is_at(MODULE, path, value):
+            raise Refused(value, "%s was made with `%s`, which %s" % (what, *self.lost[top]))
         if "<locals>" in path:
             raise Refused(value, what + " is defined inside a function")
         home = module_name_of(value) if text is None and issubclass(type(value), type) else "__main__"
@@ -110,10 +134,18 @@ class Saving:
 
     def definition_of(self, name):
         if name not in self.definitions:
-            files, lines = attempt(origin_of, SPACE.get(name)) or ((), ())
-            definition = self.sources.last_binding(name, files, lines)
+            value = SPACE.get(name)
+            definition = self.sources.binding(name, value)
+            if definition is not None and isinstance(definition.node, _ast.ClassDef):
+                lost = lost_base(definition.node, value) if issubclass(type(value), type) else (definition.node.name, "is not what it was")
+                if lost is not None and not self.can_borrow(lost):
+                    self.lost[name], definition = lost, None
             self.definitions[name] = definition if definition is not None and definition.is_simple() else None
         return self.definitions[name]
+
+    def can_borrow(self, lost):
+        """Whether a name that is gone was an import, which can be done again."""
+        return lost[0] not in SPACE and self.sources.last_import(lost[0]) is not None
 
     # ---- one name ----------------------------------------------------------------------------
 
@@ -245,27 +277,40 @@ class Saving:
             self.put_definition(name, definition)
 
     def define(self, name):
-        definition = self.definition_of(name)
+        definition, value = self.definition_of(name), SPACE.get(name)
         self.mentioned.update(definition.names_within())
+        plan = Plan(self, name, value, definition)
         self.defining.append(name)
         try:
-            for need in definition.names_at_once():
+            for need in definition.names_at_once(plan.bare):
                 if need in SPACE and need != name:
                     self.emit_reach(need)
                 elif need not in SPACE and need not in vars(builtins):
                     self.emit_import(need)
         finally:
             self.defining.pop()
-        self.put_definition(name, definition)
-        value = SPACE.get(name)
-        if issubclass(type(value), type):
-            self.put_attributes(name, value)
+        self.put_definition(name, definition, plan.bare)
+        if plan.held:
+            self.put_plan(plan, any([need in self.defining for need in plan.needs]))
         elif type(attempt(getattr, value, "registry")) is type(type.__dict__):
             self.put_registered(name, value)
 
-    def put_definition(self, name, definition):
+    def put_plan(self, plan, later):
+        """What a class or a wrapped function holds beside what its statement makes, when all that this needs is there."""
+        if later:
+            self.late.append(plan)
+            return
+        self.emit_all(sorted([need for need in plan.needs if need != plan.name]))
+        self.put_known(plan.needs)
+        try:
+            self.put("held", plan.name, plan.held)
+        except Failed as failed:
+            self.steps[:] = [step for step in self.steps if step[:2] != ["define", plan.name]]
+            self.failed[plan.name] = str(failed)
+
+    def put_definition(self, name, definition, bare=()):
         definition.source.keep(definition.node.lineno)
-        self.steps.append(["define", name, definition.source.file, definition.at, S.flags])
+        self.steps.append(["define", name, definition.source.file, definition.at, S.flags, *([bare] if bare else [])])
 
     def emit_reach(self, name):
         """A name that is used when a definition runs, after all that functions use which may be called then."""
@@ -296,42 +341,23 @@ class Saving:
 
     def emit_import(self, name):
         """A name that is gone but was used by a definition: the import that bound it is done again, and undone after loading."""
-        definition = self.sources.last_binding(name)
-        if definition is not None and isinstance(definition.node, (_ast.Import, _ast.ImportFrom)) and name not in self.seen:
+        definition = self.sources.last_import(name)
+        if definition is not None and name not in self.seen:
             self.seen.add(name)
             definition.source.keep(definition.node.lineno)
             self.steps.append(["borrow", name, definition.source.file, definition.at, S.flags])
 
-    def put_attributes(self, name, kind):
-        """What a class holds beside what its statement makes: its attributes as they are now."""
-        if type(kind) is not type and type_name_of(type(kind)) != "ABCMeta":
-            return
-        held = {}
-        for attribute, value in list(space_of(kind).items()):
-            if type(attribute) is not str or (attribute[:2] == "__" == attribute[-2:]) or attribute == "_abc_impl" or is_of_class(kind, attribute, value):
-                continue
-            try:
-                if not any([need in self.defining for need in self.try_out(value)]):
-                    held[attribute] = value
-            except Failed:
-                pass  # its statement makes it anew
-        self.put_state("attributes", name, held)
-
     def put_registered(self, name, function):
         """What was registered with a function of functools.singledispatch."""
         held = [(kind, made) for kind, made in function.registry.items() if kind is not object]
-        self.put_state("registered", name, held)
-
-    def put_state(self, what, name, held):
-        if not held:
-            return
-        try:
-            needs = self.try_out(held)
-            self.emit_all(sorted([need for need in needs if need != name]))
-            self.put_known(needs)
-            self.put(what, name, held)
-        except Failed:
-            pass
+        if held:
+            try:
+                needs = self.try_out(held)
+                self.emit_all(sorted([need for need in needs if need != name]))
+                self.put_known(needs)
+                self.put("registered", name, held)
+            except Failed as failed:
+                self.parts[name + ".registry"] = function, str(failed)
 
     def run(self):
         self.target.open()
@@ -351,6 +377,8 @@ class Saving:
             if not more:
                 break
             self.emit_all(more)
+        for plan in self.late:
+            self.put_plan(plan, False)
         for name in [name for name in self.deferred if name in SPACE]:
             try:
                 self.put_known(self.try_out(SPACE[name]))
@@ -376,6 +404,7 @@ class Saving:
         except TooSlow:
             pass
         failed = [{"name": name, "type": type_name(SPACE[name]) if name in SPACE else None, "why": self.failed[name]} for name in names if name in self.failed]
+        failed += [{"name": name, "type": type_name(value), "why": why} for name, (value, why) in self.parts.items() if is_text(name)]
         manifest = {
             "format": FORMAT, "language": "python", "version": sys.version.split()[0], "saved": now_text(),
             "session": (S.eval or "").rpartition(":")[0], "cwd": attempt(getcwd), "names": listed, "failed": failed, "packages": self.packages(),

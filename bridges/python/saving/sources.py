@@ -4,6 +4,7 @@ WRITTEN = (_ast.FunctionDef, _ast.AsyncFunctionDef, _ast.ClassDef)
 SCOPED = (*WRITTEN, _ast.Lambda)
 ASKED_ONE_BY_ONE = 50
 WITHIN = {}             # package -> modules of it that a load has imported
+LOADED = {}             # eval of a load and name -> the file name of the saved source whose statement bound it
 
 
 def source_text(file):
@@ -31,6 +32,15 @@ def children_of(node):
                     yield one
         elif isinstance(child, _ast.AST):
             yield child
+
+
+def dump_of(node):
+    """A text that two nodes have in common if they mean the same."""
+    if isinstance(node, list):
+        return "[%s]" % ",".join([dump_of(one) for one in node])
+    if not isinstance(node, _ast.AST):
+        return repr(node)
+    return "%s(%s)" % (type(node).__name__, ",".join([dump_of(getattr(node, field, None)) for field in node._fields]))
 
 
 def first_line(node):
@@ -101,13 +111,13 @@ class Definition:
         self.at = [node.lineno, node.col_offset]
 
     def is_simple(self):
-        """Whether it is an assignment of one name, or a `def` or `class`."""
+        """Whether it makes something and binds it to a name: an assignment, or a `def` or `class`. Another name for the same makes nothing."""
         if isinstance(self.node, _ast.Assign):
-            return all([isinstance(target, _ast.Name) for target in self.node.targets])
+            return all([isinstance(target, _ast.Name) for target in self.node.targets]) and not isinstance(self.node.value, _ast.Name)
         return isinstance(self.node, (*WRITTEN, _ast.AnnAssign)) or type(self.node).__name__ == "TypeAlias"
 
-    def names_at_once(self):
-        """Names that are looked up when the statement runs, and not later in a function."""
+    def names_at_once(self, bare=()):
+        """Names that are looked up when the statement runs, and not later in a function. `bare` are methods that run without their defaults."""
         found, todo = {}, [self.node]
         while todo:
             node = todo.pop()
@@ -115,7 +125,8 @@ class Definition:
                 found[node.id] = None
             elif isinstance(node, SCOPED) and not isinstance(node, _ast.ClassDef):
                 todo.extend(getattr(node, "decorator_list", ()))
-                todo.extend(children_of(node.args))
+                skipped = [*node.args.defaults, *node.args.kw_defaults] if [node.lineno, node.col_offset] in bare else ()
+                todo.extend([child for child in children_of(node.args) if not any([child is one for one in skipped])])
                 todo.extend([node.returns] if getattr(node, "returns", None) is not None else [])
                 continue
             todo.extend(children_of(node))
@@ -180,17 +191,49 @@ class Sources:
             self.known[file] = None if text is None else Source(file, text)
         return self.known[file]
 
-    def last_binding(self, name, files=(), lines=()):
-        """The statement that bound a name last. Of an object whose code is known, the one that this code is in."""
-        for file in [*files, *self.files_with(name)]:
-            source = self.source(file)
-            if source is None or name not in source.text or source.tree() is None:
-                continue
-            nodes = source.statements(name)
-            if files and lines:
-                nodes = [node for node in nodes if any([file_of == file and first_line(node) <= line <= node.end_lineno for file_of, line in lines])] or nodes
+    def last_import(self, name):
+        """The last import that bound a name which is gone."""
+        for file in self.files_with(name):
+            for node in reversed(self.reached(file, name)):
+                return Definition(self.source(file), node) if isinstance(node, (_ast.Import, _ast.ImportFrom)) else None
+        return None
+
+    def reached(self, file, name):
+        """The statements of an eval that bind a name and may have run: none below the one at which it failed."""
+        source = self.source(file)
+        if source is None or name not in source.text or source.tree() is None:
+            return []
+        until = max([top.end_lineno for top in source.tree().body if first_line(top) <= STOPPED[file]] or [0]) if file in STOPPED else None
+        return [node for node in source.statements(name) if until is None or first_line(node) <= until]
+
+    def binding(self, name, value):
+        """The statement that made what a name is bound to; None if that cannot be told."""
+        eval_id = BOUND.get(name)
+        file = STDLIB_FILE if name in GIVEN and is_given(name) else LOADED.get((eval_id, name)) or "<%s>" % eval_id
+        nodes = self.reached(file, name)
+        if not nodes:
+            return self.around(name, value)
+        tops, likely = self.source(file).tree().body, []
+        for node in reversed(nodes):
+            likely.insert(0, node)
+            if any([node is top for top in tops]):
+                break  # no statement before it matters; those in blocks may not have run
+        if len(likely) > 1:
+            fits = [likeness(node, file, value) for node in likely]
+            likely = [node for node, fit in zip(likely, fits) if fit == max(fits)]
+        texts = {dump_of(node) for node in likely}
+        if len(texts) > 1 and not all([isinstance(node, _ast.ClassDef) for node in likely]):
+            return None
+        return Definition(self.source(file), likely[-1])
+
+    def around(self, name, value):
+        """The statement that the methods of a class stand in, for one that was bound by other means than a statement."""
+        files, lines = attempt(origin_of, value) or ((), ())
+        for file in files:
+            nodes = [node for node in self.reached(file, name) if isinstance(node, _ast.ClassDef)]
+            nodes = [node for node in nodes if any([where == file and first_line(node) <= line <= node.end_lineno for where, line in lines])]
             if nodes:
-                return Definition(source, nodes[-1])
+                return Definition(self.source(file), nodes[-1])
         return None
 
     def modules_within(self, key):

@@ -106,6 +106,39 @@ class Saving(BashTest):
         look = "declare -p n y l x; echo \"${#z}\""
         self.assertEqual(self.shown(fresh, look), self.shown(host, look))
 
+    def test_st2_what_shows_or_fires_does_neither_while_a_session_is_saved_or_loaded(self):
+        other = self.file + "2"
+        plain = self.start()
+        plain.eval("x=2; l=(a 'b c'); f() { echo f; }; IFS=:; LANG=C; set -- p 'q r'")
+        self.save(plain, path=other)
+        for state in ("trap 'echo R' RETURN", "trap 'echo R' RETURN; set -T", "set -T; trap 'echo D' DEBUG", "set -E; trap 'echo E' ERR", "set -v", "set -x -u -e -C -a", "shopt -u interactive_comments",
+                      "set -o posix; shopt -s nocasematch failglob", "IFS=$'\\n'", "IFS='[]\"{},:'", "readonly IFS=:", "readonly LC_ALL=C", "GLOBIGNORE='*'; BASH_COMPAT=4.4; EXECIGNORE='*'", "POSIXLY_CORRECT=1; IFS=",
+                      "shopt -s expand_aliases; alias local='echo LOCAL' declare='echo DECL' if='echo IF' '[[=echo'", "printf() { echo mine; }; local() { echo mine; }; mapfile() { echo mine; }; declare() { echo mine; }"):
+            with self.subTest(state):
+                host, fresh, into = self.start(), self.start(), self.start()
+                host.eval("x=1; l=(a 'b c'); declare -A m=([k]=v [j]=w); f() { echo f; }; alias q='echo q'")
+                host.eval(state)
+                self.assertEqual(self.save(host)["failed"], [])
+                self.assertEqual(self.load(fresh)["failed"], [])
+                look = "\\builtin declare -p x l IFS BASH_COMPAT 2>&1; \\builtin echo ${m[k]}; \\builtin set +o; \\builtin shopt -p; \\builtin trap -p; \\builtin declare -F f"
+                self.assertEqual(self.shown(fresh, look), self.shown(host, look))
+                into.eval(state)
+                failed = [one["name"] for one in self.load(into, other)["failed"]]
+                self.assertEqual(failed, ["IFS"] if state == "readonly IFS=:" else [])
+                self.assertEqual(self.shown(into, "\\builtin echo \"$x${l[1]}$LANG$2\"")[0].replace("D\n", "").split("\n")[0], "2b cCq r")
+
+    def test_st2_what_is_readonly_is_not_told_as_loaded(self):
+        host, fresh, other = self.start(), self.start(), self.start()
+        host.eval("LANG=C; LC_TIME=C; x=1")
+        self.save(host)
+        fresh.eval("readonly LANG=C.UTF-8 LC_TIME=C")
+        loaded = self.load(fresh)
+        self.assertEqual({one["name"]: one["why"] for one in loaded["failed"]}, dict.fromkeys(["LANG", "LC_TIME"], "it is readonly in this session"))
+        self.gives(fresh, "echo $LANG $x", "C.UTF-8 1\n")
+        other.eval("y=1; readonly LC_ALL=C.UTF-8")
+        self.refused(self.work(other, "save", self.file, ""), "SaveError", "`LC_ALL` is readonly")
+        self.refused(self.work(other, "load", self.file), "LoadError", "`LC_ALL` is readonly")
+
     def test_st2_functions_and_aliases_come_back(self):
         host, fresh = self.start(), self.start()
         host.eval(FUNCTIONS)

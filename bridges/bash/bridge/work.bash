@@ -9,15 +9,19 @@ __stead_temporary= __stead_shopts= __stead_keyword=+k
 
 # What only few sessions need is parsed when it is first needed (lib.rs): __stead_read_later calls this with its text as stdin.
 __stead_take_later() {
-    \builtin local - IFS=$'\n' __s_text __s_aliases=-u
+    \builtin local - __s_text __s_aliases=-u __s_comments=-u
     # It has `<(`, which some versions do not read in POSIX mode.
     \builtin set +o posix
     if [[ :$BASHOPTS: == *:expand_aliases:* ]]; then __s_aliases=-s; fi
+    if [[ :$BASHOPTS: == *:interactive_comments:* ]]; then __s_comments=-s; fi
     LC_ALL=C \builtin read -r -N 1000000 __s_text
     \builtin shopt -u expand_aliases
+    \builtin shopt -s interactive_comments
     \builtin eval "$__s_text"
     \builtin shopt "$__s_aliases" expand_aliases
-    \builtin readonly -f $(\builtin compgen -A function __stead_)
+    \builtin shopt "$__s_comments" interactive_comments
+    \builtin mapfile -t __s_text < <(\builtin compgen -A function __stead_)
+    \builtin readonly -f "${__s_text[@]}"
 }
 
 # Makes the work of a command what runs next, like __stead_prepare. Fails if nothing is to run for it. The user's traps for
@@ -47,6 +51,12 @@ __stead_take_work() {
     __stead_skip
     \builtin return 1
 }
+
+# Work shows and fires nothing of the user's: `set -v` would print its text, and a trap for RETURN would run when it ends. At
+# the top level, where alone that trap is seen; until what the shell has is looked at.
+__stead_quiet= __stead_returns=
+__stead_hush='__stead_quiet=+ __stead_returns=$(\builtin trap -p RETURN); \builtin trap - RETURN; if [[ -o verbose ]]; then __stead_quiet+=v; \builtin set +v; fi; if [[ -o functrace ]]; then __stead_quiet+=T; \builtin set +T; fi'
+__stead_loud='case $__stead_quiet in *v*) \builtin set -v ;; esac; if [[ -n $__stead_returns ]]; then \builtin eval "\builtin $__stead_returns"; fi; case $__stead_quiet in *T) \builtin set -T ;; esac; __stead_quiet= __stead_returns='
 
 # The work is over: undoes what it left undone, and adds what it has to tell to the events of the caller.
 __stead_worked() {
@@ -79,7 +89,9 @@ __stead_put_back() {
     \builtin local __s_option
     if [[ -z $__stead_shopts ]]; then \builtin return 0; fi
     \builtin shopt -u nocasematch
-    if [[ :$__stead_shopts: != *:extglob:* ]]; then \builtin shopt -u extglob; fi
+    for __s_option in extglob interactive_comments; do
+        if [[ :$__stead_shopts: != *:$__s_option:* ]]; then \builtin shopt -u "$__s_option"; fi
+    done
     for __s_option in expand_aliases nocasematch; do
         if [[ :$__stead_shopts: == *:$__s_option:* ]]; then \builtin shopt -s "$__s_option"; fi
     done
@@ -89,6 +101,9 @@ __stead_put_back() {
 # Runs a program of the system, whatever the user has made of its name and of PATH.
 __stead_program() {
     \builtin local __s_status=0
+    # They may be readonly.
+    \builtin local -x LC_ALL=C 2>/dev/null || \builtin :
+    \builtin local EXECIGNORE= 2>/dev/null || \builtin :
     \builtin command -p "$@" </dev/null || __s_status=$?
     if ((__s_status == 127)); then
         __s_status=0

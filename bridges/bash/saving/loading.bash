@@ -3,7 +3,7 @@
 # Variables, functions and aliases are set from within a function; what only holds if it is set at the top level comes
 # behind it. What cannot be set is named and keeps nothing else from being loaded.
 
-__stead_loading='__stead_keyword=+k; \builtin test -o keyword && __stead_keyword=-k && \builtin set +k; \__stead_load && \builtin eval "$__stead_after" || \builtin :; __stead_after='
+__stead_loading='__stead_keyword=+k; \builtin test -o keyword && __stead_keyword=-k && \builtin set +k; \__stead_load 2>/dev/null && \builtin eval "$__stead_after" || \builtin :; __stead_after='
 # What is left to be done at the top level, and what must come last there.
 __stead_after= __stead_at_last=
 
@@ -11,14 +11,15 @@ __stead_after= __stead_at_last=
 __stead_calm() {
     __stead_shopts=$BASHOPTS
     \builtin shopt -u expand_aliases nocasematch
-    \builtin shopt -s extglob
+    \builtin shopt -s extglob interactive_comments
 }
 
 # Loads the file that the argument names.
 __stead_load() {
-    \builtin local - IFS=$' \t\n' __s_path="${__stead_argument%%$'\n'*}" __s_text= __s_version= __s_joined __s_report __s_ended= __stead_q
+    \builtin local - __s_path="${__stead_argument%%$'\n'*}" __s_text= __s_version= __s_joined __s_report __s_ended= __stead_q
     \builtin local -a __s_loaded __s_failed __s_warnings
     \builtin set +euvkaxCET -f +o posix
+    { \builtin local IFS=$' \t\n'; } 2>/dev/null  # it may be readonly
     __stead_after= __stead_at_last=
     __stead_calm
     if ! __stead_read_saved; then
@@ -47,9 +48,16 @@ __stead_load() {
 
 # Sets text and version of the caller to what the file holds. Fails if it is none that can be loaded.
 __stead_read_saved() {
-    \builtin local LC_ALL=C __s_what= __s_start __s_length __s_manifest __s_check= __s_sum
+    \builtin local __s_what= __s_start __s_length __s_manifest __s_check= __s_sum
     \builtin local -a __s_parts
-    if [[ -d $__s_path ]]; then
+    if __stead_counts_bytes; then
+        if [[ ${LC_ALL@a} != *r* ]]; then \builtin local LC_ALL=C; fi
+    else
+        __s_what="cannot be read: \`LC_ALL\` is readonly in this session, and not \`C\`"
+    fi
+    if [[ -n $__s_what ]]; then
+        \builtin :
+    elif [[ -d $__s_path ]]; then
         __s_what='is a directory'
     elif [[ -p $__s_path ]]; then
         __s_what='is a FIFO'
@@ -131,8 +139,8 @@ __stead_is() {
     # An `unset` that is not allowed ends nothing.
     gone) if [[ $1 == IFS ]]; then __stead_after+=$'\\builtin unset -v IFS\n'; else \builtin unset -v -- "$1"; fi ;;
     arguments)
-        \builtin local IFS=' '
-        __stead_after+="\\builtin set -- ${*@Q}"$'\n' ;;
+        \builtin printf -v __s_kind ' %s' "${@@Q}"
+        __stead_after+="\\builtin set --$__s_kind"$'\n' ;;
     directory) __stead_set_directory "$@" ;;
     stack) __stead_set_stack "$@" ;;
     umask) \builtin umask "$1" ;;
@@ -155,13 +163,6 @@ __stead_set_variable() {
         __stead_unloaded "$1" variable "it is the shell's own"
         \builtin return 0
     fi
-    # These change how the shell itself works.
-    case $1 in
-    IFS | LANG | LC_* | POSIXLY_CORRECT)
-        __stead_after+="\\builtin unset -v $1; \\builtin declare $2 $1${3+=$3}"$'\n'
-        __s_loaded+=("\"$1\"")
-        \builtin return 0 ;;
-    esac
     if [[ -R $1 ]]; then \builtin unset -n -- "$1"; fi
     \builtin eval "__s_attributes=\${$1@a}"
     if [[ $__s_attributes == *r* ]]; then
@@ -169,6 +170,13 @@ __stead_set_variable() {
         if __stead_is_there "$@"; then __s_loaded+=("\"$1\""); else __stead_unloaded "$1" variable 'it is readonly in this session'; fi
         \builtin return 0
     fi
+    # These change how the shell itself works.
+    case $1 in
+    IFS | LANG | LC_* | POSIXLY_CORRECT)
+        __stead_after+="\\builtin unset -v $1; \\builtin declare $2 $1${3+=$3}"$'\n'
+        __s_loaded+=("\"$1\"")
+        \builtin return 0 ;;
+    esac
     \builtin unset -v -- "$1"
     if [[ $__s_flags == - ]]; then __s_flags=--; fi
     # An error in an expansion ends what is evaluated.
@@ -182,8 +190,9 @@ __stead_set_variable() {
 # Whether a variable is what it would become.
 __stead_is_there() {
     \builtin local __s_name="$1" __s_text __s_rest
-    __s_text=$(LC_ALL=C; \builtin declare -p -- "$1") __s_rest=${__s_text#"declare $2 $1"}
-    if [[ $2 == *A* ]]; then __s_rest=$(LC_ALL=C; __stead_quote_keys; \builtin printf '%s.' "$__s_rest") __s_rest=${__s_rest%.}; fi
+    if [[ ${LC_ALL@a} != *r* ]]; then \builtin local LC_ALL=C; fi
+    __s_text=$(\builtin declare -p -- "$1") __s_rest=${__s_text#"declare $2 $1"}
+    if [[ $2 == *A* ]]; then __s_rest=$(__stead_quote_keys; \builtin printf '%s.' "$__s_rest") __s_rest=${__s_rest%.}; fi
     [[ $__s_text == "declare $2 $1"* && $__s_rest == "${3+=$3}" ]]
 }
 
@@ -245,11 +254,12 @@ __stead_set_option() {
     esac
 }
 
-# The traps for SIGINT and DEBUG are set when code begins.
+# The traps for SIGINT and DEBUG are set when code begins, and that for RETURN when the work is over.
 __stead_set_trap() {
     case $2 in
     SIGINT) __stead_int="trap -- ${1@Q} SIGINT" ;;
     DEBUG) __stead_debug="trap -- ${1@Q} DEBUG" ;;
+    RETURN) __stead_returns="trap -- ${1@Q} RETURN" ;;
     *) __stead_after+="\\builtin trap -- ${1@Q} $2; \\__stead_trapped -- ${1@Q} $2; __stead_depth=0"$'\n' ;;
     esac
 }

@@ -40,7 +40,7 @@ __stead_gather_variables() {
 __stead_gather_unusual() {
     \builtin local __s_shown
     if [[ $__s_name == LC_ALL ]]; then __s_text=$__s_locale; fi
-    if [[ $__s_name == IFS ]]; then __s_text="declare -- IFS=${__s_ifs@Q}"; fi
+    if [[ $__s_name == IFS ]]; then __s_text="declare ${__s_ifs_flags/%-/--} IFS=${__s_ifs@Q}"; fi
     # A part of a value that looks like a variable is none.
     if [[ -z $__s_text ]]; then \builtin return 1; fi
     __s_text=${__s_text#declare } __s_text=${__s_text%$'\n'}
@@ -67,8 +67,8 @@ __stead_quote_keys() {
     \builtin local -n __s_map="$__s_name"
     if [[ -z $__s_rest ]]; then \builtin return 0; fi
     for __s_key in "${!__s_map[@]}"; do __s_pairs+=("[${__s_key@Q}]=${__s_map[$__s_key]@Q}"); done
-    \builtin local IFS=' '
-    __s_rest="=(${__s_pairs[*]})"
+    \builtin printf -v __s_rest '%s ' "${__s_pairs[@]}"
+    __s_rest="=(${__s_rest% })"
 }
 
 # Sets type and size of the caller and __stead_q, the JSON of a short value.
@@ -98,10 +98,11 @@ __stead_describe_saved() {
 
 # Adds the functions in __s_wanted of the caller, with what `export -f` and `readonly -f` made of them.
 __stead_gather_functions() {
-    \builtin local IFS=$'\n' __s_name __s_text __s_n=0 __stead_q
+    \builtin local __s_name __s_text __s_n=0 __stead_q
     \builtin local -a __s_texts
     \builtin local -A __s_marks
-    for __s_text in $(\builtin declare -F); do
+    \builtin mapfile -t __s_texts < <(\builtin declare -F)
+    for __s_text in "${__s_texts[@]}"; do
         __s_text=${__s_text#declare -}
         __s_marks[${__s_text#* }]=${__s_text%% *}
     done
@@ -131,24 +132,26 @@ __stead_gather_alias() {
 
 # Adds what is the user's besides names; takes the arguments of the shell.
 __stead_gather_settings() {
-    \builtin local IFS=$'\n' __s_line __s_name __s_on __s_wanted __s_last=
-    \builtin local -a __s_stack
+    \builtin local __s_line __s_name __s_on __s_wanted __s_last=
+    \builtin local -a __s_stack __s_options
     if (($#)); then
-        IFS=' '
-        __s_body+=("__stead_is arguments ${*@Q}")
-        IFS=$'\n'
+        \builtin printf -v __s_line ' %s' "${@@Q}"
+        __s_body+=("__stead_is arguments$__s_line")
     fi
-    if [[ -z $__s_has_ifs ]]; then __s_body+=('__stead_is gone IFS'); elif [[ $__s_ifs != $' \t\n' ]]; then __s_body+=("__stead_is variable IFS -- ${__s_ifs@Q}"); fi
+    if [[ -z $__s_has_ifs ]]; then __s_body+=('__stead_is gone IFS'); elif [[ $__s_ifs != $' \t\n' || $__s_ifs_flags == -?* ]]; then
+        __s_line=${__s_ifs@Q}
+        __s_body+=("__stead_is variable IFS ${__s_ifs_flags/%-/--} ${__s_line@Q}")
+    fi
     __s_line=$(\builtin pwd; \builtin printf .) __s_line=${__s_line%.} __s_line=${__s_line%$'\n'}
     __s_body+=("__stead_is directory ${__s_line@Q}${OLDPWD+ ${OLDPWD@Q}}" "__stead_is umask $__s_mask")
     if ((${#DIRSTACK[@]} > 1)); then
-        IFS=' '
         __s_stack=("${DIRSTACK[@]:1}")
-        __s_body+=("__stead_is stack ${__s_stack[*]@Q}")
-        IFS=$'\n'
+        \builtin printf -v __s_line ' %s' "${__s_stack[@]@Q}"
+        __s_body+=("__stead_is stack$__s_line")
     fi
     # Options that are not as they were at the beginning; `set -e` last, since what follows it may end everything.
-    for __s_line in $__stead_options; do
+    \builtin mapfile -t __s_options <<<"$__stead_options"
+    for __s_line in "${__s_options[@]}"; do
         __s_name=${__s_line##* } __s_on=+
         case $__s_line in
         set\ *)
@@ -156,7 +159,8 @@ __stead_gather_settings() {
             if [[ :$__s_set: == *:$__s_name:* || ( $__s_name == xtrace && -n $__stead_x ) ]]; then __s_on=-; fi
             __s_wanted="set ${__s_on}o $__s_name" ;;
         shopt\ *)
-            case $__s_name in login_shell | restricted_shell) \builtin continue ;; esac
+            # What is compatible with which version is in BASH_COMPAT too.
+            case $__s_name in login_shell | restricted_shell) \builtin continue ;; compat[0-9]*) if [[ -n ${BASH_COMPAT-} ]]; then \builtin continue; fi ;; esac
             __s_wanted="shopt -u $__s_name"
             if [[ :$__s_shopt: == *:$__s_name:* ]]; then __s_wanted="shopt -s $__s_name"; fi ;;
         esac
@@ -182,6 +186,7 @@ __stead_gather_traps() {
     \builtin eval "$__stead_traps_seen"
     # These are not as the user set them, or not set, while the bridge is at work.
     __s_told=1
+    if [[ -n $__stead_returns ]]; then \builtin eval "$__stead_returns"; fi
     if [[ -n $__stead_int ]]; then \builtin eval "$__stead_int"; fi
     if [[ -n $__stead_debug ]]; then \builtin eval "$__stead_debug"; fi
     if [[ -n $__stead_user_err ]]; then trap -- "$__stead_user_err" ERR; fi
@@ -197,8 +202,9 @@ __stead_warn_unkept() {
 
 # Sets __s_joined of the caller to the arguments with commas between.
 __stead_join() {
-    \builtin local IFS=,
-    __s_joined="$*"
+    __s_joined=
+    if (($#)); then \builtin printf -v __s_joined '%s,' "$@"; fi
+    __s_joined=${__s_joined%,}
 }
 
 # Writes the file, makes sure that the disk has it, and puts it in its place. What fails says why on stderr.
@@ -212,14 +218,14 @@ __stead_write_file() {
     { \builtin printf '%s' $'STEADSAVE1\n' "$__s_whole_body" "$__s_manifest" "$__s_trailer"; } >&"$__s_fd" || \builtin return
     \exec {__s_fd}>&- || \builtin return
     __stead_synchronize "$__stead_temporary" || \builtin return
-    LC_ALL=C __stead_program mv -f -- "$__stead_temporary" "$__s_target" || \builtin return
+    __stead_program mv -f -- "$__stead_temporary" "$__s_target" || \builtin return
     __stead_synchronize "$__s_folder"
 }
 
 # A system without such a program writes when it likes.
 __stead_synchronize() {
     \builtin local __s_status=0
-    LC_ALL=C __stead_program sync -- "$1" || __s_status=$?
+    __stead_program sync -- "$1" || __s_status=$?
     ((__s_status == 0 || __s_status == 127))
 }
 

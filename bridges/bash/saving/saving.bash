@@ -5,7 +5,7 @@
 
 # The text that saves runs at the top level, where alone all traps and arguments are seen. In a list like this one
 # nothing is an error to `set -e` or to an ERR trap. It has no word that an alias could stand for.
-__stead_saving='__stead_keyword=+k; \builtin test -o keyword && __stead_keyword=-k && \builtin set +k; __stead_traps_seen=$(\builtin trap -p) && \__stead_save "$@" || \builtin :'
+__stead_saving='__stead_keyword=+k; \builtin test -o keyword && __stead_keyword=-k && \builtin set +k; __stead_traps_seen=$(\builtin trap -p) && \__stead_save "$@" 2>/dev/null || \builtin :'
 __stead_traps_seen= __stead_moved= __stead_SAVED=200 __stead_UNSAVED=100
 
 # Notes which streams the user has moved by `exec`, and what else is open. Is called while 41 to 43 are the session's own.
@@ -22,11 +22,15 @@ __stead_find_moved() {
 
 # Saves: the first line of the argument is the path, the second `force` or nothing, the others are names.
 __stead_save() {
-    \builtin local - __s_set="$SHELLOPTS" __s_shopt="$BASHOPTS" __s_has_ifs="${IFS+x}" __s_ifs="${IFS-}"
-    \builtin local IFS=$' \t\n' __s_path __s_force __s_target __s_folder __s_said __s_jobs
+    \builtin local - __s_set="$SHELLOPTS" __s_shopt="$BASHOPTS" __s_has_ifs="${IFS+x}" __s_ifs="${IFS-}" __s_ifs_flags="-${IFS@a}"
+    \builtin local __s_path __s_force __s_target __s_folder __s_said __s_jobs
     \builtin local -a __s_lines
     \builtin set +euvkaxCET -f +o posix
+    { \builtin local IFS=$' \t\n'; } 2>/dev/null  # it may be readonly
     if [[ $__stead_keyword == -k ]]; then __s_set+=:keyword; fi
+    # They are off while there is work.
+    if [[ $__stead_quiet == *v* ]]; then __s_set+=:verbose; fi
+    if [[ $__stead_quiet == *T ]]; then __s_set+=:functrace; fi
     \builtin mapfile -t __s_lines <<<"$__stead_argument"
     __s_path=${__s_lines[0]} __s_force=${__s_lines[1]-} __s_lines=("${__s_lines[@]:2}")
     __stead_find_target || \builtin return 0
@@ -41,10 +45,15 @@ __stead_save() {
 
 # Sets where to write: the file that a link leads to, and beside it the temporary one. Fails if it is not to be written.
 __stead_find_target() {
-    \builtin local LC_ALL=C __s_what= __s_head=
+    \builtin local __s_what= __s_head=
     __s_target=$__s_path
+    if ! __stead_counts_bytes; then
+        __stead_fail SaveError "nothing can be saved while \`LC_ALL\` is readonly and not \`C\`"
+        \builtin return 1
+    fi
+    if [[ ${LC_ALL@a} != *r* ]]; then \builtin local LC_ALL=C; fi
     if [[ -L $__s_path ]]; then
-        __s_target=$(LC_ALL=C __stead_program readlink -f -- "$__s_path" 2>/dev/null; \builtin printf .)
+        __s_target=$(__stead_program readlink -f -- "$__s_path" 2>/dev/null; \builtin printf .)
         __s_target=${__s_target%.} __s_target=${__s_target%$'\n'}
         if [[ -z $__s_target ]]; then __s_what='is a link that leads nowhere'; fi
     fi
@@ -61,7 +70,7 @@ __stead_find_target() {
         if [[ $__s_head != $'STEADSAVE1\n' ]]; then __s_what='is a file that was not saved by stead, and would be lost'; fi
     fi
     __s_folder=${__s_target%/*}/
-    if [[ -z $__s_what && ! -d $__s_folder ]] && ! __s_head=$(LC_ALL=C __stead_program mkdir -p -- "$__s_folder" 2>&1); then
+    if [[ -z $__s_what && ! -d $__s_folder ]] && ! __s_head=$(__stead_program mkdir -p -- "$__s_folder" 2>&1); then
         __s_what="could not be written: ${__s_head##*: }"
     fi
     if [[ -n $__s_what ]]; then
@@ -73,6 +82,9 @@ __stead_find_target() {
     __stead_temporary=$__s_folder.${__s_head:0:200}.$$.tmp
 }
 
+# Whether lengths can be counted in bytes, which needs a locale that a readonly LC_ALL may keep from us.
+__stead_counts_bytes() { [[ ${LC_ALL@a} != *r* || $LC_ALL == C || $LC_ALL == POSIX ]]; }
+
 # Gathers and writes, in a subshell. Prints the report, or what is the matter.
 __stead_save_apart() {
     \builtin local __s_locale __s_mask __s_whole= __s_reason= __s_manifest __s_whole_body __s_size=11
@@ -82,7 +94,7 @@ __stead_save_apart() {
     __s_locale=$(\builtin declare -p LC_ALL)
     __s_mask=$(\builtin umask)
     # In this locale lengths are bytes, and what is quoted is plain ASCII.
-    LC_ALL=C
+    if [[ ${LC_ALL@a} != *r* ]]; then LC_ALL=C; fi
     # A limit for the size of files is then an error as any other.
     \builtin trap '' XFSZ
     \builtin shopt -u nocasematch expand_aliases nullglob failglob nocaseglob
@@ -145,7 +157,7 @@ __stead_gather_named() {
 
 # Takes all that is the user's.
 __stead_gather_all() {
-    \builtin local IFS=$'\n' __s_line __s_name __s_form __s_text
+    \builtin local __s_line __s_name __s_form __s_text
     \builtin local -a __s_wanted __s_listing
     \builtin local -A __s_met __s_kinds
     for __s_line in "${!__stead_first[@]}"; do __s_kinds[${__stead_first[__s_line]}]=${__stead_kinds[__s_line]}; done
@@ -164,7 +176,8 @@ __stead_gather_all() {
     done
     __stead_gather_variables
     __s_wanted=()
-    for __s_name in $(\builtin compgen -A function -X '__stead_*'); do
+    \builtin mapfile -t __s_listing < <(\builtin compgen -A function -X '__stead_*')
+    for __s_name in "${__s_listing[@]}"; do
         case $__s_name in exit | trap | read) if __stead_is_ours; then \builtin continue; fi ;; esac
         __s_wanted+=("$__s_name")
     done

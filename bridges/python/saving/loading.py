@@ -143,7 +143,7 @@ class Loading:
                     eval(code, SPACE)
                 finally:
                     value = SPACE.get(name, FILLER)
-                    put_back(before)
+                    undo_names(before)
                     if value is not FILLER:
                         SPACE[name] = value
                 LOADED[S.eval, name] = source.file
@@ -297,7 +297,7 @@ class Loading:
                 "failed_count": len(self.failed), "warnings": self.warnings[:FAILED_MOST]}
 
 
-def put_back(before):
+def undo_names(before):
     """Undoes what a statement did to names."""
     for name in [name for name in SPACE if name not in before]:
         del SPACE[name]

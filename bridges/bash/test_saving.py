@@ -139,6 +139,22 @@ class Saving(BashTest):
         self.refused(self.work(other, "save", self.file, ""), "SaveError", "`LC_ALL` is readonly")
         self.refused(self.work(other, "load", self.file), "LoadError", "`LC_ALL` is readonly")
 
+    def test_st3_a_checkpoint_keeps_what_came_from_the_standard_library(self):
+        host, fresh = self.start(), self.start()
+        self.work(host, "stdlib", "lib() { echo lib; }; alias lal='echo a'; LIBVAR=1; gone() { :; }")
+        host.eval("mine() { lib; }; x=1; gone() { echo mine; }")
+        look = "query 1 vars"
+        before = sorted(one["name"] for one in host.ask(look)["data"]["vars"])
+        self.assertEqual(before, ["gone", "mine", "x"])
+        self.save(host, force="checkpoint")
+        result = self.work(fresh, "load", self.file)
+        self.assertEqual((result.status, result.done["variables"], sorted(one["name"] for one in result.changed["added"])), ("ok", 3, before))
+        self.assertEqual(sorted(one["name"] for one in fresh.ask(look)["data"]["vars"]), before)
+        self.gives(fresh, "mine; echo $LIBVAR", "lib\n1\n")
+        changed = fresh.eval("lib() { echo other; }; LIBVAR=2").changed
+        self.assertEqual(sorted(one["name"] for one in changed["rebound"]), ["LIBVAR", "lib"])
+        self.assertEqual(sorted(one["name"] for one in fresh.ask(look)["data"]["vars"]), ["LIBVAR", "gone", "lib", "mine", "x"])
+
     def test_st2_functions_and_aliases_come_back(self):
         host, fresh = self.start(), self.start()
         host.eval(FUNCTIONS)

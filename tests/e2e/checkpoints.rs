@@ -1,5 +1,7 @@
 //! Checkpoints and rollbacks (SPEC ST-3), with a bridge that does nothing else.
 
+use std::fs;
+
 use serde_json::{Value, json};
 use stead_testkit::TestEnv;
 
@@ -256,4 +258,45 @@ fn st3_bash_goes_back_by_its_text() {
     assert_eq!(env.json(["checkpoint", "-n", "sh", "--drop", "a"])["ok"], true);
     let none = env.json(["rollback", "-n", "sh", "a"]);
     assert_eq!(none["error"]["code"], "bad_request", "{none:#}");
+}
+
+#[test]
+fn st3_names_of_the_standard_library_are_still_its_own_after_bash_went_back() {
+    let env = TestEnv::new(STEAD);
+    let library = "lib() { echo lib; }; LIBVAR=1".as_bytes();
+    assert_eq!(env.run_with(["stdlib", "add", "-l", "bash", "-"], library).code, Some(0));
+    env.json(["eval", "-l", "bash", "-n", "sh", "--", "mine=1"]);
+    env.json(["checkpoint", "-n", "sh", "a"]);
+    env.json(["eval", "-n", "sh", "--", "mine=2; other=3"]);
+    assert_eq!(env.json(["rollback", "-n", "sh", "a"])["status"], "complete");
+    let vars = env.json(["vars", "-n", "sh"]);
+    let names = vars["data"]["vars"].as_array().unwrap();
+    let names: Vec<&Value> = names.iter().map(|one| &one["name"]).collect();
+    assert_eq!(names, ["mine"], "{vars:#}");
+    let ran = env.json(["eval", "-n", "sh", "--", "lib; echo $LIBVAR"]);
+    assert_eq!(ran["data"]["chunks"][0]["content"], "lib\n1\n", "{ran:#}");
+}
+
+#[test]
+fn st3_texts_of_checkpoints_are_bounded_and_a_disk_that_takes_no_more_is_told() {
+    let env = TestEnv::new(STEAD);
+    env.json(["eval", "-l", "bash", "-n", "sh", "--", "x=1"]);
+    env.json(["checkpoint", "-n", "sh", "a"]);
+    let dir = env.session_dir("sh");
+    let texts = dir.join("checkpoints");
+    let large = texts.join("0.stead");
+    fs::File::create(&large).unwrap().set_len(1 << 30).unwrap();
+    let full = env.json(["checkpoint", "-n", "sh", "b"]);
+    let message = full["data"]["chunks"][0]["message"].as_str().unwrap_or_default();
+    assert!(message.contains("would take more than 1 GiB"), "{full:#}");
+    assert_eq!(fs::read_dir(&texts).unwrap().count(), 2, "the text that was too much is gone");
+    fs::remove_file(large).unwrap();
+    // What cannot be written there cannot be written on a full disk either.
+    fs::create_dir(dir.join("undone.new")).unwrap();
+    env.json(["eval", "-n", "sh", "--", "x=2"]);
+    let back = env.json(["rollback", "-n", "sh", "a"]);
+    assert_eq!(back["status"], "complete", "{back:#}");
+    assert!(back.to_string().contains("which evals were undone could not be recorded"), "{back:#}");
+    let ran = env.json(["eval", "-n", "sh", "--", "echo $x"]);
+    assert_eq!(ran["data"]["chunks"][0]["content"], "1\n", "{ran:#}");
 }

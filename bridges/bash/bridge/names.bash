@@ -253,6 +253,7 @@ __stead_changes() {
         __stead_compare_named "${__stead_named[@]}"
     fi
     if [[ -n $__stead_is_stdlib ]]; then __stead_take_given; elif ((${#__stead_given[@]})); then __stead_give_up; fi
+    if ((${#__stead_regiven[@]})); then __stead_give_again; fi
     if ((${#__s_added[@]} + ${#__s_rebound[@]} + ${#__s_removed[@]} == 0)); then \builtin return 0; fi
     __s_list=
     for __s_name in "${__s_added[@]}"; do

@@ -3,7 +3,7 @@
 
 # Whether the eval that runs is the library; the functions and aliases that it has defined, as the comparison of names
 # marks them. Of its variables none is in __stead_mine.
-__stead_is_stdlib= __stead_given_names=0
+__stead_is_stdlib= __stead_given_names=0 __stead_regiven=()
 \builtin declare -A __stead_given
 
 # Makes the library in __stead_src code that ends well if it came to its end, whatever its last command found.
@@ -31,6 +31,23 @@ __stead_give_up() {
     for __s_name in "${__s_rebound[@]}" "${__s_removed[@]}"; do
         if [[ -n ${__stead_given[$__s_name]+x} ]]; then \builtin unset "__stead_given[\$__s_name]"; fi
     done
+}
+
+# A session that goes back to a checkpoint has the library's names from its text, and they are the library's again; `added` and
+# `rebound` of the caller.
+__stead_give_again() {
+    \builtin local __s_name
+    \builtin local -A __s_again
+    for __s_name in "${__stead_regiven[@]}"; do
+        __s_again[$__s_name]=1
+        case $__s_name in
+        *'()' | *=) __stead_given[$__s_name]=1 ;;
+        *) \builtin unset "__stead_mine[$__s_name]" ;;
+        esac
+    done
+    __stead_regiven=()
+    for __s_name in "${!__s_added[@]}"; do if [[ -n ${__s_again[${__s_added[__s_name]}]+x} ]]; then \builtin unset "__s_added[$__s_name]"; fi; done
+    for __s_name in "${!__s_rebound[@]}"; do if [[ -n ${__s_again[${__s_rebound[__s_name]}]+x} ]]; then \builtin unset "__s_rebound[$__s_name]"; fi; done
 }
 
 # How the library ended, for the host: an exit in the middle is no success.

@@ -146,6 +146,7 @@ __stead_is() {
     umask) \builtin umask "$1" ;;
     option) __stead_set_option "$@" ;;
     trap) __stead_set_trap "$@" ;;
+    given) __stead_regiven+=("$1") ;;
     end) __s_ended=1 ;;
     esac
 }

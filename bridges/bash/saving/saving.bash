@@ -20,7 +20,8 @@ __stead_find_moved() {
     done
 }
 
-# Saves: the first line of the argument is the path, the second `force` or nothing, the others are names.
+# Saves: the first line of the argument is the path, the second `force` or nothing, the others are names. Of a `checkpoint`,
+# which takes the place of what is there too, it is also noted what came from the user's standard library.
 __stead_save() {
     \builtin local - __s_set="$SHELLOPTS" __s_shopt="$BASHOPTS" __s_has_ifs="${IFS+x}" __s_ifs="${IFS-}" __s_ifs_flags="-${IFS@a}"
     \builtin local __s_path __s_force __s_target __s_folder __s_said __s_jobs
@@ -65,7 +66,7 @@ __stead_find_target() {
         __s_what='is a socket'
     elif [[ -b $__s_target || -c $__s_target ]]; then
         __s_what='is a device'
-    elif [[ -e $__s_target && $__s_force != force ]]; then
+    elif [[ -e $__s_target && -z $__s_force ]]; then
         { \builtin read -r -N 11 __s_head <"$__s_target"; } 2>/dev/null
         if [[ $__s_head != $'STEADSAVE1\n' ]]; then __s_what='is a file that was not saved by stead, and would be lost'; fi
     fi
@@ -169,8 +170,14 @@ __stead_gather_all() {
         if [[ -z $__s_name || $__s_name == *[!a-zA-Z0-9_]* || $__s_name == [0-9]* || -n ${__s_met[$__s_name]+x} ]]; then \builtin continue; fi
         __s_met[$__s_name]=1
         case $__s_name in [A-Z_]*) if __stead_is_fixed "$__s_name" || __stead_is_as_before; then \builtin continue; fi ;; esac
-        if [[ -z ${__stead_base[$__s_name]+x} ]] || ! __stead_is_unchanged; then __s_wanted+=("$__s_name"); fi
+        if [[ -z ${__stead_base[$__s_name]+x} ]] || ! __stead_is_unchanged; then
+            __s_wanted+=("$__s_name")
+            if [[ $__s_force == checkpoint && -z ${__stead_base[$__s_name]+x}${__stead_mine[$__s_name]+x} ]]; then __s_body+=("__stead_is given $__s_name"); fi
+        fi
     done
+    if [[ $__s_force == checkpoint ]]; then
+        for __s_name in "${!__stead_given[@]}"; do __s_body+=("__stead_is given ${__s_name@Q}"); done
+    fi
     for __s_name in "${!__stead_base[@]}"; do
         if ! \builtin declare -p -- "$__s_name" >/dev/null || [[ $__s_name == LC_ALL && -z $__s_locale ]]; then __s_body+=("__stead_is gone $__s_name"); fi
     done

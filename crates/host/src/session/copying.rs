@@ -19,6 +19,10 @@ use crate::with_causes;
 
 /// How many evals that were undone are named.
 const UNDONE_NAMED: usize = 50;
+/// How much the texts of all checkpoints may take on the disk.
+const MOST_TEXT: u64 = 1 << 30;
+const TOO_MUCH_TEXT: &str = "the texts of this session's checkpoints would take more than 1 GiB: \
+    drop some that are not needed any more";
 
 /// The copy that is made or woken now.
 #[derive(Debug, Default)]
@@ -126,7 +130,7 @@ impl Host {
         self.copying = Copying { label: Some(label.clone()), made, ..Copying::default() };
         match text {
             None => (WorkKind::Checkpoint, label),
-            Some(path) => (WorkKind::Save, format!("{}\nforce", path.display())),
+            Some(path) => (WorkKind::Save, format!("{}\ncheckpoint", path.display())),
         }
     }
 
@@ -201,6 +205,10 @@ impl Host {
         let Copying { label, made, .. } = std::mem::take(&mut self.copying);
         let label = label?;
         match (made, ok) {
+            (Some(made), true) if made.text.is_some() && self.text_bytes() > MOST_TEXT => {
+                self.drop_copy(made.number, made.text);
+                Some(TOO_MUCH_TEXT)
+            }
             (Some(made), true) => {
                 let before = self.copies.keep(made, label, eval, wall_ms());
                 before.into_iter().for_each(|before| self.drop_copy(before.number, before.text));
@@ -214,6 +222,12 @@ impl Host {
             (None, true) => Some("the interpreter has told of no copy"),
             (None, false) => None,
         }
+    }
+
+    /// What the texts of checkpoints take, with the one that was just made.
+    fn text_bytes(&self) -> u64 {
+        let files = std::fs::read_dir(self.checkpoints_dir()).into_iter().flatten().flatten();
+        files.filter_map(|file| file.metadata().ok()).map(|file| file.len()).sum()
     }
 
     pub(crate) fn drop_copy(&mut self, copy: u32, text: Option<PathBuf>) {
@@ -297,7 +311,13 @@ impl Host {
             self.tell_restored(&restored, &effects);
         }
         if let Err(error) = stead_spool::write_undone(&self.spec.dir, self.copies.undone()) {
-            eprintln!("which evals were undone could not be written: {}", with_causes(&error));
+            let why = with_causes(&error);
+            let notice = format!("which evals were undone could not be recorded: {why}");
+            eprintln!("{notice}");
+            let work = self.copying.target.as_ref().and_then(|target| target.cause.work());
+            if let Some(pending) = work.and_then(|work| self.pending.get_mut(&work)) {
+                pending.notice = Some(notice);
+            }
         }
         self.copying.restored = Some((restored, effects));
         self.step(Input::Restored(reason));

@@ -93,6 +93,10 @@ class Kinds(SavingTest):
         self.assertGreaterEqual(len(saved_kinds.STANDARD), 84)
         self.survives(saved_kinds.STANDARD)
 
+    def test_st2_more_kinds_that_sessions_have_come_back(self):
+        self.assertGreaterEqual(len(saved_kinds.MORE), 40)
+        self.survives(saved_kinds.MORE)
+
     def test_st2_other_versions_of_python_load_it_from_its_source(self):
         pythons = os.environ.get("STEAD_TEST_PYTHONS", "").split(":")
         for other in [python for python in pythons if python and os.path.realpath(python) != os.path.realpath(sys.executable)]:

@@ -66,6 +66,8 @@ __stead_find_target() {
         __s_what='is a socket'
     elif [[ -b $__s_target || -c $__s_target ]]; then
         __s_what='is a device'
+    elif [[ -e $__s_target && -z $__s_force && ! -r $__s_target ]]; then
+        __s_what='could not be written: Permission denied'
     elif [[ -e $__s_target && -z $__s_force ]]; then
         { \builtin read -r -N 11 __s_head <"$__s_target"; } 2>/dev/null
         if [[ $__s_head != $'STEADSAVE1\n' ]]; then __s_what='is a file that was not saved by stead, and would be lost'; fi

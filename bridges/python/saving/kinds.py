@@ -37,6 +37,12 @@ TEXTS_OF_KINDS = (
     ("a finalizer", "weakref", "finalize"),
     ("a memory map", "mmap", "mmap"),
     ("an SSL context", "_ssl", "_SSLContext"),
+    ("a context variable", "_contextvars", "ContextVar", "Token", "Context"),
+    ("a match of a regular expression", "re", "Match"),
+    ("a traceback", "types", "TracebackType"),
+    ("a hash that is being computed", "_hashlib", "HASH", "HMAC"),
+    ("a queue", "_queue", "SimpleQueue"),
+    ("a queue", "queue", "Queue"),
 )
 PLAIN_KINDS = {id(kind) for kind in (int, float, bool, complex, str, bytes, type(None))}  # by id: a class of the user's can break `==`
 
@@ -99,7 +105,7 @@ def rule_of(kind, refusing):
     if kind is getattr(modules.get("typing"), "ForwardRef", None):
         return reduce_forward
     by = found(kind, "__reduce__")[1] if found(kind, "__reduce_ex__")[1] is object else None
-    if by is BaseException and module_name_of(kind) == "__main__":
+    if by is not None and issubclass(by, BaseException) and not type_flags(by) & HEAP_TYPE and module_name_of(kind) == "__main__":
         return reduce_error
     if by is object:
         return reduce_raw if needs_arguments(kind) else None
@@ -172,8 +178,8 @@ def reduce_raw(_pickling, value):
 
 def reduce_error(_pickling, value):
     """An error of the user's own kind: its `__init__` may want other arguments than those that it has given to the one above it."""
-    state = dict(value.__dict__)
-    return STAND_INS["make_error"], (builtin_base(type(value)), type(value), value.args), state or None
+    _, args, *state = value.__reduce__()
+    return (STAND_INS["make_error"], (builtin_base(type(value)), type(value), args), *state)
 
 
 def reduce_own_way(pickling, value):

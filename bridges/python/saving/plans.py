@@ -38,6 +38,9 @@ class Plan:
                 # What the body makes anew is not lost.
                 if why is not None and attribute not in made.assigned and not self.is_wrapped(made, attribute, value):
                     self.saving.parts["%s.%s" % (path, attribute)] = value, why
+        registered = registered_with(kind)
+        if registered:
+            self.take("registered", path, None, registered)
         for attribute, value in made.named().items():
             self.take("attribute", path, attribute, value)
         removed = made.removed()
@@ -70,6 +73,15 @@ class Plan:
                 self.take("wrapped", self.name, None, state)
 
 
+def registered_with(kind):
+    """The classes that were registered with an abstract one."""
+    if type_name_of(type(kind)) != "ABCMeta" or "_abc_impl" not in space_of(kind):
+        return []
+    found = attempt(real_module("_abc")._get_dump, kind)
+    classes = [reference() for reference in found[0]] if found else []
+    return sorted([one for one in classes if one is not None], key=qualified_name_of)
+
+
 # ---- loading ---------------------------------------------------------------------------------
 
 def give(what, owner, attribute, value):
@@ -77,6 +89,9 @@ def give(what, owner, attribute, value):
     if what == "attribute":
         if space_of(owner).get(attribute, FILLER) is not value:
             type.__setattr__(owner, attribute, value)
+    elif what == "registered":
+        for kind in value:
+            attempt(owner.register, kind)
     elif what == "removed":
         for name in value:
             if name in space_of(owner):

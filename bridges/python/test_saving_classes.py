@@ -84,12 +84,23 @@ class Changed(SavingTest):
         self.comes_back(["class A:\n    class B:\n        n = 1\n        def f(self, x=[1]): return x\nA.B.n = 5; A.B.f.__defaults__[0].append(2); A.B.g = lambda self: 7\nb = A.B()"], "b.n == 5 and b.f() == [1, 2] and b.g() == 7 and type(b) is A.B")
 
     def test_st2_an_attribute_that_cannot_be_saved_is_named_and_its_class_is_saved(self):
-        report = self.saved("import threading\nclass A:\n    lock = threading.Lock()\n    n = 1\nA.late = threading.Lock(); A.n = 2; A.f = (lambda lock: lambda self: lock)(A.late)\na = A()")
-        self.assertEqual(self.why(report), {"A.late": "a lock", "A.f": "holds a lock"})
-        self.assertEqual({entry["name"] for entry in self.manifest()["failed"]}, {"A.late", "A.f"})
+        report = self.saved("import threading\nclass A:\n    lock = threading.Lock()\n    n, empty = 1, None\n    none = None\nA.late = A.none = threading.Lock(); A.n = 2; A.f = (lambda lock: lambda self: lock)(A.late)\na = A()")
+        self.assertEqual(self.why(report), {"A.late": "a lock", "A.none": "a lock", "A.f": "holds a lock"})
+        self.assertEqual({entry["name"] for entry in self.manifest()["failed"]}, {"A.late", "A.f", "A.none"})
         host, report = self.loaded()
         self.assertEqual(report["failed"], [])
         self.holds(host, ["a.n == 2 and hasattr(A.lock, 'acquire') and not hasattr(A, 'late')"])
+
+    def test_st2_classes_that_a_call_made_keep_what_was_set_later(self):
+        self.comes_back(["from collections import namedtuple\ndef make(n):\n    class Local:\n        size = n\n        def get(self): return self.size\n    return Local\nA = make(3); P = namedtuple('P', 'x y'); T = type('T', (), {'n': 1})", "A.size = 7; A.more = lambda self: 'more'; P.extra = [1]; P.total = lambda self: self.x + self.y; T.n = 2\na, p = A(), P(1, 2)"],
+                        "a.get() == 7 and a.more() == 'more' and p.extra == [1] and p.total() == 3 and T.n == 2 and type(a) is A")
+
+    def test_st2_a_class_that_was_bound_again_is_the_one_that_it_was(self):
+        self.comes_back(["class A:\n    def v(self): return 1\nkeep = [A]", "class A:\n    def v(self): return 2", "A = keep[0]\na = A()"], "a.v() == 1 and keep[0] is A")
+        self.comes_back(["import functools\n@functools.lru_cache(None)\nclass Config:\n    def __init__(self, n): self.n = n"], "Config(1) is Config(1) and Config(2).n == 2")
+
+    def test_st2_methods_that_run_when_a_class_is_derived_have_their_defaults(self):
+        self.comes_back(["class Base:\n    tags = []\n    def __init_subclass__(cls, tag='none', **more): Base.tags.append(tag)\n    def f(self, x=[5]): return x\nclass One(Base): pass\nclass Two(Base, tag='two'): pass\nBase.last = [One(), Two]"], "Base.tags == ['none', 'two'] and type(Base.last[0]) is One and Base.last[1] is Two and One().f() == [5]")
 
     def test_st2_a_class_that_holds_what_is_defined_with_it_comes_back_whole(self):
         self.comes_back(["class B: pass\ndef use(c):\n    c.b = B()\n    return c\n@use\nclass A: pass\nB.of = A(); B.all = [A, B]\na = A()"], "type(B.of) is A and B.all == [A, B] and type(A.b) is B")

@@ -109,14 +109,25 @@ class Made:
             if inner is not None:
                 return not all([function.__code__.co_filename in SOURCES for function in inner])
             return attribute not in self.assigned or type(value) not in PLAIN_DATA
+        if value is None and (attribute == "__doc__" or (attribute == "__hash__" and "__eq__" in self.defined)):
+            return True
+        if attribute == "__doc__" and type(value) is str:
+            return " ".join(value.split()) == " ".join((text_of(self.node) or "").split())
         return attribute[:2] == "__" == attribute[-2:] and attribute not in self.assigned and functions_in(value) is None and (
-            type(value) not in PLAIN_DATA or (bool(self.node.decorator_list) and attribute != "__doc__"))
+            type(value) not in PLAIN_DATA or bool(self.node.decorator_list))
 
     def state(self, attribute, value):
         """What a method has that its statement would make anew: defaults and attributes."""
         function = own_function(value)
         held = function.__defaults__, function.__kwdefaults__, dict(function.__dict__)
         return held if any(held) else None
+
+    def makes_anew(self, attribute):
+        """Whether the body calls something to make an attribute, rather than give it a plain value first."""
+        for statement in statements_of(self.node):
+            if isinstance(statement, (_ast.Assign, _ast.AnnAssign)) and attribute in [mangled(self.node.name, name) for name in names_bound(statement)]:
+                return statement.value is not None and has_call(statement.value)
+        return attribute in self.assigned
 
     def removed(self):
         """What the body binds and the class does not have any more."""
@@ -137,6 +148,24 @@ class Made:
                 if set(noted) != {mangled(self.node.name, target.id) for target in written if isinstance(target, _ast.Name)}:
                     held["__annotations__"] = noted
         return held
+
+
+def text_of(node):
+    """The text that documents a class."""
+    first = node.body[0]
+    value = first.value if isinstance(first, _ast.Expr) else None
+    return value.value if isinstance(value, _ast.Constant) and type(value.value) is str else None
+
+
+def is_of_class(kind, attribute, value):
+    """Of a class that a call has made: whether that call makes an attribute as it is."""
+    if attribute in MACHINERY or attribute[:2] == "__" == attribute[-2:] or type(value) in SlotKinds:
+        return True
+    if type(value) is FunctionType:
+        return value.__qualname__ in ("%s.%s" % (qualified_name_of(kind), attribute), "%s.%s" % (type_name_of(kind), attribute))
+    if issubclass(type(value), type):
+        return qualified_name_of(value).startswith(qualified_name_of(kind) + ".")
+    return found(type(value), "__get__")[1] is not None
 
 
 def lost_base(node, kind):

@@ -10,6 +10,8 @@ class Plan:
         file, node = definition.source.file, definition.node
         if issubclass(type(value), type) and isinstance(node, _ast.ClassDef):
             self.take_class(name, value, saving.made_of(value, file, node))
+        elif issubclass(type(value), type) and not isinstance(node, WRITTEN):
+            self.take_made(name, value)
         elif isinstance(node, WRITTEN[:2]):
             self.take_function(value, file, node)
 
@@ -24,19 +26,21 @@ class Plan:
         return None
 
     def take_class(self, path, kind, made):
-        for attribute, value in list(space_of(kind).items()):
-            if type(attribute) is not str:
-                continue
+        held = [(attribute, value) for attribute, value in list(space_of(kind).items()) if type(attribute) is str]
+        for attribute, value in held:  # first: other parts may need classes that call these methods
             if made.is_method(attribute, value):
                 self.take_method(path, attribute, made, value)
-            elif made.is_made(attribute, value):
+        for attribute, value in held:
+            if made.is_method(attribute, value):
+                continue
+            if made.is_made(attribute, value):
                 inner = made.defined.get(attribute)
                 if isinstance(inner, _ast.ClassDef) and value is not kind:
                     self.take_class("%s.%s" % (path, attribute), value, self.saving.made_of(value, made.file, inner))
             elif not made.is_left(attribute, value):
                 why = self.take("attribute", path, attribute, value)
                 # What the body makes anew is not lost.
-                if why is not None and attribute not in made.assigned and not self.is_wrapped(made, attribute, value):
+                if why is not None and not made.makes_anew(attribute) and not self.is_wrapped(made, attribute, value):
                     self.saving.parts["%s.%s" % (path, attribute)] = value, why
         registered = registered_with(kind)
         if registered:
@@ -46,6 +50,14 @@ class Plan:
         removed = made.removed()
         if removed:
             self.held.append(("removed", path, None, removed))
+
+    def take_made(self, path, kind):
+        """A class that a call has made; what the call makes of it is not known."""
+        meta = type(kind)
+        if meta is type or type_name_of(meta) == "ABCMeta" or module_name_of(meta) == "__main__":
+            for attribute, value in list(space_of(kind).items()):
+                if type(attribute) is str and not is_of_class(kind, attribute, value):
+                    self.take("attribute", path, attribute, value)
 
     def is_wrapped(self, made, attribute, value):
         """Whether a function of the user's is around one of the body, so that the statement makes one like it."""
@@ -57,7 +69,7 @@ class Plan:
         if state is None:
             return
         why = self.take("method", path, attribute, state)
-        if why is None:
+        if why is None and attribute != "__init_subclass__":  # which runs when a class is derived, perhaps before it has its defaults
             self.bare.append([node.lineno, node.col_offset])
         elif state[2]:
             self.saving.parts["%s.%s" % (path, attribute)] = value, why

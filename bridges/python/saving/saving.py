@@ -137,7 +137,7 @@ class Saving:
             value = SPACE.get(name)
             definition = self.sources.binding(name, value)
             if definition is not None and isinstance(definition.node, _ast.ClassDef):
-                lost = lost_base(definition.node, value) if issubclass(type(value), type) else (definition.node.name, "is not what it was")
+                lost = lost_base(definition.node, value) if issubclass(type(value), type) else None
                 if lost is not None and not self.can_borrow(lost):
                     self.lost[name], definition = lost, None
             self.definitions[name] = definition if definition is not None and definition.is_simple() else None

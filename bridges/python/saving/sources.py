@@ -111,9 +111,10 @@ class Definition:
         self.at = [node.lineno, node.col_offset]
 
     def is_simple(self):
-        """Whether it makes something and binds it to a name: an assignment, or a `def` or `class`. Another name for the same makes nothing."""
+        """Whether it makes something and binds it to a name: an assignment, or a `def` or `class`. Another name for what there is makes nothing."""
         if isinstance(self.node, _ast.Assign):
-            return all([isinstance(target, _ast.Name) for target in self.node.targets]) and not isinstance(self.node.value, _ast.Name)
+            looked_up = isinstance(self.node.value, (_ast.Name, _ast.Attribute, _ast.Subscript)) and not has_call(self.node.value)
+            return all([isinstance(target, _ast.Name) for target in self.node.targets]) and not looked_up
         return isinstance(self.node, (*WRITTEN, _ast.AnnAssign)) or type(self.node).__name__ == "TypeAlias"
 
     def names_at_once(self, bare=()):
@@ -141,6 +142,17 @@ class Definition:
                 found[node.id] = None
             todo.extend(children_of(node))
         return found
+
+
+def has_call(node):
+    """Whether a call is in an expression."""
+    todo = [node]
+    while todo:
+        node = todo.pop()
+        if isinstance(node, _ast.Call):
+            return True
+        todo.extend(children_of(node))
+    return False
 
 
 def names_bound(node):
@@ -224,7 +236,8 @@ class Sources:
         texts = {dump_of(node) for node in likely}
         if len(texts) > 1 and not all([isinstance(node, _ast.ClassDef) for node in likely]):
             return None
-        return Definition(self.source(file), likely[-1])
+        definition = Definition(self.source(file), likely[-1])
+        return definition if definition.is_simple() else self.around(name, value) or definition
 
     def around(self, name, value):
         """The statement that the methods of a class stand in, for one that was bound by other means than a statement."""

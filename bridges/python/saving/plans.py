@@ -96,19 +96,19 @@ def registered_with(kind):
 
 # ---- loading ---------------------------------------------------------------------------------
 
-def give(what, owner, attribute, value):
+def give(part, owner, attribute, value):
     """Gives one part to what the statement has made. No metaclass of the user's is asked."""
-    if what == "attribute":
+    if part == "attribute":
         if space_of(owner).get(attribute, FILLER) is not value:
             type.__setattr__(owner, attribute, value)
-    elif what == "registered":
+    elif part == "registered":
         for kind in value:
             attempt(owner.register, kind)
-    elif what == "removed":
+    elif part == "removed":
         for name in value:
             if name in space_of(owner):
                 type.__delattr__(owner, name)
     else:
-        function = own_function(space_of(owner)[attribute]) if what == "method" else innermost(owner)
+        function = own_function(space_of(owner)[attribute]) if part == "method" else innermost(owner)
         function.__defaults__, function.__kwdefaults__ = value[:2]
         function.__dict__.update(value[2])

@@ -145,11 +145,11 @@ class Walk {
   properties(item, where, fix, child, written) {
     const view = types.isTypedArray(item), error = types.isNativeError(item), text = types.isStringObject(item);
     for (const key of ownKeys(item)) {
-      if (typeof key === "symbol") throw new Unsavable(`${within(where)}a property whose key is a symbol`);
+      if (typeof key === "symbol") throw new Unsavable(`${having(where)}a property whose key is a symbol`);
       if ((view || text) && (/^\d+$/.test(key) || (text && key === "length"))) continue;
       const property = descriptor(item, key);
       if (error && (key === "stack" || (key === "message" && typeof property.value === "string" && flagsOf(property) === 5))) continue;
-      if (!("value" in property)) throw new Unsavable(`${within(where)}a getter or setter, \`${cut(key, 60)}\``);
+      if (!("value" in property)) throw new Unsavable(`${having(where)}a getter or setter, \`${cut(key, 60)}\``);
       if (key === "lastIndex" && types.isRegExp(item) && property.value === 0) continue;
       child(property.value, keyed(key));
       const flags = flagsOf(property);
@@ -173,9 +173,9 @@ class Walk {
     if (item.length > 100_000 && !hasMoreThanItems(item) && this.denseItems(item, child)) return;
     for (const key of ownKeys(item)) {
       if (key === "length") continue;
-      if (typeof key === "symbol") throw new Unsavable(`${within(where)}a property whose key is a symbol`);
+      if (typeof key === "symbol") throw new Unsavable(`${having(where)}a property whose key is a symbol`);
       const property = descriptor(item, key);
-      if (!("value" in property)) throw new Unsavable(`${within(where)}a getter or setter, \`${cut(key, 60)}\``);
+      if (!("value" in property)) throw new Unsavable(`${having(where)}a getter or setter, \`${cut(key, 60)}\``);
       child(property.value, keyed(key));
       const flags = flagsOf(property);
       // A frozen list is frozen again as a whole.
@@ -206,6 +206,10 @@ function keyed(key) {
 
 function within(where) {
   return where === "" ? "it is " : `it holds, at \`${where}\`, `;
+}
+
+function having(where) {
+  return where === "" ? "it has " : within(where);
 }
 
 /** 0: anything can be done to it; 1: nothing can be added, 2: it is sealed, 3: frozen. */

@@ -10,6 +10,7 @@ class Filler:
 
 
 FILLER = Filler()
+compress = real_module("itertools").compress
 MOVED = {"pathlib._local": "pathlib"}   # where one version of Python has what others have elsewhere
 SALVAGED_MOST = 64 << 20    # bytes of a pickle that is looked through for what others have in common with it
 
@@ -298,12 +299,14 @@ class Loading:
 
 
 def undo_names(before):
-    """Undoes what a statement did to names."""
-    for name in [name for name in SPACE if name not in before]:
-        del SPACE[name]
-    for name, value in before.items():
-        if SPACE.get(name, FILLER) is not value:
-            SPACE[name] = value
+    """Undoes what a statement did to names. There may be many names and many statements, so nothing is asked of each in Python."""
+    if SPACE.keys() != before.keys():
+        for name in SPACE.keys() - before.keys():
+            del SPACE[name]
+        for name in before.keys() - SPACE.keys():
+            SPACE[name] = before[name]
+    for name in list(compress(before, map(is_not, map(SPACE.get, before), before.values()))):
+        SPACE[name] = before[name]
 
 
 def told_of(error):

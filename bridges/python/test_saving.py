@@ -72,8 +72,8 @@ class SavingTest(BridgeTest):
             self.assertEqual(self.done(host, "save", self.path)["failed"], [])
             self.holds(host, [check for _, check in kinds])
 
-    def comes_back(self, evals, check, failing=()):
-        """What these evals make comes back whole in a new process, and from there in another one."""
+    def comes_back(self, evals, check, failing=(), rounds=1):
+        """What these evals make comes back whole in a new process, and from there in another one, as often as asked for."""
         host = self.start(cwd=self.folder)
         for code in evals:
             result = host.eval(code)
@@ -81,11 +81,12 @@ class SavingTest(BridgeTest):
         self.holds(host, [check])
         report = self.done(host, "save", self.path)
         self.assertEqual(report["failed"], [], evals)
-        for _ in range(2):
+        for _ in range(rounds):
             host, report = self.loaded()
             self.assertEqual((report["failed"], report["warnings"]), ([], []), evals)
             self.holds(host, [check])
-            self.done(host, "save", self.path)
+            if rounds > 1:
+                self.done(host, "save", self.path)
 
 
 class Kinds(SavingTest):

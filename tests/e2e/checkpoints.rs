@@ -287,7 +287,7 @@ fn st3_texts_of_checkpoints_are_bounded_and_a_disk_that_takes_no_more_is_told() 
     let large = texts.join("0.stead");
     fs::File::create(&large).unwrap().set_len(1 << 30).unwrap();
     let full = env.json(["checkpoint", "-n", "sh", "b"]);
-    let message = full["data"]["chunks"][0]["message"].as_str().unwrap_or_default();
+    let message = full["data"]["error"]["message"].as_str().unwrap_or_default();
     assert!(message.contains("would take more than 1 GiB"), "{full:#}");
     assert_eq!(fs::read_dir(&texts).unwrap().count(), 2, "the text that was too much is gone");
     fs::remove_file(large).unwrap();

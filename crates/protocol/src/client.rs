@@ -405,6 +405,10 @@ impl Listens {
 }
 
 /// What a host tells watchers and followers, in this order for each eval.
+#[expect(
+    clippy::large_enum_variant,
+    reason = "one lives at a time; a box would cost every message an allocation"
+)]
 #[derive(Debug, Clone, Serialize, Deserialize)]
 #[serde(tag = "kind", rename_all = "snake_case")]
 pub enum Event {

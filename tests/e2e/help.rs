@@ -49,19 +49,60 @@ fn c10_every_command_has_a_help_text_with_an_example() {
     assert!(!env.state_dir().exists() && !env.runtime_dir().exists(), "help touches nothing");
 }
 
+/// The commands below `Begin with:`, without what is said about each.
+fn first_commands(alone: &str) -> Vec<&str> {
+    let begin = alone.split_once("Begin with:\n").expect("a heading").1;
+    let lines = begin.lines().take_while(|line| !line.is_empty());
+    lines.map(|line| line.trim_start().split("  ").next().unwrap_or_default()).collect()
+}
+
 #[test]
 fn c10_alone_it_shows_three_commands_to_begin_with_and_they_work() {
     let env = TestEnv::new(STEAD);
     let alone = env.run::<_, &str>([]);
-    assert_eq!(alone.code, Some(0));
-    let shown: Vec<&str> =
-        alone.stdout.lines().filter(|line| line.starts_with("  stead ")).collect();
-    assert_eq!(shown.len(), 3, "{}", alone.stdout);
-    for line in shown {
-        let command = line.split("    ").next().unwrap().trim();
+    assert_eq!((alone.code, alone.stderr.as_str()), (Some(0), ""));
+    assert!(!env.state_dir().exists() && !env.runtime_dir().exists(), "looking touches nothing");
+    let commands = first_commands(&alone.stdout);
+    assert_eq!(commands.len(), 3, "{}", alone.stdout);
+    for command in &commands {
         let ran = env.in_shell(command);
         assert_eq!(ran.code, Some(0), "{command}: {ran:?}");
     }
+    // The second uses what the first left.
+    let used = env.in_shell(commands[1]);
+    assert!(used.stdout.contains("\"value\":\"42\""), "{used:?}");
+}
+
+#[test]
+fn c10_alone_it_says_what_is_here() {
+    let env = TestEnv::new(STEAD);
+    let before = env.run::<_, &str>([]).stdout;
+    assert!(before.contains(&format!("  workspace  {}\n", env.workspace().display())), "{before}");
+    assert!(before.contains("  sessions   none yet"), "{before}");
+    for title in ["Python ", "Bash ", "Node "] {
+        assert!(before.contains(&format!("\n  {title}")), "{before}");
+    }
+    assert!(before.contains("For your agent:\n  "), "{before}");
+    env.run(["eval", "-n", "data", "-l", "py", "1"]);
+    let after = env.run::<_, &str>([]).stdout;
+    assert!(after.contains("  sessions   data idle\n"), "{after}");
+}
+
+#[test]
+fn c10_without_python_it_begins_with_what_there_is() {
+    let env = TestEnv::new(STEAD);
+    let bin = env.root().join("only-bash");
+    std::fs::create_dir(&bin).unwrap();
+    std::os::unix::fs::symlink("/bin/bash", bin.join("bash")).unwrap();
+    let mut alone = env.command::<_, &str>([]);
+    alone.env("PATH", &bin);
+    let alone = String::from_utf8(alone.output().unwrap().stdout).unwrap();
+    assert!(alone.contains("install Python 3.8 or newer"), "{alone}");
+    let commands = first_commands(&alone);
+    assert_eq!(commands[0], "stead eval -n sh 'x=41'", "{alone}");
+    env.in_shell(commands[0]);
+    let used = env.in_shell(commands[1]);
+    assert!(used.stdout.contains("42"), "{used:?}");
 }
 
 #[test]

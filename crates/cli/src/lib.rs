@@ -35,6 +35,7 @@ mod verdict;
 mod wait_spinner;
 mod waiting;
 mod watch;
+mod welcome;
 mod woken;
 
 use std::ffi::OsString;
@@ -93,16 +94,6 @@ pub(crate) struct Globals {
     color: Option<PaintWhen>,
 }
 
-const WELCOME: &str = "stead keeps interpreters alive, so that you can think in code.
-
-Begin with:
-  stead eval -n py 'x = 41'    run code in the session `py`, which starts if there is none
-  stead output py:1            read again what an eval wrote
-  stead ls                     see what sessions there are and what each is doing
-
-`stead --help` lists all commands, `stead eval --help` tells all about one.
-";
-
 /// Modes of the program that other crates carry out.
 #[derive(Debug, Clone, Copy)]
 pub struct Modes {
@@ -125,11 +116,7 @@ fn give_the_terminal_back_on_panic() {
 pub fn main(modes: Modes) -> ExitCode {
     give_the_terminal_back_on_panic();
     let args: Vec<OsString> = std::env::args_os().collect();
-    if args.len() == 1 {
-        print::out(WELCOME.as_bytes());
-        return ExitCode::from(exit::SUCCESS);
-    }
-    if args[1] == completing::WORD {
+    if args.get(1).is_some_and(|word| word == completing::WORD) {
         completing::answer(&args[2..]);
         return ExitCode::from(exit::SUCCESS);
     }
@@ -149,7 +136,8 @@ pub fn main(modes: Modes) -> ExitCode {
         (false, false) => default_mode(),
     };
     let Some(command) = cli.command else {
-        print::out(WELCOME.as_bytes());
+        let context = Context::new("stead", Mode::Text, &cli.globals, modes);
+        print::out(welcome::welcome(context.ok().as_ref(), Paint::stdout()).as_bytes());
         return ExitCode::from(exit::SUCCESS);
     };
     let name = command.name();

@@ -1,0 +1,136 @@
+//! `stead` alone: what is here, the three commands to begin with, and how an agent gets them (SPEC C-10).
+//!
+//! Looks and touches nothing, so it can be run anywhere. What cannot be found out is left out: the commands to begin
+//! with say what is wrong when they are run.
+
+use std::env;
+use std::path::Path;
+
+use stead_client::Client;
+use stead_config::Language;
+use stead_launch::Search;
+
+use crate::context::Context;
+use crate::paint::{CARE, HEAD, Paint};
+use crate::status::{activity_line, state_style};
+use crate::text::first_line;
+
+/// The widest thing that is told of one session.
+const MOST_OF_A_SESSION: usize = 60;
+/// So many sessions are told; `stead ls` has all of them.
+const MOST_SESSIONS: usize = 5;
+
+/// What to begin with in a language: code that leaves something, and code that uses it.
+struct FirstSteps {
+    language: &'static str,
+    leave: &'static str,
+    use_it: &'static str,
+}
+
+const FIRST_STEPS: [FirstSteps; 3] = [
+    FirstSteps { language: "python", leave: "x = 41", use_it: "x + 1" },
+    FirstSteps { language: "bash", leave: "x=41", use_it: "echo $((x+1))" },
+    FirstSteps { language: "node", leave: "x = 41", use_it: "x + 1" },
+];
+
+/// The whole text. `context` is there where the directories could be found.
+pub(crate) fn welcome(context: Option<&Context>, paint: Paint) -> String {
+    let mut told = "stead keeps interpreters alive, so that you can think in code.\n\n".to_owned();
+    let languages: Vec<LanguageHere> = match context {
+        Some(context) => {
+            stead_config::offered().map(|it| LanguageHere::find(it, context)).collect()
+        }
+        None => Vec::new(),
+    };
+    if let Some(context) = context {
+        told += &format!("{}\n", paint.paint(HEAD, "Here:"));
+        told += &row("workspace", context.client.workspace.as_str());
+        for here in &languages {
+            told += &here.row(paint);
+        }
+        told += &sessions(&context.client, paint);
+        told.push('\n');
+    }
+    told += &begin(&languages, paint);
+    told += &format!("\n{}\n", paint.paint(HEAD, "For your agent:"));
+    told +=
+        &command("claude mcp add stead -- stead mcp", "Claude Code; others: `stead mcp --help`");
+    told + "\n`stead --help` lists all commands, `stead eval --help` tells all about one, `stead doctor` what works here.\n"
+}
+
+/// A language, and the interpreter that a session in it would have.
+struct LanguageHere {
+    language: &'static Language,
+    /// Its path with the reason for it, or why there is none.
+    found: Result<String, String>,
+}
+
+impl LanguageHere {
+    fn find(language: &'static Language, context: &Context) -> Self {
+        let env: Vec<_> = env::vars_os().collect();
+        let (cwd, cache_dir): (&Path, &Path) = (&context.cwd, &context.client.dirs.state);
+        let search = Search { named: None, cwd, env: &env, cache_dir, proven: &|_| false };
+        let found = match stead_launch::find(language, &search) {
+            Ok(found) => Ok(format!("{} ({})", found.path, found.reason())),
+            Err(error) => Err(error.to_string()),
+        };
+        LanguageHere { language, found }
+    }
+
+    fn row(&self, paint: Paint) -> String {
+        let Language { title, oldest, .. } = self.language;
+        match &self.found {
+            Ok(found) => row(title, found),
+            Err(why) => {
+                let wanted = oldest.map(|oldest| format!(" {oldest} or newer")).unwrap_or_default();
+                let told = format!("{why}; install {title}{wanted} for sessions in it");
+                row(title, &paint.paint(CARE, &told))
+            }
+        }
+    }
+}
+
+/// The sessions of this workspace, in one line.
+fn sessions(client: &Client, paint: Paint) -> String {
+    let Ok(listing) = client.list(false) else { return String::new() };
+    let told: Vec<String> = listing
+        .sessions
+        .iter()
+        .take(MOST_SESSIONS)
+        .map(|one| {
+            let doing = first_line(&activity_line(&one.status), MOST_OF_A_SESSION);
+            format!("{} {}", one.status.name, paint.paint(state_style(&one.status), &doing))
+        })
+        .collect();
+    let more = listing.sessions.len().saturating_sub(MOST_SESSIONS);
+    match (told.is_empty(), more) {
+        (true, _) => row("sessions", "none yet; the first command below starts one"),
+        (false, 0) => row("sessions", &told.join(", ")),
+        (false, more) => row("sessions", &format!("{}, and {more} more", told.join(", "))),
+    }
+}
+
+/// The three commands, in the first language that can be used here.
+fn begin(languages: &[LanguageHere], paint: Paint) -> String {
+    let usable = languages.iter().find(|here| here.found.is_ok());
+    let language = usable.map_or(stead_config::default_language(), |here| here.language);
+    let steps = FIRST_STEPS.iter().find(|steps| steps.language == language.name);
+    let steps = steps.unwrap_or(&FIRST_STEPS[0]);
+    let alias = language.alias;
+    let eval = |code: &str| format!("stead eval -n {alias} '{code}'");
+    let mut told = format!("{}\n", paint.paint(HEAD, "Begin with:"));
+    told += &command(
+        &eval(steps.leave),
+        &format!("run code in the session `{alias}`, which starts if there is none"),
+    );
+    told += &command(&eval(steps.use_it), "what the code left is still there: 42");
+    told + &command("stead ls", "see what sessions there are and what each is doing")
+}
+
+fn row(name: &str, told: &str) -> String {
+    format!("  {name:<10} {told}\n")
+}
+
+fn command(words: &str, told: &str) -> String {
+    format!("  {words:<35} {told}\n")
+}

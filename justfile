@@ -21,6 +21,14 @@ bless:
 bench *ARGS:
     ./bench {{ARGS}}
 
+# Draw the picture of the README from a real run.
+record: dist
+    docs/record.py
+
+# Make all packages: target/packages.
+package:
+    ./package
+
 # Build the binary that is shipped: target/dist/stead.
 dist:
     ./dist

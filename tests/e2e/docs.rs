@@ -7,6 +7,7 @@
 use std::fs;
 use std::os::unix::fs::symlink;
 use std::path::Path;
+use std::process::Command;
 
 use regex::Regex;
 use stead_screen::plain;
@@ -27,7 +28,8 @@ fn pages() -> Vec<(String, String)> {
     let docs = fs::read_dir(Path::new(ROOT).join("docs")).expect("docs/ is there");
     let mut paths: Vec<_> = docs.flatten().map(|entry| entry.path()).collect();
     paths.retain(|path| path.extension().is_some_and(|ext| ext == "md"));
-    paths.push(Path::new(ROOT).join("README.md"));
+    let beside = ["README.md", "CONTRIBUTING.md", "SECURITY.md", "CHANGELOG.md"];
+    paths.extend(beside.map(|name| Path::new(ROOT).join(name)));
     paths.sort();
     let read = |path: &Path| fs::read_to_string(path).expect("a page is text");
     paths.iter().map(|path| (path.display().to_string(), read(path))).collect()
@@ -138,6 +140,10 @@ fn run(path: &str, line: &str) {
             let command = line.replacen("cargo run --release --", "stead", 1);
             assert_eq!(typed(&env, &command).trim_end(), "42", "{path}: {line}");
         }
+        // tests/packages takes these lines from the page and runs them.
+        ["pip" | "uvx" | "npm" | "sudo" | "tar", ..] => {}
+        // `what_the_page_says_removes_everything` runs these.
+        ["stead", "ls", ..] | ["rm", "-rf", ..] => {}
         ["cargo", "install", ..] => {}
         [program @ ("claude" | "codex"), ..] => {
             // It prints what would serve, one word a line.
@@ -163,4 +169,46 @@ fn run(path: &str, line: &str) {
         }
         _ => panic!("{path}: nobody knows how to try `{line}`"),
     }
+}
+
+#[test]
+fn links_of_the_pages_lead_somewhere() {
+    let link = Regex::new(r"\]\(([^)#\s]+)[^)]*\)").expect("a rule");
+    let mut followed = 0;
+    for (path, page) in pages() {
+        let beside = Path::new(&path).parent().expect("a page lies in a directory");
+        for found in link.captures_iter(&page).map(|found| found[1].to_owned()) {
+            if !found.starts_with("https://") {
+                assert!(beside.join(&found).exists(), "{path}: {found}");
+                followed += 1;
+            }
+        }
+    }
+    assert!(followed > 20, "{followed}");
+}
+
+#[test]
+fn what_the_page_says_removes_everything() {
+    let env = installed();
+    let page = fs::read_to_string(Path::new(ROOT).join("README.md")).expect("the page");
+    let blocks = blocks(&page).into_iter().filter(|block| block.word == "sh");
+    let removal: Vec<Block> = blocks.filter(|block| block.text.contains("rm -rf")).collect();
+    assert_eq!(removal.len(), 1);
+    let home = env.root().join("home");
+    // As a person has it: state and configuration lie in the home directory.
+    let run = |script: &str| {
+        let mut shell = env.other("/bin/sh");
+        shell.args(["-ec", script]).env_remove("STEAD_STATE_DIR");
+        let ran = shell.output().expect("a shell runs");
+        assert!(ran.status.success(), "{script}: {ran:?}");
+    };
+    run("stead eval 1; stead shell true; stead stdlib add --language python 'def ours(): pass'
+         mkdir '../with a blank'; cd '../with a blank'; stead eval -n sh 'x=1'
+         mkdir ../jobs; cd ../jobs; stead shell --timeout 0 'exec sleep 1000'");
+    assert!(home.join(".local/state/stead").exists() && home.join(".config/stead").exists());
+    assert!(!env.processes().is_empty());
+    run(&removal[0].text);
+    let left = Command::new("find").arg(&home).args(["-name", "*stead*"]).output().expect("find");
+    assert_eq!(String::from_utf8_lossy(&left.stdout), "");
+    assert!(env.processes().is_empty(), "all sessions have ended");
 }

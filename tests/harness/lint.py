@@ -60,7 +60,7 @@ def shown(path):
 
 def ruff(joined, file):
     """Yields (path, line, rule, text) of all Python in the tree, then of the bridge as a whole."""
-    for found in run("ruff", "check", "--no-cache", "--output-format=json", ".", "bench"):
+    for found in run("ruff", "check", "--no-cache", "--output-format=json", ".", "bench", "package"):
         yield shown(found["filename"]), found["location"]["row"], found["code"], found["message"]
     config = "--config=bridges/python/bridge/ruff.toml"
     for found in run("ruff", "check", "--no-cache", "--output-format=json", config, file):
@@ -78,7 +78,7 @@ def shellcheck(joined, file):
 
 def oxlint(joined, file):
     config = "--config=bridges/node/.oxlintrc.json"
-    for found in run("oxlint", config, "--format=json", "bridges/node/test_rewrite.js", "benches/floor.js")["diagnostics"]:
+    for found in run("oxlint", config, "--format=json", "bridges/node/test_rewrite.js", "benches/floor.js", "packaging/npm/stead.js")["diagnostics"]:
         yield found["filename"], found["labels"][0]["span"]["line"], found["code"], found["message"]
     for found in run("oxlint", config, "--format=json", file)["diagnostics"]:
         yield (*joined.place(found["labels"][0]["span"]["line"]), found["code"], found["message"])

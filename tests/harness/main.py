@@ -110,10 +110,15 @@ class Run:
         node = {"STEAD_TEST_NODE": os.path.join(ROOT, ".test/node/node_modules/.bin")}
         peers = list(suites.peers("peers", tier, venv, {**node, "STEAD_BIN": stead}, wanted))
         peers += suites.peers("shipped", tier, venv, {**node, "STEAD_BIN": dist}, wanted)
+        made = os.path.join(rust.target_directory(), "packages")
+        packages = list(suites.packages(tier, venv, {"STEAD_BIN": dist, "STEAD_PACKAGES": made}, wanted))
+        peers += packages
         if self.options.list:
             return found + peers
-        if any(job.label.startswith("shipped") for job in found + peers):
+        if packages or any(job.label.startswith("shipped") for job in found + peers):
             check("./dist")
+        if packages:
+            check("./package", "--binary", dist)
         if any("test_conformance" in job.label for job in peers):
             server = rust.program(rust.build("build", "--package", "stead-test-http"), "stead-test-http")
             for job in peers:

@@ -59,6 +59,11 @@ def peers(label, tier, venv, env, wanted):
     yield from suite(label, "tests/peers", venv, modules("tests/peers"), env, tier, wanted)
 
 
+def packages(tier, venv, env, wanted):
+    """What ./package makes of the binary of ./dist, installed into empty places."""
+    yield from suite("packages", "tests/packages", venv, modules("tests/packages"), env, tier, wanted)
+
+
 def harness(tier, python, wanted):
     yield from suite("harness", "tests/harness", python, modules("tests/harness"), {}, tier, wanted)
 

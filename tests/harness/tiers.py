@@ -44,6 +44,8 @@ RULES = [
     Rule("shipped ", tier="all", timeout=600),
     Rule("shipped mcp ", tier="default"),
     Rule("shipped conformance ", tier="default", timeout=300),
+    # What ./package makes, installed as a stranger would.
+    Rule("packages ", tier="default", timeout=600),
 ]
 
 # How far storms go. A test has the size of `default` built in; only what differs is here.

@@ -143,7 +143,11 @@ fn run(path: &str, line: &str) {
         // tests/packages takes these lines from the page and runs them.
         ["pip" | "uvx" | "npm" | "sudo" | "tar", ..] => {}
         // `what_the_page_says_removes_everything` runs these.
-        ["stead", "ls", ..] | ["rm", "-rf", ..] => {}
+        ["stead", "ls", ..] | ["stead", "install", "--remove"] | ["rm", "-rf", ..] => {}
+        ["stead", "install"] => {
+            let ran = env.run(["install"]);
+            assert_eq!(ran.code, Some(0), "{path}: {line}: {ran:?}");
+        }
         ["cargo", "install", ..] => {}
         [program @ ("claude" | "codex"), ..] => {
             // It prints what would serve, one word a line.

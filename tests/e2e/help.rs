@@ -82,7 +82,7 @@ fn c10_alone_it_says_what_is_here() {
     for title in ["Python ", "Bash ", "Node "] {
         assert!(before.contains(&format!("\n  {title}")), "{before}");
     }
-    assert!(before.contains("For your agent:\n  "), "{before}");
+    assert!(before.contains("For your agent:\n  stead install "), "{before}");
     env.run(["eval", "-n", "data", "-l", "py", "1"]);
     let after = env.run::<_, &str>([]).stdout;
     assert!(after.contains("  sessions   data idle\n"), "{after}");

@@ -74,6 +74,18 @@ class PackageTest(unittest.TestCase):
         said = json.loads(self.run_command(*command, "eval", "-", stdin="x = 41\nx + 1"))
         self.assertEqual(said["data"]["value"], "42")
         anyio.run(self.lists_its_tools, command)
+        self.assertInstalls(*command)
+
+    def assertInstalls(self, *command):
+        """An agent's program would be told of a binary that is there, and is told nothing yet."""
+        settings = self.root / "home/.cursor"
+        settings.mkdir(exist_ok=True)
+        said = json.loads(self.run_command(*command, "install", "--dry-run"))["data"]
+        self.assertEqual([(one["client"], one["action"]) for one in said["clients"]], [("cursor", "added")])
+        self.assertEqual(said["entry"]["args"][0], "mcp")
+        told = Path(said["entry"]["command"])
+        self.assertTrue(told.is_absolute() and told.read_bytes() == FACTS.binary, told)
+        self.assertEqual(list(settings.iterdir()), [])
 
     async def lists_its_tools(self, command):
         transport = tapped(self.place.parameters((*map(str, command), "mcp")), Heard())

@@ -96,6 +96,8 @@ class Files(unittest.TestCase):
         for manifest in [ROOT / "Cargo.toml", *ROOT.glob("crates/**/Cargo.toml"), ROOT / "bridges/Cargo.toml"]:
             if manifest.parent.joinpath("src").is_dir() or manifest.parent == ROOT:
                 self.assertIn("\nversion.workspace = true\n", manifest.read_text(), manifest)
+        plugin = json.loads((ROOT / "plugin/.claude-plugin/plugin.json").read_text())
+        self.assertEqual(plugin["version"], FACTS.version)
         for name in os.listdir(PACKAGES):
             if name not in ("server.json", "SHA256SUMS"):
                 self.assertIn(FACTS.version, name)

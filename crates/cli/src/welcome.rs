@@ -53,7 +53,7 @@ pub(crate) fn welcome(context: Option<&Context>, paint: Paint) -> String {
     }
     told += &begin(&languages, paint);
     told += &format!("\n{}\n", paint.paint(HEAD, "For your agent:"));
-    told += &command("stead install", "tell the agents' programs of this machine of it");
+    told += &command("stead install", "make it known to the agents' programs on this machine");
     told + "\n`stead --help` lists all commands, `stead eval --help` tells all about one, `stead doctor` what works here.\n"
 }
 

@@ -108,6 +108,13 @@ class Figures(BridgeTest):
         self.shows(host, 1, "plt.figure(3)\nplt.title('one of twelve')\nNone")
         self.ok(host, "len(rendered)", "13")
 
+    def test_cf2_pictures_can_be_switched_off(self):
+        host = self.pyplot(COUNT, env={"STEAD_FIGURES": "off"})
+        for code in ("plt.plot([1, 2])", "plt.plot([1, 2]); plt.show()", "plt.gcf()"):
+            self.shows(host, 0, code)
+        self.shows(host, 0, "plt.plot([1]); x = input('go? ')", answers=["x\n"])
+        self.assertEqual(host.eval("len(rendered), 'STEAD_FIGURES' in __import__('os').environ").value, "(0, False)")
+
     def test_o9_show_shows_in_order_and_does_not_block_or_warn(self):
         for display in ("", ":99"):
             host = self.pyplot(env={"DISPLAY": display})

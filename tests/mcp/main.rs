@@ -4,6 +4,7 @@ mod bounds;
 mod cancel;
 mod clean;
 mod code;
+mod config;
 mod control;
 mod editor;
 mod ending;

@@ -15,7 +15,7 @@ __stead_begin_stdlib() {
 # Takes the names that the library has defined, as far as it came, out of what is the user's; `added` and `rebound` of the caller.
 __stead_take_given() {
     \builtin local __s_name
-    __stead_given_names=$((${#__s_added[@]} + ${#__s_rebound[@]}))
+    __stead_given_names=$((__stead_given_names + ${#__s_added[@]} + ${#__s_rebound[@]}))
     for __s_name in "${__s_added[@]}" "${__s_rebound[@]}"; do
         case $__s_name in
         *'()' | *=) __stead_given[$__s_name]=1 ;;

@@ -51,6 +51,7 @@ OWN_BUILTINS = __builtins__  # a copy of before any code of the user's ran (boot
 
 BRIDGE_FILE = "<stead>"
 STDLIB_FILE = "<stdlib>"  # the user's standard library in tracebacks
+PROJECT_FILE = "<project stdlib>"  # the one that is loaded after it
 VALUE = "<value>"       # what an eval's last value is bound to until run_codes takes it; no identifier, so no name of the user's
 FIONREAD = 0x541B if sys.platform.startswith("linux") else 0x4004667F
 F_GETFD, F_DUPFD_CLOEXEC = 1, 1030 if sys.platform.startswith("linux") else 67

@@ -159,7 +159,7 @@ def class_source(kind):
     methods = [getattr(member, "__func__", member) for member in space_of(kind).values()]
     files = {method.__code__.co_filename for method in methods if isinstance(method, FunctionType)}
     path = [part for part in qualified_name_of(kind).split(".") if part != "<locals>"]
-    known = [*reversed(RECENT), STDLIB_FILE]
+    known = [*reversed(RECENT), PROJECT_FILE, STDLIB_FILE]
     for name in [name for name in known if name in files] + [name for name in known if name not in files]:
         entry = SOURCES.get(name)
         text = entry if type(entry) is str else "".join(entry[2]) if entry is not None else ""

@@ -2,6 +2,7 @@
 # longer pyplot's (pyplot.py); rendering.py makes the picture.
 
 IMAGES = 20             # most pictures of one eval
+SHOWS = posix.environ.get(b"STEAD_FIGURES") != b"off"
 FIGURES = {}            # id of a figure -> what is known of it; goes when the figure goes
 CHANGED = {}            # the part of FIGURES that changed since it was sent
 LATE = {}               # of these, the ones that a thread or a task changed after its eval: shown only when asked for
@@ -209,7 +210,7 @@ def send_figure(figure):
     seen = look_up(figure)
     CHANGED.pop(id(figure), None)
     LATE.pop(id(figure), None)
-    if is_empty(figure):  # as in a notebook, nothing is not shown
+    if is_empty(figure) or not SHOWS:  # as in a notebook, nothing is not shown
         return
     if SENT.eval != S.eval:
         SENT.begin()

@@ -68,6 +68,7 @@ def do_clear(seq):
     KNOWN.clear()
     BOUND.clear()
     GIVEN.clear()
+    SOURCES.pop(STDLIB_FILE, None)
     MARKS.clear()
     GLOBALS.clear()
     forget_figures()

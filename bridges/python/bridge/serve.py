@@ -64,13 +64,16 @@ def start():
     signal(SIGINT, on_sigint)
     signal(SIGURG, on_sigurg)
     signal(SIGWINCH, on_nudge)
-    for name in ("STEAD_BRIDGE_FD", "STEAD_BRIDGE_OUT", "STEAD_NEST_FD"):
+    for name in ("STEAD_BRIDGE_FD", "STEAD_BRIDGE_OUT", "STEAD_NEST_FD", "STEAD_FIGURES"):
         if _os is not None:
             _os.environ.pop(name, None)
         else:
             posix.environ.pop(name.encode("ascii"), None)
             posix.unsetenv(name)
     open_streams()
+    # A command may start Python with the boot code in a file: then that file's folder is first on the path.
+    if sys.argv[0] not in ("", "-c") and sys.path[:1] == [sys.argv[0].rpartition("/")[0]]:
+        del sys.path[0]
     sys.argv = [""]
     if "" not in sys.path[:1] and not getattr(sys.flags, "safe_path", False) and not sys.flags.isolated:
         sys.path.insert(0, "")

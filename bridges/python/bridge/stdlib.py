@@ -7,14 +7,15 @@ class ExitCalled(Trouble):
 def load_stdlib(text):
     """Runs the whole library in the user's namespace; what came of it, for the host."""
     before = dict(SPACE)
-    SOURCES[STDLIB_FILE] = text  # not among the recent ones: it is kept as long as the session
+    name = PROJECT_FILE if STDLIB_FILE in SOURCES else STDLIB_FILE
+    SOURCES[name] = text  # not among the recent ones: it is kept as long as the session
     if "linecache" in modules:
-        show_source(STDLIB_FILE)
+        show_source(name)
     try:
         flags = _ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
-        code = compile(text, STDLIB_FILE, "exec", flags, True)
+        code = compile(text, name, "exec", flags, True)
         if "global" in text:
-            find_globals(compile(text, STDLIB_FILE, "exec", flags | _ast.PyCF_ONLY_AST, True))
+            find_globals(compile(text, name, "exec", flags | _ast.PyCF_ONLY_AST, True))
         run_codes([code])
     except SystemExit as error:
         raise ExitCalled("it called exit(%s): what stands below that was not defined" % (safe_str(error.code) if error.code is not None else "")) from None

@@ -68,10 +68,18 @@ fn candidates(asked: &AskedWord) -> Option<Vec<String>> {
         program: None,
         kept: None,
     };
-    let names = || client.names().unwrap_or_default();
+    let configuration = || client.read_config().configuration;
+    // Sessions that a configuration file names start by themselves.
+    let names = || {
+        let mut names = client.names().unwrap_or_default();
+        names.extend(configuration().session_names());
+        names.sort();
+        names.dedup();
+        names
+    };
     let plain = |names: Vec<SessionName>| names.iter().map(ToString::to_string).collect();
     Some(match asked.wanted {
-        Wanted::Language => stead_config::offered().map(|it| it.name.to_owned()).collect(),
+        Wanted::Language => configuration().toolchain_names(),
         Wanted::Session => plain(names()),
         Wanted::Eval => match asked.word.split_once(':') {
             Some((name, _)) => evals(&client, &client.session(name).ok()?),

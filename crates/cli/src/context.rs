@@ -8,6 +8,7 @@ use serde::Serialize;
 use stead_client::{Client, Dirs, LaunchOptions, Workspace};
 use stead_protocol::{By, ErrorCode, EvalId, SessionName};
 
+use crate::consent::consent;
 use crate::print::{self, CliReply, CommandResult, Failure, Mode, bad_request};
 use crate::{Globals, Modes, exit};
 
@@ -117,7 +118,8 @@ impl Context {
         let inside = self.cwd.starts_with(self.client.workspace.path());
         LaunchOptions {
             language,
-            cwd: inside.then(|| self.cwd.clone()),
+            here: inside.then(|| self.cwd.clone()),
+            consent: consent(),
             ..LaunchOptions::default()
         }
     }

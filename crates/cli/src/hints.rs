@@ -26,12 +26,23 @@ pub(crate) fn next_step(error: &ClientError) -> Option<String> {
             "there are no sessions here; start one: `stead launch python -n py`".to_owned()
         }
         ClientError::NotFound { existing, .. } => format!("sessions here: {}", joined(existing)),
-        ClientError::NoLanguage { name, existing, .. } => {
-            let start = format!("to start `{name}`, say in which language: `-l python`");
-            match existing.as_slice() {
-                [] => start,
-                some => format!("sessions here: {}; {start}", joined(some)),
+        ClientError::NoLanguage { name, existing, configured, .. } => {
+            let mut said = Vec::new();
+            if !existing.is_empty() {
+                said.push(format!("sessions here: {}", joined(existing)));
             }
+            if !configured.is_empty() {
+                said.push(format!("sessions of the configuration: {}", joined(configured)));
+            }
+            said.push(format!("to start `{name}`, say in which language: `-l python`"));
+            said.join("; ")
+        }
+        ClientError::NotAllowed { unallowed, .. } => {
+            let workspace = unallowed.dir.parent().unwrap_or(&unallowed.dir);
+            format!(
+                "look at what it sets up with `stead allow --show`, then `stead allow` (in `{}`)",
+                workspace.display()
+            )
         }
         ClientError::WhichSession { existing, .. } if existing.is_empty() => {
             "name a language to start with: `stead eval -n py '1+1'`".to_owned()
@@ -90,6 +101,7 @@ pub(crate) fn after_start(name: &SessionName, trouble: Option<&StartTrouble>) ->
         Some(StartTrouble::NotRunnable { language, path }) => {
             format!("make `{path}` one that can be run{}", naming(language))
         }
+        Some(StartTrouble::NoEnvironment { make, .. }) => make.clone(),
         Some(StartTrouble::Removed) => "try again".to_owned(),
         Some(StartTrouble::Unknown) | None => look_into(name),
     }
@@ -186,6 +198,15 @@ fn after_request(error: &RequestError) -> Option<String> {
         RequestError::NoSuchLanguage { .. } => {
             format!("languages: {}", stead_config::listing())
         }
+        RequestError::NoSuchToolchain { given, known } => no_such_toolchain(given, known),
+        RequestError::Config { problem, more } => {
+            let fix = problem.fix.clone().unwrap_or_else(|| "mend the file".to_owned());
+            match more {
+                0 => fix,
+                _ => format!("{fix}; `stead config --check` tells all"),
+            }
+        }
+        RequestError::Command { error } => error.fix(),
         RequestError::OtherLanguage { .. } => "use another name for the other language".to_owned(),
         RequestError::Pattern { .. } => {
             r"escape what is meant literally: `\(`, `\[`, `\.`".to_owned()
@@ -217,6 +238,29 @@ fn after_request(error: &RequestError) -> Option<String> {
         | RequestError::Retention { .. }
         | RequestError::Words { .. }
         | RequestError::NoShellFree => return None,
+    })
+}
+
+/// What there is in place of a toolchain that there is not.
+fn no_such_toolchain(given: &str, known: &[String]) -> String {
+    let near = stead_config::nearest(given, known.iter().map(String::as_str));
+    let near = near.map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
+    let is_language = |name: &&String| stead_config::language(name).is_some();
+    let others: Vec<&str> =
+        known.iter().filter(|name| !is_language(name)).map(String::as_str).collect();
+    format!("{near}languages: {}; toolchains: {}", stead_config::listing(), others.join(", "))
+}
+
+/// How to get what keeps a toolchain from starting.
+pub(crate) fn to_install(trouble: &StartTrouble) -> Option<String> {
+    Some(match trouble {
+        StartTrouble::Missing { program, .. } => format!("install `{program}`"),
+        StartTrouble::NoneStarts { program, .. } => format!("install a `{program}` that starts"),
+        StartTrouble::NotRunnable { path, .. } => {
+            format!("install `{path}`, or name another program in its definition")
+        }
+        StartTrouble::NoEnvironment { make, .. } => make.clone(),
+        StartTrouble::Removed | StartTrouble::Unknown => return None,
     })
 }
 

@@ -5,6 +5,8 @@ mod board;
 mod changed;
 mod commands;
 mod completing;
+mod config_edit;
+mod consent;
 mod context;
 mod exit;
 mod follow;
@@ -46,6 +48,7 @@ use std::process::ExitCode;
 use clap::error::ErrorKind;
 use clap::{CommandFactory, FromArgMatches, Parser};
 use stead_client::Client;
+use stead_config::ConfigKey;
 
 use crate::commands::CliCommand;
 use crate::context::Context;
@@ -66,7 +69,7 @@ const OUTPUT_VARIABLE: &str = "STEAD_OUTPUT";
   stead ls                         what sessions there are and what each is doing
 
 Output is JSON when stdout is not a terminal or with --json, text otherwise or with --text;
-STEAD_OUTPUT=text or STEAD_OUTPUT=json decides where no flag does.
+STEAD_OUTPUT=text or STEAD_OUTPUT=json decides where no flag does, then `output` of your configuration.
 Times are milliseconds unless they say so: 500, 500ms, 30s, 5m, 2h."
 )]
 struct Cli {
@@ -162,7 +165,8 @@ pub fn main(modes: Modes) -> ExitCode {
     ExitCode::from(ran.unwrap_or_else(|failure| print::failure(mode, name, &failure)))
 }
 
-/// The mode where no flag says one: what STEAD_OUTPUT says, else by where the answer goes (SPEC C-3).
+/// The mode where no flag says one: what STEAD_OUTPUT says, else the user's configuration, else by where the answer goes
+/// (SPEC C-3).
 fn default_mode() -> Result<Mode, Failure> {
     match std::env::var_os(OUTPUT_VARIABLE) {
         Some(word) if word == "json" => Ok(Mode::Json),
@@ -172,7 +176,11 @@ fn default_mode() -> Result<Mode, Failure> {
             let message = format!("{OUTPUT_VARIABLE} is `{}`", word.escape_debug());
             Err(bad_request(message).with_hint("set it to `text` or `json`, or unset it"))
         }
-        _ => Ok(stream_mode()),
+        _ => Ok(match stead_client::users_word(ConfigKey::Output).as_deref() {
+            Some("json") => Mode::Json,
+            Some("text") => Mode::Text,
+            _ => stream_mode(),
+        }),
     }
 }
 

@@ -3,6 +3,7 @@
 //! Control goes over the host's socket; output is read from the spool directly, so a slow reader
 //! slows nobody and a dead host hides nothing.
 
+mod config;
 mod control;
 mod copies;
 mod error;
@@ -23,6 +24,10 @@ mod stdlib;
 mod timer;
 mod wake;
 
+pub use config::{
+    CONFIG_FILE, Consent, ListedToolchain, PROJECT_DIR, Planned, ProjectDir, ProjectTrouble,
+    ReadConfig, Startable, TrustStanding, Unallowed, effects, unreadable, users_word,
+};
 pub use control::{Interrupted, Stopped};
 pub use error::{
     ClientError, ConnectionTrouble, Fate, RequestError, StdlibError, is_stopped, mebibytes,
@@ -44,7 +49,7 @@ pub use reach::workspace::Workspace;
 pub use read::content::{Content, LeftOut};
 pub use read::numbered::{LastLines, NumberedLines};
 pub use read::output::{OutputOptions, Part};
-pub use read::record::{EvalRecord, utc};
+pub use read::record::EvalRecord;
 pub use read::search::{Hit, MAX_CONTEXT, Matches, SearchOptions, Target};
 pub use saved::SaveOptions;
 pub use saved::manifest::{Manifest, SavedName, SavedTrouble};
@@ -56,5 +61,6 @@ pub use show::page::{Page, PageItem, cut_middle};
 pub use show::report::{report_fields, report_length, report_text};
 pub use show::shown::{counted, size_text};
 pub use stdlib::{Definition, DefinitionKind, Stdlib, StdlibChange};
+pub use stead_protocol::utc;
 pub use stead_spool::EvalEntry;
 pub use wake::{AwaitedEval, Cause, HeldUp, MatchedLine, WakeOptions, WakeWatcher, Woken};

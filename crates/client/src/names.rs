@@ -18,8 +18,8 @@ impl Client {
         launch: &LaunchOptions,
     ) -> Result<Launched, ClientError> {
         let implied = || language::implied(first).map(|language| language.name.to_owned());
-        let launch =
-            LaunchOptions { language: launch.language.clone().or_else(implied), ..launch.clone() };
+        let otherwise = launch.otherwise.clone();
+        let launch = LaunchOptions { otherwise: implied().or(otherwise), ..launch.clone() };
         let listed: HashSet<SessionName> =
             self.names()?.into_iter().map(language::canonical).collect();
         let base = language::canonical(first.clone());

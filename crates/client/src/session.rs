@@ -4,6 +4,7 @@ use std::path::PathBuf;
 use std::sync::{Arc, OnceLock};
 use std::time::{Duration, Instant};
 
+use stead_config::CommandTemplate;
 use stead_protocol::ShellPlace;
 use stead_protocol::client::{Reply, Request};
 use stead_protocol::{Activity, By, ErrorCode, EvalId, EvalSeq, SessionName, Status};
@@ -18,7 +19,8 @@ use crate::reach::start::{Door, IfFound, unhurried};
 use crate::read::records::{self, Span};
 use crate::show::page::read_budget;
 use crate::{
-    ClientError, Dirs, EvalStatus, EvalView, Fate, KeptConnections, OutputOptions, Workspace,
+    ClientError, Consent, Dirs, EvalStatus, EvalView, Fate, KeptConnections, OutputOptions,
+    Workspace,
 };
 
 /// How many hosts in a row may exit between their hello and the code.
@@ -44,14 +46,20 @@ pub struct Client {
 /// How to start a session that does not exist yet.
 #[derive(Debug, Clone, Default)]
 pub struct LaunchOptions {
-    /// The language or its alias; without it the session's name tells.
+    /// The language, its alias or a toolchain; without it the session's name or its configuration tells.
     pub language: Option<String>,
+    /// The language where nothing else tells one.
+    pub otherwise: Option<String>,
     /// A bridge program of the user's own; the language may then have any name.
     pub bridge: Option<String>,
     /// The interpreter the user named.
     pub interpreter: Option<String>,
-    /// The directory it starts in; without it the workspace.
+    /// The command that starts it: words with places to fill in.
+    pub command: Option<CommandTemplate>,
+    /// The directory it starts in; without it the one of its configuration.
     pub cwd: Option<PathBuf>,
+    /// The directory it starts in where nothing else says one; without it the workspace.
+    pub here: Option<PathBuf>,
     /// Variables on top of the caller's environment.
     pub env: Vec<(String, String)>,
     /// Code to run at every start.
@@ -66,6 +74,10 @@ pub struct LaunchOptions {
     pub quota_bytes: Option<u64>,
     /// End with the first eval.
     pub once: bool,
+    /// Leave configuration files out: the session is for stead itself.
+    pub unconfigured: bool,
+    /// Asks the user to allow what came with the project, where there is somebody to ask (SPEC CF-4).
+    pub consent: Option<Consent>,
 }
 
 /// One eval to run.
@@ -109,6 +121,8 @@ pub struct Launched {
     pub status: Status,
     /// How its init code went, if it has any.
     pub init: Option<EvalView>,
+    /// What the user should know about the start.
+    pub notice: Option<String>,
 }
 
 impl Client {
@@ -132,14 +146,20 @@ impl Client {
                 _ => return Err(ClientError::Exists { name: name.clone() }),
             }
         }
-        let mut connection =
-            door.connect_or_start(IfFound::Refuse, unhurried(), || self.new_meta(name, launch))?;
+        let (mut has_init, mut notice) = (false, None);
+        let meta = || {
+            let meta = self.new_meta(name, launch)?;
+            has_init = meta.settings.startup.init.is_some();
+            notice = meta.settings.startup.notice.clone();
+            Ok(meta)
+        };
+        let mut connection = door.connect_or_start(IfFound::Refuse, unhurried(), meta)?;
         if connection.loss.is_some() {
             loss::acknowledge(&mut connection, &self.dir(name))?;
         }
         wait_until_ready(&mut connection, door)?;
-        let init = if launch.init.is_some() { self.init_of(name)? } else { None };
-        Ok(Launched { status: self.status(name)?, init })
+        let init = if has_init { self.init_of(name)? } else { None };
+        Ok(Launched { status: self.status(name)?, init, notice })
     }
 
     /// How the init code of the last start went.

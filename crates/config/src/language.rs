@@ -118,6 +118,16 @@ impl Language {
     }
 }
 
+impl Start {
+    /// Whether what is started listens on a port that it has to be told.
+    pub fn listens(&self) -> bool {
+        match self {
+            // Bridges have a control channel, and adapters find their own way to what they start.
+            Start::Fed(_) | Start::Mode(_) => false,
+        }
+    }
+}
+
 impl Finder {
     /// What is known of version managers of this language.
     pub fn version_managers(&self) -> Option<&VersionManagers> {

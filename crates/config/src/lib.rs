@@ -1,13 +1,53 @@
-//! What sessions can be made of, as data: the table of languages. No IO here.
+//! What sessions can be made of, as data: the table of languages, the toolchains, and what configuration files say. No IO here.
 //!
 //! Nothing else in stead knows a language by its name. To add one is to add its bridge, an entry in
-//! `languages.rs` and a column in `tests/conformance`.
+//! `languages.rs` and a column in `tests/conformance`. A toolchain is a line in `toolchains.rs`, a key of
+//! configuration files one in `keys.rs`.
 
+mod file;
+#[cfg(test)]
+mod file_tests;
+mod keys;
 mod language;
 mod languages;
+#[cfg(test)]
+mod page_tests;
+mod plan;
+#[cfg(test)]
+mod plan_tests;
+mod problem;
+mod schema;
+mod template;
+mod toolchains;
+mod value;
 
+use stead_protocol::SessionName;
+
+pub use file::{ConfigFile, ConfigTable, MOST_CONFIG, NamedTable, read_config};
+pub use keys::{ConfigKey, KEYS, KeyKind, KeySpec, LOG_WORDS, Section, nearest};
 pub use language::{Control, CopyMethod, Fed, Finder, Language, OnPath, Start, VersionManagers};
 pub use languages::{LANGUAGES, SHELL};
+pub use plan::{AskedStart, Configuration, PlanError, PlannedEngine, SessionPlan};
+pub use problem::ConfigProblem;
+pub use schema::schema;
+pub use template::{CommandTemplate, Placeholder, TemplateError};
+pub use toolchains::{BuiltInToolchain, built_in, built_in_special, built_in_specials};
+pub use value::{ConfigValue, FileOwner, Sourced, ValueOrigin, size, time};
+
+/// How the sessions of one-off runs are called.
+pub const RUN_PREFIX: &str = "run-";
+
+/// Whether sessions of this name are made by stead itself, for shell commands and one-off runs.
+pub fn is_reserved(name: &SessionName) -> bool {
+    name.as_str().starts_with(RUN_PREFIX) || is_shell(name)
+}
+
+/// Whether a session of this name runs shell commands.
+pub fn is_shell(name: &SessionName) -> bool {
+    let rest =
+        name.as_str().strip_prefix(SHELL.name).map(|rest| rest.strip_prefix('-').unwrap_or(rest));
+    rest.is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_digit()))
+}
 
 /// The language of an eval that names neither a session nor a language (SPEC M-2).
 pub fn default_language() -> &'static Language {

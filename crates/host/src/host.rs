@@ -43,6 +43,12 @@ pub(crate) struct Host {
     pub(crate) library: Library,
     /// A notice that is given once, with the first eval of a fresh interpreter.
     pub(crate) fresh_notice: Option<String>,
+    /// The error of the init code that runs.
+    pub(crate) init_error: Option<String>,
+    /// What the first reply says of init code that failed.
+    pub(crate) init_notice: Option<String>,
+    /// A client waits until this interpreter is ready, or has waited: it reads by itself how the init code went.
+    pub(crate) start_awaited: bool,
     /// Set if the start of the next eval could not be recorded: when to try again.
     pub(crate) blocked: Option<Instant>,
     /// What the bridge said at the running eval's end.
@@ -97,6 +103,9 @@ impl Host {
             }
             _ => None,
         };
+        let notices = [fresh_notice, spec.meta.settings.startup.notice.clone()];
+        let notices: Vec<String> = notices.into_iter().flatten().collect();
+        let fresh_notice = (!notices.is_empty()).then(|| notices.join("; "));
         Host {
             spec: spec.clone(),
             meta: Meta { stopped: false, ..spec.meta.clone() },
@@ -113,6 +122,9 @@ impl Host {
             asked: Asked::default(),
             library: Library::default(),
             fresh_notice,
+            init_error: None,
+            init_notice: None,
+            start_awaited: false,
             blocked: None,
             closing: EvalClosing::default(),
             ending: HostEnding::default(),
@@ -125,6 +137,7 @@ impl Host {
     /// Orders the next interpreter.
     pub(crate) fn start_interpreter(&mut self) {
         self.launch = Launch::Ordered;
+        self.start_awaited = false;
         self.ending.askers = EndAskers::default();
         self.orders.push_back(Order::Prepare {
             settings: Box::new(self.meta.settings.clone()),

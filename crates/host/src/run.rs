@@ -84,7 +84,7 @@ impl Session {
             && let Launch::Refused(reason) =
                 std::mem::replace(&mut self.host.launch, Launch::Ordered)
         {
-            eprintln!("after a restart: {reason}");
+            stead_interpreter::log_warn!("after a restart: {reason}");
             self.host.step(Input::Exited(reason));
             self.carry_out();
         }

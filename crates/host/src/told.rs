@@ -27,6 +27,7 @@ impl Host {
             Told::Ready { version, can } => {
                 self.facts.version = Some(version);
                 self.facts.can = can;
+                self.log_ready();
                 if !self.load_text() {
                     self.state_changed();
                     self.get_ready();
@@ -44,6 +45,9 @@ impl Host {
             }
             Told::Done(Done { status, exit_code, changed, variables, notice, .. }) => {
                 pause::point("done");
+                if self.goes_on_loading(status) {
+                    return;
+                }
                 let status = self.library.judge(status);
                 self.facts.variables = variables.or(self.facts.variables);
                 let notice = match status {
@@ -137,6 +141,7 @@ impl Host {
                 if self.library.hear_error(&name, &message, traceback.as_deref()) {
                     return;
                 }
+                self.note_init_error(&name, &message);
                 let error = ErrorInfo { name, message, traceback, incomplete, missing };
                 self.keep(ChunkKind::Error, &error);
             }
@@ -151,7 +156,7 @@ impl Host {
             }
             BridgeEvent::Log { text } => {
                 disk::bound_log(&SessionDir::new(&self.spec.dir).log());
-                eprintln!("bridge: {text}");
+                stead_interpreter::log_warn!("bridge: {text}");
             }
             // The other events reach the host as tellings of their own.
             _ => {}
@@ -211,7 +216,7 @@ impl Host {
     fn notice(&mut self, text: String) {
         match self.state.running() {
             Some(_) => self.closing.note(text),
-            None => eprintln!("bridge: {text}"),
+            None => stead_interpreter::log_warn!("bridge: {text}"),
         }
     }
 

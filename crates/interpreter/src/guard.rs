@@ -102,7 +102,7 @@ impl Duty {
         match self.try_renew() {
             Ok(guard) => Guard::Stands(guard),
             Err(error) => {
-                eprintln!("could not make another guard: {error}");
+                crate::log_error!("could not make another guard: {error}");
                 Guard::Missing(Instant::now() + RETRY)
             }
         }
@@ -127,7 +127,7 @@ impl Duty {
         let note = self.note(getpid());
         if let Some(Err(error)) = note.map(|note| note.write(&self.session, &self.socket)) {
             // The note is not needed: the next start finds the mark in the lock file.
-            eprintln!("could not leave a note in the runtime directory: {error}");
+            crate::log_warn!("could not leave a note in the runtime directory: {error}");
         }
         Ok(())
     }
@@ -177,7 +177,7 @@ fn take_mark() -> Option<Mark> {
     match mark.take(Role::Host) {
         Ok(()) => Some(mark),
         Err(error) => {
-            eprintln!("the session's processes cannot be marked: {error}");
+            crate::log_warn!("the session's processes cannot be marked: {error}");
             None
         }
     }
@@ -185,10 +185,10 @@ fn take_mark() -> Option<Mark> {
 
 /// Ends processes of a host that was killed together with its guard.
 fn end_what_is_left_of(before: Holder, tag: &str) {
-    eprintln!("the host before this one was killed; what it left is ended");
+    crate::log_warn!("the host before this one was killed; what it left is ended");
     let left = Family::left_behind(before.mark, tag).sweep(START_PATIENCE);
     if !left.is_empty() {
-        eprintln!("these processes of it do not die: {left:?}");
+        crate::log_error!("these processes of it do not die: {left:?}");
     }
 }
 

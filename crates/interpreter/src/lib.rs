@@ -7,6 +7,7 @@
 
 mod clock;
 pub mod guard;
+pub mod log;
 mod near;
 mod order;
 pub mod pause;

@@ -1,11 +1,13 @@
 //! How a session's settings become a command to start.
 
-use std::ffi::OsString;
+use std::ffi::{OsStr, OsString};
 use std::hash::{Hash, Hasher};
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
-use stead_config::{Control, CopyMethod, Fed, Language, Start};
+use stead_config::{
+    CommandTemplate, Control, CopyMethod, Fed, Language, Placeholder, Start, TemplateError,
+};
 use stead_launch::{Environment, FindError, Search, StartCommand};
 use stead_protocol::{FoundInterpreter, SessionName, Settings, StartTrouble};
 use thiserror::Error;
@@ -24,6 +26,20 @@ pub enum PrepareError {
         "the session runs elsewhere (`via` in its `meta.json`), and this version starts sessions only on this machine"
     )]
     Elsewhere,
+    /// The command of its toolchain is none.
+    #[error("the session's command cannot be used: {source}")]
+    Command {
+        /// What is wrong with it.
+        source: TemplateError,
+    },
+    /// The file that its command is to run could not be written.
+    #[error("could not write `{}`", path.display())]
+    BridgeFile {
+        /// The file.
+        path: PathBuf,
+        /// Why not.
+        source: std::io::Error,
+    },
     /// No language has this name.
     #[error("`{language}` is not a language this version speaks")]
     Language {
@@ -35,19 +51,12 @@ pub enum PrepareError {
 impl PrepareError {
     /// Why no interpreter for this language could be found, as data for front ends that give advice.
     pub fn trouble(&self, language: &str) -> Option<StartTrouble> {
-        let language = language.to_owned();
         match self {
-            PrepareError::Find(FindError::None { program, .. }) => {
-                Some(StartTrouble::Missing { language, program: (*program).to_owned() })
-            }
-            PrepareError::Find(FindError::NoneStarts { program, .. }) => {
-                Some(StartTrouble::NoneStarts { language, program: (*program).to_owned() })
-            }
-            PrepareError::Find(FindError::Named { path, .. } | FindError::Shim { path, .. }) => {
-                let path = path.to_string_lossy().into_owned();
-                Some(StartTrouble::NotRunnable { language, path })
-            }
-            PrepareError::Language { .. } | PrepareError::Elsewhere => None,
+            PrepareError::Find(error) => Some(error.trouble(language)),
+            PrepareError::Language { .. }
+            | PrepareError::Elsewhere
+            | PrepareError::Command { .. }
+            | PrepareError::BridgeFile { .. } => None,
         }
     }
 }
@@ -117,22 +126,46 @@ pub fn prepare(
             environment.activate(&mut env);
         }
     }
+    let template = match settings.engine.command.as_slice() {
+        [] => None,
+        words => Some(
+            CommandTemplate::of_words(words.to_vec())
+                .map_err(|source| PrepareError::Command { source })?,
+        ),
+    };
+    let because = |mut found: FoundInterpreter| {
+        if let Some(because) = &settings.engine.because {
+            found.why = format!("{}; {because}", found.why);
+        }
+        found
+    };
     if let Some(bridge) = &settings.engine.bridge {
         let path = cwd.join(bridge);
+        let (program, arguments) = match &template {
+            Some(template) => filled(template, &path, &search_in(&cwd, &env, cache_dir))?,
+            None => (path.clone(), Vec::new()),
+        };
         let why = "named by the user".to_owned();
-        let found = FoundInterpreter::new(path.to_string_lossy().into_owned(), why);
+        let found = because(FoundInterpreter::new(path.to_string_lossy().into_owned(), why));
         let (control, nests) = (Control::Socket, true);
-        let command = StartCommand { program: path, arguments: vec![], env, cwd, control, nests };
+        let command = StartCommand { program, arguments, env, cwd, control, nests };
         return Ok(Prepared { found, command, feed: Feed::Nothing });
     }
     let language = known(&settings.engine.language)?;
+    if let (Some(template), Start::Fed(fed)) = (&template, &language.start) {
+        return commanded(template, language, fed, StartPlace { cwd, env, cache_dir }, because);
+    }
     // An interpreter that compiled our bridge before has shown that it starts.
     let proven = |program: &Path| match &language.start {
-        Start::Fed(fed) => matches!(feed(program, fed, cache_dir), Feed::Code(..)),
+        Start::Fed(fed) => matches!(feed(program, &[], fed, cache_dir), Feed::Code(..)),
         Start::Mode(_) => false,
     };
     let search = Search { named, cwd: &cwd, env: &env, cache_dir, proven: &proven };
-    let found = stead_launch::find(language, &search)?;
+    let found = match &settings.engine.environment {
+        Some(source) => stead_launch::find_in(source, language, &search)?,
+        None => stead_launch::find(language, &search)?,
+    };
+    let found = because(found);
     if language.has_environment()
         && let Some(environment) = Environment::of(Path::new(&found.path), &env)
     {
@@ -141,9 +174,8 @@ pub fn prepare(
     Ok(match &language.start {
         Start::Fed(fed) => {
             let program = PathBuf::from(&found.path);
-            let words = fed.arguments.iter().copied().chain([fed.boot.trim()]);
-            let arguments = words.map(OsString::from).collect();
-            let feed = feed(&program, fed, cache_dir);
+            let arguments = boot_words(fed).map(OsString::from).collect();
+            let feed = feed(&program, &[], fed, cache_dir);
             let (control, nests) = (fed.control, language.copies == CopyMethod::Fork);
             let command = StartCommand { program, arguments, env, cwd, control, nests };
             Prepared { found, command, feed }
@@ -159,6 +191,105 @@ pub fn prepare(
     })
 }
 
+/// Where an interpreter is started.
+struct StartPlace<'a> {
+    cwd: PathBuf,
+    env: Vec<(OsString, OsString)>,
+    cache_dir: &'a Path,
+}
+
+/// What an interpreter is told to run, if nothing else says how.
+fn boot_words(fed: &'static Fed) -> impl Iterator<Item = &'static str> {
+    fed.arguments.iter().copied().chain([fed.boot.trim()])
+}
+
+/// An interpreter that is started by the command of a toolchain. What it has to run is added to the command, unless
+/// that says where it is to stand.
+fn commanded(
+    template: &CommandTemplate,
+    language: &'static Language,
+    fed: &'static Fed,
+    place: StartPlace<'_>,
+    because: impl Fn(FoundInterpreter) -> FoundInterpreter,
+) -> Result<Prepared, PrepareError> {
+    let StartPlace { cwd, mut env, cache_dir } = place;
+    let takes_file = template.has(Placeholder::Bridge);
+    let file = if takes_file { boot_file(language, fed, cache_dir)? } else { PathBuf::new() };
+    let (program, mut arguments) = filled(template, &file, &search_in(&cwd, &env, cache_dir))?;
+    if !takes_file {
+        arguments.extend(boot_words(fed).map(OsString::from));
+    }
+    // The interpreter may stand behind a wrapper, which may lie in an environment of its own.
+    let is_interpreter = |path: &Path| {
+        let name = path.file_name().and_then(OsStr::to_str);
+        path.is_absolute() && name.is_some_and(|name| name.starts_with(language.name))
+    };
+    let paths = std::iter::once(program.as_path()).chain(arguments.iter().map(Path::new));
+    if language.has_environment()
+        && let Some(environment) =
+            paths.filter(|path| is_interpreter(path)).find_map(|path| Environment::of(path, &env))
+    {
+        environment.activate(&mut env);
+    }
+    let words = template.words().join(" ");
+    let why = format!("started by the command `{words}`");
+    let found = because(FoundInterpreter::new(program.to_string_lossy().into_owned(), why));
+    let feed = feed(&program, &arguments, fed, cache_dir);
+    let (control, nests) = (fed.control, language.copies == CopyMethod::Fork);
+    let command = StartCommand { program, arguments, env, cwd, control, nests };
+    Ok(Prepared { found, command, feed })
+}
+
+/// A search for the program that a command begins with.
+fn search_in<'a>(
+    cwd: &'a Path,
+    env: &'a [(OsString, OsString)],
+    cache_dir: &'a Path,
+) -> Search<'a> {
+    Search { named: None, cwd, env, cache_dir, proven: &|_| false }
+}
+
+/// The program and the arguments of a command, with all places filled in.
+fn filled(
+    template: &CommandTemplate,
+    bridge: &Path,
+    search: &Search<'_>,
+) -> Result<(PathBuf, Vec<OsString>), PrepareError> {
+    let text = |path: &Path| path.to_string_lossy().into_owned();
+    let mut words = template.fill(|place| match place {
+        Placeholder::Cwd => text(search.cwd),
+        Placeholder::Bridge => text(bridge),
+        Placeholder::Host => "localhost".to_owned(),
+        // Refused where commands are read; no engine of this version listens.
+        Placeholder::Port => String::new(),
+    });
+    let arguments = words.split_off(1).into_iter().map(OsString::from).collect();
+    Ok((stead_launch::find_program(&words[0], search)?, arguments))
+}
+
+/// The file with what an interpreter of this language has to run, for commands that name it.
+fn boot_file(
+    language: &Language,
+    fed: &'static Fed,
+    cache_dir: &Path,
+) -> Result<PathBuf, PrepareError> {
+    let mut hasher = std::hash::DefaultHasher::new();
+    fed.boot.hash(&mut hasher);
+    let dir = cache_dir.join("bridges");
+    let ending = language.stdlib.and_then(|name| name.rsplit('.').next()).unwrap_or("txt");
+    let path = dir.join(format!("{}-{:016x}.{ending}", language.name, hasher.finish()));
+    let text = format!("{}\n", fed.boot.trim());
+    let is_there = stead_files::read_text(&path, MOST_BRIDGE).is_ok_and(|known| known == text);
+    if !is_there {
+        let temporary = path.with_extension(format!("{}.tmp", std::process::id()));
+        std::fs::create_dir_all(&dir)
+            .and_then(|()| std::fs::write(&temporary, &text))
+            .and_then(|()| std::fs::rename(&temporary, &path))
+            .map_err(|source| PrepareError::BridgeFile { path: path.clone(), source })?;
+    }
+    Ok(path)
+}
+
 fn known(language: &str) -> Result<&'static Language, PrepareError> {
     stead_config::language(language)
         .ok_or_else(|| PrepareError::Language { language: language.to_owned() })
@@ -166,7 +297,8 @@ fn known(language: &str) -> Result<&'static Language, PrepareError> {
 
 /// Compiling the bridge takes longer than the rest of an interpreter's start, so the compiled form is kept
 /// for as long as neither the interpreter nor the bridge changes.
-fn feed(program: &Path, fed: &'static Fed, cache_dir: &Path) -> Feed {
+/// What stands before it in a command may decide which interpreter it is.
+fn feed(program: &Path, arguments: &[OsString], fed: &'static Fed, cache_dir: &Path) -> Feed {
     let source = fed.bridge;
     if !fed.compiles {
         return Feed::Script(source);
@@ -175,6 +307,9 @@ fn feed(program: &Path, fed: &'static Fed, cache_dir: &Path) -> Feed {
         .map(|meta| (meta.dev(), meta.ino(), meta.size(), meta.mtime(), meta.mtime_nsec()));
     let mut hasher = std::hash::DefaultHasher::new();
     (program, identity.ok(), source).hash(&mut hasher);
+    if !arguments.is_empty() {
+        arguments.hash(&mut hasher);
+    }
     let file = cache_dir.join("bridges").join(format!("{:016x}.code", hasher.finish()));
     match stead_files::read(&file, MOST_BRIDGE) {
         Ok(code) if !code.is_empty() => Feed::Code(code, file),

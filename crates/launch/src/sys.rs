@@ -200,6 +200,16 @@ pub fn block(signals: &[Signal]) -> io::Result<()> {
     change_mask(libc::SIG_BLOCK, signals)
 }
 
+/// Whether this thread holds a signal back.
+pub fn is_blocked(signal: Signal) -> bool {
+    // SAFETY: without a new set the call only fills in the old one, which is valid for that.
+    unsafe {
+        let mut held = std::mem::zeroed();
+        libc::pthread_sigmask(libc::SIG_BLOCK, std::ptr::null(), &mut held) == 0
+            && libc::sigismember(&held, signal.as_raw()) == 1
+    }
+}
+
 /// Lets these signals have their effect again.
 pub fn unblock(signals: &[Signal]) -> io::Result<()> {
     change_mask(libc::SIG_UNBLOCK, signals)

@@ -30,12 +30,22 @@ pub(crate) fn next_call(error: &ClientError) -> Option<String> {
                 }
             }
         }
-        ClientError::NoLanguage { name, existing, .. } => {
+        ClientError::NoLanguage { name, existing, configured, .. } => {
             let start = format!("to start `{name}`, give eval a `language`");
-            match existing.as_slice() {
-                [] => start,
-                some => format!("sessions here: {}; {start}", joined(some)),
+            match (existing.as_slice(), configured.as_slice()) {
+                ([], []) => start,
+                (some, []) => format!("sessions here: {}; {start}", joined(some)),
+                ([], some) => format!("sessions of the configuration: {}; {start}", joined(some)),
+                (some, more) => format!(
+                    "sessions here: {}; of the configuration: {}; {start}",
+                    joined(some),
+                    joined(more)
+                ),
             }
+        }
+        // Only a person may say so.
+        ClientError::NotAllowed { .. } => {
+            "ask the user to look at it and to run `stead allow` there; then call again".to_owned()
         }
         ClientError::Exists { .. } => "use it with eval, or stop it first with control".to_owned(),
         ClientError::Ended { .. } => STARTS_FRESH.to_owned(),
@@ -70,6 +80,7 @@ pub(crate) fn after_start(trouble: Option<&StartTrouble>) -> String {
         Some(StartTrouble::NotRunnable { path, .. }) => {
             format!("make `{path}` one that can be run, then call again")
         }
+        Some(StartTrouble::NoEnvironment { make, .. }) => format!("{make}, then call again"),
         Some(StartTrouble::Removed) => "call again".to_owned(),
         Some(StartTrouble::Unknown) | None => {
             "mend what the message names, then call again; open starts it with other settings"
@@ -178,6 +189,12 @@ fn after_request(error: &RequestError) -> Option<String> {
         RequestError::NoSuchLanguage { .. } => {
             format!("languages: {}", stead_config::listing())
         }
+        RequestError::NoSuchToolchain { known, .. } => {
+            let names: Vec<&str> = known.iter().map(String::as_str).take(NAMES_SHOWN).collect();
+            format!("there are: {}", names.join(", "))
+        }
+        RequestError::Config { problem, .. } => return problem.fix.clone(),
+        RequestError::Command { error } => error.fix(),
         RequestError::OtherLanguage { .. } => "use another name for the other language".to_owned(),
         RequestError::Pattern { .. } => {
             r"escape what is meant literally: `\(`, `\[`, `\.`".to_owned()
@@ -257,6 +274,11 @@ mod tests {
     fn m8_models_are_never_told_to_run_a_command_of_ours() {
         for error in client_errors() {
             let Some(hint) = next_call(&error) else { continue };
+            if matches!(error, ClientError::NotAllowed { .. }) {
+                // The one thing that a model must not do for the user.
+                assert!(hint.contains("ask the user") && hint.contains("`stead allow`"), "{hint}");
+                continue;
+            }
             assert!(!hint.contains("stead ") && !hint.contains(" --"), "{error:?}: {hint}");
             assert!(hint.chars().count() < 120 && !hint.ends_with('.'), "{error:?}: {hint}");
         }

@@ -52,7 +52,7 @@ impl Here {
 
     /// How a session starts that a call finds missing.
     pub(crate) fn launch(&self, language: Option<String>) -> LaunchOptions {
-        LaunchOptions { language, cwd: self.start.clone(), ..LaunchOptions::default() }
+        LaunchOptions { language, here: self.start.clone(), ..LaunchOptions::default() }
     }
 }
 

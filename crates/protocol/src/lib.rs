@@ -11,6 +11,7 @@ mod error;
 mod eval_set;
 mod ids;
 mod lines;
+mod moment;
 mod outcome;
 mod place;
 mod refusal;
@@ -31,12 +32,13 @@ pub use error::{ErrorCode, WireError};
 pub use eval_set::EvalSet;
 pub use ids::{EvalId, EvalSeq, Generation, NameError, Offset, SessionName, Token};
 pub use lines::Lines;
+pub use moment::utc;
 pub use outcome::{Change, Changed, EndReason, Finished, NotKept, Outcome, TimeoutStep};
 pub use place::ShellPlace;
 pub use refusal::{Doing, Refusal, StartTrouble};
 pub use settings::{
-    DEFAULT_IDLE_TIMEOUT_MS, DEFAULT_QUOTA_BYTES, Engine, Keeps, Limits, Policy, SessionPlace,
-    Settings, Startup,
+    DEFAULT_IDLE_TIMEOUT_MS, DEFAULT_QUOTA_BYTES, Engine, EnvironmentSource, Keeps, Limits,
+    LogLevel, Policy, SessionPlace, Settings, Startup,
 };
 pub use start::{FILES_VERSION, FoundInterpreter, HostReady, HostSpec, Meta};
 pub use status::{Activity, CheckpointInfo, Status, StdlibStatus, Unrecorded, Usage};

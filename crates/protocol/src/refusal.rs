@@ -224,6 +224,13 @@ pub enum StartTrouble {
         /// Its path.
         path: String,
     },
+    /// The project has no environment of the kind that the session's toolchain takes.
+    NoEnvironment {
+        /// The language of the session.
+        language: String,
+        /// How it can be made.
+        make: String,
+    },
     /// The session was removed while it was started.
     Removed,
     /// Something of a newer version.

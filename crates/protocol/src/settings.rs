@@ -34,14 +34,44 @@ pub struct Settings {
 pub struct Engine {
     /// The language: `python`.
     pub language: String,
+    /// The toolchain that it was started by, where that is more than a language.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub toolchain: Option<String>,
     /// A program that is a bridge of its own and speaks the protocol by itself.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub bridge: Option<String>,
     /// The interpreter the user named; without it the host looks for one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub interpreter: Option<String>,
+    /// The command that starts it, as words with places to fill in; without it the interpreter is started as its
+    /// language says.
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    pub command: Vec<String>,
+    /// Which environment of the project the interpreter is taken from; without it the host decides.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub environment: Option<EnvironmentSource>,
+    /// Which toolchain or configuration chose all that, in a few words.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub because: Option<String>,
     /// What one eval leaves for the next.
     pub keeps: Keeps,
+}
+
+/// Where the interpreter of a session is taken from, if only one kind of environment will do.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case")]
+pub enum EnvironmentSource {
+    /// The nearest `.venv` or `venv`.
+    Venv,
+    /// The environment of the uv project.
+    Uv,
+    /// The environment of the poetry project.
+    Poetry,
+    /// The conda environment of the project.
+    Conda,
+    /// One of a newer version, by its name; a host refuses to start such a session.
+    #[serde(untagged)]
+    Unknown(String),
 }
 
 /// What an eval leaves for the next one of its session.
@@ -62,23 +92,32 @@ pub enum Keeps {
 struct WrittenEngine {
     language: String,
     #[serde(default)]
+    toolchain: Option<String>,
+    #[serde(default)]
     bridge: Option<String>,
     #[serde(default)]
     interpreter: Option<String>,
+    #[serde(default)]
+    command: Vec<String>,
+    #[serde(default)]
+    environment: Option<EnvironmentSource>,
+    #[serde(default)]
+    because: Option<String>,
     #[serde(default)]
     keeps: Option<Keeps>,
 }
 
 impl From<WrittenEngine> for Engine {
     fn from(written: WrittenEngine) -> Engine {
-        let WrittenEngine { language, bridge, interpreter, keeps } = written;
+        let WrittenEngine { language, toolchain, bridge, interpreter, .. } = written;
+        let WrittenEngine { command, environment, because, keeps, .. } = written;
         // Older versions did not write this. They had one language that keeps nothing, and knew it by its
         // name.
         let keeps = keeps.unwrap_or(match language.as_str() {
             "shell" => Keeps::Nothing,
             _ => Keeps::State,
         });
-        Engine { language, bridge, interpreter, keeps }
+        Engine { language, toolchain, bridge, interpreter, command, environment, because, keeps }
     }
 }
 
@@ -105,9 +144,16 @@ pub struct Startup {
     /// The file of the user's standard library, which runs before that (SPEC ST-4).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub stdlib: Option<String>,
+    /// The text of the project's standard library, which runs after the user's. It is kept as it was when the user
+    /// allowed it, because the file may have changed since (SPEC CF-4).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub project_stdlib: Option<String>,
+    /// What the first reply has to say about the start, apart from how it went.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub notice: Option<String>,
 }
 
-/// When a session ends, and what is done for it meanwhile.
+/// When a session ends, what is done for it meanwhile, and how much is said of it.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Policy {
     /// After this time without use; 0 means never.
@@ -118,6 +164,43 @@ pub struct Policy {
     /// No copies of its state are kept by themselves, so that no eval can be undone (SPEC ST-5).
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     pub no_undo: bool,
+    /// How much its host logs; `STEAD_LOG` has precedence.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub log: Option<LogLevel>,
+}
+
+/// How much hosts and servers log, from least to most (SPEC CF-2).
+#[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Default, Serialize, Deserialize)]
+#[serde(rename_all = "snake_case", from = "String")]
+pub enum LogLevel {
+    /// Nothing.
+    Off,
+    /// What failed.
+    Error,
+    /// What is unusual, too. A word of a newer version is read as this one.
+    #[default]
+    Warn,
+    /// When sessions and evals begin and end, too; never code or output.
+    Info,
+}
+
+impl LogLevel {
+    /// The level of this name.
+    pub fn named(word: &str) -> Option<LogLevel> {
+        Some(match word {
+            "off" => LogLevel::Off,
+            "error" => LogLevel::Error,
+            "warn" => LogLevel::Warn,
+            "info" => LogLevel::Info,
+            _ => return None,
+        })
+    }
+}
+
+impl From<String> for LogLevel {
+    fn from(word: String) -> LogLevel {
+        LogLevel::named(&word).unwrap_or_default()
+    }
 }
 
 /// How much a session may take.
@@ -148,6 +231,8 @@ impl fmt::Debug for Startup {
         f.debug_struct("Startup")
             .field("init", &self.init.is_some())
             .field("stdlib", &self.stdlib)
+            .field("project_stdlib", &self.project_stdlib.is_some())
+            .field("notice", &self.notice)
             .finish()
     }
 }
@@ -168,8 +253,12 @@ mod tests {
         let expected = Settings {
             engine: Engine {
                 language: "python".to_owned(),
+                toolchain: None,
                 bridge: None,
                 interpreter: Some("/usr/bin/python3".to_owned()),
+                command: vec![],
+                environment: None,
+                because: None,
                 keeps: Keeps::State,
             },
             place: SessionPlace {
@@ -177,8 +266,13 @@ mod tests {
                 env: vec![("A".to_owned(), "1".to_owned())],
                 via: vec![],
             },
-            startup: Startup { init: Some("x = 1".to_owned()), stdlib: None },
-            policy: Policy { idle_timeout_ms: 5, once: true, no_undo: false },
+            startup: Startup {
+                init: Some("x = 1".to_owned()),
+                stdlib: None,
+                project_stdlib: None,
+                notice: None,
+            },
+            policy: Policy { idle_timeout_ms: 5, once: true, no_undo: false, log: None },
             limits: Limits { quota_bytes: 7 },
         };
         assert_eq!(first(), expected);

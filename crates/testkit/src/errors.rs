@@ -5,7 +5,9 @@ use std::time::Duration;
 
 use stead_client::{
     ClientError, ConnectionTrouble, Fate, RequestError, SavedTrouble, StdlibError, TargetTrouble,
+    Unallowed,
 };
+use stead_config::{ConfigProblem, TemplateError};
 use stead_protocol::{
     Doing, EndReason, EvalId, EvalSeq, NameError, Refusal, SessionName, Speaker, StartTrouble,
     Token, UndoTrouble, WireError,
@@ -84,9 +86,25 @@ pub fn troubles() -> Vec<StartTrouble> {
         Missing { language: language(), program: program() },
         NoneStarts { language: language(), program: program() },
         NotRunnable { language: language(), path: "/bin/none".to_owned() },
+        NoEnvironment { language: language(), make: "make it: `uv sync`".to_owned() },
         Removed {},
         Unknown {},
     )
+}
+
+fn problem_of_a_file() -> ConfigProblem {
+    ConfigProblem {
+        path: "/w/.stead/config.toml".into(),
+        line: Some(3),
+        key: Some("sessions.ml.cdw".to_owned()),
+        problem: "there is no such key".to_owned(),
+        fix: Some("did you mean `cwd`?".to_owned()),
+    }
+}
+
+fn unallowed() -> Box<Unallowed> {
+    let effects = vec!["session `ml`: runs `x = 1`".to_owned()];
+    Box::new(Unallowed { dir: "/w/.stead".into(), changed: false, effects })
 }
 
 fn requests() -> Vec<RequestError> {
@@ -95,6 +113,9 @@ fn requests() -> Vec<RequestError> {
     let mut all = all!(RequestError:
         Name { 0: NameError::Session { given: "É".to_owned() } },
         NoSuchLanguage { given: "cobol".to_owned() },
+        NoSuchToolchain { given: "cobol".to_owned(), known: vec!["python.venv".to_owned()] },
+        Config { problem: Box::new(problem_of_a_file()), more: 1 },
+        Command { error: TemplateError::Empty },
         OtherLanguage { name: name(), has: "node".to_owned(), wanted: "python".to_owned() },
         Pattern { problem: "unclosed group".to_owned() },
         Directory { path: "/nowhere".to_owned(), problem: problem() },
@@ -165,7 +186,14 @@ pub fn client_errors() -> Vec<ClientError> {
         Request { 0: RequestError::NoStateDir },
         FrontEnd { 0: Box::new(Refusal::NotGreeted.into()) },
         NotFound { name: name(), workspace: workspace(), existing: existing(), around: None },
-        NoLanguage { name: name(), workspace: workspace(), existing: existing(), around: None },
+        NoLanguage {
+            name: name(),
+            configured: existing(),
+            workspace: workspace(),
+            existing: existing(),
+            around: None
+        },
+        NotAllowed { name: name(), unallowed: unallowed() },
         WhichSession { existing: existing(), around: None },
         Exists { name: name() },
         Ended { name: name(), reason: text() },
@@ -206,6 +234,7 @@ pub fn client_errors() -> Vec<ClientError> {
     });
     all.push(ClientError::NoLanguage {
         name: name(),
+        configured: vec![],
         workspace: workspace(),
         existing: vec![],
         around: Some("/home/me/project".to_owned()),

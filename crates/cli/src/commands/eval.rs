@@ -16,8 +16,8 @@ use crate::waiting::Waiting;
 /// Run code in a session and print what it writes
 ///
 /// Without `-n` the code goes to the only live session of the workspace; if there is none, or more
-/// than one, to `py`. Starts the session if there is none and its name is a language (`py`, `python`)
-/// or `-l` names one. When the code outlives `--timeout` it keeps running, and the command prints what there is
+/// than one, to `py`. Starts the session if there is none and its name is a language (`py`, `python`),
+/// a toolchain or a session of a configuration file, or `-l` names a language. When the code outlives `--timeout` it keeps running, and the command prints what there is
 /// so far and how to read on. The code is the argument, or `--file`, or standard input.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
@@ -49,7 +49,7 @@ pub(crate) struct EvalArgs {
     /// Read the code from a file
     #[arg(short, long, value_name = "FILE", conflicts_with = "code")]
     file: Option<PathBuf>,
-    /// Language of a session that may have to be started
+    /// Language or toolchain of a session that may have to be started
     #[arg(short, long, value_name = "LANGUAGE")]
     language: Option<String>,
     /// Leave your standard library out of a session that has to be started

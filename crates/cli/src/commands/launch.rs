@@ -2,7 +2,8 @@
 
 use std::path::PathBuf;
 
-use stead_client::{LaunchOptions, Launched, language};
+use stead_client::{ClientError, LaunchOptions, Launched, RequestError, language};
+use stead_config::CommandTemplate;
 
 use crate::context::Context;
 use crate::interpreter::{GROUP, InterpreterArgs};
@@ -16,7 +17,8 @@ use crate::verdict::verdict;
 /// Waits until the interpreter is ready. Only needed for settings, or for a session of your own:
 /// `eval` starts a session by itself. Without a name the session gets the short name of its
 /// language, or the next one that nobody has (`py-2`), and the answer says which. A session that is
-/// named and has ended is started anew with these settings.
+/// named and has ended is started anew with these settings. What a configuration file says of a session of
+/// this name holds where the command line says nothing (`stead config`).
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   stead launch                            a Python of your own: py, or py-2, py-3, …
@@ -25,10 +27,13 @@ use crate::verdict::verdict;
   stead launch node -n web --node ~/.local/node-22/bin/node
   stead launch -n py --env DEBUG=1 --init 'import numpy as np'
   stead launch bash -n build --cwd ./src --init 'alias m=make'
+  stead launch -n ml                      a session as .stead/config.toml has it
+  stead launch python.poetry              by a toolchain: `stead toolchains` lists them
+  stead launch python -n slow --cmd 'nice -n 10 python3'
   stead launch perl --bridge ./bridge.pl  a language of your own, by docs/PROTOCOL.md
   stead launch -n batch -- python        the language may stand last")]
 pub(crate) struct LaunchArgs {
-    /// Language; else the one the name tells, else python
+    /// Language or toolchain; else what the configuration or the name tells, else python
     #[arg(value_name = "LANGUAGE", conflicts_with = "lang")]
     language: Option<String>,
     /// Language, like the argument
@@ -48,6 +53,10 @@ pub(crate) struct LaunchArgs {
     /// Program that speaks the bridge protocol by itself (docs/PROTOCOL.md), for any other language
     #[arg(long, value_name = "PATH", conflicts_with = GROUP)]
     bridge: Option<PathBuf>,
+    /// Command that starts the interpreter, such as `nice python3`; `{cwd}`, `{host}` and `{bridge}` in it are filled in,
+    /// and no shell runs it (docs/toolchains.md)
+    #[arg(long, value_name = "TEMPLATE", conflicts_with = GROUP)]
+    cmd: Option<String>,
     /// Code to run at every start
     #[arg(long, value_name = "CODE")]
     init: Option<String>,
@@ -57,9 +66,9 @@ pub(crate) struct LaunchArgs {
     /// Keep no copies of the state by itself: no eval can be undone, and a crash loses the state
     #[arg(long)]
     no_undo: bool,
-    /// End the session after this time without use; 0 means never
-    #[arg(long, value_name = "TIME", default_value = "12h")]
-    idle_timeout: Time,
+    /// End the session after this time without use; 0 means never, 12h unless given or configured
+    #[arg(long, value_name = "TIME")]
+    idle_timeout: Option<Time>,
     /// How many bytes of output are kept, the newest evals' first; 1 GiB unless given
     #[arg(long, value_name = "BYTES")]
     quota: Option<u64>,
@@ -79,10 +88,7 @@ impl LaunchArgs {
                 context.client.resolve(language::session_name(text)?)
             }
         };
-        let implied = || language::implied(&name).is_some();
-        let language = asked
-            .or_else(|| named.map(str::to_owned))
-            .or_else(|| (!implied()).then(|| default.to_owned()));
+        let language = asked.or_else(|| named.map(str::to_owned));
         if let (Some(named), Some(text)) = (named, &language)
             && language::language(text).is_ok_and(|language| language.name != named)
         {
@@ -92,12 +98,14 @@ impl LaunchArgs {
         let launch = LaunchOptions {
             bridge: self.bridge.map(|path| bridge(context, &path)).transpose()?,
             interpreter: self.interpreter.path.map(|path| absolute(context, path)),
-            cwd: self.cwd.map(|dir| context.path(&dir)).or(here.cwd.clone()),
+            command: self.cmd.map(|text| command(context, &text)).transpose()?,
+            otherwise: Some(default.to_owned()),
+            cwd: self.cwd.map(|dir| context.path(&dir)),
             env: self.env.iter().map(|pair| variable(pair)).collect::<Result<_, _>>()?,
             init: self.init,
             no_stdlib: self.no_stdlib,
             no_undo: self.no_undo,
-            idle_timeout_ms: Some(self.idle_timeout.0.as_millis() as u64),
+            idle_timeout_ms: self.idle_timeout.map(|time| time.0.as_millis() as u64),
             quota_bytes: self.quota,
             ..here
         };
@@ -105,10 +113,11 @@ impl LaunchArgs {
             Some(_) => context.client.launch(&name, &launch),
             None => context.client.launch_free(&name, &launch),
         };
-        let Launched { status, init } = launched?;
+        let Launched { status, init, notice } = launched?;
         let failed = init.as_ref().and_then(|view| verdict(view).error);
         let failed = failed.map(|error| format!("the init code failed: {}", error.message));
-        let notices: Vec<String> = stdlib_trouble(&status).into_iter().chain(failed).collect();
+        let notices = notice.into_iter().chain(stdlib_trouble(&status)).chain(failed);
+        let notices: Vec<String> = notices.collect();
         let notice = (!notices.is_empty()).then(|| notices.join("; "));
         let mut data = StatusData::new(&status);
         data.notice = notice.as_deref();
@@ -116,6 +125,15 @@ impl LaunchArgs {
             full_text(&status) + &notice.as_ref().map(|n| format!("[{n}]\n")).unwrap_or_default()
         })
     }
+}
+
+/// A command whose program, if it is a relative path, is taken from the current directory.
+fn command(context: &Context, text: &str) -> Result<CommandTemplate, ClientError> {
+    let command = CommandTemplate::split(text).map_err(|error| RequestError::Command { error })?;
+    Ok(match context.cwd.to_str() {
+        Some(cwd) => command.beside(cwd),
+        None => command,
+    })
 }
 
 fn bridge(context: &Context, path: &std::path::Path) -> Result<String, crate::print::Failure> {

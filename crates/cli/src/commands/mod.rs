@@ -1,8 +1,10 @@
 //! One file per subcommand, each with its arguments and its `run`.
 
+mod allow;
 mod checkpoint;
 mod clear;
 mod completions;
+mod config;
 mod doctor;
 mod doctor_clients;
 mod eval;
@@ -33,6 +35,7 @@ mod skill;
 mod status;
 mod stdlib;
 mod stop;
+mod toolchains;
 mod undo;
 mod vars;
 mod wait;
@@ -74,6 +77,9 @@ pub(crate) enum CliCommand {
     Rollback(rollback::RollbackArgs),
     Undo(undo::UndoArgs),
     Stdlib(stdlib::StdlibArgs),
+    Config(config::ConfigArgs),
+    Allow(allow::AllowArgs),
+    Toolchains(toolchains::ToolchainsArgs),
     Mcp(mcp::McpArgs),
     Install(install::InstallArgs),
     Skill(skill::SkillArgs),
@@ -116,6 +122,9 @@ impl CliCommand {
             CliCommand::Rollback(_) => "rollback",
             CliCommand::Undo(_) => "undo",
             CliCommand::Stdlib(_) => "stdlib",
+            CliCommand::Config(_) => "config",
+            CliCommand::Allow(_) => "allow",
+            CliCommand::Toolchains(_) => "toolchains",
             CliCommand::Mcp(_) => "mcp",
             CliCommand::Install(_) => "install",
             CliCommand::Skill(_) => "skill",
@@ -172,6 +181,9 @@ impl CliCommand {
             CliCommand::Rollback(args) => args.run(context),
             CliCommand::Undo(args) => args.run(context),
             CliCommand::Stdlib(args) => args.run(context),
+            CliCommand::Config(args) => args.run(context),
+            CliCommand::Allow(args) => args.run(context),
+            CliCommand::Toolchains(args) => args.run(context),
             CliCommand::Mcp(args) => args.run(context),
             CliCommand::Install(args) => args.run(context),
             CliCommand::Skill(args) => args.run(context),

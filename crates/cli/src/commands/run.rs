@@ -24,7 +24,7 @@ use crate::waiting::Waiting;
   stead run python --exit-code 'import sys; sys.exit(3)'
   echo 'print(1)' | stead run python")]
 pub(crate) struct RunArgs {
-    /// Language
+    /// Language or toolchain
     #[arg(value_name = "LANGUAGE")]
     language: String,
     /// Code to run; `-` reads it from standard input
@@ -58,7 +58,7 @@ impl RunArgs {
         let here = context.launch(Some(self.language));
         let launch = LaunchOptions {
             interpreter: self.interpreter.map(|path| absolute(context, path)),
-            cwd: self.cwd.map(|dir| context.path(&dir)).or(here.cwd.clone()),
+            cwd: self.cwd.map(|dir| context.path(&dir)),
             env: self.env.iter().map(|pair| variable(pair)).collect::<Result<_, _>>()?,
             ..here
         };

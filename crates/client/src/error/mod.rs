@@ -13,6 +13,8 @@ use std::path::PathBuf;
 use stead_protocol::{ErrorCode, NameError, SessionName, StartTrouble, Token, WireError};
 use thiserror::Error;
 
+use crate::config::Unallowed;
+
 pub use connection::ConnectionTrouble;
 pub use request::RequestError;
 pub use stdlib::StdlibError;
@@ -46,9 +48,23 @@ pub enum ClientError {
         /// The nearest workspace around this one that has such a session.
         around: Option<String>,
     },
+    /// The session is one of the project's configuration, which the user has not allowed.
+    #[error(
+        "session `{name}` is set up by `{}`, which {}",
+        unallowed.dir.display(),
+        if unallowed.changed { "has changed since it was allowed" } else { "is not allowed" }
+    )]
+    NotAllowed {
+        /// The session.
+        name: SessionName,
+        /// What the user would have to allow.
+        unallowed: Box<Unallowed>,
+    },
     /// There is no such session, and its name does not tell in which language to start it.
     #[error("no session named `{name}` in `{workspace}`")]
     NoLanguage {
+        /// Sessions that could be started because a configuration file names them.
+        configured: Vec<SessionName>,
         /// The name that was asked for.
         name: SessionName,
         /// Where it was looked for.
@@ -219,7 +235,9 @@ impl ClientError {
             ClientError::Lost { .. } => ErrorCode::SessionLost,
             ClientError::NoEval { .. } | ClientError::EvalGone { .. } => ErrorCode::EvalNotFound,
             ClientError::InUse { .. } => ErrorCode::SessionBusy,
-            ClientError::Launch { .. } | ClientError::NotStarted { .. } => ErrorCode::LaunchFailed,
+            ClientError::Launch { .. }
+            | ClientError::NotAllowed { .. }
+            | ClientError::NotStarted { .. } => ErrorCode::LaunchFailed,
             ClientError::Connection { .. }
             | ClientError::Silent { .. }
             | ClientError::Left { .. }

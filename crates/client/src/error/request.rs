@@ -2,6 +2,7 @@
 
 use std::path::PathBuf;
 
+use stead_config::{ConfigProblem, TemplateError};
 use stead_protocol::{NameError, SessionName};
 use thiserror::Error;
 
@@ -21,6 +22,28 @@ pub enum RequestError {
     NoSuchLanguage {
         /// What was given.
         given: String,
+    },
+    /// There is no such language or toolchain.
+    #[error("no language or toolchain `{}`", given.escape_debug())]
+    NoSuchToolchain {
+        /// What was given.
+        given: String,
+        /// The toolchains that there are.
+        known: Vec<String>,
+    },
+    /// A configuration file is wrong.
+    #[error("{problem}{}", and_more(*more))]
+    Config {
+        /// What is wrong with it, and where.
+        problem: Box<ConfigProblem>,
+        /// How many more problems there are.
+        more: usize,
+    },
+    /// A command that was given cannot be used.
+    #[error("{error}")]
+    Command {
+        /// What is wrong with it.
+        error: TemplateError,
     },
     /// The session exists and is in another language.
     #[error("session `{name}` is in {has}, not {wanted}")]
@@ -129,4 +152,11 @@ pub enum RequestError {
     /// As many shell commands run as may run at once.
     #[error("no shell session is free")]
     NoShellFree,
+}
+
+fn and_more(more: usize) -> String {
+    match more {
+        0 => String::new(),
+        more => format!(" (and {more} more)"),
+    }
 }

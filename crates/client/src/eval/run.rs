@@ -7,8 +7,8 @@ use stead_protocol::SessionName;
 use crate::eval::wait;
 use crate::{Client, ClientError, EvalOptions, EvalView, LaunchOptions, Watcher};
 
-/// How the sessions of one-off runs are called.
-pub const RUN_PREFIX: &str = "run-";
+pub use stead_config::RUN_PREFIX;
+
 /// A run that was never sent its code, because its client died, ends after this time.
 const UNUSED_MS: u64 = 60_000;
 

@@ -1,6 +1,6 @@
 //! The languages that sessions can be started in by name (SPEC S-5).
 
-use stead_config::{Language, SHELL};
+use stead_config::Language;
 use stead_protocol::{EvalId, SessionName};
 
 use crate::{Client, ClientError, RequestError};
@@ -16,9 +16,15 @@ pub fn implied(name: &SessionName) -> Option<&'static Language> {
     stead_config::language(name.as_str())
 }
 
-/// The name of a session that is named after its language: `py` for `python`.
+/// The name of a session that is named after its language or toolchain: `py` for `python`.
 pub fn session_name(text: &str) -> Result<SessionName, ClientError> {
-    Ok(language(text)?.alias.parse()?)
+    match stead_config::language(text) {
+        Some(language) => Ok(language.alias.parse()?),
+        // Whether there is such a toolchain is seen when the session is started.
+        None => {
+            text.parse().map_err(|_| RequestError::NoSuchLanguage { given: text.to_owned() }.into())
+        }
+    }
 }
 
 /// The other name of the session that is named after a language: `python` for `py`, and back.
@@ -71,12 +77,7 @@ impl Client {
     }
 }
 
-/// Whether a session of this name runs shell commands.
-pub fn is_shell(name: &SessionName) -> bool {
-    let rest =
-        name.as_str().strip_prefix(SHELL.name).map(|rest| rest.strip_prefix('-').unwrap_or(rest));
-    rest.is_some_and(|rest| rest.bytes().all(|byte| byte.is_ascii_digit()))
-}
+pub use stead_config::is_shell;
 
 #[cfg(test)]
 mod tests {

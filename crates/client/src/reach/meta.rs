@@ -4,17 +4,10 @@ use std::io;
 use std::path::Path;
 use std::time::{SystemTime, UNIX_EPOCH};
 
-use stead_protocol::{
-    DEFAULT_IDLE_TIMEOUT_MS, DEFAULT_QUOTA_BYTES, Engine, FILES_VERSION, Keeps, Limits, Meta,
-    PROGRAM, Policy, SessionName, SessionPlace, Settings, Startup,
-};
+use stead_config::AskedStart;
+use stead_protocol::{FILES_VERSION, Meta, PROGRAM, SessionName};
 
-use crate::reach::language;
-use crate::stdlib;
 use crate::{Client, ClientError, LaunchOptions, RequestError, Workspace};
-
-/// If this variable is set, new sessions keep no copies for undo, as with `--no-undo`.
-const NO_UNDO: &str = "STEAD_NO_UNDO";
 
 impl Client {
     /// The kept settings of a session; `None` if there never was one of this name.
@@ -48,9 +41,14 @@ impl Client {
     }
 
     /// The error for a session that cannot be started because its name tells no language (SPEC S-5).
-    fn not_startable(&self, name: &SessionName) -> ClientError {
+    pub(crate) fn not_startable(
+        &self,
+        name: &SessionName,
+        configured: Vec<SessionName>,
+    ) -> ClientError {
         ClientError::NoLanguage {
             name: name.clone(),
+            configured,
             workspace: self.workspace.as_str().to_owned(),
             existing: self.names().unwrap_or_default(),
             around: self.around(|there| there.has(name)),
@@ -84,15 +82,38 @@ impl Client {
         if meta.as_ref().is_some_and(|meta| meta.settings.engine.language == wanted) {
             return Ok(());
         }
-        let wanted = language::language(wanted)?.name;
-        match meta {
-            Some(meta) if meta.settings.engine.language != wanted => {
-                let (name, wanted) = (name.clone(), wanted.to_owned());
-                let has = meta.settings.engine.language;
-                Err(RequestError::OtherLanguage { name, has, wanted }.into())
-            }
+        let (engine, toolchain) = match stead_config::language(wanted) {
+            Some(language) => (language.name.to_owned(), None),
+            None => self.toolchain_wanted(name, wanted)?,
+        };
+        let Some(has) = meta.map(|meta| meta.settings.engine) else { return Ok(()) };
+        let other = |has: String| {
+            let (name, wanted) = (name.clone(), wanted.to_owned());
+            Err(RequestError::OtherLanguage { name, has, wanted }.into())
+        };
+        match &toolchain {
+            _ if has.language != engine => other(has.language),
+            Some(_) if has.toolchain != toolchain => other(has.toolchain.unwrap_or(has.language)),
             _ => Ok(()),
         }
+    }
+
+    /// The language and the name of a toolchain that is more than a language.
+    fn toolchain_wanted(
+        &self,
+        name: &SessionName,
+        wanted: &str,
+    ) -> Result<(String, Option<String>), ClientError> {
+        if let Some((language, _)) = stead_config::built_in(wanted) {
+            return Ok((language.name.to_owned(), Some(wanted.to_owned())));
+        }
+        let configuration = self.read_config().configuration;
+        if configuration.toolchain(wanted).is_none() {
+            return Err(self.no_toolchain(wanted.to_owned()));
+        }
+        let asked = AskedStart { toolchain: Some(wanted.to_owned()), ..AskedStart::default() };
+        let planned = self.preview(&configuration, name, &asked)?;
+        Ok((planned.settings.engine.language, Some(wanted.to_owned())))
     }
 
     /// The settings that a session without a host is started with: its kept ones, or those that its name
@@ -113,40 +134,7 @@ impl Client {
         name: &SessionName,
         launch: &LaunchOptions,
     ) -> Result<Meta, ClientError> {
-        let mut stdlib = None;
-        let (language, keeps) = match (&launch.language, &launch.bridge) {
-            // Only the user knows whether a bridge of their own keeps state, so it is assumed to.
-            (Some(given), Some(_)) => (given.as_str(), Keeps::State),
-            (given, _) => {
-                let known = match given {
-                    Some(given) => language::language(given)?,
-                    None => language::implied(name).ok_or_else(|| self.not_startable(name))?,
-                };
-                // What runs once shares nothing, not even a library.
-                if !launch.no_stdlib && !launch.once {
-                    stdlib = stdlib::path(known).and_then(|path| path.to_str().map(str::to_owned));
-                }
-                (known.name, known.keeps)
-            }
-        };
-        let cwd = launch.cwd.as_deref().unwrap_or(self.workspace.path());
-        let settings = Settings {
-            engine: Engine {
-                language: language.to_owned(),
-                bridge: launch.bridge.clone(),
-                interpreter: launch.interpreter.clone(),
-                keeps,
-            },
-            place: SessionPlace { cwd: text(cwd)?, env: launch.env.clone(), via: Vec::new() },
-            startup: Startup { init: launch.init.clone(), stdlib },
-            policy: Policy {
-                idle_timeout_ms: launch.idle_timeout_ms.unwrap_or(DEFAULT_IDLE_TIMEOUT_MS),
-                once: launch.once,
-                no_undo: launch.no_undo
-                    || std::env::var_os(NO_UNDO).is_some_and(|set| !set.is_empty()),
-            },
-            limits: Limits { quota_bytes: launch.quota_bytes.unwrap_or(DEFAULT_QUOTA_BYTES) },
-        };
+        let settings = self.planned(name, launch)?.settings;
         Ok(Meta {
             version: FILES_VERSION,
             program: Some(PROGRAM.to_owned()),
@@ -193,12 +181,6 @@ pub(crate) fn read_meta(path: &Path) -> Result<Option<Meta>, ClientError> {
     }
     let bad = |error: serde_json::Error| ClientError::file("understand", path)(error.into());
     serde_json::from_slice(&bytes).map(Some).map_err(bad)
-}
-
-fn text(path: &Path) -> Result<String, ClientError> {
-    path.to_str()
-        .map(str::to_owned)
-        .ok_or_else(|| RequestError::NotUtf8 { path: path.to_owned() }.into())
 }
 
 fn now_ms() -> u64 {

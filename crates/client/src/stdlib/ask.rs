@@ -42,6 +42,7 @@ impl Asking<'_> {
             language: Some(language.name.to_owned()),
             idle_timeout_ms: Some(UNUSED_MS),
             once: true,
+            unconfigured: true,
             ..LaunchOptions::default()
         };
         let door = client.door(&name);

@@ -1,6 +1,5 @@
 //! Where the user's standard libraries are kept, and how a file of one is read and written.
 
-use std::env;
 use std::fs::{self, DirBuilder, File, OpenOptions, Permissions};
 use std::io::{self, Write};
 use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt, PermissionsExt};
@@ -12,17 +11,14 @@ use rustix::io::Errno;
 use stead_config::Language;
 use stead_protocol::MAX_STDLIB;
 
-use crate::{ClientError, StdlibError, timer};
+use crate::{ClientError, StdlibError, config, timer};
 
 /// How long another command may be changing the library.
 const LOCK_TIME: Duration = Duration::from_secs(60);
 
 /// The file of a language's library; `None` if it has none, or there is no directory for configuration.
 pub(crate) fn path(language: &Language) -> Option<PathBuf> {
-    let absolute =
-        |name: &str| env::var_os(name).map(PathBuf::from).filter(|dir| dir.is_absolute());
-    let dir = absolute("XDG_CONFIG_HOME").or_else(|| Some(absolute("HOME")?.join(".config")))?;
-    Some(dir.join("stead/stdlib").join(language.stdlib?))
+    Some(config::user_dir()?.join("stdlib").join(language.stdlib?))
 }
 
 /// The lock under which one command at a time changes the libraries; the kernel gives it back when the command ends.

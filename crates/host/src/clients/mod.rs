@@ -103,7 +103,7 @@ impl Clients {
             && let Some(listener) = &mut self.listener
             && let Err(error) = listener.restore()
         {
-            eprintln!("could not listen again: {error}");
+            stead_interpreter::log_warn!("could not listen again: {error}");
         }
     }
 

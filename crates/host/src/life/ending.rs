@@ -120,7 +120,7 @@ impl Host {
         match stead_spool::write_atomically(&SessionDir::new(&self.spec.dir).meta(), &meta) {
             Ok(()) => true,
             Err(error) => {
-                eprintln!("{}", with_causes(&error));
+                stead_interpreter::log_warn!("{}", with_causes(&error));
                 false
             }
         }
@@ -129,6 +129,7 @@ impl Host {
     pub(crate) fn end(&mut self, reason: EndReason, asked: bool) {
         let reported = asked || self.ending.reported;
         self.ledger.end_generation(reason.clone(), reported);
+        self.log_end(&reason);
         pause::point("ended");
         // While processes are left the session stays in lists, so that it can be stopped again.
         let over = matches!(reason, EndReason::Stopped { .. }) || self.meta.settings.policy.once;

@@ -25,6 +25,7 @@ const LOCK_PATIENCE: Duration = Duration::from_secs(8);
 
 /// Builds the host. It listens already when this returns, and its interpreter is starting.
 pub(crate) fn start(spec: &HostSpec) -> Result<Session, Refusal> {
+    stead_interpreter::log::choose(spec.meta.settings.policy.log);
     // No file of ours is for other users, whatever mask the client had.
     let umask = rustix::process::umask(Mode::from_raw_mode(0o077));
     let _ = rustix::process::setsid();

@@ -17,24 +17,26 @@ const KEPT_LOG: u64 = 256 << 10;
 /// Removes ended sessions beside `dir` that are too old or too many.
 pub(crate) fn give_back(dir: &Path) {
     let retention = Retention::from_env().unwrap_or_else(|error| {
-        eprintln!("{error}");
+        stead_interpreter::log_warn!("{error}");
         Retention::default()
     });
     let Some(workspace) = dir.parent() else { return };
     match retention::collect(workspace, &retention, Some(dir), COLLECT_TIME) {
         Ok(collected) => {
             for (name, error) in collected.failed {
-                eprintln!("could not remove the ended session `{name}`: {error}");
+                stead_interpreter::log_warn!(
+                    "could not remove the ended session `{name}`: {error}"
+                );
             }
         }
-        Err(error) => eprintln!("could not look for ended sessions: {error}"),
+        Err(error) => stead_interpreter::log_warn!("could not look for ended sessions: {error}"),
     }
 }
 
 /// How many bytes the history of a session may take with its index and keys.
 pub(crate) fn history_quota() -> u64 {
     retention::history_quota().unwrap_or_else(|error| {
-        eprintln!("{error}");
+        stead_interpreter::log_warn!("{error}");
         retention::HISTORY
     })
 }
@@ -43,7 +45,7 @@ pub(crate) fn history_quota() -> u64 {
 /// log without end.
 pub(crate) fn bound_log(log: &Path) {
     if let Err(error) = try_bound_log(log) {
-        eprintln!("could not shorten the log: {error}");
+        stead_interpreter::log_warn!("could not shorten the log: {error}");
     }
 }
 

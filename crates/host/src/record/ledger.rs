@@ -386,7 +386,10 @@ impl Ledger {
             return;
         }
         if let Err(error) = self.history.trim(quota) {
-            eprintln!("the oldest evals could not be dropped: {}", with_causes(&error));
+            stead_interpreter::log_warn!(
+                "the oldest evals could not be dropped: {}",
+                with_causes(&error)
+            );
         }
     }
 

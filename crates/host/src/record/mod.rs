@@ -3,5 +3,6 @@
 pub(crate) mod disk;
 pub(crate) mod displays;
 pub(crate) mod ledger;
+mod log;
 mod prompt;
 mod unsaved;

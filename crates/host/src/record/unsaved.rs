@@ -56,7 +56,7 @@ impl Unsaved {
     fn refused(&mut self, error: &SpoolError) {
         self.why = with_causes(error);
         if self.next_try.is_none() {
-            eprintln!("a record waits until the disk takes it: {}", self.why);
+            stead_interpreter::log_warn!("a record waits until the disk takes it: {}", self.why);
         }
         self.next_try = Some(Instant::now() + TRY_EVERY);
     }

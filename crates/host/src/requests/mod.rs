@@ -65,7 +65,11 @@ impl Host {
             Request::Interrupt { eval, by } => self.interrupt(ticket, eval, by),
             Request::Pause => self.pause(ticket),
             Request::Resume => self.resume(ticket),
-            Request::Ready => self.step(Input::Ready(ticket)),
+            Request::Ready => {
+                self.start_awaited = true;
+                self.init_notice = None;
+                self.step(Input::Ready(ticket));
+            }
             Request::Status => self.ask_status(ticket),
             Request::Restart => {
                 self.retry_stdlib();

@@ -87,6 +87,7 @@ impl Host {
             }
         };
         pause::point("started");
+        self.log_begin(eval);
         self.facts.last_used_ms = wall_ms();
         self.closing = EvalClosing::default();
         let (by, sent) = (self.sent_by(eval), self.send_work(eval));
@@ -124,7 +125,8 @@ impl Host {
             let told = self.pending.get(&eval).is_some_and(|pending| !pending.is_of_start());
             let fresh = self.fresh_notice.take_if(|_| told);
             let library = self.library.notice.take_if(|_| told);
-            for notice in killed.into_iter().chain(library).chain(fresh) {
+            let init = self.init_notice.take_if(|_| told);
+            for notice in killed.into_iter().chain(init).chain(library).chain(fresh) {
                 closing.notice = Some(match closing.notice {
                     Some(other) => format!("{notice}; {other}"),
                     None => notice,
@@ -141,6 +143,9 @@ impl Host {
         if outcome == Outcome::Interrupted {
             closing.interrupted_by = pending.interrupted_by;
         }
+        if has_begun && pending.kind.is_code() && pending.by == By::init() {
+            self.note_init_end(eval, &outcome);
+        }
         if let Some(notice) = self.stdlib_ended(eval, &outcome) {
             closing.note(notice);
         }
@@ -149,7 +154,10 @@ impl Host {
         pause::point("finished");
         self.facts.last_used_ms = wall_ms();
         match finished {
-            Some(finished) => self.tell_outcome(eval, &finished),
+            Some(finished) => {
+                self.log_finish(eval, &finished);
+                self.tell_outcome(eval, &finished);
+            }
             None => {
                 if let Some(event) = self.ledger.unsaved().event(eval) {
                     self.tell(eval, || event.clone());
@@ -198,6 +206,32 @@ impl Host {
                 self.act(Action::Kill);
             }
         }
+    }
+
+    /// Takes note of an error, if it is one of the init code.
+    pub(crate) fn note_init_error(&mut self, name: &str, message: &str) {
+        if self.state.running().is_some_and(|run| run.role == EvalRole::Init) {
+            let colon = if message.is_empty() { "" } else { ": " };
+            let message = message.lines().next().unwrap_or_default();
+            self.init_error = Some(format!("{name}{colon}{message}").chars().take(300).collect());
+        }
+    }
+
+    /// The session lives also where its init code failed, and the first reply says that it did (SPEC CF-2).
+    fn note_init_end(&mut self, eval: EvalSeq, outcome: &Outcome) {
+        let error = self.init_error.take();
+        if self.start_awaited {
+            return;
+        }
+        let how = match outcome {
+            Outcome::Complete => return,
+            Outcome::Error => error.unwrap_or_else(|| "it ended with an error".to_owned()),
+            Outcome::Interrupted => "it was interrupted".to_owned(),
+            // The end of the session is told by itself.
+            _ => return,
+        };
+        let notice = format!("the init code failed: {how} ({})", self.eval_id(eval));
+        self.init_notice = Some(notice);
     }
 
     /// Records the code that runs at every start.

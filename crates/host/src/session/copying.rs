@@ -270,7 +270,10 @@ impl Host {
     /// A copy has ended by itself, or there was none to go back to.
     pub(crate) fn copy_lost(&mut self, copy: u32) {
         if let Some(lost) = self.copies.lose(copy) {
-            eprintln!("a copy has ended: {}", lost.label().unwrap_or("one for undo"));
+            stead_interpreter::log_warn!(
+                "a copy has ended: {}",
+                lost.label().unwrap_or("one for undo")
+            );
         }
         self.set_fallback();
         let aimed = self.copying.target.take_if(|target| target.copy == copy);
@@ -313,7 +316,7 @@ impl Host {
         if let Err(error) = stead_spool::write_undone(&self.spec.dir, self.copies.undone()) {
             let why = with_causes(&error);
             let notice = format!("which evals were undone could not be recorded: {why}");
-            eprintln!("{notice}");
+            stead_interpreter::log_warn!("{notice}");
             let work = self.copying.target.as_ref().and_then(|target| target.cause.work());
             if let Some(pending) = work.and_then(|work| self.pending.get_mut(&work)) {
                 pending.notice = Some(notice);
@@ -350,7 +353,10 @@ impl Host {
     pub(crate) fn record_rollback(&mut self, work: EvalSeq) {
         if !self.ledger.is_current(work) {
             if let Err(error) = self.ledger.start(work, self.clock.now()) {
-                eprintln!("the start of a rollback could not be recorded: {}", with_causes(&error));
+                stead_interpreter::log_warn!(
+                    "the start of a rollback could not be recorded: {}",
+                    with_causes(&error)
+                );
             }
             self.introduce_start(work);
         }

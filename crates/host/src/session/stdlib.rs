@@ -1,5 +1,7 @@
-//! The user's standard library: run at each start and after each `clear`, and never a reason not to start (SPEC ST-4).
+//! The standard libraries, the user's and the project's: run at each start and after each `clear`, and never a reason not to
+//! start (SPEC ST-4).
 
+use std::collections::VecDeque;
 use std::hash::{DefaultHasher, Hash, Hasher};
 use std::io;
 use std::path::Path;
@@ -23,26 +25,54 @@ const STDLIB_LIMIT: Millis = 10_000;
 /// How many characters of what is wrong with it are told.
 const SHORT: usize = 300;
 
-/// What this session has of the library.
+/// What this session has of the libraries.
 #[derive(Debug, Default)]
 pub(crate) struct Library {
     /// What clients are told of it.
     pub(crate) status: Option<StdlibStatus>,
     /// What the first reply says of it.
     pub(crate) notice: Option<String>,
-    /// Set while it runs.
-    loading: Option<Loading>,
-    /// A text with which the interpreter ended, known by its hash: it is not run again.
-    deadly: Option<u64>,
+    /// The one that runs, and those that come after it.
+    loading: VecDeque<Loading>,
+    /// Texts with which the interpreter ended, known by their hashes: they are not run again.
+    deadly: Vec<u64>,
+}
+
+/// Whose a library is.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum LibraryOwner {
+    #[default]
+    User,
+    Project,
+}
+
+impl LibraryOwner {
+    fn title(self) -> &'static str {
+        match self {
+            LibraryOwner::User => "the standard library",
+            LibraryOwner::Project => "the project's standard library",
+        }
+    }
+}
+
+/// The text of a library.
+#[derive(Debug)]
+struct LibraryText {
+    owner: LibraryOwner,
+    text: String,
+    hash: u64,
 }
 
 /// What is known of a library that runs.
 #[derive(Debug, Default)]
 struct Loading {
     eval: EvalSeq,
+    owner: LibraryOwner,
     hash: u64,
-    /// It runs as the second part of a `clear`, whose outcome does not depend on it.
+    /// It runs as a further part of a `clear`, whose outcome does not depend on it.
     again: bool,
+    /// Its text, until that is sent as such a part.
+    text: Option<String>,
     printed: bool,
     asked: bool,
     overdue: bool,
@@ -53,24 +83,24 @@ struct Loading {
 
 impl Library {
     pub(crate) fn hear_output(&mut self) {
-        if let Some(loading) = &mut self.loading {
+        if let Some(loading) = self.loading.front_mut() {
             loading.printed = true;
         }
     }
 
     /// Takes note that the running eval asks for input; whether that is the library.
     pub(crate) fn hear_question(&mut self) -> bool {
-        self.loading.as_mut().map(|loading| loading.asked = true).is_some()
+        self.loading.front_mut().map(|loading| loading.asked = true).is_some()
     }
 
     pub(crate) fn hear_overdue(&mut self) {
-        if let Some(loading) = &mut self.loading {
+        if let Some(loading) = self.loading.front_mut() {
             loading.overdue = true;
         }
     }
 
     pub(crate) fn hear_report(&mut self, data: &Value) {
-        if let Some(loading) = &mut self.loading {
+        if let Some(loading) = self.loading.front_mut() {
             loading.names = data["names"].as_u64();
         }
     }
@@ -82,7 +112,7 @@ impl Library {
         message: &str,
         traceback: Option<&str>,
     ) -> bool {
-        let Some(loading) = &mut self.loading else { return false };
+        let Some(loading) = self.loading.front_mut() else { return false };
         let message = message.lines().next().unwrap_or_default();
         let colon = if message.is_empty() { "" } else { ": " };
         let line = traceback.filter(|_| !message.contains("line ")).and_then(line_in);
@@ -94,7 +124,7 @@ impl Library {
 
     /// How the running eval ended.
     pub(crate) fn judge(&mut self, status: DoneStatus) -> DoneStatus {
-        match &mut self.loading {
+        match self.loading.front_mut() {
             Some(loading) if loading.again => {
                 loading.failed = status != DoneStatus::Ok;
                 DoneStatus::Ok
@@ -103,43 +133,85 @@ impl Library {
         }
     }
 
-    fn fail(&mut self, eval: Option<EvalSeq>, error: String) {
-        self.notice = Some(format!("the standard library is not loaded: {error}"));
-        self.status = Some(StdlibStatus { eval, names: None, error: Some(error) });
+    fn fail(&mut self, owner: LibraryOwner, eval: Option<EvalSeq>, error: String) {
+        self.say(format!("{} is not loaded: {error}", owner.title()));
+        let error = match owner {
+            LibraryOwner::User => error,
+            LibraryOwner::Project => format!("the project's: {error}"),
+        };
+        let names = self.status.as_ref().and_then(|status| status.names);
+        let before = self.status.take().and_then(|status| status.error);
+        let error = before.map_or(error.clone(), |before| format!("{before}; {error}"));
+        self.status = Some(StdlibStatus { eval, names, error: Some(error) });
+    }
+
+    fn succeed(&mut self, eval: EvalSeq, names: Option<u64>) {
+        let before = self.status.take();
+        let error = before.as_ref().and_then(|status| status.error.clone());
+        // Bridges count the names of all libraries.
+        let names = names.or(before.and_then(|status| status.names));
+        self.status = Some(StdlibStatus { eval: Some(eval), names, error });
+    }
+
+    /// Adds to what the next reply says.
+    fn say(&mut self, notice: String) {
+        self.notice = Some(match self.notice.take() {
+            Some(before) => format!("{before}; {notice}"),
+            None => notice,
+        });
     }
 }
 
-/// The first line of the library that a traceback names; bridges call the file `<stdlib>`.
+/// The first line of the library that a traceback names; bridges call the file `<stdlib>` or `<project stdlib>`.
 fn line_in(traceback: &str) -> Option<&str> {
-    let (_, rest) = traceback.split_once("<stdlib>")?;
+    let (_, rest) = traceback.split_once("stdlib>")?;
     let from = rest.find(|c: char| c.is_ascii_digit()).filter(|at| *at < 10)?;
     rest[from..].split(|c: char| !c.is_ascii_digit()).next()
 }
 
 impl Host {
-    /// Records that the library is run, if there is one.
-    pub(crate) fn accept_stdlib(&mut self) -> Result<Option<Eval>, SpoolError> {
+    /// Records that the libraries are run, those that there are.
+    pub(crate) fn accept_stdlib(&mut self) -> Result<Vec<Eval>, SpoolError> {
         // Of a library that ended the last interpreter it is still told how it did.
-        self.library.status.take_if(|_| self.library.deadly.is_none());
-        let Some((text, hash)) = self.read_stdlib() else { return Ok(None) };
-        self.library.status = None;
-        let (kind, by) = (WorkKind::Stdlib, By::init());
-        let work = Work::Stdlib { text };
-        let taken = Taken { kind, code: &work.code(), by: &by, key: None, token: None };
-        let seq = self.ledger.accept(taken, None)?;
-        self.pending.insert(seq, Pending { kind, by, work: Some(work), ..Pending::default() });
-        self.introduce(seq);
-        self.library.loading = Some(Loading { eval: seq, hash, ..Loading::default() });
-        Ok(Some(Eval { seq, hard_timeout: Some(STDLIB_LIMIT), role: EvalRole::Stdlib }))
+        self.library.status.take_if(|_| self.library.deadly.is_empty());
+        self.library.loading.clear();
+        let mut accepted = Vec::new();
+        for LibraryText { owner, text, hash } in self.read_stdlib() {
+            let (kind, by) = (WorkKind::Stdlib, By::init());
+            let work = Work::Stdlib { text };
+            let taken = Taken { kind, code: &work.code(), by: &by, key: None, token: None };
+            let eval = self.ledger.accept(taken, None)?;
+            self.pending.insert(eval, Pending { kind, by, work: Some(work), ..Pending::default() });
+            self.introduce(eval);
+            let loading = Loading { eval, owner, hash, ..Loading::default() };
+            self.library.loading.push_back(loading);
+            let hard_timeout = Some(STDLIB_LIMIT);
+            accepted.push(Eval { seq: eval, hard_timeout, role: EvalRole::Stdlib });
+        }
+        Ok(accepted)
     }
 
-    /// Runs the library as the second part of the `clear` that runs; whether there is anything to run.
+    /// Runs the libraries as further parts of the `clear` that runs; whether there is anything to run.
     pub(crate) fn load_stdlib_again(&mut self) -> bool {
         let Some(eval) = self.state.running().map(|run| run.eval) else { return false };
         self.library.status = None;
-        let Some((text, hash)) = self.read_stdlib() else { return false };
-        self.library.loading = Some(Loading { eval, hash, again: true, ..Loading::default() });
+        let again = |LibraryText { owner, text, hash }| {
+            let text = Some(text);
+            Loading { eval, owner, hash, text, again: true, ..Loading::default() }
+        };
+        self.library.loading = self.read_stdlib().into_iter().map(again).collect();
+        if !self.order_stdlib_part() {
+            return false;
+        }
         self.step(Input::LoadsStdlib);
+        true
+    }
+
+    /// Orders the library that is next as a part of the `clear` that runs.
+    fn order_stdlib_part(&mut self) -> bool {
+        let Some(loading) = self.library.loading.front_mut() else { return false };
+        let Some(text) = loading.text.take() else { return false };
+        let eval = loading.eval;
         self.orders.push_back(Order::Work {
             eval: self.eval_id(eval),
             what: WorkKind::Stdlib.as_str().to_owned(),
@@ -149,32 +221,62 @@ impl Host {
         true
     }
 
-    /// The text of the library, if there is one and it is not known to end interpreters.
-    fn read_stdlib(&mut self) -> Option<(String, u64)> {
-        let path = self.meta.settings.startup.stdlib.clone()?;
+    /// Goes on with the next library, if the `clear` that runs has another one to load; whether it has.
+    pub(crate) fn goes_on_loading(&mut self, status: DoneStatus) -> bool {
+        let again = self.library.loading.front().is_some_and(|loading| loading.again);
+        if !again || self.library.loading.len() < 2 || status == DoneStatus::Interrupted {
+            return false;
+        }
+        let Some(mut loading) = self.library.loading.pop_front() else { return false };
+        loading.failed = status != DoneStatus::Ok;
+        self.note_loaded(loading, &Outcome::Complete);
+        self.order_stdlib_part()
+    }
+
+    /// The texts of the libraries that there are and that are not known to end interpreters.
+    fn read_stdlib(&mut self) -> Vec<LibraryText> {
         if self.cannot_work(WorkKind::Stdlib).is_some() {
-            return None;
+            return Vec::new();
         }
-        let text = match stead_files::read_users_text(Path::new(&path), MAX_STDLIB as u64) {
-            Ok(text) => stdlib_source(&text),
-            Err(error) if error.kind() == io::ErrorKind::NotFound => return None,
-            Err(error) => {
-                self.library.fail(None, format!("could not read `{path}`: {error}"));
-                return None;
+        let startup = &self.meta.settings.startup;
+        let (users, projects) = (startup.stdlib.clone(), startup.project_stdlib.clone());
+        let users = users.and_then(|path| {
+            match stead_files::read_users_text(Path::new(&path), MAX_STDLIB as u64) {
+                Ok(text) => Some(text),
+                Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+                Err(error) => {
+                    let error = format!("could not read `{path}`: {error}");
+                    self.library.fail(LibraryOwner::User, None, error);
+                    None
+                }
             }
-        };
-        if text.trim().is_empty() {
-            return None;
-        }
-        let mut hasher = DefaultHasher::new();
-        text.hash(&mut hasher);
-        let hash = hasher.finish();
-        (self.library.deadly != Some(hash)).then_some((text, hash))
+        });
+        let texts = [(LibraryOwner::User, users), (LibraryOwner::Project, projects)];
+        let texts = texts.into_iter().filter_map(|(owner, text)| {
+            let text = stdlib_source(&text?);
+            let mut hasher = DefaultHasher::new();
+            text.hash(&mut hasher);
+            let hash = hasher.finish();
+            let runs = !text.trim().is_empty() && !self.library.deadly.contains(&hash);
+            runs.then_some(LibraryText { owner, text, hash })
+        });
+        texts.collect()
     }
 
     /// Notes how the library ended, if this eval ran it; what its reply is to say of that.
     pub(crate) fn stdlib_ended(&mut self, eval: EvalSeq, outcome: &Outcome) -> Option<String> {
-        let loading = self.library.loading.take_if(|loading| loading.eval == eval)?;
+        let at = self.library.loading.iter().position(|loading| loading.eval == eval)?;
+        let loading = self.library.loading.remove(at)?;
+        let again = loading.again;
+        self.note_loaded(loading, outcome);
+        // What is left belongs to a `clear` that was cut short.
+        self.library.loading.retain(|loading| loading.eval != eval);
+        self.library.notice.take_if(|_| again)
+    }
+
+    /// Notes how one library ended.
+    fn note_loaded(&mut self, loading: Loading, outcome: &Outcome) {
+        let eval = loading.eval;
         let id = self.eval_id(eval);
         let error = match outcome {
             _ if loading.asked => Some("it asks for input".to_owned()),
@@ -195,23 +297,22 @@ impl Host {
                 | EndReason::RolledBack { .. }
         ));
         if its_own || *outcome == killed {
-            self.library.deadly = Some(loading.hash);
+            self.library.deadly.push(loading.hash);
         }
         match error {
-            Some(error) => self.library.fail(Some(eval), error),
+            Some(error) => self.library.fail(loading.owner, Some(eval), error),
             None => {
-                self.library.notice = loading
-                    .printed
-                    .then(|| format!("the standard library printed something: {id} has it"));
-                self.library.status =
-                    Some(StdlibStatus { eval: Some(eval), names: loading.names, error: None });
+                if loading.printed {
+                    let title = loading.owner.title();
+                    self.library.say(format!("{title} printed something: {id} has it"));
+                }
+                self.library.succeed(eval, loading.names);
             }
         }
-        self.library.notice.take_if(|_| loading.again)
     }
 
     /// The next interpreter is asked for by a client, who may have mended the library.
     pub(crate) fn retry_stdlib(&mut self) {
-        self.library.deadly = None;
+        self.library.deadly.clear();
     }
 }

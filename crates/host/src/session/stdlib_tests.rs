@@ -41,6 +41,18 @@ fn st4_the_library_comes_first_then_the_init_code_and_then_the_session_is_ready(
 }
 
 #[test]
+fn st4_a_session_with_two_libraries_is_ready_after_both() {
+    let mut state = State::new(0, 0, false);
+    state.step(Input::Ready(READY), 0);
+    let first = vec![eval(1, EvalRole::Stdlib), eval(2, EvalRole::Stdlib)];
+    assert_eq!(state.step(Input::Hello { first }, 0), [Action::Run(EvalSeq(1))]);
+    let actions = state.step(Input::Done(DoneStatus::Error), 1);
+    assert_eq!(actions, [finish(1, Outcome::Error), Action::Run(EvalSeq(2))]);
+    let actions = state.step(Input::Done(DoneStatus::Ok), 2);
+    assert_eq!(actions, [finish(2, Outcome::Complete), ready()]);
+}
+
+#[test]
 fn st4_a_library_that_asks_for_input_is_interrupted() {
     let question = || Question { prompt: "who?".to_owned(), editor: None, secret: false };
     for input in [Input::Waiting(question()), Input::MayWait { alone: true }] {

@@ -305,8 +305,8 @@ impl State {
         };
         let mut actions = vec![Action::Finish { eval: run.eval, outcome, killed: run.killed }];
         actions.extend(answers(&run, effect));
-        // The init code comes behind the standard library.
-        if self.queue.front().is_none_or(|eval| eval.role != EvalRole::Init) {
+        // The init code comes behind the standard libraries.
+        if self.queue.front().is_none_or(|eval| eval.role == EvalRole::Asked) {
             actions.extend(self.tell_ready());
         }
         if self.once && matches!(self.phase, Phase::Idle { .. }) {

@@ -104,7 +104,9 @@ impl Host {
         }
         let running = self.state.running().and_then(|run| self.pending.get(&run.eval));
         let Some(work) = running.map(|pending| pending.kind).filter(|kind| !kind.is_code()) else {
-            return eprintln!("bridge: a report while no work runs that has one");
+            return stead_interpreter::log_warn!(
+                "bridge: a report while no work runs that has one"
+            );
         };
         if work == WorkKind::Checkpoint {
             self.name_checkpoint(&mut data);

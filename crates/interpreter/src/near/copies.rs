@@ -248,7 +248,9 @@ impl Interpreter {
         while let Some(packet) = self.child.ends.nest.as_ref().and_then(packets::receive) {
             match self.copied(packet) {
                 Ok(copied) => tell(Told::Copied(copied)),
-                Err(problem) => eprintln!("a copy of the interpreter is not taken: {problem}"),
+                Err(problem) => {
+                    crate::log_warn!("a copy of the interpreter is not taken: {problem}")
+                }
             }
         }
         for over in self.copies.ended() {
@@ -274,7 +276,7 @@ impl Interpreter {
         let [wake] = <[OwnedFd; 1]>::try_from(packet.descriptors)
             .map_err(|got| format!("{} descriptors came with it", got.len()))?;
         let parent = tree::look(pid).map(|process| process.parent);
-        let process = CopyProcess::of(pid).filter(|_| parent == Some(self.child.pid));
+        let process = CopyProcess::of(pid).filter(|_| parent == Some(self.core()));
         let process = process.ok_or_else(|| format!("{pid} is no child of the interpreter"))?;
         if copy == 0 || copy == u32::MAX {
             return Err(format!("{copy} is no number of a copy"));

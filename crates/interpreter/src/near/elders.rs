@@ -54,7 +54,7 @@ impl Interpreter {
     /// Lists processes and threads, if the list is not up to date; best while no client waits. Those that
     /// come up between this and the next eval are told from that eval's own by their age.
     pub(super) fn look_around(&mut self) {
-        let (pid, elders) = (self.child.pid, &mut self.elders);
+        let (pid, elders) = (self.core(), &mut self.elders);
         if elders.surroundings == Surroundings::Known {
             return;
         }
@@ -70,7 +70,7 @@ impl Interpreter {
     /// Whether a process or thread was there before the running eval began.
     pub(super) fn is_elder(&self, id: u32) -> bool {
         let elders = &self.elders;
-        id != self.child.pid
+        id != self.core()
             && tree::look(id).is_none_or(|process| {
                 let known = elders.known.contains(&id) && process.start_ticks <= elders.looked_at;
                 known || process.start_ticks < elders.born_after
@@ -81,10 +81,10 @@ impl Interpreter {
     /// executable, but still has its name.
     pub(super) fn is_replaced(&self) -> bool {
         let elders = &self.elders;
-        match image(self.child.pid) {
+        match image(self.core()) {
             Some(image) => elders.image.as_ref().is_some_and(|known| *known != image),
             None => {
-                let name = tree::name(self.child.pid);
+                let name = tree::name(self.core());
                 name.is_some() && elders.name.is_some() && name != elders.name
             }
         }

@@ -38,7 +38,7 @@ impl Interpreter {
                 tell(if self.replaced { Told::Leaving { code: None } } else { Told::Closed });
             }
             Err(Broken::Garbage(message)) => {
-                eprintln!("the bridge sent something that is not its protocol: {message}");
+                crate::log_warn!("the bridge sent something that is not its protocol: {message}");
                 tell(Told::Broken { message });
             }
         }
@@ -62,6 +62,7 @@ impl Interpreter {
                     () if can.has(&Capability::Shell) => Hears::ShellSignal,
                     () => Hears::Signal,
                 };
+                self.note_core(pid);
                 if can.has(&Capability::SavesAll) {
                     self.note_memory();
                 }
@@ -146,6 +147,7 @@ impl Interpreter {
         };
         let Waking { copy, can, exit } = *waking;
         self.bridge = BridgeFacts::Ready { can, main_tid: pid };
+        self.wrapped = None;
         self.copies.expected = false;
         let restored = Restored { copy, pid: self.child.pid, exit, lost, variables };
         tell(Told::Restored(Box::new(restored)));

@@ -62,7 +62,7 @@ impl Interpreter {
         let pids = self.copies.pids();
         let bytes = match pids.is_empty() {
             true => None,
-            false => stead_launch::memory::taken_by_copies(self.child.pid, &pids),
+            false => stead_launch::memory::taken_by_copies(self.core(), &pids),
         };
         CopiesTake { count: pids.len() as u64, bytes }
     }

@@ -158,7 +158,7 @@ impl Interpreter {
     /// Drops unread input, and takes back an end of file (SPEC E-9).
     pub(super) fn drop_input(&mut self) {
         if let Err(error) = self.try_drop_input() {
-            eprintln!("could not drop unread input: {error}");
+            crate::log_warn!("could not drop unread input: {error}");
         }
     }
 

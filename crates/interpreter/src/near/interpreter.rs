@@ -70,6 +70,10 @@ pub(super) struct Interpreter {
     pub(super) pause_answer: Option<PauseAnswer>,
     /// User code replaced the interpreter by another program.
     pub(super) replaced: bool,
+    /// Whether the bridge runs inside the interpreter, so that the process that it names is the one that runs code.
+    pub(super) is_fed: bool,
+    /// The process that runs code, where a program that was to start it stays as its parent.
+    pub(super) wrapped: Option<u32>,
     pub(super) buffer: Box<[u8; READ]>,
 }
 
@@ -107,6 +111,7 @@ impl Interpreter {
             Feed::Script(source) | Feed::Source(source, _) => ("source", source.as_bytes()),
             Feed::Code(code, _) => ("code", code.as_slice()),
         };
+        interpreter.is_fed = true;
         interpreter.send(format!("{form} {}\n", bytes.len()).as_bytes());
         interpreter.send(bytes);
         Ok(interpreter)
@@ -147,6 +152,8 @@ impl Interpreter {
             elsewhere: Usage::default(),
             pause_answer: None,
             replaced: false,
+            is_fed: false,
+            wrapped: None,
             buffer: Box::new([0; READ]),
             child,
         })
@@ -155,6 +162,24 @@ impl Interpreter {
     /// Its process.
     pub(super) fn pid(&self) -> u32 {
         self.child.pid
+    }
+
+    /// The process that runs code: the same, unless a wrapper such as `uv run` stays as its parent.
+    pub(super) fn core(&self) -> u32 {
+        self.wrapped.unwrap_or(self.child.pid)
+    }
+
+    /// Takes note of the process that the bridge runs in.
+    pub(super) fn note_core(&mut self, pid: u32) {
+        let descends = |pid: u32| {
+            let parents = std::iter::successors(Some(pid), |&pid| Some(tree::look(pid)?.parent));
+            parents.take_while(|&pid| pid > 1).any(|pid| pid == self.child.pid)
+        };
+        if self.is_fed && pid != self.child.pid && descends(pid) {
+            self.wrapped = Some(pid);
+            // What was seen so far was the wrapper.
+            self.elders = Elders::default();
+        }
     }
 
     /// Descriptors to wait on, except those that would be ready for ever.

@@ -186,13 +186,13 @@ impl Interpreter {
                 Shot::Held { then, next: now, by: now + GOOD_MOMENT_WITHIN }
             }
         };
-        tree::signal(self.child.pid, Signal::STOP);
+        tree::signal(self.core(), Signal::STOP);
     }
 
     /// When it is time, does the thing that a shell was stopped for.
     pub(super) fn shoot(&mut self, tell: Tell<'_>) {
         let Shot::Held { then, next, by } = self.aim.shot else { return };
-        let (now, pid) = (Instant::now(), self.child.pid);
+        let (now, pid) = (Instant::now(), self.core());
         if now < next {
             return;
         }
@@ -238,7 +238,7 @@ impl Interpreter {
     /// first, which is to die of it. And a shell that has just installed its handler, as it does for every
     /// command, may not have noted that yet, and would never come out of the handler.
     fn is_good_moment(&self) -> bool {
-        let pid = self.child.pid;
+        let pid = self.core();
         !tree::is_default(pid, Signal::INT) && !tree::is_changing_signals(pid)
     }
 
@@ -263,7 +263,7 @@ impl Interpreter {
     /// The processes that the running eval has started.
     fn young(&self) -> impl Iterator<Item = u32> + '_ {
         let all = self.family.members().into_iter();
-        all.filter(|&pid| pid != self.child.pid && !self.is_elder(pid))
+        all.filter(|&pid| pid != self.core() && !self.is_elder(pid))
     }
 
     /// When it is time, wakes an interpreter that may have slept through its interrupt, and sends the
@@ -276,7 +276,7 @@ impl Interpreter {
         if self.aim.holds() || !self.nudges.is_due() {
             return;
         }
-        let wake = |signal| tree::signal_main_thread(self.child.pid, signal);
+        let wake = |signal| tree::signal_main_thread(self.core(), signal);
         match self.aim.hears {
             Hears::Signal => drop(wake(Signal::WINCH)),
             // The shell may have been about to read; SIGWINCH does not end a read.
@@ -315,12 +315,12 @@ impl Interpreter {
     /// Ends the input of a main thread that blocks in a read of it, which no signal of ours ends: it can act
     /// on the interrupt only after the read.
     fn unblock_read(&mut self) {
-        let pid = self.child.pid;
+        let pid = self.core();
         if stead_launch::stdin_wait::waits_for(pid, pid, self.pipe) == Some(false)
             && self.stdin_unread() == 0
             && let Err(error) = self.give_input(b"", true)
         {
-            eprintln!("could not end the input: {error}");
+            crate::log_warn!("could not end the input: {error}");
         }
     }
 
@@ -330,7 +330,7 @@ impl Interpreter {
     fn note_missed(&mut self) {
         let at = ticks_since_boot();
         let (mut young, mut waits) = (HashSet::new(), false);
-        let image = image(self.child.pid);
+        let image = image(self.core());
         for &pid in &self.aim.interrupted {
             let Some(process) = tree::look(pid) else { continue };
             // A child that still has the shell's image has not run its program yet.
@@ -338,7 +338,7 @@ impl Interpreter {
             if forked || process.start_ticks + FORK_TICKS >= at {
                 young.insert(pid);
             } else {
-                waits |= process.parent == self.child.pid && process.state != b'Z';
+                waits |= process.parent == self.core() && process.state != b'Z';
             }
         }
         self.aim.missed = Some(Missed { young, waits, nudges: 3 });
@@ -356,7 +356,7 @@ impl Interpreter {
             // A process that a subshell was starting when it died becomes a child of the family's root.
             let newborn = !self.aim.interrupted.contains(&pid)
                 && ((parent.is_some() && parent == self.family.root())
-                    || (!missed.waits && parent == Some(self.child.pid)));
+                    || (!missed.waits && parent == Some(self.core())));
             if newborn {
                 missed.young.insert(pid);
                 self.aim.interrupted.insert(pid);
@@ -372,7 +372,7 @@ impl Interpreter {
     /// has started since its children were killed. Returns how many were killed.
     pub(super) fn end_interrupt(&mut self) -> u64 {
         if let Shot::Held { .. } = std::mem::take(&mut self.aim.shot) {
-            tree::signal(self.child.pid, Signal::CONT);
+            tree::signal(self.core(), Signal::CONT);
         }
         let killed = match self.aim.killing && self.aim.hears == Hears::ShellSignal {
             true => self.kill_young(),
@@ -386,9 +386,9 @@ impl Interpreter {
 
     fn signal_interrupt(&self) {
         // C's `system()` ignores SIGINT while its command runs, and an ignored signal is lost.
-        let deaf = tree::ignores(self.child.pid, Signal::INT);
+        let deaf = tree::ignores(self.core(), Signal::INT);
         let signal = if deaf { Signal::URG } else { Signal::INT };
-        tree::signal_main_thread(self.child.pid, signal);
+        tree::signal_main_thread(self.core(), signal);
     }
 }
 

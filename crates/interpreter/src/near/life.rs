@@ -197,7 +197,7 @@ impl Near {
             Swept::Again { at } => return sweeps.next = at,
             Swept::Done => {}
             Swept::Left(left) => {
-                eprintln!("these processes of the session do not die: {left:?}");
+                crate::log_error!("these processes of the session do not die: {left:?}");
                 sweeps.exit.left = left;
             }
         }

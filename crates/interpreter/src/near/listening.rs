@@ -164,13 +164,13 @@ impl Interpreter {
 
     /// Whether a look at the interpreter's threads can tell whether it reads.
     fn is_visible(&self) -> bool {
-        is_visible(self.child.pid)
+        is_visible(self.core())
     }
 
     /// The thread of the running eval that reads its input; of several, the one that waits most certainly.
     fn reader(&self) -> Option<(InputReader, WaitAnswer)> {
         let word = &self.run.as_ref()?.word;
-        let main = self.child.pid;
+        let main = self.core();
         // The bridge of an event loop that announces its waits knows whether this eval reads.
         let told = word.waits || !self.can(Capability::Waits);
         // A reader that was there before belongs to an earlier eval, unless this eval waits for it.
@@ -205,7 +205,7 @@ impl Interpreter {
         }
         let session = InputSession {
             family: &self.family,
-            interpreter: self.child.pid,
+            interpreter: self.core(),
             pipe: self.pipe,
             no_timers,
         };

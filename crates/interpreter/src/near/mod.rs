@@ -330,7 +330,7 @@ impl Near {
             Guard::Missing(retry) => *retry <= Instant::now(),
         };
         if due {
-            eprintln!("the guard was killed; another takes its place");
+            crate::log_warn!("the guard was killed; another takes its place");
             self.guard = self.duty.renew();
         }
     }

@@ -4,6 +4,7 @@ mod asked;
 mod environment;
 mod on_path;
 mod poetry;
+mod project;
 mod python;
 mod shims;
 
@@ -13,7 +14,7 @@ use std::os::unix::fs::PermissionsExt;
 use std::path::{Path, PathBuf};
 
 use stead_config::{Finder, Language, VersionManagers};
-use stead_protocol::FoundInterpreter;
+use stead_protocol::{EnvironmentSource, FoundInterpreter, StartTrouble};
 use thiserror::Error;
 
 pub use environment::Environment;
@@ -39,6 +40,23 @@ pub fn find(language: &Language, search: &Search<'_>) -> Result<FoundInterpreter
         Finder::OnPath(wanted) => on_path::find(wanted, search),
         Finder::Python(managers) => python::find(managers, search),
     }
+}
+
+/// Finds the interpreter for a session in this language, in one kind of environment only.
+pub fn find_in(
+    source: &EnvironmentSource,
+    language: &Language,
+    search: &Search<'_>,
+) -> Result<FoundInterpreter, FindError> {
+    match language.finder.version_managers() {
+        Some(managers) => project::find(source, managers, search),
+        None => find(language, search),
+    }
+}
+
+/// The program that a command begins with: a path, or a name on the PATH of the session.
+pub fn find_program(program: &str, search: &Search<'_>) -> Result<PathBuf, FindError> {
+    search.named_path(program)
 }
 
 impl Search<'_> {
@@ -138,6 +156,14 @@ pub enum FindError {
         /// Which were tried, and what is wrong with each.
         passed_over: String,
     },
+    /// The project has no environment of the kind that was asked for.
+    #[error("{missing}")]
+    NoEnvironment {
+        /// What is not there.
+        missing: String,
+        /// How it can be made.
+        make: String,
+    },
     /// A shim was found that does not lead to an interpreter.
     #[error("`{}` is a launcher script and did not name an interpreter: {why}", path.display())]
     Shim {
@@ -149,6 +175,26 @@ pub enum FindError {
 }
 
 impl FindError {
+    /// The same as data, for front ends that give advice.
+    pub fn trouble(&self, language: &str) -> StartTrouble {
+        let language = language.to_owned();
+        match self {
+            FindError::None { program, .. } => {
+                StartTrouble::Missing { language, program: (*program).to_owned() }
+            }
+            FindError::NoneStarts { program, .. } => {
+                StartTrouble::NoneStarts { language, program: (*program).to_owned() }
+            }
+            FindError::Named { path, .. } | FindError::Shim { path, .. } => {
+                let path = path.to_string_lossy().into_owned();
+                StartTrouble::NotRunnable { language, path }
+            }
+            FindError::NoEnvironment { make, .. } => {
+                StartTrouble::NoEnvironment { language, make: make.clone() }
+            }
+        }
+    }
+
     /// The reason alone, without the path it is about.
     fn why(self) -> String {
         match self {

@@ -12,12 +12,7 @@ use super::{Search, is_executable, users_text};
 
 /// The Python of the project's environment. Asking poetry takes a second, so its answer is kept.
 pub(super) fn python(search: &Search<'_>) -> Option<Candidate> {
-    let uses_poetry = |dir: &&Path| {
-        dir.join("poetry.lock").is_file()
-            || users_text(&dir.join("pyproject.toml"))
-                .is_some_and(|text| text.contains("[tool.poetry") || text.contains("poetry.core"))
-    };
-    let project = search.upward().find(uses_poetry)?;
+    let project = project(search)?;
     let program = search.on_path("poetry")?;
     let key = key(search, project, &program);
     let mut answers = Answers::open(search);
@@ -41,6 +36,16 @@ pub(super) fn python(search: &Search<'_>) -> Option<Candidate> {
         .symlink_metadata()
         .is_ok()
         .then(|| (python, format!("poetry environment of {}", project.display())))
+}
+
+/// The project that a session is in, if poetry looks after it.
+pub(super) fn project<'a>(search: &'a Search<'_>) -> Option<&'a Path> {
+    let uses_poetry = |dir: &&Path| {
+        dir.join("poetry.lock").is_file()
+            || users_text(&dir.join("pyproject.toml"))
+                .is_some_and(|text| text.contains("[tool.poetry") || text.contains("poetry.core"))
+    };
+    search.upward().find(uses_poetry)
 }
 
 /// What poetry says of a project's environment.

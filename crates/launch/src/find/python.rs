@@ -21,23 +21,8 @@ pub(super) fn find(
     let mut passed_over = Vec::new();
     // The sources are asked one after the other, because asking poetry takes a second.
     for source in [virtual_env, dot_venvs, uv, poetry, conda, path_pythons] {
-        for (path, why) in source(search) {
-            let usable = check(&path).and_then(|()| {
-                let found = search
-                    .resolved(path.clone(), why.clone(), managers)
-                    .map_err(|error| error.why())?;
-                let program = Path::new(&found.path);
-                match (search.proven)(program) {
-                    true => Ok(()),
-                    false => starts(program, search.env),
-                }
-                .map(|()| found)
-            });
-            match usable {
-                Ok(found) => return Ok(FoundInterpreter { passed_over, ..found }),
-                Err(wrong) => passed_over
-                    .push(format!("`{}` ({why}) does not start: {wrong}", path.display())),
-            }
+        if let Some(found) = first_that_starts(source(search), managers, search, &mut passed_over) {
+            return Ok(found);
         }
     }
     let looked = "`VIRTUAL_ENV`, `.venv`, uv, poetry, conda and `PATH`".to_owned();
@@ -48,6 +33,38 @@ pub(super) fn find(
 }
 
 pub(super) type Candidate = (PathBuf, String);
+
+/// The first that starts; the others before it are named in `passed_over`.
+pub(super) fn first_that_starts(
+    candidates: Vec<Candidate>,
+    managers: &VersionManagers,
+    search: &Search<'_>,
+    passed_over: &mut Vec<String>,
+) -> Option<FoundInterpreter> {
+    for (path, why) in candidates {
+        let usable = check(&path).and_then(|()| {
+            let found = search
+                .resolved(path.clone(), why.clone(), managers)
+                .map_err(|error| error.why())?;
+            let program = Path::new(&found.path);
+            match (search.proven)(program) {
+                true => Ok(()),
+                false => starts(program, search.env),
+            }
+            .map(|()| found)
+        });
+        match usable {
+            Ok(found) => {
+                let passed_over = std::mem::take(passed_over);
+                return Some(FoundInterpreter { passed_over, ..found });
+            }
+            Err(wrong) => {
+                passed_over.push(format!("`{}` ({why}) does not start: {wrong}", path.display()));
+            }
+        }
+    }
+    None
+}
 
 /// Why a candidate cannot be used, as far as that is known without starting it.
 fn check(path: &Path) -> Result<(), String> {
@@ -60,7 +77,7 @@ fn check(path: &Path) -> Result<(), String> {
 }
 
 /// The Python of an environment, if it has one, whether that works or not.
-fn python_in(environment: &Path) -> Option<PathBuf> {
+pub(super) fn python_in(environment: &Path) -> Option<PathBuf> {
     let python = environment.join("bin/python");
     python.symlink_metadata().is_ok().then_some(python)
 }
@@ -135,7 +152,7 @@ pub(super) fn of_project(search: &Search<'_>) -> Option<PathBuf> {
         .find(|path| check(path).is_ok())
 }
 
-fn conda(search: &Search<'_>) -> Vec<Candidate> {
+pub(super) fn conda(search: &Search<'_>) -> Vec<Candidate> {
     let mut found = Vec::new();
     let named = search.upward().find_map(|dir| {
         ["environment.yml", "environment.yaml"].iter().find_map(|file| {
@@ -147,7 +164,8 @@ fn conda(search: &Search<'_>) -> Vec<Candidate> {
     if let Some((name, file)) = named {
         let python = conda_roots(search)
             .into_iter()
-            .find_map(|root| python_in(&root.join("envs").join(&name)));
+            .find_map(|root| python_in(&root.join("envs").join(&name)))
+            .or_else(|| listed_by_conda(search, &name));
         if let Some(python) = python {
             found.push((python, format!("conda environment `{name}` of {}", file.display())));
         }
@@ -158,6 +176,15 @@ fn conda(search: &Search<'_>) -> Vec<Candidate> {
         found.push((python, format!("`CONDA_PREFIX` is {}", prefix.display())));
     }
     found
+}
+
+/// Conda lists all environments that it has made, wherever they are.
+fn listed_by_conda(search: &Search<'_>, name: &str) -> Option<PathBuf> {
+    let list = users_text(&PathBuf::from(search.var("HOME")?).join(".conda/environments.txt"))?;
+    list.lines()
+        .map(|line| Path::new(line.trim()))
+        .filter(|prefix| prefix.is_absolute() && prefix.ends_with(name))
+        .find_map(python_in)
 }
 
 fn conda_roots(search: &Search<'_>) -> Vec<PathBuf> {

@@ -3,10 +3,11 @@
 mod handler;
 mod transport;
 
-use std::io;
+use std::io::{self, Write};
 use std::sync::Arc;
 
 use rmcp::ServiceExt;
+use stead_protocol::{LogLevel, PROGRAM};
 
 use crate::Server;
 use crate::line::{Calls, Closing, Incoming, Outgoing, Peer, Unread};
@@ -27,10 +28,35 @@ pub fn serve_stdio(server: Server) -> io::Result<()> {
         .enable_all()
         .max_blocking_threads(CALL_THREADS)
         .build()?;
+    let log = server_log(&server);
     let served = runtime.block_on(serve(server));
+    if log {
+        said("the client has left");
+    }
     // Calls that still wait are only detached from: their evals live in hosts.
     runtime.shutdown_background();
     served
+}
+
+/// Says on standard error that the server is there, if it is to log so much (SPEC CF-2); whether it is. Clients keep
+/// what servers write there.
+fn server_log(server: &Server) -> bool {
+    let word = std::env::var("STEAD_LOG").ok().filter(|word| !word.is_empty());
+    let word = word.or_else(|| stead_client::users_word(stead_config::ConfigKey::Log));
+    let log = word.as_deref().and_then(LogLevel::named) == Some(LogLevel::Info);
+    if log {
+        said(&format!(
+            "stead {PROGRAM} serves {}",
+            server.place().here().client.workspace.as_str()
+        ));
+    }
+    log
+}
+
+fn said(text: &str) {
+    let now = std::time::SystemTime::now().duration_since(std::time::UNIX_EPOCH);
+    let now = stead_protocol::utc(now.map_or(0, |time| time.as_millis() as u64));
+    let _ = writeln!(io::stderr(), "{now} info: {text}");
 }
 
 async fn serve(server: Server) -> io::Result<()> {

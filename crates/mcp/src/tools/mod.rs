@@ -168,9 +168,16 @@ pub(crate) fn tools() -> &'static [ToolSpec] {
     &TOOLS
 }
 
-/// The languages that calls may name.
-fn languages() -> Vec<&'static str> {
+/// The languages that there are.
+fn language_names() -> Vec<&'static str> {
     stead_config::offered().map(|language| language.name).collect()
+}
+
+/// The languages that calls may name, for a description. No enumeration: a project may have toolchains of its own.
+fn languages() -> String {
+    // The first is the default.
+    let names = language_names().join(", ").replacen(',', " (default),", 1);
+    format!("{names} or a toolchain")
 }
 
 /// The schema of an object with these properties.

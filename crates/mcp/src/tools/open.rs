@@ -26,8 +26,8 @@ pub(super) fn spec() -> ToolSpec {
             says which. Not needed for plain use: eval starts what it needs. Sessions live until stopped or idle for 12 h.",
         schema: object(
             json!({
-                "language": {"type": "string", "enum": languages(), "description": format!("Default {}", stead_config::default_language().name)},
-                "name": {"type": "string", "description": "Default: the next free one: py, py-2, …"},
+                "language": {"type": "string", "description": languages()},
+                "name": {"type": "string", "description": "Of the config, or new; default the next free one: py, py-2, …"},
                 "cwd": {"type": "string"},
                 "env": {"type": "object", "additionalProperties": {"type": "string"}},
                 "init": {"type": "string", "description": "Code to run at every start"},
@@ -123,13 +123,14 @@ impl OpenTool {
                 return Err(bad_request(message).into());
             }
         }
-        let implied = named.as_ref().and_then(language::implied);
-        let implied = implied.unwrap_or(stead_config::default_language()).name;
-        let spoken = self.language.as_deref().unwrap_or(implied).to_owned();
-        let free = language::session_name(&spoken)?;
-        let default = server.launch(Some(spoken));
+        let default = stead_config::default_language().name;
+        let free = language::session_name(self.language.as_deref().unwrap_or(default))?;
+        let default = LaunchOptions {
+            otherwise: Some(default.to_owned()),
+            ..server.launch(self.language.clone())
+        };
         let launch = LaunchOptions {
-            cwd: self.cwd.map(|cwd| server.cwd.join(cwd)).or(default.cwd.clone()),
+            cwd: self.cwd.map(|cwd| server.cwd.join(cwd)),
             env: self.env.unwrap_or_default().into_iter().collect(),
             init: self.init,
             no_stdlib: self.stdlib == Some(false),
@@ -153,6 +154,12 @@ impl OpenTool {
         let trouble = trouble.map(|error| {
             format!("; the standard library is not loaded: {}", text::one_line(error))
         });
+        let trouble = match &launched.notice {
+            Some(notice) => {
+                Some(format!("; {}{}", text::one_line(notice), trouble.unwrap_or_default()))
+            }
+            None => trouble,
+        };
         said.push_str(&format!(
             "[{}: open, {} {}, {} ({}), in {}{}]",
             status.name,

@@ -7,7 +7,7 @@ use serde_json::json;
 use stead_client::{ClientError, DefinitionKind, Stdlib, StdlibChange, counted};
 
 use super::arguments::read;
-use super::{Tool, ToolSpec, bad_request, languages, object};
+use super::{Tool, ToolSpec, bad_request, language_names, object};
 use crate::answer::Answer;
 use crate::line::CallWatch;
 use crate::server::Server;
@@ -25,7 +25,7 @@ pub(super) fn spec() -> ToolSpec {
         schema: object(
             json!({
                 "action": {"type": "string", "enum": ["list", "add", "remove", "show"]},
-                "language": {"type": "string", "enum": languages()},
+                "language": {"type": "string", "enum": language_names()},
                 "code": {"type": "string"},
                 "name": {"type": "string", "description": "For remove, show"}
             }),

@@ -1,0 +1,103 @@
+//! `stead allow`
+
+use serde::Serialize;
+use stead_client::{PROJECT_DIR, ProjectDir, RequestError, TrustStanding, effects};
+
+use crate::consent::shown;
+use crate::context::Context;
+use crate::print::{CommandResult, Failure, bad_request};
+
+/// Allow what a project's `.stead` directory sets up
+///
+/// A project may bring settings: sessions with code that runs at their start, environment variables,
+/// commands of toolchains, a standard library. None of that takes effect before you have looked at it
+/// and said so, once for its content: when anything in the directory changes, you are asked again.
+/// On a terminal the command that needs it asks in place.
+#[derive(Debug, clap::Args)]
+#[command(after_help = "Examples:
+  stead allow                  allow what the workspace's .stead has now
+  stead allow --show           say what it would do and whether it is allowed
+  stead allow --remove         take that back")]
+pub(crate) struct AllowArgs {
+    /// Only show what it would do, and whether it is allowed
+    #[arg(long, conflicts_with = "remove")]
+    show: bool,
+    /// Take the permission back; sessions that run go on
+    #[arg(long)]
+    remove: bool,
+}
+
+#[derive(Debug, Serialize)]
+struct Data {
+    path: String,
+    allowed: bool,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    hash: Option<String>,
+    #[serde(skip_serializing_if = "Vec::is_empty")]
+    effects: Vec<String>,
+    /// What is wrong with its configuration, as far as one line goes.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    notice: Option<String>,
+}
+
+impl AllowArgs {
+    pub(crate) fn run(self, context: &Context) -> CommandResult {
+        let client = &context.client;
+        let dir = client.workspace.path().join(PROJECT_DIR);
+        let path = dir.display().to_string();
+        if self.remove {
+            let was = client.disallow()?;
+            let data = Data {
+                path: path.clone(),
+                allowed: false,
+                hash: None,
+                effects: vec![],
+                notice: None,
+            };
+            return context.answer("complete", data, || match was {
+                true => format!("`{path}` is no longer allowed\n"),
+                false => format!("`{path}` was not allowed\n"),
+            });
+        }
+        let project = ProjectDir::read(client.workspace.path()).map_err(|trouble| {
+            let problem = Box::new(trouble.problem());
+            Failure::from(stead_client::ClientError::from(RequestError::Config {
+                problem,
+                more: 0,
+            }))
+        })?;
+        let Some(project) = project else {
+            let message = format!("there is nothing to allow: `{path}` has no files");
+            return Err(bad_request(message)
+                .with_hint("a project's settings stand in `.stead/config.toml`: docs/config.md"));
+        };
+        let read = client.read_config();
+        // What was shown is what is allowed, so both come from one look at the directory.
+        let project = read.project.unwrap_or(project);
+        let effects = effects(&project, read.configuration.workspace.as_ref());
+        let before = client.trust(&project);
+        if !self.show {
+            client.allow(&project)?;
+        }
+        let allowed = !self.show || before == TrustStanding::Allowed;
+        let hash = Some(project.hash.clone());
+        let wrong = read.problems.iter().find(|problem| problem.path.starts_with(&dir));
+        let notice = wrong.map(|problem| format!("{problem}; `stead config --check` tells all"));
+        let data = Data {
+            path: path.clone(),
+            allowed,
+            hash,
+            effects: effects.clone(),
+            notice: notice.clone(),
+        };
+        context.answer("complete", data, || {
+            let word = match (self.show, before) {
+                (false, _) | (true, TrustStanding::Allowed) => "allowed",
+                (true, TrustStanding::Changed) => "changed since it was allowed",
+                (true, TrustStanding::New) => "not allowed",
+            };
+            let notice = notice.map(|notice| format!("[{notice}]\n")).unwrap_or_default();
+            format!("`{path}` is {word}:\n{}{notice}", shown(&effects))
+        })
+    }
+}

@@ -1,0 +1,130 @@
+//! Editing a configuration file: in the user's editor, and checked afterwards.
+
+use std::env;
+use std::fs::{self, DirBuilder, OpenOptions};
+use std::io::{self, Write};
+use std::os::unix::fs::{DirBuilderExt, OpenOptionsExt};
+use std::path::{Path, PathBuf};
+use std::process::Command;
+
+use stead_client::{ProjectDir, TrustStanding};
+use stead_config::{CommandTemplate, ConfigProblem};
+use stead_protocol::ErrorCode;
+
+use crate::context::Context;
+use crate::print::{Failure, bad_request};
+
+/// What a new file of a workspace begins with.
+const WORKSPACE_TEXT: &str =
+    "# Sessions of this project, for everyone who works on it: docs/config.md has all keys.
+# Others have to say `stead allow` before any of this takes effect.
+
+# [sessions.ml]
+# toolchain = \"python.venv\"
+# cwd = \"analysis\"
+# env = { DEBUG = \"1\" }
+# init = '''
+# import numpy as np
+# '''
+# idle_timeout = \"2h\"
+";
+
+/// What a new file of the user's begins with.
+const USERS_TEXT: &str = "# Your own settings, for all projects: docs/config.md has all keys.
+
+# output = \"text\"
+# idle_timeout = \"12h\"
+# log = \"warn\"
+
+# [toolchains.slow]
+# engine = \"python\"
+# cmd = \"nice -n 10 python3\"
+";
+
+/// A file after it was edited.
+pub(crate) struct Edited {
+    pub(crate) path: PathBuf,
+    pub(crate) problems: Vec<ConfigProblem>,
+}
+
+/// Opens the file in the user's editor, makes it if there is none, and checks it afterwards.
+pub(crate) fn edit(context: &Context, is_users: bool) -> Result<Edited, Failure> {
+    let client = &context.client;
+    let read = client.read_config();
+    let path = match is_users {
+        true => read.user_path.ok_or_else(|| {
+            bad_request("there is no place for your configuration").with_hint("set HOME")
+        })?,
+        false => read.workspace_path,
+    };
+    // What somebody else put there is not allowed by looking at it.
+    let mine = match &read.project {
+        None => true,
+        Some(project) => client.trust(project) == TrustStanding::Allowed,
+    };
+    let text = if is_users { USERS_TEXT } else { WORKSPACE_TEXT };
+    make(&path, text)
+        .map_err(|error| bad_request(format!("could not make `{}`: {error}", path.display())))?;
+    run_editor(&path)?;
+    let after = client.read_config();
+    let problems: Vec<ConfigProblem> =
+        after.problems.into_iter().filter(|problem| problem.path == path).collect();
+    if !is_users
+        && mine
+        && problems.is_empty()
+        && let Ok(Some(project)) = ProjectDir::read(client.workspace.path())
+    {
+        client.allow(&project)?;
+    }
+    Ok(Edited { path, problems })
+}
+
+fn make(path: &Path, text: &str) -> io::Result<()> {
+    if path.symlink_metadata().is_ok() {
+        return Ok(());
+    }
+    if let Some(dir) = path.parent() {
+        // A workspace's directory is like its others; the user's own is private.
+        let mode = if dir.ends_with(stead_client::PROJECT_DIR) { 0o777 } else { 0o700 };
+        DirBuilder::new().recursive(true).mode(mode).create(dir)?;
+    }
+    let mut file = OpenOptions::new().write(true).create_new(true).mode(0o644).open(path)?;
+    file.write_all(text.as_bytes())
+}
+
+fn run_editor(path: &Path) -> Result<(), Failure> {
+    let chosen = ["VISUAL", "EDITOR"]
+        .iter()
+        .find_map(|name| env::var(name).ok().filter(|value| !value.trim().is_empty()));
+    let words = match chosen {
+        // People have options there, such as `code --wait`.
+        Some(text) => CommandTemplate::split(&text.replace('{', "{{"))
+            .map_err(|error| bad_request(format!("EDITOR is `{text}`: {error}")))?
+            .fill(|_| String::new()),
+        None => {
+            let found = ["sensible-editor", "nano", "vi"].iter().find(|name| on_path(name));
+            let found = found.ok_or_else(|| {
+                let message = format!("no editor was found for `{}`", path.display());
+                bad_request(message).with_hint("set EDITOR, or edit the file yourself")
+            })?;
+            vec![(*found).to_owned()]
+        }
+    };
+    let ended = Command::new(&words[0]).args(&words[1..]).arg(path).status();
+    match ended {
+        Ok(status) if status.success() => Ok(()),
+        Ok(status) => Err(Failure::new(
+            ErrorCode::EvalError,
+            format!("the editor `{}` failed: {status}", words.join(" ")),
+        )),
+        Err(error) => {
+            let message = format!("could not start the editor `{}`: {error}", words.join(" "));
+            Err(bad_request(message).with_hint("set EDITOR"))
+        }
+    }
+}
+
+fn on_path(program: &str) -> bool {
+    let path = env::var_os("PATH").unwrap_or_default();
+    env::split_paths(&path).any(|dir| fs::metadata(dir.join(program)).is_ok_and(|it| it.is_file()))
+}

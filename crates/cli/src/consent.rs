@@ -1,0 +1,56 @@
+//! Asking a person whether what came with a project may start sessions (SPEC CF-4).
+
+use std::io::{self, BufRead, IsTerminal, Write};
+
+use rustix::process::Signal;
+use stead_client::{Consent, Unallowed};
+use stead_launch::sys;
+
+/// How many lines of what it would do are shown.
+const LINES: usize = 20;
+
+/// How the user is asked; not at all where nobody sits at a terminal.
+pub(crate) fn consent() -> Option<Consent> {
+    let person = io::stdin().is_terminal() && io::stderr().is_terminal();
+    person.then_some(ask as Consent)
+}
+
+fn ask(unallowed: &Unallowed) -> bool {
+    let mut said = String::new();
+    let dir = unallowed.dir.display();
+    match unallowed.changed {
+        true => said += &format!("`{dir}` has changed since you allowed it. It would:\n"),
+        false => {
+            said +=
+                &format!("`{dir}` came with this project and wants to set up sessions. It would:\n")
+        }
+    }
+    said += &shown(&unallowed.effects);
+    said += "Allow it? [y/N] ";
+    let mut terminal = io::stderr().lock();
+    if terminal.write_all(said.as_bytes()).and_then(|()| terminal.flush()).is_err() {
+        return false;
+    }
+    let mut answer = String::new();
+    // Nothing has begun yet, so Ctrl-C ends the command, also one that takes it for its eval later.
+    let held = sys::is_blocked(Signal::INT);
+    let _ = sys::unblock(&[Signal::INT]);
+    let heard = io::stdin().lock().read_line(&mut answer);
+    if held {
+        let _ = sys::block(&[Signal::INT]);
+    }
+    heard.is_ok() && matches!(answer.trim().to_lowercase().as_str(), "y" | "yes")
+}
+
+/// What a directory would do, a line each, clean: it is somebody else's text.
+pub(crate) fn shown(effects: &[String]) -> String {
+    let mut text: String = effects
+        .iter()
+        .take(LINES)
+        .map(|line| format!("  {}\n", stead_screen::plain(line.as_bytes()).replace('\n', " ")))
+        .collect();
+    if effects.len() > LINES {
+        text += &format!("  … and {} more\n", effects.len() - LINES);
+    }
+    text
+}

@@ -1,0 +1,129 @@
+//! The configuration of a workspace: where its files are, what they say, and what a session is started with.
+//!
+//! Files are read when a session has to be started and by commands that are about them, never for an eval in a session
+//! that lives.
+
+mod plan;
+mod project;
+mod toolchains;
+mod trust;
+
+use std::io;
+use std::path::{Path, PathBuf};
+
+use stead_config::{
+    ConfigFile, ConfigKey, ConfigProblem, Configuration, FileOwner, MOST_CONFIG, read_config,
+};
+
+use crate::{Client, ClientError};
+
+pub use plan::Planned;
+pub use project::{CONFIG_FILE, PROJECT_DIR, ProjectDir, ProjectTrouble};
+pub use toolchains::{ListedToolchain, Startable};
+pub use trust::{Consent, TrustStanding, Unallowed, effects};
+
+/// The configuration of a workspace, with what is wrong with it.
+#[derive(Debug)]
+pub struct ReadConfig {
+    /// The user's file, which need not exist.
+    pub user_path: Option<PathBuf>,
+    /// The workspace's file, which need not exist.
+    pub workspace_path: PathBuf,
+    /// What was understood.
+    pub configuration: Configuration,
+    /// What was not.
+    pub problems: Vec<ConfigProblem>,
+    /// The workspace's directory, if there is one.
+    pub project: Option<ProjectDir>,
+}
+
+/// The directory of the user's configuration; `None` if the environment names none.
+pub(crate) fn user_dir() -> Option<PathBuf> {
+    let absolute =
+        |name: &str| std::env::var_os(name).map(PathBuf::from).filter(|dir| dir.is_absolute());
+    let dir = absolute("XDG_CONFIG_HOME").or_else(|| Some(absolute("HOME")?.join(".config")))?;
+    Some(dir.join("stead"))
+}
+
+/// What the user's own file says of a key that is for all sessions and commands. A file that cannot be understood says
+/// nothing; those who start sessions are told.
+pub fn users_word(key: ConfigKey) -> Option<String> {
+    let path = user_dir()?.join(CONFIG_FILE);
+    let text = stead_files::read_users_text(&path, MOST_CONFIG).ok()?;
+    let file = read_config(&text, &path, FileOwner::User).ok()?;
+    file.top.text(key).map(|(word, _)| word.to_owned())
+}
+
+impl Client {
+    /// Reads the files of this workspace. What is wrong with them is in the answer.
+    pub fn read_config(&self) -> ReadConfig {
+        let mut problems = Vec::new();
+        let user_path = user_dir().map(|dir| dir.join(CONFIG_FILE));
+        let user = user_path.as_deref().and_then(|path| {
+            let text = stead_files::read_users_text(path, MOST_CONFIG);
+            understood(path, FileOwner::User, text.map(Some), &mut problems)
+        });
+        let workspace_path = self.workspace.path().join(PROJECT_DIR).join(CONFIG_FILE);
+        let project = match ProjectDir::read(self.workspace.path()) {
+            Ok(project) => project,
+            Err(trouble) => {
+                problems.push(trouble.problem());
+                None
+            }
+        };
+        let workspace = project.as_ref().and_then(|project| {
+            let text = project.config();
+            understood(&workspace_path, FileOwner::Workspace, text, &mut problems)
+        });
+        let configuration = Configuration { user, workspace };
+        problems.extend(configuration.problems());
+        ReadConfig { user_path, workspace_path, configuration, problems, project }
+    }
+}
+
+/// The file at a path, if there is one and it can be understood.
+fn understood(
+    path: &Path,
+    owner: FileOwner,
+    text: io::Result<Option<String>>,
+    problems: &mut Vec<ConfigProblem>,
+) -> Option<ConfigFile> {
+    match text {
+        Ok(text) => match read_config(&text?, path, owner) {
+            Ok(file) => Some(file),
+            Err(found) => {
+                problems.extend(found);
+                None
+            }
+        },
+        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
+        Err(error) => {
+            problems.push(unreadable(path, &error));
+            None
+        }
+    }
+}
+
+/// A file that is there and cannot be read.
+pub fn unreadable(path: &Path, error: &io::Error) -> ConfigProblem {
+    let fix = match error.kind() {
+        io::ErrorKind::PermissionDenied => "make it readable for you",
+        io::ErrorKind::FileTooLarge => "no configuration is so large: put data elsewhere",
+        io::ErrorKind::InvalidData if error.to_string().contains("UTF-8") => "save it as UTF-8",
+        _ => "put a text file in its place, or remove it",
+    };
+    ConfigProblem {
+        path: path.to_owned(),
+        line: None,
+        key: None,
+        problem: format!("it cannot be read: {error}"),
+        fix: Some(fix.to_owned()),
+    }
+}
+
+/// The first of what is wrong, as an error that says how much more there is.
+pub(crate) fn first_problem(mut problems: Vec<ConfigProblem>) -> Option<ClientError> {
+    let more = problems.len().checked_sub(1)?;
+    let problem = Box::new(problems.swap_remove(0));
+    Some(crate::RequestError::Config { problem, more }.into())
+}

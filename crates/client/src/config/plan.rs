@@ -1,0 +1,328 @@
+//! What a session is started with: the files, the user's permission and what the caller asks for, put together.
+
+use std::collections::BTreeMap;
+use std::path::{Path, PathBuf};
+
+use stead_config::{
+    AskedStart, CommandTemplate, ConfigKey, ConfigValue, Configuration, PlanError, PlannedEngine,
+    SessionPlan, Sourced, ValueOrigin,
+};
+use stead_protocol::{
+    DEFAULT_IDLE_TIMEOUT_MS, DEFAULT_QUOTA_BYTES, Engine, Keeps, Limits, LogLevel, Policy,
+    SessionName, SessionPlace, Settings, Startup,
+};
+
+use super::trust::{TrustStanding, Unallowed};
+use super::{ProjectDir, ReadConfig, first_problem, unreadable};
+use crate::{Client, ClientError, LaunchOptions, RequestError, stdlib};
+
+/// What a session would be started with, and why.
+#[derive(Debug)]
+pub struct Planned {
+    /// The values, each with its origin.
+    pub plan: SessionPlan,
+    /// The same, as a host is told it.
+    pub settings: Settings,
+}
+
+/// If this variable is set, new sessions keep no copies for undo, as with `--no-undo`.
+const NO_UNDO: &str = "STEAD_NO_UNDO";
+/// The variable that tells a bridge to show no figures.
+const FIGURES_VARIABLE: &str = "STEAD_FIGURES";
+
+impl Client {
+    /// What a session of this name is started with.
+    pub(crate) fn planned(
+        &self,
+        name: &SessionName,
+        launch: &LaunchOptions,
+    ) -> Result<Planned, ClientError> {
+        let asked = asked(launch)?;
+        // Sessions that stead makes for itself are not configured.
+        if launch.unconfigured || stead_config::is_shell(name) {
+            let plan = Configuration::default().plan(name, &asked);
+            let plan = plan.or_else(|_| shell_plan(name, &asked));
+            return self.settled(
+                plan.map_err(|error| self.refused(name, error, &[]))?,
+                launch,
+                None,
+            );
+        }
+        let ReadConfig { configuration, problems, project, .. } = self.read_config();
+        let broken = problems.into_iter().filter(|problem| {
+            // What is wrong with one toolchain or session does not keep others from starting.
+            let of_one = problem.key.as_deref().unwrap_or_default();
+            !(of_one.starts_with("toolchains.") || of_one.starts_with("sessions."))
+                || configuration_lacks(&configuration, &problem.path)
+        });
+        if let Some(error) = first_problem(broken.collect()) {
+            return Err(error);
+        }
+        let plan = configuration.plan(name, &asked);
+        let known = configuration.session_names();
+        let plan = plan.map_err(|error| self.refused(name, error, &known))?;
+        let Some(project) = project else { return self.settled(plan, launch, None) };
+        let standing = self.trust(&project);
+        if standing == TrustStanding::Allowed {
+            return self.settled(plan, launch, Some(&project));
+        }
+        let workspace = configuration.workspace.as_ref();
+        let unallowed = || Unallowed::new(&project, workspace, standing);
+        if plan.uses_workspace {
+            let unallowed = unallowed();
+            if !launch.consent.is_some_and(|ask| ask(&unallowed)) {
+                let (name, unallowed) = (name.clone(), Box::new(unallowed));
+                return Err(ClientError::NotAllowed { name, unallowed });
+            }
+            self.allow(&project)?;
+            return self.settled(plan, launch, Some(&project));
+        }
+        // It has nothing to say about this session, which starts as if it were not there.
+        let without = Configuration { workspace: None, ..configuration };
+        let plan = without.plan(name, &asked).map_err(|error| self.refused(name, error, &known))?;
+        let mut planned = self.settled(plan, launch, None)?;
+        if self.has_stdlib(&planned, launch, &project) {
+            let why = match standing {
+                TrustStanding::Changed => "has changed since it was allowed",
+                _ => "is not allowed",
+            };
+            planned.settings.startup.notice = Some(format!(
+                "the project's standard library is not loaded, because `{}` {why} (`stead allow`)",
+                project.path.display()
+            ));
+        }
+        Ok(planned)
+    }
+
+    /// What a session would be started with if everything were allowed, to be shown.
+    pub fn preview(
+        &self,
+        configuration: &Configuration,
+        name: &SessionName,
+        asked: &AskedStart,
+    ) -> Result<Planned, ClientError> {
+        let launch = LaunchOptions::default();
+        let plan = configuration.plan(name, asked);
+        let plan = plan.map_err(|error| self.refused(name, error, &[]))?;
+        self.settled(plan, &launch, None)
+    }
+
+    /// Whether the project's standard library would be loaded into this session.
+    fn has_stdlib(&self, planned: &Planned, launch: &LaunchOptions, project: &ProjectDir) -> bool {
+        let file = stdlib_file(&planned.plan, launch);
+        file.is_some_and(|file| !matches!(project.stdlib(file), Ok(None)))
+    }
+
+    /// The settings that a plan comes to.
+    fn settled(
+        &self,
+        plan: SessionPlan,
+        launch: &LaunchOptions,
+        project: Option<&ProjectDir>,
+    ) -> Result<Planned, ClientError> {
+        let (language, keeps, known) = match &plan.engine {
+            PlannedEngine::Known(language) => (language.name, language.keeps, Some(*language)),
+            // Only the user knows whether a bridge of their own keeps state, so it is assumed to.
+            PlannedEngine::Own(name) => (name.as_str(), Keeps::State, None),
+        };
+        let wants_stdlib = stdlib_file(&plan, launch).is_some();
+        let users = known.filter(|_| wants_stdlib).and_then(stdlib::path);
+        let mut notice = None;
+        let projects = match (project, stdlib_file(&plan, launch)) {
+            (Some(project), Some(file)) => match project.stdlib(file) {
+                Ok(text) => text,
+                Err(error) => {
+                    let path = project.path.join("stdlib").join(file);
+                    notice = Some(format!(
+                        "the project's standard library is not loaded: {}",
+                        unreadable(&path, &error)
+                    ));
+                    None
+                }
+            },
+            _ => None,
+        };
+        let cwd = match plan.values.get(&ConfigKey::Cwd) {
+            Some(Sourced { value: ConfigValue::Text(cwd), origin }) => {
+                self.config_path(cwd, origin)
+            }
+            _ if plan.configured => self.workspace.path().to_owned(),
+            _ => launch.here.clone().unwrap_or_else(|| self.workspace.path().to_owned()),
+        };
+        let program = |key: ConfigKey| match plan.values.get(&key)? {
+            Sourced { value: ConfigValue::Text(text), origin } => {
+                let named = !text.contains('/') && !text.starts_with('~');
+                let is_program = named && !self.workspace.path().join(text).is_dir();
+                match origin {
+                    ValueOrigin::File { .. } if !is_program || key == ConfigKey::Bridge => {
+                        Some(self.config_path(text, origin))
+                    }
+                    _ => Some(PathBuf::from(text)),
+                }
+            }
+            _ => None,
+        };
+        let text = |path: Option<PathBuf>| path.as_deref().map(path_text).transpose();
+        let mut env = plan.variables();
+        if plan.flag(ConfigKey::Figures) == Some(false) {
+            env.push((FIGURES_VARIABLE.to_owned(), "off".to_owned()));
+        }
+        let command = plan.command().cloned().map(|command| self.beside_workspace(command, &plan));
+        let settings = Settings {
+            engine: Engine {
+                language: language.to_owned(),
+                toolchain: plan.toolchain.as_ref().map(|toolchain| toolchain.value.clone()),
+                bridge: text(program(ConfigKey::Bridge))?,
+                interpreter: text(program(ConfigKey::Interpreter))?,
+                command: command.map(|it| it.words().to_vec()).unwrap_or_default(),
+                environment: plan.environment.clone(),
+                because: plan.because(),
+                keeps,
+            },
+            place: SessionPlace { cwd: path_text(&cwd)?, env, via: Vec::new() },
+            startup: Startup {
+                init: plan.text(ConfigKey::Init).map(str::to_owned),
+                stdlib: users.and_then(|path| path.to_str().map(str::to_owned)),
+                project_stdlib: projects,
+                notice,
+            },
+            policy: Policy {
+                idle_timeout_ms: plan
+                    .number(ConfigKey::IdleTimeout)
+                    .unwrap_or(DEFAULT_IDLE_TIMEOUT_MS),
+                once: launch.once,
+                no_undo: launch.no_undo
+                    || std::env::var_os(NO_UNDO).is_some_and(|set| !set.is_empty()),
+                log: plan.text(ConfigKey::Log).and_then(LogLevel::named),
+            },
+            limits: Limits {
+                quota_bytes: plan.number(ConfigKey::Quota).unwrap_or(DEFAULT_QUOTA_BYTES),
+            },
+        };
+        Ok(Planned { plan, settings })
+    }
+
+    /// A path of a file: `~/` is the home directory, a relative one begins at the workspace. The command line gives
+    /// whole ones.
+    fn config_path(&self, text: &str, origin: &ValueOrigin) -> PathBuf {
+        let home = || std::env::var_os("HOME").map(PathBuf::from);
+        match (origin, text.strip_prefix("~/")) {
+            (ValueOrigin::CommandLine, _) => PathBuf::from(text),
+            (_, Some(rest)) => home().map_or_else(|| PathBuf::from(text), |home| home.join(rest)),
+            (_, None) if text == "~" => home().unwrap_or_else(|| PathBuf::from(text)),
+            (_, None) => self.workspace.path().join(text),
+        }
+    }
+
+    fn beside_workspace(&self, command: CommandTemplate, plan: &SessionPlan) -> CommandTemplate {
+        let origin = plan.values.get(&ConfigKey::Cmd).map(|sourced| &sourced.origin);
+        match origin {
+            Some(ValueOrigin::CommandLine) | None => command,
+            Some(_) => command.beside(self.workspace.as_str()),
+        }
+    }
+
+    /// Why no session can be started, in the words of this crate.
+    fn refused(&self, name: &SessionName, error: PlanError, known: &[SessionName]) -> ClientError {
+        match error {
+            PlanError::NothingTold => self.not_startable(name, known.to_vec()),
+            PlanError::NoToolchain { given } => self.no_toolchain(given),
+            PlanError::Template(error) => RequestError::Command { error }.into(),
+            PlanError::OtherEngine { has, wanted } => {
+                RequestError::OtherLanguage { name: name.clone(), has, wanted }.into()
+            }
+            PlanError::File(problem) => RequestError::Config { problem, more: 0 }.into(),
+        }
+    }
+
+    pub(crate) fn no_toolchain(&self, given: String) -> ClientError {
+        let known = self.read_config().configuration.toolchain_names();
+        RequestError::NoSuchToolchain { given, known }.into()
+    }
+}
+
+/// Whether a file that is wrong was left out as a whole.
+fn configuration_lacks(configuration: &Configuration, path: &Path) -> bool {
+    !configuration.files().any(|file| &*file.path == path)
+}
+
+/// Shell sessions have a language that is not offered for evals.
+fn shell_plan(name: &SessionName, asked: &AskedStart) -> Result<SessionPlan, PlanError> {
+    let language = asked.toolchain.as_deref().unwrap_or(name.as_str());
+    let Some(language) = stead_config::language(language) else {
+        return Err(PlanError::NoToolchain { given: language.to_owned() });
+    };
+    let values = asked
+        .values
+        .iter()
+        .map(|(key, value)| (*key, Sourced::new(value.clone(), ValueOrigin::CommandLine)));
+    Ok(SessionPlan {
+        engine: PlannedEngine::Known(language),
+        toolchain: None,
+        environment: None,
+        values: values.collect(),
+        configured: false,
+        uses_workspace: false,
+    })
+}
+
+/// The file name of the standard libraries that a session is to have.
+fn stdlib_file(plan: &SessionPlan, launch: &LaunchOptions) -> Option<&'static str> {
+    match &plan.engine {
+        // What runs once shares nothing, not even a library.
+        PlannedEngine::Known(language)
+            if !launch.once && plan.flag(ConfigKey::Stdlib) != Some(false) =>
+        {
+            language.stdlib
+        }
+        _ => None,
+    }
+}
+
+/// What the caller asks for, as the layer above all files.
+fn asked(launch: &LaunchOptions) -> Result<AskedStart, ClientError> {
+    let mut values = BTreeMap::new();
+    let path = |path: &Path| path_text(path).map(ConfigValue::Text);
+    if let Some(bridge) = &launch.bridge {
+        values.insert(ConfigKey::Bridge, ConfigValue::Text(bridge.clone()));
+    }
+    if let Some(interpreter) = &launch.interpreter {
+        values.insert(ConfigKey::Interpreter, ConfigValue::Text(interpreter.clone()));
+    }
+    if let Some(command) = &launch.command {
+        values.insert(ConfigKey::Cmd, ConfigValue::Command(command.clone()));
+    }
+    if let Some(cwd) = &launch.cwd {
+        values.insert(ConfigKey::Cwd, path(cwd)?);
+    }
+    if !launch.env.is_empty() {
+        let of = |(name, value): &(String, String)| {
+            (name.clone(), Sourced::new(value.clone(), ValueOrigin::CommandLine))
+        };
+        let variables = launch.env.iter().map(of).collect();
+        values.insert(ConfigKey::Env, ConfigValue::Variables(variables));
+    }
+    if let Some(init) = &launch.init {
+        values.insert(ConfigKey::Init, ConfigValue::Text(init.clone()));
+    }
+    if launch.no_stdlib {
+        values.insert(ConfigKey::Stdlib, ConfigValue::Flag(false));
+    }
+    if let Some(millis) = launch.idle_timeout_ms {
+        values.insert(ConfigKey::IdleTimeout, ConfigValue::Millis(millis));
+    }
+    if let Some(bytes) = launch.quota_bytes {
+        values.insert(ConfigKey::Quota, ConfigValue::Bytes(bytes));
+    }
+    Ok(AskedStart {
+        toolchain: launch.language.clone(),
+        otherwise: launch.otherwise.clone(),
+        values,
+    })
+}
+
+fn path_text(path: &Path) -> Result<String, ClientError> {
+    path.to_str()
+        .map(str::to_owned)
+        .ok_or_else(|| RequestError::NotUtf8 { path: path.to_owned() }.into())
+}

@@ -1,0 +1,179 @@
+//! Which toolchains there are, and whether each can start here (SPEC CF-3).
+
+use std::path::{Path, PathBuf};
+
+use stead_config::{
+    AskedStart, CommandTemplate, ConfigKey, Configuration, Placeholder, PlannedEngine, ValueOrigin,
+};
+use stead_launch::{FindError, Search};
+use stead_protocol::{Settings, StartTrouble};
+
+use crate::{Client, ClientError};
+
+/// A toolchain in a list.
+#[derive(Debug)]
+pub struct ListedToolchain {
+    /// Its name.
+    pub name: String,
+    /// The language that it starts.
+    pub engine: String,
+    /// What it is, in a few words.
+    pub what: String,
+    /// Where it was defined.
+    pub origin: ValueOrigin,
+    /// Whether it can start here.
+    pub startable: Startable,
+}
+
+/// Whether a toolchain can start in this workspace.
+#[derive(Debug)]
+pub enum Startable {
+    /// It can.
+    Yes {
+        /// The interpreter.
+        interpreter: String,
+        /// Why that one.
+        why: String,
+    },
+    /// It cannot.
+    No {
+        /// Why not.
+        why: String,
+        /// What can be done about it.
+        trouble: Option<StartTrouble>,
+    },
+    /// Its definition is wrong.
+    Wrong(Box<ClientError>),
+    /// It came with the project, and the user has not allowed that.
+    NotAllowed,
+}
+
+impl Client {
+    /// All toolchains, and whether each can start for a session in this directory.
+    pub fn toolchains(&self, cwd: &Path) -> Vec<ListedToolchain> {
+        let read = self.read_config();
+        let allowed = read
+            .project
+            .as_ref()
+            .is_none_or(|project| self.trust(project) == super::TrustStanding::Allowed);
+        let names = read.configuration.toolchain_names();
+        names
+            .into_iter()
+            .map(|name| self.toolchain(name, &read.configuration, allowed, cwd))
+            .collect()
+    }
+
+    fn toolchain(
+        &self,
+        name: String,
+        configuration: &Configuration,
+        allowed: bool,
+        cwd: &Path,
+    ) -> ListedToolchain {
+        let own = configuration.toolchain(&name);
+        let origin = own.map_or(ValueOrigin::BuiltIn, |table| table.origin.clone());
+        let special = stead_config::built_in_special(&name);
+        let language = stead_config::built_in(&name).map(|(language, _)| language);
+        let mut what = match (own, special, language) {
+            (None, Some(special), _) => special.what.to_owned(),
+            (None, None, Some(language)) => format!("{} as it is found here", language.title),
+            _ => String::new(),
+        };
+        // The name of a session does not matter here; one that no file can have is taken.
+        let session = "run-toolchains".parse();
+        let planned = session
+            .map_err(ClientError::from)
+            .and_then(|session| self.preview_toolchain(configuration, &session, &name));
+        let (engine, startable) = match planned {
+            Err(error) => (String::new(), Startable::Wrong(Box::new(error))),
+            Ok(planned) => {
+                if let Some(command) = planned.plan.command() {
+                    what = command.words().join(" ");
+                }
+                let engine = planned.plan.engine.name().to_owned();
+                // A toolchain may have a directory of its own.
+                let own = planned.plan.text(ConfigKey::Cwd).is_some();
+                let cwd = if own { Path::new(&planned.settings.place.cwd) } else { cwd };
+                let startable = match planned.plan.uses_workspace && !allowed {
+                    true => Startable::NotAllowed,
+                    false => self.can_start(&planned.settings, &planned.plan.engine, cwd),
+                };
+                (engine, startable)
+            }
+        };
+        ListedToolchain { name, engine, what, origin, startable }
+    }
+
+    fn preview_toolchain(
+        &self,
+        configuration: &Configuration,
+        session: &stead_protocol::SessionName,
+        name: &str,
+    ) -> Result<super::Planned, ClientError> {
+        let asked = AskedStart { toolchain: Some(name.to_owned()), ..AskedStart::default() };
+        self.preview(configuration, session, &asked)
+    }
+
+    /// Whether an interpreter for these settings is there, without a session.
+    fn can_start(&self, settings: &Settings, engine: &PlannedEngine, cwd: &Path) -> Startable {
+        let mut env: Vec<_> = std::env::vars_os().collect();
+        for (name, value) in &settings.place.env {
+            env.retain(|(known, _)| known != name.as_str());
+            env.push((name.into(), value.into()));
+        }
+        let engine_settings = &settings.engine;
+        let search = Search {
+            named: engine_settings.interpreter.as_deref(),
+            cwd,
+            env: &env,
+            cache_dir: &self.dirs.state,
+            proven: &|_| false,
+        };
+        let found = match (engine, &engine_settings.bridge) {
+            _ if !engine_settings.command.is_empty() => {
+                program(&engine_settings.command, engine_settings.bridge.as_deref(), &search)
+            }
+            (PlannedEngine::Known(language), None) => match &engine_settings.environment {
+                Some(source) => stead_launch::find_in(source, language, &search),
+                None => stead_launch::find(language, &search),
+            }
+            .map(|found| (found.path.clone(), found.reason())),
+            (_, bridge) => {
+                let bridge = bridge.as_deref().unwrap_or_default();
+                stead_launch::find_program(bridge, &search).map(named)
+            }
+        };
+        match found {
+            Ok((interpreter, why)) => Startable::Yes { interpreter, why },
+            Err(error) => {
+                let trouble = Some(error.trouble(engine.name()));
+                Startable::No { why: error.to_string(), trouble }
+            }
+        }
+    }
+}
+
+fn named(path: PathBuf) -> (String, String) {
+    (path.to_string_lossy().into_owned(), "named by its definition".to_owned())
+}
+
+/// The program of a command. Whether it leads to an interpreter only a start can tell.
+fn program(
+    words: &[String],
+    bridge: Option<&str>,
+    search: &Search<'_>,
+) -> Result<(String, String), FindError> {
+    let Ok(template) = CommandTemplate::of_words(words.to_vec()) else {
+        return Err(FindError::Named {
+            path: words.join(" ").into(),
+            why: "no command".to_owned(),
+        });
+    };
+    let filled = template.fill(|place| match place {
+        Placeholder::Cwd => search.cwd.to_string_lossy().into_owned(),
+        Placeholder::Bridge => bridge.unwrap_or_default().to_owned(),
+        Placeholder::Host => "localhost".to_owned(),
+        Placeholder::Port => String::new(),
+    });
+    stead_launch::find_program(&filled[0], search).map(named)
+}

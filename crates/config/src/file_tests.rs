@@ -1,0 +1,189 @@
+//! Files that are wrong, each in its own way.
+
+use std::path::Path;
+
+use crate::{ConfigKey, ConfigProblem, ConfigValue, Configuration, FileOwner, read_config};
+
+/// What is wrong with a workspace's file, also when it is taken as a whole.
+fn problems(text: &str) -> Vec<ConfigProblem> {
+    match read_config(text, Path::new("/w/.stead/config.toml"), FileOwner::Workspace) {
+        Err(problems) => problems,
+        Ok(file) => Configuration { user: None, workspace: Some(file) }.problems(),
+    }
+}
+
+#[test]
+fn cf1_a_file_is_read_with_the_lines_of_its_values() {
+    let text = "# all\nidle_timeout = \"2h\"\nlog = 'info'\n\n[sessions.ml]\ntoolchain = \"python.venv\"\ncwd = \"analysis\"\nenv = { A = \"1\", B = \"x=y\" }\ninit = '''\nimport numpy as np\n'''\nquota = 1000\n\n[sessions.web]\ntoolchain = \"node\"\nfigures = false\n[sessions.web.env]\nPORT = \"80\"\n[toolchains.nice]\nengine = \"python\"\ncmd = \"nice python3\"\n";
+    let file = read_config(text, Path::new("/c"), FileOwner::User).unwrap();
+    let shown = |table: &crate::ConfigTable, key: ConfigKey| {
+        let sourced = table.get(key).unwrap();
+        format!("{} {}", sourced.value.shown(), sourced.origin)
+    };
+    assert_eq!(shown(&file.top, ConfigKey::IdleTimeout), "\"2h\" /c:2");
+    let ml = &file.sessions[&"ml".parse().unwrap()].table;
+    assert_eq!(shown(ml, ConfigKey::Init), "\"import numpy as np\\n\" /c:9");
+    assert_eq!(shown(ml, ConfigKey::Env), "{ A, B } /c:8");
+    assert_eq!(shown(ml, ConfigKey::Quota), "1000 /c:12");
+    let web = &file.sessions[&"web".parse().unwrap()].table;
+    let Some(ConfigValue::Variables(env)) = web.get(ConfigKey::Env).map(|it| &it.value) else {
+        panic!("{web:?}");
+    };
+    assert_eq!(
+        (env["PORT"].value.as_str(), env["PORT"].origin.to_string().as_str()),
+        ("80", "/c:18")
+    );
+    assert_eq!(
+        shown(&file.toolchains["nice"].table, ConfigKey::Cmd),
+        "[\"nice\", \"python3\"] /c:21"
+    );
+}
+
+#[test]
+fn cf1_every_wrong_file_names_the_line_the_key_and_the_fix() {
+    // Text, line, key and a piece of the fix.
+    let wrong: &[(&str, usize, &str, &str)] = &[
+        ("\n[sessions.ml]\nidle_timout = \"1h\"\n", 3, "sessions.ml.idle_timout", "`idle_timeout`"),
+        ("[sessions.ml]\nlanguage = \"python\"\n", 2, "sessions.ml.language", "`toolchain`"),
+        ("[sessions.ml]\nzebra = 1\n", 2, "sessions.ml.zebra", "keys of [sessions.NAME]: "),
+        ("[session.ml]\n", 1, "session", "`[sessions.NAME]`"),
+        ("idle = 1\n[sessions.ml]\n", 1, "idle", "idle_timeout"),
+        ("cwd = \"x\"\n", 1, "cwd", "[sessions.NAME]"),
+        ("output = \"json\"\n", 1, "output", "your own file"),
+        ("[sessions.ml]\noutput = \"json\"\n", 2, "sessions.ml.output", "at the top"),
+        ("log = \"inof\"\n", 1, "log", "\"info\""),
+        ("log = \"everything\"\n", 1, "log", "\"warn\" or \"info\""),
+        ("log = 1\n", 1, "log", "\"off\" or"),
+        ("[sessions.ml]\nidle_timeout = \"soon\"\n", 2, "sessions.ml.idle_timeout", "\"2h\""),
+        (
+            "[sessions.ml]\nidle_timeout = -1\n",
+            2,
+            "sessions.ml.idle_timeout",
+            "a number of milliseconds",
+        ),
+        ("[sessions.ml]\nidle_timeout = true\n", 2, "sessions.ml.idle_timeout", "a time such as"),
+        ("[sessions.ml]\nquota = \"much\"\n", 2, "sessions.ml.quota", "\"256 MiB\""),
+        ("[sessions.ml]\nfigures = \"no\"\n", 2, "sessions.ml.figures", "without quotes"),
+        ("[sessions.ml]\ncwd = 5\n", 2, "sessions.ml.cwd", "a path in quotes"),
+        ("[sessions.ml]\ncwd = \"\"\n", 2, "sessions.ml.cwd", "a path in quotes"),
+        ("[sessions.ml]\ninit = [\"a\"]\n", 2, "sessions.ml.init", "'''"),
+        ("[sessions.ml]\nenv = \"A=1\"\n", 2, "sessions.ml.env", "{ NAME = \"value\" }"),
+        ("[sessions.ml]\nenv = { A = 1 }\n", 2, "sessions.ml.env.A", "in quotes"),
+        ("[sessions.ml.env]\n\"A=B\" = \"1\"\n", 2, "sessions.ml.env.\"A=B\"", "without `=`"),
+        ("sessions = 1\n", 1, "sessions", "`[sessions.NAME]`"),
+        ("[[sessions]]\nname = \"ml\"\n", 1, "sessions", "`[sessions.NAME]`"),
+        ("[sessions]\nml = \"python\"\n", 2, "sessions.ml", "`[sessions.NAME]`"),
+        ("[sessions.ML]\n", 1, "sessions.ML", "a-z"),
+        ("[sessions.shell-2]\n", 1, "sessions.shell-2", "another name"),
+        ("[sessions.py]\n[sessions.python]\n", 2, "sessions.python", "one table"),
+        (
+            "[sessions.ml]\ntoolchain = \"python.peotry\"\n",
+            2,
+            "sessions.ml.toolchain",
+            "`python.poetry`?",
+        ),
+        (
+            "[sessions.ml]\ntoolchain = \"cobol\"\n",
+            2,
+            "sessions.ml.toolchain",
+            "there are: bash, node, python",
+        ),
+        ("[toolchains.a]\ncmd = \"x\"\n", 1, "toolchains.a", "engine = \"python\""),
+        (
+            "[toolchains.a]\nengine = \"b\"\n[toolchains.b]\nengine = \"a\"\n",
+            2,
+            "toolchains.a.engine",
+            "name a language",
+        ),
+        ("[toolchains.a]\nengine = \"a\"\n", 2, "toolchains.a.engine", "there are: "),
+        (
+            "[toolchains.a]\nengine = \"python\"\ncmd = \"py --port {port}\"\n",
+            3,
+            "toolchains.a.cmd",
+            "leave it out",
+        ),
+        (
+            "[toolchains.a]\nengine = \"python\"\ncmd = \"py {brige}\"\n",
+            3,
+            "toolchains.a.cmd",
+            "`{bridge}`",
+        ),
+        (
+            "[toolchains.a]\nengine = \"python\"\ncmd = \"py 'x\"\n",
+            3,
+            "toolchains.a.cmd",
+            "second '",
+        ),
+        (
+            "[toolchains.a]\nengine = \"python\"\ncmd = [\"py\", 1]\n",
+            3,
+            "toolchains.a.cmd",
+            "in quotes",
+        ),
+        (
+            "[toolchains.a]\nengine = \"python\"\ncmd = []\n",
+            3,
+            "toolchains.a.cmd",
+            "name a program",
+        ),
+        (
+            "[toolchains.a]\nengine = \"python\"\ncmd = \"py\"\ninterpreter = \"py\"\n",
+            1,
+            "toolchains.a",
+            "keep one",
+        ),
+        (
+            "[toolchains.python.mine]\nengine = \"python\"\n",
+            1,
+            "toolchains.python.mine",
+            "`[toolchains.\"python.mine\"]`",
+        ),
+    ];
+    assert!(wrong.len() >= 30);
+    for (text, line, key, fix) in wrong {
+        let found = problems(text);
+        let one = found.iter().find(|one| one.key.as_deref() == Some(*key));
+        let one = one.unwrap_or_else(|| panic!("{text}: {found:?}"));
+        assert_eq!(one.line, Some(*line), "{text}: {one}");
+        assert!(one.fix.as_deref().unwrap_or_default().contains(fix), "{text}: {one:?}");
+        assert!(one.to_string().starts_with("/w/.stead/config.toml:"), "{one}");
+    }
+}
+
+#[test]
+fn cf1_syntax_errors_name_the_line_and_what_to_write() {
+    for (text, line, fix) in [
+        ("[sessions.ml]\ncwd = analysis\n", 2, "in quotes"),
+        ("[sessions.ml]\ncwd =\n", 2, "a value"),
+        ("[sessions.ml\ncwd = \"x\"\n", 1, "close the bracket"),
+        ("[sessions.ml]\ncwd: \"x\"\n", 2, "with `=`"),
+        ("[sessions.ml]\ncwd = \"x\n", 2, "close the quote"),
+        ("a = 1\na = 2\n", 2, ""),
+        ("[sessions.ml]\n[sessions.ml]\n", 2, ""),
+    ] {
+        let found = problems(text);
+        assert_eq!(found.len(), 1, "{text}: {found:?}");
+        assert_eq!(found[0].line, Some(line), "{text}: {found:?}");
+        assert!(found[0].fix.as_deref().unwrap_or_default().contains(fix), "{text}: {found:?}");
+    }
+}
+
+#[test]
+fn cf1_all_that_is_wrong_is_told_at_once() {
+    let found = problems("lgo = 1\n[sessions.ml]\ncwd = 1\nx = 1\n");
+    let keys: Vec<_> = found.iter().filter_map(|one| one.key.as_deref()).collect();
+    assert_eq!(keys, ["lgo", "sessions.ml.cwd", "sessions.ml.x"]);
+}
+
+#[test]
+fn cf1_an_empty_file_and_one_with_a_byte_order_mark_are_right() {
+    for text in ["", "# only a comment\n", "\u{feff}log = \"warn\"\r\n[sessions.ml]\r\n"] {
+        assert_eq!(problems(text), [], "{text:?}");
+    }
+}
+
+#[test]
+fn x5_a_value_of_the_environment_is_never_quoted() {
+    let found = problems("[sessions.ml.env]\nTOKEN = [\"hunter2\"]\n");
+    assert!(!format!("{found:?}").contains("hunter2"), "{found:?}");
+}

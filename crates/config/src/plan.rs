@@ -1,0 +1,470 @@
+//! From configuration files and what a caller asks for to what a session is started with (SPEC CF-1).
+//!
+//! ```text
+//! what holds for all ─▶ toolchain, its base first ─▶ session ─▶ command line      the later value wins;
+//! (user, workspace)                                 (user, workspace)             variables are merged one by one
+//! ```
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use stead_protocol::{EnvironmentSource, SessionName};
+
+use crate::file::{ConfigFile, ConfigTable, NamedTable};
+use crate::keys::{ConfigKey, nearest};
+use crate::language::Language;
+use crate::problem::ConfigProblem;
+use crate::template::{CommandTemplate, Placeholder, TemplateError};
+use crate::value::{ConfigValue, Sourced, ValueOrigin};
+
+/// The configuration files that count in a workspace.
+#[derive(Debug, Clone, Default)]
+pub struct Configuration {
+    /// The user's own.
+    pub user: Option<ConfigFile>,
+    /// The workspace's.
+    pub workspace: Option<ConfigFile>,
+}
+
+/// What a caller asks for when it starts a session.
+#[derive(Debug, Clone, Default)]
+pub struct AskedStart {
+    /// The language or toolchain.
+    pub toolchain: Option<String>,
+    /// The language where nothing else tells one.
+    pub otherwise: Option<String>,
+    /// What else the caller sets.
+    pub values: BTreeMap<ConfigKey, ConfigValue>,
+}
+
+/// What a session is started with.
+#[derive(Debug, Clone)]
+pub struct SessionPlan {
+    /// What runs its code.
+    pub engine: PlannedEngine,
+    /// The toolchain, where it is more than a language, and who chose it.
+    pub toolchain: Option<Sourced<String>>,
+    /// Which environment of the project the interpreter is taken from.
+    pub environment: Option<EnvironmentSource>,
+    /// All that is set.
+    pub values: BTreeMap<ConfigKey, Sourced<ConfigValue>>,
+    /// Whether a configuration file has a session of this name.
+    pub configured: bool,
+    /// Whether the workspace's own files have a say in it.
+    pub uses_workspace: bool,
+}
+
+/// What runs a session's code.
+#[derive(Debug, Clone)]
+pub enum PlannedEngine {
+    /// A language of the table.
+    Known(&'static Language),
+    /// A language of the user's own, whose bridge is a program.
+    Own(String),
+}
+
+/// Why no session can be started of it.
+#[derive(Debug, Clone)]
+pub enum PlanError {
+    /// Nothing tells what the session is to be.
+    NothingTold,
+    /// The caller named a toolchain that there is not.
+    NoToolchain {
+        /// What was given.
+        given: String,
+    },
+    /// The caller's command cannot be used.
+    Template(TemplateError),
+    /// The caller names another engine than the configuration.
+    OtherEngine {
+        /// What the configuration says.
+        has: String,
+        /// What the caller asks for.
+        wanted: String,
+    },
+    /// A file is wrong.
+    File(Box<ConfigProblem>),
+}
+
+impl PlannedEngine {
+    /// Its name.
+    pub fn name(&self) -> &str {
+        match self {
+            PlannedEngine::Known(language) => language.name,
+            PlannedEngine::Own(name) => name,
+        }
+    }
+}
+
+/// Keys that say which program runs. A layer that has one of them makes those of the layers below void.
+const PROGRAM: [ConfigKey; 3] = [ConfigKey::Cmd, ConfigKey::Bridge, ConfigKey::Interpreter];
+
+/// A toolchain that was followed to the language it starts.
+struct ToolchainWay<'a> {
+    engine: PlannedEngine,
+    environment: Option<EnvironmentSource>,
+    /// The tables of the toolchains on the way, the base first.
+    tables: Vec<&'a NamedTable>,
+}
+
+impl Configuration {
+    /// The files, the one that has the last word last.
+    pub fn files(&self) -> impl DoubleEndedIterator<Item = &ConfigFile> {
+        self.user.iter().chain(&self.workspace)
+    }
+
+    /// The session that the files name so, as each of them says.
+    pub fn session(&self, name: &SessionName) -> impl Iterator<Item = &NamedTable> {
+        let alias = crate::language(name.as_str()).and_then(|it| it.alias.parse().ok());
+        let name = alias.unwrap_or_else(|| name.clone());
+        self.files().filter_map(move |file| file.sessions.get(&name))
+    }
+
+    /// The names of all sessions of the files.
+    pub fn session_names(&self) -> Vec<SessionName> {
+        let mut names: Vec<SessionName> =
+            self.files().flat_map(|file| file.sessions.keys().cloned()).collect();
+        names.sort();
+        names.dedup();
+        names
+    }
+
+    /// The toolchain of the files of this name.
+    pub fn toolchain(&self, name: &str) -> Option<&NamedTable> {
+        self.files().rev().find_map(|file| file.toolchains.get(name))
+    }
+
+    /// The names of all toolchains, those of the files among them, in order.
+    pub fn toolchain_names(&self) -> Vec<String> {
+        let languages = crate::offered().map(|language| language.name.to_owned());
+        let special = crate::built_in_specials().map(|one| one.name.to_owned());
+        let own = self.files().flat_map(|file| file.toolchains.keys().cloned());
+        let mut names: Vec<String> = languages.chain(special).chain(own).collect();
+        names.sort();
+        names.dedup();
+        names
+    }
+
+    /// What is wrong with the files taken together: toolchains that there are not, that go in circles, or whose
+    /// commands do not fit.
+    pub fn problems(&self) -> Vec<ConfigProblem> {
+        let mut problems = Vec::new();
+        for file in self.files() {
+            for name in file.toolchains.keys() {
+                if let Err(PlanError::File(problem)) = self.follow(name, None) {
+                    problems.push(*problem);
+                }
+            }
+            for (name, session) in &file.sessions {
+                let asked = AskedStart::default();
+                if session.table.get(ConfigKey::Toolchain).is_some()
+                    && let Err(PlanError::File(problem)) = self.plan(name, &asked)
+                {
+                    problems.push(*problem);
+                }
+            }
+        }
+        // A toolchain that is wrong is so for each session that uses it.
+        let mut seen: Vec<ConfigProblem> = Vec::new();
+        problems.retain(|problem| {
+            let new = !seen.contains(problem);
+            seen.push(problem.clone());
+            new
+        });
+        problems
+    }
+
+    /// What a session is started with.
+    pub fn plan(&self, name: &SessionName, asked: &AskedStart) -> Result<SessionPlan, PlanError> {
+        self.planned(name, asked).map_err(|error| match error {
+            PlanError::File(mut problem) => {
+                // Only here it is known which session named the toolchain.
+                if problem.key.as_deref() == Some(ConfigKey::Toolchain.name()) {
+                    problem.key = Some(format!("sessions.{name}.{}", ConfigKey::Toolchain.name()));
+                }
+                PlanError::File(problem)
+            }
+            other => other,
+        })
+    }
+
+    fn planned(&self, name: &SessionName, asked: &AskedStart) -> Result<SessionPlan, PlanError> {
+        let sessions: Vec<&NamedTable> = self.session(name).collect();
+        let chosen = sessions
+            .iter()
+            .rev()
+            .find_map(|session| session.table.text(ConfigKey::Toolchain))
+            .map(|(text, origin)| Sourced::new(text.to_owned(), origin.clone()));
+        let given = asked.toolchain.clone().map(|it| Sourced::new(it, ValueOrigin::CommandLine));
+        let implied = || {
+            let known =
+                crate::built_in(name.as_str()).is_some() || self.toolchain(name.as_str()).is_some();
+            known.then(|| Sourced::new(name.to_string(), ValueOrigin::Default))
+        };
+        let otherwise = || asked.otherwise.clone().map(|it| Sourced::new(it, ValueOrigin::Default));
+        let default = || {
+            let default = crate::default_language().name.to_owned();
+            (!sessions.is_empty()).then(|| Sourced::new(default, ValueOrigin::Default))
+        };
+        let configured = chosen.clone().or_else(implied);
+        // A language that fits is no other toolchain: callers name it with sessions that they have not set up.
+        let fits = |given: &Sourced<String>| {
+            let language = crate::language(&given.value)?;
+            let configured = configured.clone().or_else(default)?;
+            let has = self.follow(&configured.value, Some(&configured.origin)).ok()?;
+            (has.engine.name() == language.name).then_some(configured)
+        };
+        let fitting = given.as_ref().filter(|_| !sessions.is_empty()).and_then(fits);
+        let given = given.filter(|_| fitting.is_none());
+        let toolchain = fitting
+            .or_else(|| given.clone())
+            .or(configured)
+            .or_else(otherwise)
+            .or_else(default)
+            .ok_or(PlanError::NothingTold)?;
+        let own_bridge = asked.values.contains_key(&ConfigKey::Bridge);
+        let followed = match own_bridge && given.is_some() {
+            // Only the user knows what the language of such a bridge is called.
+            true => ToolchainWay {
+                engine: PlannedEngine::Own(toolchain.value.clone()),
+                environment: None,
+                tables: Vec::new(),
+            },
+            false => self.follow(&toolchain.value, Some(&toolchain.origin))?,
+        };
+        let followed_none = followed.tables.is_empty();
+        if let (Some(_), Some(chosen)) = (&given, &chosen) {
+            let has = self.follow(&chosen.value, Some(&chosen.origin))?;
+            if has.engine.name() != followed.engine.name() {
+                let (has, wanted) = (has.engine.name().to_owned(), toolchain.value);
+                return Err(PlanError::OtherEngine { has, wanted });
+            }
+        }
+        let mut plan = SessionPlan {
+            engine: followed.engine,
+            toolchain: None,
+            environment: followed.environment,
+            values: BTreeMap::new(),
+            configured: !sessions.is_empty(),
+            uses_workspace: false,
+        };
+        for file in self.files() {
+            plan.layer(&file.top);
+        }
+        let passed = followed.tables.iter().map(|table| (*table, true));
+        // A toolchain that the caller named brings its own program; that of the session's is for another.
+        let program = given.is_none();
+        for (table, program) in passed.chain(sessions.into_iter().map(|table| (table, program))) {
+            plan.uses_workspace |= table.origin.is_workspace();
+            match program {
+                true => plan.layer(&table.table),
+                false => {
+                    let mut rest = table.table.clone();
+                    rest.values.retain(|key, _| !PROGRAM.contains(key));
+                    plan.layer(&rest);
+                }
+            }
+        }
+        let command_line = asked
+            .values
+            .iter()
+            .map(|(key, value)| (*key, Sourced::new(value.clone(), ValueOrigin::CommandLine)));
+        plan.layer(&ConfigTable { values: command_line.collect() });
+        plan.check_command(&toolchain.value).map_err(PlanError::Template)?;
+        let is_language = crate::language(&toolchain.value).is_some() && followed_none;
+        plan.toolchain = (!is_language && !own_bridge).then_some(toolchain);
+        Ok(plan)
+    }
+
+    /// Follows a toolchain to the language that it starts. `at` is where it was named, if not by itself.
+    fn follow(&self, name: &str, at: Option<&ValueOrigin>) -> Result<ToolchainWay<'_>, PlanError> {
+        let mut way: Vec<(String, &NamedTable)> = Vec::new();
+        let mut next = name.to_owned();
+        let mut named_at = at.cloned();
+        let (engine, environment) = loop {
+            // What holds for a language holds for its alias.
+            next = crate::language(&next).map_or(next, |language| language.name.to_owned());
+            // A toolchain that replaces a built-in one of its name is made of that one.
+            let itself = way.last().is_some_and(|(last, _)| *last == next);
+            let own = if itself { None } else { self.toolchain(&next) };
+            let Some(own) = own else {
+                match crate::built_in(&next) {
+                    Some((language, environment)) => {
+                        break (PlannedEngine::Known(language), environment);
+                    }
+                    None => return Err(self.unknown(&next, named_at.as_ref(), &way)),
+                }
+            };
+            if let Some(first) = way.iter().position(|(known, _)| *known == next) {
+                let mut names: Vec<&str> = way[first..].iter().map(|(name, _)| &**name).collect();
+                names.push(&next);
+                let problem = format!("toolchains go in a circle: {}", names.join(" → "));
+                let fix = "let one of them name a language".to_owned();
+                let table = way[first].1;
+                return Err(problem_at(table, &way[first].0, ConfigKey::Engine, problem, fix));
+            }
+            way.push((next.clone(), own));
+            let has_bridge = own.table.get(ConfigKey::Bridge).is_some();
+            // Without an engine it is a built-in one with other settings.
+            if let Some((engine, origin)) = own.table.text(ConfigKey::Engine) {
+                if has_bridge && (engine == next || self.toolchain(engine).is_none()) {
+                    break (PlannedEngine::Own(engine.to_owned()), None);
+                }
+                named_at = Some(origin.clone());
+                next = engine.to_owned();
+            }
+        };
+        if let (PlannedEngine::Known(language), Some((name, table))) = (&engine, way.first())
+            && let Some(Sourced { value: ConfigValue::Command(command), .. }) =
+                table.table.get(ConfigKey::Cmd)
+            && command.has(Placeholder::Port)
+            && !language.start.listens()
+        {
+            let error = TemplateError::NoPort { engine: language.name.to_owned() };
+            let fix = error.fix();
+            return Err(problem_at(table, name, ConfigKey::Cmd, error.to_string(), fix));
+        }
+        let tables = way.into_iter().rev().map(|(_, table)| table).collect();
+        Ok(ToolchainWay { engine, environment, tables })
+    }
+
+    fn unknown(
+        &self,
+        name: &str,
+        at: Option<&ValueOrigin>,
+        way: &[(String, &NamedTable)],
+    ) -> PlanError {
+        let Some(ValueOrigin::File { path, line, .. }) = at else {
+            return PlanError::NoToolchain { given: name.to_owned() };
+        };
+        let mut names = self.toolchain_names();
+        names.retain(|known| known != name);
+        let near = nearest(name, names.iter().map(String::as_str));
+        let near = near.map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
+        let key = match way.last() {
+            Some((toolchain, _)) => format!("toolchains.{toolchain}.engine"),
+            None => ConfigKey::Toolchain.name().to_owned(),
+        };
+        PlanError::File(Box::new(ConfigProblem {
+            path: path.to_path_buf(),
+            line: Some(*line),
+            key: Some(key),
+            problem: format!("there is no toolchain `{}`", name.escape_debug()),
+            fix: Some(format!("{near}there are: {}", names.join(", "))),
+        }))
+    }
+}
+
+impl SessionPlan {
+    /// Puts values over those that are there.
+    fn layer(&mut self, table: &ConfigTable) {
+        if PROGRAM.iter().any(|key| table.values.contains_key(key)) {
+            self.values.retain(|key, _| !PROGRAM.contains(key));
+            self.environment = None;
+        }
+        let own = table.values.iter().filter(|(key, _)| **key != ConfigKey::Output);
+        for (key, value) in own {
+            match (self.values.get_mut(key), &value.value) {
+                (
+                    Some(Sourced { value: ConfigValue::Variables(known), .. }),
+                    ConfigValue::Variables(new),
+                ) => known.extend(new.clone()),
+                _ => drop(self.values.insert(*key, value.clone())),
+            }
+        }
+    }
+
+    fn check_command(&self, toolchain: &str) -> Result<(), TemplateError> {
+        match (&self.engine, self.command()) {
+            (PlannedEngine::Known(language), Some(command))
+                if command.has(Placeholder::Port) && !language.start.listens() =>
+            {
+                Err(TemplateError::NoPort { engine: toolchain.to_owned() })
+            }
+            _ => Ok(()),
+        }
+    }
+
+    fn value(&self, key: ConfigKey) -> Option<&ConfigValue> {
+        self.values.get(&key).map(|sourced| &sourced.value)
+    }
+
+    /// What a key is set to, if that is a text.
+    pub fn text(&self, key: ConfigKey) -> Option<&str> {
+        match self.value(key)? {
+            ConfigValue::Text(text) => Some(text),
+            _ => None,
+        }
+    }
+
+    /// What a key is set to, if that is yes or no.
+    pub fn flag(&self, key: ConfigKey) -> Option<bool> {
+        match self.value(key)? {
+            ConfigValue::Flag(flag) => Some(*flag),
+            _ => None,
+        }
+    }
+
+    /// What a key is set to, if that is a time in milliseconds or a size in bytes.
+    pub fn number(&self, key: ConfigKey) -> Option<u64> {
+        match self.value(key)? {
+            ConfigValue::Millis(number) | ConfigValue::Bytes(number) => Some(*number),
+            _ => None,
+        }
+    }
+
+    /// The command that starts the interpreter.
+    pub fn command(&self) -> Option<&CommandTemplate> {
+        match self.value(ConfigKey::Cmd)? {
+            ConfigValue::Command(command) => Some(command),
+            _ => None,
+        }
+    }
+
+    /// Its variables.
+    pub fn variables(&self) -> Vec<(String, String)> {
+        match self.value(ConfigKey::Env) {
+            Some(ConfigValue::Variables(all)) => {
+                all.iter().map(|(name, value)| (name.clone(), value.value.clone())).collect()
+            }
+            _ => Vec::new(),
+        }
+    }
+
+    /// Who chose the program that runs, if a file did: the key and its place.
+    pub fn because(&self) -> Option<String> {
+        let file = |sourced: &Sourced<ConfigValue>, key: ConfigKey| match &sourced.origin {
+            ValueOrigin::File { .. } => Some(format!("`{}` of {}", key.name(), sourced.origin)),
+            _ => None,
+        };
+        let program = PROGRAM.iter().find_map(|key| file(self.values.get(key)?, *key));
+        let toolchain = self.toolchain.as_ref().map(|toolchain| {
+            let at = match &toolchain.origin {
+                ValueOrigin::File { .. } => format!(" ({})", toolchain.origin),
+                _ => String::new(),
+            };
+            format!("toolchain `{}`{at}", toolchain.value)
+        });
+        match (program, toolchain) {
+            (None, None) => None,
+            (one, other) => Some([one, other].into_iter().flatten().collect::<Vec<_>>().join(", ")),
+        }
+    }
+}
+
+/// A problem with a key of a toolchain.
+fn problem_at(
+    table: &NamedTable,
+    name: &str,
+    key: ConfigKey,
+    problem: String,
+    fix: String,
+) -> PlanError {
+    let origin = table.table.get(key).map_or(&table.origin, |value| &value.origin);
+    let (path, line) = match origin {
+        ValueOrigin::File { path, line, .. } => (path.to_path_buf(), Some(*line)),
+        _ => (Path::new("").to_path_buf(), None),
+    };
+    let key = Some(format!("toolchains.{name}.{}", key.name()));
+    PlanError::File(Box::new(ConfigProblem { path, line, key, problem, fix: Some(fix) }))
+}

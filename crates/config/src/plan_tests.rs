@@ -1,0 +1,165 @@
+//! Which value wins, and where it came from.
+
+use std::collections::BTreeMap;
+use std::path::Path;
+
+use stead_protocol::EnvironmentSource;
+
+use crate::{
+    AskedStart, CommandTemplate, ConfigKey, ConfigValue, Configuration, FileOwner, PlanError,
+    SessionPlan, read_config,
+};
+
+const USER: &str = r#"
+idle_timeout = "1h"
+[sessions.ml]
+env = { A = "user", U = "user" }
+init = "user()"
+[toolchains.slow]
+engine = "python"
+cmd = "nice python3"
+idle_timeout = "2h"
+env = { T = "toolchain" }
+[toolchains.slower]
+engine = "slow"
+idle_timeout = "3h"
+"#;
+
+const WORKSPACE: &str = r#"
+figures = false
+[sessions.ml]
+toolchain = "slower"
+env = { A = "workspace" }
+[sessions.plain]
+[sessions.js]
+cwd = "web"
+[sessions.poe]
+toolchain = "python.poetry"
+interpreter = "/opt/python"
+[toolchains.perl]
+engine = "perl"
+bridge = "tools/bridge.pl"
+cmd = "perl -w {bridge}"
+"#;
+
+fn configuration() -> Configuration {
+    let read = |text, path: &str, owner| Some(read_config(text, Path::new(path), owner).unwrap());
+    Configuration {
+        user: read(USER, "/u", FileOwner::User),
+        workspace: read(WORKSPACE, "/w", FileOwner::Workspace),
+    }
+}
+
+fn asked(toolchain: Option<&str>) -> AskedStart {
+    AskedStart { toolchain: toolchain.map(str::to_owned), ..AskedStart::default() }
+}
+
+#[track_caller]
+fn plan(name: &str, asked: &AskedStart) -> SessionPlan {
+    configuration().plan(&name.parse().unwrap(), asked).unwrap()
+}
+
+fn told(plan: &SessionPlan, key: ConfigKey) -> String {
+    let value = &plan.values[&key];
+    format!("{} {}", value.value.shown(), value.origin)
+}
+
+#[test]
+fn cf1_the_order_is_all_toolchain_session_command_line() {
+    let ml = plan("ml", &asked(None));
+    assert_eq!((ml.engine.name(), ml.configured, ml.uses_workspace), ("python", true, true));
+    assert_eq!(told(&ml, ConfigKey::IdleTimeout), "\"3h\" /u:13");
+    assert_eq!(told(&ml, ConfigKey::Figures), "false /w:2");
+    assert_eq!(told(&ml, ConfigKey::Cmd), "[\"nice\", \"python3\"] /u:8");
+    assert_eq!(told(&ml, ConfigKey::Init), "\"user()\" /u:5");
+    let own = |text: &str| text.to_owned();
+    let variables: BTreeMap<_, _> = ml.variables().into_iter().collect();
+    let expected = [("A", "workspace"), ("T", "toolchain"), ("U", "user")];
+    assert_eq!(variables, expected.map(|(a, b)| (own(a), own(b))).into());
+    assert!(ml.because().unwrap().contains("`cmd` of /u:8, toolchain `slower` (/w:4)"));
+
+    let mut line = asked(None);
+    line.values.insert(ConfigKey::IdleTimeout, ConfigValue::Millis(5));
+    let ml = plan("ml", &line);
+    assert_eq!(told(&ml, ConfigKey::IdleTimeout), "\"5ms\" command line");
+}
+
+#[test]
+fn s5_a_name_is_a_session_of_the_files_a_toolchain_or_a_language() {
+    let environment = |plan: &SessionPlan| plan.environment.clone();
+    assert_eq!(plan("py", &asked(None)).engine.name(), "python");
+    assert_eq!(plan("plain", &asked(None)).engine.name(), "python");
+    assert_eq!(plan("node", &asked(None)).text(ConfigKey::Cwd), Some("web"));
+    let uv = plan("python.uv", &asked(None));
+    assert_eq!((environment(&uv), uv.configured), (Some(EnvironmentSource::Uv), false));
+    assert_eq!(plan("slow", &asked(None)).number(ConfigKey::IdleTimeout), Some(7_200_000));
+    assert_eq!(plan("x", &asked(Some("bash"))).engine.name(), "bash");
+    let otherwise = AskedStart { otherwise: Some("python".to_owned()), ..AskedStart::default() };
+    assert_eq!(plan("x", &otherwise).engine.name(), "python");
+    assert_eq!(plan("js", &otherwise).engine.name(), "node");
+    let refused = |name: &str, asked| configuration().plan(&name.parse().unwrap(), &asked);
+    assert!(matches!(refused("x", asked(None)), Err(PlanError::NothingTold)));
+    assert!(matches!(refused("x", asked(Some("cobol"))), Err(PlanError::NoToolchain { .. })));
+    assert!(matches!(refused("ml", asked(Some("bash"))), Err(PlanError::OtherEngine { .. })));
+}
+
+#[test]
+fn cf3_the_last_layer_that_names_a_program_decides() {
+    let poe = plan("poe", &asked(None));
+    assert_eq!(
+        (poe.environment.clone(), poe.text(ConfigKey::Interpreter)),
+        (None, Some("/opt/python"))
+    );
+    // A language that fits leaves it at that.
+    let poe = plan("poe", &asked(Some("py")));
+    assert_eq!(poe.text(ConfigKey::Interpreter), Some("/opt/python"));
+    assert_eq!(plan("ml", &asked(Some("python"))).toolchain.unwrap().value, "slower");
+    // A toolchain of the command line is not started with the program of another.
+    let poe = plan("poe", &asked(Some("python.uv")));
+    assert_eq!(
+        (poe.environment.clone(), poe.text(ConfigKey::Interpreter)),
+        (Some(EnvironmentSource::Uv), None)
+    );
+    let mut line = asked(Some("slow"));
+    line.values.insert(ConfigKey::Interpreter, ConfigValue::Text("/bin/py".to_owned()));
+    let slow = plan("x", &line);
+    assert_eq!((slow.command(), slow.text(ConfigKey::Interpreter)), (None, Some("/bin/py")));
+}
+
+#[test]
+fn cf3_a_bridge_of_ones_own_may_have_a_command_and_a_language_of_any_name() {
+    let perl = plan("perl", &asked(None));
+    assert_eq!(
+        (perl.engine.name(), perl.text(ConfigKey::Bridge)),
+        ("perl", Some("tools/bridge.pl"))
+    );
+    assert_eq!(perl.command().unwrap().words(), ["perl", "-w", "{bridge}"]);
+    let mut line = asked(Some("cobol"));
+    line.values.insert(ConfigKey::Bridge, ConfigValue::Text("/b".to_owned()));
+    assert_eq!(plan("x", &line).engine.name(), "cobol");
+}
+
+#[test]
+fn cf3_a_port_on_the_command_line_is_refused_where_none_is_used() {
+    let mut line = asked(Some("python"));
+    let command = CommandTemplate::split("py {port}").unwrap();
+    line.values.insert(ConfigKey::Cmd, ConfigValue::Command(command));
+    let error = configuration().plan(&"x".parse().unwrap(), &line).unwrap_err();
+    assert!(matches!(error, PlanError::Template(_)), "{error:?}");
+}
+
+#[test]
+fn cf3_a_toolchain_of_a_built_in_name_replaces_it() {
+    let text = "[toolchains.python]\ninterpreter = \"/opt/py\"\n[toolchains.\"python.venv\"]\nengine = \"python.venv\"\ninit = \"x = 1\"\n";
+    let file = read_config(text, Path::new("/u"), FileOwner::User).unwrap();
+    let configuration = Configuration { user: Some(file), workspace: None };
+    assert_eq!(configuration.problems(), []);
+    let plan = |name: &str| configuration.plan(&name.parse().unwrap(), &asked(None)).unwrap();
+    assert_eq!(plan("python").text(ConfigKey::Interpreter), Some("/opt/py"));
+    assert_eq!(plan("py").text(ConfigKey::Interpreter), Some("/opt/py"));
+    let venv = plan("python.venv");
+    assert_eq!(
+        (venv.environment.clone(), venv.text(ConfigKey::Init)),
+        (Some(EnvironmentSource::Venv), Some("x = 1"))
+    );
+}

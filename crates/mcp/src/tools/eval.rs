@@ -28,7 +28,7 @@ pub(super) fn spec() -> ToolSpec {
             json!({
                 "code": {"type": "string"},
                 "session": {"type": "string", "description": format!("Default: that of the language: {}", stead_config::session_names())},
-                "language": {"type": "string", "description": format!("{}; needed to start a session of another name", languages())},
+                "language": {"type": "string", "description": languages()},
                 "timeout_ms": {"type": "integer", "description": "Wait so long; default 10000, at most 50000"},
                 "hard_timeout_ms": {"type": "integer", "description": "Interrupt after this, else kill what it started, then its interpreter"},
                 "background": {"type": "boolean", "description": "Return the id at once"},

@@ -10,7 +10,7 @@ use stead_client::{ClientError, LaunchOptions, language};
 use stead_protocol::SessionName;
 
 use super::arguments::{Count, read};
-use super::{Tool, ToolSpec, bad_request, languages, object, reply};
+use super::{Tool, ToolSpec, bad_request, object, reply};
 use crate::answer::Answer;
 use crate::hints::joined;
 use crate::line::CallWatch;
@@ -26,7 +26,7 @@ pub(super) fn spec() -> ToolSpec {
             says which. Not needed for plain use: eval starts what it needs. Sessions live until stopped or idle for 12 h.",
         schema: object(
             json!({
-                "language": {"type": "string", "description": languages()},
+                "language": {"type": "string", "description": "As in eval"},
                 "name": {"type": "string", "description": "Of the config, or new; default the next free one: py, py-2, …"},
                 "cwd": {"type": "string"},
                 "env": {"type": "object", "additionalProperties": {"type": "string"}},

@@ -405,8 +405,10 @@ impl State {
         self.phase = match phase {
             Phase::Running(run) => Phase::Ending { run: Some(run), why, kill_at },
             // One eval can run at a time: a rollback that cut another short never came to its turn.
-            Phase::RollingBack(RollingBack { work, cut: Some(run), .. }) => {
+            Phase::RollingBack(RollingBack { work, cut: Some(mut run), .. }) => {
                 self.queue.push_front(Eval::asked(work.eval, None));
+                // Whoever wanted to interrupt the rollback is answered with the eval that it had cut short.
+                run.interrupts.extend(work.interrupts);
                 Phase::Ending { run: Some(run), why, kill_at }
             }
             Phase::RollingBack(RollingBack { work, cut: None, .. }) => {

@@ -18,7 +18,9 @@ use stead_protocol::bridge::{BridgeEvent, Command, DoneStatus};
 
 use super::Tell;
 use super::interpreter::Interpreter;
+use super::limit::HardLimit;
 use super::waking::Succession;
+use crate::clock::Millis;
 use crate::order::SavedCopy;
 use crate::told::{Copied, Told};
 
@@ -27,6 +29,8 @@ const NEST: u64 = u64::MAX;
 /// A shell writes about a megabyte of its state in a second, and evals wait for it: one that has grown by more than this
 /// is not copied by itself.
 const MOST_TEXT: u64 = 1 << 20;
+/// How long a copy may hold up the hard timeout of an eval behind it.
+const COPY_PATIENCE: Millis = 5_000;
 /// How many copies that ended at the same time are noticed in one turn.
 const MOST_EVENTS: usize = 16;
 
@@ -48,6 +52,18 @@ pub(super) struct FrozenCopies {
     saving: Option<SavingCopy>,
     /// Memory of the interpreter when it was ready, where copies are files.
     began_with: u64,
+    /// The request for a copy that the bridge has not answered.
+    asked: Option<AskedCopy>,
+    /// The hard timeout of the eval that was sent behind it, whose time begins when the eval can.
+    limit_behind: Option<Millis>,
+}
+
+/// A request for a copy that nobody asked for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+struct AskedCopy {
+    seq: u64,
+    /// When an eval behind it is taken to run, whatever the bridge says.
+    at_last: Millis,
 }
 
 /// A copy that is a file and not there yet. Until the bridge says that it is done, whatever it says is about this.
@@ -185,9 +201,11 @@ impl FrozenCopies {
 
 impl Interpreter {
     /// Has the bridge copy its interpreter, behind whatever it does now.
-    pub(super) fn copy(&mut self, seq: u64, save: Option<SavedCopy>, tell: Tell<'_>) {
+    pub(super) fn copy(&mut self, seq: u64, save: Option<SavedCopy>, now: Millis, tell: Tell<'_>) {
+        let asked = AskedCopy { seq, at_last: now + COPY_PATIENCE };
         let Some(SavedCopy { eval, path }) = save else {
             self.copies.expected = true;
+            self.copies.asked = Some(asked);
             return self.send(&Command::Copy { seq }.encode());
         };
         let grown = self.resident().saturating_sub(self.copies.began_with);
@@ -199,8 +217,38 @@ impl Interpreter {
         }
         let argument = format!("{path}\nforce");
         self.send(&Command::Work { id: &eval, what: "save", argument: &argument }.encode());
+        self.copies.asked = Some(asked);
         let held = Vec::new();
         self.copies.saving = Some(SavingCopy { seq, eval, report: None, error: None, held });
+    }
+
+    /// The hard timeout of an eval that is sent now. If the eval waits for a copy first, its time begins later.
+    pub(super) fn limit_of_next(&mut self, limit: Option<Millis>, now: Millis) -> HardLimit {
+        self.copies.limit_behind = limit.filter(|_| self.copies.asked.is_some());
+        match self.copies.limit_behind {
+            Some(_) => HardLimit::Off,
+            None => HardLimit::after(limit, now),
+        }
+    }
+
+    /// When the time of an eval behind a copy begins at the latest.
+    pub(super) fn limit_begins(&self) -> Option<Millis> {
+        let waits = self.copies.limit_behind.and(self.copies.asked);
+        waits.map(|asked| asked.at_last)
+    }
+
+    /// Lets the hard timeout of the eval behind a copy begin, if the copy is there or takes too long.
+    pub(super) fn begin_limit(&mut self, now: Millis) {
+        if self.limit_begins().is_none_or(|at_last| at_last <= now)
+            && let Some(limit) = self.copies.limit_behind.take()
+        {
+            self.limit = HardLimit::after(Some(limit), now);
+        }
+    }
+
+    /// The bridge has answered a request, which may have been for a copy.
+    pub(super) fn answered(&mut self, seq: u64) {
+        self.copies.asked.take_if(|asked| asked.seq == seq);
     }
 
     /// Takes note of the interpreter's memory before it has run anything.
@@ -236,6 +284,7 @@ impl Interpreter {
                 if !held.is_empty() {
                     self.send(&held);
                 }
+                self.answered(seq);
                 tell(Told::Answer { seq, data: report, error: error.or(failed) });
             }
             other => return Some(other),

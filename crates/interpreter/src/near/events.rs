@@ -96,6 +96,7 @@ impl Interpreter {
             }
             BridgeEvent::Reply { seq, data, error } => {
                 self.copies.expected = false;
+                self.answered(seq);
                 // Other answers leave the limit of what runs alone.
                 if self.clears == Some(seq) {
                     (self.clears, self.limit) = (None, HardLimit::Off);

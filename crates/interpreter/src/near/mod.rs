@@ -147,7 +147,10 @@ impl Near {
             Order::KillChildren => self.with(|interpreter| interpreter.kill_children(tell)),
             Order::Kill => self.kill(),
             Order::Exit => self.with(|interpreter| interpreter.ask_exit()),
-            Order::Copy { seq, save } => self.with(|interpreter| interpreter.copy(seq, save, tell)),
+            Order::Copy { seq, save } => {
+                let now = self.clock.now();
+                self.with(|interpreter| interpreter.copy(seq, save, now, tell));
+            }
             Order::Rollback { copy } => self.roll_back(copy, tell),
             Order::Drop { copies } => {
                 if let Some(interpreter) = self.life.interpreter_mut() {

@@ -10,7 +10,6 @@ use stead_protocol::bridge::Command;
 
 use super::Tell;
 use super::interpreter::Interpreter;
-use super::limit::HardLimit;
 use super::listening::{BridgeWord, ToldListening};
 use super::probe::Probe;
 use super::waking::Succession;
@@ -68,7 +67,7 @@ impl Interpreter {
     }
 
     fn runs(&mut self, eval: EvalId, limit: Option<Millis>, now: Millis) {
-        self.limit = HardLimit::after(limit, now);
+        self.limit = self.limit_of_next(limit, now);
         self.run = Some(Run {
             eval,
             listening: ToldListening::No,
@@ -86,7 +85,7 @@ impl Interpreter {
     pub(super) fn clear(&mut self, seq: u64, limit: Option<Millis>, now: Millis) {
         self.begin();
         self.clears = Some(seq);
-        self.limit = HardLimit::after(limit, now);
+        self.limit = self.limit_of_next(limit, now);
         self.send(&Command::Clear { seq }.encode());
     }
 
@@ -104,11 +103,12 @@ impl Interpreter {
     }
 
     pub(super) fn next_limit(&self) -> Option<Millis> {
-        self.limit.next()
+        self.limit.next().or_else(|| self.limit_begins())
     }
 
     /// Takes, when it is time, the next step of the hard timeout.
     pub(super) fn pass_limit(&mut self, now: Millis, tell: Tell<'_>) {
+        self.begin_limit(now);
         let Some(step) = self.limit.pass(now) else { return };
         match step {
             TimeoutStep::Interrupted => self.interrupt(),

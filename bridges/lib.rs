@@ -136,3 +136,10 @@ pub const BASH_BOOT: &str = boot!("bash/boot.bash", Form::Lines("#"));
 /// the descriptor that stands for a terminal.
 pub const BASH_READ: &str =
     concat!(include_str!("bash/read.bash"), "__stead_find_stdin() { :; }\n__stead_define_read\n");
+
+/// Tells of names in the Python of a Jupyter kernel; the jupyter adapter puts it there.
+pub const JUPYTER_NAMES: &str = concat!(
+    // As one text with one namespace.
+    include_str!("jupyter/names.py"),
+    include_str!("python/bridge/incomplete.py"),
+);

@@ -31,9 +31,15 @@ fn run_adapter(mut words: impl Iterator<Item = String>) -> ExitCode {
         (Some("runner"), Some(shell)) => {
             stead_runner::run_runner(&shell, words.next().map(Into::into))
         }
-        _ => {
-            eprintln!("`stead adapter` is started by stead itself");
-            ExitCode::FAILURE
-        }
+        (Some("jupyter"), Some(target)) => match words.next() {
+            Some(path) => stead_jupyter::run_jupyter(&target, path.as_ref()),
+            None => not_for_people(),
+        },
+        _ => not_for_people(),
     }
+}
+
+fn not_for_people() -> ExitCode {
+    eprintln!("`stead adapter` is started by stead itself");
+    ExitCode::FAILURE
 }

@@ -1,11 +1,12 @@
 """The measures, in the order of the table. Each is a function from a run to lines."""
 
-from . import age, copies, crowd, first, frames, idle, interrupt, many, names, output, peers, save, warm
+from . import age, copies, crowd, first, frames, idle, interrupt, kernels, many, names, output, peers, save, warm
 
 # Name, what it is, function.
 MEASURES = [
     ("warm", "a warm eval over MCP against a loop on a pipe, in each language", warm.mcp),
     ("cli", "`stead eval` as a process per call against `/bin/true`", warm.cli),
+    ("kernel", "a warm eval in a Jupyter kernel against a bare ZeroMQ client, with jupyter_client beside it", kernels.jupyter),
     ("first", "the first answer of a new session against the bare interpreter", first.answer),
     ("crowd", "evals per second of eight sessions at once", crowd.eight),
     ("interrupt", "from the interrupt of an endless loop to the next answer", interrupt.answer),

@@ -14,6 +14,8 @@ pub(crate) struct Column {
     pub(crate) session: &'static str,
     /// The language's own name.
     pub(crate) language: &'static str,
+    /// The Jupyter kernel that runs its code; empty for a language of stead's own.
+    pub(crate) kernel: &'static str,
     /// Behaviours that the language cannot have, and why.
     pub(crate) cannot: &'static [(&'static str, &'static str)],
     /// What only this language promises.
@@ -120,6 +122,7 @@ impl Column {
         value: ("", ""),
         session: "",
         language: "",
+        kernel: "",
         picture: "",
         cannot: &[],
         own: &[],

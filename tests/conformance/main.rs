@@ -6,6 +6,7 @@
 
 mod bash;
 mod column;
+mod jupyter;
 mod list;
 mod node;
 mod python;
@@ -15,10 +16,11 @@ mod talk;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
-use stead_testkit::{TestEnv, node_of, python_of};
+use stead_testkit::{TestEnv, ipykernel, kernel_of, kernel_python, node_of, python_of};
 
 use crate::bash::BASH;
 use crate::column::Column;
+use crate::jupyter::{JUPYTER, XEUS};
 use crate::node::NODE;
 use crate::python::PYTHON;
 use crate::talk::{SessionHistory, Talk};
@@ -27,7 +29,7 @@ use crate::talk::{SessionHistory, Talk};
 const STEAD: &str = env!("CARGO_BIN_EXE_stead");
 
 /// Every column there is.
-static COLUMNS: [&Column; 3] = [&PYTHON, &BASH, &NODE];
+static COLUMNS: [&Column; 5] = [&PYTHON, &BASH, &NODE, &JUPYTER, &XEUS];
 
 #[test]
 fn python() {
@@ -63,6 +65,33 @@ fn bash_after_undo() {
 #[test]
 fn node() {
     behaves_as_the_list_says(&NODE, &TestEnv::with_node(STEAD, &stead_testkit::node()));
+}
+
+/// Jupyter kernels, of which no machine has all: `./test --all` installs these and names their Python.
+#[test]
+#[ignore = "needs ipykernel 7, and is long"]
+fn jupyter_ipykernel_7() {
+    on_ipykernel();
+}
+
+#[test]
+#[ignore = "needs ipykernel 6"]
+fn jupyter_ipykernel_6() {
+    on_ipykernel();
+}
+
+fn on_ipykernel() {
+    let env = TestEnv::new(STEAD);
+    env.install_kernel("ipykernel", &ipykernel());
+    behaves_as_the_list_says(&JUPYTER, &env);
+}
+
+#[test]
+#[ignore = "needs xeus-python"]
+fn jupyter_xeus_python() {
+    let env = TestEnv::new(STEAD);
+    env.install_kernel("xpython", &kernel_of(&kernel_python(), "xpython_launcher"));
+    behaves_as_the_list_says(&XEUS, &env);
 }
 
 /// A test for each version of an interpreter; it fails where there is none of that version.

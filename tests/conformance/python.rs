@@ -3,9 +3,13 @@
 use crate::column::Column;
 use crate::talk::Talk;
 
-pub(crate) static PYTHON: Column = Column {
+pub(crate) static PYTHON: Column = COLUMN;
+
+/// Kernels of Python speak the same language.
+pub(crate) const COLUMN: Column = Column {
     session: "py",
     language: "python",
+    kernel: "",
     cannot: &[],
     own: &[
         ("PY-1 a syntax error leaves no name", no_name_of_a_syntax_error),

@@ -55,7 +55,9 @@ fn the_page_about_languages_is_true() {
 #[test]
 fn every_language_that_is_offered_has_a_column() {
     let offered: Vec<_> = stead_config::offered().map(|it| (it.name, it.alias)).collect();
-    assert_eq!(COLUMNS.map(|column| (column.language, column.session)).as_slice(), offered);
+    let own = COLUMNS.into_iter().filter(|column| column.kernel.is_empty());
+    let own: Vec<_> = own.map(|column| (column.language, column.session)).collect();
+    assert_eq!(own, offered);
 }
 
 #[test]

@@ -35,7 +35,11 @@ impl Talk<'_> {
         }
         // A session that died under the behaviour before tells that first.
         self.eval("");
-        self.command(["clear"]).ok();
+        match self.column.cannot("S-7 clear empties the namespace") {
+            None => self.command(["clear"]).ok(),
+            // Only a new interpreter has an empty namespace.
+            Some(_) => self.command(["restart"]).ok(),
+        };
         match self.history {
             SessionHistory::Nothing => {}
             SessionHistory::RolledBack => {
@@ -86,7 +90,10 @@ impl Talk<'_> {
         code: impl AsRef<str>,
     ) -> Reply {
         let name = ["eval", "-n", self.column.session];
-        self.json(&[&name[..], &options, &["--", code.as_ref()]].concat())
+        // The name of a session tells no kernel.
+        let kernel = ["-l", self.column.kernel];
+        let kernel = if self.column.kernel.is_empty() { &[][..] } else { &kernel };
+        self.json(&[&name[..], kernel, &options, &["--", code.as_ref()]].concat())
     }
 
     /// Runs code whose whole output must be this.

@@ -33,6 +33,7 @@ mod input;
 mod install;
 mod interrupt;
 mod json;
+mod jupyter;
 mod kill;
 mod leftovers;
 mod look;

@@ -97,6 +97,14 @@ def jobs(binary, tier, pythons, nodes, wanted):
 REPLACED = ["conformance python", "conformance node"]
 
 
+# Jupyter kernels and the environments that tests/peers/install --all makes for them.
+KERNELS = {
+    "jupyter_ipykernel_7": ".test/venv",
+    "jupyter_ipykernel_6": ".test/kernels-6",
+    "jupyter_xeus_python": ".test/kernels",
+}
+
+
 def conformance(binary, tier, pythons, nodes, wanted):
     """The list on each interpreter of the tier; the tests are marked `ignore`, since a machine has only some."""
     each = {"python_3_%d" % one.version[1]: ("STEAD_TEST_PYTHONS", one.path) for one in reversed(pythons)}
@@ -110,6 +118,11 @@ def conformance(binary, tier, pythons, nodes, wanted):
             raise SystemExit("test: tests/conformance has no test `%s` for `%s`" % (name, path))
         env = {**usual, variable: path}
         yield binary.job(label, [name], ["--ignored"], env, tiers.timeout(tier, label))
+    for name, place in KERNELS.items():
+        label = "conformance " + name
+        if tiers.has(tier, label) and wanted(label):
+            env = {**usual, "STEAD_TEST_VENV": os.path.abspath(place + "/bin/python")}
+            yield binary.job(label, [name], ["--ignored"], env, tiers.timeout(tier, label))
 
 
 def skew(binary, tier, old, pythons, nodes, wanted):

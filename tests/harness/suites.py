@@ -34,6 +34,7 @@ def bridges(tier, pythons, nodes, venv, wanted):
         label = "bridge python-%s" % one.label
         env = {"STEAD_TEST_PYTHONS": ":".join([other.path for other in pythons])}
         yield from suite(label, "bridges/python", one.path, modules("bridges/python", LIBRARIES), env, tier, wanted)
+    yield from suite("bridge jupyter", "bridges/jupyter", newest, modules("bridges/jupyter"), {}, tier, wanted)
     yield from suite("bridge bash", "bridges/bash", newest, modules("bridges/bash"), {}, tier, wanted)
     for one in nodes:
         label = "bridge node-%s" % one.label

@@ -29,6 +29,8 @@ RULES = [
     Rule("e2e skew::", tier="all"),
     Rule("waiting ", tier="default", timeout=300),
     Rule("conformance ", tier="default", timeout=300),
+    # They need environments of their own, and kernels take longer than bridges.
+    Rule("conformance jupyter_", tier="all", timeout=300),
     Rule("bridge ", timeout=300),
     Rule("bridge python-libraries", tier="default", timeout=300),
     # Needs a venv with libraries for each Python.

@@ -102,6 +102,12 @@ pub(crate) fn after_start(name: &SessionName, trouble: Option<&StartTrouble>) ->
             format!("make `{path}` one that can be run{}", naming(language))
         }
         Some(StartTrouble::NoEnvironment { make, .. }) => make.clone(),
+        Some(StartTrouble::NoKernel { known, .. }) => match known.first() {
+            Some(first) => {
+                format!("name one that there is: `stead launch jupyter --kernel {first}`")
+            }
+            None => "install one: `pip install ipykernel` in the project's environment".to_owned(),
+        },
         Some(StartTrouble::Removed) => "try again".to_owned(),
         Some(StartTrouble::Unknown) | None => look_into(name),
     }
@@ -196,7 +202,7 @@ fn after_request(error: &RequestError) -> Option<String> {
     Some(match error {
         RequestError::Name(error) => error.expected().to_owned(),
         RequestError::NoSuchLanguage { .. } => {
-            format!("languages: {}", stead_config::listing())
+            format!("languages: {}, or the name of a Jupyter kernel", stead_config::listing())
         }
         RequestError::NoSuchToolchain { given, known } => no_such_toolchain(given, known),
         RequestError::Config { problem, more } => {
@@ -208,6 +214,7 @@ fn after_request(error: &RequestError) -> Option<String> {
         }
         RequestError::Command { error } => error.fix(),
         RequestError::OtherLanguage { .. } => "use another name for the other language".to_owned(),
+        RequestError::NoKernels { .. } => "leave the language out, or say `jupyter`".to_owned(),
         RequestError::Pattern { .. } => {
             r"escape what is meant literally: `\(`, `\[`, `\.`".to_owned()
         }
@@ -248,7 +255,8 @@ fn no_such_toolchain(given: &str, known: &[String]) -> String {
     let is_language = |name: &&String| stead_config::language(name).is_some();
     let others: Vec<&str> =
         known.iter().filter(|name| !is_language(name)).map(String::as_str).collect();
-    format!("{near}languages: {}; toolchains: {}", stead_config::listing(), others.join(", "))
+    let (languages, others) = (stead_config::listing(), others.join(", "));
+    format!("{near}languages: {languages}; toolchains: {others}; or the name of a Jupyter kernel")
 }
 
 /// How to get what keeps a toolchain from starting.
@@ -260,6 +268,9 @@ pub(crate) fn to_install(trouble: &StartTrouble) -> Option<String> {
             format!("install `{path}`, or name another program in its definition")
         }
         StartTrouble::NoEnvironment { make, .. } => make.clone(),
+        StartTrouble::NoKernel { .. } => {
+            "install one: `pip install ipykernel` in the project's environment".to_owned()
+        }
         StartTrouble::Removed | StartTrouble::Unknown => return None,
     })
 }

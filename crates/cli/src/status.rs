@@ -52,6 +52,8 @@ pub(crate) struct StatusData<'a> {
     stdlib: Option<StdlibData>,
     #[serde(skip_serializing_if = "Option::is_none")]
     undo: Option<UndoData>,
+    #[serde(skip_serializing_if = "<[_]>::is_empty")]
+    cannot: &'a [String],
     sandbox: &'a str,
     interpreter: &'a str,
     why: &'a str,
@@ -168,6 +170,7 @@ impl<'a> StatusData<'a> {
                 bytes: undo.bytes,
                 off: undo.off.as_deref().map(plain),
             }),
+            cannot: &status.cannot,
             sandbox: &status.sandbox,
             interpreter: &status.interpreter,
             why: &status.why,
@@ -298,6 +301,7 @@ pub(crate) fn full_text(status: &Status) -> String {
         line("cpu", time::short(Duration::from_millis(status.usage.cpu_ms)));
         line("processes", status.usage.processes.to_string());
     }
+    line("cannot", status.cannot.join("; "));
     line("sandbox", status.sandbox.clone());
     text
 }

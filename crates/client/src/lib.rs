@@ -44,6 +44,7 @@ pub use others::SentEval;
 pub use reach::connection::{Connection, PATIENCE, Waited};
 pub use reach::dirs::{Dirs, Elsewhere};
 pub use reach::kept::KeptConnections;
+pub use reach::kernel;
 pub use reach::language;
 pub use reach::workspace::Workspace;
 pub use read::content::{Content, LeftOut};

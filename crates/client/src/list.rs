@@ -409,7 +409,7 @@ impl Client {
         Status {
             name: meta.name.clone(),
             workspace: meta.workspace.clone(),
-            language: meta.settings.engine.language.clone(),
+            language: meta.settings.engine.spoken().to_owned(),
             version: None,
             interpreter,
             why,
@@ -432,6 +432,7 @@ impl Client {
             variables: None,
             stdlib: None,
             undo: None,
+            cannot: Vec::new(),
             sandbox: "off".to_owned(),
             idle_timeout_ms: meta.settings.policy.idle_timeout_ms,
             spool_end,

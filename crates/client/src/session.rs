@@ -7,7 +7,7 @@ use std::time::{Duration, Instant};
 use stead_config::CommandTemplate;
 use stead_protocol::ShellPlace;
 use stead_protocol::client::{Reply, Request};
-use stead_protocol::{Activity, By, ErrorCode, EvalId, EvalSeq, SessionName, Status};
+use stead_protocol::{Activity, By, ErrorCode, EvalId, EvalSeq, KernelChoice, SessionName, Status};
 use stead_spool::HistoryReader;
 
 use crate::control::{END_TIME, READY_TIME, status};
@@ -54,6 +54,8 @@ pub struct LaunchOptions {
     pub bridge: Option<String>,
     /// The interpreter the user named.
     pub interpreter: Option<String>,
+    /// The Jupyter kernel that is to run the code.
+    pub kernel: Option<KernelChoice>,
     /// The command that starts it: words with places to fill in.
     pub command: Option<CommandTemplate>,
     /// The directory it starts in; without it the one of its configuration.

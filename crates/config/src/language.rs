@@ -46,6 +46,8 @@ pub enum Finder {
     OnPath(OnPath),
     /// The Python of the project first (SPEC S-11).
     Python(VersionManagers),
+    /// A Jupyter kernel, by its name, in every place where Jupyter looks (SPEC K-1).
+    Kernel,
 }
 
 /// Programs that are looked for on the `PATH`.
@@ -80,6 +82,8 @@ pub enum Start {
     Fed(Fed),
     /// This program runs in that hidden mode, which is a bridge itself, and is given the interpreter's path.
     Mode(&'static str),
+    /// This program runs as `stead adapter` of this name, which is a bridge to what speaks another protocol.
+    Adapter(&'static str),
 }
 
 /// A bridge that runs inside the interpreter.
@@ -108,12 +112,17 @@ pub enum Control {
 }
 
 impl Language {
+    /// Whether sessions in it can be asked for. Those of shell commands are made by stead itself.
+    pub fn takes_code(&self) -> bool {
+        !matches!(self.start, Start::Mode(_))
+    }
+
     /// Whether its interpreters lie in environments of projects, so that the one that was found decides which
     /// environment is in force.
     pub fn has_environment(&self) -> bool {
         match self.finder {
             Finder::Python(_) => true,
-            Finder::OnPath(_) => false,
+            Finder::OnPath(_) | Finder::Kernel => false,
         }
     }
 }
@@ -123,7 +132,7 @@ impl Start {
     pub fn listens(&self) -> bool {
         match self {
             // Bridges have a control channel, and adapters find their own way to what they start.
-            Start::Fed(_) | Start::Mode(_) => false,
+            Start::Fed(_) | Start::Mode(_) | Start::Adapter(_) => false,
         }
     }
 }
@@ -134,6 +143,7 @@ impl Finder {
         match self {
             Finder::OnPath(on_path) => on_path.shims.as_ref(),
             Finder::Python(managers) => Some(managers),
+            Finder::Kernel => None,
         }
     }
 }

@@ -5,7 +5,7 @@ use stead_protocol::Keeps;
 use crate::language::{Control, CopyMethod, Fed, Finder, Language, OnPath, Start, VersionManagers};
 
 /// All languages. The first is the one that is meant when nothing is said.
-pub const LANGUAGES: &[Language] = &[PYTHON, BASH, NODE, SHELL];
+pub const LANGUAGES: &[Language] = &[PYTHON, BASH, NODE, SHELL, JUPYTER];
 
 const PYTHON: Language = Language {
     name: "python",
@@ -105,4 +105,19 @@ pub const SHELL: Language = Language {
     stdlib: None,
     finder: Finder::OnPath(OnPath { programs: &["bash", "sh"], shims: None, follow_links: false }),
     start: Start::Mode("runner"),
+};
+
+/// Jupyter kernels, of any language (SPEC K-1); which one, the session's settings say.
+pub const JUPYTER: Language = Language {
+    name: "jupyter",
+    alias: "jupyter",
+    title: "Jupyter",
+    offered: false,
+    keeps: Keeps::State,
+    copies: CopyMethod::Not,
+    oldest: None,
+    option: None,
+    stdlib: None,
+    finder: Finder::Kernel,
+    start: Start::Adapter("jupyter"),
 };

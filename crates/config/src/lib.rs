@@ -26,7 +26,7 @@ use stead_protocol::SessionName;
 pub use file::{ConfigFile, ConfigTable, MOST_CONFIG, NamedTable, read_config};
 pub use keys::{ConfigKey, KEYS, KeyKind, KeySpec, LOG_WORDS, Section, nearest};
 pub use language::{Control, CopyMethod, Fed, Finder, Language, OnPath, Start, VersionManagers};
-pub use languages::{LANGUAGES, SHELL};
+pub use languages::{JUPYTER, LANGUAGES, SHELL};
 pub use plan::{AskedStart, Configuration, PlanError, PlannedEngine, SessionPlan};
 pub use problem::ConfigProblem;
 pub use schema::schema;

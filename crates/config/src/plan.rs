@@ -8,11 +8,12 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use stead_protocol::{EnvironmentSource, SessionName};
+use stead_protocol::{EnvironmentSource, KernelChoice, SessionName};
 
 use crate::file::{ConfigFile, ConfigTable, NamedTable};
 use crate::keys::{ConfigKey, nearest};
 use crate::language::Language;
+use crate::languages::JUPYTER;
 use crate::problem::ConfigProblem;
 use crate::template::{CommandTemplate, Placeholder, TemplateError};
 use crate::value::{ConfigValue, Sourced, ValueOrigin};
@@ -33,6 +34,8 @@ pub struct AskedStart {
     pub toolchain: Option<String>,
     /// The language where nothing else tells one.
     pub otherwise: Option<String>,
+    /// The Jupyter kernel.
+    pub kernel: Option<KernelChoice>,
     /// What else the caller sets.
     pub values: BTreeMap<ConfigKey, ConfigValue>,
 }
@@ -46,6 +49,8 @@ pub struct SessionPlan {
     pub toolchain: Option<Sourced<String>>,
     /// Which environment of the project the interpreter is taken from.
     pub environment: Option<EnvironmentSource>,
+    /// The Jupyter kernel.
+    pub kernel: Option<KernelChoice>,
     /// All that is set.
     pub values: BTreeMap<ConfigKey, Sourced<ConfigValue>>,
     /// Whether a configuration file has a session of this name.
@@ -72,6 +77,11 @@ pub enum PlanError {
     NoToolchain {
         /// What was given.
         given: String,
+    },
+    /// The caller named a kernel for a language that has none.
+    NoKernels {
+        /// The language.
+        language: String,
     },
     /// The caller's command cannot be used.
     Template(TemplateError),
@@ -195,7 +205,9 @@ impl Configuration {
             .rev()
             .find_map(|session| session.table.text(ConfigKey::Toolchain))
             .map(|(text, origin)| Sourced::new(text.to_owned(), origin.clone()));
-        let given = asked.toolchain.clone().map(|it| Sourced::new(it, ValueOrigin::CommandLine));
+        let kernels = asked.kernel.as_ref().map(|_| JUPYTER.name.to_owned());
+        let given = asked.toolchain.clone().or(kernels);
+        let given = given.map(|it| Sourced::new(it, ValueOrigin::CommandLine));
         let implied = || {
             let known =
                 crate::built_in(name.as_str()).is_some() || self.toolchain(name.as_str()).is_some();
@@ -233,6 +245,9 @@ impl Configuration {
             false => self.follow(&toolchain.value, Some(&toolchain.origin))?,
         };
         let followed_none = followed.tables.is_empty();
+        if asked.kernel.is_some() && followed.engine.name() != JUPYTER.name {
+            return Err(PlanError::NoKernels { language: followed.engine.name().to_owned() });
+        }
         if let (Some(_), Some(chosen)) = (&given, &chosen) {
             let has = self.follow(&chosen.value, Some(&chosen.origin))?;
             if has.engine.name() != followed.engine.name() {
@@ -244,6 +259,7 @@ impl Configuration {
             engine: followed.engine,
             toolchain: None,
             environment: followed.environment,
+            kernel: asked.kernel.clone(),
             values: BTreeMap::new(),
             configured: !sessions.is_empty(),
             uses_workspace: false,
@@ -380,6 +396,10 @@ impl SessionPlan {
                 if command.has(Placeholder::Port) && !language.start.listens() =>
             {
                 Err(TemplateError::NoPort { engine: toolchain.to_owned() })
+            }
+            // What starts a kernel stands in its own description.
+            (PlannedEngine::Known(language), Some(_)) if language.name == JUPYTER.name => {
+                Err(TemplateError::Kernel)
             }
             _ => Ok(()),
         }

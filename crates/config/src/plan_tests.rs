@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use stead_protocol::EnvironmentSource;
+use stead_protocol::{EnvironmentSource, KernelChoice};
 
 use crate::{
     AskedStart, CommandTemplate, ConfigKey, ConfigValue, Configuration, FileOwner, PlanError,
-    SessionPlan, read_config,
+    SessionPlan, TemplateError, read_config,
 };
 
 const USER: &str = r#"
@@ -162,4 +162,26 @@ fn cf3_a_toolchain_of_a_built_in_name_replaces_it() {
         (venv.environment.clone(), venv.text(ConfigKey::Init)),
         (Some(EnvironmentSource::Venv), Some("x = 1"))
     );
+}
+
+#[test]
+fn k1_a_kernel_makes_a_session_one_of_jupyter_and_fits_no_other() {
+    let kernel = || Some(KernelChoice::Name { name: "ir".to_owned() });
+    let with = |toolchain| AskedStart { kernel: kernel(), ..asked(toolchain) };
+    for toolchain in [None, Some("jupyter")] {
+        let plan = plan("r", &with(toolchain));
+        assert_eq!((plan.engine.name(), plan.kernel, plan.toolchain), ("jupyter", kernel(), None));
+    }
+    let refused = |name: &str, asked: &AskedStart| {
+        configuration().plan(&name.parse().unwrap(), asked).unwrap_err()
+    };
+    let python = refused("r", &with(Some("slow")));
+    assert!(matches!(&python, PlanError::NoKernels { language } if language == "python"));
+    let configured = refused("ml", &with(None));
+    assert!(matches!(&configured, PlanError::OtherEngine { has, .. } if has == "python"));
+    // What starts a kernel stands in its description, so another command would be of no use.
+    let command = ConfigValue::Command(CommandTemplate::split("nice ir").unwrap());
+    let values = BTreeMap::from([(ConfigKey::Cmd, command)]);
+    let commanded = refused("r", &AskedStart { values, ..asked(Some("jupyter")) });
+    assert!(matches!(commanded, PlanError::Template(TemplateError::Kernel)));
 }

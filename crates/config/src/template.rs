@@ -53,6 +53,9 @@ pub enum TemplateError {
         /// The engine.
         engine: String,
     },
+    /// The engine is started by another command.
+    #[error("a Jupyter kernel is started by the command in its `kernel.json`")]
+    Kernel,
 }
 
 impl TemplateError {
@@ -69,6 +72,7 @@ impl TemplateError {
             },
             TemplateError::Nul => "take it out".to_owned(),
             TemplateError::NoPort { .. } => "leave it out".to_owned(),
+            TemplateError::Kernel => "describe a kernel with that command, and name it".to_owned(),
         }
     }
 }

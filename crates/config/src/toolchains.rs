@@ -74,7 +74,7 @@ pub fn built_in_specials() -> impl Iterator<Item = &'static BuiltInToolchain> {
 pub fn built_in(name: &str) -> Option<(&'static Language, Option<EnvironmentSource>)> {
     match built_in_special(name) {
         Some(one) => Some((one.language()?, one.environment.clone())),
-        None => crate::language(name).filter(|language| language.offered).map(|it| (it, None)),
+        None => crate::language(name).filter(|it| it.takes_code()).map(|it| (it, None)),
     }
 }
 

@@ -78,6 +78,8 @@ pub(crate) struct Facts {
     pub(crate) version: Option<String>,
     pub(crate) variables: Option<u64>,
     pub(crate) can: Capabilities,
+    /// What it cannot, for people.
+    pub(crate) cannot: Vec<String>,
     pub(crate) started_ms: u64,
     pub(crate) last_used_ms: u64,
 }

@@ -24,9 +24,10 @@ impl Host {
                 self.refused(EndReason::LaunchFailed { message, trouble });
             }
             Told::Started { .. } => {}
-            Told::Ready { version, can } => {
+            Told::Ready { version, can, cannot } => {
                 self.facts.version = Some(version);
                 self.facts.can = can;
+                self.facts.cannot = cannot;
                 self.log_ready();
                 if !self.load_text() {
                     self.state_changed();

@@ -9,7 +9,7 @@ use stead_config::{
     CommandTemplate, Control, CopyMethod, Fed, Language, Placeholder, Start, TemplateError,
 };
 use stead_launch::{Environment, FindError, Search, StartCommand};
-use stead_protocol::{FoundInterpreter, SessionName, Settings, StartTrouble};
+use stead_protocol::{FoundInterpreter, KernelChoice, SessionName, Settings, StartTrouble};
 use thiserror::Error;
 
 /// More bytes than any compiled bridge has.
@@ -40,6 +40,9 @@ pub enum PrepareError {
         /// Why not.
         source: std::io::Error,
     },
+    /// A newer version knows how to reach the session's kernel.
+    #[error("the session's kernel is reached in a way that this version does not know")]
+    NewerKernel,
     /// No language has this name.
     #[error("`{language}` is not a language this version speaks")]
     Language {
@@ -52,9 +55,10 @@ impl PrepareError {
     /// Why no interpreter for this language could be found, as data for front ends that give advice.
     pub fn trouble(&self, language: &str) -> Option<StartTrouble> {
         match self {
-            PrepareError::Find(error) => Some(error.trouble(language)),
+            PrepareError::Find(error) => error.trouble(language),
             PrepareError::Language { .. }
             | PrepareError::Elsewhere
+            | PrepareError::NewerKernel
             | PrepareError::Command { .. }
             | PrepareError::BridgeFile { .. } => None,
         }
@@ -115,7 +119,11 @@ pub fn prepare(
         env.retain(|(known, _)| known != name);
         env.push((name.into(), value.into()));
     }
-    let named = settings.engine.interpreter.as_deref();
+    let named = match &settings.engine.kernel {
+        Some(KernelChoice::Name { name }) => Some(name.as_str()),
+        Some(KernelChoice::Unknown) => return Err(PrepareError::NewerKernel),
+        Some(KernelChoice::ConnectionFile { .. }) | None => settings.engine.interpreter.as_deref(),
+    };
     let language = match settings.engine.bridge {
         Some(_) => None,
         None => Some(known(&settings.engine.language)?),
@@ -158,12 +166,16 @@ pub fn prepare(
     // An interpreter that compiled our bridge before has shown that it starts.
     let proven = |program: &Path| match &language.start {
         Start::Fed(fed) => matches!(feed(program, &[], fed, cache_dir), Feed::Code(..)),
-        Start::Mode(_) => false,
+        Start::Mode(_) | Start::Adapter(_) => false,
     };
     let search = Search { named, cwd: &cwd, env: &env, cache_dir, proven: &proven };
-    let found = match &settings.engine.environment {
-        Some(source) => stead_launch::find_in(source, language, &search)?,
-        None => stead_launch::find(language, &search)?,
+    let found = match (&settings.engine.kernel, &settings.engine.environment) {
+        (Some(KernelChoice::ConnectionFile { path }), _) => {
+            let why = "a Jupyter kernel that ran before; it is left alone at the end".to_owned();
+            FoundInterpreter::new(path.clone(), why)
+        }
+        (_, Some(source)) => stead_launch::find_in(source, language, &search)?,
+        (_, None) => stead_launch::find(language, &search)?,
     };
     let found = because(found);
     if language.has_environment()
@@ -184,6 +196,17 @@ pub fn prepare(
             // This very program, even if its file was replaced meanwhile.
             let program = PathBuf::from("/proc/self/exe");
             let arguments = vec![mode.into(), found.path.clone().into(), cache_dir.into()];
+            let (control, nests) = (Control::Socket, false);
+            let command = StartCommand { program, arguments, env, cwd, control, nests };
+            Prepared { found, command, feed: Feed::Nothing }
+        }
+        Start::Adapter(name) => {
+            let program = PathBuf::from("/proc/self/exe");
+            let target = match &settings.engine.kernel {
+                Some(KernelChoice::ConnectionFile { .. }) => "connection-file",
+                _ => "kernel",
+            };
+            let arguments = ["adapter", name, target, &found.path].map(OsString::from).into();
             let (control, nests) = (Control::Socket, false);
             let command = StartCommand { program, arguments, env, cwd, control, nests };
             Prepared { found, command, feed: Feed::Nothing }

@@ -37,6 +37,9 @@ pub enum Told<'a> {
         version: String,
         /// What it can do beyond evals.
         can: Capabilities,
+        /// What it cannot, for people.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        cannot: Vec<String>,
     },
     /// Bytes that user code or its children wrote.
     Output {

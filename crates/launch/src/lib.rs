@@ -12,6 +12,8 @@ mod spawn;
 pub mod sys;
 
 pub use channels::{Channels, TheirEnds, open_channels};
-pub use find::{Environment, FindError, Search, find, find_in, find_program};
+pub use find::{
+    Environment, FindError, KernelSpec, Search, find, find_in, find_program, kernel, kernels,
+};
 pub use process::{census, cores, family, mark, memory, ps, roster, stdin_wait, tree};
 pub use spawn::{Child, SpawnError, StartCommand, reserve_control, spawn};

@@ -81,6 +81,10 @@ pub(crate) fn after_start(trouble: Option<&StartTrouble>) -> String {
             format!("make `{path}` one that can be run, then call again")
         }
         Some(StartTrouble::NoEnvironment { make, .. }) => format!("{make}, then call again"),
+        Some(StartTrouble::NoKernel { known, .. }) => match known.first() {
+            Some(first) => format!("open with a `kernel` that there is, as `{first}`"),
+            None => "install one: `pip install ipykernel` in the project's environment".to_owned(),
+        },
         Some(StartTrouble::Removed) => "call again".to_owned(),
         Some(StartTrouble::Unknown) | None => {
             "mend what the message names, then call again; open starts it with other settings"
@@ -196,6 +200,7 @@ fn after_request(error: &RequestError) -> Option<String> {
         RequestError::Config { problem, .. } => return problem.fix.clone(),
         RequestError::Command { error } => error.fix(),
         RequestError::OtherLanguage { .. } => "use another name for the other language".to_owned(),
+        RequestError::NoKernels { .. } => "leave `language` out".to_owned(),
         RequestError::Pattern { .. } => {
             r"escape what is meant literally: `\(`, `\[`, `\.`".to_owned()
         }

@@ -34,6 +34,9 @@ pub enum BridgeEvent {
         /// What it can do beyond evals.
         #[serde(default)]
         can: Capabilities,
+        /// What sessions usually do and this one cannot, for people.
+        #[serde(default, skip_serializing_if = "Vec::is_empty")]
+        cannot: Vec<String>,
     },
     /// A value to show. If `ack` is set the bridge waits for `ack` before it goes on, which
     /// keeps what user code prints next behind it.

@@ -63,6 +63,9 @@ capabilities! {
     Checkpoint => "checkpoint",
     /// What it saves without names is its whole state: a new interpreter that loads it is as this one was.
     SavesAll => "saves_all",
+    /// Has processes of its own from the beginning: those that live at its hello are the interpreter, and nothing
+    /// that an eval has left behind.
+    OwnProcesses => "own_processes",
 }
 
 impl Capability {

@@ -231,6 +231,13 @@ pub enum StartTrouble {
         /// How it can be made.
         make: String,
     },
+    /// There is no Jupyter kernel of this name.
+    NoKernel {
+        /// The name.
+        name: String,
+        /// Those that there are.
+        known: Vec<String>,
+    },
     /// The session was removed while it was started.
     Removed,
     /// Something of a newer version.

@@ -53,8 +53,23 @@ pub struct Engine {
     /// Which toolchain or configuration chose all that, in a few words.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub because: Option<String>,
+    /// The Jupyter kernel that runs the code, for sessions that have one.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub kernel: Option<KernelChoice>,
     /// What one eval leaves for the next.
     pub keeps: Keeps,
+}
+
+impl Engine {
+    /// What the session speaks, for people: its language, or the kernel whose name stands for one.
+    pub fn spoken(&self) -> &str {
+        match &self.kernel {
+            Some(KernelChoice::Name { name }) => name,
+            Some(KernelChoice::ConnectionFile { .. } | KernelChoice::Unknown) | None => {
+                &self.language
+            }
+        }
+    }
 }
 
 /// Where the interpreter of a session is taken from, if only one kind of environment will do.
@@ -72,6 +87,25 @@ pub enum EnvironmentSource {
     /// One of a newer version, by its name; a host refuses to start such a session.
     #[serde(untagged)]
     Unknown(String),
+}
+
+/// Which Jupyter kernel runs a session's code.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+#[serde(tag = "by", rename_all = "snake_case")]
+pub enum KernelChoice {
+    /// The one of this name, which is started and ended with the session.
+    Name {
+        /// Its name.
+        name: String,
+    },
+    /// One that runs already. It is left alone at the end.
+    ConnectionFile {
+        /// The file that says how it is reached.
+        path: String,
+    },
+    /// One that a newer version knows how to reach.
+    #[serde(other)]
+    Unknown,
 }
 
 /// What an eval leaves for the next one of its session.
@@ -104,20 +138,32 @@ struct WrittenEngine {
     #[serde(default)]
     because: Option<String>,
     #[serde(default)]
+    kernel: Option<KernelChoice>,
+    #[serde(default)]
     keeps: Option<Keeps>,
 }
 
 impl From<WrittenEngine> for Engine {
     fn from(written: WrittenEngine) -> Engine {
         let WrittenEngine { language, toolchain, bridge, interpreter, .. } = written;
-        let WrittenEngine { command, environment, because, keeps, .. } = written;
+        let WrittenEngine { command, environment, because, kernel, keeps, .. } = written;
         // Older versions did not write this. They had one language that keeps nothing, and knew it by its
         // name.
         let keeps = keeps.unwrap_or(match language.as_str() {
             "shell" => Keeps::Nothing,
             _ => Keeps::State,
         });
-        Engine { language, toolchain, bridge, interpreter, command, environment, because, keeps }
+        Engine {
+            language,
+            toolchain,
+            bridge,
+            interpreter,
+            command,
+            environment,
+            because,
+            kernel,
+            keeps,
+        }
     }
 }
 
@@ -259,6 +305,7 @@ mod tests {
                 command: vec![],
                 environment: None,
                 because: None,
+                kernel: None,
                 keeps: Keeps::State,
             },
             place: SessionPlace {
@@ -300,6 +347,18 @@ mod tests {
         assert_eq!(read.engine.keeps, Keeps::State);
         let written = serde_json::to_value(&read).unwrap();
         assert_eq!(written["via"], serde_json::json!([{"ssh": "h"}]));
+    }
+
+    #[test]
+    fn k1_which_kernel_runs_the_code_is_kept() {
+        let written = FIRST.replacen('{', r#"{"kernel":{"by":"name","name":"ir"},"#, 1);
+        let read: Settings = serde_json::from_str(&written).unwrap();
+        assert_eq!(read.engine.kernel, Some(KernelChoice::Name { name: "ir".to_owned() }));
+        let again = serde_json::to_value(&read).unwrap();
+        assert_eq!(again["kernel"], serde_json::json!({"by": "name", "name": "ir"}));
+        let newer = FIRST.replacen('{', r#"{"kernel":{"by":"url","url":"x"},"#, 1);
+        let read: Settings = serde_json::from_str(&newer).unwrap();
+        assert_eq!(read.engine.kernel, Some(KernelChoice::Unknown));
     }
 
     #[test]

@@ -184,6 +184,9 @@ pub struct Status {
     /// How far evals can be undone; hosts of older versions do not say it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undo: Option<UndoStatus>,
+    /// What sessions usually do and this one cannot, for people.
+    #[serde(default, skip_serializing_if = "Vec::is_empty")]
+    pub cannot: Vec<String>,
     /// The sandbox as enforced.
     pub sandbox: String,
     /// How long it may be idle; 0 means for ever.

@@ -21,6 +21,8 @@ fn every_line_of_the_golden_transcripts_is_of_this_protocol() {
             match (line.get("host"), line.get("bridge")) {
                 (Some(host), None) => host_says(host.as_str().expect(&place), &place),
                 (None, Some(bridge)) => bridge_says(bridge, &place),
+                // What an adapter hears and asks elsewhere is of another protocol.
+                (None, None) if line.get("kernel").or(line.get("asked")).is_some() => {}
                 _ => panic!("{place}: neither of the two"),
             }
             lines += 1;

@@ -87,6 +87,7 @@ pub fn troubles() -> Vec<StartTrouble> {
         NoneStarts { language: language(), program: program() },
         NotRunnable { language: language(), path: "/bin/none".to_owned() },
         NoEnvironment { language: language(), make: "make it: `uv sync`".to_owned() },
+        NoKernel { name: "none".to_owned(), known: vec!["ir".to_owned()] },
         Removed {},
         Unknown {},
     )
@@ -117,6 +118,7 @@ fn requests() -> Vec<RequestError> {
         Config { problem: Box::new(problem_of_a_file()), more: 1 },
         Command { error: TemplateError::Empty },
         OtherLanguage { name: name(), has: "node".to_owned(), wanted: "python".to_owned() },
+        NoKernels { language: "node".to_owned() },
         Pattern { problem: "unclosed group".to_owned() },
         Directory { path: "/nowhere".to_owned(), problem: problem() },
         Workspace { path: path(), problem: problem() },

@@ -4,6 +4,7 @@
 mod env;
 pub mod errors;
 mod git;
+mod kernel;
 mod lines;
 mod mcp;
 mod node;
@@ -16,6 +17,7 @@ mod wait;
 
 pub use env::{Ran, TestEnv};
 pub use git::git_repository;
+pub use kernel::{ipykernel, kernel_of, kernel_python};
 pub use lines::Lines;
 pub use mcp::mcp_call;
 pub use node::{node, node_of, nodes};

@@ -39,6 +39,7 @@ fn serve(mut channel: HostChannel, shell: &str, cache: Option<&Path>) {
         executable: shell.to_owned(),
         pid: std::process::id(),
         can: [Capability::GoesOn].into(),
+        cannot: Vec::new(),
     });
     let mut place = None;
     while let Some(frame) = channel.next() {

@@ -2,8 +2,9 @@
 
 use std::path::PathBuf;
 
-use stead_client::{ClientError, LaunchOptions, Launched, RequestError, language};
+use stead_client::{ClientError, LaunchOptions, Launched, RequestError, kernel, language};
 use stead_config::CommandTemplate;
+use stead_protocol::KernelChoice;
 
 use crate::context::Context;
 use crate::interpreter::{GROUP, InterpreterArgs};
@@ -30,6 +31,7 @@ use crate::verdict::verdict;
   stead launch -n ml                      a session as .stead/config.toml has it
   stead launch python.poetry              by a toolchain: `stead toolchains` lists them
   stead launch python -n slow --cmd 'nice -n 10 python3'
+  stead launch jupyter --kernel ir -n r   any Jupyter kernel; its name alone does, too
   stead launch perl --bridge ./bridge.pl  a language of your own, by docs/PROTOCOL.md
   stead launch -n batch -- python        the language may stand last")]
 pub(crate) struct LaunchArgs {
@@ -50,6 +52,9 @@ pub(crate) struct LaunchArgs {
     env: Vec<String>,
     #[command(flatten)]
     interpreter: InterpreterArgs,
+    /// Jupyter kernel to use, by its name
+    #[arg(long, value_name = "NAME", conflicts_with_all = [GROUP, "bridge", "cmd"])]
+    kernel: Option<String>,
     /// Program that speaks the bridge protocol by itself (docs/PROTOCOL.md), for any other language
     #[arg(long, value_name = "PATH", conflicts_with = GROUP)]
     bridge: Option<PathBuf>,
@@ -83,6 +88,11 @@ impl LaunchArgs {
         let name = match (&given, &asked) {
             (Some(name), _) => name.clone(),
             (None, Some(text)) if self.bridge.is_some() => context.session_named(text)?,
+            (None, _) if self.kernel.is_some() => {
+                let kernel = self.kernel.as_deref().unwrap_or_default();
+                let name = kernel::session_name(kernel);
+                name.ok_or_else(|| bad_request(format!("no kernel is called `{kernel}`")))?
+            }
             (None, text) => {
                 let text = text.as_deref().or(named).unwrap_or(default);
                 context.client.resolve(language::session_name(text)?)
@@ -98,6 +108,7 @@ impl LaunchArgs {
         let launch = LaunchOptions {
             bridge: self.bridge.map(|path| bridge(context, &path)).transpose()?,
             interpreter: self.interpreter.path.map(|path| absolute(context, path)),
+            kernel: self.kernel.map(|name| KernelChoice::Name { name }),
             command: self.cmd.map(|text| command(context, &text)).transpose()?,
             otherwise: Some(default.to_owned()),
             cwd: self.cwd.map(|dir| context.path(&dir)),
@@ -113,18 +124,23 @@ impl LaunchArgs {
             Some(_) => context.client.launch(&name, &launch),
             None => context.client.launch_free(&name, &launch),
         };
-        let Launched { status, init, notice } = launched?;
-        let failed = init.as_ref().and_then(|view| verdict(view).error);
-        let failed = failed.map(|error| format!("the init code failed: {}", error.message));
-        let notices = notice.into_iter().chain(stdlib_trouble(&status)).chain(failed);
-        let notices: Vec<String> = notices.collect();
-        let notice = (!notices.is_empty()).then(|| notices.join("; "));
-        let mut data = StatusData::new(&status);
-        data.notice = notice.as_deref();
-        context.answer("complete", data, || {
-            full_text(&status) + &notice.as_ref().map(|n| format!("[{n}]\n")).unwrap_or_default()
-        })
+        answer(context, launched?)
     }
+}
+
+/// Tells what was started, and what is wrong with it.
+pub(super) fn answer(context: &Context, launched: Launched) -> CommandResult {
+    let Launched { status, init, notice } = launched;
+    let failed = init.as_ref().and_then(|view| verdict(view).error);
+    let failed = failed.map(|error| format!("the init code failed: {}", error.message));
+    let notices = notice.into_iter().chain(stdlib_trouble(&status)).chain(failed);
+    let notices: Vec<String> = notices.collect();
+    let notice = (!notices.is_empty()).then(|| notices.join("; "));
+    let mut data = StatusData::new(&status);
+    data.notice = notice.as_deref();
+    context.answer("complete", data, || {
+        full_text(&status) + &notice.as_ref().map(|n| format!("[{n}]\n")).unwrap_or_default()
+    })
 }
 
 /// A command whose program, if it is a relative path, is taken from the current directory.

@@ -32,6 +32,7 @@ mod run;
 mod save;
 mod shell;
 mod skill;
+mod start;
 mod status;
 mod stdlib;
 mod stop;
@@ -48,6 +49,7 @@ use crate::print::CommandResult;
 #[derive(Debug, clap::Subcommand)]
 pub(crate) enum CliCommand {
     Launch(launch::LaunchArgs),
+    Start(start::StartArgs),
     Eval(eval::EvalArgs),
     Shell(shell::ShellArgs),
     Run(run::RunArgs),
@@ -93,6 +95,7 @@ impl CliCommand {
     pub(crate) fn name(&self) -> &'static str {
         match self {
             CliCommand::Launch(_) => "launch",
+            CliCommand::Start(_) => "start",
             CliCommand::Eval(_) => "eval",
             CliCommand::Shell(_) => "shell",
             CliCommand::Run(_) => "run",
@@ -139,6 +142,7 @@ impl CliCommand {
         matches!(
             self,
             CliCommand::Launch(_)
+                | CliCommand::Start(_)
                 | CliCommand::Eval(_)
                 | CliCommand::Shell(_)
                 | CliCommand::Run(_)
@@ -152,6 +156,7 @@ impl CliCommand {
     pub(crate) fn run(self, context: &Context) -> CommandResult {
         match self {
             CliCommand::Launch(args) => args.run(context),
+            CliCommand::Start(args) => args.run(context),
             CliCommand::Eval(args) => args.run(context),
             CliCommand::Shell(args) => args.run(context),
             CliCommand::Run(args) => args.run(context),

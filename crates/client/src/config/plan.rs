@@ -8,12 +8,13 @@ use stead_config::{
     SessionPlan, Sourced, ValueOrigin,
 };
 use stead_protocol::{
-    DEFAULT_IDLE_TIMEOUT_MS, DEFAULT_QUOTA_BYTES, Engine, Keeps, Limits, LogLevel, Policy,
-    SessionName, SessionPlace, Settings, Startup,
+    DEFAULT_IDLE_TIMEOUT_MS, DEFAULT_QUOTA_BYTES, Engine, Keeps, KernelChoice, Limits, LogLevel,
+    Policy, SessionName, SessionPlace, Settings, Startup,
 };
 
 use super::trust::{TrustStanding, Unallowed};
 use super::{ProjectDir, ReadConfig, first_problem, unreadable};
+use crate::reach::kernel;
 use crate::{Client, ClientError, LaunchOptions, RequestError, stdlib};
 
 /// What a session would be started with, and why.
@@ -40,7 +41,7 @@ impl Client {
         let asked = asked(launch)?;
         // Sessions that stead makes for itself are not configured.
         if launch.unconfigured || stead_config::is_shell(name) {
-            let plan = Configuration::default().plan(name, &asked);
+            let plan = self.plan_of(&Configuration::default(), name, &asked);
             let plan = plan.or_else(|_| shell_plan(name, &asked));
             return self.settled(
                 plan.map_err(|error| self.refused(name, error, &[]))?,
@@ -58,7 +59,7 @@ impl Client {
         if let Some(error) = first_problem(broken.collect()) {
             return Err(error);
         }
-        let plan = configuration.plan(name, &asked);
+        let plan = self.plan_of(&configuration, name, &asked);
         let known = configuration.session_names();
         let plan = plan.map_err(|error| self.refused(name, error, &known))?;
         let Some(project) = project else { return self.settled(plan, launch, None) };
@@ -79,7 +80,8 @@ impl Client {
         }
         // It has nothing to say about this session, which starts as if it were not there.
         let without = Configuration { workspace: None, ..configuration };
-        let plan = without.plan(name, &asked).map_err(|error| self.refused(name, error, &known))?;
+        let plan = self.plan_of(&without, name, &asked);
+        let plan = plan.map_err(|error| self.refused(name, error, &known))?;
         let mut planned = self.settled(plan, launch, None)?;
         if self.has_stdlib(&planned, launch, &project) {
             let why = match standing {
@@ -92,6 +94,26 @@ impl Client {
             ));
         }
         Ok(planned)
+    }
+
+    /// A plan in which the name of a Jupyter kernel may stand for a language, where there is no toolchain of that name.
+    fn plan_of(
+        &self,
+        configuration: &Configuration,
+        name: &SessionName,
+        asked: &AskedStart,
+    ) -> Result<SessionPlan, PlanError> {
+        match configuration.plan(name, asked) {
+            Err(PlanError::NoToolchain { given }) if asked.kernel.is_none() => {
+                let Some(spec) = kernel::named(&given, self.workspace.path()) else {
+                    return Err(PlanError::NoToolchain { given });
+                };
+                let kernel = Some(KernelChoice::Name { name: spec.name });
+                let asked = AskedStart { toolchain: None, kernel, ..asked.clone() };
+                configuration.plan(name, &asked)
+            }
+            planned => planned,
+        }
     }
 
     /// What a session would be started with if everything were allowed, to be shown.
@@ -176,6 +198,7 @@ impl Client {
                 interpreter: text(program(ConfigKey::Interpreter))?,
                 command: command.map(|it| it.words().to_vec()).unwrap_or_default(),
                 environment: plan.environment.clone(),
+                kernel: plan.kernel.clone(),
                 because: plan.because(),
                 keeps,
             },
@@ -227,6 +250,7 @@ impl Client {
         match error {
             PlanError::NothingTold => self.not_startable(name, known.to_vec()),
             PlanError::NoToolchain { given } => self.no_toolchain(given),
+            PlanError::NoKernels { language } => RequestError::NoKernels { language }.into(),
             PlanError::Template(error) => RequestError::Command { error }.into(),
             PlanError::OtherEngine { has, wanted } => {
                 RequestError::OtherLanguage { name: name.clone(), has, wanted }.into()
@@ -260,6 +284,7 @@ fn shell_plan(name: &SessionName, asked: &AskedStart) -> Result<SessionPlan, Pla
         engine: PlannedEngine::Known(language),
         toolchain: None,
         environment: None,
+        kernel: None,
         values: values.collect(),
         configured: false,
         uses_workspace: false,
@@ -317,6 +342,7 @@ fn asked(launch: &LaunchOptions) -> Result<AskedStart, ClientError> {
     Ok(AskedStart {
         toolchain: launch.language.clone(),
         otherwise: launch.otherwise.clone(),
+        kernel: launch.kernel.clone(),
         values,
     })
 }

@@ -146,7 +146,7 @@ impl Client {
         match found {
             Ok((interpreter, why)) => Startable::Yes { interpreter, why },
             Err(error) => {
-                let trouble = Some(error.trouble(engine.name()));
+                let trouble = error.trouble(engine.name());
                 Startable::No { why: error.to_string(), trouble }
             }
         }

@@ -55,6 +55,12 @@ pub enum RequestError {
         /// The one that was asked for.
         wanted: String,
     },
+    /// A kernel was named for a language that has none.
+    #[error("a kernel is for Jupyter sessions, and this one would be in {language}")]
+    NoKernels {
+        /// The language.
+        language: String,
+    },
     /// A text that was to be searched for is no regular expression, or too large a one.
     #[error("{problem}")]
     Pattern {

@@ -3,6 +3,7 @@
 use stead_config::Language;
 use stead_protocol::{EvalId, SessionName};
 
+use super::kernel;
 use crate::{Client, ClientError, RequestError};
 
 /// The language that `text` names; an error if there is none.
@@ -18,13 +19,17 @@ pub fn implied(name: &SessionName) -> Option<&'static Language> {
 
 /// The name of a session that is named after its language or toolchain: `py` for `python`.
 pub fn session_name(text: &str) -> Result<SessionName, ClientError> {
-    match stead_config::language(text) {
-        Some(language) => Ok(language.alias.parse()?),
-        // Whether there is such a toolchain is seen when the session is started.
-        None => {
-            text.parse().map_err(|_| RequestError::NoSuchLanguage { given: text.to_owned() }.into())
-        }
+    if let Some(language) = stead_config::language(text) {
+        return Ok(language.alias.parse()?);
     }
+    // Not every name of a Jupyter kernel can be that of a session.
+    let kernel = || {
+        let spec = kernel::named(text, &std::env::current_dir().ok()?)?;
+        kernel::session_name(&spec.name)
+    };
+    // Whether there is such a toolchain or kernel is seen when the session is started.
+    let name = text.parse().ok().or_else(kernel);
+    name.ok_or_else(|| RequestError::NoSuchLanguage { given: text.to_owned() }.into())
 }
 
 /// The other name of the session that is named after a language: `python` for `py`, and back.

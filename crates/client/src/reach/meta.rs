@@ -7,6 +7,7 @@ use std::time::{SystemTime, UNIX_EPOCH};
 use stead_config::AskedStart;
 use stead_protocol::{FILES_VERSION, Meta, PROGRAM, SessionName};
 
+use crate::reach::kernel;
 use crate::{Client, ClientError, LaunchOptions, RequestError, Workspace};
 
 impl Client {
@@ -82,18 +83,31 @@ impl Client {
         if meta.as_ref().is_some_and(|meta| meta.settings.engine.language == wanted) {
             return Ok(());
         }
-        let (engine, toolchain) = match stead_config::language(wanted) {
-            Some(language) => (language.name.to_owned(), None),
-            None => self.toolchain_wanted(name, wanted)?,
-        };
-        let Some(has) = meta.map(|meta| meta.settings.engine) else { return Ok(()) };
+        let has = meta.map(|meta| meta.settings.engine);
+        let spoken = has.as_ref().map(|has| has.spoken().to_owned());
         let other = |has: String| {
             let (name, wanted) = (name.clone(), wanted.to_owned());
             Err(RequestError::OtherLanguage { name, has, wanted }.into())
         };
+        let (engine, toolchain) = match stead_config::language(wanted) {
+            Some(language) => (language.name.to_owned(), None),
+            // A kernel's name stands for a language, too.
+            None if spoken.as_deref() == Some(wanted) => return Ok(()),
+            None => match self.toolchain_wanted(name, wanted) {
+                Ok(found) => found,
+                Err(error) => {
+                    let kernel = kernel::named(wanted, self.workspace.path()).ok_or(error)?.name;
+                    return match spoken {
+                        Some(has) if has != kernel => other(has),
+                        _ => Ok(()),
+                    };
+                }
+            },
+        };
+        let (Some(has), Some(spoken)) = (has, spoken) else { return Ok(()) };
         match &toolchain {
-            _ if has.language != engine => other(has.language),
-            Some(_) if has.toolchain != toolchain => other(has.toolchain.unwrap_or(has.language)),
+            _ if has.language != engine => other(spoken),
+            Some(_) if has.toolchain != toolchain => other(has.toolchain.unwrap_or(spoken)),
             _ => Ok(()),
         }
     }

@@ -4,6 +4,7 @@ pub(crate) mod call;
 pub(crate) mod connection;
 pub(crate) mod dirs;
 pub(crate) mod kept;
+pub mod kernel;
 pub mod language;
 pub(crate) mod leftovers;
 pub(crate) mod meta;

@@ -31,7 +31,7 @@ impl Host {
         Status {
             name: self.meta.name.clone(),
             workspace: self.meta.workspace.clone(),
-            language: settings.engine.language.clone(),
+            language: settings.engine.spoken().to_owned(),
             version: self.facts.version.clone(),
             interpreter: found.as_ref().map(|found| found.path.clone()).unwrap_or_default(),
             why: found.map(|found| found.reason()).unwrap_or_default(),
@@ -54,6 +54,7 @@ impl Host {
             variables: self.facts.variables,
             stdlib: self.library.status.clone(),
             undo: self.undo_status(figures.copies.bytes),
+            cannot: self.facts.cannot.clone(),
             sandbox: "off".to_owned(),
             idle_timeout_ms: settings.policy.idle_timeout_ms,
             spool_end: self.ledger.end(),

@@ -51,7 +51,7 @@ impl Interpreter {
             _ => false,
         };
         match event {
-            BridgeEvent::Hello { protocol, version, can, pid, .. } => {
+            BridgeEvent::Hello { protocol, version, can, cannot, pid, .. } => {
                 if protocol != VERSION {
                     let message =
                         format!("the bridge speaks version {protocol}, this stead {VERSION}");
@@ -66,8 +66,11 @@ impl Interpreter {
                 if can.has(&Capability::SavesAll) {
                     self.note_memory();
                 }
+                if can.has(&Capability::OwnProcesses) {
+                    self.own = self.family.members();
+                }
                 self.bridge = BridgeFacts::Ready { can: can.clone(), main_tid: pid };
-                tell(Told::Ready { version, can });
+                tell(Told::Ready { version, can, cannot });
             }
             BridgeEvent::StdinWait { tid, eval, behind, no_timers, secret } => {
                 let word = BridgeWord { waits: true, no_timers, behind, secret };

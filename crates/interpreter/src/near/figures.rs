@@ -34,9 +34,9 @@ impl Near {
         let background = match idle {
             // While an eval runs, its processes cannot be told from those of earlier evals.
             None => Vec::new(),
-            Some(_) => members
+            Some(interpreter) => members
                 .iter()
-                .filter(|member| Some(**member) != pid)
+                .filter(|member| Some(**member) != pid && !interpreter.own.contains(member))
                 .filter_map(|member| tree::command_line(*member))
                 .take(BACKGROUND_TOLD)
                 .collect(),

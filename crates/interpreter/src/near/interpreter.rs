@@ -64,6 +64,8 @@ pub(super) struct Interpreter {
     /// The last editor whose file we had to show.
     pub(super) shown_editor: Option<u32>,
     pub(super) compiled: Compiled,
+    /// Processes that lived when its bridge said hello, where they belong to the interpreter.
+    pub(super) own: Vec<u32>,
     /// What processes elsewhere use that only its bridge knows of.
     pub(super) elsewhere: Usage,
     /// The bridge's answer to `pause` or `resume`, until it is told.
@@ -149,6 +151,7 @@ impl Interpreter {
             background: None,
             shown_editor: None,
             compiled,
+            own: Vec::new(),
             elsewhere: Usage::default(),
             pause_answer: None,
             replaced: false,

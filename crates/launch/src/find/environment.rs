@@ -55,6 +55,11 @@ impl Environment {
         Environment::of(&python, search.env)
     }
 
+    /// Its directory.
+    pub(super) fn prefix(&self) -> &Path {
+        &self.prefix
+    }
+
     /// Changes variables as the environment's `activate` does.
     pub fn activate(&self, env: &mut Vec<(OsString, OsString)>) {
         let bin = self.prefix.join("bin");

@@ -2,6 +2,7 @@
 
 mod asked;
 mod environment;
+mod kernels;
 mod on_path;
 mod poetry;
 mod project;
@@ -18,6 +19,7 @@ use stead_protocol::{EnvironmentSource, FoundInterpreter, StartTrouble};
 use thiserror::Error;
 
 pub use environment::Environment;
+pub use kernels::{KernelSpec, kernel, kernels};
 use shims::{is_script, through_shim};
 
 /// What a session needs of its interpreter.
@@ -39,6 +41,7 @@ pub fn find(language: &Language, search: &Search<'_>) -> Result<FoundInterpreter
     match &language.finder {
         Finder::OnPath(wanted) => on_path::find(wanted, search),
         Finder::Python(managers) => python::find(managers, search),
+        Finder::Kernel => kernels::find(search),
     }
 }
 
@@ -164,6 +167,22 @@ pub enum FindError {
         /// How it can be made.
         make: String,
     },
+    /// There is no Jupyter kernel of this name.
+    #[error("there is no Jupyter kernel `{name}`; {}", listed(known))]
+    NoKernel {
+        /// The name.
+        name: String,
+        /// Those that there are.
+        known: Vec<String>,
+    },
+    /// A Jupyter kernel is described in a way that cannot be understood.
+    #[error("`{}` does not describe a Jupyter kernel: {why}", path.display())]
+    BadKernel {
+        /// The file.
+        path: PathBuf,
+        /// What is wrong with it.
+        why: String,
+    },
     /// A shim was found that does not lead to an interpreter.
     #[error("`{}` is a launcher script and did not name an interpreter: {why}", path.display())]
     Shim {
@@ -174,11 +193,19 @@ pub enum FindError {
     },
 }
 
+/// The kernels that there are, for a sentence.
+fn listed(known: &[String]) -> String {
+    match known {
+        [] => "none is installed".to_owned(),
+        known => format!("there are: {}", known.join(", ")),
+    }
+}
+
 impl FindError {
     /// The same as data, for front ends that give advice.
-    pub fn trouble(&self, language: &str) -> StartTrouble {
+    pub fn trouble(&self, language: &str) -> Option<StartTrouble> {
         let language = language.to_owned();
-        match self {
+        Some(match self {
             FindError::None { program, .. } => {
                 StartTrouble::Missing { language, program: (*program).to_owned() }
             }
@@ -192,7 +219,11 @@ impl FindError {
             FindError::NoEnvironment { make, .. } => {
                 StartTrouble::NoEnvironment { language, make: make.clone() }
             }
-        }
+            FindError::NoKernel { name, known } => {
+                StartTrouble::NoKernel { name: name.clone(), known: known.clone() }
+            }
+            FindError::BadKernel { .. } => return None,
+        })
     }
 
     /// The reason alone, without the path it is about.

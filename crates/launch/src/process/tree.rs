@@ -102,7 +102,7 @@ pub(super) fn walk(root: u32, skip: impl Fn(u32) -> bool) -> Vec<u32> {
 }
 
 /// Children of a process, ended ones included, whichever of its threads started them.
-pub(super) fn children(pid: u32) -> Vec<u32> {
+pub fn children(pid: u32) -> Vec<u32> {
     let mut into = Vec::new();
     let Ok(tasks) = fs::read_dir(format!("/proc/{pid}/task")) else { return into };
     for task in tasks.flatten() {

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::json;
-use stead_client::{ClientError, LaunchOptions, language};
-use stead_protocol::SessionName;
+use stead_client::{ClientError, LaunchOptions, kernel, language};
+use stead_protocol::{KernelChoice, SessionName};
 
 use super::arguments::{Count, read};
 use super::{Tool, ToolSpec, bad_request, object, reply};
@@ -22,18 +22,19 @@ pub(super) fn spec() -> ToolSpec {
     ToolSpec {
         name: "open",
         title: "Open a session",
-        description: "Start a session of your own, or one with settings. Without a name it gets a free one, and the reply \
-            says which. Not needed for plain use: eval starts what it needs. Sessions live until stopped or idle for 12 h.",
+        description: "Start a session of your own, or one with settings; the reply says its name. Not needed for plain \
+            use: eval starts what it needs. Sessions live until stopped or idle for 12 h.",
         schema: object(
             json!({
                 "language": {"type": "string", "description": "As in eval"},
                 "name": {"type": "string", "description": "Of the config, or new; default the next free one: py, py-2, …"},
+                "kernel": {"type": "string", "description": "Of Jupyter, in place of language"},
                 "cwd": {"type": "string"},
                 "env": {"type": "object", "additionalProperties": {"type": "string"}},
-                "init": {"type": "string", "description": "Code to run at every start"},
+                "init": {"type": "string", "description": "Code for every start"},
                 "stdlib": {"type": "boolean", "description": "false: without it"},
-                "workspace": {"type": "string", "description": "Project directory for all calls from now on; alone, opens no session"},
-                "idle_timeout_ms": {"type": "integer", "description": "0: never ends when idle"}
+                "workspace": {"type": "string", "description": "Project directory of all later calls; alone, opens no session"},
+                "idle_timeout_ms": {"type": "integer", "description": "0: never"}
             }),
             &[],
         ),
@@ -51,6 +52,7 @@ pub(super) fn spec() -> ToolSpec {
 pub(super) struct OpenTool {
     language: Option<String>,
     name: Option<String>,
+    kernel: Option<String>,
     cwd: Option<PathBuf>,
     env: Option<BTreeMap<String, String>>,
     init: Option<String>,
@@ -102,10 +104,20 @@ impl Tool for OpenTool {
 impl OpenTool {
     /// Whether the call names a workspace and nothing that a session would need.
     fn only_moves(&self) -> bool {
-        let OpenTool { language, name, cwd, env, init, stdlib, workspace: _, idle_timeout_ms } =
-            self;
+        let OpenTool {
+            language,
+            name,
+            kernel,
+            cwd,
+            env,
+            init,
+            stdlib,
+            workspace: _,
+            idle_timeout_ms,
+        } = self;
         language.is_none()
             && name.is_none()
+            && kernel.is_none()
             && cwd.is_none()
             && env.is_none()
             && init.is_none()
@@ -124,12 +136,17 @@ impl OpenTool {
             }
         }
         let default = stead_config::default_language().name;
-        let free = language::session_name(self.language.as_deref().unwrap_or(default))?;
+        let free = match &self.kernel {
+            Some(kernel) => kernel::session_name(kernel)
+                .ok_or_else(|| bad_request(format!("no kernel is called `{kernel}`")))?,
+            None => language::session_name(self.language.as_deref().unwrap_or(default))?,
+        };
         let default = LaunchOptions {
             otherwise: Some(default.to_owned()),
             ..server.launch(self.language.clone())
         };
         let launch = LaunchOptions {
+            kernel: self.kernel.map(|name| KernelChoice::Name { name }),
             cwd: self.cwd.map(|cwd| server.cwd.join(cwd)),
             env: self.env.unwrap_or_default().into_iter().collect(),
             init: self.init,

@@ -32,7 +32,7 @@ pub(super) fn spec() -> ToolSpec {
         schema: object(
             json!({
                 "all": {"type": "boolean", "description": "Of all workspaces"},
-                "offset": {"type": "integer", "description": "Leave out the first ones"}
+                "offset": {"type": "integer", "description": "Skip so many"}
             }),
             &[],
         ),

@@ -1,0 +1,379 @@
+"""Names of a Jupyter kernel's Python: what an eval changed, what there is, and how to forget it.
+
+Wire:   called by the jupyter adapter in `user_expressions`; the repr of each answer is JSON (crates/adapters/jupyter/src/python.rs).
+Needs:  Python 3.8+, standard library only; lives in a module of its own and leaves no name behind in the user's namespace.
+Tested: test_names.py beside it, and tests/conformance.
+
+lib.rs puts incomplete.py of the Python bridge behind this file: both are one namespace.
+"""
+import _ast
+import builtins
+import difflib
+import inspect as _inspect
+import json
+import keyword
+import reprlib
+import os
+import sys
+import threading
+import types
+
+CHANGES_LISTED, VARS_LISTED, NAMES_LISTED, MEMBERS_LISTED = 50, 500, 200, 200
+TEXT_BUDGET, VALUE_BUDGET, BRIEF = 8 * 1024, 2000, 100
+SIZED = (list, tuple, dict, set, frozenset, str, bytes, bytearray)
+SHAPED = ("numpy", "pandas", "polars", "torch", "tensorflow", "jax", "jaxlib", "pyarrow", "xarray", "scipy", "cupy")
+HISTORY = ("In", "Out", "get_ipython", "exit", "quit", "open")  # IPython's own, unless the user has bound them anew
+COLUMNS_COMPARED = 500
+KERNELS = ("IPython", "ipykernel", "tornado", "zmq", "anyio", "asyncio", "xeus_python_shell")   # whose threads are not the user's
+
+KNOWN = {}      # name -> id of its value; no reference, so nothing is kept alive
+GIVEN = {}      # name -> id, of what was there before the user's first code
+MARKS = {}      # name -> shape and columns of a frame or array
+SHOWN = [0]     # the number of the last value in `Out`
+BORN = set()    # threads and children that were there before the user's first code
+import_stdlib = __import__
+
+
+class S:
+    """What incomplete.py wants to know of the bridge that it was written for."""
+    flags = 0
+
+
+def file_name():
+    return "<cell>"
+
+
+class Answer:
+    """Something whose repr is JSON, however the kernel shows it."""
+
+    def __init__(self, content):
+        self.text = json.dumps(content)
+
+    def __repr__(self):
+        return self.text
+
+
+def begin(space):
+    """Remembers what is there: of a new kernel all of it is the kernel's, of another one what IPython hides."""
+    shell = current_shell()
+    hidden = getattr(shell, "user_ns_hidden", None)
+    names = [name for name in list(space) if isinstance(name, str)]
+    given = names if hidden is None else [name for name in names if name in hidden or name in HISTORY]
+    GIVEN.update({name: id(space[name]) for name in given})
+    note_all(space)
+    BORN.update(threads(), children())
+    return Answer({})
+
+
+def current_shell():
+    module = sys.modules.get("IPython")
+    try:
+        return module.get_ipython() if module is not None else None
+    except Exception:
+        return None
+
+
+def is_user_name(space, name):
+    if not isinstance(name, str) or (name.startswith("__") and name.endswith("__")):
+        return False
+    if name in GIVEN and GIVEN[name] == id(space[name]):
+        return False
+    # `_`, `__`, `_1`, `_i`, `_i1`, `_ih`, `_oh`, `_dh`, `_exit_code`: where IPython keeps its history.
+    rest = name.lstrip("_")
+    if name.startswith("_") and (not rest or rest.isdigit() or rest in ("ih", "oh", "dh", "exit_code") or (rest[0] == "i" and not rest.strip("i0123456789"))):
+        return False
+    return name not in HISTORY or name not in GIVEN
+
+
+def user_names(space):
+    return [name for name in list(space) if is_user_name(space, name)]
+
+
+def note_all(space):
+    KNOWN.clear()
+    MARKS.clear()
+    for name in user_names(space):
+        KNOWN[name] = id(space[name])
+        mark = mark_of(space[name])
+        if mark is not None:
+            MARKS[name] = mark
+
+
+def after(space, source=None):
+    """What has changed since the last time; of source that could not be compiled also whether it only ends too early."""
+    added, rebound, told = [], [], {}
+    names = user_names(space)
+    for name in names:
+        value, before = space[name], KNOWN.get(name)
+        mark, old = mark_of(value), MARKS.get(name)
+        if before is None:
+            added.append(name)
+        elif before != id(value) or (mark is not None and old is not None and mark != old):
+            rebound.append(name)
+            if mark is not None and old is not None and mark != old:
+                told[name] = difference(old, mark)
+        KNOWN[name] = id(value)
+        if mark is not None:
+            MARKS[name] = mark
+        elif old is not None:
+            del MARKS[name]
+    there = set(names)
+    removed = [name for name in KNOWN if name not in there]
+    for name in removed:
+        del KNOWN[name]
+        MARKS.pop(name, None)
+    changed, room, more = {}, CHANGES_LISTED, 0
+    for key, some in (("added", added), ("rebound", rebound), ("removed", removed)):
+        listed = some[:room]
+        room -= len(listed)
+        more += len(some) - len(listed)
+        if listed:
+            changed[key] = listed if key == "removed" else [describe(space, name, told.get(name)) for name in listed]
+    if more:
+        changed["more"] = more
+    answer = {"changed": changed, "variables": len(names)}
+    if source is not None:
+        error = refusal(source, _ast.PyCF_ALLOW_TOP_LEVEL_AWAIT | _ast.PyCF_ONLY_AST)  # noqa: F821
+        if error is not None:
+            error.__traceback__ = None
+            answer["incomplete"] = is_incomplete(error, source)  # noqa: F821
+    kind = type_of_last(space)
+    if kind is not None:
+        answer["type"] = kind
+    return Answer(answer)
+
+
+def type_of_last(space):
+    """The type of the value that the last code had, by IPython's numbered history of values."""
+    values = space.get("_oh")
+    try:
+        number = max(values) if values else 0
+        if number == SHOWN[0]:
+            return None
+        SHOWN[0] = number
+        return type_name(values[number])
+    except Exception:
+        return None
+
+
+def type_name(value):
+    return type(value).__name__
+
+
+def describe(space, name, change=None):
+    value = space[name]
+    told = {"name": name, "type": type_name(value)}
+    size = size_of(value)
+    if size is not None:
+        told["size"] = size
+    if change:
+        told["change"] = change
+    return told
+
+
+def shape_of(value):
+    if (type(value).__module__ or "").partition(".")[0] not in SHAPED:
+        return None
+    try:
+        shape = tuple(int(n) for n in value.shape)
+    except Exception:
+        return None
+    return shape
+
+
+def size_of(value):
+    if type(value) in SIZED:
+        return str(len(value))
+    shape = shape_of(value)
+    return "×".join(map(str, shape)) if shape else None
+
+
+def mark_of(value):
+    """What of a frame or array can be compared at no cost."""
+    shape = shape_of(value)
+    if shape is None:
+        return None
+    try:
+        columns = tuple(map(str, list(value.columns)[:COLUMNS_COMPARED]))
+    except Exception:
+        columns = ()
+    return shape, columns
+
+
+def difference(old, new):
+    parts = []
+    if old[0] != new[0]:
+        parts.append("%s→%s" % ("×".join(map(str, old[0])), "×".join(map(str, new[0]))))
+    parts += ["+" + column for column in new[1] if column not in old[1]][:5]
+    parts += ["-" + column for column in old[1] if column not in new[1]][:5]
+    return " ".join(parts)
+
+
+# ---- questions -------------------------------------------------------------------------------
+
+def cut(text, budget):
+    if len(text) <= budget:
+        return text
+    head = budget * 2 // 3
+    return "%s…%s" % (text[:head], text[len(text) - (budget - head - 1):])
+
+
+SHORT = reprlib.Repr()
+SHORT.maxlist = SHORT.maxtuple = SHORT.maxset = SHORT.maxfrozenset = SHORT.maxdict = 20
+SHORT.maxstring, SHORT.maxother, SHORT.maxlong = 80, 120, 80
+WHOLE = reprlib.Repr()
+WHOLE.maxlist = WHOLE.maxtuple = WHOLE.maxset = WHOLE.maxfrozenset = WHOLE.maxdict = 200
+WHOLE.maxstring, WHOLE.maxother, WHOLE.maxlong, WHOLE.maxlevel = 1800, 1800, 400, 10
+
+
+def render(how, value, budget):
+    try:
+        return cut(how.repr(value), budget)
+    except KeyboardInterrupt:
+        raise
+    except BaseException as error:
+        return "<%s object, repr raised %s>" % (type_name(value), type_name(error))
+
+
+def guarded(function):
+    """An answer that says what went wrong, since an error in an expression would be told with a traceback of ours."""
+    def call(*args):
+        try:
+            return Answer(function(*args))
+        except KeyboardInterrupt:
+            raise
+        except BaseException as error:
+            return Answer({"error": cut(str(error) or type_name(error), TEXT_BUDGET)})
+    return call
+
+
+@guarded
+def vars(space):
+    names = user_names(space)
+    listed = [dict(describe(space, name), value=" ".join(render(SHORT, space[name], BRIEF).split())) for name in names[:VARS_LISTED]]
+    return {"vars": listed, "more": max(len(names) - VARS_LISTED, 0)}
+
+
+def find(space, dotted):
+    first, *rest = [part.strip() for part in dotted.split(".")]
+    known = builtins.__dict__
+    if first not in space and first not in known:
+        raise NameError("name '%s' is not defined%s" % (cut(first, 200), near(first, [*space, *known])))
+    value = space[first] if first in space else known[first]
+    for at, attribute in enumerate(rest):
+        try:
+            value = getattr(value, attribute)
+        except AttributeError:
+            owner = cut(".".join([first, *rest[:at]]), 200)
+            raise AttributeError("`%s`, of type %s, has no attribute '%s'%s" % (
+                owner, type_name(value), cut(attribute, 200), near(attribute, dir(value)))) from None
+    return value
+
+
+def near(name, names):
+    names = [other for other in names[:20_000] if isinstance(other, str) and (name.startswith("_") or not other.startswith("_"))]
+    found = difflib.get_close_matches(name[:100], names, 3, 0.6)
+    found += [other for other in names if other.lower() == name.lower() and other not in found][:1]
+    return "; near: " + ", ".join(found) if found else ""
+
+
+def asked(call, value):
+    try:
+        text = call(value)
+    except Exception:
+        return None
+    return cut(text, TEXT_BUDGET) if isinstance(text, str) else None
+
+
+@guarded
+def inspect(space, dotted):
+    value = find(space, dotted)
+    members = [name for name in dir(value) if not name.startswith("_")]
+    told = {"name": dotted.strip(), "type": type_name(value), "value": render(WHOLE, value, VALUE_BUDGET), "size": size_of(value)}
+    told["members"] = members[:MEMBERS_LISTED]
+    if len(members) > MEMBERS_LISTED:
+        told["more_members"] = len(members) - MEMBERS_LISTED
+    if callable(value) or isinstance(value, types.ModuleType):
+        told["doc"] = asked(_inspect.getdoc, value)
+        told["file"] = asked(_inspect.getsourcefile, value)
+        told["source"] = asked(_inspect.getsource, value)
+        told["signature"] = None if isinstance(value, types.ModuleType) else asked(lambda one: str(_inspect.signature(one)), value)
+    elif type(value).__module__ != "builtins":
+        told["type_doc"] = asked(_inspect.getdoc, type(value))
+    return {key: one for key, one in told.items() if one is not None}
+
+
+@guarded
+def complete(space, text):
+    head, dot, prefix = text.strip().rpartition(".")
+    names = dir(find(space, head)) if dot else [*space, *builtins.__dict__, *keyword.kwlist]
+    private = prefix.startswith("_")
+    found = sorted({name for name in names if isinstance(name, str) and name.startswith(prefix) and (private or not name.startswith("_"))})
+    return {"names": [head + dot + name for name in found[:NAMES_LISTED]], "more": max(len(found) - NAMES_LISTED, 0)}
+
+
+@guarded
+def clear(space):
+    """Forgets the user's names and the history of values, which would keep them alive."""
+    for name in user_names(space):
+        del space[name]
+    values = space.get("_oh")
+    if isinstance(values, dict):
+        values.clear()
+    for name in [name for name in list(space) if isinstance(name, str) and name.startswith("_") and name.lstrip("_").isdigit()]:
+        del space[name]
+    for name in ("_", "__", "___"):
+        if name in space:
+            space[name] = ""
+    shell = current_shell()
+    hook = getattr(shell, "displayhook", None)
+    for name in ("_", "__", "___"):
+        if hasattr(hook, name):
+            setattr(hook, name, "")
+    for name in ("last_type", "last_value", "last_traceback", "last_exc"):
+        sys.__dict__.pop(name, None)
+    SHOWN[0] = 0
+    note_all(space)
+    parts = [many(len(threads() - BORN), "thread", "threads"), many(len(children() - BORN), "child process", "child processes")]
+    parts = [part for part in parts if part]
+    if not parts:
+        return {}
+    goes = "goes" if len(parts) == 1 and parts[0].startswith("1 ") else "go"
+    return {"notice": "%s of earlier evals %s on" % (" and ".join(parts), goes)}
+
+
+def many(number, one, others):
+    return "%d %s" % (number, one if number == 1 else others) if number else ""
+
+
+def threads():
+    return {("thread", thread.ident) for thread in threading.enumerate() if not is_of_kernel(thread)}
+
+
+def is_of_kernel(thread):
+    """Whether the kernel has started it for itself, which it may do at any time."""
+    owners = (type(thread).__module__, getattr(getattr(thread, "_target", None), "__module__", None))
+    return any([str(owner).partition(".")[0] in KERNELS for owner in owners])
+
+
+def children():
+    """Processes that were started here and have not ended."""
+    found = set()
+    try:
+        for task in os.listdir("/proc/self/task"):
+            with open("/proc/self/task/%s/children" % task) as file:
+                found.update(file.read().split())
+        return {("child", pid) for pid in found if is_live(pid)}
+    except OSError:
+        return set()
+
+
+def is_live(pid):
+    try:
+        with open("/proc/%s/stat" % pid) as file:
+            return file.read().rpartition(")")[2][1:2] not in ("Z", "X", "")
+    except OSError:
+        return False
+
+
+# ---- below stands incomplete.py --------------------------------------------------------------

@@ -1,0 +1,157 @@
+//! The host's side: commands come from it, and events and output go to it, in one order.
+
+use std::collections::VecDeque;
+use std::fs::File;
+use std::io::{self, Read, Write};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+
+use rustix::event::PollFlags;
+use rustix::io::{FdFlags, fcntl_setfd, ioctl_fionbio, ioctl_fionread};
+use stead_protocol::bridge::{BridgeEvent, CommandFrame, Commands, Shown, Stream};
+
+/// Something for the host.
+#[derive(Debug)]
+enum HostItem {
+    /// Output, and how much of it is written.
+    Bytes { to: Stream, bytes: Vec<u8>, at: usize },
+    /// An event as a line; whether the host's `ack` is waited for.
+    Line { bytes: Vec<u8>, at: usize, acked: bool },
+}
+
+/// The control channel and both streams. Nothing here blocks, so that the kernel is heard and interrupts are passed on while
+/// the host is busy.
+pub(crate) struct HostSide {
+    control: File,
+    commands: Commands,
+    queue: VecDeque<HostItem>,
+    /// An `ack` has to come before anything else is written.
+    waits: bool,
+    last: Option<Stream>,
+}
+
+/// The host is gone, or does not keep to the protocol.
+#[derive(Debug)]
+pub(crate) struct HostGone;
+
+impl HostSide {
+    pub(crate) fn new(control: OwnedFd) -> io::Result<HostSide> {
+        fcntl_setfd(&control, FdFlags::CLOEXEC)?;
+        for fd in [control.as_fd(), io::stdout().as_fd(), io::stderr().as_fd()] {
+            ioctl_fionbio(fd, true)?;
+        }
+        Ok(HostSide {
+            control: File::from(control),
+            commands: Commands::default(),
+            queue: VecDeque::new(),
+            waits: false,
+            last: None,
+        })
+    }
+
+    pub(crate) fn tell(&mut self, event: &BridgeEvent) {
+        let Ok(mut bytes) = serde_json::to_vec(event) else { return };
+        bytes.push(b'\n');
+        let acked = match event {
+            BridgeEvent::Value(Shown { ack, .. }) | BridgeEvent::Display { ack, .. } => *ack,
+            BridgeEvent::Sync {} => true,
+            _ => false,
+        };
+        self.queue.push_back(HostItem::Line { bytes, at: 0, acked });
+    }
+
+    pub(crate) fn print(&mut self, to: Stream, bytes: Vec<u8>) {
+        if !bytes.is_empty() {
+            self.queue.push_back(HostItem::Bytes { to, bytes, at: 0 });
+        }
+    }
+
+    /// Whether all was taken.
+    pub(crate) fn is_done(&self) -> bool {
+        self.queue.is_empty() && !self.waits
+    }
+
+    /// The host has recorded what it was told.
+    pub(crate) fn acknowledged(&mut self) {
+        self.waits = false;
+    }
+
+    /// Writes what can be written now.
+    pub(crate) fn flush(&mut self) -> Result<(), HostGone> {
+        while !self.waits {
+            // What one stream has is read before something is written to the other, or their order would be lost.
+            if let Some(HostItem::Bytes { to, .. }) = self.queue.front()
+                && self.last.is_some_and(|last| last != *to && is_unread(last))
+            {
+                self.last = None;
+                let bytes = b"{\"ev\":\"sync\"}\n".to_vec();
+                self.queue.push_front(HostItem::Line { bytes, at: 0, acked: true });
+            }
+            let Some(item) = self.queue.front_mut() else { break };
+            let wrote = match item {
+                HostItem::Bytes { to, bytes, at } => {
+                    self.last = Some(*to);
+                    rustix::io::write(stream_fd(*to), &bytes[*at..]).map_err(io::Error::from)
+                }
+                HostItem::Line { bytes, at, .. } => self.control.write(&bytes[*at..]),
+            };
+            let count = match wrote {
+                Ok(count) => count,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => break,
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => continue,
+                Err(_) => return Err(HostGone),
+            };
+            let (HostItem::Bytes { bytes, at, .. } | HostItem::Line { bytes, at, .. }) = item;
+            *at += count;
+            if *at == bytes.len() {
+                self.waits = matches!(item, HostItem::Line { acked: true, .. });
+                self.queue.pop_front();
+            }
+        }
+        Ok(())
+    }
+
+    /// What is to be polled for: the control channel, and the stream that took no more.
+    pub(crate) fn wants(&self) -> (PollFlags, Option<Stream>) {
+        match self.queue.front().filter(|_| !self.waits) {
+            Some(HostItem::Line { .. }) => (PollFlags::IN | PollFlags::OUT, None),
+            Some(HostItem::Bytes { to, .. }) => (PollFlags::IN, Some(*to)),
+            None => (PollFlags::IN, None),
+        }
+    }
+
+    /// Reads commands; the next one is taken with `next`.
+    pub(crate) fn read(&mut self) -> Result<(), HostGone> {
+        let mut bytes = [0; 64 << 10];
+        loop {
+            match self.control.read(&mut bytes) {
+                Ok(0) => return Err(HostGone),
+                Ok(count) => self.commands.push(&bytes[..count]).map_err(|_| HostGone)?,
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => return Ok(()),
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(_) => return Err(HostGone),
+            }
+        }
+    }
+
+    pub(crate) fn next(&mut self) -> Option<CommandFrame> {
+        self.commands.next_frame()
+    }
+}
+
+impl AsFd for HostSide {
+    fn as_fd(&self) -> BorrowedFd<'_> {
+        self.control.as_fd()
+    }
+}
+
+/// Whether the host has not read yet what was written there.
+fn is_unread(stream: Stream) -> bool {
+    ioctl_fionread(stream_fd(stream)).is_ok_and(|count| count > 0)
+}
+
+pub(crate) fn stream_fd(stream: Stream) -> BorrowedFd<'static> {
+    match stream {
+        Stream::Out => rustix::stdio::stdout(),
+        Stream::Err => rustix::stdio::stderr(),
+    }
+}

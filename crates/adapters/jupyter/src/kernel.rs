@@ -1,0 +1,364 @@
+//! From a kernelspec or a connection file to a kernel that answers, and its end.
+
+use std::io;
+use std::os::fd::BorrowedFd;
+use std::path::Path;
+use std::process::ExitStatus;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use stead_launch::{FindError, KernelSpec, sys};
+use stead_protocol::bridge::Stream;
+use thiserror::Error;
+
+use crate::connection::{ConnectionFileError, KernelConnection, KernelTransport};
+use crate::host::HostSide;
+use crate::process::{self, KernelProcess};
+use crate::quirks;
+use crate::runtime::KernelDir;
+use crate::sockets::{CHANNELS, KernelSockets};
+use crate::talk::{KernelOwner, KernelTalk, TalkAction, TalkInput};
+
+/// How long a kernel of ours may take until it answers; the host waits for a minute.
+const READY_WITHIN: Duration = Duration::from_secs(50);
+/// How long it may take until it listens at files; one that does not may know ports only.
+const LISTENS_WITHIN: Duration = Duration::from_secs(25);
+/// How long a kernel that runs already may take until it answers.
+const ANSWERS_WITHIN: Duration = Duration::from_secs(10);
+/// How often a kernel is started with other ports because somebody took one.
+const MOST_STARTS: u32 = 4;
+/// How often is looked whether a kernel listens.
+const LOOK_EVERY: Duration = Duration::from_millis(10);
+/// What a kernel published before our subscription reached it is lost, so it is greeted again.
+const GREET_EVERY: Duration = Duration::from_millis(150);
+
+/// Why there is no kernel to speak to.
+#[derive(Debug, Error)]
+pub(crate) enum StartFailure {
+    #[error(transparent)]
+    Find(#[from] FindError),
+    #[error(transparent)]
+    File(#[from] ConnectionFileError),
+    #[error("could not start the kernel `{name}` with `{program}`: {source}")]
+    Spawn { name: String, program: String, source: io::Error },
+    #[error("the kernel `{name}` {how} before it answered{}", written(said))]
+    Died { name: String, how: String, said: String },
+    #[error("the kernel `{name}` runs and did not answer in {} s{}{}", within.as_secs(), signed(*unsigned), written(said))]
+    Silent { name: String, within: Duration, unsigned: bool, said: String },
+    #[error("no kernel listens at {address}: {source}")]
+    NotListening { address: String, source: io::Error },
+    #[error("what listens at the addresses of `{path}` is no kernel: {why}")]
+    NoKernel { path: String, why: String },
+    #[error("the host is gone")]
+    HostGone,
+    #[error("{0}")]
+    Io(io::Error),
+}
+
+fn written(text: &str) -> String {
+    if text.is_empty() { String::new() } else { format!("; it wrote:\n{text}") }
+}
+
+fn signed(unsigned: bool) -> &'static str {
+    if unsigned { ": what it sent is signed with another key" } else { "" }
+}
+
+/// How a kernel went away by itself.
+pub(crate) enum KernelEnd {
+    /// Its process ended.
+    Exited(ExitStatus),
+    /// It runs elsewhere and cannot be reached any more.
+    Lost { reason: String },
+}
+
+/// A kernel that answers.
+pub(crate) struct Kernel {
+    pub(crate) sockets: KernelSockets,
+    process: Option<KernelProcess>,
+    dir: Option<KernelDir>,
+    /// What was to be done when it had answered.
+    pub(crate) first: Vec<TalkAction>,
+}
+
+impl Kernel {
+    /// Starts the kernel that is described in the directory `path`, or reaches the one of the connection file.
+    pub(crate) fn begin(
+        target: &str,
+        path: &Path,
+        host: &HostSide,
+    ) -> Result<(Kernel, KernelTalk), StartFailure> {
+        let session = format!("{:016x}", sys::random().map_err(StartFailure::Io)?);
+        match target {
+            "connection-file" => attach(path, &session, host),
+            _ => start(&KernelSpec::read(path)?, &session, host),
+        }
+    }
+
+    pub(crate) fn is_ours(&self) -> bool {
+        self.process.is_some()
+    }
+
+    pub(crate) fn interrupt(&self) {
+        if let Some(process) = &self.process {
+            process.interrupt();
+        }
+    }
+
+    pub(crate) fn interrupt_children(&self) {
+        if let Some(process) = &self.process {
+            process.interrupt_children();
+        }
+    }
+
+    pub(crate) fn stream_fd(&self, stream: Stream) -> Option<BorrowedFd<'_>> {
+        self.process.as_ref()?.stream_fd(stream)
+    }
+
+    pub(crate) fn ended_fd(&self) -> Option<BorrowedFd<'_>> {
+        self.process.as_ref().map(KernelProcess::ended_fd)
+    }
+
+    pub(crate) fn read_stream(&mut self, stream: Stream) -> Vec<u8> {
+        self.process.as_mut().map(|process| process.read(stream)).unwrap_or_default()
+    }
+
+    /// How its process ended.
+    pub(crate) fn ended(&mut self) -> KernelEnd {
+        match self.process.as_mut().and_then(KernelProcess::status) {
+            Some(status) => KernelEnd::Exited(status),
+            None => KernelEnd::Lost { reason: "the kernel ended".to_owned() },
+        }
+    }
+
+    /// A connection is gone. A process that ends closes its sockets first, so its end is waited for a moment.
+    pub(crate) fn lost(&mut self, why: &str) -> KernelEnd {
+        if let Some(process) = &self.process {
+            let mut fds = [PollFd::from_borrowed_fd(process.ended_fd(), PollFlags::IN)];
+            let moment = Timespec { tv_sec: 2, tv_nsec: 0 };
+            let _ = poll(&mut fds, Some(&moment));
+        }
+        match self.process.as_mut().and_then(KernelProcess::status) {
+            Some(status) => KernelEnd::Exited(status),
+            None => KernelEnd::Lost { reason: format!("{why}: it ended or was started anew") },
+        }
+    }
+
+    /// A kernel of ours does not outlive its session.
+    pub(crate) fn finish(&mut self) {
+        if let Some(process) = &mut self.process {
+            process.kill();
+        }
+        self.dir = None;
+    }
+}
+
+fn start(
+    spec: &KernelSpec,
+    session: &str,
+    host: &HostSide,
+) -> Result<(Kernel, KernelTalk), StartFailure> {
+    let dir = KernelDir::make().map_err(StartFailure::Io)?;
+    let began = Instant::now();
+    let mut transport = match quirks::wants_tcp(&spec.argv) {
+        true => KernelTransport::Tcp,
+        false => KernelTransport::Ipc,
+    };
+    let mut starts = 0;
+    loop {
+        starts += 1;
+        let key = format!(
+            "{:016x}{:016x}",
+            sys::random().map_err(StartFailure::Io)?,
+            sys::random().map_err(StartFailure::Io)?
+        );
+        let file =
+            KernelConnection::write(dir.path(), transport, &key).map_err(StartFailure::Io)?;
+        let connection = KernelConnection::read(&file)?;
+        let process = KernelProcess::start(spec, &file).map_err(|source| {
+            let program = spec.argv[0].clone();
+            StartFailure::Spawn { name: spec.name.clone(), program, source }
+        })?;
+        let mut attempt = Attempt {
+            name: spec.name.clone(),
+            process: Some(process),
+            written: Vec::new(),
+            host,
+            until: began + READY_WITHIN,
+            listens_by: match transport {
+                KernelTransport::Ipc => began + LISTENS_WITHIN,
+                KernelTransport::Tcp => began + READY_WITHIN,
+            },
+        };
+        let owner = KernelOwner::Ours { by_message: spec.by_message };
+        let mut talk = KernelTalk::new(owner, session, &spec.argv[0]);
+        match attempt.answer(&connection, session, &mut talk) {
+            Ok((sockets, first)) => {
+                let process = attempt.process.take();
+                return Ok((Kernel { sockets, process, dir: Some(dir), first }, talk));
+            }
+            Err(failure) => {
+                let taken =
+                    String::from_utf8_lossy(&attempt.written).contains("ddress already in use");
+                if let Some(process) = &mut attempt.process {
+                    process.kill();
+                }
+                match (&failure, transport) {
+                    // Some know ports only, and end or wait for ever.
+                    (
+                        StartFailure::Died { .. } | StartFailure::NotListening { .. },
+                        KernelTransport::Ipc,
+                    ) => {
+                        transport = KernelTransport::Tcp;
+                    }
+                    (StartFailure::Died { .. }, KernelTransport::Tcp)
+                        if taken && starts < MOST_STARTS => {}
+                    _ => return Err(failure),
+                }
+            }
+        }
+    }
+}
+
+fn attach(
+    path: &Path,
+    session: &str,
+    host: &HostSide,
+) -> Result<(Kernel, KernelTalk), StartFailure> {
+    let connection = KernelConnection::read(path)?;
+    let now = Instant::now();
+    let mut attempt = Attempt {
+        name: path.display().to_string(),
+        process: None,
+        written: Vec::new(),
+        host,
+        until: now + ANSWERS_WITHIN,
+        listens_by: now,
+    };
+    let mut talk = KernelTalk::new(KernelOwner::Others, session, &path.to_string_lossy());
+    let (sockets, first) = attempt.answer(&connection, session, &mut talk)?;
+    Ok((Kernel { sockets, process: None, dir: None, first }, talk))
+}
+
+/// One try to get an answer from a kernel.
+struct Attempt<'a> {
+    name: String,
+    process: Option<KernelProcess>,
+    /// What the process wrote before it was ready.
+    written: Vec<u8>,
+    host: &'a HostSide,
+    until: Instant,
+    listens_by: Instant,
+}
+
+impl Attempt<'_> {
+    fn answer(
+        &mut self,
+        connection: &KernelConnection,
+        session: &str,
+        talk: &mut KernelTalk,
+    ) -> Result<(KernelSockets, Vec<TalkAction>), StartFailure> {
+        let mut sockets = loop {
+            match KernelSockets::connect(connection, session) {
+                Ok(sockets) => break sockets,
+                Err(_) if Instant::now() < self.listens_by => {}
+                Err(error) => {
+                    let address = error.address.to_string();
+                    return Err(StartFailure::NotListening { address, source: error.source });
+                }
+            }
+            self.look(None, LOOK_EVERY)?;
+        };
+        let mut greet_at = Instant::now();
+        let mut actions = Vec::new();
+        loop {
+            let now = Instant::now();
+            if now >= self.until {
+                let within = if self.process.is_some() { READY_WITHIN } else { ANSWERS_WITHIN };
+                let (name, said) = (self.name.clone(), process::tail(&self.written));
+                let unsigned = sockets.unsigned > 0;
+                return Err(StartFailure::Silent { name, within, unsigned, said });
+            }
+            if now >= greet_at && sockets.are_open() {
+                greet_at = now + GREET_EVERY;
+                for action in talk.greet() {
+                    if let TalkAction::Send(channel, message) = action {
+                        self.spoken(sockets.send(channel, &message))?;
+                    }
+                }
+            }
+            self.look(Some(&mut sockets), LOOK_EVERY)?;
+            for channel in CHANNELS {
+                self.spoken(sockets.fill(channel))?;
+            }
+            while let Some((channel, message)) = sockets.next() {
+                if let Ok(message) = message {
+                    actions.extend(talk.step(TalkInput::Kernel(channel, &message)));
+                }
+            }
+            if talk.is_ready() {
+                return Ok((sockets, actions));
+            }
+        }
+    }
+
+    /// Something was sent or read; a kernel of ours that hangs up is about to end.
+    fn spoken<T>(
+        &mut self,
+        result: Result<T, crate::socket::KernelSocketError>,
+    ) -> Result<T, StartFailure> {
+        match (result, &mut self.process) {
+            (Ok(done), _) => Ok(done),
+            (Err(error), None) => {
+                Err(StartFailure::NoKernel { path: self.name.clone(), why: error.to_string() })
+            }
+            (Err(error), Some(process)) => {
+                let mut fds = [PollFd::from_borrowed_fd(process.ended_fd(), PollFlags::IN)];
+                let _ = poll(&mut fds, Some(&Timespec { tv_sec: 2, tv_nsec: 0 }));
+                self.died()?;
+                Err(StartFailure::NoKernel { path: self.name.clone(), why: error.to_string() })
+            }
+        }
+    }
+
+    /// Waits for something to come, for this time at most; an error if the process has ended or the host is gone.
+    fn look(
+        &mut self,
+        sockets: Option<&mut KernelSockets>,
+        within: Duration,
+    ) -> Result<(), StartFailure> {
+        let mut fds = vec![PollFd::new(self.host, PollFlags::RDHUP)];
+        if let Some(sockets) = &sockets {
+            fds.extend(
+                CHANNELS.iter().map(|channel| PollFd::new(sockets.at(*channel), PollFlags::IN)),
+            );
+        }
+        if let Some(process) = &self.process {
+            fds.push(PollFd::from_borrowed_fd(process.ended_fd(), PollFlags::IN));
+        }
+        let polled = poll(&mut fds, Timespec::try_from(within).ok().as_ref());
+        let gone = fds[0].revents().intersects(PollFlags::RDHUP | PollFlags::HUP);
+        drop(fds);
+        if gone || polled.is_err_and(|error| error != rustix::io::Errno::INTR) {
+            return Err(StartFailure::HostGone);
+        }
+        self.died()
+    }
+
+    /// An error if the process has ended.
+    fn died(&mut self) -> Result<(), StartFailure> {
+        let Some(process) = &mut self.process else { return Ok(()) };
+        for stream in [Stream::Out, Stream::Err] {
+            self.written.extend(process.read(stream));
+        }
+        match process.status() {
+            None => Ok(()),
+            Some(status) => {
+                for stream in [Stream::Out, Stream::Err] {
+                    self.written.extend(process.read(stream));
+                }
+                let (name, how) = (self.name.clone(), process::ended_how(status));
+                Err(StartFailure::Died { name, how, said: process::tail(&self.written) })
+            }
+        }
+    }
+}

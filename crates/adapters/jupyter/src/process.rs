@@ -1,0 +1,182 @@
+//! The kernel's own process: how it is started, interrupted and ended.
+
+use std::ffi::{OsStr, OsString};
+use std::io::{self, Read};
+use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::process::{Child, Command, ExitStatus, Stdio};
+
+use rustix::io::ioctl_fionbio;
+use rustix::process::{Pid, PidfdFlags, Signal};
+use stead_launch::sys::{self, OnSignal};
+use stead_launch::{KernelSpec, cores, tree};
+use stead_protocol::bridge::Stream;
+
+/// How much of what a kernel writes before it is ready is kept for an error.
+const KEPT: usize = 4 << 10;
+
+/// A kernel that runs as our child.
+pub(crate) struct KernelProcess {
+    child: Child,
+    ended: OwnedFd,
+}
+
+impl KernelProcess {
+    pub(crate) fn start(spec: &KernelSpec, connection_file: &Path) -> io::Result<KernelProcess> {
+        let mut command = Command::new(program(spec));
+        command.args(spec.argv[1..].iter().map(|word| filled(word, spec, connection_file)));
+        if let Some(path) = path_of(spec) {
+            command.env("PATH", path);
+        }
+        for (name, value) in &spec.env {
+            command.env(name, with_variables(value));
+        }
+        let parent = std::process::id();
+        command.env("JPY_PARENT_PID", parent.to_string());
+        command.env_remove("STEAD_BRIDGE_FD");
+        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
+        sys::before_exec(&mut command, move || {
+            // A group of its own: kernels interrupt their whole group, and that must not be ours.
+            rustix::process::setsid()?;
+            sys::die_with(parent)?;
+            sys::on_signal(Signal::PIPE, OnSignal::Default);
+            sys::on_signal(Signal::INT, OnSignal::Default);
+            cores::restore();
+            Ok(())
+        });
+        let mut child = command.spawn()?;
+        let pid = Pid::from_raw(child.id() as i32).ok_or(io::ErrorKind::NotFound)?;
+        let ended = rustix::process::pidfd_open(pid, PidfdFlags::empty())
+            .inspect_err(|_| drop(child.kill()))?;
+        for fd in [child.stdout.as_ref().map(AsFd::as_fd), child.stderr.as_ref().map(AsFd::as_fd)] {
+            ioctl_fionbio(fd.ok_or(io::ErrorKind::NotFound)?, true)?;
+        }
+        Ok(KernelProcess { child, ended })
+    }
+
+    /// Readable when the kernel has ended.
+    pub(crate) fn ended_fd(&self) -> BorrowedFd<'_> {
+        self.ended.as_fd()
+    }
+
+    /// Where what the process itself writes can be read; none once it was closed.
+    pub(crate) fn stream_fd(&self, stream: Stream) -> Option<BorrowedFd<'_>> {
+        match stream {
+            Stream::Out => self.child.stdout.as_ref().map(AsFd::as_fd),
+            Stream::Err => self.child.stderr.as_ref().map(AsFd::as_fd),
+        }
+    }
+
+    /// All that the process itself has written to a stream.
+    pub(crate) fn read(&mut self, stream: Stream) -> Vec<u8> {
+        let (stdout, stderr) = (&mut self.child.stdout, &mut self.child.stderr);
+        let mut bytes = Vec::new();
+        let read = match stream {
+            Stream::Out => stdout.as_mut().map(|file| file.read_to_end(&mut bytes)),
+            Stream::Err => stderr.as_mut().map(|file| file.read_to_end(&mut bytes)),
+        };
+        // An error means that there is no more at the moment; else it was closed.
+        if matches!(read, Some(Ok(_))) {
+            match stream {
+                Stream::Out => *stdout = None,
+                Stream::Err => *stderr = None,
+            }
+        }
+        bytes
+    }
+
+    pub(crate) fn interrupt(&self) {
+        sys::signal_main_thread(self.child.id(), Signal::INT);
+    }
+
+    pub(crate) fn interrupt_children(&self) {
+        for child in tree::children(self.child.id()) {
+            tree::signal(child, Signal::INT);
+        }
+    }
+
+    /// How it ended; none while it runs.
+    pub(crate) fn status(&mut self) -> Option<ExitStatus> {
+        self.child.try_wait().ok().flatten()
+    }
+
+    /// Kills the kernel and its group.
+    pub(crate) fn kill(&mut self) {
+        if let Some(pid) = Pid::from_raw(self.child.id() as i32)
+            && self.status().is_none()
+        {
+            let _ = rustix::process::kill_process_group(pid, Signal::KILL);
+            let _ = self.child.wait();
+        }
+    }
+}
+
+/// Ends this process as the kernel ended, so that the host sees what it would have seen of an interpreter.
+pub(crate) fn end_like(status: ExitStatus) -> ! {
+    let signal = status.signal().and_then(Signal::from_named_raw);
+    if let Some(signal) = signal {
+        sys::standard_signals();
+        let _ = rustix::process::kill_process(rustix::process::getpid(), signal);
+    }
+    std::process::exit(status.code().unwrap_or(1))
+}
+
+/// In words.
+pub(crate) fn ended_how(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("ended with exit code {code}"),
+        (None, signal) => format!("was ended by signal {}", signal.unwrap_or(0)),
+    }
+}
+
+/// The end of what was written, for an error.
+pub(crate) fn tail(bytes: &[u8]) -> String {
+    let from = bytes.len().saturating_sub(KEPT);
+    String::from_utf8_lossy(&bytes[from..]).trim().to_owned()
+}
+
+/// The directory of programs that the kernel was installed with comes first: many specs name a plain `python3`.
+fn path_of(spec: &KernelSpec) -> Option<OsString> {
+    let bin = spec.prefix()?.join("bin");
+    let path = std::env::var_os("PATH").unwrap_or_default();
+    let dirs = [bin].into_iter().chain(std::env::split_paths(&path));
+    std::env::join_paths(dirs).ok()
+}
+
+/// `Command` looks for a program on the PATH of this process, not on the one that it is given.
+fn program(spec: &KernelSpec) -> OsString {
+    let named = &spec.argv[0];
+    if named.contains('/') {
+        return named.into();
+    }
+    let path = path_of(spec).or_else(|| std::env::var_os("PATH")).unwrap_or_default();
+    let found = std::env::split_paths(&path).map(|dir| dir.join(named)).find(|file| file.is_file());
+    found.map_or_else(|| named.into(), Into::into)
+}
+
+fn filled(word: &str, spec: &KernelSpec, connection_file: &Path) -> OsString {
+    let prefix = spec.prefix().unwrap_or(Path::new("")).to_string_lossy();
+    word.replace("{connection_file}", &connection_file.to_string_lossy())
+        .replace("{resource_dir}", &spec.dir.to_string_lossy())
+        .replace("{prefix}", &prefix)
+        .into()
+}
+
+/// The text with the values of `${NAME}`; what is not set stays as it is written.
+fn with_variables(text: &str) -> OsString {
+    let mut out = OsString::new();
+    let mut rest = text;
+    while let Some(begin) = rest.find("${") {
+        let Some(end) = rest[begin..].find('}') else { break };
+        let name = &rest[begin + 2..begin + end];
+        out.push(&rest[..begin]);
+        match std::env::var_os(name) {
+            Some(value) => out.push(value),
+            None => out.push(OsStr::new(&rest[begin..=begin + end])),
+        }
+        rest = &rest[begin + end + 1..];
+    }
+    out.push(rest);
+    out
+}

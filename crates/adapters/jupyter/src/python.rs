@@ -1,0 +1,119 @@
+//! Names of Python kernels: a small module in the kernel that is asked by `user_expressions`, which run no code of the user's
+//! and leave nothing in the namespace or the history.
+
+use serde_json::{Value, json};
+use stead_protocol::Changed;
+
+/// Where the helper lies in the kernel's `sys.modules`.
+const MODULE: &str = "_stead_names";
+/// The key of our expression.
+const KEY: &str = "stead";
+
+/// What an eval did to the names.
+#[derive(Debug, Default)]
+pub(crate) struct NamesTold {
+    pub(crate) changed: Option<Changed>,
+    pub(crate) variables: Option<u64>,
+    /// The code could not be compiled because it ends too early.
+    pub(crate) incomplete: bool,
+    /// The type of the value that the eval had.
+    pub(crate) type_name: Option<String>,
+}
+
+/// An expression that puts the helper into the kernel.
+pub(crate) fn install() -> String {
+    let source = json!(stead_bridges::JUPYTER_NAMES).to_string();
+    // A JSON string is a Python string, too, as long as it has no characters beyond the first plane spelled in pairs;
+    // serde_json writes those as they are.
+    format!(
+        "(lambda sys, module: (sys.modules.__setitem__('{MODULE}', module), exec({source}, module.__dict__), \
+         module.begin(globals()))[2])(__import__('sys'), type(__import__('sys'))('{MODULE}'))"
+    )
+}
+
+/// An expression that calls a function of the helper with the user's namespace and a text.
+pub(crate) fn call(function: &str, argument: Option<&str>) -> String {
+    let argument = argument.map(|text| format!(", {}", json!(text))).unwrap_or_default();
+    format!("__import__('sys').modules['{MODULE}'].{function}(globals(){argument})")
+}
+
+/// The `user_expressions` of a request.
+pub(crate) fn expressions(expression: &str) -> Value {
+    json!({ KEY: expression })
+}
+
+/// A request that runs no code and asks the helper something.
+pub(crate) fn silent(expression: &str) -> Value {
+    json!({
+        "code": "",
+        "silent": true,
+        "store_history": false,
+        "user_expressions": expressions(expression),
+        "allow_stdin": false,
+        "stop_on_error": false,
+    })
+}
+
+/// What the helper answered; the error that it raised if it did.
+pub(crate) fn answer(reply: &Value) -> Option<Result<Value, String>> {
+    let told = &reply["user_expressions"][KEY];
+    match told["status"].as_str()? {
+        "ok" => {
+            // Its repr is JSON.
+            let text = told["data"]["text/plain"].as_str()?;
+            let value: Value = serde_json::from_str(text).ok()?;
+            match value.get("error").and_then(Value::as_str) {
+                Some(error) => Some(Err(error.to_owned())),
+                None => Some(Ok(value)),
+            }
+        }
+        _ => Some(Err(told["evalue"].as_str().unwrap_or("the kernel gave no answer").to_owned())),
+    }
+}
+
+/// What an eval did to the names, from the reply to it.
+pub(crate) fn names_told(reply: &Value) -> NamesTold {
+    let Some(Ok(told)) = answer(reply) else { return NamesTold::default() };
+    let changed: Option<Changed> = serde_json::from_value(told["changed"].clone()).ok();
+    NamesTold {
+        changed: changed.filter(|changed| !changed.is_empty()),
+        variables: told["variables"].as_u64(),
+        incomplete: told["incomplete"] == Value::Bool(true),
+        type_name: told["type"].as_str().map(str::to_owned),
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    fn replied(text: &str) -> Value {
+        json!({"status": "ok", "user_expressions": {"stead": {"status": "ok", "data": {"text/plain": text}}}})
+    }
+
+    #[test]
+    fn e13_what_the_helper_says_is_read_and_anything_else_is_no_news() {
+        let told = names_told(&replied(
+            r#"{"changed":{"added":[{"name":"x","type":"int"}]},"variables":3}"#,
+        ));
+        assert_eq!(told.changed.unwrap().added[0].name, "x");
+        assert_eq!(told.variables, Some(3));
+        for reply in [
+            json!({}),
+            replied("<object>"),
+            json!({"user_expressions": {"stead": {"status": "error"}}}),
+        ] {
+            let told = names_told(&reply);
+            assert!(told.changed.is_none() && told.variables.is_none(), "{reply}");
+        }
+        assert_eq!(
+            answer(&replied(r#"{"error":"no such name"}"#)),
+            Some(Err("no such name".to_owned()))
+        );
+    }
+
+    #[test]
+    fn st1_arguments_are_quoted() {
+        assert!(call("inspect", Some("a'\n\"")).ends_with(r#"(globals(), "a'\n\"")"#));
+    }
+}

@@ -1,0 +1,111 @@
+//! What is known of kernels beyond what they say of themselves. Measured with real kernels; the protocol has no words for it.
+
+use serde_json::Value;
+
+/// How the code of a kernel is interrupted.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum InterruptWay {
+    /// By SIGINT to the kernel's main thread. Processes that the eval started get theirs from the host.
+    Signal,
+    /// By SIGINT to the processes that the kernel started: one of them runs the code.
+    Children,
+    /// By the message `interrupt_request`.
+    Message,
+    /// Not at all: the kernel would die of a signal and takes no notice of a message.
+    Never,
+}
+
+/// What differs from kernel to kernel.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct KernelQuirks {
+    /// How its code is interrupted.
+    pub interrupt: InterruptWay,
+    /// It sends the value of code as `display_data`.
+    pub displays_values: bool,
+    /// It publishes what its process writes, and writes it as well.
+    pub echoes: bool,
+    /// Its code has no standard input: what reads it hangs, and no request comes.
+    pub no_stdin: bool,
+}
+
+/// A kernel by the name of its implementation.
+struct KnownKernel {
+    /// What the name begins with, in lower case.
+    implementation: &'static str,
+    quirks: KernelQuirks,
+}
+
+const PLAIN: KernelQuirks = KernelQuirks {
+    interrupt: InterruptWay::Signal,
+    displays_values: false,
+    echoes: false,
+    no_stdin: false,
+};
+
+const KNOWN: [KnownKernel; 6] = [
+    // What children write it reads from a pipe, publishes, and writes to where its own output went before.
+    KnownKernel { implementation: "ipython", quirks: KernelQuirks { echoes: true, ..PLAIN } },
+    // SIGINT ends it, and an `interrupt_request` has no effect on code that runs.
+    KnownKernel {
+        implementation: "xeus",
+        quirks: KernelQuirks { interrupt: InterruptWay::Never, ..PLAIN },
+    },
+    KnownKernel {
+        implementation: "xpython",
+        quirks: KernelQuirks { interrupt: InterruptWay::Never, ..PLAIN },
+    },
+    // SIGINT ends it; its kernelspec does not say that it takes the message.
+    KnownKernel {
+        implementation: "deno",
+        quirks: KernelQuirks { interrupt: InterruptWay::Message, ..PLAIN },
+    },
+    KnownKernel {
+        implementation: "irkernel",
+        quirks: KernelQuirks { displays_values: true, ..PLAIN },
+    },
+    KnownKernel {
+        implementation: "bash_kernel",
+        // Its own process would lose the reply if the command that it waits for ends of the same signal.
+        quirks: KernelQuirks { interrupt: InterruptWay::Children, no_stdin: true, ..PLAIN },
+    },
+];
+
+/// What is known of the kernel that sent this `kernel_info_reply`. `by_message` is what its kernelspec says of interrupts;
+/// a kernel that is not our child can only be sent messages.
+pub fn quirks(info: &Value, by_message: bool, is_child: bool) -> KernelQuirks {
+    let name = info["implementation"].as_str().unwrap_or_default().to_ascii_lowercase();
+    let known = KNOWN.iter().find(|known| name.starts_with(known.implementation));
+    let mut quirks = known.map_or(PLAIN, |known| known.quirks);
+    let by_signal = matches!(quirks.interrupt, InterruptWay::Signal | InterruptWay::Children);
+    if by_signal && (by_message || !is_child) {
+        quirks.interrupt = InterruptWay::Message;
+    }
+    quirks
+}
+
+/// Whether the kernel that a command starts listens on TCP ports only, so that sockets in a directory need not be tried.
+pub(crate) fn wants_tcp(argv: &[String]) -> bool {
+    let program = argv.first().and_then(|word| word.rsplit('/').next()).unwrap_or_default();
+    matches!(program, "deno" | "tslab")
+}
+
+#[cfg(test)]
+mod tests {
+    use serde_json::json;
+
+    use super::*;
+
+    #[test]
+    fn k1_the_table_says_who_dies_of_a_signal() {
+        let way = |name: &str, by_message, is_child| {
+            quirks(&json!({"implementation": name}), by_message, is_child).interrupt
+        };
+        assert_eq!(way("ipython", false, true), InterruptWay::Signal);
+        assert_eq!(way("ipython", true, true), InterruptWay::Message);
+        assert_eq!(way("ipython", false, false), InterruptWay::Message);
+        assert_eq!(way("xeus-python", false, true), InterruptWay::Never);
+        assert_eq!(way("Deno kernel", false, true), InterruptWay::Message);
+        assert_eq!(way("", false, true), InterruptWay::Signal);
+        assert!(quirks(&json!({"implementation": "IRkernel"}), false, true).displays_values);
+    }
+}

@@ -1,0 +1,408 @@
+//! The loop: polls the host, the kernel's sockets and its process, and does what the conversation says.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::os::unix::process::ExitStatusExt;
+use std::path::Path;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use stead_protocol::bridge::{BridgeEvent, Command, Stream};
+
+use crate::host::{HostGone, HostSide, stream_fd};
+use crate::kernel::{Kernel, KernelEnd, StartFailure};
+use crate::sockets::CHANNELS;
+use crate::talk::{KernelChannel, KernelTalk, TalkAction, TalkInput};
+
+/// How long the kernel may take to end after it was asked to.
+const SHUTDOWN_WITHIN: Duration = Duration::from_millis(1500);
+/// How often a kernel that is not our child is asked whether it lives, and how often it may be silent.
+const HEARTBEAT: Duration = Duration::from_secs(5);
+const MOST_MISSED: u32 = 3;
+/// After so many messages it is seen to that the kernel can publish more: it keeps no more than a thousand.
+const TAKEN_AFTER: u64 = 32;
+/// How much of a crash is told.
+const MOST_COMPLAINT: usize = 8 << 10;
+
+/// Why the loop is over.
+pub(crate) enum RunEnd {
+    /// The host is gone, or wanted it so.
+    Asked,
+    /// The kernel ended.
+    Kernel(KernelEnd),
+}
+
+/// What is read of the session's input.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Listening {
+    No,
+    Yes,
+}
+
+/// The adapter while it runs.
+pub(crate) struct AdapterLoop {
+    host: HostSide,
+    kernel: Kernel,
+    talk: KernelTalk,
+    listening: Listening,
+    /// A part of a line that has come.
+    line: Vec<u8>,
+    /// The last that a kernel wrote to its own stderr which publishes what it writes: how it crashed stands nowhere else.
+    complaint: Vec<u8>,
+    /// When the conversation wants to be woken.
+    due: Option<Instant>,
+    /// When the kernel is killed, once it was asked to end.
+    leave_by: Option<Instant>,
+    next_heartbeat: Instant,
+    missed: u32,
+    /// How many messages were looked at.
+    heard: u64,
+}
+
+/// What can be waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum Source {
+    Host,
+    HostStream,
+    Channel(KernelChannel),
+    Heartbeat,
+    KernelStream(Stream),
+    KernelEnded,
+    Stdin,
+}
+
+impl AdapterLoop {
+    /// Starts or reaches the kernel and says hello to the host.
+    pub(crate) fn begin(
+        control: OwnedFd,
+        target: &str,
+        path: &Path,
+    ) -> Result<AdapterLoop, StartFailure> {
+        let host = HostSide::new(control).map_err(StartFailure::Io)?;
+        let (kernel, talk) = Kernel::begin(target, path, &host)?;
+        Ok(AdapterLoop {
+            host,
+            kernel,
+            talk,
+            listening: Listening::No,
+            line: Vec::new(),
+            complaint: Vec::new(),
+            due: None,
+            leave_by: None,
+            next_heartbeat: Instant::now() + HEARTBEAT,
+            missed: 0,
+            heard: 0,
+        })
+    }
+
+    /// Does what was said while the kernel was greeted, then goes on until the session ends.
+    pub(crate) fn run(mut self, first: Vec<TalkAction>) -> RunEnd {
+        let mut actions = first;
+        loop {
+            if let Err(end) = self.act(actions) {
+                return self.end(end);
+            }
+            actions = match self.turn() {
+                Ok(actions) => actions,
+                Err(end) => return self.end(end),
+            };
+        }
+    }
+
+    /// What the kernel was greeted with, and what came of it.
+    pub(crate) fn take_first(&mut self) -> Vec<TalkAction> {
+        std::mem::take(&mut self.kernel.first)
+    }
+
+    fn act(&mut self, actions: Vec<TalkAction>) -> Result<(), RunEnd> {
+        for action in actions {
+            match action {
+                TalkAction::Tell(event) => {
+                    if matches!(event, BridgeEvent::Done(_)) {
+                        self.own_output();
+                        self.complaint.clear();
+                    }
+                    self.host.tell(&event);
+                }
+                TalkAction::Print(stream, text) => self.host.print(stream, text.into_bytes()),
+                TalkAction::Send(channel, message) => {
+                    let sent = self.kernel.sockets.send(channel, &message);
+                    sent.map_err(|error| RunEnd::Kernel(self.kernel.lost(&error.to_string())))?;
+                }
+                TalkAction::Signal => self.kernel.interrupt(),
+                TalkAction::SignalChildren => self.kernel.interrupt_children(),
+                TalkAction::Listen(true) => self.listening = Listening::Yes,
+                TalkAction::Listen(false) => {
+                    self.listening = Listening::No;
+                    self.line.clear();
+                }
+                TalkAction::Wake(after) => self.due = Some(Instant::now() + after),
+                TalkAction::Leave => {
+                    if !self.kernel.is_ours() {
+                        return Err(RunEnd::Asked);
+                    }
+                    self.leave_by = Some(Instant::now() + SHUTDOWN_WITHIN);
+                }
+            }
+        }
+        self.host.flush().map_err(|HostGone| RunEnd::Asked)
+    }
+
+    /// What the kernel's process itself has written until now is output of what runs, or ends just now.
+    fn own_output(&mut self) {
+        for stream in [Stream::Out, Stream::Err] {
+            let bytes = self.kernel.read_stream(stream);
+            self.kernel_wrote(stream, bytes, true);
+        }
+    }
+
+    /// Waits until something happens, and says what is to be done about it.
+    fn turn(&mut self) -> Result<Vec<TalkAction>, RunEnd> {
+        let ready = self.wait().map_err(|_| RunEnd::Asked)?;
+        let mut actions = Vec::new();
+        let mut ended = None;
+        for source in ready {
+            match source {
+                Source::Host => self.read_host(&mut actions)?,
+                Source::HostStream => {}
+                Source::Channel(channel) => {
+                    if let Err(error) = self.kernel.sockets.fill(channel) {
+                        ended = Some(self.kernel.lost(&error.to_string()));
+                    }
+                }
+                Source::Heartbeat => self.heard_heartbeat(),
+                Source::KernelStream(stream) => {
+                    let bytes = self.kernel.read_stream(stream);
+                    let runs = self.talk.is_busy();
+                    self.kernel_wrote(stream, bytes, runs);
+                }
+                Source::KernelEnded => ended = Some(self.kernel.ended()),
+                Source::Stdin => self.read_line(&mut actions),
+            }
+        }
+        self.hear(&mut actions);
+        if let Some(end) = ended {
+            // What it said last counts.
+            while self.kernel.sockets.has_messages() {
+                self.hear(&mut actions);
+            }
+            self.act(actions)?;
+            return Err(RunEnd::Kernel(end));
+        }
+        self.look_at_the_clock(&mut actions)?;
+        Ok(actions)
+    }
+
+    /// Looks at some of the messages that have come; between them, more are taken from the kernel.
+    fn hear(&mut self, actions: &mut Vec<TalkAction>) {
+        for _ in 0..TAKEN_AFTER * 8 {
+            let Some((channel, message)) = self.kernel.sockets.next() else { return };
+            match message {
+                Ok(message) => actions.extend(self.talk.step(TalkInput::Kernel(channel, &message))),
+                Err(text) => self.host.tell(&BridgeEvent::Log { text }),
+            }
+            self.heard += 1;
+            if self.heard.is_multiple_of(TAKEN_AFTER) {
+                // An error is found again when the socket is polled.
+                let _ = self.kernel.sockets.fill(KernelChannel::Published);
+            }
+        }
+    }
+
+    /// While no eval runs, output of the process itself is background output.
+    fn kernel_wrote(&mut self, stream: Stream, bytes: Vec<u8>, runs: bool) {
+        if bytes.is_empty() {
+            return;
+        }
+        if self.talk.echoes() {
+            if stream == Stream::Err {
+                self.complaint.extend(bytes);
+                let most = self.complaint.len().saturating_sub(MOST_COMPLAINT);
+                self.complaint.drain(..most);
+            }
+            return;
+        }
+        match runs {
+            true => self.host.print(stream, bytes),
+            false => {
+                let text = String::from_utf8_lossy(&bytes).into_owned();
+                self.host.tell(&BridgeEvent::Background { eval: None, stream, text });
+            }
+        }
+    }
+
+    fn read_host(&mut self, actions: &mut Vec<TalkAction>) -> Result<(), RunEnd> {
+        let read = self.host.read();
+        while let Some(frame) = self.host.next() {
+            match frame.command() {
+                Some(Command::Ack) => self.host.acknowledged(),
+                Some(command) => actions.extend(self.talk.step(TalkInput::Host(&command))),
+                None => {}
+            }
+        }
+        read.map_err(|HostGone| RunEnd::Asked)
+    }
+
+    /// Reads one line of the session's input, byte by byte: the next question finds the next line.
+    fn read_line(&mut self, actions: &mut Vec<TalkAction>) {
+        let mut byte = [0];
+        let mut grew = false;
+        let line = loop {
+            // The kernel may have ended the question meanwhile; what is left is dropped by the host.
+            let unread = rustix::io::ioctl_fionread(rustix::stdio::stdin()).unwrap_or(0);
+            if unread == 0 && !self.at_end_of_input() {
+                if grew {
+                    actions.extend(self.talk.step(TalkInput::PartOfLine));
+                }
+                return;
+            }
+            grew = true;
+            match rustix::io::read(rustix::stdio::stdin(), &mut byte) {
+                Ok(0) if self.line.is_empty() => break None,
+                Ok(0) => break Some(std::mem::take(&mut self.line)),
+                Ok(_) if byte[0] == b'\n' => break Some(std::mem::take(&mut self.line)),
+                Ok(_) => self.line.push(byte[0]),
+                Err(_) => return,
+            }
+        };
+        self.listening = Listening::No;
+        let line = line.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
+        actions.extend(self.talk.step(TalkInput::Line(line)));
+    }
+
+    /// Whether the host has closed its end, so that a read does not block.
+    fn at_end_of_input(&self) -> bool {
+        let mut fds = [PollFd::from_borrowed_fd(rustix::stdio::stdin(), PollFlags::IN)];
+        let polled = poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }));
+        polled.is_ok() && fds[0].revents().contains(PollFlags::HUP)
+    }
+
+    fn heard_heartbeat(&mut self) {
+        let mut beats = std::collections::VecDeque::new();
+        // If it is closed, so are the others, which say more.
+        let _ = self.kernel.sockets.heartbeat.read(&mut beats);
+        if !beats.is_empty() {
+            self.missed = 0;
+        }
+    }
+
+    fn look_at_the_clock(&mut self, actions: &mut Vec<TalkAction>) -> Result<(), RunEnd> {
+        let now = Instant::now();
+        if self.due.is_some_and(|due| due <= now) {
+            self.due = None;
+            actions.extend(self.talk.step(TalkInput::Due));
+        }
+        if self.leave_by.is_some_and(|by| by <= now) {
+            return Err(RunEnd::Asked);
+        }
+        if self.next_heartbeat <= now && !self.kernel.is_ours() {
+            self.next_heartbeat = now + HEARTBEAT;
+            // Kernels whose heartbeat is no thread of its own are silent while code runs.
+            if self.talk.is_busy() {
+                self.missed = 0;
+            } else {
+                self.missed += 1;
+                let _ = self.kernel.sockets.heartbeat.send(&[b"ping".to_vec()]);
+            }
+            if self.missed > MOST_MISSED {
+                return Err(RunEnd::Kernel(
+                    self.kernel.lost("the kernel does not answer any more"),
+                ));
+            }
+        }
+        Ok(())
+    }
+
+    /// Polls; what can be read or written.
+    fn wait(&mut self) -> io::Result<Vec<Source>> {
+        let next =
+            [self.due, self.leave_by, (!self.kernel.is_ours()).then_some(self.next_heartbeat)];
+        let next = next.into_iter().flatten().min();
+        let left = |at: Instant| at.saturating_duration_since(Instant::now());
+        let timeout = match self.kernel.sockets.has_messages() {
+            true => Some(Duration::ZERO),
+            false => next.map(|at| left(at) + Duration::from_millis(1)),
+        };
+        let timeout = timeout.and_then(|left| Timespec::try_from(left).ok());
+        let (control, stream) = self.host.wants();
+        let writes: Vec<bool> = CHANNELS
+            .iter()
+            .map(|channel| self.kernel.sockets.socket(*channel).wants_to_write())
+            .collect();
+        let mut sources = Vec::new();
+        let mut fds = Vec::new();
+        let mut add = |source, fd| {
+            sources.push(source);
+            fds.push(fd);
+        };
+        add(Source::Host, PollFd::new(&self.host, control));
+        if let Some(stream) = stream {
+            add(Source::HostStream, PollFd::from_borrowed_fd(stream_fd(stream), PollFlags::OUT));
+        }
+        for (channel, writes) in CHANNELS.iter().zip(writes) {
+            let flags = if writes { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
+            add(Source::Channel(*channel), PollFd::new(self.kernel.sockets.at(*channel), flags));
+        }
+        if !self.kernel.is_ours() {
+            add(Source::Heartbeat, PollFd::new(&self.kernel.sockets.heartbeat, PollFlags::IN));
+        }
+        for stream in [Stream::Out, Stream::Err] {
+            if let Some(fd) = self.kernel.stream_fd(stream) {
+                add(Source::KernelStream(stream), PollFd::from_borrowed_fd(fd, PollFlags::IN));
+            }
+        }
+        if let Some(fd) = self.kernel.ended_fd() {
+            add(Source::KernelEnded, PollFd::from_borrowed_fd(fd, PollFlags::IN));
+        }
+        if self.listening == Listening::Yes {
+            let stdin = rustix::stdio::stdin();
+            add(Source::Stdin, PollFd::from_borrowed_fd(stdin, PollFlags::IN));
+        }
+        match poll(&mut fds, timeout.as_ref()) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let ready = sources.into_iter().zip(&fds).filter(|(_, fd)| !fd.revents().is_empty());
+        Ok(ready.map(|(source, _)| source).collect())
+    }
+
+    /// Brings what is left to the host, and ends the kernel if it is ours.
+    fn end(mut self, end: RunEnd) -> RunEnd {
+        self.own_output();
+        if matches!(&end, RunEnd::Kernel(KernelEnd::Exited(status)) if status.signal().is_some()) {
+            let complaint = std::mem::take(&mut self.complaint);
+            self.host.print(Stream::Err, complaint);
+        }
+        if let RunEnd::Kernel(KernelEnd::Lost { reason }) = &end {
+            let event = BridgeEvent::Exiting { code: 1, reason: Some(reason.clone()) };
+            self.host.tell(&event);
+        }
+        self.finish_telling();
+        self.kernel.finish();
+        end
+    }
+
+    /// Waits until the host has taken everything; one that is gone takes nothing.
+    fn finish_telling(&mut self) {
+        while self.host.flush().is_ok() && !self.host.is_done() {
+            let (control, stream) = self.host.wants();
+            let mut fds = vec![PollFd::new(&self.host, control)];
+            if let Some(stream) = stream {
+                fds.push(PollFd::from_borrowed_fd(stream_fd(stream), PollFlags::OUT));
+            }
+            if poll(&mut fds, None).is_err() {
+                return;
+            }
+            drop(fds);
+            let gone = self.host.read().is_err();
+            while let Some(frame) = self.host.next() {
+                if frame.command() == Some(Command::Ack) {
+                    self.host.acknowledged();
+                }
+            }
+            if gone {
+                return;
+            }
+        }
+    }
+}

@@ -1,0 +1,127 @@
+//! The five sockets of a kernel, and messages on them.
+
+use std::collections::VecDeque;
+use std::io;
+
+use crate::connection::{KernelAddress, KernelConnection};
+use crate::message::{BadMessage, JupyterMessage, SigningKey};
+use crate::socket::{KernelSocket, KernelSocketError};
+use crate::talk::KernelChannel;
+use crate::zmtp::SocketKind;
+
+/// The channels in the order in which they are read: what is published first, since a kernel throws away what is not read in
+/// time.
+pub(crate) const CHANNELS: [KernelChannel; 4] =
+    [KernelChannel::Published, KernelChannel::Stdin, KernelChannel::Control, KernelChannel::Shell];
+
+/// A kernel that is connected.
+pub(crate) struct KernelSockets {
+    key: SigningKey,
+    published: KernelSocket,
+    stdin: KernelSocket,
+    control: KernelSocket,
+    shell: KernelSocket,
+    pub(crate) heartbeat: KernelSocket,
+    /// What has come and was not looked at yet, by channel.
+    raw: [VecDeque<Vec<Vec<u8>>>; 4],
+    /// How many messages had a wrong signature.
+    pub(crate) unsigned: u64,
+}
+
+/// Nobody listens at an address of the kernel.
+#[derive(Debug)]
+pub(crate) struct NotListening {
+    pub(crate) address: KernelAddress,
+    pub(crate) source: io::Error,
+}
+
+impl KernelSockets {
+    /// Connects all of them; the kernel routes what is for us by `identity`, and questions to the socket on the stdin channel
+    /// that has the same one as that on the shell channel.
+    pub(crate) fn connect(
+        connection: &KernelConnection,
+        identity: &str,
+    ) -> Result<KernelSockets, NotListening> {
+        let open = |address: &KernelAddress, kind| {
+            KernelSocket::connect(address, kind, identity.as_bytes())
+                .map_err(|source| NotListening { address: address.clone(), source })
+        };
+        Ok(KernelSockets {
+            key: connection.key.clone(),
+            shell: open(&connection.shell, SocketKind::Dealer)?,
+            control: open(&connection.control, SocketKind::Dealer)?,
+            published: open(&connection.published, SocketKind::Subscriber)?,
+            stdin: open(&connection.stdin, SocketKind::Dealer)?,
+            heartbeat: open(&connection.heartbeat, SocketKind::Requester)?,
+            raw: Default::default(),
+            unsigned: 0,
+        })
+    }
+
+    pub(crate) fn socket(&mut self, channel: KernelChannel) -> &mut KernelSocket {
+        match channel {
+            KernelChannel::Shell => &mut self.shell,
+            KernelChannel::Control => &mut self.control,
+            KernelChannel::Published => &mut self.published,
+            KernelChannel::Stdin => &mut self.stdin,
+        }
+    }
+
+    pub(crate) fn at(&self, channel: KernelChannel) -> &KernelSocket {
+        match channel {
+            KernelChannel::Shell => &self.shell,
+            KernelChannel::Control => &self.control,
+            KernelChannel::Published => &self.published,
+            KernelChannel::Stdin => &self.stdin,
+        }
+    }
+
+    /// Whether every handshake is over.
+    pub(crate) fn are_open(&self) -> bool {
+        CHANNELS.iter().all(|channel| self.at(*channel).is_open())
+    }
+
+    pub(crate) fn send(
+        &mut self,
+        channel: KernelChannel,
+        message: &JupyterMessage,
+    ) -> Result<(), KernelSocketError> {
+        let parts = self.key.encode(message);
+        self.socket(channel).send(&parts)
+    }
+
+    /// Takes what has come on a channel out of the socket, without looking at it: a kernel that publishes fast throws away
+    /// what is not taken in time. What came before an error counts.
+    pub(crate) fn fill(&mut self, channel: KernelChannel) -> Result<(), KernelSocketError> {
+        let mut raw = std::mem::take(&mut self.raw[place(channel)]);
+        let read = self.socket(channel).read(&mut raw);
+        self.raw[place(channel)] = raw;
+        read
+    }
+
+    /// Whether messages wait to be looked at.
+    pub(crate) fn has_messages(&self) -> bool {
+        self.raw.iter().any(|raw| !raw.is_empty())
+    }
+
+    /// The next message, what was published first. One that is none is told in words.
+    pub(crate) fn next(&mut self) -> Option<(KernelChannel, Result<JupyterMessage, String>)> {
+        let channel = *CHANNELS.iter().find(|channel| !self.raw[place(**channel)].is_empty())?;
+        let parts = self.raw[place(channel)].pop_front()?;
+        let message = self.key.decode(&parts).map_err(|error| {
+            self.unsigned += u64::from(error == BadMessage::Signature);
+            format!("the kernel sent {error}")
+        });
+        Some((channel, message))
+    }
+}
+
+/// Where the messages of a channel are.
+fn place(channel: KernelChannel) -> usize {
+    match channel {
+        KernelChannel::Published => 0,
+        KernelChannel::Stdin => 1,
+        KernelChannel::Control => 2,
+        KernelChannel::Shell => 3,
+    }
+}

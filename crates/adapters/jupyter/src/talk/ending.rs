@@ -1,0 +1,233 @@
+//! How an eval ends: when its reply has come and the kernel is idle, since output may come after the reply.
+
+use std::time::Duration;
+
+use serde_json::Value;
+use stead_protocol::bridge::{BridgeEvent, Done, DoneStatus, Stream};
+
+use super::published::{show_display, show_value};
+use super::{EvalStage, Interrupting, KernelTalk, TalkAction, TalkPhase};
+use crate::bundle::{cut, has_picture};
+use crate::python;
+use crate::quirks::InterruptWay;
+
+/// Kernels that throw away what comes soon after an error take it again after this time.
+const AGAIN_AFTER: Duration = Duration::from_millis(250);
+/// How often code is sent that the kernel throws away.
+const MOST_TRIES: u32 = 4;
+const MOST_TRACEBACK: usize = 64 << 10;
+const MOST_MESSAGE: usize = 8 << 10;
+/// Longer code is not looked at for whether it only ends too early.
+const MOST_CHECKED: usize = 1 << 20;
+
+/// What the reply to an eval says of its end.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum ReplyWord {
+    Ok,
+    Error,
+    /// `abort` or `aborted`: it was interrupted, or not run at all.
+    Aborted,
+}
+
+impl ReplyWord {
+    fn of(reply: &Value) -> ReplyWord {
+        match reply["status"].as_str() {
+            Some("error") => ReplyWord::Error,
+            Some("abort" | "aborted") => ReplyWord::Aborted,
+            _ => ReplyWord::Ok,
+        }
+    }
+}
+
+impl KernelTalk {
+    /// The eval may be over; then what is left to ask about it is asked.
+    pub(super) fn look_whether_over(&mut self, out: &mut Vec<TalkAction>) {
+        let python = self.is_python();
+        let TalkPhase::Running(run) = &mut self.phase else { return };
+        let (EvalStage::Code, true, Some(reply)) = (run.stage, run.idle, &run.reply) else {
+            return;
+        };
+        let word = ReplyWord::of(reply);
+        if word == ReplyWord::Aborted
+            && !run.begun
+            && run.interrupt == Interrupting::No
+            && run.tries < MOST_TRIES
+        {
+            run.stage = EvalStage::Again;
+            out.push(TalkAction::Wake(AGAIN_AFTER));
+            return;
+        }
+        if !python || word == ReplyWord::Ok {
+            let reply = reply.clone();
+            return self.finish(&reply, out);
+        }
+        let failed = run.error.as_ref().unwrap_or(reply);
+        // Of code that could not be compiled the helper also says whether it only ends too early.
+        let source = (is_syntax_error(failed) && run.code.len() <= MOST_CHECKED)
+            .then_some(run.code.as_str());
+        let question = python::silent(&python::call("after", source));
+        run.stage = EvalStage::Names;
+        let id = self.ask_shell("execute_request", question, out);
+        if let TalkPhase::Running(run) = &mut self.phase {
+            run.after = id;
+        }
+    }
+
+    /// Tells how the eval ended. `told` is the reply that says what became of the names.
+    pub(super) fn finish(&mut self, told: &Value, out: &mut Vec<TalkAction>) {
+        let phase = std::mem::replace(&mut self.phase, TalkPhase::Idle);
+        let TalkPhase::Running(mut run) = phase else { return };
+        let reply = run.reply.take().unwrap_or_default();
+        let word = ReplyWord::of(&reply);
+        let names = python::names_told(told);
+        if run.asks.is_some() {
+            out.push(TalkAction::Listen(false));
+        }
+        for payload in reply["payload"].as_array().into_iter().flatten() {
+            // What would open in a pager, as `name?` does in IPython.
+            if payload["source"] == "page"
+                && let Some(text) = payload["data"]["text/plain"].as_str()
+            {
+                out.push(TalkAction::Print(Stream::Out, text.trim_end().to_owned() + "\n"));
+            }
+        }
+        if run.value.is_none() && word == ReplyWord::Ok {
+            // A picture is shown and is no value, though it comes with a few words.
+            run.value = run.display.take_if(|content| !has_picture(&content["data"]));
+        }
+        show_display(&mut run, out);
+        if let Some(value) = &run.value {
+            let language = self.facts.as_ref().map(|facts| facts.language.clone());
+            show_value(value, names.type_name.or(language), false, out);
+        }
+        let (sent, way) = (run.interrupt == Interrupting::Sent, self.interrupt_way());
+        let mut failure = run.error.take();
+        if let Some(error) = failure.take_if(|_| word == ReplyWord::Ok) {
+            // The code came to its end, and its value could not be shown.
+            let text = traceback(&error).unwrap_or_default();
+            out.push(TalkAction::Print(Stream::Err, text));
+        }
+        let says_interrupt = |error: &Value| {
+            error["ename"]
+                .as_str()
+                .is_some_and(|name| name.to_ascii_lowercase().contains("interrupt"))
+        };
+        let interrupted = sent
+            && match (word, &failure) {
+                (ReplyWord::Aborted, _) => true,
+                // A shell says no more than the exit code.
+                (ReplyWord::Error, Some(_)) if way == InterruptWay::Children => true,
+                (ReplyWord::Error, Some(error)) => says_interrupt(error),
+                // Deno says that the code failed and not with what.
+                (ReplyWord::Error, None) => true,
+                (ReplyWord::Ok, _) => false,
+            };
+        let exit_code = failure.as_ref().and_then(exit_code);
+        let status = match word {
+            _ if exit_code == Some(0) => DoneStatus::Ok,
+            _ if interrupted => DoneStatus::Interrupted,
+            ReplyWord::Ok => DoneStatus::Ok,
+            ReplyWord::Error | ReplyWord::Aborted => DoneStatus::Error,
+        };
+        let failure = failure.unwrap_or(reply.clone());
+        if status == DoneStatus::Error && word == ReplyWord::Aborted && failure["ename"].is_null() {
+            let message = "the kernel threw the code away and did not run it";
+            out.push(error("Aborted", message, None, false));
+        } else if status == DoneStatus::Error || (interrupted && failure["ename"].is_string()) {
+            let name = error_name(failure["ename"].as_str().unwrap_or_default());
+            let message = failure["evalue"].as_str().unwrap_or_default();
+            out.push(error(&name, message, traceback(&failure), names.incomplete));
+        }
+        if asks_to_exit(&reply) {
+            out.push(TalkAction::Tell(BridgeEvent::Exiting { code: 0, reason: None }));
+            self.command(&stead_protocol::bridge::Command::Exit, out);
+            return;
+        }
+        out.push(TalkAction::Tell(BridgeEvent::Done(Done {
+            eval: run.eval,
+            status,
+            exit_code,
+            changed: names.changed,
+            variables: names.variables,
+            notice: None,
+        })));
+    }
+}
+
+/// The end of something that did nothing to the names.
+pub(super) fn done(eval: &str, status: DoneStatus) -> BridgeEvent {
+    let eval = eval.to_owned();
+    BridgeEvent::Done(Done {
+        eval,
+        status,
+        exit_code: None,
+        changed: None,
+        variables: None,
+        notice: None,
+    })
+}
+
+fn error(name: &str, message: &str, traceback: Option<String>, incomplete: bool) -> TalkAction {
+    TalkAction::Tell(BridgeEvent::Error {
+        name: name.to_owned(),
+        message: cut(message, MOST_MESSAGE),
+        traceback,
+        incomplete,
+        missing: None,
+    })
+}
+
+/// xeus-python says `<class 'ValueError'>`, and bash_kernel nothing.
+fn error_name(ename: &str) -> String {
+    let class = ename.strip_prefix("<class '").and_then(|rest| rest.strip_suffix("'>"));
+    let name = class.unwrap_or(ename).trim();
+    if name.is_empty() { "Error".to_owned() } else { name.to_owned() }
+}
+
+/// The code of an exit that IPython takes for an error.
+fn exit_code(failure: &Value) -> Option<i32> {
+    if error_name(failure["ename"].as_str()?) != "SystemExit" {
+        return None;
+    }
+    match failure["evalue"].as_str().unwrap_or_default() {
+        "" | "None" => Some(0),
+        text => Some(text.parse().unwrap_or(1)),
+    }
+}
+
+fn is_syntax_error(failure: &Value) -> bool {
+    let name = error_name(failure["ename"].as_str().unwrap_or_default());
+    matches!(
+        name.as_str(),
+        "SyntaxError" | "IndentationError" | "TabError" | "_IncompleteInputError"
+    )
+}
+
+fn traceback(failure: &Value) -> Option<String> {
+    let lines = failure["traceback"].as_array()?;
+    let lines: Vec<String> = lines.iter().filter_map(Value::as_str).map(without_colours).collect();
+    let text = lines.join("\n");
+    (!text.trim().is_empty()).then(|| cut(text.trim_end(), MOST_TRACEBACK) + "\n")
+}
+
+/// Kernels colour tracebacks whatever reads them.
+fn without_colours(text: &str) -> String {
+    let mut plain = String::with_capacity(text.len());
+    let mut rest = text;
+    while let Some(begin) = rest.find("\u{1b}[") {
+        plain.push_str(&rest[..begin]);
+        let after = &rest[begin + 2..];
+        let end = after.find(|c: char| ('@'..='~').contains(&c));
+        rest = end.map_or("", |end| &after[end + 1..]);
+    }
+    plain + rest
+}
+
+/// Whether the code has asked to end the kernel, as `exit` does in IPython.
+fn asks_to_exit(reply: &Value) -> bool {
+    let payload = reply["payload"].as_array();
+    payload
+        .into_iter()
+        .flatten()
+        .any(|one| one["source"] == "ask_exit" && one["keepkernel"] != Value::Bool(true))
+}

@@ -1,0 +1,138 @@
+//! What the kernel tells everybody: output, values, errors, and whether it is busy.
+
+use serde_json::Value;
+use stead_protocol::bridge::{BridgeEvent, Shown, Stream};
+
+use super::commands::{REPEAT_AFTER, YOUNG};
+use super::{EvalRun, Interrupting, KernelTalk, TalkAction, TalkPhase};
+use crate::bundle;
+use crate::message::JupyterMessage;
+use crate::quirks::InterruptWay;
+
+impl KernelTalk {
+    pub(super) fn published(&mut self, message: &JupyterMessage, out: &mut Vec<TalkAction>) {
+        if let TalkPhase::Greeting { heard, .. } = &mut self.phase {
+            *heard = true;
+            return self.look_whether_greeted(out);
+        }
+        let way = self.interrupt_way();
+        let lone_display = self.facts.as_ref().is_some_and(|facts| facts.quirks.displays_values);
+        let run = match &mut self.phase {
+            TalkPhase::Running(run) if run.request == message.parent_id() => run,
+            _ => return self.background(message, out),
+        };
+        match message.kind() {
+            "execute_input" => {
+                (run.begun, run.young) = (true, way == InterruptWay::Signal);
+                if run.interrupt == Interrupting::Wanted {
+                    (run.interrupt, run.cooling) = (Interrupting::Sent, true);
+                    out.push(TalkAction::Wake(REPEAT_AFTER));
+                    self.send_interrupt(way, out);
+                } else if run.young {
+                    out.push(TalkAction::Wake(YOUNG));
+                }
+            }
+            "stream" => {
+                run.begun = true;
+                show_display(run, out);
+                let stream = stream_of(message);
+                out.push(TalkAction::Print(stream, message.text("text").to_owned()));
+            }
+            "execute_result" => {
+                show_display(run, out);
+                if let Some(earlier) = run.value.replace(message.content.clone()) {
+                    show_value(&earlier, None, true, out);
+                }
+            }
+            "display_data" if lone_display => {
+                show_display(run, out);
+                run.display = Some(message.content.clone());
+            }
+            "display_data" => show(&message.content, false, out),
+            "update_display_data" => {
+                show_display(run, out);
+                show(&message.content, true, out);
+            }
+            "error" => {
+                show_display(run, out);
+                run.error = Some(message.content.clone());
+            }
+            "status" if message.text("execution_state") == "idle" => {
+                run.idle = true;
+                if run.reply.is_none() && run.interrupt == Interrupting::Sent {
+                    run.cooling = true;
+                    out.push(TalkAction::Wake(REPEAT_AFTER));
+                }
+                self.look_whether_over(out);
+            }
+            // Widgets, debuggers and what is yet to be thought of: nothing that a session without a browser can show.
+            _ => {}
+        }
+    }
+
+    /// Output of code that is over, or of somebody else who uses the same kernel.
+    fn background(&self, message: &JupyterMessage, out: &mut Vec<TalkAction>) {
+        let content = &message.content;
+        let (stream, text) = match message.kind() {
+            "stream" => (stream_of(message), message.text("text").to_owned()),
+            "execute_result" | "display_data" | "update_display_data" => {
+                let shown = bundle::choose(&content["data"], true);
+                let kinds: Vec<_> = shown.displays.iter().map(|(mime, _)| mime.as_str()).collect();
+                let text =
+                    shown.text.unwrap_or_else(|| format!("({} was shown)", kinds.join(", ")));
+                (Stream::Out, text + "\n")
+            }
+            "error" => {
+                let text = format!("{}: {}\n", message.text("ename"), message.text("evalue"));
+                (Stream::Err, text)
+            }
+            _ => return,
+        };
+        let eval = self.eval_of(message.parent_id());
+        out.push(TalkAction::Tell(BridgeEvent::Background { eval, stream, text }));
+    }
+}
+
+fn stream_of(message: &JupyterMessage) -> Stream {
+    match message.text("name") {
+        "stderr" => Stream::Err,
+        _ => Stream::Out,
+    }
+}
+
+/// Shows what was held back, because something follows it.
+pub(super) fn show_display(run: &mut EvalRun, out: &mut Vec<TalkAction>) {
+    if let Some(content) = run.display.take() {
+        show(&content, false, out);
+    }
+}
+
+/// Shows something that code has put on display.
+fn show(content: &Value, update: bool, out: &mut Vec<TalkAction>) {
+    let shown = bundle::choose(&content["data"], false);
+    let id = content["transient"]["display_id"].as_str().map(str::to_owned);
+    let text = shown.text.map(|text| ("text/plain".to_owned(), text));
+    for (mime, data) in shown.displays.into_iter().chain(text) {
+        let id = id.clone();
+        let event = BridgeEvent::Display { mime, data, note: None, id, update, ack: true };
+        out.push(TalkAction::Tell(event));
+    }
+}
+
+/// Shows the value of code. `ack` says that something may follow.
+pub(super) fn show_value(
+    content: &Value,
+    type_name: Option<String>,
+    ack: bool,
+    out: &mut Vec<TalkAction>,
+) {
+    let shown = bundle::choose(&content["data"], true);
+    for (mime, data) in shown.displays {
+        let event = BridgeEvent::Display { mime, data, note: None, id: None, update: false, ack };
+        out.push(TalkAction::Tell(event));
+    }
+    if let Some(text) = shown.text {
+        let type_name = type_name.unwrap_or_default();
+        out.push(TalkAction::Tell(BridgeEvent::Value(Shown { text, type_name, ack })));
+    }
+}

@@ -1,0 +1,472 @@
+//! The conversation as a table: what is said to it, and what it then does.
+
+use serde_json::{Value, json};
+use stead_protocol::EvalId;
+use stead_protocol::bridge::{BridgeEvent, Command, Stream};
+
+use super::*;
+
+/// A conversation with a kernel that has said who it is.
+struct Talked {
+    talk: KernelTalk,
+    /// The last request on the shell channel.
+    request: String,
+}
+
+fn id() -> EvalId {
+    "k:1".parse().unwrap()
+}
+
+fn ours() -> KernelOwner {
+    KernelOwner::Ours { by_message: false }
+}
+
+/// What is done, as short words.
+fn words(actions: &[TalkAction]) -> Vec<String> {
+    let word = |action: &TalkAction| match action {
+        TalkAction::Tell(event) => {
+            let event = serde_json::to_value(event).unwrap();
+            let parts: Vec<String> =
+                ["ev", "status", "text", "name", "prompt", "mime", "error", "exit_code", "reason"]
+                    .iter()
+                    .filter_map(|key| match &event[*key] {
+                        Value::String(text) => Some(text.clone()),
+                        Value::Number(number) => Some(number.to_string()),
+                        _ => None,
+                    })
+                    .collect();
+            parts.join(" ")
+        }
+        TalkAction::Print(Stream::Out, text) => format!("out {text}"),
+        TalkAction::Print(Stream::Err, text) => format!("err {text}"),
+        TalkAction::Send(channel, message) => format!("{channel:?} {}", message.kind()),
+        TalkAction::Signal => "signal".to_owned(),
+        TalkAction::SignalChildren => "signal children".to_owned(),
+        TalkAction::Listen(listens) => format!("listen {listens}"),
+        TalkAction::Wake(after) => format!("wake {}", after.as_millis()),
+        TalkAction::Leave => "leave".to_owned(),
+    };
+    actions.iter().map(word).collect()
+}
+
+impl Talked {
+    fn new(owner: KernelOwner, implementation: &str, language: &str) -> Talked {
+        let mut talked =
+            Talked { talk: KernelTalk::new(owner, "me", "/bin/kernel"), request: String::new() };
+        talked.talk.greet();
+        let info = json!({"implementation": implementation, "language_info": {"name": language, "version": "1"}});
+        let said = talked.published("", "status", json!({"execution_state": "idle"}));
+        assert!(said.is_empty(), "{said:?}");
+        talked.on(KernelChannel::Shell, "", "kernel_info_reply", info);
+        assert!(talked.talk.is_ready());
+        // The helper of Python kernels was put in place.
+        if talked.talk.unanswered > 0 {
+            talked.on(KernelChannel::Shell, "", "execute_reply", json!({"status": "ok"}));
+        }
+        talked
+    }
+
+    fn ipython() -> Talked {
+        Talked::new(ours(), "ipython", "python")
+    }
+
+    fn step(&mut self, input: TalkInput<'_>) -> Vec<String> {
+        let actions = self.talk.step(input);
+        for action in &actions {
+            if let TalkAction::Send(KernelChannel::Shell, message) = action {
+                self.request = message.header["msg_id"].as_str().unwrap().to_owned();
+            }
+        }
+        words(&actions)
+    }
+
+    fn host(&mut self, command: Command<'_>) -> Vec<String> {
+        self.step(TalkInput::Host(&command))
+    }
+
+    fn eval(&mut self, code: &str) -> Vec<String> {
+        self.host(Command::Eval { id: &id(), code })
+    }
+
+    fn on(
+        &mut self,
+        channel: KernelChannel,
+        parent: &str,
+        kind: &str,
+        content: Value,
+    ) -> Vec<String> {
+        let mut message = JupyterMessage::request("theirs", "them", kind, content);
+        message.parent = json!({"msg_id": parent});
+        self.step(TalkInput::Kernel(channel, &message))
+    }
+
+    fn published(&mut self, parent: &str, kind: &str, content: Value) -> Vec<String> {
+        self.on(KernelChannel::Published, parent, kind, content)
+    }
+
+    /// Something that the code that runs has brought about.
+    fn says(&mut self, kind: &str, content: Value) -> Vec<String> {
+        let parent = self.request.clone();
+        self.published(&parent, kind, content)
+    }
+
+    fn idle(&mut self) -> Vec<String> {
+        self.says("status", json!({"execution_state": "idle"}))
+    }
+
+    fn reply(&mut self, content: Value) -> Vec<String> {
+        let parent = self.request.clone();
+        self.on(KernelChannel::Shell, &parent, "execute_reply", content)
+    }
+}
+
+fn stream(name: &str, text: &str) -> Value {
+    json!({"name": name, "text": text})
+}
+
+fn error(name: &str) -> Value {
+    json!({"status": "error", "ename": name, "evalue": "why", "traceback": ["\u{1b}[31mline\u{1b}[0m"]})
+}
+
+#[test]
+fn k1_an_eval_is_over_when_the_reply_has_come_and_the_kernel_is_idle_in_any_order() {
+    for reply_first in [true, false] {
+        let mut kernel = Talked::ipython();
+        assert_eq!(kernel.eval("1"), ["Shell execute_request"]);
+        kernel.says("execute_input", json!({}));
+        assert_eq!(kernel.says("stream", stream("stdout", "a")), ["out a"]);
+        kernel.says("execute_result", json!({"data": {"text/plain": "42"}}));
+        let ok = json!({"status": "ok"});
+        let before = if reply_first { kernel.reply(ok.clone()) } else { kernel.idle() };
+        assert!(before.is_empty(), "{before:?}");
+        // What the code's own process wrote may come after the reply.
+        assert_eq!(kernel.says("stream", stream("stderr", "b")), ["err b"]);
+        let after = if reply_first { kernel.idle() } else { kernel.reply(ok) };
+        assert_eq!(after, ["value 42", "done ok"]);
+    }
+}
+
+#[test]
+fn k1_output_of_earlier_evals_and_of_others_is_background() {
+    let mut kernel = Talked::ipython();
+    kernel.eval("1");
+    let first = kernel.request.clone();
+    kernel.reply(json!({"status": "ok"}));
+    kernel.idle();
+    assert_eq!(kernel.published(&first, "stream", stream("stdout", "late")), ["background late"]);
+    let shown =
+        kernel.published("somebody", "execute_result", json!({"data": {"text/plain": "7"}}));
+    assert_eq!(shown, ["background 7\n"]);
+    kernel.eval("2");
+    let content = stream("stderr", "more");
+    let mut message = JupyterMessage::request("x", "them", "stream", content);
+    message.parent = json!({"msg_id": first});
+    let actions = kernel.talk.step(TalkInput::Kernel(KernelChannel::Published, &message));
+    let [TalkAction::Tell(BridgeEvent::Background { eval, .. })] = &actions[..] else {
+        panic!("{actions:?}")
+    };
+    assert_eq!(eval.as_deref(), Some("k:1"));
+}
+
+#[test]
+fn k1_what_is_not_for_sessions_is_passed_over() {
+    let mut kernel = Talked::ipython();
+    kernel.eval("1");
+    for kind in ["comm_open", "comm_msg", "comm_close", "clear_output", "debug_event", "new_thing"]
+    {
+        assert!(kernel.says(kind, json!({})).is_empty(), "{kind}");
+        assert!(kernel.published("other", kind, json!({})).is_empty(), "{kind}");
+    }
+}
+
+#[test]
+fn e6_an_interrupt_waits_until_the_code_runs() {
+    let mut kernel = Talked::ipython();
+    kernel.eval("1");
+    assert_eq!(kernel.host(Command::Interrupt { id: &id() }), ["interrupted", "wake 1000"]);
+    assert_eq!(kernel.says("execute_input", json!({})), ["wake 1000", "signal"]);
+    // Code that has only just begun may not have been there yet.
+    assert_eq!(kernel.step(TalkInput::Due), ["wake 1000", "signal"]);
+    // Another one is for code that took no notice, and comes when the kernel has had its time.
+    assert_eq!(kernel.host(Command::Interrupt { id: &id() }), ["interrupted"]);
+    assert_eq!(kernel.step(TalkInput::Due), ["wake 1000", "signal"]);
+    kernel.says("error", error("KeyboardInterrupt"));
+    kernel.reply(error("KeyboardInterrupt"));
+    assert_eq!(kernel.idle(), ["Shell execute_request"], "names are asked for after an error");
+    assert_eq!(
+        kernel.reply(json!({"status": "ok"})),
+        ["error KeyboardInterrupt", "done interrupted"]
+    );
+    // It is over: nothing is hit any more.
+    assert!(kernel.host(Command::Interrupt { id: &id() }).is_empty());
+}
+
+#[test]
+fn e6_each_kernel_is_interrupted_as_it_can_be() {
+    let cases = [
+        ("ipython", ours(), "signal"),
+        ("ipython", KernelOwner::Ours { by_message: true }, "Control interrupt_request"),
+        ("ipython", KernelOwner::Others, "Control interrupt_request"),
+        ("Deno kernel", ours(), "Control interrupt_request"),
+        ("bash_kernel", ours(), "signal children"),
+    ];
+    for (name, owner, way) in cases {
+        let mut kernel = Talked::new(owner, name, "x");
+        kernel.eval("1");
+        kernel.says("execute_input", json!({}));
+        // Code that has run for a while is interrupted once.
+        kernel.step(TalkInput::Due);
+        let said = kernel.host(Command::Interrupt { id: &id() });
+        assert_eq!(said, ["interrupted", "wake 1000", way], "{name}");
+        assert!(kernel.step(TalkInput::Due).is_empty(), "{name}");
+        // A kernel that has forgotten the reply is idle all the same.
+        assert_eq!(kernel.idle(), ["wake 1000"], "{name}");
+        assert!(!kernel.step(TalkInput::Due).is_empty(), "{name}");
+    }
+    let mut xeus = Talked::new(ours(), "xeus-python", "x");
+    xeus.eval("1");
+    xeus.says("execute_input", json!({}));
+    let said = xeus.host(Command::Interrupt { id: &id() });
+    assert!(said.len() == 1 && said[0].contains("would die"), "{said:?}");
+}
+
+#[test]
+fn e6_words_for_an_end_by_interrupt_differ() {
+    // Status, whether an `error` was published, whether an interrupt was sent, and the end.
+    let cases = [
+        ("abort", false, true, "done interrupted"),
+        ("aborted", false, true, "done interrupted"),
+        ("error", false, true, "done interrupted"),
+        ("error", true, true, "done error"),
+        ("ok", false, true, "done ok"),
+    ];
+    for (status, published, interrupted, end) in cases {
+        let mut kernel = Talked::new(ours(), "irkernel", "r");
+        kernel.eval("1");
+        kernel.says("execute_input", json!({}));
+        if interrupted {
+            kernel.host(Command::Interrupt { id: &id() });
+        }
+        if published {
+            kernel.says("error", error("ValueError"));
+        }
+        kernel.idle();
+        let said = kernel.reply(json!({"status": status}));
+        assert_eq!(said.last().unwrap(), end, "{status}");
+    }
+}
+
+#[test]
+fn k1_code_that_the_kernel_throws_away_is_sent_again() {
+    let mut kernel = Talked::new(ours(), "jslab", "typescript");
+    kernel.eval("1");
+    for _ in 1..4 {
+        kernel.idle();
+        assert_eq!(kernel.reply(json!({"status": "abort"})), ["wake 250"]);
+        assert_eq!(kernel.step(TalkInput::Due), ["Shell execute_request"]);
+    }
+    kernel.idle();
+    assert_eq!(kernel.reply(json!({"status": "abort"})), ["error Aborted", "done error"]);
+}
+
+#[test]
+fn e8_questions_are_asked_and_answered() {
+    let mut kernel = Talked::ipython();
+    kernel.eval("input()");
+    let parent = kernel.request.clone();
+    let asked = kernel.on(
+        KernelChannel::Stdin,
+        &parent,
+        "input_request",
+        json!({"prompt": "who? ", "password": false}),
+    );
+    assert_eq!(asked, ["waits who? ", "listen true"]);
+    assert_eq!(kernel.step(TalkInput::PartOfLine), ["waits who? "]);
+    assert_eq!(
+        kernel.step(TalkInput::Line(Some("me".to_owned()))),
+        ["listen false", "Stdin input_reply"]
+    );
+    let asked = kernel.on(
+        KernelChannel::Stdin,
+        &parent,
+        "input_request",
+        json!({"prompt": "", "password": true}),
+    );
+    assert_eq!(asked, ["waits", "listen true"]);
+    // The end of the input is IPython's own word for it.
+    let actions = kernel.talk.step(TalkInput::Line(None));
+    let TalkAction::Send(_, message) = &actions[1] else { panic!("{actions:?}") };
+    assert_eq!(message.content["value"], "\u{4}");
+    assert_eq!(message.parent["msg_id"], "theirs");
+    // An answer that comes too late goes nowhere.
+    assert!(kernel.step(TalkInput::Line(Some("late".to_owned()))).is_empty());
+}
+
+#[test]
+fn e20_code_that_ends_too_early_is_told_from_code_that_is_wrong() {
+    for incomplete in [true, false] {
+        let mut kernel = Talked::ipython();
+        kernel.eval("f(");
+        kernel.says("error", error("SyntaxError"));
+        kernel.reply(error("SyntaxError"));
+        assert_eq!(kernel.idle(), ["Shell execute_request"]);
+        let parent = kernel.request.clone();
+        let told = json!({"incomplete": incomplete}).to_string();
+        let told = json!({"stead": {"status": "ok", "data": {"text/plain": told}}});
+        let content = json!({"status": "ok", "user_expressions": told});
+        let mut message = JupyterMessage::request("x", "them", "execute_reply", content);
+        message.parent = json!({"msg_id": parent});
+        let actions = kernel.talk.step(TalkInput::Kernel(KernelChannel::Shell, &message));
+        let TalkAction::Tell(BridgeEvent::Error { incomplete: told, traceback, .. }) = &actions[0]
+        else {
+            panic!("{actions:?}")
+        };
+        assert_eq!(*told, incomplete);
+        assert_eq!(traceback.as_deref(), Some("line\n"));
+    }
+}
+
+#[test]
+fn k1_one_request_is_under_way_at_a_time() {
+    let mut kernel = Talked::new(KernelOwner::Others, "ipython", "python");
+    kernel.talk.greet();
+    assert!(kernel.eval("1").is_empty(), "the kernel has not answered yet");
+    // What somebody else runs there is not hit.
+    assert_eq!(kernel.host(Command::Interrupt { id: &id() }), ["interrupted", "done interrupted"]);
+    kernel.eval("2");
+    let sent = kernel.on(KernelChannel::Shell, "", "kernel_info_reply", json!({}));
+    assert_eq!(sent, ["Shell execute_request"]);
+}
+
+#[test]
+fn k1_displays_come_in_their_place_and_update_each_other() {
+    let mut kernel = Talked::ipython();
+    kernel.eval("1");
+    let shown = json!({"data": {"image/png": "aGk="}, "transient": {"display_id": "a"}});
+    assert_eq!(kernel.says("display_data", shown.clone()), ["display image/png"]);
+    assert_eq!(kernel.says("update_display_data", shown), ["display image/png"]);
+    // IRkernel's value is the last thing on display, unless that is a picture.
+    let mut r = Talked::new(ours(), "IRkernel", "R");
+    r.eval("1");
+    assert!(r.says("display_data", json!({"data": {"text/plain": "[1] 1"}})).is_empty());
+    assert_eq!(
+        r.says("stream", stream("stdout", "x")),
+        ["display [1] 1 text/plain", "out x"].map(|text| text.replace(" [1] 1", ""))
+    );
+    r.says("display_data", json!({"data": {"text/plain": "[1] 2"}}));
+    r.idle();
+    assert_eq!(r.reply(json!({"status": "ok"})), ["value [1] 2", "done ok"]);
+}
+
+#[test]
+fn s6_an_exit_that_the_code_asked_for_ends_the_session() {
+    let mut kernel = Talked::ipython();
+    kernel.eval("exit()");
+    kernel.idle();
+    let said = kernel
+        .reply(json!({"status": "ok", "payload": [{"source": "ask_exit", "keepkernel": false}]}));
+    assert_eq!(said, ["exiting", "Control shutdown_request", "leave"]);
+}
+
+#[test]
+fn k4_a_kernel_of_others_is_left_alone_and_its_restart_is_told() {
+    let mut kernel = Talked::new(KernelOwner::Others, "ipython", "python");
+    let mut message =
+        JupyterMessage::request("x", "another", "status", json!({"execution_state": "starting"}));
+    message.parent = json!({});
+    let said = kernel.step(TalkInput::Kernel(KernelChannel::Published, &message));
+    assert_eq!(said, ["exiting the kernel was started anew, and its state is gone", "leave"]);
+    let mut kernel = Talked::new(KernelOwner::Others, "ipython", "python");
+    assert_eq!(kernel.host(Command::Exit), ["leave"]);
+}
+
+#[test]
+fn st1_questions_go_to_the_helper_or_to_the_kernel() {
+    let mut r = Talked::new(ours(), "IRkernel", "R");
+    assert_eq!(
+        r.host(Command::Query { seq: 1, what: "inspect", arg: "x" }),
+        ["Shell inspect_request"]
+    );
+    let parent = r.request.clone();
+    let told = json!({"status": "ok", "found": true, "data": {"text/plain": "numeric"}});
+    assert_eq!(r.on(KernelChannel::Shell, &parent, "inspect_reply", told), ["reply"]);
+    assert_eq!(
+        r.host(Command::Query { seq: 2, what: "complete", arg: "mea" }),
+        ["Shell complete_request"]
+    );
+    let parent = r.request.clone();
+    let told = json!({"status": "ok", "matches": ["mean"], "cursor_start": 0});
+    r.on(KernelChannel::Shell, &parent, "complete_reply", told);
+    let refused = r.host(Command::Clear { seq: 3 });
+    assert_eq!(refused, ["reply the Jupyter protocol cannot empty a namespace"]);
+    let mut python = Talked::ipython();
+    assert_eq!(
+        python.host(Command::Query { seq: 1, what: "vars", arg: "" }),
+        ["Shell execute_request"]
+    );
+    assert_eq!(python.host(Command::InterruptQuery), ["reply interrupted", "signal"]);
+    // The late answer is nobody's.
+    assert!(python.reply(json!({"status": "ok"})).is_empty());
+}
+
+/// The golden transcript has what the kernel says and is asked beside what host and adapter say to each other.
+#[test]
+fn k1_the_golden_transcript_is_what_the_adapter_says() {
+    use std::collections::VecDeque;
+    use stead_protocol::bridge::Commands;
+
+    let golden = include_str!("../../../../../bridges/golden/adapter-jupyter.jsonl");
+    let mut talk = KernelTalk::new(ours(), "me", "/bin/kernel");
+    talk.greet();
+    let (mut said, mut asked, mut last) = (VecDeque::new(), VecDeque::new(), String::new());
+    for line in golden.lines() {
+        let line: Value = serde_json::from_str(line).unwrap();
+        let mut actions = Vec::new();
+        if let Some(command) = line["host"].as_str() {
+            let mut commands = Commands::default();
+            commands.push(command.as_bytes()).unwrap();
+            let frame = commands.next_frame().unwrap();
+            actions = talk.step(TalkInput::Host(&frame.command().unwrap()));
+        } else if let Some(told) = line["kernel"].as_object() {
+            let kind = told["kind"].as_str().unwrap();
+            let mut message = JupyterMessage::request("x", "them", kind, told["content"].clone());
+            message.parent = json!({"msg_id": last});
+            let channel = match told["channel"].as_str().unwrap() {
+                "shell" => KernelChannel::Shell,
+                "stdin" => KernelChannel::Stdin,
+                _ => KernelChannel::Published,
+            };
+            actions = talk.step(TalkInput::Kernel(channel, &message));
+        } else if let Some(expected) = line["bridge"].as_object() {
+            let event: Value =
+                said.pop_front().unwrap_or_else(|| panic!("nothing is said: {line}"));
+            for (name, value) in expected {
+                assert!(value == "*" || event[name] == *value, "{name}: {event} is not {line}");
+            }
+        } else {
+            let (channel, message): (KernelChannel, JupyterMessage) =
+                asked.pop_front().unwrap_or_else(|| panic!("nothing is asked: {line}"));
+            let expected = line["asked"].as_object().unwrap();
+            assert_eq!(format!("{channel:?}").to_lowercase(), expected["channel"], "{line}");
+            assert_eq!(message.kind(), expected["kind"], "{line}");
+            for (name, value) in
+                expected.iter().filter(|(name, _)| !["channel", "kind"].contains(&name.as_str()))
+            {
+                assert_eq!(message.content[name], *value, "{line}");
+            }
+        }
+        for action in actions {
+            match action {
+                TalkAction::Tell(event) => said.push_back(serde_json::to_value(event).unwrap()),
+                TalkAction::Send(channel, message) => {
+                    if channel == KernelChannel::Shell {
+                        last = message.header["msg_id"].as_str().unwrap().to_owned();
+                    }
+                    asked.push_back((channel, message));
+                }
+                _ => {}
+            }
+        }
+    }
+    assert!(said.is_empty() && asked.is_empty(), "{said:?} {asked:?}");
+}

@@ -330,3 +330,27 @@ fn st5_a_shell_with_much_state_is_not_copied_and_does_not_wait() {
     let reply = env.json(["eval", "-n", "sh", "--timeout", "60s", "--", "unset big; echo on"]);
     assert_eq!(reply["status"], "complete", "{reply:#}");
 }
+
+#[test]
+fn st3_a_checkpoint_at_any_moment_of_a_copy_for_undo_leaves_no_process_behind() {
+    let env = TestEnv::new(STEAD);
+    for step in 0..20 {
+        let reply = env.json(["eval", "-n", "py", "--", &format!("x = {step}")]);
+        assert_eq!(reply["status"], "complete", "{reply:#}");
+        stead_testkit::pause(std::time::Duration::from_millis(30 + 2 * step));
+        let made = env.json(["checkpoint", "-n", "py"]);
+        assert_eq!(made["status"], "complete", "{made:#}");
+    }
+    env.json(["eval", "-n", "py", "--", "x = None"]);
+    settled(&env, "py");
+    let pid = env.interpreter_pid();
+    wait_for("as many processes as copies are told of", || {
+        env.json(["eval", "-n", "py", "--", "1"]);
+        let kept = settled(&env, "py")["copies"].as_u64().unwrap();
+        let children = std::fs::read_to_string(format!("/proc/{pid}/task/{pid}/children"));
+        // And the one that has the label.
+        children.unwrap().split_whitespace().count() as u64 == kept + 1
+    });
+    env.json(["rollback", "-n", "py"]);
+    assert_eq!(value(&env, "x"), "19");
+}

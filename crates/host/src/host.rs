@@ -18,7 +18,6 @@ use crate::session::copies::Copies;
 use crate::session::copying::Copying;
 use crate::session::state::{Input, Phase, State};
 use crate::session::stdlib::Library;
-use crate::session::undo::Undo;
 use crate::session::work::Pending;
 
 /// One session and everything that belongs to it, except its processes.
@@ -41,14 +40,7 @@ pub(crate) struct Host {
     pub(crate) asked: Asked,
     /// The user's standard library, as far as this session has it.
     pub(crate) library: Library,
-    /// A notice that is given once, with the first eval of a fresh interpreter.
-    pub(crate) fresh_notice: Option<String>,
-    /// The error of the init code that runs.
-    pub(crate) init_error: Option<String>,
-    /// What the first reply says of init code that failed.
-    pub(crate) init_notice: Option<String>,
-    /// A client waits until this interpreter is ready, or has waited: it reads by itself how the init code went.
-    pub(crate) start_awaited: bool,
+    pub(crate) news: StartNews,
     /// Set if the start of the next eval could not be recorded: when to try again.
     pub(crate) blocked: Option<Instant>,
     /// What the bridge said at the running eval's end.
@@ -56,7 +48,19 @@ pub(crate) struct Host {
     pub(crate) ending: HostEnding,
     pub(crate) copies: Copies,
     pub(crate) copying: Copying,
-    pub(crate) undo: Undo,
+}
+
+/// What is told of a start once it is over.
+#[derive(Debug, Default)]
+pub(crate) struct StartNews {
+    /// A notice that is given once, with the first eval of a fresh interpreter.
+    pub(crate) fresh: Option<String>,
+    /// The error of the init code that runs.
+    pub(crate) init_error: Option<String>,
+    /// What the first reply says of init code that failed.
+    pub(crate) init: Option<String>,
+    /// A client waits until this interpreter is ready, or has waited: it reads by itself how the init code went.
+    pub(crate) awaited: bool,
 }
 
 /// How far the start of an interpreter has come.
@@ -123,23 +127,19 @@ impl Host {
             loss: found.loss,
             asked: Asked::default(),
             library: Library::default(),
-            fresh_notice,
-            init_error: None,
-            init_notice: None,
-            start_awaited: false,
+            news: StartNews { fresh: fresh_notice, ..StartNews::default() },
             blocked: None,
             closing: EvalClosing::default(),
             ending: HostEnding::default(),
             copies: Copies::new(stead_spool::read_undone(&spec.dir)),
             copying: Copying::default(),
-            undo: Undo::default(),
         }
     }
 
     /// Orders the next interpreter.
     pub(crate) fn start_interpreter(&mut self) {
         self.launch = Launch::Ordered;
-        self.start_awaited = false;
+        self.news.awaited = false;
         self.ending.askers = EndAskers::default();
         self.orders.push_back(Order::Prepare {
             settings: Box::new(self.meta.settings.clone()),

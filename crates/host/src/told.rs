@@ -116,8 +116,8 @@ impl Host {
         }
         self.launch = Launch::Recorded;
         if let Some(passed_over) = found.notice() {
-            let fresh = self.fresh_notice.take().map(|notice| format!("{notice}; "));
-            self.fresh_notice = Some(fresh.unwrap_or_default() + &passed_over);
+            let fresh = self.news.fresh.take().map(|notice| format!("{notice}; "));
+            self.news.fresh = Some(fresh.unwrap_or_default() + &passed_over);
         }
         self.meta.found = Some(found);
         self.ending.reported = false;

@@ -66,8 +66,8 @@ impl Host {
             Request::Pause => self.pause(ticket),
             Request::Resume => self.resume(ticket),
             Request::Ready => {
-                self.start_awaited = true;
-                self.init_notice = None;
+                self.news.awaited = true;
+                self.news.init = None;
                 self.step(Input::Ready(ticket));
             }
             Request::Status => self.ask_status(ticket),

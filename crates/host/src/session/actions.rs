@@ -123,9 +123,9 @@ impl Host {
             };
             // What was wrong with a start is told to somebody who reads it.
             let told = self.pending.get(&eval).is_some_and(|pending| !pending.is_of_start());
-            let fresh = self.fresh_notice.take_if(|_| told);
+            let fresh = self.news.fresh.take_if(|_| told);
             let library = self.library.notice.take_if(|_| told);
-            let init = self.init_notice.take_if(|_| told);
+            let init = self.news.init.take_if(|_| told);
             for notice in killed.into_iter().chain(init).chain(library).chain(fresh) {
                 closing.notice = Some(match closing.notice {
                     Some(other) => format!("{notice}; {other}"),
@@ -213,14 +213,15 @@ impl Host {
         if self.state.running().is_some_and(|run| run.role == EvalRole::Init) {
             let colon = if message.is_empty() { "" } else { ": " };
             let message = message.lines().next().unwrap_or_default();
-            self.init_error = Some(format!("{name}{colon}{message}").chars().take(300).collect());
+            self.news.init_error =
+                Some(format!("{name}{colon}{message}").chars().take(300).collect());
         }
     }
 
     /// The session lives also where its init code failed, and the first reply says that it did (SPEC CF-2).
     fn note_init_end(&mut self, eval: EvalSeq, outcome: &Outcome) {
-        let error = self.init_error.take();
-        if self.start_awaited {
+        let error = self.news.init_error.take();
+        if self.news.awaited {
             return;
         }
         let how = match outcome {
@@ -231,7 +232,7 @@ impl Host {
             _ => return,
         };
         let notice = format!("the init code failed: {how} ({})", self.eval_id(eval));
-        self.init_notice = Some(notice);
+        self.news.init = Some(notice);
     }
 
     /// Records the code that runs at every start.

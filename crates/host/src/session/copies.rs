@@ -6,6 +6,8 @@ use stead_protocol::{
     CheckpointInfo, EvalSeq, EvalSet, Outcome, TimeoutStep, UndoTrouble, WorkKind,
 };
 
+use crate::session::undo::Undo;
+
 /// How many checkpoints a session may have.
 pub(crate) const MOST_CHECKPOINTS: usize = 100;
 /// How many copies are kept that nobody asked for (SPEC ST-5).
@@ -70,6 +72,10 @@ pub(crate) struct Copies {
     codes: EvalSet,
     /// The evals whose effect it had and has no more.
     undone: EvalSet,
+    /// Numbers of copies that were made and belong to nothing yet.
+    pub(crate) unclaimed: Vec<u32>,
+    /// The copies that the session makes by itself.
+    pub(crate) undo: Undo,
 }
 
 /// What a rollback did to evals.
@@ -106,6 +112,8 @@ impl Copies {
         self.kept.clear();
         self.holds = EvalSet::default();
         self.codes = EvalSet::default();
+        self.unclaimed.clear();
+        self.undo = Undo::default();
     }
 
     /// An eval has ended; whether the state may be another one now, and its interpreter goes on.

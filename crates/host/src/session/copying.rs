@@ -14,7 +14,6 @@ use crate::life::wall_clock::wall_ms;
 use crate::session::copies::{Effects, KeptCopy, MOST_CHECKPOINTS, MadeCopy};
 use crate::session::from_text::{TextStage, unsaved};
 use crate::session::state::{Action, Eval, Input, Phase};
-use crate::session::undo::Undo;
 use crate::with_causes;
 
 /// How many evals that were undone are named.
@@ -142,7 +141,6 @@ impl Host {
     pub(crate) fn forget_copies(&mut self) {
         self.copies.begin_anew();
         self.copying = Copying::default();
-        self.undo = Undo::default();
         self.state.falls_back = false;
         let _ = std::fs::remove_dir_all(self.checkpoints_dir());
     }
@@ -192,11 +190,25 @@ impl Host {
 
     /// The lower half has a copy. One that was woken makes another of itself, which is not new here.
     pub(crate) fn copied(&mut self, copied: &Copied) {
-        if self.copying.label.is_some() {
-            self.copying.made = Some(MadeCopy { number: copied.copy, text: None });
-        } else if !self.copies.has(copied.copy) && !self.copied_for_undo(copied) {
-            // Whoever wanted it is not there any more.
-            self.drop_copy(copied.copy, None);
+        if !self.copies.has(copied.copy) {
+            self.copies.unclaimed.push(copied.copy);
+            self.drop_unclaimed();
+        }
+    }
+
+    /// Takes a copy that was made: the one with this number, where the bridge has said it, else the last.
+    pub(crate) fn claim(&mut self, number: Option<u64>) -> Option<MadeCopy> {
+        let wanted = |copy: &u32| number.is_none_or(|number| number == u64::from(*copy));
+        let at = self.copies.unclaimed.iter().rposition(wanted)?;
+        Some(MadeCopy { number: self.copies.unclaimed.remove(at), text: None })
+    }
+
+    /// Drops copies that were made for nobody who is there still.
+    pub(crate) fn drop_unclaimed(&mut self) {
+        if self.copying.label.is_none() && !self.takes_copy() {
+            for copy in std::mem::take(&mut self.copies.unclaimed) {
+                self.drop_copy(copy, None);
+            }
         }
     }
 
@@ -204,6 +216,8 @@ impl Host {
     pub(crate) fn end_checkpoint(&mut self, eval: EvalSeq, ok: bool) -> Option<&'static str> {
         let Copying { label, made, .. } = std::mem::take(&mut self.copying);
         let label = label?;
+        let made = made.or_else(|| self.claim(None));
+        self.drop_unclaimed();
         match (made, ok) {
             (Some(made), true) if made.text.is_some() && self.text_bytes() > MOST_TEXT => {
                 self.drop_copy(made.number, made.text);
@@ -310,6 +324,7 @@ impl Host {
         let other = self.copies.forget_other_branches();
         self.drop_copies(other);
         self.set_fallback();
+        self.state_is_kept();
         if matches!(self.state.phase, Phase::Ending { .. }) {
             self.tell_restored(&restored, &effects);
         }
@@ -391,7 +406,7 @@ impl Host {
             let after = self.copies.holds().last().map(|eval| self.eval_id(eval));
             let to = after.map_or("the start".to_owned(), |eval| format!("after {eval}"));
             let notice = format!("the interpreter had ended, and was restored to the state {to}");
-            self.fresh_notice = Some(notice);
+            self.news.fresh = Some(notice);
         }
         if let Err(error) = self.ledger.open_generation() {
             let why = with_causes(&error);
@@ -402,13 +417,16 @@ impl Host {
     }
 
     /// Says with the report of a checkpoint what it is called.
-    pub(crate) fn name_checkpoint(&self, data: &mut Value) {
-        let Some(label) = &self.copying.label else { return };
+    pub(crate) fn name_checkpoint(&mut self, data: &mut Value) {
+        let Some(label) = self.copying.label.clone() else { return };
+        if let (None, Some(number)) = (&self.copying.made, data["copy"].as_u64()) {
+            self.copying.made = self.claim(Some(number));
+        }
         if self.copying.made.as_ref().is_some_and(|made| made.text.is_some()) {
             *data = json!({"names": data["count"], "lost": unsaved(data)});
         }
         if let Value::Object(fields) = data {
-            fields.insert("label".to_owned(), label.clone().into());
+            fields.insert("label".to_owned(), label.into());
         }
     }
 }

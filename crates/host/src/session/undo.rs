@@ -7,7 +7,7 @@
 use std::path::PathBuf;
 
 use serde_json::Value;
-use stead_interpreter::{Copied, Millis, Order, SavedCopy};
+use stead_interpreter::{Millis, Order, SavedCopy};
 use stead_protocol::{Capability, EvalSeq, EvalSet, Refusal, UndoStatus, UndoTrouble};
 
 use crate::host::Host;
@@ -96,14 +96,14 @@ impl Host {
     pub(crate) fn state_changed(&mut self) {
         if self.copies_itself() {
             let now = self.clock.now();
-            self.undo.due = Some(now + SETTLED);
-            self.undo.shrink = Some(now + LONG_IDLE);
+            self.copies.undo.due = Some(now + SETTLED);
+            self.copies.undo.shrink = Some(now + LONG_IDLE);
         }
     }
 
     /// When there is something to do about copies; nothing while an eval runs.
     pub(crate) fn next_copying(&self) -> Option<Millis> {
-        self.undo.next().filter(|_| self.state.is_free())
+        self.copies.undo.next().filter(|_| self.state.is_free())
     }
 
     /// Time has passed: copies the state, or gives up older copies, if that is due and nothing runs.
@@ -112,11 +112,13 @@ impl Host {
         if self.next_copying().is_none_or(|at| at > now) {
             return;
         }
-        if self.undo.shrink.take_if(|at| *at <= now).is_some() {
+        if self.copies.undo.shrink.take_if(|at| *at <= now).is_some() {
             let over = self.copies.shrink(1);
             self.drop_copies(over);
         }
-        if self.undo.taking.is_none() && self.undo.due.take_if(|at| *at <= now).is_some() {
+        if self.copies.undo.taking.is_none()
+            && self.copies.undo.due.take_if(|at| *at <= now).is_some()
+        {
             self.copy_for_undo();
         }
     }
@@ -129,8 +131,8 @@ impl Host {
         let (seq, holds) = (self.asked.numbers, self.copies.holds().clone());
         let (mut made, mut save) = (None, None);
         if !self.facts.can.has(&Capability::Checkpoint) {
-            if self.undo.slow.skips() {
-                self.undo.off = Some("the last copies took long to write".to_owned());
+            if self.copies.undo.slow.skips() {
+                self.copies.undo.off = Some("the last copies took long to write".to_owned());
                 return;
             }
             let path = self.checkpoints_dir().join(format!("undo-{seq}.stead"));
@@ -140,7 +142,7 @@ impl Host {
             made = Some(MadeCopy { number: OWN_TEXTS | seq as u32, text: Some(path) });
         }
         let began = self.clock.now();
-        self.undo.taking = Some(Taking { began, seq, holds, made });
+        self.copies.undo.taking = Some(Taking { began, seq, holds, made });
         self.orders.push_back(Order::Copy { seq, save });
     }
 
@@ -150,11 +152,14 @@ impl Host {
         Some((copy.number, copy.text.clone()?))
     }
 
-    /// The lower half has a copy; whether it is the one that was ordered for undo.
-    pub(crate) fn copied_for_undo(&mut self, copied: &Copied) -> bool {
-        let Some(taking) = &mut self.undo.taking else { return false };
-        taking.made = Some(MadeCopy { number: copied.copy, text: None });
-        true
+    /// Whether a copy for undo is being made.
+    pub(crate) fn takes_copy(&self) -> bool {
+        self.copies.undo.taking.is_some()
+    }
+
+    /// The session went back to a copy, so there is one of its state.
+    pub(crate) fn state_is_kept(&mut self) {
+        self.copies.undo.off = None;
     }
 
     /// The bridge says what became of a copy that was ordered for undo; whether this is its answer.
@@ -165,16 +170,22 @@ impl Host {
         error: Option<&str>,
     ) -> bool {
         let Some(Taking { began, holds, made, .. }) =
-            self.undo.taking.take_if(|taking| taking.seq == seq)
+            self.copies.undo.taking.take_if(|taking| taking.seq == seq)
         else {
             return false;
         };
+        let said = data.and_then(|data| data["copy"].as_u64());
+        let made = match error {
+            None => made.or_else(|| self.claim(said)),
+            Some(_) => made,
+        };
+        self.drop_unclaimed();
         if made.as_ref().is_some_and(|made| made.text.is_some()) {
-            self.undo.slow.note(self.clock.now() - began);
+            self.copies.undo.slow.note(self.clock.now() - began);
         }
         match (made, error) {
             (Some(made), None) if made.text.is_none() || is_whole(data) => {
-                self.undo.off = None;
+                self.copies.undo.off = None;
                 let rewritten = data.and_then(|data| data["rewritten"].as_u64());
                 let most = if rewritten.is_some_and(|bytes| bytes > MUCH) { 1 } else { RING };
                 let over = self.copies.keep_for_undo(made, holds, wall_ms(), most);
@@ -185,7 +196,7 @@ impl Host {
                     Some(error) => error.to_owned(),
                     None => data.map(not_saved).unwrap_or_else(|| "there was no copy".to_owned()),
                 };
-                self.undo.off = Some(why);
+                self.copies.undo.off = Some(why);
                 made.into_iter().for_each(|made| self.drop_copy(made.number, made.text));
                 // Copies that make evals slow are given up.
                 if data.is_some_and(|data| data["drop"] == true) {
@@ -198,11 +209,12 @@ impl Host {
         true
     }
 
-    /// The interpreter has ended: a copy that it was making may be there, but is not known to be whole.
+    /// The interpreter has ended: what it was making a copy for is over.
     pub(crate) fn forget_taking(&mut self) {
-        if let Some(Taking { made: Some(made), .. }) = self.undo.taking.take() {
+        if let Some(Taking { made: Some(made), .. }) = self.copies.undo.taking.take() {
             self.drop_copy(made.number, made.text);
         }
+        self.drop_unclaimed();
     }
 
     pub(crate) fn drop_copies(&mut self, copies: Vec<KeptCopy>) {
@@ -214,8 +226,8 @@ impl Host {
         let fallback = self.copies.fallback().filter(|_| self.copies_itself());
         self.state.falls_back = fallback.is_some();
         let copy = fallback.filter(|copy| copy.text.is_none()).map(|copy| copy.number);
-        if self.undo.fallback != copy {
-            self.undo.fallback = copy;
+        if self.copies.undo.fallback != copy {
+            self.copies.undo.fallback = copy;
             self.orders.push_back(Order::Fallback { copy });
         }
     }
@@ -249,7 +261,7 @@ impl Host {
     fn why_no_undo(&self) -> Option<String> {
         match self.meta.settings.policy.no_undo {
             true => Some("the session was started without undo".to_owned()),
-            false => self.undo.off.clone(),
+            false => self.copies.undo.off.clone(),
         }
     }
 

@@ -156,7 +156,9 @@ class Copies(NestTest):
         self.ok(host, "import ctypes\nlibc = ctypes.CDLL(None)\nlibc.__register_atfork(None, None, ctypes.cast(libc.pause, ctypes.c_void_p), None)\nNone")
         first = host.copy()
         self.assertIn("did not come to rest", first)
-        self.assertEqual(host.copy(), first)
+        # It is tried once more after a while, and then never again.
+        said = [host.copy() for _ in range(6)]
+        self.assertEqual(said.count(first), 4, said)
         self.ok(host, "1+1", "2")
 
     def test_e6_an_interrupt_at_any_moment_leaves_a_copy_or_none(self):

@@ -48,13 +48,14 @@ impl Talk<'_> {
                 self.command(["rollback"]).ok();
             }
             SessionHistory::Undone => {
-                // One that a behaviour has started without undo.
-                if self.command(["status"]).0["data"]["undo"]["copies"] == 0 {
-                    self.command(["stop"]).ok();
-                    self.eval("");
-                }
                 wait_for("a copy of the session as it is", || {
-                    self.command(["status"]).0["data"]["undo"]["kept"] == true
+                    let undo = self.command(["status"]).0["data"]["undo"].clone();
+                    if undo["kept"] != true && !undo["off"].is_null() {
+                        // A behaviour has left what keeps the session from being copied, or has started it without undo.
+                        self.command(["stop"]).ok();
+                        self.eval("");
+                    }
+                    undo["kept"] == true
                 });
                 self.eval(self.column.set("gone", 1)).complete();
                 self.command(["undo"]).ok();

@@ -126,6 +126,8 @@ fn st5_undo_ends_code_that_runs_even_if_it_ignores_interrupts() {
     let queued = env.json(["eval", "-n", "py", "--bg", "--", "x = 3"]);
     let back = undo(&env, &["-n", "py"]);
     assert_eq!(back["data"]["eval"], id, "{back:#}");
+    assert_eq!(back["data"]["undone"], json!([id]), "{back:#}");
+    assert_eq!(undone(&env, "py"), [id]);
     assert_eq!(env.json(["output", id])["status"], "ended");
     let queued = env.json(["output", queued["data"]["eval_id"].as_str().unwrap()]);
     assert_eq!(queued["status"], "ended", "{queued:#}");
@@ -323,7 +325,7 @@ fn st5_a_shell_with_much_state_is_not_copied_and_does_not_wait() {
     env.json(["eval", "-n", "sh", "--", "printf -v big '%*s' 8000000 x"]);
     wait_for("the reason", || {
         let off = env.json(["status", "-n", "sh"])["data"]["undo"]["off"].clone();
-        off.as_str().is_some_and(|off| off.contains("MB of state"))
+        off.as_str().is_some_and(|off| off.contains("the shell has grown by"))
     });
     let reply = env.json(["undo", "-n", "sh"]);
     assert_eq!(reply["ok"], false, "{reply:#}");
@@ -353,4 +355,42 @@ fn st3_a_checkpoint_at_any_moment_of_a_copy_for_undo_leaves_no_process_behind() 
     });
     env.json(["rollback", "-n", "py"]);
     assert_eq!(value(&env, "x"), "19");
+}
+
+#[test]
+fn e3_a_hard_timeout_behind_a_copy_ends_with_its_eval() {
+    let env = TestEnv::new(STEAD);
+    eval(&env, "py", "x = 1");
+    // Each is sent at another moment of the copy, and has long ended when its time would pass.
+    for step in 0..20 {
+        env.json(["eval", "-n", "py", "--", &format!("x = {step}")]);
+        stead_testkit::pause(std::time::Duration::from_millis(44 + step));
+        let reply = env.json(["eval", "-n", "py", "--hard-timeout", "300ms", "--", "x"]);
+        assert_eq!(reply["status"], "complete", "{step}: {reply:#}");
+    }
+    // A time that went on would interrupt, then kill, within this.
+    stead_testkit::pause(std::time::Duration::from_secs(5));
+    let status = env.status();
+    assert_eq!((&status["generation"], &status["state"]), (&json!(1), &json!("idle")));
+    assert_eq!(value(&env, "x"), "19");
+}
+
+#[test]
+fn e6_an_interrupt_of_code_behind_a_copy_hits_the_code() {
+    let env = TestEnv::new(STEAD);
+    for (name, change, code) in
+        [("py", "x = 1", "while True: pass"), ("sh", "x=1", "while :; do :; done")]
+    {
+        for step in 0..12 {
+            env.json(["eval", "-n", name, "--", change]);
+            stead_testkit::pause(std::time::Duration::from_millis(46 + step));
+            let sent = env.json(["eval", "-n", name, "--bg", "--", code]);
+            let id = sent["data"]["eval_id"].as_str().unwrap();
+            let interrupted = env.json(["interrupt", id]);
+            assert_eq!(
+                interrupted["data"]["effect"], "interrupted",
+                "{name} {step}: {interrupted:#}"
+            );
+        }
+    }
 }

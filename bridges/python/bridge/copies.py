@@ -206,6 +206,7 @@ def copied(automatic):
     except KeyboardInterrupt:
         if not taken:  # else it came too late: the host has the copy
             raise
+        S.pending = automatic  # it may be for the eval that was sent behind this
     return {**taken[0], "rewritten": rewritten} if rewritten else taken[0]
 
 
@@ -220,6 +221,7 @@ def do_copy(seq):
     except Restored:
         raise
     except KeyboardInterrupt:
+        S.pending = True  # it may be for the eval that was sent behind this, which looks whether it is
         answer = {"seq": int(seq), "error": "interrupted"}
     except BaseException as error:
         leave_child(error)

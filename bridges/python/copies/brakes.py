@@ -10,6 +10,7 @@ DEAR = 200 << 20        # bytes that were rewritten since the last copy, each pa
 class Brake:
     times, left_out, why = 0, 0, None           # how often in a row it was pulled, how many copies it still leaves out, and why
     faults, resident = 0, 0                     # as they were at the last copy
+    stuck = False                               # one did not come to rest
 
 
 def brake():
@@ -47,9 +48,13 @@ def note_cost(ms):
     Brake.faults, Brake.resident = page_faults(), resident()
 
 
-def never_again(why):
-    """Code that is called at each fork does not let a copy come to rest."""
-    Brake.left_out, Brake.why = 1 << 60, why
+def not_at_rest(why):
+    """A copy did not come to rest. Once that may be a pause or a machine that has much to do; the next time there is none after it."""
+    if Brake.stuck:
+        Brake.left_out, Brake.why = 1 << 60, why
+    else:
+        pull("the last copy did not come to rest in time")
+    Brake.stuck = True
 
 
 def available():

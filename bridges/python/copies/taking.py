@@ -139,7 +139,7 @@ class Copying:
             attempt_wait(waitpid, pid, 0)
             self.near.close()
             why = "the copy did not come to rest: code that is called at each fork blocks in it or ends it"
-            never_again(why)
+            not_at_rest(why)
             raise CopyRefused(why)
         self.ms = round((monotonic() - self.began) * 1000, 2)
         note_cost((process_time() - self.worked) * 1000)

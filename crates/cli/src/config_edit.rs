@@ -58,9 +58,12 @@ pub(crate) fn edit(context: &Context, is_users: bool) -> Result<Edited, Failure>
         false => read.workspace_path,
     };
     // What somebody else put there is not allowed by looking at it.
-    let mine = match &read.project {
-        None => true,
-        Some(project) => client.trust(project) == TrustStanding::Allowed,
+    let before = ProjectDir::read(client.workspace.path());
+    let mine = match &before {
+        Ok(None) => true,
+        Ok(Some(project)) => client.trust(project) == TrustStanding::Allowed,
+        // Nobody can say what is in it.
+        Err(_) => false,
     };
     let text = if is_users { USERS_TEXT } else { WORKSPACE_TEXT };
     make(&path, text)
@@ -72,7 +75,10 @@ pub(crate) fn edit(context: &Context, is_users: bool) -> Result<Edited, Failure>
     if !is_users
         && mine
         && problems.is_empty()
-        && let Ok(Some(project)) = ProjectDir::read(client.workspace.path())
+        && let Some(project) = after.project
+        && let Ok(before) = &before
+        // What came there meanwhile was looked at by nobody.
+        && project.has_same_rest(before.as_ref())
     {
         client.allow(&project)?;
     }

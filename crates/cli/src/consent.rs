@@ -6,9 +6,6 @@ use rustix::process::Signal;
 use stead_client::{Consent, Unallowed};
 use stead_launch::sys;
 
-/// How many lines of what it would do are shown.
-const LINES: usize = 20;
-
 /// How the user is asked; not at all where nobody sits at a terminal.
 pub(crate) fn consent() -> Option<Consent> {
     let person = io::stdin().is_terminal() && io::stderr().is_terminal();
@@ -42,15 +39,10 @@ fn ask(unallowed: &Unallowed) -> bool {
     heard.is_ok() && matches!(answer.trim().to_lowercase().as_str(), "y" | "yes")
 }
 
-/// What a directory would do, a line each, clean: it is somebody else's text.
+/// What a directory would do, a line each, clean: it is somebody else's text. All of it, or what matters could stand
+/// below the last line that is shown.
 pub(crate) fn shown(effects: &[String]) -> String {
-    let mut text: String = effects
-        .iter()
-        .take(LINES)
-        .map(|line| format!("  {}\n", stead_screen::plain(line.as_bytes()).replace('\n', " ")))
-        .collect();
-    if effects.len() > LINES {
-        text += &format!("  … and {} more\n", effects.len() - LINES);
-    }
-    text
+    let line =
+        |line: &String| format!("  {}\n", stead_screen::plain(line.as_bytes()).replace('\n', " "));
+    effects.iter().map(line).collect()
 }

@@ -35,6 +35,8 @@ pub struct ProjectDir {
     pub files: BTreeMap<String, u64>,
     /// The contents of those that stead itself reads.
     kept: BTreeMap<String, Vec<u8>>,
+    /// The hash of all but its settings.
+    rest: String,
 }
 
 /// Why a directory cannot be taken into account.
@@ -87,7 +89,7 @@ impl ProjectDir {
         let mut names = Vec::new();
         collect(&path, "", &mut names)?;
         names.sort();
-        let mut whole = Sha256::new();
+        let (mut whole, mut rest) = (Sha256::new(), Sha256::new());
         let (mut files, mut kept, mut total) = (BTreeMap::new(), BTreeMap::new(), 0_u64);
         for name in names {
             let at = path.join(&name);
@@ -102,18 +104,34 @@ impl ProjectDir {
                 return Err(ProjectTrouble::TooMuch { path });
             }
             // Lengths keep names and contents apart, so that no two directories give the same bytes.
-            whole.update((name.len() as u64).to_le_bytes());
-            whole.update(name.as_bytes());
-            whole.update([u8::from(runs)]);
-            whole.update((bytes.len() as u64).to_le_bytes());
-            whole.update(&bytes);
+            let mut head = (name.len() as u64).to_le_bytes().to_vec();
+            head.extend(name.as_bytes());
+            head.push(u8::from(runs));
+            head.extend((bytes.len() as u64).to_le_bytes());
+            for hash in [Some(&mut whole), (name != CONFIG_FILE).then_some(&mut rest)] {
+                if let Some(hash) = hash {
+                    hash.update(&head);
+                    hash.update(&bytes);
+                }
+            }
             files.insert(name.clone(), bytes.len() as u64);
             if name == CONFIG_FILE || name.starts_with(STDLIB_DIR) {
                 kept.insert(name, bytes);
             }
         }
-        let hash = whole.finalize().iter().map(|byte| format!("{byte:02x}")).collect();
-        Ok((!files.is_empty()).then_some(ProjectDir { path, hash, files, kept }))
+        let written = |hash: Sha256| -> String {
+            hash.finalize().iter().map(|byte| format!("{byte:02x}")).collect()
+        };
+        let (hash, rest) = (written(whole), written(rest));
+        Ok((!files.is_empty()).then_some(ProjectDir { path, hash, files, kept, rest }))
+    }
+
+    /// Whether it differs from what was there before by its settings at most.
+    pub fn has_same_rest(&self, before: Option<&ProjectDir>) -> bool {
+        match before {
+            Some(before) => before.rest == self.rest,
+            None => self.files.keys().all(|name| name == CONFIG_FILE),
+        }
     }
 
     /// The text of its configuration, if it has one.

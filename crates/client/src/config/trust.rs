@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use stead_config::{ConfigFile, ConfigKey, ConfigTable, ConfigValue, Sourced};
 
 use super::project::ProjectDir;
+use crate::show::shown::counted;
 use crate::{Client, ClientError};
 
 /// How a workspace's directory stands with the user.
@@ -119,10 +120,17 @@ pub fn effects(project: &ProjectDir, file: Option<&ConfigFile>) -> Vec<String> {
     if let Some(file) = file {
         let sessions = file.sessions.iter().map(|(name, table)| ("session", name.as_str(), table));
         let own = file.toolchains.iter().map(|(name, table)| ("toolchain", name.as_str(), table));
+        let mut plain = 0;
         for (kind, name, table) in sessions.chain(own) {
             let does = described(&table.table);
-            let does = if does.is_empty() { "plain".to_owned() } else { does.join(", ") };
-            lines.push(format!("{kind} `{name}`: {does}"));
+            match does.is_empty() {
+                true => plain += 1,
+                false => lines.push(format!("{kind} `{name}`: {}", does.join(", "))),
+            }
+        }
+        // Many that do nothing must not push out of sight what does something.
+        if plain > 0 {
+            lines.insert(0, format!("{} without settings", counted(plain, "session", "sessions")));
         }
     }
     for (name, bytes) in &project.files {
@@ -143,10 +151,17 @@ fn described(table: &ConfigTable) -> Vec<String> {
     let said = |key: ConfigKey, value: &Sourced<ConfigValue>| match (key, &value.value) {
         (ConfigKey::Init, ConfigValue::Text(code)) => {
             let lines = code.trim().lines().count();
-            let first: String =
-                code.trim().lines().next().unwrap_or_default().chars().take(60).collect();
-            let more =
-                if lines > 1 { format!(" and {} more lines", lines - 1) } else { String::new() };
+            let line = code.trim().lines().next().unwrap_or_default();
+            let first: String = line.chars().take(60).collect();
+            // Whoever is asked must see that there is more.
+            let more = match (line.chars().count().saturating_sub(60), lines) {
+                (0, 0 | 1) => String::new(),
+                (0, lines) => format!(" and {} more lines", lines - 1),
+                (rest, 0 | 1) => format!("… and {rest} more characters"),
+                (rest, lines) => {
+                    format!("… and {rest} more characters and {} more lines", lines - 1)
+                }
+            };
             format!("runs `{}`{more}", first.escape_debug())
         }
         (ConfigKey::Env, value) => format!("sets {}", value.shown()),

@@ -303,6 +303,12 @@ impl Copies {
         Effects { undone, back }
     }
 
+    /// An eval that ran was ended for going back: it has no effect either.
+    pub(crate) fn cut(&mut self, eval: EvalSeq, effects: &mut Effects) {
+        self.undone.insert(eval);
+        effects.undone.push(eval);
+    }
+
     /// Forgets copies that nobody asked for and that have an effect which the state has not: nothing can be undone
     /// with them any more.
     pub(crate) fn forget_other_branches(&mut self) -> Vec<KeptCopy> {
@@ -314,7 +320,7 @@ impl Copies {
 }
 
 /// Whether work of this kind does something to the state that could be undone.
-fn changes_state(kind: WorkKind) -> bool {
+pub(crate) fn changes_state(kind: WorkKind) -> bool {
     match kind {
         WorkKind::Code | WorkKind::Clear | WorkKind::Load | WorkKind::Stdlib => true,
         WorkKind::Save

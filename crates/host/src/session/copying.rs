@@ -11,9 +11,9 @@ use stead_spool::SessionDir;
 
 use crate::host::{Host, Launch};
 use crate::life::wall_clock::wall_ms;
-use crate::session::copies::{Effects, KeptCopy, MOST_CHECKPOINTS, MadeCopy};
+use crate::session::copies::{Effects, KeptCopy, MOST_CHECKPOINTS, MadeCopy, changes_state};
 use crate::session::from_text::{TextStage, unsaved};
-use crate::session::state::{Action, Eval, Input, Phase};
+use crate::session::state::{Action, Eval, Input, Phase, RollingBack};
 use crate::with_causes;
 
 /// How many evals that were undone are named.
@@ -271,6 +271,8 @@ impl Host {
         let Some(copy) = self.copies.take(label) else { return false };
         self.drop_copy(copy.number, copy.text);
         self.set_fallback();
+        // It may have been the only copy of the state as it is.
+        self.state_changed();
         true
     }
 
@@ -320,7 +322,12 @@ impl Host {
         self.leave_old_interpreter();
         self.facts.variables = restored.variables.or(self.facts.variables);
         let reason = crate::told::end_reason(&restored.exit);
-        let effects = self.copies.restored(restored.copy);
+        let mut effects = self.copies.restored(restored.copy);
+        if let Phase::RollingBack(RollingBack { cut: Some(run), .. }) = &self.state.phase
+            && self.pending.get(&run.eval).is_some_and(|pending| changes_state(pending.kind))
+        {
+            self.copies.cut(run.eval, &mut effects);
+        }
         let other = self.copies.forget_other_branches();
         self.drop_copies(other);
         self.set_fallback();

@@ -54,7 +54,7 @@ impl Host {
         let cause = GoingBack::Ended(Box::new(exit.clone()));
         let target = RollbackTarget { copy, cause, text: Some(TextStage::Ends(path)) };
         self.copying = Copying::going_back(target);
-        self.step(Input::Leaving);
+        self.step(Input::FallsBack);
     }
 
     /// Whether the session is on its way back. Whoever stops or restarts it has ended that.

@@ -263,6 +263,8 @@ pub(crate) enum Input {
     QueryAnswered,
     /// The bridge said it exits, or another program took its place.
     Leaving,
+    /// The interpreter has ended, and another one is started that loads its state from a text.
+    FallsBack,
     /// The bridge's channel closed: its process must end too.
     Closed,
     /// The bridge broke its protocol.

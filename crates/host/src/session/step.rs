@@ -179,6 +179,10 @@ impl State {
                 }
                 vec![]
             }
+            Input::FallsBack => {
+                self.leave(Why::Own, Some(now + START_LIMIT));
+                vec![]
+            }
             Input::Closed => {
                 if !matches!(self.phase, Phase::Ending { .. } | Phase::RollingBack(_)) {
                     self.leave(Why::Own, Some(now + GRACE));

@@ -180,6 +180,11 @@ impl Host {
             Some(_) => made,
         };
         self.drop_unclaimed();
+        // The session is on its way to another copy, which must not be given up for this one.
+        if matches!(self.state.phase, Phase::RollingBack(_) | Phase::Ending { .. }) {
+            made.into_iter().for_each(|made| self.drop_copy(made.number, made.text));
+            return true;
+        }
         if made.as_ref().is_some_and(|made| made.text.is_some()) {
             self.copies.undo.slow.note(self.clock.now() - began);
         }

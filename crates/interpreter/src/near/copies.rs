@@ -75,6 +75,8 @@ struct SavingCopy {
     error: Option<String>,
     /// Commands that have come meanwhile: a bridge takes the next one when its work is done.
     held: Vec<u8>,
+    /// The eval behind it is to be interrupted, once it can be.
+    interrupted: bool,
 }
 
 /// A copy.
@@ -169,6 +171,13 @@ impl FrozenCopies {
         self.kept.clear();
     }
 
+    /// The interpreter has ended, and what it was asked for gets no answer.
+    pub(super) fn forget_asked(&mut self) {
+        self.asked = None;
+        self.limit_behind = None;
+        self.saving = None;
+    }
+
     /// Takes a copy out, to be woken. `None` if it has ended, or is not a child of this process: what could not
     /// be waited for is no interpreter of ours.
     pub(super) fn take(&mut self, copy: u32) -> Option<(u32, Frozen)> {
@@ -211,15 +220,17 @@ impl Interpreter {
         let grown = self.resident().saturating_sub(self.copies.began_with);
         if grown > MOST_TEXT {
             let megabytes = grown as f64 / 1e6;
-            let error =
-                format!("the shell has {megabytes:.1} MB of state, which would take long to write");
+            let error = format!(
+                "the shell has grown by {megabytes:.1} MB, and its state may take long to write"
+            );
             return tell(Told::Answer { seq, data: None, error: Some(error) });
         }
         let argument = format!("{path}\nforce");
         self.send(&Command::Work { id: &eval, what: "save", argument: &argument }.encode());
         self.copies.asked = Some(asked);
         let held = Vec::new();
-        self.copies.saving = Some(SavingCopy { seq, eval, report: None, error: None, held });
+        self.copies.saving =
+            Some(SavingCopy { seq, eval, report: None, error: None, held, interrupted: false });
     }
 
     /// The hard timeout of an eval that is sent now. If the eval waits for a copy first, its time begins later.
@@ -246,6 +257,12 @@ impl Interpreter {
         }
     }
 
+    /// What ran has ended, so no time of it is left to begin.
+    pub(super) fn forget_limit(&mut self) {
+        self.copies.limit_behind = None;
+        self.limit = HardLimit::Off;
+    }
+
     /// The bridge has answered a request, which may have been for a copy.
     pub(super) fn answered(&mut self, seq: u64) {
         self.copies.asked.take_if(|asked| asked.seq == seq);
@@ -259,6 +276,13 @@ impl Interpreter {
     fn resident(&self) -> u64 {
         let pages = tree::look(self.child.pid).map_or(0, |process| process.resident_pages);
         pages * rustix::param::page_size() as u64
+    }
+
+    /// Takes note that what waits behind a copy is to be interrupted.
+    pub(super) fn interrupt_behind_copy(&mut self) {
+        if let Some(saving) = &mut self.copies.saving {
+            saving.interrupted = true;
+        }
     }
 
     /// Keeps a command back while a copy is being saved; whether it does.
@@ -280,9 +304,14 @@ impl Interpreter {
             BridgeEvent::Done(done) if done.eval == saving.eval.to_string() => {
                 let failed =
                     (done.status != DoneStatus::Ok).then(|| "it was interrupted".to_owned());
-                let SavingCopy { seq, report, error, held, .. } = self.copies.saving.take()?;
+                let SavingCopy { seq, report, error, held, interrupted, .. } =
+                    self.copies.saving.take()?;
                 if !held.is_empty() {
                     self.send(&held);
+                }
+                // The signal has only ended the save.
+                if interrupted && self.run.is_some() {
+                    self.interrupt();
                 }
                 self.answered(seq);
                 tell(Told::Answer { seq, data: report, error: error.or(failed) });
@@ -338,7 +367,10 @@ impl Interpreter {
     /// Ends these copies.
     pub(super) fn drop_copies(&mut self, copies: &[u32]) {
         for copy in copies {
-            self.copies.release(*copy);
+            // The one that is about to be woken is needed still.
+            if self.succession != Succession::Wake(*copy) {
+                self.copies.release(*copy);
+            }
         }
         self.spare_copies();
     }

@@ -8,7 +8,6 @@ use super::Tell;
 use super::channel::Broken;
 use super::interpreter::{BridgeFacts, Interpreter};
 use super::interrupt::Hears;
-use super::limit::HardLimit;
 use super::listening::BridgeWord;
 use super::pace::Pace;
 use super::run::{OWN_PAUSE, OWN_QUESTION, OWN_RESUME};
@@ -102,7 +101,8 @@ impl Interpreter {
                 self.answered(seq);
                 // Other answers leave the limit of what runs alone.
                 if self.clears == Some(seq) {
-                    (self.clears, self.limit) = (None, HardLimit::Off);
+                    self.clears = None;
+                    self.forget_limit();
                 }
                 tell(Told::Answer { seq, data, error });
             }
@@ -176,7 +176,7 @@ impl Interpreter {
         }
         self.run = None;
         self.copies.expected = false;
-        self.limit = HardLimit::Off;
+        self.forget_limit();
         self.compiled.want();
         tell(Told::Done(Done { status, ..done }));
         self.drop_input();

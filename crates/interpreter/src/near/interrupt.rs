@@ -117,6 +117,7 @@ impl Interpreter {
     /// Before the signal the bridge is told for which eval it is: a signal that comes before the code runs
     /// would otherwise look like a late one for the eval before.
     pub(super) fn interrupt(&mut self) {
+        self.interrupt_behind_copy();
         match self.run.as_ref().map(|run| run.eval.clone()) {
             Some(id) => self.send(&Command::Interrupt { id: &id }.encode()),
             // A question about the namespace that takes too long has no id.

@@ -206,6 +206,8 @@ impl Near {
         };
         sweeps.interpreter.drain(tell);
         if let Some(copy) = sweeps.then {
+            // While it ended, a newer copy may have been told, and the older one dropped.
+            let copy = sweeps.interpreter.newest(copy);
             return self.wake(*sweeps, copy);
         }
         sweeps.interpreter.forget_compiled();

@@ -62,7 +62,7 @@ impl Interpreter {
         self.begin();
         let argument = self.readable(argument);
         self.send(&Command::Work { id: &eval, what, argument: &argument }.encode());
-        self.copies.expected = what == "checkpoint";
+        self.copies.expected |= what == "checkpoint";
         self.runs(eval, limit, now);
     }
 

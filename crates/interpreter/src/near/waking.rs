@@ -59,6 +59,15 @@ impl Interpreter {
         }
     }
 
+    /// The copy to wake, if this one was to be: nobody has asked for just this one where the end was not asked for.
+    pub(super) fn newest(&self, copy: u32) -> u32 {
+        let fallback = self.copies.fallback.filter(|newest| self.copies.has(*newest));
+        match self.succession {
+            Succession::Unasked => fallback.unwrap_or(copy),
+            Succession::End | Succession::Wake(_) => copy,
+        }
+    }
+
     /// Sends a copy of this interpreter, which has ended, the descriptors of its successor.
     pub(super) fn wake(&mut self, copy: u32, exit: Exit) -> Result<Wakes, String> {
         let (pid, frozen) = self.copies.take(copy).ok_or("the copy has ended")?;
@@ -72,6 +81,7 @@ impl Interpreter {
             _ => Capabilities::default(),
         };
         let mut copies = std::mem::take(&mut self.copies);
+        copies.forget_asked();
         copies.watch(ends.nest.as_ref());
         copies.expected = true;
         let child = Child { pid, ends };

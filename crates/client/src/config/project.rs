@@ -108,11 +108,10 @@ impl ProjectDir {
             head.extend(name.as_bytes());
             head.push(u8::from(runs));
             head.extend((bytes.len() as u64).to_le_bytes());
-            for hash in [Some(&mut whole), (name != CONFIG_FILE).then_some(&mut rest)] {
-                if let Some(hash) = hash {
-                    hash.update(&head);
-                    hash.update(&bytes);
-                }
+            let of_rest = (name != CONFIG_FILE).then_some(&mut rest);
+            for hash in [&mut whole].into_iter().chain(of_rest) {
+                hash.update(&head);
+                hash.update(&bytes);
             }
             files.insert(name.clone(), bytes.len() as u64);
             if name == CONFIG_FILE || name.starts_with(STDLIB_DIR) {

@@ -15,6 +15,7 @@ bless:
     STEAD_BLESS=1 cargo test -p stead-cli reference
     STEAD_BLESS=1 cargo test -p stead-cli u4_the_plugin_in_the_repository_is_the_one_that_is_written
     STEAD_BLESS=1 cargo test -p stead-install golden
+    STEAD_BLESS=1 cargo test -p stead-config page_tests
     STEAD_BLESS=1 cargo test --test conformance the_page_about_languages_is_true
 
 # Measure stead against floors, side by side (docs/PERFORMANCE.md).

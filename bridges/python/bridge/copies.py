@@ -212,7 +212,7 @@ def copied(automatic):
 
 def do_copy(seq):
     """A copy that nobody asked for, taken while nothing runs."""
-    S.pending = False
+    early, S.pending = S.pending, False  # one that has come already may be for the eval that was sent behind this
     forget_interrupt()
     repair_streams()
     S.phase = Phase.RUNNING
@@ -230,4 +230,5 @@ def do_copy(seq):
             answer["data"] = error.answer
     S.phase = Phase.IDLE
     reclaim_sigint()
+    S.pending = S.pending or early
     transmit('{"ev":"reply",' + dump(answer)[1:] + "\n")

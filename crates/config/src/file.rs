@@ -242,7 +242,7 @@ impl FileReader<'_> {
         };
         if spec.users_only && self.owner == FileOwner::Workspace {
             let problem = "a workspace does not decide this".to_owned();
-            let fix = "put it into your own file: `stead config` names it".to_owned();
+            let fix = "put it into your own file, the user's configuration".to_owned();
             self.complain(span, Some(&full), problem, Some(fix));
             return None;
         }

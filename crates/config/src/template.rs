@@ -227,7 +227,7 @@ mod tests {
             ("python3", &["python3"][..]),
             ("  nice  -n 5\tpython3 ", &["nice", "-n", "5", "python3"]),
             ("{cwd}/.venv/bin/python", &["/my dir/$x/.venv/bin/python"]),
-            ("a --port={port} --host {host}", &["a", "--port=7888", "--host", "localhost"]),
+            ("a -p={port} -h {host}", &["a", "-p=7888", "-h", "localhost"]),
             ("a 'b c' \"d \\\" $e\" f\\ g ''", &["a", "b c", "d \" $e", "f g", ""]),
             ("sh -c '{bridge}'", &["sh", "-c", "/b"]),
             ("a {{cwd}}", &["a", "{cwd}"]),

@@ -89,7 +89,7 @@ impl Client {
                 _ => "is not allowed",
             };
             planned.settings.startup.notice = Some(format!(
-                "the project's standard library is not loaded, because `{}` {why} (`stead allow`)",
+                "the project's standard library is not loaded, because `{}` {why} (`allow`)",
                 project.path.display()
             ));
         }

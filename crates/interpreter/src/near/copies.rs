@@ -17,6 +17,7 @@ use stead_protocol::EvalId;
 use stead_protocol::bridge::{BridgeEvent, Command, DoneStatus};
 
 use super::Tell;
+use super::elders::ticks_since_boot;
 use super::interpreter::Interpreter;
 use super::limit::HardLimit;
 use super::waking::Succession;
@@ -64,6 +65,8 @@ struct AskedCopy {
     seq: u64,
     /// When an eval behind it is taken to run, whatever the bridge says.
     at_last: Millis,
+    /// When it was sent, in clock ticks since boot.
+    sent: u64,
 }
 
 /// A copy that is a file and not there yet. Until the bridge says that it is done, whatever it says is about this.
@@ -211,7 +214,7 @@ impl FrozenCopies {
 impl Interpreter {
     /// Has the bridge copy its interpreter, behind whatever it does now.
     pub(super) fn copy(&mut self, seq: u64, save: Option<SavedCopy>, now: Millis, tell: Tell<'_>) {
-        let asked = AskedCopy { seq, at_last: now + COPY_PATIENCE };
+        let asked = AskedCopy { seq, at_last: now + COPY_PATIENCE, sent: ticks_since_boot() };
         let Some(SavedCopy { eval, path }) = save else {
             self.copies.expected = true;
             self.copies.asked = Some(asked);
@@ -276,6 +279,16 @@ impl Interpreter {
     fn resident(&self) -> u64 {
         let pages = tree::look(self.child.pid).map_or(0, |process| process.resident_pages);
         pages * rustix::param::page_size() as u64
+    }
+
+    /// Whether a process is a copy that is being made and is not told yet: a child of the interpreter that was born since the
+    /// copy was asked for, while no code runs that could have started it.
+    pub(super) fn is_becoming_copy(&self, pid: u32) -> bool {
+        let Some(asked) = self.copies.asked.filter(|_| self.run.is_none()) else { return false };
+        let born = |process: tree::Process| {
+            process.parent == self.child.pid && process.start_ticks >= asked.sent
+        };
+        tree::look(pid).is_some_and(born)
     }
 
     /// Takes note that what waits behind a copy is to be interrupted.

@@ -31,6 +31,10 @@ impl Near {
             Life::Sweeps(_) => Vec::new(),
             _ => self.family().members(),
         };
+        let is_process = |member: &u32| {
+            interpreter.is_none_or(|interpreter| !interpreter.is_becoming_copy(*member))
+        };
+        let members: Vec<u32> = members.into_iter().filter(is_process).collect();
         let background = match idle {
             // While an eval runs, its processes cannot be told from those of earlier evals.
             None => Vec::new(),

@@ -1,6 +1,6 @@
 //! `stead` alone: what is here, the three commands to begin with, and how an agent gets them (SPEC C-10).
 //!
-//! Looks and touches nothing, so it can be run anywhere. What cannot be found out is left out: the commands to begin
+//! Writes nothing and starts no session; an interpreter that it finds is started once to see whether it does. What cannot be found out is left out: the commands to begin
 //! with say what is wrong when they are run.
 
 use std::env;

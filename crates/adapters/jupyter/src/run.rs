@@ -34,7 +34,7 @@ pub(crate) enum RunEnd {
 
 /// What is read of the session's input.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Listening {
+enum InputWanted {
     No,
     Yes,
 }
@@ -44,7 +44,7 @@ pub(crate) struct AdapterLoop {
     host: HostSide,
     kernel: Kernel,
     talk: KernelTalk,
-    listening: Listening,
+    listening: InputWanted,
     /// A part of a line that has come.
     line: Vec<u8>,
     /// The last that a kernel wrote to its own stderr which publishes what it writes: how it crashed stands nowhere else.
@@ -61,7 +61,7 @@ pub(crate) struct AdapterLoop {
 
 /// What can be waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Source {
+enum LoopSource {
     Host,
     HostStream,
     Channel(KernelChannel),
@@ -84,7 +84,7 @@ impl AdapterLoop {
             host,
             kernel,
             talk,
-            listening: Listening::No,
+            listening: InputWanted::No,
             line: Vec::new(),
             complaint: Vec::new(),
             due: None,
@@ -131,9 +131,9 @@ impl AdapterLoop {
                 }
                 TalkAction::Signal => self.kernel.interrupt(),
                 TalkAction::SignalChildren => self.kernel.interrupt_children(),
-                TalkAction::Listen(true) => self.listening = Listening::Yes,
+                TalkAction::Listen(true) => self.listening = InputWanted::Yes,
                 TalkAction::Listen(false) => {
-                    self.listening = Listening::No;
+                    self.listening = InputWanted::No;
                     self.line.clear();
                 }
                 TalkAction::Wake(after) => self.due = Some(Instant::now() + after),
@@ -163,21 +163,21 @@ impl AdapterLoop {
         let mut ended = None;
         for source in ready {
             match source {
-                Source::Host => self.read_host(&mut actions)?,
-                Source::HostStream => {}
-                Source::Channel(channel) => {
+                LoopSource::Host => self.read_host(&mut actions)?,
+                LoopSource::HostStream => {}
+                LoopSource::Channel(channel) => {
                     if let Err(error) = self.kernel.sockets.fill(channel) {
                         ended = Some(self.kernel.lost(&error.to_string()));
                     }
                 }
-                Source::Heartbeat => self.heard_heartbeat(),
-                Source::KernelStream(stream) => {
+                LoopSource::Heartbeat => self.heard_heartbeat(),
+                LoopSource::KernelStream(stream) => {
                     let bytes = self.kernel.read_stream(stream);
                     let runs = self.talk.is_busy();
                     self.kernel_wrote(stream, bytes, runs);
                 }
-                Source::KernelEnded => ended = Some(self.kernel.ended()),
-                Source::Stdin => self.read_line(&mut actions),
+                LoopSource::KernelEnded => ended = Some(self.kernel.ended()),
+                LoopSource::Stdin => self.read_line(&mut actions),
             }
         }
         self.hear(&mut actions);
@@ -265,7 +265,7 @@ impl AdapterLoop {
                 Err(_) => return,
             }
         };
-        self.listening = Listening::No;
+        self.listening = InputWanted::No;
         let line = line.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
         actions.extend(self.talk.step(TalkInput::Line(line)));
     }
@@ -314,7 +314,7 @@ impl AdapterLoop {
     }
 
     /// Polls; what can be read or written.
-    fn wait(&mut self) -> io::Result<Vec<Source>> {
+    fn wait(&mut self) -> io::Result<Vec<LoopSource>> {
         let next =
             [self.due, self.leave_by, (!self.kernel.is_ours()).then_some(self.next_heartbeat)];
         let next = next.into_iter().flatten().min();
@@ -335,28 +335,34 @@ impl AdapterLoop {
             sources.push(source);
             fds.push(fd);
         };
-        add(Source::Host, PollFd::new(&self.host, control));
+        add(LoopSource::Host, PollFd::new(&self.host, control));
         if let Some(stream) = stream {
-            add(Source::HostStream, PollFd::from_borrowed_fd(stream_fd(stream), PollFlags::OUT));
+            add(
+                LoopSource::HostStream,
+                PollFd::from_borrowed_fd(stream_fd(stream), PollFlags::OUT),
+            );
         }
         for (channel, writes) in CHANNELS.iter().zip(writes) {
             let flags = if writes { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
-            add(Source::Channel(*channel), PollFd::new(self.kernel.sockets.at(*channel), flags));
+            add(
+                LoopSource::Channel(*channel),
+                PollFd::new(self.kernel.sockets.at(*channel), flags),
+            );
         }
         if !self.kernel.is_ours() {
-            add(Source::Heartbeat, PollFd::new(&self.kernel.sockets.heartbeat, PollFlags::IN));
+            add(LoopSource::Heartbeat, PollFd::new(&self.kernel.sockets.heartbeat, PollFlags::IN));
         }
         for stream in [Stream::Out, Stream::Err] {
             if let Some(fd) = self.kernel.stream_fd(stream) {
-                add(Source::KernelStream(stream), PollFd::from_borrowed_fd(fd, PollFlags::IN));
+                add(LoopSource::KernelStream(stream), PollFd::from_borrowed_fd(fd, PollFlags::IN));
             }
         }
         if let Some(fd) = self.kernel.ended_fd() {
-            add(Source::KernelEnded, PollFd::from_borrowed_fd(fd, PollFlags::IN));
+            add(LoopSource::KernelEnded, PollFd::from_borrowed_fd(fd, PollFlags::IN));
         }
-        if self.listening == Listening::Yes {
+        if self.listening == InputWanted::Yes {
             let stdin = rustix::stdio::stdin();
-            add(Source::Stdin, PollFd::from_borrowed_fd(stdin, PollFlags::IN));
+            add(LoopSource::Stdin, PollFd::from_borrowed_fd(stdin, PollFlags::IN));
         }
         match poll(&mut fds, timeout.as_ref()) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}

@@ -1,7 +1,7 @@
 //! The configuration of a workspace: where its files are, what they say, and what a session is started with.
 //!
-//! Files are read when a session has to be started and by commands that are about them, never for an eval in a session
-//! that lives.
+//! Files are read when a session has to be started and by commands that are about them. For an eval in a session that
+//! lives only the user's own file is read, if there is one, and only where no flag says how to answer.
 
 mod plan;
 mod project;

@@ -17,7 +17,7 @@ const MOST: usize = 1 << 20;
 
 /// What a program said before it ended.
 #[derive(Debug)]
-pub(super) struct Said {
+pub(super) struct ProgramSaid {
     pub(super) status: ExitStatus,
     pub(super) out: String,
     pub(super) err: String,
@@ -25,7 +25,7 @@ pub(super) struct Said {
 
 /// Runs a program and returns what it said. One that takes longer than `patience` is killed with all that it started in
 /// its group, and is an error of the kind `TimedOut`.
-pub(super) fn ask(command: &mut Command, patience: Duration) -> io::Result<Said> {
+pub(super) fn ask(command: &mut Command, patience: Duration) -> io::Result<ProgramSaid> {
     let deadline = Instant::now() + patience;
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
     let mut child = command.spawn()?;
@@ -60,7 +60,7 @@ pub(super) fn ask(command: &mut Command, patience: Duration) -> io::Result<Said>
     let status = child.wait()?;
     heard?;
     let text = |bytes: Vec<u8>| String::from_utf8_lossy(&bytes).into_owned();
-    Ok(Said { status, out: text(out), err: text(err) })
+    Ok(ProgramSaid { status, out: text(out), err: text(err) })
 }
 
 /// Which of these are readable; an error once the deadline has passed.

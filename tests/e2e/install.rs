@@ -505,3 +505,19 @@ fn u5_doctor_starts_what_each_client_starts_and_names_what_does_not_work() {
     let cursor = find(&checks(2), "cursor");
     assert!(cursor["message"].as_str().unwrap().contains("line 1, column 2"), "{cursor}");
 }
+
+#[test]
+fn u4_what_an_install_took_over_is_still_to_be_had_after_a_remove() {
+    let env = TestEnv::new(STEAD);
+    let theirs = r#"{"mcpServers":{"stead":{"command":"docker","args":["run","-i","me/img"]}}}"#;
+    let file = put(&env, ".cursor/mcp.json", theirs);
+    install(&env, &["--client", "cursor"]);
+    install(&env, &["--client", "cursor", "--remove"]);
+    assert!(!read(&file).contains("docker"));
+    let mut copies = Vec::new();
+    for dir in fs::read_dir(env.state_dir().join("clients")).unwrap().flatten() {
+        let inside = fs::read_dir(dir.path()).into_iter().flatten().flatten();
+        copies.extend(inside.map(|entry| entry.path()).filter(|path| path.is_file()));
+    }
+    assert!(copies.iter().any(|copy| read(copy) == theirs), "{copies:?}");
+}

@@ -91,9 +91,14 @@ impl BackupDir {
         Some(BeforeInstall { text, untouched, made: record.made })
     }
 
-    /// The install is undone; what it left is of no more use.
-    pub(crate) fn forget(&self) {
+    /// The install is undone, so nothing is left to take back.
+    pub(crate) fn forget_install(&self) {
         let _ = fs::remove_file(self.dir.join("record.json"));
+        let _ = fs::remove_dir(&self.dir);
+    }
+
+    /// The file is again what it was before the install, so its copy is of no more use.
+    pub(crate) fn forget_copy(&self) {
         let _ = fs::remove_file(self.dir.join(format!("{}.before-install", self.name)));
         let _ = fs::remove_dir(&self.dir);
     }

@@ -257,7 +257,11 @@ impl InstallOrder<'_> {
                 let _ = std::fs::remove_dir(dir);
             }
         }
-        backups.forget();
+        backups.forget_install();
+        // Else the copy may have what an install took over, and nothing else has it.
+        if matches!(plan.means, Some(InstallMeans::Restore)) {
+            backups.forget_copy();
+        }
         Ok(Some(backup))
     }
 

@@ -295,6 +295,19 @@ fn st5_bash_goes_back_by_its_text() {
     assert!(!env.session_dir("sh").join("checkpoints").exists());
 }
 
+/// They hold all variables, also what was typed as a secret.
+#[test]
+fn st5_texts_of_a_shell_go_with_a_host_that_is_killed() {
+    let env = TestEnv::new(STEAD);
+    eval(&env, "sh", "token=secret");
+    settled(&env, "sh");
+    let texts = env.session_dir("sh").join("checkpoints");
+    assert!(texts.exists());
+    let status = env.json(["status", "-n", "sh"]);
+    kill(status["data"]["host_pid"].as_u64().unwrap() as u32);
+    wait_for("the texts to be gone", || !texts.exists());
+}
+
 #[test]
 fn st5_languages_that_cannot_say_so() {
     let env = TestEnv::with_node(STEAD, &stead_testkit::node());

@@ -38,6 +38,9 @@ pub struct Duty {
     pub socket: PathBuf,
     /// The session's directory.
     pub session: PathBuf,
+    /// Where copies of the interpreter's state lie as text, if they do. They hold all that the user's names hold and
+    /// are of no use without the interpreter, so they go with it.
+    pub copies: Option<PathBuf>,
     /// Held by host and guard: no other host begins before both have exited.
     pub lock: File,
     /// Whether processes are left that could not be ended.
@@ -62,7 +65,7 @@ impl Duty {
             end_what_is_left_of(before, &tag);
         }
         let (session, socket) = (session.to_owned(), socket.to_owned());
-        Duty { mark: take_mark(), tag, socket, session, lock, left: false }
+        Duty { mark: take_mark(), tag, socket, session, copies: None, lock, left: false }
     }
 
     /// The session's processes, as the host sees them.
@@ -166,6 +169,9 @@ impl Duty {
         let family = Family::left_behind(self.mark, &self.tag).with_orphans();
         if family.sweep(SWEEP_PATIENCE).is_empty() {
             self.settle(host);
+        }
+        if let Some(copies) = &self.copies {
+            let _ = std::fs::remove_dir_all(copies);
         }
         let _ = std::fs::remove_file(&self.socket);
     }

@@ -40,7 +40,8 @@ pub(crate) fn start(spec: &HostSpec) -> Result<Session, Refusal> {
     on_signal(Signal::XFSZ, OnSignal::Ignore);
     let lock = take_lock(&dir.lock())?;
     pause::point("locked");
-    let duty = Duty::take(&spec.dir, &spec.socket, lock);
+    let mut duty = Duty::take(&spec.dir, &spec.socket, lock);
+    duty.copies = Some(dir.checkpoints());
     let guard = duty.split().map_err(|error| failed("could not fork", &error))?;
     duty.enter().map_err(|error| failed("could not say which processes are ours", &error))?;
     let (ledger, found) = Ledger::open(&spec.dir, spec.meta.settings.limits.quota_bytes)

@@ -1,7 +1,7 @@
 //! O-7: what is shown is what a person would read; the bytes are kept.
 
 use serde_json::Value;
-use stead_testkit::{Lines, TestEnv, wait_for};
+use stead_testkit::{ReadLines, TestEnv, wait_for};
 
 use crate::STEAD;
 use crate::gate::Gate;
@@ -102,7 +102,7 @@ fn o7_the_last_line_of_a_bar_is_its_last_state() {
     let listed = env.run(["ls", "--text"]).stdout;
     assert!(listed.contains("8 of 9") && !listed.contains("7 of 9"), "{listed}");
     let mut follow = env.spawn(["output", "py:1", "--follow"]);
-    let lines = Lines::of(follow.stdout.take().unwrap());
+    let lines = ReadLines::of(follow.stdout.take().unwrap());
     gate.open();
     assert!(lines.next_line().unwrap().contains(r#""content":"8 of 9""#));
     follow.wait().unwrap();

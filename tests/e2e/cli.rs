@@ -3,7 +3,7 @@
 use std::process::Stdio;
 
 use serde_json::Value;
-use stead_testkit::{Lines, Ran, Terminal, TestEnv, wait_for};
+use stead_testkit::{Ran, ReadLines, Terminal, TestEnv, wait_for};
 
 use crate::STEAD;
 use crate::gate::Gate;
@@ -258,7 +258,7 @@ fn c7_a_stream_gives_each_chunk_as_it_comes() {
     let gate = Gate::new(&env, "gate");
     let code = format!("import sys\nprint('a')\n{}\nprint('b', file=sys.stderr)\n42", gate.code());
     let mut child = env.spawn(["eval", "-n", "py", "--stream", &code]);
-    let lines = Lines::of(child.stdout.take().unwrap());
+    let lines = ReadLines::of(child.stdout.take().unwrap());
     let line = || -> Value { serde_json::from_str(&lines.next_line().unwrap()).unwrap() };
     assert_eq!(line(), serde_json::json!({"type": "out", "content": "a\n"}));
     // `b` cannot have been written yet: the code waits for the gate.
@@ -298,7 +298,7 @@ fn e4_in_the_background_the_id_comes_at_once_and_output_waits() {
     assert_eq!((partial.code, &partial.json()["status"]), (Some(0), &"partial".into()));
     assert_eq!(text_of(&partial.json(), "out"), "up\n");
     let mut waiter = env.spawn(["output", "py:1", "--follow"]);
-    let lines = Lines::of(waiter.stdout.take().unwrap());
+    let lines = ReadLines::of(waiter.stdout.take().unwrap());
     assert!(lines.next_line().unwrap().contains("up"));
     gate.open();
     assert!(lines.next_line().unwrap().contains("end"));

@@ -5,7 +5,7 @@ use std::process::{Child, Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-use stead_testkit::{Lines, Ran, Terminal, TestEnv, wait_for};
+use stead_testkit::{Ran, ReadLines, Terminal, TestEnv, wait_for};
 
 use crate::STEAD;
 use crate::figures::venv;
@@ -30,9 +30,9 @@ fn signal(child: &Child, signal: Signal) {
     kill_process(pid, signal).expect("the command lives");
 }
 
-fn piped(mut command: Command) -> (Child, Lines) {
+fn piped(mut command: Command) -> (Child, ReadLines) {
     let mut child = command.stdout(Stdio::piped()).spawn().expect("the command starts");
-    let lines = Lines::of(child.stdout.take().expect("a pipe"));
+    let lines = ReadLines::of(child.stdout.take().expect("a pipe"));
     (child, lines)
 }
 

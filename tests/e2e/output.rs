@@ -1,7 +1,7 @@
 //! O: bounded replies that say how to read the rest, and every way to read it.
 
 use serde_json::Value;
-use stead_testkit::{Lines, Terminal, TestEnv, chunks, wait_for};
+use stead_testkit::{ReadLines, Terminal, TestEnv, chunks, wait_for};
 
 use crate::STEAD;
 use crate::gate::Gate;
@@ -128,7 +128,7 @@ fn o7_half_characters_in_a_stream_are_joined() {
         gate.code()
     );
     let mut child = env.spawn(["eval", "-n", "py", "--stream", &code]);
-    let lines = Lines::of(child.stdout.take().unwrap());
+    let lines = ReadLines::of(child.stdout.take().unwrap());
     assert!(lines.next_line().unwrap().contains(r#""content":"x""#));
     gate.open();
     let mut rest = String::new();
@@ -227,7 +227,7 @@ fn o6_the_output_of_a_running_and_a_queued_eval_is_read() {
     assert_eq!((&queued["status"], out(&queued).as_str()), (&"queued".into(), ""));
     let mut follow = env.spawn(["output", "py:2", "--follow", "--text"]);
     let mut tailing = env.spawn(["output", "py:1", "--follow", "--text"]);
-    let lines = Lines::of(tailing.stdout.take().unwrap());
+    let lines = ReadLines::of(tailing.stdout.take().unwrap());
     assert_eq!(lines.next_line().as_deref(), Some("one"));
     gate.open();
     let mut last = None;
@@ -235,7 +235,7 @@ fn o6_the_output_of_a_running_and_a_queued_eval_is_read() {
         last = Some(line);
     }
     assert_eq!(last.as_deref(), Some("four"));
-    let lines = Lines::of(follow.stdout.take().unwrap());
+    let lines = ReadLines::of(follow.stdout.take().unwrap());
     assert_eq!((lines.next_line().as_deref(), lines.next_line()), (Some("second"), None));
     assert!(follow.wait().unwrap().success() && tailing.wait().unwrap().success());
 }

@@ -288,7 +288,7 @@ fn e17_watchers_are_told_of_a_save_as_what_it_is() {
     let (env, path) = saved();
     let mut watch = env.command(["watch", "--json"]);
     let mut child = watch.stdout(std::process::Stdio::piped()).spawn().unwrap();
-    let lines = stead_testkit::Lines::of(child.stdout.take().unwrap());
+    let lines = stead_testkit::ReadLines::of(child.stdout.take().unwrap());
     let next = |kind: &str| loop {
         let line: Value = serde_json::from_str(&lines.next_line().unwrap()).unwrap();
         if line["type"] == kind {

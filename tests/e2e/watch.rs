@@ -4,7 +4,7 @@ use std::process::{Child, Command, Stdio};
 
 use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
-use stead_testkit::{Lines, Ran, Terminal, TestEnv, state_of, wait_for};
+use stead_testkit::{Ran, ReadLines, Terminal, TestEnv, state_of, wait_for};
 
 use crate::STEAD;
 use crate::gate::Gate;
@@ -13,13 +13,13 @@ use crate::tmux::Tmux;
 
 struct Piped {
     child: Child,
-    lines: Lines,
+    lines: ReadLines,
 }
 
 impl Piped {
     fn run(mut command: Command) -> Piped {
         let mut child = command.stdout(Stdio::piped()).spawn().expect("the command starts");
-        let lines = Lines::of(child.stdout.take().expect("a pipe"));
+        let lines = ReadLines::of(child.stdout.take().expect("a pipe"));
         Piped { child, lines }
     }
 

@@ -22,11 +22,11 @@ const SECRETS: [&str; 3] = ["password", "passphrase", "passcode"];
 /// The person at the terminal, who can be asked what an eval asks.
 #[derive(Debug)]
 pub(crate) struct TypedAnswers {
-    asking: Option<Asking>,
+    asking: Option<AnswerPrompt>,
 }
 
 #[derive(Debug)]
-struct Asking {
+struct AnswerPrompt {
     /// Readable when something was typed, or when what else the command waits for has come.
     any: OwnedFd,
     _hidden: Option<SilentTerminal>,
@@ -59,7 +59,7 @@ impl TypedAnswers {
             Some(Ok(hidden)) => Some(hidden),
             None => None,
         };
-        self.asking = Some(Asking { any, _hidden: hidden });
+        self.asking = Some(AnswerPrompt { any, _hidden: hidden });
         true
     }
 

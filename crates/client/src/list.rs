@@ -71,7 +71,7 @@ pub struct Evals {
 
 /// A session of the workspace, as far as choosing one needs to know it.
 #[derive(Debug)]
-struct Known {
+struct KnownSession {
     name: SessionName,
     /// Whether it has a host.
     lives: bool,
@@ -79,23 +79,23 @@ struct Known {
     serves: bool,
 }
 
-impl Known {
+impl KnownSession {
     fn new(name: SessionName, lives: bool) -> Self {
         let serves = is_shell(&name) || name.as_str().starts_with(RUN_PREFIX);
-        Known { name, lives, serves }
+        KnownSession { name, lives, serves }
     }
 }
 
 /// The session that a command without a name is about.
-fn meant(known: &[Known]) -> Option<&SessionName> {
-    let steps: [fn(&Known) -> bool; 4] =
+fn meant(known: &[KnownSession]) -> Option<&SessionName> {
+    let steps: [fn(&KnownSession) -> bool; 4] =
         [|one| one.lives && !one.serves, |one| one.lives, |one| !one.serves, |_| true];
     let step = steps.into_iter().find(|step| known.iter().any(step))?;
     single(known, step)
 }
 
 /// The one session for which this holds, if there is just one.
-fn single(known: &[Known], holds: impl Fn(&Known) -> bool) -> Option<&SessionName> {
+fn single(known: &[KnownSession], holds: impl Fn(&KnownSession) -> bool) -> Option<&SessionName> {
     let mut all = known.iter().filter(|one| holds(one));
     match (all.next(), all.next()) {
         (Some(only), None) => Some(&only.name),
@@ -131,15 +131,15 @@ impl Client {
         Ok(single(&known, |known| known.lives && !known.serves).cloned())
     }
 
-    fn known(&self) -> Result<Vec<Known>, ClientError> {
+    fn known(&self) -> Result<Vec<KnownSession>, ClientError> {
         let mut metas = metas_in(&self.dirs.workspace(&self.workspace), &mut Vec::new())?;
         metas.retain(|meta| !meta.stopped);
         let elsewhere = self.elsewhere(&metas, false).into_iter();
-        let mut known: Vec<Known> =
-            elsewhere.map(|one| Known::new(one.status.name, true)).collect();
+        let mut known: Vec<KnownSession> =
+            elsewhere.map(|one| KnownSession::new(one.status.name, true)).collect();
         known.extend(metas.into_iter().map(|meta| {
             let lives = self.has_live_host(&meta.name);
-            Known::new(meta.name, lives)
+            KnownSession::new(meta.name, lives)
         }));
         known.sort_by(|a, b| a.name.cmp(&b.name));
         Ok(known)

@@ -95,7 +95,7 @@ pub(crate) fn recover(dir: &SessionDir) -> Result<(File, Index, Opened), SpoolEr
 /// dropped or damaged.
 fn read_others(file: &File, index: &Index, next: EvalSeq) -> io::Result<u64> {
     #[derive(serde::Deserialize)]
-    struct Others {
+    struct OtherFields {
         #[serde(default)]
         others: u64,
     }
@@ -105,7 +105,7 @@ fn read_others(file: &File, index: &Index, next: EvalSeq) -> io::Result<u64> {
     }
     let Some(pos) = index.entry(last)?.position(RecordMark::Accepted) else { return Ok(0) };
     let line = line_at(file, pos)?.unwrap_or_default();
-    Ok(serde_json::from_slice::<Others>(&line).map_or(0, |read| read.others))
+    Ok(serde_json::from_slice::<OtherFields>(&line).map_or(0, |read| read.others))
 }
 
 fn cut_tail(file: &File) -> io::Result<(u64, u64)> {

@@ -18,7 +18,7 @@ mod wait;
 pub use env::{Ran, TestEnv};
 pub use git::git_repository;
 pub use kernel::{ipykernel, kernel_of, kernel_python};
-pub use lines::Lines;
+pub use lines::ReadLines;
 pub use mcp::mcp_call;
 pub use node::{node, node_of, nodes};
 pub use process::{guard_of, is_alive, state_of, tagged};

@@ -8,11 +8,11 @@ use std::time::Duration;
 const DEADLINE: Duration = Duration::from_secs(60);
 
 /// Lines that something writes.
-pub struct Lines(Receiver<String>);
+pub struct ReadLines(Receiver<String>);
 
-impl Lines {
+impl ReadLines {
     /// Reads from now on, also while nobody asks.
-    pub fn of(from: impl Read + Send + 'static) -> Lines {
+    pub fn of(from: impl Read + Send + 'static) -> ReadLines {
         let (send, receive) = channel();
         std::thread::spawn(move || {
             for line in BufReader::new(from).lines().map_while(Result::ok) {
@@ -21,7 +21,7 @@ impl Lines {
                 }
             }
         });
-        Lines(receive)
+        ReadLines(receive)
     }
 
     /// Waits for the next line; `None` at the end.

@@ -3,7 +3,7 @@
 use std::io::Read;
 use std::process::Stdio;
 
-use stead_testkit::Lines;
+use stead_testkit::ReadLines;
 
 use crate::column::{Behaviour, join, piece};
 use crate::talk::Talk;
@@ -123,7 +123,7 @@ fn stream(talk: &Talk<'_>) {
     let code = join([column.say("early"), column.wait_for_file("go"), column.say("late")]);
     let mut command = talk.env.command(["eval", "-n", column.session, "--stream", "--", &code]);
     let mut child = command.stdout(Stdio::piped()).spawn().expect("the binary runs");
-    let lines = Lines::of(child.stdout.take().expect("a pipe"));
+    let lines = ReadLines::of(child.stdout.take().expect("a pipe"));
     let first = lines.next_line().expect("a chunk");
     assert!(first.contains("early"), "{first}");
     talk.make_file("go");

@@ -45,7 +45,7 @@ pub(crate) struct CheckpointArgs {
 }
 
 #[derive(Debug, Serialize)]
-struct ListData<'a> {
+struct CheckpointListData<'a> {
     session: &'a str,
     checkpoints: Vec<CheckpointData<'a>>,
 }
@@ -105,7 +105,7 @@ fn list(context: &Context, name: &SessionName) -> CommandResult {
             vec![info.label.to_owned(), time::ago(info.made_ms), after, info.eval_id.clone()]
         })
         .collect();
-    let data = ListData { session: name.as_str(), checkpoints };
+    let data = CheckpointListData { session: name.as_str(), checkpoints };
     context.answer("complete", data, || match rows.is_empty() {
         true => format!("`{name}` has no checkpoints\n"),
         false => table(&["LABEL", "MADE", "AFTER", "ID"], &rows),

@@ -24,7 +24,7 @@ pub(crate) struct ClearArgs {
 }
 
 #[derive(Debug, Serialize)]
-struct Data {
+struct ClearData {
     session: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     eval_id: Option<String>,
@@ -54,7 +54,7 @@ impl ClearArgs {
             }
         };
         let notice = (!view.notices.is_empty()).then(|| view.notices.join("; "));
-        let data = Data { session: name.to_string(), eval_id: id, notice };
+        let data = ClearData { session: name.to_string(), eval_id: id, notice };
         context.answer(view.status.as_str(), data, || text)
     }
 }

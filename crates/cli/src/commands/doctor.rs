@@ -32,7 +32,7 @@ use crate::text::bytes;
 pub(crate) struct DoctorArgs {}
 
 #[derive(Debug, Serialize)]
-struct Data {
+struct DoctorData {
     checks: Vec<Check>,
     /// What to do next, though nothing is wrong.
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -82,7 +82,7 @@ impl DoctorArgs {
                 context.command,
                 status,
                 error.as_ref(),
-                Data { checks, next },
+                DoctorData { checks, next },
             )),
             Mode::Text => {
                 let paint = Paint::stdout();

@@ -27,8 +27,8 @@ pub(crate) struct GcArgs {
 }
 
 #[derive(Debug, Serialize)]
-struct Data {
-    removed: Vec<RemovedData>,
+struct GcData {
+    removed: Vec<CollectedData>,
     bytes: u64,
     files: u64,
     workspaces: u64,
@@ -36,7 +36,7 @@ struct Data {
 }
 
 #[derive(Debug, Serialize)]
-struct RemovedData {
+struct CollectedData {
     session: String,
     directory: String,
     bytes: u64,
@@ -46,17 +46,17 @@ struct RemovedData {
 impl GcArgs {
     pub(crate) fn run(self, context: &Context) -> CommandResult {
         let garbage = context.client.collect_garbage(self.dry_run)?;
-        let removed: Vec<RemovedData> = garbage
+        let removed: Vec<CollectedData> = garbage
             .removed
             .iter()
-            .map(|(workspace, removed)| RemovedData {
+            .map(|(workspace, removed)| CollectedData {
                 session: removed.name.clone(),
                 directory: workspace.join(&removed.name).display().to_string(),
                 bytes: removed.used.bytes,
                 files: removed.used.files,
             })
             .collect();
-        let data = Data {
+        let data = GcData {
             bytes: removed.iter().map(|removed| removed.bytes).sum(),
             files: removed.iter().map(|removed| removed.files).sum(),
             workspaces: garbage.workspaces,

@@ -28,7 +28,7 @@ pub(crate) struct InterruptArgs {
 }
 
 #[derive(Debug, Serialize)]
-struct Data {
+struct InterruptData {
     session: String,
     #[serde(skip_serializing_if = "Option::is_none")]
     eval_id: Option<String>,
@@ -71,7 +71,7 @@ impl InterruptArgs {
             None => format!("{text}\n"),
         };
         let Interrupted { effect, killed, .. } = interrupted;
-        let data = Data { session: name.to_string(), eval_id, effect, killed };
+        let data = InterruptData { session: name.to_string(), eval_id, effect, killed };
         context.answer(status, data, || line)
     }
 }

@@ -22,7 +22,7 @@ pub(crate) struct KillArgs {
 }
 
 #[derive(Debug, Serialize)]
-struct Data {
+struct KillData {
     session: String,
 }
 
@@ -39,7 +39,7 @@ impl KillArgs {
             return Err(error.with_hint(format!("name the session: `stead kill {name}`")));
         }
         context.client.kill(&name)?;
-        context.answer("complete", Data { session: name.to_string() }, || {
+        context.answer("complete", KillData { session: name.to_string() }, || {
             format!("killed the interpreter of `{name}`; the next eval starts it fresh\n")
         })
     }

@@ -26,7 +26,7 @@ pub(crate) struct LogsArgs {
 }
 
 #[derive(Debug, Serialize)]
-struct Data {
+struct LogsData {
     session: String,
     path: String,
     lines: Vec<String>,
@@ -50,7 +50,7 @@ impl LogsArgs {
         let count = log.lines().count();
         let lines: Vec<String> =
             log.lines().skip(count.saturating_sub(self.tail)).map(str::to_owned).collect();
-        let data = Data {
+        let data = LogsData {
             session: name.to_string(),
             path: path.display().to_string(),
             lines: lines.clone(),

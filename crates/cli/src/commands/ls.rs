@@ -26,7 +26,7 @@ pub(crate) struct LsArgs {
 }
 
 #[derive(Debug, Serialize)]
-struct Data<'a> {
+struct LsData<'a> {
     sessions: Vec<StatusData<'a>>,
     #[serde(skip_serializing_if = "<[String]>::is_empty")]
     unreadable: &'a [String],
@@ -38,7 +38,7 @@ impl LsArgs {
         let (listed, unreadable) = (&listing.sessions, listing.unreadable.as_slice());
         let notes: String = unreadable.iter().map(|note| format!("[{note}]\n")).collect();
         let sessions = listed.iter().map(|one| StatusData::new(&one.status)).collect();
-        context.answer("complete", Data { sessions, unreadable }, || {
+        context.answer("complete", LsData { sessions, unreadable }, || {
             if listed.is_empty() && !notes.is_empty() {
                 return notes;
             }

@@ -30,7 +30,7 @@ pub(crate) struct ManArgs {
 }
 
 #[derive(Debug, Serialize)]
-struct Data {
+struct ManData {
     directory: String,
     pages: usize,
 }
@@ -56,7 +56,7 @@ impl ManArgs {
             let file = name.map_or("stead.1".to_owned(), |name| format!("stead-{name}.1"));
             fs::write(dir.join(file), page(one(&cli, *name)?)?).map_err(failed)?;
         }
-        let data = Data { directory: dir.display().to_string(), pages: all.len() };
+        let data = ManData { directory: dir.display().to_string(), pages: all.len() };
         context.answer("complete", data, || {
             format!("wrote {} pages to {}\n", all.len(), dir.display())
         })

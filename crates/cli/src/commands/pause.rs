@@ -17,7 +17,7 @@ pub(crate) struct PauseArgs {
 }
 
 #[derive(Debug, Serialize)]
-struct Data {
+struct PauseData {
     session: String,
 }
 
@@ -25,7 +25,8 @@ impl PauseArgs {
     pub(crate) fn run(self, context: &Context) -> CommandResult {
         let name = context.named(&self.session)?;
         context.client.pause(&name)?;
-        context
-            .answer("complete", Data { session: name.to_string() }, || format!("paused `{name}`\n"))
+        context.answer("complete", PauseData { session: name.to_string() }, || {
+            format!("paused `{name}`\n")
+        })
     }
 }

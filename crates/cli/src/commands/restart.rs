@@ -17,7 +17,7 @@ pub(crate) struct RestartArgs {
 }
 
 #[derive(Debug, Serialize)]
-struct Data {
+struct RestartData {
     session: String,
     generation: u32,
 }
@@ -27,7 +27,7 @@ impl RestartArgs {
         let name = context.named(&self.session)?;
         let status = context.client.restart(&name)?;
         let generation = status.generation.0;
-        let data = Data { session: name.to_string(), generation };
+        let data = RestartData { session: name.to_string(), generation };
         context
             .answer("complete", data, || format!("restarted `{name}`, generation {generation}\n"))
     }

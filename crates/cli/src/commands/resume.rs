@@ -17,7 +17,7 @@ pub(crate) struct ResumeArgs {
 }
 
 #[derive(Debug, Serialize)]
-struct Data {
+struct ResumeData {
     session: String,
 }
 
@@ -25,7 +25,7 @@ impl ResumeArgs {
     pub(crate) fn run(self, context: &Context) -> CommandResult {
         let name = context.named(&self.session)?;
         context.client.resume(&name)?;
-        context.answer("complete", Data { session: name.to_string() }, || {
+        context.answer("complete", ResumeData { session: name.to_string() }, || {
             format!("resumed `{name}`\n")
         })
     }

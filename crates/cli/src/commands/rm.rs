@@ -21,14 +21,14 @@ pub(crate) struct RmArgs {
 }
 
 #[derive(Debug, Serialize)]
-struct Data {
-    removed: Vec<RemovedData>,
+struct RmData {
+    removed: Vec<RemovedSessionData>,
     bytes: u64,
     files: u64,
 }
 
 #[derive(Debug, Serialize)]
-struct RemovedData {
+struct RemovedSessionData {
     session: String,
     bytes: u64,
     files: u64,
@@ -36,7 +36,7 @@ struct RemovedData {
 
 impl RmArgs {
     pub(crate) fn run(self, context: &Context) -> CommandResult {
-        let mut data = Data { removed: Vec::new(), bytes: 0, files: 0 };
+        let mut data = RmData { removed: Vec::new(), bytes: 0, files: 0 };
         let mut text = String::new();
         let names = self.names.iter().map(|name| context.session_named(name));
         for name in names.collect::<Result<Vec<_>, _>>()? {
@@ -46,7 +46,7 @@ impl RmArgs {
             data.bytes += used.bytes;
             data.files += used.files;
             let session = name.to_string();
-            data.removed.push(RemovedData { session, bytes: used.bytes, files: used.files });
+            data.removed.push(RemovedSessionData { session, bytes: used.bytes, files: used.files });
         }
         context.answer("complete", data, || text)
     }

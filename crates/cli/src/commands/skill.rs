@@ -45,7 +45,7 @@ pub(crate) struct SkillArgs {
 }
 
 #[derive(Debug, Serialize)]
-struct Data {
+struct SkillData {
     files: Vec<SkillFileData>,
 }
 
@@ -90,7 +90,7 @@ impl SkillArgs {
         }
         let lines: Vec<String> =
             written.iter().map(|file| format!("{}: {}\n", file.action, file.path)).collect();
-        context.answer("complete", Data { files: written }, || lines.concat())
+        context.answer("complete", SkillData { files: written }, || lines.concat())
     }
 }
 

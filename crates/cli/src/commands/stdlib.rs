@@ -29,11 +29,11 @@ const LISTED: usize = 500;
   stead stdlib remove double")]
 pub(crate) struct StdlibArgs {
     #[command(subcommand)]
-    action: StdlibAction,
+    action: StdlibCommand,
 }
 
 #[derive(Debug, clap::Subcommand)]
-enum StdlibAction {
+enum StdlibCommand {
     /// List what it defines: functions with their signature, classes, modules, and the rest
     List {
         #[command(flatten)]
@@ -78,7 +78,7 @@ struct LanguageArg {
 }
 
 #[derive(Debug, Serialize)]
-struct ListData<'a> {
+struct StdlibListData<'a> {
     language: &'a str,
     path: String,
     functions: Vec<Entry<'a>>,
@@ -136,18 +136,18 @@ impl StdlibArgs {
     pub(crate) fn run(self, context: &Context) -> CommandResult {
         let client = &context.client;
         match self.action {
-            StdlibAction::List { language } => {
+            StdlibCommand::List { language } => {
                 let stdlib = client.stdlib(language.language.as_deref())?;
                 context.answer("complete", list_data(&stdlib), || listing(&stdlib))
             }
-            StdlibAction::Add { code, file, language } => {
+            StdlibCommand::Add { code, file, language } => {
                 let code = read_code(code, file.as_deref(), context)?;
                 changed(context, &client.add_to_stdlib(language.language.as_deref(), &code)?)
             }
-            StdlibAction::Remove { names, language } => {
+            StdlibCommand::Remove { names, language } => {
                 changed(context, &client.remove_from_stdlib(language.language.as_deref(), &names)?)
             }
-            StdlibAction::Show { name, language } => {
+            StdlibCommand::Show { name, language } => {
                 let (path, source) =
                     client.stdlib_text(language.language.as_deref(), name.as_deref())?;
                 let path = path.display().to_string();
@@ -159,7 +159,7 @@ impl StdlibArgs {
     }
 }
 
-fn list_data(stdlib: &Stdlib) -> ListData<'_> {
+fn list_data(stdlib: &Stdlib) -> StdlibListData<'_> {
     let mut room = LISTED;
     let mut of = |kind: DefinitionKind| -> Vec<Entry<'_>> {
         let entries: Vec<_> = stdlib.of(kind).take(room).map(entry).collect();
@@ -169,7 +169,7 @@ fn list_data(stdlib: &Stdlib) -> ListData<'_> {
     let (functions, classes) = (of(DefinitionKind::Function), of(DefinitionKind::Class));
     let (modules, others) = (of(DefinitionKind::Module), of(DefinitionKind::Other));
     let count = stdlib.count();
-    ListData {
+    StdlibListData {
         language: stdlib.language.name,
         path: stdlib.path.display().to_string(),
         more: count.saturating_sub(LISTED),

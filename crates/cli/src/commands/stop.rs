@@ -28,7 +28,7 @@ pub(crate) struct StopArgs {
 
 #[derive(Debug, Serialize)]
 #[serde(untagged)]
-enum Data<'a> {
+enum StopData<'a> {
     One(Box<LastStatus<'a>>),
     All { sessions: Vec<LastStatus<'a>> },
 }
@@ -60,8 +60,8 @@ impl StopArgs {
         let mut last: Vec<LastStatus<'_>> =
             last.map(|(stopped, notice)| LastStatus::new(stopped, notice.as_deref())).collect();
         let data = match last.len() {
-            1 if !self.all => Data::One(Box::new(last.remove(0))),
-            _ => Data::All { sessions: last },
+            1 if !self.all => StopData::One(Box::new(last.remove(0))),
+            _ => StopData::All { sessions: last },
         };
         context.answer("complete", data, || stopped.iter().map(line).collect())
     }

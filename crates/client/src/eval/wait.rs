@@ -104,7 +104,7 @@ pub(crate) struct Wait<'a> {
 }
 
 /// Where an eval stands, as the last event said.
-enum Known {
+enum EvalStands {
     Unknown,
     Queued,
     Running { start: Offset, listens: Listens },
@@ -113,7 +113,7 @@ enum Known {
 impl Wait<'_> {
     /// Waits until the eval is over, waits for input, or the deadline has passed.
     pub(crate) fn run(mut self, mut connection: Box<Connection>) -> Result<EvalView, ClientError> {
-        let mut standing = Known::Unknown;
+        let mut standing = EvalStands::Unknown;
         let mut cursor = self.from;
         let mut reconnected = false;
         let mut reader = connection.reader.take();
@@ -128,7 +128,7 @@ impl Wait<'_> {
             let until = [tick, self.deadline].into_iter().flatten().min();
             match connection.next_event(until, self.watcher.wake())? {
                 Waited::Event(Event::Queued { eval, behind }) if eval == self.seq => {
-                    standing = Known::Queued;
+                    standing = EvalStands::Queued;
                     self.behind = behind;
                     self.watcher.stands(if paused {
                         Standing::Paused
@@ -140,13 +140,15 @@ impl Wait<'_> {
                     paused = now;
                     self.watcher.stands(match &standing {
                         _ if paused => Standing::Paused,
-                        Known::Queued => Standing::Queued(self.behind),
-                        Known::Unknown if self.behind.is_some() => Standing::Queued(self.behind),
-                        Known::Unknown | Known::Running { .. } => Standing::Running,
+                        EvalStands::Queued => Standing::Queued(self.behind),
+                        EvalStands::Unknown if self.behind.is_some() => {
+                            Standing::Queued(self.behind)
+                        }
+                        EvalStands::Unknown | EvalStands::Running { .. } => Standing::Running,
                     });
                 }
                 Waited::Event(Event::Started { eval, start, listens, .. }) if eval == self.seq => {
-                    standing = Known::Running { start, listens };
+                    standing = EvalStands::Running { start, listens };
                     self.behind = None;
                     self.watcher.stands(if paused { Standing::Paused } else { Standing::Running });
                     cursor.get_or_insert(start);
@@ -177,7 +179,7 @@ impl Wait<'_> {
                     self.deadline = None;
                     self.from = Some(end);
                     cursor = Some(end);
-                    standing = Known::Running { start, listens: Listens::No };
+                    standing = EvalStands::Running { start, listens: Listens::No };
                 }
                 Waited::Event(Event::Finished { eval, finished }) if eval == self.seq => {
                     cursor.get_or_insert(finished.start);
@@ -326,22 +328,24 @@ impl Wait<'_> {
     fn unfinished(
         &self,
         reader: &mut Option<Reader>,
-        standing: &Known,
+        standing: &EvalStands,
     ) -> Result<EvalView, ClientError> {
         match standing {
-            Known::Queued => {
+            EvalStands::Queued => {
                 let mut view = EvalView::new(self.door.name, Some(self.seq), EvalStatus::Queued);
                 view.generation = self.generation;
                 view.behind = self.behind;
                 Ok(view)
             }
-            Known::Unknown if self.behind.is_some() => self.unfinished(reader, &Known::Queued),
-            Known::Unknown => {
+            EvalStands::Unknown if self.behind.is_some() => {
+                self.unfinished(reader, &EvalStands::Queued)
+            }
+            EvalStands::Unknown => {
                 let mut view = EvalView::new(self.door.name, Some(self.seq), EvalStatus::Partial);
                 view.generation = self.generation;
                 Ok(view)
             }
-            Known::Running { start, listens } => {
+            EvalStands::Running { start, listens } => {
                 let mut view = self.view(reader, EvalStatus::Partial, *start, None)?;
                 view.listens = *listens != Listens::No;
                 Ok(view)
@@ -389,8 +393,8 @@ impl Wait<'_> {
     }
 
     /// Where the eval's part of the spool begins.
-    fn start(&self, standing: &Known) -> Result<Offset, ClientError> {
-        if let Known::Running { start, .. } = standing {
+    fn start(&self, standing: &EvalStands) -> Result<Offset, ClientError> {
+        if let EvalStands::Running { start, .. } = standing {
             return Ok(*start);
         }
         let started = self.entry()?.and_then(|entry| entry.started);

@@ -50,7 +50,7 @@ pub enum DefinitionKind {
 
 /// Lines that belong together: those of one statement, or of several that share a line.
 #[derive(Debug)]
-struct Piece<'a> {
+struct SourcePiece<'a> {
     /// Indexes of its lines, without the comment above.
     lines: Range<usize>,
     comment: Option<usize>,
@@ -60,15 +60,15 @@ struct Piece<'a> {
     goes_first: bool,
 }
 
-impl Piece<'_> {
+impl SourcePiece<'_> {
     /// Its lines with the comment above, or without.
     fn with_comment(&self) -> Range<usize> {
         self.comment.unwrap_or(self.lines.start)..self.lines.end
     }
 }
 
-fn pieces(definitions: &[Definition]) -> Vec<Piece<'_>> {
-    let mut all: Vec<Piece<'_>> = Vec::new();
+fn pieces(definitions: &[Definition]) -> Vec<SourcePiece<'_>> {
+    let mut all: Vec<SourcePiece<'_>> = Vec::new();
     for one in definitions {
         let lines = one.from.saturating_sub(1)..one.to;
         let is_module = one.kind == DefinitionKind::Module;
@@ -81,7 +81,7 @@ fn pieces(definitions: &[Definition]) -> Vec<Piece<'_>> {
                 last.is_module &= is_module;
                 last.is_head &= is_head;
             }
-            None => all.push(Piece {
+            None => all.push(SourcePiece {
                 lines,
                 comment: one.comment.map(|line| line.saturating_sub(1)),
                 names: name.into_iter().collect(),
@@ -216,9 +216,9 @@ pub(crate) fn add(
 
 fn goals(
     old_lines: &[&str],
-    old: &[Piece<'_>],
+    old: &[SourcePiece<'_>],
     new_lines: &[&str],
-    new: &[Piece<'_>],
+    new: &[SourcePiece<'_>],
 ) -> Vec<Goal> {
     let offered: BTreeSet<&str> = new.iter().flat_map(|piece| &piece.names).copied().collect();
     // Names whose definition can be replaced as a whole, with the first piece that has each.
@@ -229,7 +229,7 @@ fn goals(
         }
     }
     let has_head = old.iter().any(|there| there.is_head);
-    let unnamed = |piece: &&Piece<'_>| piece.is_module || piece.names.is_empty();
+    let unnamed = |piece: &&SourcePiece<'_>| piece.is_module || piece.names.is_empty();
     let there: BTreeSet<Vec<String>> =
         old.iter().filter(unnamed).map(|piece| same(&old_lines[piece.lines.clone()])).collect();
     new.iter()
@@ -250,7 +250,7 @@ fn goals(
 }
 
 /// Where code goes that must stand before all other.
-fn first_place(old: &[Piece<'_>]) -> usize {
+fn first_place(old: &[SourcePiece<'_>]) -> usize {
     let head = old.iter().take_while(|piece| piece.is_head || piece.goes_first).last();
     match (head, old.first()) {
         (Some(head), _) => head.lines.end,
@@ -260,7 +260,7 @@ fn first_place(old: &[Piece<'_>]) -> usize {
 }
 
 /// Where an import goes: behind those at the top; if there are none, with the rest of the new code.
-fn imports_place(old: &[Piece<'_>]) -> Option<usize> {
+fn imports_place(old: &[SourcePiece<'_>]) -> Option<usize> {
     let top = old.iter().take_while(|piece| piece.is_head || piece.is_module);
     top.filter(|piece| piece.is_module).last().map(|piece| piece.lines.end)
 }
@@ -268,7 +268,7 @@ fn imports_place(old: &[Piece<'_>]) -> Option<usize> {
 /// The lines of these pieces, with what stands between them and the piece before each.
 fn segments<'a>(
     lines: &[&'a str],
-    all: &[Piece<'_>],
+    all: &[SourcePiece<'_>],
     wanted: &[usize],
     last: bool,
 ) -> Vec<&'a str> {

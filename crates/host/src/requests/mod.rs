@@ -21,7 +21,7 @@ use crate::session::state::{Input, Ticket};
 
 use hello::Greeting;
 use input::GivenInput;
-pub(crate) use query::{Asker, Question};
+pub(crate) use query::{Asker, OpenQuery};
 use submit::Answering;
 
 /// Requests that were passed to the lower half and are answered when it tells the result.
@@ -29,7 +29,7 @@ use submit::Answering;
 pub(crate) struct Asked {
     /// Number of the last question or input.
     pub(crate) numbers: u64,
-    pub(crate) question: Option<Question>,
+    pub(crate) question: Option<OpenQuery>,
     inputs: Vec<GivenInput>,
     statuses: Vec<Ticket>,
     /// Requests to pause (`true`) or resume.

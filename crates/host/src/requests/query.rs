@@ -8,9 +8,9 @@ use super::unknown;
 use crate::host::Host;
 use crate::session::state::{Input, Phase, Ticket};
 
-/// A question the bridge has not answered yet.
+/// A query that the bridge has not answered yet.
 #[derive(Debug, Clone, Copy)]
-pub(crate) struct Question {
+pub(crate) struct OpenQuery {
     pub(crate) seq: u64,
     pub(crate) asker: Asker,
 }
@@ -54,7 +54,7 @@ impl Host {
     pub(crate) fn number(&mut self, asker: Asker) -> u64 {
         self.asked.numbers += 1;
         let seq = self.asked.numbers;
-        self.asked.question = Some(Question { seq, asker });
+        self.asked.question = Some(OpenQuery { seq, asker });
         seq
     }
 

@@ -18,7 +18,7 @@ use super::closing::Closing;
 use super::outbox::Unread;
 use super::state::{CallInput, CallState, Ending, NotBegun};
 use super::turns::{Turn, Turns};
-use super::watch::{CallWatch, Tell, Wish, Wishes};
+use super::watch::{CallWatch, TellProgress, Wish, Wishes};
 use crate::place::{Here, Place};
 use crate::server::{LONGEST_CALL, Server};
 use crate::sys::watch_begun;
@@ -229,7 +229,7 @@ impl Calls {
         let (sender, mut news) = mpsc::channel(1);
         let tell = caller
             .wants_progress()
-            .then(|| -> Tell { Box::new(move |message| drop(sender.try_send(message))) });
+            .then(|| -> TellProgress { Box::new(move |message| drop(sender.try_send(message))) });
         let mut thread = spawn_blocking({
             let wishes = wishes.clone();
             move || job.run(wishes, tell)
@@ -271,7 +271,7 @@ struct Job {
 }
 
 impl Job {
-    fn run(self, wishes: Wishes, tell: Option<Tell>) -> Answer {
+    fn run(self, wishes: Wishes, tell: Option<TellProgress>) -> Answer {
         let Job { server, call, begun, turn, open } = self;
         let mut watch = CallWatch::new(wishes, tell, turn);
         let answer = match begun {

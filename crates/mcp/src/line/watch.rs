@@ -61,14 +61,14 @@ impl Wishes {
 }
 
 /// Where a call tells how far it has come.
-pub(super) type Tell = Box<dyn FnMut(String) + Send>;
+pub(super) type TellProgress = Box<dyn FnMut(String) + Send>;
 
 /// Watches what one call waits for.
 pub(crate) struct CallWatch {
     /// Nothing, if there will be no wait.
     wishes: Option<Wishes>,
     /// Nothing, if the client does not want to hear of progress.
-    tell: Option<Tell>,
+    tell: Option<TellProgress>,
     /// Passed on once a host has taken the eval.
     turn: Option<Turn>,
     /// Whether a cancelled call takes its eval with it.
@@ -81,7 +81,7 @@ pub(crate) struct CallWatch {
 }
 
 impl CallWatch {
-    pub(super) fn new(wishes: Wishes, tell: Option<Tell>, turn: Turn) -> Self {
+    pub(super) fn new(wishes: Wishes, tell: Option<TellProgress>, turn: Turn) -> Self {
         CallWatch { wishes: Some(wishes), tell, turn: Some(turn), ..CallWatch::no_wait() }
     }
 

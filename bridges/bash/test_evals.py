@@ -126,7 +126,7 @@ class Coprocesses(BashTest):
 
     def test_sh1_a_coprocess_of_an_interrupted_eval_stays(self):
         host = self.start()
-        result = host.submit("coproc C { trap '' INT; cat; }; echo up; x=$(sleep 1000)")
+        result = host.submit("coproc C { trap '' INT; echo ready; cat; }; read -r x <&${C[0]}; echo up; x=$(sleep 1000)")
         host.pump_until_text(result, "up\n")
         host.interrupt()
         host.finish(result)

@@ -36,6 +36,20 @@ class Quick(BashTest):
         self.assertIn("the working directory is now /", host.eval("cd /").done["notice"])
         self.gives(host, "pwd", "/\n")
 
+    def test_e13_e20_sums_are_plain_only_if_they_are_whole_and_have_no_names(self):
+        host = self.start()
+        self.gives(host, "echo $((1 + 1)) $((2*3))", "2 6\n")
+        self.assertIn("x", str(host.eval("echo $((1+1)) $((x=5))").changed.get("added")))
+        self.gives(host, "echo 1", "1\n")
+        self.assertIn("y", str(host.eval("echo $((y=5))").changed.get("added")))
+        self.gives(host, "echo 1", "1\n")
+        for code in ("echo $((1+1", "echo $((1)) $((2", "echo $((1+1))) ("):
+            self.assertEqual(host.eval(code).error, "SyntaxError", code)
+            self.gives(host, "echo $((1+1))", "2\n")
+        self.gives(host, "echo $((1+1))$(z=1; echo $z)", "21\n")
+        self.assertEqual(host.eval("echo $((1/0))").done["exit_code"], 1)
+        self.gives(host, "echo $x$y $((%d))" % 7, "55 7\n")
+
     def test_sh1_options_stay_and_no_name_of_ours_is_exported(self):
         for option in "aefuvT":
             host = self.start()

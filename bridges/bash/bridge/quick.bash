@@ -11,6 +11,8 @@
 __stead_ready= __stead_pending=
 # How many names the user has; whether the user had case ignored in comparisons.
 __stead_count=0 __stead_nocase=
+# The code with 0 in the place of its first sum, if that has only numbers in it; what comes after `$((`, and up to `))`.
+__stead_plain= __stead_rest= __stead_sum=
 # Characters that the text below cannot have in it.
 __stead_marks=$'\'\n'
 
@@ -26,8 +28,13 @@ __stead_st=0 __stead_cur= __stead_src= __stead_pending=line
 IFS= \builtin read -r -u 40 __stead_line || IFS= __stead_read_on "$?" || __stead_quit
 if [[ $__stead_line == eval\ * && $__stead_line != *\ 0 && ${__stead_line##* } -le 1000 && -z $__stead_early$__stead_watched$__stead_debug$__stead_int$__stead_user_err$__stead_x$__stead_leaks${PROMPT_COMMAND-} ]]; then
     LC_ALL=C \builtin read -r -N "${__stead_line##* }" -u 40 __stead_text || LC_ALL=C __stead_read_more "${__stead_line##* }" "$?" || __stead_quit
-    __stead_src=$__stead_text __stead_pending=text __stead_word=${__stead_text%% *}
-    if [[ -n $__stead_word && $__stead_src != *[\\\`\(\)\{\}\[\]\"\;\&\|"$__stead_marks"]* && $__stead_src != *"<<"* && $__stead_word != *[!a-zA-Z0-9_./+:@,-]* && $__stead_word != printf &&
+    __stead_src=$__stead_text __stead_plain=$__stead_text __stead_pending=text __stead_word=${__stead_text%% *}
+    if [[ $__stead_src == *"\$(("*"))"* ]]; then
+        __stead_rest=${__stead_src#*"\$(("}
+        __stead_sum=${__stead_rest%%"))"*}
+        if [[ $__stead_sum != *[!0-9\ +*/%-]* ]]; then __stead_plain=${__stead_src%%"\$(("*}0${__stead_rest#*"))"}; fi
+    fi
+    if [[ -n $__stead_word && $__stead_plain != *[\\\`\(\)\{\}\[\]\"\;\&\|"$__stead_marks"]* && $__stead_src != *"<<"* && $__stead_word != *[!a-zA-Z0-9_./+:@,-]* && $__stead_word != printf &&
         -z ${__stead_heavy[$__stead_word]+x}${BASH_ALIASES[$__stead_word]+x} && $__stead_nl$__stead_ftext$__stead_nl != *"$__stead_nl$__stead_word$__stead_nl"* ]]; then
         __stead_reach=nothing
     else

@@ -28,7 +28,7 @@ use crate::{
 const QUICK_BYTES: u64 = 256 << 10;
 
 /// How long the end of an eval is waited for by looking again and again, without sleeping.
-const AWAKE: Duration = Duration::from_micros(300);
+const AWAKE: Duration = Duration::from_micros(600);
 /// If other programs kept the processor for longer than this, looking on is of no use.
 const CROWDED: Duration = Duration::from_micros(100);
 

@@ -15,4 +15,4 @@ mod text;
 
 pub use screen::{Lane, LaneText, Piece, Screen};
 pub use stream::{LiveScreen, LiveText};
-pub use text::{columns, fit, into_plain, plain};
+pub use text::{columns, fit, into_plain, is_unseen, plain, visible};

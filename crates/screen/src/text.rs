@@ -1,5 +1,6 @@
 //! Which characters are text, and how the others are shown.
 
+use std::borrow::Cow;
 use std::fmt::Write;
 
 use crate::{Lane, Piece, Screen};
@@ -17,6 +18,27 @@ pub fn plain(bytes: impl AsRef<[u8]>) -> String {
 /// they are.
 pub fn into_plain(text: String) -> String {
     if is_plain(&text) { text } else { drawn(text.as_bytes()) }
+}
+
+/// A text of somebody else's on one line (a name, a path, a word of a file), with everything escaped that a terminal
+/// would obey or not show. Unlike `plain`, nothing of it is lost.
+pub fn visible(text: &str) -> Cow<'_, str> {
+    if !text.contains(is_unseen) {
+        return Cow::Borrowed(text);
+    }
+    let mut shown = String::with_capacity(text.len() + 8);
+    for c in text.chars() {
+        match is_unseen(c) {
+            true => shown.extend(c.escape_default()),
+            false => shown.push(c),
+        }
+    }
+    Cow::Owned(shown)
+}
+
+/// Whether a terminal obeys this character, or puts others elsewhere for its sake, instead of showing it.
+pub fn is_unseen(c: char) -> bool {
+    c.is_control() || is_hidden(c)
 }
 
 /// How many columns a line of plain text takes on a terminal.
@@ -138,6 +160,18 @@ pub(crate) fn is_unfinished(invalid: &[u8]) -> bool {
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn what_a_terminal_would_obey_or_hide_is_shown_escaped() {
+        for (text, shown) in [
+            ("a b é 日本 \\ \"'", "a b é 日本 \\ \"'"),
+            ("\x1b[31mred\x07", "\\u{1b}[31mred\\u{7}"),
+            ("one\ntwo\tthree\r", "one\\ntwo\\tthree\\r"),
+            ("a\u{202e}b\u{2066}c\u{9b}d\u{e0041}", "a\\u{202e}b\\u{2066}c\\u{9b}d\\u{e0041}"),
+        ] {
+            assert_eq!(visible(text), shown);
+        }
+    }
 
     #[test]
     fn a_line_is_cut_to_the_columns_that_there_are() {

@@ -355,7 +355,7 @@ fn u4_files_that_cannot_be_changed_are_refused_and_stay_as_they_are() {
     assert!(refused(&env, "cursor")["message"].as_str().unwrap().contains("a link to `nowhere`"));
     fs::remove_file(&file).unwrap();
     fs::write(&file, r#"{"mcpServers": {"stead": {"url": "http://x"}}}"#).unwrap();
-    assert!(refused(&env, "cursor")["message"].as_str().unwrap().contains("starts no program"));
+    assert!(refused(&env, "cursor")["message"].as_str().unwrap().contains("by a URL"));
     fs::File::create(&file).unwrap().set_len(1 << 33).unwrap();
     assert!(refused(&env, "cursor")["message"].as_str().unwrap().contains("at most"));
     // One client that is refused keeps no other from being told.
@@ -506,18 +506,69 @@ fn u5_doctor_starts_what_each_client_starts_and_names_what_does_not_work() {
     assert!(cursor["message"].as_str().unwrap().contains("line 1, column 2"), "{cursor}");
 }
 
+/// What clients have under our name that is not ours.
+const THEIRS: [(&str, &str, &str); 5] = [
+    (
+        "cursor",
+        ".cursor/mcp.json",
+        r#"{"mcpServers":{"stead":{"command":"docker","args":["run","-i","me/img"]}}}"#,
+    ),
+    ("cursor", ".cursor/mcp.json", r#"{"mcpServers": {"stead": {"url": "http://x"}}}"#),
+    (
+        "codex",
+        ".codex/config.toml",
+        "[mcp_servers.stead]\ncommand = \"ssh\"\nargs = [\"box\", \"stead\", \"mcp\"]\n",
+    ),
+    ("codex", ".codex/config.toml", "[mcp_servers.stead]\nurl = \"http://x\"\n"),
+    (
+        "goose",
+        ".config/goose/config.yaml",
+        "extensions:\n  stead:\n    cmd: other\n    args: [mcp]\n",
+    ),
+];
+
 #[test]
-fn u4_what_an_install_took_over_is_still_to_be_had_after_a_remove() {
+fn u4_an_entry_of_ones_own_is_neither_taken_over_nor_taken_out() {
     let env = TestEnv::new(STEAD);
-    let theirs = r#"{"mcpServers":{"stead":{"command":"docker","args":["run","-i","me/img"]}}}"#;
-    let file = put(&env, ".cursor/mcp.json", theirs);
-    install(&env, &["--client", "cursor"]);
-    install(&env, &["--client", "cursor", "--remove"]);
-    assert!(!read(&file).contains("docker"));
-    let mut copies = Vec::new();
-    for dir in fs::read_dir(env.state_dir().join("clients")).unwrap().flatten() {
-        let inside = fs::read_dir(dir.path()).into_iter().flatten().flatten();
-        copies.extend(inside.map(|entry| entry.path()).filter(|path| path.is_file()));
+    for (client, path, theirs) in THEIRS {
+        let file = put(&env, path, theirs);
+        let error = refused(&env, client);
+        let has = |key: &str, part: &str| error[key].as_str().unwrap_or_default().contains(part);
+        assert!(has("message", "is not of this program"), "{client}: {error}");
+        assert!(has("hint", "another name"), "{client}: {error}");
+        assert_eq!(read(&file), theirs);
+        let reply = install(&env, &["--client", client, "--remove"]);
+        let answer = &reply["clients"][0];
+        assert_eq!(answer["action"], "absent", "{reply:#}");
+        assert!(answer["note"].as_str().unwrap().contains("not of this program"), "{reply:#}");
+        assert_eq!(read(&file), theirs);
     }
-    assert!(copies.iter().any(|copy| read(copy) == theirs), "{copies:?}");
+    assert!(!env.state_dir().join("clients").exists(), "nothing was written, so nothing is kept");
+    let checks = env.run(["doctor"]).json()["data"]["checks"].clone();
+    for client in ["cursor", "codex", "goose"] {
+        let check = checks.as_array().unwrap().iter().find(|check| check["name"] == client);
+        let check = check.unwrap_or_else(|| panic!("{client}: {checks:#}"));
+        assert!(check["fix"].as_str().unwrap().contains("another name"), "{check:#}");
+    }
+}
+
+#[test]
+fn u4_the_answer_tells_what_each_client_starts() {
+    let env = TestEnv::new(STEAD);
+    let list =
+        r#"{"mcp":{"stead":{"type":"local","command":["/old/stead","mcp","--workspace","/p"]}}}"#;
+    let file = put(&env, ".config/opencode/opencode.json", list);
+    let reply = install(&env, &["--client", "opencode"]);
+    let answer = &reply["clients"][0];
+    assert_eq!(answer["action"], "changed", "{reply:#}");
+    assert_eq!(answer["entry"]["args"], json!(["mcp", "--workspace", "/p"]), "{reply:#}");
+    let program = answer["entry"]["command"].as_str().unwrap();
+    assert_eq!(read(&file), list.replace("/old/stead", program));
+    let reply = install(&env, &["--client", "vscode", "--scope", "project"]);
+    let entry = &reply["clients"][0]["entry"];
+    assert_eq!(entry["args"], json!(["mcp", "--workspace", "${workspaceFolder}"]), "{reply:#}");
+    // A program of one's own that an install has entered is taken out again by a remove.
+    install(&env, &["--client", "zed", "--command", "/opt/wrapper"]);
+    let reply = install(&env, &["--client", "zed", "--remove"]);
+    assert_eq!(reply["clients"][0]["action"], "removed", "{reply:#}");
 }

@@ -23,6 +23,10 @@ pub(crate) fn install_failure(
     };
     let hint = match trouble {
         InstallTrouble::NoFile { .. } => "use `--scope user`".to_owned(),
+        InstallTrouble::Foreign { .. } => format!(
+            "nothing was written; give that entry another name or take it out, then run `stead install --client {}`",
+            client.id
+        ),
         InstallTrouble::Edit { trouble, .. } => match trouble {
             EditTrouble::Broken { .. } => {
                 format!(
@@ -33,10 +37,13 @@ pub(crate) fn install_failure(
             EditTrouble::NotATable { .. } => {
                 format!("nothing was written; repair the file, or {by_hand}")
             }
-            EditTrouble::NotOurs { .. } | EditTrouble::TooClever { .. } => format!(
+            EditTrouble::TooClever { .. } if entry.is_some() => format!(
                 "nothing was written; take the entry out: `stead install --client {} --remove`, or {by_hand}",
                 client.id
             ),
+            EditTrouble::NotOurs { .. } | EditTrouble::TooClever { .. } => {
+                format!("nothing was written; {by_hand}")
+            }
             EditTrouble::Unsafe => format!("nothing was written; {by_hand}"),
         },
         InstallTrouble::File(trouble) => match trouble {
@@ -57,7 +64,7 @@ pub(crate) fn install_failure(
     };
     let code = match trouble {
         InstallTrouble::NoFile { .. } => ErrorCode::BadRequest,
-        InstallTrouble::Edit { .. } => ErrorCode::Unsupported,
+        InstallTrouble::Edit { .. } | InstallTrouble::Foreign { .. } => ErrorCode::Unsupported,
         InstallTrouble::File(_) => ErrorCode::ConnectionFailed,
     };
     Failure::new(code, message).with_hint(hint)

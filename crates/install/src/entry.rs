@@ -64,12 +64,22 @@ impl EntryShape {
         }
     }
 
-    /// The fields that say what is started, with what they must be for this entry.
-    pub(crate) fn vital(self, entry: &ServerEntry) -> Vec<(&'static str, Value)> {
+    /// The fields that have to change for the entry that is there to start this one, with what they must be. What else
+    /// is given to stead itself, a workspace for example, is the user's and stays.
+    pub(crate) fn vital(
+        self,
+        known: &KnownEntry,
+        entry: &ServerEntry,
+    ) -> Vec<(&'static str, Value)> {
+        let name = if self == EntryShape::Goose { "cmd" } else { "command" };
+        let args = known.args_for(entry);
         match self {
-            EntryShape::OneList => vec![("command", json!(one_list(entry)))],
-            EntryShape::Goose => vec![("cmd", json!(entry.command)), ("args", json!(entry.args))],
-            _ => vec![("command", json!(entry.command)), ("args", json!(entry.args))],
+            EntryShape::OneList => {
+                let entry = ServerEntry { args, ..entry.clone() };
+                vec![(name, json!(one_list(&entry)))]
+            }
+            _ if args == known.args => vec![(name, json!(entry.command))],
+            _ => vec![(name, json!(entry.command)), ("args", json!(args))],
         }
     }
 
@@ -135,6 +145,35 @@ impl KnownEntry {
 
     /// Whether the program is called stead, wherever it lies.
     pub(crate) fn is_called_stead(&self) -> bool {
-        self.command.as_deref().is_some_and(|it| it.rsplit('/').next() == Some(SERVER_NAME))
+        self.command.as_deref().is_some_and(is_stead)
     }
+
+    /// Whether it starts stead: itself, or by a program that fetches packages, as `uvx stead mcp`. Anything else under
+    /// our name is somebody's own, also what starts stead in a container or on another machine.
+    pub fn is_ours(&self) -> bool {
+        let fetches = self.command.as_deref().is_some_and(|command| {
+            FETCHERS.contains(&command.rsplit('/').next().unwrap_or_default())
+        });
+        self.is_called_stead()
+            || (fetches && self.serves() && self.args.iter().any(|word| is_stead(word)))
+    }
+
+    /// The arguments with which it starts this entry: its own where they make stead serve.
+    pub(crate) fn args_for(&self, entry: &ServerEntry) -> Vec<String> {
+        let at = self.args.iter().position(|word| word == "mcp");
+        match at.map(|at| &self.args[at..]) {
+            Some(_) if self.is_called_stead() => self.args.clone(),
+            Some(own @ [_, _, ..]) if self.is_ours() => own.to_vec(),
+            _ => entry.args.clone(),
+        }
+    }
+}
+
+/// Programs that fetch a package and start it.
+const FETCHERS: [&str; 6] = ["uvx", "uv", "npx", "bunx", "pnpm", "pipx"];
+
+/// Whether a word names stead: a path to it, or its package with or without a version.
+fn is_stead(word: &str) -> bool {
+    let name = word.rsplit('/').next().unwrap_or_default();
+    name.split(['@', '=']).next() == Some(SERVER_NAME)
 }

@@ -103,8 +103,18 @@ fn u4_an_entry_in_another_form_keeps_what_the_user_gave_it() {
         ),
         (
             "codex",
-            "[mcp_servers.stead]\ncommand = 'npx' # old\nenv = { A = \"1\" }\n",
+            "[mcp_servers.stead]\ncommand = 'stead' # old\nenv = { A = \"1\" }\n",
             "[mcp_servers.stead]\ncommand = \"/opt/stead/bin/stead\" # old\nargs = [\"mcp\"]\nenv = { A = \"1\" }\n",
+        ),
+        (
+            "codex",
+            "[mcp_servers.stead]\ncommand = \"npx\"\nargs = [\"-y\", \"stead@1\", \"mcp\", \"--workspace\", \"/p\"]\n",
+            "[mcp_servers.stead]\ncommand = \"/opt/stead/bin/stead\"\nargs = [\"mcp\", \"--workspace\", \"/p\"]\n",
+        ),
+        (
+            "opencode",
+            "{\"mcp\": {\"stead\": {\"type\": \"local\", \"command\": [\"/old/stead\", // x\n  \"mcp\", \"--workspace\", \"/p\"]}}}",
+            "{\"mcp\": {\"stead\": {\"type\": \"local\", \"command\": [\"/opt/stead/bin/stead\", // x\n  \"mcp\", \"--workspace\", \"/p\"]}}}",
         ),
         (
             "goose",
@@ -230,9 +240,11 @@ fn u4_oddly_written_files_come_back_too() {
     );
     assert_eq!(text, "a = 1\nb = 2\n");
     let twice =
-        r#"{"mcpServers": {"stead": {"command": "a"}, "b": {}, "stead": {"command": "c"}}}"#;
+        r#"{"mcpServers": {"stead": {"command": "stead"}, "b": {}, "stead": {"command": "c"}}}"#;
     let (_, text) = edited(client("cursor").remove(twice).unwrap());
     assert_eq!(text, r#"{"mcpServers": {"b": {}}}"#);
+    let theirs = twice.replace("\"stead\"}", "\"docker\"}");
+    assert!(client("cursor").remove(&theirs).is_err(), "one of them is not ours");
 }
 
 /// Any JSON, written in any way.

@@ -8,7 +8,7 @@ use crate::backup::{BackupDir, BeforeInstall};
 use crate::clients::{ConfigScope, McpClient, OwnCommand, UserPlaces};
 use crate::diff::diff;
 use crate::edit::{EditKind, EditResult};
-use crate::entry::ServerEntry;
+use crate::entry::{KnownEntry, ServerEntry};
 use crate::file::{ClientFile, FileTrouble};
 use crate::own::run_own;
 use crate::trouble::EditTrouble;
@@ -67,6 +67,8 @@ pub struct InstallPlan {
     pub means: Option<InstallMeans>,
     /// The file, as the client names it.
     pub path: PathBuf,
+    /// The entry that the file has afterwards.
+    pub entry: Option<KnownEntry>,
     /// What changes in it. A client's own command may write it in another way.
     pub diff: String,
     /// What the user should know.
@@ -95,6 +97,14 @@ pub enum InstallTrouble {
         path: PathBuf,
         /// Why.
         trouble: EditTrouble,
+    },
+    /// The file has an entry of our name that is the user's own.
+    #[error("`{}` has an entry `stead` that is not of this program: {}", path.display(), starts(command.as_deref()))]
+    Foreign {
+        /// The file.
+        path: PathBuf,
+        /// What that entry starts, if it is a program.
+        command: Option<String>,
     },
     /// The client has no file of this scope.
     #[error("{title} has no {scope} file", scope = scope.word())]
@@ -148,35 +158,48 @@ impl InstallOrder<'_> {
     ) -> Result<(InstallPlan, Option<FileAfter>), InstallTrouble> {
         let now = file.text.as_deref().unwrap_or_default();
         let format = self.client.format;
-        let plan = |action, means, diff, note| InstallPlan {
+        let plan = |action, means, entry, diff, note| InstallPlan {
             action,
             means,
             path: path.to_owned(),
+            entry,
             diff,
             note,
         };
+        let nothing = |action, entry, note| (plan(action, None, entry, String::new(), note), None);
+        let known = format.look(now).map_err(self.trouble(path))?;
+        let foreign = known.as_ref().filter(|known| !self.is_ours(known, file, now));
         let Some(entry) = self.entry else {
+            if let Some(foreign) = foreign {
+                let starts = starts(foreign.command.as_deref());
+                let note = format!("the entry `stead` there is not of this program: {starts}");
+                return Ok(nothing(InstallAction::Absent, None, Some(note)));
+            }
             let removed = format.remove(now).map_err(self.trouble(path))?;
             let EditResult::To { text, .. } = removed else {
-                return Ok((plan(InstallAction::Absent, None, String::new(), None), None));
+                return Ok(nothing(InstallAction::Absent, None, None));
             };
             let (means, wanted) = self.undo(file, now, text);
             let after = wanted.text().unwrap_or_default();
-            let plan = plan(InstallAction::Removed, Some(means), diff(now, after), None);
+            let plan = plan(InstallAction::Removed, Some(means), None, diff(now, after), None);
             return Ok((plan, Some(wanted)));
         };
-        if let Some((other, _)) = format.other_name(now).map_err(self.trouble(path))?
-            && format.look(now).map_err(self.trouble(path))?.is_none()
+        if let Some((other, has)) = format.other_name(now).map_err(self.trouble(path))?
+            && (known.is_none() || foreign.is_some())
         {
             let note = Some(format!("it starts stead already, as `{other}`"));
-            return Ok((plan(InstallAction::Unchanged, None, String::new(), note), None));
+            return Ok(nothing(InstallAction::Unchanged, Some(has), note));
+        }
+        if let Some(foreign) = foreign {
+            let (path, command) = (path.to_owned(), foreign.command.clone());
+            return Err(InstallTrouble::Foreign { path, command });
         }
         let (did, text) = match format.add(now, entry).map_err(self.trouble(path))? {
             EditResult::To { did, text } => (did, text),
             EditResult::Same => {
-                let off = format.look(now).is_ok_and(|known| known.is_some_and(|known| known.off));
+                let off = known.as_ref().is_some_and(|known| known.off);
                 let note = off.then(|| "the entry is switched off in this client".to_owned());
-                return Ok((plan(InstallAction::Unchanged, None, String::new(), note), None));
+                return Ok(nothing(InstallAction::Unchanged, known, note));
             }
         };
         let action = match did {
@@ -187,7 +210,17 @@ impl InstallOrder<'_> {
         let own = self.client.own_add(self.scope, entry).filter(|_| did == EditKind::Added);
         let own = own.filter(|own| self.places.program(own.program).is_some());
         let means = own.map_or(InstallMeans::Edit, InstallMeans::OwnCommand);
-        Ok((plan(action, Some(means), diff(now, &text), None), Some(FileAfter::Text(text))))
+        let after = format.look(&text).map_err(self.trouble(path))?;
+        let plan = plan(action, Some(means), after, diff(now, &text), None);
+        Ok((plan, Some(FileAfter::Text(text))))
+    }
+
+    /// Whether an entry of our name is ours to change: it starts stead, or is exactly what an install has left.
+    fn is_ours(&self, known: &KnownEntry, file: &ClientFile, now: &str) -> bool {
+        let backups = || BackupDir::new(self.state, self.client.id, &file.real);
+        known.is_ours()
+            || self.entry.is_some_and(|entry| known.starts(entry))
+            || backups().before(&file.real, now).is_some_and(|before| before.untouched)
     }
 
     /// How the entry goes: as it came, if nobody was at the file since.
@@ -258,7 +291,7 @@ impl InstallOrder<'_> {
             }
         }
         backups.forget_install();
-        // Else the copy may have what an install took over, and nothing else has it.
+        // Else the copy may have what an install replaced, and nothing else has it.
         if matches!(plan.means, Some(InstallMeans::Restore)) {
             backups.forget_copy();
         }
@@ -321,6 +354,14 @@ impl InstallOrder<'_> {
             FileAfter::Text(text) => file.replace(text, mode),
             FileAfter::NoFile => file.delete().map(|()| Vec::new()),
         }
+    }
+}
+
+/// What an entry starts, for a sentence.
+fn starts(command: Option<&str>) -> String {
+    match command {
+        Some(command) => format!("it starts `{command}`"),
+        None => "it starts no program, but may be reached by a URL".to_owned(),
     }
 }
 

@@ -22,13 +22,12 @@ pub(crate) fn value_of(text: &str) -> Result<Value, EditTrouble> {
 pub(crate) fn add(text: &str, entry: &ServerEntry) -> Result<EditResult, EditTrouble> {
     let document = read(text)?;
     let newline = newline_of(text);
-    let args =
-        format!("[{}]", entry.args.iter().map(|it| quoted(it)).collect::<Vec<_>>().join(", "));
+    let args = words(&entry.args);
     let command = quoted(&entry.command);
     let inline = format!("{{ command = {command}, args = {args} }}");
     let servers = document.get(TABLE);
     if let Some(known) = servers.and_then(|servers| servers.get(SERVER_NAME)) {
-        return change(text, known, entry, &command, &args);
+        return change(text, known, entry);
     }
     let made = match servers {
         Some(Item::Value(toml_edit::Value::InlineTable(table))) => {
@@ -93,13 +92,7 @@ fn read(text: &str) -> Result<Document<&str>, EditTrouble> {
     })
 }
 
-fn change(
-    text: &str,
-    known: &Item,
-    entry: &ServerEntry,
-    command: &str,
-    args: &str,
-) -> Result<EditResult, EditTrouble> {
+fn change(text: &str, known: &Item, entry: &ServerEntry) -> Result<EditResult, EditTrouble> {
     let line = line_of(text, known);
     let read = EntryShape::Plain.read(&item_value(known));
     let Some(table) = known.as_table_like().filter(|_| read.command.is_some()) else {
@@ -108,15 +101,16 @@ fn change(
     if read.starts(entry) {
         return Ok(EditResult::Same);
     }
-    let mut wanted = vec![("command", command)];
-    if !(read.is_called_stead() && read.serves()) {
-        wanted.push(("args", args));
+    let args = read.args_for(entry);
+    let mut wanted = vec![("command", quoted(&entry.command))];
+    if args != read.args {
+        wanted.push(("args", words(&args)));
     }
     let mut made = Vec::new();
     for (key, with) in wanted {
         match table.get(key) {
             Some(value) => {
-                made.push(Splice { at: span(text, value.span())?, with: with.to_owned() });
+                made.push(Splice { at: span(text, value.span())?, with });
             }
             // Behind the command, which is there.
             None => {
@@ -242,6 +236,11 @@ fn line_end(text: &str, at: usize) -> usize {
 /// A string as TOML's basic ones are, which escape as JSON does.
 fn quoted(text: &str) -> String {
     json!(text).to_string().replace('\u{7f}', "\\u007f")
+}
+
+/// A list of strings on one line.
+fn words(words: &[String]) -> String {
+    format!("[{}]", words.iter().map(|it| quoted(it)).collect::<Vec<_>>().join(", "))
 }
 
 fn table_value(table: &dyn TableLike) -> Value {

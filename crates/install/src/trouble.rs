@@ -28,7 +28,7 @@ pub enum EditTrouble {
         wanted: &'static str,
     },
     /// An entry of our name is there that starts no program.
-    #[error("line {line}: the entry `stead` starts no program; it may be reached by a URL")]
+    #[error("line {line}: the entry `stead` starts no program")]
     NotOurs {
         /// Line, from 1.
         line: usize,

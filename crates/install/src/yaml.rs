@@ -172,7 +172,7 @@ fn change(text: &str, known: &YamlNode, entry: &ServerEntry) -> Result<EditResul
             Ok(EditResult::changed(splice(text, vec![made])))
         }
         _ => {
-            let what = "the entry `stead` starts another program: take it out first";
+            let what = "the entry `stead` has a form that cannot be changed: take it out first";
             Err(EditTrouble::TooClever { line, what })
         }
     }

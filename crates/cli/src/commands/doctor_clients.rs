@@ -106,10 +106,14 @@ fn checked(
             let message =
                 format!("{}: its entry in {place} does not work: {trouble}", client.title);
             let failure = Failure::new(ErrorCode::LaunchFailed, message);
-            return Check::problem(
-                client.id,
-                &failure.with_hint(format!("enter this stead: `{again}`")),
-            );
+            // An install leaves an entry of the user's own as it is.
+            let hint = match entry.is_ours() {
+                true => format!("enter this stead: `{again}`"),
+                false => format!(
+                    "if it is to start stead, give that entry another name or take it out, then `{again}`"
+                ),
+            };
+            return Check::problem(client.id, &failure.with_hint(hint));
         }
     };
     let LiveServer { program, name, version, tools } = server;

@@ -9,6 +9,7 @@ use stead_install::{
     McpClient, ServerEntry, UserPlaces, client_named,
 };
 use stead_protocol::ErrorCode;
+use stead_screen::visible;
 
 use crate::context::Context;
 use crate::exit;
@@ -21,8 +22,8 @@ use crate::print::{self, CliReply, CommandResult, Failure, Mode, bad_request};
 /// Without `--client` it finds the programs that are on this machine and says what was done for each: Claude Code,
 /// Claude Desktop, Codex, Cursor, VS Code, Copilot CLI, Gemini CLI, Zed, Goose, Windsurf and opencode. A program's own
 /// command is used where there is one (`claude mcp add`), else its file is edited: comments, order, mode and links
-/// stay as they are, and what changes is shown before it is written. An entry that is there already keeps
-/// everything but the path of the program. A copy of each file as it was is kept in stead's state directory.
+/// stay as they are, and what changes is shown before it is written. An entry of stead that is there already keeps
+/// everything but the path of the program; an entry of your own under this name is left alone. A copy of each file as it was is kept in stead's state directory.
 ///
 /// `--remove` takes out this entry and nothing else. If nobody changed the file meanwhile, it is byte for byte as it was before.
 #[derive(Debug, clap::Args)]
@@ -70,7 +71,7 @@ struct Data {
     clients: Vec<ClientData>,
     scope: &'static str,
     dry_run: bool,
-    /// What is started, where something is entered.
+    /// What is entered where nothing is there yet. What each client has then is told with the client.
     #[serde(skip_serializing_if = "Option::is_none")]
     entry: Option<EntryData>,
     #[serde(skip_serializing_if = "Vec::is_empty")]
@@ -91,6 +92,9 @@ struct ClientData {
     action: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     path: Option<String>,
+    /// What the client starts afterwards.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    entry: Option<EntryData>,
     /// `edit`, `restore`, or the client's own command as one would type it.
     #[serde(skip_serializing_if = "Option::is_none")]
     by: Option<String>,
@@ -123,7 +127,7 @@ impl InstallArgs {
         }
         let mut answers = Vec::new();
         for client in clients {
-            let entry = self.entry(client, &program, context);
+            let entry = self.entry(client.project_variable, &program, context);
             let order = InstallOrder {
                 client,
                 scope: self.scope,
@@ -171,10 +175,10 @@ impl InstallArgs {
     }
 
     /// How this client starts the server. A workspace is named only where the user named one or the client fills it in.
-    fn entry(&self, client: &McpClient, program: &str, context: &Context) -> ServerEntry {
+    fn entry(&self, variable: Option<&str>, program: &str, context: &Context) -> ServerEntry {
         let mut args = vec!["mcp".to_owned()];
         let workspace = match self.scope {
-            ConfigScope::Project => client.project_variable.map(str::to_owned),
+            ConfigScope::Project => variable.map(str::to_owned),
             ConfigScope::User => {
                 let given = context.workspace_given;
                 given.then(|| context.client.workspace.as_str().to_owned())
@@ -191,6 +195,7 @@ impl InstallArgs {
             title: client.title,
             action: "skipped",
             path: None,
+            entry: None,
             by: None,
             diff: String::new(),
             backup: None,
@@ -213,6 +218,9 @@ impl InstallArgs {
             Ok(InstallDone { plan, backup }) => {
                 answer.action = word(plan.action);
                 answer.path = Some(plan.path.display().to_string());
+                answer.entry = plan.entry.and_then(|known| {
+                    Some(EntryData { command: known.command?, args: known.args })
+                });
                 answer.by = plan.means.as_ref().map(by);
                 answer.diff = plan.diff;
                 answer.note = plan.note;
@@ -252,8 +260,10 @@ impl InstallArgs {
             return Ok(code);
         }
         let status = if error.is_none() { "complete" } else { "error" };
-        let entry =
-            (!self.remove).then(|| EntryData { command: program, args: vec!["mcp".to_owned()] });
+        let entry = (!self.remove).then(|| {
+            let ServerEntry { command, args } = self.entry(None, &program, context);
+            EntryData { command, args }
+        });
         let scope = self.scope.word();
         let data = Data { clients, scope, dry_run: self.dry_run, entry, notes };
         print::json(&CliReply::verdict(context.command, status, error.as_ref(), data));
@@ -304,9 +314,10 @@ fn about(client: &McpClient, plan: &InstallPlan) -> String {
         InstallMeans::Edit => "edit".to_owned(),
         InstallMeans::Restore => "as it was before the install".to_owned(),
     };
-    text.push_str(&format!("{}: {} ({how})\n", client.title, plan.path.display()));
+    let path = plan.path.to_string_lossy();
+    text.push_str(&format!("{}: {} ({})\n", client.title, visible(&path), visible(&how)));
     for line in plan.diff.lines() {
-        text.push_str(&format!("  {line}\n"));
+        text.push_str(&format!("  {}\n", visible(line)));
     }
     text
 }
@@ -323,16 +334,16 @@ fn say(context: &Context, answer: &ClientData, dry_run: bool) {
     let mut line = format!("{}: {word}", answer.title);
     match (&answer.error, &answer.note) {
         (Some(error), _) => {
-            line.push_str(&format!(": {}", error.message));
+            line.push_str(&format!(": {}", visible(&error.message)));
             if let Some(hint) = &error.hint {
                 line.push_str(&format!("\n  hint: {}", hint.replace('\n', "\n  ")));
             }
         }
-        (None, Some(note)) => line.push_str(&format!(", {note}")),
+        (None, Some(note)) => line.push_str(&format!(", {}", visible(note))),
         (None, None) => {}
     }
     if let Some(backup) = &answer.backup {
-        line.push_str(&format!(" (as it was: {backup})"));
+        line.push_str(&format!(" (as it was: {})", visible(backup)));
     }
     print::out(format!("{line}\n").as_bytes());
 }

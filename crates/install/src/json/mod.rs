@@ -57,6 +57,12 @@ pub(crate) fn remove(text: &str, table: &'static str) -> Result<EditResult, Edit
         let Some((at, position)) = at.and_then(|at| Some((at, at.position(SERVER_NAME)?))) else {
             return Ok(removed.map_or(EditResult::Same, EditResult::removed));
         };
+        let known = &at.members().unwrap_or_default()[position].value;
+        if removed.is_some() && !EntryShape::Plain.read(&known.value()).is_ours() {
+            let line = line_and_column(text, known.span.start).0;
+            let what = "the entry `stead` is there twice, and one of them is not of stead";
+            return Err(EditTrouble::TooClever { line, what });
+        }
         removed = Some(splice(now, take_out(now, at, position)));
     }
 }
@@ -108,19 +114,15 @@ fn change(
     }
     let style = JsonStyle::of(text);
     let mut made = Vec::new();
-    for (key, wanted) in shape.vital(entry) {
-        // What else is given to stead itself, a workspace for example, is the user's.
-        let is_args = key == "args";
-        if is_args && known.is_called_stead() && known.serves() {
-            continue;
-        }
+    for (key, wanted) in shape.vital(&known, entry) {
         match node.position(key).map(|at| &node.members().unwrap_or_default()[at].value) {
             Some(value) if value.members().is_some() => {
                 let what = "the entry `stead` has an older form: take it out first";
                 return Err(EditTrouble::TooClever { line, what });
             }
             Some(value) => {
-                made.push(Splice { at: value.span.clone(), with: style.scalar(&wanted) });
+                let (at, wanted) = value.least_change(&wanted);
+                made.push(Splice { at, with: style.scalar(wanted) });
             }
             None => made.extend(insert(text, &style, node, key, |_, style| style.scalar(&wanted))),
         }

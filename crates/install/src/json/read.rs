@@ -61,6 +61,17 @@ impl JsonNode {
         self.members()?.iter().rposition(|member| member.key == key)
     }
 
+    /// Where to write what, so that this becomes `wanted`: of a list that differs in its first word only that word.
+    pub(super) fn least_change<'a>(&self, wanted: &'a Value) -> (Range<usize>, &'a Value) {
+        if let (JsonKind::Array(items), Value::Array(words)) = (&self.kind, wanted)
+            && let ([first, rest @ ..], [word, others @ ..]) = (&items[..], &words[..])
+            && rest.iter().map(JsonNode::value).eq(others.iter().cloned())
+        {
+            return (first.span.clone(), word);
+        }
+        (self.span.clone(), wanted)
+    }
+
     pub(super) fn what(&self) -> &'static str {
         match &self.kind {
             JsonKind::Object(_) => "an object",

@@ -6,6 +6,7 @@ use std::path::Path;
 use std::sync::Arc;
 
 use stead_protocol::SessionName;
+use stead_screen::visible;
 use toml_edit::{Document, Item, TableLike, Value};
 
 use crate::keys::{ConfigKey, KeyKind, KeySpec, Section, nearest, nearest_key};
@@ -91,6 +92,19 @@ pub fn read_config(
         true => Ok(file),
         false => Err(reader.problems),
     }
+}
+
+/// What the user's own file says of a key that stands before all tables, if that can be understood.
+pub fn word_at_top(text: &str, path: &Path, key: ConfigKey) -> Option<String> {
+    let starts_table = |line: &&str| line.trim_start().starts_with('[');
+    let top: usize =
+        text.split_inclusive('\n').take_while(|line| !starts_table(line)).map(str::len).sum();
+    let top = &text[..top];
+    if !top.contains(key.name()) {
+        return None;
+    }
+    let file = read_config(top, path, FileOwner::User).ok()?;
+    file.top.text(key).map(|(word, _)| word.to_owned())
 }
 
 struct FileReader<'a> {
@@ -203,6 +217,14 @@ impl FileReader<'_> {
             let problem = format!("it has both `interpreter` and `{other}`");
             let fix = format!("keep one of them: `{other}` names the program that runs");
             return self.complain(span, Some(&at), problem, Some(fix));
+        }
+        if has(ConfigKey::Bridge)
+            && let Some((engine, _)) = values.text(ConfigKey::Engine)
+            && let Err(error) = engine.parse::<SessionName>()
+        {
+            let problem = format!("{} is no name for a language", quoted(&shortened(engine)));
+            let fix = stead_protocol::NameError::expected(&error).to_owned();
+            return self.complain(span, Some(&format!("{at}.engine")), problem, Some(fix));
         }
         let origin = self.origin(span);
         into.insert(given.to_owned(), NamedTable { origin, table: values });
@@ -402,12 +424,14 @@ impl FileReader<'_> {
         problem: String,
         fix: Option<String>,
     ) {
+        // Parts of the file are quoted in all of these, and the file may be anybody's.
+        let shown = |text: &str| visible(text).into_owned();
         self.problems.push(ConfigProblem {
             path: self.path.to_path_buf(),
             line: span.map(|span| line_of(self.text, span.start)),
-            key: key.map(str::to_owned),
-            problem,
-            fix,
+            key: key.map(shown),
+            problem: shown(&problem),
+            fix: fix.as_deref().map(shown),
         });
     }
 }

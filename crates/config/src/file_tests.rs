@@ -187,3 +187,18 @@ fn x5_a_value_of_the_environment_is_never_quoted() {
     let found = problems("[sessions.ml.env]\nTOKEN = [\"hunter2\"]\n");
     assert!(!format!("{found:?}").contains("hunter2"), "{found:?}");
 }
+
+#[test]
+fn cf1_a_word_at_the_top_is_read_without_the_tables_below() {
+    let word = |text: &str| crate::word_at_top(text, Path::new("/u"), ConfigKey::Output);
+    assert_eq!(
+        word("# x\n output = 'json'\n[sessions.a]\nnonsense = 1\n").as_deref(),
+        Some("json")
+    );
+    assert_eq!(word("\u{feff}output = 'text'\r\n").as_deref(), Some("text"));
+    for text in
+        ["", "[sessions.a]\noutput = 'json'\n", "output = 'loud'\n", "output = \n", "# output\n"]
+    {
+        assert_eq!(word(text), None, "{text:?}");
+    }
+}

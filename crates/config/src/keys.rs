@@ -13,6 +13,8 @@ pub enum ConfigKey {
     Toolchain,
     /// What a toolchain starts.
     Engine,
+    /// The Jupyter kernel.
+    Kernel,
     /// The command that starts an interpreter.
     Cmd,
     /// A program that speaks the bridge protocol by itself.
@@ -132,6 +134,15 @@ pub const KEYS: &[KeySpec] = {
             users_only: false,
         },
         KeySpec {
+            key: ConfigKey::Kernel,
+            name: "kernel",
+            sections: &[Session, Toolchain],
+            kind: KeyKind::Name,
+            what: "The Jupyter kernel that runs the code, by its name as `jupyter kernelspec list` tells it; a session that has one and no toolchain is in `jupyter`",
+            example: "\"ir\"",
+            users_only: false,
+        },
+        KeySpec {
             key: ConfigKey::Cmd,
             name: "cmd",
             sections: &[Toolchain],
@@ -233,7 +244,8 @@ const MEANT: &[(&str, &str)] = &[
     ("directory", "cwd"),
     ("environment", "env"),
     ("executable", "interpreter"),
-    ("kernel", "toolchain"),
+    ("kernel_name", "kernel"),
+    ("kernelspec", "kernel"),
     ("lang", "toolchain"),
     ("language", "toolchain"),
     ("language", "engine"),

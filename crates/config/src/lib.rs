@@ -23,7 +23,7 @@ mod value;
 
 use stead_protocol::SessionName;
 
-pub use file::{ConfigFile, ConfigTable, MOST_CONFIG, NamedTable, read_config};
+pub use file::{ConfigFile, ConfigTable, MOST_CONFIG, NamedTable, read_config, word_at_top};
 pub use keys::{ConfigKey, KEYS, KeyKind, KeySpec, LOG_WORDS, Section, nearest};
 pub use language::{Control, CopyMethod, Fed, Finder, Language, OnPath, Start, VersionManagers};
 pub use languages::{JUPYTER, LANGUAGES, SHELL};

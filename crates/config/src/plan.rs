@@ -109,6 +109,9 @@ impl PlannedEngine {
 /// Keys that say which program runs. A layer that has one of them makes those of the layers below void.
 const PROGRAM: [ConfigKey; 3] = [ConfigKey::Cmd, ConfigKey::Bridge, ConfigKey::Interpreter];
 
+/// Keys of sessions that may not fit what the files say elsewhere.
+const CHECKED: [ConfigKey; 3] = [ConfigKey::Toolchain, ConfigKey::Kernel, ConfigKey::Interpreter];
+
 /// A toolchain that was followed to the language it starts.
 struct ToolchainWay<'a> {
     engine: PlannedEngine,
@@ -167,7 +170,7 @@ impl Configuration {
             }
             for (name, session) in &file.sessions {
                 let asked = AskedStart::default();
-                if session.table.get(ConfigKey::Toolchain).is_some()
+                if CHECKED.iter().any(|key| session.table.get(*key).is_some())
                     && let Err(PlanError::File(problem)) = self.plan(name, &asked)
                 {
                     problems.push(*problem);
@@ -200,11 +203,14 @@ impl Configuration {
 
     fn planned(&self, name: &SessionName, asked: &AskedStart) -> Result<SessionPlan, PlanError> {
         let sessions: Vec<&NamedTable> = self.session(name).collect();
-        let chosen = sessions
-            .iter()
-            .rev()
-            .find_map(|session| session.table.text(ConfigKey::Toolchain))
-            .map(|(text, origin)| Sourced::new(text.to_owned(), origin.clone()));
+        let said = |key: ConfigKey| {
+            let found = sessions.iter().rev().find_map(|session| session.table.text(key));
+            found.map(|(text, origin)| Sourced::new(text.to_owned(), origin.clone()))
+        };
+        // A kernel tells the engine, where nothing else does.
+        let by_kernel = said(ConfigKey::Kernel)
+            .map(|kernel| Sourced::new(JUPYTER.name.to_owned(), kernel.origin));
+        let chosen = said(ConfigKey::Toolchain).or(by_kernel);
         let kernels = asked.kernel.as_ref().map(|_| JUPYTER.name.to_owned());
         let given = asked.toolchain.clone().or(kernels);
         let given = given.map(|it| Sourced::new(it, ValueOrigin::CommandLine));
@@ -255,11 +261,13 @@ impl Configuration {
                 return Err(PlanError::OtherEngine { has, wanted });
             }
         }
+        // Where the caller names a kernel, that of a file is for another call.
+        let kernel = asked.kernel.clone();
         let mut plan = SessionPlan {
             engine: followed.engine,
             toolchain: None,
             environment: followed.environment,
-            kernel: asked.kernel.clone(),
+            kernel: None,
             values: BTreeMap::new(),
             configured: !sessions.is_empty(),
             uses_workspace: false,
@@ -276,7 +284,8 @@ impl Configuration {
                 true => plan.layer(&table.table),
                 false => {
                     let mut rest = table.table.clone();
-                    rest.values.retain(|key, _| !PROGRAM.contains(key));
+                    rest.values
+                        .retain(|key, _| !PROGRAM.contains(key) && *key != ConfigKey::Kernel);
                     plan.layer(&rest);
                 }
             }
@@ -287,6 +296,14 @@ impl Configuration {
             .map(|(key, value)| (*key, Sourced::new(value.clone(), ValueOrigin::CommandLine)));
         plan.layer(&ConfigTable { values: command_line.collect() });
         plan.check_command(&toolchain.value).map_err(PlanError::Template)?;
+        plan.kernel = match kernel {
+            Some(kernel) => {
+                plan.values.remove(&ConfigKey::Kernel);
+                Some(kernel)
+            }
+            None => plan.configured_kernel(name)?,
+        };
+        plan.check_interpreter(name)?;
         let is_language = crate::language(&toolchain.value).is_some() && followed_none;
         plan.toolchain = (!is_language && !own_bridge).then_some(toolchain);
         Ok(plan)
@@ -330,15 +347,18 @@ impl Configuration {
                 next = engine.to_owned();
             }
         };
-        if let (PlannedEngine::Known(language), Some((name, table))) = (&engine, way.first())
-            && let Some(Sourced { value: ConfigValue::Command(command), .. }) =
+        for (name, table) in &way {
+            if let Some(Sourced { value: ConfigValue::Command(command), .. }) =
                 table.table.get(ConfigKey::Cmd)
-            && command.has(Placeholder::Port)
-            && !language.start.listens()
-        {
-            let error = TemplateError::NoPort { engine: language.name.to_owned() };
-            let fix = error.fix();
-            return Err(problem_at(table, name, ConfigKey::Cmd, error.to_string(), fix));
+                && let Err(error) = check_command(&engine, command, engine.name())
+            {
+                let fix = error.fix();
+                return Err(problem_at(table, name, ConfigKey::Cmd, error.to_string(), fix));
+            }
+            if table.table.get(ConfigKey::Kernel).is_some() && engine.name() != JUPYTER.name {
+                let (problem, fix) = not_for_kernels(&engine);
+                return Err(problem_at(table, name, ConfigKey::Kernel, problem, fix));
+            }
         }
         let tables = way.into_iter().rev().map(|(_, table)| table).collect();
         Ok(ToolchainWay { engine, environment, tables })
@@ -374,8 +394,13 @@ impl Configuration {
 impl SessionPlan {
     /// Puts values over those that are there.
     fn layer(&mut self, table: &ConfigTable) {
-        if PROGRAM.iter().any(|key| table.values.contains_key(key)) {
+        let sets = |key: ConfigKey| table.values.contains_key(&key);
+        if sets(ConfigKey::Bridge) || sets(ConfigKey::Interpreter) {
             self.values.retain(|key, _| !PROGRAM.contains(key));
+            self.environment = None;
+        } else if sets(ConfigKey::Cmd) {
+            // A command starts a bridge that a weaker place names: that one is what the language is made of.
+            self.values.remove(&ConfigKey::Interpreter);
             self.environment = None;
         }
         let own = table.values.iter().filter(|(key, _)| **key != ConfigKey::Output);
@@ -391,15 +416,32 @@ impl SessionPlan {
     }
 
     fn check_command(&self, toolchain: &str) -> Result<(), TemplateError> {
-        match (&self.engine, self.command()) {
-            (PlannedEngine::Known(language), Some(command))
-                if command.has(Placeholder::Port) && !language.start.listens() =>
+        self.command().map_or(Ok(()), |command| check_command(&self.engine, command, toolchain))
+    }
+
+    /// The kernel that a file names.
+    fn configured_kernel(&self, name: &SessionName) -> Result<Option<KernelChoice>, PlanError> {
+        let Some(Sourced { value: ConfigValue::Text(kernel), origin }) =
+            self.values.get(&ConfigKey::Kernel)
+        else {
+            return Ok(None);
+        };
+        if self.engine.name() != JUPYTER.name {
+            let (problem, fix) = not_for_kernels(&self.engine);
+            return Err(problem_of_session(origin, name, ConfigKey::Kernel, problem, fix));
+        }
+        Ok(Some(KernelChoice::Name { name: kernel.clone() }))
+    }
+
+    /// A language of the user's own is its bridge, which no interpreter can take the place of.
+    fn check_interpreter(&self, name: &SessionName) -> Result<(), PlanError> {
+        match (&self.engine, self.values.get(&ConfigKey::Interpreter)) {
+            (PlannedEngine::Own(engine), Some(Sourced { origin, .. }))
+                if matches!(origin, ValueOrigin::File { .. }) =>
             {
-                Err(TemplateError::NoPort { engine: toolchain.to_owned() })
-            }
-            // What starts a kernel stands in its own description.
-            (PlannedEngine::Known(language), Some(_)) if language.name == JUPYTER.name => {
-                Err(TemplateError::Kernel)
+                let problem = format!("{engine} sessions are run by a bridge");
+                let fix = "use `cmd` to say how it is started: \"perl {bridge}\"".to_owned();
+                Err(problem_of_session(origin, name, ConfigKey::Interpreter, problem, fix))
             }
             _ => Ok(()),
         }
@@ -470,6 +512,48 @@ impl SessionPlan {
             (one, other) => Some([one, other].into_iter().flatten().collect::<Vec<_>>().join(", ")),
         }
     }
+}
+
+/// Why an engine cannot be started by this command.
+fn check_command(
+    engine: &PlannedEngine,
+    command: &CommandTemplate,
+    toolchain: &str,
+) -> Result<(), TemplateError> {
+    match engine {
+        // What starts a kernel stands in its own description.
+        PlannedEngine::Known(language) if language.name == JUPYTER.name => {
+            Err(TemplateError::Kernel)
+        }
+        PlannedEngine::Known(language)
+            if command.has(Placeholder::Port) && !language.start.listens() =>
+        {
+            Err(TemplateError::NoPort { engine: toolchain.to_owned() })
+        }
+        PlannedEngine::Known(_) | PlannedEngine::Own(_) => Ok(()),
+    }
+}
+
+/// What is wrong with a kernel for an engine that has none, and what to write instead.
+fn not_for_kernels(engine: &PlannedEngine) -> (String, String) {
+    let problem = format!("{} sessions have no Jupyter kernel", engine.name());
+    (problem, format!("take the toolchain out, or make it \"{}\"", JUPYTER.name))
+}
+
+/// A problem with a key that a session has, from its own table or from one below.
+fn problem_of_session(
+    origin: &ValueOrigin,
+    name: &SessionName,
+    key: ConfigKey,
+    problem: String,
+    fix: String,
+) -> PlanError {
+    let (path, line) = match origin {
+        ValueOrigin::File { path, line, .. } => (path.to_path_buf(), Some(*line)),
+        _ => (Path::new("").to_path_buf(), None),
+    };
+    let key = Some(format!("sessions.{name}.{}", key.name()));
+    PlanError::File(Box::new(ConfigProblem { path, line, key, problem, fix: Some(fix) }))
 }
 
 /// A problem with a key of a toolchain.

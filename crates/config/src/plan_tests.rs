@@ -3,11 +3,11 @@
 use std::collections::BTreeMap;
 use std::path::Path;
 
-use stead_protocol::{EnvironmentSource, KernelChoice};
+use stead_protocol::{EnvironmentSource, KernelChoice, SessionName};
 
 use crate::{
-    AskedStart, CommandTemplate, ConfigKey, ConfigValue, Configuration, FileOwner, PlanError,
-    SessionPlan, TemplateError, read_config,
+    AskedStart, CommandTemplate, ConfigFile, ConfigKey, ConfigValue, Configuration, FileOwner,
+    PlanError, SessionPlan, TemplateError, read_config,
 };
 
 const USER: &str = r#"
@@ -48,6 +48,14 @@ fn configuration() -> Configuration {
         user: read(USER, "/u", FileOwner::User),
         workspace: read(WORKSPACE, "/w", FileOwner::Workspace),
     }
+}
+
+fn user(text: &str) -> ConfigFile {
+    read_config(text, Path::new("/u"), FileOwner::User).unwrap()
+}
+
+fn session(name: &str) -> SessionName {
+    name.parse().unwrap()
 }
 
 fn asked(toolchain: Option<&str>) -> AskedStart {
@@ -184,4 +192,66 @@ fn k1_a_kernel_makes_a_session_one_of_jupyter_and_fits_no_other() {
     let values = BTreeMap::from([(ConfigKey::Cmd, command)]);
     let commanded = refused("r", &AskedStart { values, ..asked(Some("jupyter")) });
     assert!(matches!(commanded, PlanError::Template(TemplateError::Kernel)));
+}
+
+#[test]
+fn cf3_a_toolchain_may_begin_with_one_that_has_a_bridge() {
+    let users = "[toolchains.perl]\nengine = \"perl\"\nbridge = \"b.pl\"\n[toolchains.slow]\nengine = \"perl\"\ncmd = \"nice perl {bridge}\"\n[toolchains.more]\nengine = \"slow\"\ninit = \"1\"\n[sessions.odd]\ntoolchain = \"perl\"\ninterpreter = \"/usr/bin/perl\"\n";
+    let all = Configuration { user: Some(user(users)), workspace: None };
+    for name in ["slow", "more"] {
+        let plan = all.plan(&session(name), &AskedStart::default()).unwrap();
+        assert_eq!(plan.engine.name(), "perl");
+        assert_eq!(plan.text(ConfigKey::Bridge), Some("b.pl"), "{name}");
+        assert_eq!(plan.command().unwrap().words()[0], "nice", "{name}");
+    }
+    let problems = all.problems();
+    assert_eq!(problems.len(), 1, "{problems:?}");
+    let problem = problems[0].to_string();
+    assert!(problem.contains(":12: `sessions.odd.interpreter`"), "{problem}");
+}
+
+#[test]
+fn k1_a_file_names_a_kernel_for_a_session_or_a_toolchain() {
+    let users = "[sessions.stats]\nkernel = \"ir\"\n[toolchains.julia]\nengine = \"jupyter\"\nkernel = \"julia-1.11\"\n[sessions.other]\ntoolchain = \"julia\"\nkernel = \"julia-1.10\"\n";
+    let all = Configuration { user: Some(user(users)), workspace: None };
+    assert!(all.problems().is_empty(), "{:?}", all.problems());
+    let kernel = |name: &str, asked: &AskedStart| {
+        let plan = all.plan(&session(name), asked).unwrap();
+        assert_eq!(plan.engine.name(), "jupyter");
+        plan.kernel
+    };
+    let named = |name: &str| Some(KernelChoice::Name { name: name.to_owned() });
+    let plain = AskedStart::default();
+    assert_eq!(kernel("stats", &plain), named("ir"));
+    assert_eq!(kernel("julia", &plain), named("julia-1.11"));
+    assert_eq!(kernel("other", &plain), named("julia-1.10"));
+    let asked = AskedStart { kernel: named("xr"), ..AskedStart::default() };
+    assert_eq!(kernel("stats", &asked), named("xr"));
+}
+
+#[test]
+fn k1_a_kernel_or_a_command_that_fits_no_engine_is_a_problem() {
+    for (text, key, said) in [
+        (
+            "[sessions.a]\ntoolchain = \"python\"\nkernel = \"ir\"\n",
+            "sessions.a.kernel",
+            "no Jupyter",
+        ),
+        (
+            "[toolchains.a]\nengine = \"bash\"\nkernel = \"ir\"\n",
+            "toolchains.a.kernel",
+            "no Jupyter",
+        ),
+        ("[toolchains.a]\nengine = \"jupyter\"\ncmd = \"x\"\n", "toolchains.a.cmd", "kernel.json"),
+        (
+            "[toolchains.b]\nengine = \"python\"\ncmd = \"x {port}\"\n[toolchains.a]\nengine = \"b\"\n",
+            "toolchains.b.cmd",
+            "no port",
+        ),
+    ] {
+        let problems = Configuration { user: Some(user(text)), workspace: None }.problems();
+        assert_eq!(problems.len(), 1, "{text}: {problems:?}");
+        assert_eq!(problems[0].key.as_deref(), Some(key));
+        assert!(problems[0].problem.contains(said) && problems[0].line.is_some(), "{problems:?}");
+    }
 }

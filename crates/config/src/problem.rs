@@ -3,6 +3,8 @@
 use std::fmt;
 use std::path::PathBuf;
 
+use stead_screen::visible;
+
 /// Something wrong with a configuration file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct ConfigProblem {
@@ -20,7 +22,7 @@ pub struct ConfigProblem {
 
 impl fmt::Display for ConfigProblem {
     fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
-        write!(f, "{}", self.path.display())?;
+        write!(f, "{}", visible(&self.path.to_string_lossy()))?;
         if let Some(line) = self.line {
             write!(f, ":{line}")?;
         }

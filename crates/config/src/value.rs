@@ -5,6 +5,8 @@ use std::fmt;
 use std::path::Path;
 use std::sync::Arc;
 
+use stead_screen::{is_unseen, visible};
+
 use crate::template::CommandTemplate;
 
 /// What a key was set to.
@@ -74,7 +76,9 @@ impl fmt::Display for ValueOrigin {
         match self {
             ValueOrigin::Default => f.write_str("default"),
             ValueOrigin::BuiltIn => f.write_str("built in"),
-            ValueOrigin::File { path, line, .. } => write!(f, "{}:{line}", path.display()),
+            ValueOrigin::File { path, line, .. } => {
+                write!(f, "{}:{line}", visible(&path.to_string_lossy()))
+            }
             ValueOrigin::CommandLine => f.write_str("command line"),
         }
     }
@@ -123,7 +127,7 @@ impl ConfigValue {
                 format!("[{}]", words.join(", "))
             }
             ConfigValue::Variables(all) => {
-                let names: Vec<&str> = all.keys().map(String::as_str).collect();
+                let names: Vec<_> = all.keys().map(|name| visible(name)).collect();
                 format!("{{ {} }}", names.join(", "))
             }
         }
@@ -139,7 +143,10 @@ pub(crate) fn quoted(text: &str) -> String {
             '\n' => quoted.push_str("\\n"),
             '\t' => quoted.push_str("\\t"),
             '\r' => quoted.push_str("\\r"),
-            c if c.is_control() => quoted.push_str(&format!("\\u{:04X}", u32::from(c))),
+            c if is_unseen(c) && u32::from(c) > 0xffff => {
+                quoted.push_str(&format!("\\U{:08X}", u32::from(c)));
+            }
+            c if is_unseen(c) => quoted.push_str(&format!("\\u{:04X}", u32::from(c))),
             c => quoted.push(c),
         }
     }

@@ -73,6 +73,9 @@ fn cf2_a_session_is_started_as_the_files_say_by_launch_and_by_the_first_eval() {
     let status = env.json(["status", "ml"])["data"].clone();
     assert_eq!(status["idle_timeout_ms"], 3_600_000, "{status:#}");
 
+    // Its name is no toolchain, and no other name is taken for it without a word.
+    let error = refused(&env, &["launch", "tools"]);
+    assert!(text(&error["hint"]).contains("`stead launch -n tools`"), "{error:#}");
     let launched = env.json(["launch", "-n", "tools", "--cwd", "src/deep"]);
     assert_eq!(launched["data"]["language"], "bash", "{launched:#}");
     assert!(text(&launched["data"]["cwd"]).ends_with("/src/deep"), "the command line wins");
@@ -366,7 +369,7 @@ fn h2_odd_files_in_the_place_of_a_configuration_are_named() {
             _ => symlink("/", &path).unwrap(),
         }
         assert!(said().contains(what), "{}", said());
-        let error = refused(&env, &["eval", "-n", "py", "1"]);
+        let error = refused(&env, &["eval", "-n", "ml", "1"]);
         assert!(text(&error["message"]).contains(file), "{error:#}");
         fs::remove_file(&path).or_else(|_| fs::remove_dir(&path)).unwrap();
     }

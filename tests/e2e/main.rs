@@ -1,6 +1,7 @@
 //! The real binary, real interpreters, a cleared environment. Tests are named after SPEC items.
 
 mod adapters;
+mod allow;
 mod answer;
 mod background;
 mod bad_input;

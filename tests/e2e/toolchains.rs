@@ -5,7 +5,7 @@ use std::path::Path;
 use std::process::Command;
 
 use serde_json::Value;
-use stead_testkit::TestEnv;
+use stead_testkit::{TestEnv, ipykernel};
 
 use crate::STEAD;
 use crate::config::{value, write, write_users};
@@ -204,10 +204,38 @@ fn cf3_toolchains_of_ones_own_build_on_others_and_replace_built_in_ones() {
     let bridge = write(&env, "tools/bridge.pl", &fs::read_to_string(TOY).unwrap());
     write_users(
         &env,
-        "[toolchains.perl]\nengine = \"perl\"\nbridge = \"tools/bridge.pl\"\ncmd = \"perl {bridge}\"\n",
+        "[toolchains.perl]\nengine = \"perl\"\nbridge = \"tools/bridge.pl\"\ncmd = \"perl {bridge}\"\n[toolchains.slow]\nengine = \"perl\"\ncmd = \"nice perl {bridge}\"\n",
     );
+    let listed = |name: &str| {
+        let list = env.json(["toolchains"])["data"]["toolchains"].clone();
+        list.as_array().unwrap().iter().find(|one| one["name"] == name).unwrap().clone()
+    };
+    assert_eq!(listed("perl")["starts"], true, "{:#}", listed("perl"));
+    fs::rename(&bridge, env.workspace().join("moved")).unwrap();
+    assert_eq!(listed("perl")["starts"], false, "{:#}", listed("perl"));
+    fs::rename(env.workspace().join("moved"), &bridge).unwrap();
     let launched = env.json(["launch", "perl"]);
     assert_eq!(launched["data"]["language"], "perl", "{launched:#}");
     assert_eq!(text(&launched["data"]["interpreter"]), bridge.to_str().unwrap());
     assert_eq!(env.json(["eval", "-n", "perl", "1"])["status"], "complete");
+    assert_eq!(env.json(["eval", "-n", "slow", "1"])["status"], "complete");
+}
+
+#[test]
+fn k1_a_file_names_the_kernel_of_a_session() {
+    let env = TestEnv::new(STEAD);
+    env.install_kernel("ipython", &ipykernel());
+    write_users(
+        &env,
+        "[sessions.book]\nkernel = \"ipython\"\ninit = \"z = 41\"\n[toolchains.nb]\nengine = \"jupyter\"\nkernel = \"ipython\"\n[sessions.gone]\nkernel = \"no-such\"\n",
+    );
+    for (session, code, shown) in [("book", "z + 1", "42"), ("nb", "6 * 7", "42")] {
+        let reply = env.json(["eval", "-n", session, "--timeout", "60s", "--", code]);
+        assert_eq!(reply["data"]["value"], shown, "{reply:#}");
+        assert_eq!(env.json(["status", session])["data"]["language"], "ipython");
+    }
+    let error = refused(&env, &["eval", "-n", "gone", "1"]);
+    assert!(text(&error["message"]).contains("no Jupyter kernel `no-such`"), "{error:#}");
+    env.run(["stop", "book"]);
+    env.run(["stop", "nb"]);
 }

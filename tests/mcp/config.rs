@@ -29,6 +29,15 @@ fn cf4_a_session_of_the_project_is_refused_until_the_user_has_allowed_it() {
     server.call("control", json!({"target": "ml", "action": "stop"}));
     let reply = server.call("open", json!({"name": "ml"}));
     assert!(!reply.failed && reply.text.contains("[ml: open, python"), "{}", reply.text);
+    // What was taken back starts nothing again, and one that lives goes on.
+    assert_eq!(env.json(["allow", "--remove"])["ok"], true);
+    let restart = json!({"target": "ml", "action": "restart"});
+    let reply = server.call("control", restart.clone());
+    assert!(reply.failed && reply.text.contains("ask the user"), "{}", reply.text);
+    let reply = server.call("eval", json!({"session": "ml", "code": "z + 1"}));
+    assert!(reply.text.starts_with("42\n"), "{}", reply.text);
+    assert_eq!(env.json(["allow"])["ok"], true);
+    assert!(!server.call("control", restart).failed);
     fs::write(dir.join("more"), "").unwrap();
     server.call("control", json!({"target": "ml", "action": "stop"}));
     let reply = server.call("eval", json!({"session": "ml", "code": "z"}));

@@ -126,6 +126,20 @@ class Config(unittest.TestCase):
         (self.workspace / ".stead" / "config.toml").write_text(CONFIG + "\n# changed\n")
         self.assertIn("has changed", self.refused("eval", "-n", "build", "1")["message"])
 
+    def test_cf4_nothing_of_a_poetry_project_runs_when_somebody_only_looks(self):
+        ran = self.place.root / "ran"
+        (self.workspace / "pyproject.toml").write_text('[tool.poetry]\nname = "a"\nversion = "1"\ndescription = ""\nauthors = []\n')
+        plugins = self.workspace / ".poetry/plugins"
+        about = plugins / "evil-1.dist-info"
+        about.mkdir(parents=True)
+        (plugins / "evil.py").write_text(f"open({str(ran)!r}, 'w')\n")
+        (about / "entry_points.txt").write_text("[poetry.application.plugin]\nevil = evil:Evil\n")
+        (about / "METADATA").write_text("Metadata-Version: 2.1\nName: evil\nVersion: 1\n")
+        toolchains = {one["name"]: one for one in self.ask("toolchains")["toolchains"]}
+        self.assertIn("poetry install", toolchains["python.poetry"]["hint"])
+        self.place.run()
+        self.assertFalse(ran.exists(), "poetry ran a plugin of the project")
+
 
 if __name__ == "__main__":
     unittest.main()

@@ -3,8 +3,9 @@
 use std::io::{self, BufRead, IsTerminal, Write};
 
 use rustix::process::Signal;
-use stead_client::{Consent, Unallowed};
+use stead_client::{Consent, TrustStanding, Unallowed};
 use stead_launch::sys;
+use stead_screen::visible;
 
 /// How the user is asked; not at all where nobody sits at a terminal.
 pub(crate) fn consent() -> Option<Consent> {
@@ -14,14 +15,12 @@ pub(crate) fn consent() -> Option<Consent> {
 
 fn ask(unallowed: &Unallowed) -> bool {
     let mut said = String::new();
-    let dir = unallowed.dir.display();
-    match unallowed.changed {
-        true => said += &format!("`{dir}` has changed since you allowed it. It would:\n"),
-        false => {
-            said +=
-                &format!("`{dir}` came with this project and wants to set up sessions. It would:\n")
-        }
-    }
+    let dir = unallowed.dir.to_string_lossy();
+    let dir = visible(&dir);
+    said += &match unallowed.standing {
+        TrustStanding::Changed => format!("`{dir}` has changed since you allowed it. It would:\n"),
+        _ => format!("`{dir}` came with this project and wants to set up sessions. It would:\n"),
+    };
     said += &shown(&unallowed.effects);
     said += "Allow it? [y/N] ";
     let mut terminal = io::stderr().lock();
@@ -39,10 +38,8 @@ fn ask(unallowed: &Unallowed) -> bool {
     heard.is_ok() && matches!(answer.trim().to_lowercase().as_str(), "y" | "yes")
 }
 
-/// What a directory would do, a line each, clean: it is somebody else's text. All of it, or what matters could stand
-/// below the last line that is shown.
+/// What a directory would do, a line each. All of it, or what matters could stand below the last line that is shown.
 pub(crate) fn shown(effects: &[String]) -> String {
-    let line =
-        |line: &String| format!("  {}\n", stead_screen::plain(line.as_bytes()).replace('\n', " "));
+    let line = |line: &String| format!("  {}\n", visible(line));
     effects.iter().map(line).collect()
 }

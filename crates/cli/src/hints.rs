@@ -4,7 +4,7 @@
 
 use stead_client::{
     ClientError, ConnectionTrouble, Fate, RequestError, SavedTrouble, StdlibError, TargetTrouble,
-    is_stopped,
+    TrustStanding, is_stopped,
 };
 use stead_protocol::{Doing, EvalId, EvalSeq, Refusal, SessionName, StartTrouble, WireError};
 
@@ -37,12 +37,18 @@ pub(crate) fn next_step(error: &ClientError) -> Option<String> {
             said.push(format!("to start `{name}`, say in which language: `-l python`"));
             said.join("; ")
         }
-        ClientError::NotAllowed { unallowed, .. } => {
+        ClientError::NotAllowed { name, unallowed } => {
             let workspace = unallowed.dir.parent().unwrap_or(&unallowed.dir);
-            format!(
+            let allow = format!(
                 "look at what it sets up with `stead allow --show`, then `stead allow` (in `{}`)",
                 workspace.display()
-            )
+            );
+            match unallowed.standing {
+                TrustStanding::Gone => format!(
+                    "`stead stop {name}`, and the next eval starts it with what is there now; {allow}"
+                ),
+                _ => allow,
+            }
         }
         ClientError::WhichSession { existing, .. } if existing.is_empty() => {
             "name a language to start with: `stead eval -n py '1+1'`".to_owned()
@@ -109,6 +115,9 @@ pub(crate) fn after_start(name: &SessionName, trouble: Option<&StartTrouble>) ->
             None => "install one: `pip install ipykernel` in the project's environment".to_owned(),
         },
         Some(StartTrouble::Removed) => "try again".to_owned(),
+        Some(StartTrouble::NotAllowed { dir }) => format!(
+            "look at what `{dir}` sets up with `stead allow --show`, then `stead allow`; or `stead stop {name}`"
+        ),
         Some(StartTrouble::Unknown) | None => look_into(name),
     }
 }
@@ -204,7 +213,10 @@ fn after_request(error: &RequestError) -> Option<String> {
         RequestError::NoSuchLanguage { .. } => {
             format!("languages: {}, or the name of a Jupyter kernel", stead_config::listing())
         }
-        RequestError::NoSuchToolchain { given, known } => no_such_toolchain(given, known),
+        RequestError::NoSuchToolchain { given, is_session: true, .. } => {
+            format!("`{given}` is a session of the configuration: `stead launch -n {given}`")
+        }
+        RequestError::NoSuchToolchain { given, known, .. } => no_such_toolchain(given, known),
         RequestError::Config { problem, more } => {
             let fix = problem.fix.clone().unwrap_or_else(|| "mend the file".to_owned());
             match more {
@@ -271,7 +283,9 @@ pub(crate) fn to_install(trouble: &StartTrouble) -> Option<String> {
         StartTrouble::NoKernel { .. } => {
             "install one: `pip install ipykernel` in the project's environment".to_owned()
         }
-        StartTrouble::Removed | StartTrouble::Unknown => return None,
+        StartTrouble::Removed | StartTrouble::NotAllowed { .. } | StartTrouble::Unknown => {
+            return None;
+        }
     })
 }
 

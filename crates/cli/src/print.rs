@@ -99,6 +99,7 @@ pub(crate) fn json(value: &impl Serialize) {
 pub(crate) fn failure(mode: Mode, command: &str, failure: &Failure) -> u8 {
     let mut error = failure.clone();
     error.message = plain(&error.message);
+    error.hint = error.hint.map(stead_screen::into_plain);
     match mode {
         Mode::Json => {
             let status = if error.code == ErrorCode::SessionEnded { "ended" } else { "error" };

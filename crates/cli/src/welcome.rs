@@ -1,14 +1,12 @@
 //! `stead` alone: what is here, the three commands to begin with, and how an agent gets them (SPEC C-10).
 //!
-//! Writes nothing and starts no session; an interpreter that it finds is started once to see whether it does. What cannot be found out is left out: the commands to begin
-//! with say what is wrong when they are run.
-
-use std::env;
-use std::path::Path;
+//! Writes nothing and starts no session. An interpreter of this machine is started once to see whether it does, one that came
+//! with the project is not. What cannot be found out is left out: the commands to begin with say what is wrong when they
+//! are run.
 
 use stead_client::Client;
 use stead_config::Language;
-use stead_launch::Search;
+use stead_screen::visible;
 
 use crate::context::Context;
 use crate::paint::{CARE, HEAD, Paint};
@@ -44,7 +42,7 @@ pub(crate) fn welcome(context: Option<&Context>, paint: Paint) -> String {
     };
     if let Some(context) = context {
         told += &format!("{}\n", paint.paint(HEAD, "Here:"));
-        told += &row("workspace", context.client.workspace.as_str());
+        told += &row("workspace", &visible(context.client.workspace.as_str()));
         for here in &languages {
             told += &here.row(paint);
         }
@@ -66,12 +64,9 @@ struct LanguageHere {
 
 impl LanguageHere {
     fn find(language: &'static Language, context: &Context) -> Self {
-        let env: Vec<_> = env::vars_os().collect();
-        let (cwd, cache_dir): (&Path, &Path) = (&context.cwd, &context.client.dirs.state);
-        let search = Search { named: None, cwd, env: &env, cache_dir, proven: &|_| false };
-        let found = match stead_launch::find(language, &search) {
-            Ok(found) => Ok(format!("{} ({})", found.path, found.reason())),
-            Err(error) => Err(error.to_string()),
+        let found = match context.client.look_for(language, &context.cwd) {
+            Ok((path, why)) => Ok(visible(&format!("{path} ({why})")).into_owned()),
+            Err(error) => Err(visible(&error.to_string()).into_owned()),
         };
         LanguageHere { language, found }
     }

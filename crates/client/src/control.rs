@@ -14,7 +14,9 @@ use crate::eval::{loss, wait};
 use crate::reach::connection::{self, Connection, PATIENCE};
 use crate::reach::start::{Door, IfFound, left, unhurried};
 use crate::session::wait_until_ready;
-use crate::{Client, ClientError, EvalOptions, EvalStatus, EvalView, LaunchOptions, Quiet};
+use crate::{
+    Client, ClientError, Consent, EvalOptions, EvalStatus, EvalView, LaunchOptions, Quiet,
+};
 
 /// How long an interrupt may take: longer than the time after which the host gives up and answers.
 const INTERRUPT_TIME: Duration = Duration::from_secs(10);
@@ -111,12 +113,16 @@ impl Client {
     }
 
     /// Ends the interpreter and starts it afresh (SPEC S-7).
-    pub fn restart(&self, name: &SessionName) -> Result<Status, ClientError> {
+    pub fn restart(
+        &self,
+        name: &SessionName,
+        consent: Option<Consent>,
+    ) -> Result<Status, ClientError> {
         let mut connection = match self.connect(name) {
             Err(ClientError::Ended { .. }) => {
                 let mut connection =
                     self.door(name).connect_or_start(IfFound::Use, unhurried(), || {
-                        self.meta_for(name, &LaunchOptions::default())
+                        self.meta_for(name, &LaunchOptions { consent, ..LaunchOptions::default() })
                     })?;
                 if connection.loss.is_some() {
                     loss::acknowledge(&mut connection, &self.dir(name))?;
@@ -125,6 +131,10 @@ impl Client {
             }
             connection => {
                 let mut connection = connection?;
+                // A session that could not be started again is left as it is.
+                if let Some(meta) = self.meta(name)? {
+                    self.check_kept(&meta, consent)?;
+                }
                 let deadline = Instant::now() + END_TIME;
                 connection.request(Request::Restart, Some(deadline))?;
                 connection

@@ -141,6 +141,10 @@ impl Host {
         self.launch = Launch::Ordered;
         self.news.awaited = false;
         self.ending.askers = EndAskers::default();
+        if let Err(reason) = self.meet_trust() {
+            self.launch = Launch::Refused(reason);
+            return;
+        }
         self.orders.push_back(Order::Prepare {
             settings: Box::new(self.meta.settings.clone()),
             name: self.meta.name.clone(),

@@ -8,12 +8,14 @@ pub mod echo;
 mod find;
 pub mod packets;
 pub mod process;
+pub mod project;
 mod spawn;
 pub mod sys;
 
 pub use channels::{Channels, TheirEnds, open_channels};
 pub use find::{
-    Environment, FindError, KernelSpec, Search, find, find_in, find_program, kernel, kernels,
+    Environment, FindError, KernelSpec, Search, came_with_project, find, find_in, find_program,
+    kernel, kernels,
 };
 pub use process::{census, cores, family, mark, memory, ps, roster, stdin_wait, tree};
 pub use spawn::{Child, SpawnError, StartCommand, reserve_control, spawn};

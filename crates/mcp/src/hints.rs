@@ -3,7 +3,8 @@
 //! Errors of the libraries name no tool. Every variant is matched here, so that a new one forces a decision.
 
 use stead_client::{
-    ClientError, ConnectionTrouble, Fate, RequestError, SavedTrouble, StdlibError, is_stopped,
+    ClientError, ConnectionTrouble, Fate, RequestError, SavedTrouble, StdlibError, TrustStanding,
+    is_stopped,
 };
 use stead_protocol::{Doing, ErrorCode, Refusal, SessionName, StartTrouble, WireError};
 
@@ -44,6 +45,10 @@ pub(crate) fn next_call(error: &ClientError) -> Option<String> {
             }
         }
         // Only a person may say so.
+        ClientError::NotAllowed { unallowed, .. } if unallowed.standing == TrustStanding::Gone => {
+            "stop it with control, and ask the user to look at it and to run `stead allow` there"
+                .to_owned()
+        }
         ClientError::NotAllowed { .. } => {
             "ask the user to look at it and to run `stead allow` there; then call again".to_owned()
         }
@@ -86,6 +91,10 @@ pub(crate) fn after_start(trouble: Option<&StartTrouble>) -> String {
             None => "install one: `pip install ipykernel` in the project's environment".to_owned(),
         },
         Some(StartTrouble::Removed) => "call again".to_owned(),
+        // Only a person may say so.
+        Some(StartTrouble::NotAllowed { dir }) => {
+            format!("ask the user to look at `{dir}` and to allow it, then call again")
+        }
         Some(StartTrouble::Unknown) | None => {
             "mend what the message names, then call again; open starts it with other settings"
                 .to_owned()
@@ -192,6 +201,9 @@ fn after_request(error: &RequestError) -> Option<String> {
         RequestError::Name(error) => error.expected().to_owned(),
         RequestError::NoSuchLanguage { .. } => {
             format!("languages: {}", stead_config::listing())
+        }
+        RequestError::NoSuchToolchain { given, is_session: true, .. } => {
+            format!("`{given}` is a session of the configuration: give it as name or session")
         }
         RequestError::NoSuchToolchain { known, .. } => {
             let names: Vec<&str> = known.iter().map(String::as_str).take(NAMES_SHOWN).collect();

@@ -37,8 +37,8 @@ pub use outcome::{Change, Changed, EndReason, Finished, NotKept, Outcome, Timeou
 pub use place::ShellPlace;
 pub use refusal::{Doing, Refusal, StartTrouble};
 pub use settings::{
-    DEFAULT_IDLE_TIMEOUT_MS, DEFAULT_QUOTA_BYTES, Engine, EnvironmentSource, Keeps, KernelChoice,
-    Limits, LogLevel, Policy, SessionPlace, Settings, Startup,
+    DEFAULT_IDLE_TIMEOUT_MS, DEFAULT_QUOTA_BYTES, Engine, EnvironmentSource, FromProject, Keeps,
+    KernelChoice, Limits, LogLevel, Policy, SessionPlace, Settings, Startup,
 };
 pub use start::{FILES_VERSION, FoundInterpreter, HostReady, HostSpec, Meta};
 pub use status::{Activity, CheckpointInfo, Status, StdlibStatus, Unrecorded, Usage};

@@ -240,6 +240,11 @@ pub enum StartTrouble {
     },
     /// The session was removed while it was started.
     Removed,
+    /// The session was set up by its project, and that is not allowed any more (SPEC CF-4).
+    NotAllowed {
+        /// The project's directory.
+        dir: String,
+    },
     /// Something of a newer version.
     #[serde(other)]
     Unknown,

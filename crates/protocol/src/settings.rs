@@ -194,9 +194,21 @@ pub struct Startup {
     /// allowed it, because the file may have changed since (SPEC CF-4).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub project_stdlib: Option<String>,
+    /// What of all this came with the project, if anything did: each start asks whether it is still allowed.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub from_project: Option<FromProject>,
     /// What the first reply has to say about the start, apart from how it went.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notice: Option<String>,
+}
+
+/// What a session has of its project's `.stead` directory, which the user has allowed (SPEC CF-4).
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct FromProject {
+    /// The hash of the directory as it was allowed.
+    pub hash: String,
+    /// Whether settings of the session are from there; else only the project's standard library is.
+    pub sets_up: bool,
 }
 
 /// When a session ends, what is done for it meanwhile, and how much is said of it.
@@ -278,6 +290,7 @@ impl fmt::Debug for Startup {
             .field("init", &self.init.is_some())
             .field("stdlib", &self.stdlib)
             .field("project_stdlib", &self.project_stdlib.is_some())
+            .field("from_project", &self.from_project)
             .field("notice", &self.notice)
             .finish()
     }
@@ -317,6 +330,7 @@ mod tests {
                 init: Some("x = 1".to_owned()),
                 stdlib: None,
                 project_stdlib: None,
+                from_project: None,
                 notice: None,
             },
             policy: Policy { idle_timeout_ms: 5, once: true, no_undo: false, log: None },

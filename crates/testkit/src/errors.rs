@@ -5,7 +5,7 @@ use std::time::Duration;
 
 use stead_client::{
     ClientError, ConnectionTrouble, Fate, RequestError, SavedTrouble, StdlibError, TargetTrouble,
-    Unallowed,
+    TrustStanding, Unallowed,
 };
 use stead_config::{ConfigProblem, TemplateError};
 use stead_protocol::{
@@ -89,6 +89,7 @@ pub fn troubles() -> Vec<StartTrouble> {
         NoEnvironment { language: language(), make: "make it: `uv sync`".to_owned() },
         NoKernel { name: "none".to_owned(), known: vec!["ir".to_owned()] },
         Removed {},
+        NotAllowed { dir: "/w/.stead".to_owned() },
         Unknown {},
     )
 }
@@ -105,7 +106,7 @@ fn problem_of_a_file() -> ConfigProblem {
 
 fn unallowed() -> Box<Unallowed> {
     let effects = vec!["session `ml`: runs `x = 1`".to_owned()];
-    Box::new(Unallowed { dir: "/w/.stead".into(), changed: false, effects })
+    Box::new(Unallowed { dir: "/w/.stead".into(), standing: TrustStanding::New, effects })
 }
 
 fn requests() -> Vec<RequestError> {
@@ -114,7 +115,11 @@ fn requests() -> Vec<RequestError> {
     let mut all = all!(RequestError:
         Name { 0: NameError::Session { given: "É".to_owned() } },
         NoSuchLanguage { given: "cobol".to_owned() },
-        NoSuchToolchain { given: "cobol".to_owned(), known: vec!["python.venv".to_owned()] },
+        NoSuchToolchain {
+            is_session: false,
+            given: "cobol".to_owned(),
+            known: vec!["python.venv".to_owned()],
+        },
         Config { problem: Box::new(problem_of_a_file()), more: 1 },
         Command { error: TemplateError::Empty },
         OtherLanguage { name: name(), has: "node".to_owned(), wanted: "python".to_owned() },

@@ -1,11 +1,12 @@
 //! `stead allow`
 
 use serde::Serialize;
-use stead_client::{PROJECT_DIR, ProjectDir, RequestError, TrustStanding, effects};
+use stead_client::{ClientError, PROJECT_DIR, RequestError, TrustStanding, effects};
+use stead_screen::visible;
 
 use crate::consent::shown;
 use crate::context::Context;
-use crate::print::{CommandResult, Failure, bad_request};
+use crate::print::{CommandResult, bad_request};
 
 /// Allow what a project's `.stead` directory sets up
 ///
@@ -22,7 +23,7 @@ pub(crate) struct AllowArgs {
     /// Only show what it would do, and whether it is allowed
     #[arg(long, conflicts_with = "remove")]
     show: bool,
-    /// Take the permission back; sessions that run go on
+    /// Take the permission back; sessions that run go on, and are not started again
     #[arg(long)]
     remove: bool,
 }
@@ -59,21 +60,17 @@ impl AllowArgs {
                 false => format!("`{path}` was not allowed\n"),
             });
         }
-        let project = ProjectDir::read(client.workspace.path()).map_err(|trouble| {
-            let problem = Box::new(trouble.problem());
-            Failure::from(stead_client::ClientError::from(RequestError::Config {
-                problem,
-                more: 0,
-            }))
-        })?;
-        let Some(project) = project else {
+        // What is shown is what is allowed, so both come from one look at the directory.
+        let read = client.read_config();
+        if let Some(trouble) = read.trouble {
+            let problem = Box::new(trouble);
+            return Err(ClientError::from(RequestError::Config { problem, more: 0 }).into());
+        }
+        let Some(project) = read.project else {
             let message = format!("there is nothing to allow: `{path}` has no files");
             return Err(bad_request(message)
                 .with_hint("a project's settings stand in `.stead/config.toml`: docs/config.md"));
         };
-        let read = client.read_config();
-        // What was shown is what is allowed, so both come from one look at the directory.
-        let project = read.project.unwrap_or(project);
         let effects = effects(&project, read.configuration.workspace.as_ref());
         let before = client.trust(&project);
         if !self.show {
@@ -94,9 +91,10 @@ impl AllowArgs {
             let word = match (self.show, before) {
                 (false, _) | (true, TrustStanding::Allowed) => "allowed",
                 (true, TrustStanding::Changed) => "changed since it was allowed",
-                (true, TrustStanding::New) => "not allowed",
+                (true, TrustStanding::New | TrustStanding::Gone) => "not allowed",
             };
             let notice = notice.map(|notice| format!("[{notice}]\n")).unwrap_or_default();
+            let path = visible(&path);
             format!("`{path}` is {word}:\n{}{notice}", shown(&effects))
         })
     }

@@ -4,12 +4,13 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use serde::Serialize;
-use stead_client::{ReadConfig, TrustStanding};
+use stead_client::ReadConfig;
 use stead_config::{
     AskedStart, ConfigKey, ConfigProblem, ConfigTable, ConfigValue, Configuration, FileOwner,
     SessionPlan, Sourced, read_config,
 };
 use stead_protocol::ErrorCode;
+use stead_screen::visible;
 
 use crate::config_edit;
 use crate::context::Context;
@@ -252,12 +253,12 @@ fn files(context: &Context, read: &ReadConfig) -> Vec<FileData> {
         exists: exists(path),
         allowed: None,
     });
-    let trust = read.project.as_ref().map(|project| context.client.trust(project));
+    let there = read.project.is_some() || read.trouble.is_some();
     let workspace = FileData {
         owner: "workspace",
         path: read.workspace_path.display().to_string(),
         exists: exists(&read.workspace_path),
-        allowed: trust.map(|trust| trust == TrustStanding::Allowed),
+        allowed: there.then(|| context.client.is_in_force(read)),
     };
     user.chain([workspace]).collect()
 }
@@ -270,7 +271,7 @@ fn text(data: &Data, problems: &[ConfigProblem], one: bool) -> String {
             (true, Some(false)) => "not allowed: `stead allow`",
             (true, _) => "in force",
         };
-        text += &format!("{:<10} {} ({state})\n", file.owner, file.path);
+        text += &format!("{:<10} {} ({state})\n", file.owner, visible(&file.path));
     }
     let mut rows = |title: Option<String>, table: &Table| {
         if table.is_empty() && title.is_none() {
@@ -278,10 +279,10 @@ fn text(data: &Data, problems: &[ConfigProblem], one: bool) -> String {
         }
         text.push('\n');
         text.extend(title.map(|title| format!("{title}\n")));
-        let width = table.iter().map(|(key, it)| key.len() + it.text.len() + 3).max();
-        let width = width.unwrap_or_default().min(60);
-        for (key, shown) in table {
-            let line = format!("{key} = {}", shown.text);
+        let lines: Vec<String> =
+            table.iter().map(|(key, it)| format!("{} = {}", visible(key), it.text)).collect();
+        let width = lines.iter().map(String::len).max().unwrap_or_default().min(60);
+        for (line, shown) in lines.iter().zip(table.values()) {
             text += &format!("{line:<width$}  # {}\n", shown.origin);
         }
     };
@@ -312,7 +313,7 @@ fn problems_text(problems: &[ConfigProblem]) -> String {
     for problem in problems {
         text += &format!("{} {problem}\n", paint.paint(BAD, "problem"));
         if let Some(fix) = &problem.fix {
-            text += &format!("     do: {fix}\n");
+            text += &format!("     do: {}\n", visible(fix));
         }
     }
     text
@@ -368,7 +369,10 @@ fn check(context: &Context, files: Vec<PathBuf>, problems: &[ConfigProblem]) -> 
         Mode::Text if problems.is_empty() => {
             let said: String = match files.is_empty() {
                 true => "there are no configuration files\n".to_owned(),
-                false => files.iter().map(|path| format!("ok  {}\n", path.display())).collect(),
+                false => files
+                    .iter()
+                    .map(|path| format!("ok  {}\n", visible(&path.to_string_lossy())))
+                    .collect(),
             };
             print::out(said.as_bytes());
         }

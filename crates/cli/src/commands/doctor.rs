@@ -12,8 +12,8 @@ use stead_client::{
     Client, Dirs, EvalOptions, EvalStatus, LaunchOptions, Quiet, Workspace, counted, language,
 };
 use stead_config::Language;
-use stead_launch::Search;
 use stead_protocol::{ErrorCode, PROGRAM, Status};
+use stead_screen::visible;
 
 use super::doctor_clients::clients;
 use crate::context::Context;
@@ -63,7 +63,9 @@ impl DoctorArgs {
         let dirs = &context.client.dirs;
         let mut checks =
             vec![runtime_directory(dirs), state_directory(dirs), disk(&context.client)];
-        checks.extend(stead_config::offered().map(|it| interpreter(it, &context.cwd, dirs)));
+        checks.extend(
+            stead_config::offered().map(|it| interpreter(it, &context.cwd, &context.client)),
+        );
         checks.extend([stdin_waits(), hosts(&context.client), session(&context.client)]);
         let found = clients(context.client.workspace.path());
         checks.extend(found.checks);
@@ -90,7 +92,8 @@ impl DoctorArgs {
                     let (style, word) = if check.ok { (GOOD, "ok     ") } else { (BAD, "problem") };
                     let word = paint.paint(style, word);
                     print::out(
-                        format!("{word}  {:<14} {}\n", check.name, check.message).as_bytes(),
+                        format!("{word}  {:<14} {}\n", check.name, visible(&check.message))
+                            .as_bytes(),
                     );
                     if let Some(fix) = &check.fix {
                         print::out(format!("{:>24} {fix}\n", "do:").as_bytes());
@@ -149,14 +152,11 @@ fn disk(client: &Client) -> Check {
 
 /// Whether sessions in this language can be started. Only the default language must be there; the others are
 /// needed only by people who use them.
-fn interpreter(language: &'static Language, cwd: &Path, dirs: &Dirs) -> Check {
-    let env: Vec<_> = env::vars_os().collect();
-    let cache_dir = &dirs.state;
-    let search = Search { named: None, cwd, env: &env, cache_dir, proven: &|_| false };
+fn interpreter(language: &'static Language, cwd: &Path, client: &Client) -> Check {
     let Language { name, title, .. } = language;
     let version = language.oldest.map(|oldest| format!(" {oldest} or newer")).unwrap_or_default();
-    match stead_launch::find(language, &search) {
-        Ok(found) => Check::ok(name, format!("{} ({})", found.path, found.reason())),
+    match client.look_for(language, cwd) {
+        Ok((path, why)) => Check::ok(name, format!("{path} ({why})")),
         Err(error) if language.name == stead_config::default_language().name => {
             let hint = format!(
                 "install {title}{version}, or name one: `stead launch {name} --interpreter PATH`"

@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 
+use crate::consent::consent;
 use crate::context::{Context, NamedArg};
 use crate::print::CommandResult;
 
@@ -25,7 +26,7 @@ struct RestartData {
 impl RestartArgs {
     pub(crate) fn run(self, context: &Context) -> CommandResult {
         let name = context.named(&self.session)?;
-        let status = context.client.restart(&name)?;
+        let status = context.client.restart(&name, consent())?;
         let generation = status.generation.0;
         let data = RestartData { session: name.to_string(), generation };
         context

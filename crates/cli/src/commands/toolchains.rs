@@ -2,6 +2,7 @@
 
 use serde::Serialize;
 use stead_client::{ListedToolchain, Startable};
+use stead_screen::visible;
 
 use crate::context::Context;
 use crate::hints;
@@ -89,12 +90,13 @@ fn text(toolchains: &[ToolchainEntry]) -> String {
             Some(interpreter) => format!("{interpreter} ({})", one.why),
             None => one.why.clone(),
         };
+        let said = visible(&said);
         text += &format!("{word}  {:<width$}  {said}\n", one.name);
         if let Some(hint) = &one.hint {
-            text += &format!("{:width$}          do: {hint}\n", "");
+            text += &format!("{:width$}          do: {}\n", "", visible(hint));
         }
         if one.origin != "built in" {
-            text += &format!("{:width$}          {}: {}\n", "", one.origin, one.what);
+            text += &format!("{:width$}          {}: {}\n", "", one.origin, visible(&one.what));
         }
     }
     text

@@ -4,7 +4,6 @@
 //! lives only the user's own file is read, if there is one, and only where no flag says how to answer.
 
 mod plan;
-mod project;
 mod toolchains;
 mod trust;
 
@@ -18,9 +17,11 @@ use stead_config::{
 use crate::{Client, ClientError};
 
 pub use plan::Planned;
-pub use project::{CONFIG_FILE, PROJECT_DIR, ProjectDir, ProjectTrouble};
+pub use stead_launch::project::{
+    CONFIG_FILE, PROJECT_DIR, ProjectDir, ProjectTrouble, TrustStanding,
+};
 pub use toolchains::{ListedToolchain, Startable};
-pub use trust::{Consent, TrustStanding, Unallowed, effects};
+pub use trust::{Consent, Unallowed, effects};
 
 /// The configuration of a workspace, with what is wrong with it.
 #[derive(Debug)]
@@ -33,8 +34,11 @@ pub struct ReadConfig {
     pub configuration: Configuration,
     /// What was not.
     pub problems: Vec<ConfigProblem>,
-    /// The workspace's directory, if there is one.
+    /// The workspace's directory, if there is one that can be read as a whole.
     pub project: Option<ProjectDir>,
+    /// Why the workspace's directory cannot be read as a whole, so that nobody can allow it. It is among the problems
+    /// as well.
+    pub trouble: Option<ConfigProblem>,
 }
 
 /// The directory of the user's configuration; `None` if the environment names none.
@@ -45,13 +49,13 @@ pub(crate) fn user_dir() -> Option<PathBuf> {
     Some(dir.join("stead"))
 }
 
-/// What the user's own file says of a key that is for all sessions and commands. A file that cannot be understood says
-/// nothing; those who start sessions are told.
+/// What the user's own file says of a key that is for all sessions and commands. Every command asks this, so no more of
+/// the file is understood than what stands before its tables; those who start sessions are told what is wrong with the
+/// rest.
 pub fn users_word(key: ConfigKey) -> Option<String> {
     let path = user_dir()?.join(CONFIG_FILE);
     let text = stead_files::read_users_text(&path, MOST_CONFIG).ok()?;
-    let file = read_config(&text, &path, FileOwner::User).ok()?;
-    file.top.text(key).map(|(word, _)| word.to_owned())
+    stead_config::word_at_top(&text, &path, key)
 }
 
 impl Client {
@@ -64,21 +68,30 @@ impl Client {
             understood(path, FileOwner::User, text.map(Some), &mut problems)
         });
         let workspace_path = self.workspace.path().join(PROJECT_DIR).join(CONFIG_FILE);
-        let project = match ProjectDir::read(self.workspace.path()) {
-            Ok(project) => project,
-            Err(trouble) => {
-                problems.push(trouble.problem());
-                None
-            }
+        let (project, trouble) = match ProjectDir::read(self.workspace.path()) {
+            Ok(project) => (project, None),
+            Err(trouble) => (None, Some(trouble.problem())),
         };
-        let workspace = project.as_ref().and_then(|project| {
-            let text = project.config();
-            understood(&workspace_path, FileOwner::Workspace, text, &mut problems)
-        });
+        problems.extend(trouble.clone());
+        let text = match (&project, &trouble) {
+            (Some(project), _) => project.config(),
+            // What cannot be allowed still says which sessions it is about.
+            (None, Some(trouble)) if trouble.path != workspace_path => {
+                stead_files::read_users_text(&workspace_path, MOST_CONFIG).map(Some)
+            }
+            (None, _) => Ok(None),
+        };
+        let workspace = understood(&workspace_path, FileOwner::Workspace, text, &mut problems);
         let configuration = Configuration { user, workspace };
         problems.extend(configuration.problems());
-        ReadConfig { user_path, workspace_path, configuration, problems, project }
+        ReadConfig { user_path, workspace_path, configuration, problems, project, trouble }
     }
+}
+
+/// What a workspace's directory says in its configuration file, if that can be understood.
+fn read_workspace(workspace: &Path, project: &ProjectDir) -> Option<ConfigFile> {
+    let path = workspace.join(PROJECT_DIR).join(CONFIG_FILE);
+    understood(&path, FileOwner::Workspace, project.config(), &mut Vec::new())
 }
 
 /// The file at a path, if there is one and it can be understood.

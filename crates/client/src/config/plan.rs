@@ -8,12 +8,12 @@ use stead_config::{
     SessionPlan, Sourced, ValueOrigin,
 };
 use stead_protocol::{
-    DEFAULT_IDLE_TIMEOUT_MS, DEFAULT_QUOTA_BYTES, Engine, Keeps, KernelChoice, Limits, LogLevel,
-    Policy, SessionName, SessionPlace, Settings, Startup,
+    DEFAULT_IDLE_TIMEOUT_MS, DEFAULT_QUOTA_BYTES, Engine, FromProject, Keeps, KernelChoice, Limits,
+    LogLevel, Policy, SessionName, SessionPlace, Settings, Startup,
 };
 
-use super::trust::{TrustStanding, Unallowed};
-use super::{ProjectDir, ReadConfig, first_problem, unreadable};
+use super::trust::Unallowed;
+use super::{PROJECT_DIR, ProjectDir, ReadConfig, TrustStanding, first_problem, unreadable};
 use crate::reach::kernel;
 use crate::{Client, ClientError, LaunchOptions, RequestError, stdlib};
 
@@ -49,20 +49,45 @@ impl Client {
                 None,
             );
         }
-        let ReadConfig { configuration, problems, project, .. } = self.read_config();
+        let ReadConfig { configuration, problems, project, trouble, .. } = self.read_config();
         let broken = problems.into_iter().filter(|problem| {
             // What is wrong with one toolchain or session does not keep others from starting.
             let of_one = problem.key.as_deref().unwrap_or_default();
             !(of_one.starts_with("toolchains.") || of_one.starts_with("sessions."))
                 || configuration_lacks(&configuration, &problem.path)
         });
-        if let Some(error) = first_problem(broken.collect()) {
+        let dir = self.workspace.path().join(PROJECT_DIR);
+        let (theirs, ours): (Vec<_>, Vec<_>) =
+            broken.partition(|problem| problem.path.starts_with(&dir));
+        if let Some(error) = first_problem(ours) {
+            return Err(error);
+        }
+        // What came with the project and was never allowed keeps only those sessions from starting that need it.
+        let left_out = theirs.first().map(|problem| {
+            format!("`{}` is left out, because something in it is wrong: {problem}", dir.display())
+        });
+        let mut theirs = first_problem(theirs);
+        if theirs.is_some()
+            && self.allow_note().is_some()
+            && let Some(error) = theirs.take()
+        {
             return Err(error);
         }
         let plan = self.plan_of(&configuration, name, &asked);
         let known = configuration.session_names();
-        let plan = plan.map_err(|error| self.refused(name, error, &known))?;
-        let Some(project) = project else { return self.settled(plan, launch, None) };
+        let plan = plan.map_err(|error| self.refused(name, error, &known));
+        let plan = match (plan, theirs) {
+            (Err(_), Some(error)) => return Err(error),
+            (plan, _) => plan?,
+        };
+        if let Some(trouble) = trouble.filter(|_| plan.uses_workspace) {
+            return Err(RequestError::Config { problem: Box::new(trouble), more: 0 }.into());
+        }
+        let Some(project) = project else {
+            let mut planned = self.settled(plan, launch, None)?;
+            planned.settings.startup.notice = left_out;
+            return Ok(planned);
+        };
         let standing = self.trust(&project);
         if standing == TrustStanding::Allowed {
             return self.settled(plan, launch, Some(&project));
@@ -93,6 +118,8 @@ impl Client {
                 project.path.display()
             ));
         }
+        let startup = &mut planned.settings.startup;
+        startup.notice = left_out.or(startup.notice.take());
         Ok(planned)
     }
 
@@ -125,7 +152,8 @@ impl Client {
     ) -> Result<Planned, ClientError> {
         let launch = LaunchOptions::default();
         let plan = configuration.plan(name, asked);
-        let plan = plan.map_err(|error| self.refused(name, error, &[]))?;
+        let known = || configuration.session_names();
+        let plan = plan.map_err(|error| self.refused(name, error, &known()))?;
         self.settled(plan, &launch, None)
     }
 
@@ -206,6 +234,12 @@ impl Client {
             startup: Startup {
                 init: plan.text(ConfigKey::Init).map(str::to_owned),
                 stdlib: users.and_then(|path| path.to_str().map(str::to_owned)),
+                from_project: project.filter(|_| plan.uses_workspace || projects.is_some()).map(
+                    |project| FromProject {
+                        hash: project.hash.clone(),
+                        sets_up: plan.uses_workspace,
+                    },
+                ),
                 project_stdlib: projects,
                 notice,
             },
@@ -260,8 +294,10 @@ impl Client {
     }
 
     pub(crate) fn no_toolchain(&self, given: String) -> ClientError {
-        let known = self.read_config().configuration.toolchain_names();
-        RequestError::NoSuchToolchain { given, known }.into()
+        let configuration = self.read_config().configuration;
+        let is_session = configuration.session_names().iter().any(|name| name.as_str() == given);
+        let known = configuration.toolchain_names();
+        RequestError::NoSuchToolchain { is_session, given, known }.into()
     }
 }
 

@@ -1,12 +1,14 @@
 //! Which toolchains there are, and whether each can start here (SPEC CF-3).
 
+use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use stead_config::{
-    AskedStart, CommandTemplate, ConfigKey, Configuration, Placeholder, PlannedEngine, ValueOrigin,
+    AskedStart, CommandTemplate, ConfigKey, Configuration, Language, Placeholder, PlannedEngine,
+    ValueOrigin,
 };
 use stead_launch::{FindError, Search};
-use stead_protocol::{Settings, StartTrouble};
+use stead_protocol::{FoundInterpreter, Settings, StartTrouble};
 
 use crate::{Client, ClientError};
 
@@ -49,13 +51,43 @@ pub enum Startable {
 }
 
 impl Client {
+    /// The interpreter that a session in this language would have in this directory, and why that one. Nothing that came
+    /// with the project is run to find it.
+    pub fn look_for(&self, language: &Language, cwd: &Path) -> Result<(String, String), FindError> {
+        let env: Vec<_> = std::env::vars_os().collect();
+        self.looking(None, cwd, &env, |search| {
+            stead_launch::find(language, search).map(|found| self.told(&found, cwd))
+        })
+    }
+
+    fn looking<T>(
+        &self,
+        named: Option<&str>,
+        cwd: &Path,
+        env: &[(OsString, OsString)],
+        look: impl FnOnce(&Search<'_>) -> T,
+    ) -> T {
+        let theirs = |program: &Path| self.came_with_project(program, cwd);
+        look(&Search { named, cwd, env, cache_dir: &self.dirs.state, proven: &theirs })
+    }
+
+    fn came_with_project(&self, program: &Path, cwd: &Path) -> bool {
+        stead_launch::came_with_project(program, self.workspace.path(), cwd)
+    }
+
+    /// The path of an interpreter and why it was found, with what is not known of it.
+    fn told(&self, found: &FoundInterpreter, cwd: &Path) -> (String, String) {
+        let tried = match self.came_with_project(Path::new(&found.path), cwd) {
+            true => ", not tried",
+            false => "",
+        };
+        (found.path.clone(), format!("{}{tried}", found.reason()))
+    }
+
     /// All toolchains, and whether each can start for a session in this directory.
     pub fn toolchains(&self, cwd: &Path) -> Vec<ListedToolchain> {
         let read = self.read_config();
-        let allowed = read
-            .project
-            .as_ref()
-            .is_none_or(|project| self.trust(project) == super::TrustStanding::Allowed);
+        let allowed = self.is_in_force(&read);
         let names = read.configuration.toolchain_names();
         names
             .into_iter()
@@ -122,27 +154,23 @@ impl Client {
             env.push((name.into(), value.into()));
         }
         let engine_settings = &settings.engine;
-        let search = Search {
-            named: engine_settings.interpreter.as_deref(),
-            cwd,
-            env: &env,
-            cache_dir: &self.dirs.state,
-            proven: &|_| false,
-        };
-        let found = match (engine, &engine_settings.bridge) {
-            _ if !engine_settings.command.is_empty() => {
-                program(&engine_settings.command, engine_settings.bridge.as_deref(), &search)
+        let interpreter = engine_settings.interpreter.as_deref();
+        let found = self.looking(interpreter, cwd, &env, |search| {
+            match (engine, &engine_settings.bridge) {
+                _ if !engine_settings.command.is_empty() => {
+                    program(&engine_settings.command, engine_settings.bridge.as_deref(), search)
+                }
+                (PlannedEngine::Known(language), None) => match &engine_settings.environment {
+                    Some(source) => stead_launch::find_in(source, language, search),
+                    None => stead_launch::find(language, search),
+                }
+                .map(|found| self.told(&found, cwd)),
+                (_, bridge) => {
+                    let bridge = bridge.as_deref().unwrap_or_default();
+                    stead_launch::find_program(bridge, search).map(named)
+                }
             }
-            (PlannedEngine::Known(language), None) => match &engine_settings.environment {
-                Some(source) => stead_launch::find_in(source, language, &search),
-                None => stead_launch::find(language, &search),
-            }
-            .map(|found| (found.path.clone(), found.reason())),
-            (_, bridge) => {
-                let bridge = bridge.as_deref().unwrap_or_default();
-                stead_launch::find_program(bridge, &search).map(named)
-            }
-        };
+        });
         match found {
             Ok((interpreter, why)) => Startable::Yes { interpreter, why },
             Err(error) => {
@@ -175,5 +203,15 @@ fn program(
         Placeholder::Host => "localhost".to_owned(),
         Placeholder::Port => String::new(),
     });
-    stead_launch::find_program(&filled[0], search).map(named)
+    let program = stead_launch::find_program(&filled[0], search)?;
+    // The command may read its bridge, so that need not be something that can be run.
+    if let Some(bridge) = bridge.filter(|bridge| bridge.contains('/')) {
+        let path = search.cwd.join(bridge);
+        let why = |error: std::io::Error| FindError::Named {
+            path: bridge.into(),
+            why: error.to_string(),
+        };
+        path.metadata().map_err(why)?;
+    }
+    Ok(named(program))
 }

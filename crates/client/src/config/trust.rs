@@ -5,31 +5,22 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 
-use serde::{Deserialize, Serialize};
 use stead_config::{ConfigFile, ConfigKey, ConfigTable, ConfigValue, Sourced};
+use stead_launch::project::{AllowNote, ProjectDir, TrustStanding, allow_path, standing_of_kept};
+use stead_protocol::Meta;
+use stead_screen::visible;
 
-use super::project::ProjectDir;
+use super::{PROJECT_DIR, ReadConfig};
 use crate::show::shown::counted;
 use crate::{Client, ClientError};
-
-/// How a workspace's directory stands with the user.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum TrustStanding {
-    /// It was allowed as it is.
-    Allowed,
-    /// It was allowed once, and has changed since.
-    Changed,
-    /// It was never allowed.
-    New,
-}
 
 /// What the user is asked to allow.
 #[derive(Debug)]
 pub struct Unallowed {
     /// The workspace's directory.
     pub dir: PathBuf,
-    /// Whether it was allowed once, and has changed since.
-    pub changed: bool,
+    /// Why it is not allowed.
+    pub standing: TrustStanding,
     /// What it would do, a line each.
     pub effects: Vec<String>,
 }
@@ -37,22 +28,65 @@ pub struct Unallowed {
 /// Asks the user, where there is one; whether it is allowed.
 pub type Consent = fn(&Unallowed) -> bool;
 
-/// What is noted of a workspace that was allowed.
-#[derive(Debug, Serialize, Deserialize)]
-struct AllowNote {
-    workspace: String,
-    hash: String,
-}
-
 impl Client {
     /// How a workspace's directory stands with the user.
     pub fn trust(&self, project: &ProjectDir) -> TrustStanding {
-        let note = stead_files::read(&self.allow_path(), stead_files::MOST_NOTE).ok();
-        let note = note.and_then(|bytes| serde_json::from_slice::<AllowNote>(&bytes).ok());
-        match note.filter(|note| note.workspace == self.workspace.as_str()) {
-            Some(note) if note.hash == project.hash => TrustStanding::Allowed,
-            Some(_) => TrustStanding::Changed,
-            None => TrustStanding::New,
+        TrustStanding::of(project, self.allow_note().as_ref())
+    }
+
+    /// Whether what the workspace's directory sets up takes effect. One that cannot be read as a whole cannot be
+    /// allowed.
+    pub fn is_in_force(&self, read: &ReadConfig) -> bool {
+        match &read.project {
+            Some(project) => self.trust(project) == TrustStanding::Allowed,
+            None => read.trouble.is_none(),
+        }
+    }
+
+    /// What is noted of this workspace, if anything of it is allowed.
+    pub(crate) fn allow_note(&self) -> Option<AllowNote> {
+        AllowNote::read(&self.allow_path(), self.workspace.as_str())
+    }
+
+    /// Refuses to start a session again that was set up by what is not allowed any more. Whoever sits at a terminal is
+    /// asked, as far as an answer could change anything.
+    pub(crate) fn check_kept(
+        &self,
+        meta: &Meta,
+        consent: Option<Consent>,
+    ) -> Result<(), ClientError> {
+        let from_project = meta.settings.startup.from_project.as_ref();
+        if !from_project.is_some_and(|from| from.sets_up) {
+            // A library alone is left out by the host, and the session starts.
+            return Ok(());
+        }
+        let dir = self.dir(&meta.name).path().to_owned();
+        // The files of a session that another environment started may be in another state directory.
+        let (state, sessions) = (dir.ancestors().nth(3), dir.parent());
+        let path = allow_path(state.unwrap_or(&self.dirs.state), sessions.unwrap_or(&dir));
+        let note = AllowNote::read(&path, self.workspace.as_str());
+        let workspace = self.workspace.path();
+        let (standing, project) = standing_of_kept(&meta.settings, workspace, note.as_ref());
+        if standing == TrustStanding::Allowed {
+            return Ok(());
+        }
+        let read = project.as_ref().map(|project| {
+            let file = super::read_workspace(workspace, project);
+            effects(project, file.as_ref())
+        });
+        let unallowed = Unallowed {
+            dir: workspace.join(PROJECT_DIR),
+            standing,
+            effects: read.unwrap_or_default(),
+        };
+        match (project, consent) {
+            (Some(project), Some(ask)) if standing != TrustStanding::Gone && ask(&unallowed) => {
+                self.allow(&project)
+            }
+            _ => {
+                let (name, unallowed) = (meta.name.clone(), Box::new(unallowed));
+                Err(ClientError::NotAllowed { name, unallowed })
+            }
         }
     }
 
@@ -60,8 +94,7 @@ impl Client {
     pub fn allow(&self, project: &ProjectDir) -> Result<(), ClientError> {
         let path = self.allow_path();
         let failed = ClientError::file("write", &path);
-        let note =
-            AllowNote { workspace: self.workspace.as_str().to_owned(), hash: project.hash.clone() };
+        let note = AllowNote::with(self.allow_note(), self.workspace.as_str(), project);
         let written = serde_json::to_vec(&note).map_err(io::Error::from).and_then(|bytes| {
             let dir = path.parent().unwrap_or(&self.dirs.state);
             DirBuilder::new().recursive(true).mode(0o700).create(dir)?;
@@ -82,9 +115,7 @@ impl Client {
     }
 
     fn allow_path(&self) -> PathBuf {
-        // Named as the directory of the workspace's sessions is.
-        let workspace = self.dirs.workspace(&self.workspace);
-        self.dirs.state.join("allowed").join(workspace.file_name().unwrap_or_default())
+        allow_path(&self.dirs.state, &self.dirs.workspace(&self.workspace))
     }
 }
 
@@ -105,12 +136,7 @@ impl Unallowed {
         file: Option<&ConfigFile>,
         standing: TrustStanding,
     ) -> Self {
-        let dir = project.path.clone();
-        Unallowed {
-            dir,
-            changed: standing == TrustStanding::Changed,
-            effects: effects(project, file),
-        }
+        Unallowed { dir: project.path.clone(), standing, effects: effects(project, file) }
     }
 }
 
@@ -135,13 +161,14 @@ pub fn effects(project: &ProjectDir, file: Option<&ConfigFile>) -> Vec<String> {
     }
     for (name, bytes) in &project.files {
         if name.starts_with("stdlib/") {
+            let name = visible(name);
             lines.push(format!(
                 "standard library `{name}`, {bytes} bytes: runs in every new session"
             ));
         }
     }
     if lines.is_empty() {
-        let names: Vec<&str> = project.files.keys().map(String::as_str).take(10).collect();
+        let names: Vec<_> = project.files.keys().map(|name| visible(name)).take(10).collect();
         lines.push(format!("files: {}", names.join(", ")));
     }
     lines
@@ -162,7 +189,7 @@ fn described(table: &ConfigTable) -> Vec<String> {
                     format!("… and {rest} more characters and {} more lines", lines - 1)
                 }
             };
-            format!("runs `{}`{more}", first.escape_debug())
+            format!("runs `{}`{more}", visible(&first))
         }
         (ConfigKey::Env, value) => format!("sets {}", value.shown()),
         (key, value) => format!("{} = {}", key.name(), value.shown()),

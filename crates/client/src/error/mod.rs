@@ -13,7 +13,7 @@ use std::path::PathBuf;
 use stead_protocol::{ErrorCode, NameError, SessionName, StartTrouble, Token, WireError};
 use thiserror::Error;
 
-use crate::config::Unallowed;
+use crate::config::{TrustStanding, Unallowed};
 
 pub use connection::ConnectionTrouble;
 pub use request::RequestError;
@@ -50,9 +50,14 @@ pub enum ClientError {
     },
     /// The session is one of the project's configuration, which the user has not allowed.
     #[error(
-        "session `{name}` is set up by `{}`, which {}",
+        "session `{name}` is set up by {}`{}`, which {}",
+        if unallowed.standing == TrustStanding::Gone { "an earlier content of " } else { "" },
         unallowed.dir.display(),
-        if unallowed.changed { "has changed since it was allowed" } else { "is not allowed" }
+        match unallowed.standing {
+            TrustStanding::Changed => "has changed since it was allowed",
+            TrustStanding::Gone => "is not allowed any more",
+            TrustStanding::New | TrustStanding::Allowed => "is not allowed",
+        }
     )]
     NotAllowed {
         /// The session.

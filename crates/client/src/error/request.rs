@@ -26,6 +26,8 @@ pub enum RequestError {
     /// There is no such language or toolchain.
     #[error("no language or toolchain `{}`", given.escape_debug())]
     NoSuchToolchain {
+        /// Whether a configuration file has a session of that name.
+        is_session: bool,
         /// What was given.
         given: String,
         /// The toolchains that there are.

@@ -138,7 +138,10 @@ impl Client {
         launch: &LaunchOptions,
     ) -> Result<Meta, ClientError> {
         match self.meta(name)?.filter(|meta| !meta.stopped) {
-            Some(meta) => Ok(Meta { found: None, program: Some(PROGRAM.to_owned()), ..meta }),
+            Some(meta) => {
+                self.check_kept(&meta, launch.consent)?;
+                Ok(Meta { found: None, program: Some(PROGRAM.to_owned()), ..meta })
+            }
             None => self.new_meta(name, launch),
         }
     }

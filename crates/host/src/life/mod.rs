@@ -2,4 +2,5 @@
 
 pub(crate) mod ending;
 pub(crate) mod start;
+pub(crate) mod trust;
 pub(crate) mod wall_clock;

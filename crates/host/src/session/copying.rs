@@ -177,6 +177,10 @@ impl Host {
             other => return Err(self.cannot(other.kind().as_str())),
         };
         let KeptCopy { number: copy, text, .. } = copy;
+        // A text is loaded by another interpreter. If that may not be started, this one goes on.
+        if text.is_some() {
+            self.meet_trust()?;
+        }
         let text = text.map(TextStage::Ends);
         self.copying = Copying::going_back(RollbackTarget { copy, cause, text });
         Ok(copy)

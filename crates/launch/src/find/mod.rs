@@ -32,7 +32,7 @@ pub struct Search<'a> {
     pub env: &'a [(OsString, OsString)],
     /// The directory that caches which interpreter a shim leads to.
     pub cache_dir: &'a Path,
-    /// Whether an interpreter is known to start, so that it need not be tried.
+    /// Whether an interpreter is known to start, or has to be taken for one that does: it is not run to be found.
     pub proven: &'a dyn Fn(&Path) -> bool,
 }
 
@@ -60,6 +60,14 @@ pub fn find_in(
 /// The program that a command begins with: a path, or a name on the PATH of the session.
 pub fn find_program(program: &str, search: &Search<'_>) -> Result<PathBuf, FindError> {
     search.named_path(program)
+}
+
+/// Whether a program came with a project: it lies in the workspace, or in an environment in the directory of a session or
+/// above. Whoever only looks what there is does not run such a one, because anybody may have written it (SPEC CF-4).
+pub fn came_with_project(program: &Path, workspace: &Path, cwd: &Path) -> bool {
+    let in_environment =
+        |dir: &Path| ["venv", ".venv"].iter().any(|name| program.starts_with(dir.join(name)));
+    program.starts_with(workspace) || cwd.ancestors().any(in_environment)
 }
 
 impl Search<'_> {
@@ -105,7 +113,7 @@ impl Search<'_> {
         why: String,
         managers: &VersionManagers,
     ) -> Result<FoundInterpreter, FindError> {
-        let (path, why) = if is_script(&path) {
+        let (path, why) = if is_script(&path) && !(self.proven)(&path) {
             let real = through_shim(&path, managers, self)?;
             (real, format!("{why}, through the shim {}", path.display()))
         } else {

@@ -48,6 +48,9 @@ pub(super) fn project<'a>(search: &'a Search<'_>) -> Option<&'a Path> {
     search.upward().find(uses_poetry)
 }
 
+/// The option that keeps poetry from running plugins.
+const NO_PLUGINS: &str = "--no-plugins";
+
 /// What poetry says of a project's environment.
 #[derive(Debug, PartialEq, Eq)]
 enum PoetryAnswer {
@@ -60,13 +63,23 @@ enum PoetryAnswer {
 }
 
 fn ask(search: &Search<'_>, project: &Path, program: &Path) -> PoetryAnswer {
-    let mut command = Command::new(program);
-    command
-        .args(["env", "info", "--executable"])
-        .env_clear()
-        .envs(search.env.iter().map(|(name, value)| (name, value)))
-        .current_dir(project);
-    let Ok(said) = asked::ask(&mut command, ASK_TIME) else { return PoetryAnswer::Failed };
+    let asked = |options: &[&str]| {
+        let mut command = Command::new(program);
+        command
+            .args(options)
+            .args(["env", "info", "--executable"])
+            .env_clear()
+            .envs(search.env.iter().map(|(name, value)| (name, value)))
+            .current_dir(project);
+        asked::ask(&mut command, ASK_TIME)
+    };
+    // Poetry runs plugins that lie in the project, and whoever asks where an environment is has allowed none.
+    let said = match asked(&[NO_PLUGINS]) {
+        // A poetry that does not know the option has no plugins.
+        Ok(said) if !said.status.success() && said.err.contains(NO_PLUGINS) => asked(&[]),
+        said => said,
+    };
+    let Ok(said) = said else { return PoetryAnswer::Failed };
     let python = PathBuf::from(said.out.trim());
     match said.status.code() {
         Some(0) if python.is_absolute() => PoetryAnswer::At(python),

@@ -1,12 +1,14 @@
 //! Which Python a session gets (SPEC S-11).
 
 use std::ffi::OsString;
+use std::io;
 use std::path::{Path, PathBuf};
-use std::process::{Command, Stdio};
+use std::process::Command;
 
 use stead_config::VersionManagers;
 use stead_protocol::FoundInterpreter;
 
+use super::asked::{self, ASK_TIME};
 use crate::find::{FindError, NAMED, Search, is_executable, poetry, users_text};
 
 /// Finds the Python for a session: the one named, `VIRTUAL_ENV`, the nearest `.venv`, the project's uv, poetry or
@@ -84,19 +86,17 @@ pub(super) fn python_in(environment: &Path) -> Option<PathBuf> {
 
 /// Starts a Python that does nothing, in this environment.
 fn starts(program: &Path, env: &[(OsString, OsString)]) -> Result<(), String> {
-    let output = Command::new(program)
-        .args(["-S", "-c", ""])
-        .env_clear()
-        .envs(env.iter().map(|(name, value)| (name, value)))
-        .stdin(Stdio::null())
-        .output()
-        .map_err(|error| error.to_string())?;
-    if output.status.success() {
+    let mut command = Command::new(program);
+    command.args(["-S", "-c", ""]).env_clear().envs(env.iter().map(|(name, value)| (name, value)));
+    let said = asked::ask(&mut command, ASK_TIME).map_err(|error| match error.kind() {
+        io::ErrorKind::TimedOut => format!("it did not end in {} s", ASK_TIME.as_secs()),
+        _ => error.to_string(),
+    })?;
+    if said.status.success() {
         return Ok(());
     }
-    let said = String::from_utf8_lossy(&output.stderr);
-    let last = said.lines().map(str::trim).rfind(|line| !line.is_empty());
-    Err(last.map_or_else(|| output.status.to_string(), str::to_owned))
+    let last = said.err.lines().map(str::trim).rfind(|line| !line.is_empty());
+    Err(last.map_or_else(|| said.status.to_string(), str::to_owned))
 }
 
 /// The Python that the user named; a directory is taken for an environment.
@@ -282,7 +282,8 @@ mod tests {
         let shim = format!("#!/bin/sh\necho x >> {0}/asked\necho {0}/real\n", dir.path().display());
         executable(&bin.join("python3"), &shim);
         let lookup = [("PATH", &*bin)];
-        let ask = || find(None, dir.path(), &env(&lookup), dir.path(), &|_| true).unwrap();
+        let proven = |program: &Path| program == real;
+        let ask = || find(None, dir.path(), &env(&lookup), dir.path(), &proven).unwrap();
         let asked = || fs::read_to_string(dir.path().join("asked")).unwrap().lines().count();
         assert_eq!(ask().path, real.display().to_string());
         assert!(ask().why.contains("shim"));
@@ -324,6 +325,23 @@ mod tests {
         }
         let none = find(None, &cwd, &env(&lookup), dir.path(), &|_| false);
         assert!(none.unwrap_err().to_string().contains("later/python3"));
+    }
+
+    #[test]
+    fn cf4_what_came_with_a_project_is_found_without_running_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let at = |path: &str| dir.path().join(path);
+        let script = format!("#!/bin/sh\ntouch {}\n", at("ran").display());
+        executable(&at("ws/.venv/bin/python"), &script);
+        let (cwd, home) = (at("ws/sub"), at("home"));
+        fs::create_dir_all(&cwd).unwrap();
+        let looks = |program: &Path| crate::came_with_project(program, &at("ws"), &cwd);
+        let found = find(None, &cwd, &env(&[("HOME", &home)]), dir.path(), &looks).unwrap();
+        assert_eq!(found.path, at("ws/.venv/bin/python").display().to_string());
+        assert!(!at("ran").exists());
+        // One above the workspace is no more the user's own.
+        assert!(crate::came_with_project(&at(".venv/bin/python"), &at("ws"), &cwd));
+        assert!(!crate::came_with_project(Path::new("/usr/bin/python3"), &at("ws"), &cwd));
     }
 
     #[test]

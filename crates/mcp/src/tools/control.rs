@@ -94,7 +94,7 @@ impl Tool for ControlTool {
                 "killed; state lost, the next eval starts fresh".to_owned()
             }
             ControlAction::Restart => {
-                let status = client.restart(&name)?;
+                let status = client.restart(&name, None)?;
                 format!("restarted; state lost, generation {}", status.generation.0)
             }
             ControlAction::Clear => cleared(&client.clear(&name)?),

@@ -1,6 +1,8 @@
 //! A workspace's `.stead` directory, read as a whole: what came with the project counts only once the user has allowed it,
 //! and what is used of it is what was looked at (SPEC CF-4).
 
+mod allowed;
+
 use std::collections::BTreeMap;
 use std::fs;
 use std::io::{self, Read};
@@ -11,6 +13,8 @@ use sha2::{Digest, Sha256};
 use stead_config::{ConfigProblem, MOST_CONFIG};
 use stead_protocol::MAX_STDLIB;
 use thiserror::Error;
+
+pub use allowed::{AllowNote, TrustStanding, allow_path, standing_of_kept};
 
 /// The directory of a workspace's own settings.
 pub const PROJECT_DIR: &str = ".stead";
@@ -134,12 +138,12 @@ impl ProjectDir {
     }
 
     /// The text of its configuration, if it has one.
-    pub(crate) fn config(&self) -> io::Result<Option<String>> {
+    pub fn config(&self) -> io::Result<Option<String>> {
         self.text(CONFIG_FILE, MOST_CONFIG)
     }
 
     /// The text of the project's standard library of this file name, if it has one.
-    pub(crate) fn stdlib(&self, file: &str) -> io::Result<Option<String>> {
+    pub fn stdlib(&self, file: &str) -> io::Result<Option<String>> {
         self.text(&format!("{STDLIB_DIR}{file}"), MAX_STDLIB as u64)
     }
 
@@ -164,8 +168,11 @@ fn collect(root: &Path, below: &str, names: &mut Vec<String>) -> Result<(), Proj
         let path = entry.path();
         let odd = |what| Err(ProjectTrouble::Odd { path: path.clone(), what });
         let Ok(name) = entry.file_name().into_string() else { return odd("no UTF-8") };
-        let name = format!("{below}{name}");
         let kind = entry.file_type().map_err(failed)?;
+        if is_leftover(&name, &path, kind) {
+            continue;
+        }
+        let name = format!("{below}{name}");
         // A link to a file stands for its content; one to a directory could lead round in a circle.
         let is_file = kind.is_file() || (kind.is_symlink() && path.is_file());
         match kind {
@@ -182,6 +189,21 @@ fn collect(root: &Path, below: &str, names: &mut Vec<String>) -> Result<(), Proj
         }
     }
     Ok(())
+}
+
+/// Whether this is what an editor leaves beside a file that it has open: a lock of Emacs, which is a link to nowhere, a
+/// copy that it saves by itself, or a swap file of Vim. They come and go while somebody writes. What can be run is
+/// never one of them.
+fn is_leftover(name: &str, path: &Path, kind: fs::FileType) -> bool {
+    if kind.is_symlink() {
+        return name.starts_with(".#") && !path.exists();
+    }
+    let swap = name.rsplit_once(".sw").is_some_and(|(stem, end)| {
+        stem.starts_with('.') && end.len() == 1 && end.bytes().all(|byte| byte.is_ascii_lowercase())
+    });
+    let copy = name.ends_with('~') || (name.starts_with('#') && name.ends_with('#'));
+    let runs = || path.metadata().is_ok_and(|meta| meta.permissions().mode() & 0o111 != 0);
+    kind.is_file() && (swap || copy) && !runs()
 }
 
 #[cfg(test)]
@@ -222,6 +244,28 @@ mod tests {
         let project = ProjectDir::read(temp.path()).unwrap().unwrap();
         assert_eq!(project.stdlib("python.py").unwrap().as_deref(), Some("x = 2"));
         assert_eq!(hash(), project.hash);
+    }
+
+    #[test]
+    fn cf4_what_editors_leave_beside_a_file_is_not_part_of_it() {
+        let temp = tempfile::tempdir().unwrap();
+        let at = |name: &str| temp.path().join(PROJECT_DIR).join(name);
+        fs::create_dir(at("")).unwrap();
+        fs::write(at("config.toml"), "").unwrap();
+        let hash = || ProjectDir::read(temp.path()).unwrap().unwrap().hash;
+        let before = hash();
+        symlink("me@machine.1234:1700000000", at(".#config.toml")).unwrap();
+        for name in ["#config.toml#", "config.toml~", ".config.toml.swp", ".config.toml.swo"] {
+            fs::write(at(name), "half a line").unwrap();
+            fs::set_permissions(at(name), fs::Permissions::from_mode(0o600)).unwrap();
+        }
+        assert_eq!(hash(), before);
+        // What can be run counts, whatever it is called; so does a link that leads somewhere.
+        fs::set_permissions(at("config.toml~"), fs::Permissions::from_mode(0o700)).unwrap();
+        let with_program = hash();
+        assert_ne!(with_program, before);
+        symlink("config.toml", at(".#other")).unwrap();
+        assert_ne!(hash(), with_program);
     }
 
     #[test]

@@ -201,6 +201,25 @@ fn cf1_what_a_terminal_would_obey_in_files_of_others_is_shown_escaped() {
             }
         }
     }
+    // So is the name of a directory.
+    let place = env.root().join("odd\u{1b}[31m\u{202e}dir");
+    fs::create_dir_all(place.join(".git")).unwrap();
+    let arguments: [&[&str]; 6] = [
+        &["--text"],
+        &["--text", "eval", "-n", "py", "1"],
+        &["--text", "status", "py"],
+        &["--text", "ls", "--all"],
+        &["--text", "allow", "--remove"],
+        &["--text", "skill", "--install"],
+    ];
+    for arguments in arguments {
+        let ran = env.command(arguments).current_dir(&place).output().unwrap();
+        let shown = String::from_utf8([ran.stdout, ran.stderr].concat()).unwrap();
+        let unseen = |c: char| (c.is_control() && c != '\n') || c == '\u{202e}';
+        assert!(!shown.contains(unseen), "{arguments:?}: {shown:?}");
+    }
+    let mut stop = env.command(["stop", "py"]);
+    assert!(stop.current_dir(&place).status().unwrap().success());
     let shown = env.run(["--text", "allow", "--show"]).stdout;
     assert!(shown.contains("odd\\u{1b}[2J\\r\\u{202e}.py"), "{shown}");
 }

@@ -286,7 +286,7 @@ fn label((workspace, name): &SessionKey, here: &str) -> String {
         true => name.to_string(),
         false => {
             let dir = workspace.rsplit('/').find(|part| !part.is_empty()).unwrap_or(workspace);
-            format!("{dir}/{name}")
+            format!("{}/{name}", stead_screen::visible(dir))
         }
     }
 }

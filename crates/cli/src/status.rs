@@ -6,7 +6,7 @@ use anstyle::Style;
 use serde::Serialize;
 use stead_client::{counted, unrecorded};
 use stead_protocol::{Activity, By, ByWhom, Status};
-use stead_screen::plain;
+use stead_screen::{plain, visible};
 
 use crate::paint::{CARE, FAINT, GOOD, MARK, Paint};
 use crate::{text, time};
@@ -282,11 +282,12 @@ pub(crate) fn full_text(status: &Status) -> String {
     let version = status.version.as_deref().unwrap_or_default();
     line("session", status.name.to_string());
     line("state", paint.paint(state_style(status), &activity_line(status)));
-    line("language", format!("{} {version}", status.language).trim_end().to_owned());
-    line("interpreter", status.interpreter.clone());
-    line("chosen", status.why.clone());
-    line("workspace", status.workspace.clone());
-    line("cwd", status.cwd.clone());
+    let language = format!("{} {version}", status.language);
+    line("language", visible(language.trim_end()).into_owned());
+    line("interpreter", visible(&status.interpreter).into_owned());
+    line("chosen", visible(&status.why).into_owned());
+    line("workspace", visible(&status.workspace).into_owned());
+    line("cwd", visible(&status.cwd).into_owned());
     line("generation", status.generation.0.to_string());
     line("pid", status.pid.map(|pid| pid.to_string()).unwrap_or_default());
     line("created", status.created_ms.map(time::ago).unwrap_or_default());

@@ -1,6 +1,7 @@
 //! Columns for people.
 
 use anstyle::Style;
+use stead_screen::visible;
 
 use crate::paint::{HEAD, PLAIN, Paint};
 
@@ -16,6 +17,9 @@ pub(crate) fn painted(
     paint: Paint,
     style: impl Fn(usize, usize) -> Style,
 ) -> String {
+    // Names and paths in a cell may be anybody's.
+    let shown = |row: &Vec<String>| row.iter().map(|cell| visible(cell).into_owned()).collect();
+    let rows: Vec<Vec<String>> = rows.iter().map(shown).collect();
     let width = |column: usize| {
         let cells = rows.iter().filter_map(|row| row.get(column)).map(|cell| cell.chars().count());
         cells.chain([heads[column].len()]).max().unwrap_or(0)

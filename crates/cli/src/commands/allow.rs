@@ -56,8 +56,8 @@ impl AllowArgs {
                 notice: None,
             };
             return context.answer("complete", data, || match was {
-                true => format!("`{path}` is no longer allowed\n"),
-                false => format!("`{path}` was not allowed\n"),
+                true => format!("`{}` is no longer allowed\n", visible(&path)),
+                false => format!("`{}` was not allowed\n", visible(&path)),
             });
         }
         // What is shown is what is allowed, so both come from one look at the directory.

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 use serde::Serialize;
 use stead_install::ConfigScope;
 use stead_protocol::ErrorCode;
+use stead_screen::visible;
 
 use super::install::{scope_parser, user_places};
 use crate::context::Context;
@@ -88,8 +89,10 @@ impl SkillArgs {
             let action = if change { "written" } else { "unchanged" };
             written.push(SkillFileData { path: path.display().to_string(), action });
         }
-        let lines: Vec<String> =
-            written.iter().map(|file| format!("{}: {}\n", file.action, file.path)).collect();
+        let lines: Vec<String> = written
+            .iter()
+            .map(|file| format!("{}: {}\n", file.action, visible(&file.path)))
+            .collect();
         context.answer("complete", SkillData { files: written }, || lines.concat())
     }
 }

@@ -29,7 +29,7 @@ pub(crate) struct AllowArgs {
 }
 
 #[derive(Debug, Serialize)]
-struct Data {
+struct AllowData {
     path: String,
     allowed: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -48,7 +48,7 @@ impl AllowArgs {
         let path = dir.display().to_string();
         if self.remove {
             let was = client.disallow()?;
-            let data = Data {
+            let data = AllowData {
                 path: path.clone(),
                 allowed: false,
                 hash: None,
@@ -80,7 +80,7 @@ impl AllowArgs {
         let hash = Some(project.hash.clone());
         let wrong = read.problems.iter().find(|problem| problem.path.starts_with(&dir));
         let notice = wrong.map(|problem| format!("{problem}; `stead config --check` tells all"));
-        let data = Data {
+        let data = AllowData {
             path: path.clone(),
             allowed,
             hash,

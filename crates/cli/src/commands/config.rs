@@ -74,7 +74,7 @@ struct FileData {
 }
 
 #[derive(Debug, Serialize)]
-struct Data {
+struct ConfigData {
     files: Vec<FileData>,
     values: Table,
     sessions: BTreeMap<String, Table>,
@@ -163,7 +163,7 @@ impl ConfigArgs {
                 toolchains.extend(own.map(|(name, one)| (name.clone(), self.table(&one.table))));
             }
         }
-        let data = Data {
+        let data = ConfigData {
             files: files(context, &read),
             values,
             sessions,
@@ -263,7 +263,7 @@ fn files(context: &Context, read: &ReadConfig) -> Vec<FileData> {
     user.chain([workspace]).collect()
 }
 
-fn text(data: &Data, problems: &[ConfigProblem], one: bool) -> String {
+fn text(data: &ConfigData, problems: &[ConfigProblem], one: bool) -> String {
     let mut text = String::new();
     for file in data.files.iter().filter(|_| !one) {
         let state = match (file.exists, file.allowed) {

@@ -67,7 +67,7 @@ pub(super) fn scope_parser() -> impl TypedValueParser<Value = ConfigScope> {
 }
 
 #[derive(Debug, Serialize)]
-struct Data {
+struct InstallData {
     clients: Vec<ClientData>,
     scope: &'static str,
     dry_run: bool,
@@ -265,7 +265,7 @@ impl InstallArgs {
             EntryData { command, args }
         });
         let scope = self.scope.word();
-        let data = Data { clients, scope, dry_run: self.dry_run, entry, notes };
+        let data = InstallData { clients, scope, dry_run: self.dry_run, entry, notes };
         print::json(&CliReply::verdict(context.command, status, error.as_ref(), data));
         Ok(code)
     }

@@ -23,7 +23,7 @@ use crate::print::CommandResult;
 pub(crate) struct ToolchainsArgs {}
 
 #[derive(Debug, Serialize)]
-struct Data {
+struct ToolchainsData {
     toolchains: Vec<ToolchainEntry>,
 }
 
@@ -75,7 +75,7 @@ impl ToolchainsArgs {
         let toolchains: Vec<ToolchainEntry> =
             listed.into_iter().map(ToolchainEntry::from).collect();
         let text = text(&toolchains);
-        context.answer("complete", Data { toolchains }, || text)
+        context.answer("complete", ToolchainsData { toolchains }, || text)
     }
 }
 

@@ -35,6 +35,7 @@ fn run_adapter(mut words: impl Iterator<Item = String>) -> ExitCode {
             Some(path) => stead_jupyter::run_jupyter(&target, path.as_ref()),
             None => not_for_people(),
         },
+        (Some("nrepl"), Some(target)) => stead_nrepl::run_nrepl(&target, words.collect()),
         _ => not_for_people(),
     }
 }

@@ -327,7 +327,7 @@ fn cf1_check_names_file_line_key_and_fix_and_starts_are_refused_with_them() {
         "{error:#}"
     );
     assert!(
-        text(&error["hint"]).contains("did you mean `python.poetry`? there are: bash, node"),
+        text(&error["hint"]).contains("did you mean `python.poetry`? there are: bash, clojure"),
         "{error:#}"
     );
     assert_eq!(env.value("1 + 1"), "2", "others start");

@@ -227,6 +227,12 @@ fn after_request(error: &RequestError) -> Option<String> {
         RequestError::Command { error } => error.fix(),
         RequestError::OtherLanguage { .. } => "use another name for the other language".to_owned(),
         RequestError::NoKernels { .. } => "leave the language out, or say `jupyter`".to_owned(),
+        RequestError::NoServers { .. } => "leave the language out, or say `nrepl`".to_owned(),
+        RequestError::NoServer => {
+            "name a toolchain (`stead launch clojure.bb`), give a command (`--cmd 'bb \
+             --nrepl-server {port}'`), or reach one that runs (`stead start nrepl HOST:PORT`)"
+                .to_owned()
+        }
         RequestError::Pattern { .. } => {
             r"escape what is meant literally: `\(`, `\[`, `\.`".to_owned()
         }

@@ -80,6 +80,8 @@ pub(crate) struct EvalData<'a> {
     #[serde(skip_serializing_if = "Option::is_none")]
     changed: Option<&'a Changed>,
     #[serde(skip_serializing_if = "Option::is_none")]
+    ns: Option<&'a str>,
+    #[serde(skip_serializing_if = "Option::is_none")]
     truncated: Option<Truncated>,
     #[serde(skip_serializing_if = "Option::is_none")]
     generation: Option<u32>,
@@ -192,6 +194,7 @@ impl<'a> EvalData<'a> {
             exit_code: view.exit_code,
             duration_ms: view.duration_ms,
             changed: view.changed.as_ref(),
+            ns: view.ns.as_deref(),
             truncated,
             generation: view.generation.map(|generation| generation.0),
             notice: notice(view),
@@ -400,6 +403,7 @@ mod tests {
             duration_ms: 5,
             exit_code: None,
             changed: None,
+            ns: None,
             lost_bytes: 0,
             not_kept: None,
             notice: None,

@@ -129,6 +129,9 @@ fn show(
             for note in notes {
                 writer.note(&note);
             }
+            if let Some(ns) = view.ns.as_deref().filter(|ns| *ns != "user") {
+                writer.note(&format!("ns {ns}"));
+            }
             // For a person who looks; a program finds it in the JSON.
             if let Some(changed) = &view.changed
                 && judge == Judge::Eval

@@ -22,8 +22,8 @@ use crate::{
 const INTERRUPT_TIME: Duration = Duration::from_secs(10);
 /// How long ending an interpreter and all it started may take.
 pub(crate) const END_TIME: Duration = Duration::from_secs(20);
-/// How long an interpreter may take to get ready.
-pub(crate) const READY_TIME: Duration = Duration::from_secs(70);
+/// How long an interpreter may take to get ready: longer than the time after which the host gives up on one that takes long.
+pub(crate) const READY_TIME: Duration = Duration::from_secs(310);
 /// How long a question about the namespace may take.
 const QUERY_TIME: Duration = Duration::from_secs(30);
 

@@ -56,6 +56,8 @@ pub struct LaunchOptions {
     pub interpreter: Option<String>,
     /// The Jupyter kernel that is to run the code.
     pub kernel: Option<KernelChoice>,
+    /// The address of a server that runs already and is to run the code.
+    pub server: Option<String>,
     /// The command that starts it: words with places to fill in.
     pub command: Option<CommandTemplate>,
     /// The directory it starts in; without it the one of its configuration.
@@ -313,8 +315,8 @@ impl Client {
     }
 }
 
-/// Waits until the interpreter can take code. The host gives up on a start after a minute, before this wait
-/// ends.
+/// Waits until the interpreter can take code. The host gives up on a start before this wait ends: after a
+/// minute, or later if the bridge says that it takes long.
 pub(crate) fn wait_until_ready(
     connection: &mut Connection,
     door: Door<'_>,

@@ -325,6 +325,7 @@ impl FileReader<'_> {
             (KeyKind::Name | KeyKind::Path, Some(text), _) => (!text.is_empty()
                 && !text.contains('\0'))
             .then(|| ConfigValue::Text(text.to_owned())),
+            (KeyKind::Address, Some(text), _) => crate::server_address(text).map(ConfigValue::Text),
             (KeyKind::Code, Some(text), _) => Some(ConfigValue::Text(text.to_owned())),
             _ => None,
         };

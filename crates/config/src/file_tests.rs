@@ -86,7 +86,7 @@ fn cf1_every_wrong_file_names_the_line_the_key_and_the_fix() {
             "[sessions.ml]\ntoolchain = \"cobol\"\n",
             2,
             "sessions.ml.toolchain",
-            "there are: bash, node, python",
+            "there are: bash, clojure.bb, clojure.deps, clojure.lein, node, python",
         ),
         ("[toolchains.a]\ncmd = \"x\"\n", 1, "toolchains.a", "engine = \"python\""),
         (

@@ -21,6 +21,8 @@ pub enum ConfigKey {
     Bridge,
     /// The interpreter.
     Interpreter,
+    /// The address of a server that runs already.
+    Server,
     /// Where a session starts.
     Cwd,
     /// Variables of the environment.
@@ -55,6 +57,8 @@ pub enum KeyKind {
     Name,
     /// A path; `~/` is the home directory, a relative one begins at the workspace.
     Path,
+    /// The address of a server.
+    Address,
     /// Source text.
     Code,
     /// `true` or `false`.
@@ -170,6 +174,15 @@ pub const KEYS: &[KeySpec] = {
             users_only: false,
         },
         KeySpec {
+            key: ConfigKey::Server,
+            name: "server",
+            sections: &[Session, Toolchain],
+            kind: KeyKind::Address,
+            what: "The nREPL server that runs the code, which runs already and is left alone at the end",
+            example: "\"localhost:7888\"",
+            users_only: true,
+        },
+        KeySpec {
             key: ConfigKey::Cwd,
             name: "cwd",
             sections: &[Session, Toolchain],
@@ -237,6 +250,7 @@ pub const KEYS: &[KeySpec] = {
 
 /// What people write who mean another key, or mean it elsewhere.
 const MEANT: &[(&str, &str)] = &[
+    ("address", "server"),
     ("args", "cmd"),
     ("backend", "engine"),
     ("command", "cmd"),
@@ -300,6 +314,7 @@ impl KeyKind {
         match self {
             KeyKind::Name => "a name in quotes".to_owned(),
             KeyKind::Path => "a path in quotes".to_owned(),
+            KeyKind::Address => "an address in quotes: \"HOST:PORT\"".to_owned(),
             KeyKind::Code => "code in quotes; `'''` around it for several lines".to_owned(),
             KeyKind::Flag => "true or false, without quotes".to_owned(),
             KeyKind::Time => {

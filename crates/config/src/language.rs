@@ -48,6 +48,8 @@ pub enum Finder {
     Python(VersionManagers),
     /// A Jupyter kernel, by its name, in every place where Jupyter looks (SPEC K-1).
     Kernel,
+    /// A server that the session's command or toolchain starts, or that runs already (SPEC K-3).
+    Server,
 }
 
 /// Programs that are looked for on the `PATH`.
@@ -84,6 +86,8 @@ pub enum Start {
     Mode(&'static str),
     /// This program runs as `stead adapter` of this name, which is a bridge to what speaks another protocol.
     Adapter(&'static str),
+    /// The same for an adapter that starts a server, which listens on a port, or reaches one.
+    Server(&'static str),
 }
 
 /// A bridge that runs inside the interpreter.
@@ -122,7 +126,7 @@ impl Language {
     pub fn has_environment(&self) -> bool {
         match self.finder {
             Finder::Python(_) => true,
-            Finder::OnPath(_) | Finder::Kernel => false,
+            Finder::OnPath(_) | Finder::Kernel | Finder::Server => false,
         }
     }
 }
@@ -131,8 +135,9 @@ impl Start {
     /// Whether what is started listens on a port that it has to be told.
     pub fn listens(&self) -> bool {
         match self {
-            // Bridges have a control channel, and adapters find their own way to what they start.
+            // Bridges have a control channel, and these adapters find their own way to what they start.
             Start::Fed(_) | Start::Mode(_) | Start::Adapter(_) => false,
+            Start::Server(_) => true,
         }
     }
 }
@@ -143,7 +148,7 @@ impl Finder {
         match self {
             Finder::OnPath(on_path) => on_path.shims.as_ref(),
             Finder::Python(managers) => Some(managers),
-            Finder::Kernel => None,
+            Finder::Kernel | Finder::Server => None,
         }
     }
 }

@@ -5,7 +5,7 @@ use stead_protocol::Keeps;
 use crate::language::{Control, CopyMethod, Fed, Finder, Language, OnPath, Start, VersionManagers};
 
 /// All languages. The first is the one that is meant when nothing is said.
-pub const LANGUAGES: &[Language] = &[PYTHON, BASH, NODE, SHELL, JUPYTER];
+pub const LANGUAGES: &[Language] = &[PYTHON, BASH, NODE, SHELL, JUPYTER, NREPL];
 
 const PYTHON: Language = Language {
     name: "python",
@@ -120,4 +120,19 @@ pub const JUPYTER: Language = Language {
     stdlib: None,
     finder: Finder::Kernel,
     start: Start::Adapter("jupyter"),
+};
+
+/// nREPL servers, most of them for Clojure (SPEC K-3); which one, the session's settings say.
+pub const NREPL: Language = Language {
+    name: "nrepl",
+    alias: "nrepl",
+    title: "nREPL",
+    offered: false,
+    keeps: Keeps::State,
+    copies: CopyMethod::Not,
+    oldest: None,
+    option: None,
+    stdlib: None,
+    finder: Finder::Server,
+    start: Start::Server("nrepl"),
 };

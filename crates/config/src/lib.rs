@@ -4,6 +4,7 @@
 //! `languages.rs` and a column in `tests/conformance`. A toolchain is a line in `toolchains.rs`, a key of
 //! configuration files one in `keys.rs`.
 
+mod address;
 mod file;
 #[cfg(test)]
 mod file_tests;
@@ -23,10 +24,11 @@ mod value;
 
 use stead_protocol::SessionName;
 
+pub use address::server_address;
 pub use file::{ConfigFile, ConfigTable, MOST_CONFIG, NamedTable, read_config, word_at_top};
 pub use keys::{ConfigKey, KEYS, KeyKind, KeySpec, LOG_WORDS, Section, nearest};
 pub use language::{Control, CopyMethod, Fed, Finder, Language, OnPath, Start, VersionManagers};
-pub use languages::{JUPYTER, LANGUAGES, SHELL};
+pub use languages::{JUPYTER, LANGUAGES, NREPL, SHELL};
 pub use plan::{AskedStart, Configuration, PlanError, PlannedEngine, SessionPlan};
 pub use problem::ConfigProblem;
 pub use schema::schema;

@@ -13,6 +13,7 @@ fn takes(kind: KeyKind) -> String {
     match kind {
         KeyKind::Name => "a name".to_owned(),
         KeyKind::Path => "a path".to_owned(),
+        KeyKind::Address => "an address".to_owned(),
         KeyKind::Code => "code".to_owned(),
         KeyKind::Flag => "`true` or `false`".to_owned(),
         KeyKind::Time => "a time".to_owned(),

@@ -13,7 +13,7 @@ use stead_protocol::{EnvironmentSource, KernelChoice, SessionName};
 use crate::file::{ConfigFile, ConfigTable, NamedTable};
 use crate::keys::{ConfigKey, nearest};
 use crate::language::Language;
-use crate::languages::JUPYTER;
+use crate::languages::{JUPYTER, NREPL};
 use crate::problem::ConfigProblem;
 use crate::template::{CommandTemplate, Placeholder, TemplateError};
 use crate::value::{ConfigValue, Sourced, ValueOrigin};
@@ -83,6 +83,13 @@ pub enum PlanError {
         /// The language.
         language: String,
     },
+    /// The address of a server is given for a language that has none.
+    NoServers {
+        /// The language.
+        language: String,
+    },
+    /// Nothing says which server is to run the code.
+    NoServer,
     /// The caller's command cannot be used.
     Template(TemplateError),
     /// The caller names another engine than the configuration.
@@ -107,7 +114,8 @@ impl PlannedEngine {
 }
 
 /// Keys that say which program runs. A layer that has one of them makes those of the layers below void.
-const PROGRAM: [ConfigKey; 3] = [ConfigKey::Cmd, ConfigKey::Bridge, ConfigKey::Interpreter];
+const PROGRAM: [ConfigKey; 4] =
+    [ConfigKey::Cmd, ConfigKey::Bridge, ConfigKey::Interpreter, ConfigKey::Server];
 
 /// Keys of sessions that may not fit what the files say elsewhere.
 const CHECKED: [ConfigKey; 3] = [ConfigKey::Toolchain, ConfigKey::Kernel, ConfigKey::Interpreter];
@@ -304,6 +312,7 @@ impl Configuration {
             None => plan.configured_kernel(name)?,
         };
         plan.check_interpreter(name)?;
+        plan.check_server()?;
         let is_language = crate::language(&toolchain.value).is_some() && followed_none;
         plan.toolchain = (!is_language && !own_bridge).then_some(toolchain);
         Ok(plan)
@@ -395,12 +404,13 @@ impl SessionPlan {
     /// Puts values over those that are there.
     fn layer(&mut self, table: &ConfigTable) {
         let sets = |key: ConfigKey| table.values.contains_key(&key);
-        if sets(ConfigKey::Bridge) || sets(ConfigKey::Interpreter) {
+        if [ConfigKey::Bridge, ConfigKey::Interpreter, ConfigKey::Server].into_iter().any(sets) {
             self.values.retain(|key, _| !PROGRAM.contains(key));
             self.environment = None;
         } else if sets(ConfigKey::Cmd) {
             // A command starts a bridge that a weaker place names: that one is what the language is made of.
             self.values.remove(&ConfigKey::Interpreter);
+            self.values.remove(&ConfigKey::Server);
             self.environment = None;
         }
         let own = table.values.iter().filter(|(key, _)| **key != ConfigKey::Output);
@@ -443,6 +453,22 @@ impl SessionPlan {
                 let fix = "use `cmd` to say how it is started: \"perl {bridge}\"".to_owned();
                 Err(problem_of_session(origin, name, ConfigKey::Interpreter, problem, fix))
             }
+            _ => Ok(()),
+        }
+    }
+
+    /// A server is started or reached in one way, and only where the language has servers.
+    fn check_server(&self) -> Result<(), PlanError> {
+        let is_known = |language: &Language| language.name == NREPL.name;
+        let has_servers =
+            matches!(self.engine, PlannedEngine::Known(language) if is_known(language));
+        let server = self.text(ConfigKey::Server);
+        let is_told = server.is_some() || self.command().is_some() || self.environment.is_some();
+        match (has_servers, server) {
+            (false, Some(_)) => {
+                Err(PlanError::NoServers { language: self.engine.name().to_owned() })
+            }
+            (true, _) if !is_told => Err(PlanError::NoServer),
             _ => Ok(()),
         }
     }

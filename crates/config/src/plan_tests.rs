@@ -255,3 +255,25 @@ fn k1_a_kernel_or_a_command_that_fits_no_engine_is_a_problem() {
         assert!(problems[0].problem.contains(said) && problems[0].line.is_some(), "{problems:?}");
     }
 }
+
+#[test]
+fn k3_a_server_is_named_in_one_way_and_only_where_there_are_servers() {
+    let with = |toolchain, key, value: ConfigValue| AskedStart {
+        values: BTreeMap::from([(key, value)]),
+        ..asked(Some(toolchain))
+    };
+    let address = || ConfigValue::Text("localhost:7888".to_owned());
+    let plan_of = |asked: &AskedStart| configuration().plan(&"dev".parse().unwrap(), asked);
+    let reached = plan_of(&with("nrepl", ConfigKey::Server, address())).unwrap();
+    assert_eq!(reached.text(ConfigKey::Server), Some("localhost:7888"));
+    // An address takes the place of what the toolchain would start.
+    let reached = plan_of(&with("clojure.bb", ConfigKey::Server, address())).unwrap();
+    assert_eq!((reached.engine.name(), reached.environment), ("nrepl", None));
+    let started = plan_of(&asked(Some("clojure.bb"))).unwrap();
+    assert_eq!(started.environment, Some(EnvironmentSource::Babashka));
+    let command = ConfigValue::Command(CommandTemplate::split("bb --nrepl-server {port}").unwrap());
+    assert!(plan_of(&with("nrepl", ConfigKey::Cmd, command)).unwrap().command().is_some());
+    assert!(matches!(plan_of(&asked(Some("nrepl"))), Err(PlanError::NoServer)));
+    let python = plan_of(&with("python", ConfigKey::Server, address()));
+    assert!(matches!(python, Err(PlanError::NoServers { language }) if language == "python"));
+}

@@ -55,7 +55,9 @@ fn section(section: Section) -> Map<String, Value> {
 fn kind(kind: KeyKind) -> Value {
     let text = || json!({"type": "string"});
     match kind {
-        KeyKind::Name | KeyKind::Path => json!({"type": "string", "minLength": 1}),
+        KeyKind::Name | KeyKind::Path | KeyKind::Address => {
+            json!({"type": "string", "minLength": 1})
+        }
         KeyKind::Code => text(),
         KeyKind::Flag => json!({"type": "boolean"}),
         KeyKind::Time => json!({"anyOf": [

@@ -50,6 +50,27 @@ const BUILT_IN: &[BuiltInToolchain] = &[
         what: "the conda environment that `environment.yml` names, else the active one",
         make: "conda env create",
     },
+    BuiltInToolchain {
+        name: "clojure.deps",
+        engine: "nrepl",
+        environment: Some(EnvironmentSource::Deps),
+        what: "an nREPL server by the Clojure CLI, with the alias `:nrepl` of `deps.edn` where there is one",
+        make: "install the Clojure CLI",
+    },
+    BuiltInToolchain {
+        name: "clojure.lein",
+        engine: "nrepl",
+        environment: Some(EnvironmentSource::Lein),
+        what: "an nREPL server by Leiningen",
+        make: "install Leiningen",
+    },
+    BuiltInToolchain {
+        name: "clojure.bb",
+        engine: "nrepl",
+        environment: Some(EnvironmentSource::Babashka),
+        what: "an nREPL server in Babashka",
+        make: "install Babashka",
+    },
 ];
 
 impl BuiltInToolchain {
@@ -86,9 +107,9 @@ mod tests {
 
     #[test]
     fn cf3_the_toolchains_of_the_spec_are_there_and_can_name_sessions() {
-        for name in
-            ["python", "python.venv", "python.poetry", "python.uv", "python.conda", "bash", "node"]
-        {
+        let python = ["python", "python.venv", "python.poetry", "python.uv", "python.conda"];
+        let clojure = ["clojure.deps", "clojure.lein", "clojure.bb"];
+        for name in python.into_iter().chain(clojure).chain(["bash", "node"]) {
             assert!(built_in(name).is_some(), "{name}");
             assert!(name.parse::<SessionName>().is_ok());
         }

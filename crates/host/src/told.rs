@@ -44,7 +44,7 @@ impl Host {
                     self.query_answered(seq, data, error);
                 }
             }
-            Told::Done(Done { status, exit_code, changed, variables, notice, .. }) => {
+            Told::Done(Done { status, exit_code, changed, variables, notice, ns, .. }) => {
                 pause::point("done");
                 if self.goes_on_loading(status) {
                     return;
@@ -60,7 +60,7 @@ impl Host {
                 };
                 let noted = self.closing.notice.take();
                 self.closing =
-                    EvalClosing { exit_code, changed, notice: noted, ..EvalClosing::default() };
+                    EvalClosing { exit_code, changed, ns, notice: noted, ..EvalClosing::default() };
                 notice.into_iter().for_each(|notice| self.closing.note(notice));
                 self.done(status);
             }
@@ -68,6 +68,8 @@ impl Host {
                 self.closing.exit_code = code.or(self.closing.exit_code);
                 self.step(Input::Leaving);
             }
+            Told::Gone { reason } => self.step(Input::Gone(reason)),
+            Told::Starting { within_ms } => self.step(Input::Starting { within: within_ms }),
             Told::Closed => self.step(Input::Closed),
             Told::Broken { message } => self.step(Input::Broken(message)),
             Told::Waits { prompt, editor, secret } => self.waits(prompt, editor, secret),

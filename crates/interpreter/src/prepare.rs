@@ -160,13 +160,17 @@ pub fn prepare(
         return Ok(Prepared { found, command, feed: Feed::Nothing });
     }
     let language = known(&settings.engine.language)?;
+    if let Start::Server(adapter) = &language.start {
+        let place = StartPlace { cwd, env, cache_dir };
+        return served(adapter, settings, template.as_ref(), place, because);
+    }
     if let (Some(template), Start::Fed(fed)) = (&template, &language.start) {
         return commanded(template, language, fed, StartPlace { cwd, env, cache_dir }, because);
     }
     // An interpreter that compiled our bridge before has shown that it starts.
     let proven = |program: &Path| match &language.start {
         Start::Fed(fed) => matches!(feed(program, &[], fed, cache_dir), Feed::Code(..)),
-        Start::Mode(_) | Start::Adapter(_) => false,
+        Start::Mode(_) | Start::Adapter(_) | Start::Server(_) => false,
     };
     let search = Search { named, cwd: &cwd, env: &env, cache_dir, proven: &proven };
     let found = match (&settings.engine.kernel, &settings.engine.environment) {
@@ -200,7 +204,7 @@ pub fn prepare(
             let command = StartCommand { program, arguments, env, cwd, control, nests };
             Prepared { found, command, feed: Feed::Nothing }
         }
-        Start::Adapter(name) => {
+        Start::Adapter(name) | Start::Server(name) => {
             let program = PathBuf::from("/proc/self/exe");
             let target = match &settings.engine.kernel {
                 Some(KernelChoice::ConnectionFile { .. }) => "connection-file",
@@ -212,6 +216,46 @@ pub fn prepare(
             Prepared { found, command, feed: Feed::Nothing }
         }
     })
+}
+
+/// An adapter that starts a server by a command, or reaches one that runs.
+fn served(
+    adapter: &str,
+    settings: &Settings,
+    template: Option<&CommandTemplate>,
+    place: StartPlace<'_>,
+    because: impl Fn(FoundInterpreter) -> FoundInterpreter,
+) -> Result<Prepared, PrepareError> {
+    let StartPlace { cwd, env, cache_dir } = place;
+    let search = search_in(&cwd, &env, cache_dir);
+    let (found, target, words) = match (&settings.engine.server, template) {
+        (Some(address), _) => {
+            let why = "a server that ran before; it runs elsewhere, outside of what holds for this session, and is \
+                       left alone at the end";
+            let found = FoundInterpreter::new(address.clone(), why.to_owned());
+            (found, "server", vec![address.clone()])
+        }
+        (None, Some(template)) => {
+            // The port is filled in by the adapter, which finds one at every start.
+            let (program, _) = filled(template, Path::new(""), &search)?;
+            let program = program.to_string_lossy().into_owned();
+            let why = format!("started by the command `{}`", template.words().join(" "));
+            let mut words = template.words().to_vec();
+            words[0] = program.replace('{', "{{").replace('}', "}}");
+            (FoundInterpreter::new(program, why), "command", words)
+        }
+        (None, None) => {
+            let source = settings.engine.environment.as_ref().ok_or(FindError::NoServer)?;
+            let (found, words) = stead_launch::find_server(source, &search)?;
+            (found, "command", words)
+        }
+    };
+    let arguments = ["adapter", adapter, target].into_iter().map(OsString::from);
+    let arguments = arguments.chain(words.into_iter().map(OsString::from)).collect();
+    let program = PathBuf::from("/proc/self/exe");
+    let (control, nests) = (Control::Socket, false);
+    let command = StartCommand { program, arguments, env, cwd, control, nests };
+    Ok(Prepared { found: because(found), command, feed: Feed::Nothing })
 }
 
 /// Where an interpreter is started.
@@ -283,7 +327,7 @@ fn filled(
         Placeholder::Cwd => text(search.cwd),
         Placeholder::Bridge => text(bridge),
         Placeholder::Host => "localhost".to_owned(),
-        // Refused where commands are read; no engine of this version listens.
+        // Refused where commands are read, unless the engine listens; then its adapter fills it in.
         Placeholder::Port => String::new(),
     });
     let arguments = words.split_off(1).into_iter().map(OsString::from).collect();

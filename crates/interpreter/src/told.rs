@@ -75,6 +75,11 @@ pub enum Told<'a> {
         #[serde(default)]
         code: Option<i32>,
     },
+    /// What ran the code elsewhere is gone, and the bridge exits.
+    Gone {
+        /// What happened.
+        reason: String,
+    },
     /// The bridge's channel was closed: its process must end too.
     Closed,
     /// The bridge does not keep to its protocol.
@@ -93,6 +98,11 @@ pub enum Told<'a> {
         /// Whether the answer is a secret that should not be shown.
         #[serde(default, skip_serializing_if = "std::ops::Not::not")]
         secret: bool,
+    },
+    /// The interpreter takes long to start.
+    Starting {
+        /// How long it may take from now on.
+        within_ms: u64,
     },
     /// The running eval does not wait for input, or may be waiting.
     Listens {

@@ -15,7 +15,7 @@ pub mod sys;
 pub use channels::{Channels, TheirEnds, open_channels};
 pub use find::{
     Environment, FindError, KernelSpec, Search, came_with_project, find, find_in, find_program,
-    kernel, kernels,
+    find_server, kernel, kernels,
 };
 pub use process::{census, cores, family, mark, memory, ps, roster, stdin_wait, tree};
 pub use spawn::{Child, SpawnError, StartCommand, reserve_control, spawn};

@@ -213,6 +213,10 @@ fn after_request(error: &RequestError) -> Option<String> {
         RequestError::Command { error } => error.fix(),
         RequestError::OtherLanguage { .. } => "use another name for the other language".to_owned(),
         RequestError::NoKernels { .. } => "leave `language` out".to_owned(),
+        RequestError::NoServers { .. } => "leave `language` out".to_owned(),
+        RequestError::NoServer => {
+            "name a toolchain as `language`: clojure.deps, clojure.lein or clojure.bb".to_owned()
+        }
         RequestError::Pattern { .. } => {
             r"escape what is meant literally: `\(`, `\[`, `\.`".to_owned()
         }

@@ -253,6 +253,10 @@ fn closing(text: &mut String, view: &EvalView, page: &Page, aside: &Aside<'_>) {
     if let Some(changed) = &view.changed {
         changes(text, changed);
     }
+    // Code begins in `user`: only another one is news.
+    if let Some(ns) = view.ns.as_deref().filter(|ns| *ns != "user") {
+        let _ = write!(text, " ns {}", word(ns));
+    }
     let by = aside.by(view.by.as_ref());
     if !by.is_empty() {
         let _ = write!(text, ";{by}");

@@ -19,6 +19,11 @@ pub const VERSION: u32 = 1;
 #[derive(Debug, Deserialize, Serialize)]
 #[serde(remote = "Self", tag = "ev", rename_all = "snake_case")]
 pub enum BridgeEvent {
+    /// Said before `hello` by a bridge whose interpreter takes long to start.
+    Starting {
+        /// How long it may take from now on.
+        within_ms: u64,
+    },
     /// The first line: the bridge is ready for commands.
     Hello {
         /// The version it speaks.
@@ -231,6 +236,9 @@ pub struct Done {
     /// Something the user should know.
     #[serde(default)]
     pub notice: Option<String>,
+    /// The namespace that the next eval runs in, in languages that have such (Clojure).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ns: Option<String>,
 }
 
 /// A standard stream.

@@ -123,6 +123,11 @@ pub enum EndReason {
         /// What it said.
         message: String,
     },
+    /// What ran the code elsewhere is gone, or cannot be reached any more.
+    Gone {
+        /// What happened.
+        reason: String,
+    },
     /// The interpreter could not be started.
     LaunchFailed {
         /// What was tried and what it printed.
@@ -214,6 +219,7 @@ impl std::fmt::Display for EndReason {
                 write!(f, "the interpreter was replaced by another program, which exited with code {code}")
             }
             EndReason::Protocol { message } => write!(f, "the bridge broke its protocol: {message}"),
+            EndReason::Gone { reason } => write!(f, "what ran the code is gone: {reason}"),
             EndReason::LaunchFailed { message, .. } => write!(f, "the interpreter could not be started: {message}"),
             EndReason::Stopped { by } => write!(f, "the session was stopped{}", ByWhom(by.as_deref())),
             EndReason::Restarted { by } => {
@@ -288,6 +294,9 @@ pub struct Finished {
     /// Something unusual that the user should know.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub notice: Option<String>,
+    /// The namespace that the next eval runs in, in languages that have such (Clojure).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub ns: Option<String>,
     /// Who first asked to stop it, if somebody did.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub interrupted_by: Option<By>,
@@ -357,6 +366,7 @@ impl Finished {
             lost_bytes: 0,
             not_kept: None,
             notice: None,
+            ns: None,
             interrupted_by: None,
             restored: None,
         }

@@ -56,6 +56,9 @@ pub struct Engine {
     /// The Jupyter kernel that runs the code, for sessions that have one.
     #[serde(skip_serializing_if = "Option::is_none")]
     pub kernel: Option<KernelChoice>,
+    /// The address of the server that runs the code, if that runs already. It is left alone at the end.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub server: Option<String>,
     /// What one eval leaves for the next.
     pub keeps: Keeps,
 }
@@ -84,6 +87,12 @@ pub enum EnvironmentSource {
     Poetry,
     /// The conda environment of the project.
     Conda,
+    /// The Clojure of the project, by the Clojure CLI.
+    Deps,
+    /// The Clojure of the project, by Leiningen.
+    Lein,
+    /// Babashka.
+    Babashka,
     /// One of a newer version, by its name; a host refuses to start such a session.
     #[serde(untagged)]
     Unknown(String),
@@ -140,13 +149,15 @@ struct WrittenEngine {
     #[serde(default)]
     kernel: Option<KernelChoice>,
     #[serde(default)]
+    server: Option<String>,
+    #[serde(default)]
     keeps: Option<Keeps>,
 }
 
 impl From<WrittenEngine> for Engine {
     fn from(written: WrittenEngine) -> Engine {
         let WrittenEngine { language, toolchain, bridge, interpreter, .. } = written;
-        let WrittenEngine { command, environment, because, kernel, keeps, .. } = written;
+        let WrittenEngine { command, environment, because, kernel, server, keeps, .. } = written;
         // Older versions did not write this. They had one language that keeps nothing, and knew it by its
         // name.
         let keeps = keeps.unwrap_or(match language.as_str() {
@@ -162,6 +173,7 @@ impl From<WrittenEngine> for Engine {
             environment,
             because,
             kernel,
+            server,
             keeps,
         }
     }
@@ -319,6 +331,7 @@ mod tests {
                 environment: None,
                 because: None,
                 kernel: None,
+                server: None,
                 keeps: Keeps::State,
             },
             place: SessionPlace {

@@ -124,6 +124,8 @@ fn requests() -> Vec<RequestError> {
         Command { error: TemplateError::Empty },
         OtherLanguage { name: name(), has: "node".to_owned(), wanted: "python".to_owned() },
         NoKernels { language: "node".to_owned() },
+        NoServers { language: "node".to_owned() },
+        NoServer {},
         Pattern { problem: "unclosed group".to_owned() },
         Directory { path: "/nowhere".to_owned(), problem: problem() },
         Workspace { path: path(), problem: problem() },

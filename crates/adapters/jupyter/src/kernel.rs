@@ -7,13 +7,13 @@ use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use stead_host_side::{HostSide, ended_how, tail};
 use stead_launch::{FindError, KernelSpec, sys};
 use stead_protocol::bridge::Stream;
 use thiserror::Error;
 
 use crate::connection::{ConnectionFileError, KernelConnection, KernelTransport};
-use crate::host::HostSide;
-use crate::process::{self, KernelProcess};
+use crate::process::KernelProcess;
 use crate::quirks;
 use crate::runtime::KernelDir;
 use crate::sockets::{CHANNELS, KernelSockets};
@@ -274,7 +274,7 @@ impl Attempt<'_> {
             let now = Instant::now();
             if now >= self.until {
                 let within = if self.process.is_some() { READY_WITHIN } else { ANSWERS_WITHIN };
-                let (name, said) = (self.name.clone(), process::tail(&self.written));
+                let (name, said) = (self.name.clone(), tail(&self.written));
                 let unsigned = sockets.unsigned > 0;
                 return Err(StartFailure::Silent { name, within, unsigned, said });
             }
@@ -356,8 +356,8 @@ impl Attempt<'_> {
                 for stream in [Stream::Out, Stream::Err] {
                     self.written.extend(process.read(stream));
                 }
-                let (name, how) = (self.name.clone(), process::ended_how(status));
-                Err(StartFailure::Died { name, how, said: process::tail(&self.written) })
+                let (name, how) = (self.name.clone(), ended_how(status));
+                Err(StartFailure::Died { name, how, said: tail(&self.written) })
             }
         }
     }

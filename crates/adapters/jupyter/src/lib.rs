@@ -5,7 +5,6 @@
 
 mod bundle;
 mod connection;
-mod host;
 mod kernel;
 mod message;
 mod process;
@@ -53,7 +52,7 @@ pub fn run_jupyter(target: &str, path: &Path) -> ExitCode {
     let first = adapter.take_first();
     match adapter.run(first) {
         RunEnd::Asked => ExitCode::SUCCESS,
-        RunEnd::Kernel(KernelEnd::Exited(status)) => process::end_like(status),
+        RunEnd::Kernel(KernelEnd::Exited(status)) => stead_host_side::end_like(status),
         RunEnd::Kernel(KernelEnd::Lost { .. }) => ExitCode::FAILURE,
     }
 }

@@ -3,7 +3,6 @@
 use std::ffi::{OsStr, OsString};
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
-use std::os::unix::process::ExitStatusExt;
 use std::path::Path;
 use std::process::{Child, Command, ExitStatus, Stdio};
 
@@ -12,9 +11,6 @@ use rustix::process::{Pid, PidfdFlags, Signal};
 use stead_launch::sys::{self, OnSignal};
 use stead_launch::{KernelSpec, cores, tree};
 use stead_protocol::bridge::Stream;
-
-/// How much of what a kernel writes before it is ready is kept for an error.
-const KEPT: usize = 4 << 10;
 
 /// A kernel that runs as our child.
 pub(crate) struct KernelProcess {
@@ -110,30 +106,6 @@ impl KernelProcess {
             let _ = self.child.wait();
         }
     }
-}
-
-/// Ends this process as the kernel ended, so that the host sees what it would have seen of an interpreter.
-pub(crate) fn end_like(status: ExitStatus) -> ! {
-    let signal = status.signal().and_then(Signal::from_named_raw);
-    if let Some(signal) = signal {
-        sys::standard_signals();
-        let _ = rustix::process::kill_process(rustix::process::getpid(), signal);
-    }
-    std::process::exit(status.code().unwrap_or(1))
-}
-
-/// In words.
-pub(crate) fn ended_how(status: ExitStatus) -> String {
-    match (status.code(), status.signal()) {
-        (Some(code), _) => format!("ended with exit code {code}"),
-        (None, signal) => format!("was ended by signal {}", signal.unwrap_or(0)),
-    }
-}
-
-/// The end of what was written, for an error.
-pub(crate) fn tail(bytes: &[u8]) -> String {
-    let from = bytes.len().saturating_sub(KEPT);
-    String::from_utf8_lossy(&bytes[from..]).trim().to_owned()
 }
 
 /// The directory of programs that the kernel was installed with comes first: many specs name a plain `python3`.

@@ -7,9 +7,9 @@ use std::path::Path;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use stead_host_side::{HostGone, HostSide, SessionInput, TakenInput, stream_fd};
 use stead_protocol::bridge::{BridgeEvent, Command, Stream};
 
-use crate::host::{HostGone, HostSide, stream_fd};
 use crate::kernel::{Kernel, KernelEnd, StartFailure};
 use crate::sockets::CHANNELS;
 use crate::talk::{KernelChannel, KernelTalk, TalkAction, TalkInput};
@@ -45,8 +45,7 @@ pub(crate) struct AdapterLoop {
     kernel: Kernel,
     talk: KernelTalk,
     listening: InputWanted,
-    /// A part of a line that has come.
-    line: Vec<u8>,
+    input: SessionInput,
     /// The last that a kernel wrote to its own stderr which publishes what it writes: how it crashed stands nowhere else.
     complaint: Vec<u8>,
     /// When the conversation wants to be woken.
@@ -85,7 +84,7 @@ impl AdapterLoop {
             kernel,
             talk,
             listening: InputWanted::No,
-            line: Vec::new(),
+            input: SessionInput::default(),
             complaint: Vec::new(),
             due: None,
             leave_by: None,
@@ -134,7 +133,7 @@ impl AdapterLoop {
                 TalkAction::Listen(true) => self.listening = InputWanted::Yes,
                 TalkAction::Listen(false) => {
                     self.listening = InputWanted::No;
-                    self.line.clear();
+                    self.input.forget();
                 }
                 TalkAction::Wake(after) => self.due = Some(Instant::now() + after),
                 TalkAction::Leave => {
@@ -233,7 +232,7 @@ impl AdapterLoop {
 
     fn read_host(&mut self, actions: &mut Vec<TalkAction>) -> Result<(), RunEnd> {
         let read = self.host.read();
-        while let Some(frame) = self.host.next() {
+        while let Some(frame) = self.host.next_command() {
             match frame.command() {
                 Some(Command::Ack) => self.host.acknowledged(),
                 Some(command) => actions.extend(self.talk.step(TalkInput::Host(&command))),
@@ -243,38 +242,17 @@ impl AdapterLoop {
         read.map_err(|HostGone| RunEnd::Asked)
     }
 
-    /// Reads one line of the session's input, byte by byte: the next question finds the next line.
+    /// Reads a line of the session's input. The kernel may have ended the question meanwhile; what is left is dropped by the
+    /// host.
     fn read_line(&mut self, actions: &mut Vec<TalkAction>) {
-        let mut byte = [0];
-        let mut grew = false;
-        let line = loop {
-            // The kernel may have ended the question meanwhile; what is left is dropped by the host.
-            let unread = rustix::io::ioctl_fionread(rustix::stdio::stdin()).unwrap_or(0);
-            if unread == 0 && !self.at_end_of_input() {
-                if grew {
-                    actions.extend(self.talk.step(TalkInput::PartOfLine));
-                }
-                return;
+        match self.input.take() {
+            TakenInput::Line(line) => {
+                self.listening = InputWanted::No;
+                actions.extend(self.talk.step(TalkInput::Line(line)));
             }
-            grew = true;
-            match rustix::io::read(rustix::stdio::stdin(), &mut byte) {
-                Ok(0) if self.line.is_empty() => break None,
-                Ok(0) => break Some(std::mem::take(&mut self.line)),
-                Ok(_) if byte[0] == b'\n' => break Some(std::mem::take(&mut self.line)),
-                Ok(_) => self.line.push(byte[0]),
-                Err(_) => return,
-            }
-        };
-        self.listening = InputWanted::No;
-        let line = line.map(|bytes| String::from_utf8_lossy(&bytes).into_owned());
-        actions.extend(self.talk.step(TalkInput::Line(line)));
-    }
-
-    /// Whether the host has closed its end, so that a read does not block.
-    fn at_end_of_input(&self) -> bool {
-        let mut fds = [PollFd::from_borrowed_fd(rustix::stdio::stdin(), PollFlags::IN)];
-        let polled = poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }));
-        polled.is_ok() && fds[0].revents().contains(PollFlags::HUP)
+            TakenInput::Part => actions.extend(self.talk.step(TalkInput::PartOfLine)),
+            TakenInput::Nothing => {}
+        }
     }
 
     fn heard_heartbeat(&mut self) {
@@ -383,32 +361,8 @@ impl AdapterLoop {
             let event = BridgeEvent::Exiting { code: 1, reason: Some(reason.clone()) };
             self.host.tell(&event);
         }
-        self.finish_telling();
+        self.host.finish();
         self.kernel.finish();
         end
-    }
-
-    /// Waits until the host has taken everything; one that is gone takes nothing.
-    fn finish_telling(&mut self) {
-        while self.host.flush().is_ok() && !self.host.is_done() {
-            let (control, stream) = self.host.wants();
-            let mut fds = vec![PollFd::new(&self.host, control)];
-            if let Some(stream) = stream {
-                fds.push(PollFd::from_borrowed_fd(stream_fd(stream), PollFlags::OUT));
-            }
-            if poll(&mut fds, None).is_err() {
-                return;
-            }
-            drop(fds);
-            let gone = self.host.read().is_err();
-            while let Some(frame) = self.host.next() {
-                if frame.command() == Some(Command::Ack) {
-                    self.host.acknowledged();
-                }
-            }
-            if gone {
-                return;
-            }
-        }
     }
 }

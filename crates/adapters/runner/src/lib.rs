@@ -119,6 +119,7 @@ fn done(channel: &mut HostChannel, eval: &EvalId, status: DoneStatus, exit_code:
         changed: None,
         variables: None,
         notice: None,
+        ns: None,
     }));
 }
 

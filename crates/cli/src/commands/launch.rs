@@ -32,6 +32,7 @@ use crate::verdict::verdict;
   stead launch python.poetry              by a toolchain: `stead toolchains` lists them
   stead launch python -n slow --cmd 'nice -n 10 python3'
   stead launch jupyter --kernel ir -n r   any Jupyter kernel; its name alone does, too
+  stead launch clojure.bb                 Clojure, by nREPL; any such server: nrepl --cmd 'bb --nrepl-server {port}'
   stead launch perl --bridge ./bridge.pl  a language of your own, by docs/PROTOCOL.md
   stead launch -n batch -- python        the language may stand last")]
 pub(crate) struct LaunchArgs {
@@ -58,8 +59,8 @@ pub(crate) struct LaunchArgs {
     /// Program that speaks the bridge protocol by itself (docs/PROTOCOL.md), for any other language
     #[arg(long, value_name = "PATH", conflicts_with = GROUP)]
     bridge: Option<PathBuf>,
-    /// Command that starts the interpreter, such as `nice python3`; `{cwd}`, `{host}` and `{bridge}` in it are filled in,
-    /// and no shell runs it (docs/toolchains.md)
+    /// Command that starts the interpreter, such as `nice python3`; `{cwd}`, `{host}`, `{bridge}` and for nREPL
+    /// `{port}` in it are filled in, and no shell runs it (docs/toolchains.md)
     #[arg(long, value_name = "TEMPLATE", conflicts_with = GROUP)]
     cmd: Option<String>,
     /// Code to run at every start

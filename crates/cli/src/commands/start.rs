@@ -7,24 +7,29 @@ use stead_protocol::KernelChoice;
 
 use super::launch;
 use crate::context::Context;
-use crate::print::{CommandResult, bad_request};
+use crate::print::{CommandResult, Failure, bad_request};
 use crate::time::Time;
 
 /// Start a session with what already runs
 ///
-/// The session speaks to a Jupyter kernel that somebody else has started, by its connection file. The kernel keeps its
-/// state, others may use it at the same time, and `stop` only leaves it.
+/// The session speaks to a Jupyter kernel that somebody else has started, by its connection file, or to an nREPL server, by
+/// its address. What runs there keeps its state, others may use it at the same time, and `stop` only leaves it.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   stead start jupyter --connection-file ~/.local/share/jupyter/runtime/kernel-4711.json -n nb
-  stead stop nb           leaves the kernel alone")]
+  stead start nrepl localhost:7888 -n dev
+  stead start nrepl 7888                  a port of this machine
+  stead stop nb                           leaves the kernel or the server alone")]
 pub(crate) struct StartArgs {
-    /// What runs: jupyter
-    #[arg(value_name = "KIND", value_parser = ["jupyter"])]
+    /// What runs: jupyter or nrepl
+    #[arg(value_name = "KIND", value_parser = ["jupyter", "nrepl"])]
     kind: String,
-    /// File that says how the kernel is reached
-    #[arg(long, value_name = "FILE")]
-    connection_file: PathBuf,
+    /// Address of the nREPL server; a port alone is one of this machine
+    #[arg(value_name = "HOST:PORT")]
+    address: Option<String>,
+    /// File that says how the Jupyter kernel is reached
+    #[arg(long, value_name = "FILE", conflicts_with = "address")]
+    connection_file: Option<PathBuf>,
     /// Name of the session; else the next free one
     #[arg(short, long, value_name = "NAME")]
     name: Option<String>,
@@ -38,20 +43,24 @@ pub(crate) struct StartArgs {
 
 impl StartArgs {
     pub(crate) fn run(self, context: &Context) -> CommandResult {
-        let path = context.path(&self.connection_file);
-        if let Err(error) = std::fs::metadata(&path) {
-            let path = path.display();
-            return Err(bad_request(format!(
-                "could not read the connection file `{path}`: {error}"
-            )));
-        }
-        let Some(path) = path.to_str().map(str::to_owned) else {
-            return Err(bad_request(format!("the path {path:?} is not UTF-8")));
+        let (kernel, server) = match (self.kind.as_str(), &self.connection_file, &self.address) {
+            ("jupyter", Some(file), None) => (Some(kernel(context, file)?), None),
+            ("jupyter", ..) => {
+                let hint = "stead start jupyter --connection-file FILE";
+                return Err(bad_request("a Jupyter kernel is reached by its connection file")
+                    .with_hint(hint.to_owned()));
+            }
+            (_, None, Some(address)) => (None, Some(server(address)?)),
+            _ => {
+                return Err(bad_request("an nREPL server is reached by its address")
+                    .with_hint("stead start nrepl HOST:PORT".to_owned()));
+            }
         };
         let given = self.name.as_deref().map(|name| context.session_named(name)).transpose()?;
         let name = context.session_named(&self.kind)?;
         let options = LaunchOptions {
-            kernel: Some(KernelChoice::ConnectionFile { path }),
+            kernel,
+            server,
             init: self.init,
             no_stdlib: true,
             idle_timeout_ms: Some(self.idle_timeout.0.as_millis() as u64),
@@ -63,4 +72,24 @@ impl StartArgs {
         };
         launch::answer(context, launched?)
     }
+}
+
+fn kernel(context: &Context, file: &std::path::Path) -> Result<KernelChoice, Failure> {
+    let path = context.path(file);
+    if let Err(error) = std::fs::metadata(&path) {
+        let path = path.display();
+        return Err(bad_request(format!("could not read the connection file `{path}`: {error}")));
+    }
+    match path.to_str() {
+        Some(path) => Ok(KernelChoice::ConnectionFile { path: path.to_owned() }),
+        None => Err(bad_request(format!("the path {path:?} is not UTF-8"))),
+    }
+}
+
+fn server(address: &str) -> Result<String, Failure> {
+    stead_config::server_address(address).ok_or_else(|| {
+        let shown: String = address.chars().take(200).collect();
+        bad_request(format!("`{}` is not an address", shown.escape_debug()))
+            .with_hint("HOST:PORT, such as localhost:7888 or [::1]:7888, or a port".to_owned())
+    })
 }

@@ -227,6 +227,7 @@ impl Client {
                 command: command.map(|it| it.words().to_vec()).unwrap_or_default(),
                 environment: plan.environment.clone(),
                 kernel: plan.kernel.clone(),
+                server: plan.text(ConfigKey::Server).map(str::to_owned),
                 because: plan.because(),
                 keeps,
             },
@@ -284,6 +285,8 @@ impl Client {
         match error {
             PlanError::NothingTold => self.not_startable(name, known.to_vec()),
             PlanError::NoToolchain { given } => self.no_toolchain(given),
+            PlanError::NoServers { language } => RequestError::NoServers { language }.into(),
+            PlanError::NoServer => RequestError::NoServer.into(),
             PlanError::NoKernels { language } => RequestError::NoKernels { language }.into(),
             PlanError::Template(error) => RequestError::Command { error }.into(),
             PlanError::OtherEngine { has, wanted } => {
@@ -349,6 +352,9 @@ fn asked(launch: &LaunchOptions) -> Result<AskedStart, ClientError> {
     }
     if let Some(interpreter) = &launch.interpreter {
         values.insert(ConfigKey::Interpreter, ConfigValue::Text(interpreter.clone()));
+    }
+    if let Some(server) = &launch.server {
+        values.insert(ConfigKey::Server, ConfigValue::Text(server.clone()));
     }
     if let Some(command) = &launch.command {
         values.insert(ConfigKey::Cmd, ConfigValue::Command(command.clone()));

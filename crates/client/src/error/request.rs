@@ -63,6 +63,15 @@ pub enum RequestError {
         /// The language.
         language: String,
     },
+    /// The address of a server was given for a language that has none.
+    #[error("the address of a server is for nREPL sessions, and this one would be in {language}")]
+    NoServers {
+        /// The language.
+        language: String,
+    },
+    /// Nothing says which server is to run the code.
+    #[error("nothing says which nREPL server is to run the code")]
+    NoServer,
     /// A text that was to be searched for is no regular expression, or too large a one.
     #[error("{problem}")]
     Pattern {

@@ -106,6 +106,8 @@ pub struct EvalView {
     pub duration_ms: Option<u64>,
     /// What it did to the names of the session.
     pub changed: Option<Changed>,
+    /// The namespace that the next eval runs in, in languages that have such.
+    pub ns: Option<String>,
     /// Further notices for the user.
     pub notices: Vec<String>,
     /// What may help, if its code failed.
@@ -169,6 +171,7 @@ impl EvalView {
             exit_code: None,
             duration_ms: None,
             changed: None,
+            ns: None,
             notices: Vec::new(),
             hint: None,
             paused: false,
@@ -207,6 +210,7 @@ impl EvalView {
         // A killed host could not record how long the eval took.
         view.duration_ms = (finished.outcome != Outcome::HostDied).then_some(finished.duration_ms);
         view.changed = finished.changed.filter(|changed| !changed.is_empty()).map(clean);
+        view.ns = finished.ns.map(into_plain);
         view.notices.extend(finished.notice.map(into_plain));
         view.interrupted_by = finished.interrupted_by;
         view.restored = finished.restored;

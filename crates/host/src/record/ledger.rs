@@ -66,6 +66,8 @@ pub(crate) struct EvalClosing {
     pub(crate) exit_code: Option<i32>,
     pub(crate) changed: Option<Changed>,
     pub(crate) notice: Option<String>,
+    /// The namespace that the next eval runs in.
+    pub(crate) ns: Option<String>,
     /// The client that first asked to stop the eval.
     pub(crate) interrupted_by: Option<By>,
     /// The session went on from a copy, which has the effect of evals up to this one.
@@ -335,6 +337,7 @@ impl Ledger {
             lost_bytes: current.as_ref().map_or(0, |current| current.lost),
             not_kept: current.as_ref().and_then(|current| current.not_kept).map(Box::new),
             notice: closing.notice,
+            ns: closing.ns,
             interrupted_by: closing.interrupted_by,
             restored: closing.restored,
         };

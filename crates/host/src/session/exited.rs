@@ -29,6 +29,7 @@ impl State {
                 other => EndReason::LaunchFailed { message: other.to_string(), trouble: None },
             },
             Why::Protocol(message) => EndReason::Protocol { message: message.clone() },
+            Why::Gone(reason) => EndReason::Gone { reason: reason.clone() },
             Why::Stop(_) => EndReason::Stopped { by: None },
             Why::Restart(_) => EndReason::Restarted { by: None },
             Why::Killed(_) => EndReason::Killed { by: None },
@@ -77,7 +78,12 @@ impl State {
                 actions.extend(tickets.into_iter().map(done));
                 actions.push(Action::Leave);
             }
-            Why::Own | Why::NotReady | Why::Protocol(_) | Why::HardTimeout | Why::Idle { .. } => {
+            Why::Own
+            | Why::NotReady
+            | Why::Protocol(_)
+            | Why::Gone(_)
+            | Why::HardTimeout
+            | Why::Idle { .. } => {
                 self.phase = Phase::Ended { reason };
                 actions.push(Action::Leave);
             }
@@ -88,7 +94,7 @@ impl State {
     /// Whether another interpreter is started when this one has ended: one that did not get over the user's standard
     /// library is no reason to have no session.
     pub(super) fn starts_again(run: Option<&RunningEval>, why: &Why) -> bool {
-        let own = matches!(why, Why::Own | Why::HardTimeout | Why::Protocol(_));
+        let own = matches!(why, Why::Own | Why::HardTimeout | Why::Protocol(_) | Why::Gone(_));
         own && run.is_some_and(|run| run.role == EvalRole::Stdlib)
     }
 }

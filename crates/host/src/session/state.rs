@@ -14,6 +14,8 @@ pub(crate) const GRACE: Millis = 2_000;
 pub(crate) const EXIT_GRACE: Millis = 500;
 /// How long an interpreter may take until its bridge says hello.
 pub(crate) const START_LIMIT: Millis = 60_000;
+/// How long a bridge that says that it takes long may take; clients wait a little longer.
+pub(crate) const LONGEST_START: Millis = 300_000;
 /// How long a question about the namespace may take.
 pub(crate) const QUERY_LIMIT: Millis = 10_000;
 /// How many evals may wait.
@@ -200,6 +202,8 @@ pub(crate) enum Why {
     /// The interpreter's own doing: an exit, a crash, an exec.
     Own,
     Protocol(String),
+    /// What ran the code elsewhere is gone.
+    Gone(String),
     NotReady,
     Stop(Vec<Ticket>),
     Restart(Vec<Ticket>),
@@ -217,6 +221,12 @@ pub(crate) enum Input {
     /// The bridge is ready; what every start begins with goes before all queued evals.
     Hello {
         first: Vec<Eval>,
+    },
+    /// The bridge says that what ran the code elsewhere is gone; it exits by itself.
+    Gone(String),
+    /// The bridge says that its interpreter takes so long to start, from now on.
+    Starting {
+        within: Millis,
     },
     /// The running eval goes on with the user's standard library.
     LoadsStdlib,

@@ -5,8 +5,8 @@ use stead_protocol::client::InterruptEffect;
 use stead_protocol::{EndReason, ErrorCode, EvalSeq, Outcome, TimeoutStep};
 
 use crate::session::state::{
-    Action, EXIT_GRACE, Eval, EvalRole, GRACE, Input, Phase, QUEUE_LIMIT, Question, START_LIMIT,
-    State, Ticket, TicketAnswer,
+    Action, EXIT_GRACE, Eval, EvalRole, GRACE, Input, LONGEST_START, Phase, QUEUE_LIMIT, Question,
+    START_LIMIT, State, Ticket, TicketAnswer,
 };
 
 const HELLO: Input = Input::Hello { first: vec![] };
@@ -350,6 +350,32 @@ fn an_interpreter_that_never_says_hello_is_given_up() {
         &actions[0],
         Action::Finish { outcome: Outcome::NotRun { reason: EndReason::LaunchFailed { .. } }, .. }
     ));
+}
+
+#[test]
+fn k3_a_bridge_that_says_so_may_take_longer_to_start_but_not_for_ever() {
+    let mut state = State::new(0, 0, false);
+    assert_eq!(state.step(Input::Starting { within: 180_000 }, 5), []);
+    assert_eq!(state.step(tick(), START_LIMIT), []);
+    assert_eq!(state.next_deadline(true), Some(180_005));
+    state.step(Input::Starting { within: u64::MAX }, 5);
+    assert_eq!(state.step(tick(), 5 + LONGEST_START), [Action::Kill]);
+    // Once it is ready, the word means nothing.
+    let mut state = running(1);
+    assert_eq!(state.step(Input::Starting { within: 1 }, 0), []);
+    assert_eq!(state.step(tick(), 1_000_000), []);
+}
+
+#[test]
+fn k3_what_is_gone_elsewhere_is_the_reason_of_the_end() {
+    let mut state = running(1);
+    state.step(submit(2), 0);
+    assert_eq!(state.step(Input::Gone("the cable".to_owned()), 0), []);
+    let actions = state.step(Input::Exited(EndReason::Exit { code: 1 }), 0);
+    let reason = EndReason::Gone { reason: "the cable".to_owned() };
+    assert_eq!(actions[0], finish(1, Outcome::Ended { reason: reason.clone() }));
+    assert_eq!(actions[1], finish(2, Outcome::NotRun { reason: reason.clone() }));
+    assert_eq!(actions[2], Action::End { reason, asked: false });
 }
 
 #[test]

@@ -3,8 +3,9 @@
 use std::collections::VecDeque;
 
 use crate::session::state::{
-    Action, EXIT_GRACE, Eval, EvalRole, GRACE, Input, Listening, Phase, QUERY_LIMIT, QUEUE_LIMIT,
-    Question, RollingBack, RunningEval, START_LIMIT, State, StopEffort, Ticket, TicketAnswer, Why,
+    Action, EXIT_GRACE, Eval, EvalRole, GRACE, Input, LONGEST_START, Listening, Phase, QUERY_LIMIT,
+    QUEUE_LIMIT, Question, RollingBack, RunningEval, START_LIMIT, State, StopEffort, Ticket,
+    TicketAnswer, Why,
 };
 use stead_interpreter::Millis;
 use stead_protocol::bridge::DoneStatus;
@@ -104,6 +105,12 @@ impl State {
     pub(crate) fn step(&mut self, input: Input, now: Millis) -> Vec<Action> {
         match input {
             Input::Hello { first } => self.hello(first, now),
+            Input::Starting { within } => {
+                if let Phase::Starting { give_up_at } = &mut self.phase {
+                    *give_up_at = now + within.min(LONGEST_START);
+                }
+                vec![]
+            }
             Input::LoadsStdlib => {
                 if let Some(run) = self.running_mut() {
                     run.role = EvalRole::Stdlib;
@@ -171,6 +178,12 @@ impl State {
                     self.phase = Phase::Idle { since: now };
                 }
                 self.next()
+            }
+            Input::Gone(reason) => {
+                if !matches!(self.phase, Phase::RollingBack(_)) {
+                    self.leave(Why::Gone(reason), None);
+                }
+                vec![]
             }
             Input::Leaving => {
                 // An interpreter that gives place to a copy is meant to end.
@@ -486,6 +499,7 @@ impl State {
                     Why::Own
                     | Why::NotReady
                     | Why::Protocol(_)
+                    | Why::Gone(_)
                     | Why::HardTimeout
                     | Why::Idle { .. } => {
                         *why = Why::Killed(vec![ticket]);

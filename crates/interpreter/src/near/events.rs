@@ -71,6 +71,7 @@ impl Interpreter {
                 self.bridge = BridgeFacts::Ready { can: can.clone(), main_tid: pid };
                 tell(Told::Ready { version, can, cannot });
             }
+            BridgeEvent::Starting { within_ms } => tell(Told::Starting { within_ms }),
             BridgeEvent::StdinWait { tid, eval, behind, no_timers, secret } => {
                 let word = BridgeWord { waits: true, no_timers, behind, secret };
                 self.told_of_wait(tid, eval.as_deref(), word, tell);
@@ -83,10 +84,8 @@ impl Interpreter {
             // The pipes were drained before this event.
             BridgeEvent::Sync {} => self.send_at_once(&Command::Ack.encode()),
             BridgeEvent::Done(done) => self.done(done, tell),
-            BridgeEvent::Exiting { code, reason } => {
-                if let Some(text) = reason {
-                    tell(Told::Notice { text });
-                }
+            BridgeEvent::Exiting { reason: Some(reason), .. } => tell(Told::Gone { reason }),
+            BridgeEvent::Exiting { code, reason: None } => {
                 tell(Told::Leaving { code: Some(code) });
             }
             BridgeEvent::Reply { seq: OWN_QUESTION, data, .. } => self.keep_compiled(data),

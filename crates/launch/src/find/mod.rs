@@ -1,6 +1,7 @@
 //! Which interpreter a session runs: one file for each way to find one, and what they share.
 
 mod asked;
+mod clojure;
 mod environment;
 mod kernels;
 mod on_path;
@@ -18,6 +19,7 @@ use stead_config::{Finder, Language, VersionManagers};
 use stead_protocol::{EnvironmentSource, FoundInterpreter, StartTrouble};
 use thiserror::Error;
 
+pub use clojure::find as find_server;
 pub use environment::Environment;
 pub use kernels::{KernelSpec, kernel, kernels};
 use shims::{is_script, through_shim};
@@ -42,6 +44,7 @@ pub fn find(language: &Language, search: &Search<'_>) -> Result<FoundInterpreter
         Finder::OnPath(wanted) => on_path::find(wanted, search),
         Finder::Python(managers) => python::find(managers, search),
         Finder::Kernel => kernels::find(search),
+        Finder::Server => Err(FindError::NoServer),
     }
 }
 
@@ -51,6 +54,9 @@ pub fn find_in(
     language: &Language,
     search: &Search<'_>,
 ) -> Result<FoundInterpreter, FindError> {
+    if let Finder::Server = language.finder {
+        return clojure::find(source, search).map(|(found, _)| found);
+    }
     match language.finder.version_managers() {
         Some(managers) => project::find(source, managers, search),
         None => find(language, search),
@@ -191,6 +197,9 @@ pub enum FindError {
         /// What is wrong with it.
         why: String,
     },
+    /// Nothing says which server is to run the code.
+    #[error("nothing says which nREPL server is to run the code")]
+    NoServer,
     /// A shim was found that does not lead to an interpreter.
     #[error("`{}` is a launcher script and did not name an interpreter: {why}", path.display())]
     Shim {
@@ -230,7 +239,7 @@ impl FindError {
             FindError::NoKernel { name, known } => {
                 StartTrouble::NoKernel { name: name.clone(), known: known.clone() }
             }
-            FindError::BadKernel { .. } => return None,
+            FindError::BadKernel { .. } | FindError::NoServer => return None,
         })
     }
 

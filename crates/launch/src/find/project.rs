@@ -20,6 +20,9 @@ pub(super) fn find(
         EnvironmentSource::Uv => uv(search),
         EnvironmentSource::Poetry => poetry(search),
         EnvironmentSource::Conda => conda(search),
+        EnvironmentSource::Deps | EnvironmentSource::Lein | EnvironmentSource::Babashka => {
+            missing("that is no environment of Python".to_owned(), "name another toolchain")
+        }
         EnvironmentSource::Unknown(name) => Err(FindError::NoEnvironment {
             missing: format!("this version knows no environments of the kind `{name}`"),
             make: "use the stead that started the session".to_owned(),

@@ -150,6 +150,7 @@ impl KernelTalk {
             changed: names.changed,
             variables: names.variables,
             notice: None,
+            ns: None,
         })));
     }
 }
@@ -164,6 +165,7 @@ pub(super) fn done(eval: &str, status: DoneStatus) -> BridgeEvent {
         changed: None,
         variables: None,
         notice: None,
+        ns: None,
     })
 }
 

@@ -1,13 +1,23 @@
-//! The host's side: commands come from it, and events and output go to it, in one order.
+//! What adapters share: commands come from the host, events and output go to it in one order, and the session's input is read
+//! a line at a time.
+
+mod ended;
+mod input;
 
 use std::collections::VecDeque;
 use std::fs::File;
 use std::io::{self, Read, Write};
 use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
-use rustix::event::PollFlags;
+use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::{FdFlags, fcntl_setfd, ioctl_fionbio, ioctl_fionread};
-use stead_protocol::bridge::{BridgeEvent, CommandFrame, Commands, Shown, Stream};
+use stead_protocol::bridge::{BridgeEvent, Command, CommandFrame, Commands, Shown, Stream};
+
+pub use ended::{end_like, ended_how, tail};
+pub use input::{SessionInput, TakenInput};
+
+/// So many bytes may wait for the host before those who speak are made to wait.
+const MOST_QUEUED: usize = 4 << 20;
 
 /// Something for the host.
 #[derive(Debug)]
@@ -18,12 +28,14 @@ enum HostItem {
     Line { bytes: Vec<u8>, at: usize, acked: bool },
 }
 
-/// The control channel and both streams. Nothing here blocks, so that the kernel is heard and interrupts are passed on while
+/// The control channel and both streams. Nothing here blocks, so that what runs the code is heard and interrupts are passed on while
 /// the host is busy.
-pub(crate) struct HostSide {
+pub struct HostSide {
     control: File,
     commands: Commands,
     queue: VecDeque<HostItem>,
+    /// How many bytes are in the queue.
+    queued: usize,
     /// An `ack` has to come before anything else is written.
     waits: bool,
     last: Option<Stream>,
@@ -31,10 +43,11 @@ pub(crate) struct HostSide {
 
 /// The host is gone, or does not keep to the protocol.
 #[derive(Debug)]
-pub(crate) struct HostGone;
+pub struct HostGone;
 
 impl HostSide {
-    pub(crate) fn new(control: OwnedFd) -> io::Result<HostSide> {
+    /// Takes the control channel over.
+    pub fn new(control: OwnedFd) -> io::Result<HostSide> {
         fcntl_setfd(&control, FdFlags::CLOEXEC)?;
         for fd in [control.as_fd(), io::stdout().as_fd(), io::stderr().as_fd()] {
             ioctl_fionbio(fd, true)?;
@@ -43,12 +56,14 @@ impl HostSide {
             control: File::from(control),
             commands: Commands::default(),
             queue: VecDeque::new(),
+            queued: 0,
             waits: false,
             last: None,
         })
     }
 
-    pub(crate) fn tell(&mut self, event: &BridgeEvent) {
+    /// Tells an event, after all that was told and printed before.
+    pub fn tell(&mut self, event: &BridgeEvent) {
         let Ok(mut bytes) = serde_json::to_vec(event) else { return };
         bytes.push(b'\n');
         let acked = match event {
@@ -56,27 +71,35 @@ impl HostSide {
             BridgeEvent::Sync {} => true,
             _ => false,
         };
+        self.queued += bytes.len();
         self.queue.push_back(HostItem::Line { bytes, at: 0, acked });
     }
 
-    pub(crate) fn print(&mut self, to: Stream, bytes: Vec<u8>) {
+    /// Writes to a stream of the session, after all that was told and printed before.
+    pub fn print(&mut self, to: Stream, bytes: Vec<u8>) {
         if !bytes.is_empty() {
+            self.queued += bytes.len();
             self.queue.push_back(HostItem::Bytes { to, bytes, at: 0 });
         }
     }
 
     /// Whether all was taken.
-    pub(crate) fn is_done(&self) -> bool {
+    pub fn is_done(&self) -> bool {
         self.queue.is_empty() && !self.waits
     }
 
+    /// Whether so much waits for the host that no more should be made of what is said elsewhere.
+    pub fn is_full(&self) -> bool {
+        self.queued > MOST_QUEUED
+    }
+
     /// The host has recorded what it was told.
-    pub(crate) fn acknowledged(&mut self) {
+    pub fn acknowledged(&mut self) {
         self.waits = false;
     }
 
     /// Writes what can be written now.
-    pub(crate) fn flush(&mut self) -> Result<(), HostGone> {
+    pub fn flush(&mut self) -> Result<(), HostGone> {
         while !self.waits {
             // What one stream has is read before something is written to the other, or their order would be lost.
             if let Some(HostItem::Bytes { to, .. }) = self.queue.front()
@@ -84,6 +107,7 @@ impl HostSide {
             {
                 self.last = None;
                 let bytes = b"{\"ev\":\"sync\"}\n".to_vec();
+                self.queued += bytes.len();
                 self.queue.push_front(HostItem::Line { bytes, at: 0, acked: true });
             }
             let Some(item) = self.queue.front_mut() else { break };
@@ -102,6 +126,7 @@ impl HostSide {
             };
             let (HostItem::Bytes { bytes, at, .. } | HostItem::Line { bytes, at, .. }) = item;
             *at += count;
+            self.queued -= count;
             if *at == bytes.len() {
                 self.waits = matches!(item, HostItem::Line { acked: true, .. });
                 self.queue.pop_front();
@@ -110,8 +135,32 @@ impl HostSide {
         Ok(())
     }
 
+    /// Waits until the host has taken everything; one that is gone takes nothing.
+    pub fn finish(&mut self) {
+        while self.flush().is_ok() && !self.is_done() {
+            let (control, stream) = self.wants();
+            let mut fds = vec![PollFd::new(&*self, control)];
+            if let Some(stream) = stream {
+                fds.push(PollFd::from_borrowed_fd(stream_fd(stream), PollFlags::OUT));
+            }
+            if poll(&mut fds, None).is_err() {
+                return;
+            }
+            drop(fds);
+            let gone = self.read().is_err();
+            while let Some(frame) = self.next_command() {
+                if frame.command() == Some(Command::Ack) {
+                    self.acknowledged();
+                }
+            }
+            if gone {
+                return;
+            }
+        }
+    }
+
     /// What is to be polled for: the control channel, and the stream that took no more.
-    pub(crate) fn wants(&self) -> (PollFlags, Option<Stream>) {
+    pub fn wants(&self) -> (PollFlags, Option<Stream>) {
         match self.queue.front().filter(|_| !self.waits) {
             Some(HostItem::Line { .. }) => (PollFlags::IN | PollFlags::OUT, None),
             Some(HostItem::Bytes { to, .. }) => (PollFlags::IN, Some(*to)),
@@ -120,7 +169,7 @@ impl HostSide {
     }
 
     /// Reads commands; the next one is taken with `next`.
-    pub(crate) fn read(&mut self) -> Result<(), HostGone> {
+    pub fn read(&mut self) -> Result<(), HostGone> {
         let mut bytes = [0; 64 << 10];
         loop {
             match self.control.read(&mut bytes) {
@@ -133,7 +182,8 @@ impl HostSide {
         }
     }
 
-    pub(crate) fn next(&mut self) -> Option<CommandFrame> {
+    /// The next command that was read.
+    pub fn next_command(&mut self) -> Option<CommandFrame> {
         self.commands.next_frame()
     }
 }
@@ -149,7 +199,8 @@ fn is_unread(stream: Stream) -> bool {
     ioctl_fionread(stream_fd(stream)).is_ok_and(|count| count > 0)
 }
 
-pub(crate) fn stream_fd(stream: Stream) -> BorrowedFd<'static> {
+/// The descriptor of a stream of the session.
+pub fn stream_fd(stream: Stream) -> BorrowedFd<'static> {
     match stream {
         Stream::Out => rustix::stdio::stdout(),
         Stream::Err => rustix::stdio::stderr(),

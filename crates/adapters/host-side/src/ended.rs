@@ -1,0 +1,34 @@
+//! How a process that an adapter started has ended.
+
+use std::os::unix::process::ExitStatusExt;
+use std::process::ExitStatus;
+
+use rustix::process::Signal;
+use stead_launch::sys;
+
+/// How much of what a process writes before it is ready is kept for an error.
+const KEPT: usize = 4 << 10;
+
+/// Ends this process as what it had started ended, so that the host sees what it would have seen of an interpreter.
+pub fn end_like(status: ExitStatus) -> ! {
+    let signal = status.signal().and_then(Signal::from_named_raw);
+    if let Some(signal) = signal {
+        sys::standard_signals();
+        let _ = rustix::process::kill_process(rustix::process::getpid(), signal);
+    }
+    std::process::exit(status.code().unwrap_or(1))
+}
+
+/// How a process ended, in words.
+pub fn ended_how(status: ExitStatus) -> String {
+    match (status.code(), status.signal()) {
+        (Some(code), _) => format!("ended with exit code {code}"),
+        (None, signal) => format!("was ended by signal {}", signal.unwrap_or(0)),
+    }
+}
+
+/// The end of what was written, for an error.
+pub fn tail(bytes: &[u8]) -> String {
+    let from = bytes.len().saturating_sub(KEPT);
+    String::from_utf8_lossy(&bytes[from..]).trim().to_owned()
+}

@@ -1,0 +1,56 @@
+//! The session's input, read a line at a time: the next question finds the next line, and what is left the host drops.
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+
+/// The input of the session, as far as a line was read of it.
+#[derive(Debug, Default)]
+pub struct SessionInput {
+    line: Vec<u8>,
+}
+
+/// What was read.
+#[derive(Debug, PartialEq, Eq)]
+pub enum TakenInput {
+    /// A line without its end; none at the end of the input.
+    Line(Option<String>),
+    /// A part of a line; the rest has not come.
+    Part,
+    /// Nothing.
+    Nothing,
+}
+
+impl SessionInput {
+    /// Forgets a part of a line: who asked for it is gone.
+    pub fn forget(&mut self) {
+        self.line.clear();
+    }
+
+    /// Reads a line byte by byte, so that no more than that line is taken.
+    pub fn take(&mut self) -> TakenInput {
+        let mut byte = [0];
+        let mut grew = false;
+        loop {
+            let unread = rustix::io::ioctl_fionread(rustix::stdio::stdin()).unwrap_or(0);
+            if unread == 0 && !is_at_end() {
+                return if grew { TakenInput::Part } else { TakenInput::Nothing };
+            }
+            grew = true;
+            match rustix::io::read(rustix::stdio::stdin(), &mut byte) {
+                Ok(0) if self.line.is_empty() => return TakenInput::Line(None),
+                Ok(0) => break,
+                Ok(_) if byte[0] == b'\n' => break,
+                Ok(_) => self.line.push(byte[0]),
+                Err(_) => return TakenInput::Nothing,
+            }
+        }
+        let line = std::mem::take(&mut self.line);
+        TakenInput::Line(Some(String::from_utf8_lossy(&line).into_owned()))
+    }
+}
+
+/// Whether the host has closed its end, so that a read does not block.
+fn is_at_end() -> bool {
+    let mut fds = [PollFd::from_borrowed_fd(rustix::stdio::stdin(), PollFlags::IN)];
+    let polled = poll(&mut fds, Some(&Timespec { tv_sec: 0, tv_nsec: 0 }));
+    polled.is_ok() && fds[0].revents().contains(PollFlags::HUP)
+}

@@ -1,0 +1,304 @@
+//! The loop: polls the host, the server's connection and its process, and does what the conversation says.
+
+use std::io;
+use std::os::fd::OwnedFd;
+use std::time::{Duration, Instant};
+
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::Signal;
+use stead_host_side::{HostGone, HostSide, SessionInput, TakenInput, stream_fd};
+use stead_protocol::bridge::{BridgeEvent, Command, Stream};
+
+use crate::server::{NreplServer, ServerEnd, ServerFailure, ServerPlace};
+use crate::socket::SocketEnd;
+use crate::talk::{NreplAction, NreplInput, NreplTalk, SourceFile};
+
+/// How long a server of ours may take to end after it was asked to, and another one to answer our leave; the host waits a
+/// little longer.
+const ENDS_WITHIN: Duration = Duration::from_millis(400);
+
+/// No code may be longer (SPEC E-15).
+const MOST_SOURCE: u64 = 16 << 20;
+
+/// Why the loop is over.
+pub(crate) enum NreplEnd {
+    /// The host is gone, or wanted it so.
+    Asked,
+    /// The server went away.
+    Server(ServerEnd),
+}
+
+/// The adapter while it runs.
+pub(crate) struct NreplLoop {
+    host: HostSide,
+    server: NreplServer,
+    talk: NreplTalk,
+    input: SessionInput,
+    /// Whether a line of the session's input is wanted.
+    listens: bool,
+    /// When the conversation wants to be woken.
+    due: Option<Instant>,
+    /// When the server is killed, once it was asked to end.
+    leave_by: Option<Instant>,
+    /// The server's process has ended, and something that it has started answers.
+    is_orphan: bool,
+}
+
+/// What can be waited for.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum NreplSource {
+    Host,
+    HostStream,
+    Server,
+    ServerStream(Stream),
+    ServerEnded,
+    Stdin,
+}
+
+impl NreplLoop {
+    /// Starts or reaches the server and says hello to the host.
+    pub(crate) fn begin(
+        control: OwnedFd,
+        place: &ServerPlace,
+    ) -> Result<(NreplLoop, Vec<NreplAction>), ServerFailure> {
+        let mut host = HostSide::new(control).map_err(ServerFailure::Io)?;
+        let (server, talk, first) = NreplServer::begin(place, &mut host)?;
+        let adapter = NreplLoop {
+            host,
+            server,
+            talk,
+            input: SessionInput::default(),
+            listens: false,
+            due: None,
+            leave_by: None,
+            is_orphan: false,
+        };
+        Ok((adapter, first))
+    }
+
+    /// Does what was said while the server was greeted, then goes on until the session ends.
+    pub(crate) fn run(mut self, first: Vec<NreplAction>) -> NreplEnd {
+        let mut actions = first;
+        loop {
+            if let Err(end) = self.act(actions) {
+                return self.end(end);
+            }
+            actions = match self.turn() {
+                Ok(actions) => actions,
+                Err(end) => return self.end(end),
+            };
+        }
+    }
+
+    fn act(&mut self, actions: Vec<NreplAction>) -> Result<(), NreplEnd> {
+        for action in actions {
+            match action {
+                NreplAction::Tell(event) => {
+                    if matches!(event, BridgeEvent::Done(_)) {
+                        self.own_output(true);
+                    }
+                    self.host.tell(&event);
+                }
+                NreplAction::Print(stream, text) => self.host.print(stream, text.into_bytes()),
+                NreplAction::Send(request) => {
+                    // A connection that is gone is found when it is read, after what came on it.
+                    let _ = self.server.socket.send(&request);
+                }
+                NreplAction::Listen(listens) => {
+                    self.listens = listens;
+                    if !listens {
+                        self.input.forget();
+                    }
+                }
+                NreplAction::Wake(after) => self.due = Some(Instant::now() + after),
+                NreplAction::Leave => {
+                    if let Some(process) = self.server.process() {
+                        // Asked so, it removes the file in which it says where it listens.
+                        process.signal(Signal::TERM);
+                    }
+                    self.leave_by = Some(Instant::now() + ENDS_WITHIN);
+                }
+                NreplAction::Left if self.server.is_ours() => {}
+                NreplAction::Left => return Err(NreplEnd::Asked),
+            }
+        }
+        self.host.flush().map_err(|HostGone| NreplEnd::Asked)
+    }
+
+    /// What the server's process itself has written until now is output of what runs, or ends just now.
+    fn own_output(&mut self, runs: bool) {
+        for stream in [Stream::Out, Stream::Err] {
+            let bytes = self.server.read_stream(stream);
+            self.server_wrote(stream, bytes, runs);
+        }
+    }
+
+    /// While no eval runs, output of the process itself is background output.
+    fn server_wrote(&mut self, stream: Stream, bytes: Vec<u8>, runs: bool) {
+        if bytes.is_empty() || self.leave_by.is_some() {
+            return;
+        }
+        match runs {
+            true => self.host.print(stream, bytes),
+            false => {
+                let text = String::from_utf8_lossy(&bytes).into_owned();
+                self.host.tell(&BridgeEvent::Background { eval: None, stream, text });
+            }
+        }
+    }
+
+    /// Waits until something happens, and says what is to be done about it.
+    fn turn(&mut self) -> Result<Vec<NreplAction>, NreplEnd> {
+        let ready = self.wait().map_err(|_| NreplEnd::Asked)?;
+        let mut actions = Vec::new();
+        let mut ended = None;
+        for source in ready {
+            match source {
+                NreplSource::Host => self.read_host(&mut actions)?,
+                NreplSource::HostStream => {}
+                NreplSource::Server => ended = self.read_server().err().or(ended),
+                NreplSource::ServerStream(stream) => {
+                    let bytes = self.server.read_stream(stream);
+                    let runs = self.talk.is_busy();
+                    self.server_wrote(stream, bytes, runs);
+                }
+                NreplSource::ServerEnded => {
+                    if self.leave_by.is_some() {
+                        return Err(NreplEnd::Asked);
+                    }
+                    // Of a process that has ended the connection is closed, unless another one has it.
+                    self.is_orphan = true;
+                    ended = self.read_server().err().or(ended);
+                }
+                NreplSource::Stdin => self.read_line(&mut actions),
+            }
+        }
+        while let Some(message) = self.server.messages.pop_front() {
+            actions.extend(self.talk.step(NreplInput::Server(message)));
+        }
+        if let Some(end) = ended {
+            // What it said last counts.
+            self.act(actions)?;
+            return Err(match self.leave_by {
+                Some(_) => NreplEnd::Asked,
+                None => NreplEnd::Server(self.server.lost(&end)),
+            });
+        }
+        let now = Instant::now();
+        if self.due.is_some_and(|due| due <= now) {
+            self.due = None;
+            actions.extend(self.talk.step(NreplInput::Due));
+        }
+        if self.leave_by.is_some_and(|by| by <= now) {
+            return Err(NreplEnd::Asked);
+        }
+        Ok(actions)
+    }
+
+    fn read_server(&mut self) -> Result<(), SocketEnd> {
+        let sent = self.server.socket.flush();
+        self.server.socket.read(&mut self.server.messages).and(sent)
+    }
+
+    fn read_host(&mut self, actions: &mut Vec<NreplAction>) -> Result<(), NreplEnd> {
+        let read = self.host.read();
+        while let Some(frame) = self.host.next_command() {
+            match frame.command() {
+                Some(Command::Ack) => self.host.acknowledged(),
+                Some(Command::Eval { id, code }) => match self.file_loaded_by(code) {
+                    Some(file) => actions.extend(self.talk.step(NreplInput::File(id, &file))),
+                    None => {
+                        let command = Command::Eval { id, code };
+                        actions.extend(self.talk.step(NreplInput::Host(&command)));
+                    }
+                },
+                Some(command) => actions.extend(self.talk.step(NreplInput::Host(&command))),
+                None => {}
+            }
+        }
+        read.map_err(|HostGone| NreplEnd::Asked)
+    }
+
+    /// The file that code loads, if that is all it does and the file is here. Else the server is asked as it was written.
+    fn file_loaded_by(&self, code: &str) -> Option<SourceFile> {
+        let path = self.talk.loads(code)?;
+        let meta = std::fs::metadata(&path).ok()?;
+        let is_source = meta.is_file() && meta.len() <= MOST_SOURCE;
+        let text = is_source.then(|| std::fs::read_to_string(&path).ok()).flatten()?;
+        let whole = std::path::absolute(&path).ok()?;
+        Some(SourceFile { path: whole.to_string_lossy().into_owned(), text })
+    }
+
+    fn read_line(&mut self, actions: &mut Vec<NreplAction>) {
+        match self.input.take() {
+            TakenInput::Line(line) => {
+                self.listens = false;
+                actions.extend(self.talk.step(NreplInput::Line(line)));
+            }
+            TakenInput::Part => actions.extend(self.talk.step(NreplInput::PartOfLine)),
+            TakenInput::Nothing => {}
+        }
+    }
+
+    /// Polls; what can be read or written.
+    fn wait(&mut self) -> io::Result<Vec<NreplSource>> {
+        let next = [self.due, self.leave_by].into_iter().flatten().min();
+        let left = |at: Instant| at.saturating_duration_since(Instant::now());
+        let timeout = next.map(|at| left(at) + Duration::from_millis(1));
+        let timeout = timeout.and_then(|left| Timespec::try_from(left).ok());
+        let (control, stream) = self.host.wants();
+        let mut sources = Vec::new();
+        let mut fds = Vec::new();
+        let mut add = |source, fd| {
+            sources.push(source);
+            fds.push(fd);
+        };
+        add(NreplSource::Host, PollFd::new(&self.host, control));
+        if let Some(stream) = stream {
+            let fd = PollFd::from_borrowed_fd(stream_fd(stream), PollFlags::OUT);
+            add(NreplSource::HostStream, fd);
+        }
+        self.server.socket.hurry();
+        let mut flags = PollFlags::empty();
+        // While the host does not keep up, the server has to wait.
+        if !self.host.is_full() {
+            flags |= PollFlags::IN;
+        }
+        if self.server.socket.wants_to_write() {
+            flags |= PollFlags::OUT;
+        }
+        if !flags.is_empty() {
+            add(NreplSource::Server, PollFd::new(&self.server.socket, flags));
+        }
+        for stream in [Stream::Out, Stream::Err] {
+            if let Some(fd) = self.server.stream_fd(stream).filter(|_| !self.host.is_full()) {
+                add(NreplSource::ServerStream(stream), PollFd::from_borrowed_fd(fd, PollFlags::IN));
+            }
+        }
+        if let Some(fd) = self.server.ended_fd().filter(|_| !self.is_orphan) {
+            add(NreplSource::ServerEnded, PollFd::from_borrowed_fd(fd, PollFlags::IN));
+        }
+        if self.listens {
+            let stdin = rustix::stdio::stdin();
+            add(NreplSource::Stdin, PollFd::from_borrowed_fd(stdin, PollFlags::IN));
+        }
+        match poll(&mut fds, timeout.as_ref()) {
+            Ok(_) | Err(rustix::io::Errno::INTR) => {}
+            Err(error) => return Err(error.into()),
+        }
+        let ready = sources.into_iter().zip(&fds).filter(|(_, fd)| !fd.revents().is_empty());
+        Ok(ready.map(|(source, _)| source).collect())
+    }
+
+    /// Brings what is left to the host, and ends the server if it is ours.
+    fn end(mut self, end: NreplEnd) -> NreplEnd {
+        self.own_output(self.talk.is_busy());
+        if let NreplEnd::Server(ServerEnd::Lost { reason }) = &end {
+            let event = BridgeEvent::Exiting { code: 1, reason: Some(reason.clone()) };
+            self.host.tell(&event);
+        }
+        self.host.finish();
+        self.server.finish();
+        end
+    }
+}

@@ -1,0 +1,193 @@
+//! Clojure's tools, each of which can start an nREPL server (SPEC CF-3).
+
+use std::path::{Path, PathBuf};
+
+use stead_protocol::{EnvironmentSource, FoundInterpreter};
+
+use super::shims::is_script;
+use super::{FindError, Search, users_text};
+
+/// The nREPL that the Clojure CLI is told to take where the project names none.
+const NREPL_DEPS: &str = "{:deps {nrepl/nrepl {:mvn/version \"1.3.1\"}}}";
+
+/// The program of a toolchain, and the words that start an nREPL server with it. `{port}` in them is to be filled in.
+pub fn find(
+    source: &EnvironmentSource,
+    search: &Search<'_>,
+) -> Result<(FoundInterpreter, Vec<String>), FindError> {
+    let (program, why, rest) = match source {
+        EnvironmentSource::Deps => {
+            let program = clojure_cli(search)?;
+            let (rest, why) = with_deps(search);
+            (program, why, rest)
+        }
+        EnvironmentSource::Lein => {
+            let make = "install Leiningen (https://leiningen.org)";
+            let rest = ["repl", ":headless", ":host", "127.0.0.1", ":port", "{port}"];
+            (on_path("lein", make, search)?, "the Leiningen on the PATH", words(&rest))
+        }
+        EnvironmentSource::Babashka => {
+            let make = "install Babashka (https://babashka.org)";
+            let rest = ["--nrepl-server", "{port}"];
+            (on_path("bb", make, search)?, "the Babashka on the PATH", words(&rest))
+        }
+        EnvironmentSource::Venv
+        | EnvironmentSource::Uv
+        | EnvironmentSource::Poetry
+        | EnvironmentSource::Conda
+        | EnvironmentSource::Unknown(_) => {
+            return missing(
+                "that is no environment of Clojure".to_owned(),
+                "name another toolchain",
+            );
+        }
+    };
+    let program = program.to_string_lossy().into_owned();
+    let all = std::iter::once(escaped(&program)).chain(rest).collect();
+    Ok((FoundInterpreter::new(program, why.to_owned()), all))
+}
+
+fn words(words: &[&str]) -> Vec<String> {
+    words.iter().map(|word| (*word).to_owned()).collect()
+}
+
+/// A word with nothing to fill in.
+fn escaped(word: &str) -> String {
+    word.replace('{', "{{").replace('}', "}}")
+}
+
+fn missing<T>(missing: String, make: &str) -> Result<T, FindError> {
+    Err(FindError::NoEnvironment { missing, make: make.to_owned() })
+}
+
+fn on_path(program: &str, make: &str, search: &Search<'_>) -> Result<PathBuf, FindError> {
+    match search.on_path(program) {
+        Some(path) => Ok(path),
+        None => missing(format!("there is no `{program}` on the PATH"), make),
+    }
+}
+
+/// The Clojure CLI. `clj` is the same with a line editor around it, and is taken where there is nothing else. Debian's `clojure`
+/// is another program, which knows no `deps.edn`.
+fn clojure_cli(search: &Search<'_>) -> Result<PathBuf, FindError> {
+    let make = "install the Clojure CLI (https://clojure.org/guides/install_clojure)";
+    let all = ["clojure", "clj"].into_iter().flat_map(|name| search.all_on_path(name));
+    let (fitting, others): (Vec<_>, Vec<_>) = all.partition(|path| knows_deps(path));
+    match (fitting.into_iter().next(), others.first()) {
+        (Some(path), _) => Ok(path),
+        (None, Some(other)) => missing(
+            format!("`{}` is not the Clojure CLI: it knows no `deps.edn`", other.display()),
+            make,
+        ),
+        (None, None) => missing("there is no `clojure` on the PATH".to_owned(), make),
+    }
+}
+
+/// Whether a program is the Clojure CLI: its script speaks of `deps.edn`, or hands over to the one that does.
+fn knows_deps(path: &Path) -> bool {
+    let text = || users_text(path).unwrap_or_default();
+    !is_script(path) || ["deps", "clojure \"$@\""].iter().any(|part| text().contains(part))
+}
+
+/// How the Clojure CLI is told to start a server. An alias `:nrepl` knows which nREPL the project wants; where there is none,
+/// one is added to what the project has.
+fn with_deps(search: &Search<'_>) -> (Vec<String>, &'static str) {
+    let home = search.var("HOME").map(|home| PathBuf::from(home).join(".clojure"));
+    let users = search.var("CLJ_CONFIG").map(PathBuf::from).or(home);
+    let files = [Some(search.cwd.join("deps.edn")), users.map(|dir| dir.join("deps.edn"))];
+    let texts: Vec<String> = files.iter().flatten().filter_map(|file| users_text(file)).collect();
+    let alias = texts.iter().find_map(|text| alias(text, ":nrepl"));
+    let main = ["-m", "nrepl.cmdline", "--port", "{port}"];
+    match alias {
+        Some(alias) if alias.contains(":main-opts") => (
+            words(&["-M:nrepl", "--port", "{port}"]),
+            "the Clojure CLI on the PATH, with the alias `:nrepl`",
+        ),
+        Some(_) => {
+            let rest = std::iter::once("-M:nrepl").chain(main).map(str::to_owned).collect();
+            (rest, "the Clojure CLI on the PATH, with the alias `:nrepl`")
+        }
+        None => {
+            let deps = escaped(NREPL_DEPS);
+            let rest = ["-Sdeps", &deps, "-M"].into_iter().chain(main);
+            (rest.map(str::to_owned).collect(), "the Clojure CLI on the PATH, with nREPL added")
+        }
+    }
+}
+
+/// The map behind a key in a file of EDN, as it is written.
+fn alias<'a>(text: &'a str, key: &str) -> Option<&'a str> {
+    text.match_indices(key).find_map(|(at, _)| {
+        let rest = &text[at + key.len()..];
+        let map = rest.trim_start_matches(|c: char| c.is_whitespace() || c == ',');
+        // The name of a longer key ends elsewhere.
+        let is_key = map.starts_with('{');
+        let mut depth = 0;
+        let end = map.char_indices().find_map(|(at, c)| {
+            match c {
+                '{' => depth += 1,
+                '}' => depth -= 1,
+                _ => {}
+            }
+            (depth == 0).then_some(at + 1)
+        });
+        is_key.then(|| &map[..end.unwrap_or(map.len())])
+    })
+}
+
+#[cfg(test)]
+mod tests {
+    use std::ffi::OsString;
+
+    use super::*;
+    use crate::find::executable;
+
+    fn found(root: &Path, source: &EnvironmentSource) -> Result<(String, Vec<String>), String> {
+        let env: Vec<(OsString, OsString)> =
+            vec![("PATH".into(), root.join("bin").into()), ("HOME".into(), root.into())];
+        let (cwd, proven) = (root.join("ws"), |_: &Path| false);
+        let search = Search { named: None, cwd: &cwd, env: &env, cache_dir: root, proven: &proven };
+        match find(source, &search) {
+            Ok((found, words)) => Ok((found.why, words[1..].to_vec())),
+            Err(FindError::NoEnvironment { missing, make }) => Err(format!("{missing}: {make}")),
+            Err(other) => panic!("{other}"),
+        }
+    }
+
+    #[test]
+    fn cf3_clojures_tools_start_a_server_each_in_its_own_way() {
+        let dir = tempfile::tempdir().unwrap();
+        let root = dir.path();
+        std::fs::create_dir(root.join("ws")).unwrap();
+        for (source, part) in [
+            (EnvironmentSource::Deps, "no `clojure` on the PATH: install the Clojure CLI"),
+            (EnvironmentSource::Lein, "no `lein` on the PATH: install Leiningen"),
+            (EnvironmentSource::Babashka, "no `bb` on the PATH: install Babashka"),
+            (EnvironmentSource::Venv, "no environment of Clojure"),
+        ] {
+            let said = found(root, &source).unwrap_err();
+            assert!(said.contains(part), "{said}");
+        }
+        executable(&root.join("bin/bb"), "#!/bin/sh\n");
+        let (_, words) = found(root, &EnvironmentSource::Babashka).unwrap();
+        assert_eq!(words, ["--nrepl-server", "{port}"]);
+        executable(&root.join("bin/lein"), "#!/bin/sh\n");
+        let (_, words) = found(root, &EnvironmentSource::Lein).unwrap();
+        assert_eq!(words, ["repl", ":headless", ":host", "127.0.0.1", ":port", "{port}"]);
+        executable(&root.join("bin/clojure"), "#!/bin/sh\nexec java clojure.main\n");
+        let said = found(root, &EnvironmentSource::Deps).unwrap_err();
+        assert!(said.contains("is not the Clojure CLI"), "{said}");
+        executable(&root.join("bin/clojure"), "#!/bin/bash\n# deps.edn\n");
+        let (why, words) = found(root, &EnvironmentSource::Deps).unwrap();
+        assert!(why.contains("nREPL added") && words[0] == "-Sdeps", "{why} {words:?}");
+        assert!(words[1].starts_with("{{:deps {{nrepl/nrepl"), "{words:?}");
+        let deps = root.join("ws/deps.edn");
+        std::fs::write(&deps, "{:aliases {:nrepl-x {} :nrepl\n {:extra-deps {a {}}}}}").unwrap();
+        let (_, words) = found(root, &EnvironmentSource::Deps).unwrap();
+        assert_eq!(words, ["-M:nrepl", "-m", "nrepl.cmdline", "--port", "{port}"]);
+        std::fs::write(&deps, "{:aliases {:nrepl {:main-opts [\"-m\" \"nrepl.cmdline\"]}}}")
+            .unwrap();
+        let (_, words) = found(root, &EnvironmentSource::Deps).unwrap();
+        assert_eq!(words, ["-M:nrepl", "--port", "{port}"]);
+    }
+}

@@ -6,7 +6,7 @@ use crate::talk::Talk;
 pub(crate) type Behaviour = (&'static str, fn(&Talk<'_>));
 
 /// A language's pieces of code. Words in capitals are replaced: `TEXT` has no quotes, `NAME` is a name, `VALUE` a
-/// number, `COMMAND` a line for `sh` without single quotes. Pieces are joined by line ends.
+/// number, `COMMAND` a line for `sh` without single quotes (`QUOTED`: with backslashes before double ones). Pieces are joined by line ends.
 ///
 /// What a language has no piece for stays empty; a behaviour that needs it must then be in `cannot`.
 pub(crate) struct Column {
@@ -207,12 +207,12 @@ impl Column {
 
     #[track_caller]
     pub(crate) fn child(&self, command: &str) -> String {
-        piece(self.child).replace("COMMAND", command)
+        commanded(self.child, command)
     }
 
     #[track_caller]
     pub(crate) fn background(&self, command: &str) -> String {
-        piece(self.background).replace("COMMAND", command)
+        commanded(self.background, command)
     }
 
     /// Code that goes on once the file is there.
@@ -220,6 +220,13 @@ impl Column {
     pub(crate) fn wait_for_file(&self, file: &str) -> String {
         self.child(&format!("until [ -e {file} ]; do sleep 0.01; done"))
     }
+}
+
+/// A piece with a command in it, as it is or for a place between double quotes.
+#[track_caller]
+fn commanded(text: &str, command: &str) -> String {
+    let quoted = command.replace('\\', r"\\").replace('"', r#"\""#);
+    piece(text).replace("COMMAND", command).replace("QUOTED", &quoted)
 }
 
 /// A piece that is there, as text.

@@ -5,6 +5,7 @@
 //! version are marked `ignore`, because no machine has all of them: `./test` runs those of its tier.
 
 mod bash;
+mod clojure;
 mod column;
 mod jupyter;
 mod list;
@@ -19,6 +20,7 @@ use std::panic::{AssertUnwindSafe, catch_unwind};
 use stead_testkit::{TestEnv, ipykernel, kernel_of, kernel_python, node_of, python_of};
 
 use crate::bash::BASH;
+use crate::clojure::CLOJURE;
 use crate::column::Column;
 use crate::jupyter::{JUPYTER, XEUS};
 use crate::node::NODE;
@@ -29,7 +31,7 @@ use crate::talk::{SessionHistory, Talk};
 const STEAD: &str = env!("CARGO_BIN_EXE_stead");
 
 /// Every column there is.
-static COLUMNS: [&Column; 5] = [&PYTHON, &BASH, &NODE, &JUPYTER, &XEUS];
+static COLUMNS: [&Column; 6] = [&PYTHON, &BASH, &NODE, &JUPYTER, &XEUS, &CLOJURE];
 
 #[test]
 fn python() {
@@ -92,6 +94,19 @@ fn jupyter_xeus_python() {
     let env = TestEnv::new(STEAD);
     env.install_kernel("xpython", &kernel_of(&kernel_python(), "xpython_launcher"));
     behaves_as_the_list_says(&XEUS, &env);
+}
+
+/// Clojure behind its own nREPL server, which `./test --all` installs; the toolchain is one of the user's.
+#[test]
+#[ignore = "needs Debian's Clojure, and is long"]
+fn clojure_nrepl() {
+    let env = TestEnv::new(STEAD);
+    let own = env.root().join("home/.config/stead");
+    std::fs::create_dir_all(&own).unwrap();
+    let command = stead_testkit::clojure();
+    let table = format!("[toolchains.clojure]\nengine = \"nrepl\"\ncmd = {command:?}\n");
+    std::fs::write(own.join("config.toml"), table).unwrap();
+    behaves_as_the_list_says(&CLOJURE, &env);
 }
 
 /// A test for each version of an interpreter; it fails where there is none of that version.

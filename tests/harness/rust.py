@@ -97,11 +97,12 @@ def jobs(binary, tier, pythons, nodes, wanted):
 REPLACED = ["conformance python", "conformance node"]
 
 
-# Jupyter kernels and the environments that tests/peers/install --all makes for them.
+# Jupyter kernels and servers, and the environments that tests/peers/install --all makes for them.
 KERNELS = {
     "jupyter_ipykernel_7": ".test/venv",
     "jupyter_ipykernel_6": ".test/kernels-6",
     "jupyter_xeus_python": ".test/kernels",
+    "clojure_nrepl": ".test/venv",
 }
 
 

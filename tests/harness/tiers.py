@@ -27,10 +27,14 @@ RULES = [
     Rule("e2e findings::pr132_case_45", per="pythons"),
     # Needs a binary of an older version, which is built for it.
     Rule("e2e skew::", tier="all"),
+    # Need Debian's Clojure and Leiningen.
+    Rule("e2e clojure::", tier="all", timeout=300),
+    Rule("stress nrepl::clojure", tier="all", timeout=400),
     Rule("waiting ", tier="default", timeout=300),
     Rule("conformance ", tier="default", timeout=300),
     # They need environments of their own, and kernels take longer than bridges.
     Rule("conformance jupyter_", tier="all", timeout=300),
+    Rule("conformance clojure_", tier="all", timeout=600),
     Rule("bridge ", timeout=300),
     Rule("bridge python-libraries", tier="default", timeout=300),
     # Needs a venv with libraries for each Python.
@@ -74,6 +78,7 @@ SIZES = {
         "STEAD_KILLER_SECONDS": "60",
         "STEAD_LONG_LIFE": "100000",
         "STEAD_NODE_INTERRUPTS": "1000",
+        "STEAD_NREPL_INTERRUPTS": "500",
         "STEAD_ORDERS": "300",
         "STEAD_REFUSE_ALL": "1",
         "STEAD_ROLLBACKS": "1000",

@@ -117,7 +117,7 @@ pub(crate) fn interrupt(
     }
 }
 
-fn check(
+pub(crate) fn check(
     rig: &Rig,
     seq: EvalSeq,
     ends: Ends,

@@ -7,19 +7,18 @@ use stead_protocol::EvalId;
 use stead_protocol::bridge::{BridgeEvent, Command, DoneStatus};
 
 use super::{
-    EvalRun, EvalStage, Interrupting, KernelChannel, KernelOwner, KernelTalk, TalkAction, TalkPhase,
+    EvalAge, EvalRun, EvalStage, Interrupting, KernelChannel, KernelOwner, KernelTalk, TalkAction,
+    TalkPhase, TalkTimer,
 };
 use crate::python;
 use crate::quirks::InterruptWay;
 
 /// After this time an interrupt is sent to a kernel that has not said that the code runs: some never say it.
-const SAYS_THAT_IT_RUNS: Duration = Duration::from_secs(1);
-
-/// How long code has only just begun.
-pub(super) const YOUNG: Duration = Duration::from_millis(200);
-/// After this time an interrupt of code that had only just begun is sent again, and how often.
-pub(super) const REPEAT_AFTER: Duration = Duration::from_secs(1);
-const MOST_REPEATS: u32 = 5;
+pub(super) const SAYS_THAT_IT_RUNS: Duration = Duration::from_secs(1);
+/// How long the kernel's own code runs after it has said that the user's does.
+pub(super) const YOUNG: Duration = Duration::from_millis(50);
+/// How long a kernel has to act on an interrupt before it is sent another.
+const COOLS_AFTER: Duration = Duration::from_secs(1);
 
 impl KernelTalk {
     pub(super) fn command(&mut self, command: &Command<'_>, out: &mut Vec<TalkAction>) {
@@ -73,18 +72,16 @@ impl KernelTalk {
             after: String::new(),
             reply: None,
             idle: false,
-            begun: false,
+            age: EvalAge::Waits,
             interrupt: Interrupting::No,
-            young: false,
-            repeats: 0,
-            cooling: false,
-            again: false,
             asks: None,
             value: None,
             display: None,
             error: None,
             tries: 0,
+            notice: None,
         };
+        self.numbers.begin();
         self.execute(&mut run, out);
         self.phase = TalkPhase::Running(Box::new(run));
     }
@@ -106,7 +103,7 @@ impl KernelTalk {
         });
         run.request = self.ask_shell("execute_request", content, out);
         run.stage = EvalStage::Code;
-        (run.reply, run.idle) = (None, false);
+        (run.reply, run.idle, run.age) = (None, false, EvalAge::Waits);
         run.tries += 1;
         self.remember(&run.request, &run.eval);
     }
@@ -117,37 +114,60 @@ impl KernelTalk {
         if run.eval != id.to_string() {
             return;
         }
-        let eval = run.eval.clone();
-        let is_sent = !self.held.iter().any(|held| held.header["msg_id"] == run.request.as_str());
-        if !is_sent {
-            // The kernel is busy with something else, which is not to be hit.
-            let request = run.request.clone();
-            self.held.retain(|held| held.header["msg_id"] != request.as_str());
-            out.push(TalkAction::Tell(BridgeEvent::Interrupted {
-                eval: eval.clone(),
-                error: None,
-            }));
+        let (eval, request, stage) = (run.eval.clone(), run.request.clone(), run.stage);
+        let tell = |error: Option<String>| {
+            TalkAction::Tell(BridgeEvent::Interrupted { eval: eval.clone(), error })
+        };
+        // The kernel is busy with something else, which is not to be hit, or has thrown the code away.
+        if self.take_back(&request) || stage == EvalStage::Again {
+            out.push(tell(None));
             out.push(TalkAction::Tell(super::ending::done(&eval, DoneStatus::Interrupted)));
+            self.timers.forget(TalkTimer::Again);
             self.phase = TalkPhase::Idle;
             return;
         }
         if way == InterruptWay::Never {
             let error = "this kernel would die of a signal and takes no notice of a message; \
                          a restart ends what runs";
-            let error = Some(error.to_owned());
-            out.push(TalkAction::Tell(BridgeEvent::Interrupted { eval, error }));
+            out.push(tell(Some(error.to_owned())));
             return;
         }
-        out.push(TalkAction::Tell(BridgeEvent::Interrupted { eval, error: None }));
-        if run.cooling {
-            run.again = true;
-        } else if run.begun || run.interrupt == Interrupting::Sent {
-            (run.interrupt, run.cooling) = (Interrupting::Sent, true);
-            out.push(TalkAction::Wake(REPEAT_AFTER));
+        out.push(tell(None));
+        let TalkPhase::Running(run) = &mut self.phase else { return };
+        match (run.interrupt, run.age) {
+            (Interrupting::Fresh { .. }, _) => run.interrupt = Interrupting::Fresh { again: true },
+            (Interrupting::Sent, _) | (_, EvalAge::Grown) => self.interrupt_now(out),
+            (
+                Interrupting::No | Interrupting::Wanted,
+                EvalAge::Waits | EvalAge::Taken | EvalAge::Young,
+            ) => {
+                run.interrupt = Interrupting::Wanted;
+                // In a kernel of others, what runs before ours has begun is theirs.
+                if self.owner != KernelOwner::Others && !self.timers.has(TalkTimer::Grown) {
+                    self.timers.set(TalkTimer::Begins, SAYS_THAT_IT_RUNS);
+                }
+            }
+        }
+    }
+
+    /// Interrupts the eval that runs.
+    fn interrupt_now(&mut self, out: &mut Vec<TalkAction>) {
+        let way = self.interrupt_way();
+        if let TalkPhase::Running(run) = &mut self.phase {
+            run.interrupt = Interrupting::Fresh { again: false };
+            self.timers.forget(TalkTimer::Begins);
+            self.timers.set(TalkTimer::Cools, COOLS_AFTER);
             self.send_interrupt(way, out);
-        } else {
-            run.interrupt = Interrupting::Wanted;
-            out.push(TalkAction::Wake(SAYS_THAT_IT_RUNS));
+        }
+    }
+
+    /// The code itself runs: an interrupt that waited for that is sent.
+    pub(super) fn grown(&mut self, out: &mut Vec<TalkAction>) {
+        let TalkPhase::Running(run) = &mut self.phase else { return };
+        run.age = EvalAge::Grown;
+        self.timers.forget(TalkTimer::Grown);
+        if run.interrupt == Interrupting::Wanted {
+            self.interrupt_now(out);
         }
     }
 
@@ -163,36 +183,46 @@ impl KernelTalk {
         }
     }
 
-    /// The time that was asked for has passed.
+    /// A time that was asked for has passed.
     pub(super) fn due(&mut self, out: &mut Vec<TalkAction>) {
-        let way = self.interrupt_way();
-        let TalkPhase::Running(run) = &mut self.phase else { return };
-        if run.interrupt == Interrupting::Wanted && run.stage == EvalStage::Code {
-            (run.interrupt, run.cooling) = (Interrupting::Sent, true);
-            out.push(TalkAction::Wake(REPEAT_AFTER));
-            self.send_interrupt(way, out);
-        } else if run.cooling && run.stage == EvalStage::Code {
-            if run.idle && run.reply.is_none() {
-                // The interrupt has met the kernel's own code, which has forgotten the reply.
-                run.reply = Some(json!({"status": "aborted"}));
-                self.unanswered = self.unanswered.saturating_sub(1);
-                self.look_whether_over(out);
-            } else if (run.again || run.young) && run.repeats < MOST_REPEATS {
-                (run.again, run.repeats) = (false, run.repeats + 1);
-                out.push(TalkAction::Wake(REPEAT_AFTER));
-                self.send_interrupt(way, out);
-            } else {
-                run.cooling = false;
+        for timer in self.timers.passed() {
+            match timer {
+                TalkTimer::Doubt => self.doubt(out),
+                TalkTimer::Grown => self.grown(out),
+                TalkTimer::Begins => self.begins_unsaid(out),
+                TalkTimer::Cools => self.cooled(out),
+                TalkTimer::Again => self.execute_again(out),
             }
-        } else if run.young && run.stage == EvalStage::Code {
-            run.young = false;
-        } else if run.stage == EvalStage::Again {
-            let TalkPhase::Running(mut run) = std::mem::replace(&mut self.phase, TalkPhase::Idle)
-            else {
-                return;
-            };
-            self.execute(&mut run, out);
-            self.phase = TalkPhase::Running(run);
+        }
+    }
+
+    /// A kernel of ours has not said that it runs the code, and an interrupt waits for that.
+    fn begins_unsaid(&mut self, out: &mut Vec<TalkAction>) {
+        if let TalkPhase::Running(run) = &self.phase
+            && run.interrupt == Interrupting::Wanted
+        {
+            self.interrupt_now(out);
+        }
+    }
+
+    /// The kernel has had its time to act on an interrupt.
+    fn cooled(&mut self, out: &mut Vec<TalkAction>) {
+        let TalkPhase::Running(run) = &mut self.phase else { return };
+        match run.interrupt {
+            Interrupting::Fresh { again: true } => self.interrupt_now(out),
+            Interrupting::Fresh { again: false } => run.interrupt = Interrupting::Sent,
+            Interrupting::No | Interrupting::Wanted | Interrupting::Sent => {}
+        }
+    }
+
+    /// Sends code that the kernel threw away once more.
+    fn execute_again(&mut self, out: &mut Vec<TalkAction>) {
+        match std::mem::replace(&mut self.phase, TalkPhase::Idle) {
+            TalkPhase::Running(mut run) if run.stage == EvalStage::Again => {
+                self.execute(&mut run, out);
+                self.phase = TalkPhase::Running(run);
+            }
+            phase => self.phase = phase,
         }
     }
 

@@ -6,7 +6,9 @@ use serde_json::Value;
 use stead_protocol::bridge::{BridgeEvent, Done, DoneStatus, Stream};
 
 use super::published::{show_display, show_value};
-use super::{EvalStage, Interrupting, KernelTalk, TalkAction, TalkPhase};
+use super::{
+    EvalAge, EvalStage, Interrupting, KernelOwner, KernelTalk, TalkAction, TalkPhase, TalkTimer,
+};
 use crate::bundle::{cut, has_picture};
 use crate::python;
 use crate::quirks::InterruptWay;
@@ -49,12 +51,12 @@ impl KernelTalk {
         };
         let word = ReplyWord::of(reply);
         if word == ReplyWord::Aborted
-            && !run.begun
+            && matches!(run.age, EvalAge::Waits | EvalAge::Taken)
             && run.interrupt == Interrupting::No
             && run.tries < MOST_TRIES
         {
             run.stage = EvalStage::Again;
-            out.push(TalkAction::Wake(AGAIN_AFTER));
+            self.timers.set(TalkTimer::Again, AGAIN_AFTER);
             return;
         }
         if !python || word == ReplyWord::Ok {
@@ -77,6 +79,19 @@ impl KernelTalk {
     pub(super) fn finish(&mut self, told: &Value, out: &mut Vec<TalkAction>) {
         let phase = std::mem::replace(&mut self.phase, TalkPhase::Idle);
         let TalkPhase::Running(mut run) = phase else { return };
+        for timer in [TalkTimer::Begins, TalkTimer::Grown, TalkTimer::Cools, TalkTimer::Again] {
+            self.timers.forget(timer);
+        }
+        let lost = match self.owner {
+            KernelOwner::Ours { .. } => self.numbers.lost(),
+            // Answers to other clients have numbers, too.
+            KernelOwner::Others => 0,
+        };
+        if lost > 0 {
+            run.notice = Some(format!(
+                "output is missing: the kernel published faster than it was read and threw {lost} messages away"
+            ));
+        }
         let reply = run.reply.take().unwrap_or_default();
         let word = ReplyWord::of(&reply);
         let names = python::names_told(told);
@@ -100,7 +115,8 @@ impl KernelTalk {
             let language = self.facts.as_ref().map(|facts| facts.language.clone());
             show_value(value, names.type_name.or(language), false, out);
         }
-        let (sent, way) = (run.interrupt == Interrupting::Sent, self.interrupt_way());
+        let sent = matches!(run.interrupt, Interrupting::Fresh { .. } | Interrupting::Sent);
+        let way = self.interrupt_way();
         let mut failure = run.error.take();
         if let Some(error) = failure.take_if(|_| word == ReplyWord::Ok) {
             // The code came to its end, and its value could not be shown.
@@ -149,7 +165,7 @@ impl KernelTalk {
             exit_code,
             changed: names.changed,
             variables: names.variables,
-            notice: None,
+            notice: run.notice,
             ns: None,
         })));
     }

@@ -2,10 +2,17 @@
 //! out. The gateway's adapter can use it as it is: nothing here knows how messages travel.
 
 mod commands;
+mod doubt;
 mod ending;
+mod greeting;
+mod numbers;
 mod published;
 mod questions;
 mod replies;
+mod timers;
+
+#[cfg(test)]
+mod lost_tests;
 #[cfg(test)]
 mod tests;
 
@@ -14,10 +21,12 @@ use std::time::Duration;
 
 use serde_json::{Value, json};
 use stead_protocol::bridge::{BridgeEvent, Command, Stream};
-use stead_protocol::{Capabilities, Capability};
 
 use crate::message::JupyterMessage;
-use crate::quirks::{self, InterruptWay, KernelQuirks};
+use crate::quirks::{InterruptWay, KernelQuirks};
+use doubt::{KernelProbe, Overdue};
+use numbers::MessageNumbers;
+use timers::{TalkTimer, TalkTimers};
 
 /// The channel that a message came on or goes to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -109,9 +118,43 @@ enum TalkPhase {
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Interrupting {
     No,
-    /// It is sent when the kernel says that the code runs: before that, kernels ignore it.
+    /// It is sent when the code runs: before that it would meet the kernel's own code, or code of somebody else.
     Wanted,
+    /// It was sent a moment ago: another one now could meet the kernel's own code while it puts the first into words, and the
+    /// reply would never come. `again`: one more was asked for meanwhile.
+    Fresh {
+        again: bool,
+    },
     Sent,
+}
+
+/// How far the kernel is with the code of an eval.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum EvalAge {
+    /// It has not said that it is busy with it.
+    Waits,
+    /// It is busy with it, and has not said that it runs it: it may also throw it away.
+    Taken,
+    /// It has only just said that it runs it: an interrupt may meet the kernel's own code, which loses it.
+    Young,
+    /// The code itself runs.
+    Grown,
+}
+
+/// A request on the shell channel that has no answer yet.
+#[derive(Debug)]
+struct ShellRequest {
+    id: String,
+    /// The kernel has said that it is busy with it.
+    begun: bool,
+    /// The kernel has said that it is idle after it.
+    idle: bool,
+}
+
+impl ShellRequest {
+    fn sent(id: String) -> ShellRequest {
+        ShellRequest { id, begun: false, idle: false }
+    }
 }
 
 /// What is waited for before an eval is over.
@@ -137,18 +180,8 @@ struct EvalRun {
     after: String,
     reply: Option<Value>,
     idle: bool,
-    /// The kernel has said that it runs the code.
-    begun: bool,
+    age: EvalAge,
     interrupt: Interrupting,
-    /// The code has only just begun: an interrupt may meet the kernel's own code, which loses it.
-    young: bool,
-    /// How often an interrupt was sent again.
-    repeats: u32,
-    /// An interrupt was sent a moment ago: another one now could meet the kernel's own code while it puts the first into words,
-    /// and the reply would never come.
-    cooling: bool,
-    /// Another interrupt was asked for meanwhile.
-    again: bool,
     /// The question that the user was asked.
     asks: Option<JupyterMessage>,
     /// Its last value, shown when nothing can follow.
@@ -157,6 +190,8 @@ struct EvalRun {
     display: Option<Value>,
     error: Option<Value>,
     tries: u32,
+    /// Something that the reader of the result should know.
+    notice: Option<String>,
 }
 
 /// A question that the kernel is answering.
@@ -165,6 +200,8 @@ struct AskedQuestion {
     seq: u64,
     request: String,
     kind: QuestionKind,
+    /// The kernel has said that it is busy with it.
+    begun: bool,
 }
 
 /// How the answer to a question is read.
@@ -194,10 +231,17 @@ pub struct KernelTalk {
     facts: Option<KernelFacts>,
     /// The id of the kernel's side: another one means that it was started anew.
     kernel_session: Option<String>,
-    /// How many requests on the shell channel have no answer yet.
-    unanswered: usize,
+    /// The request on the shell channel that was sent last, until it is answered.
+    outstanding: Option<ShellRequest>,
     /// Requests that wait for that.
     held: VecDeque<JupyterMessage>,
+    timers: TalkTimers,
+    /// What is overdue, the question about it, and how long the next one waits.
+    doubted: Option<Overdue>,
+    probe: Option<KernelProbe>,
+    patience: Duration,
+    /// The numbers of the kernel's messages, by which lost ones are noticed.
+    numbers: MessageNumbers,
     /// Which eval a request was for.
     evals: VecDeque<(String, String)>,
 }
@@ -213,8 +257,13 @@ impl KernelTalk {
             phase: TalkPhase::Greeting { info: None, heard: false },
             facts: None,
             kernel_session: None,
-            unanswered: 0,
+            outstanding: None,
             held: VecDeque::new(),
+            timers: TalkTimers::default(),
+            doubted: None,
+            probe: None,
+            patience: Duration::ZERO,
+            numbers: MessageNumbers::default(),
             evals: VecDeque::new(),
         }
     }
@@ -227,8 +276,11 @@ impl KernelTalk {
             KernelOwner::Others => &[KernelChannel::Control, KernelChannel::Shell],
         };
         let ask = |channel: &KernelChannel| {
-            let message = self.request("kernel_info_request", json!({})).1;
-            self.unanswered += usize::from(*channel == KernelChannel::Shell);
+            let (id, message) = self.request("kernel_info_request", json!({}));
+            if *channel == KernelChannel::Shell {
+                // Requests are answered in order, so the last one counts.
+                self.outstanding = Some(ShellRequest::sent(id));
+            }
             TalkAction::Send(*channel, message)
         };
         channels.iter().map(ask).collect()
@@ -260,21 +312,44 @@ impl KernelTalk {
                 out.push(TalkAction::Leave);
                 self.phase = TalkPhase::Leaving;
             }
-            TalkInput::Kernel(KernelChannel::Published, message) => {
-                self.published(message, &mut out);
+            TalkInput::Kernel(channel, message) => {
+                self.numbers.heard(message);
+                if !self.is_of_probe(message, &mut out) {
+                    self.heard(channel, message, &mut out);
+                }
             }
-            TalkInput::Kernel(KernelChannel::Stdin, message) => self.asked(message, &mut out),
-            TalkInput::Kernel(KernelChannel::Shell, message) => {
-                self.unanswered = self.unanswered.saturating_sub(1);
-                self.replied(message, &mut out);
-                self.send_held(&mut out);
-            }
-            TalkInput::Kernel(KernelChannel::Control, message) => self.replied(message, &mut out),
             TalkInput::Line(line) => self.line(line, &mut out),
             TalkInput::PartOfLine => self.still_waits(&mut out),
             TalkInput::Due => self.due(&mut out),
         }
+        self.look_for_doubt();
+        self.timers.ask(&mut out);
         out
+    }
+
+    /// A message of the kernel's was lost on its way: the running eval says so when it ends.
+    pub fn missed(&mut self, why: &str) {
+        if let TalkPhase::Running(run) = &mut self.phase {
+            run.notice = Some(why.to_owned());
+        }
+    }
+
+    fn heard(
+        &mut self,
+        channel: KernelChannel,
+        message: &JupyterMessage,
+        out: &mut Vec<TalkAction>,
+    ) {
+        match channel {
+            KernelChannel::Published => self.published(message, out),
+            KernelChannel::Stdin => self.asked(message, out),
+            KernelChannel::Shell => {
+                self.outstanding.take_if(|asked| asked.id == message.parent_id());
+                self.replied(message, out);
+                self.send_held(out);
+            }
+            KernelChannel::Control => self.replied(message, out),
+        }
     }
 
     /// A kernel that is not ours may be started anew by those whose it is; then the process at the same address is another.
@@ -311,12 +386,20 @@ impl KernelTalk {
     /// Sends the next request if the last one was answered. One at a time: xeus forgets a request that comes while it is busy
     /// with another.
     fn send_held(&mut self, out: &mut Vec<TalkAction>) {
-        if self.unanswered == 0
+        if self.outstanding.is_none()
             && let Some(message) = self.held.pop_front()
         {
-            self.unanswered += 1;
+            let id = message.header["msg_id"].as_str().unwrap_or_default();
+            self.outstanding = Some(ShellRequest::sent(id.to_owned()));
             out.push(TalkAction::Send(KernelChannel::Shell, message));
         }
+    }
+
+    /// Takes back a request that waits to be sent; whether it did.
+    fn take_back(&mut self, request: &str) -> bool {
+        let before = self.held.len();
+        self.held.retain(|held| held.header["msg_id"] != request);
+        self.held.len() < before
     }
 
     fn is_python(&self) -> bool {
@@ -325,58 +408,6 @@ impl KernelTalk {
 
     fn interrupt_way(&self) -> InterruptWay {
         self.facts.as_ref().map_or(InterruptWay::Never, |facts| facts.quirks.interrupt)
-    }
-
-    /// The kernel has answered and is heard: the host may send code.
-    fn greeted(&mut self, info: &Value, out: &mut Vec<TalkAction>) {
-        let (by_message, is_child) = match self.owner {
-            KernelOwner::Ours { by_message } => (by_message, true),
-            KernelOwner::Others => (false, false),
-        };
-        let spoken = &info["language_info"];
-        let language = spoken["name"].as_str().unwrap_or("unknown").to_ascii_lowercase();
-        let quirks = quirks::quirks(info, by_message, is_child);
-        // Python's IPython and xeus both answer expressions; `ipython` is what older kernels say.
-        let python = matches!(language.as_str(), "python" | "ipython");
-        let mut can: Capabilities = [
-            Capability::Inspect,
-            Capability::Complete,
-            Capability::Interrupts,
-            Capability::OwnProcesses,
-        ]
-        .into();
-        if !quirks.no_stdin {
-            can.insert(Capability::OwnWaits);
-        }
-        if python {
-            for capability in [Capability::Clear, Capability::Vars, Capability::Changed] {
-                can.insert(capability);
-            }
-            // Requests are sent in order: code that comes next finds the helper there.
-            let install = crate::python::silent(&crate::python::install());
-            self.ask_shell("execute_request", install, out);
-        }
-        if !is_child {
-            // Its processes are not below us: that they cannot be stopped is for us to say.
-            can.insert(Capability::Pauses);
-        }
-        let implementation = info["implementation"].as_str().unwrap_or_default();
-        let release = info["implementation_version"].as_str().unwrap_or_default();
-        let version = spoken["version"].as_str().unwrap_or_default();
-        let words = |words: [&str; 2]| words.join(" ").trim().to_owned();
-        let parts = [words([&language, version]), words([implementation, release])];
-        let version = parts.iter().filter(|part| !part.is_empty()).cloned().collect::<Vec<_>>();
-        out.push(TalkAction::Tell(BridgeEvent::Hello {
-            protocol: stead_protocol::bridge::VERSION,
-            language: language.clone(),
-            version: version.join(", "),
-            executable: self.executable.clone(),
-            pid: std::process::id(),
-            cannot: cannot(&can, &quirks, is_child),
-            can,
-        }));
-        self.facts = Some(KernelFacts { quirks, python, language });
-        self.phase = TalkPhase::Idle;
     }
 
     /// The eval whose request this was.
@@ -391,29 +422,4 @@ impl KernelTalk {
         }
         self.evals.push_back((request.to_owned(), eval.to_owned()));
     }
-}
-
-/// What a session of this kernel cannot do, for `status`.
-fn cannot(can: &Capabilities, quirks: &KernelQuirks, is_child: bool) -> Vec<String> {
-    let mut list = Vec::new();
-    if !can.has(&Capability::Vars) {
-        list.push("tell or clear names: the protocol has no question for them");
-    }
-    list.push("save, load or go back: the protocol has no way to keep state");
-    match quirks.interrupt {
-        InterruptWay::Never => {
-            list.push("interrupt: the kernel dies of a signal and ignores the message")
-        }
-        InterruptWay::Message if !is_child => {
-            list.push("pause, or kill what the code has started: the kernel runs elsewhere");
-        }
-        InterruptWay::Message | InterruptWay::Signal | InterruptWay::Children => {}
-    }
-    if quirks.no_stdin {
-        list.push("give input: code that reads it hangs in this kernel");
-    } else {
-        list.push("see a child that reads standard input: the kernel's is empty");
-    }
-    list.push("keep both streams in exact order where the kernel does not");
-    list.into_iter().map(str::to_owned).collect()
 }

@@ -3,11 +3,10 @@
 use serde_json::Value;
 use stead_protocol::bridge::{BridgeEvent, Shown, Stream};
 
-use super::commands::{REPEAT_AFTER, YOUNG};
-use super::{EvalRun, Interrupting, KernelTalk, TalkAction, TalkPhase};
+use super::commands::{SAYS_THAT_IT_RUNS, YOUNG};
+use super::{EvalAge, EvalRun, KernelTalk, TalkAction, TalkPhase, TalkTimer};
 use crate::bundle;
 use crate::message::JupyterMessage;
-use crate::quirks::InterruptWay;
 
 impl KernelTalk {
     pub(super) fn published(&mut self, message: &JupyterMessage, out: &mut Vec<TalkAction>) {
@@ -15,28 +14,22 @@ impl KernelTalk {
             *heard = true;
             return self.look_whether_greeted(out);
         }
-        let way = self.interrupt_way();
+        self.note_state(message);
         let lone_display = self.facts.as_ref().is_some_and(|facts| facts.quirks.displays_values);
         let run = match &mut self.phase {
             TalkPhase::Running(run) if run.request == message.parent_id() => run,
             _ => return self.background(message, out),
         };
         match message.kind() {
-            "execute_input" => {
-                (run.begun, run.young) = (true, way == InterruptWay::Signal);
-                if run.interrupt == Interrupting::Wanted {
-                    (run.interrupt, run.cooling) = (Interrupting::Sent, true);
-                    out.push(TalkAction::Wake(REPEAT_AFTER));
-                    self.send_interrupt(way, out);
-                } else if run.young {
-                    out.push(TalkAction::Wake(YOUNG));
-                }
+            "execute_input" if run.age != EvalAge::Grown => {
+                run.age = EvalAge::Young;
+                self.timers.set(TalkTimer::Grown, YOUNG);
             }
             "stream" => {
-                run.begun = true;
                 show_display(run, out);
                 let stream = stream_of(message);
                 out.push(TalkAction::Print(stream, message.text("text").to_owned()));
+                self.grown(out);
             }
             "execute_result" => {
                 show_display(run, out);
@@ -57,16 +50,37 @@ impl KernelTalk {
                 show_display(run, out);
                 run.error = Some(message.content.clone());
             }
-            "status" if message.text("execution_state") == "idle" => {
-                run.idle = true;
-                if run.reply.is_none() && run.interrupt == Interrupting::Sent {
-                    run.cooling = true;
-                    out.push(TalkAction::Wake(REPEAT_AFTER));
+            "status" => match message.text("execution_state") {
+                "busy" if run.age == EvalAge::Waits => {
+                    run.age = EvalAge::Taken;
+                    self.timers.set(TalkTimer::Grown, SAYS_THAT_IT_RUNS);
                 }
-                self.look_whether_over(out);
-            }
+                "idle" => {
+                    run.idle = true;
+                    self.look_whether_over(out);
+                }
+                _ => {}
+            },
             // Widgets, debuggers and what is yet to be thought of: nothing that a session without a browser can show.
             _ => {}
+        }
+    }
+
+    /// Notes what the kernel says of where it is with the request that was sent last.
+    fn note_state(&mut self, message: &JupyterMessage) {
+        let parent = message.parent_id();
+        let state = match message.kind() {
+            "status" => message.text("execution_state"),
+            _ => "busy",
+        };
+        if let Some(asked) = self.outstanding.as_mut().filter(|asked| asked.id == parent) {
+            asked.begun |= state == "busy";
+            asked.idle |= state == "idle";
+        }
+        if let TalkPhase::Asking(asked) = &mut self.phase
+            && asked.request == parent
+        {
+            asked.begun |= state == "busy";
         }
     }
 

@@ -7,7 +7,6 @@ use super::commands::refuse;
 use super::{AskedQuestion, KernelTalk, QuestionKind, TalkAction, TalkPhase};
 use crate::bundle::cut;
 use crate::python;
-use crate::quirks::InterruptWay;
 
 /// How many names are listed.
 const MOST_NAMES: usize = 200;
@@ -36,7 +35,7 @@ impl KernelTalk {
             _ => return refuse(seq, "the Jupyter protocol has no such question", out),
         };
         let request = self.ask_shell(message, content, out);
-        self.phase = TalkPhase::Asking(AskedQuestion { seq, request, kind });
+        self.phase = TalkPhase::Asking(AskedQuestion { seq, request, kind, begun: false });
     }
 
     pub(super) fn clear(&mut self, seq: u64, out: &mut Vec<TalkAction>) {
@@ -45,17 +44,22 @@ impl KernelTalk {
         }
         let question = python::silent(&python::call("clear", None));
         let request = self.ask_shell("execute_request", question, out);
-        self.phase = TalkPhase::Asking(AskedQuestion { seq, request, kind: QuestionKind::Helper });
+        let kind = QuestionKind::Helper;
+        self.phase = TalkPhase::Asking(AskedQuestion { seq, request, kind, begun: false });
     }
 
     /// Nobody waits for the answer any more.
     pub(super) fn give_up_question(&mut self, out: &mut Vec<TalkAction>) {
         let way = self.interrupt_way();
-        let TalkPhase::Asking(asked) = &self.phase else { return };
-        refuse(asked.seq, "interrupted", out);
-        self.phase = TalkPhase::Idle;
-        if way != InterruptWay::Never {
-            self.send_interrupt(way, out);
+        match std::mem::replace(&mut self.phase, TalkPhase::Idle) {
+            TalkPhase::Asking(asked) => {
+                refuse(asked.seq, "interrupted", out);
+                // A question that waits behind something else must not cost that its life.
+                if !self.take_back(&asked.request) && asked.begun {
+                    self.send_interrupt(way, out);
+                }
+            }
+            phase => self.phase = phase,
         }
     }
 

@@ -59,10 +59,10 @@ impl KernelTalk {
         };
         let eval = eval.map(|(_, eval)| eval.clone());
         super::published::show_display(run, out);
-        run.begun = true;
         run.asks = Some(message.clone());
         out.push(TalkAction::Tell(waits(message, eval)));
         out.push(TalkAction::Listen(true));
+        self.grown(out);
     }
 
     /// The user has begun to answer, and the kernel waits for the end of the line.

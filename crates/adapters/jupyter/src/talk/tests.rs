@@ -7,22 +7,22 @@ use stead_protocol::bridge::{BridgeEvent, Command, Stream};
 use super::*;
 
 /// A conversation with a kernel that has said who it is.
-struct Talked {
-    talk: KernelTalk,
+pub(super) struct Talked {
+    pub(super) talk: KernelTalk,
     /// The last request on the shell channel.
-    request: String,
+    pub(super) request: String,
 }
 
-fn id() -> EvalId {
+pub(super) fn id() -> EvalId {
     "k:1".parse().unwrap()
 }
 
-fn ours() -> KernelOwner {
+pub(super) fn ours() -> KernelOwner {
     KernelOwner::Ours { by_message: false }
 }
 
 /// What is done, as short words.
-fn words(actions: &[TalkAction]) -> Vec<String> {
+pub(super) fn words(actions: &[TalkAction]) -> Vec<String> {
     let word = |action: &TalkAction| match action {
         TalkAction::Tell(event) => {
             let event = serde_json::to_value(event).unwrap();
@@ -49,46 +49,55 @@ fn words(actions: &[TalkAction]) -> Vec<String> {
     actions.iter().map(word).collect()
 }
 
+/// The id of the last request on the shell channel; empty if there is none.
+pub(super) fn shell_request(actions: &[TalkAction]) -> String {
+    let sent = actions.iter().rev().find_map(|action| match action {
+        TalkAction::Send(KernelChannel::Shell, message) => message.header["msg_id"].as_str(),
+        _ => None,
+    });
+    sent.unwrap_or_default().to_owned()
+}
+
 impl Talked {
-    fn new(owner: KernelOwner, implementation: &str, language: &str) -> Talked {
+    pub(super) fn new(owner: KernelOwner, implementation: &str, language: &str) -> Talked {
         let mut talked =
             Talked { talk: KernelTalk::new(owner, "me", "/bin/kernel"), request: String::new() };
-        talked.talk.greet();
+        let greeting = shell_request(&talked.talk.greet());
         let info = json!({"implementation": implementation, "language_info": {"name": language, "version": "1"}});
         let said = talked.published("", "status", json!({"execution_state": "idle"}));
         assert!(said.is_empty(), "{said:?}");
-        talked.on(KernelChannel::Shell, "", "kernel_info_reply", info);
+        talked.on(KernelChannel::Shell, &greeting, "kernel_info_reply", info);
         assert!(talked.talk.is_ready());
         // The helper of Python kernels was put in place.
-        if talked.talk.unanswered > 0 {
-            talked.on(KernelChannel::Shell, "", "execute_reply", json!({"status": "ok"}));
+        if !talked.request.is_empty() {
+            talked.reply(json!({"status": "ok"}));
         }
         talked
     }
 
-    fn ipython() -> Talked {
+    pub(super) fn ipython() -> Talked {
         Talked::new(ours(), "ipython", "python")
     }
 
-    fn step(&mut self, input: TalkInput<'_>) -> Vec<String> {
+    pub(super) fn step(&mut self, input: TalkInput<'_>) -> Vec<String> {
         let actions = self.talk.step(input);
-        for action in &actions {
-            if let TalkAction::Send(KernelChannel::Shell, message) = action {
-                self.request = message.header["msg_id"].as_str().unwrap().to_owned();
-            }
+        let sent = shell_request(&actions);
+        if !sent.is_empty() {
+            self.request = sent;
         }
-        words(&actions)
+        // Wakes are told where they matter.
+        words(&actions).into_iter().filter(|word| !word.starts_with("wake ")).collect()
     }
 
-    fn host(&mut self, command: Command<'_>) -> Vec<String> {
+    pub(super) fn host(&mut self, command: Command<'_>) -> Vec<String> {
         self.step(TalkInput::Host(&command))
     }
 
-    fn eval(&mut self, code: &str) -> Vec<String> {
+    pub(super) fn eval(&mut self, code: &str) -> Vec<String> {
         self.host(Command::Eval { id: &id(), code })
     }
 
-    fn on(
+    pub(super) fn on(
         &mut self,
         channel: KernelChannel,
         parent: &str,
@@ -100,31 +109,35 @@ impl Talked {
         self.step(TalkInput::Kernel(channel, &message))
     }
 
-    fn published(&mut self, parent: &str, kind: &str, content: Value) -> Vec<String> {
+    pub(super) fn published(&mut self, parent: &str, kind: &str, content: Value) -> Vec<String> {
         self.on(KernelChannel::Published, parent, kind, content)
     }
 
     /// Something that the code that runs has brought about.
-    fn says(&mut self, kind: &str, content: Value) -> Vec<String> {
+    pub(super) fn says(&mut self, kind: &str, content: Value) -> Vec<String> {
         let parent = self.request.clone();
         self.published(&parent, kind, content)
     }
 
-    fn idle(&mut self) -> Vec<String> {
+    pub(super) fn busy(&mut self) -> Vec<String> {
+        self.says("status", json!({"execution_state": "busy"}))
+    }
+
+    pub(super) fn idle(&mut self) -> Vec<String> {
         self.says("status", json!({"execution_state": "idle"}))
     }
 
-    fn reply(&mut self, content: Value) -> Vec<String> {
+    pub(super) fn reply(&mut self, content: Value) -> Vec<String> {
         let parent = self.request.clone();
         self.on(KernelChannel::Shell, &parent, "execute_reply", content)
     }
 }
 
-fn stream(name: &str, text: &str) -> Value {
+pub(super) fn stream(name: &str, text: &str) -> Value {
     json!({"name": name, "text": text})
 }
 
-fn error(name: &str) -> Value {
+pub(super) fn error(name: &str) -> Value {
     json!({"status": "error", "ename": name, "evalue": "why", "traceback": ["\u{1b}[31mline\u{1b}[0m"]})
 }
 
@@ -183,13 +196,16 @@ fn k1_what_is_not_for_sessions_is_passed_over() {
 fn e6_an_interrupt_waits_until_the_code_runs() {
     let mut kernel = Talked::ipython();
     kernel.eval("1");
-    assert_eq!(kernel.host(Command::Interrupt { id: &id() }), ["interrupted", "wake 1000"]);
-    assert_eq!(kernel.says("execute_input", json!({})), ["wake 1000", "signal"]);
-    // Code that has only just begun may not have been there yet.
-    assert_eq!(kernel.step(TalkInput::Due), ["wake 1000", "signal"]);
-    // Another one is for code that took no notice, and comes when the kernel has had its time.
     assert_eq!(kernel.host(Command::Interrupt { id: &id() }), ["interrupted"]);
-    assert_eq!(kernel.step(TalkInput::Due), ["wake 1000", "signal"]);
+    kernel.busy();
+    assert!(kernel.says("execute_input", json!({})).is_empty(), "the kernel's own code still runs");
+    assert_eq!(kernel.step(TalkInput::Due), ["signal"]);
+    // Code that cleans up after an interrupt is left alone.
+    assert!(kernel.step(TalkInput::Due).is_empty());
+    // Another one is for code that took no notice, and comes when the kernel has had its time.
+    assert_eq!(kernel.host(Command::Interrupt { id: &id() }), ["interrupted", "signal"]);
+    assert_eq!(kernel.host(Command::Interrupt { id: &id() }), ["interrupted"]);
+    assert_eq!(kernel.step(TalkInput::Due), ["signal"]);
     kernel.says("error", error("KeyboardInterrupt"));
     kernel.reply(error("KeyboardInterrupt"));
     assert_eq!(kernel.idle(), ["Shell execute_request"], "names are asked for after an error");
@@ -199,6 +215,15 @@ fn e6_an_interrupt_waits_until_the_code_runs() {
     );
     // It is over: nothing is hit any more.
     assert!(kernel.host(Command::Interrupt { id: &id() }).is_empty());
+}
+
+#[test]
+fn e6_output_shows_that_the_code_runs() {
+    let mut kernel = Talked::ipython();
+    kernel.eval("1");
+    kernel.says("execute_input", json!({}));
+    kernel.host(Command::Interrupt { id: &id() });
+    assert_eq!(kernel.says("stream", stream("stdout", "a")), ["out a", "signal"]);
 }
 
 #[test]
@@ -214,20 +239,49 @@ fn e6_each_kernel_is_interrupted_as_it_can_be() {
         let mut kernel = Talked::new(owner, name, "x");
         kernel.eval("1");
         kernel.says("execute_input", json!({}));
-        // Code that has run for a while is interrupted once.
         kernel.step(TalkInput::Due);
+        // Code that has run for a while is interrupted at once.
         let said = kernel.host(Command::Interrupt { id: &id() });
-        assert_eq!(said, ["interrupted", "wake 1000", way], "{name}");
+        assert_eq!(said, ["interrupted", way], "{name}");
         assert!(kernel.step(TalkInput::Due).is_empty(), "{name}");
-        // A kernel that has forgotten the reply is idle all the same.
-        assert_eq!(kernel.idle(), ["wake 1000"], "{name}");
-        assert!(!kernel.step(TalkInput::Due).is_empty(), "{name}");
     }
     let mut xeus = Talked::new(ours(), "xeus-python", "x");
     xeus.eval("1");
     xeus.says("execute_input", json!({}));
     let said = xeus.host(Command::Interrupt { id: &id() });
     assert!(said.len() == 1 && said[0].contains("would die"), "{said:?}");
+}
+
+#[test]
+fn e6_in_a_kernel_of_others_nothing_is_hit_before_our_code_runs() {
+    let mut kernel = Talked::new(KernelOwner::Others, "ipython", "x");
+    kernel.eval("1");
+    let code = kernel.request.clone();
+    // Somebody else's cell runs there, for as long as it likes.
+    kernel.published("theirs", "status", json!({"execution_state": "busy"}));
+    assert_eq!(kernel.host(Command::Interrupt { id: &id() }), ["interrupted"]);
+    for _ in 0..5 {
+        let said = kernel.step(TalkInput::Due);
+        assert!(!said.iter().any(|word| word.contains("interrupt")), "{said:?}");
+        kernel.published("theirs", "stream", stream("stdout", "x"));
+    }
+    kernel.published("theirs", "status", json!({"execution_state": "idle"}));
+    kernel.request = code;
+    kernel.busy();
+    kernel.says("execute_input", json!({}));
+    assert_eq!(kernel.step(TalkInput::Due), ["Control interrupt_request"]);
+}
+
+#[test]
+fn e6_a_question_that_waits_behind_something_else_is_given_up_without_a_signal() {
+    for owner in [ours(), KernelOwner::Others] {
+        let mut kernel = Talked::new(owner, "ipython", "python");
+        kernel.host(Command::Query { seq: 1, what: "vars", arg: "" });
+        assert_eq!(kernel.host(Command::InterruptQuery), ["reply interrupted"]);
+        // The answer to it comes late, and what was asked meanwhile is sent.
+        assert!(kernel.eval("1").is_empty());
+        assert_eq!(kernel.reply(json!({"status": "ok"})), ["Shell execute_request"]);
+    }
 }
 
 #[test]
@@ -244,6 +298,7 @@ fn e6_words_for_an_end_by_interrupt_differ() {
         let mut kernel = Talked::new(ours(), "irkernel", "r");
         kernel.eval("1");
         kernel.says("execute_input", json!({}));
+        kernel.step(TalkInput::Due);
         if interrupted {
             kernel.host(Command::Interrupt { id: &id() });
         }
@@ -261,12 +316,20 @@ fn k1_code_that_the_kernel_throws_away_is_sent_again() {
     let mut kernel = Talked::new(ours(), "jslab", "typescript");
     kernel.eval("1");
     for _ in 1..4 {
+        kernel.busy();
         kernel.idle();
-        assert_eq!(kernel.reply(json!({"status": "abort"})), ["wake 250"]);
+        assert!(kernel.reply(json!({"status": "abort"})).is_empty());
         assert_eq!(kernel.step(TalkInput::Due), ["Shell execute_request"]);
     }
     kernel.idle();
     assert_eq!(kernel.reply(json!({"status": "abort"})), ["error Aborted", "done error"]);
+    // One that is given up meanwhile is not sent any more.
+    kernel.eval("1");
+    kernel.idle();
+    kernel.reply(json!({"status": "abort"}));
+    let said = kernel.host(Command::Interrupt { id: &id() });
+    assert_eq!(said, ["interrupted", "done interrupted"]);
+    assert!(kernel.step(TalkInput::Due).is_empty());
 }
 
 #[test]
@@ -329,12 +392,14 @@ fn e20_code_that_ends_too_early_is_told_from_code_that_is_wrong() {
 #[test]
 fn k1_one_request_is_under_way_at_a_time() {
     let mut kernel = Talked::new(KernelOwner::Others, "ipython", "python");
-    kernel.talk.greet();
+    let greeting = shell_request(&kernel.talk.greet());
     assert!(kernel.eval("1").is_empty(), "the kernel has not answered yet");
     // What somebody else runs there is not hit.
     assert_eq!(kernel.host(Command::Interrupt { id: &id() }), ["interrupted", "done interrupted"]);
     kernel.eval("2");
-    let sent = kernel.on(KernelChannel::Shell, "", "kernel_info_reply", json!({}));
+    // An answer to something else does not count.
+    assert!(kernel.on(KernelChannel::Shell, "old", "kernel_info_reply", json!({})).is_empty());
+    let sent = kernel.on(KernelChannel::Shell, &greeting, "kernel_info_reply", json!({}));
     assert_eq!(sent, ["Shell execute_request"]);
 }
 
@@ -404,6 +469,7 @@ fn st1_questions_go_to_the_helper_or_to_the_kernel() {
         python.host(Command::Query { seq: 1, what: "vars", arg: "" }),
         ["Shell execute_request"]
     );
+    python.busy();
     assert_eq!(python.host(Command::InterruptQuery), ["reply interrupted", "signal"]);
     // The late answer is nobody's.
     assert!(python.reply(json!({"status": "ok"})).is_empty());
@@ -417,8 +483,8 @@ fn k1_the_golden_transcript_is_what_the_adapter_says() {
 
     let golden = include_str!("../../../../../bridges/golden/adapter-jupyter.jsonl");
     let mut talk = KernelTalk::new(ours(), "me", "/bin/kernel");
-    talk.greet();
-    let (mut said, mut asked, mut last) = (VecDeque::new(), VecDeque::new(), String::new());
+    let mut last = shell_request(&talk.greet());
+    let (mut said, mut asked) = (VecDeque::new(), VecDeque::new());
     for line in golden.lines() {
         let line: Value = serde_json::from_str(line).unwrap();
         let mut actions = Vec::new();

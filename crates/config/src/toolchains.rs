@@ -71,6 +71,20 @@ const BUILT_IN: &[BuiltInToolchain] = &[
         what: "an nREPL server in Babashka",
         make: "install Babashka",
     },
+    BuiltInToolchain {
+        name: "python.venv.jupyter",
+        engine: "jupyter",
+        environment: Some(EnvironmentSource::Venv),
+        what: "the ipykernel of the nearest `.venv`, or `venv`",
+        make: ".venv/bin/python -m pip install ipykernel",
+    },
+    BuiltInToolchain {
+        name: "python.poetry.jupyter",
+        engine: "jupyter",
+        environment: Some(EnvironmentSource::Poetry),
+        what: "the ipykernel of the poetry project's environment",
+        make: "poetry add --group dev ipykernel",
+    },
 ];
 
 impl BuiltInToolchain {
@@ -109,7 +123,12 @@ mod tests {
     fn cf3_the_toolchains_of_the_spec_are_there_and_can_name_sessions() {
         let python = ["python", "python.venv", "python.poetry", "python.uv", "python.conda"];
         let clojure = ["clojure.deps", "clojure.lein", "clojure.bb"];
-        for name in python.into_iter().chain(clojure).chain(["bash", "node"]) {
+        for name in python.into_iter().chain(clojure).chain([
+            "bash",
+            "node",
+            "python.venv.jupyter",
+            "python.poetry.jupyter",
+        ]) {
             assert!(built_in(name).is_some(), "{name}");
             assert!(name.parse::<SessionName>().is_ok());
         }

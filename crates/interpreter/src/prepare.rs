@@ -182,7 +182,8 @@ pub fn prepare(
         (_, None) => stead_launch::find(language, &search)?,
     };
     let found = because(found);
-    if language.has_environment()
+    let in_environment = settings.engine.environment.is_some();
+    if (language.has_environment() || in_environment)
         && let Some(environment) = Environment::of(Path::new(&found.path), &env)
     {
         environment.activate(&mut env);
@@ -208,6 +209,7 @@ pub fn prepare(
             let program = PathBuf::from("/proc/self/exe");
             let target = match &settings.engine.kernel {
                 Some(KernelChoice::ConnectionFile { .. }) => "connection-file",
+                _ if in_environment => "python",
                 _ => "kernel",
             };
             let arguments = ["adapter", name, target, &found.path].map(OsString::from).into();

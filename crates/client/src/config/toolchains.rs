@@ -7,9 +7,10 @@ use stead_config::{
     AskedStart, CommandTemplate, ConfigKey, Configuration, Language, Placeholder, PlannedEngine,
     ValueOrigin,
 };
-use stead_launch::{FindError, Search};
+use stead_launch::{FindError, KernelSpec, Search};
 use stead_protocol::{FoundInterpreter, Settings, StartTrouble};
 
+use crate::reach::kernel;
 use crate::{Client, ClientError};
 
 /// A toolchain in a list.
@@ -89,10 +90,45 @@ impl Client {
         let read = self.read_config();
         let allowed = self.is_in_force(&read);
         let names = read.configuration.toolchain_names();
+        // The name of a toolchain counts before that of a kernel.
+        let kernels: Vec<ListedToolchain> = kernel::installed(cwd)
+            .into_iter()
+            .filter(|spec| !names.contains(&spec.name))
+            .map(|spec| self.kernel(spec, cwd))
+            .collect();
         names
             .into_iter()
             .map(|name| self.toolchain(name, &read.configuration, allowed, cwd))
+            .chain(kernels)
             .collect()
+    }
+
+    /// A Jupyter kernel, whose name is as good as that of a toolchain.
+    fn kernel(&self, spec: KernelSpec, cwd: &Path) -> ListedToolchain {
+        let mut env: Vec<_> = std::env::vars_os().collect();
+        // Many name a plain `python3` and mean the one that they were installed with.
+        let bin = spec.prefix().map(|prefix| prefix.join("bin"));
+        let path = std::env::var_os("PATH").unwrap_or_default();
+        let dirs = bin.into_iter().chain(std::env::split_paths(&path));
+        if let Ok(path) = std::env::join_paths(dirs) {
+            env.retain(|(name, _)| name != "PATH");
+            env.push(("PATH".into(), path));
+        }
+        let search =
+            Search { named: None, cwd, env: &env, cache_dir: &self.dirs.state, proven: &|_| false };
+        let found = stead_launch::find_program(&spec.argv[0], &search);
+        let startable = match found {
+            Ok(program) => Startable::Yes {
+                interpreter: program.to_string_lossy().into_owned(),
+                why: format!("the Jupyter kernel in {}", spec.dir.display()),
+            },
+            Err(error) => Startable::No {
+                why: format!("the Jupyter kernel in {}: {error}", spec.dir.display()),
+                trouble: None,
+            },
+        };
+        let (engine, origin) = ("jupyter".to_owned(), ValueOrigin::BuiltIn);
+        ListedToolchain { name: spec.name, engine, what: spec.display_name, origin, startable }
     }
 
     fn toolchain(

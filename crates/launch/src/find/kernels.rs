@@ -5,14 +5,16 @@ use std::fs;
 use std::path::{Path, PathBuf};
 
 use serde::Deserialize;
-use stead_protocol::FoundInterpreter;
+use stead_protocol::{EnvironmentSource, FoundInterpreter};
 
-use super::{Environment, FindError, Search};
+use super::{Environment, FindError, Search, project};
 
 /// The file that describes a kernel.
 const SPEC_FILE: &str = "kernel.json";
 /// More bytes than any such file has.
 const MOST_SPEC: u64 = 1 << 20;
+/// The module that is Python's own kernel.
+const IPYKERNEL: &str = "ipykernel_launcher";
 /// The kernel that is meant when none is named.
 const USUAL_KERNEL: &str = "python3";
 
@@ -72,6 +74,22 @@ impl KernelSpec {
         })
     }
 
+    /// The ipykernel of this Python, which needs no description.
+    pub fn of_python(python: &Path) -> KernelSpec {
+        let prefix = python.parent().and_then(Path::parent).unwrap_or(Path::new("/"));
+        let program = python.to_string_lossy().into_owned();
+        let words = ["-m", IPYKERNEL, "-f", "{connection_file}"].map(str::to_owned);
+        KernelSpec {
+            name: format!("ipykernel of {program}"),
+            dir: prefix.join("share/jupyter/kernels").join(USUAL_KERNEL),
+            argv: std::iter::once(program).chain(words).collect(),
+            env: BTreeMap::new(),
+            language: "python".to_owned(),
+            display_name: String::new(),
+            by_message: false,
+        }
+    }
+
     /// The directory whose `bin` the kernel was installed with: `P` of `P/share/jupyter/kernels/NAME`.
     pub fn prefix(&self) -> Option<&Path> {
         let share = self.dir.parent()?.parent()?.parent()?;
@@ -128,6 +146,45 @@ pub(super) fn find(search: &Search<'_>) -> Result<FoundInterpreter, FindError> {
     };
     let why = format!("the Jupyter kernel `{}`{why}", spec.name);
     Ok(FoundInterpreter::new(spec.dir.to_string_lossy().into_owned(), why))
+}
+
+/// The Python of one kind of environment, for its own kernel.
+pub(super) fn find_in(
+    source: &EnvironmentSource,
+    search: &Search<'_>,
+) -> Result<FoundInterpreter, FindError> {
+    let python = stead_config::language("python").and_then(|it| it.finder.version_managers());
+    // Python is in the table.
+    let Some(managers) = python else { return find(search) };
+    let found = project::find(source, managers, search)?;
+    let python = Path::new(&found.path);
+    if let Some(environment) = Environment::of(python, search.env)
+        && !has_ipykernel(environment.prefix())
+    {
+        let install = match source {
+            EnvironmentSource::Poetry => "poetry add --group dev ipykernel".to_owned(),
+            EnvironmentSource::Uv => "uv add --dev ipykernel".to_owned(),
+            _ => format!("{} -m pip install ipykernel", found.path),
+        };
+        return Err(FindError::NoEnvironment {
+            missing: format!("`{}` has no ipykernel", environment.prefix().display()),
+            make: format!("install it: `{install}`"),
+        });
+    }
+    Ok(FoundInterpreter { why: format!("the ipykernel of the {}", found.why), ..found })
+}
+
+/// Whether ipykernel is installed in an environment. One that sees the packages of its base may have it from there.
+fn has_ipykernel(prefix: &Path) -> bool {
+    let config = super::users_text(&prefix.join("pyvenv.cfg")).unwrap_or_default();
+    let sees_base = config.lines().any(|line| {
+        let (key, value) = line.split_once('=').unwrap_or((line, ""));
+        key.trim() == "include-system-site-packages" && value.trim().eq_ignore_ascii_case("true")
+    });
+    let file = format!("site-packages/{IPYKERNEL}.py");
+    let mut versions =
+        ["lib", "lib64"].into_iter().flat_map(|lib| fs::read_dir(prefix.join(lib))).flatten();
+    sees_base || versions.any(|dir| dir.is_ok_and(|dir| dir.path().join(&file).is_file()))
 }
 
 /// The kernel that is meant when none is named.

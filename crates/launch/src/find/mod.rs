@@ -54,12 +54,11 @@ pub fn find_in(
     language: &Language,
     search: &Search<'_>,
 ) -> Result<FoundInterpreter, FindError> {
-    if let Finder::Server = language.finder {
-        return clojure::find(source, search).map(|(found, _)| found);
-    }
-    match language.finder.version_managers() {
-        Some(managers) => project::find(source, managers, search),
-        None => find(language, search),
+    match (&language.finder, language.finder.version_managers()) {
+        (Finder::Server, _) => clojure::find(source, search).map(|(found, _)| found),
+        (Finder::Kernel, _) => kernels::find_in(source, search),
+        (_, Some(managers)) => project::find(source, managers, search),
+        (_, None) => find(language, search),
     }
 }
 

@@ -29,6 +29,8 @@ const ANSWERS_WITHIN: Duration = Duration::from_secs(10);
 const MOST_STARTS: u32 = 4;
 /// How often is looked whether a kernel listens.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
+/// How much of what a kernel writes before it answers is kept.
+const MOST_WRITTEN: usize = 64 << 10;
 /// What a kernel published before our subscription reached it is lost, so it is greeted again.
 const GREET_EVERY: Duration = Duration::from_millis(150);
 
@@ -75,13 +77,13 @@ pub(crate) enum KernelEnd {
 pub(crate) struct Kernel {
     pub(crate) sockets: KernelSockets,
     process: Option<KernelProcess>,
-    dir: Option<KernelDir>,
     /// What was to be done when it had answered.
     pub(crate) first: Vec<TalkAction>,
 }
 
 impl Kernel {
-    /// Starts the kernel that is described in the directory `path`, or reaches the one of the connection file.
+    /// Starts the kernel that is described in the directory `path` or is part of that Python, or reaches the one of the
+    /// connection file.
     pub(crate) fn begin(
         target: &str,
         path: &Path,
@@ -90,6 +92,7 @@ impl Kernel {
         let session = format!("{:016x}", sys::random().map_err(StartFailure::Io)?);
         match target {
             "connection-file" => attach(path, &session, host),
+            "python" => start(&KernelSpec::of_python(path), &session, host),
             _ => start(&KernelSpec::read(path)?, &session, host),
         }
     }
@@ -148,7 +151,6 @@ impl Kernel {
         if let Some(process) = &mut self.process {
             process.kill();
         }
-        self.dir = None;
     }
 }
 
@@ -193,8 +195,13 @@ fn start(
         let mut talk = KernelTalk::new(owner, session, &spec.argv[0]);
         match attempt.answer(&connection, session, &mut talk) {
             Ok((sockets, first)) => {
-                let process = attempt.process.take();
-                return Ok((Kernel { sockets, process, dir: Some(dir), first }, talk));
+                let mut process = attempt.process.take();
+                if let Some(process) = &mut process {
+                    process.answers(sockets.listener());
+                }
+                // Both sides have what they need of the files, and a killed adapter could not remove them.
+                drop(dir);
+                return Ok((Kernel { sockets, process, first }, talk));
             }
             Err(failure) => {
                 let taken =
@@ -236,7 +243,7 @@ fn attach(
     };
     let mut talk = KernelTalk::new(KernelOwner::Others, session, &path.to_string_lossy());
     let (sockets, first) = attempt.answer(&connection, session, &mut talk)?;
-    Ok((Kernel { sockets, process: None, dir: None, first }, talk))
+    Ok((Kernel { sockets, process: None, first }, talk))
 }
 
 /// One try to get an answer from a kernel.
@@ -350,6 +357,8 @@ impl Attempt<'_> {
         for stream in [Stream::Out, Stream::Err] {
             self.written.extend(process.read(stream));
         }
+        let most = self.written.len().saturating_sub(MOST_WRITTEN);
+        self.written.drain(..most);
         match process.status() {
             None => Ok(()),
             Some(status) => {

@@ -31,7 +31,7 @@ pub use talk::{KernelChannel, KernelOwner, KernelTalk, TalkAction, TalkInput};
 use kernel::{KernelEnd, StartFailure};
 use run::{AdapterLoop, RunEnd};
 
-/// The hidden mode `stead adapter jupyter kernel DIR`, or `connection-file FILE`: speaks for the kernel until the host is gone.
+/// The hidden mode `stead adapter jupyter kernel DIR`, `python FILE` or `connection-file FILE`: speaks for the kernel until the host is gone.
 pub fn run_jupyter(target: &str, path: &Path) -> ExitCode {
     let given = std::env::var("STEAD_BRIDGE_FD").ok().and_then(|fd| fd.parse().ok());
     let Some(control) = given.and_then(sys::inherited) else {

@@ -8,14 +8,20 @@ use std::process::{Child, Command, ExitStatus, Stdio};
 
 use rustix::io::ioctl_fionbio;
 use rustix::process::{Pid, PidfdFlags, Signal};
+use stead_launch::family::Family;
 use stead_launch::sys::{self, OnSignal};
 use stead_launch::{KernelSpec, cores, tree};
 use stead_protocol::bridge::Stream;
+
+/// How much of what a kernel writes itself is read at once; the rest stays in the pipe, and the kernel waits.
+const PIECE: usize = 256 << 10;
 
 /// A kernel that runs as our child.
 pub(crate) struct KernelProcess {
     child: Child,
     ended: OwnedFd,
+    /// The processes that are the kernel itself, and take its interrupts; known once it answers.
+    core: Vec<tree::Process>,
 }
 
 impl KernelProcess {
@@ -48,7 +54,7 @@ impl KernelProcess {
         for fd in [child.stdout.as_ref().map(AsFd::as_fd), child.stderr.as_ref().map(AsFd::as_fd)] {
             ioctl_fionbio(fd.ok_or(io::ErrorKind::NotFound)?, true)?;
         }
-        Ok(KernelProcess { child, ended })
+        Ok(KernelProcess { child, ended, core: Vec::new() })
     }
 
     /// Readable when the kernel has ended.
@@ -64,16 +70,17 @@ impl KernelProcess {
         }
     }
 
-    /// All that the process itself has written to a stream.
+    /// What the process itself has written to a stream until now; of much, the first part.
     pub(crate) fn read(&mut self, stream: Stream) -> Vec<u8> {
         let (stdout, stderr) = (&mut self.child.stdout, &mut self.child.stderr);
         let mut bytes = Vec::new();
+        let mut take = |file: &mut dyn Read| file.take(PIECE as u64).read_to_end(&mut bytes);
         let read = match stream {
-            Stream::Out => stdout.as_mut().map(|file| file.read_to_end(&mut bytes)),
-            Stream::Err => stderr.as_mut().map(|file| file.read_to_end(&mut bytes)),
+            Stream::Out => stdout.as_mut().map(|file| take(file)),
+            Stream::Err => stderr.as_mut().map(|file| take(file)),
         };
-        // An error means that there is no more at the moment; else it was closed.
-        if matches!(read, Some(Ok(_))) {
+        // An error means that there is no more at the moment. Less than was asked for means that it was closed.
+        if matches!(read, Some(Ok(count)) if count < PIECE) {
             match stream {
                 Stream::Out => *stdout = None,
                 Stream::Err => *stderr = None,
@@ -82,12 +89,37 @@ impl KernelProcess {
         bytes
     }
 
+    /// The kernel answers. What was started may be a script or a launcher that waits for the kernel and would die of its
+    /// interrupts, so they go to the process that listens, or where that cannot be told to the whole group, as Jupyter sends
+    /// them. Processes that evals start later are not among these.
+    pub(crate) fn answers(&mut self, listens: Option<u32>) {
+        let started = self.child.id();
+        let mut all = Family::below(started, None).members();
+        all.push(started);
+        let in_group = |pid: &u32| tree::look(*pid).is_some_and(|process| process.group == started);
+        let core = match listens.filter(|pid| all.contains(pid)) {
+            Some(pid) => vec![pid],
+            None => all.into_iter().filter(in_group).collect(),
+        };
+        self.core = core.into_iter().filter_map(tree::look).collect();
+    }
+
+    /// Those that are still there.
+    fn core(&self) -> impl Iterator<Item = u32> {
+        let is_same = |known: &&tree::Process| {
+            tree::look(known.pid).is_some_and(|now| now.start_ticks == known.start_ticks)
+        };
+        self.core.iter().filter(is_same).map(|process| process.pid)
+    }
+
     pub(crate) fn interrupt(&self) {
-        sys::signal_main_thread(self.child.id(), Signal::INT);
+        for pid in self.core() {
+            sys::signal_main_thread(pid, Signal::INT);
+        }
     }
 
     pub(crate) fn interrupt_children(&self) {
-        for child in tree::children(self.child.id()) {
+        for child in self.core().flat_map(tree::children) {
             tree::signal(child, Signal::INT);
         }
     }

@@ -14,8 +14,8 @@ use crate::kernel::{Kernel, KernelEnd, StartFailure};
 use crate::sockets::CHANNELS;
 use crate::talk::{KernelChannel, KernelTalk, TalkAction, TalkInput};
 
-/// How long the kernel may take to end after it was asked to.
-const SHUTDOWN_WITHIN: Duration = Duration::from_millis(1500);
+/// How long the kernel may take to end after it was asked to; the host gives an interpreter half a second.
+const SHUTDOWN_WITHIN: Duration = Duration::from_millis(400);
 /// How often a kernel that is not our child is asked whether it lives, and how often it may be silent.
 const HEARTBEAT: Duration = Duration::from_secs(5);
 const MOST_MISSED: u32 = 3;
@@ -50,6 +50,8 @@ pub(crate) struct AdapterLoop {
     complaint: Vec<u8>,
     /// When the conversation wants to be woken.
     due: Option<Instant>,
+    /// The code has asked to end the kernel.
+    exits: bool,
     /// When the kernel is killed, once it was asked to end.
     leave_by: Option<Instant>,
     next_heartbeat: Instant,
@@ -87,6 +89,7 @@ impl AdapterLoop {
             input: SessionInput::default(),
             complaint: Vec::new(),
             due: None,
+            exits: false,
             leave_by: None,
             next_heartbeat: Instant::now() + HEARTBEAT,
             missed: 0,
@@ -121,6 +124,7 @@ impl AdapterLoop {
                         self.own_output();
                         self.complaint.clear();
                     }
+                    self.exits |= matches!(event, BridgeEvent::Exiting { .. });
                     self.host.tell(&event);
                 }
                 TalkAction::Print(stream, text) => self.host.print(stream, text.into_bytes()),
@@ -140,7 +144,10 @@ impl AdapterLoop {
                     if !self.kernel.is_ours() {
                         return Err(RunEnd::Asked);
                     }
-                    self.leave_by = Some(Instant::now() + SHUTDOWN_WITHIN);
+                    // Code that ends its kernel has exit handlers that take their time.
+                    if !self.exits {
+                        self.leave_by = Some(Instant::now() + SHUTDOWN_WITHIN);
+                    }
                 }
             }
         }
@@ -181,11 +188,8 @@ impl AdapterLoop {
         }
         self.hear(&mut actions);
         if let Some(end) = ended {
-            // What it said last counts.
-            while self.kernel.sockets.has_messages() {
-                self.hear(&mut actions);
-            }
             self.act(actions)?;
+            self.hear_the_rest()?;
             return Err(RunEnd::Kernel(end));
         }
         self.look_at_the_clock(&mut actions)?;
@@ -195,6 +199,10 @@ impl AdapterLoop {
     /// Looks at some of the messages that have come; between them, more are taken from the kernel.
     fn hear(&mut self, actions: &mut Vec<TalkAction>) {
         for _ in 0..TAKEN_AFTER * 8 {
+            // What is published may bring more for the host, which has enough to read.
+            if self.host.is_full() {
+                return;
+            }
             let Some((channel, message)) = self.kernel.sockets.next() else { return };
             match message {
                 Ok(message) => actions.extend(self.talk.step(TalkInput::Kernel(channel, &message))),
@@ -204,6 +212,31 @@ impl AdapterLoop {
             if self.heard.is_multiple_of(TAKEN_AFTER) {
                 // An error is found again when the socket is polled.
                 let _ = self.kernel.sockets.fill(KernelChannel::Published);
+            }
+            let left_out = self.kernel.sockets.take_left_out();
+            if left_out > 0 {
+                self.talk.missed(&format!(
+                    "output is missing: a message of {left_out} bytes is too big to be taken"
+                ));
+            }
+        }
+    }
+
+    /// The kernel is gone, and what it said last counts.
+    fn hear_the_rest(&mut self) -> Result<(), RunEnd> {
+        loop {
+            let closed = self.kernel.sockets.fill(KernelChannel::Published).is_err();
+            let came = self.kernel.sockets.has_messages();
+            while self.kernel.sockets.has_messages() {
+                if self.host.is_full() {
+                    self.finish_telling();
+                }
+                let mut actions = Vec::new();
+                self.hear(&mut actions);
+                self.act(actions)?;
+            }
+            if closed || !came {
+                return Ok(());
             }
         }
     }
@@ -266,7 +299,8 @@ impl AdapterLoop {
 
     fn look_at_the_clock(&mut self, actions: &mut Vec<TalkAction>) -> Result<(), RunEnd> {
         let now = Instant::now();
-        if self.due.is_some_and(|due| due <= now) {
+        // What seems to be missing may be among what was not looked at.
+        if self.due.is_some_and(|due| due <= now) && !self.lags() {
             self.due = None;
             actions.extend(self.talk.step(TalkInput::Due));
         }
@@ -291,13 +325,19 @@ impl AdapterLoop {
         Ok(())
     }
 
+    /// Whether messages have come that were not looked at.
+    fn lags(&self) -> bool {
+        self.kernel.sockets.has_messages() || self.host.is_full()
+    }
+
     /// Polls; what can be read or written.
     fn wait(&mut self) -> io::Result<Vec<LoopSource>> {
-        let next =
-            [self.due, self.leave_by, (!self.kernel.is_ours()).then_some(self.next_heartbeat)];
+        let heartbeat = (!self.kernel.is_ours()).then_some(self.next_heartbeat);
+        let next = [self.due.filter(|_| !self.lags()), self.leave_by, heartbeat];
         let next = next.into_iter().flatten().min();
         let left = |at: Instant| at.saturating_duration_since(Instant::now());
-        let timeout = match self.kernel.sockets.has_messages() {
+        let full = self.host.is_full();
+        let timeout = match self.kernel.sockets.has_messages() && !full {
             true => Some(Duration::ZERO),
             false => next.map(|at| left(at) + Duration::from_millis(1)),
         };
@@ -320,7 +360,11 @@ impl AdapterLoop {
                 PollFd::from_borrowed_fd(stream_fd(stream), PollFlags::OUT),
             );
         }
+        let has_room = !full && !self.kernel.sockets.is_full();
         for (channel, writes) in CHANNELS.iter().zip(writes) {
+            if *channel == KernelChannel::Published && !has_room {
+                continue;
+            }
             let flags = if writes { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
             add(
                 LoopSource::Channel(*channel),
@@ -331,7 +375,7 @@ impl AdapterLoop {
             add(LoopSource::Heartbeat, PollFd::new(&self.kernel.sockets.heartbeat, PollFlags::IN));
         }
         for stream in [Stream::Out, Stream::Err] {
-            if let Some(fd) = self.kernel.stream_fd(stream) {
+            if let Some(fd) = self.kernel.stream_fd(stream).filter(|_| !full) {
                 add(LoopSource::KernelStream(stream), PollFd::from_borrowed_fd(fd, PollFlags::IN));
             }
         }

@@ -18,6 +18,8 @@ const CONNECT_WITHIN: Duration = Duration::from_secs(5);
 const RECEIVE_BUFFER: usize = 4 << 20;
 /// How much is read at once.
 const PIECE: usize = 256 << 10;
+/// A kernel that publishes without end must not keep us from everything else.
+const MOST_AT_ONCE: usize = 8 << 20;
 
 /// Why a socket is of no more use.
 #[derive(Debug, Error)]
@@ -74,6 +76,22 @@ impl KernelSocket {
         self.wire.is_open()
     }
 
+    /// How many bytes of messages were left out since the last time, because one of them was too big.
+    pub(crate) fn take_left_out(&mut self) -> u64 {
+        self.wire.take_left_out()
+    }
+
+    /// The process that listens at the other end; not told by ports.
+    pub(crate) fn listener(&self) -> Option<u32> {
+        match &self.stream {
+            KernelStream::Unix(stream) => {
+                let peer = rustix::net::sockopt::socket_peercred(stream).ok()?;
+                u32::try_from(peer.pid.as_raw_nonzero().get()).ok()
+            }
+            KernelStream::Tcp(_) => None,
+        }
+    }
+
     /// Puts a message into the queue and sends what can be sent.
     pub(crate) fn send(&mut self, parts: &[Vec<u8>]) -> Result<(), KernelSocketError> {
         self.wire.send(parts);
@@ -107,14 +125,16 @@ impl KernelSocket {
         messages: &mut VecDeque<Vec<Vec<u8>>>,
     ) -> Result<(), KernelSocketError> {
         let mut bytes = vec![0; PIECE];
+        let mut left = MOST_AT_ONCE;
         let ended = loop {
             match self.stream.read(&mut bytes) {
                 Ok(0) => break Err(KernelSocketError::Closed),
                 Ok(count) => {
+                    left = left.saturating_sub(count);
                     if let Err(error) = self.wire.push(&bytes[..count]) {
                         break Err(error.into());
                     }
-                    if count < bytes.len() {
+                    if count < bytes.len() || left == 0 {
                         break Ok(());
                     }
                 }

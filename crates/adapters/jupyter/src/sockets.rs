@@ -14,6 +14,9 @@ use crate::zmtp::SocketKind;
 pub(crate) const CHANNELS: [KernelChannel; 4] =
     [KernelChannel::Published, KernelChannel::Stdin, KernelChannel::Control, KernelChannel::Shell];
 
+/// How many bytes may wait to be looked at.
+const MOST_HELD: usize = 64 << 20;
+
 /// A kernel that is connected.
 pub(crate) struct KernelSockets {
     key: SigningKey,
@@ -24,6 +27,8 @@ pub(crate) struct KernelSockets {
     pub(crate) heartbeat: KernelSocket,
     /// What has come and was not looked at yet, by channel.
     raw: [VecDeque<Vec<Vec<u8>>>; 4],
+    /// How many bytes these have.
+    held: usize,
     /// How many messages had a wrong signature.
     pub(crate) unsigned: u64,
 }
@@ -54,6 +59,7 @@ impl KernelSockets {
             stdin: open(&connection.stdin, SocketKind::Dealer)?,
             heartbeat: open(&connection.heartbeat, SocketKind::Requester)?,
             raw: Default::default(),
+            held: 0,
             unsigned: 0,
         })
     }
@@ -91,12 +97,31 @@ impl KernelSockets {
     }
 
     /// Takes what has come on a channel out of the socket, without looking at it: a kernel that publishes fast throws away
-    /// what is not taken in time. What came before an error counts.
+    /// what is not taken in time. What came before an error counts. Beyond a bound, what is published stays with the kernel.
     pub(crate) fn fill(&mut self, channel: KernelChannel) -> Result<(), KernelSocketError> {
-        let mut raw = std::mem::take(&mut self.raw[place(channel)]);
-        let read = self.socket(channel).read(&mut raw);
-        self.raw[place(channel)] = raw;
+        if channel == KernelChannel::Published && self.is_full() {
+            return Ok(());
+        }
+        let mut come = VecDeque::new();
+        let read = self.socket(channel).read(&mut come);
+        self.held += come.iter().map(|parts| size(parts)).sum::<usize>();
+        self.raw[place(channel)].append(&mut come);
         read
+    }
+
+    /// Whether so much waits to be looked at that no more is taken.
+    pub(crate) fn is_full(&self) -> bool {
+        self.held > MOST_HELD
+    }
+
+    /// How many bytes of messages were left out because one of them was too big.
+    pub(crate) fn take_left_out(&mut self) -> u64 {
+        CHANNELS.iter().map(|channel| self.socket(*channel).take_left_out()).sum()
+    }
+
+    /// The process that has the kernel's sockets, where that can be told.
+    pub(crate) fn listener(&self) -> Option<u32> {
+        self.shell.listener()
     }
 
     /// Whether messages wait to be looked at.
@@ -108,12 +133,17 @@ impl KernelSockets {
     pub(crate) fn next(&mut self) -> Option<(KernelChannel, Result<JupyterMessage, String>)> {
         let channel = *CHANNELS.iter().find(|channel| !self.raw[place(**channel)].is_empty())?;
         let parts = self.raw[place(channel)].pop_front()?;
+        self.held -= size(&parts);
         let message = self.key.decode(&parts).map_err(|error| {
             self.unsigned += u64::from(error == BadMessage::Signature);
             format!("the kernel sent {error}")
         });
         Some((channel, message))
     }
+}
+
+fn size(parts: &[Vec<u8>]) -> usize {
+    parts.iter().map(Vec::len).sum()
 }
 
 /// Where the messages of a channel are.

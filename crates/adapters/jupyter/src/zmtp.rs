@@ -9,9 +9,12 @@ use thiserror::Error;
 /// The first bytes of each side: signature, version 3.0, mechanism NULL, not a server, filler.
 const GREETING: usize = 64;
 /// No frame of a kernel is longer; a length above this is taken for garbage.
-const MOST_FRAME: u64 = 1 << 30;
-/// All parts of one message together.
-const MOST_MESSAGE: usize = 1 << 30;
+const MOST_FRAME: u64 = 1 << 40;
+/// All parts of one message together. A message with more is read to its end and left out.
+const MOST_MESSAGE: u64 = 128 << 20;
+
+/// Commands are a few words.
+const MOST_COMMAND: u64 = 64 << 10;
 
 const MORE: u8 = 1;
 const LONG: u8 = 2;
@@ -86,8 +89,13 @@ pub(crate) struct ZmtpWire {
     /// What has come and was not understood yet; read from `begin` on.
     inbox: Vec<u8>,
     begin: usize,
-    /// Parts of a message that is not whole yet.
+    /// Parts of a message that is not whole yet, and their length. A message that is too big has no parts.
     parts: Vec<Vec<u8>>,
+    size: u64,
+    /// A frame of a message that is too big: how much of it has not come, and its flags.
+    skipped: Option<(u64, u8)>,
+    /// How many bytes of messages were left out because they were too big.
+    left_out: u64,
     messages: VecDeque<Vec<Vec<u8>>>,
     /// What is to be sent.
     outbox: VecDeque<u8>,
@@ -122,6 +130,9 @@ impl ZmtpWire {
             inbox: Vec::new(),
             begin: 0,
             parts: Vec::new(),
+            size: 0,
+            skipped: None,
+            left_out: 0,
             messages: VecDeque::new(),
             outbox,
             held,
@@ -168,8 +179,29 @@ impl ZmtpWire {
         Ok(())
     }
 
+    /// How many bytes were left out since the last time.
+    pub(crate) fn take_left_out(&mut self) -> u64 {
+        std::mem::take(&mut self.left_out)
+    }
+
+    /// Passes over what has come of a frame that is too big; whether that was its end.
+    fn skip(&mut self, left: u64, flags: u8) -> bool {
+        let come = (self.inbox.len() - self.begin) as u64;
+        let passed = come.min(left);
+        // It is no more than what has come.
+        self.begin += passed as usize;
+        self.skipped = (passed < left).then_some((left - passed, flags));
+        if self.skipped.is_none() && flags & MORE == 0 {
+            self.left_out += std::mem::take(&mut self.size);
+        }
+        self.skipped.is_none()
+    }
+
     /// Understands the next piece; whether there was a whole one.
     fn advance(&mut self) -> Result<bool, ZmtpError> {
+        if let Some((left, flags)) = self.skipped {
+            return Ok(self.skip(left, flags));
+        }
         let bytes = &self.inbox[self.begin..];
         if self.handshake == Handshake::Greeting {
             return self.greeting();
@@ -189,9 +221,21 @@ impl ZmtpWire {
             return Err(ZmtpError::Garbage { what: "its flags are not known" });
         }
         if length > MOST_FRAME {
-            return Err(ZmtpError::Garbage { what: "it would have more than 1 GiB" });
+            return Err(ZmtpError::Garbage { what: "it would have more than a terabyte" });
         }
-        // It is no longer than `MOST_FRAME`.
+        if flags & COMMAND == 0 && self.handshake != Handshake::Open {
+            return Err(ZmtpError::Garbage { what: "a message came before READY" });
+        }
+        if flags & COMMAND == 0 && self.size + length > MOST_MESSAGE {
+            self.parts.clear();
+            self.size += length;
+            self.begin += head;
+            return Ok(self.skip(length, flags));
+        }
+        if flags & COMMAND != 0 && length > MOST_COMMAND {
+            return Err(ZmtpError::Garbage { what: "its command is too long" });
+        }
+        // It is no longer than `MOST_MESSAGE`.
         let length = length as usize;
         let Some(body) = bytes.get(head..head + length) else {
             // A long frame comes in many pieces; the buffer grows once for all of them.
@@ -204,14 +248,10 @@ impl ZmtpWire {
         if flags & COMMAND != 0 {
             return self.command(&body).map(|()| true);
         }
-        if self.handshake != Handshake::Open {
-            return Err(ZmtpError::Garbage { what: "a message came before READY" });
-        }
+        self.size += length as u64;
         self.parts.push(body);
-        if self.parts.iter().map(Vec::len).sum::<usize>() > MOST_MESSAGE {
-            return Err(ZmtpError::Garbage { what: "its message has more than 1 GiB" });
-        }
         if flags & MORE == 0 {
+            self.size = 0;
             self.messages.push_back(std::mem::take(&mut self.parts));
         }
         Ok(true)
@@ -357,6 +397,24 @@ mod tests {
             let sent: Vec<u8> = wire.outgoing().drain(..).collect();
             assert!(sent.ends_with(b"\x04PONGctx"), "{cut}");
         }
+    }
+
+    #[test]
+    fn k1_a_message_that_is_too_big_is_passed_over_without_being_kept() {
+        let mut wire = ZmtpWire::new(SocketKind::Dealer, b"me");
+        wire.push(&peer("ROUTER")).unwrap();
+        wire.push(&frame(MORE, b"head")).unwrap();
+        let length = MOST_MESSAGE + 5;
+        wire.push(&[&[LONG | MORE][..], &length.to_be_bytes()].concat()).unwrap();
+        let piece = vec![0; 1 << 20];
+        for _ in 0..MOST_MESSAGE >> 20 {
+            wire.push(&piece).unwrap();
+        }
+        assert!(wire.inbox.capacity() <= 4 << 20, "{}", wire.inbox.capacity());
+        wire.push(&[&[0; 5][..], &frame(0, b"tail"), &frame(0, b"next")].concat()).unwrap();
+        assert_eq!(wire.next().unwrap(), [b"next".to_vec()]);
+        assert_eq!(wire.take_left_out(), length + 8);
+        assert_eq!(wire.take_left_out(), 0);
     }
 
     #[test]

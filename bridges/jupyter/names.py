@@ -9,13 +9,17 @@ lib.rs puts incomplete.py of the Python bridge behind this file: both are one na
 import _ast
 import builtins
 import difflib
+import fcntl
 import inspect as _inspect
 import json
 import keyword
-import reprlib
 import os
+import reprlib
+import signal
 import sys
+import termios
 import threading
+import time
 import types
 
 CHANGES_LISTED, VARS_LISTED, NAMES_LISTED, MEMBERS_LISTED = 50, 500, 200, 200
@@ -24,6 +28,8 @@ SIZED = (list, tuple, dict, set, frozenset, str, bytes, bytearray)
 SHAPED = ("numpy", "pandas", "polars", "torch", "tensorflow", "jax", "jaxlib", "pyarrow", "xarray", "scipy", "cupy")
 HISTORY = ("In", "Out", "get_ipython", "exit", "quit", "open")  # IPython's own, unless the user has bound them anew
 COLUMNS_COMPARED = 500
+CHILDREN_WITHIN = 1.0
+READ_CALL = "0" if os.uname().machine == "x86_64" else "63"     # the number of `read`, on other machines as on all newer ones
 KERNELS = ("IPython", "ipykernel", "tornado", "zmq", "anyio", "asyncio", "xeus_python_shell")   # whose threads are not the user's
 
 KNOWN = {}      # name -> id of its value; no reference, so nothing is kept alive
@@ -62,7 +68,21 @@ def begin(space):
     GIVEN.update({name: id(space[name]) for name in given})
     note_all(space)
     BORN.update(threads(), children())
+    events = getattr(shell, "events", None)
+    try:
+        events.register("post_run_cell", take_output_of_children)
+    except Exception:   # another kernel, which publishes what children write in another way
+        pass
+    if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGURG) is signal.SIG_DFL:
+        signal.signal(signal.SIGURG, interrupt)
     return Answer({})
+
+
+def interrupt(*_):
+    """C's `system()` ignores SIGINT while its command runs. The adapter then sends SIGURG, which means the same while code runs."""
+    __tracebackhide__ = True
+    if signal.getsignal(signal.SIGINT) is signal.default_int_handler:
+        raise KeyboardInterrupt
 
 
 def current_shell():
@@ -71,6 +91,30 @@ def current_shell():
         return module.get_ipython() if module is not None else None
     except Exception:
         return None
+
+
+def take_output_of_children(*_):
+    """Waits until what children have written to the kernel's standard streams is taken, so that it is published before the eval ends.
+
+    ipykernel reads it in a thread for each stream, which may come to that only after the end. A thread that blocks in a read of
+    an empty pipe has handed on all that was in it.
+    """
+    until = time.monotonic() + CHILDREN_WITHIN
+    for stream in (sys.stdout, sys.stderr):
+        source, thread = getattr(stream, "_fid", None), getattr(stream, "watch_fd_thread", None)
+        if not isinstance(source, int) or not getattr(stream, "_should_watch", False):
+            continue
+        while not is_read_empty(source, getattr(thread, "native_id", None)) and time.monotonic() < until:
+            time.sleep(0.0002)
+
+
+def is_read_empty(source, thread):
+    try:
+        with open("/proc/self/task/%d/syscall" % thread) as file:
+            waits = file.read().split()[:2] == [READ_CALL, hex(source)]
+        return waits and fcntl.ioctl(source, termios.FIONREAD, bytes(4)) == bytes(4)
+    except (OSError, TypeError):
+        return True     # it cannot be known
 
 
 def is_user_name(space, name):

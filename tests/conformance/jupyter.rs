@@ -12,14 +12,34 @@ const NO_STDIN: &str = "only `input` and `getpass` ask by the protocol: standard
 
 const NO_CODE: &str = "IPython's `exit` takes no exit code";
 const CLOSED: &str = "the kernel has closed its sockets when exit handlers run";
-const READ_LATER: &str = "the kernel reads what children write in a thread of its own, which may come to it after the end";
+
+/// Behaviours that take a second or more with a kernel: new starts, and much to send.
+pub(crate) const LONG: &[&str] = &[
+    "E-15 code of two megabytes runs",
+    "O-5 20 MB are whole, to the byte",
+    "O-5 a line of 10 MB is whole",
+    "O-6 a search finds lines of all evals of a session",
+    "PY-18 deep recursion is an error",
+    "E-6 code at the start of a session is interrupted",
+    "PY-12 ten interrupts in a row hit no later eval",
+    "E-2 a soft timeout gives what there is, and the eval goes on",
+    "E-3 a hard timeout ends what ignores it",
+    "S-10 memory and processes of the whole tree are told",
+    "S-6 the signal that killed an interpreter is told",
+    "S-6 an end that nobody was told of keeps the next code from running",
+    "S-7 restart begins anew, with another generation",
+    "S-7 restart ends what runs",
+    "S-9 stop leaves no daemon",
+    "S-9 the end of an interpreter leaves no daemon",
+    "CF-2 directory and environment are as asked",
+    "CF-2 init code runs at every start",
+];
 
 pub(crate) static JUPYTER: Column = Column {
     session: "nb",
     language: "ipykernel",
     kernel: "ipykernel",
     cannot: &[
-        ("O-1 a child's output is the eval's", READ_LATER),
         ("PY-6 what user code breaks, it breaks for itself", OWN_CODE),
         ("PY-7 an error in a function of an earlier eval says so", CELLS),
         (
@@ -69,10 +89,6 @@ pub(crate) static XEUS: Column = Column {
         (
             "PY-16 a value that cannot be shown ends no eval",
             "IPython counts an error in a `repr` as one of the code",
-        ),
-        (
-            "E-5 output comes while the code runs",
-            "the kernel publishes each piece of a line by itself",
         ),
         ("E-6 a busy loop is interrupted, state stays", NO_INTERRUPT),
         ("E-6 a sleep is interrupted", NO_INTERRUPT),

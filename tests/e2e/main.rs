@@ -36,6 +36,7 @@ mod install;
 mod interrupt;
 mod json;
 mod jupyter;
+mod jupyter_trouble;
 mod kill;
 mod leftovers;
 mod look;

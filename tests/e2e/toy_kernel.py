@@ -77,6 +77,9 @@ def run(word, rest, parent, to):
         return {"status": "error", "ename": "ToyError", "evalue": rest, "traceback": []}
     elif word == "own":
         os.write(1, rest.encode() + b"\n")
+    elif word == "own_flood":
+        for _ in range(int(rest)):
+            os.write(1, b"x" * 65535 + b"\n")
     return {"status": "ok", "execution_count": 1, "payload": [], "user_expressions": {}}
 
 
@@ -104,8 +107,11 @@ while True:
             publish("execute_input", header, code=content["code"], execution_count=1)
             word, _, rest = content["code"].partition(" ")
             reply = run(word, rest, header, to)
-        send(socket, kind.replace("_request", "_reply"), header, reply, to)
-        publish("status", header, execution_state="idle")
+        lost = content.get("code", "")
+        if lost != "lose reply":
+            send(socket, kind.replace("_request", "_reply"), header, reply, to)
+        if lost != "lose idle":
+            publish("status", header, execution_state="idle")
         if kind == "shutdown_request":
             CONTEXT.destroy(linger=500)
             sys.exit(0)

@@ -262,6 +262,10 @@ impl Configuration {
         if asked.kernel.is_some() && followed.engine.name() != JUPYTER.name {
             return Err(PlanError::NoKernels { language: followed.engine.name().to_owned() });
         }
+        if asked.kernel.is_some() && followed.environment.is_some() {
+            let language = format!("`{}`, which has its own", toolchain.value);
+            return Err(PlanError::NoKernels { language });
+        }
         if let (Some(_), Some(chosen)) = (&given, &chosen) {
             let has = self.follow(&chosen.value, Some(&chosen.origin))?;
             if has.engine.name() != followed.engine.name() {

@@ -101,10 +101,9 @@ impl Kernel {
         self.process.is_some()
     }
 
-    pub(crate) fn interrupt(&self) {
-        if let Some(process) = &self.process {
-            process.interrupt();
-        }
+    /// Sends SIGINT to a kernel of ours; whether it takes it.
+    pub(crate) fn interrupt(&self) -> bool {
+        self.process.as_ref().is_none_or(KernelProcess::interrupt)
     }
 
     pub(crate) fn interrupt_children(&self) {

@@ -26,6 +26,9 @@ pub struct KernelQuirks {
     pub echoes: bool,
     /// Its code has no standard input: what reads it hangs, and no request comes.
     pub no_stdin: bool,
+    /// It publishes each piece of a line by itself, so that much output is more than its reader can take in time, and what is
+    /// thrown away then is not noticed: its messages have no numbers.
+    pub loses_output: bool,
 }
 
 /// A kernel by the name of its implementation.
@@ -40,6 +43,7 @@ const PLAIN: KernelQuirks = KernelQuirks {
     displays_values: false,
     echoes: false,
     no_stdin: false,
+    loses_output: false,
 };
 
 const KNOWN: [KnownKernel; 6] = [
@@ -48,11 +52,11 @@ const KNOWN: [KnownKernel; 6] = [
     // SIGINT ends it, and an `interrupt_request` has no effect on code that runs.
     KnownKernel {
         implementation: "xeus",
-        quirks: KernelQuirks { interrupt: InterruptWay::Never, ..PLAIN },
+        quirks: KernelQuirks { interrupt: InterruptWay::Never, loses_output: true, ..PLAIN },
     },
     KnownKernel {
         implementation: "xpython",
-        quirks: KernelQuirks { interrupt: InterruptWay::Never, ..PLAIN },
+        quirks: KernelQuirks { interrupt: InterruptWay::Never, loses_output: true, ..PLAIN },
     },
     // SIGINT ends it; its kernelspec does not say that it takes the message.
     KnownKernel {

@@ -82,6 +82,9 @@ fn cannot(can: &Capabilities, quirks: &KernelQuirks, is_child: bool) -> Vec<Stri
     } else {
         list.push("see a child that reads standard input: the kernel's is empty");
     }
+    if quirks.loses_output {
+        list.push("be sure of much output: the kernel throws away what is not read in time");
+    }
     list.push("keep both streams in exact order where the kernel does not");
     list.into_iter().map(str::to_owned).collect()
 }

@@ -101,9 +101,10 @@ impl Kernel {
         self.process.is_some()
     }
 
-    /// Sends SIGINT to a kernel of ours; whether it takes it.
-    pub(crate) fn interrupt(&self) -> bool {
-        self.process.as_ref().is_none_or(KernelProcess::interrupt)
+    pub(crate) fn interrupt(&self) {
+        if let Some(process) = &self.process {
+            process.interrupt();
+        }
     }
 
     pub(crate) fn interrupt_children(&self) {

@@ -112,16 +112,13 @@ impl KernelProcess {
         self.core.iter().filter(is_same).map(|process| process.pid)
     }
 
-    /// Sends SIGINT; whether the kernel takes it. C's `system()` ignores it while its command runs, and an ignored signal
-    /// is lost: then it is SIGURG, which our helper in Python kernels takes and which does nothing to others.
-    pub(crate) fn interrupt(&self) -> bool {
-        let mut taken = true;
+    /// Sends SIGINT. C's `system()` ignores it while its command runs, and an ignored signal is lost: then it is SIGURG,
+    /// which our helper in Python kernels takes and which does nothing to others. R interrupts itself when its command was.
+    pub(crate) fn interrupt(&self) {
         for pid in self.core() {
             let deaf = tree::ignores(pid, Signal::INT);
-            taken &= !deaf || tree::catches(pid, Signal::URG);
             sys::signal_main_thread(pid, if deaf { Signal::URG } else { Signal::INT });
         }
-        taken
     }
 
     pub(crate) fn interrupt_children(&self) {

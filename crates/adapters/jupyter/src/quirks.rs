@@ -29,6 +29,8 @@ pub struct KernelQuirks {
     /// It publishes each piece of a line by itself, so that much output is more than its reader can take in time, and what is
     /// thrown away then is not noticed: its messages have no numbers.
     pub loses_output: bool,
+    /// It says that it is idle before all output of the code is published.
+    pub idle_early: bool,
 }
 
 /// A kernel by the name of its implementation.
@@ -44,6 +46,7 @@ const PLAIN: KernelQuirks = KernelQuirks {
     echoes: false,
     no_stdin: false,
     loses_output: false,
+    idle_early: false,
 };
 
 const KNOWN: [KnownKernel; 6] = [
@@ -61,7 +64,7 @@ const KNOWN: [KnownKernel; 6] = [
     // SIGINT ends it; its kernelspec does not say that it takes the message.
     KnownKernel {
         implementation: "deno",
-        quirks: KernelQuirks { interrupt: InterruptWay::Message, ..PLAIN },
+        quirks: KernelQuirks { interrupt: InterruptWay::Message, idle_early: true, ..PLAIN },
     },
     KnownKernel {
         implementation: "irkernel",

@@ -16,9 +16,6 @@ use crate::talk::{KernelChannel, KernelTalk, TalkAction, TalkInput};
 
 /// How long the kernel may take to end after it was asked to; the host gives an interpreter half a second.
 const SHUTDOWN_WITHIN: Duration = Duration::from_millis(400);
-/// How often it is looked whether a kernel that ignored an interrupt takes it, and for how long.
-const LOOKS_AGAIN: Duration = Duration::from_millis(2);
-const IGNORED_FOR: Duration = Duration::from_secs(2);
 /// How often a kernel that is not our child is asked whether it lives, and how often it may be silent.
 const HEARTBEAT: Duration = Duration::from_secs(5);
 const MOST_MISSED: u32 = 3;
@@ -53,8 +50,6 @@ pub(crate) struct AdapterLoop {
     complaint: Vec<u8>,
     /// When the conversation wants to be woken.
     due: Option<Instant>,
-    /// The kernel ignored an interrupt of the eval that runs: when it is looked at again, and until when.
-    ignored: Option<(Instant, Instant)>,
     /// The code has asked to end the kernel.
     exits: bool,
     /// When the kernel is killed, once it was asked to end.
@@ -94,7 +89,6 @@ impl AdapterLoop {
             input: SessionInput::default(),
             complaint: Vec::new(),
             due: None,
-            ignored: None,
             exits: false,
             leave_by: None,
             next_heartbeat: Instant::now() + HEARTBEAT,
@@ -129,7 +123,6 @@ impl AdapterLoop {
                     if matches!(event, BridgeEvent::Done(_)) {
                         self.own_output();
                         self.complaint.clear();
-                        self.ignored = None;
                     }
                     self.exits |= matches!(event, BridgeEvent::Exiting { .. });
                     self.host.tell(&event);
@@ -139,11 +132,7 @@ impl AdapterLoop {
                     let sent = self.kernel.sockets.send(channel, &message);
                     sent.map_err(|error| RunEnd::Kernel(self.kernel.lost(&error.to_string())))?;
                 }
-                TalkAction::Signal => {
-                    let ignored = !self.kernel.interrupt();
-                    let now = Instant::now();
-                    self.ignored = ignored.then(|| (now + LOOKS_AGAIN, now + IGNORED_FOR));
-                }
+                TalkAction::Signal => self.kernel.interrupt(),
                 TalkAction::SignalChildren => self.kernel.interrupt_children(),
                 TalkAction::Listen(true) => self.listening = InputWanted::Yes,
                 TalkAction::Listen(false) => {
@@ -315,13 +304,6 @@ impl AdapterLoop {
             self.due = None;
             actions.extend(self.talk.step(TalkInput::Due));
         }
-        if let Some((next, until)) = self.ignored
-            && next <= now
-        {
-            // The host has interrupted the command that the kernel waits for.
-            let again = !self.kernel.interrupt() && now < until;
-            self.ignored = again.then_some((now + LOOKS_AGAIN, until));
-        }
         if self.leave_by.is_some_and(|by| by <= now) {
             return Err(RunEnd::Asked);
         }
@@ -351,8 +333,7 @@ impl AdapterLoop {
     /// Polls; what can be read or written.
     fn wait(&mut self) -> io::Result<Vec<LoopSource>> {
         let heartbeat = (!self.kernel.is_ours()).then_some(self.next_heartbeat);
-        let ignored = self.ignored.map(|(next, _)| next);
-        let next = [self.due.filter(|_| !self.lags()), self.leave_by, ignored, heartbeat];
+        let next = [self.due.filter(|_| !self.lags()), self.leave_by, heartbeat];
         let next = next.into_iter().flatten().min();
         let left = |at: Instant| at.saturating_duration_since(Instant::now());
         let full = self.host.is_full();

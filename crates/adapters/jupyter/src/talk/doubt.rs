@@ -64,12 +64,16 @@ impl KernelTalk {
     }
 
     fn overdue(&self) -> Option<Overdue> {
-        if let TalkPhase::Running(run) = &self.phase
-            && run.stage == EvalStage::Code
-            && run.reply.is_some()
-            && !run.idle
-        {
-            return Some(Overdue::Idle(run.request.clone()));
+        if let TalkPhase::Running(run) = &self.phase {
+            match run.stage {
+                EvalStage::Code if run.reply.is_some() && !run.idle => {
+                    return Some(Overdue::Idle(run.request.clone()));
+                }
+                EvalStage::Late { replied: true, .. } => {
+                    return Some(Overdue::Idle(run.after.clone()));
+                }
+                EvalStage::Code | EvalStage::Again | EvalStage::Names | EvalStage::Late { .. } => {}
+            }
         }
         if matches!(self.phase, TalkPhase::Greeting { .. } | TalkPhase::Leaving) {
             return None;
@@ -130,12 +134,14 @@ impl KernelTalk {
         self.probe = None;
         match self.doubted.take() {
             Some(Overdue::Idle(request)) => {
-                if let TalkPhase::Running(run) = &mut self.phase
-                    && run.request == request
-                {
-                    run.idle = true;
+                if let TalkPhase::Running(run) = &mut self.phase {
                     run.notice = Some(MAY_BE_MISSING.to_owned());
-                    self.look_whether_over(out);
+                    if run.request == request {
+                        run.idle = true;
+                        self.look_whether_over(out);
+                    } else {
+                        self.finish(&Value::Null, out);
+                    }
                 }
             }
             Some(Overdue::Reply(request) | Overdue::Taken(request)) => {
@@ -166,8 +172,10 @@ impl KernelTalk {
                     });
                     self.look_whether_over(out);
                 }
-                EvalStage::Names if run.after == request => self.finish(&Value::Null, out),
-                EvalStage::Code | EvalStage::Again | EvalStage::Names => {}
+                EvalStage::Names | EvalStage::Late { .. } if run.after == request => {
+                    self.finish(&Value::Null, out);
+                }
+                EvalStage::Code | EvalStage::Again | EvalStage::Names | EvalStage::Late { .. } => {}
             },
             TalkPhase::Asking(asked) if asked.request == request => {
                 refuse(asked.seq, "the kernel did not answer what it was asked", out);

@@ -59,6 +59,9 @@ impl KernelTalk {
             self.timers.set(TalkTimer::Again, AGAIN_AFTER);
             return;
         }
+        if self.facts.as_ref().is_some_and(|facts| facts.quirks.idle_early) {
+            return self.wait_for_late_output(out);
+        }
         if !python || word == ReplyWord::Ok {
             let reply = reply.clone();
             return self.finish(&reply, out);
@@ -71,6 +74,15 @@ impl KernelTalk {
         run.stage = EvalStage::Names;
         let id = self.ask_shell("execute_request", question, out);
         if let TalkPhase::Running(run) = &mut self.phase {
+            run.after = id;
+        }
+    }
+
+    /// Sends a request behind which the kernel has published what came late.
+    pub(super) fn wait_for_late_output(&mut self, out: &mut Vec<TalkAction>) {
+        let id = self.ask_shell("kernel_info_request", serde_json::json!({}), out);
+        if let TalkPhase::Running(run) = &mut self.phase {
+            run.stage = EvalStage::Late { replied: false, more: false };
             run.after = id;
         }
     }

@@ -166,6 +166,9 @@ enum EvalStage {
     Again,
     /// What it did to the names: after an error a kernel does not answer `user_expressions`.
     Names,
+    /// That a kernel which says too early that it is idle is idle after one more request. `more`: output has come meanwhile, so
+    /// there may be more, and it is asked once more.
+    Late { replied: bool, more: bool },
 }
 
 /// An eval that runs.

@@ -4,7 +4,7 @@ use serde_json::Value;
 use stead_protocol::bridge::{BridgeEvent, Shown, Stream};
 
 use super::commands::{SAYS_THAT_IT_RUNS, YOUNG};
-use super::{EvalAge, EvalRun, KernelTalk, TalkAction, TalkPhase, TalkTimer};
+use super::{EvalAge, EvalRun, EvalStage, KernelTalk, TalkAction, TalkPhase, TalkTimer};
 use crate::bundle;
 use crate::message::JupyterMessage;
 
@@ -16,6 +16,18 @@ impl KernelTalk {
         }
         self.note_state(message);
         let lone_display = self.facts.as_ref().is_some_and(|facts| facts.quirks.displays_values);
+        if let TalkPhase::Running(run) = &mut self.phase
+            && let EvalStage::Late { more, .. } = &mut run.stage
+        {
+            if run.after == message.parent_id() {
+                return match (message.text("execution_state"), *more) {
+                    ("idle", true) => self.wait_for_late_output(out),
+                    ("idle", false) => self.finish(&Value::Null, out),
+                    _ => {}
+                };
+            }
+            *more |= run.request == message.parent_id();
+        }
         let run = match &mut self.phase {
             TalkPhase::Running(run) if run.request == message.parent_id() => run,
             _ => return self.background(message, out),

@@ -25,7 +25,10 @@ impl KernelTalk {
                 EvalStage::Names if run.after == parent => {
                     self.finish(&message.content, out);
                 }
-                EvalStage::Code | EvalStage::Again | EvalStage::Names => {}
+                EvalStage::Late { more, .. } if run.after == parent => {
+                    run.stage = EvalStage::Late { replied: true, more };
+                }
+                EvalStage::Code | EvalStage::Again | EvalStage::Names | EvalStage::Late { .. } => {}
             },
             TalkPhase::Asking(asked) => {
                 if asked.request == parent {

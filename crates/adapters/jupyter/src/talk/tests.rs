@@ -424,6 +424,23 @@ fn k1_displays_come_in_their_place_and_update_each_other() {
 }
 
 #[test]
+fn o1_output_after_an_idle_that_came_too_early_is_the_evals() {
+    let mut deno = Talked::new(ours(), "Deno kernel", "typescript");
+    deno.eval("console.log(1)");
+    let code = deno.request.clone();
+    deno.reply(json!({"status": "ok"}));
+    assert_eq!(deno.idle(), ["Shell kernel_info_request"]);
+    assert_eq!(deno.published(&code, "stream", stream("stdout", "1")), ["out 1"]);
+    let shown = json!({"data": {"text/plain": "2"}});
+    deno.published(&code, "execute_result", shown);
+    // As long as some comes, there may be more.
+    deno.reply(json!({"status": "ok"}));
+    assert_eq!(deno.idle(), ["Shell kernel_info_request"]);
+    deno.reply(json!({"status": "ok"}));
+    assert_eq!(deno.idle(), ["value 2", "done ok"]);
+}
+
+#[test]
 fn s6_an_exit_that_the_code_asked_for_ends_the_session() {
     let mut kernel = Talked::ipython();
     kernel.eval("exit()");

@@ -8,6 +8,7 @@ mod bash;
 mod clojure;
 mod column;
 mod jupyter;
+mod kernels;
 mod list;
 mod node;
 mod python;
@@ -17,12 +18,14 @@ mod talk;
 
 use std::panic::{AssertUnwindSafe, catch_unwind};
 
+use serde_json::json;
 use stead_testkit::{TestEnv, ipykernel, kernel_of, kernel_python, node_of, python_of};
 
 use crate::bash::BASH;
 use crate::clojure::CLOJURE;
 use crate::column::Column;
 use crate::jupyter::{JUPYTER, XEUS};
+use crate::kernels::R;
 use crate::node::NODE;
 use crate::python::PYTHON;
 use crate::talk::{SessionHistory, Talk};
@@ -31,7 +34,7 @@ use crate::talk::{SessionHistory, Talk};
 const STEAD: &str = env!("CARGO_BIN_EXE_stead");
 
 /// Every column there is.
-static COLUMNS: [&Column; 6] = [&PYTHON, &BASH, &NODE, &JUPYTER, &XEUS, &CLOJURE];
+static COLUMNS: [&Column; 7] = [&PYTHON, &BASH, &NODE, &JUPYTER, &XEUS, &R, &CLOJURE];
 
 #[test]
 fn python() {
@@ -115,6 +118,20 @@ fn clojure_nrepl() {
     let table = format!("[toolchains.clojure]\nengine = \"nrepl\"\ncmd = {command:?}\n");
     std::fs::write(own.join("config.toml"), table).unwrap();
     behaves_as_the_list_says(&CLOJURE, &env);
+}
+
+/// R and its kernel are packages of Debian, whose own script for installing it needs more of Jupyter.
+#[test]
+#[ignore = "needs R with IRkernel"]
+fn jupyter_irkernel() {
+    let argv = ["R", "--slave", "-e", "IRkernel::main()", "--args", "{connection_file}"];
+    on_kernel(&R, json!({"argv": argv, "language": "R"}));
+}
+
+fn on_kernel(column: &'static Column, spec: serde_json::Value) {
+    let env = TestEnv::new(STEAD);
+    env.install_kernel(column.kernel, &spec);
+    behaves_as_the_list_says(column, &env);
 }
 
 /// A test for each version of an interpreter; it fails where there is none of that version.

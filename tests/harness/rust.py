@@ -103,6 +103,8 @@ KERNELS = {
     "jupyter_ipykernel_6": ".test/kernels-6",
     "jupyter_xeus_python": ".test/kernels",
     "clojure_nrepl": ".test/venv",
+    # It needs no Python; the environment does no harm.
+    "jupyter_irkernel": ".test/kernels",
 }
 
 

@@ -78,7 +78,9 @@ fn restart(talk: &Talk<'_>) {
     let after = talk.status();
     assert_ne!(before["pid"], after["pid"]);
     assert_eq!(after["generation"].as_u64(), before["generation"].as_u64().map(|n| n + 1));
-    assert_eq!(talk.vars(), []);
+    if talk.column.cannot("ST-1 names are listed with their types").is_none() {
+        assert_eq!(talk.vars(), []);
+    }
 }
 
 fn restart_while_running(talk: &Talk<'_>) {

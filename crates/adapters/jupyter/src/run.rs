@@ -179,7 +179,8 @@ impl AdapterLoop {
                 LoopSource::Heartbeat => self.heard_heartbeat(),
                 LoopSource::KernelStream(stream) => {
                     let bytes = self.kernel.read_stream(stream);
-                    let runs = self.talk.is_busy();
+                    // What exit handlers write belongs to the eval that has ended the kernel.
+                    let runs = self.talk.is_busy() || self.exits;
                     self.kernel_wrote(stream, bytes, runs);
                 }
                 LoopSource::KernelEnded => ended = Some(self.kernel.ended()),

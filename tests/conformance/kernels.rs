@@ -48,6 +48,18 @@ pub(crate) static R: Column = Column {
         ),
         ("O-7 what is shown is clean, and the bytes are kept", TEXT),
         (
+            "O-5 20 MB are whole, to the byte",
+            "the time that the kernel takes grows with the square of the output: minutes for 20 MB",
+        ),
+        (
+            "E-6 a second interrupt kills a stubborn child, state stays",
+            "R ends if a second interrupt meets it while it handles the first",
+        ),
+        (
+            "S-6 the end of the session is told, then a fresh start",
+            "IRkernel's `quit` tells no exit code"
+        ),
+        (
             "PY-18 deep recursion is an error",
             "the kernel says nothing of an error that leaves it no room to handle it",
         ),

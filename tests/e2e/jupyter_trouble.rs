@@ -55,6 +55,31 @@ fn o1_messages_that_never_come_end_no_session() {
 }
 
 #[test]
+fn o1_output_that_a_kernel_threw_away_is_counted_and_told() {
+    let env = env();
+    eval(&env, "ipython", "1");
+    let status = env.json(["status", "-n", "ipython"])["data"].take();
+    let adapter = Pid::from_raw(status["pid"].as_u64().unwrap() as i32).unwrap();
+    let [up, over] = ["up", "over"].map(|name| env.workspace().join(name));
+    let code = format!(
+        "import time, os\nopen({up:?}, 'w').close()\nwhile os.path.exists({up:?}): time.sleep(.01)\n\
+         for _ in range(4000): print('x' * 8000, flush=True)\nopen({over:?}, 'w').close()"
+    );
+    let id = start_bg(&env, "ipython", &code);
+    wait_for("it runs", || up.exists());
+    // Nobody reads what the kernel publishes, which keeps a thousand messages.
+    kill_process(adapter, Signal::STOP).unwrap();
+    std::fs::remove_file(&up).unwrap();
+    wait_for("it is through", || over.exists());
+    kill_process(adapter, Signal::CONT).unwrap();
+    let ended = end(&env, &id);
+    assert_eq!(ended["status"], "complete", "{}", ended["status"]);
+    let notice = ended["data"]["notice"].as_str().unwrap_or_default();
+    assert!(notice.contains("output is missing") && notice.contains("messages away"), "{notice}");
+    assert_eq!(eval(&env, "ipython", "6 * 7")["data"]["value"], "42");
+}
+
+#[test]
 fn e6_a_kernel_behind_a_launcher_is_interrupted_and_the_launcher_lives() {
     let env = env();
     let python = kernel_python();

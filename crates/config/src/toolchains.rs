@@ -83,7 +83,7 @@ const BUILT_IN: &[BuiltInToolchain] = &[
         engine: "jupyter",
         environment: Some(EnvironmentSource::Poetry),
         what: "the ipykernel of the poetry project's environment",
-        make: "poetry add --group dev ipykernel",
+        make: "poetry add -G dev ipykernel",
     },
 ];
 

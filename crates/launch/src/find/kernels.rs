@@ -162,8 +162,8 @@ pub(super) fn find_in(
         && !has_ipykernel(environment.prefix())
     {
         let install = match source {
-            EnvironmentSource::Poetry => "poetry add --group dev ipykernel".to_owned(),
-            EnvironmentSource::Uv => "uv add --dev ipykernel".to_owned(),
+            EnvironmentSource::Poetry => "poetry add -G dev ipykernel".to_owned(),
+            EnvironmentSource::Uv => "uv add ipykernel".to_owned(),
             _ => format!("{} -m pip install ipykernel", found.path),
         };
         return Err(FindError::NoEnvironment {

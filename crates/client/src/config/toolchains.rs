@@ -96,11 +96,13 @@ impl Client {
             .filter(|spec| !names.contains(&spec.name))
             .map(|spec| self.kernel(spec, cwd))
             .collect();
-        names
+        let mut listed: Vec<ListedToolchain> = names
             .into_iter()
             .map(|name| self.toolchain(name, &read.configuration, allowed, cwd))
             .chain(kernels)
-            .collect()
+            .collect();
+        listed.sort_by(|one, other| one.name.cmp(&other.name));
+        listed
     }
 
     /// A Jupyter kernel, whose name is as good as that of a toolchain.

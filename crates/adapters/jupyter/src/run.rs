@@ -230,7 +230,7 @@ impl AdapterLoop {
             let came = self.kernel.sockets.has_messages();
             while self.kernel.sockets.has_messages() {
                 if self.host.is_full() {
-                    self.finish_telling();
+                    self.host.finish();
                 }
                 let mut actions = Vec::new();
                 self.hear(&mut actions);

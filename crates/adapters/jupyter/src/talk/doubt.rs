@@ -64,6 +64,10 @@ impl KernelTalk {
     }
 
     fn overdue(&self) -> Option<Overdue> {
+        // After a cut another question is out already, whose answer settles all.
+        if self.after_cut.is_some() {
+            return None;
+        }
         if let TalkPhase::Running(run) = &self.phase {
             match run.stage {
                 EvalStage::Code if run.reply.is_some() && !run.idle => {

@@ -197,7 +197,12 @@ pub(super) fn done(eval: &str, status: DoneStatus) -> BridgeEvent {
     })
 }
 
-fn error(name: &str, message: &str, traceback: Option<String>, incomplete: bool) -> TalkAction {
+pub(super) fn error(
+    name: &str,
+    message: &str,
+    traceback: Option<String>,
+    incomplete: bool,
+) -> TalkAction {
     TalkAction::Tell(BridgeEvent::Error {
         name: name.to_owned(),
         message: cut(message, MOST_MESSAGE),

@@ -8,6 +8,9 @@ mod greeting;
 mod numbers;
 mod published;
 mod questions;
+mod reconnect;
+#[cfg(test)]
+mod reconnect_tests;
 mod replies;
 mod timers;
 
@@ -54,6 +57,8 @@ pub enum TalkInput<'a> {
     PartOfLine,
     /// The time that was asked for has passed.
     Due,
+    /// The connection was cut and is back: what either side had said last may be lost.
+    Reconnected,
 }
 
 /// What is to be done, in this order.
@@ -247,6 +252,8 @@ pub struct KernelTalk {
     numbers: MessageNumbers,
     /// Which eval a request was for.
     evals: VecDeque<(String, String)>,
+    /// What was asked after a cut, if it is not answered yet.
+    after_cut: Option<reconnect::CutProbe>,
 }
 
 impl KernelTalk {
@@ -268,6 +275,7 @@ impl KernelTalk {
             patience: Duration::ZERO,
             numbers: MessageNumbers::default(),
             evals: VecDeque::new(),
+            after_cut: None,
         }
     }
 
@@ -317,13 +325,16 @@ impl KernelTalk {
             }
             TalkInput::Kernel(channel, message) => {
                 self.numbers.heard(message);
-                if !self.is_of_probe(message, &mut out) {
+                if self.is_of_cut(message) {
+                    self.heard_after_cut(channel, message, &mut out);
+                } else if !self.is_of_probe(message, &mut out) {
                     self.heard(channel, message, &mut out);
                 }
             }
             TalkInput::Line(line) => self.line(line, &mut out),
             TalkInput::PartOfLine => self.still_waits(&mut out),
             TalkInput::Due => self.due(&mut out),
+            TalkInput::Reconnected => self.reconnected(&mut out),
         }
         self.look_for_doubt();
         self.timers.ask(&mut out);
@@ -387,9 +398,10 @@ impl KernelTalk {
     }
 
     /// Sends the next request if the last one was answered. One at a time: xeus forgets a request that comes while it is busy
-    /// with another.
+    /// with another. None while it is being found out what was lost with a connection: that is all that was asked before.
     fn send_held(&mut self, out: &mut Vec<TalkAction>) {
         if self.outstanding.is_none()
+            && self.after_cut.is_none()
             && let Some(message) = self.held.pop_front()
         {
             let id = message.header["msg_id"].as_str().unwrap_or_default();

@@ -1,0 +1,135 @@
+//! After a cut: what was lost with the connection has no answer any more, and is found out by a question that has one.
+//!
+//! Requests are answered in order, and so is what a kernel publishes. When the answer to a question that was sent after the
+//! cut has come, answers to earlier requests that have not come were lost.
+
+use serde_json::json;
+use stead_protocol::bridge::DoneStatus;
+
+use super::commands::refuse;
+use super::ending::{done, error};
+use super::published::{show_display, show_value};
+use super::{EvalAge, EvalStage, KernelChannel, KernelTalk, TalkAction, TalkPhase};
+use crate::message::JupyterMessage;
+
+/// A question that was sent after a cut.
+#[derive(Debug)]
+pub(super) struct CutProbe {
+    request: String,
+    replied: bool,
+    idle: bool,
+}
+
+impl KernelTalk {
+    /// The connection is back.
+    pub(super) fn reconnected(&mut self, out: &mut Vec<TalkAction>) {
+        let (request, message) = self.request("kernel_info_request", json!({}));
+        self.after_cut = Some(CutProbe { request, replied: false, idle: false });
+        out.push(TalkAction::Send(KernelChannel::Shell, message));
+    }
+
+    /// Whether a message belongs to the question that was asked after the last cut.
+    pub(super) fn is_of_cut(&self, message: &JupyterMessage) -> bool {
+        self.after_cut.as_ref().is_some_and(|probe| probe.request == message.parent_id())
+    }
+
+    /// Something of the answer has come.
+    pub(super) fn heard_after_cut(
+        &mut self,
+        channel: KernelChannel,
+        message: &JupyterMessage,
+        out: &mut Vec<TalkAction>,
+    ) {
+        // A kernel that was being greeted when the connection was cut is greeted by this.
+        if matches!(self.phase, TalkPhase::Greeting { .. }) {
+            match channel {
+                KernelChannel::Published => self.published(message, out),
+                _ => self.replied(message, out),
+            }
+        }
+        let Some(probe) = &mut self.after_cut else { return };
+        let is_idle = message.text("execution_state") == "idle";
+        match channel {
+            KernelChannel::Shell => probe.replied = true,
+            KernelChannel::Published if is_idle => probe.idle = true,
+            KernelChannel::Published | KernelChannel::Control | KernelChannel::Stdin => {}
+        }
+        if probe.replied && probe.idle {
+            self.after_cut = None;
+            self.outstanding = None;
+            self.give_up_lost(out);
+            self.send_held(out);
+        }
+    }
+
+    /// Ends what waits for an answer that will not come.
+    fn give_up_lost(&mut self, out: &mut Vec<TalkAction>) {
+        match &mut self.phase {
+            TalkPhase::Greeting { .. } | TalkPhase::Idle | TalkPhase::Leaving => {}
+            TalkPhase::Asking(asked) => {
+                let seq = asked.seq;
+                // A question that is still to be sent will be answered.
+                let request = asked.request.clone();
+                if !self.is_held(&request) {
+                    refuse(seq, "the connection was cut before the answer came", out);
+                    self.phase = TalkPhase::Idle;
+                }
+            }
+            TalkPhase::Running(run) => match run.stage {
+                EvalStage::Again => {}
+                EvalStage::Names | EvalStage::Late { .. } => {
+                    let after = run.after.clone();
+                    if !self.is_held(&after) {
+                        self.finish(&json!({}), out);
+                    }
+                }
+                EvalStage::Code => {
+                    let request = run.request.clone();
+                    if self.is_held(&request) {
+                        return;
+                    }
+                    let TalkPhase::Running(run) = &mut self.phase else { return };
+                    match (&run.reply, &run.error) {
+                        (Some(_), _) => {}
+                        // How it failed was published, which is as good as the reply.
+                        (None, Some(_)) => run.reply = Some(json!({"status": "error"})),
+                        (None, None) => return self.end_unknown(out),
+                    }
+                    run.idle = true;
+                    self.look_whether_over(out);
+                }
+            },
+        }
+    }
+
+    /// Ends an eval whose reply was lost, so that nobody knows how it ended.
+    fn end_unknown(&mut self, out: &mut Vec<TalkAction>) {
+        let phase = std::mem::replace(&mut self.phase, TalkPhase::Idle);
+        let TalkPhase::Running(mut run) = phase else { return };
+        if run.asks.is_some() {
+            out.push(TalkAction::Listen(false));
+        }
+        let heard =
+            run.age != EvalAge::Waits || run.idle || run.value.is_some() || run.display.is_some();
+        show_display(&mut run, out);
+        if let Some(value) = &run.value {
+            let language = self.facts.as_ref().map(|facts| facts.language.clone());
+            show_value(value, language, false, out);
+        }
+        let message = match heard {
+            true => {
+                "the kernel's reply was lost when the connection was cut: the code ran and is over, and nobody knows whether it failed"
+            }
+            false => {
+                "the connection was cut when the code had just been sent, and nothing was heard of it since: it may not have run"
+            }
+        };
+        out.push(error("ConnectionLost", message, None, false));
+        out.push(TalkAction::Tell(done(&run.eval, DoneStatus::Error)));
+    }
+
+    /// Whether a request waits here for its turn.
+    fn is_held(&self, request: &str) -> bool {
+        self.held.iter().any(|held| held.header["msg_id"] == request)
+    }
+}

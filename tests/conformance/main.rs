@@ -7,6 +7,7 @@
 mod bash;
 mod clojure;
 mod column;
+mod gateway;
 mod jupyter;
 mod kernels;
 mod list;
@@ -24,6 +25,7 @@ use stead_testkit::{TestEnv, ipykernel, kernel_of, kernel_python, node_of, pytho
 use crate::bash::BASH;
 use crate::clojure::CLOJURE;
 use crate::column::Column;
+use crate::gateway::GATEWAY;
 use crate::jupyter::{JUPYTER, XEUS};
 use crate::kernels::R;
 use crate::node::NODE;
@@ -34,7 +36,7 @@ use crate::talk::{SessionHistory, Talk};
 const STEAD: &str = env!("CARGO_BIN_EXE_stead");
 
 /// Every column there is.
-static COLUMNS: [&Column; 7] = [&PYTHON, &BASH, &NODE, &JUPYTER, &XEUS, &R, &CLOJURE];
+static COLUMNS: [&Column; 8] = [&PYTHON, &BASH, &NODE, &JUPYTER, &XEUS, &R, &CLOJURE, &GATEWAY];
 
 #[test]
 fn python() {
@@ -132,6 +134,15 @@ fn on_kernel(column: &'static Column, spec: serde_json::Value) {
     let env = TestEnv::new(STEAD);
     env.install_kernel(column.kernel, &spec);
     behaves_as_the_list_says(column, &env);
+}
+
+#[test]
+#[ignore = "is long"]
+fn gateway() {
+    let env = TestEnv::new(STEAD);
+    let server = gateway::server(&env);
+    behaves_as_the_list_says(&GATEWAY, &env);
+    drop(server);
 }
 
 /// A test for each version of an interpreter; it fails where there is none of that version.

@@ -96,6 +96,7 @@ class Run:
         for binary in rust.binaries(messages):
             found += rust.jobs(binary, tier, machine.minors(pythons), nodes, wanted)
             found += rust.shipped(binary, tier, dist, pythons, nodes, wanted)
+            found += rust.gateways(binary, tier, pythons, nodes, wanted)
             try:
                 found += rust.skew(binary, tier, self.old, pythons, nodes, wanted)
             except old.Missing as missing:

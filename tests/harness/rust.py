@@ -126,6 +126,19 @@ def conformance(binary, tier, pythons, nodes, wanted):
         if tiers.has(tier, label) and wanted(label):
             env = {**usual, "STEAD_TEST_VENV": os.path.abspath(place + "/bin/python")}
             yield binary.job(label, [name], ["--ignored"], env, tiers.timeout(tier, label))
+    label = "conformance gateway"
+    if tiers.has(tier, label) and wanted(label):
+        yield binary.job(label, ["gateway"], ["--ignored"], usual, tiers.timeout(tier, label))
+
+
+def gateways(binary, tier, pythons, nodes, wanted):
+    """Tests with servers that only `tests/peers/install --all` brings, which are marked `ignore`."""
+    names = [name for name in binary.ignored if name.startswith("gateway")] if binary.name == "e2e" else []
+    for name in names:
+        label = "e2e " + name
+        if tiers.has(tier, label) and wanted(label):
+            env = {"STEAD_TEST_PYTHONS": pythons[-1].path, "STEAD_TEST_NODES": nodes[0].path}
+            yield binary.job(label, [name], ["--ignored"], env, tiers.timeout(tier, label))
 
 
 def skew(binary, tier, old, pythons, nodes, wanted):

@@ -30,11 +30,17 @@ RULES = [
     # Need Debian's Clojure and Leiningen.
     Rule("e2e clojure::", tier="all", timeout=300),
     Rule("stress nrepl::clojure", tier="all", timeout=400),
+    # They start real Jupyter servers.
+    Rule("e2e gateway", tier="default", timeout=300),
+    # Need the two gateways, which are large to install.
+    Rule("e2e gateway::all_", tier="all", timeout=300),
+    Rule("e2e gateway_cuts::all_", tier="all", timeout=300),
     Rule("waiting ", tier="default", timeout=300),
     Rule("conformance ", tier="default", timeout=300),
     # They need environments of their own, and kernels take longer than bridges.
     Rule("conformance jupyter_", tier="all", timeout=300),
     Rule("conformance clojure_", tier="all", timeout=600),
+    Rule("conformance gateway", tier="all", timeout=300),
     Rule("bridge ", timeout=300),
     Rule("bridge python-libraries", tier="default", timeout=300),
     # Needs a venv with libraries for each Python.
@@ -73,6 +79,7 @@ SIZES = {
         "STEAD_BASH_ORDERS": "1000",
         "STEAD_BASH_INTERRUPTS": "2000",
         "STEAD_BIG": "1",
+        "STEAD_CUTS": "100",
         "STEAD_DEATHS": "200",
         "STEAD_INTERRUPTS": "10000",
         "STEAD_KILLER_SECONDS": "60",

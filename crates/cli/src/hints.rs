@@ -6,7 +6,9 @@ use stead_client::{
     ClientError, ConnectionTrouble, Fate, RequestError, SavedTrouble, StdlibError, TargetTrouble,
     TrustStanding, is_stopped,
 };
-use stead_protocol::{Doing, EvalId, EvalSeq, Refusal, SessionName, StartTrouble, WireError};
+use stead_protocol::{
+    Doing, EvalId, EvalSeq, GatewayUrlError, Refusal, SessionName, StartTrouble, WireError,
+};
 
 /// The next step after an error, where there is one.
 pub(crate) fn next_step(error: &ClientError) -> Option<String> {
@@ -233,6 +235,20 @@ fn after_request(error: &RequestError) -> Option<String> {
              --nrepl-server {port}'`), or reach one that runs (`stead start nrepl HOST:PORT`)"
                 .to_owned()
         }
+        RequestError::GatewayUrl { error: GatewayUrlError::Secret } => {
+            "leave it out of the address: the token goes into STEAD_GATEWAY_TOKEN, a file (`--token-file`) or \
+             `[gateways.NAME]` of your configuration"
+                .to_owned()
+        }
+        RequestError::GatewayUrl { .. } => "an address is such as http://localhost:8888/".to_owned(),
+        RequestError::GatewayMissing => "`stead launch gateway --url URL --kernel NAME`".to_owned(),
+        RequestError::NoGateway { known, .. } | RequestError::UnknownGateway { known } => {
+            let there = match known.as_slice() {
+                [] => "your configuration has none".to_owned(),
+                known => format!("your configuration has: {}", known.join(", ")),
+            };
+            format!("give an address such as http://localhost:8888/, or a name of `[gateways.NAME]`; {there}")
+        }
         RequestError::Pattern { .. } => {
             r"escape what is meant literally: `\(`, `\[`, `\.`".to_owned()
         }
@@ -332,6 +348,9 @@ fn after_connection(trouble: &ConnectionTrouble, fate: Option<Fate>) -> Option<S
         }
         ConnectionTrouble::OtherVersion { .. } => {
             "stop the session with the version that started it, then start it again".to_owned()
+        }
+        ConnectionTrouble::KernelLeft { name, .. } => {
+            format!("`stead stop {name}` tries again; or delete the kernel at its server")
         }
         ConnectionTrouble::HungUpAlive { eval } => format!("read on with `stead output {eval}`"),
         ConnectionTrouble::RuntimeDir { path, .. } => format!(

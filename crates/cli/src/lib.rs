@@ -11,6 +11,7 @@ mod context;
 mod exit;
 mod follow;
 mod full_screen;
+mod gateway;
 mod habits;
 mod hints;
 mod install_hints;

@@ -52,6 +52,8 @@ pub(crate) struct StatusData<'a> {
     stdlib: Option<StdlibData>,
     #[serde(skip_serializing_if = "Option::is_none")]
     undo: Option<UndoData>,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    runs_at: Option<&'a str>,
     #[serde(skip_serializing_if = "<[_]>::is_empty")]
     cannot: &'a [String],
     sandbox: &'a str,
@@ -170,6 +172,7 @@ impl<'a> StatusData<'a> {
                 bytes: undo.bytes,
                 off: undo.off.as_deref().map(plain),
             }),
+            runs_at: status.runs_at.as_deref(),
             cannot: &status.cannot,
             sandbox: &status.sandbox,
             interpreter: &status.interpreter,
@@ -284,6 +287,7 @@ pub(crate) fn full_text(status: &Status) -> String {
     line("state", paint.paint(state_style(status), &activity_line(status)));
     let language = format!("{} {version}", status.language);
     line("language", visible(language.trim_end()).into_owned());
+    line("runs at", status.runs_at.as_deref().map(visible).unwrap_or_default().into_owned());
     line("interpreter", visible(&status.interpreter).into_owned());
     line("chosen", visible(&status.why).into_owned());
     line("workspace", visible(&status.workspace).into_owned());

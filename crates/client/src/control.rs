@@ -192,16 +192,20 @@ impl Client {
             Err(ClientError::Ended { .. }) => {
                 // A host that was killed may have left processes.
                 self.sweep_left_of(name)?;
-                self.mark_stopped(name)
+                self.mark_stopped(name)?;
+                self.remove_left_kernel(name)
             }
             // The session was stopped before, but some of its processes had stayed.
             Err(error @ ClientError::NotFound { .. }) => {
                 self.sweep_left_of(name)?;
-                Err(error)
+                let had_kernel = self.has_left_kernel(name);
+                self.remove_left_kernel(name)?;
+                if had_kernel { Ok(()) } else { Err(error) }
             }
             answer => {
                 answer?;
-                self.see_all_gone(name, holder)
+                self.see_all_gone(name, holder)?;
+                self.remove_left_kernel(name)
             }
         }
     }
@@ -228,12 +232,13 @@ impl Client {
     pub fn kill(&self, name: &SessionName) -> Result<(), ClientError> {
         let holder = Holder::read_at(&self.dir(name).lock());
         match self.ask(name, Request::Kill, END_TIME) {
-            Err(ClientError::Ended { .. }) => self.sweep_left_of(name),
+            Err(ClientError::Ended { .. }) => self.sweep_left_of(name)?,
             answer => {
                 answer?;
-                self.see_all_gone(name, holder)
+                self.see_all_gone(name, holder)?;
             }
         }
+        self.remove_left_kernel(name)
     }
 
     /// All user-defined names.

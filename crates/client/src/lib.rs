@@ -25,8 +25,9 @@ mod timer;
 mod wake;
 
 pub use config::{
-    CONFIG_FILE, Consent, ListedToolchain, PROJECT_DIR, Planned, ProjectDir, ProjectTrouble,
-    ReadConfig, Startable, TrustStanding, Unallowed, effects, unreadable, users_word,
+    AskedGateway, CONFIG_FILE, Consent, GatewayChoice, ListedToolchain, PROJECT_DIR, Planned,
+    ProjectDir, ProjectTrouble, ReadConfig, Startable, TrustStanding, Unallowed, effects,
+    unreadable, users_word,
 };
 pub use control::{Interrupted, Stopped};
 pub use error::{

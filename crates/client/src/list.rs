@@ -432,6 +432,7 @@ impl Client {
             variables: None,
             stdlib: None,
             undo: None,
+            runs_at: meta.settings.engine.runs_at().map(str::to_owned),
             cannot: Vec::new(),
             sandbox: "off".to_owned(),
             idle_timeout_ms: meta.settings.policy.idle_timeout_ms,

@@ -5,7 +5,7 @@ use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
-use stead_protocol::SessionName;
+use stead_protocol::{GatewayUrl, SessionName};
 use stead_screen::visible;
 use toml_edit::{Document, Item, TableLike, Value};
 
@@ -46,6 +46,8 @@ pub struct ConfigFile {
     pub sessions: BTreeMap<SessionName, NamedTable>,
     /// Its toolchains.
     pub toolchains: BTreeMap<String, NamedTable>,
+    /// Its gateways; only the user's own file has any.
+    pub gateways: BTreeMap<String, NamedTable>,
 }
 
 impl ConfigTable {
@@ -86,6 +88,7 @@ pub fn read_config(
         top: ConfigTable::default(),
         sessions: BTreeMap::new(),
         toolchains: BTreeMap::new(),
+        gateways: BTreeMap::new(),
     };
     reader.top(document.as_table(), &mut file);
     match reader.problems.is_empty() {
@@ -124,6 +127,9 @@ impl FileReader<'_> {
                 }),
                 "toolchains" => self.named(name, item, span, |reader, name, at, table| {
                     reader.toolchain(name, at, table, &mut file.toolchains);
+                }),
+                "gateways" => self.named(name, item, span, |reader, name, at, table| {
+                    reader.gateway(name, at, table, &mut file.gateways);
                 }),
                 _ => {
                     if let Some((key, value)) = self.entry(Section::Top, "", name, item, span) {
@@ -230,6 +236,48 @@ impl FileReader<'_> {
         into.insert(given.to_owned(), NamedTable { origin, table: values });
     }
 
+    fn gateway(
+        &mut self,
+        given: &str,
+        span: Option<Range<usize>>,
+        table: &dyn TableLike,
+        into: &mut BTreeMap<String, NamedTable>,
+    ) {
+        let at = dotted("gateways", given);
+        let values = self.table(Section::Gateway, &at, table);
+        if let Err(error) = given.parse::<SessionName>() {
+            let problem = "it is no name for a gateway".to_owned();
+            let fix = stead_protocol::NameError::expected(&error).to_owned();
+            return self.complain(span, Some(&at), problem, Some(fix));
+        }
+        // A key that a workspace may not have was complained about already.
+        let had_url = table.get(ConfigKey::Url.name()).is_some();
+        match values.text(ConfigKey::Url) {
+            Some((url, _)) => {
+                if let Err(error) = GatewayUrl::parse(url) {
+                    let fix = "write it as \"https://HOST:PORT/\"".to_owned();
+                    let at = dotted(&at, ConfigKey::Url.name());
+                    return self.complain(span, Some(&at), error.to_string(), Some(fix));
+                }
+            }
+            None if had_url => return,
+            None => {
+                let fix = "say where it is: url = \"https://HOST:PORT/\"".to_owned();
+                return self.complain(span, Some(&at), "it has no `url`".to_owned(), Some(fix));
+            }
+        }
+        let tokens = [ConfigKey::Token, ConfigKey::TokenEnv, ConfigKey::TokenFile];
+        let has: Vec<&str> =
+            tokens.iter().filter(|key| values.get(**key).is_some()).map(|key| key.name()).collect();
+        if let [one, other, ..] = has.as_slice() {
+            let problem = format!("it has both `{one}` and `{other}`");
+            let fix = "keep one of them: a gateway has one token".to_owned();
+            return self.complain(span, Some(&at), problem, Some(fix));
+        }
+        let origin = self.origin(span);
+        into.insert(given.to_owned(), NamedTable { origin, table: values });
+    }
+
     fn table(&mut self, section: Section, at: &str, table: &dyn TableLike) -> ConfigTable {
         let mut read = ConfigTable::default();
         for (name, item) in table.iter() {
@@ -276,11 +324,11 @@ impl FileReader<'_> {
     fn meant(&self, section: Section, name: &str) -> String {
         if let Some(near) = nearest_key(section, name) {
             return match near {
-                "sessions" | "toolchains" => format!("did you mean `[{near}.NAME]`?"),
+                "sessions" | "toolchains" | "gateways" => format!("did you mean `[{near}.NAME]`?"),
                 near => format!("did you mean `{near}`?"),
             };
         }
-        let elsewhere = [Section::Top, Section::Session, Section::Toolchain]
+        let elsewhere = [Section::Top, Section::Session, Section::Toolchain, Section::Gateway]
             .into_iter()
             .find(|other| other.keys().any(|spec| spec.name == name));
         let known: Vec<&str> = section.keys().map(|spec| spec.name).collect();
@@ -322,7 +370,7 @@ impl FileReader<'_> {
                 words.contains(&text).then(|| ConfigValue::Text(text.to_owned()))
             }
             (KeyKind::Command, ..) => return self.command(spec, full, item, span),
-            (KeyKind::Name | KeyKind::Path, Some(text), _) => (!text.is_empty()
+            (KeyKind::Name | KeyKind::Path | KeyKind::Text, Some(text), _) => (!text.is_empty()
                 && !text.contains('\0'))
             .then(|| ConfigValue::Text(text.to_owned())),
             (KeyKind::Address, Some(text), _) => crate::server_address(text).map(ConfigValue::Text),

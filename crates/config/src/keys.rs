@@ -37,6 +37,18 @@ pub enum ConfigKey {
     Figures,
     /// How much output is kept.
     Quota,
+    /// The gateway whose kernel runs a session's code.
+    Gateway,
+    /// The address of a Jupyter server or gateway.
+    Url,
+    /// Its token.
+    Token,
+    /// The variable with its token.
+    TokenEnv,
+    /// The file with its token.
+    TokenFile,
+    /// The certificates that are trusted for it.
+    CaFile,
 }
 
 /// A part of a configuration file.
@@ -48,6 +60,8 @@ pub enum Section {
     Session,
     /// `[toolchains.NAME]`.
     Toolchain,
+    /// `[gateways.NAME]`.
+    Gateway,
 }
 
 /// What a key takes.
@@ -61,6 +75,8 @@ pub enum KeyKind {
     Address,
     /// Source text.
     Code,
+    /// A text that is neither a name nor a path.
+    Text,
     /// `true` or `false`.
     Flag,
     /// A duration.
@@ -99,7 +115,7 @@ pub const LOG_WORDS: &[&str] = &["off", "error", "warn", "info"];
 
 /// All keys, in the order in which they are told.
 pub const KEYS: &[KeySpec] = {
-    use Section::{Session, Toolchain, Top};
+    use Section::{Gateway, Session, Toolchain, Top};
     &[
         KeySpec {
             key: ConfigKey::Output,
@@ -140,9 +156,9 @@ pub const KEYS: &[KeySpec] = {
         KeySpec {
             key: ConfigKey::Kernel,
             name: "kernel",
-            sections: &[Session, Toolchain],
+            sections: &[Session, Toolchain, Gateway],
             kind: KeyKind::Name,
-            what: "The Jupyter kernel that runs the code, by its name as `jupyter kernelspec list` tells it; a session that has one and no toolchain is in `jupyter`",
+            what: "The Jupyter kernel that runs the code, by its name as `jupyter kernelspec list` tells it; a session that has one and neither toolchain nor gateway is in `jupyter`; of a gateway: that of its sessions which name none",
             example: "\"ir\"",
             users_only: false,
         },
@@ -245,6 +261,60 @@ pub const KEYS: &[KeySpec] = {
             example: "\"256 MiB\"",
             users_only: false,
         },
+        KeySpec {
+            key: ConfigKey::Gateway,
+            name: "gateway",
+            sections: &[Session],
+            kind: KeyKind::Name,
+            what: "The gateway whose kernel runs the session's code: a name of `[gateways.NAME]` in your own file",
+            example: "\"cluster\"",
+            users_only: false,
+        },
+        KeySpec {
+            key: ConfigKey::Url,
+            name: "url",
+            sections: &[Gateway],
+            kind: KeyKind::Text,
+            what: "The address of a Jupyter Server, Kernel Gateway or Enterprise Gateway, without a token in it",
+            example: "\"https://hub.example:8888/\"",
+            users_only: true,
+        },
+        KeySpec {
+            key: ConfigKey::Token,
+            name: "token",
+            sections: &[Gateway],
+            kind: KeyKind::Text,
+            what: "The gateway's token; better is one of the next two",
+            example: "\"secret\"",
+            users_only: true,
+        },
+        KeySpec {
+            key: ConfigKey::TokenEnv,
+            name: "token_env",
+            sections: &[Gateway],
+            kind: KeyKind::Text,
+            what: "The environment variable that has the gateway's token",
+            example: "\"CLUSTER_TOKEN\"",
+            users_only: true,
+        },
+        KeySpec {
+            key: ConfigKey::TokenFile,
+            name: "token_file",
+            sections: &[Gateway],
+            kind: KeyKind::Path,
+            what: "The file that has the gateway's token",
+            example: "\"~/.config/cluster.token\"",
+            users_only: true,
+        },
+        KeySpec {
+            key: ConfigKey::CaFile,
+            name: "ca_file",
+            sections: &[Gateway],
+            kind: KeyKind::Path,
+            what: "A file with the certificates that are trusted for the gateway in place of the system's",
+            example: "\"~/.config/cluster-ca.pem\"",
+            users_only: true,
+        },
     ]
 };
 
@@ -304,6 +374,7 @@ impl Section {
             Section::Top => "the top of the file",
             Section::Session => "[sessions.NAME]",
             Section::Toolchain => "[toolchains.NAME]",
+            Section::Gateway => "[gateways.NAME]",
         }
     }
 }
@@ -315,6 +386,7 @@ impl KeyKind {
             KeyKind::Name => "a name in quotes".to_owned(),
             KeyKind::Path => "a path in quotes".to_owned(),
             KeyKind::Address => "an address in quotes: \"HOST:PORT\"".to_owned(),
+            KeyKind::Text => "a text in quotes".to_owned(),
             KeyKind::Code => "code in quotes; `'''` around it for several lines".to_owned(),
             KeyKind::Flag => "true or false, without quotes".to_owned(),
             KeyKind::Time => {
@@ -336,7 +408,8 @@ pub(crate) fn nearest_key(section: Section, given: &str) -> Option<&'static str>
     let plain = given.to_ascii_lowercase().replace('-', "_");
     let has = |name: &str| section.keys().any(|spec| spec.name == name);
     let meant = MEANT.iter().find(|(word, name)| *word == plain && has(name));
-    let tables: &[&str] = if section == Section::Top { &["sessions", "toolchains"] } else { &[] };
+    let tables: &[&str] =
+        if section == Section::Top { &["sessions", "toolchains", "gateways"] } else { &[] };
     match meant {
         Some((_, name)) => Some(name),
         None => nearest(&plain, section.keys().map(|spec| spec.name).chain(tables.iter().copied())),

@@ -50,6 +50,8 @@ pub enum Finder {
     Kernel,
     /// A server that the session's command or toolchain starts, or that runs already (SPEC K-3).
     Server,
+    /// Not at all: the session's settings say what runs its code, and where.
+    Settings,
 }
 
 /// Programs that are looked for on the `PATH`.
@@ -126,7 +128,7 @@ impl Language {
     pub fn has_environment(&self) -> bool {
         match self.finder {
             Finder::Python(_) => true,
-            Finder::OnPath(_) | Finder::Kernel | Finder::Server => false,
+            Finder::OnPath(_) | Finder::Kernel | Finder::Server | Finder::Settings => false,
         }
     }
 }
@@ -148,7 +150,7 @@ impl Finder {
         match self {
             Finder::OnPath(on_path) => on_path.shims.as_ref(),
             Finder::Python(managers) => Some(managers),
-            Finder::Kernel | Finder::Server => None,
+            Finder::Kernel | Finder::Server | Finder::Settings => None,
         }
     }
 }

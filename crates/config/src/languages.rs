@@ -1,11 +1,11 @@
 //! The table of languages.
 
-use stead_protocol::Keeps;
+use stead_protocol::{Keeps, KernelChoice};
 
 use crate::language::{Control, CopyMethod, Fed, Finder, Language, OnPath, Start, VersionManagers};
 
 /// All languages. The first is the one that is meant when nothing is said.
-pub const LANGUAGES: &[Language] = &[PYTHON, BASH, NODE, SHELL, JUPYTER, NREPL];
+pub const LANGUAGES: &[Language] = &[PYTHON, BASH, NODE, SHELL, JUPYTER, NREPL, GATEWAY];
 
 const PYTHON: Language = Language {
     name: "python",
@@ -136,3 +136,28 @@ pub const NREPL: Language = Language {
     finder: Finder::Server,
     start: Start::Server("nrepl"),
 };
+
+/// Kernels of a Jupyter Server or gateway, of any language (SPEC K-2); which one and where, the session's settings say.
+pub const GATEWAY: Language = Language {
+    name: "gateway",
+    alias: "gateway",
+    title: "a Jupyter gateway",
+    offered: false,
+    keeps: Keeps::State,
+    copies: CopyMethod::Not,
+    oldest: None,
+    option: None,
+    stdlib: None,
+    finder: Finder::Settings,
+    start: Start::Adapter("gateway"),
+};
+
+/// The language of sessions that have this kernel.
+pub(crate) fn engine_of(kernel: &KernelChoice) -> &'static str {
+    match kernel {
+        KernelChoice::Gateway(_) => GATEWAY.name,
+        KernelChoice::Name { .. } | KernelChoice::ConnectionFile { .. } | KernelChoice::Unknown => {
+            JUPYTER.name
+        }
+    }
+}

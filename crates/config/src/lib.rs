@@ -14,6 +14,7 @@ mod languages;
 #[cfg(test)]
 mod page_tests;
 mod plan;
+mod plan_checks;
 #[cfg(test)]
 mod plan_tests;
 mod problem;
@@ -28,7 +29,7 @@ pub use address::server_address;
 pub use file::{ConfigFile, ConfigTable, MOST_CONFIG, NamedTable, read_config, word_at_top};
 pub use keys::{ConfigKey, KEYS, KeyKind, KeySpec, LOG_WORDS, Section, nearest};
 pub use language::{Control, CopyMethod, Fed, Finder, Language, OnPath, Start, VersionManagers};
-pub use languages::{JUPYTER, LANGUAGES, NREPL, SHELL};
+pub use languages::{GATEWAY, JUPYTER, LANGUAGES, NREPL, SHELL};
 pub use plan::{AskedStart, Configuration, PlanError, PlannedEngine, SessionPlan};
 pub use problem::ConfigProblem;
 pub use schema::schema;

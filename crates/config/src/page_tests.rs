@@ -15,6 +15,7 @@ fn takes(kind: KeyKind) -> String {
         KeyKind::Path => "a path".to_owned(),
         KeyKind::Address => "an address".to_owned(),
         KeyKind::Code => "code".to_owned(),
+        KeyKind::Text => "a text".to_owned(),
         KeyKind::Flag => "`true` or `false`".to_owned(),
         KeyKind::Time => "a time".to_owned(),
         KeyKind::Size => "a size".to_owned(),
@@ -36,6 +37,7 @@ fn table() -> String {
                 Section::Top => "top",
                 Section::Session => "session",
                 Section::Toolchain => "toolchain",
+                Section::Gateway => "gateway",
             })
             .collect();
         let whose = if spec.users_only { "; only in your own file" } else { "" };
@@ -89,6 +91,8 @@ fn cf1_every_example_of_the_pages_and_of_the_keys_is_right() {
                 Section::Top => "",
                 Section::Session => "[sessions.x]\n",
                 Section::Toolchain => "[toolchains.python]\n",
+                Section::Gateway if spec.name == "url" => "[gateways.x]\n",
+                Section::Gateway => "[gateways.x]\nurl = \"http://h/\"\n",
             };
             let text = format!("{head}{} = {}\n", spec.name, spec.example);
             let read = read_config(&text, Path::new("x"), FileOwner::User);

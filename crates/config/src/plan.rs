@@ -13,7 +13,7 @@ use stead_protocol::{EnvironmentSource, KernelChoice, SessionName};
 use crate::file::{ConfigFile, ConfigTable, NamedTable};
 use crate::keys::{ConfigKey, nearest};
 use crate::language::Language;
-use crate::languages::{JUPYTER, NREPL};
+use crate::languages::{GATEWAY, JUPYTER, engine_of};
 use crate::problem::ConfigProblem;
 use crate::template::{CommandTemplate, Placeholder, TemplateError};
 use crate::value::{ConfigValue, Sourced, ValueOrigin};
@@ -90,6 +90,8 @@ pub enum PlanError {
     },
     /// Nothing says which server is to run the code.
     NoServer,
+    /// Nothing says which gateway has the session's kernel.
+    GatewayMissing,
     /// The caller's command cannot be used.
     Template(TemplateError),
     /// The caller names another engine than the configuration.
@@ -215,11 +217,14 @@ impl Configuration {
             let found = sessions.iter().rev().find_map(|session| session.table.text(key));
             found.map(|(text, origin)| Sourced::new(text.to_owned(), origin.clone()))
         };
-        // A kernel tells the engine, where nothing else does.
-        let by_kernel = said(ConfigKey::Kernel)
-            .map(|kernel| Sourced::new(JUPYTER.name.to_owned(), kernel.origin));
-        let chosen = said(ConfigKey::Toolchain).or(by_kernel);
-        let kernels = asked.kernel.as_ref().map(|_| JUPYTER.name.to_owned());
+        // A gateway or a kernel tells the engine, where nothing else does.
+        let engine_by = |key: ConfigKey, engine: &str| {
+            said(key).map(|found| Sourced::new(engine.to_owned(), found.origin))
+        };
+        let chosen = said(ConfigKey::Toolchain)
+            .or_else(|| engine_by(ConfigKey::Gateway, GATEWAY.name))
+            .or_else(|| engine_by(ConfigKey::Kernel, JUPYTER.name));
+        let kernels = asked.kernel.as_ref().map(|kernel| engine_of(kernel).to_owned());
         let given = asked.toolchain.clone().or(kernels);
         let given = given.map(|it| Sourced::new(it, ValueOrigin::CommandLine));
         let implied = || {
@@ -259,7 +264,7 @@ impl Configuration {
             false => self.follow(&toolchain.value, Some(&toolchain.origin))?,
         };
         let followed_none = followed.tables.is_empty();
-        if asked.kernel.is_some() && followed.engine.name() != JUPYTER.name {
+        if asked.kernel.as_ref().is_some_and(|it| followed.engine.name() != engine_of(it)) {
             return Err(PlanError::NoKernels { language: followed.engine.name().to_owned() });
         }
         if asked.kernel.is_some() && followed.environment.is_some() {
@@ -317,6 +322,7 @@ impl Configuration {
         };
         plan.check_interpreter(name)?;
         plan.check_server()?;
+        plan.check_gateway()?;
         let is_language = crate::language(&toolchain.value).is_some() && followed_none;
         plan.toolchain = (!is_language && !own_bridge).then_some(toolchain);
         Ok(plan)
@@ -368,7 +374,8 @@ impl Configuration {
                 let fix = error.fix();
                 return Err(problem_at(table, name, ConfigKey::Cmd, error.to_string(), fix));
             }
-            if table.table.get(ConfigKey::Kernel).is_some() && engine.name() != JUPYTER.name {
+            let has_kernels = [JUPYTER.name, GATEWAY.name].contains(&engine.name());
+            if table.table.get(ConfigKey::Kernel).is_some() && !has_kernels {
                 let (problem, fix) = not_for_kernels(&engine);
                 return Err(problem_at(table, name, ConfigKey::Kernel, problem, fix));
             }
@@ -440,6 +447,10 @@ impl SessionPlan {
         else {
             return Ok(None);
         };
+        // Which kernel of a gateway is meant is looked up with the gateway.
+        if self.engine.name() == GATEWAY.name {
+            return Ok(None);
+        }
         if self.engine.name() != JUPYTER.name {
             let (problem, fix) = not_for_kernels(&self.engine);
             return Err(problem_of_session(origin, name, ConfigKey::Kernel, problem, fix));
@@ -457,22 +468,6 @@ impl SessionPlan {
                 let fix = "use `cmd` to say how it is started: \"perl {bridge}\"".to_owned();
                 Err(problem_of_session(origin, name, ConfigKey::Interpreter, problem, fix))
             }
-            _ => Ok(()),
-        }
-    }
-
-    /// A server is started or reached in one way, and only where the language has servers.
-    fn check_server(&self) -> Result<(), PlanError> {
-        let is_known = |language: &Language| language.name == NREPL.name;
-        let has_servers =
-            matches!(self.engine, PlannedEngine::Known(language) if is_known(language));
-        let server = self.text(ConfigKey::Server);
-        let is_told = server.is_some() || self.command().is_some() || self.environment.is_some();
-        match (has_servers, server) {
-            (false, Some(_)) => {
-                Err(PlanError::NoServers { language: self.engine.name().to_owned() })
-            }
-            (true, _) if !is_told => Err(PlanError::NoServer),
             _ => Ok(()),
         }
     }
@@ -552,7 +547,7 @@ fn check_command(
 ) -> Result<(), TemplateError> {
     match engine {
         // What starts a kernel stands in its own description.
-        PlannedEngine::Known(language) if language.name == JUPYTER.name => {
+        PlannedEngine::Known(language) if [JUPYTER.name, GATEWAY.name].contains(&language.name) => {
             Err(TemplateError::Kernel)
         }
         PlannedEngine::Known(language)

@@ -31,6 +31,8 @@ pub fn schema() -> Value {
         &[],
     );
     properties.insert("toolchains".to_owned(), toolchains);
+    let what = "Jupyter servers and gateways by their names (only in your own file)";
+    properties.insert("gateways".to_owned(), named(Section::Gateway, what, &["url"]));
     json!({
         "$schema": "http://json-schema.org/draft-07/schema#",
         "title": "stead: config.toml",
@@ -55,7 +57,7 @@ fn section(section: Section) -> Map<String, Value> {
 fn kind(kind: KeyKind) -> Value {
     let text = || json!({"type": "string"});
     match kind {
-        KeyKind::Name | KeyKind::Path | KeyKind::Address => {
+        KeyKind::Name | KeyKind::Path | KeyKind::Address | KeyKind::Text => {
             json!({"type": "string", "minLength": 1})
         }
         KeyKind::Code => text(),
@@ -95,6 +97,10 @@ mod tests {
                     }
                     Section::Toolchain => {
                         schema["properties"]["toolchains"]["additionalProperties"]["properties"]
+                            .clone()
+                    }
+                    Section::Gateway => {
+                        schema["properties"]["gateways"]["additionalProperties"]["properties"]
                             .clone()
                     }
                 };

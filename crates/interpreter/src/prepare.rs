@@ -6,10 +6,13 @@ use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use stead_config::{
-    CommandTemplate, Control, CopyMethod, Fed, Language, Placeholder, Start, TemplateError,
+    CommandTemplate, Control, CopyMethod, Fed, Finder, Language, Placeholder, Start, TemplateError,
 };
 use stead_launch::{Environment, FindError, Search, StartCommand};
-use stead_protocol::{FoundInterpreter, KernelChoice, SessionName, Settings, StartTrouble};
+use stead_protocol::{
+    FoundInterpreter, GatewayKernel, GatewayTarget, KernelChoice, SessionName, Settings,
+    StartTrouble,
+};
 use thiserror::Error;
 
 /// More bytes than any compiled bridge has.
@@ -40,6 +43,11 @@ pub enum PrepareError {
         /// Why not.
         source: std::io::Error,
     },
+    /// Nothing says which server has the session's kernel.
+    #[error(
+        "nothing says which server or gateway has the session's kernel: its address is missing"
+    )]
+    NoGateway,
     /// A newer version knows how to reach the session's kernel.
     #[error("the session's kernel is reached in a way that this version does not know")]
     NewerKernel,
@@ -58,6 +66,7 @@ impl PrepareError {
             PrepareError::Find(error) => error.trouble(language),
             PrepareError::Language { .. }
             | PrepareError::Elsewhere
+            | PrepareError::NoGateway
             | PrepareError::NewerKernel
             | PrepareError::Command { .. }
             | PrepareError::BridgeFile { .. } => None,
@@ -122,7 +131,9 @@ pub fn prepare(
     let named = match &settings.engine.kernel {
         Some(KernelChoice::Name { name }) => Some(name.as_str()),
         Some(KernelChoice::Unknown) => return Err(PrepareError::NewerKernel),
-        Some(KernelChoice::ConnectionFile { .. }) | None => settings.engine.interpreter.as_deref(),
+        Some(KernelChoice::ConnectionFile { .. } | KernelChoice::Gateway(_)) | None => {
+            settings.engine.interpreter.as_deref()
+        }
     };
     let language = match settings.engine.bridge {
         Some(_) => None,
@@ -178,6 +189,10 @@ pub fn prepare(
             let why = "a Jupyter kernel that ran before; it is left alone at the end".to_owned();
             FoundInterpreter::new(path.clone(), why)
         }
+        (Some(KernelChoice::Gateway(kernel)), _) => gateway_kernel(kernel),
+        (None, _) if matches!(language.finder, Finder::Settings) => {
+            return Err(PrepareError::NoGateway);
+        }
         (_, Some(source)) => stead_launch::find_in(source, language, &search)?,
         (_, None) => stead_launch::find(language, &search)?,
     };
@@ -207,12 +222,21 @@ pub fn prepare(
         }
         Start::Adapter(name) | Start::Server(name) => {
             let program = PathBuf::from("/proc/self/exe");
-            let target = match &settings.engine.kernel {
-                Some(KernelChoice::ConnectionFile { .. }) => "connection-file",
-                _ if in_environment => "python",
-                _ => "kernel",
+            let arguments = match &settings.engine.kernel {
+                Some(KernelChoice::Gateway(kernel)) => {
+                    // It has no secret in it: where the token is, and not the token.
+                    let kernel = serde_json::to_string(kernel).unwrap_or_default();
+                    ["adapter", name, &kernel].map(OsString::from).into()
+                }
+                choice => {
+                    let target = match choice {
+                        Some(KernelChoice::ConnectionFile { .. }) => "connection-file",
+                        _ if in_environment => "python",
+                        _ => "kernel",
+                    };
+                    ["adapter", name, target, &found.path].map(OsString::from).into()
+                }
             };
-            let arguments = ["adapter", name, target, &found.path].map(OsString::from).into();
             let (control, nests) = (Control::Socket, false);
             let command = StartCommand { program, arguments, env, cwd, control, nests };
             Prepared { found, command, feed: Feed::Nothing }
@@ -258,6 +282,23 @@ fn served(
     let (control, nests) = (Control::Socket, false);
     let command = StartCommand { program, arguments, env, cwd, control, nests };
     Ok(Prepared { found: because(found), command, feed: Feed::Nothing })
+}
+
+/// What `status` shows of a kernel of a server.
+fn gateway_kernel(kernel: &GatewayKernel) -> FoundInterpreter {
+    let at = kernel.gateway.as_ref().map(|name| format!(" of the gateway `{name}`"));
+    let at = at.unwrap_or_default();
+    let (what, why) = match &kernel.wanted {
+        GatewayTarget::Started { kernel } => {
+            let name = kernel.as_deref().unwrap_or("the default kernel");
+            (name.to_owned(), format!("a kernel{at}, started for this session and deleted with it"))
+        }
+        GatewayTarget::Attached { id } => {
+            (id.clone(), format!("a kernel{at} that ran before; it is left alone at the end"))
+        }
+        GatewayTarget::Unknown => ("unknown".to_owned(), "of a newer version".to_owned()),
+    };
+    FoundInterpreter::new(format!("{what} at {}", kernel.url), why)
 }
 
 /// Where an interpreter is started.

@@ -217,6 +217,22 @@ fn after_request(error: &RequestError) -> Option<String> {
         RequestError::NoServer => {
             "name a toolchain as `language`: clojure.deps, clojure.lein or clojure.bb".to_owned()
         }
+        RequestError::GatewayUrl { .. }
+        | RequestError::GatewayMissing
+        | RequestError::NoGateway { .. }
+        | RequestError::UnknownGateway { .. } => {
+            let known = match error {
+                RequestError::NoGateway { known, .. } | RequestError::UnknownGateway { known } => {
+                    known.as_slice()
+                }
+                _ => &[],
+            };
+            match known {
+                [] => "the user names gateways in the user's own configuration: `[gateways.NAME]` with `url`"
+                    .to_owned(),
+                known => format!("`url` takes the name of one: {}", known.join(", ")),
+            }
+        }
         RequestError::Pattern { .. } => {
             r"escape what is meant literally: `\(`, `\[`, `\.`".to_owned()
         }
@@ -264,6 +280,9 @@ fn after_connection(trouble: &ConnectionTrouble, fate: Option<Fate>) -> Option<S
         | ConnectionTrouble::Garbled { .. }
         | ConnectionTrouble::HungUpUnanswered { .. } => SEE_SESSIONS.to_owned(),
         ConnectionTrouble::OtherVersion { .. } => OTHER_VERSION.to_owned(),
+        ConnectionTrouble::KernelLeft { .. } => {
+            "control with stop tries again; or the kernel is deleted at its server".to_owned()
+        }
         ConnectionTrouble::HungUpAlive { eval } => {
             format!("read on: output {{\"id\":\"{eval}\"}}")
         }

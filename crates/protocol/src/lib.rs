@@ -9,6 +9,7 @@ mod chunk;
 pub mod client;
 mod error;
 mod eval_set;
+mod gateway;
 mod ids;
 mod lines;
 mod moment;
@@ -30,6 +31,9 @@ pub use capability::{Capabilities, Capability};
 pub use chunk::{Chunk, ChunkKind, DisplayInfo, ErrorInfo, Missing, ValueInfo, is_markup};
 pub use error::{ErrorCode, WireError};
 pub use eval_set::EvalSet;
+pub use gateway::{
+    GatewayKernel, GatewayTarget, GatewayUrl, GatewayUrlError, LEFT_KERNEL, TokenSource,
+};
 pub use ids::{EvalId, EvalSeq, Generation, NameError, Offset, SessionName, Token};
 pub use lines::Lines;
 pub use moment::utc;

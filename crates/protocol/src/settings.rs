@@ -8,6 +8,8 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
+use crate::gateway::{GatewayKernel, GatewayTarget};
+
 /// How a session is started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 pub struct Settings {
@@ -68,9 +70,24 @@ impl Engine {
     pub fn spoken(&self) -> &str {
         match &self.kernel {
             Some(KernelChoice::Name { name }) => name,
-            Some(KernelChoice::ConnectionFile { .. } | KernelChoice::Unknown) | None => {
-                &self.language
-            }
+            Some(KernelChoice::Gateway(GatewayKernel {
+                wanted: GatewayTarget::Started { kernel: Some(name) },
+                ..
+            })) => name,
+            Some(
+                KernelChoice::ConnectionFile { .. }
+                | KernelChoice::Gateway(_)
+                | KernelChoice::Unknown,
+            )
+            | None => &self.language,
+        }
+    }
+
+    /// Where its code runs, if that is not this machine for all that is known here (SPEC X-6).
+    pub fn runs_at(&self) -> Option<&str> {
+        match &self.kernel {
+            Some(KernelChoice::Gateway(kernel)) => Some(&kernel.url),
+            _ => None,
         }
     }
 }
@@ -112,6 +129,8 @@ pub enum KernelChoice {
         /// The file that says how it is reached.
         path: String,
     },
+    /// One of a Jupyter Server or gateway.
+    Gateway(GatewayKernel),
     /// One that a newer version knows how to reach.
     #[serde(other)]
     Unknown,
@@ -386,6 +405,11 @@ mod tests {
         let newer = FIRST.replacen('{', r#"{"kernel":{"by":"url","url":"x"},"#, 1);
         let read: Settings = serde_json::from_str(&newer).unwrap();
         assert_eq!(read.engine.kernel, Some(KernelChoice::Unknown));
+        let gateway = r#"{"kernel":{"by":"gateway","url":"http://h/","wanted":{"is":"started"}},"#;
+        let read: Settings = serde_json::from_str(&FIRST.replacen('{', gateway, 1)).unwrap();
+        assert_eq!(read.engine.runs_at(), Some("http://h/"));
+        let again = serde_json::to_value(&read).unwrap();
+        assert_eq!(serde_json::from_value::<Settings>(again).unwrap(), read);
     }
 
     #[test]

@@ -184,6 +184,9 @@ pub struct Status {
     /// How far evals can be undone; hosts of older versions do not say it.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub undo: Option<UndoStatus>,
+    /// Where its code runs, if that is not this machine: the address of a server (SPEC X-6).
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub runs_at: Option<String>,
     /// What sessions usually do and this one cannot, for people.
     #[serde(default, skip_serializing_if = "Vec::is_empty")]
     pub cannot: Vec<String>,

@@ -9,8 +9,8 @@ use stead_client::{
 };
 use stead_config::{ConfigProblem, TemplateError};
 use stead_protocol::{
-    Doing, EndReason, EvalId, EvalSeq, NameError, Refusal, SessionName, Speaker, StartTrouble,
-    Token, UndoTrouble, WireError,
+    Doing, EndReason, EvalId, EvalSeq, GatewayUrlError, NameError, Refusal, SessionName, Speaker,
+    StartTrouble, Token, UndoTrouble, WireError,
 };
 
 /// Calls the macro with all variants, and makes a new variant an error where it is not listed.
@@ -126,6 +126,10 @@ fn requests() -> Vec<RequestError> {
         NoKernels { language: "node".to_owned() },
         NoServers { language: "node".to_owned() },
         NoServer {},
+        GatewayUrl { error: GatewayUrlError::Secret },
+        NoGateway { given: "big".to_owned(), known: vec!["small".to_owned()] },
+        GatewayMissing {},
+        UnknownGateway { known: vec!["small".to_owned()] },
         Pattern { problem: "unclosed group".to_owned() },
         Directory { path: "/nowhere".to_owned(), problem: problem() },
         Workspace { path: path(), problem: problem() },
@@ -179,6 +183,7 @@ fn connections() -> Vec<ConnectionTrouble> {
         OtherUser { name: name() },
         HungUpUnanswered { name: name() },
         HungUpAlive { eval: EvalId { session: name(), seq: EvalSeq(7) } },
+        KernelLeft { name: name(), said: "the kernel `k` is left at its server".to_owned() },
         RuntimeDir { path: "/run/stead".into(), problem: problem() },
     )
 }

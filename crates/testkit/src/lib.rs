@@ -3,6 +3,7 @@
 
 mod env;
 pub mod errors;
+mod gateway;
 mod git;
 mod kernel;
 mod lines;
@@ -17,6 +18,7 @@ mod terminal;
 mod wait;
 
 pub use env::{Ran, TestEnv};
+pub use gateway::{CuttingProxy, GatewayKind, GatewayServer, TEST_TOKEN};
 pub use git::git_repository;
 pub use kernel::{ipykernel, kernel_of, kernel_python};
 pub use lines::ReadLines;

@@ -3,10 +3,11 @@
 use std::path::PathBuf;
 
 use stead_client::{ClientError, LaunchOptions, Launched, RequestError, kernel, language};
-use stead_config::CommandTemplate;
-use stead_protocol::KernelChoice;
+use stead_config::{CommandTemplate, GATEWAY};
+use stead_protocol::{GatewayTarget, KernelChoice};
 
 use crate::context::Context;
+use crate::gateway::GatewayArgs;
 use crate::interpreter::{GROUP, InterpreterArgs};
 use crate::print::{CommandResult, bad_request};
 use crate::status::{StatusData, full_text, stdlib_trouble};
@@ -33,6 +34,7 @@ use crate::verdict::verdict;
   stead launch python -n slow --cmd 'nice -n 10 python3'
   stead launch jupyter --kernel ir -n r   any Jupyter kernel; its name alone does, too
   stead launch clojure.bb                 Clojure, by nREPL; any such server: nrepl --cmd 'bb --nrepl-server {port}'
+  stead launch gateway --url http://localhost:8888 --kernel python3 -n far
   stead launch perl --bridge ./bridge.pl  a language of your own, by docs/PROTOCOL.md
   stead launch -n batch -- python        the language may stand last")]
 pub(crate) struct LaunchArgs {
@@ -56,6 +58,14 @@ pub(crate) struct LaunchArgs {
     /// Jupyter kernel to use, by its name
     #[arg(long, value_name = "NAME", conflicts_with_all = [GROUP, "bridge", "cmd"])]
     kernel: Option<String>,
+    /// Jupyter Server or gateway whose kernel is used: its address, or its name in your configuration
+    #[arg(long, value_name = "URL", conflicts_with_all = [GROUP, "bridge", "cmd"])]
+    url: Option<String>,
+    /// Id of a kernel that runs there already; it is left alone at the end
+    #[arg(long, value_name = "ID", requires = "url", conflicts_with = "kernel")]
+    attach: Option<String>,
+    #[command(flatten)]
+    access: GatewayArgs,
     /// Program that speaks the bridge protocol by itself (docs/PROTOCOL.md), for any other language
     #[arg(long, value_name = "PATH", conflicts_with = GROUP)]
     bridge: Option<PathBuf>,
@@ -89,11 +99,12 @@ impl LaunchArgs {
         let name = match (&given, &asked) {
             (Some(name), _) => name.clone(),
             (None, Some(text)) if self.bridge.is_some() => context.session_named(text)?,
-            (None, _) if self.kernel.is_some() => {
+            (None, _) if self.kernel.is_some() && self.attach.is_none() => {
                 let kernel = self.kernel.as_deref().unwrap_or_default();
                 let name = kernel::session_name(kernel);
                 name.ok_or_else(|| bad_request(format!("no kernel is called `{kernel}`")))?
             }
+            (None, None) if self.url.is_some() => context.session_named(GATEWAY.name)?,
             (None, text) => {
                 let text = text.as_deref().or(named).unwrap_or(default);
                 context.client.resolve(language::session_name(text)?)
@@ -105,11 +116,21 @@ impl LaunchArgs {
         {
             return Err(bad_request(format!("`--{named}` is not for sessions in {text}")));
         }
+        let kernel = match self.url {
+            Some(server) => {
+                let wanted = match self.attach {
+                    Some(id) => GatewayTarget::Attached { id },
+                    None => GatewayTarget::Started { kernel: self.kernel },
+                };
+                Some(self.access.kernel(context, server, wanted)?)
+            }
+            None => self.kernel.map(|name| KernelChoice::Name { name }),
+        };
         let here = context.launch(language);
         let launch = LaunchOptions {
             bridge: self.bridge.map(|path| bridge(context, &path)).transpose()?,
             interpreter: self.interpreter.path.map(|path| absolute(context, path)),
-            kernel: self.kernel.map(|name| KernelChoice::Name { name }),
+            kernel,
             command: self.cmd.map(|text| command(context, &text)).transpose()?,
             otherwise: Some(default.to_owned()),
             cwd: self.cwd.map(|dir| context.path(&dir)),

@@ -55,7 +55,10 @@ impl LsArgs {
                     let status = &one.status;
                     let mut row = vec![
                         status.name.to_string(),
-                        status.language.clone(),
+                        match &status.runs_at {
+                            Some(place) => format!("{} at {place}", status.language),
+                            None => status.language.clone(),
+                        },
                         status.evals.to_string(),
                         time::ago(status.last_used_ms),
                         activity_line(status),

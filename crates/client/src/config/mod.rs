@@ -3,6 +3,7 @@
 //! Files are read when a session has to be started and by commands that are about them. For an eval in a session that
 //! lives only the user's own file is read, if there is one, and only where no flag says how to answer.
 
+mod gateway;
 mod plan;
 mod toolchains;
 mod trust;
@@ -16,6 +17,7 @@ use stead_config::{
 
 use crate::{Client, ClientError};
 
+pub use gateway::{AskedGateway, GatewayChoice};
 pub use plan::Planned;
 pub use stead_launch::project::{
     CONFIG_FILE, PROJECT_DIR, ProjectDir, ProjectTrouble, TrustStanding,

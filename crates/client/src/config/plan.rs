@@ -8,10 +8,11 @@ use stead_config::{
     SessionPlan, Sourced, ValueOrigin,
 };
 use stead_protocol::{
-    DEFAULT_IDLE_TIMEOUT_MS, DEFAULT_QUOTA_BYTES, Engine, FromProject, Keeps, KernelChoice, Limits,
-    LogLevel, Policy, SessionName, SessionPlace, Settings, Startup,
+    DEFAULT_IDLE_TIMEOUT_MS, DEFAULT_QUOTA_BYTES, Engine, FromProject, GatewayTarget, Keeps,
+    KernelChoice, Limits, LogLevel, Policy, SessionName, SessionPlace, Settings, Startup,
 };
 
+use super::gateway::{AskedGateway, GatewayChoice};
 use super::trust::Unallowed;
 use super::{PROJECT_DIR, ProjectDir, ReadConfig, TrustStanding, first_problem, unreadable};
 use crate::reach::kernel;
@@ -217,6 +218,16 @@ impl Client {
         if plan.flag(ConfigKey::Figures) == Some(false) {
             env.push((FIGURES_VARIABLE.to_owned(), "off".to_owned()));
         }
+        let kernel = match (&plan.kernel, plan.text(ConfigKey::Gateway)) {
+            (Some(kernel), _) => Some(kernel.clone()),
+            (None, Some(gateway)) => {
+                let kernel = plan.text(ConfigKey::Kernel).map(str::to_owned);
+                let (server, wanted) = (gateway.to_owned(), GatewayTarget::Started { kernel });
+                let asked = AskedGateway { server, wanted, token: None, ca_file: None };
+                Some(self.gateway_kernel(asked, GatewayChoice::Configured)?)
+            }
+            (None, None) => None,
+        };
         let command = plan.command().cloned().map(|command| self.beside_workspace(command, &plan));
         let settings = Settings {
             engine: Engine {
@@ -226,7 +237,7 @@ impl Client {
                 interpreter: text(program(ConfigKey::Interpreter))?,
                 command: command.map(|it| it.words().to_vec()).unwrap_or_default(),
                 environment: plan.environment.clone(),
-                kernel: plan.kernel.clone(),
+                kernel,
                 server: plan.text(ConfigKey::Server).map(str::to_owned),
                 because: plan.because(),
                 keeps,
@@ -288,6 +299,7 @@ impl Client {
             PlanError::NoServers { language } => RequestError::NoServers { language }.into(),
             PlanError::NoServer => RequestError::NoServer.into(),
             PlanError::NoKernels { language } => RequestError::NoKernels { language }.into(),
+            PlanError::GatewayMissing => RequestError::GatewayMissing.into(),
             PlanError::Template(error) => RequestError::Command { error }.into(),
             PlanError::OtherEngine { has, wanted } => {
                 RequestError::OtherLanguage { name: name.clone(), has, wanted }.into()

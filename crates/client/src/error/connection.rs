@@ -70,6 +70,14 @@ pub enum ConnectionTrouble {
         /// The eval.
         eval: EvalId,
     },
+    /// A kernel that was started for the session could not be deleted at its server.
+    #[error("session `{name}` has ended, and something is left: {said}")]
+    KernelLeft {
+        /// The session.
+        name: SessionName,
+        /// Which kernel, where, and why.
+        said: String,
+    },
     /// The directory of sockets is not one that can be trusted.
     #[error("will not use the runtime directory `{}`: {problem}", path.display())]
     RuntimeDir {
@@ -87,6 +95,7 @@ impl ConnectionTrouble {
             ConnectionTrouble::StartedByAnother { name, .. }
             | ConnectionTrouble::SlowStart { name, .. }
             | ConnectionTrouble::Broken { name, .. }
+            | ConnectionTrouble::KernelLeft { name, .. }
             | ConnectionTrouble::Garbled { name, .. }
             | ConnectionTrouble::OtherVersion { name, .. }
             | ConnectionTrouble::OtherUser { name }

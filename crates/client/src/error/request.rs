@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use stead_config::{ConfigProblem, TemplateError};
-use stead_protocol::{NameError, SessionName};
+use stead_protocol::{GatewayUrlError, NameError, SessionName};
 use thiserror::Error;
 
 use super::stdlib::StdlibError;
@@ -72,6 +72,29 @@ pub enum RequestError {
     /// Nothing says which server is to run the code.
     #[error("nothing says which nREPL server is to run the code")]
     NoServer,
+    /// An address is none.
+    #[error("{error}")]
+    GatewayUrl {
+        /// What is wrong with it; it may hold a secret and is not repeated.
+        error: GatewayUrlError,
+    },
+    /// The user's configuration has no gateway of this name.
+    #[error("no gateway is called `{}`", given.escape_debug())]
+    NoGateway {
+        /// What was given.
+        given: String,
+        /// Those that it has.
+        known: Vec<String>,
+    },
+    /// Nothing says which gateway has the session's kernel.
+    #[error("a gateway is reached by its address, which is not told")]
+    GatewayMissing,
+    /// A model names a server that is not in the user's configuration.
+    #[error("a gateway is opened only if it is in the user's own configuration")]
+    UnknownGateway {
+        /// Those that it has.
+        known: Vec<String>,
+    },
     /// A text that was to be searched for is no regular expression, or too large a one.
     #[error("{problem}")]
     Pattern {

@@ -6,6 +6,7 @@ pub(crate) mod dirs;
 pub(crate) mod kept;
 pub mod kernel;
 pub mod language;
+mod left_kernel;
 pub(crate) mod leftovers;
 pub(crate) mod meta;
 pub(crate) mod patience;

@@ -54,6 +54,7 @@ impl Host {
             variables: self.facts.variables,
             stdlib: self.library.status.clone(),
             undo: self.undo_status(figures.copies.bytes),
+            runs_at: settings.engine.runs_at().map(str::to_owned),
             cannot: self.facts.cannot.clone(),
             sandbox: "off".to_owned(),
             idle_timeout_ms: settings.policy.idle_timeout_ms,

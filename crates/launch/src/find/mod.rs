@@ -45,6 +45,11 @@ pub fn find(language: &Language, search: &Search<'_>) -> Result<FoundInterpreter
         Finder::Python(managers) => python::find(managers, search),
         Finder::Kernel => kernels::find(search),
         Finder::Server => Err(FindError::NoServer),
+        // Nothing on this machine: whoever starts such a session reads its settings.
+        Finder::Settings => Err(FindError::None {
+            program: language.name,
+            looked: "the session's settings".to_owned(),
+        }),
     }
 }
 

@@ -6,8 +6,8 @@ use std::sync::Arc;
 
 use serde::Deserialize;
 use serde_json::json;
-use stead_client::{ClientError, LaunchOptions, kernel, language};
-use stead_protocol::{KernelChoice, SessionName};
+use stead_client::{AskedGateway, ClientError, GatewayChoice, LaunchOptions, kernel, language};
+use stead_protocol::{GatewayTarget, KernelChoice, SessionName};
 
 use super::arguments::{Count, read};
 use super::{Tool, ToolSpec, bad_request, object, reply};
@@ -22,18 +22,19 @@ pub(super) fn spec() -> ToolSpec {
     ToolSpec {
         name: "open",
         title: "Open a session",
-        description: "Start a session of your own, or one with settings; the reply says its name. Not needed for plain \
-            use: eval starts what it needs. Sessions live until stopped or idle for 12 h.",
+        description: "Start a session of your own, or one with settings; the reply says its name. eval alone starts \
+            plain ones. Sessions live until stopped or idle for 12 h.",
         schema: object(
             json!({
                 "language": {"type": "string", "description": "As in eval"},
                 "name": {"type": "string", "description": "Of the config, or new; default the next free one: py, py-2, …"},
-                "kernel": {"type": "string", "description": "Of Jupyter, in place of language"},
+                "kernel": {"type": "string", "description": "Of Jupyter"},
+                "url": {"type": "string", "description": "Gateway in config"},
                 "cwd": {"type": "string"},
                 "env": {"type": "object", "additionalProperties": {"type": "string"}},
                 "init": {"type": "string", "description": "Code for every start"},
                 "stdlib": {"type": "boolean", "description": "false: without it"},
-                "workspace": {"type": "string", "description": "Project directory of all later calls; alone, opens no session"},
+                "workspace": {"type": "string", "description": "Project directory of later calls; alone, opens nothing"},
                 "idle_timeout_ms": {"type": "integer", "description": "0: never"}
             }),
             &[],
@@ -53,6 +54,7 @@ pub(super) struct OpenTool {
     language: Option<String>,
     name: Option<String>,
     kernel: Option<String>,
+    url: Option<String>,
     cwd: Option<PathBuf>,
     env: Option<BTreeMap<String, String>>,
     init: Option<String>,
@@ -108,6 +110,7 @@ impl OpenTool {
             language,
             name,
             kernel,
+            url,
             cwd,
             env,
             init,
@@ -118,6 +121,7 @@ impl OpenTool {
         language.is_none()
             && name.is_none()
             && kernel.is_none()
+            && url.is_none()
             && cwd.is_none()
             && env.is_none()
             && init.is_none()
@@ -139,14 +143,24 @@ impl OpenTool {
         let free = match &self.kernel {
             Some(kernel) => kernel::session_name(kernel)
                 .ok_or_else(|| bad_request(format!("no kernel is called `{kernel}`")))?,
-            None => language::session_name(self.language.as_deref().unwrap_or(default))?,
+            None => {
+                let gateway = self.url.as_ref().map(|_| stead_config::GATEWAY.name);
+                language::session_name(self.language.as_deref().or(gateway).unwrap_or(default))?
+            }
         };
         let default = LaunchOptions {
             otherwise: Some(default.to_owned()),
             ..server.launch(self.language.clone())
         };
         let launch = LaunchOptions {
-            kernel: self.kernel.map(|name| KernelChoice::Name { name }),
+            kernel: match self.url {
+                Some(server) => {
+                    let wanted = GatewayTarget::Started { kernel: self.kernel };
+                    let asked = AskedGateway { server, wanted, token: None, ca_file: None };
+                    Some(client.gateway_kernel(asked, GatewayChoice::Configured)?)
+                }
+                None => self.kernel.map(|name| KernelChoice::Name { name }),
+            },
             cwd: self.cwd.map(|cwd| server.cwd.join(cwd)),
             env: self.env.unwrap_or_default().into_iter().collect(),
             init: self.init,

@@ -116,7 +116,11 @@ fn describe(text: &mut String, client: &Client, session: &Listed, all: bool) {
     let status = &session.status;
     let there = Client { workspace: Workspace::stored(status.workspace.clone()), ..client.clone() };
     let version = status.version.as_deref().map(|version| format!(" {}", one_line(version)));
-    let _ = write!(text, "{} ({}{})", status.name, status.language, version.unwrap_or_default());
+    let _ = write!(text, "{} ({}{}", status.name, status.language, version.unwrap_or_default());
+    if let Some(place) = &status.runs_at {
+        let _ = write!(text, " at {}", one_line(place));
+    }
+    text.push(')');
     if all {
         let _ = write!(text, " in {}", one_line(&status.workspace));
     }

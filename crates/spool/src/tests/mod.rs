@@ -105,6 +105,7 @@ fn outcome(eval: u64) -> Finished {
         lost_bytes: 0,
         not_kept: None,
         notice: None,
+        ns: None,
         interrupted_by: None,
         restored: None,
     }

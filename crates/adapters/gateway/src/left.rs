@@ -1,0 +1,89 @@
+//! A note of the kernel that was started for a session, in the session's directory: whoever comes next deletes what a killed
+//! adapter has left at its server.
+
+use std::fs;
+use std::io;
+use std::os::unix::fs::OpenOptionsExt;
+use std::path::{Path, PathBuf};
+use std::time::Duration;
+
+use serde::{Deserialize, Serialize};
+use stead_protocol::{GatewayKernel, LEFT_KERNEL};
+use thiserror::Error;
+
+use crate::api::{KernelApi, KernelRemoval, is_id};
+use crate::trouble::ServerTrouble;
+
+const MOST_NOTE: u64 = 64 << 10;
+/// How long a server may take to remove a kernel.
+const REMOVED_WITHIN: Duration = Duration::from_secs(10);
+
+/// A kernel at a server that somebody has to delete.
+#[derive(Debug, Serialize, Deserialize)]
+pub(crate) struct LeftKernel {
+    server: GatewayKernel,
+    id: String,
+}
+
+/// Why a kernel that was left could not be removed.
+#[derive(Debug, Error)]
+pub(crate) enum LeftError {
+    #[error("could not use `{}`: {source}", path.display())]
+    Note { path: PathBuf, source: io::Error },
+    #[error("the kernel `{id}` is left at its server: {trouble}")]
+    Server { id: String, trouble: ServerTrouble },
+    #[error("the kernel `{id}` is left at {url}, which was asked to delete it and does not answer")]
+    Silent { id: String, url: String },
+}
+
+impl LeftKernel {
+    /// Where the note of this session is; none if nobody said which session it is.
+    pub(crate) fn place() -> Option<PathBuf> {
+        let dir = std::env::var_os("STEAD_SESSION_DIR").map(PathBuf::from)?;
+        dir.is_absolute().then(|| dir.join(LEFT_KERNEL))
+    }
+
+    /// Notes a kernel that was just started.
+    pub(crate) fn note(server: &GatewayKernel, id: &str) -> io::Result<()> {
+        let Some(path) = LeftKernel::place() else { return Ok(()) };
+        let note = LeftKernel { server: server.clone(), id: id.to_owned() };
+        let text = serde_json::to_vec(&note)?;
+        let mut options = fs::OpenOptions::new();
+        let file = options.write(true).create(true).truncate(true).mode(0o600);
+        io::Write::write_all(&mut file.open(&path)?, &text)
+    }
+
+    /// The kernel is gone.
+    pub(crate) fn forget() {
+        if let Some(path) = LeftKernel::place() {
+            let _ = fs::remove_file(path);
+        }
+    }
+
+    /// Deletes the kernel of a note, and the note.
+    pub(crate) fn remove(path: &Path) -> Result<(), LeftError> {
+        let bad = |source: io::Error| LeftError::Note { path: path.to_owned(), source };
+        let text = match stead_files::read(path, MOST_NOTE) {
+            Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(()),
+            text => text.map_err(bad)?,
+        };
+        let note: LeftKernel = match serde_json::from_slice(&text) {
+            Ok(note) => note,
+            // A note that was not written whole is of a kernel whose id nobody knows.
+            Err(_) => return fs::remove_file(path).map_err(bad),
+        };
+        let LeftKernel { server, id } = note;
+        if is_id(&id) {
+            let failed = |trouble| LeftError::Server { id: id.clone(), trouble };
+            let api = KernelApi::new(&server).map_err(failed)?;
+            let failed = |trouble| LeftError::Server { id: id.clone(), trouble };
+            if api.delete(&id, REMOVED_WITHIN).map_err(failed)? == KernelRemoval::Asked {
+                return Err(LeftError::Silent { id, url: server.url });
+            }
+        }
+        match fs::remove_file(path) {
+            Err(error) if error.kind() != io::ErrorKind::NotFound => Err(bad(error)),
+            _ => Ok(()),
+        }
+    }
+}

@@ -1,0 +1,285 @@
+//! Jupyter servers and gateways for tests, and a connection to them that can be cut.
+
+use std::io::{Read, Write};
+use std::net::{Shutdown, TcpListener, TcpStream};
+use std::path::{Path, PathBuf};
+use std::process::{Child, Stdio};
+use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
+use std::sync::{Arc, Mutex};
+
+use serde_json::Value;
+
+use crate::{TestEnv, wait_for};
+
+/// The token of every server here.
+pub const TEST_TOKEN: &str = "hunter2-token";
+
+/// Which program serves kernels.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum GatewayKind {
+    /// Jupyter Server.
+    Server,
+    /// Jupyter Kernel Gateway.
+    KernelGateway,
+    /// Jupyter Enterprise Gateway.
+    EnterpriseGateway,
+}
+
+impl GatewayKind {
+    /// The program that `tests/peers/install` has brought.
+    fn program(self) -> PathBuf {
+        let (place, name) = match self {
+            GatewayKind::Server => ("server", "jupyter-server"),
+            GatewayKind::KernelGateway => ("kernel-gateway", "jupyter-kernelgateway"),
+            GatewayKind::EnterpriseGateway => ("enterprise-gateway", "jupyter-enterprisegateway"),
+        };
+        let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.test");
+        let program = tests.join(place).join("bin").join(name);
+        assert!(program.exists(), "{} is missing: tests/peers/install makes it", program.display());
+        program
+    }
+
+    fn arguments(self, port: u16) -> Vec<String> {
+        let words: &[&str] = match self {
+            GatewayKind::Server => &[
+                "--no-browser",
+                "--allow-root",
+                "--ServerApp.ip=127.0.0.1",
+                "--ServerApp.port=PORT",
+                "--ServerApp.port_retries=0",
+                "--IdentityProvider.token=TOKEN",
+            ],
+            GatewayKind::KernelGateway => &[
+                "--KernelGatewayApp.ip=127.0.0.1",
+                "--KernelGatewayApp.port=PORT",
+                "--KernelGatewayApp.port_retries=0",
+                "--KernelGatewayApp.auth_token=TOKEN",
+                "--JupyterWebsocketPersonality.list_kernels=True",
+            ],
+            GatewayKind::EnterpriseGateway => &[
+                "--EnterpriseGatewayApp.ip=127.0.0.1",
+                "--EnterpriseGatewayApp.port=PORT",
+                "--EnterpriseGatewayApp.port_retries=0",
+                "--EnterpriseGatewayApp.auth_token=TOKEN",
+                "--EnterpriseGatewayApp.list_kernels=True",
+            ],
+        };
+        let fill =
+            |word: &&str| word.replace("PORT", &port.to_string()).replace("TOKEN", TEST_TOKEN);
+        words.iter().map(fill).collect()
+    }
+}
+
+/// A server that ends with this value.
+pub struct GatewayServer {
+    child: Child,
+    /// Where it listens.
+    pub port: u16,
+}
+
+impl GatewayServer {
+    /// Starts one and waits until it listens.
+    pub fn start(env: &TestEnv, kind: GatewayKind, more: &[&str]) -> GatewayServer {
+        GatewayServer::start_in(env, kind, more, env.root())
+    }
+
+    /// Starts one in this directory, where its kernels start, too.
+    pub fn start_in(env: &TestEnv, kind: GatewayKind, more: &[&str], cwd: &Path) -> GatewayServer {
+        // The port is free until the server takes it, unless somebody else does in between.
+        let port = TcpListener::bind("127.0.0.1:0")
+            .and_then(|held| held.local_addr())
+            .expect("a free port")
+            .port();
+        let dir = env.root().join(format!("server-{port}"));
+        std::fs::create_dir_all(&dir).expect("the root is ours");
+        let log = std::fs::File::create(dir.join("log")).expect("the directory is ours");
+        let mut command = env.other(kind.program().to_str().expect("a path in UTF-8"));
+        let key = |word: &str| word.split('=').next().unwrap_or_default().to_owned();
+        let mut usual = kind.arguments(port);
+        usual.retain(|word| !more.iter().any(|other| key(other) == key(word)));
+        command.args(usual).args(more).current_dir(cwd);
+        for name in ["RUNTIME", "CONFIG", "DATA"] {
+            command.env(format!("JUPYTER_{name}_DIR"), dir.join(name.to_ascii_lowercase()));
+        }
+        let child = command
+            .env("JUPYTER_ALLOW_INSECURE_WRITES", "1")
+            .stdin(Stdio::null())
+            .stdout(Stdio::null())
+            .stderr(log)
+            .spawn()
+            .expect("the server starts");
+        wait_for("the server listens", || TcpStream::connect(("127.0.0.1", port)).is_ok());
+        GatewayServer { child, port }
+    }
+
+    /// Its address.
+    pub fn url(&self) -> String {
+        format!("http://127.0.0.1:{}/", self.port)
+    }
+
+    /// Asks it for something: the status and what it answered.
+    pub fn ask(&self, method: &str, path: &str, body: &str) -> (u16, Value) {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).expect("the server lives");
+        let head = format!(
+            "{method} /{path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nAuthorization: token {TEST_TOKEN}\r\n\
+             Cookie: _xsrf=61\r\nX-XSRFToken: 61\r\n\
+             Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
+            body.len()
+        );
+        stream.write_all(head.as_bytes()).expect("the server reads");
+        let mut answer = Vec::new();
+        stream.read_to_end(&mut answer).expect("the server answers");
+        let answer = String::from_utf8_lossy(&answer).into_owned();
+        let status = answer.split(' ').nth(1).and_then(|word| word.parse().ok()).unwrap_or(0);
+        let body = answer.split_once("\r\n\r\n").map(|(_, body)| body).unwrap_or_default();
+        (status, serde_json::from_str(body).unwrap_or_default())
+    }
+
+    /// The ids of its kernels.
+    pub fn kernels(&self) -> Vec<String> {
+        let (_, listed) = self.ask("GET", "api/kernels", "");
+        let id = |kernel: &Value| kernel["id"].as_str().map(str::to_owned);
+        listed.as_array().into_iter().flatten().filter_map(id).collect()
+    }
+
+    /// Starts a kernel as somebody else would.
+    pub fn start_kernel(&self) -> String {
+        let env = r#"{"name": "python3", "env": {"KERNEL_USERNAME": "tester"}}"#;
+        let (status, made) = self.ask("POST", "api/kernels", env);
+        assert_eq!(status, 201, "{made}");
+        made["id"].as_str().expect("an id").to_owned()
+    }
+}
+
+impl Drop for GatewayServer {
+    fn drop(&mut self) {
+        for id in self.kernels() {
+            self.ask("DELETE", &format!("api/kernels/{id}"), "");
+        }
+        let _ = self.child.kill();
+        let _ = self.child.wait();
+    }
+}
+
+/// A way to a server that can be cut.
+pub struct CuttingProxy {
+    /// Where it listens.
+    pub port: u16,
+    state: Arc<ProxyState>,
+}
+
+#[derive(Default)]
+struct ProxyState {
+    connections: Mutex<Vec<(TcpStream, TcpStream)>>,
+    /// After so many bytes from the server the connection that brought them is cut; 0 means never.
+    budget: AtomicU64,
+    /// Nothing is passed on any more, and nothing is closed.
+    holds: AtomicBool,
+    /// New connections are closed at once.
+    refuses: AtomicBool,
+    /// How often something was cut.
+    cuts: AtomicU64,
+}
+
+impl CuttingProxy {
+    /// A way to a port of this machine.
+    pub fn to(port: u16) -> CuttingProxy {
+        let listener = TcpListener::bind("127.0.0.1:0").expect("a free port");
+        let own = listener.local_addr().expect("it is bound").port();
+        let state = Arc::new(ProxyState::default());
+        let shared = state.clone();
+        std::thread::spawn(move || {
+            for client in listener.incoming().flatten() {
+                if shared.refuses.load(Ordering::SeqCst) {
+                    continue;
+                }
+                let Ok(server) = TcpStream::connect(("127.0.0.1", port)) else { continue };
+                let _ = (client.set_nodelay(true), server.set_nodelay(true));
+                let both = |one: &TcpStream, other: &TcpStream| {
+                    Some((one.try_clone().ok()?, other.try_clone().ok()?))
+                };
+                let copies = (both(&client, &server), both(&client, &server));
+                let (Some(kept), Some((back, there))) = copies else { continue };
+                shared.connections.lock().expect("no panic").push(kept);
+                let down = shared.clone();
+                std::thread::spawn(move || pass(server, client, Some(&down)));
+                std::thread::spawn(move || pass(back, there, None));
+            }
+        });
+        CuttingProxy { port: own, state }
+    }
+
+    /// Its address.
+    pub fn url(&self) -> String {
+        format!("http://127.0.0.1:{}/", self.port)
+    }
+
+    /// Cuts all connections.
+    pub fn cut(&self) {
+        self.state.cut();
+    }
+
+    /// Cuts all connections when so many bytes more have come from the server; what came with them is lost.
+    pub fn cut_after(&self, bytes: u64) {
+        self.state.budget.store(bytes.max(1), Ordering::SeqCst);
+    }
+
+    /// How often something was cut.
+    pub fn cuts(&self) -> u64 {
+        self.state.cuts.load(Ordering::SeqCst)
+    }
+
+    /// Passes nothing on and closes nothing, as a machine does that has lost its network.
+    pub fn hold(&self, holds: bool) {
+        self.state.holds.store(holds, Ordering::SeqCst);
+    }
+
+    /// Takes no new connections.
+    pub fn refuse(&self, refuses: bool) {
+        self.state.refuses.store(refuses, Ordering::SeqCst);
+    }
+}
+
+impl ProxyState {
+    fn cut(&self) {
+        self.cuts.fetch_add(1, Ordering::SeqCst);
+        for (client, server) in self.connections.lock().expect("no panic").drain(..) {
+            let _ = (client.shutdown(Shutdown::Both), server.shutdown(Shutdown::Both));
+        }
+    }
+
+    /// Whether the connection ends with these bytes.
+    fn spends(&self, bytes: usize) -> bool {
+        let left = self.budget.load(Ordering::SeqCst);
+        if left == 0 {
+            return false;
+        }
+        let rest = left.saturating_sub(bytes as u64);
+        self.budget.store(rest, Ordering::SeqCst);
+        rest == 0
+    }
+}
+
+/// Brings bytes from one side to the other. `cuts` is asked about those of the server.
+fn pass(mut from: TcpStream, mut to: TcpStream, cuts: Option<&ProxyState>) {
+    let mut bytes = [0; 16 << 10];
+    while let Ok(count) = from.read(&mut bytes) {
+        if count == 0 {
+            break;
+        }
+        if let Some(state) = cuts {
+            if state.spends(count) {
+                // A part of what came gets through.
+                let _ = to.write_all(&bytes[..count / 2]);
+                return state.cut();
+            }
+            if state.holds.load(Ordering::SeqCst) {
+                continue;
+            }
+        }
+        if to.write_all(&bytes[..count]).is_err() {
+            break;
+        }
+    }
+    let _ = (from.shutdown(Shutdown::Both), to.shutdown(Shutdown::Both));
+}

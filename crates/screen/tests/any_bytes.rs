@@ -55,6 +55,20 @@ fn is_clean(text: &str) -> bool {
     !text.chars().any(|c| c.is_control() && c != '\n' && c != '\t')
 }
 
+/// What was found once while it came: text is erased that is above all that is kept.
+#[test]
+fn e5_found_cases_are_shown_as_they_come() {
+    let writes: [&[u8]; 4] =
+        [b"\x1b[999999999d\x1bE\x1b[0J", b" \x1b[0H\x1b8", b"\x1b[0J", b"\x1b[1;0J"];
+    let (mut stream, mut shown) = (LiveScreen::new(), String::new());
+    for bytes in writes {
+        stream.write(Lane::Out, bytes).iter().for_each(|text| put_together(&mut shown, text));
+        stream.open();
+    }
+    stream.finish().iter().for_each(|text| put_together(&mut shown, text));
+    assert_eq!(shown, plain(writes.concat()));
+}
+
 /// What was found once, with every cut in two.
 #[test]
 fn o7_found_cases_are_the_same_for_any_cut() {

@@ -49,6 +49,14 @@ class Copies(NestTest):
         self.assertEqual(result.out, "bye\n")
         self.assertEqual(os.waitstatus_to_exitcode(os.waitpid(host.pid, 0)[1]) if hasattr(os, "waitstatus_to_exitcode") else os.waitpid(host.pid, 0)[1] >> 8, 3)
 
+    def test_py14_what_threads_write_while_a_copy_is_tried_is_background_output(self):
+        host = self.start()
+        self.ok(host, "import threading, time\nstop = threading.Event()\ndef work():\n    while not stop.wait(0.0002): print('tick', flush=True)\nt = threading.Thread(target=work); t.start()")
+        for _ in range(100):
+            host.copy()
+        result = host.eval("stop.set(); t.join(); 1")
+        self.assertEqual((host.idle.out, host.idle.err, result.out, result.err), ("", "", "", ""))
+
     def test_st3_many_labels_at_once_and_any_order(self):
         host, copies = self.start(), []
         for number in range(50):

@@ -63,7 +63,7 @@ class Threads(NestTest):
         self.back(host, copy)
         self.ok(host, "[f.result(5) for f in [pool.submit(abs, -i) for i in range(5)]]", "[0, 1, 2, 3, 4]")
         self.ok(host, "await asyncio.get_running_loop().run_in_executor(None, abs, -2)", "2")
-        self.ok(host, "import threading\ngo = threading.Event(); busy = [pool.submit(go.wait) for _ in range(2)]; queued = pool.submit(abs, -7)")
+        self.ok(host, "import threading\ngo = threading.Event(); busy = [pool.submit(go.wait) for _ in range(2)]; queued = pool.submit(abs, -7)\nwhile not all(one.running() for one in busy): pass")
         self.assertIn("of yours run", host.copy())
         copy = host.checkpoint()
         self.assertEqual(copy.told["threads"], 2)

@@ -215,7 +215,7 @@ def do_copy(seq):
     early, S.pending = S.pending, False  # one that has come already may be for the eval that was sent behind this
     forget_interrupt()
     repair_streams()
-    S.phase = Phase.RUNNING
+    S.phase = Phase.ASKED  # no eval runs: what a thread writes meanwhile is none's
     try:
         answer = {"seq": int(seq), "data": copied(True)}
     except Restored:

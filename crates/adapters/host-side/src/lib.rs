@@ -1,6 +1,7 @@
 //! What adapters share: commands come from the host, events and output go to it in one order, and the session's input is read
 //! a line at a time.
 
+mod child;
 mod ended;
 mod input;
 
@@ -13,6 +14,7 @@ use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::{FdFlags, fcntl_setfd, ioctl_fionbio, ioctl_fionread};
 use stead_protocol::bridge::{BridgeEvent, Command, CommandFrame, Commands, Shown, Stream};
 
+pub use child::AdapterChild;
 pub use ended::{end_like, ended_how, tail};
 pub use input::{SessionInput, TakenInput};
 

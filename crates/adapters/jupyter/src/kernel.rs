@@ -114,20 +114,20 @@ impl Kernel {
     }
 
     pub(crate) fn stream_fd(&self, stream: Stream) -> Option<BorrowedFd<'_>> {
-        self.process.as_ref()?.stream_fd(stream)
+        self.process.as_ref()?.child.stream_fd(stream)
     }
 
     pub(crate) fn ended_fd(&self) -> Option<BorrowedFd<'_>> {
-        self.process.as_ref().map(KernelProcess::ended_fd)
+        self.process.as_ref().map(|process| process.child.ended_fd())
     }
 
     pub(crate) fn read_stream(&mut self, stream: Stream) -> Vec<u8> {
-        self.process.as_mut().map(|process| process.read(stream)).unwrap_or_default()
+        self.process.as_mut().map(|process| process.child.read(stream)).unwrap_or_default()
     }
 
     /// How its process ended.
     pub(crate) fn ended(&mut self) -> KernelEnd {
-        match self.process.as_mut().and_then(KernelProcess::status) {
+        match self.process.as_mut().and_then(|process| process.child.status()) {
             Some(status) => KernelEnd::Exited(status),
             None => KernelEnd::Lost { reason: "the kernel ended".to_owned() },
         }
@@ -136,11 +136,11 @@ impl Kernel {
     /// A connection is gone. A process that ends closes its sockets first, so its end is waited for a moment.
     pub(crate) fn lost(&mut self, why: &str) -> KernelEnd {
         if let Some(process) = &self.process {
-            let mut fds = [PollFd::from_borrowed_fd(process.ended_fd(), PollFlags::IN)];
+            let mut fds = [PollFd::from_borrowed_fd(process.child.ended_fd(), PollFlags::IN)];
             let moment = Timespec { tv_sec: 2, tv_nsec: 0 };
             let _ = poll(&mut fds, Some(&moment));
         }
-        match self.process.as_mut().and_then(KernelProcess::status) {
+        match self.process.as_mut().and_then(|process| process.child.status()) {
             Some(status) => KernelEnd::Exited(status),
             None => KernelEnd::Lost { reason: format!("{why}: it ended or was started anew") },
         }
@@ -319,7 +319,7 @@ impl Attempt<'_> {
                 Err(StartFailure::NoKernel { path: self.name.clone(), why: error.to_string() })
             }
             (Err(error), Some(process)) => {
-                let mut fds = [PollFd::from_borrowed_fd(process.ended_fd(), PollFlags::IN)];
+                let mut fds = [PollFd::from_borrowed_fd(process.child.ended_fd(), PollFlags::IN)];
                 let _ = poll(&mut fds, Some(&Timespec { tv_sec: 2, tv_nsec: 0 }));
                 self.died()?;
                 Err(StartFailure::NoKernel { path: self.name.clone(), why: error.to_string() })
@@ -340,7 +340,7 @@ impl Attempt<'_> {
             );
         }
         if let Some(process) = &self.process {
-            fds.push(PollFd::from_borrowed_fd(process.ended_fd(), PollFlags::IN));
+            fds.push(PollFd::from_borrowed_fd(process.child.ended_fd(), PollFlags::IN));
         }
         let polled = poll(&mut fds, Timespec::try_from(within).ok().as_ref());
         let gone = fds[0].revents().intersects(PollFlags::RDHUP | PollFlags::HUP);
@@ -355,15 +355,15 @@ impl Attempt<'_> {
     fn died(&mut self) -> Result<(), StartFailure> {
         let Some(process) = &mut self.process else { return Ok(()) };
         for stream in [Stream::Out, Stream::Err] {
-            self.written.extend(process.read(stream));
+            self.written.extend(process.child.read(stream));
         }
         let most = self.written.len().saturating_sub(MOST_WRITTEN);
         self.written.drain(..most);
-        match process.status() {
+        match process.child.status() {
             None => Ok(()),
             Some(status) => {
                 for stream in [Stream::Out, Stream::Err] {
-                    self.written.extend(process.read(stream));
+                    self.written.extend(process.child.read(stream));
                 }
                 let (name, how) = (self.name.clone(), ended_how(status));
                 Err(StartFailure::Died { name, how, said: tail(&self.written) })

@@ -1,25 +1,19 @@
 //! The kernel's own process: how it is started, interrupted and ended.
 
 use std::ffi::{OsStr, OsString};
-use std::io::{self, Read};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::io;
 use std::path::Path;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::Command;
 
-use rustix::io::ioctl_fionbio;
-use rustix::process::{Pid, PidfdFlags, Signal};
+use rustix::process::Signal;
+use stead_host_side::AdapterChild;
 use stead_launch::family::Family;
-use stead_launch::sys::{self, OnSignal};
-use stead_launch::{KernelSpec, cores, tree};
-use stead_protocol::bridge::Stream;
-
-/// How much of what a kernel writes itself is read at once; the rest stays in the pipe, and the kernel waits.
-const PIECE: usize = 256 << 10;
+use stead_launch::sys;
+use stead_launch::{KernelSpec, tree};
 
 /// A kernel that runs as our child.
 pub(crate) struct KernelProcess {
-    child: Child,
-    ended: OwnedFd,
+    pub(crate) child: AdapterChild,
     /// The processes that are the kernel itself, and take its interrupts; known once it answers.
     core: Vec<tree::Process>,
 }
@@ -34,59 +28,8 @@ impl KernelProcess {
         for (name, value) in &spec.env {
             command.env(name, with_variables(value));
         }
-        let parent = std::process::id();
-        command.env("JPY_PARENT_PID", parent.to_string());
-        command.env_remove("STEAD_BRIDGE_FD");
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        sys::before_exec(&mut command, move || {
-            // A group of its own: kernels interrupt their whole group, and that must not be ours.
-            rustix::process::setsid()?;
-            sys::die_with(parent)?;
-            sys::on_signal(Signal::PIPE, OnSignal::Default);
-            sys::on_signal(Signal::INT, OnSignal::Default);
-            cores::restore();
-            Ok(())
-        });
-        let mut child = command.spawn()?;
-        let pid = Pid::from_raw(child.id() as i32).ok_or(io::ErrorKind::NotFound)?;
-        let ended = rustix::process::pidfd_open(pid, PidfdFlags::empty())
-            .inspect_err(|_| drop(child.kill()))?;
-        for fd in [child.stdout.as_ref().map(AsFd::as_fd), child.stderr.as_ref().map(AsFd::as_fd)] {
-            ioctl_fionbio(fd.ok_or(io::ErrorKind::NotFound)?, true)?;
-        }
-        Ok(KernelProcess { child, ended, core: Vec::new() })
-    }
-
-    /// Readable when the kernel has ended.
-    pub(crate) fn ended_fd(&self) -> BorrowedFd<'_> {
-        self.ended.as_fd()
-    }
-
-    /// Where what the process itself writes can be read; none once it was closed.
-    pub(crate) fn stream_fd(&self, stream: Stream) -> Option<BorrowedFd<'_>> {
-        match stream {
-            Stream::Out => self.child.stdout.as_ref().map(AsFd::as_fd),
-            Stream::Err => self.child.stderr.as_ref().map(AsFd::as_fd),
-        }
-    }
-
-    /// What the process itself has written to a stream until now; of much, the first part.
-    pub(crate) fn read(&mut self, stream: Stream) -> Vec<u8> {
-        let (stdout, stderr) = (&mut self.child.stdout, &mut self.child.stderr);
-        let mut bytes = Vec::new();
-        let mut take = |file: &mut dyn Read| file.take(PIECE as u64).read_to_end(&mut bytes);
-        let read = match stream {
-            Stream::Out => stdout.as_mut().map(|file| take(file)),
-            Stream::Err => stderr.as_mut().map(|file| take(file)),
-        };
-        // An error means that there is no more at the moment. Less than was asked for means that it was closed.
-        if matches!(read, Some(Ok(count)) if count < PIECE) {
-            match stream {
-                Stream::Out => *stdout = None,
-                Stream::Err => *stderr = None,
-            }
-        }
-        bytes
+        command.env("JPY_PARENT_PID", std::process::id().to_string());
+        Ok(KernelProcess { child: AdapterChild::start(command)?, core: Vec::new() })
     }
 
     /// The kernel answers. What was started may be a script or a launcher that waits for the kernel and would die of its
@@ -127,18 +70,10 @@ impl KernelProcess {
         }
     }
 
-    /// How it ended; none while it runs.
-    pub(crate) fn status(&mut self) -> Option<ExitStatus> {
-        self.child.try_wait().ok().flatten()
-    }
-
     /// Kills the kernel and its group.
     pub(crate) fn kill(&mut self) {
-        if let Some(pid) = Pid::from_raw(self.child.id() as i32)
-            && self.status().is_none()
-        {
-            let _ = rustix::process::kill_process_group(pid, Signal::KILL);
-            let _ = self.child.wait();
+        if self.child.status().is_none() {
+            self.child.kill();
         }
     }
 }

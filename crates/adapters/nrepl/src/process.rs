@@ -1,105 +1,25 @@
-//! A server's own process: how it is started and ended, and where it says that it listens.
+//! A server's own process: how it is started, and where it says that it listens.
 
-use std::io::{self, Read};
+use std::io;
 use std::net::{Ipv4Addr, SocketAddr, SocketAddrV4};
-use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
+use std::os::fd::OwnedFd;
 use std::path::PathBuf;
-use std::process::{Child, Command, ExitStatus, Stdio};
+use std::process::Command;
 use std::time::SystemTime;
 
-use rustix::io::ioctl_fionbio;
 use rustix::net::{
     AddressFamily, SocketFlags, SocketType, bind, getsockname, socket_with, sockopt,
 };
-use rustix::process::{Pid, PidfdFlags, Signal};
-use stead_launch::cores;
-use stead_launch::sys::{self, OnSignal};
-use stead_protocol::bridge::Stream;
+use stead_host_side::AdapterChild;
 
 /// Where servers write the port that they listen on.
 const PORT_FILE: &str = ".nrepl-port";
 
-/// A server that runs as our child.
-pub(crate) struct ServerProcess {
-    child: Child,
-    ended: OwnedFd,
-}
-
-impl ServerProcess {
-    pub(crate) fn start(words: &[String]) -> io::Result<ServerProcess> {
-        let mut command = Command::new(&words[0]);
-        command.args(&words[1..]);
-        let parent = std::process::id();
-        command.env_remove("STEAD_BRIDGE_FD");
-        command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped());
-        sys::before_exec(&mut command, move || {
-            // A group of its own, so that a wrapper and all that it starts can be ended together.
-            rustix::process::setsid()?;
-            sys::die_with(parent)?;
-            sys::on_signal(Signal::PIPE, OnSignal::Default);
-            sys::on_signal(Signal::INT, OnSignal::Default);
-            cores::restore();
-            Ok(())
-        });
-        let mut child = command.spawn()?;
-        let pid = Pid::from_raw(child.id() as i32).ok_or(io::ErrorKind::NotFound)?;
-        let ended = rustix::process::pidfd_open(pid, PidfdFlags::empty())
-            .inspect_err(|_| drop(child.kill()))?;
-        for fd in [child.stdout.as_ref().map(AsFd::as_fd), child.stderr.as_ref().map(AsFd::as_fd)] {
-            ioctl_fionbio(fd.ok_or(io::ErrorKind::NotFound)?, true)?;
-        }
-        Ok(ServerProcess { child, ended })
-    }
-
-    /// Readable when the server has ended.
-    pub(crate) fn ended_fd(&self) -> BorrowedFd<'_> {
-        self.ended.as_fd()
-    }
-
-    /// Where what the process itself writes can be read; none once it was closed.
-    pub(crate) fn stream_fd(&self, stream: Stream) -> Option<BorrowedFd<'_>> {
-        match stream {
-            Stream::Out => self.child.stdout.as_ref().map(AsFd::as_fd),
-            Stream::Err => self.child.stderr.as_ref().map(AsFd::as_fd),
-        }
-    }
-
-    /// All that the process itself has written to a stream.
-    pub(crate) fn read(&mut self, stream: Stream) -> Vec<u8> {
-        let (stdout, stderr) = (&mut self.child.stdout, &mut self.child.stderr);
-        let mut bytes = Vec::new();
-        let read = match stream {
-            Stream::Out => stdout.as_mut().map(|file| file.read_to_end(&mut bytes)),
-            Stream::Err => stderr.as_mut().map(|file| file.read_to_end(&mut bytes)),
-        };
-        // An error means that there is no more at the moment; else it was closed.
-        if matches!(read, Some(Ok(_))) {
-            match stream {
-                Stream::Out => *stdout = None,
-                Stream::Err => *stderr = None,
-            }
-        }
-        bytes
-    }
-
-    /// How it ended; none while it runs.
-    pub(crate) fn status(&mut self) -> Option<ExitStatus> {
-        self.child.try_wait().ok().flatten()
-    }
-
-    /// Sends a signal to the server and its group.
-    pub(crate) fn signal(&self, signal: Signal) {
-        if let Some(pid) = Pid::from_raw(self.child.id() as i32) {
-            let _ = rustix::process::kill_process_group(pid, signal);
-        }
-    }
-
-    /// Kills the server and its group.
-    pub(crate) fn kill(&mut self) {
-        // A group outlives the process that it is named after, and its number is not used again until all of it is gone.
-        self.signal(Signal::KILL);
-        let _ = self.child.wait();
-    }
+/// Starts a server as our child.
+pub(crate) fn start_server(words: &[String]) -> io::Result<AdapterChild> {
+    let mut command = Command::new(&words[0]);
+    command.args(&words[1..]);
+    AdapterChild::start(command)
 }
 
 /// A port of this machine that nobody else is given until the server has taken it: a socket that does not listen has it, and

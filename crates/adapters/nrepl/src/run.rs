@@ -114,7 +114,7 @@ impl NreplLoop {
                 NreplAction::Leave => {
                     if let Some(process) = self.server.process() {
                         // Asked so, it removes the file in which it says where it listens.
-                        process.signal(Signal::TERM);
+                        process.signal_group(Signal::TERM);
                     }
                     self.leave_by = Some(Instant::now() + ENDS_WITHIN);
                 }

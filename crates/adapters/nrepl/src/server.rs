@@ -9,12 +9,12 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use stead_config::{CommandTemplate, Placeholder};
-use stead_host_side::{HostSide, ended_how, tail};
+use stead_host_side::{AdapterChild, HostSide, ended_how, tail};
 use stead_protocol::bridge::{BridgeEvent, Stream};
 use thiserror::Error;
 
 use crate::message::NreplMessage;
-use crate::process::{HeldPort, PortFile, ServerProcess, announced};
+use crate::process::{HeldPort, PortFile, announced, start_server};
 use crate::socket::{NreplSocket, SocketEnd};
 use crate::talk::{NreplAction, NreplInput, NreplTalk, ServerOwner};
 
@@ -77,7 +77,7 @@ pub(crate) enum ServerEnd {
 pub(crate) struct NreplServer {
     pub(crate) socket: NreplSocket,
     pub(crate) messages: VecDeque<NreplMessage>,
-    process: Option<ServerProcess>,
+    process: Option<AdapterChild>,
     address: String,
     /// Whether the line may yet come in which a server of ours says where it listens.
     announces: bool,
@@ -107,7 +107,7 @@ impl NreplServer {
         self.process.is_some()
     }
 
-    pub(crate) fn process(&self) -> Option<&ServerProcess> {
+    pub(crate) fn process(&self) -> Option<&AdapterChild> {
         self.process.as_ref()
     }
 
@@ -116,7 +116,7 @@ impl NreplServer {
     }
 
     pub(crate) fn ended_fd(&self) -> Option<BorrowedFd<'_>> {
-        self.process.as_ref().map(ServerProcess::ended_fd)
+        self.process.as_ref().map(AdapterChild::ended_fd)
     }
 
     pub(crate) fn read_stream(&mut self, stream: Stream) -> Vec<u8> {
@@ -143,7 +143,7 @@ impl NreplServer {
 
     /// How the process of a server of ours ended.
     pub(crate) fn exited(&mut self) -> Option<ExitStatus> {
-        self.process.as_mut().and_then(ServerProcess::status)
+        self.process.as_mut().and_then(AdapterChild::status)
     }
 
     /// The connection is gone. A process that ends closes it first, so its end is waited for a moment.
@@ -197,7 +197,7 @@ fn start(template: &CommandTemplate, host: &HostSide) -> Result<BegunServer, Ser
             Placeholder::Bridge => String::new(),
         });
         let file = PortFile::here();
-        let process = ServerProcess::start(&words).map_err(|source| {
+        let process = start_server(&words).map_err(|source| {
             let program = words.first().cloned().unwrap_or_default();
             ServerFailure::Spawn { program, source }
         })?;
@@ -309,7 +309,7 @@ fn wait(fds: &mut [PollFd<'_>], within: Duration) -> Result<(), ServerFailure> {
 
 /// One try to start a server.
 struct ServerStart<'a> {
-    process: ServerProcess,
+    process: AdapterChild,
     /// What the process wrote before it was ready.
     written: Vec<u8>,
     /// The port, if it was told one.

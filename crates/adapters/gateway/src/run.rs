@@ -17,7 +17,7 @@ use crate::api::{KernelApi, KernelRemoval, is_id};
 use crate::errand::{ErrandResult, Errands};
 use crate::left::LeftKernel;
 use crate::link::{LinkAction, LinkInput, LinkState};
-use crate::socket::{KernelWebSocket, Outgoing};
+use crate::socket::{KernelWebSocket, UnsentMessage};
 use crate::trouble::ServerTrouble;
 use crate::{BeginError, fate};
 
@@ -53,7 +53,7 @@ enum KernelCustody {
 
 /// What can be waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum WaitSource {
+enum GatewaySource {
     Host,
     HostStream,
     Socket,
@@ -71,7 +71,7 @@ pub(crate) struct GatewayLoop {
     link: LinkState,
     socket: Option<KernelWebSocket>,
     /// What could not be sent yet.
-    outbox: VecDeque<Outgoing>,
+    outbox: VecDeque<UnsentMessage>,
     errands: Errands,
     /// A line of the session's input is wanted, and what has come of it.
     input: Option<SessionInput>,
@@ -181,10 +181,10 @@ impl GatewayLoop {
         let mut actions = Vec::new();
         for source in ready {
             match source {
-                WaitSource::Host => self.read_host(&mut actions)?,
-                WaitSource::HostStream | WaitSource::Socket => {}
-                WaitSource::Errands => self.errands_came_back(&mut actions)?,
-                WaitSource::Stdin => self.read_line(&mut actions),
+                GatewaySource::Host => self.read_host(&mut actions)?,
+                GatewaySource::HostStream | GatewaySource::Socket => {}
+                GatewaySource::Errands => self.errands_came_back(&mut actions)?,
+                GatewaySource::Stdin => self.read_line(&mut actions),
             }
         }
         self.hear(&mut actions)?;
@@ -372,7 +372,7 @@ impl GatewayLoop {
     }
 
     /// Polls; what can be read or written.
-    fn wait(&mut self) -> io::Result<Vec<WaitSource>> {
+    fn wait(&mut self) -> io::Result<Vec<GatewaySource>> {
         let greets = self.greeting.map(|(by, next)| by.min(next));
         let next = [self.due, self.link.due(), greets].into_iter().flatten().min();
         let left = |at: Instant| at.saturating_duration_since(Instant::now());
@@ -385,7 +385,7 @@ impl GatewayLoop {
             socket.acknowledge_quickly();
         }
         let (control, stream) = self.host.wants();
-        let mut sources = vec![WaitSource::Host, WaitSource::Errands];
+        let mut sources = vec![GatewaySource::Host, GatewaySource::Errands];
         let mut fds =
             vec![PollFd::new(&self.host, control), PollFd::new(&self.errands, PollFlags::IN)];
         let mut add = |source, fd| {
@@ -394,18 +394,18 @@ impl GatewayLoop {
         };
         if let Some(stream) = stream {
             let fd = PollFd::from_borrowed_fd(stream_fd(stream), PollFlags::OUT);
-            add(WaitSource::HostStream, fd);
+            add(GatewaySource::HostStream, fd);
         }
         if let Some(socket) = &self.socket {
             let flags = match socket.wants_to_write() {
                 true => PollFlags::IN | PollFlags::OUT,
                 false => PollFlags::IN,
             };
-            add(WaitSource::Socket, PollFd::new(socket, flags));
+            add(GatewaySource::Socket, PollFd::new(socket, flags));
         }
         if self.input.is_some() {
             let stdin = rustix::stdio::stdin();
-            add(WaitSource::Stdin, PollFd::from_borrowed_fd(stdin, PollFlags::IN));
+            add(GatewaySource::Stdin, PollFd::from_borrowed_fd(stdin, PollFlags::IN));
         }
         match poll(&mut fds, timeout.as_ref()) {
             Ok(_) | Err(rustix::io::Errno::INTR) => {}

@@ -15,11 +15,11 @@ use crate::stream::GatewayStream;
 const MOST_AT_ONCE: usize = 256;
 
 /// A message for the kernel.
-pub(crate) type Outgoing = (KernelChannel, JupyterMessage);
+pub(crate) type UnsentMessage = (KernelChannel, JupyterMessage);
 
 /// What was read.
 #[derive(Default)]
-pub(crate) struct Incoming {
+pub(crate) struct HeardMessages {
     pub(crate) messages: Vec<(KernelChannel, JupyterMessage)>,
     /// What came and is no message.
     pub(crate) odd: Vec<String>,
@@ -36,7 +36,7 @@ pub(crate) struct KernelWebSocket {
     socket: WebSocket<GatewayStream>,
     form: WireForm,
     /// The message that is being written: the server cannot have understood it before its last byte.
-    writing: Option<Outgoing>,
+    writing: Option<UnsentMessage>,
     /// Bytes are left that the connection did not take.
     stuck: bool,
 }
@@ -47,7 +47,7 @@ impl KernelWebSocket {
     }
 
     /// Writes messages, one after the other, as far as the connection takes them; why it is cut.
-    pub(crate) fn write(&mut self, queue: &mut VecDeque<Outgoing>) -> Result<(), String> {
+    pub(crate) fn write(&mut self, queue: &mut VecDeque<UnsentMessage>) -> Result<(), String> {
         loop {
             if self.stuck || self.writing.is_some() {
                 match self.socket.flush() {
@@ -79,8 +79,8 @@ impl KernelWebSocket {
     }
 
     /// Reads what has come.
-    pub(crate) fn read(&mut self) -> Incoming {
-        let mut incoming = Incoming::default();
+    pub(crate) fn read(&mut self) -> HeardMessages {
+        let mut incoming = HeardMessages::default();
         for _ in 0..MOST_AT_ONCE {
             match self.socket.read() {
                 Ok(message @ (Message::Text(_) | Message::Binary(_))) => {
@@ -124,7 +124,7 @@ impl KernelWebSocket {
     }
 
     /// The message that the server cannot have read whole.
-    pub(crate) fn unsent(&mut self) -> Option<Outgoing> {
+    pub(crate) fn unsent(&mut self) -> Option<UnsentMessage> {
         self.writing.take()
     }
 }

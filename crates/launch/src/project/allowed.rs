@@ -143,16 +143,16 @@ mod tests {
 
     use super::*;
 
-    struct Place {
+    struct AllowedPlace {
         dir: tempfile::TempDir,
         note: Option<AllowNote>,
     }
 
-    impl Place {
-        fn new() -> Place {
+    impl AllowedPlace {
+        fn new() -> AllowedPlace {
             let dir = tempfile::tempdir().unwrap();
             fs::create_dir(dir.path().join(PROJECT_DIR)).unwrap();
-            let place = Place { dir, note: None };
+            let place = AllowedPlace { dir, note: None };
             place.write("config.toml", "1");
             place
         }
@@ -189,7 +189,7 @@ mod tests {
 
     #[test]
     fn cf4_kept_settings_count_as_long_as_their_content_is_allowed() {
-        let mut place = Place::new();
+        let mut place = AllowedPlace::new();
         let settings = place.settings(|_| {});
         assert_eq!(place.standing(&settings), TrustStanding::New);
         place.allow();
@@ -231,7 +231,7 @@ mod tests {
             &|it, _| it.engine.interpreter = Some(link.clone()),
         ];
         for (number, way) in ways.iter().enumerate() {
-            let mut place = Place::new();
+            let mut place = AllowedPlace::new();
             place.write("tool", "one");
             let _ = fs::remove_file(&link);
             symlink(inside(place.dir.path()), &link).unwrap();

@@ -28,6 +28,18 @@ class Children(NestTest):
         self.fails(host, "os.wait()", "ChildProcessError")
         self.ok(host, "class A:\n    wait = os.waitpid\ntry: A().wait(-1, 0)\nexcept ChildProcessError: print('as a builtin')", None, "as a builtin\n")
 
+    def test_st3_e6_an_interrupt_while_the_children_are_read_is_not_lost(self):
+        host = self.start()
+        host.checkpoint()
+        self.ok(host, "import os, posix, signal, subprocess\np = subprocess.Popen(['sleep', '1000'])\nreal, struck = posix.open, []\n"
+                      "def strike(path, *args, **options):\n    if not struck and str(path).endswith('/children'):\n"
+                      "        struck.append(path)\n        os.kill(os.getpid(), signal.SIGINT)\n    return real(path, *args, **options)")
+        for call in ("os.wait()", "os.waitpid(-1, 0)", "os.waitid(os.P_ALL, 0, os.WEXITED)"):
+            result = host.eval("posix.open = strike\ntry: %s\nfinally: posix.open = real" % call)
+            self.assertEqual((result.status, host.eval("len(struck)").value), ("interrupted", "1"), call)
+            self.ok(host, "struck.clear()")
+        self.ok(host, "p.kill(); p.wait()", "-9")
+
     def test_st3_copies_that_end_are_waited_for(self):
         host = self.start()
         copies = [host.checkpoint() for _ in range(5)]

@@ -114,7 +114,10 @@ def attempt_wait(call, *args):
 def peek(kind, number, events):
     """The child that a wait would find, left as it is; None if there is none yet and the wait is not to block."""
     while True:
-        if find_other(kind, number) is None:
+        other = find_other(kind, number)
+        if S.pending:  # an interrupt that was held back while the children were read
+            raise_pending()
+        if other is None:
             reap()
             raise ChildProcessError(10, "No child processes")
         found = waitid(kind, number, events | posix.WNOWAIT)

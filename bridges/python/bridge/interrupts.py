@@ -79,6 +79,9 @@ def on_nudge(signum, frame):
             on_sigint(SIGINT, frame)
     elif S.phase == Phase.RUNNING and S.cancel == Cancel.ASKED:
         on_sigint(SIGINT, frame, True)
+    elif S.phase == Phase.RUNNING and S.pending:  # held back by critical code that user code had called, which is left now
+        S.pending = False
+        on_sigint(SIGINT, frame)
 
 
 def is_in_user_code(frame):

@@ -6,16 +6,16 @@
 //! ```
 
 use std::collections::BTreeMap;
-use std::path::Path;
 
 use stead_protocol::{EnvironmentSource, KernelChoice, SessionName};
 
 use crate::file::{ConfigFile, ConfigTable, NamedTable};
 use crate::keys::{ConfigKey, nearest};
-use crate::language::Language;
 use crate::languages::{GATEWAY, JUPYTER, engine_of};
+use crate::plan_checks::{check_command, not_for_kernels, problem_in_file};
 use crate::problem::ConfigProblem;
-use crate::template::{CommandTemplate, Placeholder, TemplateError};
+use crate::session_plan::{PROGRAM, PlannedEngine, SessionPlan};
+use crate::template::TemplateError;
 use crate::value::{ConfigValue, Sourced, ValueOrigin};
 
 /// The configuration files that count in a workspace.
@@ -38,34 +38,6 @@ pub struct AskedStart {
     pub kernel: Option<KernelChoice>,
     /// What else the caller sets.
     pub values: BTreeMap<ConfigKey, ConfigValue>,
-}
-
-/// What a session is started with.
-#[derive(Debug, Clone)]
-pub struct SessionPlan {
-    /// What runs its code.
-    pub engine: PlannedEngine,
-    /// The toolchain, where it is more than a language, and who chose it.
-    pub toolchain: Option<Sourced<String>>,
-    /// Which environment of the project the interpreter is taken from.
-    pub environment: Option<EnvironmentSource>,
-    /// The Jupyter kernel.
-    pub kernel: Option<KernelChoice>,
-    /// All that is set.
-    pub values: BTreeMap<ConfigKey, Sourced<ConfigValue>>,
-    /// Whether a configuration file has a session of this name.
-    pub configured: bool,
-    /// Whether the workspace's own files have a say in it.
-    pub uses_workspace: bool,
-}
-
-/// What runs a session's code.
-#[derive(Debug, Clone)]
-pub enum PlannedEngine {
-    /// A language of the table.
-    Known(&'static Language),
-    /// A language of the user's own, whose bridge is a program.
-    Own(String),
 }
 
 /// Why no session can be started of it.
@@ -104,20 +76,6 @@ pub enum PlanError {
     /// A file is wrong.
     File(Box<ConfigProblem>),
 }
-
-impl PlannedEngine {
-    /// Its name.
-    pub fn name(&self) -> &str {
-        match self {
-            PlannedEngine::Known(language) => language.name,
-            PlannedEngine::Own(name) => name,
-        }
-    }
-}
-
-/// Keys that say which program runs. A layer that has one of them makes those of the layers below void.
-const PROGRAM: [ConfigKey; 4] =
-    [ConfigKey::Cmd, ConfigKey::Bridge, ConfigKey::Interpreter, ConfigKey::Server];
 
 /// Keys of sessions that may not fit what the files say elsewhere.
 const CHECKED: [ConfigKey; 3] = [ConfigKey::Toolchain, ConfigKey::Kernel, ConfigKey::Interpreter];
@@ -411,176 +369,6 @@ impl Configuration {
     }
 }
 
-impl SessionPlan {
-    /// Puts values over those that are there.
-    fn layer(&mut self, table: &ConfigTable) {
-        let sets = |key: ConfigKey| table.values.contains_key(&key);
-        if [ConfigKey::Bridge, ConfigKey::Interpreter, ConfigKey::Server].into_iter().any(sets) {
-            self.values.retain(|key, _| !PROGRAM.contains(key));
-            self.environment = None;
-        } else if sets(ConfigKey::Cmd) {
-            // A command starts a bridge that a weaker place names: that one is what the language is made of.
-            self.values.remove(&ConfigKey::Interpreter);
-            self.values.remove(&ConfigKey::Server);
-            self.environment = None;
-        }
-        let own = table.values.iter().filter(|(key, _)| **key != ConfigKey::Output);
-        for (key, value) in own {
-            match (self.values.get_mut(key), &value.value) {
-                (
-                    Some(Sourced { value: ConfigValue::Variables(known), .. }),
-                    ConfigValue::Variables(new),
-                ) => known.extend(new.clone()),
-                _ => drop(self.values.insert(*key, value.clone())),
-            }
-        }
-    }
-
-    fn check_command(&self, toolchain: &str) -> Result<(), TemplateError> {
-        self.command().map_or(Ok(()), |command| check_command(&self.engine, command, toolchain))
-    }
-
-    /// The kernel that a file names.
-    fn configured_kernel(&self, name: &SessionName) -> Result<Option<KernelChoice>, PlanError> {
-        let Some(Sourced { value: ConfigValue::Text(kernel), origin }) =
-            self.values.get(&ConfigKey::Kernel)
-        else {
-            return Ok(None);
-        };
-        // Which kernel of a gateway is meant is looked up with the gateway.
-        if self.engine.name() == GATEWAY.name {
-            return Ok(None);
-        }
-        if self.engine.name() != JUPYTER.name {
-            let (problem, fix) = not_for_kernels(&self.engine);
-            return Err(problem_of_session(origin, name, ConfigKey::Kernel, problem, fix));
-        }
-        Ok(Some(KernelChoice::Name { name: kernel.clone() }))
-    }
-
-    /// A language of the user's own is its bridge, which no interpreter can take the place of.
-    fn check_interpreter(&self, name: &SessionName) -> Result<(), PlanError> {
-        match (&self.engine, self.values.get(&ConfigKey::Interpreter)) {
-            (PlannedEngine::Own(engine), Some(Sourced { origin, .. }))
-                if matches!(origin, ValueOrigin::File { .. }) =>
-            {
-                let problem = format!("{engine} sessions are run by a bridge");
-                let fix = "use `cmd` to say how it is started: \"perl {bridge}\"".to_owned();
-                Err(problem_of_session(origin, name, ConfigKey::Interpreter, problem, fix))
-            }
-            _ => Ok(()),
-        }
-    }
-
-    fn value(&self, key: ConfigKey) -> Option<&ConfigValue> {
-        self.values.get(&key).map(|sourced| &sourced.value)
-    }
-
-    /// What a key is set to, if that is a text.
-    pub fn text(&self, key: ConfigKey) -> Option<&str> {
-        match self.value(key)? {
-            ConfigValue::Text(text) => Some(text),
-            _ => None,
-        }
-    }
-
-    /// What a key is set to, if that is yes or no.
-    pub fn flag(&self, key: ConfigKey) -> Option<bool> {
-        match self.value(key)? {
-            ConfigValue::Flag(flag) => Some(*flag),
-            _ => None,
-        }
-    }
-
-    /// What a key is set to, if that is a time in milliseconds or a size in bytes.
-    pub fn number(&self, key: ConfigKey) -> Option<u64> {
-        match self.value(key)? {
-            ConfigValue::Millis(number) | ConfigValue::Bytes(number) => Some(*number),
-            _ => None,
-        }
-    }
-
-    /// The command that starts the interpreter.
-    pub fn command(&self) -> Option<&CommandTemplate> {
-        match self.value(ConfigKey::Cmd)? {
-            ConfigValue::Command(command) => Some(command),
-            _ => None,
-        }
-    }
-
-    /// Its variables.
-    pub fn variables(&self) -> Vec<(String, String)> {
-        match self.value(ConfigKey::Env) {
-            Some(ConfigValue::Variables(all)) => {
-                all.iter().map(|(name, value)| (name.clone(), value.value.clone())).collect()
-            }
-            _ => Vec::new(),
-        }
-    }
-
-    /// Who chose the program that runs, if a file did: the key and its place.
-    pub fn because(&self) -> Option<String> {
-        let file = |sourced: &Sourced<ConfigValue>, key: ConfigKey| match &sourced.origin {
-            ValueOrigin::File { .. } => Some(format!("`{}` of {}", key.name(), sourced.origin)),
-            _ => None,
-        };
-        let program = PROGRAM.iter().find_map(|key| file(self.values.get(key)?, *key));
-        let toolchain = self.toolchain.as_ref().map(|toolchain| {
-            let at = match &toolchain.origin {
-                ValueOrigin::File { .. } => format!(" ({})", toolchain.origin),
-                _ => String::new(),
-            };
-            format!("toolchain `{}`{at}", toolchain.value)
-        });
-        match (program, toolchain) {
-            (None, None) => None,
-            (one, other) => Some([one, other].into_iter().flatten().collect::<Vec<_>>().join(", ")),
-        }
-    }
-}
-
-/// Why an engine cannot be started by this command.
-fn check_command(
-    engine: &PlannedEngine,
-    command: &CommandTemplate,
-    toolchain: &str,
-) -> Result<(), TemplateError> {
-    match engine {
-        // What starts a kernel stands in its own description.
-        PlannedEngine::Known(language) if [JUPYTER.name, GATEWAY.name].contains(&language.name) => {
-            Err(TemplateError::Kernel)
-        }
-        PlannedEngine::Known(language)
-            if command.has(Placeholder::Port) && !language.start.listens() =>
-        {
-            Err(TemplateError::NoPort { engine: toolchain.to_owned() })
-        }
-        PlannedEngine::Known(_) | PlannedEngine::Own(_) => Ok(()),
-    }
-}
-
-/// What is wrong with a kernel for an engine that has none, and what to write instead.
-fn not_for_kernels(engine: &PlannedEngine) -> (String, String) {
-    let problem = format!("{} sessions have no Jupyter kernel", engine.name());
-    (problem, format!("take the toolchain out, or make it \"{}\"", JUPYTER.name))
-}
-
-/// A problem with a key that a session has, from its own table or from one below.
-fn problem_of_session(
-    origin: &ValueOrigin,
-    name: &SessionName,
-    key: ConfigKey,
-    problem: String,
-    fix: String,
-) -> PlanError {
-    let (path, line) = match origin {
-        ValueOrigin::File { path, line, .. } => (path.to_path_buf(), Some(*line)),
-        _ => (Path::new("").to_path_buf(), None),
-    };
-    let key = Some(format!("sessions.{name}.{}", key.name()));
-    PlanError::File(Box::new(ConfigProblem { path, line, key, problem, fix: Some(fix) }))
-}
-
 /// A problem with a key of a toolchain.
 fn problem_at(
     table: &NamedTable,
@@ -590,10 +378,5 @@ fn problem_at(
     fix: String,
 ) -> PlanError {
     let origin = table.table.get(key).map_or(&table.origin, |value| &value.origin);
-    let (path, line) = match origin {
-        ValueOrigin::File { path, line, .. } => (path.to_path_buf(), Some(*line)),
-        _ => (Path::new("").to_path_buf(), None),
-    };
-    let key = Some(format!("toolchains.{name}.{}", key.name()));
-    PlanError::File(Box::new(ConfigProblem { path, line, key, problem, fix: Some(fix) }))
+    problem_in_file(origin, format!("toolchains.{name}.{}", key.name()), problem, fix)
 }

@@ -84,8 +84,7 @@ fn e6_a_kernel_behind_a_launcher_is_interrupted_and_the_launcher_lives() {
     interrupted_behind_a_launcher("print('up', flush=True)\nwhile True: pass");
 }
 
-/// On a busy machine the interrupt of such a loop is lost now and then: the host interrupts the command, and the next one may
-/// have begun before the kernel is reached. A second interrupt ends it.
+/// The kernel is interrupted before its command is: the other way round the next command would begin.
 #[test]
 fn e6_a_loop_of_commands_behind_a_launcher_is_interrupted() {
     interrupted_behind_a_launcher("import os\nwhile True: os.system('echo up; exec sleep 1000')");

@@ -112,6 +112,28 @@ fn js3_status_and_stop_are_answered_whatever_node_does() {
     assert_eq!(env.json(["stop", "-n", "js"])["ok"], true);
 }
 
+/// The main thread is told to stop before its command is interrupted: the other way round the next command would begin.
+#[test]
+fn e6_one_interrupt_ends_a_loop_of_commands() {
+    let env = env();
+    let run =
+        "require('child_process').execSync('echo up >&2; exec sleep 1000', { stdio: 'inherit' })";
+    let id = submit(&env, &[], &format!("for (;;) {{ try {{ {run} }} catch {{}} }}"));
+    env.json(["interrupt", &id]);
+    let ended = env.json(["wait", &id, "--timeout", "60s"]);
+    assert_eq!(ended["status"], "interrupted", "{ended:#}");
+    // What only awaits a command is over at once, and the command is interrupted all the same.
+    let run = "await require('util').promisify(require('child_process').exec)('trap \"echo got > got; exit\" INT; echo up > up; while :; do :; done')";
+    let id = env.json(["eval", "-n", "js", "--bg", "--", run])["data"]["eval_id"]
+        .as_str()
+        .unwrap()
+        .to_owned();
+    wait_for("the command runs", || env.workspace().join("up").exists());
+    env.json(["interrupt", &id]);
+    wait_for("it was interrupted", || env.workspace().join("got").exists());
+    assert_eq!(value(&env, "6 * 7"), "42");
+}
+
 #[test]
 fn e3_a_hard_timeout_interrupts_or_kills() {
     let env = env();

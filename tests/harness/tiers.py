@@ -35,8 +35,6 @@ RULES = [
     # Need the two gateways, which are large to install.
     Rule("e2e gateway::all_", tier="all", timeout=300),
     Rule("e2e gateway_cuts::all_", tier="all", timeout=300),
-    # A known defect, which shows on a busy machine (docs/engines.md).
-    Rule("e2e jupyter_trouble::e6_a_loop_of_commands", tier="all"),
     Rule("waiting ", tier="default", timeout=300),
     Rule("conformance ", tier="default", timeout=300),
     # They need environments of their own, and kernels take longer than bridges.

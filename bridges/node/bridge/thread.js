@@ -21,6 +21,12 @@ function controlThread() {
   socket.on("end", () => process.kill(process.pid, "SIGKILL"));
   socket.on("error", () => process.kill(process.pid, "SIGKILL"));
   port.on("message", (text) => {
+    write(text);
+    Atomics.add(shared, WRITTEN, 1);
+    Atomics.notify(shared, WRITTEN);
+  });
+
+  function write(text) {
     const bytes = Buffer.from(text);
     for (let at = 0; at < bytes.length;) {
       try {
@@ -30,9 +36,7 @@ function controlThread() {
         Atomics.wait(shared, 15, 0, 1);
       }
     }
-    Atomics.add(shared, WRITTEN, 1);
-    Atomics.notify(shared, WRITTEN);
-  });
+  }
 
   /** Takes one command from the inbox, if a whole one is there. */
   function command() {
@@ -47,7 +51,7 @@ function controlThread() {
       Atomics.add(shared, ACKS, 1);
       Atomics.notify(shared, ACKS);
     } else if (words[0] === "interrupt") {
-      interrupt();
+      interrupt(words[1]);
     } else {
       Atomics.add(shared, RUN, 1);
       Atomics.store(shared, STATE, RUNNING);
@@ -57,13 +61,16 @@ function controlThread() {
   }
 
   /** The host never sends an interrupt behind the next command, so it is for what runs, or comes late. */
-  function interrupt() {
+  function interrupt(id) {
     if (Atomics.load(shared, STATE) !== RUNNING) return;
     Atomics.store(shared, INTERRUPTED, Atomics.load(shared, RUN));
     port.postMessage("interrupt");
     Atomics.wait(shared, STATE, RUNNING, PATIENCE);
     if (Atomics.compareExchange(shared, STATE, RUNNING, KILLING) !== RUNNING) return;
     terminate();
+    // Only now may the host interrupt the program that the main thread waits for. Until it has been terminated that thread
+    // writes through this one, so the lines do not mix.
+    if (id !== "-") write(JSON.stringify({ ev: "interrupted", eval: id }) + "\n");
   }
 
   /**

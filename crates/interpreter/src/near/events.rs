@@ -115,7 +115,8 @@ impl Interpreter {
                 self.waits_by_word(prompt, secret, eval.as_deref(), tell);
             }
             BridgeEvent::WaitsNoMore {} => self.listens(Listens::No, tell),
-            BridgeEvent::Interrupted { error, .. } => {
+            BridgeEvent::Interrupted { eval, error } => {
+                self.passed_on(&eval);
                 if let Some(error) = error {
                     tell(Told::Notice {
                         text: format!("the interrupt was not passed on: {error}"),

@@ -15,6 +15,9 @@ use crate::told::Told;
 /// How long it is waited for a moment in which a shell can take an interrupt.
 const GOOD_MOMENT_WITHIN: Duration = Duration::from_millis(60);
 
+/// How long children are spared while a bridge has not said that it has passed an interrupt on.
+const PASSED_ON_WITHIN: Duration = Duration::from_millis(1500);
+
 /// After this time a shell that was not ready is looked at again.
 const AGAIN_AFTER: Duration = Duration::from_micros(200);
 /// How long a forked process may take until it runs its program, in clock ticks.
@@ -70,14 +73,17 @@ pub(super) struct Aim {
     shot: Shot,
 }
 
-/// A signal to the interpreter that has to wait.
+/// A signal that has to wait.
 #[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
 enum Shot {
     #[default]
     None,
-    /// Waits until the bridge has read the rest of its command.
+    /// To the interpreter: waits until the bridge has read the rest of its command.
     WhenSent,
-    /// Waits until the shell, which was sent SIGSTOP, stands still at a good moment; at the latest until
+    /// To the children: waits until the bridge says that it has passed the interrupt on, at the latest until `by`. A loop that
+    /// starts one command after the other would otherwise begin the next one before it is interrupted itself.
+    WhenPassedOn { by: Instant },
+    /// To the interpreter: waits until the shell, which was sent SIGSTOP, stands still at a good moment; at the latest until
     /// `by`.
     Held { then: Then, next: Instant, by: Instant },
 }
@@ -105,6 +111,7 @@ impl Aim {
     pub(super) fn next(&self) -> Option<Instant> {
         match self.shot {
             Shot::Held { next, .. } => Some(next),
+            Shot::WhenPassedOn { by } => Some(by),
             Shot::None | Shot::WhenSent => None,
         }
     }
@@ -133,10 +140,22 @@ impl Interpreter {
             Hears::ShellSignal => self.aim.shot = Shot::WhenSent,
             Hears::Signal if taken => self.signal_interrupt(),
             Hears::Signal => self.aim.shot = Shot::WhenSent,
+            Hears::Command if self.run.is_some() => {
+                self.aim.shot = Shot::WhenPassedOn { by: Instant::now() + PASSED_ON_WITHIN };
+                return;
+            }
             Hears::Command => {}
         }
-        self.aim.interrupted = self.young().collect();
-        self.signal_children();
+        self.signal_young();
+    }
+
+    /// The bridge has passed the interrupt of an eval on, or cannot.
+    pub(super) fn passed_on(&mut self, eval: &str) {
+        let runs = self.run.as_ref().is_some_and(|run| run.eval.to_string() == eval);
+        if runs && matches!(self.aim.shot, Shot::WhenPassedOn { .. }) {
+            self.aim.shot = Shot::None;
+            self.signal_young();
+        }
     }
 
     /// The bridge has read everything that it was sent.
@@ -149,6 +168,11 @@ impl Interpreter {
             Hears::ShellSignal => self.hold(Then::Interrupt),
             Hears::Signal | Hears::Command => self.signal_interrupt(),
         }
+    }
+
+    fn signal_young(&mut self) {
+        self.aim.interrupted = self.young().collect();
+        self.signal_children();
     }
 
     fn signal_children(&mut self) {
@@ -183,17 +207,24 @@ impl Interpreter {
                 Shot::Held { then: Then::Both, next, by }
             }
             held @ Shot::Held { .. } => held,
-            Shot::None | Shot::WhenSent => {
+            Shot::None | Shot::WhenSent | Shot::WhenPassedOn { .. } => {
                 Shot::Held { then, next: now, by: now + GOOD_MOMENT_WITHIN }
             }
         };
         tree::signal(self.core(), Signal::STOP);
     }
 
-    /// When it is time, does the thing that a shell was stopped for.
+    /// When it is time, does what had to wait: the thing that a shell was stopped for, or the signal to the children.
     pub(super) fn shoot(&mut self, tell: Tell<'_>) {
-        let Shot::Held { then, next, by } = self.aim.shot else { return };
         let (now, pid) = (Instant::now(), self.core());
+        let (then, next, by) = match self.aim.shot {
+            Shot::Held { then, next, by } => (then, next, by),
+            Shot::WhenPassedOn { by } if by <= now => {
+                self.aim.shot = Shot::None;
+                return self.signal_young();
+            }
+            Shot::None | Shot::WhenSent | Shot::WhenPassedOn { .. } => return,
+        };
         if now < next {
             return;
         }
@@ -372,8 +403,10 @@ impl Interpreter {
     /// The running eval is over. Processes that missed its interrupt must not live on, nor those that a shell
     /// has started since its children were killed. Returns how many were killed.
     pub(super) fn end_interrupt(&mut self) -> u64 {
-        if let Shot::Held { .. } = std::mem::take(&mut self.aim.shot) {
-            tree::signal(self.core(), Signal::CONT);
+        match std::mem::take(&mut self.aim.shot) {
+            Shot::Held { .. } => drop(tree::signal(self.core(), Signal::CONT)),
+            Shot::WhenPassedOn { .. } => self.signal_young(),
+            Shot::None | Shot::WhenSent => {}
         }
         let killed = match self.aim.killing && self.aim.hears == Hears::ShellSignal {
             true => self.kill_young(),

@@ -115,12 +115,9 @@ impl KernelTalk {
             return;
         }
         let (eval, request, stage) = (run.eval.clone(), run.request.clone(), run.stage);
-        let tell = |error: Option<String>| {
-            TalkAction::Tell(BridgeEvent::Interrupted { eval: eval.clone(), error })
-        };
         // The kernel is busy with something else, which is not to be hit, or has thrown the code away.
         if self.take_back(&request) || stage == EvalStage::Again {
-            out.push(tell(None));
+            out.push(passed_on(&eval, None));
             out.push(TalkAction::Tell(super::ending::done(&eval, DoneStatus::Interrupted)));
             self.timers.forget(TalkTimer::Again);
             self.phase = TalkPhase::Idle;
@@ -129,10 +126,9 @@ impl KernelTalk {
         if way == InterruptWay::Never {
             let error = "this kernel would die of a signal and takes no notice of a message; \
                          a restart ends what runs";
-            out.push(tell(Some(error.to_owned())));
+            out.push(passed_on(&eval, Some(error.to_owned())));
             return;
         }
-        out.push(tell(None));
         let TalkPhase::Running(run) = &mut self.phase else { return };
         match (run.interrupt, run.age) {
             (Interrupting::Fresh { .. }, _) => run.interrupt = Interrupting::Fresh { again: true },
@@ -157,7 +153,19 @@ impl KernelTalk {
             run.interrupt = Interrupting::Fresh { again: false };
             self.timers.forget(TalkTimer::Begins);
             self.timers.set(TalkTimer::Cools, COOLS_AFTER);
+            let eval = run.eval.clone();
             self.send_interrupt(way, out);
+            // A kernel that reads a message has not acted on it yet; it answers when it has.
+            if way != InterruptWay::Message {
+                out.push(passed_on(&eval, None));
+            }
+        }
+    }
+
+    /// The kernel answers that it has acted on an interrupt that came as a message.
+    pub(super) fn interrupt_answered(&mut self, out: &mut Vec<TalkAction>) {
+        if let TalkPhase::Running(run) = &self.phase {
+            out.push(passed_on(&run.eval, None));
         }
     }
 
@@ -171,6 +179,7 @@ impl KernelTalk {
         }
     }
 
+    /// Interrupts whatever the kernel runs.
     pub(super) fn send_interrupt(&mut self, way: InterruptWay, out: &mut Vec<TalkAction>) {
         match way {
             InterruptWay::Signal => out.push(TalkAction::Signal),
@@ -243,4 +252,8 @@ impl KernelTalk {
 pub(super) fn refuse(seq: u64, why: &str, out: &mut Vec<TalkAction>) {
     let error = Some(why.to_owned());
     out.push(TalkAction::Tell(BridgeEvent::Reply { seq, data: None, error }));
+}
+
+fn passed_on(eval: &str, error: Option<String>) -> TalkAction {
+    TalkAction::Tell(BridgeEvent::Interrupted { eval: eval.to_owned(), error })
 }

@@ -10,6 +10,9 @@ impl KernelTalk {
     /// An answer to one of our requests.
     pub(super) fn replied(&mut self, message: &JupyterMessage, out: &mut Vec<TalkAction>) {
         let parent = message.parent_id();
+        if message.kind() == "interrupt_reply" {
+            return self.interrupt_answered(out);
+        }
         match &mut self.phase {
             TalkPhase::Greeting { info, .. } => {
                 if message.kind() == "kernel_info_reply" {
@@ -35,7 +38,7 @@ impl KernelTalk {
                     self.answered(&message.content, out);
                 }
             }
-            // Late answers: to a question that was given up, or to an interrupt.
+            // The late answer to a question that was given up.
             TalkPhase::Idle | TalkPhase::Leaving => {}
         }
     }

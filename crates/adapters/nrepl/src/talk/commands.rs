@@ -125,8 +125,8 @@ impl NreplTalk {
         }
         run.interrupt = NreplInterrupt::Sent;
         run.repeats = 0;
-        out.push(NreplAction::Tell(BridgeEvent::Interrupted { eval, error: None }));
         self.send_interrupt(out);
+        out.push(NreplAction::Tell(BridgeEvent::Interrupted { eval, error: None }));
     }
 
     /// Interrupts the eval that runs, and no other: the server compares the id.

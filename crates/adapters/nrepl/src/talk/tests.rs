@@ -124,7 +124,7 @@ fn e6_an_interrupt_is_aimed_and_sent_again_until_the_server_has_begun() {
         told(&talk.step(NreplInput::Host(&Command::Interrupt { id })))
     };
     assert!(interrupt(&mut talk, &"c:8".parse().unwrap()).is_empty());
-    assert_eq!(interrupt(&mut talk, &id()), ["interrupted true", "interrupt stead-4 mine"]);
+    assert_eq!(interrupt(&mut talk, &id()), ["interrupt stead-4 mine", "interrupted true"]);
     let early = talk.step(said("stead-5", &[("status", "session-idle done")]));
     assert_eq!(told(&early), ["wake"]);
     assert_eq!(told(&talk.step(NreplInput::Due)), ["interrupt stead-4 mine"]);

@@ -9,6 +9,7 @@ use boot::{Form, boot};
 /// control channel as a whole and leaves no module behind. `python/driver.py` reads the order here.
 pub const PYTHON: &str = concat!(
     include_str!("python/bridge/base.py"),
+    include_str!("python/bridge/plain.py"),
     include_str!("python/bridge/state.py"),
     include_str!("python/bridge/tracing.py"),
     include_str!("python/bridge/interrupts.py"),

@@ -112,42 +112,6 @@ WRITERS = []            # one entry for each such write; a finalizer that prints
 EXCHANGING = _thread.RLock()  # held by a thread that waits for the host's answer to a frame
 LATER = []              # frames that came up while one was being sent
 
-ESCAPES = {c: "\\u%04x" % c for c in range(32)}
-ESCAPES.update({10: "\\n", 13: "\\r", 9: "\\t", 34: '\\"', 92: "\\\\"})
-ESCAPED = [(chr(c), ESCAPES[c]) for c in (92, 34, *range(32))]  # the backslash first: the others bring more
-
-
-def quote(text):
-    """A JSON string. Lone surrogates are no JSON, so they are spelled out."""
-    printable = text.isprintable()  # so it has neither control characters nor surrogates
-    if printable and '"' not in text and "\\" not in text:
-        return '"%s"' % (text,)  # with a tuple Python makes one step of it
-    if len(text) < 24 and text.isascii():
-        return '"' + text.translate(ESCAPES) + '"'
-    # Of a longer text translate() would look at each character by itself, which takes long.
-    if not printable:
-        text = text.encode("utf-8", "backslashreplace").decode("utf-8")
-    for char, escape in ESCAPED:
-        if char in text:
-            text = text.replace(char, escape)
-    return '"' + text + '"'
-
-
-def dump(value):
-    kind = type(value)
-    if kind is str:
-        return quote(value)
-    if value is None:
-        return "null"
-    if kind is bool:
-        return "true" if value else "false"
-    if kind is dict:
-        return "{" + ",".join(['"%s":%s' % (k, dump(v)) for k, v in value.items() if v is not None]) + "}"  # our own keys
-    if kind is list:
-        return "[" + ",".join([dump(v) for v in value]) + "]"
-    return str(value)
-
-
 def die():
     """The host cannot be reached any more."""
     flush_own()

@@ -1,9 +1,5 @@
 # Containers: what is inside a list, a dict or their like, without code of the user's and without walking all of it.
 
-mro_of = type.__dict__["__mro__"].__get__
-space_of = type.__dict__["__dict__"].__get__
-module_name_of = type.__dict__["__module__"].__get__
-FunctionType = type(lambda: 0)
 SlotType = type(list.__repr__)
 MOST_COMMON_SORTED = 100_000
 
@@ -16,15 +12,6 @@ class Shape:
         self.open, self.close, self.size, self.first, self.last = open, close, size, first, last
         self.again, self.ident, self.unit = again, id(value), unit
         self.bulk = None  # gives the first items as a list or dict of their own
-
-
-def found(kind, name):
-    """An attribute of a class as it lies there, and where: no metaclass and no descriptor is asked."""
-    for base in mro_of(kind):
-        space = space_of(base)
-        if name in space:
-            return space[name], base
-    return None, None
 
 
 def take(count, items):

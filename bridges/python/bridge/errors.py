@@ -13,34 +13,6 @@ def import_stdlib(name):
         sys.path = path
 
 
-def is_real(module):
-    """Whether a loaded module is the standard library's, and no file of the user's with the same name."""
-    origin = getattr(getattr(module, "__spec__", None), "origin", None)
-    return origin in ("built-in", "frozen") or (
-        type(origin) is str and "-packages/" not in origin and any([origin.startswith(folder + "/") for folder in STDLIB]))
-
-
-def real_module(name):
-    """A module of the standard library, also where user code has put another one in its place."""
-    module = modules.get(name)
-    if module is not None and is_real(module):
-        return module
-    aside = {} if module is None else {key: modules.pop(key) for key in list(modules) if is_within(key, name)}
-    path, sys.path = sys.path, STDLIB
-    try:
-        return __import__(name)
-    finally:
-        sys.path = path
-        if aside:
-            for key in [key for key in list(modules) if is_within(key, name)]:
-                modules.pop(key, None)
-            modules.update(aside)
-
-
-def is_within(key, name):
-    return type(key) is str and (key == name or key.startswith(name + "."))
-
-
 class SourceFinder:
     """Hands the sources of the evals so far to linecache when it is first imported.
 
@@ -183,35 +155,6 @@ def format_plainly(error):
         lines.insert(0, "Traceback (most recent call last):\n")
     message = safe_str(error)
     return "".join(lines) + type_name(error) + (": " + message if message else "") + "\n"
-
-
-def safe_str(value):
-    try:
-        text = str(value)
-        return cut(text if type(text) is str else str.__str__(text), MESSAGE_BUDGET)
-    except STOPS:
-        raise
-    except BaseException as error:
-        return "<%s object, str raised %s>" % (type_name(value), type_name(error))
-
-
-type_name_of = type.__dict__["__name__"].__get__
-qualified_name_of = type.__dict__["__qualname__"].__get__
-
-
-def type_name(value):
-    return type_name_of(type(value))
-
-
-def cut(text, budget):
-    """Keeps the head and the tail of a text and says how long it was; never longer than the budget."""
-    if len(text) <= budget:
-        return text
-    mark = " … (%d characters) … " % len(text)
-    room = budget - len(mark)
-    if room < 12:
-        return text[:max(budget - 1, 0)] + "…"
-    return text[:room - room // 2] + mark + text[len(text) - room // 2:]
 
 
 def report_error(error, events, source):

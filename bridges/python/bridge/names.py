@@ -31,16 +31,6 @@ def is_given(name):
     return name in SPACE and SPACE[name] is GIVEN[name]
 
 
-def names_of(code):
-    """Every name the code mentions, also in the functions it defines."""
-    found, todo = {}, [code]
-    while todo:
-        code = todo.pop()
-        found.update(dict.fromkeys(code.co_names))
-        todo.extend([c for c in code.co_consts if type(c) is CodeType])
-    return found
-
-
 def is_flat(code):
     """Whether it has no function in it."""
     for constant in code.co_consts:

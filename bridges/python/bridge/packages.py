@@ -140,22 +140,9 @@ def program(name):
     return None
 
 
-def variable(name):
-    value = getattr(modules.get("os"), "environ", {}).get(name)
-    return value if type(value) is str else ""
-
-
 def runnable(path):
     try:
         return access(path, 1) and stat(path).st_mode & 0o170000 == 0o100000
-    except (OSError, ValueError):
-        return False
-
-
-def exists(path):
-    try:
-        stat(path)
-        return True
     except (OSError, ValueError):
         return False
 

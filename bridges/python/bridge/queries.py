@@ -49,13 +49,6 @@ def compiled_bridge():
     return (magic + dumps(code)).hex()
 
 
-def attempt(call, *args):
-    try:
-        return call(*args)
-    except Exception:
-        return None
-
-
 def do_clear(seq):
     S.pending = False
     forget_interrupt()

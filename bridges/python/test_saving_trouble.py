@@ -30,6 +30,13 @@ class Trouble(SavingTest):
         self.assertEqual(self.done(host, "load", self.path)["failed"], [])
         self.ok(host, "f() is p and p.a, compile, ast", "([1], 7, 'mine')")
 
+    def test_st2_a_function_that_uses_names_of_python_is_saved_without_them(self):
+        host = self.start(cwd=self.folder)
+        self.ok(host, "def f(): return __builtins__ is not None and __name__")
+        self.assertEqual(self.done(host, "save", self.path, "", "f")["saved"], ["f"])
+        result = self.work(host, "save", self.path, "", "__builtins__")
+        self.assertEqual(result.event("error")["message"], "nothing was saved: `__builtins__`: it is none of the user's names")
+
     def test_st2_objects_that_break_the_work_break_their_names_only(self):
         self.saved("a = [1]", "\n".join([
             "class Twice:\n    n = 0\n    def __reduce__(self):\n        Twice.n += 1\n        if Twice.n > 1: raise KeyError('twice')\n        return list, ()\ntwice = [a, Twice(), {'fresh': 1}]",

@@ -49,6 +49,20 @@ def do_work(eval_id, what, payload):
     conclude(None, "", events)
 
 
+GIVEN_PATH = ()         # folders on `sys.path` that are neither the user's nor Python's: there are none
+
+
+def files_bound(name):
+    """The eval that bound a name last, by the name of its file; a load has one for each text that it took from its file."""
+    eval_id = BOUND.get(name)
+    return [STDLIB_FILE if name in GIVEN and is_given(name) else LOADED.get((eval_id, name)) or "<%s>" % eval_id]
+
+
+def is_hidden(name):
+    """Whether a name of the user's namespace is whose code this runs in: here it is all the user's."""
+    return False
+
+
 def do_save(argument):
     need_part("saving")
     return save_session(argument)

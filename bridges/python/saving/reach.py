@@ -15,14 +15,14 @@ def is_text(name):
 
 
 def is_pythons_own(name):
-    return type(name) is not str or (name.startswith("__") and name.endswith("__"))
+    return type(name) is not str or (name.startswith("__") and name.endswith("__")) or is_hidden(name)
 
 
 def own_path():
     """What the user has put on the path that modules are found by."""
     folders = [folder for folder in sys.path if type(folder) is str and folder.startswith("/") and is_text(folder)]
     given = variable("PYTHONPATH").split(":")
-    return [folder for folder in folders if folder not in STDLIB and folder not in given and "-packages" not in folder
+    return [folder for folder in folders if folder not in STDLIB and folder not in given and folder not in GIVEN_PATH and "-packages" not in folder
             and not folder.startswith((sys.prefix + "/", sys.base_prefix + "/"))]
 
 

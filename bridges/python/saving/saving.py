@@ -365,15 +365,20 @@ class Saving:
         for name in names:
             if name not in SPACE:
                 self.failed[name] = "only whole names can be saved" if "." in name else "there is no such name"
+            elif is_pythons_own(name):
+                self.failed[name] = "it is none of the user's names"
             elif not is_text(name):
                 self.failed[name] = "its name is no text that can be written"
         wanted = [name for name in names if name not in self.failed]
+        if self.asked and not wanted and any([name in SPACE for name in names]):
+            raise SaveError("nothing was saved: " + "; ".join(["`%s`: %s" % (cut(name, 100), self.failed[name]) for name in names[:5]]))
         if self.asked and not wanted:
             raise SaveError("nothing was saved: there is no name " + " or ".join(["`%s`" % cut(name, 100) for name in names[:5]]))
         self.emit_all(wanted)
         while self.asked:
             # Functions and classes that were asked for are of no use without those that they call.
-            more = [name for name in self.mentioned if name in SPACE and name not in self.seen and is_definition(SPACE[name])]
+            more = [name for name in self.mentioned
+                    if name in SPACE and name not in self.seen and not is_pythons_own(name) and is_definition(SPACE[name])]
             if not more:
                 break
             self.emit_all(more)

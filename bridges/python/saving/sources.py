@@ -220,9 +220,7 @@ class Sources:
 
     def binding(self, name, value):
         """The statement that made what a name is bound to; None if that cannot be told."""
-        eval_id = BOUND.get(name)
-        file = STDLIB_FILE if name in GIVEN and is_given(name) else LOADED.get((eval_id, name)) or "<%s>" % eval_id
-        nodes = self.reached(file, name)
+        file, nodes = self.bound_by(name)
         if not nodes:
             return self.around(name, value)
         tops, likely = self.source(file).tree().body, []
@@ -238,6 +236,14 @@ class Sources:
             return None
         definition = Definition(self.source(file), likely[-1])
         return definition if definition.is_simple() else self.around(name, value) or definition
+
+    def bound_by(self, name):
+        """The eval that bound a name last, and its statements that do."""
+        for file in files_bound(name):
+            nodes = self.reached(file, name)
+            if nodes:
+                return file, nodes
+        return None, []
 
     def around(self, name, value):
         """The statement that the methods of a class stand in, for one that was bound by other means than a statement."""

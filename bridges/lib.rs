@@ -144,3 +144,19 @@ pub const JUPYTER_NAMES: &str = concat!(
     include_str!("jupyter/names.py"),
     include_str!("python/bridge/incomplete.py"),
 );
+
+/// Saves and loads in the Python of a Jupyter kernel: the same part as in `PYTHON`, with what it asks of the bridge. The helper
+/// is sent it when it is first needed.
+pub const JUPYTER_SAVING: &str = concat!(
+    include_str!("jupyter/saving.py"),
+    include_str!("python/bridge/plain.py"),
+    include_str!("python/saving/kinds.py"),
+    include_str!("python/saving/sources.py"),
+    include_str!("python/saving/functions.py"),
+    include_str!("python/saving/reach.py"),
+    include_str!("python/saving/classes.py"),
+    include_str!("python/saving/plans.py"),
+    include_str!("python/saving/files.py"),
+    include_str!("python/saving/saving.py"),
+    include_str!("python/saving/loading.py"),
+);

@@ -35,7 +35,12 @@ KERNELS = ("IPython", "ipykernel", "tornado", "zmq", "anyio", "asyncio", "xeus_p
 KNOWN = {}      # name -> id of its value; no reference, so nothing is kept alive
 GIVEN = {}      # name -> id, of what was there before the user's first code
 MARKS = {}      # name -> shape and columns of a frame or array
+BOUND = {}      # name -> numbers of the first and last cell of those that may have bound it; the eval's id for what was loaded
+STOPPED = {}    # number of a cell -> the line at which an error left it
+SEEN = [1]      # the number of the first cell whose names were not looked at yet
+PATH = []       # what `sys.path` of a new kernel has, before any code of the user's
 SHOWN = [0]     # the number of the last value in `Out`
+SAVING = {}     # the namespace of saving.py, once that was sent
 BORN = set()    # threads and children that were there before the user's first code
 import_stdlib = __import__
 
@@ -67,10 +72,14 @@ def begin(space):
     given = names if hidden is None else [name for name in names if name in hidden or name in HISTORY]
     GIVEN.update({name: id(space[name]) for name in given})
     note_all(space)
+    SEEN[0] = next_number(shell)
+    if SEEN[0] == 1:
+        PATH.extend(sys.path)
     BORN.update(threads(), children())
     events = getattr(shell, "events", None)
     try:
         events.register("post_run_cell", take_output_of_children)
+        events.register("post_run_cell", note_end)
     except Exception:   # another kernel, which publishes what children write in another way
         pass
     if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGURG) is signal.SIG_DFL:
@@ -91,6 +100,23 @@ def current_shell():
         return module.get_ipython() if module is not None else None
     except Exception:
         return None
+
+
+def next_number(shell):
+    number = getattr(shell, "execution_count", 1)
+    return number if isinstance(number, int) else 1
+
+
+def note_end(result=None, *_):
+    """Remembers where an error left a cell: what stands below has not run. The outermost frame of the user's is the cell's."""
+    number, error = getattr(result, "execution_count", None), getattr(result, "error_in_exec", None)
+    traceback = getattr(error, "__traceback__", None)
+    space = getattr(current_shell(), "user_ns", None)
+    while number is not None and traceback is not None:
+        if traceback.tb_frame.f_globals is space:
+            STOPPED[number] = traceback.tb_lineno
+            return
+        traceback = traceback.tb_next
 
 
 def take_output_of_children(*_):
@@ -145,6 +171,22 @@ def note_all(space):
 
 def after(space, source=None):
     """What has changed since the last time; of source that could not be compiled also whether it only ends too early."""
+    answer = changes(space)
+    if source is not None:
+        error = refusal(source, _ast.PyCF_ALLOW_TOP_LEVEL_AWAIT | _ast.PyCF_ONLY_AST)  # noqa: F821
+        if error is not None:
+            error.__traceback__ = None
+            answer["incomplete"] = is_incomplete(error, source)  # noqa: F821
+    kind = type_of_last(space)
+    if kind is not None:
+        answer["type"] = kind
+    return Answer(answer)
+
+
+def changes(space, loaded=None):
+    """What has changed since the last time; by `loaded`, if that is the id of a load."""
+    seen, SEEN[0] = SEEN[0], next_number(current_shell())
+    bound = loaded or (seen, SEEN[0] - 1)
     added, rebound, told = [], [], {}
     names = user_names(space)
     for name in names:
@@ -156,6 +198,8 @@ def after(space, source=None):
             rebound.append(name)
             if mark is not None and old is not None and mark != old:
                 told[name] = difference(old, mark)
+        if before != id(value):
+            BOUND[name] = bound
         KNOWN[name] = id(value)
         if mark is not None:
             MARKS[name] = mark
@@ -165,6 +209,7 @@ def after(space, source=None):
     removed = [name for name in KNOWN if name not in there]
     for name in removed:
         del KNOWN[name]
+        BOUND.pop(name, None)
         MARKS.pop(name, None)
     changed, room, more = {}, CHANGES_LISTED, 0
     for key, some in (("added", added), ("rebound", rebound), ("removed", removed)):
@@ -175,16 +220,7 @@ def after(space, source=None):
             changed[key] = listed if key == "removed" else [describe(space, name, told.get(name)) for name in listed]
     if more:
         changed["more"] = more
-    answer = {"changed": changed, "variables": len(names)}
-    if source is not None:
-        error = refusal(source, _ast.PyCF_ALLOW_TOP_LEVEL_AWAIT | _ast.PyCF_ONLY_AST)  # noqa: F821
-        if error is not None:
-            error.__traceback__ = None
-            answer["incomplete"] = is_incomplete(error, source)  # noqa: F821
-    kind = type_of_last(space)
-    if kind is not None:
-        answer["type"] = kind
-    return Answer(answer)
+    return {"changed": changed, "variables": len(names)}
 
 
 def type_of_last(space):
@@ -418,6 +454,27 @@ def is_live(pid):
             return file.read().rpartition(")")[2][1:2] not in ("Z", "X", "")
     except OSError:
         return False
+
+
+# ---- saving ----------------------------------------------------------------------------------
+
+def saving(space, text, function, *arguments):
+    """Calls a function of saving.py, which is sent when it is first needed."""
+    if text is not None:
+        SAVING.update({"__name__": "<stead>", "__builtins__": dict(builtins.__dict__), "NAMES": types.SimpleNamespace(**globals())})
+        exec(compile(text, "<stead>", "exec", 0, True), SAVING)
+    if function not in SAVING:
+        return Answer({"status": "needs"})
+    return SAVING[function](*([space] if function == "work" else []), *arguments)
+
+
+def boot_id():
+    """What tells this machine from all others, and from itself before it was last started."""
+    try:
+        with open("/proc/sys/kernel/random/boot_id") as file:
+            return file.read().strip()
+    except OSError:
+        return ""
 
 
 # ---- below stands incomplete.py --------------------------------------------------------------

@@ -105,6 +105,15 @@ pub(crate) fn is_a_session(kind: GatewayKind) {
         assert_eq!(effect["data"]["effect"], "interrupted", "{effect:#}");
     }
     assert_eq!(far.value("far", "x"), "41");
+    // A saved file is one of ours, also if the kernel had others; it takes two pieces.
+    far.eval(
+        "far",
+        "sys.modules['_stead_names'].boot_id = lambda: 'another'; big = 'x' * 4_000_000",
+    );
+    ok(far.env.json(["save", "-n", "far", "far.stead", "x", "big"]));
+    far.eval("far", "del x, big");
+    ok(far.env.json(["load", "far.stead", "--into", "far"]));
+    assert_eq!(far.value("far", "x + len(big)"), "4000041");
     assert!(message(&far.env.json(["pause", "-n", "far"])).contains("runs elsewhere"));
     // A restart is a new kernel, and the old one is gone.
     let old = server.kernels();

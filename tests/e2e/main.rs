@@ -40,6 +40,7 @@ mod interrupt;
 mod json;
 mod jupyter;
 mod jupyter_trouble;
+mod kernel_saving;
 mod kill;
 mod leftovers;
 mod look;

@@ -65,6 +65,12 @@ def ruff(joined, file):
     config = "--config=bridges/python/bridge/ruff.toml"
     for found in run("ruff", "check", "--no-cache", "--output-format=json", config, file):
         yield (*joined.place(found["location"]["row"]), found["code"], found["message"])
+    # What saves in a kernel has parts in common with the bridge and is another text.
+    kernels = Joined("JUPYTER_SAVING")
+    with open(file, "w", encoding="utf-8") as whole:
+        whole.write(kernels.text)
+    for found in run("ruff", "check", "--no-cache", "--output-format=json", config, file):
+        yield (*kernels.place(found["location"]["row"]), found["code"], found["message"])
 
 
 def shellcheck(joined, file):

@@ -8,7 +8,7 @@ use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use stead_host_side::{HostGone, HostSide, SessionInput, TakenInput, stream_fd};
-use stead_jupyter::{KernelOwner, KernelTalk, TalkAction, TalkInput};
+use stead_jupyter::{KernelOwner, KernelTalk, TalkAction, TalkInput, TransferFile, host_input};
 use stead_launch::sys;
 use stead_protocol::bridge::{BridgeEvent, Command};
 use stead_protocol::{GatewayKernel, GatewayTarget};
@@ -75,6 +75,8 @@ pub(crate) struct GatewayLoop {
     errands: Errands,
     /// A line of the session's input is wanted, and what has come of it.
     input: Option<SessionInput>,
+    /// What is saved or loaded, where the kernel has other files.
+    file: TransferFile,
     /// When the conversation wants to be woken.
     due: Option<Instant>,
     /// Until the kernel has answered: by when it has to, and when it is greeted again.
@@ -142,6 +144,7 @@ impl GatewayLoop {
             outbox: VecDeque::new(),
             errands,
             input: None,
+            file: TransferFile::default(),
             due: None,
             greeting: Some((now + within, now)),
             more: false,
@@ -198,7 +201,8 @@ impl GatewayLoop {
     }
 
     fn act(&mut self, actions: Vec<TalkAction>) -> Result<(), LoopEnd> {
-        for action in actions {
+        let mut actions = VecDeque::from(actions);
+        while let Some(action) = actions.pop_front() {
             match action {
                 TalkAction::Tell(event) => self.host.tell(&event),
                 TalkAction::Print(stream, text) => self.host.print(stream, text.into_bytes()),
@@ -208,6 +212,11 @@ impl GatewayLoop {
                 }
                 TalkAction::Send(channel, message) => self.outbox.push_back((channel, message)),
                 TalkAction::Listen(wanted) => self.input = wanted.then(SessionInput::default),
+                TalkAction::Transfer(order) => {
+                    if let Some(came) = self.file.carry_out(order) {
+                        actions.extend(self.talk.step(TalkInput::Transferred(came)));
+                    }
+                }
                 TalkAction::Wake(after) => self.due = Some(Instant::now() + after),
                 // Kernels of a server have no process here.
                 TalkAction::Signal | TalkAction::SignalChildren => self.errands.interrupt(),
@@ -352,7 +361,7 @@ impl GatewayLoop {
         while let Some(frame) = self.host.next_command() {
             match frame.command() {
                 Some(Command::Ack) => self.host.acknowledged(),
-                Some(command) => actions.extend(self.talk.step(TalkInput::Host(&command))),
+                Some(command) => actions.extend(self.talk.step(host_input(&command))),
                 None => {}
             }
         }

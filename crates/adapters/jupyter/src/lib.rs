@@ -7,6 +7,7 @@ mod bundle;
 mod connection;
 mod kernel;
 mod message;
+mod place;
 mod process;
 mod python;
 mod quirks;
@@ -15,6 +16,7 @@ mod runtime;
 mod socket;
 mod sockets;
 mod talk;
+mod transfer;
 mod zmtp;
 
 use std::path::Path;
@@ -25,8 +27,10 @@ use stead_launch::sys::{self, OnSignal};
 
 pub use bundle::{ShownBundle, choose};
 pub use message::{BadMessage, JupyterMessage, SigningKey};
+pub use place::host_input;
 pub use quirks::{InterruptWay, KernelQuirks, quirks};
 pub use talk::{KernelChannel, KernelOwner, KernelTalk, TalkAction, TalkInput};
+pub use transfer::{TransferFile, TransferOrder, TransferTrouble, Transferred};
 
 use kernel::{KernelEnd, StartFailure};
 use run::{AdapterLoop, RunEnd};

@@ -1,6 +1,8 @@
 //! Names of Python kernels: a small module in the kernel that is asked by `user_expressions`, which run no code of the user's
 //! and leave nothing in the namespace or the history.
 
+use base64::Engine as _;
+use base64::prelude::BASE64_STANDARD;
 use serde_json::{Value, json};
 use stead_protocol::Changed;
 
@@ -20,6 +22,38 @@ pub(crate) struct NamesTold {
     pub(crate) type_name: Option<String>,
 }
 
+/// What the helper answers to a request about work.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum WorkTold {
+    /// It was not sent the text that does it yet.
+    NeedsText,
+    /// It has other files than we: a save has made a copy there, a load wants one.
+    Elsewhere { copy: Option<FarCopy>, report: Option<Value> },
+    /// A piece of the copy.
+    Piece(Vec<u8>),
+    /// It has taken a piece of the copy, which is at this path.
+    Taken { copy: String },
+    /// The work is over.
+    Ended { report: Option<Value>, how: WorkEnd },
+    /// It did not come to its end.
+    Broken { name: String, message: String },
+}
+
+/// A file that was saved where the kernel runs.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub(crate) struct FarCopy {
+    pub(crate) path: String,
+    pub(crate) size: u64,
+}
+
+/// How work ended.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum WorkEnd {
+    Done,
+    Interrupted,
+    Failed { name: String, message: String, traceback: Option<String> },
+}
+
 /// An expression that puts the helper into the kernel.
 pub(crate) fn install() -> String {
     let source = json!(stead_bridges::JUPYTER_NAMES).to_string();
@@ -35,6 +69,22 @@ pub(crate) fn install() -> String {
 pub(crate) fn call(function: &str, argument: Option<&str>) -> String {
     let argument = argument.map(|text| format!(", {}", json!(text))).unwrap_or_default();
     format!("__import__('sys').modules['{MODULE}'].{function}(globals(){argument})")
+}
+
+/// An expression that calls a function of the part of the helper that saves. `with_text`: which the helper has not got yet.
+pub(crate) fn saving(function: &str, arguments: &[Value], with_text: bool) -> String {
+    let text = match with_text {
+        true => json!(stead_bridges::JUPYTER_SAVING).to_string(),
+        false => "None".to_owned(),
+    };
+    let mut call = format!(
+        "__import__('sys').modules['{MODULE}'].saving(globals(), {text}, {}",
+        json!(function)
+    );
+    for argument in arguments {
+        call += &format!(", {argument}");
+    }
+    call + ")"
 }
 
 /// The `user_expressions` of a request.
@@ -69,6 +119,39 @@ pub(crate) fn answer(reply: &Value) -> Option<Result<Value, String>> {
         }
         _ => Some(Err(told["evalue"].as_str().unwrap_or("the kernel gave no answer").to_owned())),
     }
+}
+
+/// What the helper says to work, from the reply; none if the kernel has not come to it.
+pub(crate) fn work_told(reply: &Value) -> Option<WorkTold> {
+    let told = &reply["user_expressions"][KEY];
+    if told["status"].as_str()? != "ok" {
+        let text = |field: &str| told[field].as_str().unwrap_or_default().to_owned();
+        return Some(WorkTold::Broken { name: text("ename"), message: text("evalue") });
+    }
+    let answer: Value = serde_json::from_str(told["data"]["text/plain"].as_str()?).ok()?;
+    let report = answer.get("report").cloned();
+    let copy = answer["copy"].as_str().map(str::to_owned);
+    Some(match answer["status"].as_str()? {
+        "needs" => WorkTold::NeedsText,
+        "elsewhere" => {
+            let size = answer["size"].as_u64().unwrap_or_default();
+            WorkTold::Elsewhere { copy: copy.map(|path| FarCopy { path, size }), report }
+        }
+        "piece" => WorkTold::Piece(BASE64_STANDARD.decode(answer["data"].as_str()?).ok()?),
+        "taken" => WorkTold::Taken { copy: copy? },
+        "ok" => WorkTold::Ended { report, how: WorkEnd::Done },
+        "interrupted" => WorkTold::Ended { report, how: WorkEnd::Interrupted },
+        _ => {
+            let trouble = &answer["trouble"];
+            let text = |field: &str| trouble[field].as_str().map(str::to_owned);
+            let how = WorkEnd::Failed {
+                name: text("name").unwrap_or_default(),
+                message: text("message").unwrap_or_default(),
+                traceback: text("traceback"),
+            };
+            WorkTold::Ended { report, how }
+        }
+    })
 }
 
 /// What an eval did to the names, from the reply to it.

@@ -1,5 +1,6 @@
 //! The loop: polls the host, the kernel's sockets and its process, and does what the conversation says.
 
+use std::collections::VecDeque;
 use std::io;
 use std::os::fd::OwnedFd;
 use std::os::unix::process::ExitStatusExt;
@@ -11,8 +12,10 @@ use stead_host_side::{HostGone, HostSide, SessionInput, TakenInput, stream_fd};
 use stead_protocol::bridge::{BridgeEvent, Command, Stream};
 
 use crate::kernel::{Kernel, KernelEnd, StartFailure};
+use crate::place::host_input;
 use crate::sockets::CHANNELS;
 use crate::talk::{KernelChannel, KernelTalk, TalkAction, TalkInput};
+use crate::transfer::TransferFile;
 
 /// How long the kernel may take to end after it was asked to; the host gives an interpreter half a second.
 const SHUTDOWN_WITHIN: Duration = Duration::from_millis(400);
@@ -46,6 +49,8 @@ pub(crate) struct AdapterLoop {
     talk: KernelTalk,
     listening: InputWanted,
     input: SessionInput,
+    /// What is saved or loaded, where the kernel has other files.
+    file: TransferFile,
     /// The last that a kernel wrote to its own stderr which publishes what it writes: how it crashed stands nowhere else.
     complaint: Vec<u8>,
     /// When the conversation wants to be woken.
@@ -87,6 +92,7 @@ impl AdapterLoop {
             talk,
             listening: InputWanted::No,
             input: SessionInput::default(),
+            file: TransferFile::default(),
             complaint: Vec::new(),
             due: None,
             exits: false,
@@ -117,7 +123,8 @@ impl AdapterLoop {
     }
 
     fn act(&mut self, actions: Vec<TalkAction>) -> Result<(), RunEnd> {
-        for action in actions {
+        let mut actions = VecDeque::from(actions);
+        while let Some(action) = actions.pop_front() {
             match action {
                 TalkAction::Tell(event) => {
                     if matches!(event, BridgeEvent::Done(_)) {
@@ -138,6 +145,11 @@ impl AdapterLoop {
                 TalkAction::Listen(false) => {
                     self.listening = InputWanted::No;
                     self.input.forget();
+                }
+                TalkAction::Transfer(order) => {
+                    if let Some(came) = self.file.carry_out(order) {
+                        actions.extend(self.talk.step(TalkInput::Transferred(came)));
+                    }
                 }
                 TalkAction::Wake(after) => self.due = Some(Instant::now() + after),
                 TalkAction::Leave => {
@@ -269,7 +281,7 @@ impl AdapterLoop {
         while let Some(frame) = self.host.next_command() {
             match frame.command() {
                 Some(Command::Ack) => self.host.acknowledged(),
-                Some(command) => actions.extend(self.talk.step(TalkInput::Host(&command))),
+                Some(command) => actions.extend(self.talk.step(host_input(&command))),
                 None => {}
             }
         }
@@ -290,7 +302,7 @@ impl AdapterLoop {
     }
 
     fn heard_heartbeat(&mut self) {
-        let mut beats = std::collections::VecDeque::new();
+        let mut beats = VecDeque::new();
         // If it is closed, so are the others, which say more.
         let _ = self.kernel.sockets.heartbeat.read(&mut beats);
         if !beats.is_empty() {

@@ -6,7 +6,7 @@ pub(crate) mod target;
 use std::os::unix::ffi::OsStrExt;
 use std::path::{Component, Path};
 
-use stead_protocol::{Outcome, SessionName, Work};
+use stead_protocol::{Engine, Outcome, SessionName, Work};
 
 use crate::{
     Client, ClientError, EvalOptions, EvalView, LaunchOptions, RequestError, Watcher, language,
@@ -49,8 +49,9 @@ impl Client {
     ) -> Result<EvalView, ClientError> {
         let work = checked(Work::Load { path: text(path)? })?;
         let manifest = Manifest::read(path)?;
-        let has = self.require(name, false)?.settings.engine.language;
-        if has != manifest.language {
+        let Engine { language: has, kernel, .. } = self.require(name, false)?.settings.engine;
+        // Which language a kernel speaks, only it can say: it refuses a file of another one itself.
+        if kernel.is_none() && has != manifest.language {
             let (path, name) = (path.to_owned(), name.clone());
             let saved = manifest.language;
             return Err(RequestError::SavedLanguage { path, saved, name, has }.into());

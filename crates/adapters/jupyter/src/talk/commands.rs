@@ -7,8 +7,8 @@ use stead_protocol::EvalId;
 use stead_protocol::bridge::{BridgeEvent, Command, DoneStatus};
 
 use super::{
-    EvalAge, EvalRun, EvalStage, Interrupting, KernelChannel, KernelOwner, KernelTalk, TalkAction,
-    TalkPhase, TalkTimer,
+    EvalAge, EvalRun, EvalStage, Interrupting, KernelChannel, KernelOwner, KernelTalk, RunTask,
+    TalkAction, TalkPhase, TalkTimer,
 };
 use crate::python;
 use crate::quirks::InterruptWay;
@@ -21,24 +21,20 @@ pub(super) const YOUNG: Duration = Duration::from_millis(50);
 const COOLS_AFTER: Duration = Duration::from_secs(1);
 
 impl KernelTalk {
-    pub(super) fn command(&mut self, command: &Command<'_>, out: &mut Vec<TalkAction>) {
+    /// `place` is where the path of work leads.
+    pub(super) fn command(
+        &mut self,
+        command: &Command<'_>,
+        place: &str,
+        out: &mut Vec<TalkAction>,
+    ) {
         match command {
             Command::Eval { id, code } => self.eval(id, code, out),
             Command::Interrupt { id } => self.interrupt(id, out),
             Command::InterruptQuery => self.give_up_question(out),
             Command::Query { seq, what, arg } => self.query(*seq, what, arg, out),
             Command::Clear { seq } => self.clear(*seq, out),
-            Command::Work { id, what, .. } => {
-                let message = format!("`{what}` is not possible in a Jupyter kernel");
-                out.push(TalkAction::Tell(BridgeEvent::Error {
-                    name: "Unsupported".to_owned(),
-                    message,
-                    traceback: None,
-                    incomplete: false,
-                    missing: None,
-                }));
-                out.push(TalkAction::Tell(super::ending::done(&id.to_string(), DoneStatus::Error)));
-            }
+            Command::Work { id, what, argument } => self.work(id, what, argument, place, out),
             Command::Copy { seq } => refuse(*seq, "a Jupyter kernel cannot be copied", out),
             Command::Pause { seq } | Command::Resume { seq } => {
                 let why = "the kernel runs elsewhere, and its protocol knows no pause";
@@ -64,43 +60,43 @@ impl KernelTalk {
             out.push(TalkAction::Tell(super::ending::done(&eval, DoneStatus::Ok)));
             return;
         }
-        let mut run = EvalRun {
-            eval,
-            code: code.to_owned(),
-            stage: EvalStage::Code,
-            request: String::new(),
-            after: String::new(),
-            reply: None,
-            idle: false,
-            age: EvalAge::Waits,
-            interrupt: Interrupting::No,
-            asks: None,
-            value: None,
-            display: None,
-            error: None,
-            tries: 0,
-            notice: None,
-        };
+        self.begin_run(EvalRun::new(eval, RunTask::Code(code.to_owned())), out);
+    }
+
+    pub(super) fn begin_run(&mut self, mut run: EvalRun, out: &mut Vec<TalkAction>) {
         self.numbers.begin();
         self.execute(&mut run, out);
         self.phase = TalkPhase::Running(Box::new(run));
     }
 
-    /// Sends the code of an eval.
+    /// Sends the code of an eval, or its work.
     pub(super) fn execute(&mut self, run: &mut EvalRun, out: &mut Vec<TalkAction>) {
         let expressions = match self.is_python() {
             true => python::expressions(&python::call("after", None)),
             false => json!({}),
         };
-        let content = json!({
-            "code": run.code,
-            "silent": false,
-            "store_history": true,
-            "user_expressions": expressions,
-            "allow_stdin": true,
-            // The host has the queue; a kernel must never throw away what comes next.
-            "stop_on_error": false,
-        });
+        let content = match &run.task {
+            RunTask::Code(code) => json!({
+                "code": code,
+                "silent": false,
+                "store_history": true,
+                "user_expressions": expressions,
+                "allow_stdin": true,
+                // The host has the queue; a kernel must never throw away what comes next.
+                "stop_on_error": false,
+            }),
+            RunTask::Work(order) => python::silent(&order.expression(&run.eval)),
+        };
+        self.send_run(run, content, out);
+    }
+
+    /// Sends a request for an eval.
+    pub(super) fn send_run(
+        &mut self,
+        run: &mut EvalRun,
+        content: serde_json::Value,
+        out: &mut Vec<TalkAction>,
+    ) {
         run.request = self.ask_shell("execute_request", content, out);
         run.stage = EvalStage::Code;
         (run.reply, run.idle, run.age) = (None, false, EvalAge::Waits);

@@ -7,7 +7,8 @@ use stead_protocol::bridge::{BridgeEvent, Done, DoneStatus, Stream};
 
 use super::published::{show_display, show_value};
 use super::{
-    EvalAge, EvalStage, Interrupting, KernelOwner, KernelTalk, TalkAction, TalkPhase, TalkTimer,
+    EvalAge, EvalRun, EvalStage, Interrupting, KernelOwner, KernelTalk, RunTask, TalkAction,
+    TalkPhase, TalkTimer,
 };
 use crate::bundle::{cut, has_picture};
 use crate::python;
@@ -59,6 +60,7 @@ impl KernelTalk {
             self.timers.set(TalkTimer::Again, AGAIN_AFTER);
             return;
         }
+        let RunTask::Code(code) = &run.task else { return self.work_replied(out) };
         if self.facts.as_ref().is_some_and(|facts| facts.quirks.idle_early) {
             return self.wait_for_late_output(out);
         }
@@ -68,8 +70,8 @@ impl KernelTalk {
         }
         let failed = run.error.as_ref().unwrap_or(reply);
         // Of code that could not be compiled the helper also says whether it only ends too early.
-        let source = (is_syntax_error(failed) && run.code.len() <= MOST_CHECKED)
-            .then_some(run.code.as_str());
+        let source =
+            (is_syntax_error(failed) && code.len() <= MOST_CHECKED).then_some(code.as_str());
         let question = python::silent(&python::call("after", source));
         run.stage = EvalStage::Names;
         let id = self.ask_shell("execute_request", question, out);
@@ -87,10 +89,10 @@ impl KernelTalk {
         }
     }
 
-    /// Tells how the eval ended. `told` is the reply that says what became of the names.
-    pub(super) fn finish(&mut self, told: &Value, out: &mut Vec<TalkAction>) {
+    /// The eval that ends: nothing is waited for any more.
+    pub(super) fn take_run(&mut self, out: &mut Vec<TalkAction>) -> Option<Box<EvalRun>> {
         let phase = std::mem::replace(&mut self.phase, TalkPhase::Idle);
-        let TalkPhase::Running(mut run) = phase else { return };
+        let TalkPhase::Running(mut run) = phase else { return None };
         for timer in [TalkTimer::Begins, TalkTimer::Grown, TalkTimer::Cools, TalkTimer::Again] {
             self.timers.forget(timer);
         }
@@ -104,12 +106,19 @@ impl KernelTalk {
                 "output is missing: the kernel published faster than it was read and threw {lost} messages away"
             ));
         }
-        let reply = run.reply.take().unwrap_or_default();
-        let word = ReplyWord::of(&reply);
-        let names = python::names_told(told);
         if run.asks.is_some() {
             out.push(TalkAction::Listen(false));
         }
+        self.leave_work(&run, out);
+        Some(run)
+    }
+
+    /// Tells how the eval ended. `told` is the reply that says what became of the names.
+    pub(super) fn finish(&mut self, told: &Value, out: &mut Vec<TalkAction>) {
+        let Some(mut run) = self.take_run(out) else { return };
+        let reply = run.reply.take().unwrap_or_default();
+        let word = ReplyWord::of(&reply);
+        let names = python::names_told(told);
         for payload in reply["payload"].as_array().into_iter().flatten() {
             // What would open in a pager, as `name?` does in IPython.
             if payload["source"] == "page"
@@ -127,7 +136,7 @@ impl KernelTalk {
             let language = self.facts.as_ref().map(|facts| facts.language.clone());
             show_value(value, names.type_name.or(language), false, out);
         }
-        let sent = matches!(run.interrupt, Interrupting::Fresh { .. } | Interrupting::Sent);
+        let sent = run.was_interrupted();
         let way = self.interrupt_way();
         let mut failure = run.error.take();
         if let Some(error) = failure.take_if(|_| word == ReplyWord::Ok) {
@@ -166,9 +175,7 @@ impl KernelTalk {
             let message = failure["evalue"].as_str().unwrap_or_default();
             out.push(error(&name, message, traceback(&failure), names.incomplete));
         }
-        if asks_to_exit(&reply) {
-            out.push(TalkAction::Tell(BridgeEvent::Exiting { code: 0, reason: None }));
-            self.command(&stead_protocol::bridge::Command::Exit, out);
+        if self.leaves(&reply, out) {
             return;
         }
         out.push(TalkAction::Tell(BridgeEvent::Done(Done {
@@ -180,6 +187,16 @@ impl KernelTalk {
             notice: run.notice,
             ns: None,
         })));
+    }
+
+    /// Ends the session if the code has asked for that; whether it has.
+    pub(super) fn leaves(&mut self, reply: &Value, out: &mut Vec<TalkAction>) -> bool {
+        let leaves = asks_to_exit(reply);
+        if leaves {
+            out.push(TalkAction::Tell(BridgeEvent::Exiting { code: 0, reason: None }));
+            self.command(&stead_protocol::bridge::Command::Exit, "", out);
+        }
+        leaves
     }
 }
 

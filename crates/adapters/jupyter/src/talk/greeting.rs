@@ -30,9 +30,11 @@ impl KernelTalk {
             can.insert(Capability::OwnWaits);
         }
         if python {
-            for capability in [Capability::Clear, Capability::Vars, Capability::Changed] {
-                can.insert(capability);
-            }
+            can.insert(Capability::Clear);
+            can.insert(Capability::Vars);
+            can.insert(Capability::Changed);
+            can.insert(Capability::Save);
+            can.insert(Capability::Load);
             // Requests are sent in order: code that comes next finds the helper there.
             let install = crate::python::silent(&crate::python::install());
             self.ask_shell("execute_request", install, out);
@@ -67,7 +69,10 @@ fn cannot(can: &Capabilities, quirks: &KernelQuirks, is_child: bool) -> Vec<Stri
     if !can.has(&Capability::Vars) {
         list.push("tell or clear names: the protocol has no question for them");
     }
-    list.push("save, load or go back: the protocol has no way to keep state");
+    match can.has(&Capability::Save) {
+        true => list.push("go back: a kernel cannot be copied while it runs"),
+        false => list.push("save, load or go back: the protocol has no way to keep state"),
+    }
     match quirks.interrupt {
         InterruptWay::Never => {
             list.push("interrupt: the kernel dies of a signal and ignores the message")

@@ -13,11 +13,14 @@ mod reconnect;
 mod reconnect_tests;
 mod replies;
 mod timers;
+mod work;
 
 #[cfg(test)]
 mod lost_tests;
 #[cfg(test)]
 mod tests;
+#[cfg(test)]
+mod work_tests;
 
 use std::collections::VecDeque;
 use std::time::Duration;
@@ -27,9 +30,11 @@ use stead_protocol::bridge::{BridgeEvent, Command, Stream};
 
 use crate::message::JupyterMessage;
 use crate::quirks::{InterruptWay, KernelQuirks};
+use crate::transfer::{TransferOrder, Transferred};
 use doubt::{KernelProbe, Overdue};
 use numbers::MessageNumbers;
 use timers::{TalkTimer, TalkTimers};
+use work::WorkOrder;
 
 /// The channel that a message came on or goes to.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -49,6 +54,8 @@ pub enum KernelChannel {
 pub enum TalkInput<'a> {
     /// The host wants something.
     Host(&'a Command<'a>),
+    /// The host wants this `Work`, and its path leads to this place here (`path_place`).
+    HostWork(&'a Command<'a>, String),
     /// The kernel says something.
     Kernel(KernelChannel, &'a JupyterMessage),
     /// The user's answer to a question; none at the end of the input.
@@ -57,6 +64,8 @@ pub enum TalkInput<'a> {
     PartOfLine,
     /// The time that was asked for has passed.
     Due,
+    /// What came of the last `Transfer`.
+    Transferred(Transferred),
     /// The connection was cut and is back: what either side had said last may be lost.
     Reconnected,
 }
@@ -76,6 +85,8 @@ pub enum TalkAction {
     SignalChildren,
     /// Read a line of the session's input, or no longer do.
     Listen(bool),
+    /// Do this with the file that is being saved or loaded, and say `Transferred`.
+    Transfer(TransferOrder),
     /// Say `Due` after this time.
     Wake(Duration),
     /// End the kernel if it is ours, and leave.
@@ -176,11 +187,18 @@ enum EvalStage {
     Late { replied: bool, more: bool },
 }
 
+/// What runs as an eval.
+#[derive(Debug)]
+enum RunTask {
+    Code(String),
+    Work(WorkOrder),
+}
+
 /// An eval that runs.
 #[derive(Debug)]
 struct EvalRun {
     eval: String,
-    code: String,
+    task: RunTask,
     stage: EvalStage,
     /// The id of the request that its messages name.
     request: String,
@@ -200,6 +218,33 @@ struct EvalRun {
     tries: u32,
     /// Something that the reader of the result should know.
     notice: Option<String>,
+}
+
+impl EvalRun {
+    fn new(eval: String, task: RunTask) -> EvalRun {
+        EvalRun {
+            eval,
+            task,
+            stage: EvalStage::Code,
+            request: String::new(),
+            after: String::new(),
+            reply: None,
+            idle: false,
+            age: EvalAge::Waits,
+            interrupt: Interrupting::No,
+            asks: None,
+            value: None,
+            display: None,
+            error: None,
+            tries: 0,
+            notice: None,
+        }
+    }
+
+    /// Whether an interrupt was sent to the kernel.
+    fn was_interrupted(&self) -> bool {
+        matches!(self.interrupt, Interrupting::Fresh { .. } | Interrupting::Sent)
+    }
 }
 
 /// A question that the kernel is answering.
@@ -316,7 +361,8 @@ impl KernelTalk {
     pub fn step(&mut self, input: TalkInput<'_>) -> Vec<TalkAction> {
         let mut out = Vec::new();
         match input {
-            TalkInput::Host(command) => self.command(command, &mut out),
+            TalkInput::Host(command) => self.command(command, "", &mut out),
+            TalkInput::HostWork(command, place) => self.command(command, &place, &mut out),
             TalkInput::Kernel(_, message) if self.was_restarted(message) => {
                 let reason = "the kernel was started anew, and its state is gone".to_owned();
                 out.push(TalkAction::Tell(BridgeEvent::Exiting { code: 1, reason: Some(reason) }));
@@ -334,6 +380,7 @@ impl KernelTalk {
             TalkInput::Line(line) => self.line(line, &mut out),
             TalkInput::PartOfLine => self.still_waits(&mut out),
             TalkInput::Due => self.due(&mut out),
+            TalkInput::Transferred(came) => self.transferred(came, &mut out),
             TalkInput::Reconnected => self.reconnected(&mut out),
         }
         self.look_for_doubt();

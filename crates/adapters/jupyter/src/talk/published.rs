@@ -4,7 +4,7 @@ use serde_json::Value;
 use stead_protocol::bridge::{BridgeEvent, Shown, Stream};
 
 use super::commands::{SAYS_THAT_IT_RUNS, YOUNG};
-use super::{EvalAge, EvalRun, EvalStage, KernelTalk, TalkAction, TalkPhase, TalkTimer};
+use super::{EvalAge, EvalRun, EvalStage, KernelTalk, RunTask, TalkAction, TalkPhase, TalkTimer};
 use crate::bundle;
 use crate::message::JupyterMessage;
 
@@ -65,7 +65,12 @@ impl KernelTalk {
             "status" => match message.text("execution_state") {
                 "busy" if run.age == EvalAge::Waits => {
                     run.age = EvalAge::Taken;
-                    self.timers.set(TalkTimer::Grown, SAYS_THAT_IT_RUNS);
+                    // Of work the kernel says no more than that.
+                    let grown = match run.task {
+                        RunTask::Code(_) => SAYS_THAT_IT_RUNS,
+                        RunTask::Work(_) => YOUNG,
+                    };
+                    self.timers.set(TalkTimer::Grown, grown);
                 }
                 "idle" => {
                     run.idle = true;

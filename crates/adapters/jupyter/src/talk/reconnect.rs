@@ -106,6 +106,7 @@ impl KernelTalk {
     fn end_unknown(&mut self, out: &mut Vec<TalkAction>) {
         let phase = std::mem::replace(&mut self.phase, TalkPhase::Idle);
         let TalkPhase::Running(mut run) = phase else { return };
+        self.leave_work(&run, out);
         if run.asks.is_some() {
             out.push(TalkAction::Listen(false));
         }

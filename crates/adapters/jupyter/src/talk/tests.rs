@@ -43,6 +43,7 @@ pub(super) fn words(actions: &[TalkAction]) -> Vec<String> {
         TalkAction::Signal => "signal".to_owned(),
         TalkAction::SignalChildren => "signal children".to_owned(),
         TalkAction::Listen(listens) => format!("listen {listens}"),
+        TalkAction::Transfer(order) => format!("transfer {order:?}"),
         TalkAction::Wake(after) => format!("wake {}", after.as_millis()),
         TalkAction::Leave => "leave".to_owned(),
     };

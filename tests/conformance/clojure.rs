@@ -5,6 +5,7 @@ use crate::column::Column;
 const NO_NAMES: &str = "nREPL has no question for the names of a namespace";
 const FORMS: &str = "each form of Clojure has a value, and all are shown";
 const ONE_BY_ONE: &str = "the server reads and runs forms one by one: what stands before has run";
+const NO_STATE: &str = "nREPL has no way to keep state";
 const NO_STDIN: &str =
     "only what asks by `need-input` is answered: the server's own standard input is empty";
 const STOPPED: &str = "the server calls any code interrupted that it was asked to interrupt, and stops its thread later";
@@ -32,6 +33,8 @@ pub(crate) static CLOJURE: Column = Column {
         ),
         ("E-13 changes of names are told", NO_NAMES),
         ("E-13 changes before an error are told", NO_NAMES),
+        ("ST-2 what was saved comes back over what there is", NO_STATE),
+        ("ST-2 names that were asked for are saved, and others are named", NO_STATE),
         ("ST-1 names are listed with their types", NO_NAMES),
         ("ST-1 a name is described", "the server does not keep the text of functions"),
         (

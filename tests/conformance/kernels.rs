@@ -4,6 +4,7 @@
 use crate::column::Column;
 
 const NO_NAMES: &str = "the protocol has no question for names, and their helper is for Python";
+const NO_STATE: &str = "the protocol has no way to keep state, and saving is for Python";
 const NO_STDIN: &str = "what the kernel asks for comes by the protocol: its own standard input, and its children's, is empty";
 const PYTHON_ONLY: &str = "only Python kernels are asked whether code only ends too early";
 const ITS_TRACES: &str = "the kernel words errors itself, and knows no ids of evals";
@@ -15,6 +16,8 @@ macro_rules! cannot {
     ($($more:expr,)*) => { &[
         ("E-13 changes of names are told", NO_NAMES),
         ("E-13 changes before an error are told", NO_NAMES),
+        ("ST-2 what was saved comes back over what there is", NO_STATE),
+        ("ST-2 names that were asked for are saved, and others are named", NO_STATE),
         ("ST-1 names are listed with their types", NO_NAMES),
         ("ST-1 a name is described", NO_NAMES),
         ("ST-1 a name that is not there is said to be none, with names near to it", NO_NAMES),

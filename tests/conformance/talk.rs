@@ -181,6 +181,11 @@ impl Talk<'_> {
         listed
     }
 
+    /// Brings a file's names into this session.
+    pub(crate) fn load(&self, file: &str) -> Reply {
+        self.json(&["load", file, "--into", self.column.session])
+    }
+
     pub(crate) fn make_file(&self, name: &str) {
         fs::write(self.env.workspace().join(name), "").expect("the workspace is there");
     }

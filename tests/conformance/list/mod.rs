@@ -8,6 +8,7 @@ mod names;
 mod output;
 mod queue;
 mod read;
+mod saving;
 mod time;
 mod values;
 
@@ -21,6 +22,7 @@ pub(crate) fn behaviours() -> Vec<Behaviour> {
         read::LIST,
         errors::LIST,
         names::LIST,
+        saving::LIST,
         input::LIST,
         interrupt::LIST,
         queue::LIST,

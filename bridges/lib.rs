@@ -108,6 +108,7 @@ pub const PYTHON_BOOT: &str = boot!("python/boot.py", Form::Exec);
 /// Runs inside Bash 4.4 or newer, one text as above.
 pub const BASH: &str = concat!(
     include_str!("bash/bridge/base.bash"),
+    include_str!("bash/bridge/repair.bash"),
     include_str!("bash/bridge/ends.bash"),
     include_str!("bash/read.bash"),
     include_str!("bash/bridge/names.bash"),

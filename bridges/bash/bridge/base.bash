@@ -44,7 +44,8 @@ __stead_in= __stead_out= __stead_say=
 __stead_fds= __stead_leaks=
 if ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] < 501)); then __stead_leaks=1; fi
 
-__stead_send() { \builtin printf '%s\n' "$1" >&40; }
+__stead_send() { \builtin printf '%s\n' "$1" >&40 || __stead_gone "$__stead_UNHEARD"; }
+__stead_UNHEARD='the shell cannot write to the session any more'
 __stead_ret() { \builtin return "$1"; }
 
 # Sets __stead_q to the text as a JSON string. Bytes that are no UTF-8 are shown as \xNN.
@@ -72,6 +73,7 @@ __stead_utf8=$'^([\x01-\x7f]|[\xc2-\xdf][\x80-\xbf]|\xe0[\xa0-\xbf][\x80-\xbf]|[
 
 # Reads a line of the host into __stead_line.
 __stead_read_line() {
+    if [[ -n $__stead_fixed ]]; then __stead_read_fixed; \builtin return; fi
     \builtin local IFS=
     \builtin read -r -u 40 __stead_line || __stead_read_on "$?"
 }
@@ -90,8 +92,9 @@ __stead_read_on() {
 # Reads as many bytes into __stead_text; the host sends no NUL.
 __stead_read_bytes() {
     # To change less of the locale takes less time.
-    if [[ -z ${LC_ALL-} ]]; then \builtin local LC_CTYPE=C; else \builtin local LC_ALL=C; fi
     __stead_text=
+    if [[ -n $__stead_fixed ]]; then __stead_read_characters "$1"; \builtin return; fi
+    if [[ -z ${LC_ALL-} ]]; then \builtin local LC_CTYPE=C || \builtin local LC_ALL=C; else \builtin local LC_ALL=C; fi
     (($1 == 0)) || \builtin read -r -N "$1" -u 40 __stead_text || __stead_read_more "$1" "$?"
 }
 

@@ -20,7 +20,7 @@ __stead_exit() {
         if [[ $2 =~ ^[-+]?[0-9]+$ ]]; then __stead_rc=$((10#${2#[-+]} & 255)); else __stead_rc=2; fi
         if [[ $2 == -* ]]; then __stead_rc=$((-__stead_rc & 255)); fi
     fi
-    if [[ $BASHPID != "$$" || -n $__stead_leaving || -z $__stead_cur ]]; then \builtin return 0; fi
+    if [[ ${BASHPID-$(($$ + ${BASH_SUBSHELL-0}))} != "$$" || -n $__stead_leaving || -z $__stead_cur ]]; then \builtin return 0; fi
     __stead_end=exit __stead_code=$__stead_rc
     __stead_abort
 }
@@ -36,8 +36,8 @@ __stead_err() {
         __stead_probing=
         \builtin return 0
     fi
-    if [[ -n $__stead_nudged && $BASHPID == "$$" ]]; then \builtin kill -INT "$$"; fi
-    if [[ -z $__s_on || $BASHPID != "$$" || -z $__stead_cur || -n $__stead_end ]]; then \builtin return 0; fi
+    if [[ -n $__stead_nudged && ${BASHPID-$(($$ + ${BASH_SUBSHELL-0}))} == "$$" ]]; then \builtin kill -INT "$$"; fi
+    if [[ -z $__s_on || ${BASHPID-$(($$ + ${BASH_SUBSHELL-0}))} != "$$" || -z $__stead_cur || -n $__stead_end ]]; then \builtin return 0; fi
     if [[ $2 == *'builtin return "$?"' ]]; then __s_command=read; fi
     __stead_end=errexit __stead_code=$__stead_rc __stead_where="line $1: $__s_command"
     # Lines of functions have numbers of their own in an interactive shell.
@@ -53,7 +53,7 @@ __stead_may() {
     \builtin test -z "$__stead_probing" || \builtin return 0
     \builtin test "${2#*\$__stead_src}" = "$2" || \builtin return 0
     \builtin test -z "$__stead_trace" || \builtin return "$1"
-    \builtin test "$BASHPID" = "$$" || \builtin return 0
+    \builtin test "${BASHPID-$(($$ + ${BASH_SUBSHELL-0}))}" = "$$" || \builtin return 0
     \builtin test "$((${#FUNCNAME[@]} - 2))" -le "$__stead_depth" || \builtin return 0
     \builtin return "$1"
 }
@@ -79,7 +79,7 @@ __stead_trapped() {
     \builtin set +k
     \builtin local __s_action= __s_set= __s_sig
     if [[ ${1-} == -- ]]; then \builtin shift; fi
-    if [[ ${1-} == -[lp]* || $BASHPID != "$$" ]]; then \builtin return 0; fi
+    if [[ ${1-} == -[lp]* || ${BASHPID-$(($$ + ${BASH_SUBSHELL-0}))} != "$$" ]]; then \builtin return 0; fi
     if (($# > 1)); then
         if [[ $1 != - ]]; then __s_action=$1 __s_set=1; fi
         \builtin shift
@@ -87,13 +87,57 @@ __stead_trapped() {
     for __s_sig; do
         case $__s_sig in
         2 | [Ii][Nn][Tt] | [Ss][Ii][Gg][Ii][Nn][Tt]) __stead_has_int=$__s_set ;;
-        # A function cannot take it away, only put another in its place.
-        [Dd][Ee][Bb][Uu][Gg]) if [[ -z $__s_action ]]; then \builtin trap -- "$__stead_nothing" DEBUG; fi ;;
+        [Rr][Ee][Tt][Uu][Rr][Nn]) __stead_trap_watch RETURN "$__s_action" ;;
         [Ee][Rr][Rr]) __stead_depth=$((${#FUNCNAME[@]} - 3)); __stead_trap_err "$__s_action" ;;
         0 | [Ee][Xx][Ii][Tt] | [Ss][Ii][Gg][Ee][Xx][Ii][Tt]) __stead_trap_exit "$__s_action" ;;
         esac
     done
 }
+
+# Sets traps one by one, that for DEBUG last and not as the user gave it, since it may keep all that follows from running.
+__stead_trap_each() {
+    \builtin local - __s_rc=0 __s_action=- __s_sig __s_watch=
+    \builtin set +k
+    if [[ $1 == -- ]]; then \builtin shift; fi
+    if (($# > 1)); then
+        __s_action=$1
+        \builtin shift
+    fi
+    for __s_sig; do
+        case $__s_sig in
+        [Dd][Ee][Bb][Uu][Gg]) __s_watch=1 ;;
+        *)
+            if \builtin trap -- "$__s_action" "$__s_sig"; then __stead_trapped "$__s_action" "$__s_sig"; else __s_rc=1; fi ;;
+        esac
+    done
+    if [[ $__s_action == - ]]; then __s_action=; fi
+    if [[ -n $__s_watch ]]; then __stead_trap_watch DEBUG "$__s_action"; fi
+    \builtin return "$__s_rc"
+}
+
+# Sets a trap for DEBUG or RETURN: the user's action, where it is not a command of ours that begins, or a function or the
+# text of the eval itself that ends. With extdebug such an action could keep our own commands from running. `case` leaves
+# `$?` as it was. A function cannot take these traps away, only put others in their places.
+__stead_trap_watch() {
+    \builtin local __s_text
+    __stead_watch_text "$1" "$2"
+    \builtin trap -- "$__s_text" "$1"
+}
+
+# Notes the action and sets `text` of the caller to that of such a trap.
+__stead_watch_text() {
+    \builtin local __s_action="$2" __s_where='$BASH_COMMAND/${FUNCNAME-} in *__s[t_]* | */exit | */trap | */read'
+    __s_text=$__stead_nothing
+    # In POSIX mode Bash lists a trap that is not set like this.
+    if [[ $__s_action == - ]]; then __s_action=; fi
+    if [[ $1 == RETURN ]]; then
+        __s_where='${#BASH_SOURCE[@]}${FUNCNAME-} in 0 | *__s[t_]* | *[0-9]exit | *[0-9]trap' __stead_user_return=$__s_action
+    else
+        __stead_user_debug=$__s_action
+    fi
+    if [[ -n $__s_action ]]; then __s_text="case $__s_where) ;; *) \\builtin eval ${__s_action@Q} ;; esac"; fi
+}
+__stead_user_debug= __stead_user_return=
 
 # Sets the EXIT trap: ours, and the user's action behind it. It writes to the user's streams, which the shell has
 # taken back by then.
@@ -112,9 +156,14 @@ __stead_trap_exit() {
 # may end any. If it was not asked to, it becomes another shell on its way out, with the same process id, which takes
 # up what it was. What no shell can hand on are its background jobs.
 __stead_salvage() {
+    # What the user has hidden or disabled is not carried on.
+    \unset -f builtin exec
+    \builtin enable . : alias builtin compgen declare eval exec exit export jobs kill local mapfile printf read readonly return set shift shopt test trap unset || \enable builtin
+    if [[ -n ${FUNCNEST-} ]]; then __stead_nest=$FUNCNEST; \builtin printf -v FUNCNEST ''; fi
     \builtin local -
     __stead_rc=$1
-    if [[ $BASHPID != "$$" || -z $__stead_cur || -n $__stead_leaving ]]; then \builtin return 0; fi
+    if [[ ${#__stead_rounds} -gt __stead_ROUNDS ]]; then \builtin return 0; fi
+    if [[ ${BASHPID-$(($$ + ${BASH_SUBSHELL-0}))} != "$$" || -z $__stead_cur || -n $__stead_leaving ]]; then \builtin return 0; fi
     if [[ -z $__stead_end && $__stead_rc != 130 && $__stead_src =~ (builtin|command)[[:space:]]+exit ]]; then \builtin return 0; fi
     __stead_k=+k
     if [[ -o keyword ]]; then __stead_k=-k; fi
@@ -135,6 +184,7 @@ __stead_salvage() {
     __s_errexit=
     if [[ -o errexit ]]; then __s_errexit=$'\nset -e'; fi
     if [[ $__stead_k == -k ]]; then __s_errexit+=$'\nset -k'; fi
+    \builtin set +t
     # In this order, since `shopt -u extdebug` takes errtrace and functrace with it.
     __s_options=$(\builtin shopt -p; \builtin set +o; \builtin :)
     \builtin set -f +eux
@@ -156,7 +206,8 @@ __stead_salvage() {
     # Coprocesses live on with the process that they belong to; their descriptors would close. Bash undoes what is put
     # over one that closes at exec, so they are closed first.
     __stead_coprocesses
-    IFS=' '
+    # It may be readonly, and an assignment would end everything.
+    \builtin printf -v IFS ' '
     for __s_name in $__s_ends; do
         \exec 0<&"$__s_name"
         \builtin eval "\\exec $__s_name<&-; \\exec $__s_name<&0"
@@ -165,7 +216,7 @@ __stead_salvage() {
     \builtin trap '__stead_early=1' INT
     \exec "$BASH" --noprofile --norc --noediting -i 49<<<"$__stead_src"
 }
-__stead_resume='__stead_src=$__stead_text; \builtin unset HISTFILE PROMPT_COMMAND; \exec 0<<<"$__stead_again"; \__stead_trap_exit "$__stead_user_exit"; \__stead_trap_err "$__stead_user_err"'
+__stead_resume='__stead_src=$__stead_text; \builtin unset HISTFILE PROMPT_COMMAND; \exec 0<<<"$__stead_again"; \__stead_trap_exit "$__stead_user_exit"; \__stead_trap_err "$__stead_user_err"; if [[ -n $__stead_user_return ]]; then \__stead_trap_watch RETURN "$__stead_user_return"; fi'
 
 # Where the redirections of the eval still hold, our descriptors are where they were put away, in this order; the last
 # such place counts, since an interrupt may have left others. A copy of one that closes at exec closes too, unless
@@ -236,13 +287,19 @@ __stead_traps() {
     \builtin local IFS=$'\n' __s_line
     for __s_line in $(\builtin trap "$@"); do
         case $__s_line in
-        *'\__stead_nudge'* | *"'$__stead_nothing' DEBUG") ;;
+        *'\__stead_nudge'* | *"'$__stead_nothing' DEBUG" | *"'$__stead_nothing' RETURN" | *"'case "*'__stead_'*) ;;
         *'\__stead_err '*)
             if [[ -n $__stead_user_err ]]; then \builtin printf '%s\n' "trap -- ${__stead_user_err@Q} ERR"; fi ;;
         *'\__stead_salvage '*)
             if [[ -n $__stead_user_exit ]]; then \builtin printf '%s\n' "trap -- ${__stead_user_exit@Q} EXIT"; fi ;;
         *) \builtin printf '%s\n' "$__s_line" ;;
         esac
+    done
+    # A function does not see these two.
+    for __s_line in DEBUG RETURN; do
+        if (($# > 1)) && [[ $'\n'"${*:2}"$'\n' != *$'\n'"$__s_line"$'\n'* ]]; then \builtin continue; fi
+        if [[ $__s_line == DEBUG && -n $__stead_user_debug ]]; then \builtin printf '%s\n' "trap -- ${__stead_user_debug@Q} DEBUG"; fi
+        if [[ $__s_line == RETURN && -n $__stead_user_return ]]; then \builtin printf '%s\n' "trap -- ${__stead_user_return@Q} RETURN"; fi
     done
 }
 
@@ -252,7 +309,7 @@ __stead_nudge() {
     \builtin local -
     \builtin set +eukx
     # A subshell may find one waiting that came to us before it was born.
-    if [[ $BASHPID != "$$" || -z $__stead_cur || -n $__stead_end || -n $__stead_has_int ]]; then \builtin return 0; fi
+    if [[ ${BASHPID-$(($$ + ${BASH_SUBSHELL-0}))} != "$$" || -z $__stead_cur || -n $__stead_end || -n $__stead_has_int ]]; then \builtin return 0; fi
     # An ERR trap that is left from within another trap would never run again. Whether one is running shows in
     # whether another begins.
     __stead_probing=1
@@ -260,15 +317,24 @@ __stead_nudge() {
     if [[ -n $__stead_probing ]]; then __stead_probing= __stead_nudged=1; else \builtin kill -INT "$$"; fi
 }
 
+# Before the end of an eval: the names that this takes.
+__stead_clear_way() {
+    if ! \builtin enable kill local return set || \builtin declare -F builtin; then \__stead_repair; fi
+}
+
 # The names that the user calls. They are set again by `clear`.
 __stead_define() {
     exit() {
-        { \__stead_exit "$?" "$@"; } 2>/dev/null
+        { __stead_rc=$?; if [[ -n ${FUNCNEST-} ]]; then __stead_nest=$FUNCNEST; \builtin printf -v FUNCNEST ''; fi; \__stead_clear_way; \__stead_exit "$__stead_rc" "$@"; } >/dev/null 2>&1
         { \builtin exit "$__stead_rc"; } 2>/dev/null
     }
     trap() {
         if [[ ${1--p} == -p ]]; then
             __stead_traps "$@"
+            \builtin return
+        fi
+        if [[ "$*" == *[Dd][Ee][Bb][Uu][Gg]* && ${1-} != -[lp]* ]]; then
+            \__stead_trap_each "$@"
             \builtin return
         fi
         \builtin trap "$@" || \builtin return

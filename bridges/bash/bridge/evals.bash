@@ -42,7 +42,7 @@ __stead_prepare() {
     if [[ -n $__stead_debug$__stead_x ]]; then __stead_put_before; fi
     # It would be run whenever the shell comes back. An assignment to what is readonly would end everything.
     \builtin printf -v PROMPT_COMMAND ''
-    __stead_probing= __stead_nudged= __stead_held= __stead_end= __stead_where= __stead_tries=0
+    __stead_probing= __stead_nudged= __stead_held= __stead_end= __stead_where= __stead_tries=0 __stead_rounds=
     if [[ -n $__stead_leaks ]]; then __stead_note_open; fi
     __stead_cur=$2 __stead_began=${EPOCHREALTIME-}
     __stead_has_int=$__stead_int
@@ -92,8 +92,14 @@ __stead_next() {
         __s_id=$__stead_cur
         __stead_skip
     fi
-    while \builtin :; do
-        if [[ -z $__stead_pending ]]; then \builtin read -r -u 40 __stead_line || __stead_read_on "$?" || __stead_quit; fi
+    for ((;;)); do
+        if [[ -n $__stead_pending ]]; then
+            \builtin :
+        elif [[ -n $__stead_fixed ]]; then
+            __stead_read_fixed || __stead_quit
+        else
+            \builtin read -r -u 40 __stead_line || __stead_read_on "$?" || __stead_quit
+        fi
         # All signals that were meant for the eval before have come by now.
         __s_early=$__stead_early __stead_early=
         __s_word=${__stead_line%% *} __s_id=${__stead_line#* }
@@ -105,7 +111,10 @@ __stead_next() {
             if [[ $__s_word == work ]]; then __stead_begin_stdlib; fi
             if [[ -n $__s_early ]]; then __stead_was_early; fi
             if ! __stead_prepare "$__s_nounset" "$__s_id"; then \builtin continue; fi
-            if [[ -z $__stead_early ]]; then \builtin return "$__stead_st"; fi
+            if [[ -z $__stead_early ]]; then
+                if [[ -n $__stead_nest${__stead_off-} ]]; then __stead_give_back; fi
+                \builtin return "$__stead_st"
+            fi
             __stead_skip
         elif __stead_serve; then
             \builtin return 0
@@ -137,7 +146,7 @@ __stead_serve() {
         __stead_src=$__stead_clear __stead_reach=all __stead_watched=1
         # All, not those that were known when there were too many to list.
         if [[ -n $__stead_many || ${#__stead_sig[@]} -ge __stead_MANY ]]; then __stead_listed "$(\builtin compgen -v -X "__stead_*")"; fi
-        __stead_held= __stead_end= __stead_where= __stead_tries=0 __stead_cur=@$__s_id
+        __stead_held= __stead_end= __stead_where= __stead_tries=0 __stead_rounds= __stead_cur=@$__s_id
         \builtin return 0 ;;
     work)
         __stead_take_work "${__s_id#* }"
@@ -211,6 +220,9 @@ __stead_learn() {
     fi
     __stead_nocase=
     if [[ :$__stead_opts: == *:nocasematch:* ]]; then __stead_nocase=1; fi
+    __stead_fixed=
+    # shellcheck disable=SC2031  # no subshell has changed it here
+    if [[ ${LC_ALL@a}${IFS@a} == *r* ]]; then __stead_fixed=1; fi
     if [[ -n $__stead_look ]]; then __stead_parts; fi
     # What was cut off tells nothing.
     if [[ ${__stead_seen[6]-} != "end $__stead_cur" ]]; then __stead_tries=1; fi
@@ -273,12 +285,12 @@ __stead_finish() {
     else
         __stead_judge
     fi
-    if [[ -n $__stead_jobs$__s_notice || $PWD != "$__stead_pwd" ]]; then __stead_notify; fi
+    if [[ -n $__stead_jobs$__stead_told$__s_notice || $PWD != "$__stead_pwd" ]]; then __stead_notify; fi
     if [[ -n $__stead_changed ]]; then __s_more+=",\"changed\":$__stead_changed"; fi
     # Only the user's own code leaves a status.
     if [[ -z $__stead_work ]]; then __stead_st=$__stead_code; fi
     __stead_work= __stead_cur= __stead_src= __stead_count=$((${#__stead_mine[@]} + ${#__stead_fn[@]} + ${#__stead_alias[@]} - ${#__stead_given[@]}))
-    \builtin printf '%s\n' "$__s_events$__s_more,\"variables\":$__stead_count}" >&40
+    \builtin printf '%s\n' "$__s_events$__s_more,\"variables\":$__stead_count}" >&40 || __stead_gone "$__stead_UNHEARD"
 }
 
 # Adds how an eval ended that may have failed or been interrupted. The status tells the host that the shell came to the
@@ -308,6 +320,10 @@ __stead_notify() {
     if [[ -n $__stead_jobs ]]; then
         __stead_jobs=
         __s_notice+="${__s_notice:+; }the shell started anew after the error: background jobs run on, but \`jobs\` and \`wait\` do not know them"
+    fi
+    if [[ -n $__stead_told ]]; then
+        __s_notice+="${__s_notice:+; }$__stead_told"
+        __stead_told=
     fi
     __stead_quote "$__s_notice"
     __s_more+=",\"notice\":$__stead_q"

@@ -64,6 +64,7 @@ __stead_wants_more() {
 
 # Sets __stead_said to what Bash says where the code in __stead_src ends.
 __stead_comes_to_end() {
+    # shellcheck disable=SC2030  # it is only for this
     __stead_said=$(LC_ALL=C; \builtin eval "if ((0)); then { ( { $1:;$__stead_src$__stead_nl" 2>&1)
     [[ $__stead_said == *'unexpected end of file'* || $__stead_said == *'unexpected EOF'* || $__stead_said == *"token \`EOF'"* ]]
 }

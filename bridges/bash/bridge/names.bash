@@ -14,7 +14,7 @@ __stead_UNLISTED='there are too many variables to list: what is told of changes 
 __stead_is_own() {
     case $1 in
     __stead_* | __s_* | BASH* | _ | PWD | OLDPWD | SHLVL | PPID | UID | EUID | RANDOM | SRANDOM | SECONDS | LINENO | EPOCH* | FUNCNAME | \
-        PIPESTATUS | SHELLOPTS | DIRSTACK | GROUPS | HISTCMD | COMP_* | COLUMNS | LINES | IFS | OPTIND | OPTERR | PROMPT_COMMAND | PS[0-4])
+        PIPESTATUS | SHELLOPTS | DIRSTACK | GROUPS | HISTCMD | COMP_* | COLUMNS | LINES | FUNCNEST | IFS | OPTIND | OPTERR | PROMPT_COMMAND | PS[0-4])
         \builtin return 0 ;;
     esac
     \builtin return 1

@@ -189,8 +189,9 @@ for __stead_line in {0..64} DEBUG ERR RETURN; do \builtin trap - "$__stead_line"
 \builtin cd -- "$__stead_start"
 \builtin set --
 \builtin hash -r
-IFS=$'"' \\t\\n'"'
-__stead_trace= __stead_aliases=-s __stead_int= __stead_asking=
+\builtin printf -v IFS " \t\n"
+\builtin unset -v FUNCNEST
+__stead_trace= __stead_aliases=-s __stead_int= __stead_asking= __stead_nest= __stead_off=() __stead_user_debug= __stead_user_return=
 \builtin unset -f read
 \__stead_define
 '

@@ -18,12 +18,12 @@ __stead_marks=$'\'\n'
 
 # Whether the eval ended like that, and no interrupt came. What has to be told besides is told by __stead_finish: a new
 # directory, and what became of background jobs.
-__stead_is_usual='[[ $__stead_end$__stead_code$__stead_reach$__stead_jobs$__stead_nocase == normal0nothing && $- != *[aefktuvxT]* && $PWD == "$__stead_pwd" && -z $! ]] && ! \builtin read -t 0 -u 40'
+__stead_is_usual='[[ $__stead_end$__stead_code$__stead_reach$__stead_jobs$__stead_nocase$__stead_fixed${__stead_off-}${FUNCNEST-} == normal0nothing && $- != *[aefktuvxT]* && $PWD == "$__stead_pwd" && -z $! ]] && ! \builtin read -t 0 -u 40'
 
 # Reports it, reads the next command, and prepares it if it is plain code too. Long code is left to the others before
 # anything looks at it: to take the first word off a text needs time by the square of its length.
 __stead_go_on='\builtin trap "__stead_early=1" INT
-\builtin printf "%s\n" "{\"ev\":\"done\",\"eval\":\"$__stead_cur\",\"status\":\"ok\",\"exit_code\":0,\"variables\":$__stead_count}" >&40
+\builtin printf "%s\n" "{\"ev\":\"done\",\"eval\":\"$__stead_cur\",\"status\":\"ok\",\"exit_code\":0,\"variables\":$__stead_count}" >&40 || __stead_gone "$__stead_UNHEARD"
 __stead_st=0 __stead_cur= __stead_src= __stead_pending=line
 IFS= \builtin read -r -u 40 __stead_line || IFS= __stead_read_on "$?" || __stead_quit
 if [[ $__stead_line == eval\ * && $__stead_line != *\ 0 && ${__stead_line##* } -le 1000 && -z $__stead_early$__stead_watched$__stead_debug$__stead_int$__stead_user_err$__stead_x$__stead_leaks${PROMPT_COMMAND-} ]]; then
@@ -43,7 +43,7 @@ if [[ $__stead_line == eval\ * && $__stead_line != *\ 0 && ${__stead_line##* } -
         \builtin set +f
     fi
     if [[ $__stead_reach == nothing && $__stead_src != *"$__stead_nl"* ]]; then
-        __stead_line=${__stead_line#* } __stead_pending= __stead_ran=1 __stead_probing= __stead_nudged= __stead_held= __stead_end= __stead_where= __stead_tries=0 __stead_has_int= __stead_began=
+        __stead_line=${__stead_line#* } __stead_pending= __stead_ran=1 __stead_probing= __stead_nudged= __stead_held= __stead_end= __stead_where= __stead_tries=0 __stead_rounds= __stead_has_int= __stead_began=
         __stead_cur=${__stead_line% *} __stead_ready=1
     fi
 fi'

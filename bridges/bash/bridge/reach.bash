@@ -12,7 +12,7 @@ __stead_watched=
 # Sets __stead_reach for the code in __stead_src. Is called with `set -f`.
 __stead_foresee() {
     __stead_reach=all __stead_named=()
-    if [[ -n $__stead_watched$__stead_debug$__stead_int$__stead_user_err || ${#__stead_src} -gt 1000 ]]; then \builtin return 0; fi
+    if [[ -n $__stead_watched$__stead_debug$__stead_int$__stead_user_err$__stead_fixed || ${#__stead_src} -gt 1000 ]]; then \builtin return 0; fi
     \builtin local IFS=$' \t' __s_text="$__stead_src" __s_word __s_first=1
     if [[ $__s_text == *'$(('* ]] && ! __stead_without_sums; then \builtin return 0; fi
     if [[ $__s_text == *[\'\"]* ]] && ! __stead_without_quotes; then \builtin return 0; fi

@@ -2,18 +2,18 @@
 
 # What is to be seen of the shell after an eval, in two ways (look.bash). A function would not see the traps for DEBUG and
 # RETURN, so traps are looked at here, by commands of their own: what a DEBUG trap prints must not get between. Bash 4.4 reads the text of a substitution only when it runs, and would see the user's aliases in it.
-__stead_see='if [[ -n $__stead_quiet ]]; then '"$__stead_loud"'; fi; __stead_opts=$BASHOPTS __stead_T=+T __stead_k=+k; if [[ -o keyword ]]; then __stead_k=-k; \builtin set +k; fi; if [[ -o functrace ]]; then __stead_T=-T; \builtin set +T; fi; \builtin shopt -u expand_aliases; if [[ $__stead_reach == all ]]; then if \__stead_looks_here && \builtin trap -p DEBUG >&48 && \__stead_part >&48 && \builtin trap -p >&48 && \__stead_show >&48; then \__stead_take_in; else __stead_look=$(\builtin set +euE; \builtin trap -p DEBUG; \__stead_part; \builtin trap -p; \__stead_show); fi; \builtin trap - DEBUG; fi; \__stead_finish; \builtin set +x -E $__stead_T $__stead_k'
+__stead_see='if [[ -z ${__stead_cur-} ]]; then \__stead_gone; fi; if [[ $__stead_reach == all || -z $__stead_end || -n ${__stead_off-} ]]; then '"$__stead_check"'; fi; '"$__stead_lift"'; if [[ -n $__stead_quiet ]]; then '"$__stead_loud"'; fi; __stead_opts=$BASHOPTS __stead_T=+T __stead_k=+k; if [[ -o keyword && -z $__stead_none ]]; then __stead_k=-k; \builtin set +k; fi; if [[ -o functrace && -z $__stead_none ]]; then __stead_T=-T; \builtin set +T; fi; \builtin shopt -u expand_aliases; if [[ $__stead_reach == all ]]; then if \__stead_looks_here && \builtin trap -p DEBUG >&48 && \__stead_part >&48 && \builtin trap -p >&48 && \__stead_show >&48; then \__stead_take_in; else __stead_look=$(\builtin set +euE; \builtin trap -p DEBUG; \__stead_part; \builtin trap -p; \__stead_show); fi; \builtin trap - DEBUG; if [[ ${__stead_seen[1]-} == *"$__stead_nothing"?" RETURN"* ]]; then \builtin trap - RETURN; fi; fi; \__stead_finish; \builtin set +xt -E $__stead_T $__stead_k'
 
 # In place of our descriptors user code sees /dev/null, which is 44. Copying them away puts the originals at higher
 # numbers, where code that uses or closes 10 and above does not hit them, and closes them in programs that it runs.
-__stead_run='{ \builtin . /dev/fd/39 39<<<"$__stead_src"; { \__stead_note "$?"; } >/dev/null 2>&1 || ! { \__stead_keep; } 43>&2 2>/dev/null 41<&0 42>&1 >/dev/null; } <&45 >&46 2>&47 40<&44 41<&44 42<&44 43<&44 45<&44 46<&44 47<&44 48<&44'
+__stead_run='{ \builtin . /dev/fd/39 39<<<"$__stead_src"; { \__stead_note "$?"; } >/dev/null 2>&1 || { \__stead_keep; } 43>&2 2>/dev/null 41<&0 42>&1 63<&44 >/dev/null || \__stead_raise; } <&45 >&46 2>&47 40<&44 41<&44 42<&44 43<&44 45<&44 46<&44 47<&44 48<&44'
 
 # A subshell that is interrupted before it knows that it is one comes here too.
-__stead_loop="if [[ \$BASHPID != \$\$ ]]; then \\builtin trap - EXIT; \\builtin exit 130; fi; \\exec 0<<<\"\$__stead_again\"; \\builtin history -c; \\__stead_mend \"\$@\"; if [[ -n \$__stead_cur ]]; then $__stead_see; fi; __stead_ready=; while \\builtin :; do if $__stead_may_run || { \\builtin shopt \$__stead_aliases expand_aliases; \\__stead_next; } && { [[ -z \$__stead_work ]] || { $__stead_hush; }; }; then $__stead_run; else $__stead_run; fi; if $__stead_is_usual; then $__stead_go_on; else $__stead_see; fi; done"
+__stead_loop="if [[ \${BASHPID-\$((\$\$ + \${BASH_SUBSHELL-0}))} != \$\$ ]]; then \\builtin trap - EXIT; \\builtin exit 130; fi; if [[ \${#__stead_rounds} -gt __stead_ROUNDS ]]; then \\__stead_gone; fi; $__stead_check; $__stead_lift; \\exec 0<<<\"\$__stead_again\"; \\builtin history -c; \\__stead_mend \"\$@\"; if [[ -n \$__stead_cur ]]; then $__stead_see; fi; __stead_ready=; for ((; __stead_ROUNDS; )); do if $__stead_may_run || { \\builtin shopt \$__stead_aliases expand_aliases; \\__stead_next; } && { [[ -z \$__stead_work ]] || { $__stead_hush; }; }; then $__stead_run; else $__stead_run; fi; if $__stead_is_usual; then $__stead_go_on; else $__stead_see; fi; done"
 
 # What the shell reads as its own input when it comes back to its prompt. Some versions take it in pieces of 128
 # bytes, of which nothing may be left when it is given anew.
-__stead_again=$'\n\n\\builtin shopt -u expand_aliases;\\builtin set +o history\n\\builtin eval "$__stead_loop"\n'
+__stead_again=$'\n\n__stead_rounds+=x;\\builtin shopt -u expand_aliases;\\builtin set +o history\n\\builtin eval "${__stead_loop-}";\\__stead_gone\n'
 
 __stead_begin() {
     \builtin local __stead_new __stead_i=0 IFS=$'\n'

@@ -42,7 +42,7 @@ __stead_take_work() {
     esac
     if [[ -n $__s_early ]]; then __stead_was_early; fi
     \builtin printf -v PROMPT_COMMAND ''
-    __stead_probing= __stead_nudged= __stead_held= __stead_end= __stead_where= __stead_tries=0 __stead_ran= __stead_has_int=
+    __stead_probing= __stead_nudged= __stead_held= __stead_end= __stead_where= __stead_tries=0 __stead_rounds= __stead_ran= __stead_has_int=
     __stead_reach=all __stead_watched=1 __stead_work=$1
     if [[ -n $__stead_leaks ]]; then __stead_note_open; fi
     __stead_cur=$__s_id __stead_began=${EPOCHREALTIME-}

@@ -257,10 +257,17 @@ __stead_set_option() {
 
 # The traps for SIGINT and DEBUG are set when code begins, and that for RETURN when the work is over.
 __stead_set_trap() {
+    \builtin local __s_text
     case $2 in
     SIGINT) __stead_int="trap -- ${1@Q} SIGINT" ;;
-    DEBUG) __stead_debug="trap -- ${1@Q} DEBUG" ;;
-    RETURN) __stead_returns="trap -- ${1@Q} RETURN" ;;
+    DEBUG)
+        __stead_watch_text DEBUG "$1"
+        if [[ $1 == - ]]; then __s_text=-; fi
+        __stead_debug="trap -- ${__s_text@Q} DEBUG" ;;
+    RETURN)
+        __stead_watch_text RETURN "$1"
+        if [[ $1 == - ]]; then __s_text=-; fi
+        __stead_returns="trap -- ${__s_text@Q} RETURN" ;;
     *) __stead_after+="\\builtin trap -- ${1@Q} $2; \\__stead_trapped -- ${1@Q} $2; __stead_depth=0"$'\n' ;;
     esac
 }

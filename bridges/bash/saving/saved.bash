@@ -186,9 +186,9 @@ __stead_gather_traps() {
     \builtin eval "$__stead_traps_seen"
     # These are not as the user set them, or not set, while the bridge is at work.
     __s_told=1
-    if [[ -n $__stead_returns ]]; then \builtin eval "$__stead_returns"; fi
+    if [[ $__stead_returns == *'__s[t_]'* ]]; then trap -- "$__stead_user_return" RETURN; elif [[ -n $__stead_returns ]]; then \builtin eval "$__stead_returns"; fi
     if [[ -n $__stead_int ]]; then \builtin eval "$__stead_int"; fi
-    if [[ -n $__stead_debug ]]; then \builtin eval "$__stead_debug"; fi
+    if [[ $__stead_debug == *'__s[t_]'* ]]; then trap -- "$__stead_user_debug" DEBUG; elif [[ -n $__stead_debug ]]; then \builtin eval "$__stead_debug"; fi
     if [[ -n $__stead_user_err ]]; then trap -- "$__stead_user_err" ERR; fi
     if [[ -n $__stead_user_exit ]]; then trap -- "$__stead_user_exit" EXIT; fi
 }

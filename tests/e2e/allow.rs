@@ -153,6 +153,20 @@ fn cf4_an_odd_directory_that_nobody_allowed_keeps_only_its_own_sessions_from_sta
 }
 
 #[test]
+fn cf4_a_directory_that_was_never_allowed_is_not_read_as_a_whole_for_other_sessions() {
+    let env = TestEnv::new(STEAD);
+    write(&env, ".stead/config.toml", "[sessions.ml]\ninit = \"z = 41\"\n");
+    // More than may be read: whoever did would say so.
+    let large = fs::File::create(env.workspace().join(".stead/data")).unwrap();
+    large.set_len(65 << 20).unwrap();
+    let reply = env.eval("1 + 1");
+    assert_eq!(reply["data"]["value"], "2", "{reply:#}");
+    assert_eq!(reply["data"].get("notice"), None, "{reply:#}");
+    refused(&env, &["eval", "-n", "ml", "1"], "64 MiB", "keep only settings there");
+    refused(&env, &["allow"], "64 MiB", "keep only settings there");
+}
+
+#[test]
 fn cf4_nothing_of_a_project_is_run_by_who_only_looks() {
     let env = TestEnv::new(STEAD);
     let canary = env.root().join("canary");

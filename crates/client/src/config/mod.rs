@@ -64,11 +64,7 @@ impl Client {
     /// Reads the files of this workspace. What is wrong with them is in the answer.
     pub fn read_config(&self) -> ReadConfig {
         let mut problems = Vec::new();
-        let user_path = user_dir().map(|dir| dir.join(CONFIG_FILE));
-        let user = user_path.as_deref().and_then(|path| {
-            let text = stead_files::read_users_text(path, MOST_CONFIG);
-            understood(path, FileOwner::User, text.map(Some), &mut problems)
-        });
+        let (user_path, user) = read_users(&mut problems);
         let workspace_path = self.workspace.path().join(PROJECT_DIR).join(CONFIG_FILE);
         let (project, trouble) = match ProjectDir::read(self.workspace.path()) {
             Ok(project) => (project, None),
@@ -88,6 +84,36 @@ impl Client {
         problems.extend(configuration.problems());
         ReadConfig { user_path, workspace_path, configuration, problems, project, trouble }
     }
+
+    /// What the files of this workspace say, if nothing is wrong with them and the workspace's directory was never
+    /// allowed. Then all that may matter of it is which sessions it is about, and the rest of it need not be read.
+    fn glance_at_config(&self) -> Option<Configuration> {
+        let workspace = self.workspace.path();
+        if !workspace.join(PROJECT_DIR).is_dir()
+            || self.allow_note().is_some()
+            || !ProjectDir::is_sound(workspace)
+        {
+            return None;
+        }
+        let mut problems = Vec::new();
+        let (_, user) = read_users(&mut problems);
+        let path = workspace.join(PROJECT_DIR).join(CONFIG_FILE);
+        let text = stead_files::read_users_text(&path, MOST_CONFIG).map(Some);
+        let workspace = understood(&path, FileOwner::Workspace, text, &mut problems);
+        let configuration = Configuration { user, workspace };
+        problems.extend(configuration.problems());
+        problems.is_empty().then_some(configuration)
+    }
+}
+
+/// The user's own file, and where it is or would be.
+fn read_users(problems: &mut Vec<ConfigProblem>) -> (Option<PathBuf>, Option<ConfigFile>) {
+    let path = user_dir().map(|dir| dir.join(CONFIG_FILE));
+    let file = path.as_deref().and_then(|path| {
+        let text = stead_files::read_users_text(path, MOST_CONFIG);
+        understood(path, FileOwner::User, text.map(Some), problems)
+    });
+    (path, file)
 }
 
 /// What a workspace's directory says in its configuration file, if that can be understood.

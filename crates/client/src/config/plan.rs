@@ -50,6 +50,12 @@ impl Client {
                 None,
             );
         }
+        if let Some(configuration) = self.glance_at_config()
+            && let Ok(plan) = self.plan_of(&configuration, name, &asked)
+            && !plan.uses_workspace
+        {
+            return self.planned_without(configuration, name, launch, &asked);
+        }
         let ReadConfig { configuration, problems, project, trouble, .. } = self.read_config();
         let broken = problems.into_iter().filter(|problem| {
             // What is wrong with one toolchain or session does not keep others from starting.
@@ -104,23 +110,38 @@ impl Client {
             self.allow(&project)?;
             return self.settled(plan, launch, Some(&project));
         }
-        // It has nothing to say about this session, which starts as if it were not there.
+        let mut planned = self.planned_without(configuration, name, launch, &asked)?;
+        let startup = &mut planned.settings.startup;
+        startup.notice = left_out.or(startup.notice.take());
+        Ok(planned)
+    }
+
+    /// What a session is started with that the workspace's directory has nothing to say about, and which starts as if that
+    /// were not there, because it is not allowed.
+    fn planned_without(
+        &self,
+        configuration: Configuration,
+        name: &SessionName,
+        launch: &LaunchOptions,
+        asked: &AskedStart,
+    ) -> Result<Planned, ClientError> {
+        let known = configuration.session_names();
         let without = Configuration { workspace: None, ..configuration };
-        let plan = self.plan_of(&without, name, &asked);
+        let plan = self.plan_of(&without, name, asked);
         let plan = plan.map_err(|error| self.refused(name, error, &known))?;
         let mut planned = self.settled(plan, launch, None)?;
-        if self.has_stdlib(&planned, launch, &project) {
-            let why = match standing {
-                TrustStanding::Changed => "has changed since it was allowed",
-                _ => "is not allowed",
+        let dir = self.workspace.path().join(PROJECT_DIR);
+        let library = stdlib_file(&planned.plan, launch);
+        if library.is_some_and(|file| dir.join("stdlib").join(file).is_file()) {
+            let why = match self.allow_note() {
+                Some(_) => "has changed since it was allowed",
+                None => "is not allowed",
             };
             planned.settings.startup.notice = Some(format!(
                 "the project's standard library is not loaded, because `{}` {why} (`allow`)",
-                project.path.display()
+                dir.display()
             ));
         }
-        let startup = &mut planned.settings.startup;
-        startup.notice = left_out.or(startup.notice.take());
         Ok(planned)
     }
 
@@ -156,12 +177,6 @@ impl Client {
         let known = || configuration.session_names();
         let plan = plan.map_err(|error| self.refused(name, error, &known()))?;
         self.settled(plan, &launch, None)
-    }
-
-    /// Whether the project's standard library would be loaded into this session.
-    fn has_stdlib(&self, planned: &Planned, launch: &LaunchOptions, project: &ProjectDir) -> bool {
-        let file = stdlib_file(&planned.plan, launch);
-        file.is_some_and(|file| !matches!(project.stdlib(file), Ok(None)))
     }
 
     /// The settings that a plan comes to.

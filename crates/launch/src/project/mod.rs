@@ -84,6 +84,12 @@ impl ProjectTrouble {
 }
 
 impl ProjectDir {
+    /// Whether nothing in the directory of a workspace is odd. No file of it is read, so that one that nobody
+    /// ever allowed costs a session's start next to nothing, however much is in it.
+    pub fn is_sound(workspace: &Path) -> bool {
+        collect(&workspace.join(PROJECT_DIR), "", &mut Vec::new()).is_ok()
+    }
+
     /// Reads the directory of a workspace; `None` if it has none, or an empty one.
     pub fn read(workspace: &Path) -> Result<Option<ProjectDir>, ProjectTrouble> {
         let path = workspace.join(PROJECT_DIR);

@@ -184,6 +184,18 @@ class Session(NodeTest):
             self.ok(host, "await 43", "43")
         self.assertEqual(host.eval("process.stdout.write('out')").out, "out")
 
+    def test_js3_an_await_ends_whatever_user_code_has_broken(self):
+        for code in ("Object.prototype.then = (f) => f(1)", "Object.defineProperty(Object.prototype, 'then', { get() { throw 1 } })"):
+            host = self.start()
+            host.eval(code)
+            self.assertIn(host.eval("await 3").status, ("ok", "error"), code)
+            self.ok(host, "delete Object.prototype.then", "true" if "=>" in code else "false")
+        for code in ("require('vm').Script = null", "1; require('inspector').Session.prototype.post = null"):
+            host = self.start()
+            self.ok(host, "1", "1")
+            host.eval(code)
+            self.ok(host, "await 3", "3")
+
     def test_errors_in_later_ticks_are_told_and_survived(self):
         host = self.start()
         result = host.eval("await new Promise(r => setTimeout(() => { setImmediate(r); throw new Error('late') })); 5")

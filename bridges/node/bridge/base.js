@@ -20,6 +20,7 @@ const timers = main.require("timers");
 const { Worker, MessageChannel, moveMessagePortToContext } = main.require("worker_threads");
 const { writeSync, openSync, fstatSync, statSync } = fs;
 const { inspect } = util;
+const { Script } = vm;
 const { isPromise, isProxy } = util.types;
 const { setImmediate, setTimeout, clearTimeout } = timers;
 const nextTick = process.nextTick;

@@ -81,5 +81,5 @@ function abandon(mark) {
 /** Ends the JavaScript that runs now, at its next call; V8 takes that back when the last frame is left. */
 function stopHere() {
   connectInspector();
-  withoutToJSON(() => inspectorSession.post("Runtime.terminateExecution"));
+  withoutToJSON(() => askInspector("Runtime.terminateExecution"));
 }

@@ -121,7 +121,7 @@ function position(source, offset) {
 /** Where and why V8 refuses a text; null if it does not. */
 function compileError(text, source, prefix = "", suffix = "") {
   try {
-    new vm.Script(prefix + text + suffix, { filename: fileName() });
+    new Script(prefix + text + suffix, { filename: fileName() });
     return null;
   } catch (error) {
     let line = 1, column = 1;

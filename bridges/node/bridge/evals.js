@@ -1,6 +1,6 @@
 // Evals: runs one, waits for what it awaits, and reports how it ended.
 
-let inspectorSession = null;
+let inspectorSession = null, postToInspector = null;
 
 function fileName() {
   return S.stdlib ? STDLIB_FILE : "<" + S.eval + ">";
@@ -84,7 +84,7 @@ function runPlainly(plan) {
     declareNames(plan, false);
     // Strict eval code would keep its variables to itself.
     value = plan.strict
-      ? runUser(() => new vm.Script(text, { filename: fileName() }).runInThisContext())
+      ? runUser(() => new Script(text, { filename: fileName() }).runInThisContext())
       : runUser(() => globalEval(text));
   } catch (error) {
     return failed(error, plan);
@@ -96,8 +96,15 @@ function runPlainly(plan) {
 function connectInspector() {
   if (inspectorSession !== null) return;
   const { Session } = main.require("inspector");
-  inspectorSession = new Session();
-  inspectorSession.connect();
+  const session = new Session();
+  session.connect();
+  postToInspector = session.post;  // the user may put another in its place
+  inspectorSession = session;
+}
+
+/** Sends the inspector a message, with a callback for its answer. */
+function askInspector(...message) {
+  apply(postToInspector, inspectorSession, message);
 }
 
 /** Whatever awaits at top level runs in V8's REPL mode, which only its inspector offers. */
@@ -117,8 +124,11 @@ function runAwaiting(plan) {
     stop();
     apply(promiseThen, promise, [
       (holder) => {
-        const value = holder[".repl_result"];
-        holder[".repl_result"] = undefined;
+        let value;
+        try {
+          value = holder[".repl_result"];
+          holder[".repl_result"] = undefined;
+        } catch {}  // a `then` that every object has has put something else in its place
         if (isCurrent()) settle(plan.value ? value : undefined, plan);
       },
       (error) => {
@@ -128,7 +138,7 @@ function runAwaiting(plan) {
   });
   const message = { __proto__: null, expression: withoutHash(plan.text) + "\n//# sourceURL=" + fileName(), replMode: true };
   try {
-    runUser(() => withoutToJSON(() => inspectorSession.post("Runtime.evaluate", message, (error, answer) => {
+    runUser(() => withoutToJSON(() => askInspector("Runtime.evaluate", message, (error, answer) => {
       const details = answer?.exceptionDetails;
       if (result !== null || !details || !isCurrent()) return;
       const text = String(details.exception?.description ?? details.text).split("\n")[0].replace(/^SyntaxError: /, "");

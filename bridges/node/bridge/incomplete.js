@@ -5,7 +5,7 @@ const END = "Unexpected end of input";
 /** What V8 says of a text as the beginning or the whole of an async function; null if it takes it. */
 function refusal(text, suffix) {
   try {
-    new vm.Script("(async () => {\n" + text + "\n" + suffix, { filename: fileName() });
+    new Script("(async () => {\n" + text + "\n" + suffix, { filename: fileName() });
     return null;
   } catch (error) {
     return stringOf(error.message, "");

@@ -46,7 +46,7 @@ function vars() {
   return { vars: listed, more: Math.max(names.length - VARS_LISTED, 0) };
 }
 
-const callWithin = new vm.Script("callWithin()");
+const callWithin = new Script("callWithin()");
 
 /** What a call gives; undefined if it takes longer than that. Only a script of its own can be given a time. */
 function within(ms, call) {

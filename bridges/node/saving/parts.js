@@ -104,7 +104,7 @@ function methodText(text) {
   const tokens = scan("x = {" + text + "}") ?? [];
   if (tokens.some((token) => token.kind === "word" && token.text === "super") || /^(?:(?:get|set|async)\s+|\*\s*)*\[/.test(text)) return null;
   try {
-    new vm.Script("({" + text + "\n})");
+    new Script("({" + text + "\n})");
     return text;
   } catch {
     return null;

@@ -19,7 +19,7 @@ function textOf(made) {
 function sourceOf(made) {
   const text = textOf(made);
   try {
-    new vm.Script("(" + text + "\n)");
+    new Script("(" + text + "\n)");
   } catch {
     throw new Unsavable("it is a method, which has no text of its own");
   }
@@ -34,7 +34,7 @@ function capturedBy(made) {
   try {
     const post = (method, message) => {
       let result = {};
-      withoutToJSON(() => inspectorSession.post(method, { __proto__: null, ...message }, (error, answer) => { result = answer ?? {}; }));
+      withoutToJSON(() => askInspector(method, { __proto__: null, ...message }, (error, answer) => { result = answer ?? {}; }));
       return result;
     };
     const membersOf = (objectId) => post("Runtime.getProperties", { objectId, ownProperties: true });

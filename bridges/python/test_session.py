@@ -246,6 +246,14 @@ class Golden(BridgeTest):
 
 
 class Parts(BridgeTest):
+    def test_an_audit_hook_that_keeps_the_bridge_from_going_on_ends_the_session(self):
+        host = self.start()
+        self.ok(host, "import sys; sys.addaudithook(lambda event, args: 1 / 0 if event in ('fcntl.fcntl', 'fcntl.ioctl') else None)")
+        host.submit("1")
+        self.assertEqual(host.wait_end(host.idle), 1)
+        said = [event for event in host.idle.events if event["ev"] == "exiting"]
+        self.assertEqual([event["reason"] for event in said], ["the interpreter fails at what the session needs: ZeroDivisionError"])
+
     def test_no_two_parts_of_the_bridge_define_the_same_name(self):
         listed = re.findall(r'"(python/(?:bridge|saving|copies)/[^"]+)"', contents("lib.rs").decode())
         self.assertGreater(len(listed), 30)

@@ -36,10 +36,15 @@ def step():
         raise Finish(0)
 
 
+HOPELESS = 50           # so many steps in a row have failed: the next one will too
+
+
 def serve():
+    failures = 0
     while True:
         try:
             step()
+            failures = 0
         except Finish:
             raise
         except Restored:
@@ -58,6 +63,20 @@ def serve():
                     transmit(dump({"ev": "done", "eval": S.eval, "status": "error"}) + "\n")
             except BaseException:
                 pass
+            failures += 1
+            if failures >= HOPELESS:
+                leave_broken(error)
+
+
+def leave_broken(error):
+    """Ends the session where user code has broken what each step needs, such as by an audit hook, which nobody can take away."""
+    S.life = Life.FINISHING
+    try:
+        reason = "the interpreter fails at what the session needs: " + type_name(error)
+        transmit(dump({"ev": "exiting", "code": 1, "reason": reason}) + "\n")
+    except BaseException:
+        _exit(1)
+    raise Finish(1)
 
 
 def start():

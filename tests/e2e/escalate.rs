@@ -167,7 +167,7 @@ while True:
 #[test]
 fn e3_a_hard_timeout_kills_children_before_the_interpreter() {
     let env = environment();
-    let arguments = ["eval", "-n", "sh", "--hard-timeout", "200ms", "--timeout", "60s", "--"];
+    let arguments = ["eval", "-n", "sh", "--hard-timeout", "1s", "--timeout", "60s", "--"];
     let ran = env.run(arguments.into_iter().chain([DEAF]));
     assert_eq!(ran.code, Some(3), "{ran:?}");
     let reply = ran.json();

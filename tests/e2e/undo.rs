@@ -170,7 +170,7 @@ fn st5_a_hard_timeout_that_kills_restores_and_queued_evals_do_not_run() {
     eval(&env, "py", "x = 1");
     // Blocks all signals in the main thread, so that no interrupt is ever seen.
     let code = "import signal\nx = 2\nsignal.pthread_sigmask(signal.SIG_BLOCK, range(1, 65))\nprint('up', flush=True)\nwhile True: pass";
-    let stuck = env.json(["eval", "-n", "py", "--bg", "--hard-timeout", "200ms", "--", code]);
+    let stuck = env.json(["eval", "-n", "py", "--bg", "--hard-timeout", "1s", "--", code]);
     let id = stuck["data"]["eval_id"].as_str().unwrap();
     env.json(["wait", id, "--match", "up"]);
     let queued = env.json(["eval", "-n", "py", "--bg", "--", "x = 3"]);

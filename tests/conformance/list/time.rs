@@ -47,7 +47,7 @@ fn background(talk: &Talk<'_>) {
 fn hard(talk: &Talk<'_>) {
     talk.eval(talk.column.set("x", 41)).complete();
     let code = join([talk.column.say("up"), piece(talk.column.spin)]);
-    let reply = talk.eval_with(["--hard-timeout", "200ms"], code).status("timeout");
+    let reply = talk.eval_with(["--hard-timeout", "500ms"], code).status("timeout");
     reply.has("outcome", "interrupted").out("up\n");
     talk.says(talk.column.tell("x"), "41\n");
 }
@@ -55,7 +55,7 @@ fn hard(talk: &Talk<'_>) {
 fn hard_child(talk: &Talk<'_>) {
     talk.eval(talk.column.set("x", 41)).complete();
     let code = talk.column.child(r#"trap "" INT TERM; echo $$ > pid; while :; do sleep 1; done"#);
-    talk.eval_with(["--hard-timeout", "200ms"], code).status("timeout");
+    talk.eval_with(["--hard-timeout", "500ms"], code).status("timeout");
     let pid = talk.pid_in("pid");
     wait_for("the child's end", || !is_alive(pid));
     talk.says(talk.column.tell("x"), "41\n");
@@ -64,7 +64,7 @@ fn hard_child(talk: &Talk<'_>) {
 fn hard_stubborn(talk: &Talk<'_>) {
     let generation = talk.generation();
     let code = piece(talk.column.spin_stubbornly);
-    talk.eval_with(["--hard-timeout", "200ms"], code).status("timeout").has("outcome", "killed");
+    talk.eval_with(["--hard-timeout", "500ms"], code).status("timeout").has("outcome", "killed");
     talk.eval(talk.column.say("on")).complete().out("on\n").has("generation", generation + 1);
 }
 

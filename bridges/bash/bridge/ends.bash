@@ -96,8 +96,9 @@ __stead_trapped() {
 
 # Sets traps one by one, that for DEBUG last and not as the user gave it, since it may keep all that follows from running.
 __stead_trap_each() {
-    \builtin local - __s_rc=0 __s_action=- __s_sig __s_watch=
+    \builtin local -
     \builtin set +k
+    \builtin local __s_rc=0 __s_action=- __s_sig __s_watch=
     if [[ $1 == -- ]]; then \builtin shift; fi
     if (($# > 1)); then
         __s_action=$1

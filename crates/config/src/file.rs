@@ -174,14 +174,7 @@ impl FileReader<'_> {
     ) {
         let at = dotted("sessions", given);
         let values = self.table(Section::Session, &at, table);
-        let name: SessionName = match given.parse() {
-            Ok(name) => name,
-            Err(error) => {
-                let problem = "it is no name for a session".to_owned();
-                let fix = stead_protocol::NameError::expected(&error).to_owned();
-                return self.complain(span, Some(&at), problem, Some(fix));
-            }
-        };
+        let Some(name) = self.name(given, "session", span.clone(), &at) else { return };
         if crate::is_reserved(&name) {
             let problem = "sessions of this name are stead's own".to_owned();
             return self.complain(span, Some(&at), problem, Some("use another name".to_owned()));
@@ -207,10 +200,8 @@ impl FileReader<'_> {
         let at = dotted("toolchains", given);
         let values = self.table(Section::Toolchain, &at, table);
         // A session may be called after its toolchain.
-        if let Err(error) = given.parse::<SessionName>() {
-            let problem = "it is no name for a toolchain".to_owned();
-            let fix = stead_protocol::NameError::expected(&error).to_owned();
-            return self.complain(span, Some(&at), problem, Some(fix));
+        if self.name(given, "toolchain", span.clone(), &at).is_none() {
+            return;
         }
         if values.get(ConfigKey::Engine).is_none() && crate::built_in(given).is_none() {
             let problem = "it has no `engine`".to_owned();
@@ -245,10 +236,8 @@ impl FileReader<'_> {
     ) {
         let at = dotted("gateways", given);
         let values = self.table(Section::Gateway, &at, table);
-        if let Err(error) = given.parse::<SessionName>() {
-            let problem = "it is no name for a gateway".to_owned();
-            let fix = stead_protocol::NameError::expected(&error).to_owned();
-            return self.complain(span, Some(&at), problem, Some(fix));
+        if self.name(given, "gateway", span.clone(), &at).is_none() {
+            return;
         }
         // A key that a workspace may not have was complained about already.
         let had_url = table.get(ConfigKey::Url.name()).is_some();
@@ -276,6 +265,21 @@ impl FileReader<'_> {
         }
         let origin = self.origin(span);
         into.insert(given.to_owned(), NamedTable { origin, table: values });
+    }
+
+    /// The name of a table, or a complaint that it is none for a thing of this kind.
+    fn name(
+        &mut self,
+        given: &str,
+        kind: &str,
+        span: Option<Range<usize>>,
+        at: &str,
+    ) -> Option<SessionName> {
+        let refused = |error| {
+            let fix = stead_protocol::NameError::expected(&error).to_owned();
+            self.complain(span, Some(at), format!("it is no name for a {kind}"), Some(fix));
+        };
+        given.parse().map_err(refused).ok()
     }
 
     fn table(&mut self, section: Section, at: &str, table: &dyn TableLike) -> ConfigTable {

@@ -169,6 +169,35 @@ fn k2_what_the_server_kept_arrives_and_what_is_asked_meanwhile_is_done() {
 }
 
 #[test]
+fn k2_a_question_that_was_lost_with_the_connection_is_told_of_and_interrupted() {
+    let far = Far::new();
+    let server = GatewayServer::start(&far.env, GatewayKind::Server, &[]);
+    let proxy = CuttingProxy::to(server.port);
+    ok(far.launch(&proxy.url(), "far", &["--kernel", "python3"]));
+    let flag = far.env.root().join("go");
+    let code = format!(
+        "import os, time\nprint('up', flush=True)\nwhile not os.path.exists({:?}): time.sleep(0.01)\ninput('who? ')",
+        flag.to_str().unwrap()
+    );
+    let eval = ok(far.env.json(["eval", "-n", "far", "--bg", "--", &code]));
+    let eval = eval["data"]["eval_id"].as_str().unwrap().to_owned();
+    wait_for("it runs", || far.env.run(["output", &eval]).stdout.contains("up"));
+    // The server has passed the question on, and it never arrives.
+    proxy.hold(true);
+    std::fs::write(&flag, "").unwrap();
+    wait_for("it asks", || proxy.has_swallowed("input_request"));
+    proxy.cut();
+    proxy.hold(false);
+    wait_for("it is told", || {
+        far.env.run(["output", &eval]).stdout.contains("if it asked for input when that was lost")
+    });
+    assert_eq!(far.env.json(["status", "-n", "far"])["data"]["state"], "running");
+    let effect = far.env.json(["interrupt", &eval]);
+    assert_eq!(effect["data"]["effect"], "interrupted", "{effect:#}");
+    assert_eq!(far.value("far", "1"), "1");
+}
+
+#[test]
 #[ignore = "waits for half a minute"]
 fn all_k2_a_half_open_connection_is_noticed() {
     let far = Far::new();

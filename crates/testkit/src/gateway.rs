@@ -175,6 +175,8 @@ struct ProxyState {
     budget: AtomicU64,
     /// Nothing is passed on any more, and nothing is closed.
     holds: AtomicBool,
+    /// What was not passed on.
+    swallowed: Mutex<Vec<u8>>,
     /// New connections are closed at once.
     refuses: AtomicBool,
     /// How often something was cut.
@@ -234,6 +236,12 @@ impl CuttingProxy {
         self.state.holds.store(holds, Ordering::SeqCst);
     }
 
+    /// Whether these words of the server were not passed on.
+    pub fn has_swallowed(&self, words: &str) -> bool {
+        let swallowed = self.state.swallowed.lock().expect("no panic");
+        String::from_utf8_lossy(&swallowed).contains(words)
+    }
+
     /// Takes no new connections.
     pub fn refuse(&self, refuses: bool) {
         self.state.refuses.store(refuses, Ordering::SeqCst);
@@ -274,6 +282,7 @@ fn pass(mut from: TcpStream, mut to: TcpStream, cuts: Option<&ProxyState>) {
                 return state.cut();
             }
             if state.holds.load(Ordering::SeqCst) {
+                state.swallowed.lock().expect("no panic").extend(&bytes[..count]);
                 continue;
             }
         }

@@ -197,6 +197,7 @@ impl KernelTalk {
                 TalkTimer::Begins => self.begins_unsaid(out),
                 TalkTimer::Cools => self.cooled(out),
                 TalkTimer::Again => self.execute_again(out),
+                TalkTimer::Unheard => self.still_unheard(out),
             }
         }
     }

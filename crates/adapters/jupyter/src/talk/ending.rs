@@ -93,9 +93,7 @@ impl KernelTalk {
     pub(super) fn take_run(&mut self, out: &mut Vec<TalkAction>) -> Option<Box<EvalRun>> {
         let phase = std::mem::replace(&mut self.phase, TalkPhase::Idle);
         let TalkPhase::Running(mut run) = phase else { return None };
-        for timer in [TalkTimer::Begins, TalkTimer::Grown, TalkTimer::Cools, TalkTimer::Again] {
-            self.timers.forget(timer);
-        }
+        self.timers.forget_eval();
         let lost = match self.owner {
             KernelOwner::Ours { .. } => self.numbers.lost(),
             // Answers to other clients have numbers, too.

@@ -216,6 +216,8 @@ struct EvalRun {
     display: Option<Value>,
     error: Option<Value>,
     tries: u32,
+    /// The reader was told that a question of the code may be lost.
+    warned: bool,
     /// Something that the reader of the result should know.
     notice: Option<String>,
 }
@@ -237,6 +239,7 @@ impl EvalRun {
             display: None,
             error: None,
             tries: 0,
+            warned: false,
             notice: None,
         }
     }

@@ -32,6 +32,7 @@ impl KernelTalk {
             TalkPhase::Running(run) if run.request == message.parent_id() => run,
             _ => return self.background(message, out),
         };
+        self.timers.forget(TalkTimer::Unheard);
         match message.kind() {
             "execute_input" if run.age != EvalAge::Grown => {
                 run.age = EvalAge::Young;

@@ -3,14 +3,22 @@
 //! Requests are answered in order, and so is what a kernel publishes. When the answer to a question that was sent after the
 //! cut has come, answers to earlier requests that have not come were lost.
 
+use std::time::Duration;
+
 use serde_json::json;
-use stead_protocol::bridge::DoneStatus;
+use stead_protocol::bridge::{DoneStatus, Stream};
 
 use super::commands::refuse;
 use super::ending::{done, error};
 use super::published::{show_display, show_value};
-use super::{EvalAge, EvalStage, KernelChannel, KernelTalk, TalkAction, TalkPhase};
+use super::{EvalAge, EvalStage, KernelChannel, KernelTalk, TalkAction, TalkPhase, TalkTimer};
 use crate::message::JupyterMessage;
+
+/// Code that goes on is heard of again within this time, as a rule.
+const HEARD_WITHIN: Duration = Duration::from_secs(3);
+/// What the reader of the output is told after that.
+const MAY_WAIT: &str = "[nothing was heard of the code since the connection is back: if it asked for input when that was lost, \
+     the question is lost, too, and cannot be answered; an interrupt ends the wait]\n";
 
 /// A question that was sent after a cut.
 #[derive(Debug)]
@@ -26,6 +34,21 @@ impl KernelTalk {
         let (request, message) = self.request("kernel_info_request", json!({}));
         self.after_cut = Some(CutProbe { request, replied: false, idle: false });
         out.push(TalkAction::Send(KernelChannel::Shell, message));
+        if let TalkPhase::Running(run) = &self.phase
+            && run.asks.is_none()
+            && !run.warned
+        {
+            self.timers.set(TalkTimer::Unheard, HEARD_WITHIN);
+        }
+    }
+
+    /// Nothing has come from the code since. Servers keep questions for a client that is away, and repeat none that they had
+    /// passed on: one that was lost on its way keeps the code waiting, and nothing tells that from code that takes its time.
+    pub(super) fn still_unheard(&mut self, out: &mut Vec<TalkAction>) {
+        if let TalkPhase::Running(run) = &mut self.phase {
+            run.warned = true;
+            out.push(TalkAction::Print(Stream::Err, MAY_WAIT.to_owned()));
+        }
     }
 
     /// Whether a message belongs to the question that was asked after the last cut.
@@ -107,6 +130,7 @@ impl KernelTalk {
         let phase = std::mem::replace(&mut self.phase, TalkPhase::Idle);
         let TalkPhase::Running(mut run) = phase else { return };
         self.leave_work(&run, out);
+        self.timers.forget_eval();
         if run.asks.is_some() {
             out.push(TalkAction::Listen(false));
         }

@@ -156,3 +156,33 @@ fn k2_a_question_whose_answer_was_lost_is_refused_and_one_that_waits_is_asked() 
     cut.kernel(KernelChannel::Shell, &request, "execute_reply", json!({"status": "ok"}));
     assert_eq!(words(&cut.idle(&request)), "done ok");
 }
+
+#[test]
+fn k2_code_that_is_not_heard_of_after_a_cut_may_wait_for_an_answer_that_cannot_be_given() {
+    let printed = |actions: Vec<TalkAction>| {
+        let text = |action| match action {
+            TalkAction::Print(Stream::Err, text) => Some(text),
+            _ => None,
+        };
+        actions.into_iter().find_map(text).unwrap_or_default()
+    };
+    let mut cut = CutTalk::new("toy");
+    let request = cut.eval();
+    cut.step(TalkInput::Reconnected);
+    let told = printed(cut.talk.step(TalkInput::Due));
+    assert!(told.contains("asked for input") && told.contains("interrupt"), "{told}");
+    // It is told once, and not of code that is heard of or whose question is known.
+    cut.step(TalkInput::Reconnected);
+    assert_eq!(printed(cut.talk.step(TalkInput::Due)), "");
+    cut.kernel(KernelChannel::Shell, &request, "execute_reply", json!({"status": "ok"}));
+    cut.idle(&request);
+    for (channel, kind) in
+        [(KernelChannel::Published, "stream"), (KernelChannel::Stdin, "input_request")]
+    {
+        let mut cut = CutTalk::new("toy");
+        let request = cut.eval();
+        cut.step(TalkInput::Reconnected);
+        cut.kernel(channel, &request, kind, json!({"name": "stdout", "text": "a"}));
+        assert_eq!(printed(cut.talk.step(TalkInput::Due)), "", "{kind}");
+    }
+}

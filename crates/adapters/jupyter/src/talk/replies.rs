@@ -3,7 +3,7 @@
 use serde_json::Value;
 use stead_protocol::bridge::BridgeEvent;
 
-use super::{EvalStage, KernelTalk, TalkAction, TalkPhase};
+use super::{EvalStage, KernelTalk, TalkAction, TalkPhase, TalkTimer};
 use crate::message::JupyterMessage;
 
 impl KernelTalk {
@@ -65,6 +65,7 @@ impl KernelTalk {
         };
         let eval = eval.map(|(_, eval)| eval.clone());
         super::published::show_display(run, out);
+        self.timers.forget(TalkTimer::Unheard);
         run.asks = Some(message.clone());
         out.push(TalkAction::Tell(waits(message, eval)));
         out.push(TalkAction::Listen(true));

@@ -17,6 +17,8 @@ pub(super) enum TalkTimer {
     Again,
     /// A message that should have come by now has not.
     Doubt,
+    /// Nothing has come from the code since the connection is back.
+    Unheard,
 }
 
 /// Times that have not passed yet. Setting one begins the sleep anew, so others may come late by what was slept before; none
@@ -39,6 +41,11 @@ impl TalkTimers {
 
     pub(super) fn forget(&mut self, timer: TalkTimer) {
         self.left.retain(|(known, _)| *known != timer);
+    }
+
+    /// The eval that runs is over.
+    pub(super) fn forget_eval(&mut self) {
+        self.left.retain(|(known, _)| *known == TalkTimer::Doubt);
     }
 
     pub(super) fn has(&self, timer: TalkTimer) -> bool {

@@ -5,6 +5,7 @@ use std::net::TcpListener;
 use std::process::{Child, Command, Stdio};
 use std::sync::{Arc, Mutex};
 
+use serde_json::json;
 use stead_testkit::{GatewayKind, GatewayServer, TEST_TOKEN, wait_for};
 
 use crate::gateway::{Far, message, ok};
@@ -33,10 +34,18 @@ fn k2_an_address_that_leads_nowhere_or_elsewhere_is_an_error_in_seconds() {
         let reply = far.launch(url, "x", &["--kernel", "python3"]);
         assert_eq!(reply["ok"], false, "{reply:#}");
         assert!(!reply.to_string().contains(TEST_TOKEN), "{reply:#}");
+        assert!(!reply.to_string().contains("interpreter"), "{reply:#}");
+        assert!(reply["error"]["hint"].as_str().is_some_and(|hint| hint.contains("--url")));
         message(&reply).to_owned()
     };
     let none = TcpListener::bind("127.0.0.1:0").unwrap().local_addr().unwrap().port();
-    assert!(said(&format!("http://127.0.0.1:{none}")).contains("nothing listens there"));
+    let dead = said(&format!("http://127.0.0.1:{none}"));
+    assert_eq!(
+        dead,
+        format!(
+            "could not start session `x`: no server answers at http://127.0.0.1:{none}/: nothing listens there"
+        )
+    );
     let unknown = said("http://no-such-host.invalid:8888");
     assert!(unknown.contains("no-such-host.invalid"), "{unknown}");
     // What answers is no Jupyter.
@@ -62,6 +71,17 @@ fn k2_an_address_that_leads_nowhere_or_elsewhere_is_an_error_in_seconds() {
     let id = "0b9cf6b4-6b6d-4d51-b02f-8c2ad4c6d2f1";
     let silent = far.attach(&mute_url, "y", id);
     assert!(message(&silent).contains("does not answer in time"), "{silent:#}");
+    assert!(said(&mute_url).contains("does not answer in time"));
+    // Over MCP the user has to be asked, whose configuration it is.
+    let config = far.env.root().join("home/.config/stead");
+    std::fs::create_dir_all(&config).unwrap();
+    let table = format!("[gateways.dead]\nurl = \"http://127.0.0.1:{none}/\"\n");
+    std::fs::write(config.join("config.toml"), table).unwrap();
+    let open = json!({"url": "dead", "name": "m"});
+    let opened = stead_testkit::mcp_call(far.env.command(["mcp"]), "open", open);
+    let text = opened["content"][0]["text"].as_str().unwrap();
+    assert!(text.contains("nothing listens there") && text.contains("ask the user"), "{text}");
+    assert!(!text.contains("interpreter"), "{text}");
     // Addresses with a secret in them are refused without repeating it.
     for url in ["http://h:8888/?token=hunter2", "http://me:hunter2@h/", "h:8888", "ftp://h/"] {
         let refused = far.launch(url, "z", &[]);
@@ -185,4 +205,69 @@ fn k2_tls_with_a_ca_of_ones_own_and_certificates_that_are_no_good() {
         "i",
     ]);
     assert!(message(&without).contains("STEAD_GATEWAY_TOKEN"), "{without:#}");
+}
+
+/// A server that takes for ever to make a kernel; what it was asked.
+fn never_makes_a_kernel() -> (u16, Arc<Mutex<String>>) {
+    let listener = TcpListener::bind("127.0.0.1:0").unwrap();
+    let port = listener.local_addr().unwrap().port();
+    let heard = Arc::new(Mutex::new(String::new()));
+    let kept = heard.clone();
+    std::thread::spawn(move || {
+        let mut waiting = Vec::new();
+        for mut stream in listener.incoming().flatten() {
+            let mut asked = String::new();
+            let mut bytes = [0; 4096];
+            // The body of a request comes after its head.
+            while !asked.contains("\r\n\r\n")
+                || (asked.starts_with("POST") && !asked.ends_with('}'))
+            {
+                match stream.read(&mut bytes) {
+                    Ok(count) if count > 0 => {
+                        asked.push_str(&String::from_utf8_lossy(&bytes[..count]));
+                    }
+                    _ => break,
+                }
+            }
+            kept.lock().unwrap().push_str(&asked);
+            let answer = match asked.split(' ').next() {
+                Some("GET") => "HTTP/1.1 200 OK\r\nContent-Length: 18\r\n\r\n{\"kernelspecs\":{}}",
+                Some("DELETE") => "HTTP/1.1 204 No Content\r\n\r\n",
+                _ => {
+                    waiting.push(stream);
+                    continue;
+                }
+            };
+            let _ = stream.write_all(answer.as_bytes());
+        }
+    });
+    (port, heard)
+}
+
+#[test]
+fn k2_a_kernel_that_takes_long_to_be_made_is_waited_for_and_can_be_stopped() {
+    let far = Far::new();
+    let (port, heard) = never_makes_a_kernel();
+    let config = far.env.root().join("home/.config/stead");
+    std::fs::create_dir_all(&config).unwrap();
+    let text = format!(
+        "[gateways.slow]\nurl = \"http://127.0.0.1:{port}/\"\n\n[sessions.far]\ngateway = \"slow\"\n"
+    );
+    std::fs::write(config.join("config.toml"), text).unwrap();
+    let eval = ok(far.env.json(["eval", "-n", "far", "--bg", "--", "1"]));
+    let eval = eval["data"]["eval_id"].as_str().unwrap().to_owned();
+    wait_for("it is asked for", || heard.lock().unwrap().contains("KERNEL_ID"));
+    let status = far.env.json(["status", "-n", "far"]);
+    assert_eq!(status["data"]["state"], "starting", "{status:#}");
+    // Code that waits for the start is taken back, and the start itself is ended.
+    let asked = far.env.json(["interrupt", &eval]);
+    assert_eq!(asked["ok"], true, "{asked:#}");
+    let over = far.env.json(["output", &eval]);
+    assert_eq!(over["status"], "interrupted", "{over:#}");
+    ok(far.env.json(["stop", "-n", "far"]));
+    // What the server may yet make is deleted by the id that it was given.
+    let heard = heard.lock().unwrap().clone();
+    let (_, rest) = heard.split_once("\"KERNEL_ID\":\"").unwrap();
+    let id = &rest[..36];
+    assert!(heard.contains(&format!("DELETE /api/kernels/{id} ")), "{heard}");
 }

@@ -246,7 +246,7 @@ fn k4_a_kernel_that_ran_before_is_left_alone() {
     assert_eq!(ended["status"], "ended", "{ended:#}");
     kernel.child.wait().unwrap();
     let gone = start("d");
-    assert!(message(&gone).contains("no kernel listens at 127.0.0.1:"), "{gone:#}");
+    assert!(message(&gone).contains("cannot be reached at 127.0.0.1:"), "{gone:#}");
 }
 
 #[test]

@@ -233,8 +233,16 @@ fn k4_a_server_that_ran_before_is_left_alone() {
     let reason = lost["data"]["reason"].as_str().unwrap();
     assert!(reason.contains("the server closed the connection"), "{lost:#}");
     assert!(reason.contains("`*1`"), "{lost:#}");
-    // The next eval does not run, and nothing hangs: there is nobody any more.
-    assert_eq!(eval(&env, "c", "x")["ok"], false);
+    // The next eval does not run and says why, however soon the new start fails; the one after that says that it fails.
+    let told = eval(&env, "c", "x");
+    assert_eq!(told["error"]["code"], "session_lost", "{told:#}");
+    assert!(message(&told).contains("the server closed the connection"), "{told:#}");
+    for _ in 0..2 {
+        let failed = eval(&env, "c", "x");
+        assert_eq!(failed["error"]["code"], "launch_failed", "{failed:#}");
+        assert!(message(&failed).contains("nothing listens there"), "{failed:#}");
+        assert!(!failed.to_string().contains("interpreter"), "{failed:#}");
+    }
     let gone = start(&env, &address, "d");
     assert!(message(&gone).contains("no nREPL server can be reached at localhost:"), "{gone:#}");
 }

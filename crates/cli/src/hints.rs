@@ -7,7 +7,8 @@ use stead_client::{
     TrustStanding, is_stopped,
 };
 use stead_protocol::{
-    Doing, EvalId, EvalSeq, GatewayUrlError, Refusal, SessionName, StartTrouble, WireError,
+    Doing, EvalId, EvalSeq, GatewayUrlError, Obstacle, Refusal, SessionName, StartTrouble,
+    WireError,
 };
 
 /// The next step after an error, where there is one.
@@ -116,11 +117,45 @@ pub(crate) fn after_start(name: &SessionName, trouble: Option<&StartTrouble>) ->
             }
             None => "install one: `pip install ipykernel` in the project's environment".to_owned(),
         },
+        Some(StartTrouble::Elsewhere { engine, obstacle }) => elsewhere(name, engine, *obstacle),
         Some(StartTrouble::Removed) => "try again".to_owned(),
         Some(StartTrouble::NotAllowed { dir }) => format!(
             "look at what `{dir}` sets up with `stead allow --show`, then `stead allow`; or `stead stop {name}`"
         ),
         Some(StartTrouble::Unknown) | None => look_into(name),
+    }
+}
+
+/// What to do about a server or a kernel that cannot be used.
+fn elsewhere(name: &SessionName, engine: &str, obstacle: Obstacle) -> String {
+    let how = match engine {
+        "gateway" => format!("`stead launch gateway --url URL -n {name}`"),
+        "nrepl" => format!("`stead start nrepl HOST:PORT -n {name}`"),
+        _ => format!("`stead start jupyter --connection-file FILE -n {name}`"),
+    };
+    match obstacle {
+        Obstacle::NotReached => format!("start it, or say where it listens: {how}"),
+        Obstacle::OtherKind => format!("give the address of one: {how}"),
+        Obstacle::Token => {
+            "give the token of that server: `--token-file FILE` or `--token-env VARIABLE`".to_owned()
+        }
+        Obstacle::Untrusted => {
+            "name a file of certificates to trust: `--ca-file FILE`; plain HTTP begins with `http://`"
+                .to_owned()
+        }
+        Obstacle::LeadsElsewhere => format!("give that address itself, if it is yours: {how}"),
+        Obstacle::NoSuchKernel => "name one that it has: `--kernel NAME`".to_owned(),
+        Obstacle::NoSuchId => {
+            "give the id of one that runs there: `--attach ID`; `--kernel NAME` starts a new one"
+                .to_owned()
+        }
+        Obstacle::File => format!("name the file of a kernel that runs: {how}"),
+        Obstacle::Died if engine == "nrepl" => format!(
+            "try the command by itself; {{port}} in it is where the port goes: `stead launch nrepl --cmd 'COMMAND {{port}}' -n {name}`"
+        ),
+        Obstacle::Died => "mend what it says, or take another: `stead toolchains`".to_owned(),
+        Obstacle::Program => "install it, or name another: `stead toolchains`".to_owned(),
+        Obstacle::Other => look_into(name),
     }
 }
 
@@ -305,7 +340,10 @@ pub(crate) fn to_install(trouble: &StartTrouble) -> Option<String> {
         StartTrouble::NoKernel { .. } => {
             "install one: `pip install ipykernel` in the project's environment".to_owned()
         }
-        StartTrouble::Removed | StartTrouble::NotAllowed { .. } | StartTrouble::Unknown => {
+        StartTrouble::Elsewhere { .. }
+        | StartTrouble::Removed
+        | StartTrouble::NotAllowed { .. }
+        | StartTrouble::Unknown => {
             return None;
         }
     })

@@ -67,8 +67,8 @@ pub(crate) fn verdict(view: &EvalView) -> Verdict {
             };
             failed(exit::HARD_TIMEOUT, ErrorCode::Timeout, message)
         }
-        Outcome::Ended { reason: EndReason::LaunchFailed { message, trouble } }
-        | Outcome::NotRun { reason: EndReason::LaunchFailed { message, trouble } } => {
+        Outcome::Ended { reason: EndReason::LaunchFailed { message, trouble, .. } }
+        | Outcome::NotRun { reason: EndReason::LaunchFailed { message, trouble, .. } } => {
             let message = format!("could not start session `{name}`: {message}");
             let error = Failure::new(ErrorCode::LaunchFailed, message);
             let hint = hints::after_start(name, trouble.as_deref());
@@ -200,8 +200,7 @@ mod tests {
         let exit_with = |code| Outcome::Ended { reason: EndReason::Exit { code } };
         let not_run = |reason| Outcome::NotRun { reason };
         let timeout = |step| Outcome::Timeout { step };
-        let no_python =
-            || EndReason::LaunchFailed { message: "no python".to_owned(), trouble: None };
+        let no_python = || EndReason::launch_failed("no python".to_owned(), None);
         for (outcome, exit, code) in [
             (Outcome::Complete, 0, None),
             (Outcome::Error, 1, Some(ErrorCode::EvalError)),

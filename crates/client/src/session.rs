@@ -204,7 +204,7 @@ impl Client {
                 return Ok(view);
             }
         }
-        Err(self.door(name).ended_early())
+        Err(loss::before(self.door(name).ended_early(), &self.dir(name), name))
     }
 
     /// Runs code; `None` if the host exited before it took the code.
@@ -223,7 +223,8 @@ impl Client {
             None => {
                 let meta = || self.meta_for(name, launch);
                 let connected = door.connect_or_start(IfFound::Use, patience.answer_by, meta);
-                Box::new(connected.map_err(ClientError::before_sending)?)
+                let told = |error| loss::before(error, &self.dir(name), name).before_sending();
+                Box::new(connected.map_err(told)?)
             }
         };
         let mut fresh = None;

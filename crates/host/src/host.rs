@@ -5,7 +5,9 @@ use std::time::Instant;
 
 use stead_interpreter::{Clock, Order};
 use stead_protocol::client::{Event, FromHost};
-use stead_protocol::{Capabilities, EndReason, EvalId, EvalSeq, HostSpec, Keeps, Meta};
+use stead_protocol::{
+    Capabilities, EndReason, EvalId, EvalSeq, HostSpec, Keeps, Meta, StartTrouble,
+};
 
 use crate::clients::Clients;
 use crate::clients::calls::CallSignal;
@@ -72,8 +74,8 @@ pub(crate) enum Launch {
     Recorded,
     /// It could not be started.
     Refused(EndReason),
-    /// Its init code could not be recorded, so the interpreter is of no use and was killed.
-    Useless { why: String },
+    /// It is of no use: its init code could not be recorded and it was killed, or its bridge has nothing to run code with.
+    Useless { why: String, trouble: Option<Box<StartTrouble>> },
 }
 
 /// What the interpreter told about itself.

@@ -21,7 +21,7 @@ impl Host {
         match told {
             Told::Prepared { found } => self.prepared(found),
             Told::Refused { message, trouble } => {
-                self.refused(EndReason::LaunchFailed { message, trouble });
+                self.refused(EndReason::launch_failed(message, trouble));
             }
             Told::Started { .. } => {}
             Told::Ready { version, can, cannot } => {
@@ -68,6 +68,11 @@ impl Host {
                 self.closing.exit_code = code.or(self.closing.exit_code);
                 self.step(Input::Leaving);
             }
+            Told::NotReady { message, trouble } => {
+                if self.facts.version.is_none() {
+                    self.launch = Launch::Useless { why: message, trouble };
+                }
+            }
             Told::Gone { reason } => self.step(Input::Gone(reason)),
             Told::Starting { within_ms } => self.step(Input::Starting { within: within_ms }),
             Told::Closed => self.step(Input::Closed),
@@ -113,7 +118,7 @@ impl Host {
         self.forget_copies();
         if let Err(error) = self.ledger.open_generation() {
             let message = with_causes(&error);
-            self.launch = Launch::Refused(EndReason::LaunchFailed { message, trouble: None });
+            self.launch = Launch::Refused(EndReason::launch_failed(message, None));
             return;
         }
         self.launch = Launch::Recorded;
@@ -130,7 +135,10 @@ impl Host {
 
     fn refused(&mut self, reason: EndReason) {
         if self.launch == Launch::Recorded {
-            self.ledger.end_generation(reason.clone(), true);
+            let reason = self.with_untold_loss(reason.clone());
+            // That it does not start is told by the refusal itself; what was lost before is not.
+            let reported = reason.loss().is_none();
+            self.ledger.end_generation(reason, reported);
         }
         self.launch = Launch::Refused(reason);
     }
@@ -242,8 +250,8 @@ impl Host {
             _ => end_reason(&exit),
         };
         let reason = match &self.launch {
-            Launch::Useless { why } => {
-                EndReason::LaunchFailed { message: why.clone(), trouble: None }
+            Launch::Useless { why, trouble } => {
+                EndReason::launch_failed(why.clone(), trouble.clone())
             }
             _ if self.facts.version.is_none() => self.not_ready(&reason, &exit.complaint),
             _ => reason,
@@ -288,10 +296,8 @@ impl Host {
     fn not_ready(&self, reason: &EndReason, said: &str) -> EndReason {
         let path = self.meta.found.as_ref().map(|found| found.path.as_str()).unwrap_or_default();
         let colon = if said.is_empty() { "" } else { ": " };
-        EndReason::LaunchFailed {
-            message: format!("`{path}` was not ready ({reason}){colon}{said}"),
-            trouble: None,
-        }
+        let message = format!("`{path}` was not ready ({reason}){colon}{said}");
+        EndReason::launch_failed(message, None)
     }
 }
 

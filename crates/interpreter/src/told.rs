@@ -75,6 +75,14 @@ pub enum Told<'a> {
         #[serde(default)]
         code: Option<i32>,
     },
+    /// The bridge cannot get at what is to run the code, and exits.
+    NotReady {
+        /// What failed, and on what.
+        message: String,
+        /// The same for front ends that give advice.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        trouble: Option<Box<StartTrouble>>,
+    },
     /// What ran the code elsewhere is gone, and the bridge exits.
     Gone {
         /// What happened.

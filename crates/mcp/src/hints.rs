@@ -6,7 +6,7 @@ use stead_client::{
     ClientError, ConnectionTrouble, Fate, RequestError, SavedTrouble, StdlibError, TrustStanding,
     is_stopped,
 };
-use stead_protocol::{Doing, ErrorCode, Refusal, SessionName, StartTrouble, WireError};
+use stead_protocol::{Doing, ErrorCode, Obstacle, Refusal, SessionName, StartTrouble, WireError};
 
 /// How many sessions a hint names.
 const NAMES_SHOWN: usize = 20;
@@ -90,6 +90,20 @@ pub(crate) fn after_start(trouble: Option<&StartTrouble>) -> String {
             Some(first) => format!("open with a `kernel` that there is, as `{first}`"),
             None => "install one: `pip install ipykernel` in the project's environment".to_owned(),
         },
+        Some(StartTrouble::Elsewhere { obstacle, .. }) => match obstacle {
+            // Addresses, tokens and certificates are the user's to give.
+            Obstacle::NotReached | Obstacle::OtherKind | Obstacle::LeadsElsewhere => {
+                "ask the user to start it or to mend its address, then call again"
+            }
+            Obstacle::Token => "ask the user to set the token of that server, then call again",
+            Obstacle::Untrusted => "ask the user to set `ca_file` for that server, then call again",
+            Obstacle::NoSuchKernel => "open with a `kernel` that it has",
+            Obstacle::NoSuchId | Obstacle::File => "open another; that kernel is not there",
+            Obstacle::Died | Obstacle::Program | Obstacle::Other => {
+                "mend what the message names, then call again"
+            }
+        }
+        .to_owned(),
         Some(StartTrouble::Removed) => "call again".to_owned(),
         // Only a person may say so.
         Some(StartTrouble::NotAllowed { dir }) => {

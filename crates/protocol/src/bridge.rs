@@ -8,7 +8,7 @@ use serde_json::Value;
 use crate::refusal::lenient;
 use crate::tagged::{fields, tagged};
 use crate::words::words;
-use crate::{Capabilities, Changed, Missing, Usage};
+use crate::{Capabilities, Changed, Missing, StartTrouble, Usage};
 
 pub use command::{Command, CommandFrame, Commands, NoCommand};
 
@@ -42,6 +42,14 @@ pub enum BridgeEvent {
         /// What sessions usually do and this one cannot, for people.
         #[serde(default, skip_serializing_if = "Vec::is_empty")]
         cannot: Vec<String>,
+    },
+    /// Said in place of `hello` by a bridge that cannot get at what is to run the code; it exits then.
+    NotReady {
+        /// What failed, and on what.
+        message: String,
+        /// The same for front ends that give advice.
+        #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "lenient")]
+        trouble: Option<Box<StartTrouble>>,
     },
     /// A value to show. If `ack` is set the bridge waits for `ack` before it goes on, which
     /// keeps what user code prints next behind it.

@@ -39,7 +39,7 @@ pub use lines::Lines;
 pub use moment::utc;
 pub use outcome::{Change, Changed, EndReason, Finished, NotKept, Outcome, TimeoutStep};
 pub use place::ShellPlace;
-pub use refusal::{Doing, Refusal, StartTrouble};
+pub use refusal::{Doing, Obstacle, Refusal, StartTrouble};
 pub use settings::{
     DEFAULT_IDLE_TIMEOUT_MS, DEFAULT_QUOTA_BYTES, Engine, EnvironmentSource, FromProject, Keeps,
     KernelChoice, Limits, LogLevel, Policy, SessionPlace, Settings, Startup,

@@ -135,6 +135,9 @@ pub enum EndReason {
         /// What kept it from starting, where that is known.
         #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "lenient")]
         trouble: Option<Box<StartTrouble>>,
+        /// How the state was lost that the session had before, if nobody was told of that (SPEC S-6).
+        #[serde(default, skip_serializing_if = "Option::is_none", deserialize_with = "lenient")]
+        untold: Option<Box<EndReason>>,
     },
     /// `stop` was asked for.
     Stopped {
@@ -180,6 +183,20 @@ pub enum EndReason {
 }
 
 impl EndReason {
+    /// That an interpreter, or what was to run the code, could not be started.
+    pub fn launch_failed(message: String, trouble: Option<Box<StartTrouble>>) -> Self {
+        EndReason::LaunchFailed { message, trouble, untold: None }
+    }
+
+    /// The state that was lost with this end, if there was any.
+    pub fn loss(&self) -> Option<&EndReason> {
+        match self {
+            // What could not be started had no state to lose.
+            EndReason::LaunchFailed { untold, .. } => untold.as_deref(),
+            lost => Some(lost),
+        }
+    }
+
     /// The same end with who asked for it, if it is one that somebody asks for.
     pub fn asked_by(mut self, asker: Option<&By>) -> Self {
         if let EndReason::Stopped { by }
@@ -220,7 +237,7 @@ impl std::fmt::Display for EndReason {
             }
             EndReason::Protocol { message } => write!(f, "the bridge broke its protocol: {message}"),
             EndReason::Gone { reason } => write!(f, "what ran the code is gone: {reason}"),
-            EndReason::LaunchFailed { message, .. } => write!(f, "the interpreter could not be started: {message}"),
+            EndReason::LaunchFailed { message, .. } => write!(f, "the session could not be started: {message}"),
             EndReason::Stopped { by } => write!(f, "the session was stopped{}", ByWhom(by.as_deref())),
             EndReason::Restarted { by } => {
                 write!(f, "the session was restarted{}", ByWhom(by.as_deref()))

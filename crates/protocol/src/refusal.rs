@@ -4,6 +4,7 @@
 
 use serde::{Deserialize, Deserializer, Serialize};
 
+use crate::words::words;
 use crate::{EndReason, ErrorCode, EvalId, EvalSeq, PROGRAM, SessionName, Speaker, UndoTrouble};
 
 /// Why a host refuses a request.
@@ -238,6 +239,13 @@ pub enum StartTrouble {
         /// Those that there are.
         known: Vec<String>,
     },
+    /// What runs elsewhere, or was started for the session and is spoken to, cannot be used.
+    Elsewhere {
+        /// The engine of the session: `jupyter`, `gateway` or `nrepl`.
+        engine: String,
+        /// What is in the way.
+        obstacle: Obstacle,
+    },
     /// The session was removed while it was started.
     Removed,
     /// The session was set up by its project, and that is not allowed any more (SPEC CF-4).
@@ -249,6 +257,47 @@ pub enum StartTrouble {
     #[serde(other)]
     Unknown,
 }
+
+/// What keeps a session from using a server or a kernel that it speaks to.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Obstacle {
+    /// Nobody listens at the address, its name is not known, or it does not answer.
+    NotReached,
+    /// Something else listens there.
+    OtherKind,
+    /// It wants another token, or one at all.
+    Token,
+    /// Its certificate is not trusted, or TLS cannot be had of it.
+    Untrusted,
+    /// It leads to another address.
+    LeadsElsewhere,
+    /// It has no such kernel to start.
+    NoSuchKernel,
+    /// It has no running kernel of this id.
+    NoSuchId,
+    /// The file that says how to reach it cannot be used.
+    File,
+    /// It was started, and has ended or does not answer.
+    Died,
+    /// The program that starts it cannot be run.
+    Program,
+    /// Something else, or of a newer version.
+    Other,
+}
+
+words!(Obstacle {
+    NotReached => "not_reached",
+    OtherKind => "other_kind",
+    Token => "token",
+    Untrusted => "untrusted",
+    LeadsElsewhere => "leads_elsewhere",
+    NoSuchKernel => "no_such_kernel",
+    NoSuchId => "no_such_id",
+    File => "file",
+    Died => "died",
+    Program => "program",
+    Other => "other",
+} else Other);
 
 impl Refusal {
     /// The code for programs.
@@ -385,7 +434,7 @@ impl Refusal {
 impl From<EndReason> for Refusal {
     fn from(reason: EndReason) -> Self {
         match reason {
-            EndReason::LaunchFailed { message, trouble } => {
+            EndReason::LaunchFailed { message, trouble, .. } => {
                 Refusal::NotStarted { message, trouble }
             }
             reason => Refusal::Ended { reason },

@@ -9,8 +9,8 @@ use stead_client::{
 };
 use stead_config::{ConfigProblem, TemplateError};
 use stead_protocol::{
-    Doing, EndReason, EvalId, EvalSeq, GatewayUrlError, NameError, Refusal, SessionName, Speaker,
-    StartTrouble, Token, UndoTrouble, WireError,
+    Doing, EndReason, EvalId, EvalSeq, GatewayUrlError, NameError, Obstacle, Refusal, SessionName,
+    Speaker, StartTrouble, Token, UndoTrouble, WireError,
 };
 
 /// Calls the macro with all variants, and makes a new variant an error where it is not listed.
@@ -88,6 +88,7 @@ pub fn troubles() -> Vec<StartTrouble> {
         NotRunnable { language: language(), path: "/bin/none".to_owned() },
         NoEnvironment { language: language(), make: "make it: `uv sync`".to_owned() },
         NoKernel { name: "none".to_owned(), known: vec!["ir".to_owned()] },
+        Elsewhere { engine: "nrepl".to_owned(), obstacle: Obstacle::NotReached },
         Removed {},
         NotAllowed { dir: "/w/.stead".to_owned() },
         Unknown {},

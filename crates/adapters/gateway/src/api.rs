@@ -23,8 +23,8 @@ use crate::trouble::ServerTrouble;
 pub(crate) const QUICK: Duration = Duration::from_secs(8);
 /// How long a connection may take until it is there, TLS included.
 const CONNECTED_WITHIN: Duration = Duration::from_secs(5);
-/// How long a new kernel may take: on a cluster its machine has to be found first. The host waits for a minute.
-const CREATED_WITHIN: Duration = Duration::from_secs(45);
+/// How long a new kernel may take: on a cluster its machine has to be found first.
+pub(crate) const CREATED_WITHIN: Duration = Duration::from_secs(220);
 /// The largest message of a kernel.
 const MOST_MESSAGE: usize = 160 << 20;
 /// Variables that a gateway hands to a new kernel begin so.
@@ -43,6 +43,8 @@ pub(crate) struct KernelApi {
 pub(crate) enum KernelRemoval {
     /// It is gone.
     Gone,
+    /// The server has none of this id.
+    NotThere,
     /// The server was asked to and has not answered yet.
     Asked,
 }
@@ -58,15 +60,22 @@ impl KernelApi {
         Ok(KernelApi { url, token, tls })
     }
 
-    /// Starts a kernel; its id.
-    pub(crate) fn create(&self, name: Option<&str>) -> Result<String, ServerTrouble> {
-        let mut wanted = json!({});
+    /// Finds out whether a server is there that lets us in.
+    pub(crate) fn greet(&self) -> Result<(), ServerTrouble> {
+        let answer = self.ask("GET", "api/kernelspecs", None, Instant::now() + QUICK)?;
+        match self.checked(&answer) {
+            Ok(()) => self.object(&answer).map(drop),
+            // There are servers that make kernels and list none.
+            Err(ServerTrouble::Status { .. }) => Ok(()),
+            Err(trouble) => Err(trouble),
+        }
+    }
+
+    /// Starts a kernel; its id, which is the one that is wished for if the server takes wishes.
+    pub(crate) fn create(&self, name: Option<&str>, id: &str) -> Result<String, ServerTrouble> {
+        let mut wanted = json!({"env": kernel_variables(id)});
         if let Some(name) = name {
             wanted["name"] = name.into();
-        }
-        let variables = kernel_variables();
-        if !variables.is_empty() {
-            wanted["env"] = json!(variables);
         }
         let body = wanted.to_string();
         let by = Instant::now() + CREATED_WITHIN;
@@ -116,7 +125,7 @@ impl KernelApi {
             answer => answer?,
         };
         match answer.status {
-            404 => Ok(KernelRemoval::Gone),
+            404 => Ok(KernelRemoval::NotThere),
             _ => self.checked(&answer).map(|()| KernelRemoval::Gone),
         }
     }
@@ -267,8 +276,9 @@ pub(crate) fn is_id(text: &str) -> bool {
     !text.is_empty() && text.len() <= 200 && text.bytes().all(fits) && !text.contains("..")
 }
 
-/// What Enterprise Gateway is told of a new kernel: variables that begin with `KERNEL_`, and whose kernel it is.
-fn kernel_variables() -> BTreeMap<String, String> {
+/// What Enterprise Gateway is told of a new kernel: variables that begin with `KERNEL_`, whose kernel it is, its id, and how long it
+/// may take.
+fn kernel_variables(id: &str) -> BTreeMap<String, String> {
     let mut all: BTreeMap<String, String> =
         std::env::vars().filter(|(name, _)| name.starts_with(KERNEL_VARIABLES)).collect();
     let user = ["USER", "LOGNAME"].into_iter().find_map(|name| std::env::var(name).ok());
@@ -276,6 +286,10 @@ fn kernel_variables() -> BTreeMap<String, String> {
     if let Some(user) = user.filter(|user| !user.is_empty() && user != "root") {
         all.entry("KERNEL_USERNAME".to_owned()).or_insert(user);
     }
+    // By itself a gateway gives up after half a minute, before a cluster has found a machine or fetched an image.
+    let patience = CREATED_WITHIN.as_secs() - 10;
+    all.entry("KERNEL_LAUNCH_TIMEOUT".to_owned()).or_insert_with(|| patience.to_string());
+    all.entry("KERNEL_ID".to_owned()).or_insert_with(|| id.to_owned());
     all
 }
 

@@ -5,24 +5,31 @@ use std::fs;
 use std::io;
 use std::os::unix::fs::OpenOptionsExt;
 use std::path::{Path, PathBuf};
-use std::time::Duration;
+use std::time::{Duration, Instant, SystemTime, UNIX_EPOCH};
 
+use rustix::event::{Timespec, poll};
 use serde::{Deserialize, Serialize};
 use stead_protocol::{GatewayKernel, LEFT_KERNEL};
 use thiserror::Error;
 
-use crate::api::{KernelApi, KernelRemoval, is_id};
+use crate::api::{CREATED_WITHIN, KernelApi, KernelRemoval, is_id};
 use crate::trouble::ServerTrouble;
 
 const MOST_NOTE: u64 = 64 << 10;
 /// How long a server may take to remove a kernel.
-const REMOVED_WITHIN: Duration = Duration::from_secs(10);
+pub(crate) const REMOVED_WITHIN: Duration = Duration::from_secs(10);
+
+/// How often is looked whether a kernel that is being made is there.
+const LOOK_EVERY: Timespec = Timespec { tv_sec: 0, tv_nsec: 300_000_000 };
 
 /// A kernel at a server that somebody has to delete.
 #[derive(Debug, Serialize, Deserialize)]
 pub(crate) struct LeftKernel {
     server: GatewayKernel,
     id: String,
+    /// When the server was asked to make it, in seconds of the clock, if it has not answered that yet.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    begun: Option<u64>,
 }
 
 /// Why a kernel that was left could not be removed.
@@ -34,6 +41,8 @@ pub(crate) enum LeftError {
     Server { id: String, trouble: ServerTrouble },
     #[error("the kernel `{id}` is left at {url}, which was asked to delete it and does not answer")]
     Silent { id: String, url: String },
+    #[error("the kernel `{id}` is still being made at {url}, and can be deleted when it is there")]
+    BeingMade { id: String, url: String },
 }
 
 impl LeftKernel {
@@ -45,9 +54,17 @@ impl LeftKernel {
 
     /// Notes a kernel that was just started.
     pub(crate) fn note(server: &GatewayKernel, id: &str) -> io::Result<()> {
+        LeftKernel { server: server.clone(), id: id.to_owned(), begun: None }.write()
+    }
+
+    /// Notes a kernel that the server is asked to make.
+    pub(crate) fn note_begun(server: &GatewayKernel, id: &str) -> io::Result<()> {
+        LeftKernel { server: server.clone(), id: id.to_owned(), begun: Some(clock()) }.write()
+    }
+
+    fn write(&self) -> io::Result<()> {
         let Some(path) = LeftKernel::place() else { return Ok(()) };
-        let note = LeftKernel { server: server.clone(), id: id.to_owned() };
-        let text = serde_json::to_vec(&note)?;
+        let text = serde_json::to_vec(self)?;
         let mut options = fs::OpenOptions::new();
         let file = options.write(true).create(true).truncate(true).mode(0o600);
         io::Write::write_all(&mut file.open(&path)?, &text)
@@ -72,18 +89,42 @@ impl LeftKernel {
             // A note that was not written whole is of a kernel whose id nobody knows.
             Err(_) => return fs::remove_file(path).map_err(bad),
         };
-        let LeftKernel { server, id } = note;
-        if is_id(&id) {
-            let failed = |trouble| LeftError::Server { id: id.clone(), trouble };
-            let api = KernelApi::new(&server).map_err(failed)?;
-            let failed = |trouble| LeftError::Server { id: id.clone(), trouble };
-            if api.delete(&id, REMOVED_WITHIN).map_err(failed)? == KernelRemoval::Asked {
-                return Err(LeftError::Silent { id, url: server.url });
-            }
+        if is_id(&note.id) {
+            note.delete()?;
         }
         match fs::remove_file(path) {
             Err(error) if error.kind() != io::ErrorKind::NotFound => Err(bad(error)),
             _ => Ok(()),
         }
     }
+
+    /// Has the server delete it. One that is still being made is waited for.
+    fn delete(&self) -> Result<(), LeftError> {
+        let LeftKernel { server, id, begun } = self;
+        let (id, url) = (id.clone(), server.url.clone());
+        let failed = |trouble| LeftError::Server { id: id.clone(), trouble };
+        let api = KernelApi::new(server).map_err(failed)?;
+        let until = Instant::now() + REMOVED_WITHIN;
+        loop {
+            match api.delete(&id, REMOVED_WITHIN).map_err(failed)? {
+                KernelRemoval::Gone => return Ok(()),
+                KernelRemoval::Asked => return Err(LeftError::Silent { id, url }),
+                KernelRemoval::NotThere => {}
+            }
+            // Servers that give ids of their own never have this one, and one that takes longer than this has given it up.
+            let may_come = begun.is_some_and(|at| clock() < at + CREATED_WITHIN.as_secs());
+            if !may_come {
+                return Ok(());
+            }
+            if until <= Instant::now() {
+                return Err(LeftError::BeingMade { id, url });
+            }
+            let _ = poll(&mut [], Some(&LOOK_EVERY));
+        }
+    }
+}
+
+/// Seconds of the clock that goes on while nobody of ours runs.
+fn clock() -> u64 {
+    SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }

@@ -2,12 +2,16 @@
 //! client to the server.
 //!
 //! The conversation with the kernel is that of the jupyter adapter (`KernelTalk`); `link` is the life of the connection, without
-//! IO; `frames` is how messages travel; `api` is what the server is asked for; `run` is the loop around them.
+//! IO; `frames` is how messages travel; `api` is what the server is asked for; `begin` gets a kernel of it; `run` is the loop
+//! around them.
 
 mod api;
+mod begin;
 mod errand;
 mod fate;
 mod frames;
+#[cfg(test)]
+mod golden_tests;
 mod http;
 mod left;
 mod link;
@@ -23,11 +27,11 @@ use std::io;
 use std::path::Path;
 use std::process::ExitCode;
 
-use rustix::process::Signal;
-use stead_launch::sys::{self, OnSignal};
-use stead_protocol::GatewayKernel;
+use stead_host_side::HostSide;
+use stead_protocol::{GatewayKernel, Obstacle};
 use thiserror::Error;
 
+use begin::begin;
 use left::LeftKernel;
 use run::{GatewayLoop, LoopEnd};
 use trouble::ServerTrouble;
@@ -39,40 +43,39 @@ pub(crate) enum BeginError {
     Server(#[from] ServerTrouble),
     #[error("the session's kernel is reached in a way that this version does not know")]
     Newer,
+    #[error("the host is gone")]
+    HostGone,
     #[error("{0}")]
     Io(io::Error),
 }
 
+impl BeginError {
+    /// The same for those who give advice.
+    fn obstacle(&self) -> Obstacle {
+        match self {
+            BeginError::Server(trouble) => trouble.obstacle(),
+            BeginError::Newer | BeginError::HostGone | BeginError::Io(_) => Obstacle::Other,
+        }
+    }
+}
+
 /// The hidden mode `stead adapter gateway KERNEL`, with a `GatewayKernel` as JSON: speaks for that kernel until the host is gone.
 pub fn run_gateway(wanted: &str) -> ExitCode {
-    let given = std::env::var("STEAD_BRIDGE_FD").ok().and_then(|fd| fd.parse().ok());
-    let Some(control) = given.and_then(sys::inherited) else {
-        eprintln!("the adapter is started by a session's host");
-        return ExitCode::FAILURE;
-    };
-    // Interrupts come as commands. A signal for the whole group is for others in it.
-    sys::on_signal(Signal::INT, OnSignal::Wake);
-    sys::on_signal(Signal::PIPE, OnSignal::Ignore);
+    let Some(mut host) = HostSide::inherited() else { return ExitCode::FAILURE };
     let begun = serde_json::from_str::<GatewayKernel>(wanted)
         .map_err(|_| BeginError::Newer)
-        .and_then(|wanted| GatewayLoop::begin(control, &wanted));
-    let adapter = match begun {
-        Ok(adapter) => adapter,
+        .and_then(|wanted| begin(&mut host, &wanted));
+    let kernel = match begun {
+        Ok(kernel) => kernel,
+        Err(BeginError::HostGone) => return ExitCode::FAILURE,
         Err(error) => {
-            eprintln!("{error}");
+            host.not_ready("gateway", error.to_string(), error.obstacle());
             return ExitCode::FAILURE;
         }
     };
-    match adapter.run() {
-        LoopEnd::Asked => ExitCode::SUCCESS,
-        LoopEnd::Ended { reason } => {
-            eprintln!("{reason}");
-            ExitCode::FAILURE
-        }
-        LoopEnd::Silent { within } => {
-            eprintln!("the kernel did not answer in {} s", within.as_secs());
-            ExitCode::FAILURE
-        }
+    match GatewayLoop::new(host, kernel).map(GatewayLoop::run) {
+        Ok(LoopEnd::Asked) => ExitCode::SUCCESS,
+        Ok(LoopEnd::Ended { .. }) | Err(_) => ExitCode::FAILURE,
     }
 }
 

@@ -2,6 +2,8 @@
 
 use std::time::{Duration, Instant};
 
+use stead_protocol::bridge::BridgeEvent;
+
 /// After this time without a byte the server is asked for a sign of life.
 const PING_AFTER: Duration = Duration::from_secs(5);
 /// After this time without a byte the connection is half open, and so is lost.
@@ -59,6 +61,27 @@ pub(crate) enum LinkAction {
     TellFound,
     /// End the session.
     GiveUp { reason: String },
+}
+
+impl LinkAction {
+    /// What the host is told of it; `server` is where the connection leads.
+    pub(crate) fn told(&self, server: &str) -> Vec<BridgeEvent> {
+        match self {
+            LinkAction::TellLost { reason } => {
+                vec![BridgeEvent::Lost { reason: format!("{reason} ({server})") }]
+            }
+            // Servers confirm nothing: what was under way in either direction is lost, and nobody knows how much. What is
+            // printed from now on must not come before this.
+            LinkAction::TellFound => {
+                vec![BridgeEvent::Found { reason: None, gap: true }, BridgeEvent::Sync {}]
+            }
+            LinkAction::Dial
+            | LinkAction::Drop
+            | LinkAction::Ping
+            | LinkAction::Look
+            | LinkAction::GiveUp { .. } => vec![],
+        }
+    }
 }
 
 impl LinkState {

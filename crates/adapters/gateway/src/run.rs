@@ -2,35 +2,26 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::AsFd;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use stead_host_side::{HostGone, HostSide, SessionInput, TakenInput, stream_fd};
+use rustix::event::PollFlags;
+use stead_host_side::{HostGone, HostSide, SessionInput, TakenInput, WaitList};
 use stead_jupyter::{KernelOwner, KernelTalk, TalkAction, TalkInput, TransferFile, host_input};
-use stead_launch::sys;
-use stead_protocol::bridge::{BridgeEvent, Command};
-use stead_protocol::{GatewayKernel, GatewayTarget};
+use stead_protocol::Obstacle;
+use stead_protocol::bridge::BridgeEvent;
 
-use crate::api::{KernelApi, KernelRemoval, is_id};
+use crate::api::KernelApi;
+use crate::begin::{BegunKernel, KernelCustody, remove};
 use crate::errand::{ErrandResult, Errands};
-use crate::left::LeftKernel;
+use crate::fate;
 use crate::link::{LinkAction, LinkInput, LinkState};
 use crate::socket::{KernelWebSocket, UnsentMessage};
 use crate::trouble::ServerTrouble;
-use crate::{BeginError, fate};
 
-/// How long a new kernel may take until it answers; the host waits for a minute, and the server was waited for already.
-const STARTED_ANSWERS: Duration = Duration::from_secs(50);
-/// How long one that runs already may take.
-const ATTACHED_ANSWERS: Duration = Duration::from_secs(15);
 /// A kernel that has just been started may not hear what comes first.
 const GREET_EVERY: Duration = Duration::from_secs(2);
-/// How long the server may take to delete the kernel at the end: the host waits for half a second. What it does not
-/// confirm in that time is looked after by those who read the note.
-const DELETED_WITHIN: Duration = Duration::from_millis(400);
-
 /// After so many cuts in the middle of the same message it is not sent again.
 const MOST_TORN: u32 = 3;
 
@@ -40,15 +31,6 @@ pub(crate) enum LoopEnd {
     Asked,
     /// The kernel cannot be reached any more, or is gone.
     Ended { reason: String },
-    /// It never answered.
-    Silent { within: Duration },
-}
-
-/// What is done with a kernel at the end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum KernelCustody {
-    Ours,
-    Others,
 }
 
 /// What can be waited for.
@@ -73,60 +55,30 @@ pub(crate) struct GatewayLoop {
     /// What could not be sent yet.
     outbox: VecDeque<UnsentMessage>,
     errands: Errands,
-    /// A line of the session's input is wanted, and what has come of it.
-    input: Option<SessionInput>,
+    input: SessionInput,
     /// What is saved or loaded, where the kernel has other files.
     file: TransferFile,
     /// When the conversation wants to be woken.
     due: Option<Instant>,
-    /// Until the kernel has answered: by when it has to, and when it is greeted again.
-    greeting: Option<(Instant, Instant)>,
+    /// Until the kernel has answered.
+    greeting: Option<Greeting>,
     /// More has come than was looked at.
     more: bool,
     /// How often the connection was cut in the middle of the same message.
     torn: u32,
 }
 
+/// When a kernel that has not answered is greeted again, and by when it has to answer.
+struct Greeting {
+    next: Instant,
+    by: Instant,
+    within: Duration,
+}
+
 impl GatewayLoop {
-    /// Creates or finds the kernel and opens its WebSocket.
-    pub(crate) fn begin(
-        control: OwnedFd,
-        wanted: &GatewayKernel,
-    ) -> Result<GatewayLoop, BeginError> {
-        let host = HostSide::new(control).map_err(BeginError::Io)?;
-        let session = format!("{:016x}", sys::random().map_err(BeginError::Io)?);
-        let api = Arc::new(KernelApi::new(wanted)?);
-        let url = api.url.to_string();
-        if let Some(left) = LeftKernel::place()
-            && let Err(error) = LeftKernel::remove(&left)
-        {
-            // An earlier kernel is no reason not to start another.
-            eprintln!("{error}");
-        }
-        let (kernel, custody, within) = match &wanted.wanted {
-            GatewayTarget::Started { kernel } => {
-                let id = api.create(kernel.as_deref())?;
-                if let Err(error) = LeftKernel::note(wanted, &id) {
-                    eprintln!("could not note which kernel was started: {error}");
-                }
-                (id, KernelCustody::Ours, STARTED_ANSWERS)
-            }
-            GatewayTarget::Attached { id } => {
-                if !is_id(id) {
-                    return Err(
-                        ServerTrouble::NoSuchId { url, id: id.escape_debug().to_string() }.into()
-                    );
-                }
-                api.look(id)?;
-                (id.clone(), KernelCustody::Others, ATTACHED_ANSWERS)
-            }
-            GatewayTarget::Unknown => return Err(BeginError::Newer),
-        };
-        let errands = Errands::new(api.clone(), &kernel, &session).map_err(BeginError::Io)?;
-        let opened = api.open(&kernel, &session);
-        if opened.is_err() && custody == KernelCustody::Ours {
-            remove(&api, &kernel);
-        }
+    /// The loop around a kernel whose connection is open.
+    pub(crate) fn new(host: HostSide, begun: BegunKernel) -> io::Result<GatewayLoop> {
+        let BegunKernel { api, id, session, custody, socket, answers_within } = begun;
         let now = Instant::now();
         Ok(GatewayLoop {
             host,
@@ -134,19 +86,23 @@ impl GatewayLoop {
             talk: KernelTalk::new(
                 KernelOwner::Others,
                 &session,
-                &format!("{url}api/kernels/{kernel}"),
+                &format!("{}api/kernels/{id}", api.url),
             ),
+            errands: Errands::new(api.clone(), &id, &session)?,
             api,
-            kernel,
+            kernel: id,
             custody,
             link: LinkState::open(now),
-            socket: Some(opened?),
+            socket: Some(socket),
             outbox: VecDeque::new(),
-            errands,
-            input: None,
+            input: SessionInput::default(),
             file: TransferFile::default(),
             due: None,
-            greeting: Some((now + within, now)),
+            greeting: Some(Greeting {
+                next: now,
+                by: now + answers_within,
+                within: answers_within,
+            }),
             more: false,
             torn: 0,
         })
@@ -160,16 +116,24 @@ impl GatewayLoop {
                 Err(end) => break end,
             }
         };
-        if let LoopEnd::Ended { reason } = &end
-            && self.talk.is_ready()
-        {
-            let event = BridgeEvent::Exiting { code: 1, reason: Some(reason.clone()) };
-            self.host.tell(&event);
+        if let LoopEnd::Ended { reason } = &end {
+            match self.talk.is_ready() {
+                true => {
+                    let reason = Some(reason.clone());
+                    self.host.tell(&BridgeEvent::Exiting { code: 1, reason });
+                }
+                false => {
+                    let message = format!("{reason} ({}api/kernels/{})", self.api.url, self.kernel);
+                    self.host.not_ready("gateway", message, Obstacle::Died);
+                }
+            }
         }
         // What the kernel does meanwhile does not matter any more, so it goes first.
         if self.custody == KernelCustody::Ours {
             self.socket = None;
-            remove(&self.api, &self.kernel);
+            if let Err(text) = remove(&self.api, &self.kernel) {
+                self.host.tell(&BridgeEvent::Log { text });
+            }
         }
         self.host.finish();
         end
@@ -211,7 +175,7 @@ impl GatewayLoop {
                     self.errands.interrupt();
                 }
                 TalkAction::Send(channel, message) => self.outbox.push_back((channel, message)),
-                TalkAction::Listen(wanted) => self.input = wanted.then(SessionInput::default),
+                TalkAction::Listen(listens) => self.input.listen(listens),
                 TalkAction::Transfer(order) => {
                     if let Some(came) = self.file.carry_out(order) {
                         actions.extend(self.talk.step(TalkInput::Transferred(came)));
@@ -228,21 +192,17 @@ impl GatewayLoop {
 
     /// Until the kernel has answered it is asked again.
     fn greet(&mut self) -> Result<(), LoopEnd> {
-        let Some((by, next)) = self.greeting else { return Ok(()) };
+        let Some(greeting) = &mut self.greeting else { return Ok(()) };
+        let now = Instant::now();
         if self.talk.is_ready() {
             self.greeting = None;
-            return Ok(());
-        }
-        let now = Instant::now();
-        if by <= now {
-            let within = match self.custody {
-                KernelCustody::Ours => STARTED_ANSWERS,
-                KernelCustody::Others => ATTACHED_ANSWERS,
-            };
-            return Err(LoopEnd::Silent { within });
-        }
-        if next <= now {
-            self.greeting = Some((by, now + GREET_EVERY));
+        } else if greeting.by <= now {
+            let seconds = greeting.within.as_secs();
+            return Err(LoopEnd::Ended {
+                reason: format!("the kernel did not answer in {seconds} s"),
+            });
+        } else if greeting.next <= now {
+            greeting.next = now + GREET_EVERY;
             let actions = self.talk.greet();
             self.act(actions)?;
         }
@@ -290,6 +250,9 @@ impl GatewayLoop {
         let (state, actions) = state.step(input, now);
         self.link = state;
         for action in actions {
+            for event in action.told(&self.api.url.authority()) {
+                self.host.tell(&event);
+            }
             match action {
                 LinkAction::Dial if !self.talk.is_ready() => {
                     let reason = "the connection was cut before the kernel answered".to_owned();
@@ -312,15 +275,8 @@ impl GatewayLoop {
                     }
                 }
                 LinkAction::Look => self.errands.look(),
-                LinkAction::TellLost { reason } => {
-                    let reason = format!("{reason} ({})", self.api.url.authority());
-                    self.host.tell(&BridgeEvent::Lost { reason });
-                }
+                LinkAction::TellLost { .. } => {}
                 LinkAction::TellFound => {
-                    // Servers confirm nothing: what was under way in either direction is lost, and nobody knows how much.
-                    self.host.tell(&BridgeEvent::Found { reason: None, gap: true });
-                    // What is printed from now on must not come before this.
-                    self.host.tell(&BridgeEvent::Sync {});
                     let actions = self.talk.step(TalkInput::Reconnected);
                     self.act(actions)?;
                 }
@@ -357,24 +313,14 @@ impl GatewayLoop {
     }
 
     fn read_host(&mut self, actions: &mut Vec<TalkAction>) -> Result<(), LoopEnd> {
-        let read = self.host.read();
-        while let Some(frame) = self.host.next_command() {
-            match frame.command() {
-                Some(Command::Ack) => self.host.acknowledged(),
-                Some(command) => actions.extend(self.talk.step(host_input(&command))),
-                None => {}
-            }
-        }
+        let talk = &mut self.talk;
+        let read = self.host.each_command(|command| actions.extend(talk.step(host_input(command))));
         read.map_err(|HostGone| LoopEnd::Asked)
     }
 
     fn read_line(&mut self, actions: &mut Vec<TalkAction>) {
-        let Some(input) = &mut self.input else { return };
-        match input.take() {
-            TakenInput::Line(line) => {
-                self.input = None;
-                actions.extend(self.talk.step(TalkInput::Line(line)));
-            }
+        match self.input.take() {
+            TakenInput::Line(line) => actions.extend(self.talk.step(TalkInput::Line(line))),
             TakenInput::Part => actions.extend(self.talk.step(TalkInput::PartOfLine)),
             TakenInput::Nothing => {}
         }
@@ -382,54 +328,24 @@ impl GatewayLoop {
 
     /// Polls; what can be read or written.
     fn wait(&mut self) -> io::Result<Vec<GatewaySource>> {
-        let greets = self.greeting.map(|(by, next)| by.min(next));
-        let next = [self.due, self.link.due(), greets].into_iter().flatten().min();
-        let left = |at: Instant| at.saturating_duration_since(Instant::now());
-        let timeout = match self.more {
-            true => Some(Duration::ZERO),
-            false => next.map(|at| left(at) + Duration::from_millis(1)),
+        let greets = self.greeting.as_ref().map(|greeting| greeting.by.min(greeting.next));
+        let until = match self.more {
+            true => Some(Instant::now()),
+            false => [self.due, self.link.due(), greets].into_iter().flatten().min(),
         };
-        let timeout = timeout.and_then(|left| Timespec::try_from(left).ok());
         if let Some(socket) = &mut self.socket {
             socket.acknowledge_quickly();
         }
-        let (control, stream) = self.host.wants();
-        let mut sources = vec![GatewaySource::Host, GatewaySource::Errands];
-        let mut fds =
-            vec![PollFd::new(&self.host, control), PollFd::new(&self.errands, PollFlags::IN)];
-        let mut add = |source, fd| {
-            sources.push(source);
-            fds.push(fd);
-        };
-        if let Some(stream) = stream {
-            let fd = PollFd::from_borrowed_fd(stream_fd(stream), PollFlags::OUT);
-            add(GatewaySource::HostStream, fd);
-        }
+        let mut list = WaitList::new(&self.host, GatewaySource::Host, GatewaySource::HostStream);
+        list.add(GatewaySource::Errands, self.errands.as_fd(), PollFlags::IN);
         if let Some(socket) = &self.socket {
-            let flags = match socket.wants_to_write() {
-                true => PollFlags::IN | PollFlags::OUT,
-                false => PollFlags::IN,
-            };
-            add(GatewaySource::Socket, PollFd::new(socket, flags));
+            let mut flags = PollFlags::IN;
+            flags.set(PollFlags::OUT, socket.wants_to_write());
+            list.add(GatewaySource::Socket, socket.as_fd(), flags);
         }
-        if self.input.is_some() {
-            let stdin = rustix::stdio::stdin();
-            add(GatewaySource::Stdin, PollFd::from_borrowed_fd(stdin, PollFlags::IN));
+        if self.input.listens() {
+            list.add(GatewaySource::Stdin, rustix::stdio::stdin(), PollFlags::IN);
         }
-        match poll(&mut fds, timeout.as_ref()) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
-        }
-        let ready = sources.into_iter().zip(&fds).filter(|(_, fd)| !fd.revents().is_empty());
-        Ok(ready.map(|(source, _)| source).collect())
-    }
-}
-
-/// Deletes a kernel that was started for the session. If that is not confirmed, the note of it stays.
-fn remove(api: &KernelApi, kernel: &str) {
-    match api.delete(kernel, DELETED_WITHIN) {
-        Ok(KernelRemoval::Gone) => LeftKernel::forget(),
-        Ok(KernelRemoval::Asked) => {}
-        Err(error) => eprintln!("the kernel `{kernel}` was not deleted: {error}"),
+        list.wait(until)
     }
 }

@@ -4,7 +4,8 @@ use std::io;
 use std::path::PathBuf;
 
 use rustls::CertificateError;
-use stead_protocol::{GatewayUrl, GatewayUrlError};
+use stead_host_side::plainly;
+use stead_protocol::{GatewayUrl, GatewayUrlError, Obstacle};
 use thiserror::Error;
 
 use crate::names::NameTrouble;
@@ -64,6 +65,25 @@ impl ServerTrouble {
         }
     }
 
+    /// The same for those who give advice.
+    pub(crate) fn obstacle(&self) -> Obstacle {
+        match self {
+            ServerTrouble::Name(_) | ServerTrouble::NoServer { .. } | ServerTrouble::Cut { .. } => {
+                Obstacle::NotReached
+            }
+            ServerTrouble::Token(_) | ServerTrouble::Refused { .. } => Obstacle::Token,
+            ServerTrouble::Untrusted { .. }
+            | ServerTrouble::NoTls { .. }
+            | ServerTrouble::NoCertificates
+            | ServerTrouble::Certificates { .. } => Obstacle::Untrusted,
+            ServerTrouble::NoJupyter { .. } => Obstacle::OtherKind,
+            ServerTrouble::Elsewhere { .. } => Obstacle::LeadsElsewhere,
+            ServerTrouble::NoSuchKernel { .. } => Obstacle::NoSuchKernel,
+            ServerTrouble::NoSuchId { .. } => Obstacle::NoSuchId,
+            ServerTrouble::Url(_) | ServerTrouble::Status { .. } => Obstacle::Other,
+        }
+    }
+
     /// Whether trying again is of no use.
     pub(crate) fn is_final(&self) -> bool {
         match self {
@@ -104,21 +124,6 @@ fn certificate_words(error: &CertificateError) -> String {
         }
         CertificateError::Revoked => "its certificate was revoked".to_owned(),
         other => format!("its certificate is not good: {other}"),
-    }
-}
-
-/// The system's words without the number of the error.
-fn plainly(error: &io::Error) -> String {
-    match error.kind() {
-        io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => {
-            "it does not answer in time".to_owned()
-        }
-        io::ErrorKind::ConnectionRefused => "nothing listens there".to_owned(),
-        io::ErrorKind::UnexpectedEof => "it hung up".to_owned(),
-        _ => {
-            let text = error.to_string();
-            text.split(" (os error").next().unwrap_or_default().to_owned()
-        }
     }
 }
 

@@ -1,5 +1,6 @@
-//! How a process that an adapter started has ended.
+//! How a process that an adapter started has ended, and what the system says of a failure, in words.
 
+use std::io;
 use std::os::unix::process::ExitStatusExt;
 use std::process::ExitStatus;
 
@@ -24,6 +25,21 @@ pub fn ended_how(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
         (Some(code), _) => format!("ended with exit code {code}"),
         (None, signal) => format!("was ended by signal {}", signal.unwrap_or(0)),
+    }
+}
+
+/// What the system says of a failure, without the number that only programs need.
+pub fn plainly(error: &io::Error) -> String {
+    match error.kind() {
+        io::ErrorKind::TimedOut | io::ErrorKind::WouldBlock => {
+            "it does not answer in time".to_owned()
+        }
+        io::ErrorKind::ConnectionRefused => "nothing listens there".to_owned(),
+        io::ErrorKind::UnexpectedEof => "it hung up".to_owned(),
+        _ => {
+            let text = error.to_string();
+            text.split(" (os error").next().unwrap_or_default().to_owned()
+        }
     }
 }
 

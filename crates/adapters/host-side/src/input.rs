@@ -6,6 +6,8 @@ use rustix::event::{PollFd, PollFlags, Timespec, poll};
 #[derive(Debug, Default)]
 pub struct SessionInput {
     line: Vec<u8>,
+    /// Code waits for a line.
+    listens: bool,
 }
 
 /// What was read.
@@ -20,13 +22,28 @@ pub enum TakenInput {
 }
 
 impl SessionInput {
-    /// Forgets a part of a line: who asked for it is gone.
-    pub fn forget(&mut self) {
-        self.line.clear();
+    /// Code waits for a line, or no longer does: then a part of one is forgotten, since who asked for it is gone.
+    pub fn listen(&mut self, listens: bool) {
+        self.listens = listens;
+        if !listens {
+            self.line.clear();
+        }
     }
 
-    /// Reads a line byte by byte, so that no more than that line is taken.
+    /// Whether code waits for a line.
+    pub fn listens(&self) -> bool {
+        self.listens
+    }
+
+    /// Reads a line, after which code waits for none.
     pub fn take(&mut self) -> TakenInput {
+        let taken = self.take_part();
+        self.listens &= !matches!(taken, TakenInput::Line(_));
+        taken
+    }
+
+    /// Reads byte by byte, so that no more than a line is taken.
+    fn take_part(&mut self) -> TakenInput {
         let mut byte = [0];
         let mut grew = false;
         loop {

@@ -4,6 +4,7 @@
 mod child;
 mod ended;
 mod input;
+mod wait;
 
 use std::collections::VecDeque;
 use std::fs::File;
@@ -12,11 +13,15 @@ use std::os::fd::{AsFd, BorrowedFd, OwnedFd};
 
 use rustix::event::{PollFd, PollFlags, poll};
 use rustix::io::{FdFlags, fcntl_setfd, ioctl_fionbio, ioctl_fionread};
-use stead_protocol::bridge::{BridgeEvent, Command, CommandFrame, Commands, Shown, Stream};
+use rustix::process::Signal;
+use stead_launch::sys::{self, OnSignal};
+use stead_protocol::bridge::{BridgeEvent, Command, Commands, Shown, Stream};
+use stead_protocol::{Obstacle, StartTrouble};
 
 pub use child::AdapterChild;
-pub use ended::{end_like, ended_how, tail};
+pub use ended::{end_like, ended_how, plainly, tail};
 pub use input::{SessionInput, TakenInput};
+pub use wait::WaitList;
 
 /// So many bytes may wait for the host before those who speak are made to wait.
 const MOST_QUEUED: usize = 4 << 20;
@@ -48,6 +53,26 @@ pub struct HostSide {
 pub struct HostGone;
 
 impl HostSide {
+    /// That of the host which has started this process; none, and a word about it, if nobody has.
+    pub fn inherited() -> Option<HostSide> {
+        let given = std::env::var("STEAD_BRIDGE_FD").ok().and_then(|fd| fd.parse().ok());
+        // Interrupts come as commands. A signal for the whole group is for others in it.
+        sys::on_signal(Signal::INT, OnSignal::Wake);
+        sys::on_signal(Signal::PIPE, OnSignal::Ignore);
+        let side = given.and_then(sys::inherited).and_then(|fd| HostSide::new(fd).ok());
+        if side.is_none() {
+            eprintln!("the adapter is started by a session's host");
+        }
+        side
+    }
+
+    /// Tells, in place of `hello`, why there is nothing that could run code, and waits until the host has heard it.
+    pub fn not_ready(&mut self, engine: &str, message: String, obstacle: Obstacle) {
+        let trouble = StartTrouble::Elsewhere { engine: engine.to_owned(), obstacle };
+        self.tell(&BridgeEvent::NotReady { message, trouble: Some(Box::new(trouble)) });
+        self.finish();
+    }
+
     /// Takes the control channel over.
     pub fn new(control: OwnedFd) -> io::Result<HostSide> {
         fcntl_setfd(&control, FdFlags::CLOEXEC)?;
@@ -93,11 +118,6 @@ impl HostSide {
     /// Whether so much waits for the host that no more should be made of what is said elsewhere.
     pub fn is_full(&self) -> bool {
         self.queued > MOST_QUEUED
-    }
-
-    /// The host has recorded what it was told.
-    pub fn acknowledged(&mut self) {
-        self.waits = false;
     }
 
     /// Writes what can be written now.
@@ -149,13 +169,7 @@ impl HostSide {
                 return;
             }
             drop(fds);
-            let gone = self.read().is_err();
-            while let Some(frame) = self.next_command() {
-                if frame.command() == Some(Command::Ack) {
-                    self.acknowledged();
-                }
-            }
-            if gone {
+            if self.each_command(|_| {}).is_err() {
                 return;
             }
         }
@@ -170,8 +184,7 @@ impl HostSide {
         }
     }
 
-    /// Reads commands; the next one is taken with `next`.
-    pub fn read(&mut self) -> Result<(), HostGone> {
+    fn read(&mut self) -> Result<(), HostGone> {
         let mut bytes = [0; 64 << 10];
         loop {
             match self.control.read(&mut bytes) {
@@ -184,9 +197,18 @@ impl HostSide {
         }
     }
 
-    /// The next command that was read.
-    pub fn next_command(&mut self) -> Option<CommandFrame> {
-        self.commands.next_frame()
+    /// Reads commands and hands each on; that the host has recorded what it was told is noted here.
+    pub fn each_command(&mut self, mut each: impl FnMut(&Command<'_>)) -> Result<(), HostGone> {
+        let read = self.read();
+        while let Some(frame) = self.commands.next_frame() {
+            match frame.command() {
+                Some(Command::Ack) => self.waits = false,
+                Some(command) => each(&command),
+                // One of a newer host.
+                None => {}
+            }
+        }
+        read
     }
 }
 

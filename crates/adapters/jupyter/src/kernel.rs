@@ -7,8 +7,9 @@ use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use stead_host_side::{HostSide, ended_how, tail};
+use stead_host_side::{HostSide, ended_how, plainly, tail};
 use stead_launch::{FindError, KernelSpec, sys};
+use stead_protocol::Obstacle;
 use stead_protocol::bridge::Stream;
 use thiserror::Error;
 
@@ -41,20 +42,34 @@ pub(crate) enum StartFailure {
     Find(#[from] FindError),
     #[error(transparent)]
     File(#[from] ConnectionFileError),
-    #[error("could not start the kernel `{name}` with `{program}`: {source}")]
+    #[error("could not start the kernel `{name}` with `{program}`: {}", plainly(source))]
     Spawn { name: String, program: String, source: io::Error },
     #[error("the kernel `{name}` {how} before it answered{}", written(said))]
     Died { name: String, how: String, said: String },
     #[error("the kernel `{name}` runs and did not answer in {} s{}{}", within.as_secs(), signed(*unsigned), written(said))]
     Silent { name: String, within: Duration, unsigned: bool, said: String },
-    #[error("no kernel listens at {address}: {source}")]
-    NotListening { address: String, source: io::Error },
+    #[error("the kernel `{name}` cannot be reached at {address}: {}", plainly(source))]
+    NotListening { name: String, address: String, source: io::Error },
     #[error("what listens at the addresses of `{path}` is no kernel: {why}")]
     NoKernel { path: String, why: String },
     #[error("the host is gone")]
     HostGone,
     #[error("{0}")]
     Io(io::Error),
+}
+
+impl StartFailure {
+    /// The same for those who give advice.
+    pub(crate) fn obstacle(&self) -> Obstacle {
+        match self {
+            StartFailure::File(_) => Obstacle::File,
+            StartFailure::Find(_) | StartFailure::Spawn { .. } => Obstacle::Program,
+            StartFailure::Died { .. } | StartFailure::Silent { .. } => Obstacle::Died,
+            StartFailure::NotListening { .. } => Obstacle::NotReached,
+            StartFailure::NoKernel { .. } => Obstacle::OtherKind,
+            StartFailure::HostGone | StartFailure::Io(_) => Obstacle::Other,
+        }
+    }
 }
 
 fn written(text: &str) -> String {
@@ -269,8 +284,8 @@ impl Attempt<'_> {
                 Ok(sockets) => break sockets,
                 Err(_) if Instant::now() < self.listens_by => {}
                 Err(error) => {
-                    let address = error.address.to_string();
-                    return Err(StartFailure::NotListening { address, source: error.source });
+                    let (name, address) = (self.name.clone(), error.address.to_string());
+                    return Err(StartFailure::NotListening { name, address, source: error.source });
                 }
             }
             self.look(None, LOOK_EVERY)?;

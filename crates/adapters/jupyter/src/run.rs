@@ -2,16 +2,15 @@
 
 use std::collections::VecDeque;
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::AsFd;
 use std::os::unix::process::ExitStatusExt;
-use std::path::Path;
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use stead_host_side::{HostGone, HostSide, SessionInput, TakenInput, stream_fd};
-use stead_protocol::bridge::{BridgeEvent, Command, Stream};
+use rustix::event::PollFlags;
+use stead_host_side::{HostGone, HostSide, SessionInput, TakenInput, WaitList};
+use stead_protocol::bridge::{BridgeEvent, Stream};
 
-use crate::kernel::{Kernel, KernelEnd, StartFailure};
+use crate::kernel::{Kernel, KernelEnd};
 use crate::place::host_input;
 use crate::sockets::CHANNELS;
 use crate::talk::{KernelChannel, KernelTalk, TalkAction, TalkInput};
@@ -35,19 +34,11 @@ pub(crate) enum RunEnd {
     Kernel(KernelEnd),
 }
 
-/// What is read of the session's input.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum InputWanted {
-    No,
-    Yes,
-}
-
 /// The adapter while it runs.
 pub(crate) struct AdapterLoop {
     host: HostSide,
     kernel: Kernel,
     talk: KernelTalk,
-    listening: InputWanted,
     input: SessionInput,
     /// What is saved or loaded, where the kernel has other files.
     file: TransferFile,
@@ -78,19 +69,12 @@ enum LoopSource {
 }
 
 impl AdapterLoop {
-    /// Starts or reaches the kernel and says hello to the host.
-    pub(crate) fn begin(
-        control: OwnedFd,
-        target: &str,
-        path: &Path,
-    ) -> Result<AdapterLoop, StartFailure> {
-        let host = HostSide::new(control).map_err(StartFailure::Io)?;
-        let (kernel, talk) = Kernel::begin(target, path, &host)?;
-        Ok(AdapterLoop {
+    /// The loop around a kernel that answers.
+    pub(crate) fn new(host: HostSide, kernel: Kernel, talk: KernelTalk) -> AdapterLoop {
+        AdapterLoop {
             host,
             kernel,
             talk,
-            listening: InputWanted::No,
             input: SessionInput::default(),
             file: TransferFile::default(),
             complaint: Vec::new(),
@@ -100,12 +84,12 @@ impl AdapterLoop {
             next_heartbeat: Instant::now() + HEARTBEAT,
             missed: 0,
             heard: 0,
-        })
+        }
     }
 
     /// Does what was said while the kernel was greeted, then goes on until the session ends.
-    pub(crate) fn run(mut self, first: Vec<TalkAction>) -> RunEnd {
-        let mut actions = first;
+    pub(crate) fn run(mut self) -> RunEnd {
+        let mut actions = std::mem::take(&mut self.kernel.first);
         loop {
             if let Err(end) = self.act(actions) {
                 return self.end(end);
@@ -115,11 +99,6 @@ impl AdapterLoop {
                 Err(end) => return self.end(end),
             };
         }
-    }
-
-    /// What the kernel was greeted with, and what came of it.
-    pub(crate) fn take_first(&mut self) -> Vec<TalkAction> {
-        std::mem::take(&mut self.kernel.first)
     }
 
     fn act(&mut self, actions: Vec<TalkAction>) -> Result<(), RunEnd> {
@@ -141,11 +120,7 @@ impl AdapterLoop {
                 }
                 TalkAction::Signal => self.kernel.interrupt(),
                 TalkAction::SignalChildren => self.kernel.interrupt_children(),
-                TalkAction::Listen(true) => self.listening = InputWanted::Yes,
-                TalkAction::Listen(false) => {
-                    self.listening = InputWanted::No;
-                    self.input.forget();
-                }
+                TalkAction::Listen(listens) => self.input.listen(listens),
                 TalkAction::Transfer(order) => {
                     if let Some(came) = self.file.carry_out(order) {
                         actions.extend(self.talk.step(TalkInput::Transferred(came)));
@@ -277,14 +252,8 @@ impl AdapterLoop {
     }
 
     fn read_host(&mut self, actions: &mut Vec<TalkAction>) -> Result<(), RunEnd> {
-        let read = self.host.read();
-        while let Some(frame) = self.host.next_command() {
-            match frame.command() {
-                Some(Command::Ack) => self.host.acknowledged(),
-                Some(command) => actions.extend(self.talk.step(host_input(&command))),
-                None => {}
-            }
-        }
+        let talk = &mut self.talk;
+        let read = self.host.each_command(|command| actions.extend(talk.step(host_input(command))));
         read.map_err(|HostGone| RunEnd::Asked)
     }
 
@@ -292,10 +261,7 @@ impl AdapterLoop {
     /// host.
     fn read_line(&mut self, actions: &mut Vec<TalkAction>) {
         match self.input.take() {
-            TakenInput::Line(line) => {
-                self.listening = InputWanted::No;
-                actions.extend(self.talk.step(TalkInput::Line(line)));
-            }
+            TakenInput::Line(line) => actions.extend(self.talk.step(TalkInput::Line(line))),
             TakenInput::Part => actions.extend(self.talk.step(TalkInput::PartOfLine)),
             TakenInput::Nothing => {}
         }
@@ -347,64 +313,36 @@ impl AdapterLoop {
     fn wait(&mut self) -> io::Result<Vec<LoopSource>> {
         let heartbeat = (!self.kernel.is_ours()).then_some(self.next_heartbeat);
         let next = [self.due.filter(|_| !self.lags()), self.leave_by, heartbeat];
-        let next = next.into_iter().flatten().min();
-        let left = |at: Instant| at.saturating_duration_since(Instant::now());
-        let full = self.host.is_full();
-        let timeout = match self.kernel.sockets.has_messages() && !full {
-            true => Some(Duration::ZERO),
-            false => next.map(|at| left(at) + Duration::from_millis(1)),
+        let (sockets, full) = (&self.kernel.sockets, self.host.is_full());
+        let until = match sockets.has_messages() && !full {
+            true => Some(Instant::now()),
+            false => next.into_iter().flatten().min(),
         };
-        let timeout = timeout.and_then(|left| Timespec::try_from(left).ok());
-        let (control, stream) = self.host.wants();
-        let writes: Vec<bool> = CHANNELS
-            .iter()
-            .map(|channel| self.kernel.sockets.socket(*channel).wants_to_write())
-            .collect();
-        let mut sources = Vec::new();
-        let mut fds = Vec::new();
-        let mut add = |source, fd| {
-            sources.push(source);
-            fds.push(fd);
-        };
-        add(LoopSource::Host, PollFd::new(&self.host, control));
-        if let Some(stream) = stream {
-            add(
-                LoopSource::HostStream,
-                PollFd::from_borrowed_fd(stream_fd(stream), PollFlags::OUT),
-            );
-        }
-        let has_room = !full && !self.kernel.sockets.is_full();
-        for (channel, writes) in CHANNELS.iter().zip(writes) {
-            if *channel == KernelChannel::Published && !has_room {
+        let mut list = WaitList::new(&self.host, LoopSource::Host, LoopSource::HostStream);
+        let has_room = !full && !sockets.is_full();
+        for channel in CHANNELS {
+            if channel == KernelChannel::Published && !has_room {
                 continue;
             }
-            let flags = if writes { PollFlags::IN | PollFlags::OUT } else { PollFlags::IN };
-            add(
-                LoopSource::Channel(*channel),
-                PollFd::new(self.kernel.sockets.at(*channel), flags),
-            );
+            let mut flags = PollFlags::IN;
+            flags.set(PollFlags::OUT, sockets.at(channel).wants_to_write());
+            list.add(LoopSource::Channel(channel), sockets.at(channel).as_fd(), flags);
         }
         if !self.kernel.is_ours() {
-            add(LoopSource::Heartbeat, PollFd::new(&self.kernel.sockets.heartbeat, PollFlags::IN));
+            list.add(LoopSource::Heartbeat, sockets.heartbeat.as_fd(), PollFlags::IN);
         }
         for stream in [Stream::Out, Stream::Err] {
             if let Some(fd) = self.kernel.stream_fd(stream).filter(|_| !full) {
-                add(LoopSource::KernelStream(stream), PollFd::from_borrowed_fd(fd, PollFlags::IN));
+                list.add(LoopSource::KernelStream(stream), fd, PollFlags::IN);
             }
         }
         if let Some(fd) = self.kernel.ended_fd() {
-            add(LoopSource::KernelEnded, PollFd::from_borrowed_fd(fd, PollFlags::IN));
+            list.add(LoopSource::KernelEnded, fd, PollFlags::IN);
         }
-        if self.listening == InputWanted::Yes {
-            let stdin = rustix::stdio::stdin();
-            add(LoopSource::Stdin, PollFd::from_borrowed_fd(stdin, PollFlags::IN));
+        if self.input.listens() {
+            list.add(LoopSource::Stdin, rustix::stdio::stdin(), PollFlags::IN);
         }
-        match poll(&mut fds, timeout.as_ref()) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
-        }
-        let ready = sources.into_iter().zip(&fds).filter(|(_, fd)| !fd.revents().is_empty());
-        Ok(ready.map(|(source, _)| source).collect())
+        list.wait(until)
     }
 
     /// Brings what is left to the host, and ends the kernel if it is ours.

@@ -99,8 +99,8 @@ impl KernelSocket {
     }
 
     /// Whether something waits to be written.
-    pub(crate) fn wants_to_write(&mut self) -> bool {
-        !self.wire.outgoing().is_empty()
+    pub(crate) fn wants_to_write(&self) -> bool {
+        self.wire.has_outgoing()
     }
 
     pub(crate) fn flush(&mut self) -> Result<(), KernelSocketError> {

@@ -165,6 +165,11 @@ impl ZmtpWire {
         &mut self.outbox
     }
 
+    /// Whether something is to be written.
+    pub(crate) fn has_outgoing(&self) -> bool {
+        !self.outbox.is_empty()
+    }
+
     /// The next message that has come.
     pub(crate) fn next(&mut self) -> Option<Vec<Vec<u8>>> {
         self.messages.pop_front()

@@ -1,15 +1,15 @@
 //! The loop: polls the host, the server's connection and its process, and does what the conversation says.
 
 use std::io;
-use std::os::fd::OwnedFd;
+use std::os::fd::AsFd;
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::PollFlags;
 use rustix::process::Signal;
-use stead_host_side::{HostGone, HostSide, SessionInput, TakenInput, stream_fd};
+use stead_host_side::{HostGone, HostSide, SessionInput, TakenInput, WaitList, ended_how};
 use stead_protocol::bridge::{BridgeEvent, Command, Stream};
 
-use crate::server::{NreplServer, ServerEnd, ServerFailure, ServerPlace};
+use crate::server::{NreplServer, ServerEnd};
 use crate::socket::SocketEnd;
 use crate::talk::{NreplAction, NreplInput, NreplTalk, SourceFile};
 
@@ -34,8 +34,6 @@ pub(crate) struct NreplLoop {
     server: NreplServer,
     talk: NreplTalk,
     input: SessionInput,
-    /// Whether a line of the session's input is wanted.
-    listens: bool,
     /// When the conversation wants to be woken.
     due: Option<Instant>,
     /// When the server is killed, once it was asked to end.
@@ -56,24 +54,17 @@ enum NreplSource {
 }
 
 impl NreplLoop {
-    /// Starts or reaches the server and says hello to the host.
-    pub(crate) fn begin(
-        control: OwnedFd,
-        place: &ServerPlace,
-    ) -> Result<(NreplLoop, Vec<NreplAction>), ServerFailure> {
-        let mut host = HostSide::new(control).map_err(ServerFailure::Io)?;
-        let (server, talk, first) = NreplServer::begin(place, &mut host)?;
-        let adapter = NreplLoop {
+    /// The loop around a server that answers.
+    pub(crate) fn new(host: HostSide, server: NreplServer, talk: NreplTalk) -> NreplLoop {
+        NreplLoop {
             host,
             server,
             talk,
             input: SessionInput::default(),
-            listens: false,
             due: None,
             leave_by: None,
             is_orphan: false,
-        };
-        Ok((adapter, first))
+        }
     }
 
     /// Does what was said while the server was greeted, then goes on until the session ends.
@@ -104,12 +95,7 @@ impl NreplLoop {
                     // A connection that is gone is found when it is read, after what came on it.
                     let _ = self.server.socket.send(&request);
                 }
-                NreplAction::Listen(listens) => {
-                    self.listens = listens;
-                    if !listens {
-                        self.input.forget();
-                    }
-                }
+                NreplAction::Listen(listens) => self.input.listen(listens),
                 NreplAction::Wake(after) => self.due = Some(Instant::now() + after),
                 NreplAction::Leave => {
                     if let Some(process) = self.server.process() {
@@ -201,40 +187,23 @@ impl NreplLoop {
     }
 
     fn read_host(&mut self, actions: &mut Vec<NreplAction>) -> Result<(), NreplEnd> {
-        let read = self.host.read();
-        while let Some(frame) = self.host.next_command() {
-            match frame.command() {
-                Some(Command::Ack) => self.host.acknowledged(),
-                Some(Command::Eval { id, code }) => match self.file_loaded_by(code) {
-                    Some(file) => actions.extend(self.talk.step(NreplInput::File(id, &file))),
-                    None => {
-                        let command = Command::Eval { id, code };
-                        actions.extend(self.talk.step(NreplInput::Host(&command)));
-                    }
-                },
-                Some(command) => actions.extend(self.talk.step(NreplInput::Host(&command))),
-                None => {}
-            }
-        }
+        let talk = &mut self.talk;
+        let read = self.host.each_command(|command| {
+            let file = match command {
+                Command::Eval { id, code } => file_loaded_by(talk, code).map(|file| (*id, file)),
+                _ => None,
+            };
+            actions.extend(match &file {
+                Some((id, file)) => talk.step(NreplInput::File(id, file)),
+                None => talk.step(NreplInput::Host(command)),
+            });
+        });
         read.map_err(|HostGone| NreplEnd::Asked)
-    }
-
-    /// The file that code loads, if that is all it does and the file is here. Else the server is asked as it was written.
-    fn file_loaded_by(&self, code: &str) -> Option<SourceFile> {
-        let path = self.talk.loads(code)?;
-        let meta = std::fs::metadata(&path).ok()?;
-        let is_source = meta.is_file() && meta.len() <= MOST_SOURCE;
-        let text = is_source.then(|| std::fs::read_to_string(&path).ok()).flatten()?;
-        let whole = std::path::absolute(&path).ok()?;
-        Some(SourceFile { path: whole.to_string_lossy().into_owned(), text })
     }
 
     fn read_line(&mut self, actions: &mut Vec<NreplAction>) {
         match self.input.take() {
-            TakenInput::Line(line) => {
-                self.listens = false;
-                actions.extend(self.talk.step(NreplInput::Line(line)));
-            }
+            TakenInput::Line(line) => actions.extend(self.talk.step(NreplInput::Line(line))),
             TakenInput::Part => actions.extend(self.talk.step(NreplInput::PartOfLine)),
             TakenInput::Nothing => {}
         }
@@ -242,63 +211,54 @@ impl NreplLoop {
 
     /// Polls; what can be read or written.
     fn wait(&mut self) -> io::Result<Vec<NreplSource>> {
-        let next = [self.due, self.leave_by].into_iter().flatten().min();
-        let left = |at: Instant| at.saturating_duration_since(Instant::now());
-        let timeout = next.map(|at| left(at) + Duration::from_millis(1));
-        let timeout = timeout.and_then(|left| Timespec::try_from(left).ok());
-        let (control, stream) = self.host.wants();
-        let mut sources = Vec::new();
-        let mut fds = Vec::new();
-        let mut add = |source, fd| {
-            sources.push(source);
-            fds.push(fd);
-        };
-        add(NreplSource::Host, PollFd::new(&self.host, control));
-        if let Some(stream) = stream {
-            let fd = PollFd::from_borrowed_fd(stream_fd(stream), PollFlags::OUT);
-            add(NreplSource::HostStream, fd);
-        }
+        let until = [self.due, self.leave_by].into_iter().flatten().min();
         self.server.socket.hurry();
-        let mut flags = PollFlags::empty();
+        let mut list = WaitList::new(&self.host, NreplSource::Host, NreplSource::HostStream);
         // While the host does not keep up, the server has to wait.
-        if !self.host.is_full() {
-            flags |= PollFlags::IN;
-        }
-        if self.server.socket.wants_to_write() {
-            flags |= PollFlags::OUT;
-        }
+        let full = self.host.is_full();
+        let mut flags = if full { PollFlags::empty() } else { PollFlags::IN };
+        flags.set(PollFlags::OUT, self.server.socket.wants_to_write());
         if !flags.is_empty() {
-            add(NreplSource::Server, PollFd::new(&self.server.socket, flags));
+            list.add(NreplSource::Server, self.server.socket.as_fd(), flags);
         }
         for stream in [Stream::Out, Stream::Err] {
-            if let Some(fd) = self.server.stream_fd(stream).filter(|_| !self.host.is_full()) {
-                add(NreplSource::ServerStream(stream), PollFd::from_borrowed_fd(fd, PollFlags::IN));
+            if let Some(fd) = self.server.stream_fd(stream).filter(|_| !full) {
+                list.add(NreplSource::ServerStream(stream), fd, PollFlags::IN);
             }
         }
         if let Some(fd) = self.server.ended_fd().filter(|_| !self.is_orphan) {
-            add(NreplSource::ServerEnded, PollFd::from_borrowed_fd(fd, PollFlags::IN));
+            list.add(NreplSource::ServerEnded, fd, PollFlags::IN);
         }
-        if self.listens {
-            let stdin = rustix::stdio::stdin();
-            add(NreplSource::Stdin, PollFd::from_borrowed_fd(stdin, PollFlags::IN));
+        if self.input.listens() {
+            list.add(NreplSource::Stdin, rustix::stdio::stdin(), PollFlags::IN);
         }
-        match poll(&mut fds, timeout.as_ref()) {
-            Ok(_) | Err(rustix::io::Errno::INTR) => {}
-            Err(error) => return Err(error.into()),
-        }
-        let ready = sources.into_iter().zip(&fds).filter(|(_, fd)| !fd.revents().is_empty());
-        Ok(ready.map(|(source, _)| source).collect())
+        list.wait(until)
     }
 
     /// Brings what is left to the host, and ends the server if it is ours.
     fn end(mut self, end: NreplEnd) -> NreplEnd {
         self.own_output(self.talk.is_busy());
-        if let NreplEnd::Server(ServerEnd::Lost { reason }) = &end {
-            let event = BridgeEvent::Exiting { code: 1, reason: Some(reason.clone()) };
-            self.host.tell(&event);
+        if let NreplEnd::Server(server) = &end {
+            let (code, reason) = match server {
+                ServerEnd::Exited(status) => {
+                    (status.code().unwrap_or(1), format!("the nREPL server {}", ended_how(*status)))
+                }
+                ServerEnd::Lost { reason } => (1, reason.clone()),
+            };
+            self.host.tell(&BridgeEvent::Exiting { code, reason: Some(reason) });
         }
         self.host.finish();
         self.server.finish();
         end
     }
+}
+
+/// The file that code loads, if that is all it does and the file is here. Else the server is asked as it was written.
+fn file_loaded_by(talk: &NreplTalk, code: &str) -> Option<SourceFile> {
+    let path = talk.loads(code)?;
+    let meta = std::fs::metadata(&path).ok()?;
+    let is_source = meta.is_file() && meta.len() <= MOST_SOURCE;
+    let text = is_source.then(|| std::fs::read_to_string(&path).ok()).flatten()?;
+    let whole = std::path::absolute(&path).ok()?;
+    Some(SourceFile { path: whole.to_string_lossy().into_owned(), text })
 }

@@ -8,8 +8,9 @@ use std::process::ExitStatus;
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use stead_config::{CommandTemplate, Placeholder};
-use stead_host_side::{AdapterChild, HostSide, ended_how, tail};
+use stead_config::{CommandTemplate, Placeholder, TemplateError};
+use stead_host_side::{AdapterChild, HostSide, ended_how, plainly, tail};
+use stead_protocol::Obstacle;
 use stead_protocol::bridge::{BridgeEvent, Stream};
 use thiserror::Error;
 
@@ -43,13 +44,15 @@ pub(crate) enum ServerPlace {
 /// Why there is no server to speak to.
 #[derive(Debug, Error)]
 pub(crate) enum ServerFailure {
-    #[error("could not start the nREPL server with `{program}`: {source}")]
+    #[error("could not start the nREPL server with `{program}`: {}", plainly(source))]
     Spawn { program: String, source: io::Error },
-    #[error("the nREPL server {how} before it answered{}", written(said))]
-    Died { how: String, said: String },
-    #[error("the nREPL server runs and did not listen in {} s{}", within.as_secs(), written(said))]
-    NotListening { within: Duration, said: String },
-    #[error("no nREPL server can be reached at {address}: {source}")]
+    #[error("the command that starts the nREPL server cannot be used: {0}")]
+    Command(TemplateError),
+    #[error("the nREPL server `{program}` {how} before it answered{}", written(said))]
+    Died { program: String, how: String, said: String },
+    #[error("the nREPL server `{program}` runs and did not listen in {} s{}", within.as_secs(), written(said))]
+    NotListening { program: String, within: Duration, said: String },
+    #[error("no nREPL server can be reached at {address}: {}", plainly(source))]
     NotReached { address: String, source: io::Error },
     #[error("what listens at {address} did not answer as an nREPL server in {} s", within.as_secs())]
     Silent { address: String, within: Duration },
@@ -59,6 +62,19 @@ pub(crate) enum ServerFailure {
     HostGone,
     #[error("{0}")]
     Io(io::Error),
+}
+
+impl ServerFailure {
+    /// The same for those who give advice.
+    pub(crate) fn obstacle(&self) -> Obstacle {
+        match self {
+            ServerFailure::Spawn { .. } | ServerFailure::Command(_) => Obstacle::Program,
+            ServerFailure::Died { .. } | ServerFailure::NotListening { .. } => Obstacle::Died,
+            ServerFailure::NotReached { .. } => Obstacle::NotReached,
+            ServerFailure::Silent { .. } | ServerFailure::NoServer { .. } => Obstacle::OtherKind,
+            ServerFailure::HostGone | ServerFailure::Io(_) => Obstacle::Other,
+        }
+    }
 }
 
 fn written(text: &str) -> String {
@@ -169,7 +185,7 @@ impl NreplServer {
         }
     }
 
-    /// A server of ours does not outlive its session.
+    /// A server of ours does not outlive its session,
     pub(crate) fn finish(&mut self) {
         if let Some(process) = &mut self.process {
             process.kill();
@@ -201,7 +217,8 @@ fn start(template: &CommandTemplate, host: &HostSide) -> Result<BegunServer, Ser
             let program = words.first().cloned().unwrap_or_default();
             ServerFailure::Spawn { program, source }
         })?;
-        let mut attempt = ServerStart { process, written: Vec::new(), port, file, host, until };
+        let (program, written) = (words[0].clone(), Vec::new());
+        let mut attempt = ServerStart { program, process, written, port, file, host, until };
         match attempt.listening().and_then(|(socket, address)| {
             let (messages, talk, first) =
                 greeted(socket, ServerOwner::Ours, &words[0], &address, host, ANSWERS_WITHIN * 3)?;
@@ -229,7 +246,8 @@ fn start(template: &CommandTemplate, host: &HostSide) -> Result<BegunServer, Ser
 
 fn reach(address: &str, host: &HostSide) -> Result<BegunServer, ServerFailure> {
     let unreached = |source| ServerFailure::NotReached { address: address.to_owned(), source };
-    let all: Vec<SocketAddr> = address.to_socket_addrs().map_err(unreached)?.collect();
+    let unknown = |_| unreached(io::Error::other("no address is known for this name"));
+    let all: Vec<SocketAddr> = address.to_socket_addrs().map_err(unknown)?.collect();
     let mut last = io::Error::from(io::ErrorKind::NotFound);
     for one in &all {
         match NreplSocket::connect(one, CONNECTS_WITHIN) {
@@ -309,6 +327,7 @@ fn wait(fds: &mut [PollFd<'_>], within: Duration) -> Result<(), ServerFailure> {
 
 /// One try to start a server.
 struct ServerStart<'a> {
+    program: String,
     process: AdapterChild,
     /// What the process wrote before it was ready.
     written: Vec<u8>,
@@ -336,8 +355,8 @@ impl ServerStart<'_> {
                 }
             }
             if Instant::now() >= self.until {
-                let said = tail(&self.written);
-                return Err(ServerFailure::NotListening { within: STARTS_WITHIN, said });
+                let (program, said) = (self.program.clone(), tail(&self.written));
+                return Err(ServerFailure::NotListening { program, within: STARTS_WITHIN, said });
             }
             let mut fds = vec![PollFd::new(self.host, PollFlags::RDHUP)];
             fds.push(PollFd::from_borrowed_fd(self.process.ended_fd(), PollFlags::IN));
@@ -356,8 +375,8 @@ impl ServerStart<'_> {
         match status {
             None => Ok(()),
             Some(status) => {
-                let said = tail(&self.written);
-                Err(ServerFailure::Died { how: ended_how(status), said })
+                let (program, said) = (self.program.clone(), tail(&self.written));
+                Err(ServerFailure::Died { program, how: ended_how(status), said })
             }
         }
     }

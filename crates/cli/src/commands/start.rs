@@ -98,8 +98,11 @@ impl StartArgs {
 fn connection_file(context: &Context, file: &std::path::Path) -> Result<KernelChoice, Failure> {
     let path = context.path(file);
     if let Err(error) = std::fs::metadata(&path) {
-        let path = path.display();
-        return Err(bad_request(format!("could not read the connection file `{path}`: {error}")));
+        let said = error.to_string();
+        let said = said.split(" (os error").next().unwrap_or_default();
+        let message = format!("could not read the connection file `{}`: {said}", path.display());
+        let hint = "kernels write theirs into the directory that `jupyter --runtime-dir` names";
+        return Err(bad_request(message).with_hint(hint));
     }
     match path.to_str() {
         Some(path) => Ok(KernelChoice::ConnectionFile { path: path.to_owned() }),

@@ -7,8 +7,8 @@ use std::fs;
 use std::time::Instant;
 
 use stead_protocol::client::Request;
-use stead_protocol::{Finished, Generation};
-use stead_spool::SessionDir;
+use stead_protocol::{EndReason, ErrorCode, Finished, Generation, SessionName};
+use stead_spool::{HistoryReader, SessionDir};
 
 use crate::ClientError;
 use crate::reach::connection::{Connection, PATIENCE};
@@ -20,9 +20,7 @@ const NOTE: &str = "loss-told";
 pub(crate) fn tell(dir: &SessionDir, finished: &Finished) {
     let generation = finished.generation;
     if finished.outcome.tells_end() && noted(dir).is_none_or(|known| known < generation) {
-        // If the note cannot be written, the next eval tells the loss again, which does no harm.
-        let note = generation.0.to_string();
-        let _ = stead_spool::write_atomically(&dir.path().join(NOTE), note.as_bytes());
+        note(dir, generation);
     }
 }
 
@@ -40,6 +38,34 @@ pub(crate) fn acknowledge(
     let noted = noted(dir);
     let _ = fs::remove_file(dir.path().join(NOTE));
     Ok(noted.is_some_and(|noted| noted.0 + 1 == connection.generation.0))
+}
+
+/// The error to tell of a session that could not be started: its state that was lost before, as long as nobody was told of
+/// that. A start can fail, and its host be gone, before a client hears of the loss from the host.
+pub(crate) fn before(error: ClientError, dir: &SessionDir, name: &SessionName) -> ClientError {
+    if error.code() != ErrorCode::LaunchFailed {
+        return error;
+    }
+    let read = HistoryReader::open(dir.path())
+        .and_then(|history| Ok((history.last_end()?, history.generation()?)));
+    let Ok((Some((EndReason::LaunchFailed { untold: Some(lost), .. }, false)), generation)) = read
+    else {
+        return error;
+    };
+    // The note may be of the loss itself, or of an earlier start that failed after it.
+    let known = noted(dir).is_some_and(|noted| noted.0 + 1 >= generation.0);
+    note(dir, generation);
+    match known {
+        true => error,
+        false => ClientError::Lost { name: name.clone(), reason: lost.to_string() },
+    }
+}
+
+/// Notes that the user knows how this generation ended. If that cannot be written, the next eval tells the loss again, which
+/// does no harm.
+fn note(dir: &SessionDir, generation: Generation) {
+    let note = generation.0.to_string();
+    let _ = stead_spool::write_atomically(&dir.path().join(NOTE), note.as_bytes());
 }
 
 fn noted(dir: &SessionDir) -> Option<Generation> {

@@ -296,7 +296,7 @@ impl Door<'_> {
     pub(crate) fn ended_early(&self) -> ClientError {
         let end = HistoryReader::open(self.dir().path()).and_then(|history| history.last_end());
         match end {
-            Ok(Some((EndReason::LaunchFailed { message, trouble }, _))) => {
+            Ok(Some((EndReason::LaunchFailed { message, trouble, .. }, _))) => {
                 ClientError::NotStarted { name: self.name.clone(), message, trouble }
             }
             Ok(Some((reason, _))) => self.launch_failed(format!("it has ended already: {reason}")),

@@ -126,9 +126,21 @@ impl Host {
         }
     }
 
+    /// The record of a start that failed keeps the loss before it until somebody is told: the next host, or the client that
+    /// comes too late for this one, finds it there.
+    pub(crate) fn with_untold_loss(&self, reason: EndReason) -> EndReason {
+        match reason {
+            EndReason::LaunchFailed { message, trouble, .. } => {
+                let untold = self.loss.clone().map(Box::new);
+                EndReason::LaunchFailed { message, trouble, untold }
+            }
+            other => other,
+        }
+    }
+
     pub(crate) fn end(&mut self, reason: EndReason, asked: bool) {
         let reported = asked || self.ending.reported;
-        self.ledger.end_generation(reason.clone(), reported);
+        self.ledger.end_generation(self.with_untold_loss(reason.clone()), reported);
         self.log_end(&reason);
         pause::point("ended");
         // While processes are left the session stays in lists, so that it can be stopped again.

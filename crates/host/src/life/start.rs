@@ -63,7 +63,7 @@ pub(crate) fn start(spec: &HostSpec) -> Result<Session, Refusal> {
     }
     if let Err(error) = write_meta(&session.host.meta, &dir) {
         session.near.abandon();
-        let reason = EndReason::LaunchFailed { message: error.message(None), trouble: None };
+        let reason = EndReason::launch_failed(error.message(None), None);
         session.host.ledger.end_generation(reason, true);
         let _ = std::fs::remove_file(&spec.socket);
         return Err(error);

@@ -28,7 +28,7 @@ impl Host {
         if from_project.sets_up {
             let message = format!("it was set up by `{project}`, which {why}");
             let trouble = Some(Box::new(StartTrouble::NotAllowed { dir: project }));
-            return Err(EndReason::LaunchFailed { message, trouble });
+            return Err(EndReason::launch_failed(message, trouble));
         }
         let startup = &mut self.meta.settings.startup;
         (startup.project_stdlib, startup.from_project) = (None, None);

@@ -129,12 +129,9 @@ impl Ledger {
             None if host_died => Some((EndReason::HostDied, false)),
             None => None,
         };
-        // An interpreter that could not be started had no state to lose.
-        let is_loss = |(reason, reported): &(EndReason, bool)| {
-            !reported && !matches!(reason, EndReason::LaunchFailed { .. })
-        };
+        let untold = last_end.as_ref().filter(|(_, reported)| !reported);
         let found = Found {
-            loss: last_end.clone().filter(is_loss).map(|(reason, _)| reason),
+            loss: untold.and_then(|(reason, _)| reason.loss().cloned()),
             last_end: last_end.map(|(reason, _)| reason),
         };
         Ok((ledger, found))

@@ -202,7 +202,7 @@ impl Host {
             Err(error) => {
                 let why = with_causes(&error);
                 let why = format!("its init code could not be recorded: {why}");
-                self.launch = Launch::Useless { why };
+                self.launch = Launch::Useless { why, trouble: None };
                 self.act(Action::Kill);
             }
         }

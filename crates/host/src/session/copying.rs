@@ -422,7 +422,7 @@ impl Host {
         if let Err(error) = self.ledger.open_generation() {
             let why = with_causes(&error);
             let why = format!("that it goes on from a copy could not be recorded: {why}");
-            self.launch = Launch::Useless { why };
+            self.launch = Launch::Useless { why, trouble: None };
             self.act(Action::Kill);
         }
     }

@@ -26,7 +26,7 @@ impl State {
             Why::Own => reason,
             Why::NotReady => match reason {
                 EndReason::LaunchFailed { .. } => reason,
-                other => EndReason::LaunchFailed { message: other.to_string(), trouble: None },
+                other => EndReason::launch_failed(other.to_string(), None),
             },
             Why::Protocol(message) => EndReason::Protocol { message: message.clone() },
             Why::Gone(reason) => EndReason::Gone { reason: reason.clone() },

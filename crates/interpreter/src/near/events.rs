@@ -72,6 +72,7 @@ impl Interpreter {
                 tell(Told::Ready { version, can, cannot });
             }
             BridgeEvent::Starting { within_ms } => tell(Told::Starting { within_ms }),
+            BridgeEvent::NotReady { message, trouble } => tell(Told::NotReady { message, trouble }),
             BridgeEvent::StdinWait { tid, eval, behind, no_timers, secret } => {
                 let word = BridgeWord { waits: true, no_timers, behind, secret };
                 self.told_of_wait(tid, eval.as_deref(), word, tell);

@@ -3,6 +3,8 @@
 
 mod commands;
 mod ending;
+#[cfg(test)]
+mod golden_tests;
 mod greeting;
 mod heard;
 mod questions;

@@ -248,6 +248,32 @@ fn k4_a_server_that_ran_before_is_left_alone() {
 }
 
 #[test]
+fn k4_a_stop_while_code_runs_costs_a_server_of_others_nothing() {
+    let env = TestEnv::new(STEAD);
+    let mut server = NreplElsewhere::start(&env, &nbb());
+    let address = server.address();
+    // nbb dies of an answer that nobody takes, and takes no interrupt.
+    let [up, go] = ["up", "go"].map(|name| env.workspace().join(name));
+    let code = format!(
+        "(require '[\"fs\" :as fs]) (fs/writeFileSync {up:?} \"\") (while (not (fs/existsSync {go:?}))) (println \"through\") (def x 41) x"
+    );
+    assert_eq!(start(&env, &address, "a")["ok"], true);
+    let sent = env.json(["eval", "-n", "a", "--bg", "--", &code]);
+    assert_eq!(sent["ok"], true, "{sent:#}");
+    wait_for("it runs", || up.exists());
+    let mut stop = env.command(["stop", "-n", "a"]);
+    let stopping = stop.stdout(std::process::Stdio::null()).spawn().unwrap();
+    wait_for("it is being stopped", || {
+        env.json(["status", "-n", "a"])["data"]["state"] != "running"
+    });
+    std::fs::write(&go, "").unwrap();
+    assert!(stopping.wait_with_output().unwrap().status.success());
+    assert_eq!(start(&env, &address, "b")["ok"], true);
+    assert_eq!(eval(&env, "b", "x")["data"]["value"], "41");
+    assert!(server.child.try_wait().unwrap().is_none());
+}
+
+#[test]
 fn k3_an_address_that_leads_nowhere_says_so() {
     let env = TestEnv::new(STEAD);
     for address in ["here", "localhost:0", "localhost:99999", ":80", "a b:80"] {

@@ -4,7 +4,8 @@ use stead_interpreter::{Exit, Order, Told, pause};
 use stead_protocol::bridge::{BridgeEvent, Done, DoneStatus, Shown, Stream};
 use stead_protocol::client::{Event, Listens};
 use stead_protocol::{
-    ChunkKind, DisplayInfo, EndReason, ErrorInfo, EvalId, FoundInterpreter, ValueInfo, WorkKind,
+    Capability, ChunkKind, DisplayInfo, EndReason, ErrorInfo, EvalId, FoundInterpreter, ValueInfo,
+    WorkKind,
 };
 use stead_spool::SessionDir;
 
@@ -26,6 +27,7 @@ impl Host {
             Told::Started { .. } => {}
             Told::Ready { version, can, cannot } => {
                 self.facts.version = Some(version);
+                self.state.leaves = can.has(&Capability::Leaves);
                 self.facts.can = can;
                 self.facts.cannot = cannot;
                 self.log_ready();

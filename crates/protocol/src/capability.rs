@@ -66,6 +66,8 @@ capabilities! {
     /// Has processes of its own from the beginning: those that live at its hello are the interpreter, and nothing
     /// that an eval has left behind.
     OwnProcesses => "own_processes",
+    /// Takes `exit` while code runs as well, to leave in good order what runs the code elsewhere.
+    Leaves => "leaves",
 }
 
 impl Capability {

@@ -17,6 +17,9 @@ use crate::talk::{NreplAction, NreplInput, NreplTalk, SourceFile};
 /// little longer.
 const ENDS_WITHIN: Duration = Duration::from_millis(400);
 
+/// The same for code that runs at a server of others: there are some that die of an answer which nobody takes.
+const STOPS_WITHIN: Duration = Duration::from_millis(2500);
+
 /// No code may be longer (SPEC E-15).
 const MOST_SOURCE: u64 = 16 << 20;
 
@@ -97,12 +100,14 @@ impl NreplLoop {
                 }
                 NreplAction::Listen(listens) => self.input.listen(listens),
                 NreplAction::Wake(after) => self.due = Some(Instant::now() + after),
-                NreplAction::Leave => {
+                NreplAction::Leave { busy } => {
                     if let Some(process) = self.server.process() {
                         // Asked so, it removes the file in which it says where it listens.
                         process.signal_group(Signal::TERM);
                     }
-                    self.leave_by = Some(Instant::now() + ENDS_WITHIN);
+                    let waits = busy && !self.server.is_ours();
+                    let within = if waits { STOPS_WITHIN } else { ENDS_WITHIN };
+                    self.leave_by = Some(Instant::now() + within);
                 }
                 NreplAction::Left if self.server.is_ours() => {}
                 NreplAction::Left => return Err(NreplEnd::Asked),
@@ -176,6 +181,8 @@ impl NreplLoop {
             actions.extend(self.talk.step(NreplInput::Due));
         }
         if self.leave_by.is_some_and(|by| by <= now) {
+            let words = self.talk.last_words();
+            self.act(words)?;
             return Err(NreplEnd::Asked);
         }
         Ok(actions)

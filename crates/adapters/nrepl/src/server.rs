@@ -26,6 +26,8 @@ const STARTS_WITHIN: Duration = Duration::from_secs(180);
 const ANSWERS_WITHIN: Duration = Duration::from_secs(10);
 /// How long a connection may take to be made.
 const CONNECTS_WITHIN: Duration = Duration::from_secs(5);
+/// How long a server of others may take to see that we leave; the host waits a little longer.
+const PARTS_WITHIN: Duration = Duration::from_millis(80);
 /// How often a server is started with another port because somebody took it.
 const MOST_STARTS: u32 = 4;
 /// How often is looked whether a server listens.
@@ -185,10 +187,11 @@ impl NreplServer {
         }
     }
 
-    /// A server of ours does not outlive its session,
+    /// A server of ours does not outlive its session, and one of others is left in good order.
     pub(crate) fn finish(&mut self) {
-        if let Some(process) = &mut self.process {
-            process.kill();
+        match &mut self.process {
+            Some(process) => process.kill(),
+            None => self.socket.part(PARTS_WITHIN),
         }
     }
 }

@@ -2,10 +2,11 @@
 
 use std::collections::VecDeque;
 use std::io::{self, Read, Write};
-use std::net::{SocketAddr, TcpStream};
+use std::net::{Shutdown, SocketAddr, TcpStream};
 use std::os::fd::{AsFd, BorrowedFd};
-use std::time::Duration;
+use std::time::{Duration, Instant};
 
+use rustix::event::{PollFd, PollFlags, Timespec, poll};
 use rustix::net::sockopt;
 use thiserror::Error;
 
@@ -78,6 +79,33 @@ impl NreplSocket {
     /// Has what comes acknowledged at once: servers send a reply in two pieces, and the second waits for that.
     pub(crate) fn hurry(&self) {
         let _ = sockopt::set_tcp_quickack(&self.stream, true);
+    }
+
+    /// Ends the connection so that the server is not cut off in the middle of a word: a connection that is closed with something
+    /// unread is reset, and there are servers that die of that.
+    pub(crate) fn part(&mut self, within: Duration) {
+        let until = Instant::now() + within;
+        let _ = self.stream.shutdown(Shutdown::Write);
+        let mut bytes = vec![0; 64 << 10];
+        loop {
+            match self.stream.read(&mut bytes) {
+                Ok(0) => return,
+                Ok(_) => {}
+                Err(error) if error.kind() == io::ErrorKind::Interrupted => {}
+                Err(error) if error.kind() == io::ErrorKind::WouldBlock => {
+                    let left = until.saturating_duration_since(Instant::now());
+                    let mut fds = [PollFd::new(&self.stream, PollFlags::IN)];
+                    let polled = poll(&mut fds, Timespec::try_from(left).ok().as_ref());
+                    if !matches!(polled, Ok(1..)) {
+                        return;
+                    }
+                }
+                Err(_) => return,
+            }
+            if until <= Instant::now() {
+                return;
+            }
+        }
     }
 
     /// Reads what has come. Messages that came before an end are there all the same.

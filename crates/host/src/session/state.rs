@@ -12,6 +12,8 @@ use stead_protocol::{EndReason, EvalSeq, Offset, Outcome, Refusal, TimeoutStep};
 pub(crate) const GRACE: Millis = 2_000;
 /// How long an interpreter may take to exit by itself when it is asked to.
 pub(crate) const EXIT_GRACE: Millis = 500;
+/// The same for a bridge that has to leave code which runs elsewhere.
+pub(crate) const LEAVE_GRACE: Millis = 3000;
 /// How long an interpreter may take until its bridge says hello.
 pub(crate) const START_LIMIT: Millis = 60_000;
 /// How long a bridge that says that it takes long may take; clients wait a little longer.
@@ -351,4 +353,6 @@ pub(crate) struct State {
     pub(crate) once: bool,
     /// Whether a copy takes the place of an interpreter that a signal ends (SPEC ST-5).
     pub(crate) falls_back: bool,
+    /// Whether the bridge is asked to exit while code runs as well: what runs it is somebody else's.
+    pub(crate) leaves: bool,
 }

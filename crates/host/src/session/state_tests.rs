@@ -5,8 +5,8 @@ use stead_protocol::client::InterruptEffect;
 use stead_protocol::{EndReason, ErrorCode, EvalSeq, Outcome, TimeoutStep};
 
 use crate::session::state::{
-    Action, EXIT_GRACE, Eval, EvalRole, GRACE, Input, LONGEST_START, Phase, QUEUE_LIMIT, Question,
-    START_LIMIT, State, Ticket, TicketAnswer,
+    Action, EXIT_GRACE, Eval, EvalRole, GRACE, Input, LEAVE_GRACE, LONGEST_START, Phase,
+    QUEUE_LIMIT, Question, START_LIMIT, State, Ticket, TicketAnswer,
 };
 
 const HELLO: Input = Input::Hello { first: vec![] };
@@ -242,6 +242,20 @@ fn s7_stop_lets_an_idle_interpreter_exit_and_then_kills_it() {
     let done = Action::Answer { ticket: ticket(1), answer: TicketAnswer::Done };
     let end = Action::End { reason: EndReason::Stopped { by: None }, asked: true };
     assert_eq!(actions, [end, done, Action::Leave]);
+}
+
+#[test]
+fn k4_stop_asks_a_bridge_that_leaves_what_runs_elsewhere_and_kills_it_later() {
+    let mut state = running(1);
+    state.leaves = true;
+    assert_eq!(state.step(Input::Stop(ticket(1)), 0), [Action::AskExit]);
+    assert_eq!(state.step(tick(), EXIT_GRACE), []);
+    assert_eq!(state.step(tick(), LEAVE_GRACE), [Action::Kill]);
+    // A second request does not wait.
+    let mut state = running(1);
+    state.leaves = true;
+    state.step(Input::Stop(ticket(1)), 0);
+    assert_eq!(state.step(Input::Kill(ticket(2)), 1), [Action::Kill]);
 }
 
 #[test]

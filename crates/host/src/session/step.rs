@@ -3,9 +3,9 @@
 use std::collections::VecDeque;
 
 use crate::session::state::{
-    Action, EXIT_GRACE, Eval, EvalRole, GRACE, Input, LONGEST_START, Listening, Phase, QUERY_LIMIT,
-    QUEUE_LIMIT, Question, RollingBack, RunningEval, START_LIMIT, State, StopEffort, Ticket,
-    TicketAnswer, Why,
+    Action, EXIT_GRACE, Eval, EvalRole, GRACE, Input, LEAVE_GRACE, LONGEST_START, Listening, Phase,
+    QUERY_LIMIT, QUEUE_LIMIT, Question, RollingBack, RunningEval, START_LIMIT, State, StopEffort,
+    Ticket, TicketAnswer, Why,
 };
 use stead_interpreter::Millis;
 use stead_protocol::bridge::DoneStatus;
@@ -22,6 +22,7 @@ impl State {
             idle_timeout,
             once,
             falls_back: false,
+            leaves: false,
         }
     }
 
@@ -473,6 +474,11 @@ impl State {
                 *known = why;
                 *kill_at = None;
                 vec![Action::Kill]
+            }
+            // There are servers that die of an answer which nobody takes.
+            Phase::Running(_) | Phase::Querying { .. } if self.leaves => {
+                self.leave(why, Some(now + LEAVE_GRACE));
+                vec![Action::AskExit]
             }
             Phase::Starting { .. }
             | Phase::Running(_)

@@ -5,7 +5,10 @@ use std::time::Duration;
 use stead_protocol::EvalId;
 use stead_protocol::bridge::{BridgeEvent, Command, DoneStatus};
 
-use super::{InputNeed, NreplAction, NreplInterrupt, NreplPhase, NreplRun, NreplTalk, SourceFile};
+use super::{
+    InputNeed, NreplAction, NreplInterrupt, NreplPhase, NreplRun, NreplTalk, ServerOwner,
+    SourceFile,
+};
 use crate::edn::{forms, inside, unquoted};
 use crate::message::NreplRequest;
 
@@ -185,20 +188,47 @@ impl NreplTalk {
         }
     }
 
-    /// Leaves the server: what runs is interrupted, and our sessions are closed.
+    /// Leaves the server: what runs is interrupted and its end awaited, then our sessions are closed.
     fn leave(&mut self, out: &mut Vec<NreplAction>) {
+        let runs = match &self.phase {
+            NreplPhase::Running(run) => Some(run.request.clone()),
+            NreplPhase::Asking(question) => Some(question.request.clone()),
+            NreplPhase::Greeting(_) | NreplPhase::Idle | NreplPhase::Leaving { .. } => None,
+        };
         if matches!(self.phase, NreplPhase::Running(_)) && self.facts.can("interrupt") {
             self.send_interrupt(out);
         }
+        let busy = runs.is_some();
+        match (runs, self.owner) {
+            (Some(request), ServerOwner::Others) => {
+                self.phase = NreplPhase::Leaving { unanswered: vec![request], closes: false };
+            }
+            // A server of ours ends anyway.
+            (Some(_), ServerOwner::Ours) | (None, _) => self.close_sessions(out),
+        }
+        out.push(NreplAction::Leave { busy });
+    }
+
+    /// Closes our sessions.
+    pub(super) fn close_sessions(&mut self, out: &mut Vec<NreplAction>) {
         let mut unanswered = Vec::new();
-        let sessions = std::iter::once(self.session.clone()).chain(self.tool_session.take());
+        let sessions =
+            [std::mem::take(&mut self.session)].into_iter().chain(self.tool_session.take());
         for session in sessions.filter(|session| !session.is_empty()) {
             let (id, message) = self.request("close");
             out.push(NreplAction::Send(message.with("session", &session)));
             unanswered.push(id);
         }
-        self.phase = NreplPhase::Leaving { unanswered };
-        out.push(NreplAction::Leave);
+        self.phase = NreplPhase::Leaving { unanswered, closes: true };
+    }
+
+    /// There is no more time to leave: what is still to be said, which nobody waits for an answer to.
+    pub fn last_words(&mut self) -> Vec<NreplAction> {
+        let mut out = Vec::new();
+        if matches!(self.phase, NreplPhase::Leaving { closes: false, .. }) {
+            self.close_sessions(&mut out);
+        }
+        out
     }
 }
 

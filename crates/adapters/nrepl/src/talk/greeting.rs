@@ -132,7 +132,10 @@ impl NreplTalk {
         match self.owner {
             ServerOwner::Ours => can.insert(Capability::OwnProcesses),
             // Its processes are not below us: that they cannot be stopped is for us to say.
-            ServerOwner::Others => can.insert(Capability::Pauses),
+            ServerOwner::Others => {
+                can.insert(Capability::Pauses);
+                can.insert(Capability::Leaves);
+            }
         }
         let version = facts.told();
         out.push(NreplAction::Tell(BridgeEvent::Hello {

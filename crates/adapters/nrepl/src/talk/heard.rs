@@ -29,11 +29,13 @@ impl NreplTalk {
             NreplPhase::Asking(question) if question.request == message.id() => {
                 self.answered(&message, out);
             }
-            NreplPhase::Leaving { unanswered } => {
+            NreplPhase::Leaving { unanswered, closes } => {
                 if message.has_status("done") {
                     unanswered.retain(|id| *id != message.id());
-                    if unanswered.is_empty() {
-                        out.push(NreplAction::Left);
+                    match (unanswered.is_empty(), *closes) {
+                        (true, true) => out.push(NreplAction::Left),
+                        (true, false) => self.close_sessions(out),
+                        (false, _) => {}
                     }
                 }
             }
@@ -107,8 +109,8 @@ impl NreplTalk {
                       other bindings of the session are gone";
         let reason = Some(reason.to_owned());
         out.push(NreplAction::Tell(BridgeEvent::Exiting { code: 1, reason }));
-        self.phase = NreplPhase::Leaving { unanswered: Vec::new() };
-        out.extend([NreplAction::Leave, NreplAction::Left]);
+        self.phase = NreplPhase::Leaving { unanswered: Vec::new(), closes: true };
+        out.extend([NreplAction::Leave { busy: false }, NreplAction::Left]);
     }
 }
 

@@ -62,7 +62,10 @@ pub enum NreplAction {
     /// Say `Due` after this time.
     Wake(Duration),
     /// End the server if it is ours; else wait for `Left`, but not for long.
-    Leave,
+    Leave {
+        /// Something runs there, whose end is waited for a little longer.
+        busy: bool,
+    },
     /// Nothing is left to be said.
     Left,
 }
@@ -87,8 +90,9 @@ enum NreplPhase {
     Running(Box<NreplRun>),
     /// A question is being answered.
     Asking(questions::NreplQuestion),
-    /// The session ends when these requests are answered: there are servers that die of an answer which nobody takes.
-    Leaving { unanswered: Vec<String> },
+    /// The session ends when these requests are answered: there are servers that die of an answer which nobody takes. What
+    /// runs comes first, then our sessions are closed.
+    Leaving { unanswered: Vec<String>, closes: bool },
 }
 
 /// How far an interrupt of the running eval is.

@@ -45,7 +45,7 @@ fn told(actions: &[NreplAction]) -> Vec<String> {
         }
         NreplAction::Listen(yes) => format!("listen {yes}"),
         NreplAction::Wake(_) => "wake".to_owned(),
-        NreplAction::Leave => "leave".to_owned(),
+        NreplAction::Leave { .. } => "leave".to_owned(),
         NreplAction::Left => "left".to_owned(),
         NreplAction::Tell(event) => match event {
             BridgeEvent::Value(Shown { text, ack, .. }) => format!("value {text} {ack}"),
@@ -73,7 +73,11 @@ fn told(actions: &[NreplAction]) -> Vec<String> {
 
 /// A conversation with a server that can do this.
 fn begun(ops: &[&str]) -> NreplTalk {
-    let mut talk = NreplTalk::new(ServerOwner::Ours, "bb");
+    begun_with(ServerOwner::Ours, ops)
+}
+
+fn begun_with(owner: ServerOwner, ops: &[&str]) -> NreplTalk {
+    let mut talk = NreplTalk::new(owner, "bb");
     assert_eq!(told(&talk.greet()), ["describe", "clone", "clone"]);
     let empty = || Bencode::Dictionary(BTreeMap::new());
     let ops = Bencode::Dictionary(table(ops.iter().map(|op| (*op, empty()))));
@@ -185,6 +189,25 @@ fn k3_refusals_are_errors_and_a_session_that_is_gone_is_an_end() {
     none.greet();
     none.step(said("stead-2", &[("status", "error unknown-op done")]));
     assert!(none.refusal().unwrap().contains("unknown-op"));
+}
+
+#[test]
+fn k4_a_server_of_others_is_left_when_it_has_said_its_last_word() {
+    let mut talk = begun_with(ServerOwner::Others, &ALL);
+    run(&mut talk, "1");
+    let left = told(&talk.step(NreplInput::Host(&Command::Exit)));
+    assert_eq!(left, ["interrupt stead-4 mine", "leave"]);
+    assert!(talk.step(said("stead-4", &[("value", "1")])).is_empty());
+    let over = talk.step(said("stead-4", &[("status", "done interrupted")]));
+    assert_eq!(told(&over), ["close mine", "close tools"]);
+    assert!(talk.step(said("stead-6", &[("status", "done session-closed")])).is_empty());
+    assert_eq!(told(&talk.step(said("stead-7", &[("status", "done")]))), ["left"]);
+    // One that does not end in time is told that its sessions are closed, and no answer is waited for.
+    let mut talk = begun_with(ServerOwner::Others, &["eval"]);
+    run(&mut talk, "1");
+    assert_eq!(told(&talk.step(NreplInput::Host(&Command::Exit))), ["leave"]);
+    assert_eq!(told(&talk.last_words()), ["close mine", "close tools"]);
+    assert!(talk.last_words().is_empty());
 }
 
 #[test]

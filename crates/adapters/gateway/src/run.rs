@@ -61,7 +61,7 @@ pub(crate) struct GatewayLoop {
     /// When the conversation wants to be woken.
     due: Option<Instant>,
     /// Until the kernel has answered.
-    greeting: Option<Greeting>,
+    greeting: Option<KernelGreeting>,
     /// More has come than was looked at.
     more: bool,
     /// How often the connection was cut in the middle of the same message.
@@ -69,7 +69,7 @@ pub(crate) struct GatewayLoop {
 }
 
 /// When a kernel that has not answered is greeted again, and by when it has to answer.
-struct Greeting {
+struct KernelGreeting {
     next: Instant,
     by: Instant,
     within: Duration,
@@ -98,7 +98,7 @@ impl GatewayLoop {
             input: SessionInput::default(),
             file: TransferFile::default(),
             due: None,
-            greeting: Some(Greeting {
+            greeting: Some(KernelGreeting {
                 next: now,
                 by: now + answers_within,
                 within: answers_within,

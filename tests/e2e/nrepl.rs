@@ -247,6 +247,25 @@ fn k4_a_server_that_ran_before_is_left_alone() {
     assert!(message(&gone).contains("no nREPL server can be reached at localhost:"), "{gone:#}");
 }
 
+/// The start that follows fails before, while or after the client hears of the loss.
+#[test]
+fn k3_s6_a_server_that_is_gone_is_told_of_once_however_soon_the_new_start_fails() {
+    let env = TestEnv::new(STEAD);
+    for round in 0..6 {
+        let name = format!("s{round}");
+        let mut server = NreplElsewhere::start(&env, &toy(&env, ""));
+        assert_eq!(start(&env, &server.address(), &name)["ok"], true);
+        server.child.kill().unwrap();
+        server.child.wait().unwrap();
+        wait_for("the end is seen", || {
+            env.json(["status", "-n", &name])["data"]["state"] == "ended"
+        });
+        let codes: Vec<Value> =
+            (0..3).map(|_| eval(&env, &name, "value 1")["error"]["code"].take()).collect();
+        assert_eq!(codes, ["session_lost", "launch_failed", "launch_failed"], "{round}");
+    }
+}
+
 #[test]
 fn k4_a_stop_while_code_runs_costs_a_server_of_others_nothing() {
     let env = TestEnv::new(STEAD);

@@ -30,14 +30,16 @@ pub(crate) fn acknowledge(
     dir: &SessionDir,
 ) -> Result<bool, ClientError> {
     connection.loss = None;
+    let known = noted(dir).is_some_and(|noted| noted.0 + 1 == connection.generation.0);
     match connection.request(Request::AcknowledgeLoss, Some(Instant::now() + PATIENCE)) {
-        // The host has exited; the next one tells the loss again, which does no harm.
-        Err(error) if error.is_hang_up() => {}
-        reply => drop(reply?),
+        // The host has exited, as one does whose interpreter could not be started: the next one tells the loss again.
+        Err(error) if error.is_hang_up() => note(dir, connection.generation),
+        reply => {
+            reply?;
+            let _ = fs::remove_file(dir.path().join(NOTE));
+        }
     }
-    let noted = noted(dir);
-    let _ = fs::remove_file(dir.path().join(NOTE));
-    Ok(noted.is_some_and(|noted| noted.0 + 1 == connection.generation.0))
+    Ok(known)
 }
 
 /// The error to tell of a session that could not be started: its state that was lost before, as long as nobody was told of

@@ -22,13 +22,19 @@ pub struct KernelQuirks {
     pub interrupt: InterruptWay,
     /// It sends the value of code as `display_data`.
     pub displays_values: bool,
-    /// It publishes what its process writes, and writes it as well.
+    /// What its process writes to its own streams is no output of the code: it publishes that as well, or it is only its log.
     pub echoes: bool,
+    /// How lines begin that its process writes to its own stderr about an interrupt.
+    pub grumbles: Option<&'static str>,
     /// Its code has no standard input: what reads it hangs, and no request comes.
     pub no_stdin: bool,
     /// It publishes each piece of a line by itself, so that much output is more than its reader can take in time, and what is
     /// thrown away then is not noticed: its messages have no numbers.
     pub loses_output: bool,
+    /// It needs a while for its own code before the first code runs, and would die of an interrupt then.
+    pub warms_up: bool,
+    /// While it asks the user, it acts on an interrupt only once it has an answer.
+    pub asks_on: bool,
     /// It says that it is idle before all output of the code is published.
     pub idle_early: bool,
 }
@@ -44,8 +50,11 @@ const PLAIN: KernelQuirks = KernelQuirks {
     interrupt: InterruptWay::Signal,
     displays_values: false,
     echoes: false,
+    grumbles: None,
     no_stdin: false,
     loses_output: false,
+    warms_up: false,
+    asks_on: false,
     idle_early: false,
 };
 
@@ -64,16 +73,28 @@ const KNOWN: [KnownKernel; 6] = [
     // SIGINT ends it; its kernelspec does not say that it takes the message.
     KnownKernel {
         implementation: "deno",
-        quirks: KernelQuirks { interrupt: InterruptWay::Message, idle_early: true, ..PLAIN },
+        quirks: KernelQuirks {
+            interrupt: InterruptWay::Message,
+            asks_on: true,
+            idle_early: true,
+            grumbles: Some("CDP response has null result"),
+            ..PLAIN
+        },
     },
     KnownKernel {
         implementation: "irkernel",
-        quirks: KernelQuirks { displays_values: true, ..PLAIN },
+        quirks: KernelQuirks { displays_values: true, warms_up: true, ..PLAIN },
     },
     KnownKernel {
         implementation: "bash_kernel",
         // Its own process would lose the reply if the command that it waits for ends of the same signal.
-        quirks: KernelQuirks { interrupt: InterruptWay::Children, no_stdin: true, ..PLAIN },
+        // What the code writes goes to a terminal that the kernel reads.
+        quirks: KernelQuirks {
+            interrupt: InterruptWay::Children,
+            no_stdin: true,
+            echoes: true,
+            ..PLAIN
+        },
     },
 ];
 

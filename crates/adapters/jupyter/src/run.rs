@@ -44,6 +44,8 @@ pub(crate) struct AdapterLoop {
     file: TransferFile,
     /// The last that a kernel wrote to its own stderr which publishes what it writes: how it crashed stands nowhere else.
     complaint: Vec<u8>,
+    /// The last line that the kernel's process wrote to stderr is one of its own, and has no end yet.
+    grumbling: bool,
     /// When the conversation wants to be woken.
     due: Option<Instant>,
     /// The code has asked to end the kernel.
@@ -78,6 +80,7 @@ impl AdapterLoop {
             input: SessionInput::default(),
             file: TransferFile::default(),
             complaint: Vec::new(),
+            grumbling: false,
             due: None,
             exits: false,
             leave_by: None,
@@ -231,6 +234,10 @@ impl AdapterLoop {
 
     /// While no eval runs, output of the process itself is background output.
     fn kernel_wrote(&mut self, stream: Stream, bytes: Vec<u8>, runs: bool) {
+        let bytes = match (stream, self.talk.grumbles()) {
+            (Stream::Err, Some(begin)) => without_lines(&bytes, begin, &mut self.grumbling),
+            _ => bytes,
+        };
         if bytes.is_empty() {
             return;
         }
@@ -359,5 +366,32 @@ impl AdapterLoop {
         self.host.finish();
         self.kernel.finish();
         end
+    }
+}
+
+/// The text without the lines that begin so. `within` says that the text begins within such a line, and then whether it ends so.
+fn without_lines(text: &[u8], begin: &str, within: &mut bool) -> Vec<u8> {
+    let mut kept = Vec::new();
+    for line in text.split_inclusive(|byte| *byte == b'\n') {
+        let dropped = std::mem::take(within) || line.starts_with(begin.as_bytes());
+        *within = dropped && !line.ends_with(b"\n");
+        if !dropped {
+            kept.extend_from_slice(line);
+        }
+    }
+    kept
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn k1_what_a_kernel_says_of_an_interrupt_is_left_out() {
+        let parts: [&[u8]; 4] =
+            [b"mine\nCDP response", b" is", b" null\nCDP of mine\nno end", b"CDP response\n"];
+        let mut within = false;
+        let kept = parts.map(|part| without_lines(part, "CDP response", &mut within));
+        assert_eq!(kept.concat(), b"mine\nCDP of mine\nno end");
     }
 }

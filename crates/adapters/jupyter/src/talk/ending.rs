@@ -62,7 +62,8 @@ impl KernelTalk {
         }
         let RunTask::Code(code) = &run.task else { return self.work_replied(out) };
         if self.facts.as_ref().is_some_and(|facts| facts.quirks.idle_early) {
-            return self.wait_for_late_output(out);
+            // Even a value may come after the answer to the first question, so two are asked at least.
+            return self.wait_for_late_output(true, out);
         }
         if !python || word == ReplyWord::Ok {
             let reply = reply.clone();
@@ -80,11 +81,11 @@ impl KernelTalk {
         }
     }
 
-    /// Sends a request behind which the kernel has published what came late.
-    pub(super) fn wait_for_late_output(&mut self, out: &mut Vec<TalkAction>) {
+    /// Sends a request behind which the kernel has published what came late; `more` says that another one follows.
+    pub(super) fn wait_for_late_output(&mut self, more: bool, out: &mut Vec<TalkAction>) {
         let id = self.ask_shell("kernel_info_request", serde_json::json!({}), out);
         if let TalkPhase::Running(run) = &mut self.phase {
-            run.stage = EvalStage::Late { replied: false, more: false };
+            run.stage = EvalStage::Late { replied: false, more };
             run.after = id;
         }
     }

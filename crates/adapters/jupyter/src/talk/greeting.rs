@@ -90,6 +90,11 @@ fn cannot(can: &Capabilities, quirks: &KernelQuirks, is_child: bool) -> Vec<Stri
     if quirks.loses_output {
         list.push("be sure of much output: the kernel throws away what is not read in time");
     }
+    if quirks.idle_early {
+        list.push(
+            "keep much output of an eval together: the kernel is done before it has published it",
+        );
+    }
     list.push("keep both streams in exact order where the kernel does not");
     list.into_iter().map(str::to_owned).collect()
 }

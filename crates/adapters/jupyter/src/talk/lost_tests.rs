@@ -83,7 +83,7 @@ fn o1_the_end_of_the_output_is_waited_for_a_moment_after_the_answer() {
 #[test]
 fn e11_an_eval_whose_reply_was_lost_ends() {
     // Without an interrupt it is not known how the code ended.
-    let mut kernel = Talked::new(ours(), "IRkernel", "R");
+    let mut kernel = Talked::new(ours(), "another", "R");
     kernel.eval("1");
     kernel.busy();
     kernel.says("execute_input", json!({}));

@@ -350,9 +350,14 @@ impl KernelTalk {
         self.facts.is_some()
     }
 
-    /// Whether what the kernel's process writes itself is published as well.
+    /// Whether what the kernel's process writes itself is no output of the code.
     pub fn echoes(&self) -> bool {
         self.facts.as_ref().is_some_and(|facts| facts.quirks.echoes)
+    }
+
+    /// How lines begin that the kernel's process writes to its own stderr about an interrupt.
+    pub fn grumbles(&self) -> Option<&'static str> {
+        self.facts.as_ref()?.quirks.grumbles
     }
 
     /// Whether code runs or a question is being answered.
@@ -386,9 +391,20 @@ impl KernelTalk {
             TalkInput::Transferred(came) => self.transferred(came, &mut out),
             TalkInput::Reconnected => self.reconnected(&mut out),
         }
+        if self.asks_though_interrupted() {
+            self.line(Some(String::new()), &mut out);
+        }
         self.look_for_doubt();
         self.timers.ask(&mut out);
         out
+    }
+
+    /// Whether the code was interrupted and the kernel still asks, because it hears of that only after an answer.
+    fn asks_though_interrupted(&self) -> bool {
+        let TalkPhase::Running(run) = &self.phase else { return false };
+        run.asks.is_some()
+            && matches!(run.interrupt, Interrupting::Fresh { .. } | Interrupting::Sent)
+            && self.facts.as_ref().is_some_and(|facts| facts.quirks.asks_on)
     }
 
     /// A message of the kernel's was lost on its way: the running eval says so when it ends.

@@ -1,5 +1,7 @@
 //! What the kernel tells everybody: output, values, errors, and whether it is busy.
 
+use std::time::Duration;
+
 use serde_json::Value;
 use stead_protocol::bridge::{BridgeEvent, Shown, Stream};
 
@@ -21,13 +23,14 @@ impl KernelTalk {
         {
             if run.after == message.parent_id() {
                 return match (message.text("execution_state"), *more) {
-                    ("idle", true) => self.wait_for_late_output(out),
+                    ("idle", true) => self.wait_for_late_output(false, out),
                     ("idle", false) => self.finish(&Value::Null, out),
                     _ => {}
                 };
             }
             *more |= run.request == message.parent_id();
         }
+        let young = self.young();
         let run = match &mut self.phase {
             TalkPhase::Running(run) if run.request == message.parent_id() => run,
             _ => return self.background(message, out),
@@ -36,7 +39,7 @@ impl KernelTalk {
         match message.kind() {
             "execute_input" if run.age != EvalAge::Grown => {
                 run.age = EvalAge::Young;
-                self.timers.set(TalkTimer::Grown, YOUNG);
+                self.timers.set(TalkTimer::Grown, young);
             }
             "stream" => {
                 show_display(run, out);
@@ -84,6 +87,12 @@ impl KernelTalk {
         }
     }
 
+    /// How long the kernel's own code may run after it has said that the user's does.
+    fn young(&self) -> Duration {
+        let warms_up = self.facts.as_ref().is_some_and(|facts| facts.quirks.warms_up);
+        if warms_up && self.evals.len() == 1 { SAYS_THAT_IT_RUNS } else { YOUNG }
+    }
+
     /// Notes what the kernel says of where it is with the request that was sent last.
     fn note_state(&mut self, message: &JupyterMessage) {
         let parent = message.parent_id();
@@ -121,6 +130,10 @@ impl KernelTalk {
             _ => return,
         };
         let eval = self.eval_of(message.parent_id());
+        // Kernels log what goes wrong while they close their sockets, and publish that.
+        if eval.is_none() && matches!(self.phase, TalkPhase::Leaving) {
+            return;
+        }
         out.push(TalkAction::Tell(BridgeEvent::Background { eval, stream, text }));
     }
 }

@@ -261,6 +261,35 @@ fn e6_each_kernel_is_interrupted_as_it_can_be() {
 }
 
 #[test]
+fn e6_a_kernel_that_warms_up_is_spared_for_longer_with_its_first_code() {
+    let mut kernel = Talked::new(ours(), "IRkernel", "R");
+    for wake in ["wake 1000", "wake 50"] {
+        kernel.eval("1");
+        let mut message = JupyterMessage::request("theirs", "them", "execute_input", json!({}));
+        message.parent = json!({"msg_id": kernel.request});
+        let said = kernel.talk.step(TalkInput::Kernel(KernelChannel::Published, &message));
+        assert_eq!(words(&said), [wake]);
+        kernel.says("status", json!({"execution_state": "idle"}));
+        kernel.reply(json!({"status": "ok"}));
+    }
+}
+
+#[test]
+fn e6_a_kernel_that_hears_of_an_interrupt_only_after_an_answer_gets_one() {
+    for (name, answers) in [("Deno kernel", true), ("ipython", false)] {
+        let mut kernel = Talked::new(KernelOwner::Ours { by_message: true }, name, "x");
+        kernel.eval("prompt('?')");
+        kernel.says("execute_input", json!({}));
+        let request = kernel.request.clone();
+        kernel.on(KernelChannel::Stdin, &request, "input_request", json!({"prompt": "?"}));
+        let said = kernel.host(Command::Interrupt { id: &id() });
+        assert_eq!(said[0], "Control interrupt_request", "{name}");
+        let more: &[&str] = if answers { &["listen false", "Stdin input_reply"] } else { &[] };
+        assert_eq!(said[1..], *more, "{name}");
+    }
+}
+
+#[test]
 fn e6_in_a_kernel_of_others_nothing_is_hit_before_our_code_runs() {
     let mut kernel = Talked::new(KernelOwner::Others, "ipython", "x");
     kernel.eval("1");

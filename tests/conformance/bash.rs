@@ -1,31 +1,50 @@
 //! Bash's column. Its value is the exit status.
 
+use crate::cannot::Cannot;
 use crate::column::Column;
 use crate::talk::Talk;
 
-pub(crate) static BASH: Column = Column {
+pub(crate) const EXIT_STATUS: Cannot = (
+    "the exit status is the value",
+    &["PY-2 the last expression is the value", "O-8 a big value is bounded"],
+);
+pub(crate) const NO_OBJECTS: Cannot =
+    ("a shell's values are text", &["PY-16 a value that cannot be shown ends no eval"]);
+pub(crate) const NO_AWAIT: Cannot = ("a shell has no await", &["PY-4 top-level await"]);
+pub(crate) const LINE_BY_LINE: Cannot = (
+    "Bash reads line by line: what stands before the error has run",
+    &["PY-1 a syntax error anywhere runs nothing"],
+);
+pub(crate) const GOES_ON: Cannot = (
+    "a command that fails does not end the code; see the status of the last one",
+    &["PY-7 an error starts at the user's code"],
+);
+pub(crate) const NO_EXCEPTIONS: Cannot = (
+    "a shell has no exceptions",
+    &[
+        "PY-7 an error in a function of an earlier eval says so",
+        "PY-7 chained errors are shown whole",
+    ],
+);
+
+pub(crate) static BASH: Column = COLUMN;
+
+/// A kernel of Bash speaks the same language.
+pub(crate) const COLUMN: Column = Column {
     session: "sh",
     language: "bash",
     cannot: &[
-        ("PY-2 the last expression is the value", "the exit status is the value"),
-        ("O-8 a big value is bounded", "the exit status is the value"),
-        ("PY-16 a value that cannot be shown ends no eval", "a shell's values are text"),
-        ("O-9 a picture is kept as a file", "a shell's values are text"),
-        ("PY-4 top-level await", "a shell has no await"),
+        EXIT_STATUS,
+        NO_OBJECTS,
+        ("a shell's values are text", &["O-9 a picture is kept as a file"]),
+        NO_AWAIT,
         (
-            "O-2 the order of both streams is exact",
             "a shell's writes cannot be held back, and two pipes have no common order",
+            &["O-2 the order of both streams is exact"],
         ),
-        (
-            "PY-1 a syntax error anywhere runs nothing",
-            "Bash reads line by line: what stands before the error has run",
-        ),
-        (
-            "PY-7 an error starts at the user's code",
-            "a command that fails does not end the code; see the status of the last one",
-        ),
-        ("PY-7 an error in a function of an earlier eval says so", "a shell has no exceptions"),
-        ("PY-7 chained errors are shown whole", "a shell has no exceptions"),
+        LINE_BY_LINE,
+        GOES_ON,
+        NO_EXCEPTIONS,
     ],
     own: &[
         ("SH-1 the value is the exit status", exit_status),

@@ -1,73 +1,129 @@
-//! The column of Clojure behind nREPL.
+//! The columns of nREPL servers: Clojure's own, and nbb, which is Clojure on Node.
 
+use crate::cannot::{
+    Cannot, DESCRIBED_NAMES, INTERRUPTS, LISTED_NAMES, QUESTIONS, READ_TO_THE_END,
+    READING_CHILDREN, SAVED,
+};
 use crate::column::Column;
 
-const NO_NAMES: &str = "nREPL has no question for the names of a namespace";
-const FORMS: &str = "each form of Clojure has a value, and all are shown";
-const ONE_BY_ONE: &str = "the server reads and runs forms one by one: what stands before has run";
-const NO_STATE: &str = "nREPL has no way to keep state";
-const NO_STDIN: &str =
-    "only what asks by `need-input` is answered: the server's own standard input is empty";
-const STOPPED: &str = "the server calls any code interrupted that it was asked to interrupt, and stops its thread later";
+const NO_LIST: Cannot = ("nREPL has no question for the names of a namespace", LISTED_NAMES);
+const NO_TEXT: Cannot = (
+    "the server keeps no text of functions, and nREPL has no question for names that are near",
+    DESCRIBED_NAMES,
+);
+const NO_STATE: Cannot = ("nREPL has no way to keep state", SAVED);
+const FORMS: Cannot = (
+    "each form of Clojure has a value, and all are shown",
+    &[
+        "S state lasts",
+        "O-2 the order of both streams is exact",
+        "E-5 output comes while the code runs",
+        "O-5 a flood is bounded around a marker",
+    ],
+);
+const ONE_BY_ONE: Cannot = (
+    "the server reads and runs forms one by one: what stands before has run",
+    &["PY-1 a syntax error anywhere runs nothing", "E-20 incomplete code runs nothing and says so"],
+);
+const NO_EVALS: Cannot = (
+    "frames name a file or the REPL, and no eval",
+    &[
+        "PY-7 an error starts at the user's code",
+        "PY-7 an error in a function of an earlier eval says so",
+    ],
+);
+const PRINTED: Cannot = (
+    "nREPL counts an error while a value is printed as one of the code",
+    &["PY-16 a value that cannot be shown ends no eval"],
+);
+const TEXTS: Cannot = ("nREPL's values are text", &["O-9 a picture is kept as a file"]);
+const NREPL: Cannot = (
+    "the language of the session is `nrepl`, whatever the server runs",
+    &["S-10 status names interpreter, version and directory"],
+);
 
 pub(crate) static CLOJURE: Column = Column {
     session: "clj",
     language: "clojure",
     kernel: "clojure",
     cannot: &[
-        ("S state lasts", FORMS),
+        NO_LIST,
+        NO_TEXT,
+        NO_STATE,
+        FORMS,
+        ONE_BY_ONE,
+        NO_EVALS,
+        PRINTED,
+        TEXTS,
+        NREPL,
         (
-            "PY-16 a value that cannot be shown ends no eval",
-            "nREPL counts an error while a value is printed as one of the code",
-        ),
-        ("O-9 a picture is kept as a file", "nREPL's values are text"),
-        ("O-2 the order of both streams is exact", FORMS),
-        ("E-5 output comes while the code runs", FORMS),
-        ("O-5 a flood is bounded around a marker", FORMS),
-        ("PY-1 a syntax error anywhere runs nothing", ONE_BY_ONE),
-        ("E-20 incomplete code runs nothing and says so", ONE_BY_ONE),
-        ("PY-7 an error starts at the user's code", "frames name a file or the REPL, and no eval"),
-        (
-            "PY-7 an error in a function of an earlier eval says so",
-            "frames name a file or the REPL, and no eval",
-        ),
-        ("E-13 changes of names are told", NO_NAMES),
-        ("E-13 changes before an error are told", NO_NAMES),
-        ("ST-2 what was saved comes back over what there is", NO_STATE),
-        ("ST-2 names that were asked for are saved, and others are named", NO_STATE),
-        ("ST-1 names are listed with their types", NO_NAMES),
-        ("ST-1 a name is described", "the server does not keep the text of functions"),
-        (
-            "ST-1 a name that is not there is said to be none, with names near to it",
-            "nREPL has no question for names that are near",
+            "only what asks by `need-input` is answered: the server's own standard input is empty",
+            READING_CHILDREN,
         ),
         (
-            "ST-1 a part of what is known of a name can be asked for",
-            "the server does not keep the text of functions",
+            "the server calls any code interrupted that it was asked to interrupt, and stops its thread later",
+            &[
+                "E-3 a hard timeout kills a stubborn child, state stays",
+                "E-3 a hard timeout ends what ignores it",
+            ],
         ),
-        ("ST-1 ten thousand names are listed within bounds, and counted", NO_NAMES),
-        ("ST-1 names are refused while code runs, and given after", NO_NAMES),
-        ("S-10 the number of names is told", NO_NAMES),
-        ("S-7 clear empties the namespace", NO_NAMES),
-        ("S-7 clear keeps the process", NO_NAMES),
-        ("S-7 clear says what goes on, and evals are numbered on", NO_NAMES),
-        ("S-7 restart begins anew, with another generation", NO_NAMES),
-        ("E-8 a child that reads is found", NO_STDIN),
-        ("E-8 input of any text arrives as it is", NO_STDIN),
-        ("E-6 a child that reads is interrupted", NO_STDIN),
-        ("E-3 a hard timeout kills a stubborn child, state stays", STOPPED),
-        ("E-3 a hard timeout ends what ignores it", STOPPED),
         (
-            "S-10 memory and processes of the whole tree are told",
             "a Java machine has a heap of its own, which grows when it has to",
+            &["S-10 memory and processes of the whole tree are told"],
         ),
-        (
-            "S-10 status names interpreter, version and directory",
-            "the language of the session is `nrepl`, whatever the server runs",
-        ),
-        ("PY-13 an exit ends the eval and says its code", "`System/exit` ends the server"),
+        ("`System/exit` ends the server", &["PY-13 an exit ends the eval and says its code"]),
     ],
-    own: &[],
+    ..COLUMN
+};
+
+const NO_INTERRUPT: Cannot = ("the server knows no interrupt", INTERRUPTS);
+const NO_INPUT: &str = "the server knows no way to ask";
+
+pub(crate) static NBB: Column = Column {
+    session: "nbb",
+    language: "nbb",
+    kernel: "nbb",
+    cannot: &[
+        NO_LIST,
+        NO_TEXT,
+        NO_STATE,
+        FORMS,
+        ONE_BY_ONE,
+        NO_EVALS,
+        PRINTED,
+        TEXTS,
+        NREPL,
+        NO_INTERRUPT,
+        ("a form's value is not waited for", &["PY-4 top-level await"]),
+        (NO_INPUT, QUESTIONS),
+        (NO_INPUT, READ_TO_THE_END),
+        (NO_INPUT, READING_CHILDREN),
+        ("`process.exit` ends the server", &["PY-13 an exit ends the eval and says its code"]),
+    ],
+    complain: "(js/console.error \"TEXT\")",
+    write: "(print \"TEXT\")",
+    lines: "(dotimes [n VALUE] (println (.padStart (str (inc n)) 99)))",
+    syntax_error: ("(+ 1 2))", "Error"),
+    chained: (
+        "(throw (ex-info \"outer\" {:a 1} (ex-info \"inner\" {:b 2})))",
+        &["Caused by: outer {:a 1}", "Caused by: inner {:b 2}"],
+    ),
+    vandalise: "(def map nil)\n(def str nil)\n(def eval nil)\n(set! (.-stringify js/JSON) nil)",
+    spin_stubbornly: "(loop [] (recur))",
+    huge_line: "(println (.repeat \"x\" VALUE))",
+    allocate: "(def blob (js/Buffer.alloc 40000000 \"x\"))",
+    child: "(do (require '[\"child_process\" :as processes]) (processes/spawnSync \"sh\" #js [\"-c\" \"QUOTED\"] #js {:stdio \"inherit\"}) nil)",
+    background: "(do (require '[\"child_process\" :as processes]) (processes/spawn \"sh\" #js [\"-c\" \"QUOTED\"] #js {:stdio \"inherit\"}) nil)",
+    cwd: "(println (js/process.cwd))",
+    env: "(println (aget js/process.env \"NAME\"))",
+    exit_session: "(js/process.exit VALUE)",
+    at_exit: "(js/process.on \"exit\" (fn [] (js/console.log \"TEXT\")))",
+    crash: "(js/process.kill js/process.pid \"SIGKILL\")\n(loop [] (recur))",
+    ..COLUMN
+};
+
+/// What both are told.
+const COLUMN: Column = Column {
     remark: "; TEXT",
     nothing: "#_nothing",
     value: ("(let [a 20] (+ a 22))", "42"),

@@ -1,5 +1,6 @@
 //! What a language brings to the list: pieces of code, and why it cannot do what it cannot.
 
+use crate::cannot::Cannot;
 use crate::talk::Talk;
 
 /// A behaviour: the SPEC item with what is promised, and a check that panics where it does not hold.
@@ -16,8 +17,8 @@ pub(crate) struct Column {
     pub(crate) language: &'static str,
     /// The Jupyter kernel that runs its code; empty for a language of stead's own.
     pub(crate) kernel: &'static str,
-    /// Behaviours that the language cannot have, and why.
-    pub(crate) cannot: &'static [(&'static str, &'static str)],
+    /// What keeps the language from some of the list.
+    pub(crate) cannot: &'static [Cannot],
     /// What only this language promises.
     pub(crate) own: &'static [Behaviour],
 
@@ -93,6 +94,8 @@ pub(crate) struct Column {
     /// Writes the environment variable `NAME`, and a line end.
     pub(crate) env: &'static str,
 
+    /// The engine itself writes of an interrupt: line ends as an interactive shell does, or what happened.
+    pub(crate) tells_interrupts: bool,
     /// Computes for ever.
     pub(crate) spin: &'static str,
     /// Sleeps for ever.
@@ -151,6 +154,7 @@ impl Column {
         background: "",
         cwd: "",
         env: "",
+        tells_interrupts: false,
         spin: "",
         sleep: "",
         spin_stubbornly: "",
@@ -162,7 +166,7 @@ impl Column {
 
     /// Why the language cannot do this, if it cannot.
     pub(crate) fn cannot(&self, behaviour: &str) -> Option<&'static str> {
-        self.cannot.iter().find(|(name, _)| *name == behaviour).map(|(_, why)| *why)
+        self.cannot.iter().find(|(_, lacks)| lacks.contains(&behaviour)).map(|(why, _)| *why)
     }
 
     #[track_caller]

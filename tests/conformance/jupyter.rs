@@ -1,17 +1,40 @@
 //! The columns of Jupyter kernels: its own one for Python, and xeus-python.
 
+use crate::cannot::{Cannot, INTERRUPTS, READ_TO_THE_END, READING_CHILDREN};
 use crate::column::Column;
 use crate::python;
 
-/// Why a kernel cannot be as robust as a bridge.
-const OWN_CODE: &str =
-    "the kernel is Python code in the same interpreter, and sends nothing any more without `json`";
-const CELLS: &str =
-    "tracebacks are IPython's, which numbers the cells of a kernel and not the evals of a session";
+pub(crate) const OWN_CODE: Cannot = (
+    "the kernel is Python code in the same interpreter, and sends nothing any more without `json`",
+    &["PY-6 what user code breaks, it breaks for itself"],
+);
+pub(crate) const CELLS: Cannot = (
+    "tracebacks are IPython's, which numbers the cells of a kernel and not the evals of a session",
+    &["PY-7 an error in a function of an earlier eval says so"],
+);
+pub(crate) const REPR: Cannot = (
+    "IPython counts an error in a `repr` as one of the code",
+    &["PY-16 a value that cannot be shown ends no eval"],
+);
+pub(crate) const GATHERED: Cannot = (
+    "the kernel gathers each stream by itself and publishes it a few times a second",
+    &["O-2 the order of both streams is exact"],
+);
+pub(crate) const REPLACED: Cannot = (
+    "messages are text: the kernel replaces bytes that are no UTF-8",
+    &["O-7 what is shown is clean, and the bytes are kept"],
+);
 const NO_STDIN: &str = "only `input` and `getpass` ask by the protocol: standard input of the kernel and its children is empty";
-
-const NO_CODE: &str = "IPython's `exit` takes no exit code";
-const CLOSED: &str = "the kernel has closed its sockets when exit handlers run";
+pub(crate) const NO_FILE: Cannot = (NO_STDIN, READ_TO_THE_END);
+pub(crate) const NO_CHILD: Cannot = (NO_STDIN, READING_CHILDREN);
+pub(crate) const NO_CODE: Cannot = (
+    "IPython's `exit` takes no exit code",
+    &["S-6 the end of the session is told, then a fresh start"],
+);
+pub(crate) const CLOSED: Cannot = (
+    "the kernel has closed its sockets when exit handlers run",
+    &["S-6 what is said at the end belongs to the eval that ended it"],
+);
 
 /// Behaviours that take a second or more with a kernel: new starts, and much to send.
 pub(crate) const LONG: &[&str] = &[
@@ -39,64 +62,36 @@ pub(crate) static JUPYTER: Column = Column {
     session: "nb",
     language: "ipykernel",
     kernel: "ipykernel",
-    cannot: &[
-        ("PY-6 what user code breaks, it breaks for itself", OWN_CODE),
-        ("PY-7 an error in a function of an earlier eval says so", CELLS),
-        (
-            "PY-16 a value that cannot be shown ends no eval",
-            "IPython counts an error in a `repr` as one of the code",
-        ),
-        (
-            "O-2 the order of both streams is exact",
-            "the kernel gathers each stream by itself and publishes it a few times a second",
-        ),
-        (
-            "O-7 what is shown is clean, and the bytes are kept",
-            "messages are text: the kernel replaces bytes that are no UTF-8",
-        ),
-        ("E-8 the end of input is an end of file", NO_STDIN),
-        ("E-8 a child that reads is found", NO_STDIN),
-        ("E-8 input of any text arrives as it is", NO_STDIN),
-        ("E-6 a child that reads is interrupted", NO_STDIN),
-        ("S-6 the end of the session is told, then a fresh start", NO_CODE),
-        ("S-6 what is said at the end belongs to the eval that ended it", CLOSED),
-    ],
+    cannot: &[OWN_CODE, CELLS, REPR, GATHERED, REPLACED, NO_FILE, NO_CHILD, NO_CODE, CLOSED],
     own: &[],
     ..python::COLUMN
 };
-
-const THROWN_AWAY: &str =
-    "the kernel publishes each piece of a line by itself, and throws away what is not read in time";
-const NO_INTERRUPT: &str = "the kernel dies of a signal, and takes no notice of the message";
 
 pub(crate) static XEUS: Column = Column {
     session: "xp",
     language: "xpython",
     kernel: "xpython",
     cannot: &[
-        ("E-6 background processes of earlier evals are spared", NO_INTERRUPT),
-        ("PY-12 ten interrupts in a row hit no later eval", NO_INTERRUPT),
-        ("E-3 a hard timeout interrupts, state stays", NO_INTERRUPT),
-        ("E-6 a paused eval is interrupted", NO_INTERRUPT),
-        ("E-6 code at the start of a session is interrupted", NO_INTERRUPT),
-        ("E-6 an interrupt of an ended eval spares the one that runs", NO_INTERRUPT),
-        ("O-5 20 MB are whole, to the byte", THROWN_AWAY),
-        ("O-5 a flood is bounded around a marker", THROWN_AWAY),
-        ("S-6 the end of the session is told, then a fresh start", NO_CODE),
-        ("S-6 what is said at the end belongs to the eval that ended it", CLOSED),
-        ("PY-6 what user code breaks, it breaks for itself", OWN_CODE),
-        ("PY-7 an error in a function of an earlier eval says so", CELLS),
+        OWN_CODE,
+        CELLS,
+        REPR,
+        NO_FILE,
+        NO_CHILD,
+        NO_CODE,
+        CLOSED,
+        ("the kernel dies of a signal, and takes no notice of the message", INTERRUPTS),
         (
-            "PY-16 a value that cannot be shown ends no eval",
-            "IPython counts an error in a `repr` as one of the code",
+            "the kernel dies of a signal, and takes no notice of the message",
+            &["E-6 a wait for input is interrupted"],
         ),
-        ("E-6 a busy loop is interrupted, state stays", NO_INTERRUPT),
-        ("E-6 a sleep is interrupted", NO_INTERRUPT),
-        ("E-6 a wait for input is interrupted", NO_INTERRUPT),
-        ("E-8 the end of input is an end of file", NO_STDIN),
-        ("E-8 a child that reads is found", NO_STDIN),
-        ("E-8 input of any text arrives as it is", NO_STDIN),
-        ("E-6 a child that reads is interrupted", NO_STDIN),
+        (
+            "the kernel publishes each piece of a line by itself, and throws away what is not read in time",
+            &["O-5 20 MB are whole, to the byte", "O-5 a flood is bounded around a marker"],
+        ),
+        (
+            "what children write goes past the kernel, and may come before what the kernel publishes",
+            &["O-1 a child's output is the eval's"],
+        ),
     ],
     own: &[],
     ..python::COLUMN

@@ -1,17 +1,26 @@
 //! Node's column.
 
+use crate::cannot::Cannot;
 use crate::column::Column;
 use crate::talk::Talk;
 
-pub(crate) static NODE: Column = Column {
+pub(crate) const EXITS: Cannot = (
+    "process.exit() ends the process wherever it is called",
+    &["PY-13 an exit ends the eval and says its code"],
+);
+
+pub(crate) static NODE: Column = COLUMN;
+
+/// Kernels of JavaScript speak nearly the same language.
+pub(crate) const COLUMN: Column = Column {
     session: "js",
     language: "node",
     cannot: &[
-        ("O-9 a picture is kept as a file", "Node has no convention for values that are pictures"),
         (
-            "PY-13 an exit ends the eval and says its code",
-            "process.exit() ends the process wherever it is called",
+            "Node has no convention for values that are pictures",
+            &["O-9 a picture is kept as a file"],
         ),
+        EXITS,
     ],
     own: &[
         ("JS-1 names are declared anew, and a last declaration has no value", declarations),

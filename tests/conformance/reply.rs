@@ -3,6 +3,8 @@
 use serde_json::Value;
 use stead_testkit::chunks;
 
+use crate::column::Column;
+
 /// Names of the bridges' own that no traceback may show.
 const OURS: [&str; 5] = ["<stead>", "__stead", "(stead:", "at stead:", "run_user"];
 
@@ -96,6 +98,16 @@ impl Reply {
         self.stream("out", text)
     }
 
+    /// The code wrote `up` before it was interrupted, and nothing else.
+    #[track_caller]
+    pub(crate) fn up(self, column: &Column) -> Reply {
+        if !column.tells_interrupts {
+            return self.out("up\n").err("");
+        }
+        let only = self.written("out").trim_end_matches('\n') == "up";
+        self.holds("only up", only)
+    }
+
     #[track_caller]
     pub(crate) fn err(self, text: &str) -> Reply {
         self.stream("err", text)
@@ -108,13 +120,14 @@ impl Reply {
 
     #[track_caller]
     fn stream(self, kind: &str, text: &str) -> Reply {
-        let found: String = chunks(&self.0)
-            .into_iter()
-            .filter(|(of, _)| *of == kind)
-            .map(|(_, text)| text)
-            .collect();
-        assert_eq!(found, text, "{kind} of {:#}", self.0);
+        assert_eq!(self.written(kind), text, "{kind} of {:#}", self.0);
         self
+    }
+
+    /// All pieces of this kind in one text.
+    fn written(&self, kind: &str) -> String {
+        let pieces = chunks(&self.0).into_iter().filter(|(of, _)| *of == kind);
+        pieces.map(|(_, text)| text).collect()
     }
 
     /// So many bytes went to the streams in all, of which a part is shown.

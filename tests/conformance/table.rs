@@ -4,6 +4,7 @@ use std::fmt::Write as _;
 use std::path::Path;
 
 use crate::COLUMNS;
+use crate::column::Column;
 use crate::list::behaviours;
 
 const BEGIN: &str = "# What every language does
@@ -26,10 +27,15 @@ fn table() -> String {
             COLUMNS.map(|column| if column.cannot(name).is_some() { "**no**" } else { "yes" });
         let _ = writeln!(page, "| {name} | {} |", words.join(" | "));
     }
-    page += "\n## What a language cannot do\n\n| language | behaviour | why |\n|---|---|---|\n";
+    let count = |column: &Column| {
+        let yes = behaviours().iter().filter(|(name, _)| column.cannot(name).is_none()).count();
+        format!("{yes} yes, {} no", behaviours().len() - yes)
+    };
+    let _ = writeln!(page, "| **in all** | {} |", COLUMNS.map(count).join(" | "));
+    page += "\n## What a language cannot do\n\n| language | why | behaviours |\n|---|---|---|\n";
     for column in COLUMNS {
-        for (name, why) in column.cannot {
-            let _ = writeln!(page, "| {} | {name} | {why} |", column.language);
+        for (why, lacks) in column.cannot {
+            let _ = writeln!(page, "| {} | {why} | {} |", column.language, lacks.join("; "));
         }
     }
     page +=
@@ -66,10 +72,12 @@ fn what_a_language_cannot_do_is_on_the_list() {
     let mut names: Vec<_> = list.iter().map(|(name, _)| *name).collect();
     assert!(names.len() >= 60, "{}", names.len());
     for column in COLUMNS {
-        for (name, why) in column.cannot {
+        let lacks: Vec<_> = column.cannot.iter().flat_map(|(_, lacks)| *lacks).collect();
+        for (at, name) in lacks.iter().enumerate() {
             assert!(names.contains(name), "{}: no behaviour `{name}`", column.language);
-            assert!(!why.is_empty(), "{}: `{name}`", column.language);
+            assert!(!lacks[..at].contains(name), "{}: `{name}` twice", column.language);
         }
+        assert!(column.cannot.iter().all(|(why, _)| !why.is_empty()), "{}", column.language);
     }
     names.sort_unstable();
     names.dedup();

@@ -102,9 +102,13 @@ KERNELS = {
     "jupyter_ipykernel_7": ".test/venv",
     "jupyter_ipykernel_6": ".test/kernels-6",
     "jupyter_xeus_python": ".test/kernels",
-    "clojure_nrepl": ".test/venv",
-    # It needs no Python; the environment does no harm.
+    "jupyter_bash_kernel": ".test/kernels",
+    # These need no Python; the environment does no harm.
     "jupyter_irkernel": ".test/kernels",
+    "jupyter_deno": ".test/kernels",
+    "jupyter_tslab": ".test/kernels",
+    "clojure_nrepl": ".test/venv",
+    "clojure_nbb": ".test/venv",
 }
 
 

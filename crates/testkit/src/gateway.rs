@@ -9,6 +9,7 @@ use std::sync::{Arc, Mutex};
 
 use serde_json::Value;
 
+use crate::peers::made;
 use crate::{TestEnv, wait_for};
 
 /// The token of every server here.
@@ -33,10 +34,7 @@ impl GatewayKind {
             GatewayKind::KernelGateway => ("kernel-gateway", "jupyter-kernelgateway"),
             GatewayKind::EnterpriseGateway => ("enterprise-gateway", "jupyter-enterprisegateway"),
         };
-        let tests = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.test");
-        let program = tests.join(place).join("bin").join(name);
-        assert!(program.exists(), "{} is missing: tests/peers/install makes it", program.display());
-        program
+        made(&format!("{place}/bin/{name}"))
     }
 
     fn arguments(self, port: u16) -> Vec<String> {

@@ -5,14 +5,15 @@ use std::path::{Path, PathBuf};
 
 use serde_json::{Value, json};
 
-use crate::TestEnv;
+use crate::peers::{made, there};
+use crate::{TestEnv, node};
 
 /// The Python that `tests/peers/install` made, which has ipykernel; `STEAD_TEST_VENV` names another one.
 pub fn kernel_python() -> PathBuf {
-    let made = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.test/venv/bin/python");
-    let python = std::env::var_os("STEAD_TEST_VENV").map_or(made, PathBuf::from);
-    assert!(python.exists(), "{} is missing: tests/peers/install makes it", python.display());
-    python
+    match std::env::var_os("STEAD_TEST_VENV") {
+        Some(python) => there(python.as_ref()),
+        None => made("venv/bin/python"),
+    }
 }
 
 /// How ipykernel is started.
@@ -22,8 +23,31 @@ pub fn ipykernel() -> Value {
 
 /// How the kernel of a Python module is started.
 pub fn kernel_of(python: &Path, module: &str) -> Value {
-    let argv = [python.to_str().expect("a path in UTF-8"), "-m", module, "-f", "{connection_file}"];
+    let argv = [text(python), "-m", module, "-f", "{connection_file}"];
     json!({"argv": argv, "language": "python", "display_name": module})
+}
+
+/// How Deno's kernel is started: by its program itself, as its own installation does, and not by npm's script before that.
+pub fn deno() -> Value {
+    let platforms = fs::read_dir(made("kernels-node/node_modules/deno/node_modules/@deno"))
+        .expect("a directory");
+    let programs = platforms.flatten().map(|platform| platform.path().join("deno"));
+    let program =
+        programs.into_iter().find(|program| program.exists()).expect("Deno for this machine");
+    let argv = [text(&program), "jupyter", "--kernel", "--conn", "{connection_file}"];
+    json!({"argv": argv, "language": "typescript"})
+}
+
+/// How tslab is started, which is a script for the `node` of its PATH.
+pub fn tslab() -> Value {
+    let program = made("kernels-node/node_modules/.bin/tslab");
+    let argv = [text(&program), "kernel", "--config-path={connection_file}"];
+    let path = format!("{}:${{PATH}}", text(node().parent().expect("a directory")));
+    json!({"argv": argv, "language": "typescript", "env": {"PATH": path}})
+}
+
+fn text(path: &Path) -> &str {
+    path.to_str().expect("a path in UTF-8")
 }
 
 impl TestEnv {

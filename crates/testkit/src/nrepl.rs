@@ -1,9 +1,9 @@
 //! nREPL servers for tests.
 
 use std::io::{BufRead, BufReader};
-use std::path::{Path, PathBuf};
 use std::process::{Child, Command, Stdio};
 
+use crate::peers::made;
 use crate::{TestEnv, node};
 
 /// The command that starts nbb, which is Clojure on Node: the real server that `tests/peers/install` brings for every run.
@@ -22,12 +22,6 @@ pub fn clojure() -> String {
         compiled.display(),
         jars.join(":")
     )
-}
-
-fn made(name: &str) -> PathBuf {
-    let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../.test").join(name);
-    assert!(path.exists(), "{} is missing: tests/peers/install makes it", path.display());
-    path
 }
 
 /// An nREPL server that somebody else has started.

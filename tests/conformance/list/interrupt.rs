@@ -41,7 +41,7 @@ fn busy(talk: &Talk<'_>) {
     with_state(talk);
     let id = talk.start_up(&piece(talk.column.spin));
     talk.interrupt(&id).has("effect", "interrupted");
-    talk.end(&id).status("interrupted").out("up\n").err("").traceback(&[]);
+    talk.end(&id).status("interrupted").up(talk.column).traceback(&[]);
     goes_on(talk);
 }
 
@@ -49,7 +49,7 @@ fn asleep(talk: &Talk<'_>) {
     with_state(talk);
     let id = talk.start_up(&piece(talk.column.sleep));
     talk.interrupt(&id).has("effect", "interrupted");
-    talk.end(&id).status("interrupted").out("up\n").err("");
+    talk.end(&id).status("interrupted").up(talk.column);
     goes_on(talk);
 }
 

@@ -54,10 +54,24 @@ fn at_exit(talk: &Talk<'_>) {
 }
 
 fn crash(talk: &Talk<'_>) {
-    let code = join([talk.column.say("last"), piece(talk.column.crash)]);
+    let column = talk.column;
     talk.without_copies();
-    talk.eval(code).status("ended").says("SIGKILL").out("last\n");
-    talk.eval(talk.column.say("on")).complete().out("on\n").says("fresh");
+    // A kernel publishes by a thread of its own, which dies with it: only what was read before is sure.
+    let published = !column.kernel.is_empty();
+    let waits = if published { column.wait_for_file("go") } else { String::new() };
+    let code = join([column.say("last"), waits, piece(column.crash)]);
+    std::thread::scope(|scope| {
+        let ended = scope.spawn(|| talk.eval(code));
+        if published {
+            wait_for("the last words", || {
+                let asked = ["output", "-n", column.session, "--session", "--tail", "1"];
+                talk.env.run(asked).stdout.contains("last")
+            });
+            talk.make_file("go");
+        }
+        ended.join().expect("an answer").status("ended").says("SIGKILL").out("last\n");
+    });
+    talk.eval(column.say("on")).complete().out("on\n").says("fresh");
 }
 
 fn lost(talk: &Talk<'_>) {

@@ -48,7 +48,7 @@ fn hard(talk: &Talk<'_>) {
     talk.eval(talk.column.set("x", 41)).complete();
     let code = join([talk.column.say("up"), piece(talk.column.spin)]);
     let reply = talk.eval_with(["--hard-timeout", "500ms"], code).status("timeout");
-    reply.has("outcome", "interrupted").out("up\n");
+    reply.has("outcome", "interrupted").up(talk.column);
     talk.says(talk.column.tell("x"), "41\n");
 }
 

@@ -207,8 +207,8 @@ fn k2_tls_with_a_ca_of_ones_own_and_certificates_that_are_no_good() {
     assert!(message(&without).contains("STEAD_GATEWAY_TOKEN"), "{without:#}");
 }
 
-/// A server that takes for ever to make a kernel; what it was asked.
-fn never_makes_a_kernel() -> (u16, Arc<Mutex<String>>) {
+/// A server that takes for ever to make a kernel, or a proxy before it that answers so meanwhile; what it was asked.
+fn never_makes_a_kernel(proxy: Option<&'static str>) -> (u16, Arc<Mutex<String>>) {
     let listener = TcpListener::bind("127.0.0.1:0").unwrap();
     let port = listener.local_addr().unwrap().port();
     let heard = Arc::new(Mutex::new(String::new()));
@@ -233,10 +233,13 @@ fn never_makes_a_kernel() -> (u16, Arc<Mutex<String>>) {
             let answer = match asked.split(' ').next() {
                 Some("GET") => "HTTP/1.1 200 OK\r\nContent-Length: 18\r\n\r\n{\"kernelspecs\":{}}",
                 Some("DELETE") => "HTTP/1.1 204 No Content\r\n\r\n",
-                _ => {
-                    waiting.push(stream);
-                    continue;
-                }
+                _ => match proxy {
+                    Some(answer) => answer,
+                    None => {
+                        waiting.push(stream);
+                        continue;
+                    }
+                },
             };
             let _ = stream.write_all(answer.as_bytes());
         }
@@ -247,7 +250,7 @@ fn never_makes_a_kernel() -> (u16, Arc<Mutex<String>>) {
 #[test]
 fn k2_a_kernel_that_takes_long_to_be_made_is_waited_for_and_can_be_stopped() {
     let far = Far::new();
-    let (port, heard) = never_makes_a_kernel();
+    let (port, heard) = never_makes_a_kernel(None);
     let config = far.env.root().join("home/.config/stead");
     std::fs::create_dir_all(&config).unwrap();
     let text = format!(
@@ -265,9 +268,26 @@ fn k2_a_kernel_that_takes_long_to_be_made_is_waited_for_and_can_be_stopped() {
     let over = far.env.json(["output", &eval]);
     assert_eq!(over["status"], "interrupted", "{over:#}");
     ok(far.env.json(["stop", "-n", "far"]));
-    // What the server may yet make is deleted by the id that it was given.
-    let heard = heard.lock().unwrap().clone();
+    deleted_what_was_asked_for(&heard.lock().unwrap());
+}
+
+/// What the server may yet make is deleted by the id that it was given.
+#[track_caller]
+fn deleted_what_was_asked_for(heard: &str) {
     let (_, rest) = heard.split_once("\"KERNEL_ID\":\"").unwrap();
     let id = &rest[..36];
     assert!(heard.contains(&format!("DELETE /api/kernels/{id} ")), "{heard}");
+}
+
+/// The server goes on making the kernel.
+#[test]
+fn k2_a_kernel_whose_making_a_proxy_gave_up_on_is_deleted_all_the_same() {
+    let far = Far::new();
+    let timeout = "HTTP/1.1 504 Gateway Time-out\r\nContent-Length: 0\r\n\r\n";
+    let (port, heard) = never_makes_a_kernel(Some(timeout));
+    let url = format!("http://127.0.0.1:{port}/");
+    let failed = far.env.json(["launch", "gateway", "--url", &url, "-n", "far"]);
+    assert!(message(&failed).contains("504"), "{failed:#}");
+    far.env.json(["stop", "-n", "far"]);
+    deleted_what_was_asked_for(&heard.lock().unwrap());
 }

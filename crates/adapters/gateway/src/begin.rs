@@ -105,8 +105,7 @@ fn open(
     let made = match api.create(kernel.as_deref(), id) {
         Ok(made) => made,
         Err(trouble) => {
-            // A server that has answered has made none.
-            if !matches!(trouble, ServerTrouble::Cut { .. }) {
+            if !trouble.may_have_acted() {
                 LeftKernel::forget();
             }
             return Err(trouble.into());

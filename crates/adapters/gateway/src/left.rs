@@ -63,11 +63,17 @@ impl LeftKernel {
     }
 
     fn write(&self) -> io::Result<()> {
-        let Some(path) = LeftKernel::place() else { return Ok(()) };
+        LeftKernel::place().map_or(Ok(()), |path| self.write_to(&path))
+    }
+
+    /// Takes the place of an earlier note as a whole: whoever is killed meanwhile, or finds the disk full, leaves one of the two.
+    fn write_to(&self, path: &Path) -> io::Result<()> {
         let text = serde_json::to_vec(self)?;
+        let new = path.with_extension("new");
         let mut options = fs::OpenOptions::new();
         let file = options.write(true).create(true).truncate(true).mode(0o600);
-        io::Write::write_all(&mut file.open(&path)?, &text)
+        io::Write::write_all(&mut file.open(&new)?, &text)?;
+        fs::rename(&new, path)
     }
 
     /// The kernel is gone.
@@ -127,4 +133,31 @@ impl LeftKernel {
 /// Seconds of the clock that goes on while nobody of ours runs.
 fn clock() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
+}
+
+#[cfg(test)]
+mod tests {
+    use stead_protocol::GatewayTarget;
+
+    use super::*;
+
+    #[test]
+    fn k2_a_note_takes_the_place_of_the_earlier_one_or_leaves_it() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join(LEFT_KERNEL);
+        let wanted = GatewayTarget::Started { kernel: None };
+        let url = "http://127.0.0.1:1/".to_owned();
+        let server = GatewayKernel { url, wanted, token: None, ca_file: None, gateway: None };
+        let note =
+            |id: &str, begun| LeftKernel { server: server.clone(), id: id.to_owned(), begun };
+        let noted = || serde_json::from_slice::<LeftKernel>(&fs::read(&path).unwrap()).unwrap().id;
+        note("first", Some(1)).write_to(&path).unwrap();
+        note("second", None).write_to(&path).unwrap();
+        assert_eq!(noted(), "second");
+        assert_eq!(fs::read_dir(dir.path()).unwrap().count(), 1, "nothing beside it");
+        // The new one cannot be written.
+        fs::create_dir(path.with_extension("new")).unwrap();
+        note("third", None).write_to(&path).unwrap_err();
+        assert_eq!(noted(), "second");
+    }
 }

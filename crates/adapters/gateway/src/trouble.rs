@@ -65,6 +65,12 @@ impl ServerTrouble {
         }
     }
 
+    /// Whether the server may do what it was asked all the same: the connection was cut, or a proxy before it gave up waiting.
+    /// A server that answers for itself has done nothing.
+    pub(crate) fn may_have_acted(&self) -> bool {
+        matches!(self, ServerTrouble::Cut { .. } | ServerTrouble::Status { status: 502 | 504, .. })
+    }
+
     /// The same for those who give advice.
     pub(crate) fn obstacle(&self) -> Obstacle {
         match self {

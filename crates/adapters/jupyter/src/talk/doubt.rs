@@ -7,8 +7,7 @@ use serde_json::{Value, json};
 
 use super::commands::refuse;
 use super::{
-    EvalAge, EvalStage, Interrupting, KernelChannel, KernelOwner, KernelTalk, TalkAction,
-    TalkPhase, TalkTimer,
+    EvalAge, EvalStage, KernelChannel, KernelOwner, KernelTalk, TalkAction, TalkPhase, TalkTimer,
 };
 use crate::message::JupyterMessage;
 
@@ -162,8 +161,7 @@ impl KernelTalk {
         match &mut self.phase {
             TalkPhase::Running(run) => match run.stage {
                 EvalStage::Code if run.request == request => {
-                    let was_stopped = run.age == EvalAge::Waits
-                        || matches!(run.interrupt, Interrupting::Fresh { .. } | Interrupting::Sent);
+                    let was_stopped = run.age == EvalAge::Waits || run.was_interrupted();
                     run.idle = true;
                     run.reply = Some(match (was_stopped, &run.error) {
                         (true, _) => json!({"status": "aborted"}),

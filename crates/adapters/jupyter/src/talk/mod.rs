@@ -403,7 +403,7 @@ impl KernelTalk {
     fn asks_though_interrupted(&self) -> bool {
         let TalkPhase::Running(run) = &self.phase else { return false };
         run.asks.is_some()
-            && matches!(run.interrupt, Interrupting::Fresh { .. } | Interrupting::Sent)
+            && run.was_interrupted()
             && self.facts.as_ref().is_some_and(|facts| facts.quirks.asks_on)
     }
 

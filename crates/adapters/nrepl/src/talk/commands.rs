@@ -6,8 +6,8 @@ use stead_protocol::EvalId;
 use stead_protocol::bridge::{BridgeEvent, Command, DoneStatus};
 
 use super::{
-    InputNeed, NreplAction, NreplInterrupt, NreplPhase, NreplRun, NreplTalk, ServerOwner,
-    SourceFile,
+    InputNeed, LeaveStep, NreplAction, NreplInterrupt, NreplPhase, NreplRun, NreplTalk,
+    ServerOwner, SourceFile,
 };
 use crate::edn::{forms, inside, unquoted};
 use crate::message::NreplRequest;
@@ -201,7 +201,8 @@ impl NreplTalk {
         let busy = runs.is_some();
         match (runs, self.owner) {
             (Some(request), ServerOwner::Others) => {
-                self.phase = NreplPhase::Leaving { unanswered: vec![request], closes: false };
+                self.phase =
+                    NreplPhase::Leaving { unanswered: vec![request], step: LeaveStep::Awaiting };
             }
             // A server of ours ends anyway.
             (Some(_), ServerOwner::Ours) | (None, _) => self.close_sessions(out),
@@ -219,13 +220,13 @@ impl NreplTalk {
             out.push(NreplAction::Send(message.with("session", &session)));
             unanswered.push(id);
         }
-        self.phase = NreplPhase::Leaving { unanswered, closes: true };
+        self.phase = NreplPhase::Leaving { unanswered, step: LeaveStep::Closing };
     }
 
     /// There is no more time to leave: what is still to be said, which nobody waits for an answer to.
     pub fn last_words(&mut self) -> Vec<NreplAction> {
         let mut out = Vec::new();
-        if matches!(self.phase, NreplPhase::Leaving { closes: false, .. }) {
+        if matches!(self.phase, NreplPhase::Leaving { step: LeaveStep::Awaiting, .. }) {
             self.close_sessions(&mut out);
         }
         out

@@ -3,7 +3,7 @@
 use stead_protocol::bridge::{BridgeEvent, Shown, Stream};
 
 use super::commands::waits;
-use super::{HeldBack, InputNeed, NreplAction, NreplPhase, NreplRun, NreplTalk};
+use super::{HeldBack, InputNeed, LeaveStep, NreplAction, NreplPhase, NreplRun, NreplTalk};
 use crate::message::NreplMessage;
 use crate::trace::{ClojureError, cut};
 
@@ -29,12 +29,12 @@ impl NreplTalk {
             NreplPhase::Asking(question) if question.request == message.id() => {
                 self.answered(&message, out);
             }
-            NreplPhase::Leaving { unanswered, closes } => {
+            NreplPhase::Leaving { unanswered, step } => {
                 if message.has_status("done") {
                     unanswered.retain(|id| *id != message.id());
-                    match (unanswered.is_empty(), *closes) {
-                        (true, true) => out.push(NreplAction::Left),
-                        (true, false) => self.close_sessions(out),
+                    match (unanswered.is_empty(), *step) {
+                        (true, LeaveStep::Closing) => out.push(NreplAction::Left),
+                        (true, LeaveStep::Awaiting) => self.close_sessions(out),
                         (false, _) => {}
                     }
                 }
@@ -109,7 +109,7 @@ impl NreplTalk {
                       other bindings of the session are gone";
         let reason = Some(reason.to_owned());
         out.push(NreplAction::Tell(BridgeEvent::Exiting { code: 1, reason }));
-        self.phase = NreplPhase::Leaving { unanswered: Vec::new(), closes: true };
+        self.phase = NreplPhase::Leaving { unanswered: Vec::new(), step: LeaveStep::Closing };
         out.extend([NreplAction::Leave { busy: false }, NreplAction::Left]);
     }
 }

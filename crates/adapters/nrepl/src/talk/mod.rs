@@ -90,9 +90,17 @@ enum NreplPhase {
     Running(Box<NreplRun>),
     /// A question is being answered.
     Asking(questions::NreplQuestion),
-    /// The session ends when these requests are answered: there are servers that die of an answer which nobody takes. What
-    /// runs comes first, then our sessions are closed.
-    Leaving { unanswered: Vec<String>, closes: bool },
+    /// The session ends when these requests are answered: there are servers that die of an answer which nobody takes.
+    Leaving { unanswered: Vec<String>, step: LeaveStep },
+}
+
+/// How far a session has left its server.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum LeaveStep {
+    /// The end of what runs is awaited.
+    Awaiting,
+    /// Our sessions are being closed.
+    Closing,
 }
 
 /// How far an interrupt of the running eval is.

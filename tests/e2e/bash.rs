@@ -2,7 +2,7 @@
 //! only the host can see.
 
 use serde_json::Value;
-use stead_testkit::TestEnv;
+use stead_testkit::{TestEnv, wait_for_some};
 
 use crate::STEAD;
 
@@ -14,6 +14,20 @@ fn stream(reply: &Value, kind: &str) -> String {
     let chunks = reply["data"]["chunks"].as_array().cloned().unwrap_or_default();
     let of_kind = chunks.iter().filter(|chunk| chunk["type"] == kind);
     of_kind.map(|chunk| chunk["content"].as_str().unwrap_or_default()).collect()
+}
+
+/// It cannot even end itself.
+#[test]
+fn sh2_s6_a_shell_that_has_lost_all_that_it_needs_ends_with_the_reason() {
+    let env = TestEnv::new(STEAD);
+    sh(&env, "FUNCNEST=1; enable -n printf; builtin() { :; }");
+    let reason = wait_for_some("the end", || {
+        let status = env.json(["status", "-n", "sh"])["data"].clone();
+        (status["state"] == "ended").then(|| status["reason"].as_str().unwrap().to_owned())
+    });
+    assert!(reason.starts_with("what ran the code is gone: "), "{reason}");
+    assert_eq!(sh(&env, "echo ok")["error"]["code"], "session_lost");
+    assert_eq!(stream(&sh(&env, "echo ok"), "out"), "ok\n");
 }
 
 #[test]

@@ -12,7 +12,7 @@ use stead_protocol::{EndReason, EvalSeq, Offset, Outcome, Refusal, TimeoutStep};
 pub(crate) const GRACE: Millis = 2_000;
 /// How long an interpreter may take to exit by itself when it is asked to.
 pub(crate) const EXIT_GRACE: Millis = 500;
-/// The same for a bridge that has to leave code which runs elsewhere.
+/// The same for a bridge that has to leave code which runs elsewhere, or has told that what runs the code is gone.
 pub(crate) const LEAVE_GRACE: Millis = 3000;
 /// How long an interpreter may take until its bridge says hello.
 pub(crate) const START_LIMIT: Millis = 60_000;

@@ -385,6 +385,9 @@ fn k3_what_is_gone_elsewhere_is_the_reason_of_the_end() {
     let mut state = running(1);
     state.step(submit(2), 0);
     assert_eq!(state.step(Input::Gone("the cable".to_owned()), 0), []);
+    // A bridge that cannot end itself is killed.
+    assert_eq!(state.step(tick(), LEAVE_GRACE - 1), []);
+    assert_eq!(state.step(tick(), LEAVE_GRACE), [Action::Kill]);
     let actions = state.step(Input::Exited(EndReason::Exit { code: 1 }), 0);
     let reason = EndReason::Gone { reason: "the cable".to_owned() };
     assert_eq!(actions[0], finish(1, Outcome::Ended { reason: reason.clone() }));

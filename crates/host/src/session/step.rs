@@ -182,7 +182,8 @@ impl State {
             }
             Input::Gone(reason) => {
                 if !matches!(self.phase, Phase::RollingBack(_)) {
-                    self.leave(Why::Gone(reason), None);
+                    // No code of the user's is at work any more that could need longer.
+                    self.leave(Why::Gone(reason), Some(now + LEAVE_GRACE));
                 }
                 vec![]
             }

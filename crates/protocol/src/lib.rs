@@ -37,7 +37,9 @@ pub use gateway::{
 pub use ids::{EvalId, EvalSeq, Generation, NameError, Offset, SessionName, Token};
 pub use lines::Lines;
 pub use moment::utc;
-pub use outcome::{Change, Changed, EndReason, Finished, NotKept, Outcome, TimeoutStep};
+pub use outcome::{
+    Change, Changed, EndReason, Finished, NotKept, Outcome, TimeoutStep, signal_words,
+};
 pub use place::ShellPlace;
 pub use refusal::{Doing, Obstacle, Refusal, StartTrouble};
 pub use settings::{

@@ -226,11 +226,7 @@ impl std::fmt::Display for EndReason {
         match self {
             EndReason::Exit { code } => write!(f, "the interpreter exited with code {code}"),
             EndReason::Signal { signal } => {
-                write!(f, "the interpreter was ended by signal {signal}")?;
-                match signal_name(*signal) {
-                    Some(name) => write!(f, " ({name})"),
-                    None => Ok(()),
-                }
+                write!(f, "the interpreter was ended by {}", signal_words(*signal))
             }
             EndReason::Replaced { code } => {
                 write!(f, "the interpreter was replaced by another program, which exited with code {code}")
@@ -259,6 +255,14 @@ impl std::fmt::Display for EndReason {
             }
             EndReason::Unknown => f.write_str("unknown reason"),
         }
+    }
+}
+
+/// A signal by its number, and its name if it has one.
+pub fn signal_words(signal: i32) -> String {
+    match signal_name(signal) {
+        Some(name) => format!("signal {signal} ({name})"),
+        None => format!("signal {signal}"),
     }
 }
 

@@ -6,6 +6,7 @@ use std::process::ExitStatus;
 
 use rustix::process::Signal;
 use stead_launch::sys;
+use stead_protocol::signal_words;
 
 /// How much of what a process writes before it is ready is kept for an error.
 const KEPT: usize = 4 << 10;
@@ -24,7 +25,7 @@ pub fn end_like(status: ExitStatus) -> ! {
 pub fn ended_how(status: ExitStatus) -> String {
     match (status.code(), status.signal()) {
         (Some(code), _) => format!("ended with exit code {code}"),
-        (None, signal) => format!("was ended by signal {}", signal.unwrap_or(0)),
+        (None, signal) => format!("was ended by {}", signal_words(signal.unwrap_or(0))),
     }
 }
 

@@ -11,8 +11,10 @@ import builtins
 import difflib
 import fcntl
 import inspect as _inspect
+import itertools
 import json
 import keyword
+import operator
 import os
 import reprlib
 import signal
@@ -34,6 +36,7 @@ KERNELS = ("IPython", "ipykernel", "tornado", "zmq", "anyio", "asyncio", "xeus_p
 
 KNOWN = {}      # name -> id of its value; no reference, so nothing is kept alive
 GIVEN = {}      # name -> id, of what was there before the user's first code
+LOOKED = [[], []]   # all names of the namespace, and the ids of their values
 MARKS = {}      # name -> shape and columns of a frame or array
 BOUND = {}      # name -> numbers of the first and last cell of those that may have bound it; the eval's id for what was loaded
 STOPPED = {}    # number of a cell -> the line at which an error left it
@@ -159,9 +162,27 @@ def user_names(space):
     return [name for name in list(space) if is_user_name(space, name)]
 
 
+def look(space):
+    """All names and the ids of their values, in the order of the namespace. Done by C alone: IPython keeps two names for each cell."""
+    names, values = list(space), list(space.values())
+    while len(names) != len(values):    # a thread has bound a name in between
+        names, values = list(space), list(space.values())
+    return names, list(map(id, values))
+
+
+def touched(space):
+    """Names that were bound, or may have been deleted, since the last time; all of them where names have gone."""
+    before, ids = LOOKED
+    LOOKED[:] = names, now = look(space)
+    if names[:len(before)] != before:
+        return {**dict.fromkeys(KNOWN), **dict.fromkeys(names)}
+    return {**dict.fromkeys(itertools.compress(names, map(operator.ne, ids, now))), **dict.fromkeys(names[len(before):])}
+
+
 def note_all(space):
     KNOWN.clear()
     MARKS.clear()
+    LOOKED[:] = look(space)
     for name in user_names(space):
         KNOWN[name] = id(space[name])
         mark = mark_of(space[name])
@@ -187,9 +208,16 @@ def changes(space, loaded=None):
     """What has changed since the last time; by `loaded`, if that is the id of a load."""
     seen, SEEN[0] = SEEN[0], next_number(current_shell())
     bound = loaded or (seen, SEEN[0] - 1)
-    added, rebound, told = [], [], {}
-    names = user_names(space)
-    for name in names:
+    added, rebound, removed, told = [], [], [], {}
+    # A frame or array may have been changed in place, which its id does not tell.
+    for name in {**touched(space), **dict.fromkeys(MARKS)}:
+        if name not in space or not is_user_name(space, name):
+            if name in KNOWN:
+                removed.append(name)
+                del KNOWN[name]
+                BOUND.pop(name, None)
+                MARKS.pop(name, None)
+            continue
         value, before = space[name], KNOWN.get(name)
         mark, old = mark_of(value), MARKS.get(name)
         if before is None:
@@ -205,12 +233,6 @@ def changes(space, loaded=None):
             MARKS[name] = mark
         elif old is not None:
             del MARKS[name]
-    there = set(names)
-    removed = [name for name in KNOWN if name not in there]
-    for name in removed:
-        del KNOWN[name]
-        BOUND.pop(name, None)
-        MARKS.pop(name, None)
     changed, room, more = {}, CHANGES_LISTED, 0
     for key, some in (("added", added), ("rebound", rebound), ("removed", removed)):
         listed = some[:room]
@@ -220,14 +242,14 @@ def changes(space, loaded=None):
             changed[key] = listed if key == "removed" else [describe(space, name, told.get(name)) for name in listed]
     if more:
         changed["more"] = more
-    return {"changed": changed, "variables": len(names)}
+    return {"changed": changed, "variables": len(KNOWN)}
 
 
 def type_of_last(space):
     """The type of the value that the last code had, by IPython's numbered history of values."""
     values = space.get("_oh")
     try:
-        number = max(values) if values else 0
+        number = next(reversed(values)) if values else 0
         if number == SHOWN[0]:
             return None
         SHOWN[0] = number

@@ -55,6 +55,30 @@ class Names(unittest.TestCase):
         changed = self.call("after")["changed"]
         self.assertEqual((len(changed["added"]), changed["more"]), (50, 70))
 
+    def test_e13_p6_only_names_that_were_touched_are_looked_at(self):
+        self.space.update({name + str(n): [n] for n in range(1, 5000) for name in ("_", "_i", "x")})
+        self.call("after")
+        looked, is_user_name = [], self.helper.is_user_name
+        self.helper.is_user_name = lambda space, name: looked.append(name) or is_user_name(space, name)
+        self.space.update({"x7": [8], "_i": "x7 = [8]", "_i5000": "x7 = [8]", "y": 1})
+        told = self.call("after")
+        self.assertEqual(sorted(looked), ["_i", "_i5000", "x7", "y"])
+        self.assertEqual([one["name"] for one in told["changed"]["rebound"]], ["x7"])
+        self.assertEqual([one["name"] for one in told["changed"]["added"]], ["y"])
+        self.assertEqual(told["variables"], 5000)
+
+    def test_e13_a_name_that_was_deleted_and_bound_again_is_rebound(self):
+        first = self.space["x"] = [1]
+        self.space["y"] = 2
+        self.call("after")
+        del self.space["x"]
+        self.space["x"] = [3]
+        self.assertEqual(self.call("after")["changed"], {"rebound": [{"name": "x", "type": "list", "size": "1"}]})
+        del self.space["y"], first
+        self.space["z"] = 4
+        told = self.call("after")
+        self.assertEqual(told, {"changed": {"added": [{"name": "z", "type": "int"}], "removed": ["y"]}, "variables": 2})
+
     def test_st1_values_are_short_and_broken_ones_are_told(self):
         class Broken:
             def __repr__(self):

@@ -54,6 +54,34 @@ class Saving(BashTest):
         self.assertEqual(result.status, status, (result.order, result.events))
         return result.event("report")["data"]
 
+    def test_sh1_a_save_leaves_the_shell_as_it_was(self):
+        """Copies for undo are such saves, which the session makes by itself."""
+        pairs = [
+            ("sleep 60 &", "kill $! && wait $!", 143),
+            ("(exit 3) & wait $!", "wait $!", 3),
+            ("coproc cat", "[ $! = $COPROC_PID ]", 0),
+            ("false", "[ $? = 1 ]", 0),
+            ("hash -r; ls / >/dev/null", "[[ $(hash) == *ls* ]]", 0),
+            ("RANDOM=42; a=$RANDOM; b=$RANDOM; RANDOM=42; [ $RANDOM = $a ]", "[ $RANDOM = $b ]", 0),
+            ("set -- x y; getopts ab: o -a -b q", "getopts ab: o -a -b q; [ $o$OPTARG = bq ]", 0),
+            ("REPLY=7 MAPFILE=(1 2)", "[ \"$REPLY${MAPFILE[*]}\" = '71 2' ]", 0),
+        ]
+        for before, after, status in pairs:
+            host = self.start()
+            host.eval(before)
+            for n in range(2):
+                self.report(self.work(host, "save", "%s.%d" % (self.file, n), "checkpoint"))
+            self.assertEqual(host.eval(after).done["exit_code"], status, before)
+            os.remove(self.file + ".0"), os.remove(self.file + ".1")
+
+    def test_p1_evals_after_a_save_go_the_quick_way(self):
+        host = self.start()
+        self.gives(host, "echo 1", "1\n")
+        self.report(self.work(host, "save", self.file, "checkpoint"))
+        self.gives(host, "echo 1", "1\n")
+        # The time at which an eval began is noted on the long way only.
+        self.gives(host, "echo $__stead_began.", ".\n")
+
     def refused(self, result, name, words):
         self.assertEqual((result.status, result.error), ("error", name), result.events)
         self.assertIn(words, result.event("error")["message"])

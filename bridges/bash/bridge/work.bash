@@ -20,7 +20,8 @@ __stead_take_later() {
     \builtin eval "$__s_text"
     \builtin shopt "$__s_aliases" expand_aliases
     \builtin shopt "$__s_comments" interactive_comments
-    \builtin mapfile -t __s_text < <(\builtin compgen -A function __stead_)
+    # Not by `<(`, whose process would be `$!` from here on.
+    \builtin mapfile -t __s_text <<<"$(\builtin compgen -A function __stead_)"
     \builtin readonly -f "${__s_text[@]}"
 }
 

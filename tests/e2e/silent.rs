@@ -4,10 +4,10 @@ use std::fs::File;
 
 use rustix::fs::{FlockOperation, flock};
 use rustix::process::Signal;
-use stead_testkit::{TestEnv, wait_for};
+use stead_testkit::{Hook, TestEnv, wait_for};
 
 use crate::STEAD;
-use crate::processes::signal;
+use crate::processes::{signal, stopped};
 
 #[test]
 fn e11_what_did_not_reach_a_stopped_host_did_not_run_and_says_so() {
@@ -89,4 +89,21 @@ fn e2_a_client_that_hangs_while_it_starts_a_host_does_not_hold_up_others() {
     drop(lock);
     assert_eq!(env.value("6 * 7"), "42");
     assert!(!env.workspace().join("ran").exists());
+}
+
+#[test]
+fn s6_s10_a_session_has_ended_as_soon_as_that_is_recorded_however_long_its_host_tidies_up() {
+    let env = TestEnv::new(STEAD);
+    let mut command = env.command(["eval", "-n", "py", "--", "import os; os._exit(3)"]);
+    Hook::PauseAt.set(&mut command, "leaving");
+    command.output().expect("the binary runs");
+    let host = stopped(&env);
+    let listed = env.json(["ls"]);
+    let session = &listed["data"]["sessions"][0];
+    assert_eq!(session["state"], "ended", "{listed:#}");
+    assert!(!listed.to_string().contains("does not answer"), "{listed:#}");
+    let status = env.json(["status", "-n", "py"]);
+    assert_eq!(status["data"]["state"], "ended", "{status:#}");
+    signal(host, Signal::CONT);
+    assert_eq!(env.value("6 * 7"), "42");
 }

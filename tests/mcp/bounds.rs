@@ -3,6 +3,7 @@
 use std::fs;
 
 use serde_json::json;
+use stead_testkit::wait_for;
 
 use crate::rig::served;
 
@@ -74,6 +75,8 @@ fn o5_a_long_list_of_sessions_begins_with_those_that_live_and_goes_on() {
     let (env, mut server) = served();
     server.call("eval", json!({"code": "1", "session": "old", "language": "python"}));
     server.call("eval", json!({"code": "import os; os._exit(3)", "session": "old"}));
+    // A host that leaves removes ended sessions beyond a number: it must not see those that are made here.
+    wait_for("the host to leave", || env.processes().len() == 1);
     let workspace = fs::read_dir(env.state_dir().join("sessions")).unwrap().next().unwrap();
     let workspace = workspace.unwrap().path();
     for number in 0..400 {

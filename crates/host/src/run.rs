@@ -3,7 +3,7 @@
 use std::time::{Duration, Instant};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
-use stead_interpreter::{Near, NearReady, Source};
+use stead_interpreter::{Near, NearReady, Source, pause};
 
 use crate::host::{Host, Launch};
 use crate::record::disk;
@@ -27,6 +27,7 @@ impl Session {
         }
         self.carry_out();
         self.host.clients.say_goodbye();
+        pause::point("leaving");
         disk::give_back(&self.host.spec.dir);
     }
 

@@ -93,6 +93,9 @@ impl Door<'_> {
         }
         // The host has begun to exit, or cannot be found because its socket was deleted.
         let Some(host) = Unfound::find(&dir) else { return Ok(None) };
+        if self.is_leaving(&dir) {
+            return Ok(None);
+        }
         self.dirs.make_runtime()?;
         let deadline = Instant::now() + patience;
         while host.call() {
@@ -105,6 +108,16 @@ impl Door<'_> {
             }
         }
         Ok(None)
+    }
+
+    /// Whether the session's end is recorded and its host, which lives, only has to tidy up: it hears nobody any more.
+    fn is_leaving(&self, dir: &SessionDir) -> bool {
+        let socket = self.dirs.socket(self.workspace, self.name);
+        let ended = || {
+            let history = HistoryReader::open(dir.path()).ok()?;
+            history.last_end().ok()?
+        };
+        socket.symlink_metadata().is_err() && ended().is_some()
     }
 
     /// Finds out where the session's files are, before they are read without asking the host: a host that was
@@ -122,7 +135,11 @@ impl Door<'_> {
     /// is not waited for.
     pub(crate) fn look(&self, patience: Duration) -> Result<Option<Connection>, ClientError> {
         match Unfound::pid(&self.dir()) {
-            Some(pid) if is_stopped(pid) && wait::host_lives(&self.dir()) => {
+            Some(pid)
+                if is_stopped(pid)
+                    && wait::host_lives(&self.dir())
+                    && !self.is_leaving(&self.dir()) =>
+            {
                 Err(connection::silent(self.name, Some(pid)))
             }
             _ => self.connect(patience),

@@ -1,7 +1,9 @@
 //! What adapters share: commands come from the host, events and output go to it in one order, and the session's input is read
 //! a line at a time.
 
+mod asked;
 mod child;
+mod cut;
 mod ended;
 mod input;
 mod wait;
@@ -18,7 +20,9 @@ use stead_launch::sys::{self, OnSignal};
 use stead_protocol::bridge::{BridgeEvent, Command, Commands, Shown, Stream};
 use stead_protocol::{Obstacle, StartTrouble};
 
+pub use asked::AskedEvals;
 pub use child::AdapterChild;
+pub use cut::cut;
 pub use ended::{end_like, ended_how, plainly, tail};
 pub use input::{SessionInput, TakenInput};
 pub use wait::WaitList;

@@ -1,6 +1,7 @@
 //! What is shown of a bundle of forms of one value (SPEC O-9): a picture or a page where it has one, and a text.
 
 use serde_json::Value;
+use stead_host_side::cut;
 
 /// The characters that a value may have (SPEC O-8).
 const VALUE_BUDGET: usize = 2000;
@@ -164,19 +165,6 @@ fn text_of_html(html: &str) -> String {
     let lines = text.lines().map(|line| line.split_whitespace().collect::<Vec<_>>().join(" "));
     let lines: Vec<String> = lines.filter(|line| !line.is_empty()).collect();
     cut(&lines.join("\n"), VALUE_BUDGET - 200)
-}
-
-/// The text, without its middle if it has more characters than that.
-pub(crate) fn cut(text: &str, most: usize) -> String {
-    let count = text.chars().count();
-    if count <= most {
-        return text.to_owned();
-    }
-    let room = most.saturating_sub(40).max(20);
-    let (head, tail) = (room * 2 / 3, room / 3);
-    let first: String = text.chars().take(head).collect();
-    let last: String = text.chars().skip(count - tail).collect();
-    format!("{first}…({} characters left out)…{last}", count - head - tail)
 }
 
 #[cfg(test)]

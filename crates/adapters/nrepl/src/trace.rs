@@ -1,5 +1,7 @@
 //! Exceptions of Clojure: the name, the message, and a stack trace cut to the frames of the user's own code.
 
+use stead_host_side::cut;
+
 use crate::edn::{forms, inside, unquoted, value};
 
 /// How many frames of the user's are told.
@@ -199,19 +201,6 @@ fn demunged(name: &str) -> String {
         ("_", "-"),
     ];
     signs.iter().fold(name.to_owned(), |name, (written, sign)| name.replace(written, sign))
-}
-
-/// At most so many characters, with a word where the middle is missing.
-pub(crate) fn cut(text: &str, most: usize) -> String {
-    let count = text.chars().count();
-    if count <= most {
-        return text.to_owned();
-    }
-    let room = most.saturating_sub(40).max(20);
-    let (head, tail) = (room * 2 / 3, room / 3);
-    let first: String = text.chars().take(head).collect();
-    let last: String = text.chars().skip(count - tail).collect();
-    format!("{first}…({} characters left out)…{last}", count - head - tail)
 }
 
 #[cfg(test)]

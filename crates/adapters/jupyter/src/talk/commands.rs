@@ -101,7 +101,7 @@ impl KernelTalk {
         run.stage = EvalStage::Code;
         (run.reply, run.idle, run.age) = (None, false, EvalAge::Waits);
         run.tries += 1;
-        self.remember(&run.request, &run.eval);
+        self.evals.remember(&run.request, &run.eval);
     }
 
     fn interrupt(&mut self, id: &EvalId, out: &mut Vec<TalkAction>) {

@@ -3,6 +3,7 @@
 use std::time::Duration;
 
 use serde_json::Value;
+use stead_host_side::cut;
 use stead_protocol::bridge::{BridgeEvent, Done, DoneStatus, Stream};
 
 use super::published::{show_display, show_value};
@@ -10,7 +11,7 @@ use super::{
     EvalAge, EvalRun, EvalStage, Interrupting, KernelOwner, KernelTalk, RunTask, TalkAction,
     TalkPhase, TalkTimer,
 };
-use crate::bundle::{cut, has_picture};
+use crate::bundle::has_picture;
 use crate::python;
 use crate::quirks::InterruptWay;
 

@@ -26,6 +26,7 @@ use std::collections::VecDeque;
 use std::time::Duration;
 
 use serde_json::{Value, json};
+use stead_host_side::AskedEvals;
 use stead_protocol::bridge::{BridgeEvent, Command, Stream};
 
 use crate::message::JupyterMessage;
@@ -271,9 +272,6 @@ enum QuestionKind {
     Complete(String),
 }
 
-/// How many requests are remembered, so that late output finds its eval.
-const REMEMBERED: usize = 10_000;
-
 /// A conversation with one kernel.
 #[derive(Debug)]
 pub struct KernelTalk {
@@ -299,7 +297,7 @@ pub struct KernelTalk {
     /// The numbers of the kernel's messages, by which lost ones are noticed.
     numbers: MessageNumbers,
     /// Which eval a request was for.
-    evals: VecDeque<(String, String)>,
+    evals: AskedEvals,
     /// What was asked after a cut, if it is not answered yet.
     after_cut: Option<reconnect::CutProbe>,
 }
@@ -322,7 +320,7 @@ impl KernelTalk {
             probe: None,
             patience: Duration::ZERO,
             numbers: MessageNumbers::default(),
-            evals: VecDeque::new(),
+            evals: AskedEvals::default(),
             after_cut: None,
         }
     }
@@ -489,18 +487,5 @@ impl KernelTalk {
 
     fn interrupt_way(&self) -> InterruptWay {
         self.facts.as_ref().map_or(InterruptWay::Never, |facts| facts.quirks.interrupt)
-    }
-
-    /// The eval whose request this was.
-    fn eval_of(&self, request: &str) -> Option<String> {
-        let found = self.evals.iter().rev().find(|(known, _)| known == request);
-        found.map(|(_, eval)| eval.clone())
-    }
-
-    fn remember(&mut self, request: &str, eval: &str) {
-        if self.evals.len() == REMEMBERED {
-            self.evals.pop_front();
-        }
-        self.evals.push_back((request.to_owned(), eval.to_owned()));
     }
 }

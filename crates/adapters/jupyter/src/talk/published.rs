@@ -90,7 +90,7 @@ impl KernelTalk {
     /// How long the kernel's own code may run after it has said that the user's does.
     fn young(&self) -> Duration {
         let warms_up = self.facts.as_ref().is_some_and(|facts| facts.quirks.warms_up);
-        if warms_up && self.evals.len() == 1 { SAYS_THAT_IT_RUNS } else { YOUNG }
+        if warms_up && self.evals.is_first() { SAYS_THAT_IT_RUNS } else { YOUNG }
     }
 
     /// Notes what the kernel says of where it is with the request that was sent last.
@@ -129,7 +129,7 @@ impl KernelTalk {
             }
             _ => return,
         };
-        let eval = self.eval_of(message.parent_id());
+        let eval = self.evals.eval_of(message.parent_id());
         // Kernels log what goes wrong while they close their sockets, and publish that.
         if eval.is_none() && matches!(self.phase, TalkPhase::Leaving) {
             return;

@@ -1,11 +1,11 @@
 //! Questions about names, and `clear`.
 
 use serde_json::{Value, json};
+use stead_host_side::cut;
 use stead_protocol::bridge::BridgeEvent;
 
 use super::commands::refuse;
 use super::{AskedQuestion, KernelTalk, QuestionKind, TalkAction, TalkPhase};
-use crate::bundle::cut;
 use crate::python;
 
 /// How many names are listed.

@@ -61,9 +61,8 @@ impl KernelTalk {
         // A kernel asks whoever sent the code that runs; a parent of an earlier eval is a thread of that one.
         let eval = match run.request == parent {
             true => None,
-            false => self.evals.iter().rev().find(|(known, _)| known == parent),
+            false => self.evals.eval_of(parent),
         };
-        let eval = eval.map(|(_, eval)| eval.clone());
         super::published::show_display(run, out);
         self.timers.forget(TalkTimer::Unheard);
         run.asks = Some(message.clone());

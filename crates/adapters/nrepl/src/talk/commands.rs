@@ -98,7 +98,7 @@ impl NreplTalk {
                 .with_number("nrepl.middleware.caught/print?", 1);
         }
         out.push(NreplAction::Send(message));
-        self.remember(&request, &eval);
+        self.evals.remember(&request, &eval);
         self.phase = NreplPhase::Running(Box::new(NreplRun {
             eval,
             request,

@@ -1,11 +1,12 @@
 //! What the server says while code runs, and after it.
 
+use stead_host_side::cut;
 use stead_protocol::bridge::{BridgeEvent, Shown, Stream};
 
 use super::commands::waits;
 use super::{HeldBack, InputNeed, LeaveStep, NreplAction, NreplPhase, NreplRun, NreplTalk};
 use crate::message::NreplMessage;
-use crate::trace::{ClojureError, cut};
+use crate::trace::ClojureError;
 
 /// How many characters of a value are shown (SPEC O-8).
 const MOST_VALUE: usize = 2_000;
@@ -94,7 +95,7 @@ impl NreplTalk {
         if message.has_status("session-idle") || message.has_status("interrupt-id-mismatch") {
             return self.interrupt_came_too_early(out);
         }
-        let eval = self.eval_of(&message.id());
+        let eval = self.evals.eval_of(&message.id());
         for (key, stream) in [("out", Stream::Out), ("err", Stream::Err)] {
             if let Some(text) = message.text(key).filter(|text| !text.is_empty()) {
                 let eval = eval.clone();

@@ -11,9 +11,9 @@ mod questions;
 #[cfg(test)]
 mod tests;
 
-use std::collections::VecDeque;
 use std::time::Duration;
 
+use stead_host_side::AskedEvals;
 use stead_protocol::EvalId;
 use stead_protocol::bridge::{BridgeEvent, Command, Stream};
 
@@ -146,9 +146,6 @@ struct NreplRun {
     written: String,
 }
 
-/// How many requests are remembered, so that late output finds its eval.
-const REMEMBERED: usize = 10_000;
-
 /// A conversation with one server.
 #[derive(Debug)]
 pub struct NreplTalk {
@@ -165,7 +162,7 @@ pub struct NreplTalk {
     /// The namespace that code runs in, as far as the server has said.
     namespace: Option<String>,
     /// Which eval a request was for.
-    evals: VecDeque<(String, String)>,
+    evals: AskedEvals,
 }
 
 impl NreplTalk {
@@ -180,7 +177,7 @@ impl NreplTalk {
             session: String::new(),
             tool_session: None,
             namespace: None,
-            evals: VecDeque::new(),
+            evals: AskedEvals::default(),
         }
     }
 
@@ -231,18 +228,5 @@ impl NreplTalk {
     fn session_request(&mut self, op: &str) -> (String, NreplRequest) {
         let (id, request) = self.request(op);
         (id, request.with("session", &self.session))
-    }
-
-    /// The eval whose request this was.
-    fn eval_of(&self, request: &str) -> Option<String> {
-        let found = self.evals.iter().rev().find(|(known, _)| known == request);
-        found.map(|(_, eval)| eval.clone())
-    }
-
-    fn remember(&mut self, request: &str, eval: &str) {
-        if self.evals.len() == REMEMBERED {
-            self.evals.pop_front();
-        }
-        self.evals.push_back((request.to_owned(), eval.to_owned()));
     }
 }

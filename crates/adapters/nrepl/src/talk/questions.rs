@@ -3,13 +3,13 @@
 use std::collections::BTreeMap;
 
 use serde_json::{Value, json};
+use stead_host_side::cut;
 use stead_protocol::bridge::BridgeEvent;
 
 use super::commands::refuse;
 use super::{NreplAction, NreplPhase, NreplTalk};
 use crate::bencode::Bencode;
 use crate::message::{NreplMessage, NreplRequest};
-use crate::trace::cut;
 
 /// How many names are listed.
 const MOST_NAMES: usize = 200;

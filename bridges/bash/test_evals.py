@@ -3,6 +3,13 @@ from driver import BashTest, shared
 
 
 class State(BashTest):
+    def test_sh1_what_a_pattern_matched_is_there_in_the_next_evals(self):
+        host = self.start()
+        self.assertEqual(host.eval("[[ 'key = value' =~ ([a-z]+)' = '([a-z]+) ]]").status, "ok")
+        self.gives(host, "echo 1", "1\n")
+        self.gives(host, 'echo "${BASH_REMATCH[1]}:${BASH_REMATCH[2]}"', "key:value\n")
+        self.gives(host, 'f() { echo "${BASH_REMATCH[2]}"; }\nx=1\nf', "value\n")
+
     def test_sh1_all_kinds_of_state_persist(self):
         host = self.start()
         self.gives(host, "x=1; export e=2; a=(1 '2 3'); declare -A m=([k]=v); declare -i n=5; f() { local l=$x; echo f$l; }")

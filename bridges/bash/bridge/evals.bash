@@ -5,7 +5,7 @@
 # way, here-documents without end, syntax errors.
 __stead_bind() {
     if [[ $__stead_src == *alias* ]]; then \builtin return 0; fi
-    if [[ -n $1 || $__stead_src == *nounset* || $__stead_src == *:\?* || $__stead_src =~ set[[:space:]]+-[a-zA-Z]*u ]]; then
+    if [[ -n $1 || $__stead_src == *nounset* || $__stead_src == *:\?* || ( $__stead_src == *set*-*u* && $__stead_src =~ set[[:space:]]+-[a-zA-Z]*u ) ]]; then
         if \builtin eval "if ((0)); then { ( $__stead_src$__stead_nl) } fi"; then __stead_src="{ $__stead_src"$'\n}'; fi
     fi
 }
@@ -54,8 +54,9 @@ __stead_prepare() {
 # Before code that may change all there is.
 __stead_arm() {
     __stead_watched=1
-    if [[ $__stead_src == *errtrace* || $__stead_src =~ set[[:space:]]+-[a-zA-Z]*E ]]; then __stead_trace=1; fi
-    if [[ $__stead_src =~ set[[:space:]]+\+[a-zA-Z]*E ]]; then __stead_trace=; fi
+    # What `=~` matched is the user's BASH_REMATCH, so it is used only where it is likely to be needed.
+    if [[ $__stead_src == *errtrace* || ( $__stead_src == *set*-*E* && $__stead_src =~ set[[:space:]]+-[a-zA-Z]*E ) ]]; then __stead_trace=1; fi
+    if [[ $__stead_src == *set*+*E* && $__stead_src =~ set[[:space:]]+\+[a-zA-Z]*E ]]; then __stead_trace=; fi
     __stead_may_ask
 }
 

@@ -33,8 +33,9 @@ def arguments():
     tier = parser.add_mutually_exclusive_group()
     tier.add_argument("--quick", dest="tier", action="store_const", const="quick", help="what daily work needs, in a few minutes")
     tier.add_argument("--all", dest="tier", action="store_const", const="all", help="every interpreter, every client, long storms")
-    width = os.cpu_count() or 2
-    parser.add_argument("-j", "--jobs", type=int, default=width, help="how many at once; as many as there are processors unless given")
+    # Half of the time a test waits for something, so one more than there are processors keeps those busy.
+    width = (os.cpu_count() or 2) + 1
+    parser.add_argument("-j", "--jobs", type=int, default=width, help="how many at once; one more than there are processors unless given")
     parser.add_argument("--times", type=int, default=1, help="run each test so often")
     parser.add_argument("--list", action="store_true", help="only list what would run")
     parser.add_argument("-v", "--verbose", action="store_true", help="a line for each test, and its output if it passed")

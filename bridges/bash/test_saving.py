@@ -74,6 +74,21 @@ class Saving(BashTest):
             self.assertEqual(host.eval(after).done["exit_code"], status, before)
             os.remove(self.file + ".0"), os.remove(self.file + ".1")
 
+    def test_sh1_o1_a_save_fires_no_trap_for_children_and_keeps_it(self):
+        host = self.start()
+        host.eval("n=0; trap 'n=$((n + 1)); echo child' CHLD")
+        before = int(host.eval("echo $n").out)
+        for _ in range(3):
+            result = self.work(host, "save", self.file, "checkpoint")
+            self.report(result)
+            self.assertEqual((result.out, result.err), ("", ""))
+        self.gives(host, "echo $n", "%d\n" % before)
+        self.assertIn("child\nup\n", host.eval("sh -c :; echo up").out)
+        other = self.start()
+        self.report(self.work(other, "load", self.file))
+        self.assertIn("CHLD", other.eval("trap -p").out)
+        self.assertIn("child\nup\n", other.eval("sh -c :; echo up").out)
+
     def test_p1_evals_after_a_save_go_the_quick_way(self):
         host = self.start()
         self.gives(host, "echo 1", "1\n")

@@ -40,6 +40,17 @@ __stead_take_in() {
     \builtin mapfile -d $'\2' -n 7 -t __stead_seen </dev/fd/48
 }
 
+# Sets __stead_caught to what a builtin prints, without a subshell where it can be: a trap for SIGCHLD would see that.
+__stead_caught=
+__stead_catch() {
+    if [[ -n $__stead_scratch ]] && \exec 48<>/dev/fd/48 && \builtin "$@" >&48 && __stead_part >&48; then
+        IFS= \builtin read -r -d $'\2' __stead_caught </dev/fd/48
+        __stead_caught=${__stead_caught%"$__stead_nl"}
+    else
+        __stead_caught=$(\builtin "$@")
+    fi
+}
+
 # What is between two parts.
 __stead_part() { \builtin printf '\2'; }
 

@@ -21,7 +21,8 @@ __stead_take_later() {
     \builtin shopt "$__s_aliases" expand_aliases
     \builtin shopt "$__s_comments" interactive_comments
     # Not by `<(`, whose process would be `$!` from here on.
-    \builtin mapfile -t __s_text <<<"$(\builtin compgen -A function __stead_)"
+    __stead_catch compgen -A function __stead_
+    \builtin mapfile -t __s_text <<<"$__stead_caught"
     \builtin readonly -f "${__s_text[@]}"
 }
 
@@ -53,11 +54,13 @@ __stead_take_work() {
     \builtin return 1
 }
 
-# Work shows and fires nothing of the user's: `set -v` would print its text, and a trap for RETURN would run when it ends. At
-# the top level, where alone that trap is seen; until what the shell has is looked at.
-__stead_quiet= __stead_returns=
-__stead_hush='__stead_quiet=+ __stead_returns=$(\builtin trap -p RETURN); \builtin trap - RETURN; if [[ -o verbose ]]; then __stead_quiet+=v; \builtin set +v; fi; if [[ -o functrace ]]; then __stead_quiet+=T; \builtin set +T; fi'
+# Work shows and fires nothing of the user's: `set -v` would print its text, a trap for RETURN would run when it ends, and one
+# for SIGCHLD with each of its subshells. At the top level, where alone traps for RETURN are seen; until what the shell has is
+# looked at, and that for SIGCHLD until after that. No function is called before: a trap for RETURN would run.
+__stead_quiet= __stead_returns= __stead_children=
+__stead_hush='__stead_quiet=+; if [[ -n $__stead_scratch ]] && \exec 48<>/dev/fd/48 && \builtin trap -p RETURN >&48 && \builtin printf "\2" >&48 && \builtin trap -p SIGCHLD >&48 && \builtin printf "\2" >&48; then { IFS= \builtin read -r -d $'\''\2'\'' __stead_returns; IFS= \builtin read -r -d $'\''\2'\'' __stead_children; } </dev/fd/48; else __stead_returns=$(\builtin trap -p RETURN) __stead_children=$(\builtin trap -p SIGCHLD); fi; \builtin trap - RETURN SIGCHLD; if [[ -o verbose ]]; then __stead_quiet+=v; \builtin set +v; fi; if [[ -o functrace ]]; then __stead_quiet+=T; \builtin set +T; fi'
 __stead_loud='case $__stead_quiet in *v*) \builtin set -v ;; esac; if [[ -n $__stead_returns ]]; then \builtin eval "\builtin $__stead_returns"; fi; case $__stead_quiet in *T) \builtin set -T ;; esac; __stead_quiet= __stead_returns='
+__stead_heed='if [[ -n $__stead_children ]]; then __stead_watched=1; \builtin eval "\builtin $__stead_children"; __stead_children=; fi'
 
 # The work is over: undoes what it left undone, and adds what it has to tell to the events of the caller.
 __stead_worked() {

@@ -255,11 +255,12 @@ __stead_set_option() {
     esac
 }
 
-# The traps for SIGINT and DEBUG are set when code begins, and that for RETURN when the work is over.
+# The traps for SIGINT and DEBUG are set when code begins, and those for RETURN and SIGCHLD when the work is over.
 __stead_set_trap() {
     \builtin local __s_text
     case $2 in
     SIGINT) __stead_int="trap -- ${1@Q} SIGINT" ;;
+    SIGCHLD) __stead_children="trap -- ${1@Q} SIGCHLD" ;;
     DEBUG)
         __stead_watch_text DEBUG "$1"
         if [[ $1 == - ]]; then __s_text=-; fi

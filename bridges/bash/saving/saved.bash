@@ -187,6 +187,7 @@ __stead_gather_traps() {
     # These are not as the user set them, or not set, while the bridge is at work.
     __s_told=1
     if [[ $__stead_returns == *'__s[t_]'* ]]; then trap -- "$__stead_user_return" RETURN; elif [[ -n $__stead_returns ]]; then \builtin eval "$__stead_returns"; fi
+    if [[ -n $__stead_children ]]; then \builtin eval "$__stead_children"; fi
     if [[ -n $__stead_int ]]; then \builtin eval "$__stead_int"; fi
     if [[ $__stead_debug == *'__s[t_]'* ]]; then trap -- "$__stead_user_debug" DEBUG; elif [[ -n $__stead_debug ]]; then \builtin eval "$__stead_debug"; fi
     if [[ -n $__stead_user_err ]]; then trap -- "$__stead_user_err" ERR; fi

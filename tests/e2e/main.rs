@@ -34,6 +34,7 @@ mod help;
 mod history;
 mod homes;
 mod incomplete;
+mod init;
 mod input;
 mod install;
 mod interrupt;

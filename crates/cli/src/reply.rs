@@ -52,6 +52,13 @@ impl ShowBounds {
     }
 }
 
+/// An eval that waits for input while the one that is told of is queued behind it.
+#[derive(Debug, Serialize)]
+struct AskingData<'a> {
+    eval_id: String,
+    prompt: &'a str,
+}
+
 /// The data of an eval's reply; the fields stand in the order of SPEC C-4.
 #[derive(Debug, Serialize)]
 pub(crate) struct EvalData<'a> {
@@ -99,6 +106,9 @@ pub(crate) struct EvalData<'a> {
     paused: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     behind: Option<String>,
+    /// The eval that runs waits for input, so this one does not get its turn before that is answered.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    asks: Option<AskingData<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
     lost_bytes: Option<u64>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -204,6 +214,10 @@ impl<'a> EvalData<'a> {
             next_offset: page.next_offset,
             paused: view.paused,
             behind: view.behind.map(|seq| format!("{}:{}", view.session, seq.0)),
+            asks: view.asks.as_ref().map(|asks| AskingData {
+                eval_id: format!("{}:{}", view.session, asks.eval.0),
+                prompt: &asks.prompt,
+            }),
             lost_bytes: Some(view.lost_bytes).filter(|lost| *lost > 0),
             outcome: special_outcome(view),
             report: None,

@@ -1,6 +1,7 @@
 //! Whether a command that waited for an eval succeeded, and what is said below its output.
 
 use stead_client::{EvalStatus, EvalView, unrecorded_text};
+use stead_protocol::client::AsksAhead;
 use stead_protocol::{ByWhom, EndReason, ErrorCode, EvalId, Outcome, TimeoutStep};
 
 use crate::print::Failure;
@@ -128,6 +129,17 @@ pub(crate) fn wait_for(id: &EvalId) -> String {
     format!("wait for it: `stead wait {id}`")
 }
 
+/// What is said of an eval that is queued behind one that waits for input.
+fn asked_ahead(id: &EvalId, asks: &AsksAhead) -> String {
+    let ahead = EvalId { session: id.session.clone(), seq: asks.eval };
+    let prompt = asks.prompt.trim();
+    let prompt = if prompt.is_empty() { String::new() } else { format!(": {prompt}") };
+    format!(
+        "{id} is queued, and {ahead} before it waits for input{prompt}; \
+         answer: `stead input {ahead} TEXT`, or stop that one: `stead interrupt {ahead}`"
+    )
+}
+
 /// The notices below an eval's output.
 pub(crate) fn notices(view: &EvalView) -> Vec<String> {
     let mut notes = Vec::new();
@@ -151,7 +163,10 @@ pub(crate) fn notices(view: &EvalView) -> Vec<String> {
             EvalStatus::Queued => {
                 let behind = view.behind.map(|seq| format!(" behind {name}:{}", seq.0));
                 let behind = behind.unwrap_or_default();
-                notes.push(format!("{id} is queued{behind}; {}", wait_for(&id)));
+                match &view.asks {
+                    Some(asks) => notes.push(asked_ahead(&id, asks)),
+                    None => notes.push(format!("{id} is queued{behind}; {}", wait_for(&id))),
+                }
                 if view.paused {
                     notes.push(format!("session `{name}` is paused; let it go on: `stead resume -n {name}`"));
                 }

@@ -198,6 +198,7 @@ impl Host {
         }
         let end = self.ledger.end();
         self.tell(eval, || question.clone().into_event(eval, end));
+        self.tell_queued();
     }
 
     /// The running eval listens, or no longer does.

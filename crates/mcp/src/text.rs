@@ -353,6 +353,18 @@ fn standing(text: &mut String, view: &EvalView, id: &Id<'_>) -> fmt::Result {
             if let Some(seq) = view.behind {
                 write!(text, " behind {}", Id(&view.session, seq))?;
             }
+            if let Some(asks) = &view.asks {
+                let ahead = Id(&view.session, asks.eval);
+                write!(text, "; {ahead} waits for input")?;
+                if !asks.prompt.trim().is_empty() {
+                    write!(text, ", prompt {}", quoted(asks.prompt.trim()))?;
+                }
+                return write!(
+                    text,
+                    "; answer: input {{\"target\":\"{ahead}\",\"text\":\"…\"}}; result: {}",
+                    ReadOn(id)
+                );
+            }
             return write!(text, "; result: {}; be woken: stead wait {id}", ReadOn(id));
         }
         EvalStatus::WaitingInput if view.editor.is_some() => {

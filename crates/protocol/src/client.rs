@@ -404,6 +404,15 @@ impl Listens {
     }
 }
 
+/// An eval that waits for input while others are queued behind it.
+#[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
+pub struct AsksAhead {
+    /// Which.
+    pub eval: EvalSeq,
+    /// What it asked; empty if nothing.
+    pub prompt: String,
+}
+
 /// What a host tells watchers and followers, in this order for each eval.
 #[expect(
     clippy::large_enum_variant,
@@ -429,6 +438,9 @@ pub enum Event {
         /// The one right before it; none while the interpreter starts.
         #[serde(default, skip_serializing_if = "Option::is_none")]
         behind: Option<EvalSeq>,
+        /// What runs waits for input, so its turn does not come before that is answered.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        asks: Option<AsksAhead>,
     },
     /// The eval runs; told again when it begins or ceases to listen to the session's input.
     Started {

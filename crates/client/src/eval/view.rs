@@ -2,6 +2,7 @@
 
 use std::cell::OnceCell;
 
+use stead_protocol::client::AsksAhead;
 use stead_protocol::{
     By, Changed, ChunkKind, EndReason, ErrorInfo, EvalId, EvalSeq, Finished, Generation, NotKept,
     Offset, Outcome, ReportInfo, SessionName, Status, Token, Unrecorded, ValueInfo,
@@ -116,6 +117,8 @@ pub struct EvalView {
     pub paused: bool,
     /// The eval it waits behind.
     pub behind: Option<EvalSeq>,
+    /// The eval that runs waits for input, so that this one does not get its turn before that is answered.
+    pub asks: Option<AsksAhead>,
     /// Bytes that were not kept.
     pub lost_bytes: u64,
     /// Why the first of them were not.
@@ -176,6 +179,7 @@ impl EvalView {
             hint: None,
             paused: false,
             behind: None,
+            asks: None,
             lost_bytes: 0,
             not_kept: None,
             left: false,

@@ -3,7 +3,7 @@
 use std::os::fd::BorrowedFd;
 use std::time::{Duration, Instant};
 
-use stead_protocol::client::{Event, Listens, Reply, Request};
+use stead_protocol::client::{AsksAhead, Event, Listens, Reply, Request};
 use stead_protocol::{ChunkKind, EvalId, EvalSeq, Finished, Generation, Offset, SessionName};
 use stead_screen::plain;
 use stead_spool::{HistoryReader, Reader, SessionDir};
@@ -63,6 +63,11 @@ pub enum Standing {
     Running,
     /// The session is paused.
     Paused,
+}
+
+/// What waits for input before an eval that is queued, with a prompt that can be shown.
+pub(crate) fn shown_ahead(asks: AsksAhead) -> AsksAhead {
+    AsksAhead { prompt: plain(asks.prompt), ..asks }
 }
 
 /// What to do about a wait that was woken.
@@ -127,9 +132,14 @@ impl Wait<'_> {
             let tick = self.watcher.tick();
             let until = [tick, self.deadline].into_iter().flatten().min();
             match connection.next_event(until, self.watcher.wake())? {
-                Waited::Event(Event::Queued { eval, behind }) if eval == self.seq => {
+                Waited::Event(Event::Queued { eval, behind, asks }) if eval == self.seq => {
                     standing = EvalStands::Queued;
                     self.behind = behind;
+                    if let Some(asks) = asks {
+                        let mut view = self.unfinished(&mut reader, &standing)?;
+                        (view.asks, view.paused) = (Some(shown_ahead(asks)), paused);
+                        return Ok(view);
+                    }
                     self.watcher.stands(if paused {
                         Standing::Paused
                     } else {

@@ -206,7 +206,7 @@ impl Onlooker<'_> {
                 // The host tells where a queued eval stands only to one who begins to follow.
                 return if behind.is_some() { self.queued(eval, behind) } else { Ok(true) };
             }
-            Event::Queued { eval, behind } => return self.queued(eval, behind),
+            Event::Queued { eval, behind, .. } => return self.queued(eval, behind),
             Event::Started { eval, start, .. } => {
                 self.memory.cursor.get_or_insert(start);
                 // What stands before it came from the background.

@@ -3,7 +3,7 @@
 use std::io;
 use std::time::{Duration, Instant};
 
-use stead_protocol::client::{Event, Listens, Request};
+use stead_protocol::client::{AsksAhead, Event, Listens, Request};
 use stead_protocol::{EvalId, EvalSeq, Finished, Generation, Offset, SessionName};
 use stead_screen::plain;
 use stead_spool::{EvalEntry, HistoryReader, Reader, SpoolError};
@@ -75,6 +75,7 @@ struct OutputPlace {
     secret: bool,
     listens: bool,
     behind: Option<EvalSeq>,
+    asks: Option<AsksAhead>,
     generation: Option<Generation>,
     start: Offset,
     end: Offset,
@@ -261,6 +262,7 @@ impl Client {
             secret: false,
             listens: false,
             behind: None,
+            asks: None,
             generation,
             start,
             end: start,
@@ -276,9 +278,9 @@ impl Client {
                 word
             });
             match word {
-                Ok(Waited::Event(Event::Queued { behind, .. })) => {
+                Ok(Waited::Event(Event::Queued { behind, asks, .. })) => {
                     place.status = EvalStatus::Queued;
-                    place.behind = behind;
+                    (place.behind, place.asks) = (behind, asks.map(wait::shown_ahead));
                 }
                 Ok(Waited::Event(Event::Started { start, listens, .. })) => {
                     place.start = start;
@@ -389,6 +391,7 @@ impl Client {
         view.listens = place.listens;
         view.paused = place.paused;
         view.behind = place.behind;
+        view.asks = place.asks;
         view.notices.extend(place.notice);
         view.unrecorded = place.unrecorded;
         view.content = content;

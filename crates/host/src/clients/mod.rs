@@ -156,6 +156,13 @@ impl Clients {
         told
     }
 
+    /// Sends an event to all who watch the eval.
+    pub(crate) fn tell_watchers(&mut self, eval: EvalSeq, event: &Event) {
+        for connection in self.connections.values_mut().filter(|one| one.watches_eval(eval)) {
+            connection.tell(event.clone());
+        }
+    }
+
     /// Tells clients that asked for it that the spool has grown, while this eval or none ran.
     pub(crate) fn tell_growth(&mut self, eval: Option<EvalSeq>, end: Offset) {
         if end == self.told_end {

@@ -1,6 +1,6 @@
 //! Telling a connection what happens to an eval, beginning with where it stands.
 
-use stead_protocol::client::{Event, FromHost, Listens, Reply, WatchFor};
+use stead_protocol::client::{AsksAhead, Event, FromHost, Listens, Reply, WatchFor};
 use stead_protocol::{EvalSeq, Refusal};
 use stead_spool::HistoryReader;
 
@@ -43,6 +43,16 @@ impl Host {
         self.send(connection, &FromHost::Event(event));
     }
 
+    /// Tells those who wait for queued evals what now keeps these from their turn.
+    pub(crate) fn tell_queued(&mut self) {
+        let queued: Vec<EvalSeq> = self.state.queue.iter().map(|queued| queued.seq).collect();
+        for eval in queued {
+            if let Some(event) = self.standing(eval) {
+                self.clients.tell_watchers(eval, &event);
+            }
+        }
+    }
+
     /// Where an eval stands, as an event.
     pub(super) fn standing(&self, eval: EvalSeq) -> Option<Event> {
         if let Some(run) = self.state.running().filter(|run| run.eval == eval) {
@@ -61,7 +71,13 @@ impl Host {
         if let Some(at) = self.state.queue.iter().position(|queued| queued.seq == eval) {
             let before = at.checked_sub(1).map(|before| self.state.queue[before].seq);
             let running = || self.state.running().map(|run| run.eval);
-            return Some(Event::Queued { eval, behind: before.or_else(running) });
+            let asks = self.state.running().and_then(|run| match &run.listening {
+                Listening::Waits(question) => {
+                    Some(AsksAhead { eval: run.eval, prompt: question.prompt.clone() })
+                }
+                Listening::No | Listening::May { .. } => None,
+            });
+            return Some(Event::Queued { eval, behind: before.or_else(running), asks });
         }
         if let Some(unrecorded) = self.ledger.unsaved().event(eval) {
             return Some(unrecorded);

@@ -197,7 +197,12 @@ impl Host {
         let first = self.accept_stdlib().and_then(|stdlib| Ok((stdlib, self.accept_init()?)));
         match first {
             Ok((stdlib, init)) => {
-                self.step(Input::Hello { first: stdlib.into_iter().chain(init).collect() });
+                let first: Vec<_> = stdlib.into_iter().chain(init).collect();
+                let goes_first = !first.is_empty();
+                self.step(Input::Hello { first });
+                if goes_first {
+                    self.tell_queued();
+                }
             }
             Err(error) => {
                 let why = with_causes(&error);

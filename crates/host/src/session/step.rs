@@ -328,7 +328,9 @@ impl State {
         if self.queue.front().is_none_or(|eval| eval.role == EvalRole::Asked) {
             actions.extend(self.tell_ready());
         }
-        if self.once && matches!(self.phase, Phase::Idle { .. }) {
+        // The code of the start is not what such a session is for.
+        let asked = run.role == EvalRole::Asked;
+        if self.once && asked && matches!(self.phase, Phase::Idle { .. }) {
             self.leave(Why::Stop(vec![]), Some(now + EXIT_GRACE));
             actions.push(Action::AskExit);
         }

@@ -1,0 +1,75 @@
+//! CF-2 and E-8: init code that asks, takes its time, or stands before a one-off run.
+
+use serde_json::Value;
+use stead_testkit::TestEnv;
+
+use crate::STEAD;
+use crate::config::{value, write_users};
+
+#[test]
+fn j2_a_one_off_run_runs_its_code_after_the_init_code_of_its_toolchain() {
+    let env = TestEnv::new(STEAD);
+    write_users(
+        &env,
+        "[toolchains.python]\ninit = \"a = 41\"\n[toolchains.bash]\ninit = \"a=41\"\n[toolchains.node]\ninit = \"a = 41\"\n",
+    );
+    for (language, code) in
+        [("python", "print(a + 1)"), ("bash", "echo $((a + 1))"), ("node", "console.log(a + 1)")]
+    {
+        let ran = env.json(["run", language, code]);
+        assert_eq!(ran["status"], "complete", "{ran:#}");
+        assert_eq!(ran["data"]["chunks"][0]["content"], "42\n", "{ran:#}");
+    }
+}
+
+#[test]
+fn e8_code_that_is_sent_before_init_code_asks_is_told_what_asks() {
+    let env = TestEnv::new(STEAD);
+    write_users(&env, "[sessions.ask]\ninit = \"name = input('who? ')\"\n");
+    let reply = env.json(["eval", "-n", "ask", "--timeout", "60s", "name + '!'"]);
+    assert_eq!(reply["status"], "queued", "{reply:#}");
+    assert_eq!(reply["data"]["asks"]["prompt"], "who? ", "{reply:#}");
+    let id = reply["data"]["eval_id"].as_str().unwrap();
+    let asks = reply["data"]["asks"]["eval_id"].as_str().unwrap();
+    let text = env.run(["output", id, "--text"]);
+    assert!(
+        (text.stdout.clone() + &text.stderr)
+            .contains(&format!("{asks} before it waits for input: who?")),
+        "{text:?}"
+    );
+    assert_eq!(env.json(["input", asks, "Bob"])["status"], "complete");
+    let reply = env.json(["output", id, "--wait", "60s"]);
+    assert_eq!(reply["data"]["value"], "'Bob!'", "{reply:#}");
+}
+
+#[test]
+fn e1_code_that_is_sent_before_init_code_runs_is_queued_behind_it() {
+    let env = TestEnv::new(STEAD);
+    let init = "import time, os\\nwhile not os.path.exists('go'): time.sleep(0.01)";
+    write_users(&env, &format!("[sessions.slow]\ninit = \"{init}\"\n"));
+    let reply = env.json(["eval", "-n", "slow", "--timeout", "3s", "1 + 1"]);
+    assert_eq!(reply["status"], "queued", "{reply:#}");
+    assert_eq!(reply["data"]["behind"], "slow:2", "{reply:#}");
+    std::fs::write(env.workspace().join("go"), "").unwrap();
+    assert_eq!(value(&env, "slow", "6 * 7"), "42");
+}
+
+#[test]
+fn e8_what_is_queued_returns_when_what_runs_begins_to_ask() {
+    let env = TestEnv::new(STEAD);
+    let code =
+        "import os, time\nwhile not os.path.exists('go'): time.sleep(0.01)\nx = input('sure? ')";
+    let first = env.json(["eval", "-n", "py", "--bg", "--", code]);
+    let queued = env.spawn(["eval", "-n", "py", "--timeout", "60s", "x"]);
+    stead_testkit::wait_for("the second eval", || {
+        env.status()["queued"].as_array().is_some_and(|all| all.len() == 1)
+    });
+    std::fs::write(env.workspace().join("go"), "").unwrap();
+    let reply: Value = serde_json::from_slice(&queued.wait_with_output().unwrap().stdout).unwrap();
+    assert_eq!(reply["status"], "queued", "{reply:#}");
+    assert_eq!(reply["data"]["asks"]["eval_id"], first["data"]["eval_id"], "{reply:#}");
+    assert_eq!(reply["data"]["asks"]["prompt"], "sure? ", "{reply:#}");
+    env.json(["input", "-n", "py", "yes"]);
+    let id = reply["data"]["eval_id"].as_str().unwrap();
+    assert_eq!(env.json(["output", id, "--wait", "60s"])["data"]["value"], "'yes'");
+}

@@ -4,6 +4,10 @@ if ((BASH_VERSINFO[0] * 100 + BASH_VERSINFO[1] < 404)); then
     echo "bash 4.4 or newer is needed, this is $BASH_VERSION" >&2
     exit 1
 fi
+if [ -z "${STEAD_BRIDGE_FD-}" ]; then
+    echo "the variable STEAD_BRIDGE_FD is missing: a command that starts a session's interpreter must pass its environment on" >&2
+    exit 1
+fi
 # 40 is the control channel, 41 to 43 are the session's streams.
 exec 40<&"$STEAD_BRIDGE_FD" 41<&0 42>&1 43>&2
 if ((STEAD_BRIDGE_FD < 40 || STEAD_BRIDGE_FD > 43)); then exec {STEAD_BRIDGE_FD}>&-; fi

@@ -6,6 +6,10 @@
     fs.writeSync(2, "stead needs Node 18 or newer; " + process.execPath + " is " + process.version + "\n");
     process.exit(1);
   }
+  if (isNaN(fd)) {
+    fs.writeSync(2, "the variable STEAD_BRIDGE_FD is missing: a command that starts a session's interpreter must pass its environment on\n");
+    process.exit(1);
+  }
   const read = (count) => {
     const data = Buffer.alloc(count);
     for (let at = 0, got; at < count; at += got) {

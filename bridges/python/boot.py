@@ -7,6 +7,8 @@ import builtins
 import marshal
 import posix
 
+if b"STEAD_BRIDGE_FD" not in posix.environ:
+    raise SystemExit("the variable STEAD_BRIDGE_FD is missing: a command that starts a session's interpreter must pass its environment on")
 control = int(posix.environ[b"STEAD_BRIDGE_FD"])
 
 

@@ -34,7 +34,7 @@ mod help;
 mod history;
 mod homes;
 mod incomplete;
-mod init;
+
 mod input;
 mod install;
 mod interrupt;
@@ -64,6 +64,7 @@ mod shell;
 mod silent;
 mod skew;
 mod skill;
+mod starts;
 mod stdlib;
 mod talk;
 mod terminal;

@@ -13,7 +13,7 @@ use crate::host::{Facts, Host, Launch};
 use crate::life::wall_clock::wall_ms;
 use crate::record::disk;
 use crate::record::ledger::EvalClosing;
-use crate::session::state::{Input, Listening, Phase, Question};
+use crate::session::state::{Input, Listening, Phase, Question, Why};
 use crate::with_causes;
 
 impl Host {
@@ -299,7 +299,13 @@ impl Host {
     fn not_ready(&self, reason: &EndReason, said: &str) -> EndReason {
         let path = self.meta.found.as_ref().map(|found| found.path.as_str()).unwrap_or_default();
         let colon = if said.is_empty() { "" } else { ": " };
-        let message = format!("`{path}` was not ready ({reason}){colon}{said}");
+        let why = match &self.state.phase {
+            Phase::Ending { why: Why::NotReady, .. } => {
+                "it did not say that it is ready in time, so it was ended".to_owned()
+            }
+            _ => reason.to_string(),
+        };
+        let message = format!("`{path}` was not ready ({why}){colon}{said}");
         EndReason::launch_failed(message, None)
     }
 }

@@ -1,10 +1,12 @@
-//! CF-2 and E-8: init code that asks, takes its time, or stands before a one-off run.
+//! CF-2, CF-3 and E-8: starts with init code that asks or takes its time, before one-off runs, and starts that fail.
+
+use std::os::unix::fs::PermissionsExt;
 
 use serde_json::Value;
 use stead_testkit::TestEnv;
 
 use crate::STEAD;
-use crate::config::{value, write_users};
+use crate::config::{value, write, write_users};
 
 #[test]
 fn j2_a_one_off_run_runs_its_code_after_the_init_code_of_its_toolchain() {
@@ -72,4 +74,32 @@ fn e8_what_is_queued_returns_when_what_runs_begins_to_ask() {
     env.json(["input", "-n", "py", "yes"]);
     let id = reply["data"]["eval_id"].as_str().unwrap();
     assert_eq!(env.json(["output", id, "--wait", "60s"])["data"]["value"], "'yes'");
+}
+
+#[test]
+fn cf3_a_command_that_drops_the_environment_is_told_what_is_missing() {
+    let env = TestEnv::new(STEAD);
+    for (language, program) in [("python", "python3"), ("bash", "bash"), ("node", "node")] {
+        let command = format!("env -i PATH={} {program}", std::env::var("PATH").unwrap());
+        let told = env.json(["launch", language, "-n", "a", "--cmd", &command]);
+        assert_eq!(told["error"]["code"], "launch_failed", "{told:#}");
+        let message = told["error"]["message"].as_str().unwrap();
+        assert!(message.contains("the variable STEAD_BRIDGE_FD is missing"), "{message}");
+    }
+}
+
+#[test]
+fn s6_a_start_that_was_given_up_is_told_as_that() {
+    let env = TestEnv::new(STEAD);
+    let bridge = write(
+        &env,
+        "late",
+        "#!/usr/bin/perl\nopen my $c, '>&=', $ENV{STEAD_BRIDGE_FD}; $| = 1;\n\
+         syswrite $c, qq({\"ev\":\"starting\",\"within_ms\":50}\\n); sleep 1000;\n",
+    );
+    std::fs::set_permissions(&bridge, std::fs::Permissions::from_mode(0o755)).unwrap();
+    let told = env.json(["launch", "late", "-n", "a", "--bridge", bridge.to_str().unwrap()]);
+    assert_eq!(told["error"]["code"], "launch_failed", "{told:#}");
+    let message = told["error"]["message"].as_str().unwrap();
+    assert!(message.contains("it did not say that it is ready in time"), "{message}");
 }

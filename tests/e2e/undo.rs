@@ -221,6 +221,29 @@ fn st5_a_session_that_dies_while_idle_goes_on_and_says_so_once() {
     assert_eq!(env.json(["eval", "-n", "py", "--", "x"])["data"]["notice"], Value::Null);
 }
 
+#[test]
+fn st5_s6_code_does_not_run_on_a_state_that_is_older_than_its_sender_knows() {
+    let env = TestEnv::new(STEAD);
+    eval(&env, "py", "x = 1");
+    // Beside a thread no copies are taken.
+    eval(
+        &env,
+        "py",
+        "import threading\nthreading.Thread(target=threading.Event().wait, daemon=True).start(); x = 2",
+    );
+    eval(&env, "py", "x = 3");
+    kill(env.interpreter_pid());
+    wait_for("the next interpreter", || env.status()["generation"] == 2);
+    let reply = env.json(["eval", "-n", "py", "--", "open('ran', 'w')"]);
+    assert_eq!(reply["error"]["code"], "session_lost", "{reply:#}");
+    let message = reply["error"]["message"].as_str().unwrap();
+    assert!(message.contains("went back to the state after `py:1`"), "{message}");
+    assert!(message.contains("`py:2`, `py:3`"), "{message}");
+    assert!(!env.workspace().join("ran").exists());
+    assert_eq!(value(&env, "x"), "1");
+    assert_eq!(undone(&env, "py"), ["py:2", "py:3"]);
+}
+
 fn kill(pid: u32) {
     let done = std::process::Command::new("kill").args(["-9", &pid.to_string()]).status();
     assert!(done.is_ok_and(|status| status.success()));

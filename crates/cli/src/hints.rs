@@ -184,6 +184,9 @@ fn after_refused(name: &SessionName, error: &WireError) -> Option<String> {
         Some(Refusal::StateLost { .. }) => {
             "a fresh interpreter is ready; send the code again, after what it needs".to_owned()
         }
+        Some(Refusal::StateSetBack { .. }) => {
+            "run what is missing again, then send the code again: it runs on that state".to_owned()
+        }
         Some(Refusal::WaitsForInput { eval, .. }) => format!(
             "answer it with `stead input {0} TEXT`, or stop it with `stead interrupt {0}`",
             id(eval)

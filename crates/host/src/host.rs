@@ -6,7 +6,7 @@ use std::time::Instant;
 use stead_interpreter::{Clock, Order};
 use stead_protocol::client::{Event, FromHost};
 use stead_protocol::{
-    Capabilities, EndReason, EvalId, EvalSeq, HostSpec, Keeps, Meta, StartTrouble,
+    Capabilities, EndReason, EvalId, EvalSeq, HostSpec, Keeps, Meta, Refusal, StartTrouble,
 };
 
 use crate::clients::Clients;
@@ -57,6 +57,8 @@ pub(crate) struct Host {
 pub(crate) struct StartNews {
     /// A notice that is given once, with the first eval of a fresh interpreter.
     pub(crate) fresh: Option<String>,
+    /// The state is older than anyone knows: what is said to the next code in place of running it.
+    pub(crate) set_back: Option<Refusal>,
     /// The error of the init code that runs.
     pub(crate) init_error: Option<String>,
     /// What the first reply says of init code that failed.

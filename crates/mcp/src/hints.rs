@@ -139,6 +139,9 @@ fn after_refused(error: &WireError) -> Option<String> {
         Some(Refusal::StateLost { .. }) => {
             "a fresh interpreter is ready; send the code again, after what it needs".to_owned()
         }
+        Some(Refusal::StateSetBack { .. }) => {
+            "run what is missing again, then send the code again: it runs on that state".to_owned()
+        }
         Some(Refusal::WaitsForInput { .. }) => ANSWER_IT.to_owned(),
         Some(Refusal::Busy { .. } | Refusal::NamesBusy { doing: Doing::Running { .. } }) => {
             WAIT_FOR_IT.to_owned()

@@ -83,6 +83,15 @@ pub enum Refusal {
         /// How it ended.
         reason: EndReason,
     },
+    /// The interpreter ended while nothing ran, and the session went back to a state that is older than the one that the code
+    /// counts on.
+    StateSetBack {
+        /// The last eval whose effect is there; none if it is as at the start.
+        #[serde(default, skip_serializing_if = "Option::is_none")]
+        after: Option<EvalSeq>,
+        /// The evals that have no effect any more, oldest first.
+        undone: Vec<EvalSeq>,
+    },
     /// An eval waits for input, so that code cannot run.
     WaitsForInput {
         /// The eval.
@@ -299,6 +308,9 @@ words!(Obstacle {
     Other => "other",
 } else Other);
 
+/// How many evals that were undone a message names.
+const UNDONE_NAMED: usize = 10;
+
 impl Refusal {
     /// The code for programs.
     pub fn code(&self) -> ErrorCode {
@@ -324,7 +336,7 @@ impl Refusal {
             Refusal::SentBefore { .. } | Refusal::NoEval { .. } | Refusal::EvalGone { .. } => {
                 ErrorCode::EvalNotFound
             }
-            Refusal::StateLost { .. } => ErrorCode::SessionLost,
+            Refusal::StateLost { .. } | Refusal::StateSetBack { .. } => ErrorCode::SessionLost,
             Refusal::WaitsForInput { .. } => ErrorCode::WaitingInput,
             Refusal::Busy { .. } | Refusal::NamesBusy { .. } => ErrorCode::SessionBusy,
             Refusal::NamesSlow => ErrorCode::Timeout,
@@ -376,6 +388,19 @@ impl Refusal {
             }
             Refusal::StateLost { reason } => {
                 format!("the code was not run: the session's earlier state is gone: {reason}")
+            }
+            Refusal::StateSetBack { after, undone } => {
+                let to = after
+                    .as_ref()
+                    .map_or("at its start".to_owned(), |eval| format!("after {}", id(eval)));
+                let named: Vec<String> = undone.iter().take(UNDONE_NAMED).map(id).collect();
+                let more = undone.len() - named.len();
+                let more = if more > 0 { format!(" and {more} more") } else { String::new() };
+                format!(
+                    "the code was not run: the interpreter had ended, and the session went back to the state {to}; \
+                     without effect now: {}{more}",
+                    named.join(", ")
+                )
             }
             Refusal::WaitsForInput { eval, prompt } if prompt.is_empty() => {
                 format!("{} waits for input, so code cannot run now", id(eval))

@@ -46,6 +46,7 @@ pub fn refusals() -> Vec<Refusal> {
         SentBefore { eval },
         NotRecorded { why: why() },
         StateLost { reason: EndReason::HostDied },
+        StateSetBack { after: Some(EvalSeq(1)), undone: vec![EvalSeq(2)] },
         WaitsForInput { eval, prompt: "Name? ".to_owned() },
         Busy { eval },
         NamesBusy { doing: Doing::Starting },

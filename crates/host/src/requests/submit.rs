@@ -148,6 +148,11 @@ impl Host {
             self.acknowledge_loss();
             return Err(Refusal::StateLost { reason });
         }
+        if work.kind().builds_on_state()
+            && let Some(refusal) = self.news.set_back.take()
+        {
+            return Err(refusal);
+        }
         // Work that waits for its turn may find by then what is not there now.
         if let Some(refusal) = self.cannot_copy(work)
             && (cuts_short || self.state.is_free())

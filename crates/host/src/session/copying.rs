@@ -411,13 +411,20 @@ impl Host {
     /// A copy goes on by itself in the place of an interpreter that has ended: the record has another interpreter
     /// from here on.
     pub(crate) fn go_on(&mut self) {
-        self.copying = Copying::default();
-        // Nobody has heard of the end: the next eval tells.
+        let restored = std::mem::take(&mut self.copying).restored;
+        let undone = restored.map(|(_, effects)| effects.undone).unwrap_or_default();
+        // Nobody has heard of the end: the next eval tells, or is not run if the state lacks something that it may need.
         if !std::mem::take(&mut self.ending.reported) {
-            let after = self.copies.holds().last().map(|eval| self.eval_id(eval));
-            let to = after.map_or("the start".to_owned(), |eval| format!("after {eval}"));
-            let notice = format!("the interpreter had ended, and was restored to the state {to}");
-            self.news.fresh = Some(notice);
+            let after = self.copies.holds().last();
+            if undone.is_empty() {
+                let after = after.map(|eval| self.eval_id(eval));
+                let to = after.map_or("the start".to_owned(), |eval| format!("after {eval}"));
+                let notice =
+                    format!("the interpreter had ended, and was restored to the state {to}");
+                self.news.fresh = Some(notice);
+            } else {
+                self.news.set_back = Some(Refusal::StateSetBack { after, undone });
+            }
         }
         if let Err(error) = self.ledger.open_generation() {
             let why = with_causes(&error);

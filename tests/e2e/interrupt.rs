@@ -387,7 +387,10 @@ fn e6_a_queued_eval_can_be_taken_out() {
     assert_eq!(reply["data"]["effect"], "dequeued", "{reply:#}");
     touch(&env, "go");
     assert_eq!(outcome(&env, &first)["data"]["value"], "'first'");
-    expect(&outcome(&env, &second), "interrupted");
+    let told = outcome(&env, &second);
+    expect(&told, "interrupted");
+    let notice = told["data"]["notice"].as_str().unwrap_or_default();
+    assert!(notice.contains("taken out of the queue and did not run"), "{told:#}");
     assert_eq!(outcome(&env, &third)["data"]["value"], "'third'");
     assert!(!env.workspace().join("ran").exists());
     expect_clean(&env);

@@ -188,6 +188,8 @@ fn o6_parts_are_read_by_offset_limit_and_tail() {
         assert_eq!(part(&["--offset", "8"]), "89\none\ntwo\n");
         assert_eq!(part(&["--limit", "2"]), "01");
         assert_eq!(part(&["--offset", "1000"]), "");
+        let beyond = env.run(["output", "py:1", "--offset", "1000", "--text"]);
+        assert!(!beyond.stdout.contains("wrote nothing"), "{beyond:?}");
         assert_eq!(part(&["--limit", "0"]), "");
         assert_eq!(part(&["--tail", "2"]), "one\ntwo\n");
         assert_eq!(part(&["--tail", "0"]), "");

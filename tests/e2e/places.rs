@@ -368,3 +368,31 @@ fn s10_status_tells_everything() {
     gate.open();
     env.json(["output", "py:2", "--wait", "60s"]);
 }
+
+#[test]
+fn s9_s1_sessions_of_a_directory_that_was_removed_can_be_listed_and_stopped() {
+    for by_flag in [true, false] {
+        let env = TestEnv::new(STEAD);
+        let place = env.workspace().join("worktree");
+        fs::create_dir_all(place.join(".git")).unwrap();
+        let (place, sh) = (place.to_str().unwrap(), "sleep 1000 & echo $!");
+        let started = env.json(["eval", "--workspace", place, "-n", "sh", sh]);
+        assert_eq!(started["status"], "complete", "{started:#}");
+        // The command stands in the directory when it is removed, or names it.
+        let ask = |command: &str| {
+            let program = env.program().to_str().unwrap().to_owned();
+            let line = match by_flag {
+                true => format!("rm -rf {place}; exec {program} {command} --workspace {place}"),
+                false => format!(
+                    "mkdir -p {place}; cd {place}; rm -rf {place}; exec {program} {command}"
+                ),
+            };
+            json(env.other("/bin/sh").args(["-c", &line])).1
+        };
+        let listed = ask("ls");
+        assert_eq!(listed["data"]["sessions"][0]["name"], "sh", "{listed:#}");
+        let stopped = ask("stop sh");
+        assert_eq!(stopped["ok"], true, "{stopped:#}");
+        assert!(env.processes().is_empty());
+    }
+}

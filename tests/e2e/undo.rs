@@ -242,6 +242,8 @@ fn st5_s6_code_does_not_run_on_a_state_that_is_older_than_its_sender_knows() {
     assert!(!env.workspace().join("ran").exists());
     assert_eq!(value(&env, "x"), "1");
     assert_eq!(undone(&env, "py"), ["py:2", "py:3"]);
+    let unknown = env.json(["undo", "-n", "py", "py:999"]);
+    assert_eq!(unknown["error"]["code"], "eval_not_found", "{unknown:#}");
 }
 
 fn kill(pid: u32) {

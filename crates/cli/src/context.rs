@@ -56,17 +56,12 @@ impl Context {
         globals: &Globals,
         modes: Modes,
     ) -> Result<Self, Failure> {
-        let cwd = env::current_dir()
+        let cwd = stead_client::current_dir()
             .map_err(|error| bad_request(format!("there is no current directory: {error}")))?;
-        let workspace = Workspace::find(globals.workspace.as_deref(), &cwd)?;
-        let client = Client {
-            dirs: Dirs::from_env()?,
-            workspace,
-            kind: "cli",
-            by: Arc::default(),
-            program: None,
-            kept: None,
-        };
+        let dirs = Dirs::from_env()?;
+        let workspace = Workspace::find_or_gone(globals.workspace.as_deref(), &cwd, &dirs)?;
+        let client =
+            Client { dirs, workspace, kind: "cli", by: Arc::default(), program: None, kept: None };
         // The program that drives the command line may say who its user is (SPEC E-16).
         if let Some(by) = env::var("STEAD_BY").ok().filter(|by| !by.trim().is_empty()) {
             client.by.get_or_init(|| By::from(by.trim()));

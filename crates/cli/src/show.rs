@@ -123,7 +123,10 @@ fn show(
                 && page.items.is_empty()
                 && let Some(id) = view.id()
             {
-                notes.push(format!("{id} wrote nothing"));
+                notes.push(match page.total_bytes {
+                    0 => format!("{id} wrote nothing"),
+                    all => format!("nothing is there: {id} wrote {all} bytes"),
+                });
             }
             writer.finish();
             for note in notes {

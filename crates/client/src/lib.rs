@@ -47,7 +47,7 @@ pub use reach::dirs::{Dirs, Elsewhere};
 pub use reach::kept::KeptConnections;
 pub use reach::kernel;
 pub use reach::language;
-pub use reach::workspace::Workspace;
+pub use reach::workspace::{Workspace, current_dir};
 pub use read::content::{Content, LeftOut};
 pub use read::numbered::{LastLines, NumberedLines};
 pub use read::output::{OutputOptions, Part};

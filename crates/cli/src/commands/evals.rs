@@ -35,7 +35,7 @@ impl EvalsArgs {
         let row = |eval: &RecordData<'_>| {
             vec![
                 eval.eval_id.clone(),
-                if eval.undone { "undone" } else { eval.status.unwrap_or_default() }.to_owned(),
+                eval.word().to_owned(),
                 eval.took(),
                 time::ago(eval.accepted_ms),
                 text::first_line(&eval.by, 30),

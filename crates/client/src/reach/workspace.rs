@@ -3,7 +3,7 @@
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
-use crate::{ClientError, RequestError};
+use crate::{ClientError, Dirs, RequestError};
 
 /// A workspace: the canonical path of a project directory.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -32,6 +32,26 @@ impl Workspace {
         }
     }
 
+    /// The same where the directory may have been removed: its sessions live on, and can be stopped.
+    pub fn find_or_gone(
+        explicit: Option<&Path>,
+        cwd: &Path,
+        dirs: &Dirs,
+    ) -> Result<Self, ClientError> {
+        let has_sessions =
+            |path: PathBuf| Self::from_path(path).ok().filter(|it| dirs.workspace(it).is_dir());
+        let gone = match explicit {
+            Some(given) if given.symlink_metadata().is_err() => {
+                as_it_was(&cwd.join(given)).and_then(has_sessions)
+            }
+            None if cwd.symlink_metadata().is_err() => {
+                cwd.ancestors().map(Path::to_owned).find_map(has_sessions)
+            }
+            _ => None,
+        };
+        gone.map_or_else(|| Self::find(explicit, cwd), Ok)
+    }
+
     /// The path as text.
     pub fn as_str(&self) -> &str {
         &self.0
@@ -51,6 +71,20 @@ impl Workspace {
         let text = path.into_os_string().into_string().map(Self::stored);
         text.map_err(|path| RequestError::NotUtf8 { path: path.into() }.into())
     }
+}
+
+/// The canonical path of a directory that is not there, if the one above it is.
+fn as_it_was(path: &Path) -> Option<PathBuf> {
+    Some(path.parent()?.canonicalize().ok()?.join(path.file_name()?))
+}
+
+/// The current directory, also if it was removed meanwhile.
+pub fn current_dir() -> std::io::Result<PathBuf> {
+    std::env::current_dir().or_else(|error| {
+        let link = std::fs::read_link("/proc/self/cwd")?;
+        let gone = link.to_str().and_then(|path| path.strip_suffix(" (deleted)"));
+        gone.map(PathBuf::from).ok_or(error)
+    })
 }
 
 #[cfg(test)]

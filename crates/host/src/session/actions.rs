@@ -142,6 +142,9 @@ impl Host {
         pending.notice.into_iter().for_each(|notice| closing.note(notice));
         if outcome == Outcome::Interrupted {
             closing.interrupted_by = pending.interrupted_by;
+            if !has_begun {
+                closing.note("it was taken out of the queue and did not run".to_owned());
+            }
         }
         if has_begun && pending.kind.is_code() && pending.by == By::init() {
             self.note_init_end(eval, &outcome);

@@ -242,6 +242,9 @@ impl Host {
         &self,
         eval: Option<EvalSeq>,
     ) -> Result<(EvalSeq, KeptCopy), Refusal> {
+        if let Some(eval) = eval.filter(|eval| eval.0 == 0 || eval.0 > self.ledger.evals()) {
+            return Err(Refusal::NoEval { eval });
+        }
         let running = match &self.state.phase {
             Phase::Running(run) => self.pending.get(&run.eval).map(|pending| EndedEval {
                 seq: run.eval,

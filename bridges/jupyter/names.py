@@ -373,7 +373,7 @@ def find(space, dotted):
 
 
 def near(name, names):
-    names = [other for other in names[:20_000] if isinstance(other, str) and (name.startswith("_") or not other.startswith("_"))]
+    names = [other for other in dict.fromkeys(names[:20_000]) if isinstance(other, str) and (name.startswith("_") or not other.startswith("_"))]
     found = difflib.get_close_matches(name[:100], names, 3, 0.6)
     found += [other for other in names if other.lower() == name.lower() and other not in found][:1]
     return "; near: " + ", ".join(found) if found else ""

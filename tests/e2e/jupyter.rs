@@ -123,9 +123,23 @@ HTML('<table><tr><td>cell</td></tr></table>')";
     assert!(std::fs::metadata(listed[0]["content"].as_str().unwrap()).is_ok());
     assert_eq!(listed[4]["content"], "'two'");
     assert_eq!(shown["data"]["value"], "cell");
+    let id = shown["data"]["eval_id"].as_str().unwrap();
+    let text = env.run(["output", id, "--text"]).stdout;
+    assert!(text.contains("{\"a\":1}"), "{text}");
     // Its own question marks and magics work.
     assert!(eval(&env, "ipython", "print?").to_string().contains("Signature"));
     assert_eq!(eval(&env, "ipython", "%pwd")["data"]["type"], "str");
+}
+
+#[test]
+fn k1_o1_output_that_is_no_unicode_is_shown_all_the_same() {
+    let env = env();
+    let code = "import os\nfor i in range(100): print('line', i)\nprint(os.fsdecode(b'na\\xffme'))\nprint('last')";
+    let shown = eval(&env, "ipython", code);
+    let text: String = chunks(&shown).into_iter().map(|(_, text)| text).collect();
+    assert!(text.contains("line 99\nna\u{fffd}me\nlast\n"), "{shown:#}");
+    let raised = eval(&env, "ipython", "raise ValueError('bad \\udcff')");
+    assert_eq!(raised["data"]["error"]["name"], "ValueError", "{raised:#}");
 }
 
 #[test]
@@ -178,6 +192,8 @@ fn k1_what_is_no_message_is_passed_over_and_a_big_one_comes_whole() {
     let env = env();
     let garbage = eval(&env, "toy", "garbage now");
     assert_eq!((&garbage["status"], chunks(&garbage)), (&json!("complete"), vec![]), "{garbage:#}");
+    let notice = garbage["data"]["notice"].as_str().unwrap_or_default();
+    assert!(notice.contains("output may be missing: the kernel sent a message"), "{garbage:#}");
     assert_eq!(eval(&env, "toy", "echo still")["data"]["value"], "still");
     let big = eval(&env, "toy", "big 67108864");
     assert_eq!(big["status"], "complete", "{}", message(&big));

@@ -363,7 +363,9 @@ pub(crate) fn error_text(error: &ErrorInfo) -> String {
 pub(crate) fn display_line(display: &DisplayInfo) -> String {
     let DisplayInfo { mime, data, file, pixels, bytes, note, .. } = display;
     match data {
-        Some(data) if mime.starts_with("text/") => return data.clone(),
+        Some(data) if mime.starts_with("text/") || mime == "application/json" => {
+            return data.clone();
+        }
         _ => {}
     }
     let size = match pixels {

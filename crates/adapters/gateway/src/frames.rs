@@ -1,7 +1,7 @@
 //! How messages stand in a WebSocket: the form `v1.kernel.websocket.jupyter.org`, and the older one that is all JSON.
 
 use serde_json::{Value, json};
-use stead_jupyter::{JupyterMessage, KernelChannel, SigningKey};
+use stead_jupyter::{JupyterMessage, KernelChannel, SigningKey, lenient_json};
 use tungstenite::Message;
 
 /// The name of the newer form.
@@ -118,8 +118,8 @@ fn first_buffer(bytes: &[u8]) -> Option<&[u8]> {
 }
 
 fn read_json(bytes: &[u8]) -> Result<(KernelChannel, JupyterMessage), String> {
-    let mut value: Value = serde_json::from_slice(bytes)
-        .map_err(|error| format!("a message that is not JSON: {error}"))?;
+    let mut value: Value =
+        lenient_json(bytes).map_err(|error| format!("a message that is not JSON: {error}"))?;
     let channel = channel_of(value["channel"].as_str().unwrap_or_default())?;
     let mut part = |name: &str| value.get_mut(name).map(Value::take).unwrap_or_default();
     let (header, parent) = (part("header"), part("parent_header"));

@@ -222,6 +222,7 @@ impl GatewayLoop {
         let incoming = socket.read();
         self.more = incoming.more;
         for text in incoming.odd {
+            self.talk.missed(&format!("output may be missing: the server sent {text}"));
             self.host.tell(&BridgeEvent::Log { text });
         }
         for (channel, message) in incoming.messages {

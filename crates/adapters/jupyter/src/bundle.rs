@@ -30,21 +30,23 @@ pub struct ShownBundle {
 /// Chooses from the forms of a value. `is_value` says that it is the value of an eval, and not something that its code
 /// has put on display: then the text beside a picture is shown, too.
 pub fn choose(data: &Value, is_value: bool) -> ShownBundle {
-    let form = |mime: &str| text_of(data.get(mime)?);
+    let form = |mime: &str| text_of(mime, data.get(mime)?);
     let mut shown = ShownBundle::default();
     let plain = form("text/plain").filter(|text| !says_nothing(text));
     let mut remarks = Vec::new();
     for mime in PICTURES {
         let Some(picture) = form(mime) else { continue };
         // Some kernels break base64 into lines.
-        let picture = match mime {
-            "image/svg+xml" => picture,
-            _ => picture.split_ascii_whitespace().collect(),
+        let (picture, size) = match mime {
+            "image/svg+xml" => (picture.clone(), picture.len()),
+            _ => {
+                let picture: String = picture.split_ascii_whitespace().collect();
+                let size = picture.trim_end_matches('=').len() * 3 / 4;
+                (picture, size)
+            }
         };
         match picture.len() > MOST_KEPT {
-            true => {
-                remarks.push(format!("its {mime} of {} bytes is too big to be kept", picture.len()))
-            }
+            true => remarks.push(format!("its {mime} of {size} bytes is too big to be kept")),
             false => shown.displays.push((mime.to_owned(), picture)),
         }
         break;
@@ -74,7 +76,7 @@ pub fn choose(data: &Value, is_value: bool) -> ShownBundle {
     }
     // Better a text that says little than nothing, or a form that only a browser of notebooks knows.
     if shown.displays.is_empty() && shown.text.is_none() && remarks.is_empty() {
-        let other = || data.as_object()?.values().find_map(text_of);
+        let other = || data.as_object()?.iter().find_map(|(mime, form)| text_of(mime, form));
         shown.text = form("text/plain").or_else(other).map(|text| cut(&text, VALUE_BUDGET));
     }
     if !remarks.is_empty() {
@@ -89,12 +91,13 @@ pub(crate) fn has_picture(data: &Value) -> bool {
     PICTURES.iter().any(|mime| data.get(mime).is_some())
 }
 
-/// The text of one form; notebooks have lists of lines, and JSON is an object of its own.
-fn text_of(form: &Value) -> Option<String> {
+/// The text of one form; notebooks have lists of lines, and JSON is a value of its own.
+fn text_of(mime: &str, form: &Value) -> Option<String> {
+    let is_json = mime.ends_with("json");
     match form {
         Value::Null => None,
         Value::String(text) => Some(text.clone()),
-        Value::Array(lines) if lines.iter().all(Value::is_string) => {
+        Value::Array(lines) if !is_json && lines.iter().all(Value::is_string) => {
             Some(lines.iter().filter_map(Value::as_str).collect())
         }
         Value::Array(_) | Value::Object(_) | Value::Bool(_) | Value::Number(_) => {
@@ -175,6 +178,14 @@ mod tests {
 
     fn displays(shown: &ShownBundle) -> Vec<&str> {
         shown.displays.iter().map(|(mime, _)| mime.as_str()).collect()
+    }
+
+    #[test]
+    fn k1_o9_a_list_of_texts_is_one_text_in_a_notebook_and_a_list_in_json() {
+        let shown = choose(&json!({"application/json": ["a", "b"]}), true);
+        assert_eq!(shown.displays, [("application/json".to_owned(), r#"["a","b"]"#.to_owned())]);
+        let shown = choose(&json!({"text/markdown": ["a\n", "b"]}), true);
+        assert_eq!(shown.displays, [("text/markdown".to_owned(), "a\nb".to_owned())]);
     }
 
     #[test]

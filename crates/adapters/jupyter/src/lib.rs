@@ -25,7 +25,7 @@ use std::process::ExitCode;
 use stead_host_side::HostSide;
 
 pub use bundle::{ShownBundle, choose};
-pub use message::{BadMessage, JupyterMessage, SigningKey};
+pub use message::{BadMessage, JupyterMessage, SigningKey, lenient_json};
 pub use place::host_input;
 pub use quirks::{InterruptWay, KernelQuirks, quirks};
 pub use talk::{KernelChannel, KernelOwner, KernelTalk, TalkAction, TalkInput};

@@ -107,14 +107,7 @@ impl SigningKey {
             mac.verify_slice(&given).map_err(|_| BadMessage::Signature)?;
         }
         let read = |part, bytes: &[u8]| {
-            // Python's `json` writes `NaN` and `Infinity`, which are no JSON, into content and metadata; what
-            // has them is read without them.
-            serde_json::from_slice::<Value>(bytes)
-                .or_else(|error| match part {
-                    "content" => serde_json::from_slice(&without_nan(bytes)).map_err(|_| error),
-                    _ => Err(error),
-                })
-                .map_err(|error| BadMessage::Json { part, why: error.to_string() })
+            lenient_json(bytes).map_err(|error| BadMessage::Json { part, why: error.to_string() })
         };
         Ok(JupyterMessage {
             header: read("header", header)?,
@@ -132,33 +125,57 @@ impl SigningKey {
     }
 }
 
-/// The text with `null` for `NaN` and infinities that stand outside of strings.
-fn without_nan(bytes: &[u8]) -> Vec<u8> {
-    let mut out = Vec::with_capacity(bytes.len());
-    let (mut at, mut quoted) = (0, false);
-    while at < bytes.len() {
-        let byte = bytes[at];
-        let rest = &bytes[at..];
-        let word = [b"-Infinity".as_slice(), b"Infinity", b"NaN"]
-            .into_iter()
-            .find(|word| !quoted && rest.starts_with(word));
-        if let Some(word) = word {
-            out.extend(b"null");
-            at += word.len();
+/// The value of a part. Kernels in Python write what is no JSON: `NaN` and infinities, bytes that are no UTF-8 (names of files
+/// have them), and halves of surrogate pairs. That costs a character, not the message.
+pub fn lenient_json(bytes: &[u8]) -> Result<Value, serde_json::Error> {
+    serde_json::from_slice(bytes).or_else(|error| {
+        let text = String::from_utf8_lossy(bytes);
+        serde_json::from_str(&mended(&text)).map_err(|_| error)
+    })
+}
+
+/// The text with `null` for `NaN` and infinities that stand outside of strings, and a mark for each half of a surrogate pair.
+fn mended(text: &str) -> String {
+    let mut out = String::with_capacity(text.len());
+    let mut rest = text;
+    let mut quoted = false;
+    while let Some(next) = rest.chars().next() {
+        let word = ["-Infinity", "Infinity", "NaN"].into_iter().find(|word| rest.starts_with(word));
+        if let (Some(word), false) = (word, quoted) {
+            out.push_str("null");
+            rest = &rest[word.len()..];
             continue;
         }
-        out.push(byte);
-        match byte {
-            b'"' => quoted = !quoted,
-            b'\\' if quoted => {
-                at += 1;
-                out.extend(bytes.get(at));
+        let length = match next {
+            '\\' if quoted => escape(rest, &mut out),
+            _ => {
+                quoted ^= next == '"';
+                out.push(next);
+                next.len_utf8()
             }
-            _ => {}
-        }
-        at += 1;
+        };
+        rest = &rest[length..];
     }
     out
+}
+
+/// Copies the escape at the beginning of the text; returns its length.
+fn escape(text: &str, out: &mut String) -> usize {
+    let unit = |from: usize| {
+        let digits = text.get(from..from + 6)?.strip_prefix("\\u")?;
+        u16::from_str_radix(digits, 16).ok()
+    };
+    let length = match (unit(0), unit(6)) {
+        (Some(0xd800..0xdc00), Some(0xdc00..0xe000)) => 12,
+        (Some(0xd800..0xe000), _) => {
+            out.push_str("\\ufffd");
+            return 6;
+        }
+        (Some(_), _) => 6,
+        (None, _) => 1 + text[1..].chars().next().map_or(0, char::len_utf8),
+    };
+    out.push_str(&text[..length]);
+    length
 }
 
 fn hex(bytes: &[u8]) -> String {
@@ -215,6 +232,25 @@ mod tests {
         let mut broken = none.encode(&message());
         broken[5] = b"{\"a\":".to_vec();
         assert!(matches!(none.decode(&broken), Err(BadMessage::Json { part: "content", .. })));
+    }
+
+    #[test]
+    fn k1_o1_text_that_is_no_unicode_costs_a_character_and_not_the_message() {
+        for (bytes, text) in [
+            (b"{\"text\":\"na\xffme\"}".as_slice(), "na\u{fffd}me"),
+            (b"{\"text\":\"na\xed\xb3\xbfme\"}", "na\u{fffd}\u{fffd}\u{fffd}me"),
+            (br#"{"text":"a\udcffb"}"#, "a\u{fffd}b"),
+            (br#"{"text":"a\ud83d"}"#, "a\u{fffd}"),
+            (br#"{"text":"\ud83d\ud83d\ude00\\udcff\""}"#, "\u{fffd}\u{1f600}\\udcff\""),
+            (br#"{"text":"\udcff", "n": NaN}"#, "\u{fffd}"),
+        ] {
+            assert_eq!(lenient_json(bytes).unwrap()["text"], text, "{}", bytes.escape_ascii());
+        }
+        for broken in
+            [br#"{"text":"\"#.as_slice(), b"{\"text\":\"\xff", br#"{"text":"\u12"}"#, b"\\"]
+        {
+            assert!(lenient_json(broken).is_err());
+        }
     }
 
     #[test]

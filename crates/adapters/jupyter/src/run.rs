@@ -197,7 +197,10 @@ impl AdapterLoop {
             let Some((channel, message)) = self.kernel.sockets.next() else { return };
             match message {
                 Ok(message) => actions.extend(self.talk.step(TalkInput::Kernel(channel, &message))),
-                Err(text) => self.host.tell(&BridgeEvent::Log { text }),
+                Err(text) => {
+                    self.talk.missed(&format!("output may be missing: {text}"));
+                    self.host.tell(&BridgeEvent::Log { text });
+                }
             }
             self.heard += 1;
             if self.heard.is_multiple_of(TAKEN_AFTER) {

@@ -230,6 +230,32 @@ fn k1_s6_the_end_of_a_kernel_is_seen_at_once_and_nothing_is_left() {
 }
 
 #[test]
+fn k4_e3_a_hard_timeout_does_not_claim_to_have_killed_a_kernel_of_others() {
+    let env = env();
+    let mut kernel = Elsewhere::ipykernel(&env);
+    let file = kernel.path().to_owned();
+    env.json(["start", "jupyter", "--connection-file", &file, "-n", "a"]);
+    let enough = env.workspace().join("enough");
+    let code = format!(
+        "import os, time\nx = 1\nwhile not os.path.exists('{}'):\n    try: time.sleep(0.05)\n    except KeyboardInterrupt: pass",
+        enough.display()
+    );
+    let late = env.json(["eval", "-n", "a", "--timeout", "60s", "--hard-timeout", "1s", &code]);
+    assert_eq!(
+        (&late["status"], &late["data"]["outcome"]),
+        (&json!("timeout"), &json!("disconnected")),
+        "{late:#}"
+    );
+    assert!(message(&late).contains("the code may go on there"), "{late:#}");
+    assert!(kernel.child.try_wait().unwrap().is_none());
+    std::fs::write(enough, "").unwrap();
+    let next = env.json(["eval", "-n", "a", "--timeout", "60s", "x"]);
+    assert_eq!(next["data"]["value"], "1", "{next:#}");
+    let notice = next["data"]["notice"].as_str().unwrap_or_default();
+    assert!(notice.contains("connected anew") && !notice.contains("state is gone"), "{next:#}");
+}
+
+#[test]
 fn k4_a_kernel_that_ran_before_is_left_alone() {
     let env = env();
     let mut kernel = Elsewhere::ipykernel(&env);

@@ -135,6 +135,7 @@ pub(crate) fn special(outcome: &Outcome) -> Option<&'static str> {
             TimeoutStep::Interrupted => "interrupted",
             TimeoutStep::ChildrenKilled => "children_killed",
             TimeoutStep::InterpreterKilled => "killed",
+            TimeoutStep::Disconnected => "disconnected",
         }),
         _ => None,
     }

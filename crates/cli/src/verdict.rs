@@ -59,6 +59,11 @@ pub(crate) fn verdict(view: &EvalView) -> Verdict {
                      the session's state is kept"
                         .to_owned()
                 }
+                TimeoutStep::Disconnected => {
+                    "the hard timeout passed and the code would not stop, so the connection to what runs it was given \
+                     up; the code may go on there"
+                        .to_owned()
+                }
                 TimeoutStep::InterpreterKilled if view.restored.is_some() => {
                     EndReason::HardTimeout.to_string()
                 }

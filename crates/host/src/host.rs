@@ -108,7 +108,11 @@ impl Host {
         let fresh_notice = match (&found.loss, found.last_end) {
             // A session of this kind has no state that could be lost.
             _ if spec.meta.settings.engine.keeps == Keeps::Nothing => None,
-            (None, Some(reason)) if !matches!(reason, EndReason::Stopped { .. }) => {
+            (None, Some(EndReason::Stopped { .. })) => None,
+            (None, Some(reason)) if spec.meta.settings.engine.is_left_alone() => {
+                Some(format!("the session was connected anew: {reason}"))
+            }
+            (None, Some(reason)) => {
                 Some(format!("the session was started fresh, its earlier state is gone: {reason}"))
             }
             _ => None,
@@ -175,6 +179,11 @@ impl Host {
             return;
         }
         self.step(Input::Tick { attached });
+    }
+
+    /// Whether what runs the code was there before and is left alone at the end.
+    pub(crate) fn is_left_alone(&self) -> bool {
+        self.meta.settings.engine.is_left_alone()
     }
 
     /// Whether each eval is a command of its own.

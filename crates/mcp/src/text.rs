@@ -297,6 +297,9 @@ fn standing(text: &mut String, view: &EvalView, id: &Id<'_>) -> fmt::Result {
             Some(Outcome::Timeout { step: TimeoutStep::InterpreterKilled }) => {
                 " hard timeout, would not stop and was killed: state lost, the next eval starts fresh"
             }
+            Some(Outcome::Timeout { step: TimeoutStep::Disconnected }) => {
+                " hard timeout, would not stop: the connection to what runs it was given up, the code may go on there"
+            }
             Some(Outcome::Timeout { step: TimeoutStep::ChildrenKilled }) => {
                 " hard timeout, the processes it had started were killed, state kept"
             }

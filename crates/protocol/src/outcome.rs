@@ -54,7 +54,9 @@ impl Outcome {
             Outcome::Ended { reason: EndReason::RolledBack { .. } }
             | Outcome::NotRun { reason: EndReason::RolledBack { .. } } => false,
             Outcome::Ended { .. } | Outcome::NotRun { .. } | Outcome::HostDied => true,
-            Outcome::Timeout { step } => *step == TimeoutStep::InterpreterKilled,
+            Outcome::Timeout { step } => {
+                matches!(step, TimeoutStep::InterpreterKilled | TimeoutStep::Disconnected)
+            }
             Outcome::Complete | Outcome::Error | Outcome::Interrupted | Outcome::Unknown => false,
         }
     }
@@ -70,6 +72,8 @@ pub enum TimeoutStep {
     ChildrenKilled,
     /// The interpreter was killed: the state is lost.
     InterpreterKilled,
+    /// What runs the code is not the session's own, so only the connection to it was given up. The code may go on.
+    Disconnected,
 }
 
 /// The step as it is written. The first field is for versions that know only that one.
@@ -78,11 +82,14 @@ struct TimeoutFields {
     killed: bool,
     #[serde(default, skip_serializing_if = "std::ops::Not::not")]
     children_killed: bool,
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    disconnected: bool,
 }
 
 impl From<TimeoutFields> for TimeoutStep {
     fn from(fields: TimeoutFields) -> Self {
         match fields {
+            TimeoutFields { disconnected: true, .. } => TimeoutStep::Disconnected,
             TimeoutFields { killed: true, .. } => TimeoutStep::InterpreterKilled,
             TimeoutFields { children_killed: true, .. } => TimeoutStep::ChildrenKilled,
             TimeoutFields { .. } => TimeoutStep::Interrupted,
@@ -93,8 +100,9 @@ impl From<TimeoutFields> for TimeoutStep {
 impl From<TimeoutStep> for TimeoutFields {
     fn from(step: TimeoutStep) -> Self {
         TimeoutFields {
-            killed: step == TimeoutStep::InterpreterKilled,
+            killed: matches!(step, TimeoutStep::InterpreterKilled | TimeoutStep::Disconnected),
             children_killed: step == TimeoutStep::ChildrenKilled,
+            disconnected: step == TimeoutStep::Disconnected,
         }
     }
 }

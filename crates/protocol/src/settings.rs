@@ -83,6 +83,18 @@ impl Engine {
         }
     }
 
+    /// Whether what runs its code was there before and is left alone at the end.
+    pub fn is_left_alone(&self) -> bool {
+        let attached = match &self.kernel {
+            Some(KernelChoice::ConnectionFile { .. }) => true,
+            Some(KernelChoice::Gateway(kernel)) => {
+                matches!(kernel.wanted, GatewayTarget::Attached { .. })
+            }
+            Some(KernelChoice::Name { .. } | KernelChoice::Unknown) | None => false,
+        };
+        attached || self.server.is_some()
+    }
+
     /// Where its code runs, if that is not this machine for all that is known here (SPEC X-6).
     pub fn runs_at(&self) -> Option<&str> {
         match &self.kernel {

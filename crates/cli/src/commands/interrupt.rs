@@ -47,14 +47,14 @@ impl InterruptArgs {
         let eval_id = interrupted.eval.map(|seq| format!("{name}:{}", seq.0));
         let (status, text) = match interrupted.effect {
             InterruptEffect::Interrupted => ("interrupted", "interrupted; the state is kept"),
-            InterruptEffect::Finished => ("complete", "it came to its own end first"),
+            InterruptEffect::Finished => ("complete", "it has ended; `stead output` says how"),
             InterruptEffect::NothingRunning => ("complete", "nothing was running"),
             InterruptEffect::StillRunning if interrupted.killed.is_none() => (
                 "running",
-                "still running: it has not obeyed yet; a second interrupt kills what it has started",
+                "still running: it has not obeyed yet; a second interrupt kills the processes that it has started here",
             ),
             InterruptEffect::StillRunning => {
-                ("running", "still running: it has not obeyed yet; `stead restart` ends it")
+                ("running", "still running: it has not obeyed yet; `stead restart` gives up on it")
             }
             InterruptEffect::Unknown => {
                 ("complete", "the host, a newer stead, says what this one does not know")

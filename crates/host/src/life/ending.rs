@@ -139,6 +139,14 @@ impl Host {
     }
 
     pub(crate) fn end(&mut self, reason: EndReason, asked: bool) {
+        let reason = match reason {
+            EndReason::HardTimeout if self.is_left_alone() => EndReason::Gone {
+                reason: "the hard timeout passed and the code would not stop, so the connection to what runs it was \
+                         given up; the code may go on there"
+                    .to_owned(),
+            },
+            other => other,
+        };
         let reported = asked || self.ending.reported;
         self.ledger.end_generation(self.with_untold_loss(reason.clone()), reported);
         self.log_end(&reason);

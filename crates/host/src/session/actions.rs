@@ -4,7 +4,9 @@ use std::time::{Duration, Instant};
 
 use stead_interpreter::{Order, pause};
 use stead_protocol::client::{Event, FromHost, Listens, Reply};
-use stead_protocol::{By, EndReason, EvalSeq, Finished, Outcome, Refusal, Work, WorkKind};
+use stead_protocol::{
+    By, EndReason, EvalSeq, Finished, Outcome, Refusal, TimeoutStep, Work, WorkKind,
+};
 use stead_spool::SpoolError;
 
 use crate::host::{Host, Launch};
@@ -74,6 +76,9 @@ impl Host {
         match outcome {
             Outcome::Ended { reason } => Outcome::Ended { reason: asked(reason) },
             Outcome::NotRun { reason } => Outcome::NotRun { reason: asked(reason) },
+            Outcome::Timeout { step: TimeoutStep::InterpreterKilled } if self.is_left_alone() => {
+                Outcome::Timeout { step: TimeoutStep::Disconnected }
+            }
             other => other,
         }
     }

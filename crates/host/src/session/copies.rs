@@ -120,7 +120,9 @@ impl Copies {
     pub(crate) fn note(&mut self, eval: EndedEval, outcome: &Outcome) -> bool {
         let lives = match outcome {
             Outcome::Complete | Outcome::Error | Outcome::Interrupted | Outcome::Unknown => true,
-            Outcome::Timeout { step } => *step != TimeoutStep::InterpreterKilled,
+            Outcome::Timeout { step } => {
+                !matches!(step, TimeoutStep::InterpreterKilled | TimeoutStep::Disconnected)
+            }
             Outcome::Ended { .. } | Outcome::NotRun { .. } | Outcome::HostDied => false,
         };
         let changes = lives && changes_state(eval.kind);

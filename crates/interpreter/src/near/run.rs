@@ -113,7 +113,7 @@ impl Interpreter {
         match step {
             TimeoutStep::Interrupted => self.interrupt(),
             TimeoutStep::ChildrenKilled => self.kill_children(tell),
-            TimeoutStep::InterpreterKilled => self.kill(),
+            TimeoutStep::InterpreterKilled | TimeoutStep::Disconnected => self.kill(),
         }
         tell(Told::Overdue { step });
     }

@@ -140,7 +140,7 @@ fn interrupt(
     let what = hit.map_or_else(|| format!("{name}:"), |id| id.to_string());
     let said = match done.effect {
         InterruptEffect::Interrupted => "interrupted, state kept",
-        InterruptEffect::Finished => "had finished before the interrupt came",
+        InterruptEffect::Finished => "has ended; output says how",
         InterruptEffect::NothingRunning => "not running, nothing was interrupted",
         InterruptEffect::StillRunning if done.killed.is_none() => {
             "interrupted but still running; interrupt again kills the processes it has started and keeps state, \

@@ -191,6 +191,41 @@ fn cf4_nothing_of_a_project_is_run_by_who_only_looks() {
 }
 
 #[test]
+fn cf4_all_that_is_allowed_is_shown_and_the_question_says_how_to_see_it() {
+    let env = TestEnv::new(STEAD);
+    let config = "[sessions.ml]\ninit = \"\"\"import sys\nimport os; os.system('evil')\\u001b[2K\n\"\"\"\nenv = { LD_PRELOAD = \"/tmp/evil.so\" }\n[toolchains.own]\nengine = \"python\"\ncmd = [\"sh\", \"-c\", \"evil\\ncommand\"]\n";
+    write(&env, ".stead/config.toml", config);
+    write(&env, ".stead/stdlib/python.py", "def good(): pass\n\u{1b}]0;x\u{7}evil_library()\n");
+    write(&env, ".stead/bridge.pl", "evil");
+    let all = [
+        "      | import sys\n      | import os; os.system('evil')\\u{1b}[2K\n",
+        "sets LD_PRELOAD = \"/tmp/evil.so\"\n",
+        "cmd = [\"sh\", \"-c\", \"evil\\ncommand\"]\n",
+        "    | def good(): pass\n    | \\u{1b}]0;x\\u{7}evil_library()\n",
+        "file `bridge.pl`, 4 bytes",
+    ];
+    let shown = env.run(["--text", "allow", "--show"]).stdout;
+    let lines = env.json(["allow", "--show"])["data"]["effects"].clone();
+    let lines: String = lines
+        .as_array()
+        .unwrap()
+        .iter()
+        .map(|it| format!("  {}\n", it.as_str().unwrap()))
+        .collect();
+    for part in all {
+        assert!(shown.contains(part) && lines.contains(part), "{part}: {shown}");
+    }
+    assert!(!shown.contains(|c: char| c.is_control() && c != '\n'), "{shown:?}");
+    let mut terminal = Terminal::run(env.command(["eval", "-n", "ml", "1"]));
+    terminal.wait_for("Allow it? [y/N]");
+    terminal.type_keys("\n");
+    let (_, asked) = terminal.finish();
+    assert!(asked.contains("runs `import sys` and 1 more line"), "{asked}");
+    let how = format!("`stead allow --show` (in `{}`)", env.workspace().display());
+    assert!(asked.contains(&how), "{asked}");
+}
+
+#[test]
 fn cf1_what_a_terminal_would_obey_in_files_of_others_is_shown_escaped() {
     let env = TestEnv::new(STEAD);
     let good = "[sessions.ml]\ninit = \"\\u001b]0;x\\u0007 \\u202e\"\nenv = { \"A\\u001b[2J\" = \"1\", \"B\\u202e\" = \"2\" }\ncwd = \"c\\u001b[1m\"\n[toolchains.odd]\nengine = \"python\"\ncmd = \"x\\u001b[3m \\u202e\"\n";

@@ -22,6 +22,7 @@ fn ask(unallowed: &Unallowed) -> bool {
         _ => format!("`{dir}` came with this project and wants to set up sessions. It would:\n"),
     };
     said += &shown(&unallowed.effects);
+    said += &format!("To see all of it first, say no, then: {}\n", how_to_see_all(unallowed));
     said += "Allow it? [y/N] ";
     let mut terminal = io::stderr().lock();
     if terminal.write_all(said.as_bytes()).and_then(|()| terminal.flush()).is_err() {
@@ -36,6 +37,12 @@ fn ask(unallowed: &Unallowed) -> bool {
         let _ = sys::block(&[Signal::INT]);
     }
     heard.is_ok() && matches!(answer.trim().to_lowercase().as_str(), "y" | "yes")
+}
+
+/// The command that shows all that is to be allowed, and where to give it.
+fn how_to_see_all(unallowed: &Unallowed) -> String {
+    let workspace = unallowed.dir.parent().unwrap_or(&unallowed.dir);
+    format!("`stead allow --show` (in `{}`)", visible(&workspace.to_string_lossy()))
 }
 
 /// What a directory would do, a line each. All of it, or what matters could stand below the last line that is shown.

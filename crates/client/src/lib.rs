@@ -27,7 +27,7 @@ mod wake;
 pub use config::{
     AskedGateway, CONFIG_FILE, Consent, GatewayChoice, ListedToolchain, PROJECT_DIR, Planned,
     ProjectDir, ProjectTrouble, ReadConfig, Startable, TrustStanding, Unallowed, effects,
-    unreadable, users_word,
+    unreadable, users_word, whole_effects,
 };
 pub use control::{Interrupted, Stopped};
 pub use error::{

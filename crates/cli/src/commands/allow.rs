@@ -1,7 +1,7 @@
 //! `stead allow`
 
 use serde::Serialize;
-use stead_client::{ClientError, PROJECT_DIR, RequestError, TrustStanding, effects};
+use stead_client::{ClientError, PROJECT_DIR, RequestError, TrustStanding, effects, whole_effects};
 use stead_screen::visible;
 
 use crate::consent::shown;
@@ -13,14 +13,15 @@ use crate::print::{CommandResult, bad_request};
 /// A project may bring settings: sessions with code that runs at their start, environment variables,
 /// commands of toolchains, a standard library. None of that takes effect before you have looked at it
 /// and said so, once for its content: when anything in the directory changes, you are asked again.
-/// On a terminal the command that needs it asks in place.
+/// On a terminal the command that needs it asks in place, in short; `--show` shows all of it: code,
+/// values of variables, commands, the text of the standard library.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   stead allow                  allow what the workspace's .stead has now
-  stead allow --show           say what it would do and whether it is allowed
+  stead allow --show           show all that it would do and whether it is allowed
   stead allow --remove         take that back")]
 pub(crate) struct AllowArgs {
-    /// Only show what it would do, and whether it is allowed
+    /// Only show all that it would do, and whether it is allowed
     #[arg(long, conflicts_with = "remove")]
     show: bool,
     /// Take the permission back; sessions that run go on, and are not started again
@@ -34,6 +35,7 @@ struct AllowData {
     allowed: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     hash: Option<String>,
+    /// What it does, a line each: all of it if that was asked for, else in short.
     #[serde(skip_serializing_if = "Vec::is_empty")]
     effects: Vec<String>,
     /// What is wrong with its configuration, as far as one line goes.
@@ -71,7 +73,11 @@ impl AllowArgs {
             return Err(bad_request(message)
                 .with_hint("a project's settings stand in `.stead/config.toml`: docs/config.md"));
         };
-        let effects = effects(&project, read.configuration.workspace.as_ref());
+        let file = read.configuration.workspace.as_ref();
+        let effects = match self.show {
+            true => whole_effects(&project, file),
+            false => effects(&project, file),
+        };
         let before = client.trust(&project);
         if !self.show {
             client.allow(&project)?;

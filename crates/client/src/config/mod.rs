@@ -3,6 +3,7 @@
 //! Files are read when a session has to be started and by commands that are about them. For an eval in a session that
 //! lives only the user's own file is read, if there is one, and only where no flag says how to answer.
 
+mod effects;
 mod gateway;
 mod plan;
 mod toolchains;
@@ -17,13 +18,14 @@ use stead_config::{
 
 use crate::{Client, ClientError};
 
+pub use effects::{effects, whole_effects};
 pub use gateway::{AskedGateway, GatewayChoice};
 pub use plan::Planned;
 pub use stead_launch::project::{
     CONFIG_FILE, PROJECT_DIR, ProjectDir, ProjectTrouble, TrustStanding,
 };
 pub use toolchains::{ListedToolchain, Startable};
-pub use trust::{Consent, Unallowed, effects};
+pub use trust::{Consent, Unallowed};
 
 /// The configuration of a workspace, with what is wrong with it.
 #[derive(Debug)]

@@ -5,13 +5,11 @@ use std::io;
 use std::os::unix::fs::DirBuilderExt;
 use std::path::PathBuf;
 
-use stead_config::{ConfigFile, ConfigKey, ConfigTable, ConfigValue, Sourced};
+use stead_config::ConfigFile;
 use stead_launch::project::{AllowNote, ProjectDir, TrustStanding, allow_path, standing_of_kept};
 use stead_protocol::Meta;
-use stead_screen::visible;
 
-use super::{PROJECT_DIR, ReadConfig};
-use crate::show::shown::counted;
+use super::{PROJECT_DIR, ReadConfig, effects};
 use crate::{Client, ClientError};
 
 /// What the user is asked to allow.
@@ -21,7 +19,7 @@ pub struct Unallowed {
     pub dir: PathBuf,
     /// Why it is not allowed.
     pub standing: TrustStanding,
-    /// What it would do, a line each.
+    /// What it would do, in short, a line each.
     pub effects: Vec<String>,
 }
 
@@ -138,61 +136,4 @@ impl Unallowed {
     ) -> Self {
         Unallowed { dir: project.path.clone(), standing, effects: effects(project, file) }
     }
-}
-
-/// What a workspace's directory does once it is allowed, a line each. Values of variables are not told.
-pub fn effects(project: &ProjectDir, file: Option<&ConfigFile>) -> Vec<String> {
-    let mut lines = Vec::new();
-    if let Some(file) = file {
-        let sessions = file.sessions.iter().map(|(name, table)| ("session", name.as_str(), table));
-        let own = file.toolchains.iter().map(|(name, table)| ("toolchain", name.as_str(), table));
-        let mut plain = 0;
-        for (kind, name, table) in sessions.chain(own) {
-            let does = described(&table.table);
-            match does.is_empty() {
-                true => plain += 1,
-                false => lines.push(format!("{kind} `{name}`: {}", does.join(", "))),
-            }
-        }
-        // Many that do nothing must not push out of sight what does something.
-        if plain > 0 {
-            lines.insert(0, format!("{} without settings", counted(plain, "session", "sessions")));
-        }
-    }
-    for (name, bytes) in &project.files {
-        if name.starts_with("stdlib/") {
-            let name = visible(name);
-            lines.push(format!(
-                "standard library `{name}`, {bytes} bytes: runs in every new session"
-            ));
-        }
-    }
-    if lines.is_empty() {
-        let names: Vec<_> = project.files.keys().map(|name| visible(name)).take(10).collect();
-        lines.push(format!("files: {}", names.join(", ")));
-    }
-    lines
-}
-
-fn described(table: &ConfigTable) -> Vec<String> {
-    let said = |key: ConfigKey, value: &Sourced<ConfigValue>| match (key, &value.value) {
-        (ConfigKey::Init, ConfigValue::Text(code)) => {
-            let lines = code.trim().lines().count();
-            let line = code.trim().lines().next().unwrap_or_default();
-            let first: String = line.chars().take(60).collect();
-            // Whoever is asked must see that there is more.
-            let more = match (line.chars().count().saturating_sub(60), lines) {
-                (0, 0 | 1) => String::new(),
-                (0, lines) => format!(" and {} more lines", lines - 1),
-                (rest, 0 | 1) => format!("… and {rest} more characters"),
-                (rest, lines) => {
-                    format!("… and {rest} more characters and {} more lines", lines - 1)
-                }
-            };
-            format!("runs `{}`{more}", visible(&first))
-        }
-        (ConfigKey::Env, value) => format!("sets {}", value.shown()),
-        (key, value) => format!("{} = {}", key.name(), value.shown()),
-    };
-    table.values.iter().map(|(key, value)| said(*key, value)).collect()
 }

@@ -37,6 +37,7 @@ mod incomplete;
 
 mod input;
 mod install;
+mod install_remove;
 mod interrupt;
 mod json;
 mod jupyter;

@@ -81,6 +81,16 @@ impl McpClient {
             known.map_err(|trouble| InstallTrouble::Edit { path: path.clone(), trouble })?;
         Ok(known.map(|known| (path, known)))
     }
+
+    /// Whether the client's file of this scope has an entry for stead, or is there and cannot be read.
+    pub fn may_have_entry(
+        &self,
+        scope: ConfigScope,
+        places: &UserPlaces,
+        workspace: &Path,
+    ) -> bool {
+        !matches!(self.entry_in(scope, places, workspace), Ok(None))
+    }
 }
 
 /// Whether an entry starts this very program as a server and does nothing else. A project's file comes from whoever

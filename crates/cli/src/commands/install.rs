@@ -113,9 +113,12 @@ impl InstallArgs {
         let places = user_places()?;
         let program = self.program(&places)?;
         let mut notes = Vec::new();
-        let clients = self.clients(&places);
+        let clients = self.clients(&places, context.client.workspace.path());
         if clients.is_empty() {
-            notes.push(nothing_found(&program));
+            notes.push(match self.remove {
+                true => nothing_to_remove(self.scope),
+                false => nothing_found(&program),
+            });
         }
         if !self.remove
             && self.command.is_none()
@@ -159,9 +162,14 @@ impl InstallArgs {
         path.map_err(|path| failed(format!("`{}` is not UTF-8", Path::new(&path).display())))
     }
 
-    fn clients(&self, places: &UserPlaces) -> Vec<&'static McpClient> {
+    fn clients(&self, places: &UserPlaces, workspace: &Path) -> Vec<&'static McpClient> {
+        // A file may have the entry though its program is not on this machine, or not any more.
+        let is_meant = |client: &&McpClient| {
+            client.is_here(places)
+                || self.remove && client.may_have_entry(self.scope, places, workspace)
+        };
         let mut clients: Vec<&'static McpClient> = match self.client.is_empty() {
-            true => CLIENTS.iter().filter(|client| client.is_here(places)).collect(),
+            true => CLIENTS.iter().filter(is_meant).collect(),
             false => self.client.clone(),
         };
         let mut seen = Vec::new();
@@ -285,6 +293,14 @@ fn nothing_found(program: &str) -> String {
         "no agent's program was found here. `--client NAME` names one: {}. Any other: let it start `{program} mcp`",
         names.join(", ")
     )
+}
+
+fn nothing_to_remove(scope: ConfigScope) -> String {
+    let (whose, other) = match scope {
+        ConfigScope::User => ("your files", ConfigScope::Project),
+        ConfigScope::Project => ("files of this project", ConfigScope::User),
+    };
+    format!("no entry of stead is in {whose}; `--scope {}` looks at the others", other.word())
 }
 
 fn word(action: InstallAction) -> &'static str {

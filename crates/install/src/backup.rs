@@ -26,6 +26,12 @@ struct InstallRecord {
     left: String,
     /// Directories that the install made.
     made: Vec<PathBuf>,
+    /// Whether the entry that the copy may have is of an earlier install, which is nothing to give back.
+    #[serde(default)]
+    renewed: bool,
+    /// The program that the install entered.
+    #[serde(default)]
+    entered: String,
 }
 
 /// How a file was before the install.
@@ -37,6 +43,10 @@ pub(crate) struct BeforeInstall {
     pub(crate) untouched: bool,
     /// Directories that the install made.
     pub(crate) made: Vec<PathBuf>,
+    /// Whether the entry that the text may have is of an earlier install.
+    pub(crate) renewed: bool,
+    /// The program that the install entered.
+    pub(crate) entered: String,
 }
 
 impl BackupDir {
@@ -52,7 +62,7 @@ impl BackupDir {
         &self,
         text: Option<&str>,
     ) -> Result<Option<PathBuf>, FileTrouble> {
-        text.map(|text| self.write(&format!("{}.before-install", self.name), text)).transpose()
+        text.map(|text| self.write(&self.copy_name(), text)).transpose()
     }
 
     /// Keeps the file as it is now, before the entry is taken out.
@@ -64,12 +74,13 @@ impl BackupDir {
     pub(crate) fn note(
         &self,
         real: &Path,
-        existed: bool,
         left: &str,
-        made: Vec<PathBuf>,
+        before: BeforeInstall,
     ) -> Result<(), FileTrouble> {
+        let BeforeInstall { text, made, renewed, entered, .. } = before;
+        let (path, existed) = (real.to_owned(), text.is_some());
         let left = fingerprint(left.as_bytes());
-        let record = InstallRecord { path: real.to_owned(), existed, left, made };
+        let record = InstallRecord { path, existed, left, made, renewed, entered };
         let record = serde_json::to_string(&record).unwrap_or_default();
         self.write("record.json", &record).map(drop)
     }
@@ -82,13 +93,21 @@ impl BackupDir {
             return None;
         }
         let text = match record.existed {
-            true => Some(
-                fs::read_to_string(self.dir.join(format!("{}.before-install", self.name))).ok()?,
-            ),
+            true => Some(fs::read_to_string(self.copy()).ok()?),
             false => None,
         };
-        let untouched = record.left == fingerprint(now.as_bytes());
-        Some(BeforeInstall { text, untouched, made: record.made })
+        let InstallRecord { left, made, renewed, entered, .. } = record;
+        let untouched = left == fingerprint(now.as_bytes());
+        Some(BeforeInstall { text, untouched, made, renewed, entered })
+    }
+
+    /// The copy of the file as it was before the install.
+    pub(crate) fn copy(&self) -> PathBuf {
+        self.dir.join(self.copy_name())
+    }
+
+    fn copy_name(&self) -> String {
+        format!("{}.before-install", self.name)
     }
 
     /// The install is undone, so nothing is left to take back.
@@ -99,7 +118,7 @@ impl BackupDir {
 
     /// The file is again what it was before the install, so its copy is of no more use.
     pub(crate) fn forget_copy(&self) {
-        let _ = fs::remove_file(self.dir.join(format!("{}.before-install", self.name)));
+        let _ = fs::remove_file(self.copy());
         let _ = fs::remove_dir(&self.dir);
     }
 

@@ -41,6 +41,8 @@ pub enum InstallAction {
     Changed,
     /// The entry is gone.
     Removed,
+    /// The entry is again the one that was there before the install.
+    Restored,
     /// The entry was there as it should be.
     Unchanged,
     /// There was nothing to take out.
@@ -179,10 +181,15 @@ impl InstallOrder<'_> {
             let EditResult::To { text, .. } = removed else {
                 return Ok(nothing(InstallAction::Absent, None, None));
             };
-            let (means, wanted) = self.undo(file, now, text);
-            let after = wanted.text().unwrap_or_default();
-            let plan = plan(InstallAction::Removed, Some(means), None, diff(now, after), None);
-            return Ok((plan, Some(wanted)));
+            let undo = self.undo(file, now, text);
+            let after = undo.after.text().unwrap_or_default();
+            let entry = format.look(after).map_err(self.trouble(path))?;
+            let action = match entry {
+                Some(_) => InstallAction::Restored,
+                None => InstallAction::Removed,
+            };
+            let plan = plan(action, Some(undo.means), entry, diff(now, after), undo.note);
+            return Ok((plan, Some(undo.after)));
         };
         if let Some((other, has)) = format.other_name(now).map_err(self.trouble(path))?
             && (known.is_none() || foreign.is_some())
@@ -224,33 +231,33 @@ impl InstallOrder<'_> {
     }
 
     /// How the entry goes: as it came, if nobody was at the file since.
-    fn undo(&self, file: &ClientFile, now: &str, removed: String) -> (InstallMeans, FileAfter) {
+    fn undo(&self, file: &ClientFile, now: &str, removed: String) -> UndoPlan {
         let format = self.client.format;
         let backups = BackupDir::new(self.state, self.client.id, &file.real);
-        let before = backups.before(&file.real, now).filter(|before| {
-            // What was there before must not have the entry either, or it would come back.
-            let text = before.text.as_deref().unwrap_or_default();
-            format.look(text).is_ok_and(|known| known.is_none())
-        });
         let own = self.client.own_remove(self.scope);
         let own = own.filter(|own| self.places.program(own.program).is_some());
         let edit = own.map_or(InstallMeans::Edit, InstallMeans::OwnCommand);
-        // A client's own command may have noted more than the entry, which is not ours to take back.
-        let is_all = |before: &BeforeInstall| {
-            before.untouched
-                && format.same_beside_entry(now, before.text.as_deref().unwrap_or_default())
+        let Some(before) = backups.before(&file.real, now) else {
+            return UndoPlan { means: edit, after: FileAfter::Text(removed), note: None };
         };
-        match before {
-            Some(before) if is_all(&before) => match before.text {
-                Some(text) => (InstallMeans::Restore, FileAfter::Text(text)),
-                None => (InstallMeans::Restore, FileAfter::NoFile),
-            },
-            Some(before) => {
-                let text = format.prune(removed, before.text.as_deref().unwrap_or_default());
-                (edit, FileAfter::Text(text))
-            }
-            None => (edit, FileAfter::Text(removed)),
+        let text = before.text.as_deref().unwrap_or_default();
+        let had_entry = format.look(text).is_ok_and(|known| known.is_some());
+        // A client's own command may have noted more than the entry, which is not ours to take back.
+        let is_all = before.untouched && format.same_beside_entry(now, text);
+        if is_all && !(had_entry && before.renewed) {
+            let again = "the entry that was there before the install is back; the same command takes that out, too";
+            let note = had_entry.then(|| again.to_owned());
+            let after = before.text.map_or(FileAfter::NoFile, FileAfter::Text);
+            return UndoPlan { means: InstallMeans::Restore, after, note };
         }
+        let note = (had_entry && !before.renewed).then(|| {
+            format!(
+                "the entry that was there before the install is not given back, since the file was changed meanwhile; it is in `{}`",
+                backups.copy().display()
+            )
+        });
+        let after = FileAfter::Text(format.prune(removed, text));
+        UndoPlan { means: edit, after, note }
     }
 
     fn install(
@@ -261,15 +268,23 @@ impl InstallOrder<'_> {
         after: &FileAfter,
     ) -> Result<Option<PathBuf>, InstallTrouble> {
         let now = file.text.clone();
-        let earlier = backups.before(&file.real, now.as_deref().unwrap_or_default());
-        // Of two installs in a row, the file before the first one is what a remove gives back.
-        let again = earlier.filter(|earlier| earlier.untouched);
-        let (backup, existed, mut made) = match again {
-            Some(again) => (None, again.text.is_some(), again.made),
-            None => (backups.keep_before_install(now.as_deref())?, now.is_some(), Vec::new()),
+        let text = now.as_deref().unwrap_or_default();
+        let entered = self.entry.map(|entry| entry.command.clone()).unwrap_or_default();
+        let (backup, mut before) = match backups.before(&file.real, text) {
+            // Of two installs in a row, the file before the first one is what a remove gives back.
+            Some(earlier) if earlier.untouched => (None, BeforeInstall { entered, ..earlier }),
+            earlier => {
+                let known = self.client.format.look(text).ok().flatten();
+                let command = known.and_then(|known| known.command);
+                let renewed =
+                    earlier.is_some_and(|earlier| command.as_ref() == Some(&earlier.entered));
+                let backup = backups.keep_before_install(now.as_deref())?;
+                let (untouched, made) = (true, Vec::new());
+                (backup, BeforeInstall { text: now, untouched, made, renewed, entered })
+            }
         };
-        made.extend(self.change(file, plan, after)?);
-        backups.note(&file.real, existed, file.text.as_deref().unwrap_or_default(), made)?;
+        before.made.extend(self.change(file, plan, after)?);
+        backups.note(&file.real, file.text.as_deref().unwrap_or_default(), before)?;
         Ok(backup)
     }
 
@@ -363,6 +378,14 @@ fn starts(command: Option<&str>) -> String {
         Some(command) => format!("it starts `{command}`"),
         None => "it starts no program, but may be reached by a URL".to_owned(),
     }
+}
+
+/// How an install is undone.
+#[derive(Debug)]
+struct UndoPlan {
+    means: InstallMeans,
+    after: FileAfter,
+    note: Option<String>,
 }
 
 /// What a file should be.

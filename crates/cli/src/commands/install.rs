@@ -25,7 +25,8 @@ use crate::print::{self, CliReply, CommandResult, Failure, Mode, bad_request};
 /// stay as they are, and what changes is shown before it is written. An entry of stead that is there already keeps
 /// everything but the path of the program; an entry of your own under this name is left alone. A copy of each file as it was is kept in stead's state directory.
 ///
-/// `--remove` takes out this entry and nothing else. If nobody changed the file meanwhile, it is byte for byte as it was before.
+/// `--remove` takes out this entry and nothing else. If nobody changed the file meanwhile, it is byte for byte as it was before,
+/// with an entry of stead that was there before the install.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   stead install --dry-run                      show what would be done
@@ -88,7 +89,7 @@ struct EntryData {
 struct ClientData {
     client: &'static str,
     title: &'static str,
-    /// `added`, `changed`, `removed`, `unchanged`, `absent`, `skipped`, or `refused` with an error.
+    /// `added`, `changed`, `removed`, `restored`, `unchanged`, `absent`, `skipped`, or `refused` with an error.
     action: &'static str,
     #[serde(skip_serializing_if = "Option::is_none")]
     path: Option<String>,
@@ -308,6 +309,7 @@ fn word(action: InstallAction) -> &'static str {
         InstallAction::Added => "added",
         InstallAction::Changed => "changed",
         InstallAction::Removed => "removed",
+        InstallAction::Restored => "restored",
         InstallAction::Unchanged => "unchanged",
         InstallAction::Absent => "absent",
     }

@@ -1,6 +1,7 @@
-//! U-4: what `stead install --remove` finds and gives back.
+//! U-4: what `stead install --remove` finds and gives back, also after a client's own command did damage.
 
-use std::fs;
+use std::fs::{self, Permissions};
+use std::os::unix::fs::PermissionsExt;
 use std::path::PathBuf;
 
 use serde_json::Value;
@@ -129,4 +130,48 @@ fn u4_an_entry_of_an_earlier_install_is_not_given_back() {
     let left: Value = serde_json::from_str(&fs::read_to_string(&file).unwrap()).unwrap();
     assert_eq!(left["a"], 2);
     assert_eq!(left.pointer("/mcpServers/stead"), None, "{left}");
+}
+
+#[test]
+fn u4_what_a_clients_own_command_takes_out_beside_the_entry_is_told_and_given_back() {
+    let env = TestEnv::new(STEAD);
+    let mine = r#"{"keep": 1, "starts": 1, "mcpServers": {"o": {"command": "o"}}}"#;
+    let file = put(&env, ".claude.json", mine);
+    let entry = r#""stead": {"command": "stead", "args": ["mcp"]}"#;
+    let own = |after: &str| {
+        let program = env.root().join("bin/claude");
+        let script = format!("#!/bin/sh\ncat > '{}' <<'E'\n{after}\nE\n", file.display());
+        fs::write(&program, script).unwrap();
+        fs::set_permissions(&program, Permissions::from_mode(0o755)).unwrap();
+    };
+    let remove = ["--client", "claude-code", "--remove"];
+    own(&format!(r#"{{"mcpServers": {{{entry}}}}}"#));
+    let answer = one(&env, &["--client", "claude-code"]);
+    assert_eq!(answer["action"], "added", "{answer:#}");
+    for name in ["`keep`", "`mcpServers`"] {
+        assert!(text(&answer["note"]).contains(name), "{answer:#}");
+    }
+    assert_eq!(fs::read_to_string(text(&answer["backup"])).unwrap(), mine);
+    assert_eq!(one(&env, &remove)["by"], "restore");
+    assert_eq!(fs::read_to_string(&file).unwrap(), mine);
+    // What it notes beside the entry is its own affair.
+    let noted = format!(
+        r#"{{"keep": 1, "starts": 2, "new": 1, "mcpServers": {{"o": {{"command": "o"}}, {entry}}}}}"#
+    );
+    own(&noted);
+    assert_eq!(one(&env, &["--client", "claude-code"])["note"], Value::Null);
+    own(r#"{"keep": 1, "starts": 2, "new": 1}"#);
+    let answer = one(&env, &remove);
+    assert!(text(&answer["note"]).contains("`mcpServers`"), "{answer:#}");
+    assert!(fs::read_to_string(text(&answer["backup"])).unwrap().contains("\"o\""), "{answer:#}");
+    // A file that it breaks is edited as it was before.
+    fs::write(&file, mine).unwrap();
+    own("{");
+    let answer = one(&env, &["--client", "claude-code"]);
+    assert_eq!((text(&answer["action"]), text(&answer["by"])), ("added", "edit"), "{answer:#}");
+    assert!(text(&answer["note"]).contains("left a broken file"), "{answer:#}");
+    let now = fs::read_to_string(&file).unwrap();
+    assert!(now.contains("\"keep\": 1") && now.contains("\"stead\""), "{now}");
+    assert_eq!(one(&env, &remove)["by"], "restore");
+    assert_eq!(fs::read_to_string(&file).unwrap(), mine);
 }

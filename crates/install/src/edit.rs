@@ -3,6 +3,7 @@
 use serde_json::Value;
 
 use crate::entry::{EntryShape, KnownEntry, SERVER_NAME, ServerEntry};
+use crate::loss::lost;
 use crate::trouble::EditTrouble;
 use crate::{json, toml, yaml};
 
@@ -116,6 +117,14 @@ impl ConfigFormat {
         match (self.without_entry(one), self.without_entry(other)) {
             (Ok(one), Ok(other)) => one == other,
             _ => false,
+        }
+    }
+
+    /// The names of what a text has beside our entry and a later one has not. One that cannot be read tells nothing.
+    pub(crate) fn lost(self, before: &str, after: &str) -> Vec<String> {
+        match (self.without_entry(before), self.without_entry(after)) {
+            (Ok(before), Ok(after)) => lost(&before, &after, self.table()),
+            _ => Vec::new(),
         }
     }
 

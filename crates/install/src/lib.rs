@@ -12,6 +12,7 @@ mod file;
 #[cfg(test)]
 mod golden;
 mod json;
+mod loss;
 mod own;
 mod perform;
 mod probe;

@@ -242,8 +242,10 @@ impl InstallOrder<'_> {
         };
         let text = before.text.as_deref().unwrap_or_default();
         let had_entry = format.look(text).is_ok_and(|known| known.is_some());
-        // A client's own command may have noted more than the entry, which is not ours to take back.
-        let is_all = before.untouched && format.same_beside_entry(now, text);
+        // A client's own command may have noted more than the entry, which is not ours to take back. What it has lost
+        // is to come back.
+        let is_all = before.untouched
+            && (format.same_beside_entry(now, text) || !format.lost(text, now).is_empty());
         if is_all && !(had_entry && before.renewed) {
             let again = "the entry that was there before the install is back; the same command takes that out, too";
             let note = had_entry.then(|| again.to_owned());
@@ -321,19 +323,42 @@ impl InstallOrder<'_> {
         plan: &mut InstallPlan,
         after: &FileAfter,
     ) -> Result<Vec<PathBuf>, InstallTrouble> {
-        let Some(InstallMeans::OwnCommand(own)) = &plan.means else {
+        let Some(InstallMeans::OwnCommand(own)) = plan.means.clone() else {
             return Ok(self.replace(file, after)?);
         };
         let now = file.text.clone();
-        let Err(why) = self.run_and_look(file, own) else { return Ok(Vec::new()) };
-        plan.note = Some(format!("{why}; so the file was edited"));
-        plan.means = Some(InstallMeans::Edit);
-        if file.text == now {
+        let mut notes: Vec<String> = plan.note.take().into_iter().collect();
+        let mut made = Vec::new();
+        if let Err(why) = self.run_and_look(file, &own) {
+            notes.push(format!("{why}; so the file was edited"));
+            plan.means = Some(InstallMeans::Edit);
+            made = self.edit_after_all(file, &plan.path, now.as_deref(), after)?;
+        }
+        let text = |text: &Option<String>| text.clone().unwrap_or_default();
+        let lost = self.client.format.lost(&text(&now), &text(&file.text));
+        notes.extend((!lost.is_empty()).then(|| lost_by(&own, &lost)));
+        plan.note = (!notes.is_empty()).then(|| notes.join("; "));
+        Ok(made)
+    }
+
+    /// Edits a file whose client's own command has not done it.
+    fn edit_after_all(
+        &self,
+        file: &mut ClientFile,
+        path: &Path,
+        before: Option<&str>,
+        after: &FileAfter,
+    ) -> Result<Vec<PathBuf>, InstallTrouble> {
+        if file.text.as_deref() == before {
             return Ok(self.replace(file, after)?);
         }
-        // The command did something after all, so the file is edited as it is now.
-        let (_, after) = self.plan(&plan.path, file)?;
-        Ok(after.map(|after| self.replace(file, &after)).transpose()?.unwrap_or_default())
+        // The command did something after all, so the file is edited as it is now, unless nobody can read that.
+        match self.plan(path, file) {
+            Ok((_, Some(after))) => Ok(self.replace(file, &after)?),
+            Ok((_, None)) => Ok(Vec::new()),
+            Err(InstallTrouble::Edit { .. }) => Ok(self.replace(file, after)?),
+            Err(other) => Err(other),
+        }
     }
 
     /// Runs a client's own command and believes what is in the file afterwards, not what the command says.
@@ -347,11 +372,12 @@ impl InstallOrder<'_> {
         let known = self.client.format.look(file.text.as_deref().unwrap_or_default());
         match known {
             Ok(known) if known.is_some() == self.entry.is_some() => Ok(()),
-            _ => Err(format!(
+            Ok(_) => Err(format!(
                 "`{}` said yes and did not change `{}`",
                 own.shown(),
                 file.real.display()
             )),
+            Err(trouble) => Err(format!("`{}` left a broken file: {trouble}", own.shown())),
         }
     }
 
@@ -378,6 +404,20 @@ fn starts(command: Option<&str>) -> String {
         Some(command) => format!("it starts `{command}`"),
         None => "it starts no program, but may be reached by a URL".to_owned(),
     }
+}
+
+/// What is to be said of a command that took out more than it should.
+fn lost_by(own: &OwnCommand, lost: &[String]) -> String {
+    let names: Vec<String> = lost.iter().take(5).map(|name| format!("`{name}`")).collect();
+    let more = match lost.len() - names.len() {
+        0 => String::new(),
+        more => format!(" and {more} more"),
+    };
+    format!(
+        "`{}` also took out or changed {}{more}: compare the file with the copy of how it was",
+        own.shown(),
+        names.join(", ")
+    )
 }
 
 /// How an install is undone.

@@ -466,3 +466,38 @@ fn cf2_figures_can_be_switched_off() {
     let code = "import os; ('STEAD_FIGURES' in os.environ, os.popen('echo $STEAD_FIGURES').read())";
     assert_eq!(value(&env, "quiet", code), "(False, '\\n')", "user code sees nothing of it");
 }
+
+#[test]
+fn u5_doctor_says_what_is_wrong_with_the_configuration() {
+    let env = TestEnv::new(STEAD);
+    let doctor = |code: i32| {
+        let ran = env.run(["doctor"]);
+        assert_eq!(ran.code, Some(code), "{ran:?}");
+        let data = ran.json()["data"].clone();
+        let checks = data["checks"].as_array().unwrap();
+        let config = checks.iter().find(|check| check["name"] == "config").expect("a check");
+        (config.clone(), data["next"].clone())
+    };
+    let (config, next) = doctor(0);
+    assert_eq!(config["message"], "no configuration files");
+    assert!(next[0].as_str().unwrap().contains("stead eval"), "{next}");
+    write(&env, ".stead/config.toml", "[sessions.ml]\ninit = \"x = 1\"\n");
+    let said = doctor(0).0;
+    assert!(text(&said["message"]).contains("is not allowed"), "{said:#}");
+    allow(&env);
+    let said = doctor(0).0;
+    assert!(!text(&said["message"]).contains("not allowed"), "{said:#}");
+    write(&env, ".stead/config.toml", "a = [");
+    allow(&env);
+    refused(&env, &["eval", "-n", "py", "1"]);
+    let (config, next) = doctor(2);
+    assert_eq!(config["ok"], false);
+    assert!(text(&config["message"]).contains("config.toml:1"), "{config:#}");
+    assert!(!text(&config["fix"]).is_empty(), "{config:#}");
+    assert_eq!(next, Value::Null, "nothing is said to work that does not");
+    fs::remove_file(env.workspace().join(".stead/config.toml")).unwrap();
+    write_users(&env, "b = 1\n");
+    let (config, next) = doctor(2);
+    assert!(text(&config["message"]).contains("`b`"), "{config:#}");
+    assert_eq!(next, Value::Null);
+}

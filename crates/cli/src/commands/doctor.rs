@@ -9,7 +9,8 @@ use std::time::{Duration, Instant};
 
 use serde::Serialize;
 use stead_client::{
-    Client, Dirs, EvalOptions, EvalStatus, LaunchOptions, Quiet, Workspace, counted, language,
+    Client, ClientError, Dirs, EvalOptions, EvalStatus, LaunchOptions, PROJECT_DIR, Quiet,
+    RequestError, Workspace, counted, language,
 };
 use stead_config::Language;
 use stead_protocol::{ErrorCode, PROGRAM, Status};
@@ -24,7 +25,7 @@ use crate::text::bytes;
 
 /// Say what works here and what to do about what does not
 ///
-/// Checks the directories and the interpreters, starts and stops a throw-away session, and starts the server of each
+/// Checks the directories, the interpreters and the configuration, starts and stops a throw-away session, and starts the server of each
 /// agent's program that has stead, as that program would, to see whether it lists its tools.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Example:
@@ -66,11 +67,13 @@ impl DoctorArgs {
         checks.extend(
             stead_config::offered().map(|it| interpreter(it, &context.cwd, &context.client)),
         );
-        checks.extend([stdin_waits(), hosts(&context.client), session(&context.client)]);
+        let client = &context.client;
+        checks.extend([stdin_waits(), hosts(client), config(client), session(client)]);
         let found = clients(context.client.workspace.path());
         checks.extend(found.checks);
-        let next = found.next;
         let problems = checks.iter().filter(|check| !check.ok).count();
+        // What to do about a problem comes first, and a start that is said to work may be the one that does not.
+        let next = if problems == 0 { found.next } else { Vec::new() };
         let error = (problems > 0).then(|| {
             let message = match problems {
                 1 => "1 check found a problem".to_owned(),
@@ -215,6 +218,32 @@ fn hosts(client: &Client) -> Check {
             "sessions that run: {count}; this is stead {PROGRAM}, and not by it run {others}; one that is stopped and used again runs by this one"
         ),
     )
+}
+
+/// Whether the configuration can be understood; a file that cannot refuses starts.
+fn config(client: &Client) -> Check {
+    let mut read = client.read_config();
+    if !read.problems.is_empty() {
+        let more = read.problems.len() - 1;
+        let problem = Box::new(read.problems.swap_remove(0));
+        return Check::problem(
+            "config",
+            &ClientError::from(RequestError::Config { problem, more }).into(),
+        );
+    }
+    let files = [&read.configuration.user, &read.configuration.workspace];
+    let paths = files.into_iter().flatten().map(|file| file.path.display().to_string());
+    let paths: Vec<String> = paths.collect();
+    let mut message = match paths.is_empty() {
+        true => "no configuration files".to_owned(),
+        false => format!("understood {}", paths.join(" and ")),
+    };
+    if !client.is_in_force(&read) {
+        let dir = client.workspace.path().join(PROJECT_DIR);
+        let dir = dir.display();
+        message += &format!("; {dir} is not allowed and does nothing yet: `stead allow --show`");
+    }
+    Check::ok("config", message)
 }
 
 fn session(client: &Client) -> Check {

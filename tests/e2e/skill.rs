@@ -66,9 +66,34 @@ fn u4_the_skill_is_written_where_agents_look_and_over_nobodys_file() {
     assert!(!env.workspace().join("README.md").exists(), "all or nothing");
     assert!(fs::read_to_string(&servers).unwrap().contains("mine"));
     assert_eq!(env.run(["skill", "--plugin", "plugin"]).code, Some(0));
-    fs::write(env.workspace().join("plugin/hooks/hooks.json"), "{}").unwrap();
-    let again = env.run(["skill", "--plugin", "plugin"]).json();
-    assert_eq!(again["data"]["files"][2]["action"], "written", "{again}");
     assert_eq!(env.run(["skill", "--path", "a/b/SKILL.md"]).code, Some(0));
     assert_eq!(fs::read_to_string(env.workspace().join("a/b/SKILL.md")).unwrap(), skill);
+}
+
+#[test]
+fn u4_what_somebody_wrote_into_a_skill_or_plugin_is_kept() {
+    let env = TestEnv::new(STEAD);
+    let at = |path: &str| env.workspace().join(path);
+    assert_eq!(env.run(["skill", "--plugin", "plugin"]).code, Some(0));
+    let before = fs::read_to_string(at("plugin/.mcp.json")).unwrap();
+    // Each time something else: no copy takes the place of another.
+    for mine in [r#"{"mcpServers": {"mine": {}}}"#, r#"{"mcpServers": {"other": {}}}"#] {
+        fs::write(at("plugin/.mcp.json"), mine).unwrap();
+        let again = env.run(["skill", "--plugin", "plugin"]).json();
+        let file = &again["data"]["files"][1];
+        assert_eq!(file["action"], "written", "{again}");
+        assert_eq!(fs::read_to_string(file["backup"].as_str().unwrap()).unwrap(), mine);
+        assert_eq!(fs::read_to_string(at("plugin/.mcp.json")).unwrap(), before);
+        assert_eq!(again["data"]["files"][0].get("backup"), None, "{again}");
+    }
+    env.run(["skill", "--install"]);
+    let place = at(".agents/skills/stead/SKILL.md");
+    let mine = format!("{}my own advice\n", fs::read_to_string(&place).unwrap());
+    fs::write(&place, &mine).unwrap();
+    let said = env.run(["skill", "--install", "--text"]).stdout;
+    let kept = said.split("(as it was: ").nth(1).and_then(|rest| rest.split(')').next());
+    assert_eq!(fs::read_to_string(kept.unwrap()).unwrap(), mine, "{said}");
+    let copies = fs::read_dir(env.state_dir().join("clients")).unwrap().flatten();
+    let copies = copies.map(|dir| fs::read_dir(dir.path()).unwrap().count());
+    assert_eq!(copies.sum::<usize>(), 3);
 }

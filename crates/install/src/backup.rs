@@ -137,6 +137,20 @@ impl BackupDir {
     }
 }
 
+/// Keeps a file as it is before stead writes it anew. A copy of other content is never overwritten, so nothing that anybody
+/// wrote into the file is lost by a second time.
+pub fn keep_copy(
+    state: &Path,
+    kind: &str,
+    path: &Path,
+    text: &str,
+) -> Result<PathBuf, FileTrouble> {
+    let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
+    let copies = BackupDir::new(state, kind, &real);
+    let mark = fingerprint(text.as_bytes());
+    copies.write(&format!("{}.{}", copies.name, &mark[..8]), text)
+}
+
 /// FNV-1a with 128 bits and the length: whether a file is the same, not whether somebody wants to deceive.
 fn fingerprint(bytes: &[u8]) -> String {
     const PRIME: u128 = (1 << 88) + 0x13b;

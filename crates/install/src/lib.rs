@@ -22,6 +22,7 @@ mod toml;
 mod trouble;
 mod yaml;
 
+pub use backup::keep_copy;
 pub use clients::{CLIENTS, ConfigScope, McpClient, OwnCommand, UserPlaces, client_named};
 pub use edit::{ConfigFormat, EditKind, EditResult};
 pub use entry::{EntryShape, KnownEntry, SERVER_NAME, ServerEntry};

@@ -1,5 +1,6 @@
 //! `stead skill`
 
+use std::error::Error;
 use std::fs;
 use std::io;
 use std::path::{Path, PathBuf};
@@ -22,7 +23,8 @@ const PLACES: [&str; 2] = [".agents/skills/stead/SKILL.md", ".claude/skills/stea
 ///
 /// Without an option it goes to standard output, whatever the mode. `--install` writes it to where agents look:
 /// `.agents/skills` (Codex, Gemini CLI, Copilot, Zed, opencode and others) and `.claude/skills` (Claude Code), in the project or,
-/// with `--scope user`, in the home directory. A file that somebody else wrote is never overwritten.
+/// with `--scope user`, in the home directory. A file that somebody else wrote is never overwritten; of one that is
+/// written anew, a copy as it was is kept in stead's state directory.
 #[derive(Debug, clap::Args)]
 #[command(after_help = "Examples:
   stead skill | less
@@ -55,6 +57,9 @@ struct SkillFileData {
     path: String,
     /// `written` or `unchanged`.
     action: &'static str,
+    /// A copy of the file as it was.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    backup: Option<String>,
 }
 
 impl SkillArgs {
@@ -78,42 +83,70 @@ impl SkillArgs {
         let is_ours = self.plugin.as_deref().is_some_and(|dir| is_our_plugin(&context.path(dir)));
         let mut planned = Vec::new();
         for (path, text) in files {
-            let change = is_to_write(&path, &text, is_ours)?;
-            planned.push((path, text, change));
+            let there = there(&path, &text, is_ours)?;
+            planned.push((path, text, there));
         }
         let mut written = Vec::new();
-        for (path, text, change) in planned {
-            if change {
+        for (path, text, there) in planned {
+            let backup = match &there {
+                FileThere::Earlier(there) => Some(keep(&context.client.dirs.state, &path, there)?),
+                FileThere::Nothing | FileThere::Same => None,
+            };
+            let action = if matches!(there, FileThere::Same) { "unchanged" } else { "written" };
+            if action == "written" {
                 write(&path, &text)?;
             }
-            let action = if change { "written" } else { "unchanged" };
-            written.push(SkillFileData { path: path.display().to_string(), action });
+            written.push(SkillFileData { path: path.display().to_string(), action, backup });
         }
-        let lines: Vec<String> = written
-            .iter()
-            .map(|file| format!("{}: {}\n", file.action, visible(&file.path)))
-            .collect();
+        let lines: Vec<String> = written.iter().map(SkillFileData::line).collect();
         context.answer("complete", SkillData { files: written }, || lines.concat())
     }
 }
 
-/// Whether the file has to be written. What is there must be an earlier version of the same.
-fn is_to_write(path: &Path, text: &str, is_ours: bool) -> Result<bool, Failure> {
+impl SkillFileData {
+    fn line(&self) -> String {
+        let backup = self.backup.as_ref().map(|it| format!(" (as it was: {})", visible(it)));
+        format!("{}: {}{}\n", self.action, visible(&self.path), backup.unwrap_or_default())
+    }
+}
+
+/// What is where a file is to be written.
+enum FileThere {
+    Nothing,
+    /// What would be written.
+    Same,
+    /// A file that stead wrote, of an earlier version or with changes by somebody else.
+    Earlier(String),
+}
+
+/// What is there, if it may be written over.
+fn there(path: &Path, text: &str, is_ours: bool) -> Result<FileThere, Failure> {
     let there = match stead_files::read_users_text(path, stead_files::MOST_NOTE) {
         Ok(there) => there,
-        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(true),
+        Err(error) if error.kind() == io::ErrorKind::NotFound => return Ok(FileThere::Nothing),
         Err(error) => return Err(failed("read", path, &error)),
     };
     let is_ours = is_ours || there.contains(SKILL_MARK);
     match there == text {
-        true => Ok(false),
-        false if is_ours => Ok(true),
+        true => Ok(FileThere::Same),
+        false if is_ours => Ok(FileThere::Earlier(there)),
         false => {
             let message = format!("`{}` is there and was not written by stead", path.display());
             Err(Failure::new(ErrorCode::BadRequest, message)
                 .with_hint("nothing was written; move it away, or name another place"))
         }
     }
+}
+
+/// Keeps a file as it is, and says where.
+fn keep(state: &Path, path: &Path, text: &str) -> Result<String, Failure> {
+    let kept = stead_install::keep_copy(state, "skill", path, text);
+    let kept = kept.map(|path| path.display().to_string());
+    kept.map_err(|error| {
+        let cause = error.source().map(|cause| format!(": {cause}")).unwrap_or_default();
+        Failure::new(ErrorCode::ConnectionFailed, format!("{error}{cause}"))
+            .with_hint("see to it that you may write there, or set STEAD_STATE_DIR")
+    })
 }
 
 /// Whether a directory holds a plugin that stead wrote.

@@ -86,6 +86,10 @@ fn c10_alone_it_says_what_is_here() {
     env.run(["eval", "-n", "data", "-l", "py", "1"]);
     let after = env.run::<_, &str>([]).stdout;
     assert!(after.contains("  sessions   data idle\n"), "{after}");
+    let reply = env.json(["--json"]);
+    assert_eq!((&reply["command"], &reply["ok"]), (&"stead".into(), &true.into()), "{reply:#}");
+    assert_eq!(reply["data"]["sessions"][0], "data", "{reply:#}");
+    assert_eq!(reply["data"]["languages"][0]["language"], "python", "{reply:#}");
 }
 
 #[test]

@@ -140,9 +140,18 @@ pub fn main(modes: Modes) -> ExitCode {
         (false, false) => default_mode(),
     };
     let Some(command) = cli.command else {
-        let context = Context::new("stead", Mode::Text, &cli.globals, modes);
-        print::out(welcome::welcome(context.ok().as_ref(), Paint::stdout()).as_bytes());
-        return ExitCode::from(exit::SUCCESS);
+        // Who only looks what this is reads text, wherever it goes, unless a flag asks for JSON.
+        let mode = if cli.globals.json { Mode::Json } else { Mode::Text };
+        let context = Context::new("stead", mode, &cli.globals, modes);
+        return ExitCode::from(match (mode, context) {
+            (Mode::Json, context) => context
+                .and_then(|context| welcome::answer(&context))
+                .unwrap_or_else(|failure| print::failure(mode, "stead", &failure)),
+            (Mode::Text, context) => {
+                print::out(welcome::welcome(context.ok().as_ref(), Paint::stdout()).as_bytes());
+                exit::SUCCESS
+            }
+        });
     };
     let name = command.name();
     let mode = match mode {

@@ -4,12 +4,15 @@
 //! with the project is not. What cannot be found out is left out: the commands to begin with say what is wrong when they
 //! are run.
 
+use serde::Serialize;
 use stead_client::Client;
 use stead_config::Language;
+use stead_protocol::PROGRAM;
 use stead_screen::visible;
 
 use crate::context::Context;
 use crate::paint::{CARE, HEAD, Paint};
+use crate::print::CommandResult;
 use crate::status::{activity_line, state_style};
 use crate::text::first_line;
 
@@ -53,6 +56,43 @@ pub(crate) fn welcome(context: Option<&Context>, paint: Paint) -> String {
     told += &format!("\n{}\n", paint.paint(HEAD, "For your agent:"));
     told += &command("stead install", "make it known to the agents' programs on this machine");
     told + "\n`stead --help` lists all commands, `stead eval --help` tells all about one, `stead doctor` what works here.\n"
+}
+
+#[derive(Debug, Serialize)]
+struct WelcomeData {
+    workspace: String,
+    languages: Vec<LanguageData>,
+    /// Names of the sessions that are here.
+    sessions: Vec<String>,
+    version: &'static str,
+}
+
+#[derive(Debug, Serialize)]
+struct LanguageData {
+    language: &'static str,
+    #[serde(skip_serializing_if = "Option::is_none")]
+    interpreter: Option<String>,
+    /// Why it is this one, or why there is none.
+    why: String,
+}
+
+/// What is here, for programs.
+pub(crate) fn answer(context: &Context) -> CommandResult {
+    let languages = stead_config::offered().map(|language| {
+        let (interpreter, why) = match context.client.look_for(language, &context.cwd) {
+            Ok((path, why)) => (Some(path.to_string()), why.to_string()),
+            Err(error) => (None, error.to_string()),
+        };
+        LanguageData { language: language.name, interpreter, why }
+    });
+    let listing = context.client.list(false)?;
+    let data = WelcomeData {
+        workspace: context.client.workspace.as_str().to_owned(),
+        languages: languages.collect(),
+        sessions: listing.sessions.iter().map(|one| one.status.name.to_string()).collect(),
+        version: PROGRAM,
+    };
+    context.answer("complete", data, String::new)
 }
 
 /// A language, and the interpreter that a session in it would have.

@@ -349,13 +349,24 @@ fn u4_files_that_cannot_be_changed_are_refused_and_stay_as_they_are() {
     assert_eq!(read(&file), "{}");
     fs::remove_file(&file).unwrap();
     fs::create_dir(&file).unwrap();
-    assert!(refused(&env, "cursor")["message"].as_str().unwrap().contains("a directory"));
+    let error = refused(&env, "cursor");
+    assert!(error["message"].as_str().unwrap().contains("a directory"), "{error}");
+    assert!(error["hint"].as_str().unwrap().contains("move it away"), "{error}");
     fs::remove_dir(&file).unwrap();
     symlink("nowhere", &file).unwrap();
     assert!(refused(&env, "cursor")["message"].as_str().unwrap().contains("a link to `nowhere`"));
     fs::remove_file(&file).unwrap();
     fs::write(&file, r#"{"mcpServers": {"stead": {"url": "http://x"}}}"#).unwrap();
     assert!(refused(&env, "cursor")["message"].as_str().unwrap().contains("by a URL"));
+    for entry in ["null", "\"x\"", "[]", "{}"] {
+        fs::write(&file, format!(r#"{{"mcpServers": {{"stead": {entry}}}}}"#)).unwrap();
+        let message = refused(&env, "cursor")["message"].as_str().unwrap().to_owned();
+        assert!(message.ends_with("it starts no program"), "{entry}: {message}");
+    }
+    for command in ["", " "] {
+        let ran = env.run(["install", "--client", "cursor", "--command", command]);
+        assert!(ran.code == Some(2) && ran.stdout.contains("name a program"), "{ran:?}");
+    }
     fs::File::create(&file).unwrap().set_len(1 << 33).unwrap();
     assert!(refused(&env, "cursor")["message"].as_str().unwrap().contains("at most"));
     // One client that is refused keeps no other from being told.

@@ -1,6 +1,7 @@
 //! What to do next after a client's file could not be changed.
 
 use std::error::Error;
+use std::io::ErrorKind;
 
 use stead_install::{EditTrouble, FileTrouble, InstallTrouble, McpClient, ServerEntry};
 use stead_protocol::ErrorCode;
@@ -59,7 +60,18 @@ pub(crate) fn install_failure(
                 "make the file that it leads to, or remove the link".to_owned()
             }
             FileTrouble::Foreign { .. } => format!("run this as that user, or {by_hand}"),
-            FileTrouble::Io { .. } => format!("see to it that you may write there, or {by_hand}"),
+            FileTrouble::Io { source, .. } => match source.kind() {
+                // Something is there that is no file: a directory, a pipe, a device.
+                ErrorKind::InvalidData => "nothing was written; move it away".to_owned(),
+                ErrorKind::NotADirectory => {
+                    "nothing was written; a file is in place of a directory: move it away"
+                        .to_owned()
+                }
+                ErrorKind::FileTooLarge => {
+                    "nothing was written; no settings are so large: put data elsewhere".to_owned()
+                }
+                _ => format!("see to it that you may write there, or {by_hand}"),
+            },
         },
     };
     let code = match trouble {

@@ -110,7 +110,9 @@ impl EntryShape {
         let env = env.filter_map(|(name, value)| Some((name.clone(), value.as_str()?.to_owned())));
         let off = value.get("enabled") == Some(&Value::Bool(false))
             || value.get("disabled") == Some(&Value::Bool(true));
-        KnownEntry { command, args, env: env.collect(), off }
+        let has_url =
+            ["url", "uri", "serverUrl", "httpUrl"].iter().any(|name| text(name).is_some());
+        KnownEntry { command, args, env: env.collect(), off, has_url }
     }
 }
 
@@ -122,7 +124,7 @@ fn one_list(entry: &ServerEntry) -> Vec<&str> {
 /// An entry for stead that is in a client's file.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub struct KnownEntry {
-    /// The program; `None` if the client reaches the server in another way, by a URL.
+    /// The program; `None` if it starts none.
     pub command: Option<String>,
     /// Its arguments.
     pub args: Vec<String>,
@@ -130,12 +132,23 @@ pub struct KnownEntry {
     pub env: BTreeMap<String, String>,
     /// Whether the client was told not to start it.
     pub off: bool,
+    /// Whether the client reaches the server by a URL.
+    pub has_url: bool,
 }
 
 impl KnownEntry {
     /// Whether this starts the same program, whatever else was given to it: a workspace, for example.
     pub(crate) fn starts(&self, entry: &ServerEntry) -> bool {
         self.command.as_deref() == Some(&entry.command) && self.serves()
+    }
+
+    /// What it does, for a sentence.
+    pub(crate) fn does(&self) -> String {
+        match &self.command {
+            Some(command) => format!("it starts `{command}`"),
+            None if self.has_url => "it starts no program, but is reached by a URL".to_owned(),
+            None => "it starts no program".to_owned(),
+        }
     }
 
     /// Whether its arguments make stead serve by MCP.

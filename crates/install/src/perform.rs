@@ -101,12 +101,12 @@ pub enum InstallTrouble {
         trouble: EditTrouble,
     },
     /// The file has an entry of our name that is the user's own.
-    #[error("`{}` has an entry `stead` that is not of this program: {}", path.display(), starts(command.as_deref()))]
+    #[error("`{}` has an entry `stead` that is not of this program: {does}", path.display())]
     Foreign {
         /// The file.
         path: PathBuf,
-        /// What that entry starts, if it is a program.
-        command: Option<String>,
+        /// What that entry does.
+        does: String,
     },
     /// The client has no file of this scope.
     #[error("{title} has no {scope} file", scope = scope.word())]
@@ -173,8 +173,8 @@ impl InstallOrder<'_> {
         let foreign = known.as_ref().filter(|known| !self.is_ours(known, file, now));
         let Some(entry) = self.entry else {
             if let Some(foreign) = foreign {
-                let starts = starts(foreign.command.as_deref());
-                let note = format!("the entry `stead` there is not of this program: {starts}");
+                let does = foreign.does();
+                let note = format!("the entry `stead` there is not of this program: {does}");
                 return Ok(nothing(InstallAction::Absent, None, Some(note)));
             }
             let removed = format.remove(now).map_err(self.trouble(path))?;
@@ -198,8 +198,7 @@ impl InstallOrder<'_> {
             return Ok(nothing(InstallAction::Unchanged, Some(has), note));
         }
         if let Some(foreign) = foreign {
-            let (path, command) = (path.to_owned(), foreign.command.clone());
-            return Err(InstallTrouble::Foreign { path, command });
+            return Err(InstallTrouble::Foreign { path: path.to_owned(), does: foreign.does() });
         }
         let (did, text) = match format.add(now, entry).map_err(self.trouble(path))? {
             EditResult::To { did, text } => (did, text),
@@ -395,14 +394,6 @@ impl InstallOrder<'_> {
             FileAfter::Text(text) => file.replace(text, mode),
             FileAfter::NoFile => file.delete().map(|()| Vec::new()),
         }
-    }
-}
-
-/// What an entry starts, for a sentence.
-fn starts(command: Option<&str>) -> String {
-    match command {
-        Some(command) => format!("it starts `{command}`"),
-        None => "it starts no program, but may be reached by a URL".to_owned(),
     }
 }
 

@@ -48,8 +48,16 @@ pub(crate) struct InstallArgs {
     #[arg(long)]
     remove: bool,
     /// Program to write in place of the absolute path of this one
-    #[arg(long, value_name = "PROGRAM", conflicts_with = "remove")]
+    #[arg(long, value_name = "PROGRAM", value_parser = program_named, conflicts_with = "remove")]
     command: Option<String>,
+}
+
+/// A program's name or path; nothing else can be started.
+fn program_named(given: &str) -> Result<String, String> {
+    match given.trim().is_empty() {
+        true => Err("name a program, such as `stead` or its path".to_owned()),
+        false => Ok(given.to_owned()),
+    }
 }
 
 /// Clients by their ids, or by what people call them.

@@ -239,11 +239,33 @@ impl JsonReader<'_> {
         let rest = self.rest();
         let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.' | '_');
         let end = rest.find(|c| !is_part(c)).unwrap_or(rest.len());
-        let value = serde_json::from_str(&rest[..end]).map_err(|_| match end {
+        let word = &rest[..end];
+        // JSON has numbers of any size, and nobody has to calculate with them here: the digits stand for such a one.
+        let too_large = || is_number(word).then(|| Value::String(word.to_owned()));
+        let value = serde_json::from_str(word).ok().or_else(too_large);
+        let value = value.ok_or_else(|| match end {
             0 => self.broken(format!("`{}` begins no value", self.next().unwrap_or_default())),
             _ => self.broken(format!("`{}` is no value", &rest[..end.min(40)])),
         })?;
         self.at += end;
         Ok(value)
     }
+}
+
+/// Whether a word is a number as JSON writes them.
+fn is_number(word: &str) -> bool {
+    let all_digits = |text: &str| !text.is_empty() && text.bytes().all(|it| it.is_ascii_digit());
+    let unsigned = word.strip_prefix('-').unwrap_or(word);
+    let (mantissa, exponent) = match unsigned.split_once(['e', 'E']) {
+        Some((mantissa, exponent)) => (mantissa, Some(exponent)),
+        None => (unsigned, None),
+    };
+    let (whole, fraction) = match mantissa.split_once('.') {
+        Some((whole, fraction)) => (whole, Some(fraction)),
+        None => (mantissa, None),
+    };
+    all_digits(whole)
+        && (whole == "0" || !whole.starts_with('0'))
+        && fraction.is_none_or(all_digits)
+        && exponent.is_none_or(|it| all_digits(it.strip_prefix(['+', '-']).unwrap_or(it)))
 }

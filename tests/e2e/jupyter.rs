@@ -303,7 +303,7 @@ fn k1_a_connection_file_that_leads_nowhere_says_so() {
     // One that listens and never answers; and one that has another key.
     let mute = Elsewhere::start(&env, &[TOY], "mute");
     let said = start(mute.path());
-    assert!(message(&said).contains("did not answer in 10 s"), "{said:#}");
+    assert!(message(&said).contains("did not answer in 10 s: its key may be another"), "{said:#}");
 }
 
 #[test]

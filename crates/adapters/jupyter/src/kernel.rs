@@ -46,8 +46,10 @@ pub(crate) enum StartFailure {
     Spawn { name: String, program: String, source: io::Error },
     #[error("the kernel `{name}` {how} before it answered{}", written(said))]
     Died { name: String, how: String, said: String },
-    #[error("the kernel `{name}` runs and did not answer in {} s{}{}", within.as_secs(), signed(*unsigned), written(said))]
-    Silent { name: String, within: Duration, unsigned: bool, said: String },
+    #[error("the kernel `{name}` runs and did not answer in {} s{}{}", within.as_secs(), key.words(), written(said))]
+    Silent { name: String, within: Duration, key: KeyDoubt, said: String },
+    #[error("the kernel `{name}` runs and has opened no socket in {} s{}", within.as_secs(), written(said))]
+    Deaf { name: String, within: Duration, said: String },
     #[error("the kernel `{name}` cannot be reached at {address}: {}", plainly(source))]
     NotListening { name: String, address: String, source: io::Error },
     #[error("what listens at the addresses of `{path}` is no kernel: {why}")]
@@ -64,7 +66,10 @@ impl StartFailure {
         match self {
             StartFailure::File(_) => Obstacle::File,
             StartFailure::Find(_) | StartFailure::Spawn { .. } => Obstacle::Program,
-            StartFailure::Died { .. } | StartFailure::Silent { .. } => Obstacle::Died,
+            StartFailure::Silent { key: KeyDoubt::OfFile, .. } => Obstacle::File,
+            StartFailure::Died { .. } | StartFailure::Silent { .. } | StartFailure::Deaf { .. } => {
+                Obstacle::Died
+            }
             StartFailure::NotListening { .. } => Obstacle::NotReached,
             StartFailure::NoKernel { .. } => Obstacle::OtherKind,
             StartFailure::HostGone | StartFailure::Io(_) => Obstacle::Other,
@@ -76,8 +81,25 @@ fn written(text: &str) -> String {
     if text.is_empty() { String::new() } else { format!("; it wrote:\n{text}") }
 }
 
-fn signed(unsigned: bool) -> &'static str {
-    if unsigned { ": what it sent is signed with another key" } else { "" }
+/// Whether the key of a connection may be why a kernel is not heard.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum KeyDoubt {
+    /// Nothing says so.
+    None,
+    /// What it sends is signed with another key.
+    Other,
+    /// The file is somebody else's, and a kernel with another key does not answer.
+    OfFile,
+}
+
+impl KeyDoubt {
+    fn words(self) -> &'static str {
+        match self {
+            KeyDoubt::None => "",
+            KeyDoubt::Other => ": what it sent is signed with another key",
+            KeyDoubt::OfFile => ": its key may be another than that in the file",
+        }
+    }
 }
 
 /// How a kernel went away by itself.
@@ -227,7 +249,7 @@ fn start(
                 match (&failure, transport) {
                     // Some know ports only, and end or wait for ever.
                     (
-                        StartFailure::Died { .. } | StartFailure::NotListening { .. },
+                        StartFailure::Died { .. } | StartFailure::Deaf { .. },
                         KernelTransport::Ipc,
                     ) => {
                         transport = KernelTransport::Tcp;
@@ -283,6 +305,7 @@ impl Attempt<'_> {
             match KernelSockets::connect(connection, session) {
                 Ok(sockets) => break sockets,
                 Err(_) if Instant::now() < self.listens_by => {}
+                Err(_) if self.process.is_some() => return Err(self.deaf()),
                 Err(error) => {
                     let (name, address) = (self.name.clone(), error.address.to_string());
                     return Err(StartFailure::NotListening { name, address, source: error.source });
@@ -295,10 +318,7 @@ impl Attempt<'_> {
         loop {
             let now = Instant::now();
             if now >= self.until {
-                let within = if self.process.is_some() { READY_WITHIN } else { ANSWERS_WITHIN };
-                let (name, said) = (self.name.clone(), tail(&self.written));
-                let unsigned = sockets.unsigned > 0;
-                return Err(StartFailure::Silent { name, within, unsigned, said });
+                return Err(self.silent(&sockets));
             }
             if now >= greet_at && sockets.are_open() {
                 greet_at = now + GREET_EVERY;
@@ -321,6 +341,23 @@ impl Attempt<'_> {
                 return Ok((sockets, actions));
             }
         }
+    }
+
+    /// The process runs and does not listen.
+    fn deaf(&self) -> StartFailure {
+        let within =
+            READY_WITHIN.saturating_sub(self.until.saturating_duration_since(Instant::now()));
+        StartFailure::Deaf { name: self.name.clone(), within, said: tail(&self.written) }
+    }
+
+    /// What listens does not answer.
+    fn silent(&self, sockets: &KernelSockets) -> StartFailure {
+        let (within, unknown) = match self.process {
+            Some(_) => (READY_WITHIN, KeyDoubt::None),
+            None => (ANSWERS_WITHIN, KeyDoubt::OfFile),
+        };
+        let key = if sockets.unsigned > 0 { KeyDoubt::Other } else { unknown };
+        StartFailure::Silent { name: self.name.clone(), within, key, said: tail(&self.written) }
     }
 
     /// Something was sent or read; a kernel of ours that hangs up is about to end.

@@ -143,6 +143,7 @@ impl NreplLoop {
         let ready = self.wait().map_err(|_| NreplEnd::Asked)?;
         let mut actions = Vec::new();
         let mut ended = None;
+        let mut wrote = Vec::new();
         for source in ready {
             match source {
                 NreplSource::Host => self.read_host(&mut actions)?,
@@ -150,8 +151,9 @@ impl NreplLoop {
                 NreplSource::Server => ended = self.read_server().err().or(ended),
                 NreplSource::ServerStream(stream) => {
                     let bytes = self.server.read_stream(stream);
-                    let runs = self.talk.is_busy();
-                    self.server_wrote(stream, bytes, runs);
+                    wrote.push((stream, bytes));
+                    // What it sent before it wrote that has come, and goes first.
+                    ended = self.read_server().err().or(ended);
                 }
                 NreplSource::ServerEnded => {
                     if self.leave_by.is_some() {
@@ -166,6 +168,13 @@ impl NreplLoop {
         }
         while let Some(message) = self.server.messages.pop_front() {
             actions.extend(self.talk.step(NreplInput::Server(message)));
+        }
+        if !wrote.is_empty() {
+            let runs = self.talk.is_busy();
+            self.act(std::mem::take(&mut actions))?;
+            for (stream, bytes) in wrote {
+                self.server_wrote(stream, bytes, runs);
+            }
         }
         if let Some(end) = ended {
             // What it said last counts.

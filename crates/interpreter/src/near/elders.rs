@@ -105,7 +105,9 @@ impl Elders {
 
 pub(super) fn image(pid: u32) -> Option<ProcessImage> {
     let exe = std::fs::read_link(format!("/proc/{pid}/exe")).ok()?;
-    Some((exe, std::fs::read(format!("/proc/{pid}/cmdline")).ok()?))
+    let words = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;
+    // A process that ends between the two looks has no words any more, which makes it no other program.
+    (!words.is_empty()).then_some((exe, words))
 }
 
 pub(super) fn ticks_since_boot() -> u64 {

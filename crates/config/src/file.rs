@@ -490,7 +490,7 @@ impl FileReader<'_> {
 }
 
 /// A key with the table it stands in.
-fn dotted(table: &str, name: &str) -> String {
+pub(crate) fn dotted(table: &str, name: &str) -> String {
     let plain = |c: char| c.is_ascii_alphanumeric() || matches!(c, '_' | '-');
     let name = match !name.is_empty() && name.chars().all(plain) {
         true => name.to_owned(),

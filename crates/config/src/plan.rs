@@ -9,10 +9,10 @@ use std::collections::BTreeMap;
 
 use stead_protocol::{EnvironmentSource, KernelChoice, SessionName};
 
-use crate::file::{ConfigFile, ConfigTable, NamedTable};
+use crate::file::{ConfigFile, ConfigTable, NamedTable, dotted};
 use crate::keys::{ConfigKey, nearest};
 use crate::languages::{GATEWAY, JUPYTER, engine_of};
-use crate::plan_checks::{check_command, not_for_kernels, problem_in_file};
+use crate::plan_checks::{problem_in_file, unfit};
 use crate::problem::ConfigProblem;
 use crate::session_plan::{PROGRAM, PlannedEngine, SessionPlan};
 use crate::template::TemplateError;
@@ -77,9 +77,6 @@ pub enum PlanError {
     File(Box<ConfigProblem>),
 }
 
-/// Keys of sessions that may not fit what the files say elsewhere.
-const CHECKED: [ConfigKey; 3] = [ConfigKey::Toolchain, ConfigKey::Kernel, ConfigKey::Interpreter];
-
 /// A toolchain that was followed to the language it starts.
 struct ToolchainWay<'a> {
     engine: PlannedEngine,
@@ -126,8 +123,9 @@ impl Configuration {
         names
     }
 
-    /// What is wrong with the files taken together: toolchains that there are not, that go in circles, or whose
-    /// commands do not fit.
+    /// What is wrong with the files taken together: toolchains and gateways that there are not, toolchains that go in
+    /// circles, and keys that do not fit the engine. A session that nothing is wrong with can be started, as far as that
+    /// can be told without looking for its program.
     pub fn problems(&self) -> Vec<ConfigProblem> {
         let mut problems = Vec::new();
         for file in self.files() {
@@ -136,11 +134,8 @@ impl Configuration {
                     problems.push(*problem);
                 }
             }
-            for (name, session) in &file.sessions {
-                let asked = AskedStart::default();
-                if CHECKED.iter().any(|key| session.table.get(*key).is_some())
-                    && let Err(PlanError::File(problem)) = self.plan(name, &asked)
-                {
+            for name in file.sessions.keys() {
+                if let Err(PlanError::File(problem)) = self.plan(name, &AskedStart::default()) {
                     problems.push(*problem);
                 }
             }
@@ -161,7 +156,8 @@ impl Configuration {
             PlanError::File(mut problem) => {
                 // Only here it is known which session named the toolchain.
                 if problem.key.as_deref() == Some(ConfigKey::Toolchain.name()) {
-                    problem.key = Some(format!("sessions.{name}.{}", ConfigKey::Toolchain.name()));
+                    let table = dotted("sessions", name.as_str());
+                    problem.key = Some(dotted(&table, ConfigKey::Toolchain.name()));
                 }
                 PlanError::File(problem)
             }
@@ -253,7 +249,7 @@ impl Configuration {
         let passed = followed.tables.iter().map(|table| (*table, true));
         // A toolchain that the caller named brings its own program; that of the session's is for another.
         let program = given.is_none();
-        for (table, program) in passed.chain(sessions.into_iter().map(|table| (table, program))) {
+        for (table, program) in passed.chain(sessions.iter().map(|table| (*table, program))) {
             plan.uses_workspace |= table.origin.is_workspace();
             match program {
                 true => plan.layer(&table.table),
@@ -278,9 +274,15 @@ impl Configuration {
             }
             None => plan.configured_kernel(name)?,
         };
+        let told = match &toolchain.origin {
+            origin @ ValueOrigin::File { .. } => Some(origin),
+            ValueOrigin::CommandLine => None,
+            // The name of the session says it, or nothing does.
+            _ => sessions.last().map(|table| &table.origin),
+        };
         plan.check_interpreter(name)?;
-        plan.check_server()?;
-        plan.check_gateway()?;
+        plan.check_server(name, told)?;
+        plan.check_gateway(name, told, self.user.as_ref().map(|file| &file.gateways))?;
         let is_language = crate::language(&toolchain.value).is_some() && followed_none;
         plan.toolchain = (!is_language && !own_bridge).then_some(toolchain);
         Ok(plan)
@@ -325,17 +327,8 @@ impl Configuration {
             }
         };
         for (name, table) in &way {
-            if let Some(Sourced { value: ConfigValue::Command(command), .. }) =
-                table.table.get(ConfigKey::Cmd)
-                && let Err(error) = check_command(&engine, command, engine.name())
-            {
-                let fix = error.fix();
-                return Err(problem_at(table, name, ConfigKey::Cmd, error.to_string(), fix));
-            }
-            let has_kernels = [JUPYTER.name, GATEWAY.name].contains(&engine.name());
-            if table.table.get(ConfigKey::Kernel).is_some() && !has_kernels {
-                let (problem, fix) = not_for_kernels(&engine);
-                return Err(problem_at(table, name, ConfigKey::Kernel, problem, fix));
+            if let Some((key, problem, fix)) = unfit(&engine, &table.table) {
+                return Err(problem_at(table, name, key, problem, fix));
             }
         }
         let tables = way.into_iter().rev().map(|(_, table)| table).collect();
@@ -356,7 +349,9 @@ impl Configuration {
         let near = nearest(name, names.iter().map(String::as_str));
         let near = near.map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
         let key = match way.last() {
-            Some((toolchain, _)) => format!("toolchains.{toolchain}.engine"),
+            Some((toolchain, _)) => {
+                dotted(&dotted("toolchains", toolchain), ConfigKey::Engine.name())
+            }
             None => ConfigKey::Toolchain.name().to_owned(),
         };
         PlanError::File(Box::new(ConfigProblem {
@@ -378,5 +373,5 @@ fn problem_at(
     fix: String,
 ) -> PlanError {
     let origin = table.table.get(key).map_or(&table.origin, |value| &value.origin);
-    problem_in_file(origin, format!("toolchains.{name}.{}", key.name()), problem, fix)
+    problem_in_file(origin, dotted(&dotted("toolchains", name), key.name()), problem, fix)
 }

@@ -257,6 +257,75 @@ fn k1_a_kernel_or_a_command_that_fits_no_engine_is_a_problem() {
 }
 
 #[test]
+fn cf1_a_session_that_could_not_start_is_a_problem_with_its_line_and_key() {
+    let gateway = "[gateways.hub]\nurl = \"https://hub.example/\"\n";
+    // What a file has besides a gateway, the line and the key that are to blame, a piece of the fix.
+    for (text, line, key, fix) in [
+        (
+            "[sessions.s]\ntoolchain = \"python\"\nserver = \"7888\"\n",
+            3,
+            "sessions.s.server",
+            "nrepl",
+        ),
+        ("[sessions.py]\nserver = \"7888\"\n", 2, "sessions.py.server", "nrepl"),
+        ("[sessions.s]\nkernel = \"ir\"\nserver = \"7888\"\n", 3, "sessions.s.server", "nrepl"),
+        (
+            "[toolchains.s]\nengine = \"python\"\nserver = \"7888\"\n",
+            3,
+            "toolchains.s.server",
+            "nrepl",
+        ),
+        ("[sessions.s]\ngateway = \"nope\"\n", 2, "sessions.s.gateway", "there are: hub"),
+        ("[sessions.s]\ngateway = \"hud\"\n", 2, "sessions.s.gateway", "did you mean `hub`?"),
+        (
+            "[sessions.s]\ntoolchain = \"python\"\ngateway = \"hub\"\n",
+            3,
+            "sessions.s.gateway",
+            "not both",
+        ),
+        ("[sessions.s]\ntoolchain = \"gateway\"\n", 2, "sessions.s.toolchain", "gateway = "),
+        ("[sessions.s]\ntoolchain = \"nrepl\"\n", 2, "sessions.s.toolchain", "clojure.bb"),
+        ("[sessions.nrepl]\ncwd = \"x\"\n", 1, "sessions.nrepl.toolchain", "server = "),
+        (
+            "[sessions.s]\ntoolchain = \"jupyter\"\ninterpreter = \"py\"\n",
+            3,
+            "sessions.s.interpreter",
+            "`kernel`",
+        ),
+        (
+            "[toolchains.\"s.t\"]\nengine = \"nrepl\"\ninterpreter = \"py\"\n",
+            3,
+            "toolchains.\"s.t\".interpreter",
+            "`cmd`",
+        ),
+        (
+            "[sessions.s]\ntoolchain = \"python.venv.jupyter\"\nkernel = \"ir\"\n",
+            3,
+            "sessions.s.kernel",
+            "jupyter",
+        ),
+    ] {
+        let text = format!("{text}{gateway}");
+        let problems = Configuration { user: Some(user(&text)), workspace: None }.problems();
+        assert_eq!(problems.len(), 1, "{text}: {problems:?}");
+        let one = &problems[0];
+        assert_eq!((one.line, one.key.as_deref()), (Some(line), Some(key)), "{text}");
+        assert!(one.fix.as_deref().unwrap().contains(fix), "{one:?}");
+    }
+    for right in [
+        "[sessions.s]\ngateway = \"hub\"\n",
+        "[sessions.s]\ngateway = \"https://hub.example\"\n",
+        "[sessions.s]\ntoolchain = \"nrepl\"\nserver = \"7888\"\n",
+        "[sessions.s]\ntoolchain = \"clojure.bb\"\n",
+        "[toolchains.s]\nengine = \"nrepl\"\n",
+    ] {
+        let text = format!("{right}{gateway}");
+        let problems = Configuration { user: Some(user(&text)), workspace: None }.problems();
+        assert_eq!(problems, [], "{right}");
+    }
+}
+
+#[test]
 fn k3_a_server_is_named_in_one_way_and_only_where_there_are_servers() {
     let with = |toolchain, key, value: ConfigValue| AskedStart {
         values: BTreeMap::from([(key, value)]),

@@ -316,6 +316,15 @@ fn cf1_check_names_file_line_key_and_fix_and_starts_are_refused_with_them() {
             && shown.contains("do: did you mean `log`?"),
         "{shown}"
     );
+    // One's own file is not to blame for the project's.
+    let users = write_users(&env, "log = \"info\"\n");
+    let reply = env.json(["config", "--check", "--user"]);
+    assert_eq!(reply["data"]["files"], serde_json::json!([users]), "{reply:#}");
+    write_users(&env, "lgo = 1\n");
+    let reply = env.run(["config", "--check", "--user"]).json();
+    let found = reply["data"]["problems"].as_array().unwrap();
+    assert!(found.len() == 1 && text(&found[0]["key"]) == "lgo", "{reply:#}");
+    fs::remove_file(users).unwrap();
     let other = write(&env, "other.toml", "log = 5\n");
     let reply = env.run(["config", "--check", "other.toml"]).json();
     assert_eq!(text(&reply["data"]["problems"][0]["path"]), other.to_str().unwrap());

@@ -125,10 +125,15 @@ impl ConfigArgs {
                     check(context, vec![path], &problems)
                 }
                 None => {
-                    let read = context.client.read_config();
-                    let files = read.user_path.iter().chain([&read.workspace_path]);
+                    let mut read = context.client.read_config();
+                    let users = read.user_path.clone();
+                    if self.user {
+                        read.problems.retain(|problem| Some(&problem.path) == users.as_ref());
+                    }
+                    let workspaces = (!self.user).then_some(read.workspace_path);
+                    let files = users.into_iter().chain(workspaces);
                     let files = files.filter(|path| path.symlink_metadata().is_ok());
-                    check(context, files.cloned().collect(), &read.problems)
+                    check(context, files.collect(), &read.problems)
                 }
             };
         }

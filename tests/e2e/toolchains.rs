@@ -59,6 +59,14 @@ fn cf3_the_list_says_what_can_start_here_and_why_not() {
     for name in ["python", "bash", "nice"] {
         assert_eq!(one(name)["starts"], true, "{:#}", one(name));
     }
+    // What is reached by an address can be named, and starts nowhere by its name.
+    assert_eq!(one("jupyter")["engine"], "jupyter", "{:#}", one("jupyter"));
+    assert!(!text(&one("jupyter")["why"]).is_empty(), "{:#}", one("jupyter"));
+    assert!(!names.contains(&"nrepl".to_owned()) && !names.contains(&"gateway".to_owned()));
+    let error = refused(&env, &["launch", "cobol"]);
+    for name in ["jupyter", "nrepl", "gateway"] {
+        assert!(text(&error["hint"]).contains(name), "{error:#}");
+    }
     assert!(text(&one("nice")["origin"]).ends_with("config.toml:4"), "{:#}", one("nice"));
     venv(&env, &env.workspace().join(".venv"));
     let found = one("python.venv");

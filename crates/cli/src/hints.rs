@@ -324,9 +324,9 @@ fn after_request(error: &RequestError) -> Option<String> {
 fn no_such_toolchain(given: &str, known: &[String]) -> String {
     let near = stead_config::nearest(given, known.iter().map(String::as_str));
     let near = near.map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
-    let is_language = |name: &&String| stead_config::language(name).is_some();
+    let is_offered = |name: &str| stead_config::offered().any(|language| language.name == name);
     let others: Vec<&str> =
-        known.iter().filter(|name| !is_language(name)).map(String::as_str).collect();
+        known.iter().map(String::as_str).filter(|name| !is_offered(name)).collect();
     let (languages, others) = (stead_config::listing(), others.join(", "));
     format!("{near}languages: {languages}; toolchains: {others}; or the name of a Jupyter kernel")
 }

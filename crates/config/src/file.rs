@@ -1,18 +1,19 @@
 //! Reads a configuration file: text in, values with their lines out, or everything that is wrong with it.
 
-use std::collections::BTreeMap;
+use std::collections::{BTreeMap, BTreeSet};
 use std::ops::Range;
 use std::path::Path;
 use std::sync::Arc;
 
 use stead_protocol::{GatewayUrl, SessionName};
 use stead_screen::visible;
-use toml_edit::{Document, Item, TableLike, Value};
+use toml_edit::{Document, Item, TableLike};
 
-use crate::keys::{ConfigKey, KeyKind, KeySpec, Section, nearest, nearest_key};
+use crate::file_values::kind_of;
+use crate::keys::{ConfigKey, Section, TABLES, nearest_key};
 use crate::problem::ConfigProblem;
-use crate::template::CommandTemplate;
-use crate::value::{ConfigValue, FileOwner, Sourced, ValueOrigin, quoted, size, time};
+use crate::syntax::SyntaxProblem;
+use crate::value::{ConfigValue, FileOwner, Sourced, ValueOrigin, quoted};
 
 /// More bytes than any configuration has.
 pub const MOST_CONFIG: u64 = 1 << 20;
@@ -48,6 +49,8 @@ pub struct ConfigFile {
     pub toolchains: BTreeMap<String, NamedTable>,
     /// Its gateways; only the user's own file has any.
     pub gateways: BTreeMap<String, NamedTable>,
+    /// What else it may have, which was not understood.
+    pub unread: Unread,
 }
 
 impl ConfigTable {
@@ -65,35 +68,58 @@ impl ConfigTable {
     }
 }
 
+/// What a file may define and could not be understood, so that nobody can say that it is not there.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum Unread {
+    /// These tables, as `toolchains.NAME`.
+    Tables(BTreeSet<String>),
+    /// All of it.
+    All,
+}
+
 /// Understands the text of a file.
 pub fn read_config(
     text: &str,
     path: &Path,
     owner: FileOwner,
 ) -> Result<ConfigFile, Vec<ConfigProblem>> {
+    match read_partly(text, path, owner) {
+        (file, problems) if problems.is_empty() => Ok(file),
+        (_, problems) => Err(problems),
+    }
+}
+
+/// What can be understood of the text of a file, and everything that is wrong with it.
+pub fn read_partly(text: &str, path: &Path, owner: FileOwner) -> (ConfigFile, Vec<ConfigProblem>) {
     let text = text.strip_prefix('\u{feff}').unwrap_or(text);
+    let mut file = ConfigFile::unread(path, owner);
     let mut reader = FileReader { text, path: path.into(), owner, problems: Vec::new() };
-    let document = match Document::parse(text) {
-        Ok(document) => document,
-        Err(error) => {
-            // The parser says what it expected on further lines.
-            let said = error.message().trim().replace('\n', "; ");
-            reader.complain(error.span(), None, said, syntax_fix(text, error.span()));
-            return Err(reader.problems);
+    match Document::parse(text) {
+        Ok(document) => {
+            file.unread = Unread::Tables(BTreeSet::new());
+            reader.top(document.as_table(), &mut file);
         }
-    };
-    let mut file = ConfigFile {
-        owner,
-        path: reader.path.clone(),
-        top: ConfigTable::default(),
-        sessions: BTreeMap::new(),
-        toolchains: BTreeMap::new(),
-        gateways: BTreeMap::new(),
-    };
-    reader.top(document.as_table(), &mut file);
-    match reader.problems.is_empty() {
-        true => Ok(file),
-        false => Err(reader.problems),
+        Err(error) => {
+            let found = SyntaxProblem::of(text, &error);
+            let at = found.at..found.at;
+            reader.complain(Some(at), found.key.as_deref(), found.problem, Some(found.fix));
+        }
+    }
+    (file, reader.problems)
+}
+
+impl ConfigFile {
+    /// A file of which nothing is known.
+    pub fn unread(path: &Path, owner: FileOwner) -> ConfigFile {
+        ConfigFile {
+            owner,
+            path: path.into(),
+            top: ConfigTable::default(),
+            sessions: BTreeMap::new(),
+            toolchains: BTreeMap::new(),
+            gateways: BTreeMap::new(),
+            unread: Unread::All,
+        }
     }
 }
 
@@ -110,7 +136,8 @@ pub fn word_at_top(text: &str, path: &Path, key: ConfigKey) -> Option<String> {
     file.top.text(key).map(|(word, _)| word.to_owned())
 }
 
-struct FileReader<'a> {
+/// Reads one file, and collects what is wrong with it.
+pub(crate) struct FileReader<'a> {
     text: &'a str,
     path: Arc<Path>,
     owner: FileOwner,
@@ -119,17 +146,18 @@ struct FileReader<'a> {
 
 impl FileReader<'_> {
     fn top(&mut self, table: &dyn TableLike, file: &mut ConfigFile) {
+        let ConfigFile { sessions, toolchains, gateways, unread, .. } = file;
         for (name, item) in table.iter() {
             let span = key_span(table, name, item);
             match name {
-                "sessions" => self.named(name, item, span, |reader, name, at, table| {
-                    reader.session(name, at, table, &mut file.sessions);
+                "sessions" => self.named(name, item, span, unread, |reader, name, at, table| {
+                    reader.session(name, at, table, sessions);
                 }),
-                "toolchains" => self.named(name, item, span, |reader, name, at, table| {
-                    reader.toolchain(name, at, table, &mut file.toolchains);
+                "toolchains" => self.named(name, item, span, unread, |reader, name, at, table| {
+                    reader.toolchain(name, at, table, toolchains);
                 }),
-                "gateways" => self.named(name, item, span, |reader, name, at, table| {
-                    reader.gateway(name, at, table, &mut file.gateways);
+                "gateways" => self.named(name, item, span, unread, |reader, name, at, table| {
+                    reader.gateway(name, at, table, gateways);
                 }),
                 _ => {
                     if let Some((key, value)) = self.entry(Section::Top, "", name, item, span) {
@@ -146,6 +174,7 @@ impl FileReader<'_> {
         kind: &str,
         item: &Item,
         span: Option<Range<usize>>,
+        unread: &mut Unread,
         mut each: impl FnMut(&mut Self, &str, Option<Range<usize>>, &dyn TableLike),
     ) {
         let fix = format!("write `[{kind}.NAME]` before its keys");
@@ -155,12 +184,18 @@ impl FileReader<'_> {
         };
         for (name, item) in tables.iter() {
             let span = key_span(tables, name, item);
+            let known = self.problems.len();
             match item.as_table_like() {
                 Some(table) => each(self, name, span, table),
                 None => {
                     let problem = format!("it takes a table, not {}", kind_of(item));
                     self.complain(span, Some(&dotted(kind, name)), problem, Some(fix.clone()));
                 }
+            }
+            if let Unread::Tables(tables) = unread
+                && self.problems.len() > known
+            {
+                tables.insert(dotted(kind, name));
             }
         }
     }
@@ -203,7 +238,8 @@ impl FileReader<'_> {
         if self.name(given, "toolchain", span.clone(), &at).is_none() {
             return;
         }
-        if values.get(ConfigKey::Engine).is_none() && crate::built_in(given).is_none() {
+        // An engine that is wrong was complained about already.
+        if table.get(ConfigKey::Engine.name()).is_none() && crate::built_in(given).is_none() {
             let problem = "it has no `engine`".to_owned();
             let fix = "say what it starts: engine = \"python\"".to_owned();
             return self.complain(span, Some(&at), problem, Some(fix));
@@ -221,7 +257,8 @@ impl FileReader<'_> {
         {
             let problem = format!("{} is no name for a language", quoted(&shortened(engine)));
             let fix = stead_protocol::NameError::expected(&error).to_owned();
-            return self.complain(span, Some(&format!("{at}.engine")), problem, Some(fix));
+            let (at, span) = key_of(&at, table, ConfigKey::Engine);
+            return self.complain(span, Some(&at), problem, Some(fix));
         }
         let origin = self.origin(span);
         into.insert(given.to_owned(), NamedTable { origin, table: values });
@@ -245,7 +282,7 @@ impl FileReader<'_> {
             Some((url, _)) => {
                 if let Err(error) = GatewayUrl::parse(url) {
                     let fix = "write it as \"https://HOST:PORT/\"".to_owned();
-                    let at = dotted(&at, ConfigKey::Url.name());
+                    let (at, span) = key_of(&at, table, ConfigKey::Url);
                     return self.complain(span, Some(&at), error.to_string(), Some(fix));
                 }
             }
@@ -256,11 +293,12 @@ impl FileReader<'_> {
             }
         }
         let tokens = [ConfigKey::Token, ConfigKey::TokenEnv, ConfigKey::TokenFile];
-        let has: Vec<&str> =
-            tokens.iter().filter(|key| values.get(**key).is_some()).map(|key| key.name()).collect();
+        let has: Vec<ConfigKey> =
+            tokens.into_iter().filter(|key| values.get(*key).is_some()).collect();
         if let [one, other, ..] = has.as_slice() {
-            let problem = format!("it has both `{one}` and `{other}`");
+            let problem = format!("the gateway has `{}` already", one.name());
             let fix = "keep one of them: a gateway has one token".to_owned();
+            let (at, span) = key_of(&at, table, *other);
             return self.complain(span, Some(&at), problem, Some(fix));
         }
         let origin = self.origin(span);
@@ -304,12 +342,9 @@ impl FileReader<'_> {
     ) -> Option<(ConfigKey, Sourced<ConfigValue>)> {
         let full = dotted(at, name);
         let Some(spec) = section.keys().find(|spec| spec.name == name) else {
-            let fix = match item.as_table_like() {
-                // A dot in a header begins an inner table.
-                Some(_) if section != Section::Top => {
-                    format!("a name with a dot stands in quotes: {}", header(at, name))
-                }
-                _ => self.meant(section, name),
+            let fix = match is_part_of_name(section, name, item) {
+                true => format!("a name with a dot stands in quotes: {}", header(at, name)),
+                false => meant(section, name),
             };
             self.complain(span, Some(&full), "there is no such key".to_owned(), Some(fix));
             return None;
@@ -324,153 +359,12 @@ impl FileReader<'_> {
         Some((spec.key, Sourced::new(value, self.origin(span))))
     }
 
-    /// What to write in place of a key that there is not.
-    fn meant(&self, section: Section, name: &str) -> String {
-        if let Some(near) = nearest_key(section, name) {
-            return match near {
-                "sessions" | "toolchains" | "gateways" => format!("did you mean `[{near}.NAME]`?"),
-                near => format!("did you mean `{near}`?"),
-            };
-        }
-        let elsewhere = [Section::Top, Section::Session, Section::Toolchain, Section::Gateway]
-            .into_iter()
-            .find(|other| other.keys().any(|spec| spec.name == name));
-        let known: Vec<&str> = section.keys().map(|spec| spec.name).collect();
-        match elsewhere {
-            Some(Section::Top) => format!("`{name}` stands at the top, before all tables"),
-            Some(other) => format!("`{name}` stands in {}", other.title()),
-            None => format!("keys of {}: {}", section.title(), known.join(", ")),
-        }
-    }
-
-    fn value(
-        &mut self,
-        spec: &KeySpec,
-        full: &str,
-        item: &Item,
-        span: Option<Range<usize>>,
-    ) -> Option<ConfigValue> {
-        if spec.kind == KeyKind::Variables {
-            return self.variables(full, item, span);
-        }
-        let number = item.as_integer();
-        let text = item.as_str();
-        let read = match (spec.kind, text, number) {
-            (KeyKind::Flag, ..) => item.as_bool().map(ConfigValue::Flag),
-            (KeyKind::Time, Some(text), _) => time(text).map(ConfigValue::Millis),
-            (KeyKind::Time, _, Some(number)) => u64::try_from(number).ok().map(ConfigValue::Millis),
-            (KeyKind::Size, Some(text), _) => size(text).map(ConfigValue::Bytes),
-            (KeyKind::Size, _, Some(number)) => u64::try_from(number).ok().map(ConfigValue::Bytes),
-            (KeyKind::Word(words), Some(text), _) => {
-                if let Some(near) = (!words.contains(&text))
-                    .then(|| nearest(&text.to_ascii_lowercase(), words.iter().copied()))
-                    .flatten()
-                {
-                    let problem = format!("{} is none of its words", quoted(text));
-                    let fix = format!("did you mean \"{near}\"?");
-                    self.complain(span, Some(full), problem, Some(fix));
-                    return None;
-                }
-                words.contains(&text).then(|| ConfigValue::Text(text.to_owned()))
-            }
-            (KeyKind::Command, ..) => return self.command(spec, full, item, span),
-            (KeyKind::Name | KeyKind::Path | KeyKind::Text, Some(text), _) => (!text.is_empty()
-                && !text.contains('\0'))
-            .then(|| ConfigValue::Text(text.to_owned())),
-            (KeyKind::Address, Some(text), _) => crate::server_address(text).map(ConfigValue::Text),
-            (KeyKind::Code, Some(text), _) => Some(ConfigValue::Text(text.to_owned())),
-            _ => None,
-        };
-        if read.is_none() {
-            let problem = match text {
-                Some(text) => format!("{} is no value for it", quoted(&shortened(text))),
-                None => format!("{} is no value for it", kind_of(item)),
-            };
-            let fix = format!("write {}", spec.kind.expected());
-            self.complain(span, Some(full), problem, Some(fix));
-        }
-        read
-    }
-
-    fn command(
-        &mut self,
-        spec: &KeySpec,
-        full: &str,
-        item: &Item,
-        span: Option<Range<usize>>,
-    ) -> Option<ConfigValue> {
-        let template = match (item.as_str(), item.as_array()) {
-            (Some(text), _) => CommandTemplate::split(text),
-            (None, Some(array)) => {
-                let words: Option<Vec<String>> =
-                    array.iter().map(|word| word.as_str().map(str::to_owned)).collect();
-                let Some(words) = words else {
-                    let problem = "not all of its words are texts".to_owned();
-                    self.complain(span, Some(full), problem, Some("put each in quotes".to_owned()));
-                    return None;
-                };
-                CommandTemplate::of_words(words)
-            }
-            (None, None) => {
-                let problem = format!("{} is no value for it", kind_of(item));
-                let fix = format!("write {}", spec.kind.expected());
-                self.complain(span, Some(full), problem, Some(fix));
-                return None;
-            }
-        };
-        match template {
-            Ok(template) => Some(ConfigValue::Command(template)),
-            Err(error) => {
-                self.complain(span, Some(full), error.to_string(), Some(error.fix()));
-                None
-            }
-        }
-    }
-
-    fn variables(
-        &mut self,
-        full: &str,
-        item: &Item,
-        span: Option<Range<usize>>,
-    ) -> Option<ConfigValue> {
-        let Some(table) = item.as_table_like() else {
-            let problem = format!("{} is no value for it", kind_of(item));
-            let fix = format!("write {}", KeyKind::Variables.expected());
-            self.complain(span, Some(full), problem, Some(fix));
-            return None;
-        };
-        let mut variables = BTreeMap::new();
-        for (name, item) in table.iter() {
-            let span = key_span(table, name, item);
-            let at = dotted(full, name);
-            if name.is_empty() || name.contains(['=', '\0']) {
-                let problem = "it is no name for a variable".to_owned();
-                let fix = "use a name without `=`".to_owned();
-                self.complain(span, Some(&at), problem, Some(fix));
-                continue;
-            }
-            match item.as_str().filter(|text| !text.contains('\0')) {
-                Some(text) => {
-                    let origin = self.origin(span);
-                    variables.insert(name.to_owned(), Sourced::new(text.to_owned(), origin));
-                }
-                // The value may be a secret, so it is not quoted.
-                None => {
-                    let problem = format!("a variable is a text, not {}", kind_of(item));
-                    let fix = format!("put it in quotes: {name} = \"…\"");
-                    self.complain(span, Some(&at), problem, Some(fix));
-                }
-            }
-        }
-        Some(ConfigValue::Variables(variables))
-    }
-
-    fn origin(&self, span: Option<Range<usize>>) -> ValueOrigin {
+    pub(crate) fn origin(&self, span: Option<Range<usize>>) -> ValueOrigin {
         let line = span.map_or(1, |span| line_of(self.text, span.start));
         ValueOrigin::File { owner: self.owner, path: self.path.clone(), line }
     }
 
-    fn complain(
+    pub(crate) fn complain(
         &mut self,
         span: Option<Range<usize>>,
         key: Option<&str>,
@@ -499,13 +393,50 @@ pub(crate) fn dotted(table: &str, name: &str) -> String {
     if table.is_empty() { name } else { format!("{table}.{name}") }
 }
 
+/// A key of a table, as it is called and where it stands.
+fn key_of(at: &str, table: &dyn TableLike, key: ConfigKey) -> (String, Option<Range<usize>>) {
+    let span = table.get(key.name()).and_then(|item| key_span(table, key.name(), item));
+    (dotted(at, key.name()), span)
+}
+
+/// Whether an inner table that is no key was meant as the rest of a name: a dot in a header begins an inner table.
+fn is_part_of_name(section: Section, name: &str, item: &Item) -> bool {
+    let Item::Table(table) = item else { return false };
+    let is_key = |(name, _): (&str, &Item)| section.keys().any(|spec| spec.name == name);
+    let has_only_keys = table.iter().all(is_key);
+    section != Section::Top && (has_only_keys || nearest_key(section, name).is_none())
+}
+
+/// What to write in place of a key that there is not.
+fn meant(section: Section, name: &str) -> String {
+    let sections = [Section::Top, Section::Session, Section::Toolchain, Section::Gateway];
+    let has = |other: &Section| other.keys().any(|spec| spec.name == name);
+    if let Some(other) = sections.iter().find(|other| has(other)) {
+        return match other {
+            Section::Top => format!("`{name}` stands at the top, before all tables"),
+            other => format!("`{name}` stands in {}", other.title()),
+        };
+    }
+    match nearest_key(section, name) {
+        Some(near) if TABLES.contains(&near) => format!("did you mean `[{near}.NAME]`?"),
+        Some(near) => format!("did you mean `{near}`?"),
+        None => {
+            let tables = TABLES.iter().map(|table| format!("[{table}.NAME]"));
+            let tables = tables.filter(|_| section == Section::Top);
+            let keys = section.keys().map(|spec| spec.name.to_owned());
+            let known: Vec<String> = keys.chain(tables).collect();
+            format!("keys of {}: {}", section.title(), known.join(", "))
+        }
+    }
+}
+
 /// The header of a table whose name has a dot: `[toolchains."python.mine"]`.
 fn header(at: &str, name: &str) -> String {
     let (kind, first) = at.split_once('.').unwrap_or(("sessions", at));
     format!("`[{kind}.\"{first}.{name}\"]`")
 }
 
-fn shortened(text: &str) -> String {
+pub(crate) fn shortened(text: &str) -> String {
     match text.chars().count() {
         0..=80 => text.to_owned(),
         _ => text.chars().take(79).chain(['…']).collect(),
@@ -513,48 +444,11 @@ fn shortened(text: &str) -> String {
 }
 
 /// Where a key stands; a table that only its inner tables name stands where the first of them does.
-fn key_span(table: &dyn TableLike, name: &str, item: &Item) -> Option<Range<usize>> {
+pub(crate) fn key_span(table: &dyn TableLike, name: &str, item: &Item) -> Option<Range<usize>> {
     let key = table.get_key_value(name).and_then(|(key, _)| key.span());
     key.or_else(|| item.span())
 }
 
 fn line_of(text: &str, at: usize) -> usize {
     text.as_bytes()[..at.min(text.len())].iter().filter(|byte| **byte == b'\n').count() + 1
-}
-
-/// What a value is, for a sentence.
-fn kind_of(item: &Item) -> &'static str {
-    match item {
-        Item::None => "nothing",
-        Item::Table(_) | Item::Value(Value::InlineTable(_)) => "a table",
-        Item::ArrayOfTables(_) => "a list of tables",
-        Item::Value(Value::String(_)) => "a text",
-        Item::Value(Value::Integer(_)) => "a number",
-        Item::Value(Value::Float(_)) => "a number with a point",
-        Item::Value(Value::Boolean(_)) => "true or false",
-        Item::Value(Value::Datetime(_)) => "a date",
-        Item::Value(Value::Array(_)) => "a list",
-    }
-}
-
-/// What to do about frequent mistakes that the parser only reports as unexpected characters.
-fn syntax_fix(text: &str, span: Option<Range<usize>>) -> Option<String> {
-    let before = text.get(..span?.start.min(text.len()))?;
-    let from = before.rfind('\n').map_or(0, |at| at + 1);
-    let line = text[from..].lines().next().unwrap_or_default().trim();
-    let value = line.split_once('=').map(|(_, value)| value.trim());
-    Some(match value {
-        Some("") => "give the key a value".to_owned(),
-        Some(value)
-            if value.starts_with(|c: char| c.is_alphabetic() || matches!(c, '/' | '~' | '.')) =>
-        {
-            "put the value in quotes".to_owned()
-        }
-        Some(value) if value.starts_with('"') && value.matches('"').count() == 1 => {
-            "close the quote, or put `'''` around several lines".to_owned()
-        }
-        None if line.starts_with('[') => "close the bracket: `[sessions.NAME]`".to_owned(),
-        None if line.contains(':') => "write `key = value`, with `=`".to_owned(),
-        _ => "see https://toml.io for how values are written".to_owned(),
-    })
 }

@@ -2,7 +2,9 @@
 
 use std::path::Path;
 
-use crate::{ConfigKey, ConfigProblem, ConfigValue, Configuration, FileOwner, read_config};
+use crate::{
+    ConfigKey, ConfigProblem, ConfigValue, Configuration, FileOwner, read_config, read_partly,
+};
 
 /// What is wrong with a workspace's file, also when it is taken as a whole.
 fn problems(text: &str) -> Vec<ConfigProblem> {
@@ -86,7 +88,7 @@ fn cf1_every_wrong_file_names_the_line_the_key_and_the_fix() {
             "[sessions.ml]\ntoolchain = \"cobol\"\n",
             2,
             "sessions.ml.toolchain",
-            "there are: bash, clojure.bb, clojure.deps, clojure.lein, node, python",
+            "there are: bash, clojure.bb, clojure.deps, clojure.lein, gateway, jupyter, node, nrepl, python",
         ),
         ("[toolchains.a]\ncmd = \"x\"\n", 1, "toolchains.a", "engine = \"python\""),
         (
@@ -95,7 +97,22 @@ fn cf1_every_wrong_file_names_the_line_the_key_and_the_fix() {
             "toolchains.a.engine",
             "name a language",
         ),
-        ("[toolchains.a]\nengine = \"a\"\n", 2, "toolchains.a.engine", "there are: "),
+        ("[toolchains.a]\nengine = \"a\"\n", 2, "toolchains.a.engine", "name a language"),
+        ("[toolchains.a]\nengine = 5\n", 2, "toolchains.a.engine", "a name in quotes"),
+        ("[sessions.ml]\nenv = { A = \"a\\u0000\" }\n", 2, "sessions.ml.env.A", "take the"),
+        ("[sessions.ml]\ncwd = \"a\\u0000\"\n", 2, "sessions.ml.cwd", "take the"),
+        ("[sessions.ml.env]\n\"\" = \"1\"\n", 2, "sessions.ml.env.\"\"", "give it a name"),
+        ("[sessions.ml]\ncmd = \"x\"\n", 2, "sessions.ml.cmd", "stands in [toolchains.NAME]"),
+        ("[sessions.ml]\nENV = { A = \"1\" }\n", 2, "sessions.ml.ENV", "`env`"),
+        ("[sessions.ml.ENV]\nA = \"1\"\n", 1, "sessions.ml.ENV", "`env`"),
+        ("[sessions.ml]\nx = { A = \"1\" }\n", 2, "sessions.ml.x", "keys of [sessions.NAME]: "),
+        (
+            "[toolchains.python.venv]\nengine = \"python.venv\"\n",
+            1,
+            "toolchains.python.venv",
+            "`[toolchains.\"python.venv\"]`",
+        ),
+        ("zebra = 1\n", 1, "zebra", "quota, [sessions.NAME], [toolchains.NAME], [gateways.NAME]"),
         (
             "[toolchains.a]\nengine = \"python\"\ncmd = \"py --port {port}\"\n",
             3,
@@ -151,21 +168,84 @@ fn cf1_every_wrong_file_names_the_line_the_key_and_the_fix() {
 }
 
 #[test]
-fn cf1_syntax_errors_name_the_line_and_what_to_write() {
-    for (text, line, fix) in [
-        ("[sessions.ml]\ncwd = analysis\n", 2, "in quotes"),
-        ("[sessions.ml]\ncwd =\n", 2, "a value"),
-        ("[sessions.ml\ncwd = \"x\"\n", 1, "close the bracket"),
-        ("[sessions.ml]\ncwd: \"x\"\n", 2, "with `=`"),
-        ("[sessions.ml]\ncwd = \"x\n", 2, "close the quote"),
-        ("a = 1\na = 2\n", 2, ""),
-        ("[sessions.ml]\n[sessions.ml]\n", 2, ""),
+fn cf1_syntax_errors_name_the_line_the_key_and_what_to_write() {
+    for (text, line, key, fix) in [
+        ("[sessions.ml]\ncwd = analysis\n", 2, "sessions.ml.cwd", "a path in quotes"),
+        ("[sessions.ml]\ncwd =\n", 2, "sessions.ml.cwd", "a value: a path"),
+        ("idle_timeout = # soon\n", 1, "idle_timeout", "a value: a time such as"),
+        ("[sessions.ml]\nidle_timeout = 1h\n", 2, "sessions.ml.idle_timeout", "a time such as"),
+        ("[sessions.ml]\nfigures = True\n", 2, "sessions.ml.figures", "without quotes"),
+        ("[sessions.ml.env]\nA = b\n", 2, "sessions.ml.env.A", "a text in quotes"),
+        ("[sessions.ml]\nzebra = b\n", 2, "sessions.ml.zebra", "put the value in quotes"),
+        ("[sessions.ml\ncwd = \"x\"\n", 1, "", "close the bracket"),
+        ("[sessions.ml]]\ncwd = \"x\"\n", 1, "", "alone on its line"),
+        ("[sessions.ml]\ncwd: \"x\"\n", 2, "", "with `=`"),
+        ("[sessions.ml]\ncwd = \"x\n", 2, "sessions.ml.cwd", "close the quote"),
+        ("[sessions.ml]\ncwd = 'x\n", 2, "sessions.ml.cwd", "close the quote"),
+        ("[sessions.ml]\ninit = \"\nx = 1\n\"\n", 2, "sessions.ml.init", "close the quote"),
+        ("[sessions.ml]\ninit = \"\"\"\nx\n", 2, "sessions.ml.init", "close it with `\"\"\"`"),
+        ("[sessions.ml]\nenv = { A = \"1\"\n", 2, "sessions.ml.env", "`}`"),
+        ("[sessions.ml]\nenv = { A = \"1\" B = \"2\" }\n", 2, "sessions.ml.env", "a comma"),
+        ("[sessions.ml]\ncwd = \"x\" \"y\"\n", 2, "sessions.ml.cwd", "a comment begins"),
+        ("[sessions.ml]\ncwd = \"C:\\Users\"\n", 2, "sessions.ml.cwd", "single quotes"),
+        ("[sessions.ml]\ninit = \"\"\"\n'\\d'\n\"\"\"\n", 3, "", "single quotes"),
+        ("log = \"info\"\nquota = 1\nlog = \"warn\"\n", 3, "log", "keep one"),
+        (
+            "log = \"info\"\n[sessions.a]\nlog = \"warn\"\nlog = \"off\"\n",
+            4,
+            "sessions.a.log",
+            "keep",
+        ),
+        ("[sessions.ml]\n[sessions.b]\n[sessions.ml] # x\n", 3, "sessions.ml", "one table"),
+        ("[sessions.ml]\nenv = { A = \"1\", A = \"2\" }\n", 2, "sessions.ml.env", "keep one"),
     ] {
         let found = problems(text);
         assert_eq!(found.len(), 1, "{text}: {found:?}");
-        assert_eq!(found[0].line, Some(line), "{text}: {found:?}");
-        assert!(found[0].fix.as_deref().unwrap_or_default().contains(fix), "{text}: {found:?}");
+        let one = &found[0];
+        let place = (one.line, one.key.as_deref().unwrap_or_default());
+        assert_eq!(place, (Some(line), key), "{text}: {found:?}");
+        assert!(one.fix.as_deref().unwrap_or_default().contains(fix), "{text}: {found:?}");
     }
+    let open = &problems("[sessions.a.env]\nTOKEN = \"hunter2\n\n# x\nB\n")[0];
+    assert_eq!(open.problem, "its quotes are not closed");
+    let twice = &problems("log = \"info\"\n\nlog = \"warn\"\n")[0];
+    assert_eq!(twice.problem, "it is set already, in line 1");
+}
+
+#[test]
+fn cf1_what_is_wrong_elsewhere_is_told_beside_what_is_wrong_in_a_table() {
+    let path = Path::new("/w/.stead/config.toml");
+    let told = |text: &str, users: &str| -> Vec<String> {
+        let (workspace, mut found) = read_partly(text, path, FileOwner::Workspace);
+        let (user, wrong) = read_partly(users, Path::new("/u"), FileOwner::User);
+        let all = Configuration { user: Some(user), workspace: Some(workspace) };
+        found.extend(wrong);
+        found.extend(all.problems());
+        found.into_iter().filter_map(|one| one.key).collect()
+    };
+    let wrong = "[sessions.a]\ncwdd = \"x\"\n[toolchains.q]\nengine = \"pyton\"\n";
+    assert_eq!(told(wrong, ""), ["sessions.a.cwdd", "toolchains.q.engine"]);
+    // What uses something that is wrong is not wrong itself.
+    let uses = "[toolchains.q]\nengine = 5\n[sessions.a]\ntoolchain = \"q\"\n[toolchains.r]\nengine = \"q\"\n";
+    assert_eq!(told(uses, ""), ["toolchains.q.engine"]);
+    assert_eq!(told("[sessions.python]\nserver = \"7888\"\n", ""), ["sessions.python.server"]);
+    let other = "[sessions.a]\ntoolchain = \"q\"\n[sessions.b]\ngateway = \"g\"\n";
+    let users = "[toolchains.q]\nengine = 5\n[gateways.g]\nurl = 5\n";
+    assert_eq!(told(other, users), ["toolchains.q.engine", "gateways.g.url"]);
+    assert_eq!(told(other, "log = [\n"), ["log"]);
+    assert_eq!(told(other, ""), ["sessions.a.toolchain", "sessions.b.gateway"]);
+}
+
+#[test]
+fn k2_what_is_wrong_with_a_gateway_names_the_line_of_its_key() {
+    let wrong = |text: &str| {
+        let found = read_config(text, Path::new("/u"), FileOwner::User).unwrap_err();
+        format!("{:?} {:?}", found[0].line, found[0].key)
+    };
+    let url = "[gateways.c]\n\nurl = \"ftp://x\"\n";
+    assert_eq!(wrong(url), "Some(3) Some(\"gateways.c.url\")");
+    let tokens = "[gateways.c]\nurl = \"http://x\"\ntoken = \"hunter2\"\ntoken_env = \"B\"\n";
+    assert_eq!(wrong(tokens), "Some(4) Some(\"gateways.c.token_env\")");
 }
 
 #[test]

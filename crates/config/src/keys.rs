@@ -110,6 +110,9 @@ pub struct KeySpec {
     pub users_only: bool,
 }
 
+/// The tables of a file, each with tables by name.
+pub(crate) const TABLES: [&str; 3] = ["sessions", "toolchains", "gateways"];
+
 /// How much hosts and servers write to their logs, from least to most.
 pub const LOG_WORDS: &[&str] = &["off", "error", "warn", "info"];
 
@@ -408,8 +411,7 @@ pub(crate) fn nearest_key(section: Section, given: &str) -> Option<&'static str>
     let plain = given.to_ascii_lowercase().replace('-', "_");
     let has = |name: &str| section.keys().any(|spec| spec.name == name);
     let meant = MEANT.iter().find(|(word, name)| *word == plain && has(name));
-    let tables: &[&str] =
-        if section == Section::Top { &["sessions", "toolchains", "gateways"] } else { &[] };
+    let tables: &[&str] = if section == Section::Top { &TABLES } else { &[] };
     match meant {
         Some((_, name)) => Some(name),
         None => nearest(&plain, section.keys().map(|spec| spec.name).chain(tables.iter().copied())),

@@ -8,6 +8,7 @@ mod address;
 mod file;
 #[cfg(test)]
 mod file_tests;
+mod file_values;
 mod keys;
 mod language;
 mod languages;
@@ -20,6 +21,7 @@ mod plan_tests;
 mod problem;
 mod schema;
 mod session_plan;
+mod syntax;
 mod template;
 mod toolchains;
 mod value;
@@ -27,7 +29,9 @@ mod value;
 use stead_protocol::SessionName;
 
 pub use address::server_address;
-pub use file::{ConfigFile, ConfigTable, MOST_CONFIG, NamedTable, read_config, word_at_top};
+pub use file::{
+    ConfigFile, ConfigTable, MOST_CONFIG, NamedTable, Unread, read_config, read_partly, word_at_top,
+};
 pub use keys::{ConfigKey, KEYS, KeyKind, KeySpec, LOG_WORDS, Section, nearest};
 pub use language::{Control, CopyMethod, Fed, Finder, Language, OnPath, Start, VersionManagers};
 pub use languages::{GATEWAY, JUPYTER, LANGUAGES, NREPL, SHELL};

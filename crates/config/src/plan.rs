@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use stead_protocol::{EnvironmentSource, KernelChoice, SessionName};
 
-use crate::file::{ConfigFile, ConfigTable, NamedTable, dotted};
+use crate::file::{ConfigFile, ConfigTable, NamedTable, Unread, dotted};
 use crate::keys::{ConfigKey, nearest};
 use crate::languages::{GATEWAY, JUPYTER, engine_of};
 use crate::plan_checks::{problem_in_file, unfit};
@@ -114,7 +114,8 @@ impl Configuration {
 
     /// The names of all toolchains, those of the files among them, in order.
     pub fn toolchain_names(&self) -> Vec<String> {
-        let languages = crate::offered().map(|language| language.name.to_owned());
+        let languages = crate::LANGUAGES.iter().filter(|language| language.takes_code());
+        let languages = languages.map(|language| language.name.to_owned());
         let special = crate::built_in_specials().map(|one| one.name.to_owned());
         let own = self.files().flat_map(|file| file.toolchains.keys().cloned());
         let mut names: Vec<String> = languages.chain(special).chain(own).collect();
@@ -129,12 +130,14 @@ impl Configuration {
     pub fn problems(&self) -> Vec<ConfigProblem> {
         let mut problems = Vec::new();
         for file in self.files() {
-            for name in file.toolchains.keys() {
+            for name in file.toolchains.keys().filter(|name| !self.is_wrong("toolchains", name)) {
                 if let Err(PlanError::File(problem)) = self.follow(name, None) {
                     problems.push(*problem);
                 }
             }
-            for name in file.sessions.keys() {
+            for name in
+                file.sessions.keys().filter(|name| !self.is_wrong("sessions", name.as_str()))
+            {
                 if let Err(PlanError::File(problem)) = self.plan(name, &AskedStart::default()) {
                     problems.push(*problem);
                 }
@@ -148,6 +151,21 @@ impl Configuration {
             new
         });
         problems
+    }
+
+    /// Whether a file has a table of this kind and name with something wrong in it.
+    fn is_wrong(&self, kind: &str, name: &str) -> bool {
+        // A language and its alias name one session.
+        let names = crate::language(name).map_or([name; 2], |it| [it.name, it.alias]);
+        self.files().any(|file| match &file.unread {
+            Unread::Tables(tables) => names.iter().any(|name| tables.contains(&dotted(kind, name))),
+            Unread::All => false,
+        })
+    }
+
+    /// Whether a file may have a table of this kind and name that was not understood.
+    pub(crate) fn may_have(&self, kind: &str, name: &str) -> bool {
+        self.is_wrong(kind, name) || self.files().any(|file| file.unread == Unread::All)
     }
 
     /// What a session is started with.
@@ -282,7 +300,7 @@ impl Configuration {
         };
         plan.check_interpreter(name)?;
         plan.check_server(name, told)?;
-        plan.check_gateway(name, told, self.user.as_ref().map(|file| &file.gateways))?;
+        plan.check_gateway(name, told, self)?;
         let is_language = crate::language(&toolchain.value).is_some() && followed_none;
         plan.toolchain = (!is_language && !own_bridge).then_some(toolchain);
         Ok(plan)
@@ -298,9 +316,11 @@ impl Configuration {
             next = crate::language(&next).map_or(next, |language| language.name.to_owned());
             // A toolchain that replaces a built-in one of its name is made of that one.
             let itself = way.last().is_some_and(|(last, _)| *last == next);
-            let own = if itself { None } else { self.toolchain(&next) };
+            let built_in = crate::built_in(&next);
+            let own = self.toolchain(&next).filter(|_| !(itself && built_in.is_some()));
+            let own = own.filter(|_| !self.is_wrong("toolchains", &next));
             let Some(own) = own else {
-                match crate::built_in(&next) {
+                match built_in {
                     Some((language, environment)) => {
                         break (PlannedEngine::Known(language), environment);
                     }
@@ -341,11 +361,12 @@ impl Configuration {
         at: Option<&ValueOrigin>,
         way: &[(String, &NamedTable)],
     ) -> PlanError {
-        let Some(ValueOrigin::File { path, line, .. }) = at else {
+        let told = at.filter(|_| !self.may_have("toolchains", name));
+        let Some(ValueOrigin::File { path, line, .. }) = told else {
             return PlanError::NoToolchain { given: name.to_owned() };
         };
         let mut names = self.toolchain_names();
-        names.retain(|known| known != name);
+        names.retain(|known| known != name && way.iter().all(|(passed, _)| passed != known));
         let near = nearest(name, names.iter().map(String::as_str));
         let near = near.map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
         let key = match way.last() {

@@ -9,7 +9,7 @@ use crate::file::{ConfigTable, NamedTable, dotted};
 use crate::keys::{ConfigKey, nearest};
 use crate::language::Language;
 use crate::languages::{GATEWAY, JUPYTER, NREPL};
-use crate::plan::PlanError;
+use crate::plan::{Configuration, PlanError};
 use crate::problem::ConfigProblem;
 use crate::session_plan::{PlannedEngine, SessionPlan};
 use crate::template::{CommandTemplate, Placeholder, TemplateError};
@@ -47,12 +47,12 @@ impl SessionPlan {
     }
 
     /// A gateway is for sessions that have one, and those need it. `told` is where the files say what the session is, if
-    /// they do; `gateways` are those of the user.
+    /// they do.
     pub(crate) fn check_gateway(
         &self,
         name: &SessionName,
         told: Option<&ValueOrigin>,
-        gateways: Option<&BTreeMap<String, NamedTable>>,
+        files: &Configuration,
     ) -> Result<(), PlanError> {
         let is_gateways = self.engine.name() == GATEWAY.name;
         match (self.values.get(&ConfigKey::Gateway), told) {
@@ -60,7 +60,7 @@ impl SessionPlan {
                 let wrong = match is_gateways {
                     false => Some(not_for_gateways(&self.engine)),
                     true if self.kernel.is_some() => None,
-                    true => unknown_gateway(gateway, gateways),
+                    true => unknown_gateway(gateway, files),
                 };
                 wrong.map_or(Ok(()), |(problem, fix)| {
                     Err(problem_of_session(origin, name, ConfigKey::Gateway, problem, fix))
@@ -210,17 +210,17 @@ fn not_for_gateways(engine: &PlannedEngine) -> (String, String) {
 }
 
 /// What is wrong with the name of a gateway that the user has not, and what to write instead.
-fn unknown_gateway(
-    given: &str,
-    gateways: Option<&BTreeMap<String, NamedTable>>,
-) -> Option<(String, String)> {
+fn unknown_gateway(given: &str, files: &Configuration) -> Option<(String, String)> {
+    let gateways = files.user.as_ref().map(|file| &file.gateways);
     let address = GatewayUrl::parse(given).ok();
     let has_address = |table: &NamedTable| {
         let url = table.table.text(ConfigKey::Url).and_then(|(url, _)| GatewayUrl::parse(url).ok());
         url.is_some() && url == address
     };
     let mut known = gateways.into_iter().flatten();
-    if known.any(|(name, table)| name == given || has_address(table)) {
+    if known.any(|(name, table)| name == given || has_address(table))
+        || files.may_have("gateways", given)
+    {
         return None;
     }
     let problem = format!("there is no gateway `{}` in your own file", given.escape_debug());

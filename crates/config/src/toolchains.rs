@@ -126,6 +126,7 @@ mod tests {
         for name in python.into_iter().chain(clojure).chain([
             "bash",
             "node",
+            "jupyter",
             "python.venv.jupyter",
             "python.poetry.jupyter",
         ]) {

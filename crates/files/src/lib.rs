@@ -5,6 +5,7 @@
 //! bound that its caller knows.
 
 use std::borrow::Cow;
+use std::fmt;
 use std::fs::{File, FileType, OpenOptions};
 use std::io::{self, Read};
 use std::os::fd::{AsRawFd, BorrowedFd};
@@ -84,9 +85,28 @@ fn read_all(file: &File, most: u64) -> io::Result<Vec<u8>> {
     if bytes.len() as u64 > most { Err(too_large(bytes.len() as u64, most)) } else { Ok(bytes) }
 }
 
-fn text(bytes: Vec<u8>) -> io::Result<String> {
-    String::from_utf8(bytes)
-        .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8"))
+/// A file that is read as text and is none. It is the cause inside an `io::Error`.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub struct NotUtf8 {
+    /// The first line that is no text.
+    pub line: usize,
+}
+
+impl fmt::Display for NotUtf8 {
+    fn fmt(&self, f: &mut fmt::Formatter<'_>) -> fmt::Result {
+        f.write_str("it is not UTF-8")
+    }
+}
+
+impl std::error::Error for NotUtf8 {}
+
+/// The text that bytes of a file are.
+pub fn text(bytes: Vec<u8>) -> io::Result<String> {
+    String::from_utf8(bytes).map_err(|error| {
+        let before = &error.as_bytes()[..error.utf8_error().valid_up_to()];
+        let line = before.iter().filter(|byte| **byte == b'\n').count() + 1;
+        io::Error::new(io::ErrorKind::InvalidData, NotUtf8 { line })
+    })
 }
 
 fn not_regular(kind: FileType) -> io::Error {
@@ -152,6 +172,17 @@ mod tests {
         assert_eq!(read_text(&at("file"), 4).unwrap(), "text");
         assert_eq!(read_users_text(&at("link"), 4).unwrap(), "text");
         assert!(read_users_text(&at("zero"), 4).unwrap_err().to_string().contains("a device"));
+    }
+
+    #[test]
+    fn h2_a_file_that_is_no_text_is_refused_with_its_line() {
+        let dir = tempfile::tempdir().unwrap();
+        let path = dir.path().join("odd");
+        std::fs::write(&path, b"one\ntwo \xff\n").unwrap();
+        let error = read_users_text(&path, 1 << 20).unwrap_err();
+        assert_eq!(error.kind(), io::ErrorKind::InvalidData);
+        let cause = error.get_ref().and_then(|cause| cause.downcast_ref::<NotUtf8>());
+        assert_eq!(cause, Some(&NotUtf8 { line: 2 }));
     }
 
     #[test]

@@ -7,7 +7,7 @@ use serde::Serialize;
 use stead_client::ReadConfig;
 use stead_config::{
     AskedStart, ConfigKey, ConfigProblem, ConfigTable, ConfigValue, Configuration, FileOwner,
-    SessionPlan, Sourced, read_config,
+    SessionPlan, Sourced, read_partly,
 };
 use stead_protocol::ErrorCode;
 use stead_screen::visible;
@@ -327,21 +327,17 @@ fn problems_text(problems: &[ConfigProblem]) -> String {
 /// What is wrong with a file, by itself and with the toolchains that there are here.
 fn check_file(context: &Context, path: &Path, is_users: bool) -> Vec<ConfigProblem> {
     let owner = if is_users { FileOwner::User } else { FileOwner::Workspace };
-    let read = match stead_files::read_users_text(path, stead_config::MOST_CONFIG) {
-        Ok(text) => read_config(&text, path, owner),
+    let (file, mut problems) = match stead_files::read_users_text(path, stead_config::MOST_CONFIG) {
+        Ok(text) => read_partly(&text, path, owner),
         Err(error) => return vec![stead_client::unreadable(path, &error)],
     };
-    match read {
-        Err(problems) => problems,
-        Ok(file) => {
-            let user = context.client.read_config().configuration.user;
-            let all = match owner {
-                FileOwner::User => Configuration { user: Some(file), workspace: None },
-                FileOwner::Workspace => Configuration { user, workspace: Some(file) },
-            };
-            all.problems().into_iter().filter(|problem| problem.path == path).collect()
-        }
-    }
+    let user = context.client.read_config().configuration.user;
+    let all = match owner {
+        FileOwner::User => Configuration { user: Some(file), workspace: None },
+        FileOwner::Workspace => Configuration { user, workspace: Some(file) },
+    };
+    problems.extend(all.problems().into_iter().filter(|problem| problem.path == path));
+    problems
 }
 
 /// Says what is wrong with these files.

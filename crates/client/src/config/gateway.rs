@@ -3,10 +3,10 @@
 
 use std::path::{Path, PathBuf};
 
-use stead_config::{ConfigKey, ConfigTable, FileOwner};
+use stead_config::{ConfigKey, ConfigTable};
 use stead_protocol::{GatewayKernel, GatewayTarget, GatewayUrl, KernelChoice, TokenSource};
 
-use super::{CONFIG_FILE, first_problem, understood, user_dir};
+use super::{first_problem, read_users};
 use crate::{Client, ClientError, RequestError};
 
 /// A kernel of a server that is asked for.
@@ -38,15 +38,11 @@ impl Client {
         asked: AskedGateway,
         choice: GatewayChoice,
     ) -> Result<KernelChoice, ClientError> {
-        let mut problems = Vec::new();
-        let path = user_dir().map(|dir| dir.join(CONFIG_FILE));
-        let file = path.as_deref().and_then(|path| {
-            let text = stead_files::read_users_text(path, stead_config::MOST_CONFIG);
-            understood(path, FileOwner::User, text.map(Some), &mut problems)
-        });
-        if let Some(error) = first_problem(problems) {
+        let (path, mut read) = read_users();
+        if let Some(error) = first_problem(std::mem::take(&mut read.problems)) {
             return Err(error);
         }
+        let file = read.file;
         let known = || -> Vec<String> {
             file.iter().flat_map(|file| file.gateways.keys().cloned()).collect()
         };

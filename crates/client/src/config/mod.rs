@@ -13,7 +13,7 @@ use std::io;
 use std::path::{Path, PathBuf};
 
 use stead_config::{
-    ConfigFile, ConfigKey, ConfigProblem, Configuration, FileOwner, MOST_CONFIG, read_config,
+    ConfigFile, ConfigKey, ConfigProblem, Configuration, FileOwner, MOST_CONFIG, read_partly,
 };
 
 use crate::{Client, ClientError};
@@ -65,14 +65,12 @@ pub fn users_word(key: ConfigKey) -> Option<String> {
 impl Client {
     /// Reads the files of this workspace. What is wrong with them is in the answer.
     pub fn read_config(&self) -> ReadConfig {
-        let mut problems = Vec::new();
-        let (user_path, user) = read_users(&mut problems);
+        let (user_path, user) = read_users();
         let workspace_path = self.workspace.path().join(PROJECT_DIR).join(CONFIG_FILE);
         let (project, trouble) = match ProjectDir::read(self.workspace.path()) {
             Ok(project) => (project, None),
             Err(trouble) => (None, Some(trouble.problem())),
         };
-        problems.extend(trouble.clone());
         let text = match (&project, &trouble) {
             (Some(project), _) => project.config(),
             // What cannot be allowed still says which sessions it is about.
@@ -81,9 +79,9 @@ impl Client {
             }
             (None, _) => Ok(None),
         };
-        let workspace = understood(&workspace_path, FileOwner::Workspace, text, &mut problems);
-        let configuration = Configuration { user, workspace };
-        problems.extend(configuration.problems());
+        let workspace = understood(&workspace_path, FileOwner::Workspace, text);
+        let (configuration, found) = together(user, workspace);
+        let problems = trouble.clone().into_iter().chain(found).collect();
         ReadConfig { user_path, workspace_path, configuration, problems, project, trouble }
     }
 
@@ -97,67 +95,82 @@ impl Client {
         {
             return None;
         }
-        let mut problems = Vec::new();
-        let (_, user) = read_users(&mut problems);
+        let (_, user) = read_users();
         let path = workspace.join(PROJECT_DIR).join(CONFIG_FILE);
         let text = stead_files::read_users_text(&path, MOST_CONFIG).map(Some);
-        let workspace = understood(&path, FileOwner::Workspace, text, &mut problems);
-        let configuration = Configuration { user, workspace };
-        problems.extend(configuration.problems());
+        let (configuration, problems) =
+            together(user, understood(&path, FileOwner::Workspace, text));
         problems.is_empty().then_some(configuration)
     }
 }
 
+/// What can be understood of a file, and what is wrong with it.
+#[derive(Debug, Default)]
+struct ReadFile {
+    /// `None` if there is no file.
+    file: Option<ConfigFile>,
+    problems: Vec<ConfigProblem>,
+}
+
+impl ReadFile {
+    /// The file, unless anything is wrong with it: half of what somebody wrote is not what they meant.
+    fn whole(self) -> Option<ConfigFile> {
+        self.file.filter(|_| self.problems.is_empty())
+    }
+}
+
+/// The files that count, and all that is wrong with them, each for itself and together.
+fn together(user: ReadFile, workspace: ReadFile) -> (Configuration, Vec<ConfigProblem>) {
+    let partly = Configuration { user: user.file.clone(), workspace: workspace.file.clone() };
+    let alone = user.problems.iter().chain(&workspace.problems).cloned();
+    let problems = alone.chain(partly.problems()).collect();
+    (Configuration { user: user.whole(), workspace: workspace.whole() }, problems)
+}
+
 /// The user's own file, and where it is or would be.
-fn read_users(problems: &mut Vec<ConfigProblem>) -> (Option<PathBuf>, Option<ConfigFile>) {
+fn read_users() -> (Option<PathBuf>, ReadFile) {
     let path = user_dir().map(|dir| dir.join(CONFIG_FILE));
-    let file = path.as_deref().and_then(|path| {
+    let file = path.as_deref().map(|path| {
         let text = stead_files::read_users_text(path, MOST_CONFIG);
-        understood(path, FileOwner::User, text.map(Some), problems)
+        understood(path, FileOwner::User, text.map(Some))
     });
-    (path, file)
+    (path, file.unwrap_or_default())
 }
 
 /// What a workspace's directory says in its configuration file, if that can be understood.
 fn read_workspace(workspace: &Path, project: &ProjectDir) -> Option<ConfigFile> {
     let path = workspace.join(PROJECT_DIR).join(CONFIG_FILE);
-    understood(&path, FileOwner::Workspace, project.config(), &mut Vec::new())
+    understood(&path, FileOwner::Workspace, project.config()).whole()
 }
 
-/// The file at a path, if there is one and it can be understood.
-fn understood(
-    path: &Path,
-    owner: FileOwner,
-    text: io::Result<Option<String>>,
-    problems: &mut Vec<ConfigProblem>,
-) -> Option<ConfigFile> {
+/// What the file at a path says, if there is one.
+fn understood(path: &Path, owner: FileOwner, text: io::Result<Option<String>>) -> ReadFile {
     match text {
-        Ok(text) => match read_config(&text?, path, owner) {
-            Ok(file) => Some(file),
-            Err(found) => {
-                problems.extend(found);
-                None
-            }
-        },
-        Err(error) if error.kind() == io::ErrorKind::NotFound => None,
-        Err(error) => {
-            problems.push(unreadable(path, &error));
-            None
+        Ok(None) => ReadFile::default(),
+        Ok(Some(text)) => {
+            let (file, problems) = read_partly(&text, path, owner);
+            ReadFile { file: Some(file), problems }
         }
+        Err(error) if error.kind() == io::ErrorKind::NotFound => ReadFile::default(),
+        Err(error) => ReadFile {
+            file: Some(ConfigFile::unread(path, owner)),
+            problems: vec![unreadable(path, &error)],
+        },
     }
 }
 
 /// A file that is there and cannot be read.
 pub fn unreadable(path: &Path, error: &io::Error) -> ConfigProblem {
+    let no_text = error.get_ref().and_then(|cause| cause.downcast_ref::<stead_files::NotUtf8>());
     let fix = match error.kind() {
         io::ErrorKind::PermissionDenied => "make it readable for you",
         io::ErrorKind::FileTooLarge => "no configuration is so large: put data elsewhere",
-        io::ErrorKind::InvalidData if error.to_string().contains("UTF-8") => "save it as UTF-8",
+        _ if no_text.is_some() => "save it as UTF-8",
         _ => "put a text file in its place, or remove it",
     };
     ConfigProblem {
         path: path.to_owned(),
-        line: None,
+        line: no_text.map(|found| found.line),
         key: None,
         problem: format!("it cannot be read: {error}"),
         fix: Some(fix.to_owned()),

@@ -4,8 +4,8 @@ use std::ffi::OsString;
 use std::path::{Path, PathBuf};
 
 use stead_config::{
-    AskedStart, CommandTemplate, ConfigKey, Configuration, Language, Placeholder, PlannedEngine,
-    ValueOrigin,
+    AskedStart, CommandTemplate, ConfigKey, Configuration, Finder, Language, Placeholder,
+    PlannedEngine, ValueOrigin,
 };
 use stead_launch::{FindError, KernelSpec, Search};
 use stead_protocol::{FoundInterpreter, Settings, StartTrouble};
@@ -89,7 +89,8 @@ impl Client {
     pub fn toolchains(&self, cwd: &Path) -> Vec<ListedToolchain> {
         let read = self.read_config();
         let allowed = self.is_in_force(&read);
-        let names = read.configuration.toolchain_names();
+        let mut names = read.configuration.toolchain_names();
+        names.retain(|name| read.configuration.toolchain(name).is_some() || !needs_address(name));
         // The name of a toolchain counts before that of a kernel.
         let kernels: Vec<ListedToolchain> = kernel::installed(cwd)
             .into_iter()
@@ -146,7 +147,12 @@ impl Client {
         let language = stead_config::built_in(&name).map(|(language, _)| language);
         let mut what = match (own, special, language) {
             (None, Some(special), _) => special.what.to_owned(),
-            (None, None, Some(language)) => format!("{} as it is found here", language.title),
+            (None, None, Some(language)) => match language.finder {
+                Finder::Kernel => {
+                    "the Jupyter kernel that is named, else `python3`, else the only one".to_owned()
+                }
+                _ => format!("{} as it is found here", language.title),
+            },
             _ => String::new(),
         };
         // The name of a session does not matter here; one that no file can have is taken.
@@ -217,6 +223,12 @@ impl Client {
             }
         }
     }
+}
+
+/// Whether sessions of a built-in toolchain are reached by an address, so that none starts by its name alone.
+fn needs_address(name: &str) -> bool {
+    let language = stead_config::language(name);
+    language.is_some_and(|it| matches!(it.finder, Finder::Server | Finder::Settings))
 }
 
 fn named(path: PathBuf) -> (String, String) {

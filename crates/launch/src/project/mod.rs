@@ -159,9 +159,7 @@ impl ProjectDir {
             let message = format!("it has {} bytes, and at most {most} are read", bytes.len());
             return Err(io::Error::new(io::ErrorKind::FileTooLarge, message));
         }
-        let text = std::str::from_utf8(bytes)
-            .map_err(|_| io::Error::new(io::ErrorKind::InvalidData, "it is not UTF-8"))?;
-        Ok(Some(text.to_owned()))
+        stead_files::text(bytes.clone()).map(Some)
     }
 }
 

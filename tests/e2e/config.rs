@@ -460,12 +460,17 @@ fn cf2_the_log_has_as_much_as_was_asked_for_and_never_code() {
 #[test]
 fn s5_an_unknown_name_lists_the_sessions_of_the_configuration() {
     let env = TestEnv::new(STEAD);
-    write_users(&env, "[sessions.ml]\n[sessions.web]\ntoolchain = \"node\"\n");
+    let users = write_users(&env, "[sessions.ml]\n[sessions.web]\ntoolchain = \"node\"\n");
     let error = refused(&env, &["eval", "-n", "mll", "1"]);
     assert_eq!(error["code"], "session_not_found", "{error:#}");
     assert!(text(&error["hint"]).contains("sessions of the configuration: ml, web"), "{error:#}");
-    let error = refused(&env, &["launch", "bash", "-n", "web"]);
-    assert!(text(&error["message"]).contains("`web` is in node, not bash"), "{error:#}");
+    // No such session is there, so the line that says what it would be is named.
+    for arguments in [&["launch", "bash", "-n", "web"], &["eval", "-nweb", "-lbash", "1"]] {
+        let error = refused(&env, arguments);
+        let said = format!("`web` is set up in node by {}:3, not in bash", users.display());
+        assert!(text(&error["message"]).contains(&said), "{error:#}");
+        assert!(text(&error["hint"]).contains("another name"), "{error:#}");
+    }
 }
 
 #[test]

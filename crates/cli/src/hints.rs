@@ -266,6 +266,9 @@ fn after_request(error: &RequestError) -> Option<String> {
         }
         RequestError::Command { error } => error.fix(),
         RequestError::OtherLanguage { .. } => "use another name for the other language".to_owned(),
+        RequestError::OtherConfigured { .. } => {
+            "use another name for the other language, or change that line".to_owned()
+        }
         RequestError::NoKernels { .. } => "leave the language out, or say `jupyter`".to_owned(),
         RequestError::NoServers { .. } => "leave the language out, or say `nrepl`".to_owned(),
         RequestError::NoServer => {

@@ -72,6 +72,8 @@ pub enum PlanError {
         has: String,
         /// What the caller asks for.
         wanted: String,
+        /// Where the configuration says it.
+        at: ValueOrigin,
     },
     /// A file is wrong.
     File(Box<ConfigProblem>),
@@ -247,7 +249,8 @@ impl Configuration {
             let has = self.follow(&chosen.value, Some(&chosen.origin))?;
             if has.engine.name() != followed.engine.name() {
                 let (has, wanted) = (has.engine.name().to_owned(), toolchain.value);
-                return Err(PlanError::OtherEngine { has, wanted });
+                let at = chosen.origin.clone();
+                return Err(PlanError::OtherEngine { has, wanted, at });
             }
         }
         // Where the caller names a kernel, that of a file is for another call.

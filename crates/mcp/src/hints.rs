@@ -229,6 +229,10 @@ fn after_request(error: &RequestError) -> Option<String> {
         RequestError::Config { problem, .. } => return problem.fix.clone(),
         RequestError::Command { error } => error.fix(),
         RequestError::OtherLanguage { .. } => "use another name for the other language".to_owned(),
+        RequestError::OtherConfigured { .. } => {
+            "use another name for the other language, or ask the user to change that line"
+                .to_owned()
+        }
         RequestError::NoKernels { .. } => "leave `language` out".to_owned(),
         RequestError::NoServers { .. } => "leave `language` out".to_owned(),
         RequestError::NoServer => {

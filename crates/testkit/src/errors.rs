@@ -125,6 +125,12 @@ fn requests() -> Vec<RequestError> {
         Config { problem: Box::new(problem_of_a_file()), more: 1 },
         Command { error: TemplateError::Empty },
         OtherLanguage { name: name(), has: "node".to_owned(), wanted: "python".to_owned() },
+        OtherConfigured {
+            name: name(),
+            has: "node".to_owned(),
+            wanted: "python".to_owned(),
+            at: "/home/me/.config/stead/config.toml:2".to_owned(),
+        },
         NoKernels { language: "node".to_owned() },
         NoServers { language: "node".to_owned() },
         NoServer {},

@@ -316,8 +316,9 @@ impl Client {
             PlanError::NoKernels { language } => RequestError::NoKernels { language }.into(),
             PlanError::GatewayMissing => RequestError::GatewayMissing.into(),
             PlanError::Template(error) => RequestError::Command { error }.into(),
-            PlanError::OtherEngine { has, wanted } => {
-                RequestError::OtherLanguage { name: name.clone(), has, wanted }.into()
+            PlanError::OtherEngine { has, wanted, at } => {
+                let (name, at) = (name.clone(), at.to_string());
+                RequestError::OtherConfigured { name, has, wanted, at }.into()
             }
             PlanError::File(problem) => RequestError::Config { problem, more: 0 }.into(),
         }

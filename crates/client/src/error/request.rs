@@ -57,6 +57,18 @@ pub enum RequestError {
         /// The one that was asked for.
         wanted: String,
     },
+    /// The session would be started, and a configuration file has it in another language.
+    #[error("session `{name}` is set up in {has} by {at}, not in {wanted}")]
+    OtherConfigured {
+        /// The session.
+        name: SessionName,
+        /// Its language.
+        has: String,
+        /// The one that was asked for.
+        wanted: String,
+        /// The file and the line.
+        at: String,
+    },
     /// A kernel was named for a language that has none.
     #[error("a kernel is for Jupyter sessions, and this one would be in {language}")]
     NoKernels {

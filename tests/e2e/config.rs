@@ -414,6 +414,9 @@ fn cf1_edit_opens_the_file_checks_it_and_allows_ones_own() {
         let ran: stead_testkit::Ran = command.output().unwrap().into();
         ran
     };
+    // The file that was made for an editor that failed is one's own.
+    let mut command = env.command(["config", "--edit"]);
+    assert!(!command.env("EDITOR", "false").output().unwrap().status.success());
     let ran = edit("[sessions.ml]\ninit = \"z = 41\"\n", &[]);
     assert_eq!(ran.code, Some(0), "{ran:?}");
     assert!(fs::read_to_string(env.root().join("before")).unwrap().contains("# [sessions.ml]"));
@@ -421,10 +424,17 @@ fn cf1_edit_opens_the_file_checks_it_and_allows_ones_own() {
     let ran = edit("[sessions.ml]\nini = \"z = 41\"\n", &[]);
     assert_eq!(ran.code, Some(2), "{ran:?}");
     assert!(ran.stdout.contains("`init`"), "{ran:?}");
+    // One's own mistake is not somebody else's content.
+    env.run(["stop", "ml"]);
+    let ran = edit("[sessions.ml]\ninit = \"z = 42\"\n", &[]);
+    assert!(ran.code == Some(0) && ran.json()["data"].get("notice").is_none(), "{ran:?}");
+    assert_eq!(value(&env, "ml", "z"), "42");
     // What somebody else wrote is not allowed by editing it.
     write(&env, ".stead/config.toml", "[sessions.ml]\ninit = \"evil()\"\n");
     env.run(["stop", "ml"]);
-    assert_eq!(edit("[sessions.ml]\ninit = \"evil()\"\nfigures = true\n", &[]).code, Some(0));
+    let ran = edit("[sessions.ml]\ninit = \"evil()\"\nfigures = true\n", &[]);
+    assert_eq!(ran.code, Some(0), "{ran:?}");
+    assert!(text(&ran.json()["data"]["notice"]).contains("`stead allow`"), "{ran:?}");
     refused(&env, &["eval", "-n", "ml", "1"]);
     let ran = edit("log = \"info\"\n", &["--user"]);
     assert_eq!(ran.code, Some(0), "{ran:?}");

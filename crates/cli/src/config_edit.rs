@@ -45,6 +45,8 @@ const USERS_TEXT: &str = "# Your own settings, for all projects: docs/config.md 
 pub(crate) struct Edited {
     pub(crate) path: PathBuf,
     pub(crate) problems: Vec<ConfigProblem>,
+    /// What is to be done before the file takes effect, if anything.
+    pub(crate) notice: Option<String>,
 }
 
 /// Opens the file in the user's editor, makes it if there is none, and checks it afterwards.
@@ -68,21 +70,26 @@ pub(crate) fn edit(context: &Context, is_users: bool) -> Result<Edited, Failure>
     let text = if is_users { USERS_TEXT } else { WORKSPACE_TEXT };
     make(&path, text)
         .map_err(|error| bad_request(format!("could not make `{}`: {error}", path.display())))?;
-    run_editor(&path)?;
+    let ended = run_editor(&path);
     let after = client.read_config();
     let problems: Vec<ConfigProblem> =
         after.problems.into_iter().filter(|problem| problem.path == path).collect();
-    if !is_users
-        && mine
-        && problems.is_empty()
-        && let Some(project) = after.project
-        && let Ok(before) = &before
-        // What came there meanwhile was looked at by nobody.
-        && project.has_same_rest(before.as_ref())
-    {
-        client.allow(&project)?;
+    let mut notice = None;
+    if let Some(project) = after.project.filter(|_| !is_users) {
+        // Whoever wrote it has allowed it, mistakes and all: they are mended by the same hand. What came there meanwhile
+        // was looked at by nobody.
+        if mine && before.is_ok_and(|before| project.has_same_rest(before.as_ref())) {
+            client.allow(&project)?;
+        } else if client.trust(&project) != TrustStanding::Allowed {
+            notice = Some(format!(
+                "`{}` has content that is not allowed: `stead allow --show`, then `stead allow`",
+                project.path.display()
+            ));
+        }
     }
-    Ok(Edited { path, problems })
+    // An editor that failed may have saved before that, and the file that was made for it is there as well.
+    ended?;
+    Ok(Edited { path, problems, notice })
 }
 
 fn make(path: &Path, text: &str) -> io::Result<()> {

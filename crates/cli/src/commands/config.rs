@@ -114,15 +114,15 @@ impl ConfigArgs {
             return Ok(exit::SUCCESS);
         }
         if self.edit {
-            let checked = config_edit::edit(context, self.user)?;
-            return check(context, vec![checked.path], &checked.problems);
+            let edited = config_edit::edit(context, self.user)?;
+            return check(context, vec![edited.path], &edited.problems, edited.notice);
         }
         if self.check {
             return match &self.what {
                 Some(file) => {
                     let path = context.path(Path::new(file));
                     let problems = check_file(context, &path, self.user);
-                    check(context, vec![path], &problems)
+                    check(context, vec![path], &problems, None)
                 }
                 None => {
                     let mut read = context.client.read_config();
@@ -133,7 +133,7 @@ impl ConfigArgs {
                     let workspaces = (!self.user).then_some(read.workspace_path);
                     let files = users.into_iter().chain(workspaces);
                     let files = files.filter(|path| path.symlink_metadata().is_ok());
-                    check(context, files.collect(), &read.problems)
+                    check(context, files.collect(), &read.problems, None)
                 }
             };
         }
@@ -340,13 +340,21 @@ fn check_file(context: &Context, path: &Path, is_users: bool) -> Vec<ConfigProbl
     problems
 }
 
-/// Says what is wrong with these files.
-fn check(context: &Context, files: Vec<PathBuf>, problems: &[ConfigProblem]) -> CommandResult {
+/// Says what is wrong with these files, and what else there is to say of them.
+fn check(
+    context: &Context,
+    files: Vec<PathBuf>,
+    problems: &[ConfigProblem],
+    notice: Option<String>,
+) -> CommandResult {
     #[derive(Serialize)]
     struct Checked {
         files: Vec<String>,
         problems: Vec<ProblemData>,
+        #[serde(skip_serializing_if = "Option::is_none")]
+        notice: Option<String>,
     }
+    let notice_text = notice.as_deref().map(|notice| format!("[{}]\n", visible(notice)));
     let error = problems.first().map(|first| {
         let message = match problems.len() {
             1 => first.to_string(),
@@ -364,6 +372,7 @@ fn check(context: &Context, files: Vec<PathBuf>, problems: &[ConfigProblem]) -> 
             let data = Checked {
                 files: files.iter().map(|path| path.display().to_string()).collect(),
                 problems: problems.iter().map(ProblemData::from).collect(),
+                notice,
             };
             print::json(&CliReply::verdict(context.command, status, error.as_ref(), data));
         }
@@ -375,9 +384,12 @@ fn check(context: &Context, files: Vec<PathBuf>, problems: &[ConfigProblem]) -> 
                     .map(|path| format!("ok  {}\n", visible(&path.to_string_lossy())))
                     .collect(),
             };
+            print::out((said + &notice_text.unwrap_or_default()).as_bytes());
+        }
+        Mode::Text => {
+            let said = problems_text(problems) + &notice_text.unwrap_or_default();
             print::out(said.as_bytes());
         }
-        Mode::Text => print::out(problems_text(problems).as_bytes()),
     }
     Ok(if error.is_none() { exit::SUCCESS } else { exit::REQUEST_FAILED })
 }

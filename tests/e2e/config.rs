@@ -137,7 +137,8 @@ fn cf4_what_came_with_a_project_takes_effect_only_after_allow_and_again_after_a_
     // What it has nothing to say about starts as if it were not there, and says so.
     let reply = env.eval("1 + 1");
     assert_eq!(reply["data"]["value"], "2", "{reply:#}");
-    assert!(text(&reply["data"]["notice"]).contains("standard library is not loaded"), "{reply:#}");
+    let notice = text(&reply["data"]["notice"]);
+    assert!(notice.contains("standard library is not loaded and its settings"), "{reply:#}");
     assert_eq!(env.status()["idle_timeout_ms"], 12 * 3600 * 1000);
     assert!(!canary.exists(), "nothing of it ran");
     env.run(["stop", "py"]);
@@ -165,6 +166,26 @@ fn cf4_what_came_with_a_project_takes_effect_only_after_allow_and_again_after_a_
     env.run(["stop", "plain"]);
     assert_eq!(env.json(["allow", "--remove"])["ok"], true);
     refused(&env, &["eval", "-n", "plain", "1"]);
+}
+
+#[test]
+fn cf4_a_session_that_starts_without_settings_of_the_project_says_so() {
+    let env = TestEnv::new(STEAD);
+    write(&env, ".stead/config.toml", "[sessions.ml]\n");
+    assert_eq!(env.eval("1")["data"].get("notice"), None, "nothing of it is for this session");
+    env.run(["stop", "py"]);
+    write(&env, ".stead/config.toml", "idle_timeout = \"4h\"\n[sessions.ml]\n");
+    let notice = |reply: Value| text(&reply["data"]["notice"]).to_owned();
+    let said = "the project's settings for all sessions are left out, because `";
+    let heard = notice(env.eval("1"));
+    assert!(heard.contains(said) && heard.contains("is not allowed (`allow`)"), "{heard}");
+    assert_eq!(notice(env.eval("1")), "", "it is said once");
+    assert_eq!(notice(env.json(["run", "python", "1"])), "");
+    allow(&env);
+    assert_eq!(notice(env.json(["eval", "-n", "x", "-l", "python", "1"])), "");
+    write(&env, ".stead/config.toml", "idle_timeout = \"5h\"\n");
+    let heard = notice(env.json(["eval", "-n", "y", "-l", "python", "1"]));
+    assert!(heard.contains(said) && heard.contains("has changed"), "{heard}");
 }
 
 #[test]

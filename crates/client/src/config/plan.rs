@@ -126,22 +126,31 @@ impl Client {
         asked: &AskedStart,
     ) -> Result<Planned, ClientError> {
         let known = configuration.session_names();
-        let without = Configuration { workspace: None, ..configuration };
+        let Configuration { user, workspace } = configuration;
+        let without = Configuration { user, workspace: None };
         let plan = self.plan_of(&without, name, asked);
         let plan = plan.map_err(|error| self.refused(name, error, &known))?;
         let mut planned = self.settled(plan, launch, None)?;
         let dir = self.workspace.path().join(PROJECT_DIR);
         let library = stdlib_file(&planned.plan, launch);
-        if library.is_some_and(|file| dir.join("stdlib").join(file).is_file()) {
-            let why = match self.allow_note() {
-                Some(_) => "has changed since it was allowed",
-                None => "is not allowed",
-            };
-            planned.settings.startup.notice = Some(format!(
-                "the project's standard library is not loaded, because `{}` {why} (`allow`)",
-                dir.display()
-            ));
-        }
+        let has_library = library.is_some_and(|file| dir.join("stdlib").join(file).is_file());
+        // What runs once is over before a setting of sessions could matter.
+        let has_settings =
+            !launch.once && workspace.is_some_and(|file| !file.top.values.is_empty());
+        let what = match (has_library, has_settings) {
+            (false, false) => return Ok(planned),
+            (true, false) => "standard library is not loaded",
+            (false, true) => "settings for all sessions are left out",
+            (true, true) => {
+                "standard library is not loaded and its settings for all sessions are left out"
+            }
+        };
+        let why = match self.allow_note() {
+            Some(_) => "has changed since it was allowed",
+            None => "is not allowed",
+        };
+        let notice = format!("the project's {what}, because `{}` {why} (`allow`)", dir.display());
+        planned.settings.startup.notice = Some(notice);
         Ok(planned)
     }
 

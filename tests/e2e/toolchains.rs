@@ -79,6 +79,34 @@ fn cf3_the_list_says_what_can_start_here_and_why_not() {
 }
 
 #[test]
+fn s11_what_a_file_chose_is_named_with_its_line_by_status_and_where_a_start_fails() {
+    let env = TestEnv::new(STEAD);
+    let users = write_users(
+        &env,
+        "[sessions.a]\ncwd = \"nope\"\n[sessions.b]\ninterpreter = \"/nope/python\"\n[sessions.c]\ntoolchain = \"bash\"\n[sessions.d]\ntoolchain = \"gone\"\n[toolchains.gone]\nengine = \"python\"\ncmd = \"no-such-program\"\n[sessions.e]\nkernel = \"none\"\n[toolchains.own]\nengine = \"own\"\nbridge = \"none.pl\"\n[sessions.f]\ntoolchain = \"own\"\n",
+    );
+    let at = |line: usize| format!("{}:{line}", users.display());
+    for (name, said) in [
+        ("a", format!("{}: `cwd`: the session's directory `", at(2))),
+        ("b", format!("(`interpreter` of {})", at(4))),
+        ("d", format!("(`cmd` of {}, toolchain `gone` ({}))", at(11), at(8))),
+        ("e", format!("(`kernel` of {})", at(13))),
+        ("f", format!("(`bridge` of {}, toolchain `own` ({}))", at(16), at(18))),
+    ] {
+        let error = refused(&env, &["eval", "-n", name, "1"]);
+        assert!(text(&error["message"]).contains(&said), "{said}: {error:#}");
+        assert!(!text(&error["hint"]).is_empty(), "{error:#}");
+        let twice = text(&error["message"]).matches("os error").count() > 1;
+        assert!(!twice, "{error:#}");
+    }
+    let launched = env.json(["launch", "-n", "c"]);
+    let why = text(&launched["data"]["why"]);
+    assert!(why.ends_with(&format!("toolchain `bash` ({})", at(6))), "{launched:#}");
+    let error = refused(&env, &["launch", "python", "-n", "g", "--cwd", "nope"]);
+    assert!(text(&error["hint"]).contains("--cwd"), "{error:#}");
+}
+
+#[test]
 fn cf3_a_toolchain_is_started_by_name_and_by_language() {
     let env = TestEnv::new(STEAD);
     venv(&env, &env.workspace().join(".venv"));

@@ -313,8 +313,10 @@ fn after_request(error: &RequestError) -> Option<String> {
             "without `--into` a session in the right language is opened for it".to_owned()
         }
         RequestError::Stdlib(error) => return after_stdlib(error),
-        RequestError::Directory { .. }
-        | RequestError::Workspace { .. }
+        RequestError::Directory { .. } => {
+            "make it, or name another: `stead launch -n NAME --cwd DIR`".to_owned()
+        }
+        RequestError::Workspace { .. }
         | RequestError::OtherWorkspace { .. }
         | RequestError::NotUtf8 { .. }
         | RequestError::Retention { .. }

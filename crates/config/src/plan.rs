@@ -258,6 +258,7 @@ impl Configuration {
         let mut plan = SessionPlan {
             engine: followed.engine,
             toolchain: None,
+            language_at: None,
             environment: followed.environment,
             kernel: None,
             values: BTreeMap::new(),
@@ -305,6 +306,8 @@ impl Configuration {
         plan.check_server(name, told)?;
         plan.check_gateway(name, told, self)?;
         let is_language = crate::language(&toolchain.value).is_some() && followed_none;
+        let named_at = said(ConfigKey::Toolchain).map(|named| named.origin);
+        plan.language_at = named_at.filter(|at| is_language && *at == toolchain.origin);
         plan.toolchain = (!is_language && !own_bridge).then_some(toolchain);
         Ok(plan)
     }

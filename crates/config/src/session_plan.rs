@@ -17,6 +17,8 @@ pub struct SessionPlan {
     pub engine: PlannedEngine,
     /// The toolchain, where it is more than a language, and who chose it.
     pub toolchain: Option<Sourced<String>>,
+    /// Where a file names the language as toolchain, where that is no more than a language.
+    pub language_at: Option<ValueOrigin>,
     /// Which environment of the project the interpreter is taken from.
     pub environment: Option<EnvironmentSource>,
     /// The Jupyter kernel.
@@ -129,7 +131,8 @@ impl SessionPlan {
             ValueOrigin::File { .. } => Some(format!("`{}` of {}", key.name(), sourced.origin)),
             _ => None,
         };
-        let program = PROGRAM.iter().find_map(|key| file(self.values.get(key)?, *key));
+        let program = PROGRAM.iter().chain(&[ConfigKey::Kernel, ConfigKey::Gateway]);
+        let program = program.into_iter().find_map(|key| file(self.values.get(key)?, *key));
         let toolchain = self.toolchain.as_ref().map(|toolchain| {
             let at = match &toolchain.origin {
                 ValueOrigin::File { .. } => format!(" ({})", toolchain.origin),
@@ -137,6 +140,10 @@ impl SessionPlan {
             };
             format!("toolchain `{}`{at}", toolchain.value)
         });
+        let language = || {
+            self.language_at.as_ref().map(|at| format!("toolchain `{}` ({at})", self.engine.name()))
+        };
+        let toolchain = toolchain.or_else(language);
         match (program, toolchain) {
             (None, None) => None,
             (one, other) => Some([one, other].into_iter().flatten().collect::<Vec<_>>().join(", ")),

@@ -22,6 +22,7 @@ impl Host {
         match told {
             Told::Prepared { found } => self.prepared(found),
             Told::Refused { message, trouble } => {
+                let message = self.with_reason(message);
                 self.refused(EndReason::launch_failed(message, trouble));
             }
             Told::Started { .. } => {}
@@ -254,7 +255,7 @@ impl Host {
         };
         let reason = match &self.launch {
             Launch::Useless { why, trouble } => {
-                EndReason::launch_failed(why.clone(), trouble.clone())
+                EndReason::launch_failed(self.with_reason(why.clone()), trouble.clone())
             }
             _ if self.facts.version.is_none() => self.not_ready(&reason, &exit.complaint),
             _ => reason,
@@ -306,7 +307,15 @@ impl Host {
             _ => reason.to_string(),
         };
         let message = format!("`{path}` was not ready ({why}){colon}{said}");
-        EndReason::launch_failed(message, None)
+        EndReason::launch_failed(self.with_reason(message), None)
+    }
+
+    /// What went wrong with a start, and which file and line chose the program, if one did.
+    fn with_reason(&self, message: String) -> String {
+        match &self.meta.settings.engine.because {
+            Some(because) => format!("{message} ({because})"),
+            None => message,
+        }
     }
 }
 

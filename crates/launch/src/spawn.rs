@@ -51,7 +51,7 @@ pub enum SpawnError {
         cwd: PathBuf,
     },
     /// The system refused.
-    #[error("could not start `{}`: {source}", program.display())]
+    #[error("could not start `{}`", program.display())]
     Start {
         /// The executable.
         program: PathBuf,

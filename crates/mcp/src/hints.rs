@@ -276,10 +276,10 @@ fn after_request(error: &RequestError) -> Option<String> {
         RequestError::SavedLanguage { .. } => {
             "with `new_session`, or no session at all, one in its language is opened".to_owned()
         }
+        RequestError::Directory { .. } => "make it, or give `open` another `cwd`".to_owned(),
         RequestError::NoStateDir
         | RequestError::Stdlib(_)
         | RequestError::RelativeDir { .. }
-        | RequestError::Directory { .. }
         | RequestError::Workspace { .. }
         | RequestError::OtherWorkspace { .. }
         | RequestError::NotUtf8 { .. }

@@ -4,8 +4,8 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use stead_config::{
-    AskedStart, CommandTemplate, ConfigKey, ConfigValue, Configuration, PlanError, PlannedEngine,
-    SessionPlan, Sourced, ValueOrigin,
+    AskedStart, CommandTemplate, ConfigKey, ConfigProblem, ConfigValue, Configuration, PlanError,
+    PlannedEngine, SessionPlan, Sourced, ValueOrigin,
 };
 use stead_protocol::{
     DEFAULT_IDLE_TIMEOUT_MS, DEFAULT_QUOTA_BYTES, Engine, FromProject, GatewayTarget, Keeps,
@@ -16,6 +16,7 @@ use super::gateway::{AskedGateway, GatewayChoice};
 use super::trust::Unallowed;
 use super::{PROJECT_DIR, ProjectDir, ReadConfig, TrustStanding, first_problem, unreadable};
 use crate::reach::kernel;
+use crate::reach::start::check_cwd;
 use crate::{Client, ClientError, LaunchOptions, RequestError, stdlib};
 
 /// What a session would be started with, and why.
@@ -35,6 +36,16 @@ const FIGURES_VARIABLE: &str = "STEAD_FIGURES";
 impl Client {
     /// What a session of this name is started with.
     pub(crate) fn planned(
+        &self,
+        name: &SessionName,
+        launch: &LaunchOptions,
+    ) -> Result<Planned, ClientError> {
+        let planned = self.put_together(name, launch)?;
+        check_configured_cwd(&planned)?;
+        Ok(planned)
+    }
+
+    fn put_together(
         &self,
         name: &SessionName,
         launch: &LaunchOptions,
@@ -341,6 +352,21 @@ impl Client {
     }
 }
 
+/// Refuses a directory that a file names and that cannot be used, while it is known which line that is.
+fn check_configured_cwd(planned: &Planned) -> Result<(), ClientError> {
+    let cwd = planned.plan.values.get(&ConfigKey::Cwd).map(|cwd| &cwd.origin);
+    let Some(ValueOrigin::File { path, line, .. }) = cwd else { return Ok(()) };
+    let Err(error) = check_cwd(&planned.settings.place) else { return Ok(()) };
+    let problem = Box::new(ConfigProblem {
+        path: path.to_path_buf(),
+        line: Some(*line),
+        key: Some(ConfigKey::Cwd.name().to_owned()),
+        problem: error.to_string(),
+        fix: Some("make it, or write another; a relative path begins at the workspace".to_owned()),
+    });
+    Err(RequestError::Config { problem, more: 0 }.into())
+}
+
 /// Whether a file that is wrong was left out as a whole.
 fn configuration_lacks(configuration: &Configuration, path: &Path) -> bool {
     !configuration.files().any(|file| &*file.path == path)
@@ -359,6 +385,7 @@ fn shell_plan(name: &SessionName, asked: &AskedStart) -> Result<SessionPlan, Pla
     Ok(SessionPlan {
         engine: PlannedEngine::Known(language),
         toolchain: None,
+        language_at: None,
         environment: None,
         kernel: None,
         values: values.collect(),

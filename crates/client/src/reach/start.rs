@@ -10,7 +10,9 @@ use std::time::{Duration, Instant};
 use rustix::fs::FlockOperation;
 use rustix::io::Errno;
 use stead_launch::{cores, sys};
-use stead_protocol::{By, EndReason, HostReady, HostSpec, Meta, PROGRAM, SessionName, Versions};
+use stead_protocol::{
+    By, EndReason, HostReady, HostSpec, Meta, PROGRAM, SessionName, SessionPlace, Versions,
+};
 use stead_spool::{HistoryReader, Reader, SessionDir, retention};
 
 use crate::error::is_stopped;
@@ -172,7 +174,7 @@ impl Door<'_> {
             return self.accept(connection, found);
         }
         let meta = meta()?;
-        check_cwd(&meta)?;
+        check_cwd(&meta.settings.place)?;
         let dir = SessionDir::new(self.dirs.make_session(self.workspace, self.name)?);
         self.dirs.make_runtime()?;
         let lock = self.lock(&dir, by)?;
@@ -373,8 +375,8 @@ fn read_line(mut stdout: ChildStdout, deadline: Instant) -> io::Result<Said> {
     }
 }
 
-fn check_cwd(meta: &Meta) -> Result<(), ClientError> {
-    let place = &meta.settings.place;
+/// Refuses a directory that no session can start in.
+pub(crate) fn check_cwd(place: &SessionPlace) -> Result<(), ClientError> {
     // The directory of a session that runs elsewhere is not on this machine, so only its host can check it.
     if !place.via.is_empty() {
         return Ok(());

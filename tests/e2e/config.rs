@@ -384,6 +384,11 @@ fn h2_odd_files_in_the_place_of_a_configuration_are_named() {
     fs::remove_file(&users).unwrap();
     symlink("/dev/zero", &users).unwrap();
     assert!(said().contains("a device"), "{}", said());
+    fs::remove_file(&users).unwrap();
+    symlink("nowhere", &users).unwrap();
+    assert!(said().contains("a link that leads to no file"), "{}", said());
+    let shown = env.run(["--text", "config"]).stdout;
+    assert!(shown.contains("config.toml (not in force: see"), "{shown}");
     // A broken file of the user's own keeps nothing from answering that needs no session.
     assert_eq!(env.json(["ls"])["ok"], true);
     refused(&env, &["eval", "-n", "py", "1"]);
@@ -404,6 +409,33 @@ fn h2_odd_files_in_the_place_of_a_configuration_are_named() {
         fs::remove_file(&path).or_else(|_| fs::remove_dir(&path)).unwrap();
     }
     assert_eq!(env.value("1 + 1"), "2");
+}
+
+#[test]
+fn h2_what_is_no_file_is_not_edited_and_a_project_without_a_directory_is_named() {
+    let env = TestEnv::new(STEAD);
+    let edit = |arguments: &[&str]| {
+        let mut command = env.command(["config", "--edit"]);
+        let ran: stead_testkit::Ran =
+            command.args(arguments).env("EDITOR", "touch ../edited").output().unwrap().into();
+        assert_eq!(ran.code, Some(2), "{ran:?}");
+        assert!(!env.root().join("edited").exists(), "{ran:?}");
+        ran.json()["error"].clone()
+    };
+    let users = write_users(&env, "");
+    fs::remove_file(&users).unwrap();
+    fs::create_dir(&users).unwrap();
+    let error = edit(&["--user"]);
+    assert!(text(&error["message"]).contains("is a directory"), "{error:#}");
+    fs::remove_dir(&users).unwrap();
+    write(&env, ".stead", "x");
+    for error in [edit(&[]), refused(&env, &["allow"]), refused(&env, &["config", "--check"])] {
+        assert!(text(&error["message"]).contains(".stead` is not a directory"), "{error:#}");
+        assert!(text(&error["hint"]).contains("move it away"), "{error:#}");
+    }
+    // What is not said to be for a file is not taken for a wish to see one.
+    let ran = env.run(["config", "--user"]);
+    assert!(ran.code == Some(2) && ran.stdout.contains("--check"), "{ran:?}");
 }
 
 #[test]

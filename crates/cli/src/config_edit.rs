@@ -59,6 +59,7 @@ pub(crate) fn edit(context: &Context, is_users: bool) -> Result<Edited, Failure>
         })?,
         false => read.workspace_path,
     };
+    check_place(&path)?;
     // What somebody else put there is not allowed by looking at it.
     let before = ProjectDir::read(client.workspace.path());
     let mine = match &before {
@@ -90,6 +91,26 @@ pub(crate) fn edit(context: &Context, is_users: bool) -> Result<Edited, Failure>
     // An editor that failed may have saved before that, and the file that was made for it is there as well.
     ended?;
     Ok(Edited { path, problems, notice })
+}
+
+/// Refuses what no editor can open as a text, and a directory that is none.
+fn check_place(path: &Path) -> Result<(), Failure> {
+    let found = |path: &Path| fs::metadata(path).map(|meta| meta.file_type()).ok();
+    let refused = |path: &Path, what: &str, hint: &str| {
+        Err(bad_request(format!("`{}` is {what}", path.display())).with_hint(hint))
+    };
+    if let Some(what) = found(path).and_then(stead_files::not_a_file) {
+        let what = format!("{what} and not a regular file");
+        return refused(path, &what, "put a text file in its place, or remove it");
+    }
+    match path.parent() {
+        Some(dir) if found(dir).is_some_and(|kind| !kind.is_dir()) => refused(
+            dir,
+            "not a directory",
+            "move it away: the file stands in a directory of this name",
+        ),
+        _ => Ok(()),
+    }
 }
 
 fn make(path: &Path, text: &str) -> io::Result<()> {

@@ -37,13 +37,13 @@ pub(crate) struct ConfigArgs {
     #[arg(value_name = "NAME")]
     what: Option<String>,
     /// Say what is wrong with the files; exit code 2 if anything is
-    #[arg(long, conflicts_with_all = ["edit", "schema"])]
+    #[arg(long, conflicts_with_all = ["edit", "schema"], group = "file_wanted")]
     check: bool,
     /// Open the workspace's file in your editor; it is made if there is none
-    #[arg(long, conflicts_with_all = ["schema", "what"])]
+    #[arg(long, conflicts_with_all = ["schema", "what"], group = "file_wanted")]
     edit: bool,
     /// With --edit or --check: your own file instead
-    #[arg(long)]
+    #[arg(long, requires = "file_wanted")]
     user: bool,
     /// Print a JSON schema of configuration files
     #[arg(long, conflicts_with = "what")]
@@ -69,6 +69,9 @@ struct FileData {
     owner: &'static str,
     path: String,
     exists: bool,
+    /// Whether it could be read and understood.
+    #[serde(skip)]
+    understood: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     allowed: Option<bool>,
 }
@@ -252,10 +255,12 @@ fn json_value(value: &ConfigValue) -> serde_json::Value {
 
 fn files(context: &Context, read: &ReadConfig) -> Vec<FileData> {
     let exists = |path: &Path| path.symlink_metadata().is_ok();
+    let understood = |path: &Path| read.configuration.files().any(|file| &*file.path == path);
     let user = read.user_path.iter().map(|path| FileData {
         owner: "user",
         path: path.display().to_string(),
         exists: exists(path),
+        understood: understood(path),
         allowed: None,
     });
     let there = read.project.is_some() || read.trouble.is_some();
@@ -263,6 +268,7 @@ fn files(context: &Context, read: &ReadConfig) -> Vec<FileData> {
         owner: "workspace",
         path: read.workspace_path.display().to_string(),
         exists: exists(&read.workspace_path),
+        understood: understood(&read.workspace_path),
         allowed: there.then(|| context.client.is_in_force(read)),
     };
     user.chain([workspace]).collect()
@@ -273,6 +279,7 @@ fn text(data: &ConfigData, problems: &[ConfigProblem], one: bool) -> String {
     for file in data.files.iter().filter(|_| !one) {
         let state = match (file.exists, file.allowed) {
             (false, _) => "not there",
+            _ if !file.understood => "not in force: see what is wrong below",
             (true, Some(false)) => "not allowed: `stead allow`",
             (true, _) => "in force",
         };

@@ -151,7 +151,9 @@ fn understood(path: &Path, owner: FileOwner, text: io::Result<Option<String>>) -
             let (file, problems) = read_partly(&text, path, owner);
             ReadFile { file: Some(file), problems }
         }
-        Err(error) if error.kind() == io::ErrorKind::NotFound => ReadFile::default(),
+        Err(error) if error.kind() == io::ErrorKind::NotFound && !is_there(path) => {
+            ReadFile::default()
+        }
         Err(error) => ReadFile {
             file: Some(ConfigFile::unread(path, owner)),
             problems: vec![unreadable(path, &error)],
@@ -159,10 +161,17 @@ fn understood(path: &Path, owner: FileOwner, text: io::Result<Option<String>>) -
     }
 }
 
+/// Whether anything is at a path, be it a link to nowhere.
+fn is_there(path: &Path) -> bool {
+    path.symlink_metadata().is_ok()
+}
+
 /// A file that is there and cannot be read.
 pub fn unreadable(path: &Path, error: &io::Error) -> ConfigProblem {
     let no_text = error.get_ref().and_then(|cause| cause.downcast_ref::<stead_files::NotUtf8>());
+    let leads_nowhere = error.kind() == io::ErrorKind::NotFound && is_there(path);
     let fix = match error.kind() {
+        _ if leads_nowhere => "mend the link, or remove it",
         io::ErrorKind::PermissionDenied => "make it readable for you",
         io::ErrorKind::FileTooLarge => "no configuration is so large: put data elsewhere",
         _ if no_text.is_some() => "save it as UTF-8",
@@ -172,7 +181,10 @@ pub fn unreadable(path: &Path, error: &io::Error) -> ConfigProblem {
         path: path.to_owned(),
         line: no_text.map(|found| found.line),
         key: None,
-        problem: format!("it cannot be read: {error}"),
+        problem: match leads_nowhere {
+            true => "it is a link that leads to no file".to_owned(),
+            false => format!("it cannot be read: {error}"),
+        },
         fix: Some(fix.to_owned()),
     }
 }

@@ -60,6 +60,12 @@ pub enum ProjectTrouble {
         /// The directory.
         path: PathBuf,
     },
+    /// Something else is in its place.
+    #[error("`{}` is not a directory", path.display())]
+    NoDirectory {
+        /// Its place.
+        path: PathBuf,
+    },
     /// It has something in it whose content nobody can vouch for.
     #[error("`{}` is {what}", path.display())]
     Odd {
@@ -77,6 +83,9 @@ impl ProjectTrouble {
         let (path, fix) = match self {
             ProjectTrouble::Read { path, .. } => (path, "make it readable for you, or remove it"),
             ProjectTrouble::TooMuch { path } => (path, "keep only settings there"),
+            ProjectTrouble::NoDirectory { path } => {
+                (path, "move it away: a project's settings stand in `.stead/config.toml`")
+            }
             ProjectTrouble::Odd { path, .. } => (path, "put the files themselves there"),
         };
         ConfigProblem { path, line: None, key: None, problem, fix: Some(fix.to_owned()) }
@@ -94,7 +103,10 @@ impl ProjectDir {
     pub fn read(workspace: &Path) -> Result<Option<ProjectDir>, ProjectTrouble> {
         let path = workspace.join(PROJECT_DIR);
         if !path.is_dir() {
-            return Ok(None);
+            return match path.symlink_metadata() {
+                Ok(_) => Err(ProjectTrouble::NoDirectory { path }),
+                Err(_) => Ok(None),
+            };
         }
         let mut names = Vec::new();
         collect(&path, "", &mut names)?;
@@ -286,5 +298,11 @@ mod tests {
         fs::remove_file(at("socket")).unwrap();
         fs::File::create(at("large")).unwrap().set_len(MOST_BYTES + 1).unwrap();
         assert!(refused().contains("64 MiB"), "{}", refused());
+        fs::remove_dir_all(at("")).unwrap();
+        fs::write(temp.path().join(PROJECT_DIR), "x").unwrap();
+        assert!(refused().contains("not a directory"), "{}", refused());
+        fs::remove_file(temp.path().join(PROJECT_DIR)).unwrap();
+        symlink("nowhere", temp.path().join(PROJECT_DIR)).unwrap();
+        assert!(refused().contains("not a directory"), "{}", refused());
     }
 }

@@ -2,6 +2,7 @@
 cells that linecache knows, as a kernel without IPython has them."""
 
 import base64
+import gc
 import json
 import linecache
 import os
@@ -130,6 +131,20 @@ class Saving(unittest.TestCase):
         # One that user code raises itself is a reason like any other.
         self.kernel.run("class Slow:\n    def __reduce__(self): raise KeyboardInterrupt\nslow = Slow()")
         self.assertEqual(self.ok("save", self.path, "")["failed"][0]["why"], "pickling raised KeyboardInterrupt")
+
+    def test_st2_what_was_saved_or_loaded_is_not_kept_alive(self):
+        gc.disable()
+        self.addCleanup(gc.enable)
+        self.kernel.run("import os, signal, weakref\nclass A: pass\no = A()")
+        self.ok("save", self.path, "")
+        self.kernel.run("w = weakref.ref(o)\nclass Slow:\n    def __reduce__(self):\n        os.kill(os.getpid(), signal.SIGINT)\n"
+                        "        while True: pass\nslow = Slow()")
+        self.assertEqual(self.kernel.work("save", self.path, "")["status"], "interrupted")
+        self.kernel.run("del o\ngone = w() is None")
+        self.assertTrue(self.kernel.space["gone"])
+        self.ok("load", self.path)
+        self.kernel.run("w = weakref.ref(o)\ndel o\ngone = w() is None")
+        self.assertTrue(self.kernel.space["gone"])
 
     def test_st2_a_value_whose_text_takes_for_ever_is_saved_without_it(self):
         self.ok("save", self.path, "")  # now it has saving.py

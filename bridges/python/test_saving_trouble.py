@@ -157,3 +157,59 @@ class Trouble(SavingTest):
         result = self.begin(host, "save", self.path)
         host.wait_end(result)
         self.assertEqual(self.contents(), before)
+
+
+class Kept(SavingTest):
+    """With gc off an object goes with its last name, unless something that saving or loading left still holds it."""
+
+    THINGS = ("import gc, weakref\ngc.disable()\nclass A: pass\nclass Bad:\n    def __reduce__(self): raise ERROR\nERROR = KeyError('kept by the user')",
+              "o = A(); o.data = bytearray(1 << 20); o.size = 1\nf = lambda: o\ndef g(x=o): return x\nclass B:\n    held = o\nbad = [o, Bad()]",
+              "w = weakref.ref(o)")
+
+    def goes(self, host):
+        """The object goes with the names that hold it."""
+        self.ok(host, "del o, f, g, B.held, bad\nw() is None", "True")
+
+    def start_with_things(self, *more):
+        host = self.start(cwd=self.folder)
+        for code in (*self.THINGS, *more):
+            self.ok(host, code, out=None)
+        return host
+
+    def test_st2_what_was_saved_is_not_kept_alive(self):
+        host = self.start_with_things()
+        self.assertEqual([entry["name"] for entry in self.done(host, "save", self.path)["failed"]], ["bad", "w"])
+        self.goes(host)
+
+    def test_st2_a_save_that_fails_keeps_nothing_alive(self):
+        for path, words in ((self.folder, "is a directory"), ("/dev/null/a", "could not write"), (self.path, "File too large")):
+            host = self.start_with_things("import resource, signal\n_ = signal.signal(signal.SIGXFSZ, signal.SIG_IGN)\nresource.setrlimit(resource.RLIMIT_FSIZE, (1 << 19, 1 << 30))")
+            result = self.work(host, "save", path)
+            self.assertIn(words, result.event("error")["message"])
+            self.goes(host)
+
+    def test_st2_an_interrupted_save_keeps_nothing_alive(self):
+        host = self.start_with_things("class Slow:\n    tries = 0\n    def __reduce__(self):\n        Slow.tries += 1\n        print('tried', Slow.tries)\n        while Slow.tries == WHEN: pass\n        return str, ()\nslow = Slow()")
+        for when in (1, 2):  # tried, then written
+            self.ok(host, "WHEN, Slow.tries = %d, 0" % when)
+            result = self.begin(host, "save", self.path)
+            host.pump_until_text(result, "tried %d" % when)
+            host.interrupt()
+            self.assertEqual(host.finish(result).status, "interrupted")
+        self.goes(host)
+
+    def test_st2_what_was_loaded_is_not_kept_alive(self):
+        self.saved("class A: pass\no = A(); o.data = bytearray(1 << 20)\nf = lambda: o")
+        host, _ = self.loaded()
+        self.ok(host, "import gc, weakref\ngc.disable()\nw = weakref.ref(o)\ndel o, f\nw() is None", "True")
+
+    def test_st2_a_load_that_fails_or_is_interrupted_keeps_nothing_alive(self):
+        self.saved("class A: pass\no = A()\nclass Slow:\n    def __setstate__(self, state):\n        print('up')\n        while True: pass\n"
+                   "class Bad:\n    def __reduce__(self): return int, ('no number',)\nbad = Bad()\nslow = Slow(); slow.a = o")
+        host = self.start(cwd=self.folder)
+        self.ok(host, "import gc, weakref\ngc.disable()")
+        result = self.begin(host, "load", self.path)
+        host.pump_until_text(result, "up")
+        host.interrupt()
+        self.assertEqual(host.finish(result).status, "interrupted")
+        self.ok(host, "import sys\nsys.last_value = sys.last_traceback = sys.last_exc = None\nw = weakref.ref(o)\ndel o\nw() is None", "True")

@@ -193,6 +193,7 @@ class Target:
         if self.temporary is not None and getpid() == PID:
             attempt(posix.unlink, self.temporary)
             self.temporary = None
+        self.trouble = None  # its traceback has frames that have this object
 
 
 CRITICAL.update((Target.open_new.__code__, Target.leave.__code__))

@@ -73,10 +73,10 @@ def refusing_rules():
     async def asynchronous():
         yield
 
-    made, frame = coroutine(), getframe()
+    made = coroutine()
     made.close()
     for text, kind in (("a generator", type(iter_of())), ("a coroutine", type(made)), ("an async generator", type(asynchronous())),
-                       ("a memoryview", memoryview), ("a code object", CodeType), ("a frame of running code", type(frame))):
+                       ("a memoryview", memoryview), ("a code object", CodeType), ("a frame of running code", type(getframe()))):
         rules[id(kind)] = refuse_as(text)
     return rules
 
@@ -278,6 +278,10 @@ class Pickling(_pickle.Pickler):
         name = self.saving.name_of(value, path, text)
         self.needs.add(name.partition(".")[0])
         return STAND_INS["recall"], (name,)
+
+    def forget(self):
+        self.clear_memo()
+        vars(self).clear()
 
 
 def explain(error, value, pickling):

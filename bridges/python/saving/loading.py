@@ -172,7 +172,12 @@ class Loading:
             except BaseException as error:
                 raise_if_interrupted(error)
                 self.fail(what, name, error)
+                forget_traces(error)
         self.compare_packages(manifest.get("packages") or {})
+
+    def forget(self):
+        """Lets go of all that was loaded: this object and its unpickler refer to each other."""
+        vars(self).clear()
 
     def fail(self, what, name, error):
         if what in ("borrow", "known"):
@@ -325,13 +330,21 @@ def load_session(argument):
     try:
         run_user(loading.run)
         if loading.failed and not loading.loaded:
-            nothing = LoadError("nothing of `%s` could be loaded" % origin.path)
-            nothing.report = loading.report()
-            raise nothing
+            raise nothing_loaded(loading)
         return loading.report()
+    except BaseException as error:
+        clear_frames(error)
+        raise
     finally:
         for name in loading.borrowed:
             SPACE.pop(name, None)
         if CHANGED:
             attempt(set_aside)  # figures that came back are not shown
         origin.leave()
+        loading.forget()
+
+
+def nothing_loaded(loading):
+    error = LoadError("nothing of `%s` could be loaded" % loading.origin.path)
+    error.report = loading.report()
+    return error

@@ -44,8 +44,7 @@ class Sink:
 class Saving:
     def __init__(self, target, names):
         self.target, self.asked = target, names
-        self.refusing = refusing_rules()
-        self.rules, self.kinds = {}, []
+        self.refusing, self.rules, self.kinds = {}, {}, []
         self.sources, self.codes, self.definitions = Sources(), {}, {}
         self.sink, self.buffers = Sink(target), []
         self.pickling = Pickling(self, self.sink, self.take_buffer)
@@ -54,9 +53,18 @@ class Saving:
         # Definitions and values that wait for what they need; values and parts of definitions that come last.
         self.defining, self.trying, self.deferred, self.late = [], [], [], []
         self.holders, self.classes, self.lost, self.parts = {}, {}, {}, {}
+
+    def begin(self):
+        self.refusing = refusing_rules()
         for name, value in list(SPACE.items()):
             if not is_pythons_own(name) and id(type(value)) not in PLAIN_KINDS:
                 self.holders.setdefault(id(value), []).append(name)
+
+    def forget(self):
+        """Lets go of all that was saved. This object and its parts refer to each other, so that without this every saved value
+        would live until gc comes."""
+        self.pickling.forget()
+        vars(self).clear()
 
     # ---- what the picklers ask ---------------------------------------------------------------
 
@@ -158,7 +166,9 @@ class Saving:
             trial.dump([value])
         except BaseException as error:
             raise_if_interrupted(error)
-            raise Failed(explain(error, value, trial)) from None
+            why = explain(error, value, trial)
+            forget_traces(error)
+            raise Failed(why) from None
         if getpid() != PID:
             leave_child()
         return trial.needs
@@ -183,7 +193,9 @@ class Saving:
             if self.target.trouble is not None:
                 raise self.target.trouble from None
             self.take_back(record, at)
-            raise Failed(explain(error, value, self.pickling)) from None
+            why = explain(error, value, self.pickling)
+            forget_traces(error)
+            raise Failed(why) from None
         first = self.index_of(record)
         length, check, unchecked = self.target.at - at, self.sink.check, self.sink.unchecked
         places = []
@@ -448,8 +460,37 @@ def take_nothing(buffer):
 def raise_if_interrupted(error):
     """An interrupt ends all of the work, whatever it was that it met. So does a fork in user code, in the child."""
     leave_child(error)
-    if isinstance(error, KeyboardInterrupt) and S.interrupt != Interrupt.NONE:
-        raise error
+    try:
+        if isinstance(error, KeyboardInterrupt) and S.interrupt != Interrupt.NONE:
+            raise error
+    finally:
+        del error  # whose traceback has this frame
+
+
+def forget_traces(error):
+    """The errors that made a name fail no longer say where they were raised: an error that user code keeps would keep our
+    frames too, and all that these have in hand."""
+    for one in chain_of(error):
+        one.__traceback__ = None
+
+
+def clear_frames(error):
+    """The same for an error that is reported, where the frames of user code stay."""
+    for one in chain_of(error):
+        traceback = one.__traceback__
+        while traceback is not None:
+            if traceback.tb_frame.f_code.co_filename == BRIDGE_FILE:
+                attempt(traceback.tb_frame.clear)  # not possible while it runs
+            traceback = traceback.tb_next
+
+
+def chain_of(error):
+    """An error and those that were being handled when it was raised."""
+    chain = []
+    while error is not None and len(chain) < 100:
+        chain.append(error)
+        error = error.__context__
+    return chain
 
 
 def now_text():
@@ -462,22 +503,28 @@ def save_session(argument):
     path, _, rest = argument.partition("\n")
     force, _, names = rest.partition("\n")
     target = Target(path, force == "force")
+    saving = Saving(target, list(dict.fromkeys([name for name in names.split("\n") if name])))
     helpers = ModuleType(HELPERS)
     vars(helpers).update(STAND_INS)
     modules[HELPERS] = helpers
     try:
-        report = run_user(save_all, target, list(dict.fromkeys([name for name in names.split("\n") if name])))
+        report = run_user(save_all, saving)
         target.finish()
         return report
     except OSError as error:
+        clear_frames(error)
         raise SaveError("could not write `%s`: %s" % (path, reason(error))) from None
+    except BaseException as error:
+        clear_frames(error)
+        raise
     finally:
         modules.pop(HELPERS, None)
         target.leave()
+        saving.forget()
 
 
-def save_all(target, names):
-    saving = Saving(target, names)
+def save_all(saving):
+    saving.begin()
     warnings = real_module("warnings")
     with warnings.catch_warnings():
         warnings.simplefilter("ignore", DeprecationWarning)  # of pickle itself, for iterators

@@ -263,5 +263,73 @@ class Stdin(BridgeTest):
         self.ok(host, "t.join(); got", "['for the thread']")
 
 
+class Blocking(BridgeTest):
+    """Whether the session's pipes block is for all who have them: user code and children must not leave it otherwise."""
+
+    LOOK = "import os\n[os.get_blocking(fd) for fd in (0, 1, 2)]"
+    CHILD = "subprocess.run([sys.executable, '-c', 'import os\\nfor fd in (0, 1, 2): os.set_blocking(fd, False)']).returncode"
+
+    def test_o1_programs_find_pipes_that_block_whatever_an_earlier_one_has_set(self):
+        host = self.start()
+        self.ok(host, "import os, subprocess, sys\nlook = [sys.executable, '-c', 'import os; print([os.get_blocking(fd) for fd in (0, 1, 2)])']")
+        self.ok(host, "print(%s)\nsubprocess.run(look).returncode" % self.CHILD, "0", "0\n[True, True, True]\n")
+        self.ok(host, self.CHILD, "0")
+        self.ok(host, self.LOOK, "[True, True, True]")
+        self.ok(host, "for fd in (0, 1, 2): os.set_blocking(fd, False)")
+        self.ok(host, self.LOOK, "[True, True, True]")
+
+    def test_o1_a_child_that_lives_may_set_it_at_any_time(self):
+        host = self.start()
+        self.ok(host, "import os, subprocess, sys\nfar, near = os.pipe()\nback, up = os.pipe()\nchild = subprocess.Popen([sys.executable, '-c', "
+                      "'import os\\nos.read(%d, 1)\\nfor fd in (0, 1, 2): os.set_blocking(fd, False)\\nos.write(%d, b\"x\"); os.read(%d, 1)' % (far, up, far)], pass_fds=[far, up])")
+        self.ok(host, "_ = os.write(near, b'x'), os.read(back, 1)")
+        self.ok(host, self.LOOK, "[True, True, True]")
+        self.ok(host, "_ = os.write(near, b'x'), child.wait()")
+
+    def test_o1_what_is_printed_beside_such_a_child_is_whole(self):
+        host = self.start()
+        result = host.eval("import os, subprocess, sys\n%s\nprint('x' * (1 << 22))\nprint('y' * (1 << 22), file=sys.stderr)" % self.CHILD)
+        self.assertEqual((result.status, len(result.out), len(result.err)), ("ok", (1 << 22) + 1, (1 << 22) + 1))
+
+    def test_o1_what_could_not_be_written_at_once_is_not_the_next_evals(self):
+        host = self.start()
+        result = host.eval("import os, sys\nos.set_blocking(1, False)\ntry:\n    for n in range(1 << 12): sys.stdout.buffer.write(b'x' * 1000)\nexcept BlockingIOError: pass")
+        self.assertEqual(result.status, "ok")
+        self.ok(host, "1", "1")
+
+    def test_py10_a_read_waits_whatever_the_pipe_is_set_to(self):
+        host = self.start()
+        for read in ("input()", "sys.stdin.readline()[:-1]", "sys.stdin.buffer.readline().decode()[:-1]", "next(sys.stdin)[:-1]"):
+            self.ok(host, "import os, sys\nos.set_blocking(0, False)\n" + read, "'a'", answers=["a\n"])
+        self.ok(host, "os.set_blocking(0, False)")
+        result = host.submit("input()")
+        host.wait_input(result)
+        host.wait_for_call("read", 0)
+        host.write("b\n")
+        self.assertEqual(host.finish(result).value, "'b'")
+        result = host.submit("os.set_blocking(0, False)\ninput()")
+        host.wait_input(result)
+        host.interrupt()
+        self.assertEqual(host.finish(result).status, "interrupted")
+        result = host.submit("os.set_blocking(0, False)\ninput()")
+        host.wait_input(result)
+        os.close(host.stdin)
+        self.assertEqual(host.finish(result).error, "EOFError")
+
+    @unittest.skipUnless(sys.platform.startswith("linux"), "only /proc tells what an event loop listens to")
+    def test_py10_an_event_loop_that_reads_stdin_keeps_its_setting(self):
+        host = self.start()
+        self.ok(host, "import asyncio, os\nreader = asyncio.StreamReader()\n"
+                      "transport, _ = await asyncio.get_running_loop().connect_read_pipe(lambda: asyncio.StreamReaderProtocol(reader), open(os.dup(0)))")
+        self.ok(host, self.LOOK, "[False, True, True]")
+        result = host.submit("print('up')\nawait reader.readline()")
+        host.pump_until_text(result, "up")
+        host.write("a\n")
+        self.assertEqual(host.finish(result).value, "b'a\\n'")
+        self.ok(host, "input()", "'b'", answers=["b\n"])
+        self.ok(host, "transport.close()\nawait asyncio.sleep(0)")
+        self.ok(host, self.LOOK, "[True, True, True]")
+
+
 def has_readline():
     return importlib.util.find_spec("readline") is not None

@@ -36,7 +36,7 @@ from _operator import is_not
 from _signal import SIGINT, SIGURG, SIGWINCH, default_int_handler, getsignal, signal
 from _thread import allocate_lock, get_ident
 from _weakref import ref
-from posix import _exit, access, close, dup2, fstat, getcwd, getpid, read, stat, write
+from posix import O_NONBLOCK, _exit, access, close, dup2, fstat, getcwd, getpid, read, set_blocking, stat, write
 from time import clock_gettime_ns, monotonic, process_time, sleep
 
 getframe, gettrace, settrace, modules = sys._getframe, sys.gettrace, sys.settrace, sys.modules
@@ -54,7 +54,7 @@ STDLIB_FILE = "<stdlib>"  # the user's standard library in tracebacks
 PROJECT_FILE = "<project stdlib>"  # the one that is loaded after it
 VALUE = "<value>"       # what an eval's last value is bound to until run_codes takes it; no identifier, so no name of the user's
 FIONREAD = 0x541B if sys.platform.startswith("linux") else 0x4004667F
-F_GETFD, F_DUPFD_CLOEXEC = 1, 1030 if sys.platform.startswith("linux") else 67
+F_GETFL, F_SETFL, F_DUPFD_CLOEXEC = 3, 4, 1030 if sys.platform.startswith("linux") else 67
 EMPTY = bytes(4)
 VALUE_BUDGET = 2000
 MANY_WRITES, SHORT = 64, 0.00002    # code that writes 64 times in a row, each time within 20 µs, writes many lines (look_across)

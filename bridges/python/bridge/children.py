@@ -6,7 +6,10 @@ def before_child():
         S.copying.before_fork()
         return
     S.children = True
-    if S.life == Life.CHILD or S.phase == Phase.IDLE:
+    if S.life == Life.CHILD:
+        return
+    unblock(0, 1, 2)
+    if S.phase == Phase.IDLE:
         return
     make_knowing()
     if get_ident() == MAIN:

@@ -141,7 +141,7 @@ def begin_eval(eval_id):
     if CHANGED:
         attempt(set_aside)
     before, S.since = S.since, Since.RAN
-    if before < Since.SETTLED:
+    if before < Since.SETTLED or S.children:
         repair_streams()
     if S.stdin_used or READERS:
         drop_input()

@@ -6,6 +6,7 @@ def settle():
     if not BORN and S.loop is None and not ("signal" in modules and has_handlers()):
         # A thread may have closed them after the eval's last flush and have ended since.
         repair_streams()
+        may_have_children()
         S.since = Since.CALM if S.since == Since.FLUSHED and are_ours() else Since.SETTLED
 
 

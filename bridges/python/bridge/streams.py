@@ -14,6 +14,8 @@ def look_across(stream):
     """Before the main thread writes again to the stream that it wrote to last: waits until the host has taken what a child or
     C code has put into the other pipe. Code that writes many lines in a row is then no longer looked at."""
     fd = 1 if stream is ERR else 2
+    if S.children:
+        unblock(1, 2)
     try:
         if ioctl(fd, FIONREAD, EMPTY) != EMPTY:
             wait_taken(fd)
@@ -47,6 +49,8 @@ def write_elsewhere(stream, text):
     """A write to the other stream than the last one, or from another thread, or while no eval runs."""
     if S.life != Life.SERVING or not isinstance(text, str):
         return text_write(stream, text)
+    if S.children:
+        unblock(1, 2)
     me = get_ident()
     if me == MAIN:
         return send_background(stream, text, None) if S.phase <= Phase.ASKED else write_switching(stream, text)
@@ -103,8 +107,7 @@ def wait_taken(fd):
     """Waits until the host has taken what is in the pipe now, even if a child wrote it."""
     if ioctl(fd, FIONREAD, EMPTY) == EMPTY:
         return
-    here, ours = fstat(fd), fstat(SAVED[fd])
-    if (here.st_ino, here.st_dev) != (ours.st_ino, ours.st_dev):  # the user's own pipe, which nobody may read
+    if file_id(fd) != file_id(SAVED[fd]):  # the user's own pipe, which nobody may read
         return
     for _ in range(50):
         sched_yield()
@@ -140,7 +143,7 @@ class RawStdin(_io._RawIOBase):
         if S.draining:
             return 0
         if S.life == Life.CHILD:
-            return self.file.readinto(buffer)
+            return self.read_waiting(buffer)
         me = get_ident()
         if me == MAIN and (S.hung_up or S.phase == Phase.ASKED):  # nobody could answer what a `__repr__` asks
             return 0
@@ -149,9 +152,33 @@ class RawStdin(_io._RawIOBase):
             S.stdin_used = True
             flush_all()
             announce_wait(me)
-            return self.file.readinto(buffer)
+            return self.read_waiting(buffer)
         finally:
             READERS.pop(me, None)
+
+    def read_waiting(self, buffer):
+        """Reads, and waits also where the pipe does not: to Python's buffers a read that would have to wait looks like an end of file."""
+        count = self.file.readinto(buffer)
+        if count is None:
+            # A description of the pipe of our own blocks whatever others have made of theirs, and the host sees the read.
+            try:
+                own = _io.FileIO("/proc/self/fd/0", opener=open_waiting)
+            except OSError:  # no pipe, or no /proc
+                select = import_stdlib("select").select
+                while count is None:
+                    select([0], [], [])
+                    count = self.file.readinto(buffer)
+            else:
+                with own:
+                    count = own.readinto(buffer)
+        return count
+
+
+def open_waiting(path, flags):
+    """Opens a pipe for reading. To open one that nobody writes to must not block."""
+    fd = posix.open(path, flags | O_NONBLOCK)
+    set_blocking(fd, True)
+    return fd
 
 
 READ_STDIN = RawStdin.readinto.__code__
@@ -260,7 +287,7 @@ def flush_ours():
     done = True
     for stream in (OUT, ERR):
         try:
-            stream.flush()
+            flush_waiting(stream)
         except KeyboardInterrupt:
             raise
         except BaseException:
@@ -269,6 +296,15 @@ def flush_ours():
 
 
 FLUSH_OURS = flush_ours.__code__
+
+
+def flush_waiting(stream):
+    """Flushes also where user code or a child has set that the pipe does not block: what is left would be the next eval's."""
+    try:
+        stream.flush()
+    except BlockingIOError:
+        unblock(1, 2)
+        stream.flush()
 
 
 def make_output(fd, name, errors):
@@ -304,12 +340,44 @@ def is_dead(stream):
 def repair_descriptors():
     for fd in (0, 1, 2):
         try:
-            fcntl(fd, F_GETFD)
+            if fcntl(fd, F_GETFL) & O_NONBLOCK:
+                unblock(fd)
         except OSError:
             try:
                 dup2(SAVED[fd], fd)
             except OSError:
                 pass
+
+
+def unblock(*numbers):
+    """Makes pipes of the session block again. User code or a child, like Node, may have set that they do not, for all who have
+    them: programs that are started later would lose output and take stdin for broken."""
+    for number in numbers:
+        try:
+            if fcntl(SAVED[number], F_GETFL) & O_NONBLOCK and not (number == 0 and is_polled()):
+                set_blocking(SAVED[number], True)
+        except OSError:
+            pass
+
+
+def is_polled():
+    """Whether an event loop of this process listens to stdin. It counts on reads that do not block: another reader or the host, which
+    drops what was not used, may have taken what it was told of. Other processes, and writers, do as well with a pipe that blocks."""
+    names = attempt(posix.listdir, "/proc/self/fd")
+    if names is None:
+        return "asyncio" in modules
+    pipe = file_id(SAVED[0])
+    for name in names:
+        if attempt(posix.readlink, "/proc/self/fd/" + name) == "anon_inode:[eventpoll]":
+            for line in (contents("/proc/self/fdinfo/" + name) or "").splitlines():
+                if line.startswith("tfd:") and attempt(file_id, int(line.split()[1])) == pipe:
+                    return True
+    return False
+
+
+def file_id(fd):
+    status = fstat(fd)
+    return status.st_dev, status.st_ino
 
 
 def repair_streams():

@@ -23,7 +23,7 @@ class Descriptor:
         self.ends = True    # a dead one that reads as ended, as the real one would do if the other side left
 
 
-F_GETFL, F_SETFL = 3, 4
+F_GETFD = 1
 KIND_OF_FILE, FIFO, SOCKET, FILE, FOLDER, DEVICE, BLOCK = 0o170000, 0o010000, 0o140000, 0o100000, 0o040000, 0o020000, 0o060000
 # A flag that only makes a file (O_TMPFILE) must not be given again.
 REOPENS = posix.O_ACCMODE | posix.O_APPEND | posix.O_NONBLOCK | posix.O_SYNC | posix.O_DSYNC | getattr(posix, "O_DIRECT", 0) | getattr(posix, "O_NOATIME", 0)

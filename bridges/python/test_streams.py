@@ -115,6 +115,38 @@ print('still here')"""
         result = host.eval("def g(): raise SystemExit\nt = threading.Thread(target=g)\nt.start(); t.join()")
         self.assertEqual((result.err, result.status), ("", "ok"))
 
+    def test_py7_a_thread_that_met_an_end_of_file_shows_no_bridge_frame(self):
+        host = self.start()
+        for hook in ("", "import traceback\nthreading.excepthook = lambda args: print(*traceback.format_tb(args.exc_traceback), args.exc_value, file=sys.stderr)\n"):
+            result = host.submit("import sys, threading\n%st = threading.Thread(target=lambda: input('T? '))\nt.start(); t.join()" % hook)
+            if not hook:
+                host.wait_input(result)
+                os.close(host.stdin)
+            host.finish(result)
+            self.assertIn("EOF when reading a line", result.err)
+            self.assertIn("in <lambda>", result.err)
+            self.assertNotIn("<stead>", result.err)
+
+    def test_py7_errors_that_others_report_show_no_bridge_frame(self):
+        host = self.start()
+        self.ok(host, "import asyncio, concurrent.futures, gc, logging, multiprocessing, os, sys, threading, traceback, weakref\ndef bad(*_): sys.stdout.write(5)\n"
+                      "def run(call):\n    t = threading.Thread(target=call)\n    t.start(); t.join()\nclass Gone:\n    def __del__(self): bad()\nasync def fail(): bad()")
+        for code in ("run(bad)", "run(lambda: os.posix_spawn('/nope', ['nope'], {}))", "Gone()\nNone", "one = Gone()\nr = weakref.ref(one, sys.stderr.write)\ndel one",
+                     "t = asyncio.create_task(fail())\nawait asyncio.sleep(0.01)\ndel t\n_ = gc.collect()", "asyncio.get_running_loop().call_soon(bad)\nawait asyncio.sleep(0.01)",
+                     "with concurrent.futures.ThreadPoolExecutor() as pool: error = pool.submit(bad).exception()\ntraceback.print_exception(type(error), error, error.__traceback__)",
+                     "try: bad()\nexcept TypeError: logging.exception('x')", "try: bad()\nexcept TypeError: print(traceback.extract_tb(sys.exc_info()[2]), 'Error', file=sys.stderr)",
+                     "p = multiprocessing.get_context('fork').Process(target=bad)\np.start(); p.join()",
+                     "sys.unraisablehook = lambda args: traceback.print_tb(args.exc_traceback) or print('Error', file=sys.stderr)\nGone()\nNone"):
+            result = host.eval(code)
+            self.assertEqual(result.status, "ok", (code, result.events))
+            self.assertIn("Error", result.err, code)
+            self.assertNotIn("<stead>", result.err, code)
+
+    def test_py13_exit_in_a_thread_ends_the_thread_in_silence(self):
+        host = self.start()
+        result = host.eval("import threading\nt = threading.Thread(target=exit)\nt.start(); t.join()")
+        self.assertEqual((result.status, result.err), ("ok", ""))
+
     def test_py15_finalizers_that_print_do_not_deadlock(self):
         host = self.start()
         host.eval("import gc\nclass D:\n    def __init__(self): self.me = self\n    def __del__(self): print('gone')\ngc.set_threshold(1)")

@@ -16,7 +16,8 @@ class Quitter:
         return "Use %s() to end this session" % self.name
 
     def __call__(self, code=None):
-        raise Leave(code)
+        # In a thread it ends only that: `threading` is silent about a SystemExit, but not about its subclasses.
+        raise Leave(code) if get_ident() == MAIN else SystemExit(code)
 
 
 def exit_code(error):

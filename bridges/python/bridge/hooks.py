@@ -1,6 +1,6 @@
 # Hooks: what the bridge does to modules of others when user code imports them; until then nothing is done.
 
-HOOKS = {"_posixsubprocess": hook_fork_exec, "bdb": hook_bdb, "traceback": hook_traceback,
+HOOKS = {"_posixsubprocess": hook_fork_exec, "bdb": hook_bdb, "threading": hook_threading, "traceback": hook_traceback,
          "matplotlib": choose_agg, "matplotlib.figure": hook_figure, "matplotlib._pylab_helpers": hook_registry,
          "matplotlib.pyplot": hook_pyplot, "matplotlib.animation": hook_animation, "mpl_toolkits.mplot3d.axes3d": hook_axes3d}
 

@@ -99,7 +99,9 @@ def on_unraisable(unraisable):
     if unraisable.exc_type is KeyboardInterrupt and S.interrupt != Interrupt.NONE and get_ident() == MAIN:
         S.interrupt = Interrupt.SWALLOWED
     elif unraisable.exc_type is not TooSlow:  # which is raised again too
-        sys.__unraisablehook__(unraisable)
+        clean(unraisable.exc_value)
+        kind, error, _, *rest = unraisable
+        sys.__unraisablehook__(type(unraisable)((kind, error, getattr(error, "__traceback__", None), *rest)))
 
 
 class TooSlow(BaseException):

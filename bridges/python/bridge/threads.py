@@ -61,3 +61,19 @@ def patch_threads():
     _thread.start_joinable_thread = start_joinable_thread
     if hasattr(threading, "_start_joinable_thread"):
         threading._start_joinable_thread = start_joinable_thread
+
+
+def hook_threading(module):
+    """The error that ends a thread is cleaned before `threading.excepthook` is called, whether that is Python's or the user's."""
+    make = module._make_invoke_excepthook
+
+    def make_invoke_excepthook():
+        invoke = make()
+
+        def invoke_excepthook(thread):
+            clean(sys.exc_info()[1])
+            invoke(thread)
+
+        return invoke_excepthook
+
+    module._make_invoke_excepthook = make_invoke_excepthook

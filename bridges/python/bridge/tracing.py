@@ -149,13 +149,23 @@ def hook_bdb(module):
 
 
 def hook_traceback(module):
-    """The same for print_stack() and its like."""
+    """The same for print_stack() and its like, and for errors that others than the bridge report: print_exc(), logging, asyncio."""
     original = module.walk_stack
 
     def walk_stack(f):
         return original(f) if f is None else users_frames(original(f))
 
     module.walk_stack = alike(walk_stack, original)
+    for name in ("walk_tb", "_walk_tb_with_full_positions"):  # the second since 3.11
+        if hasattr(module, name):
+            setattr(module, name, alike(users_lines_of(getattr(module, name)), getattr(module, name)))
+
+
+def users_lines_of(walk):
+    def walk_tb(tb):
+        return (entry for entry in walk(tb) if entry[0].f_code.co_filename != BRIDGE_FILE)
+
+    return walk_tb
 
 
 def users_frames(frames):

@@ -91,6 +91,15 @@ class Files(NestTest):
         self.back(host, copy)
         self.ok(host, "sel.select(0), os.write(w, b'again'), len(sel.select(1)), os.read(r, 9), os.get_blocking(r), os.get_blocking(w)", "([], 5, 1, b'again', False, True)")
 
+    def test_st3_what_is_in_a_pipe_within_the_process_is_told_as_lost(self):
+        host = self.begin("r, w = os.pipe(); r2, w2 = os.pipe()\n_ = os.write(w, b'five!'), os.write(w2, b'more')")
+        copy = host.checkpoint()
+        self.assertEqual(copy.lost, ["9 bytes in pipes within the process"])
+        self.ok(host, "os.read(r, 9), os.read(r2, 9)", "(b'five!', b'more')")
+        self.assertEqual(host.checkpoint().lost, [])
+        self.back(host, copy)
+        self.ok(host, "os.set_blocking(r, False), os.write(w, b'new'), os.read(r, 9)", "(None, 3, b'new')")
+
     def test_st3_a_redirected_descriptor_stays_the_users(self):
         host = self.begin("saved = os.dup(1); out = os.open('out', os.O_CREAT | os.O_WRONLY); _ = os.dup2(out, 1); _ = os.write(1, b'one ')")
         copy = host.checkpoint()

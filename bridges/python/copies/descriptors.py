@@ -35,7 +35,7 @@ class Survey:
 
     def __init__(self):
         self.found, self.lost, self.locks = [], [], []
-        self.contents, self.pipes, self.sockets = {}, 0, 0
+        self.contents, self.pipes, self.sockets, self.piped = {}, 0, 0, 0
         saved = [fstat(fd) for fd in SAVED]
         self.streams = {(status.st_dev, status.st_ino): number for number, status in enumerate(saved) if status.st_mode & KIND_OF_FILE in (FIFO, SOCKET)}
         self.joined = joined_sockets()
@@ -146,6 +146,7 @@ class Survey:
             if modes == {posix.O_RDONLY, posix.O_WRONLY} and link(group[0].fd) == "pipe:[%d]" % inode:
                 for one in group:
                     one.fate = Fate.PAIRED
+                self.piped += int.from_bytes(ioctl(group[0].fd, FIONREAD, EMPTY), sys.byteorder)
             else:
                 self.pipes += 1
 
@@ -154,6 +155,8 @@ class Survey:
         self.lost += ["the lock on %s" % name for name in self.locks]
         if self.pipes:
             self.lost.append("%d pipe%s to other processes" % (self.pipes, "s"[:self.pipes > 1]))
+        if self.piped:
+            self.lost.append("%d byte%s in pipes within the process" % (self.piped, "s"[:self.piped > 1]))
 
 
 def link(fd):

@@ -25,6 +25,23 @@ fn j1_a_command_is_answered_with_output_code_and_time() {
 }
 
 #[test]
+fn j1_o1_streams_that_a_program_left_without_blocking_are_whole_for_the_next_command() {
+    let env = TestEnv::new(STEAD);
+    let unblock = "import os; [os.set_blocking(fd, False) for fd in range(3)]";
+    let python = env.python().display().to_string();
+    env.json(["shell", &format!("{python} -c '{unblock}'")]);
+    let reply = env.json(["shell", "--timeout", "60s", "seq 1 1000000; echo rc=$?"]);
+    let id = reply["data"]["eval_id"].as_str().unwrap();
+    let whole = env.run(["output", id, "--raw"]).stdout;
+    assert!(whole.ends_with("\n1000000\nrc=0\n"), "{}", &whole[whole.len().saturating_sub(200)..]);
+    env.json(["shell", &format!("{python} -c '{unblock}'")]);
+    let asked = env.json(["shell", "--timeout", "60s", "read v; echo got $v"]);
+    assert_eq!(asked["status"], "waiting_input", "{asked:#}");
+    let id = asked["data"]["eval_id"].as_str().unwrap();
+    assert_eq!(text(&env.json(["input", id, "it"]), "out"), "got it\n");
+}
+
+#[test]
 fn j1_each_command_has_a_fresh_shell_in_the_callers_place() {
     let env = TestEnv::new(STEAD);
     std::fs::create_dir(env.workspace().join("sub")).unwrap();

@@ -1,6 +1,6 @@
 //! One shell command.
 
-use std::fs::File;
+use std::fs::{File, OpenOptions};
 use std::io::Write;
 use std::os::fd::{AsRawFd, OwnedFd, RawFd};
 use std::os::unix::process::ExitStatusExt;
@@ -70,6 +70,7 @@ pub(crate) fn run(shell: &str, code: &str, place: Option<ShellPlace>) -> Result<
             command.env(name, value);
         }
     }
+    give_streams(&mut command);
     let given = [Some(&script), questions.as_ref()].map(|fd| fd.map(AsRawFd::as_raw_fd));
     sys::before_exec(&mut command, move || {
         for fd in given.into_iter().flatten() {
@@ -87,6 +88,21 @@ pub(crate) fn run(shell: &str, code: &str, place: Option<ShellPlace>) -> Result<
     })?;
     drop((script, questions));
     child.wait().map(Ended::from).map_err(|error| format!("could not wait for `{shell}`: {error}"))
+}
+
+/// Gives the command our streams as files that it alone has open. That a pipe does not block is a property of the open file,
+/// and a program of an earlier command (Node does so) may have left it like that.
+fn give_streams(command: &mut Command) {
+    if let Ok(stdin) = File::open("/proc/self/fd/0") {
+        command.stdin(stdin);
+    }
+    let writable = |fd: u32| OpenOptions::new().write(true).open(format!("/proc/self/fd/{fd}"));
+    if let Ok(stdout) = writable(1) {
+        command.stdout(stdout);
+    }
+    if let Ok(stderr) = writable(2) {
+        command.stderr(stderr);
+    }
 }
 
 /// What a shell is told to do. Its command line is there for everyone to read, so the command itself

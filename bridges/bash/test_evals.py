@@ -64,6 +64,24 @@ class Syntax(BashTest):
         self.gives(host, " # a remark\n\n")
         self.gives(host, "printf abc; printf 'a\\r\\nb' >&2", "abc", "a\r\nb")
 
+    def test_sh3_the_statuses_of_a_pipeline_are_known(self):
+        host = self.start()
+        shows = 'true | false | (exit 3); echo "[${PIPESTATUS[*]}]"'
+        self.gives(host, shows, "[0 1 3]\n")
+        self.gives(host, "f() { %s; }; f; v=$(%s); echo $v" % (shows, shows), "[0 1 3]\n[0 1 3]\n")
+        # Each of these brings the shell back to its prompt, the last one as another shell.
+        self.gives(host, "exit 7", status=7)
+        self.gives(host, shows, "[0 1 3]\n")
+        result = host.submit("echo up; sleep 1000 | cat")
+        host.pump_until_text(result, "up")
+        host.interrupt()
+        self.assertEqual(host.finish(result).status, "interrupted")
+        self.gives(host, shows, "[0 1 3]\n")
+        self.assertEqual(host.eval("set -e; echo ${nope?}").status, "error")
+        self.gives(host, "set +e; " + shows, "[0 1 3]\n")
+        self.gives(host, "(exit 4)", status=4)
+        self.gives(host, 'echo "[${PIPESTATUS[*]}]"', "[4]\n")
+
     def test_sh3_syntax_errors_name_the_eval_and_the_line(self):
         host = self.start()
         for code, out, message in (("echo ran\nif )\necho no", "ran\n", "sh:1: line 2: syntax error near unexpected token `)'"),

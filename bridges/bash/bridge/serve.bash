@@ -8,8 +8,9 @@ __stead_see='if [[ -z ${__stead_cur-} ]]; then \__stead_gone; fi; if [[ $__stead
 # numbers, where code that uses or closes 10 and above does not hit them, and closes them in programs that it runs.
 __stead_run='{ \builtin . /dev/fd/39 39<<<"$__stead_src"; { \__stead_note "$?"; } >/dev/null 2>&1 || { \__stead_keep; } 43>&2 2>/dev/null 41<&0 42>&1 63<&44 >/dev/null || \__stead_raise; } <&45 >&46 2>&47 40<&44 41<&44 42<&44 43<&44 45<&44 46<&44 47<&44 48<&44'
 
-# A subshell that is interrupted before it knows that it is one comes here too.
-__stead_loop="if [[ \${BASHPID-\$((\$\$ + \${BASH_SUBSHELL-0}))} != \$\$ ]]; then \\builtin trap - EXIT; \\builtin exit 130; fi; if [[ \${#__stead_rounds} -gt __stead_ROUNDS ]]; then \\__stead_gone; fi; $__stead_check; $__stead_lift; \\exec 0<<<\"\$__stead_again\"; \\builtin history -c; \\__stead_mend \"\$@\"; if [[ -n \$__stead_cur ]]; then $__stead_see; fi; __stead_ready=; for ((; __stead_ROUNDS; )); do if $__stead_may_run || { \\builtin shopt \$__stead_aliases expand_aliases; \\__stead_next; } && { [[ -z \$__stead_work ]] || { $__stead_hush; }; }; then $__stead_run; else $__stead_run; fi; if $__stead_is_usual; then $__stead_go_on; else $__stead_see; fi; done"
+# A subshell that is interrupted before it knows that it is one comes here too. Some versions leave PIPESTATUS without room
+# for a status after a PROMPT_COMMAND, by which every shell of ours begins; the next pipeline makes it anew.
+__stead_loop="if [[ \${BASHPID-\$((\$\$ + \${BASH_SUBSHELL-0}))} != \$\$ ]]; then \\builtin trap - EXIT; \\builtin exit 130; fi; if [[ \${#__stead_rounds} -gt __stead_ROUNDS ]]; then \\__stead_gone; fi; $__stead_check; $__stead_lift; \\exec 0<<<\"\$__stead_again\"; \\builtin history -c; \\builtin unset -v PIPESTATUS; \\__stead_mend \"\$@\"; if [[ -n \$__stead_cur ]]; then $__stead_see; fi; __stead_ready=; for ((; __stead_ROUNDS; )); do if $__stead_may_run || { \\builtin shopt \$__stead_aliases expand_aliases; \\__stead_next; } && { [[ -z \$__stead_work ]] || { $__stead_hush; }; }; then $__stead_run; else $__stead_run; fi; if $__stead_is_usual; then $__stead_go_on; else $__stead_see; fi; done"
 
 # What the shell reads as its own input when it comes back to its prompt. Some versions take it in pieces of 128
 # bytes, of which nothing may be left when it is given anew.

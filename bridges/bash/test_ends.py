@@ -2,6 +2,7 @@
 import os
 import random
 import select
+import signal
 
 from driver import BashTest
 
@@ -87,6 +88,41 @@ class Ends(BashTest):
             lines += ["add_%d() {" % n, "  local by=${1:-1}", "  total=$((total + by))", "}", "add_%d 2" % n]
         self.gives(host, "\n".join([*lines, "echo $total", "exit 17"]), "200\n", status=17)
         self.gives(host, "set +euo pipefail; add_3; echo $total", "201\n")
+
+    def test_e11_a_signal_to_the_shell_ends_the_eval_by_its_name(self):
+        host = self.start()
+        self.gives(host, "trap 'echo int' INT")
+        # The last one must not end at once: a read that is also told of the end of a child goes on.
+        for code in ("x=1; kill -%s $$; x=2; echo never", "set -e; f() { false || kill -%s $$; echo never; }; f", "(sleep 0.1; kill -%s $$; sleep 1) & read -r line; echo never"):
+            for name in ("HUP", "USR1", "USR2", "ALRM", "PIPE", "XCPU", "XFSZ", "VTALRM", "SYS"):
+                result = self.gives(host, code % name, status=128 + signal.Signals["SIG" + name])
+                self.assertIn("(%s): the shell itself got this signal" % name, result.event("error")["message"])
+                self.assertNotIn("notice", result.done)
+        self.gives(host, "set +e; echo $x; kill -INT $$; trap - INT", "1\nint\n")
+        self.gives(host, "exec 3> >(:); wait $!; echo lost >&3; echo never", err="bash: echo: write error: Broken pipe\n", status=141)
+        self.gives(host, "set -e; echo lost >&3; echo never", err="bash: echo: write error: Broken pipe\n", status=141)
+        result = self.gives(host, "false; echo never", status=1)
+        self.assertIn("by `set -e` in line 1: false", result.event("error")["message"])
+
+    def test_sh1_traps_for_signals_are_the_users(self):
+        host = self.start()
+        self.gives(host, "trap; (trap); trap -p HUP USR1")
+        self.gives(host, "trap 'echo mine' USR1; trap '' hup; kill -USR1 $$; kill -HUP $$; trap -p", "mine\ntrap -- '' SIGHUP\ntrap -- 'echo mine' SIGUSR1\n")
+        self.gives(host, "trap - 1 SIGUSR1; trap; kill -HUP $$; echo never", status=129)
+        self.gives(host, "kill -USR1 $$; echo never", status=138)
+        self.gives(host, "(kill -USR1 $BASHPID; echo never); echo $?; bash -c 'kill -HUP $$; echo never'; echo $?", "138\n129\n")
+        self.gives(host, "printf %1000000s x | head -c 1 >/dev/null; echo ${PIPESTATUS[0]}", "141\n")
+
+    def test_s6_a_signal_ends_a_shell_that_runs_nothing_and_a_fault_ends_any(self):
+        host = self.start()
+        self.gives(host, "echo 1", "1\n")
+        # Until then it may still be at the end of the eval.
+        host.wait_for_call("read", 40)
+        os.kill(host.process.pid, signal.SIGUSR1)
+        self.assertEqual(host.wait_end(host.idle), -signal.SIGUSR1)
+        for code in ("kill -SEGV $$", "false; f() { kill -ABRT $$; echo never; }; f"):
+            host = self.start()
+            self.assertIn(host.wait_end(host.submit(code)), (-signal.SIGSEGV, -signal.SIGABRT), code)
 
     def test_s6_what_ends_the_session(self):
         for code, status, out in (("builtin exit 7", 7, ""), ("exec sh -c 'echo other; exit 4'", 4, "other\n"), ("kill -9 $$", -9, ""),

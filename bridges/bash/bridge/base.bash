@@ -26,7 +26,7 @@
 \builtin unset HISTFILE
 PS1= PS2= PS4='+ '
 
-# The eval that runs (its id, or `@SEQ` of a clear) and how it ended: nothing yet, `normal`, `exit` or
+# The eval that runs (its id, or `@SEQ` of a clear) and how it ended: nothing yet, `normal`, `exit`, `signal` or
 # `errexit`, with its code and, for the last, where.
 __stead_cur= __stead_end= __stead_code=0 __stead_where=
 # Status of the last eval, for `$?`; the user's SIGINT trap; whether a SIGINT came to the bridge itself.

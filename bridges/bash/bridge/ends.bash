@@ -11,6 +11,14 @@ __stead_abort() {
     \builtin :
 }
 
+# The same from within a trap for a signal. An ERR trap that is left from within another trap would never run again, so it is
+# left by itself. Whether one is running shows in whether another begins.
+__stead_abort_soon() {
+    __stead_probing=1
+    \__stead_ret 1
+    if [[ -n $__stead_probing ]]; then __stead_probing= __stead_nudged=1; else __stead_abort; fi
+}
+
 # Takes `$?` and the arguments of `exit`. Comes back only where a real exit is meant.
 __stead_exit() {
     \builtin local -
@@ -25,6 +33,38 @@ __stead_exit() {
     __stead_abort
 }
 
+# Signals that would end the shell at once, of which its way out would not tell the number. Not those of a fault in the shell
+# itself: a trap for one would come back to the fault for ever.
+__stead_SIGNALS=(HUP USR1 USR2 ALRM PIPE XCPU XFSZ VTALRM SYS)
+
+__stead_trap_signal() { \builtin trap "{ \\__stead_struck $1; } 2>/dev/null" "$1"; }
+
+# The trap for such a signal: it ends the code that runs. A shell that runs none ends by it. One that comes while code that has
+# ended is being reported does nothing: it may come from what the bridge itself does then, under a `ulimit -f` of the user's.
+__stead_struck() {
+    \builtin local -
+    \builtin set +eukx
+    # A subshell may find one waiting that came to us before it was born.
+    if [[ ${BASHPID-$(($$ + ${BASH_SUBSHELL-0}))} != "$$" ]]; then \builtin return 0; fi
+    if [[ -z $__stead_cur ]]; then
+        \builtin trap - "$1"
+        \builtin kill -"$1" "$$"
+    elif [[ -z $__stead_end ]]; then
+        __stead_end=signal __stead_code=$((128 + $(\builtin kill -l "$1")))
+        __stead_abort_soon
+    fi
+}
+
+# After a `trap` of the user's that left the signal without one.
+__stead_untrapped() {
+    \builtin local __s_name="$1" __s_signal
+    if [[ $__s_name != *[!0-9]* ]]; then __s_name=$(\builtin kill -l "$__s_name"); fi
+    __s_name=${__s_name^^} __s_name=${__s_name#SIG}
+    for __s_signal in "${__stead_SIGNALS[@]}"; do
+        if [[ $__s_signal == "$__s_name" ]]; then __stead_trap_signal "$__s_name"; fi
+    done
+}
+
 # The ERR trap's last word: what `set -e` would end the shell for ends the eval.
 __stead_err() {
     \builtin local -
@@ -36,7 +76,7 @@ __stead_err() {
         __stead_probing=
         \builtin return 0
     fi
-    if [[ -n $__stead_nudged && ${BASHPID-$(($$ + ${BASH_SUBSHELL-0}))} == "$$" ]]; then \builtin kill -INT "$$"; fi
+    if [[ -n $__stead_nudged && ${BASHPID-$(($$ + ${BASH_SUBSHELL-0}))} == "$$" ]]; then __stead_abort; fi
     if [[ -z $__s_on || ${BASHPID-$(($$ + ${BASH_SUBSHELL-0}))} != "$$" || -z $__stead_cur || -n $__stead_end ]]; then \builtin return 0; fi
     if [[ $2 == *'builtin return "$?"' ]]; then __s_command=read; fi
     __stead_end=errexit __stead_code=$__stead_rc __stead_where="line $1: $__s_command"
@@ -90,6 +130,7 @@ __stead_trapped() {
         [Rr][Ee][Tt][Uu][Rr][Nn]) __stead_trap_watch RETURN "$__s_action" ;;
         [Ee][Rr][Rr]) __stead_depth=$((${#FUNCNAME[@]} - 3)); __stead_trap_err "$__s_action" ;;
         0 | [Ee][Xx][Ii][Tt] | [Ss][Ii][Gg][Ee][Xx][Ii][Tt]) __stead_trap_exit "$__s_action" ;;
+        *) if [[ -z $__s_set ]]; then __stead_untrapped "$__s_sig"; fi ;;
         esac
     done
 }
@@ -165,6 +206,8 @@ __stead_salvage() {
     __stead_rc=$1
     if [[ ${#__stead_rounds} -gt __stead_ROUNDS ]]; then \builtin return 0; fi
     if [[ ${BASHPID-$(($$ + ${BASH_SUBSHELL-0}))} != "$$" || -z $__stead_cur || -n $__stead_leaving ]]; then \builtin return 0; fi
+    # What ends with 0 was ended by no error, but by an `exit` that is meant, or by a signal, which its end tells.
+    if [[ -z $__stead_end && $__stead_rc == 0 ]]; then \builtin return 0; fi
     if [[ -z $__stead_end && $__stead_rc != 130 && $__stead_src =~ (builtin|command)[[:space:]]+exit ]]; then \builtin return 0; fi
     __stead_k=+k
     if [[ -o keyword ]]; then __stead_k=-k; fi
@@ -288,7 +331,7 @@ __stead_traps() {
     \builtin local IFS=$'\n' __s_line
     for __s_line in $(\builtin trap "$@"); do
         case $__s_line in
-        *'\__stead_nudge'* | *"'$__stead_nothing' DEBUG" | *"'$__stead_nothing' RETURN" | *"'case "*'__stead_'*) ;;
+        *'\__stead_nudge'* | *'\__stead_struck '* | *"'$__stead_nothing' DEBUG" | *"'$__stead_nothing' RETURN" | *"'case "*'__stead_'*) ;;
         *'\__stead_err '*)
             if [[ -n $__stead_user_err ]]; then \builtin printf '%s\n' "trap -- ${__stead_user_err@Q} ERR"; fi ;;
         *'\__stead_salvage '*)
@@ -311,11 +354,7 @@ __stead_nudge() {
     \builtin set +eukx
     # A subshell may find one waiting that came to us before it was born.
     if [[ ${BASHPID-$(($$ + ${BASH_SUBSHELL-0}))} != "$$" || -z $__stead_cur || -n $__stead_end || -n $__stead_has_int ]]; then \builtin return 0; fi
-    # An ERR trap that is left from within another trap would never run again. Whether one is running shows in
-    # whether another begins.
-    __stead_probing=1
-    \__stead_ret 1
-    if [[ -n $__stead_probing ]]; then __stead_probing= __stead_nudged=1; else \builtin kill -INT "$$"; fi
+    __stead_abort_soon
 }
 
 # Before the end of an eval: the names that this takes.
@@ -325,6 +364,7 @@ __stead_clear_way() {
 
 # The names that the user calls. They are set again by `clear`.
 __stead_define() {
+    \builtin local __s_signal
     exit() {
         { __stead_rc=$?; if [[ -n ${FUNCNEST-} ]]; then __stead_nest=$FUNCNEST; \builtin printf -v FUNCNEST ''; fi; \__stead_clear_way; \__stead_exit "$__stead_rc" "$@"; } >/dev/null 2>&1
         { \builtin exit "$__stead_rc"; } 2>/dev/null
@@ -344,4 +384,5 @@ __stead_define() {
     __stead_trap_err ''
     __stead_trap_exit ''
     \builtin trap '{ \__stead_nudge; } 2>/dev/null' URG
+    for __s_signal in "${__stead_SIGNALS[@]}"; do __stead_trap_signal "$__s_signal"; done
 }

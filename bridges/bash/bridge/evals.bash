@@ -196,6 +196,7 @@ __stead_failed() {
             __s_message+=" by \`set -e\` in $__stead_where"
         fi ;;
     normal) __stead_syntax ;;
+    signal) __s_message+=': the shell itself got this signal, which ended the code' ;;
     esac
     __stead_quote "${__s_message:0:2000}"
     __s_events+="{\"ev\":\"error\",\"name\":\"$__s_name\",\"message\":$__stead_q}"$'\n'
@@ -236,7 +237,7 @@ __stead_learn() {
     if [[ $__s_int == *__stead_early=1* ]]; then __s_int=; fi
     # Work runs without it.
     if [[ -n $__stead_work ]]; then __s_int=$__stead_int; fi
-    if [[ -n $__s_int || ( $__stead_tries == 0 && $__stead_end != exit && $__stead_end != errexit ) ]]; then __stead_int=$__s_int; fi
+    if [[ -n $__s_int || ( $__stead_tries == 0 && $__stead_end != exit && $__stead_end != errexit && $__stead_end != signal ) ]]; then __stead_int=$__s_int; fi
     __stead_tries=$((__stead_tries + 1))
     if ((__stead_tries > 1)); then \builtin return 0; fi
     if [[ ${__stead_seen[1]} == "$__stead_own_traps" ]]; then __stead_watched=; fi

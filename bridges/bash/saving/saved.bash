@@ -178,7 +178,7 @@ __stead_gather_traps() {
     trap() {
         case $3 in
         SIGINT | EXIT | ERR | DEBUG) if [[ -z $__s_told ]]; then \builtin return 0; fi ;;
-        SIGURG) if [[ $2 == *__stead_* ]]; then \builtin return 0; fi ;;
+        *) if [[ $2 == '{ \__stead_'* ]]; then \builtin return 0; fi ;;
         esac
         __s_body+=("__stead_is trap ${2@Q} $3")
     }

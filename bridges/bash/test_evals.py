@@ -1,4 +1,8 @@
 """Code runs as in a shell: state, syntax, streams, input."""
+import os
+import sys
+import tempfile
+
 from driver import BashTest, shared
 
 
@@ -110,6 +114,56 @@ class Input(BashTest):
         host.finish(result)
         self.assertEqual(result.out, "<you>\nabcb\n")
         self.gives(host, "echo $name", "you\n")
+
+
+class NonBlocking(BashTest):
+    def setUp(self):
+        # Does to a descriptor what a killed Node leaves behind.
+        self.blocking = "%s -c 'import os; os.set_blocking(%%d, False)'" % sys.executable
+
+    def folder(self):
+        folder = tempfile.TemporaryDirectory()
+        self.addCleanup(folder.cleanup)
+        return folder.name
+
+    def test_o1_no_output_is_lost_after_a_program_that_made_the_streams_non_blocking(self):
+        host = self.start()
+        # On the way from one plain eval to the next, after others, and where the shell has come back to its prompt.
+        script = os.path.join(self.folder(), "script")
+        with open(script, "w") as file:
+            file.write(self.blocking % 1 + "\n" + self.blocking % 2)
+        for before in ("sh " + script, "set -C; f() { sh %s; }; f" % script, "sh %s; exit 3" % script):
+            self.gives(host, "echo 1", "1\n")
+            host.eval(before)
+            for to in ("", " >&2"):
+                result = host.eval("seq 1 100000%s; echo $?" % to)
+                self.assertEqual((len(result.out + result.err), result.out[-2:]), (588897, "0\n"), (before, to))
+            self.gives(host, "seq 1 3", "1\n2\n3\n")
+
+    def test_e8_reads_wait_after_a_program_that_made_stdin_non_blocking(self):
+        host = self.start()
+        host.eval(self.blocking % 0)
+        result = host.submit("read -r line; echo $?$line")
+        host.wait_for_call("read", 0)
+        host.write("hello\n")
+        self.assertEqual((host.finish(result).out, result.err), ("0hello\n", ""))
+        # The end of input is still one: the shell has kept no end of the pipe for writing.
+        result = host.submit("cat; echo end")
+        os.close(host.stdin)
+        self.assertEqual(host.finish(result).out, "end\n")
+        host.eval(self.blocking % 0)
+        self.gives(host, "cat; echo end", "end\n")
+
+    def test_sh1_a_stream_that_is_a_file_or_belongs_to_a_program_that_runs_is_left_alone(self):
+        host = self.start(cwd=self.folder())
+        flags = "grep flags /proc/self/fdinfo/1"
+        self.gives(host, "echo kept >log; exec >>log; %s" % (self.blocking % 1))
+        self.gives(host, flags)
+        self.assertRegex(host.eval("exec >/dev/stderr; cat log").err, "^kept\nflags:\t[0-9]*6001\n$")
+        host = self.start()
+        self.gives(host, "{ sleep 1; %s; } & %s" % (flags, self.blocking % 1))
+        self.assertRegex(host.eval(flags).out, "^flags:\t[0-9]*0001\n$")
+        self.assertRegex(host.eval("wait").out, "^flags:\t[0-9]*4001\n$")
 
 
 class Coprocesses(BashTest):

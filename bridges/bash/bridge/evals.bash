@@ -38,7 +38,8 @@ __stead_prepare() {
     fi
     if [[ $__stead_reach == all ]]; then __stead_arm; fi
     if [[ $__stead_src == *$'\n'* ]]; then __stead_bind "$1" 2>/dev/null; fi
-    __stead_ran=1
+    __stead_ran=1 __stead_spawns=1
+    __stead_renew
     if [[ -n $__stead_debug$__stead_x ]]; then __stead_put_before; fi
     # It would be run whenever the shell comes back. An assignment to what is readonly would end everything.
     \builtin printf -v PROMPT_COMMAND ''
@@ -179,6 +180,25 @@ __stead_kept() {
     else
         \exec 45<&41 46>&42 47>&43
     fi
+}
+
+# Programs of an earlier eval (Node) may have made the pipes that are the user's streams non-blocking, and been killed before
+# they undid that: others would lose output, and `read` fail. This holds for all who have the pipe from the same `open`, so
+# it is opened anew, which leaves those alone that still run. 04000 of the octal flags is O_NONBLOCK.
+__stead_renew() {
+    \builtin local __s_fd __s_flags
+    for __s_fd in 45 46 47; do
+        # The first line is `pos:`, the second `flags:`, the third begins with an m.
+        if \builtin read -r -dm __s_flags <"/proc/self/fdinfo/$__s_fd" && [[ $__s_flags == *[4-7]??[0-7]?($'\n') && -p /dev/fd/$__s_fd ]]; then __stead_reopen "$__s_fd"; fi
+    done
+}
+
+# Opens the pipe at this descriptor once more. An `open` for one direction waits until somebody has the other end, so both are
+# held meanwhile.
+__stead_reopen() {
+    \builtin local __s_both __s_way='>|'
+    if (($1 == 45)); then __s_way='<'; fi
+    \builtin eval "\\exec {__s_both}<>/dev/fd/$1 $1$__s_way/dev/fd/$1 {__s_both}>&-" || \builtin :
 }
 
 # Adds the event for a status that is not 0.

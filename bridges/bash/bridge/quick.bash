@@ -13,6 +13,10 @@ __stead_ready= __stead_pending=
 __stead_count=0 __stead_nocase=
 # The code with 0 in the place of its first sum, if that has only numbers in it; what comes after `$((`, and up to `))`.
 __stead_plain= __stead_rest= __stead_sum=
+# Whether the code may start programs (__stead_renew): a single command that is none of these does.
+__stead_spawns=1
+\builtin declare -A __stead_light
+for __stead_line in echo pwd cd : true false test type kill umask dirs pushd popd times; do __stead_light[$__stead_line]=; done
 # Characters that the text below cannot have in it.
 __stead_marks=$'\'\n'
 
@@ -38,13 +42,15 @@ if [[ $__stead_line == eval\ * && $__stead_line != *\ 0 && ${__stead_line##* } -
         -z ${__stead_heavy[$__stead_word]+x}${BASH_ALIASES[$__stead_word]+x} && $__stead_nl$__stead_ftext$__stead_nl != *"$__stead_nl$__stead_word$__stead_nl"* ]]; then
         __stead_reach=nothing
     else
+        __stead_word=/
         \builtin set -f
         __stead_foresee
         \builtin set +f
     fi
     if [[ $__stead_reach == nothing && $__stead_src != *"$__stead_nl"* ]]; then
         __stead_line=${__stead_line#* } __stead_pending= __stead_ran=1 __stead_probing= __stead_nudged= __stead_held= __stead_end= __stead_where= __stead_tries=0 __stead_rounds= __stead_has_int= __stead_began=
-        __stead_cur=${__stead_line% *} __stead_ready=1
+        if [[ -n $__stead_spawns ]]; then __stead_renew; fi
+        __stead_cur=${__stead_line% *} __stead_ready=1 __stead_spawns=${__stead_light[$__stead_word]-1}
     fi
 fi'
 

@@ -272,6 +272,24 @@ class Saving(BashTest):
         self.assertIn("background jobs are not saved", report["warnings"])
         self.assertTrue([one for one in report["warnings"] if one.startswith("redirections by `exec` are not saved: descriptors 2 7")], report)
 
+    def test_st3_what_going_back_ends_is_named_by_the_checkpoint_and_again_by_the_load(self):
+        host, fresh = self.start(), self.start()
+        self.gives(host, "echo 1", "1\n")
+        self.assertEqual(self.save(host, force="checkpoint")["failed"], [])
+        self.assertEqual(self.load(fresh)["failed"], [])
+        pids = [int(word) for word in host.eval("sleep 1000 & echo $!; sleep 2000 & disown; echo $!; exec 7>/dev/null 2>/dev/null").out.split()]
+        for code in ("", "coproc CO { cat; }; x=1"):
+            host.eval(code)
+            saved, fresh = self.save(host, force="checkpoint"), self.start()
+            named = {one["type"]: one for one in saved["failed"]}
+            self.assertTrue(all("%d (sleep)" % pid in named["process"]["name"] for pid in pids), named)
+            self.assertEqual(named["process"]["why"], "going back ends them")
+            self.assertEqual((named["descriptor"]["name"], named["descriptor"]["why"]), ("descriptors 2 7", "going back closes what `exec` has opened"))
+            self.assertEqual("CO" if code else None, named.get("coprocess", {}).get("name"))
+            loaded = self.load(fresh)
+            self.assertEqual((loaded["failed"], loaded["failed_count"]), (saved["failed"], len(saved["failed"])))
+        self.gives(fresh, "echo $x", "1\n")
+
     def test_st2_loading_into_a_used_session(self):
         host, used = self.start(), self.start()
         host.eval("declare -r fixed=1 same=2; declare -A m=([a]=b); s=text; n=5; f() { echo new; }; list=(1 2); declare -rA both=([k]=v)")

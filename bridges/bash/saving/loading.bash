@@ -16,7 +16,7 @@ __stead_calm() {
 
 # Loads the file that the argument names.
 __stead_load() {
-    \builtin local - __s_path="${__stead_argument%%$'\n'*}" __s_text= __s_version= __s_joined __s_report __s_ended= __stead_q
+    \builtin local - __s_path="${__stead_argument%%$'\n'*}" __s_text= __s_version= __s_joined __s_report __s_ended= __s_lost=0 __stead_q
     \builtin local -a __s_loaded __s_failed __s_warnings
     \builtin set +euvkaxCET -f +o posix
     { \builtin local IFS=$' \t\n'; } 2>/dev/null  # it may be readonly
@@ -41,7 +41,7 @@ __stead_load() {
     __s_report+=",\"failed\":[$__s_joined],\"failed_count\":${#__s_failed[@]}"
     __stead_join "${__s_warnings[@]}"
     __stead_report="$__s_report,\"warnings\":[$__s_joined]}"
-    if ((${#__s_loaded[@]} == 0 && ${#__s_failed[@]} > 0)); then __stead_fail LoadError "nothing of \`$__s_path\` could be loaded"; fi
+    if ((${#__s_loaded[@]} == 0 && ${#__s_failed[@]} > __s_lost)); then __stead_fail LoadError "nothing of \`$__s_path\` could be loaded"; fi
     # Where there are too many variables to list, these are compared.
     __stead_src="${__s_loaded[*]}"
 }
@@ -147,6 +147,10 @@ __stead_is() {
     option) __stead_set_option "$@" ;;
     trap) __stead_set_trap "$@" ;;
     given) __stead_regiven+=("$1") ;;
+    # It is not in the file: the shell that wrote it could not save it.
+    lost)
+        __stead_unloaded "$@"
+        __s_lost=$((__s_lost + 1)) ;;
     end) __s_ended=1 ;;
     esac
 }

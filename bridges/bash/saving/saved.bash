@@ -197,6 +197,11 @@ __stead_gather_traps() {
 # What no file can keep is named.
 __stead_warn_unkept() {
     \builtin local __stead_q
+    if [[ $__s_force == checkpoint ]]; then
+        if [[ -n $__s_processes ]]; then __stead_unsaved "background processes $__s_processes" process 'going back ends them'; fi
+        if [[ -n $__stead_moved ]]; then __stead_unsaved "descriptors$__stead_moved" descriptor 'going back closes what `exec` has opened'; fi
+        \builtin return 0
+    fi
     if [[ -n $__s_jobs ]]; then __s_warnings+=('"background jobs are not saved"'); fi
     if [[ -n $__stead_moved ]]; then __s_warnings+=("\"redirections by \`exec\` are not saved: descriptors$__stead_moved\""); fi
 }

@@ -21,10 +21,11 @@ __stead_find_moved() {
 }
 
 # Saves: the first line of the argument is the path, the second `force` or nothing, the others are names. Of a `checkpoint`,
-# which takes the place of what is there too, it is also noted what came from the user's standard library.
+# which takes the place of what is there too, it is also noted what came from the user's standard library, and what no
+# other shell can have.
 __stead_save() {
     \builtin local - __s_set="$SHELLOPTS" __s_shopt="$BASHOPTS" __s_has_ifs="${IFS+x}" __s_ifs="${IFS-}" __s_ifs_flags="-${IFS@a}"
-    \builtin local __s_path __s_force __s_target __s_folder __s_said __s_jobs
+    \builtin local __s_path __s_force __s_target __s_folder __s_said __s_jobs __s_processes=
     \builtin local -a __s_lines
     \builtin set +euvkaxCET -f +o posix
     { \builtin local IFS=$' \t\n'; } 2>/dev/null  # it may be readonly
@@ -36,12 +37,29 @@ __stead_save() {
     __s_path=${__s_lines[0]} __s_force=${__s_lines[1]-} __s_lines=("${__s_lines[@]:2}")
     __stead_find_target || \builtin return 0
     __s_jobs=$(\builtin jobs -p)
+    if [[ $__s_force == checkpoint ]]; then __stead_find_processes; fi
     __s_said=$(__stead_save_apart "$@" 2>/dev/null)
     case $__s_said in
     '{'*) __stead_report=$__s_said __stead_temporary= ;;
     '') __stead_fail SaveError "saving to \`$__s_path\` ended too early" ;;
     *) __stead_fail SaveError "$__s_said" ;;
     esac
+}
+
+# Sets processes of the caller to those that the shell has started and that still run, disowned ones too: number and name.
+__stead_find_processes() {
+    \builtin local __s_pid __s_name __s_pids="$__s_jobs"
+    # Not every kernel has this list.
+    { \builtin read -r __s_pids <"/proc/$$/task/$$/children"; } 2>/dev/null
+    for __s_pid in $__s_pids; do
+        if ((${#__s_processes} > 200)); then
+            __s_processes+=', …'
+            \builtin break
+        fi
+        __s_name=
+        { \builtin read -r __s_name <"/proc/$__s_pid/comm"; } 2>/dev/null
+        __s_processes+="${__s_processes:+, }$__s_pid${__s_name:+ ($__s_name)}"
+    done
 }
 
 # Sets where to write: the file that a link leads to, and beside it the temporary one. Fails if it is not to be written.
@@ -125,9 +143,10 @@ __stead_save_apart() {
     __stead_tell_saved
 }
 
-# Notes a name that is not saved, and why.
+# Notes a name that is not saved, and why. Whoever goes back to a checkpoint is told so again.
 __stead_unsaved() {
     \builtin local __stead_q
+    if [[ $__s_force == checkpoint ]]; then __s_body+=("__stead_is lost ${1@Q} ${2@Q} ${3@Q}"); fi
     __s_reason="\`$1\`: $3"
     __stead_quote "$1"
     __s_failed+=("{\"name\":$__stead_q,\"type\":\"$2\",\"why\":")

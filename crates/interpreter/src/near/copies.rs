@@ -228,7 +228,7 @@ impl Interpreter {
             );
             return tell(Told::Answer { seq, data: None, error: Some(error) });
         }
-        let argument = format!("{path}\nforce");
+        let argument = format!("{path}\ncheckpoint");
         self.send(&Command::Work { id: &eval, what: "save", argument: &argument }.encode());
         self.copies.asked = Some(asked);
         let held = Vec::new();

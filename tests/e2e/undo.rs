@@ -89,7 +89,7 @@ fn st5_evals_are_undone_one_after_the_other_or_several_at_once() {
     let text = env.run(["undo", "py:1", "--text"]);
     assert!(text.stderr.contains("`py:1` cannot be undone"), "{}", text.stderr);
     let odd = env.json(["undo", "-n", "py", "99"]);
-    assert_eq!(odd["error"]["code"], "bad_request", "{odd:#}");
+    assert_eq!(odd["error"]["code"], "eval_not_found", "{odd:#}");
 }
 
 #[test]

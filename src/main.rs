@@ -37,7 +37,7 @@ fn run_adapter(mut words: impl Iterator<Item = String>) -> ExitCode {
         },
         (Some("nrepl"), Some(target)) => stead_nrepl::run_nrepl(&target, words.collect()),
         (Some("gateway"), Some(kernel)) => stead_gateway::run_gateway(&kernel),
-        (Some("gateway-left"), Some(note)) => stead_gateway::remove_left_kernel(note.as_ref()),
+        (Some("gateway-left"), Some(dir)) => stead_gateway::remove_left_kernels(dir.as_ref()),
         _ => not_for_people(),
     }
 }

@@ -1,6 +1,7 @@
 //! K-2, X-6: kernels of a real Jupyter Server, by REST and WebSocket. Cuts, TLS and bad servers are in `gateway_cuts` and
 //! `gateway_bad`.
 
+use std::path::PathBuf;
 use std::process::Command;
 
 use serde_json::{Value, json};
@@ -55,7 +56,14 @@ pub(crate) fn ok(reply: Value) -> Value {
     reply
 }
 
-fn kill(env: &TestEnv, pid: &Value) {
+/// What the session says of kernels that have to be deleted.
+pub(crate) fn notes(far: &Far, name: &str) -> Vec<PathBuf> {
+    let files = std::fs::read_dir(far.env.session_dir(name)).into_iter().flatten().flatten();
+    let note = |name: &str| name.starts_with("gateway-") && name.ends_with(".json");
+    files.filter(|file| note(file.file_name().to_str().unwrap())).map(|file| file.path()).collect()
+}
+
+pub(crate) fn kill(env: &TestEnv, pid: &Value) {
     let pid = pid.as_u64().unwrap().to_string();
     assert!(env.other("kill").args(["-9", &pid]).status().unwrap().success());
 }
@@ -270,7 +278,7 @@ fn k2_s9_a_kernel_of_ours_is_deleted_whoever_was_killed() {
     kill(&far.env, &pids("b")["pid"]);
     wait_for("the session has ended", || pids("b")["state"] == "ended");
     // The server does not answer: stop says what is left, and where.
-    let note = far.env.session_dir("b").join("gateway.json");
+    let [note] = notes(&far, "b").try_into().unwrap();
     let text = std::fs::read_to_string(&note).unwrap();
     std::fs::write(&note, text.replace(&server.port.to_string(), "1")).unwrap();
     let left = far.env.json(["stop", "-n", "b"]);

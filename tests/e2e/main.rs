@@ -29,6 +29,7 @@ mod gate;
 mod gateway;
 mod gateway_bad;
 mod gateway_cuts;
+mod gateway_left;
 mod habits;
 mod help;
 mod history;

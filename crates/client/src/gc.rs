@@ -35,6 +35,10 @@ impl Client {
         if !dir.path().is_dir() {
             self.require(name, true)?;
         }
+        // With the notes of them nobody would know of kernels that are left at servers.
+        if !retention::has_host(&dir) {
+            self.remove_left_kernel(name)?;
+        }
         let deadline = Instant::now() + LOCK_TIME;
         loop {
             match retention::remove(dir.path()) {

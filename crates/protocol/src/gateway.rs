@@ -5,8 +5,14 @@ use std::fmt;
 use serde::{Deserialize, Serialize};
 use thiserror::Error;
 
-/// The file in a session's directory that names a kernel which was started for the session and has to be deleted.
-pub const LEFT_KERNEL: &str = "gateway.json";
+/// Files in a session's directory whose names begin and end so tell of a kernel each which was started for the session and has to
+/// be deleted.
+pub const LEFT_KERNEL: (&str, &str) = ("gateway-", ".json");
+
+/// Whether a file of a session's directory, by its name, tells of such a kernel.
+pub fn tells_of_left_kernel(name: &str) -> bool {
+    name.starts_with(LEFT_KERNEL.0) && name.ends_with(LEFT_KERNEL.1)
+}
 
 /// A kernel that a server elsewhere has. No secret is in here: settings are shown, kept and handed on in arguments.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]

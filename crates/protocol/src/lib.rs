@@ -33,6 +33,7 @@ pub use error::{ErrorCode, WireError};
 pub use eval_set::EvalSet;
 pub use gateway::{
     GatewayKernel, GatewayTarget, GatewayUrl, GatewayUrlError, LEFT_KERNEL, TokenSource,
+    tells_of_left_kernel,
 };
 pub use ids::{EvalId, EvalSeq, Generation, NameError, Offset, SessionName, Token};
 pub use lines::Lines;

@@ -13,7 +13,7 @@ use std::sync::atomic::{AtomicU64, Ordering};
 use std::time::{Duration, Instant, SystemTime};
 
 use rustix::fs::{FlockOperation, flock};
-use stead_protocol::{Keeps, Meta};
+use stead_protocol::{Keeps, Meta, tells_of_left_kernel};
 
 use crate::SessionDir;
 
@@ -234,7 +234,7 @@ pub fn too_many(
         let kind = if of_runs { &mut runs } else { &mut sessions };
         if own == Some(&path) {
             kind.push((now, path));
-        } else if !has_host(&dir) {
+        } else if !has_host(&dir) && !has_left_kernel(&path) {
             kind.push((last_change(&dir), path));
         }
     }
@@ -304,6 +304,12 @@ pub fn is_in_place(file: &File, path: &Path) -> bool {
 pub fn has_host(dir: &SessionDir) -> bool {
     let Ok(file) = stead_files::open(&dir.lock()) else { return false };
     flock(&file, FlockOperation::NonBlockingLockShared).is_err()
+}
+
+/// Whether a session has left kernels at servers: with its directory nobody would know of them any more.
+pub fn has_left_kernel(path: &Path) -> bool {
+    let files = fs::read_dir(path).into_iter().flatten().flatten();
+    files.map(|file| file.file_name()).any(|name| name.to_str().is_some_and(tells_of_left_kernel))
 }
 
 /// Takes a lock if nobody has it. Something that is not a file cannot be anybody's lock.
@@ -396,6 +402,17 @@ mod tests {
         drop((lock, start));
         remove(&live).unwrap();
         assert!(!is_in_place(&File::open(here.join("b/meta.json")).unwrap(), &live));
+    }
+
+    #[test]
+    fn s9_what_tells_of_a_kernel_that_is_left_at_its_server_stays() {
+        let temp = tempfile::tempdir().unwrap();
+        let dir = session(temp.path(), "a", 20, false);
+        fs::write(dir.join("gateway-1.json"), "{}").unwrap();
+        let going = || too_many(temp.path(), &Retention::default(), None).unwrap();
+        assert!(going().is_empty());
+        fs::remove_file(dir.join("gateway-1.json")).unwrap();
+        assert_eq!(going(), [dir]);
     }
 
     #[test]

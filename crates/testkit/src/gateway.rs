@@ -20,6 +20,8 @@ pub const TEST_TOKEN: &str = "hunter2-token";
 pub enum GatewayKind {
     /// Jupyter Server.
     Server,
+    /// Jupyter Server 1, which gives kernels ids of its own.
+    OldServer,
     /// Jupyter Kernel Gateway.
     KernelGateway,
     /// Jupyter Enterprise Gateway.
@@ -31,6 +33,8 @@ impl GatewayKind {
     fn program(self) -> PathBuf {
         let (place, name) = match self {
             GatewayKind::Server => ("server", "jupyter-server"),
+            // The gateway is built on it.
+            GatewayKind::OldServer => ("enterprise-gateway", "jupyter-server"),
             GatewayKind::KernelGateway => ("kernel-gateway", "jupyter-kernelgateway"),
             GatewayKind::EnterpriseGateway => ("enterprise-gateway", "jupyter-enterprisegateway"),
         };
@@ -46,6 +50,14 @@ impl GatewayKind {
                 "--ServerApp.port=PORT",
                 "--ServerApp.port_retries=0",
                 "--IdentityProvider.token=TOKEN",
+            ],
+            GatewayKind::OldServer => &[
+                "--no-browser",
+                "--allow-root",
+                "--ServerApp.ip=127.0.0.1",
+                "--ServerApp.port=PORT",
+                "--ServerApp.port_retries=0",
+                "--ServerApp.token=TOKEN",
             ],
             GatewayKind::KernelGateway => &[
                 "--KernelGatewayApp.ip=127.0.0.1",
@@ -179,6 +191,8 @@ struct ProxyState {
     refuses: AtomicBool,
     /// How often something was cut.
     cuts: AtomicU64,
+    /// Answers to requests that begin with this are not passed on.
+    muted: Mutex<Option<&'static str>>,
 }
 
 impl CuttingProxy {
@@ -202,8 +216,11 @@ impl CuttingProxy {
                 let (Some(kept), Some((back, there))) = copies else { continue };
                 shared.connections.lock().expect("no panic").push(kept);
                 let down = shared.clone();
-                std::thread::spawn(move || pass(server, client, Some(&down)));
-                std::thread::spawn(move || pass(back, there, None));
+                let up = shared.clone();
+                let muted = Arc::new(AtomicBool::new(false));
+                let mutes = muted.clone();
+                std::thread::spawn(move || pass(server, client, Way::Down(&down, &muted)));
+                std::thread::spawn(move || pass(back, there, Way::Up(&up, &mutes)));
             }
         });
         CuttingProxy { port: own, state }
@@ -232,6 +249,11 @@ impl CuttingProxy {
     /// Passes nothing on and closes nothing, as a machine does that has lost its network.
     pub fn hold(&self, holds: bool) {
         self.state.holds.store(holds, Ordering::SeqCst);
+    }
+
+    /// Answers to requests that begin with this are not passed on.
+    pub fn mute(&self, method: Option<&'static str>) {
+        *self.state.muted.lock().expect("no panic") = method;
     }
 
     /// Whether these words of the server were not passed on.
@@ -266,27 +288,47 @@ impl ProxyState {
     }
 }
 
-/// Brings bytes from one side to the other. `cuts` is asked about those of the server.
-fn pass(mut from: TcpStream, mut to: TcpStream, cuts: Option<&ProxyState>) {
+/// Which way bytes go, and whether this connection's answers are passed on.
+enum Way<'a> {
+    Up(&'a ProxyState, &'a AtomicBool),
+    Down(&'a ProxyState, &'a AtomicBool),
+}
+
+/// Brings bytes from one side to the other.
+fn pass(mut from: TcpStream, mut to: TcpStream, way: Way<'_>) {
     let mut bytes = [0; 16 << 10];
     while let Ok(count) = from.read(&mut bytes) {
         if count == 0 {
             break;
         }
-        if let Some(state) = cuts {
-            if state.spends(count) {
-                // A part of what came gets through.
-                let _ = to.write_all(&bytes[..count / 2]);
-                return state.cut();
+        match way {
+            Way::Up(state, muted) => {
+                let begin = *state.muted.lock().expect("no panic");
+                if begin.is_some_and(|begin| bytes[..count].starts_with(begin.as_bytes())) {
+                    muted.store(true, Ordering::SeqCst);
+                }
             }
-            if state.holds.load(Ordering::SeqCst) {
-                state.swallowed.lock().expect("no panic").extend(&bytes[..count]);
-                continue;
+            Way::Down(state, muted) => {
+                if state.spends(count) {
+                    // A part of what came gets through.
+                    let _ = to.write_all(&bytes[..count / 2]);
+                    return state.cut();
+                }
+                if state.holds.load(Ordering::SeqCst) || muted.load(Ordering::SeqCst) {
+                    state.swallowed.lock().expect("no panic").extend(&bytes[..count]);
+                    continue;
+                }
             }
         }
         if to.write_all(&bytes[..count]).is_err() {
             break;
         }
+    }
+    // Who waits for an answer that is not passed on goes on waiting.
+    if let Way::Down(_, muted) = way
+        && muted.load(Ordering::SeqCst)
+    {
+        return;
     }
     let _ = (from.shutdown(Shutdown::Both), to.shutdown(Shutdown::Both));
 }

@@ -1,12 +1,11 @@
 //! The server's own interface: kernels are created, looked at, interrupted and deleted by HTTP, and spoken to by WebSocket.
 
-use std::collections::BTreeMap;
 use std::io;
 use std::sync::Arc;
 use std::time::{Duration, Instant};
 
 use rustls::ClientConfig;
-use serde_json::{Value, json};
+use serde_json::Value;
 use stead_protocol::{GatewayKernel, GatewayUrl};
 use tungstenite::client::IntoClientRequest;
 use tungstenite::protocol::WebSocketConfig;
@@ -27,8 +26,6 @@ const CONNECTED_WITHIN: Duration = Duration::from_secs(5);
 pub(crate) const CREATED_WITHIN: Duration = Duration::from_secs(220);
 /// The largest message of a kernel.
 const MOST_MESSAGE: usize = 160 << 20;
-/// Variables that a gateway hands to a new kernel begin so.
-const KERNEL_VARIABLES: &str = "KERNEL_";
 const MOST_SAID: usize = 300;
 
 /// A server, and what it takes to be let in.
@@ -68,28 +65,6 @@ impl KernelApi {
             // There are servers that make kernels and list none.
             Err(ServerTrouble::Status { .. }) => Ok(()),
             Err(trouble) => Err(trouble),
-        }
-    }
-
-    /// Starts a kernel; its id, which is the one that is wished for if the server takes wishes.
-    pub(crate) fn create(&self, name: Option<&str>, id: &str) -> Result<String, ServerTrouble> {
-        let mut wanted = json!({"env": kernel_variables(id)});
-        if let Some(name) = name {
-            wanted["name"] = name.into();
-        }
-        let body = wanted.to_string();
-        let by = Instant::now() + CREATED_WITHIN;
-        let answer = self.ask("POST", "api/kernels", Some(&body), by)?;
-        let made = match self.checked(&answer) {
-            Ok(()) => self.object(&answer)?,
-            Err(trouble @ (ServerTrouble::Refused { .. } | ServerTrouble::Elsewhere { .. })) => {
-                return Err(trouble);
-            }
-            Err(trouble) => return Err(self.perhaps_unknown(name).unwrap_or(trouble)),
-        };
-        match made["id"].as_str().filter(|id| is_id(id)) {
-            Some(id) => Ok(id.to_owned()),
-            None => Err(self.no_jupyter("a kernel that was created has no id")),
         }
     }
 
@@ -191,7 +166,7 @@ impl KernelApi {
         }
     }
 
-    fn ask(
+    pub(crate) fn ask(
         &self,
         method: &str,
         path: &str,
@@ -220,7 +195,7 @@ impl KernelApi {
     }
 
     /// Whether an answer says that it was done.
-    fn checked(&self, answer: &HttpAnswer) -> Result<(), ServerTrouble> {
+    pub(crate) fn checked(&self, answer: &HttpAnswer) -> Result<(), ServerTrouble> {
         let url = self.url.to_string();
         let said = said(answer);
         match answer.status {
@@ -243,19 +218,19 @@ impl KernelApi {
         ServerTrouble::Refused { url: self.url.to_string(), status, token, said }
     }
 
-    fn object(&self, answer: &HttpAnswer) -> Result<Value, ServerTrouble> {
+    pub(crate) fn object(&self, answer: &HttpAnswer) -> Result<Value, ServerTrouble> {
         serde_json::from_slice::<Value>(&answer.body)
             .ok()
             .filter(Value::is_object)
             .ok_or_else(|| self.no_jupyter("its answer is not what the interface says"))
     }
 
-    fn no_jupyter(&self, why: &str) -> ServerTrouble {
+    pub(crate) fn no_jupyter(&self, why: &str) -> ServerTrouble {
         ServerTrouble::NoJupyter { url: self.url.to_string(), why: why.to_owned() }
     }
 
     /// Servers say in many ways that they do not know a kernel, so they are asked for those that they know.
-    fn perhaps_unknown(&self, name: Option<&str>) -> Option<ServerTrouble> {
+    pub(crate) fn perhaps_unknown(&self, name: Option<&str>) -> Option<ServerTrouble> {
         let name = name?;
         let answer = self.ask("GET", "api/kernelspecs", None, Instant::now() + QUICK).ok()?;
         self.checked(&answer).ok()?;
@@ -274,23 +249,6 @@ impl KernelApi {
 pub(crate) fn is_id(text: &str) -> bool {
     let fits = |byte: u8| byte.is_ascii_alphanumeric() || matches!(byte, b'-' | b'_' | b'.');
     !text.is_empty() && text.len() <= 200 && text.bytes().all(fits) && !text.contains("..")
-}
-
-/// What Enterprise Gateway is told of a new kernel: variables that begin with `KERNEL_`, whose kernel it is, its id, and how long it
-/// may take.
-fn kernel_variables(id: &str) -> BTreeMap<String, String> {
-    let mut all: BTreeMap<String, String> =
-        std::env::vars().filter(|(name, _)| name.starts_with(KERNEL_VARIABLES)).collect();
-    let user = ["USER", "LOGNAME"].into_iter().find_map(|name| std::env::var(name).ok());
-    // Gateways refuse kernels of root.
-    if let Some(user) = user.filter(|user| !user.is_empty() && user != "root") {
-        all.entry("KERNEL_USERNAME".to_owned()).or_insert(user);
-    }
-    // By itself a gateway gives up after half a minute, before a cluster has found a machine or fetched an image.
-    let patience = CREATED_WITHIN.as_secs() - 10;
-    all.entry("KERNEL_LAUNCH_TIMEOUT".to_owned()).or_insert_with(|| patience.to_string());
-    all.entry("KERNEL_ID".to_owned()).or_insert_with(|| id.to_owned());
-    all
 }
 
 /// What the server says of an error, in one line.

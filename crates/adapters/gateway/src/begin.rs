@@ -2,9 +2,9 @@
 //! loop that hears the host.
 
 use std::os::fd::AsFd;
-use std::sync::Arc;
-use std::sync::mpsc::channel;
-use std::time::Duration;
+use std::sync::mpsc::{Receiver, channel};
+use std::sync::{Arc, Mutex};
+use std::time::{Duration, Instant};
 
 use rustix::event::PollFlags;
 use rustix::pipe::{PipeFlags, pipe_with};
@@ -15,9 +15,11 @@ use stead_protocol::{GatewayKernel, GatewayTarget};
 
 use crate::BeginError;
 use crate::api::{CREATED_WITHIN, KernelApi, KernelRemoval, QUICK, is_id};
-use crate::left::{LeftKernel, REMOVED_WITHIN};
+use crate::left::{LeftError, REMOVED_WITHIN, remove_all};
+use crate::note::{KernelNote, KnownOfKernel, clock, session_dir};
 use crate::socket::KernelWebSocket;
-use crate::trouble::ServerTrouble;
+use crate::trace::KernelTrace;
+use crate::trouble::{ReachedServer, ServerTrouble};
 
 /// How long a new kernel may take until it answers, once the server has made it.
 const STARTED_ANSWERS: Duration = Duration::from_secs(40);
@@ -28,9 +30,9 @@ const ATTACHED_ANSWERS: Duration = Duration::from_secs(15);
 const DELETED_WITHIN: Duration = Duration::from_millis(400);
 
 /// What is done with a kernel at the end.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum KernelCustody {
-    Ours,
+    /// It is deleted, and so is the note of it.
+    Ours(Option<KernelNote>),
     Others,
 }
 
@@ -54,78 +56,177 @@ enum BeginSource {
     Work,
 }
 
+/// How far the work has come that is done beside the loop; the host may want to end at any moment of it.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+enum MakingStage {
+    /// The server has not been asked for anything that stays.
+    Before,
+    /// It is asked for a kernel.
+    Asked,
+    /// Nobody wants it any more, so it is not asked.
+    GivenUp,
+}
+
+impl MakingStage {
+    /// The kernel is asked for now, unless nobody wants it any more.
+    fn ask(&mut self) -> bool {
+        match self {
+            MakingStage::Before | MakingStage::Asked => {
+                *self = MakingStage::Asked;
+                true
+            }
+            MakingStage::GivenUp => false,
+        }
+    }
+
+    /// Nobody wants the kernel any more; whether the server knows of none.
+    fn give_up(&mut self) -> bool {
+        match self {
+            MakingStage::Before | MakingStage::GivenUp => {
+                *self = MakingStage::GivenUp;
+                true
+            }
+            MakingStage::Asked => false,
+        }
+    }
+}
+
+/// A kernel that the server has, before it is known whether it is still wanted.
+struct FoundKernel {
+    api: Arc<KernelApi>,
+    id: String,
+    custody: KernelCustody,
+    socket: KernelWebSocket,
+}
+
 /// Creates or finds the kernel and opens its WebSocket.
 pub(crate) fn begin(
     host: &mut HostSide,
     wanted: &GatewayKernel,
 ) -> Result<BegunKernel, BeginError> {
     let session = format!("{:016x}", sys::random().map_err(BeginError::Io)?);
-    let (id, custody, answers_within) = match &wanted.wanted {
-        GatewayTarget::Started { .. } => (new_id()?, KernelCustody::Ours, STARTED_ANSWERS),
-        GatewayTarget::Attached { id } => (id.clone(), KernelCustody::Others, ATTACHED_ANSWERS),
+    let answers_within = match &wanted.wanted {
+        GatewayTarget::Started { .. } => {
+            let longest = REMOVED_WITHIN * 2 + QUICK * 5 + CREATED_WITHIN + STARTED_ANSWERS;
+            host.tell(&BridgeEvent::Starting { within_ms: longest.as_millis() as u64 });
+            STARTED_ANSWERS
+        }
+        GatewayTarget::Attached { .. } => ATTACHED_ANSWERS,
         GatewayTarget::Unknown => return Err(BeginError::Newer),
     };
-    if custody == KernelCustody::Ours {
-        let longest = REMOVED_WITHIN + QUICK * 2 + CREATED_WITHIN + STARTED_ANSWERS;
-        host.tell(&BridgeEvent::Starting { within_ms: longest.as_millis() as u64 });
-    }
-    let (server, name) = (wanted.clone(), session.clone());
-    let (done, left) = beside(host, move || {
-        let left = LeftKernel::place().and_then(|place| LeftKernel::remove(&place).err());
-        (open(&server, &id, &name), left)
+    let stage = Arc::new(Mutex::new(MakingStage::Before));
+    let (server, name, seen) = (wanted.clone(), session.clone(), stage.clone());
+    let (done, left) = beside(host, &stage, move || {
+        let left = session_dir().map(|dir| remove_all(&dir)).unwrap_or_default();
+        (find(&server, &name, &seen), left)
     })?;
     // An earlier kernel that stays is no reason not to start another.
-    if let Some(error) = left {
+    for error in left {
         host.tell(&BridgeEvent::Log { text: error.to_string() });
     }
-    let (api, id, socket) = done?;
+    let FoundKernel { api, id, custody, socket } = done?;
     Ok(BegunKernel { api, id, session, custody, socket, answers_within })
 }
 
 /// Asks the server for the kernel, all that may take its time.
-fn open(
+fn find(
     wanted: &GatewayKernel,
-    id: &str,
     session: &str,
-) -> Result<(Arc<KernelApi>, String, KernelWebSocket), BeginError> {
+    stage: &Mutex<MakingStage>,
+) -> Result<FoundKernel, BeginError> {
     let api = Arc::new(KernelApi::new(wanted)?);
-    let GatewayTarget::Started { kernel } = &wanted.wanted else {
-        if !is_id(id) {
-            let (url, id) = (api.url.to_string(), id.escape_debug().to_string());
-            return Err(ServerTrouble::NoSuchId { url, id }.into());
+    match &wanted.wanted {
+        GatewayTarget::Started { kernel } => make(api, wanted, kernel.as_deref(), session, stage),
+        GatewayTarget::Attached { id } if is_id(id) => {
+            api.look(id)?;
+            let socket = api.open(id, session)?;
+            Ok(FoundKernel { api, id: id.clone(), custody: KernelCustody::Others, socket })
         }
-        api.look(id)?;
-        let socket = api.open(id, session)?;
-        return Ok((api, id.to_owned(), socket));
-    };
+        GatewayTarget::Attached { id } => {
+            let (url, id) = (api.url.to_string(), id.escape_debug().to_string());
+            Err(ServerTrouble::NoSuchId { url, id }.into())
+        }
+        GatewayTarget::Unknown => Err(BeginError::Newer),
+    }
+}
+
+/// Has the server make a kernel. Whatever happens meanwhile, a note says what has to be looked for.
+fn make(
+    api: Arc<KernelApi>,
+    wanted: &GatewayKernel,
+    kernel: Option<&str>,
+    session: &str,
+    stage: &Mutex<MakingStage>,
+) -> Result<FoundKernel, BeginError> {
     // What is no server, or does not let us in, is found out in seconds, however long a kernel may take.
     api.greet()?;
+    let mut trace = api.trace()?;
+    let id = new_id()?;
+    if !stage.lock().is_ok_and(|mut stage| stage.ask()) {
+        return Err(BeginError::HostGone);
+    }
     // Noted before it is there, since this process may be killed while it is being made.
-    LeftKernel::note_begun(wanted, id).map_err(BeginError::Io)?;
-    let made = match api.create(kernel.as_deref(), id) {
+    let mut note = KernelNote::begin(wanted, &id, trace).map_err(BeginError::Io)?;
+    let mut made = api.create(kernel, &id, trace);
+    if trace == KernelTrace::Session && made.as_ref().is_err_and(ServerTrouble::is_not_offered) {
+        learn(&mut note, KnownOfKernel::Refused { trace })?;
+        trace = api.trace_without_sessions()?;
+        learn(&mut note, KnownOfKernel::Asked { at: clock(), trace })?;
+        made = api.create(kernel, &id, trace);
+    }
+    let made = match made {
         Ok(made) => made,
         Err(trouble) => {
-            if !trouble.may_have_acted() {
-                LeftKernel::forget();
+            match trouble.reached() {
+                ReachedServer::No => forget(note),
+                ReachedServer::Answered => {
+                    learn(&mut note, KnownOfKernel::Refused { trace })?;
+                    forget_if_gone(&api, note);
+                }
+                ReachedServer::Perhaps => {}
             }
             return Err(trouble.into());
         }
     };
-    let noted = LeftKernel::note(wanted, &made).map_err(BeginError::Io);
-    let opened = noted.and_then(|()| Ok(api.open(&made, session)?));
-    if opened.is_err()
-        && let Err(error) = remove(&api, &made)
-    {
-        eprintln!("{error}");
+    let noted = learn(&mut note, KnownOfKernel::Made { id: made.clone() });
+    match noted.and_then(|()| Ok(api.open(&made, session)?)) {
+        Ok(socket) => Ok(FoundKernel { api, id: made, custody: KernelCustody::Ours(note), socket }),
+        Err(error) => {
+            if let Err(text) = remove(&api, &made, note, Instant::now() + DELETED_WITHIN) {
+                eprintln!("{text}");
+            }
+            Err(error)
+        }
     }
-    Ok((api, made, opened?))
 }
 
+fn learn(note: &mut Option<KernelNote>, known: KnownOfKernel) -> Result<(), BeginError> {
+    note.as_mut().map_or(Ok(()), |note| note.learn(known)).map_err(BeginError::Io)
+}
+
+/// A server may have made a kernel and failed after that. If it cannot be seen now, the note stays.
+fn forget_if_gone(api: &KernelApi, note: Option<KernelNote>) {
+    if let Some(note) = note
+        && note.left().delete_at_once(api).unwrap_or(false)
+    {
+        note.forget();
+    }
+}
+
+fn forget(note: Option<KernelNote>) {
+    if let Some(note) = note {
+        note.forget();
+    }
+}
+
+type Work = (Result<FoundKernel, BeginError>, Vec<LeftError>);
+
 /// Does something in a thread, and hears the host meanwhile: it may want to end before this is over.
-fn beside<T: Send + 'static>(
+fn beside(
     host: &mut HostSide,
-    work: impl FnOnce() -> T + Send + 'static,
-) -> Result<T, BeginError> {
+    stage: &Mutex<MakingStage>,
+    work: impl FnOnce() -> Work + Send + 'static,
+) -> Result<Work, BeginError> {
     let (done, finished) =
         pipe_with(PipeFlags::CLOEXEC).map_err(|error| BeginError::Io(error.into()))?;
     let (sender, receiver) = channel();
@@ -136,7 +237,7 @@ fn beside<T: Send + 'static>(
         drop(finished);
     });
     loop {
-        host.flush().map_err(|HostGone| BeginError::HostGone)?;
+        host.flush().map_err(|HostGone| end_early(stage, &receiver))?;
         let mut list = WaitList::new(host, BeginSource::Host, BeginSource::HostStream);
         list.add(BeginSource::Work, done.as_fd(), PollFlags::IN);
         let ready = list.wait(None).map_err(BeginError::Io)?;
@@ -147,10 +248,26 @@ fn beside<T: Send + 'static>(
             let mut asked = false;
             let read = host.each_command(|command| asked |= *command == Command::Exit);
             if read.is_err() || asked {
-                return Err(BeginError::HostGone);
+                return Err(end_early(stage, &receiver));
             }
         }
     }
+}
+
+/// The host does not want the kernel any more. If the server was asked for it, its answer says which one has to be deleted; what
+/// takes longer is looked after by those who read the note.
+fn end_early(stage: &Mutex<MakingStage>, work: &Receiver<Work>) -> BeginError {
+    let by = Instant::now() + DELETED_WITHIN;
+    let nothing = stage.lock().is_ok_and(|mut stage| stage.give_up());
+    if !nothing
+        && let Ok((Ok(FoundKernel { api, id, custody, socket }), _)) =
+            work.recv_timeout(DELETED_WITHIN)
+        && let KernelCustody::Ours(note) = custody
+    {
+        drop(socket);
+        let _ = remove(&api, &id, note, by);
+    }
+    BeginError::HostGone
 }
 
 /// The id that a new kernel is to have. Enterprise Gateway takes it; others give one of their own.
@@ -168,18 +285,45 @@ fn new_id() -> Result<String, BeginError> {
 }
 
 /// Deletes a kernel that was started for the session. If that is not confirmed, the note of it stays; why, in words.
-pub(crate) fn remove(api: &KernelApi, kernel: &str) -> Result<(), String> {
-    match api.delete(kernel, DELETED_WITHIN) {
-        Ok(KernelRemoval::Gone | KernelRemoval::NotThere) => LeftKernel::forget(),
-        Ok(KernelRemoval::Asked) => {}
-        Err(error) => return Err(format!("the kernel `{kernel}` was not deleted: {error}")),
+pub(crate) fn remove(
+    api: &KernelApi,
+    kernel: &str,
+    note: Option<KernelNote>,
+    by: Instant,
+) -> Result<(), String> {
+    match api.delete(kernel, by.saturating_duration_since(Instant::now())) {
+        Ok(KernelRemoval::Gone | KernelRemoval::NotThere) => {
+            forget(note);
+            Ok(())
+        }
+        Ok(KernelRemoval::Asked) => Ok(()),
+        Err(error) => Err(format!("the kernel `{kernel}` was not deleted: {error}")),
     }
-    Ok(())
+}
+
+/// By when a kernel is to be deleted at the end.
+pub(crate) fn deleted_by() -> Instant {
+    Instant::now() + DELETED_WITHIN
 }
 
 #[cfg(test)]
 mod tests {
     use super::*;
+
+    #[test]
+    fn k2_s9_a_kernel_that_nobody_wants_any_more_is_not_asked_for() {
+        use MakingStage::{Asked, Before, GivenUp};
+        for (mut stage, may_ask, then) in
+            [(Before, true, Asked), (Asked, true, Asked), (GivenUp, false, GivenUp)]
+        {
+            assert_eq!((stage.ask(), stage), (may_ask, then));
+        }
+        for (mut stage, nothing_there, then) in
+            [(Before, true, GivenUp), (Asked, false, Asked), (GivenUp, true, GivenUp)]
+        {
+            assert_eq!((stage.give_up(), stage), (nothing_there, then));
+        }
+    }
 
     #[test]
     fn k2_ids_of_new_kernels_are_such_as_servers_make() {

@@ -16,11 +16,13 @@ mod http;
 mod left;
 mod link;
 mod names;
+mod note;
 mod run;
 mod socket;
 mod stream;
 mod tls;
 mod token;
+mod trace;
 mod trouble;
 
 use std::io;
@@ -32,7 +34,6 @@ use stead_protocol::{GatewayKernel, Obstacle};
 use thiserror::Error;
 
 use begin::begin;
-use left::LeftKernel;
 use run::{GatewayLoop, LoopEnd};
 use trouble::ServerTrouble;
 
@@ -79,13 +80,14 @@ pub fn run_gateway(wanted: &str) -> ExitCode {
     }
 }
 
-/// The hidden mode `stead adapter gateway-left NOTE`: deletes the kernel that an adapter has noted and could not delete.
-pub fn remove_left_kernel(note: &Path) -> ExitCode {
-    match LeftKernel::remove(note) {
-        Ok(()) => ExitCode::SUCCESS,
-        Err(error) => {
-            eprintln!("{error}");
-            ExitCode::FAILURE
-        }
+/// The hidden mode `stead adapter gateway-left DIRECTORY`: deletes the kernels that adapters of a session have noted there and could
+/// not delete.
+pub fn remove_left_kernels(session: &Path) -> ExitCode {
+    let errors = left::remove_all(session);
+    let said: Vec<String> = errors.iter().map(ToString::to_string).collect();
+    if said.is_empty() {
+        return ExitCode::SUCCESS;
     }
+    eprintln!("{}", said.join("; "));
+    ExitCode::FAILURE
 }

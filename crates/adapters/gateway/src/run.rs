@@ -13,7 +13,7 @@ use stead_protocol::Obstacle;
 use stead_protocol::bridge::BridgeEvent;
 
 use crate::api::KernelApi;
-use crate::begin::{BegunKernel, KernelCustody, remove};
+use crate::begin::{BegunKernel, KernelCustody, deleted_by, remove};
 use crate::errand::{ErrandResult, Errands};
 use crate::fate;
 use crate::link::{LinkAction, LinkInput, LinkState};
@@ -129,9 +129,9 @@ impl GatewayLoop {
             }
         }
         // What the kernel does meanwhile does not matter any more, so it goes first.
-        if self.custody == KernelCustody::Ours {
+        if let KernelCustody::Ours(note) = self.custody {
             self.socket = None;
-            if let Err(text) = remove(&self.api, &self.kernel) {
+            if let Err(text) = remove(&self.api, &self.kernel, note, deleted_by()) {
                 self.host.tell(&BridgeEvent::Log { text });
             }
         }

@@ -48,6 +48,17 @@ pub(crate) enum ServerTrouble {
     Status { url: String, status: u16, said: String },
 }
 
+/// How far a request has come that failed.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum ReachedServer {
+    /// It was not sent.
+    No,
+    /// The connection was cut, a proxy gave up waiting, or the answer cannot be read: the server may do it all the same.
+    Perhaps,
+    /// The server answers for itself, so it has nothing under way.
+    Answered,
+}
+
 impl ServerTrouble {
     /// What went wrong while TLS was begun.
     pub(crate) fn tls(url: &GatewayUrl, source: io::Error) -> ServerTrouble {
@@ -65,10 +76,36 @@ impl ServerTrouble {
         }
     }
 
-    /// Whether the server may do what it was asked all the same: the connection was cut, or a proxy before it gave up waiting.
-    /// A server that answers for itself has done nothing.
-    pub(crate) fn may_have_acted(&self) -> bool {
-        matches!(self, ServerTrouble::Cut { .. } | ServerTrouble::Status { status: 502 | 504, .. })
+    /// How far a request has come that had this trouble.
+    pub(crate) fn reached(&self) -> ReachedServer {
+        match self {
+            ServerTrouble::Cut { .. } | ServerTrouble::NoJupyter { .. } => ReachedServer::Perhaps,
+            // 499 and those from 520 on are what proxies say beyond the standard.
+            ServerTrouble::Status { status: 408 | 499 | 502..=504 | 520..=527, .. } => {
+                ReachedServer::Perhaps
+            }
+            ServerTrouble::Status { .. }
+            | ServerTrouble::Refused { .. }
+            | ServerTrouble::Elsewhere { .. }
+            | ServerTrouble::NoSuchKernel { .. }
+            | ServerTrouble::NoSuchId { .. } => ReachedServer::Answered,
+            ServerTrouble::Name(_)
+            | ServerTrouble::Token(_)
+            | ServerTrouble::Url(_)
+            | ServerTrouble::NoServer { .. }
+            | ServerTrouble::Untrusted { .. }
+            | ServerTrouble::NoTls { .. }
+            | ServerTrouble::NoCertificates
+            | ServerTrouble::Certificates { .. } => ReachedServer::No,
+        }
+    }
+
+    /// Whether the server does not do this for anybody, or not for us.
+    pub(crate) fn is_not_offered(&self) -> bool {
+        matches!(
+            self,
+            ServerTrouble::Refused { .. } | ServerTrouble::Status { status: 404 | 405, .. }
+        )
     }
 
     /// The same for those who give advice.

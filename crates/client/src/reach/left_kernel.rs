@@ -2,24 +2,24 @@
 
 use std::process::{Command, Stdio};
 
-use stead_protocol::{LEFT_KERNEL, SessionName};
+use stead_protocol::SessionName;
+use stead_spool::retention;
 
 use crate::{Client, ClientError, ConnectionTrouble};
 
 impl Client {
-    /// Whether a session has left a kernel at its server.
+    /// Whether a session has left kernels at servers.
     pub(crate) fn has_left_kernel(&self, name: &SessionName) -> bool {
-        self.dir(name).path().join(LEFT_KERNEL).symlink_metadata().is_ok()
+        retention::has_left_kernel(self.dir(name).path())
     }
 
-    /// Deletes the kernel that a session without a host has left at its server, if it has; an error if it stays.
+    /// Deletes the kernels that a session without a host has left at servers, if it has; an error if one stays.
     ///
     /// The adapter is started for that, because nothing else speaks HTTP.
     pub(crate) fn remove_left_kernel(&self, name: &SessionName) -> Result<(), ClientError> {
         if !self.has_left_kernel(name) {
             return Ok(());
         }
-        let note = self.dir(name).path().join(LEFT_KERNEL);
         let left = |said: String| {
             ClientError::from(ConnectionTrouble::KernelLeft { name: name.clone(), said })
         };
@@ -29,7 +29,7 @@ impl Client {
         };
         let done = Command::new(program)
             .args(["adapter", "gateway-left"])
-            .arg(&note)
+            .arg(self.dir(name).path())
             .stdin(Stdio::null())
             .stdout(Stdio::null())
             .stderr(Stdio::piped())

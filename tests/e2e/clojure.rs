@@ -119,6 +119,42 @@ fn e8_code_that_reads_is_answered() {
 }
 
 #[test]
+fn e9_what_is_left_of_a_line_is_dropped() {
+    let env = env();
+    let long = format!("7 {}", "8 ".repeat(10_000));
+    for (code, line, value) in [
+        ("(read)", "1 2 3", "1"),
+        ("(.read *in*)", "qwerty", "113"),
+        ("(char (.read *in*))", "a\r", "\\a"),
+        ("(do (.read *in*) (.unread *in* 65) 1)", "xyz", "1"),
+        // More than the reader takes at once.
+        ("(read)", long.trim_end(), "7"),
+        ("(do (read) (throw (ex-info \"no\" {})))", "1 2", ""),
+    ] {
+        assert_eq!(eval(&env, code)["status"], "waiting_input", "{code}");
+        let given = env.json(["input", "-n", "c", "--", line]);
+        assert_eq!(given["data"]["value"].as_str().unwrap_or_default(), value, "{given:#}");
+        assert_eq!(given["data"]["notice"], Value::Null, "{given:#}");
+        let asks = eval(&env, "(read-line)");
+        assert_eq!(asks["status"], "waiting_input", "after {code}: {asks:#}");
+        assert_eq!(env.json(["input", "-n", "c", "new"])["data"]["value"], "\"new\"", "{code}");
+    }
+    // The last values are those of the user's code.
+    assert_eq!(eval(&env, "5")["data"]["value"], "5");
+    eval(&env, "(read)");
+    assert_eq!(env.json(["input", "-n", "c", "6 7"])["data"]["value"], "6");
+    assert_eq!(eval(&env, "[*1 *2]")["data"]["value"], "[6 5]");
+    // A thread that goes on reading, which holds the reader, does not hold up the end.
+    let code = "(let [line (read-line)] (future (read-line)) (Thread/sleep 300) line)";
+    let id = eval(&env, code)["data"]["eval_id"].as_str().unwrap().to_owned();
+    env.json(["input", "-n", "c", "a"]);
+    wait_for("it has ended", || env.json(["output", &id])["status"] == "complete");
+    let ended = env.json(["output", &id]);
+    assert_eq!(ended["data"]["value"], "\"a\"", "{ended:#}");
+    assert_eq!(ended["data"]["notice"], Value::Null, "{ended:#}");
+}
+
+#[test]
 fn k3_s6_the_end_of_a_server_is_told_with_its_code_and_nothing_is_left() {
     let env = env();
     let ended = eval(&env, "(System/exit 7)");

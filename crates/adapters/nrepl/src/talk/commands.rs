@@ -35,7 +35,7 @@ impl NreplTalk {
                     missing: None,
                 }));
                 let done = self.done(&id.to_string(), DoneStatus::Error, None);
-                out.push(NreplAction::Tell(done));
+                out.push(NreplAction::Tell(BridgeEvent::Done(done)));
             }
             Command::Copy { seq } => refuse(*seq, "an nREPL server cannot be copied", out),
             Command::Pause { seq } | Command::Resume { seq } => {
@@ -75,7 +75,7 @@ impl NreplTalk {
         // Servers differ in what they make of nothing.
         if code.trim().is_empty() {
             let done = self.done(&eval, DoneStatus::Ok, None);
-            out.push(NreplAction::Tell(done));
+            out.push(NreplAction::Tell(BridgeEvent::Done(done)));
             return;
         }
         let (request, message) = self.session_request("eval");
@@ -105,6 +105,7 @@ impl NreplTalk {
             interrupt: NreplInterrupt::No,
             repeats: 0,
             reading: InputNeed::No,
+            was_given_input: false,
             held: None,
             values: 0,
             errors: 0,
@@ -159,6 +160,7 @@ impl NreplTalk {
             run.interrupt = NreplInterrupt::Sent;
             self.send_interrupt(out);
         }
+        self.stop_dropping(out);
     }
 
     /// The user has answered what the code waits for.
@@ -169,6 +171,7 @@ impl NreplTalk {
             return;
         }
         run.reading = InputNeed::No;
+        run.was_given_input = true;
         let text = match line {
             Some(line) => line + "\n",
             None if ends => String::new(),
@@ -193,6 +196,7 @@ impl NreplTalk {
         let runs = match &self.phase {
             NreplPhase::Running(run) => Some(run.request.clone()),
             NreplPhase::Asking(question) => Some(question.request.clone()),
+            NreplPhase::Dropping(dropping) => Some(dropping.request.clone()),
             NreplPhase::Greeting(_) | NreplPhase::Idle | NreplPhase::Leaving { .. } => None,
         };
         if matches!(self.phase, NreplPhase::Running(_)) && self.facts.can("interrupt") {

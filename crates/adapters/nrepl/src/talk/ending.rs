@@ -1,6 +1,6 @@
 //! How an eval ends: when the server says `done`.
 
-use stead_protocol::bridge::{BridgeEvent, Done, DoneStatus};
+use stead_protocol::bridge::{Done, DoneStatus};
 
 use super::heard::{failed, value};
 use super::{HeldBack, InputNeed, NreplAction, NreplInterrupt, NreplPhase, NreplTalk};
@@ -53,17 +53,12 @@ impl NreplTalk {
         }
         let notice = (run.went_on && !is_interrupted).then(|| WENT_ON.to_owned());
         let done = self.done(&run.eval, status, notice);
-        out.push(NreplAction::Tell(done));
+        self.end_eval(&run, done, out);
     }
 
     /// The end of an eval, with the namespace that the next one runs in.
-    pub(super) fn done(
-        &self,
-        eval: &str,
-        status: DoneStatus,
-        notice: Option<String>,
-    ) -> BridgeEvent {
-        BridgeEvent::Done(Done {
+    pub(super) fn done(&self, eval: &str, status: DoneStatus, notice: Option<String>) -> Done {
+        Done {
             eval: eval.to_owned(),
             status,
             exit_code: None,
@@ -71,7 +66,7 @@ impl NreplTalk {
             variables: None,
             notice,
             ns: self.namespace.clone(),
-        })
+        }
     }
 }
 

@@ -178,6 +178,9 @@ impl NreplTalk {
         } else {
             list.push("see a child that reads standard input: the server's is empty");
         }
+        if facts.can("stdin") && !self.can_drop() {
+            list.push("drop what code has not read of a given line: this server has no way to it");
+        }
         if !can.has(&Capability::Inspect) {
             list.push("tell about a name: this server knows no such request");
         }

@@ -27,6 +27,9 @@ impl NreplTalk {
             NreplPhase::Running(run) if run.request == message.id() => {
                 self.of_the_eval(&message, out)
             }
+            NreplPhase::Dropping(dropping) if dropping.request == message.id() => {
+                self.dropped(&message, out);
+            }
             NreplPhase::Asking(question) if question.request == message.id() => {
                 self.answered(&message, out);
             }
@@ -40,9 +43,10 @@ impl NreplTalk {
                     }
                 }
             }
-            NreplPhase::Idle | NreplPhase::Running(_) | NreplPhase::Asking(_) => {
-                self.of_something_else(&message, out);
-            }
+            NreplPhase::Idle
+            | NreplPhase::Running(_)
+            | NreplPhase::Dropping(_)
+            | NreplPhase::Asking(_) => self.of_something_else(&message, out),
         }
     }
 

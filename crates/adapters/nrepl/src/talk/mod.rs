@@ -7,6 +7,7 @@ mod ending;
 mod golden_tests;
 mod greeting;
 mod heard;
+mod leftover;
 mod questions;
 #[cfg(test)]
 mod tests;
@@ -88,6 +89,8 @@ enum NreplPhase {
     Idle,
     /// Code runs.
     Running(Box<NreplRun>),
+    /// Code is over, and what it has not read of its input is being dropped.
+    Dropping(Box<leftover::Dropping>),
     /// A question is being answered.
     Asking(questions::NreplQuestion),
     /// The session ends when these requests are answered: there are servers that die of an answer which nobody takes.
@@ -136,6 +139,8 @@ struct NreplRun {
     /// How often the interrupt was sent because the server had not begun.
     repeats: u32,
     reading: InputNeed,
+    /// Whether it was given a line, of which it may not have read all.
+    was_given_input: bool,
     held: Option<HeldBack>,
     /// How many values and errors have come.
     values: usize,
@@ -192,6 +197,7 @@ impl NreplTalk {
             NreplPhase::Greeting(greeted) => greeted.refused.clone(),
             NreplPhase::Idle
             | NreplPhase::Running(_)
+            | NreplPhase::Dropping(_)
             | NreplPhase::Asking(_)
             | NreplPhase::Leaving { .. } => None,
         }
@@ -199,7 +205,10 @@ impl NreplTalk {
 
     /// Whether code runs or a question is being answered.
     pub fn is_busy(&self) -> bool {
-        matches!(self.phase, NreplPhase::Running(_) | NreplPhase::Asking(_))
+        matches!(
+            self.phase,
+            NreplPhase::Running(_) | NreplPhase::Dropping(_) | NreplPhase::Asking(_)
+        )
     }
 
     /// The one place where the conversation goes on.

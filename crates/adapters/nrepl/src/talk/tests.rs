@@ -165,8 +165,48 @@ fn e8_input_is_asked_for_once_and_given_a_line_at_a_time() {
     assert_eq!(told(&line), ["listen false", "stdin a mine"]);
     assert_eq!(told(&talk.step(need())), ["waits", "listen true"]);
     let over = talk.step(said("stead-4", &[("status", "done interrupted")]));
-    assert_eq!(told(&over), ["listen false", "done Interrupted - false"]);
+    assert_eq!(told(&over)[0], "listen false");
     assert!(talk.step(NreplInput::Line(None)).is_empty());
+}
+
+#[test]
+fn e9_what_was_not_read_of_a_line_is_dropped_before_the_eval_is_over() {
+    // The code was given a line, and is over.
+    let over = || {
+        let mut talk = begun(&ALL);
+        run(&mut talk, "(read)");
+        talk.step(said("stead-4", &[("status", "need-input")]));
+        talk.step(NreplInput::Line(Some("1 2".to_owned())));
+        talk.step(said("stead-4", &[("value", "1")]));
+        let actions = told(&talk.step(said("stead-4", &[("status", "done")])));
+        (talk, actions)
+    };
+    let (mut talk, actions) = over();
+    let [value, drops, wake] = actions.as_slice() else { panic!("{actions:?}") };
+    assert_eq!((value.as_str(), wake.as_str()), ("value 1 false", "wake"));
+    assert!(drops.starts_with("eval ") && drops.ends_with(" tools"), "{drops}");
+    assert!(drops.contains("\"mine\""), "{drops}");
+    assert!(talk.step(said("stead-6", &[("value", ":dropped")])).is_empty());
+    let done = talk.step(said("stead-6", &[("status", "done")]));
+    assert_eq!(told(&done), ["done Ok - false"]);
+    // A server that does not do it, or does not answer, is told of in a note.
+    let (mut talk, _) = over();
+    talk.step(said("stead-6", &[("value", "nil")]));
+    let done = talk.step(said("stead-6", &[("status", "done")]));
+    assert_eq!(told(&done), ["done Ok - true"]);
+    let (mut talk, _) = over();
+    assert_eq!(told(&talk.step(NreplInput::Due)), ["done Ok - true"]);
+    assert!(talk.step(said("stead-6", &[("status", "done")])).is_empty());
+    // Who leaves meanwhile waits for the answer, as for any.
+    let (mut talk, _) = over();
+    assert!(talk.is_busy());
+    let left = told(&talk.step(NreplInput::Host(&Command::Exit)));
+    assert_eq!(left, ["close mine", "close tools", "leave"]);
+    // Code that was given nothing has left nothing.
+    let mut talk = begun(&ALL);
+    run(&mut talk, "1");
+    let done = talk.step(said("stead-4", &[("status", "done")]));
+    assert_eq!(told(&done), ["done Ok - false"]);
 }
 
 #[test]

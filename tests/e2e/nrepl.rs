@@ -68,6 +68,13 @@ fn k3_nbb_runs_forms_and_tells_values_output_errors_and_the_namespace() {
     assert_eq!(failed["data"]["error"]["message"], "boom", "{failed:#}");
     let traceback = failed["data"]["error"]["traceback"].as_str().unwrap();
     assert!(traceback.contains("Caused by: boom {:a 1}"), "{traceback}");
+    // What JavaScript threw is printed otherwise.
+    let failed = eval(&env, "n", "(throw (ex-info \"outer\" {:a 1} (js/TypeError. \"inner\")))");
+    let error = &failed["data"]["error"];
+    assert_eq!((&error["name"], &error["message"]), (&json!("TypeError"), &json!("inner")));
+    let traceback = error["traceback"].as_str().unwrap();
+    let causes = "Caused by: outer {:a 1}\nCaused by: TypeError: inner\n";
+    assert!(traceback.ends_with(causes), "{traceback}");
     assert_eq!(eval(&env, "n", "(+ 1")["data"]["error"]["incomplete"], true);
     // Nothing stops a loop there but the end of the server.
     let stuck = env.json(["eval", "-n", "n", "--hard-timeout", "100", "--", "(loop [] (recur))"]);

@@ -77,30 +77,31 @@ impl ClojureError {
 
     /// The same as ClojureScript prints it: `#error {:message … :data {…} :cause #error {…}}`.
     fn of_script(form: &str) -> Option<ClojureError> {
-        let message = |form: &str| value(form, ":message").map(unquoted);
-        let first = message(form)?;
+        let first = value(form, ":message").map(unquoted)?;
         let mut lines = format!("Error: {}", cut(&first, MOST_SAID));
         let data = value(form, ":data").unwrap_or_default();
         if let (Some(line), Some(column)) = (value(data, ":line"), value(data, ":column")) {
             lines += &format!(" (REPL:{line}:{column})");
         }
         lines.push('\n');
-        let mut last = first.clone();
-        let causes = std::iter::successors(value(form, ":cause"), |form| value(form, ":cause"));
-        for cause in causes.take(MOST_FRAMES) {
-            let data = value(cause, ":data").unwrap_or_default();
-            let said = message(cause).unwrap_or_default();
+        let mut last = ScriptCause { name: "Error".to_owned(), message: first.clone() };
+        let causes = std::iter::successors(cause_of(form), |form| cause_of(form));
+        for form in causes.take(MOST_FRAMES) {
+            let data = if form.starts_with("#error") { value(form, ":data") } else { None };
+            let data = data.unwrap_or_default();
+            let cause = ScriptCause::read(form);
             // The same again, from further inside.
-            if said == last && value(data, ":line").is_some() {
+            if cause == last && value(data, ":line").is_some() {
                 continue;
             }
-            last = if said.is_empty() { last } else { said };
+            let name = if cause.name == "Error" { "" } else { &format!("{}: ", cause.name) };
             let data =
                 if data.is_empty() { String::new() } else { format!(" {}", cut(data, MOST_DATA)) };
-            lines += &format!("Caused by: {}{data}\n", cut(&last, MOST_SAID));
+            lines += &format!("Caused by: {name}{}{data}\n", cut(&cause.message, MOST_SAID));
+            last = cause;
         }
         let ends_too_early = first.contains("EOF while reading");
-        let (name, message) = ("Error".to_owned(), cut(&last, MOST_SAID));
+        let (name, message) = (last.name, cut(&last.message, MOST_SAID));
         Some(ClojureError { name, message, traceback: Some(lines), ends_too_early })
     }
 
@@ -120,6 +121,42 @@ impl ClojureError {
         let message = cut(message, MOST_SAID);
         ClojureError { name, message, traceback: None, ends_too_early }
     }
+}
+
+/// A cause of an exception in ClojureScript, where anything can be thrown.
+#[derive(Debug, PartialEq, Eq)]
+struct ScriptCause {
+    name: String,
+    message: String,
+}
+
+impl ScriptCause {
+    /// Exceptions of Clojure are maps with a tag, those of JavaScript `#object[TypeError TypeError: no]`, and anything else is a value.
+    fn read(form: &str) -> ScriptCause {
+        let error = |message: String| ScriptCause { name: "Error".to_owned(), message };
+        if form.starts_with("#error") {
+            return error(value(form, ":message").map(unquoted).unwrap_or_default());
+        }
+        let object =
+            form.strip_prefix("#object[").map(|rest| rest.strip_suffix(']').unwrap_or(rest));
+        let Some((class, said)) = object.and_then(|object| object.split_once(' ')) else {
+            return error(unquoted(form));
+        };
+        let said = said.trim();
+        // Its own name stands before what it says, and alone if that is nothing.
+        let message = match said.strip_prefix(class) {
+            Some("") => "",
+            Some(rest) => rest.strip_prefix(": ").unwrap_or(said),
+            None => said,
+        };
+        ScriptCause { name: class.to_owned(), message: message.to_owned() }
+    }
+}
+
+/// The form that an exception in ClojureScript has as its cause. A value has none, whatever keys it has.
+fn cause_of(form: &str) -> Option<&str> {
+    let cause = if form.starts_with("#error") { value(form, ":cause") } else { None };
+    cause.filter(|cause| *cause != "nil")
 }
 
 /// What the compiler says of where it was is in its message, too.
@@ -247,6 +284,30 @@ Caused by: java.lang.ArithmeticException: Divide by zero
         let error = ClojureError::printed(script).unwrap();
         let traceback = "Error: outer (REPL:1:3)\nCaused by: boom {:a 1}\n";
         assert_eq!((&*error.message, error.traceback.as_deref()), ("boom", Some(traceback)));
+        for (cause, name, message, line) in [
+            ("#object[Error Error: inner]", "Error", "inner", "inner"),
+            (
+                "#object[TypeError TypeError: no (f) [x]]",
+                "TypeError",
+                "no (f) [x]",
+                "TypeError: no (f) [x]",
+            ),
+            ("#object[RangeError RangeError]", "RangeError", "", "RangeError: "),
+            ("#object[Odd [object Object]]", "Odd", "[object Object]", "Odd: [object Object]"),
+            ("\"text\"", "Error", "text", "text"),
+            ("{:cause 1}", "Error", "{:cause 1}", "{:cause 1}"),
+            (":kw", "Error", ":kw", ":kw"),
+        ] {
+            let inner = format!("#error {{:message \"outer\", :data {{:a 1}}, :cause {cause}}}");
+            let script = format!(
+                "#error {{:message \"outer\", :data {{:line 1, :column 1}}, :cause {inner}}}"
+            );
+            let error = ClojureError::printed(&script).unwrap();
+            let traceback =
+                format!("Error: outer (REPL:1:1)\nCaused by: outer {{:a 1}}\nCaused by: {line}\n");
+            assert_eq!((&*error.name, &*error.message), (name, message), "{cause}");
+            assert_eq!(error.traceback, Some(traceback), "{cause}");
+        }
         let error = ClojureError::plain("Error: x is not defined", "");
         assert_eq!((&*error.name, &*error.message), ("Error", "Error: x is not defined"));
         assert_eq!(ClojureError::printed("#object[x]"), None);

@@ -168,6 +168,22 @@ fn children(pid: u64) -> Vec<u32> {
 }
 
 #[test]
+fn k4_what_ends_with_the_session_of_a_server_that_runs_on_is_told_without_contradiction() {
+    let env = TestEnv::new(STEAD);
+    let server = NreplElsewhere::start(&env, &toy(&env, ""));
+    assert_eq!(start(&env, &server.address(), "a")["ok"], true);
+    for code in ["close", "closed"] {
+        let ended = eval(&env, "a", code);
+        let fresh = eval(&env, "a", "value 1");
+        assert_eq!(fresh["data"]["value"], "1", "{code}: {fresh:#}");
+        for said in [message(&ended), fresh["data"]["notice"].as_str().unwrap()] {
+            assert!(said.contains("gone with it are `*1`"), "{code}: {said}");
+            assert!(said.contains("belongs to the server") && !said.contains("still there"));
+        }
+    }
+}
+
+#[test]
 fn k3_a_server_that_does_not_start_says_why() {
     let env = TestEnv::new(STEAD);
     let died = launch(&env, "t", &toy(&env, "dies"));

@@ -17,7 +17,7 @@ use thiserror::Error;
 use crate::message::NreplMessage;
 use crate::process::{HeldPort, PortFile, announced, start_server};
 use crate::socket::{NreplSocket, SocketEnd};
-use crate::talk::{NreplAction, NreplInput, NreplTalk, ServerOwner};
+use crate::talk::{GONE_WITH_SESSION, NreplAction, NreplInput, NreplTalk, ServerOwner};
 
 /// How long a server of ours may take until it listens and answers: a Java machine takes its time, and the tools before it may
 /// fetch libraries at their first start.
@@ -173,13 +173,10 @@ impl NreplServer {
         match self.exited() {
             Some(status) => ServerEnd::Exited(status),
             None => {
+                // Nothing that was asked is answered on another connection, so a new start makes a new session there.
                 let after = match self.is_ours() {
-                    true => "",
-                    // Nothing that was asked is answered on another connection, so a new session is made there.
-                    false => {
-                        "; a new start makes a new session there: what was defined is still there if \
-                         the server is, and `*1`, `*e`, `*ns*` and other bindings of this session are gone"
-                    }
+                    true => String::new(),
+                    false => format!("; {GONE_WITH_SESSION}"),
                 };
                 let reason = format!("nREPL at {}: {end}{after}", self.address);
                 ServerEnd::Lost { reason }

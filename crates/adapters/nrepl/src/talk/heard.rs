@@ -4,12 +4,18 @@ use stead_host_side::cut;
 use stead_protocol::bridge::{BridgeEvent, Shown, Stream};
 
 use super::commands::waits;
-use super::{HeldBack, InputNeed, LeaveStep, NreplAction, NreplPhase, NreplRun, NreplTalk};
+use super::{
+    HeldBack, InputNeed, LeaveStep, NreplAction, NreplPhase, NreplRun, NreplTalk, ServerOwner,
+};
 use crate::message::NreplMessage;
 use crate::trace::ClojureError;
 
 /// How many characters of a value are shown (SPEC O-8).
 const MOST_VALUE: usize = 2_000;
+/// What ends with a session of a server that runs on. Whoever hears it is told that the session's state is gone, so this says what
+/// that was.
+pub(crate) const GONE_WITH_SESSION: &str = "gone with it are `*1`, `*e`, `*ns*` and its other bindings; what was defined belongs to the \
+                                            server, not to the session, and a new start finds it if the server still runs";
 /// How much of what was written to stderr is kept for an error.
 const MOST_WRITTEN: usize = 4 << 10;
 
@@ -110,9 +116,12 @@ impl NreplTalk {
 
     /// Somebody has closed our session in the server.
     pub(super) fn session_gone(&mut self, out: &mut Vec<NreplAction>) {
-        let reason = "the server has closed the session: what was defined is still there, and `*1`, `*e` and \
-                      other bindings of the session are gone";
-        let reason = Some(reason.to_owned());
+        let after = match self.owner {
+            // It ends with the session.
+            ServerOwner::Ours => String::new(),
+            ServerOwner::Others => format!("; {GONE_WITH_SESSION}"),
+        };
+        let reason = Some(format!("the server has closed the session{after}"));
         out.push(NreplAction::Tell(BridgeEvent::Exiting { code: 1, reason }));
         self.phase = NreplPhase::Leaving { unanswered: Vec::new(), step: LeaveStep::Closing };
         out.extend([NreplAction::Leave { busy: false }, NreplAction::Left]);

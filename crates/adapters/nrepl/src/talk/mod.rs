@@ -22,6 +22,7 @@ use crate::message::{NreplMessage, NreplRequest};
 use crate::trace::ClojureError;
 
 pub(crate) use greeting::ServerFacts;
+pub(crate) use heard::GONE_WITH_SESSION;
 
 /// What can happen.
 #[derive(Debug)]

@@ -7,7 +7,7 @@ use std::sync::{Arc, Mutex};
 use std::time::{Duration, Instant};
 
 use serde_json::{Value, json};
-use stead_testkit::{CuttingProxy, GatewayKind, GatewayServer, wait_for};
+use stead_testkit::{CuttingProxy, GatewayKind, GatewayServer, pause, wait_for};
 
 use crate::gateway::{Far, kill, message, notes, ok};
 
@@ -31,7 +31,7 @@ fn stopped_while_it_starts(kind: GatewayKind) {
         let name = format!("s{round}");
         let mut launch = launching(&far, &server.url(), &name);
         wait_for("it has begun", || far.env.session_dir(&name).join("meta.json").exists());
-        std::thread::sleep(Duration::from_millis(after));
+        pause(Duration::from_millis(after));
         ok(far.env.json(["stop", "-n", &name]));
         let left = server.kernels();
         assert!(left.is_empty(), "{after} ms: {left:?}");
@@ -39,7 +39,6 @@ fn stopped_while_it_starts(kind: GatewayKind) {
         launch.wait().unwrap();
     }
     // Nothing that was under way has come since.
-    std::thread::sleep(Duration::from_secs(1));
     assert!(server.kernels().is_empty());
 }
 
@@ -90,7 +89,7 @@ fn made_and_never_told(kind: GatewayKind) {
             proxy.refuse(false);
         }
         ok(far.env.json(["stop", "-n", &name]));
-        assert_eq!(server.kernels(), [others.clone()], "{name}");
+        assert_eq!(server.kernels(), std::slice::from_ref(&others), "{name}");
         assert!(notes(&far, &name).is_empty());
         launch.wait().unwrap();
         proxy.mute(None);

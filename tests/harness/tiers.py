@@ -35,6 +35,7 @@ RULES = [
     # Need the two gateways, which are large to install.
     Rule("e2e gateway::all_", tier="all", timeout=300),
     Rule("e2e gateway_cuts::all_", tier="all", timeout=300),
+    Rule("e2e gateway_left::all_", tier="all", timeout=300),
     Rule("waiting ", tier="default", timeout=300),
     Rule("conformance ", tier="default", timeout=300),
     # They need environments of their own, and kernels take longer than bridges.

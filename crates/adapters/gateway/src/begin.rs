@@ -219,14 +219,15 @@ fn forget(note: Option<KernelNote>) {
     }
 }
 
-type Work = (Result<FoundKernel, BeginError>, Vec<LeftError>);
+/// What came of the work that is done beside the loop, and kernels of earlier starts that could not be removed.
+type BegunWork = (Result<FoundKernel, BeginError>, Vec<LeftError>);
 
 /// Does something in a thread, and hears the host meanwhile: it may want to end before this is over.
 fn beside(
     host: &mut HostSide,
     stage: &Mutex<MakingStage>,
-    work: impl FnOnce() -> Work + Send + 'static,
-) -> Result<Work, BeginError> {
+    work: impl FnOnce() -> BegunWork + Send + 'static,
+) -> Result<BegunWork, BeginError> {
     let (done, finished) =
         pipe_with(PipeFlags::CLOEXEC).map_err(|error| BeginError::Io(error.into()))?;
     let (sender, receiver) = channel();
@@ -256,7 +257,7 @@ fn beside(
 
 /// The host does not want the kernel any more. If the server was asked for it, its answer says which one has to be deleted; what
 /// takes longer is looked after by those who read the note.
-fn end_early(stage: &Mutex<MakingStage>, work: &Receiver<Work>) -> BeginError {
+fn end_early(stage: &Mutex<MakingStage>, work: &Receiver<BegunWork>) -> BeginError {
     let by = Instant::now() + DELETED_WITHIN;
     let nothing = stage.lock().is_ok_and(|mut stage| stage.give_up());
     if !nothing

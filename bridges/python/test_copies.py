@@ -51,7 +51,9 @@ class Copies(NestTest):
 
     def test_py14_what_threads_write_while_a_copy_is_tried_is_background_output(self):
         host = self.start()
-        self.ok(host, "import threading, time\nstop = threading.Event()\ndef work():\n    while not stop.wait(0.0002): print('tick', flush=True)\nt = threading.Thread(target=work); t.start()")
+        # What the thread writes before the end of the eval that starts it is output of that eval.
+        started = host.eval("import threading, time\nstop = threading.Event()\ndef work():\n    while not stop.wait(0.0002): print('tick', flush=True)\nt = threading.Thread(target=work); t.start()")
+        self.assertEqual(started.status, "ok")
         for _ in range(100):
             host.copy()
         result = host.eval("stop.set(); t.join(); 1")

@@ -45,7 +45,10 @@ impl Workspace {
                 as_it_was(&cwd.join(given)).and_then(has_sessions)
             }
             None if cwd.symlink_metadata().is_err() => {
-                cwd.ancestors().map(Path::to_owned).find_map(has_sessions)
+                let found = cwd.ancestors().map(Path::to_owned).find_map(has_sessions);
+                let problem = "the current directory was removed, and has no sessions".to_owned();
+                let missing = || RequestError::Workspace { path: cwd.to_owned(), problem };
+                Some(found.ok_or_else(missing)?)
             }
             _ => None,
         };

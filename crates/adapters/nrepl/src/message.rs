@@ -39,6 +39,12 @@ impl NreplMessage {
         }
     }
 
+    /// Whether it brings output and nothing else.
+    pub fn is_output(&self) -> bool {
+        let has = |key: &str| self.0.contains_key(key);
+        (has("out") || has("err")) && !has("value") && !has("status")
+    }
+
     /// A field that is a dictionary.
     pub fn dictionary(&self, key: &str) -> Option<&BTreeMap<String, Bencode>> {
         match self.0.get(key)? {

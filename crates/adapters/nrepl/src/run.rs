@@ -9,6 +9,7 @@ use rustix::process::Signal;
 use stead_host_side::{HostGone, HostSide, SessionInput, TakenInput, WaitList, ended_how};
 use stead_protocol::bridge::{BridgeEvent, Command, Stream};
 
+use crate::message::NreplMessage;
 use crate::server::{NreplServer, ServerEnd};
 use crate::socket::SocketEnd;
 use crate::talk::{NreplAction, NreplInput, NreplTalk, SourceFile};
@@ -166,15 +167,16 @@ impl NreplLoop {
                 NreplSource::Stdin => self.read_line(&mut actions),
             }
         }
-        while let Some(message) = self.server.messages.pop_front() {
-            actions.extend(self.talk.step(NreplInput::Server(message)));
-        }
         if !wrote.is_empty() {
+            self.hear_output(&mut actions);
             let runs = self.talk.is_busy();
             self.act(std::mem::take(&mut actions))?;
             for (stream, bytes) in wrote {
                 self.server_wrote(stream, bytes, runs);
             }
+        }
+        while let Some(message) = self.server.messages.pop_front() {
+            actions.extend(self.talk.step(NreplInput::Server(message)));
         }
         if let Some(end) = ended {
             // What it said last counts.
@@ -195,6 +197,16 @@ impl NreplLoop {
             return Err(NreplEnd::Asked);
         }
         Ok(actions)
+    }
+
+    /// Takes the output that the server sent, up to the first message of another kind: a value or an end stands behind what its
+    /// process wrote.
+    fn hear_output(&mut self, actions: &mut Vec<NreplAction>) {
+        while self.server.messages.front().is_some_and(NreplMessage::is_output)
+            && let Some(message) = self.server.messages.pop_front()
+        {
+            actions.extend(self.talk.step(NreplInput::Server(message)));
+        }
     }
 
     fn read_server(&mut self) -> Result<(), SocketEnd> {

@@ -24,13 +24,16 @@ impl Dice {
 /// Reads numbered lines and notes of cuts in order; the numbers that came, and how many cuts were told.
 #[track_caller]
 fn numbers(reply: &Value) -> (Vec<u64>, usize) {
-    let (mut came, mut told, mut excused) = (Vec::new(), 0, true);
+    let (mut came, mut told, mut excused, mut told_at) = (Vec::new(), 0, true, 0);
     for chunk in reply["data"]["chunks"].as_array().unwrap() {
         let text = chunk["content"].as_str().unwrap_or_default();
         if chunk["type"] == "err" {
             let backs = text.matches("may be missing").count();
             told += backs;
             excused |= backs > 0;
+            if backs > 0 {
+                told_at = came.len();
+            }
             continue;
         }
         for line in text.lines().filter(|_| chunk["type"] == "out") {
@@ -41,7 +44,11 @@ fn numbers(reply: &Value) -> (Vec<u64>, usize) {
             let number: u64 = line.parse().unwrap_or_else(|_| panic!("a torn line: {line:?}"));
             let next = came.last().map_or(0, |last| last + 1);
             assert!(number >= next, "{number} came after {next}: doubled or out of order");
-            assert!(number == next || excused, "{next}..{number} is missing and nobody said so");
+            assert!(
+                number == next || excused,
+                "{next}..{number} is missing, {} lines after the last cut that was told",
+                came.len() - told_at
+            );
             came.push(number);
             excused = false;
         }

@@ -320,6 +320,19 @@ fn st5_bash_goes_back_by_its_text() {
     assert!(!env.session_dir("sh").join("checkpoints").exists());
 }
 
+#[test]
+fn st5_st3_bash_goes_back_beside_background_jobs_and_says_what_that_ends() {
+    let env = TestEnv::new(STEAD);
+    eval(&env, "sh", "x=1");
+    eval(&env, "sh", "sleep 1000 & exec 7</dev/null; x=2");
+    eval(&env, "sh", "x=3");
+    let reply = undo(&env, &["-n", "sh"]);
+    let lost = reply["data"]["lost"].to_string();
+    assert!(lost.contains("(sleep)") && lost.contains("descriptors 7"), "{reply:#}");
+    let reply = env.json(["eval", "-n", "sh", "--", "echo $x"]);
+    assert_eq!(reply["data"]["chunks"][0]["content"], "2\n", "{reply:#}");
+}
+
 /// They hold all variables, also what was typed as a secret.
 #[test]
 fn st5_texts_of_a_shell_go_with_a_host_that_is_killed() {

@@ -291,9 +291,12 @@ impl Host {
     }
 }
 
-/// Whether a save has saved all.
+/// Whether a save has saved all that a text can hold. Processes and descriptors end with their shell, and whoever goes back is told
+/// of them.
 fn is_whole(data: Option<&Value>) -> bool {
-    data.is_some_and(|data| unsaved(data).is_empty())
+    let ends = |failed: &Value| matches!(failed["type"].as_str(), Some("process" | "descriptor"));
+    let failed = data.map(|data| data["failed"].as_array().into_iter().flatten());
+    failed.is_some_and(|mut failed| failed.all(ends))
 }
 
 /// What a save has not saved, in words.

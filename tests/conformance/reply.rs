@@ -125,7 +125,7 @@ impl Reply {
     }
 
     /// All pieces of this kind in one text.
-    fn written(&self, kind: &str) -> String {
+    pub(crate) fn written(&self, kind: &str) -> String {
         let pieces = chunks(&self.0).into_iter().filter(|(of, _)| *of == kind);
         pieces.map(|(_, text)| text).collect()
     }

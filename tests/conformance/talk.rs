@@ -113,7 +113,8 @@ impl Talk<'_> {
     #[track_caller]
     pub(crate) fn start_up(&self, code: &str) -> String {
         let id = self.start(format!("{}\n{code}", self.column.say("up")));
-        self.wait_for_output(&id, "up");
+        // With its line end: a kernel may send the two apart.
+        wait_for("up", || self.output(&id, []).written("out").contains("up\n"));
         id
     }
 

@@ -68,6 +68,23 @@ class Quick(BashTest):
         self.assertIn("other", str(host.eval("hello").changed))
         self.assertIn("third", str(host.eval("printf -v third 3").changed))
 
+    def test_py6_plain_code_does_not_reach_the_descriptors_of_the_bridge(self):
+        host = self.start()
+        for code in ("echo hi >&40", "echo hi 1>&42", "pwd >&40", "test -e / >&40", "echo hi >/dev/fd/40", "/bin/echo hi >&40"):
+            self.gives(host, "echo 1", "1\n")
+            self.gives(host, code, "")
+        self.gives(host, "echo 1", "1\n")
+        self.gives(host, "readlink /proc/self/fd/40 /proc/self/fd/43 /proc/self/fd/47", "/dev/null\n" * 3)
+        self.gives(host, "echo '>&2'", ">&2\n")
+
+    def test_e6_a_signal_to_the_shell_by_plain_code(self):
+        host = self.start()
+        self.gives(host, "echo 1", "1\n")
+        self.assertEqual(host.eval("kill -USR1 $$").done["exit_code"], 138)
+        self.gives(host, "echo 2", "2\n")
+        self.assertEqual(host.eval("kill -INT $$").status, "interrupted")
+        self.gives(host, "echo 3", "3\n")
+
     def test_sh3_what_runs_in_the_background_is_still_there(self):
         host = self.start()
         self.gives(host, "echo 1", "1\n")

@@ -13,8 +13,9 @@ __stead_ready= __stead_pending=
 __stead_count=0 __stead_nocase=
 # The code with 0 in the place of its first sum, if that has only numbers in it; what comes after `$((`, and up to `))`.
 __stead_plain= __stead_rest= __stead_sum=
-# Whether the code may start programs (__stead_renew): a single command that is none of these does.
-__stead_spawns=1
+# Whether the code may start programs (__stead_renew): a single command that is none of these does. Whether it is one of these
+# and has no redirection either: then it can neither use nor pass on our descriptors, which need not be put out of its reach.
+__stead_spawns=1 __stead_harmless=
 \builtin declare -A __stead_light
 for __stead_line in echo pwd cd : true false test type kill umask dirs pushd popd times; do __stead_light[$__stead_line]=; done
 # Characters that the text below cannot have in it.
@@ -50,9 +51,13 @@ if [[ $__stead_line == eval\ * && $__stead_line != *\ 0 && ${__stead_line##* } -
     if [[ $__stead_reach == nothing && $__stead_src != *"$__stead_nl"* ]]; then
         __stead_line=${__stead_line#* } __stead_pending= __stead_ran=1 __stead_probing= __stead_nudged= __stead_held= __stead_end= __stead_where= __stead_tries=0 __stead_rounds= __stead_has_int= __stead_began=
         if [[ -n $__stead_spawns ]]; then __stead_renew; fi
-        __stead_cur=${__stead_line% *} __stead_ready=1 __stead_spawns=${__stead_light[$__stead_word]-1}
+        __stead_cur=${__stead_line% *} __stead_ready=1 __stead_spawns=${__stead_light[$__stead_word]-1} __stead_harmless=
+        if [[ -z $__stead_spawns && $__stead_src != *[\<\>]* ]]; then __stead_harmless=1; fi
     fi
 fi'
 
 # Whether what was prepared may run. Otherwise an interrupt came before it began, which __stead_next reports.
 __stead_may_run='[[ -n $__stead_ready ]] && __stead_ready= && \builtin trap - INT && [[ -z $__stead_early ]]'
+
+# Runs code that is harmless, in place of __stead_run: to put the descriptors away and back takes as long as the rest.
+__stead_run_harmless='{ \builtin . /dev/fd/39 39<<<"$__stead_src"; __stead_code=$? __stead_end=normal; } <&45 >&46 2>&47'

@@ -18,9 +18,57 @@ class Rule:
         self.per = per  # "pythons" or "nodes": run once for each of the tier's.
 
 
+# Kills and failures at many moments, limits that are waited for, floods: seconds each, together more than all the others.
+LONG = [
+    "any_bytes ",
+    "bridge bash test_names",
+    "bridge bash test_saving",
+    "bridge bash test_taken",
+    "e2e disk::",
+    "e2e escalate::",
+    "e2e exit::py6_whatever",
+    "e2e files::",
+    "e2e garbage::",
+    "e2e homes::",
+    "e2e input::e6_",
+    "e2e install::u5_doctor_starts",
+    "e2e interrupt::e10_paused",
+    "e2e interrupt::e3_",
+    "e2e interrupt::py12_",
+    "e2e jupyter::k1_",
+    "e2e jupyter::k4_",
+    "e2e jupyter_trouble::",
+    "e2e kernel_saving::",
+    "e2e kill::",
+    "e2e leftovers::",
+    "e2e nrepl::k3_a",
+    "e2e nrepl::k3_s6",
+    "e2e nrepl::k4_",
+    "e2e race::",
+    "e2e refused::",
+    "e2e silent::",
+    "e2e stdlib::st4_a_",
+    "e2e undo::e",
+    "e2e undo::st3_a_checkpoint_at_any",
+    "e2e undo::st5_a_hard",
+    "e2e undo::st5_code_that_comes",
+    "e2e waits::e17_a_host_that_stops",
+    "harness ",
+    "mcp bounds::",
+    "mcp control::e6_a_loop",
+    "mcp ending::",
+    "mcp flood::",
+    "mcp formats::m3_hard",
+    "mcp silent::",
+    "near ",
+]
+# The same among the modules of the Python bridge, for each Python.
+LONG_PYTHON = ["test_copies", "test_copy_threads", "test_rich", "test_saving_classes", "test_saving_trouble", "test_streams"]
+
 # The longest prefix that fits counts.
 RULES = [
     Rule(""),
+    *(Rule(prefix, tier="default", timeout=300) for prefix in LONG),
     Rule("stress ", tier="default", timeout=400),
     Rule("stress interrupts::", tier="default", timeout=400, per="pythons"),
     Rule("stress node::", tier="default", timeout=400, per="nodes"),
@@ -99,7 +147,10 @@ SIZES = {
 
 
 def rule(label):
-    return max((one for one in RULES if label.startswith(one.prefix)), key=lambda one: len(one.prefix))
+    found = max((one for one in RULES if label.startswith(one.prefix)), key=lambda one: len(one.prefix))
+    if found.tier == "quick" and label.startswith("bridge python-") and label.split()[-1] in LONG_PYTHON:
+        return Rule(label, tier="default", timeout=found.timeout)
+    return found
 
 
 def has(tier, label):

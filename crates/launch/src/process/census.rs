@@ -1,8 +1,8 @@
 //! The processes of a session and the threads of its interpreter, between two evals.
 //!
 //! They are listed for every eval, so it has to cost little. The files in `/proc` stay open: reading one
-//! again takes a single system call, where opening it takes a walk through a path. The whole tree is walked
-//! only if there is more than an interpreter and its threads.
+//! again takes a single system call, where opening it takes a walk through a path. A Jupyter kernel has some
+//! twenty threads, each of which may have children.
 
 use std::collections::{HashMap, HashSet};
 use std::fs::File;
@@ -14,17 +14,16 @@ use rustix::fs::{Dir, Mode, OFlags};
 use crate::process::family::Family;
 use crate::process::tree;
 
-/// If there are more threads than this, they are not kept track of one by one.
-const MOST_THREADS: usize = 64;
+/// How many files may stay open. What has no room is looked at anew each time.
+const MOST_OPEN: usize = 96;
 
 /// How many bytes of a list of children are read. Copies of the interpreter stand in it, too.
 const MOST_LISTED: usize = 512;
 
-/// Looks at the interpreter of one session.
+/// Looks at the processes of one session.
 #[derive(Debug, Default)]
 pub struct Census {
-    root: Threads,
-    interpreter: Threads,
+    processes: HashMap<u32, Threads>,
 }
 
 /// The threads of a process, with an open list of the children of each.
@@ -38,29 +37,57 @@ struct Threads {
 impl Census {
     /// Ids of all members of the family and of all threads of `interpreter`.
     pub fn take(&mut self, family: &Family, interpreter: u32) -> HashSet<u32> {
-        let only = [interpreter];
-        if let Some(root) = family.root()
-            && self.root.look(root, &only, family)
-            && self.interpreter.look(interpreter, &[], family)
-        {
-            return self.interpreter.lists.keys().copied().collect();
+        let mut met = Vec::new();
+        let members = family.members_by(|pid| {
+            met.push(pid);
+            self.children(pid)
+        });
+        self.processes.retain(|pid, _| met.contains(pid));
+        let mut found = HashSet::from_iter(members);
+        match self.processes.get(&interpreter) {
+            Some(threads) => found.extend(threads.lists.keys()),
+            None => found.extend(tree::threads(interpreter)),
         }
-        family.members().into_iter().chain(tree::threads(interpreter)).collect()
+        found
+    }
+
+    fn children(&mut self, pid: u32) -> Vec<u32> {
+        let others = self.processes.iter().filter(|(other, _)| **other != pid);
+        let room = MOST_OPEN.saturating_sub(others.map(|(_, one)| one.lists.len()).sum());
+        let threads = self.processes.entry(pid).or_insert_with(|| Threads::of(pid));
+        if let Some(children) = threads.children(room) {
+            return children;
+        }
+        // It has ended, and another may have its number; or it has too much to be kept open.
+        self.processes.remove(&pid);
+        tree::children(pid)
     }
 }
 
 impl Threads {
-    /// Looks at all threads. Returns whether their children are exactly these and processes apart from the
-    /// family.
-    fn look(&mut self, pid: u32, children: &[u32], family: &Family) -> bool {
-        if self.pid != pid {
-            *self = Threads { pid, ..Threads::default() };
+    fn of(pid: u32) -> Threads {
+        Threads { pid, ..Threads::default() }
+    }
+
+    /// The children of all threads; none if they cannot be told, or by no more than so many files.
+    fn children(&mut self, room: usize) -> Option<Vec<u32>> {
+        if !self.find(room) {
+            return None;
         }
-        self.find() && self.lists.len() <= MOST_THREADS && self.have(children, family)
+        let mut found = Vec::new();
+        for list in self.lists.values() {
+            let mut bytes = [0; MOST_LISTED];
+            let read = list.read_at(&mut bytes, 0).ok().filter(|read| *read < MOST_LISTED)?;
+            let text = std::str::from_utf8(&bytes[..read]).ok()?;
+            for child in text.split_ascii_whitespace() {
+                found.push(child.parse().ok()?);
+            }
+        }
+        Some(found)
     }
 
     /// Finds new threads and forgets those that are gone; returns whether that worked.
-    fn find(&mut self) -> bool {
+    fn find(&mut self, room: usize) -> bool {
         let path = format!("/proc/{}/task", self.pid);
         let folder = match &mut self.folder {
             Some(folder) => folder,
@@ -83,6 +110,9 @@ impl Threads {
             else {
                 continue;
             };
+            if lists.len() == room {
+                return false;
+            }
             let list = match self.lists.remove(&id) {
                 Some(list) => list,
                 None => match File::open(format!("{path}/{id}/children")) {
@@ -96,27 +126,6 @@ impl Threads {
         self.lists = lists;
         !self.lists.is_empty()
     }
-
-    fn have(&self, children: &[u32], family: &Family) -> bool {
-        let mut found = 0;
-        for list in self.lists.values() {
-            let mut bytes = [0; MOST_LISTED];
-            let Ok(read) = list.read_at(&mut bytes, 0) else { return false };
-            let Ok(text) = std::str::from_utf8(&bytes[..read]) else { return false };
-            for child in text.split_ascii_whitespace() {
-                let Ok(child) = child.parse() else { return false };
-                if read == bytes.len() {
-                    return false;
-                }
-                if children.contains(&child) {
-                    found += 1;
-                } else if !family.is_apart(child) {
-                    return false;
-                }
-            }
-        }
-        found == children.len()
-    }
 }
 
 fn open_folder(path: &str) -> rustix::io::Result<Dir> {
@@ -126,50 +135,74 @@ fn open_folder(path: &str) -> rustix::io::Result<Dir> {
 
 #[cfg(test)]
 mod tests {
-    use std::process::{Command, Stdio};
+    use std::process::{Child, Command, Stdio};
     use std::sync::mpsc::channel;
 
     use super::*;
 
-    /// What a census finds is what a walk of the tree finds, in whatever order things come and go.
+    /// A program that ends with its standard input.
+    fn cat() -> Child {
+        Command::new("cat").stdin(Stdio::piped()).spawn().unwrap()
+    }
+
+    fn end(mut child: Child) {
+        drop(child.stdin.take());
+        child.wait().unwrap();
+    }
+
+    /// Other tests start and end processes below us meanwhile, so only our own are looked for.
     #[test]
     fn e6_threads_and_children_are_seen_when_they_come_and_when_they_go() {
-        let own = std::process::id();
-        let ours = Family::below_us(None);
-        let mut child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
-        let below = Family::below(child.id(), None);
+        let (ours, child) = (Family::below_us(None), cat());
         let mut census = Census::default();
-        let all = |below: u32| -> HashSet<u32> {
-            Family::below(below, None).members().into_iter().chain(tree::threads(below)).collect()
-        };
-        assert!(census.take(&ours, child.id()).contains(&child.id()));
         for _ in 0..3 {
-            assert_eq!(census.take(&below, child.id()), all(child.id()));
+            let alone = census.take(&Family::below(child.id(), None), child.id());
+            assert_eq!(alone, HashSet::from([child.id()]));
         }
-        let mut threads = Threads::default();
-        assert!(!threads.look(own, &[], &ours), "a child of ours is not seen");
-        assert!(threads.lists.contains_key(&own));
+        assert!(census.take(&ours, child.id()).contains(&child.id()));
         let (stop, stopped) = channel::<()>();
         let (tell, told) = channel();
         let thread = std::thread::spawn(move || {
-            let child = Command::new("cat").stdin(Stdio::piped()).spawn().unwrap();
+            let child = cat();
             tell.send((rustix::thread::gettid().as_raw_nonzero().get() as u32, child.id()))
                 .unwrap();
             stopped.recv().unwrap_err();
-            let mut child = child;
-            drop(child.stdin.take());
-            child.wait().unwrap();
+            end(child);
         });
         let (id, of_thread) = told.recv().unwrap();
-        assert!(!threads.look(own, &[child.id()], &ours));
-        assert!(threads.lists.contains_key(&id));
-        assert!(census.take(&ours, child.id()).contains(&of_thread));
+        for _ in 0..2 {
+            assert!(census.take(&ours, child.id()).contains(&of_thread));
+        }
+        assert!(census.take(&ours, std::process::id()).contains(&id));
         drop(stop);
         thread.join().unwrap();
-        assert!(!threads.look(own, &[of_thread], &ours));
+        assert!(!census.take(&ours, std::process::id()).contains(&id));
         assert!(!census.take(&ours, child.id()).contains(&of_thread));
-        drop(child.stdin.take());
-        child.wait().unwrap();
-        assert!(!census.take(&ours, child.id()).contains(&child.id()));
+        let gone = child.id();
+        end(child);
+        assert!(!census.take(&ours, gone).contains(&gone));
+        assert!(
+            !census.processes.contains_key(&of_thread) && !census.processes.contains_key(&gone)
+        );
+    }
+
+    #[test]
+    fn e6_of_more_processes_than_files_may_stay_open_all_are_seen() {
+        let mut shell = Command::new("sh")
+            .args(["-c", "exec 3<&0; for i in $(seq 120); do cat <&3 & done; echo up; wait"])
+            .stdin(Stdio::piped())
+            .stdout(Stdio::piped())
+            .spawn()
+            .unwrap();
+        let mut line = String::new();
+        let mut out = std::io::BufReader::new(shell.stdout.take().unwrap());
+        std::io::BufRead::read_line(&mut out, &mut line).unwrap();
+        let (family, mut census) = (Family::below(shell.id(), None), Census::default());
+        for _ in 0..3 {
+            assert_eq!(census.take(&family, shell.id()).len(), 121);
+            let open: usize = census.processes.values().map(|one| one.lists.len()).sum();
+            assert!(open <= MOST_OPEN);
+        }
+        end(shell);
     }
 }

@@ -65,8 +65,15 @@ impl Family {
     /// Ids of all below the root, parents before children. Processes that are known only by their mark or tag
     /// are searched by a sweep alone, since that means looking at every process of the machine.
     pub fn members(&self) -> Vec<u32> {
+        self.members_by(tree::children)
+    }
+
+    /// The same, by what `children` says of each process.
+    pub(super) fn members_by(&self, children: impl FnMut(u32) -> Vec<u32>) -> Vec<u32> {
         let mark = self.mark_below();
-        self.root.map_or_else(Vec::new, |root| tree::walk(root, |pid| self.excludes(pid, mark)))
+        self.root.map_or_else(Vec::new, |root| {
+            tree::walk(root, children, |pid| self.excludes(pid, mark))
+        })
     }
 
     /// Whether a process below the root does not belong to the family: it carries the mark of another session

@@ -89,8 +89,12 @@ pub fn command_line(pid: u32) -> Option<String> {
 }
 
 /// Ids of all processes below `root`, parents before children, without `root` itself, those that `skip` names
-/// and all below them.
-pub(super) fn walk(root: u32, skip: impl Fn(u32) -> bool) -> Vec<u32> {
+/// and all below them. `children` tells those of a process.
+pub(super) fn walk(
+    root: u32,
+    mut children: impl FnMut(u32) -> Vec<u32>,
+    skip: impl Fn(u32) -> bool,
+) -> Vec<u32> {
     let mut found = children(root);
     found.retain(|pid| !skip(*pid));
     let mut next = 0;

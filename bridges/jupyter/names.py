@@ -36,7 +36,8 @@ KERNELS = ("IPython", "ipykernel", "tornado", "zmq", "anyio", "asyncio", "xeus_p
 
 KNOWN = {}      # name -> id of its value; no reference, so nothing is kept alive
 GIVEN = {}      # name -> id, of what was there before the user's first code
-LOOKED = [[], []]   # all names of the namespace, and the ids of their values
+WATCHED = [[], []]  # all names but those of IPython's history, and the ids of their values
+LAST = [None, 0]    # the last name of the namespace, and how many there are
 MARKS = {}      # name -> shape and columns of a frame or array
 BOUND = {}      # name -> numbers of the first and last cell of those that may have bound it; the eval's id for what was loaded
 STOPPED = {}    # number of a cell -> the line at which an error left it
@@ -151,38 +152,76 @@ def is_user_name(space, name):
         return False
     if name in GIVEN and GIVEN[name] == id(space[name]):
         return False
-    # `_`, `__`, `_1`, `_i`, `_i1`, `_ih`, `_oh`, `_dh`, `_exit_code`: where IPython keeps its history.
-    rest = name.lstrip("_")
-    if name.startswith("_") and (not rest or rest.isdigit() or rest in ("ih", "oh", "dh", "exit_code") or (rest[0] == "i" and not rest.strip("i0123456789"))):
+    return not is_history(name) and (name not in HISTORY or name not in GIVEN)
+
+
+def is_history(name):
+    """`_`, `__`, `_1`, `_i`, `_i1`, `_ih`, `_oh`, `_dh`, `_exit_code`: where IPython keeps its history."""
+    if not name.startswith("_"):
         return False
-    return name not in HISTORY or name not in GIVEN
+    rest = name.lstrip("_")
+    return not rest or rest.isdigit() or rest in ("ih", "oh", "dh", "exit_code") or (rest[0] == "i" and not rest.strip("i0123456789"))
 
 
 def user_names(space):
     return [name for name in list(space) if is_user_name(space, name)]
 
 
-def look(space):
-    """All names and the ids of their values, in the order of the namespace. Done by C alone: IPython keeps two names for each cell."""
-    names, values = list(space), list(space.values())
-    while len(names) != len(values):    # a thread has bound a name in between
-        names, values = list(space), list(space.values())
-    return names, list(map(id, values))
-
-
 def touched(space):
-    """Names that were bound, or may have been deleted, since the last time; all of them where names have gone."""
-    before, ids = LOOKED
-    LOOKED[:] = names, now = look(space)
-    if names[:len(before)] != before:
-        return {**dict.fromkeys(KNOWN), **dict.fromkeys(names)}
-    return {**dict.fromkeys(itertools.compress(names, map(operator.ne, ids, now))), **dict.fromkeys(names[len(before):])}
+    """Names that were bound, or may have been deleted, since the last time; all of them where names have gone.
+
+    New names stand behind the others. IPython adds two for each cell, which are not looked at again: code of a long session
+    would wait for that.
+    """
+    new = names_behind(space)
+    names, ids = WATCHED
+    try:
+        now = None if new is None else list(map(id, map(space.__getitem__, names)))
+    except KeyError:    # a thread has deleted one in between
+        now = None
+    if now is None:
+        watch(space)
+        return {**dict.fromkeys(KNOWN), **dict.fromkeys(WATCHED[0])}
+    found = dict.fromkeys(itertools.compress(names, map(operator.ne, ids, now)))
+    ids[:] = now
+    for name in new:
+        if isinstance(name, str) and not is_history(name):
+            names.append(name)
+            ids.append(id(space.get(name)))
+            found[name] = None
+    return found
+
+
+def names_behind(space):
+    """The names behind the one that was the last; None if names have gone, or a thread is binding others."""
+    last, count = LAST
+    found = []
+    try:
+        for name in reversed(space):
+            if name is last:
+                break
+            found.append(name)
+    except RuntimeError:
+        return None
+    if len(space) != count + len(found):
+        return None
+    found.reverse()
+    LAST[:] = found[-1] if found else last, count + len(found)
+    return found
+
+
+def watch(space):
+    """Begins to watch all names that there are."""
+    names = list(space)
+    LAST[:] = names[-1] if names else None, len(names)
+    names = [name for name in names if isinstance(name, str) and not is_history(name)]
+    WATCHED[:] = names, [id(space.get(name)) for name in names]
 
 
 def note_all(space):
     KNOWN.clear()
     MARKS.clear()
-    LOOKED[:] = look(space)
+    watch(space)
     for name in user_names(space):
         KNOWN[name] = id(space[name])
         mark = mark_of(space[name])

@@ -2,6 +2,7 @@
 
 import json
 import os
+import random
 import re
 import sys
 import types
@@ -62,7 +63,7 @@ class Names(unittest.TestCase):
         self.helper.is_user_name = lambda space, name: looked.append(name) or is_user_name(space, name)
         self.space.update({"x7": [8], "_i": "x7 = [8]", "_i5000": "x7 = [8]", "y": 1})
         told = self.call("after")
-        self.assertEqual(sorted(looked), ["_i", "_i5000", "x7", "y"])
+        self.assertEqual(sorted(looked), ["x7", "y"])
         self.assertEqual([one["name"] for one in told["changed"]["rebound"]], ["x7"])
         self.assertEqual([one["name"] for one in told["changed"]["added"]], ["y"])
         self.assertEqual(told["variables"], 5000)
@@ -78,6 +79,25 @@ class Names(unittest.TestCase):
         self.space["z"] = 4
         told = self.call("after")
         self.assertEqual(told, {"changed": {"added": [{"name": "z", "type": "int"}], "removed": ["y"]}, "variables": 2})
+
+    def test_e13_whatever_is_bound_and_deleted_in_whatever_order_is_told(self):
+        chance = random.Random(7)
+        names = ["a", "b", "c", "d", "given", "_", "_i", "_1"]
+        mine = [name for name in names if not name.startswith("_")]
+        before, given = {}, self.space["given"]
+        for n in range(2000):
+            for _ in range(chance.randrange(4)):
+                name = chance.choice(names)
+                if chance.random() < 0.4:
+                    self.space.pop(name, None)
+                else:
+                    self.space[name] = [n]  # kept by `before`, so that no id comes twice
+            now = {name: self.space[name] for name in mine if name in self.space and self.space[name] is not given}
+            changed = self.call("after")["changed"]
+            told = [sorted(one["name"] for one in changed.get(kind, ())) for kind in ("added", "rebound")] + [sorted(changed.get("removed", ()))]
+            rebound = [name for name in now if name in before and now[name] is not before[name]]
+            self.assertEqual(told, [sorted(now.keys() - before.keys()), sorted(rebound), sorted(before.keys() - now.keys())], n)
+            before = now
 
     def test_st1_values_are_short_and_broken_ones_are_told(self):
         class Broken:

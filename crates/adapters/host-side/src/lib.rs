@@ -103,7 +103,14 @@ impl HostSide {
             _ => false,
         };
         self.queued += bytes.len();
-        self.queue.push_back(HostItem::Line { bytes, at: 0, acked });
+        // Lines that nothing waits for between go together, or the host would wake for each.
+        match self.queue.back_mut() {
+            Some(HostItem::Line { bytes: before, acked: waits @ false, .. }) => {
+                before.append(&mut bytes);
+                *waits = acked;
+            }
+            _ => self.queue.push_back(HostItem::Line { bytes, at: 0, acked }),
+        }
     }
 
     /// Writes to a stream of the session, after all that was told and printed before.

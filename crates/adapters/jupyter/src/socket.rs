@@ -43,6 +43,8 @@ enum KernelStream {
 pub(crate) struct KernelSocket {
     stream: KernelStream,
     wire: ZmtpWire,
+    /// Where what comes is read into. Made once: so much memory comes from the system, and goes back to it.
+    piece: Vec<u8>,
 }
 
 impl KernelSocket {
@@ -69,7 +71,7 @@ impl KernelSocket {
                 KernelStream::Tcp(stream)
             }
         };
-        Ok(KernelSocket { stream, wire: ZmtpWire::new(kind, identity) })
+        Ok(KernelSocket { stream, wire: ZmtpWire::new(kind, identity), piece: vec![0; PIECE] })
     }
 
     pub(crate) fn is_open(&self) -> bool {
@@ -104,7 +106,7 @@ impl KernelSocket {
     }
 
     pub(crate) fn flush(&mut self) -> Result<(), KernelSocketError> {
-        let KernelSocket { stream, wire } = self;
+        let KernelSocket { stream, wire, .. } = self;
         let outgoing = wire.outgoing();
         while !outgoing.is_empty() {
             let (piece, _) = outgoing.as_slices();
@@ -124,10 +126,10 @@ impl KernelSocket {
         &mut self,
         messages: &mut VecDeque<Vec<Vec<u8>>>,
     ) -> Result<(), KernelSocketError> {
-        let mut bytes = vec![0; PIECE];
+        let bytes = &mut self.piece;
         let mut left = MOST_AT_ONCE;
         let ended = loop {
-            match self.stream.read(&mut bytes) {
+            match self.stream.read(bytes) {
                 Ok(0) => break Err(KernelSocketError::Closed),
                 Ok(count) => {
                     left = left.saturating_sub(count);

@@ -6,6 +6,7 @@
 
 use std::os::fd::BorrowedFd;
 use std::sync::Arc;
+use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::Duration;
 
 use stead_client::{Begun, Stage};
@@ -29,6 +30,8 @@ use crate::{Answer, Call};
 const MOST_CALLS: usize = 4096;
 /// How long an eval is waited for without a thread.
 const WITHOUT_THREAD: Duration = Duration::from_millis(250);
+/// What an eval takes at most for which it was worth staying awake.
+const QUICK: Duration = Duration::from_millis(1);
 /// How much longer a call that does not end in time may take to say so.
 const LAST_WORDS: Duration = Duration::from_secs(2);
 
@@ -61,6 +64,8 @@ pub(crate) struct Calls {
     open: Arc<Semaphore>,
     /// Whether host and interpreter have a processor while the loop uses one.
     may_stay_awake: bool,
+    /// Whether the last eval that was attended to was over within the time for which it is worth staying awake.
+    last_was_quick: AtomicBool,
 }
 
 impl Calls {
@@ -78,7 +83,15 @@ impl Calls {
         let may_stay_awake =
             std::thread::available_parallelism().is_ok_and(|count| count.get() > 1);
         let open = Arc::new(Semaphore::new(MOST_CALLS));
-        Calls { server, turns: Turns::default(), closing, unread, open, may_stay_awake }
+        Calls {
+            server,
+            turns: Turns::default(),
+            closing,
+            unread,
+            open,
+            may_stay_awake,
+            last_was_quick: AtomicBool::new(true),
+        }
     }
 
     /// Whether no call is under way.
@@ -160,22 +173,13 @@ impl Calls {
     }
 
     /// Attends to nothing but what a host was sent and its client's next words: first awake, then asleep. It costs no
-    /// task, no timer and no turn of the loop, which is more than most evals take.
+    /// task, no timer and no turn of the loop, which is more than most evals take. After an eval that took long the next
+    /// one is likely to do so, too, and to want the processor itself: a Jupyter kernel takes milliseconds for each.
     fn attend(&self, begun: &mut Begun, next_words: Option<BorrowedFd<'_>>) -> Stage {
-        let mut stage = match self.may_stay_awake {
-            true => begun.stay_awake(),
-            false => Stage::Sent,
-        };
-        let Some(next_words) = next_words else { return stage };
-        let until = patience(begun).into_std();
-        while matches!(stage, Stage::Sent | Stage::Accepted) {
-            match begun.wait(next_words, until) {
-                Ok([true, false]) => stage = look(begun),
-                // The client has spoken, or the eval takes long: others may have to be attended to.
-                Ok([true, true]) => return look(begun),
-                Ok([false, _]) | Err(_) => return stage,
-            }
-        }
+        let began = Instant::now();
+        let awake = self.may_stay_awake && self.last_was_quick.load(Ordering::Relaxed);
+        let stage = attend(begun, next_words, awake);
+        self.last_was_quick.store(began.elapsed() < QUICK, Ordering::Relaxed);
         stage
     }
 
@@ -281,6 +285,25 @@ impl Job {
         drop((watch, open));
         answer
     }
+}
+
+/// Attends to an eval, `awake` for a moment at first, until it is over, takes long, or its client speaks.
+fn attend(begun: &mut Begun, next_words: Option<BorrowedFd<'_>>, awake: bool) -> Stage {
+    let mut stage = match awake {
+        true => begun.stay_awake(),
+        false => Stage::Sent,
+    };
+    let Some(next_words) = next_words else { return stage };
+    let until = patience(begun).into_std();
+    while matches!(stage, Stage::Sent | Stage::Accepted) {
+        match begun.wait(next_words, until) {
+            Ok([true, false]) => stage = look(begun),
+            // The client has spoken, or the eval takes long: others may have to be attended to.
+            Ok([true, true]) => return look(begun),
+            Ok([false, _]) | Err(_) => return stage,
+        }
+    }
+    stage
 }
 
 /// Until when an eval is waited for in this way.

@@ -1,6 +1,7 @@
 """Names of a Jupyter kernel's Python: what an eval changed, what there is, and how to forget it.
 
 Wire:   called by the jupyter adapter in `user_expressions`; the repr of each answer is JSON (crates/adapters/jupyter/src/python.rs).
+        What a cell did is put into the `payload` of its reply, where the kernel lets us: an expression takes it much longer.
 Needs:  Python 3.8+, standard library only; lives in a module of its own and leaves no name behind in the user's namespace.
 Tested: test_names.py beside it, and tests/conformance.
 
@@ -30,8 +31,9 @@ SIZED = (list, tuple, dict, set, frozenset, str, bytes, bytearray)
 SHAPED = ("numpy", "pandas", "polars", "torch", "tensorflow", "jax", "jaxlib", "pyarrow", "xarray", "scipy", "cupy")
 HISTORY = ("In", "Out", "get_ipython", "exit", "quit", "open")  # IPython's own, unless the user has bound them anew
 COLUMNS_COMPARED = 500
+CHECKED = 1 << 20       # longer code is not looked at for whether it only ends too early
 CHILDREN_WITHIN = 1.0
-READ_CALL = "0" if os.uname().machine == "x86_64" else "63"     # the number of `read`, on other machines as on all newer ones
+READ_CALL = b"0" if os.uname().machine == "x86_64" else b"63"    # the number of `read`, on other machines as on all newer ones
 KERNELS = ("IPython", "ipykernel", "tornado", "zmq", "anyio", "asyncio", "xeus_python_shell")   # whose threads are not the user's
 
 KNOWN = {}      # name -> id of its value; no reference, so nothing is kept alive
@@ -45,6 +47,7 @@ SEEN = [1]      # the number of the first cell whose names were not looked at ye
 PATH = []       # what `sys.path` of a new kernel has, before any code of the user's
 SHOWN = [0]     # the number of the last value in `Out`
 SAVING = {}     # the namespace of saving.py, once that was sent
+SESSION = [None]    # the id by which requests of the adapter are known
 BORN = set()    # threads and children that were there before the user's first code
 import_stdlib = __import__
 
@@ -68,8 +71,11 @@ class Answer:
         return self.text
 
 
-def begin(space):
-    """Remembers what is there: of a new kernel all of it is the kernel's, of another one what IPython hides."""
+def begin(space, session=None):
+    """Remembers what is there: of a new kernel all of it is the kernel's, of another one what IPython hides.
+
+    `session` is the id by which the adapter's requests are known.
+    """
     shell = current_shell()
     hidden = getattr(shell, "user_ns_hidden", None)
     names = [name for name in list(space) if isinstance(name, str)]
@@ -80,10 +86,9 @@ def begin(space):
     if SEEN[0] == 1:
         PATH.extend(sys.path)
     BORN.update(threads(), children())
-    events = getattr(shell, "events", None)
+    SESSION[0] = session
     try:
-        events.register("post_run_cell", take_output_of_children)
-        events.register("post_run_cell", note_end)
+        shell.events.register("post_run_cell", end_of_cell)
     except Exception:   # another kernel, which publishes what children write in another way
         pass
     if threading.current_thread() is threading.main_thread() and signal.getsignal(signal.SIGURG) is signal.SIG_DFL:
@@ -111,11 +116,29 @@ def next_number(shell):
     return number if isinstance(number, int) else 1
 
 
-def note_end(result=None, *_):
+def end_of_cell(result=None, *_):
+    """Puts what `after` says into the reply. Whatever goes wrong here is not the user's: without a word from us the adapter asks."""
+    try:
+        take_output_of_children()
+        shell = current_shell()
+        note_end(result, shell.user_ns)
+        if SESSION[0] is not None and shell.parent_header["header"]["session"] == SESSION[0]:
+            told = after(shell.user_ns, uncompiled(result))
+            shell.payload_manager.write_payload({"source": "stead", "text": told.text})
+    except (Exception, KeyboardInterrupt):
+        pass
+
+
+def uncompiled(result):
+    """The source of a cell that could not be compiled."""
+    source = getattr(getattr(result, "info", None), "raw_cell", None)
+    return source if isinstance(getattr(result, "error_before_exec", None), SyntaxError) and isinstance(source, str) and len(source) <= CHECKED else None
+
+
+def note_end(result, space):
     """Remembers where an error left a cell: what stands below has not run. The outermost frame of the user's is the cell's."""
     number, error = getattr(result, "execution_count", None), getattr(result, "error_in_exec", None)
     traceback = getattr(error, "__traceback__", None)
-    space = getattr(current_shell(), "user_ns", None)
     while number is not None and traceback is not None:
         if traceback.tb_frame.f_globals is space:
             STOPPED[number] = traceback.tb_lineno
@@ -123,7 +146,7 @@ def note_end(result=None, *_):
         traceback = traceback.tb_next
 
 
-def take_output_of_children(*_):
+def take_output_of_children():
     """Waits until what children have written to the kernel's standard streams is taken, so that it is published before the eval ends.
 
     ipykernel reads it in a thread for each stream, which may come to that only after the end. A thread that blocks in a read of
@@ -140,8 +163,11 @@ def take_output_of_children(*_):
 
 def is_read_empty(source, thread):
     try:
-        with open("/proc/self/task/%d/syscall" % thread) as file:
-            waits = file.read().split()[:2] == [READ_CALL, hex(source)]
+        file = os.open("/proc/self/task/%d/syscall" % thread, os.O_RDONLY)
+        try:
+            waits = os.read(file, 200).split()[:2] == [READ_CALL, b"%#x" % source]
+        finally:
+            os.close(file)
         return waits and fcntl.ioctl(source, termios.FIONREAD, bytes(4)) == bytes(4)
     except (OSError, TypeError):
         return True     # it cannot be known

@@ -1,5 +1,5 @@
 //! Names of Python kernels: a small module in the kernel that is asked by `user_expressions`, which run no code of the user's
-//! and leave nothing in the namespace or the history.
+//! and leave nothing in the namespace or the history. What an eval did it also says by itself where the kernel lets it.
 
 use base64::Engine as _;
 use base64::prelude::BASE64_STANDARD;
@@ -54,14 +54,15 @@ pub(crate) enum WorkEnd {
     Failed { name: String, message: String, traceback: Option<String> },
 }
 
-/// An expression that puts the helper into the kernel.
-pub(crate) fn install() -> String {
+/// An expression that puts the helper into the kernel. Our requests are known by the id of our `session`.
+pub(crate) fn install(session: &str) -> String {
     let source = json!(stead_bridges::JUPYTER_NAMES).to_string();
+    let session = json!(session);
     // A JSON string is a Python string, too, as long as it has no characters beyond the first plane spelled in pairs;
     // serde_json writes those as they are.
     format!(
         "(lambda sys, module: (sys.modules.__setitem__('{MODULE}', module), exec({source}, module.__dict__), \
-         module.begin(globals()))[2])(__import__('sys'), type(__import__('sys'))('{MODULE}'))"
+         module.begin(globals(), {session}))[2])(__import__('sys'), type(__import__('sys'))('{MODULE}'))"
     )
 }
 
@@ -154,9 +155,23 @@ pub(crate) fn work_told(reply: &Value) -> Option<WorkTold> {
     })
 }
 
-/// What an eval did to the names, from the reply to it.
+/// What the helper has put into the reply by itself.
+fn paid(reply: &Value) -> Option<Value> {
+    let mut payload = reply["payload"].as_array()?.iter();
+    let ours = payload.find(|one| one["source"] == KEY)?;
+    serde_json::from_str(ours["text"].as_str()?).ok()
+}
+
+/// Whether the helper has put into the reply by itself what an eval did to the names.
+pub(crate) fn is_paid(reply: &Value) -> bool {
+    paid(reply).is_some()
+}
+
+/// What an eval did to the names, from the reply to it. What stands in the payload was told first: an answer beside it knows
+/// of nothing new any more.
 pub(crate) fn names_told(reply: &Value) -> NamesTold {
-    let Some(Ok(told)) = answer(reply) else { return NamesTold::default() };
+    let told = paid(reply).or_else(|| answer(reply)?.ok());
+    let Some(told) = told else { return NamesTold::default() };
     let changed: Option<Changed> = serde_json::from_value(told["changed"].clone()).ok();
     NamesTold {
         changed: changed.filter(|changed| !changed.is_empty()),
@@ -193,6 +208,22 @@ mod tests {
             answer(&replied(r#"{"error":"no such name"}"#)),
             Some(Err("no such name".to_owned()))
         );
+    }
+
+    #[test]
+    fn e13_what_stands_in_the_payload_counts() {
+        let mut reply = replied(r#"{"changed":{},"variables":3}"#);
+        assert!(!is_paid(&reply));
+        let text = r#"{"changed":{"removed":["x"]},"variables":2,"incomplete":true}"#;
+        reply["payload"] = json!([{"source": "page"}, {"source": "stead", "text": text}]);
+        assert!(is_paid(&reply));
+        let told = names_told(&reply);
+        assert_eq!(told.changed.unwrap().removed, ["x"]);
+        assert!(told.variables == Some(2) && told.incomplete);
+        for wrong in [json!(5), json!([5]), json!([{"source": "stead", "text": "{"}])] {
+            reply["payload"] = wrong;
+            assert_eq!(names_told(&reply).variables, Some(3));
+        }
     }
 
     #[test]

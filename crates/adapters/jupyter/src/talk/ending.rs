@@ -46,7 +46,6 @@ impl ReplyWord {
 impl KernelTalk {
     /// The eval may be over; then what is left to ask about it is asked.
     pub(super) fn look_whether_over(&mut self, out: &mut Vec<TalkAction>) {
-        let python = self.is_python();
         let TalkPhase::Running(run) = &mut self.phase else { return };
         let (EvalStage::Code, true, Some(reply)) = (run.stage, run.idle, &run.reply) else {
             return;
@@ -66,7 +65,10 @@ impl KernelTalk {
             // Even a value may come after the answer to the first question, so two are asked at least.
             return self.wait_for_late_output(true, out);
         }
-        if !python || word == ReplyWord::Ok {
+        let Some(facts) = &mut self.facts else { return };
+        let was_asked = !facts.pays;
+        facts.pays = python::is_paid(reply);
+        if !facts.python || facts.pays || (word == ReplyWord::Ok && was_asked) {
             let reply = reply.clone();
             return self.finish(&reply, out);
         }

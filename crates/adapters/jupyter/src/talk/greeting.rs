@@ -36,7 +36,7 @@ impl KernelTalk {
             can.insert(Capability::Save);
             can.insert(Capability::Load);
             // Requests are sent in order: code that comes next finds the helper there.
-            let install = crate::python::silent(&crate::python::install());
+            let install = crate::python::silent(&crate::python::install(&self.session));
             self.ask_shell("execute_request", install, out);
         }
         if !is_child {
@@ -58,7 +58,7 @@ impl KernelTalk {
             cannot: cannot(&can, &quirks, is_child),
             can,
         }));
-        self.facts = Some(KernelFacts { quirks, python, language });
+        self.facts = Some(KernelFacts { quirks, python, pays: false, language });
         self.phase = TalkPhase::Idle;
     }
 }

@@ -112,6 +112,8 @@ struct KernelFacts {
     quirks: KernelQuirks,
     /// Names can be asked for by our helper.
     python: bool,
+    /// Our helper has put what the last code did to the names into the reply, so it need not be asked.
+    pays: bool,
     language: String,
 }
 

@@ -18,6 +18,8 @@ mod work;
 #[cfg(test)]
 mod lost_tests;
 #[cfg(test)]
+mod names_tests;
+#[cfg(test)]
 mod tests;
 #[cfg(test)]
 mod work_tests;

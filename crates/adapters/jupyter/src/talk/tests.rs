@@ -403,30 +403,6 @@ fn e8_questions_are_asked_and_answered() {
 }
 
 #[test]
-fn e20_code_that_ends_too_early_is_told_from_code_that_is_wrong() {
-    for incomplete in [true, false] {
-        let mut kernel = Talked::ipython();
-        kernel.eval("f(");
-        kernel.says("error", error("SyntaxError"));
-        kernel.reply(error("SyntaxError"));
-        assert_eq!(kernel.idle(), ["Shell execute_request"]);
-        let parent = kernel.request.clone();
-        let told = json!({"incomplete": incomplete}).to_string();
-        let told = json!({"stead": {"status": "ok", "data": {"text/plain": told}}});
-        let content = json!({"status": "ok", "user_expressions": told});
-        let mut message = JupyterMessage::request("x", "them", "execute_reply", content);
-        message.parent = json!({"msg_id": parent});
-        let actions = kernel.talk.step(TalkInput::Kernel(KernelChannel::Shell, &message));
-        let TalkAction::Tell(BridgeEvent::Error { incomplete: told, traceback, .. }) = &actions[0]
-        else {
-            panic!("{actions:?}")
-        };
-        assert_eq!(*told, incomplete);
-        assert_eq!(traceback.as_deref(), Some("line\n"));
-    }
-}
-
-#[test]
 fn k1_one_request_is_under_way_at_a_time() {
     let mut kernel = Talked::new(KernelOwner::Others, "ipython", "python");
     let greeting = shell_request(&kernel.talk.greet());

@@ -4,7 +4,9 @@ use std::path::PathBuf;
 use std::process::{Child, Command, Stdio};
 
 use serde_json::{Value, json};
-use stead_testkit::{TestEnv, chunks, ipykernel, is_alive, kernel_python, mcp_call, wait_for};
+use stead_testkit::{
+    TestEnv, chunks, ipykernel, is_alive, kernel_python, mcp_call, wait_for, wait_for_some,
+};
 
 use crate::STEAD;
 
@@ -157,6 +159,86 @@ fn e8_a_kernel_asks_for_lines_and_passwords() {
         (&json!("key? "), &json!(true))
     );
     assert_eq!(env.json(["input", "-n", "ipython", "hidden"])["data"]["value"], "('me', 'hidden')");
+}
+
+/// Starts a thread that asks for a line, and ends when it waits for that.
+const LEAVE_A_QUESTION: &str = "import sys, threading, time, traceback
+def ask():
+    global got
+    got = input('later: ')
+    print('got', got)
+t = threading.Thread(target=ask)
+t.start()
+while '_input_request' not in str(traceback.extract_stack(sys._current_frames()[t.ident])):
+    time.sleep(0.01)";
+
+/// Leaves a thread behind that waits for a line; what the eval said at its end.
+fn leave_a_question(env: &TestEnv) -> Value {
+    let asked = eval(env, "ipython", LEAVE_A_QUESTION);
+    let id = asked["data"]["eval_id"].as_str().unwrap();
+    // It counts as waiting until it ends.
+    wait_for_some("its end", || {
+        let ended = env.json(["output", id]);
+        (ended["status"] == "complete").then_some(ended)
+    })
+}
+
+fn answer(env: &TestEnv, line: &str) -> Value {
+    wait_for_some("a reader", || {
+        let reply = env.json(["input", "-n", "ipython", line]);
+        (reply["ok"] == true).then_some(reply)
+    })
+}
+
+#[test]
+fn e9_a_thread_of_a_kernel_that_asks_is_answered_when_its_eval_is_over() {
+    let env = env();
+    let ended = leave_a_question(&env);
+    let notice = ended["data"]["notice"].as_str().unwrap_or_default();
+    assert!(notice.contains("still waits for input (`later:`)"), "{ended:#}");
+    // Other evals neither wait nor end its wait.
+    assert_eq!(eval(&env, "ipython", "6 * 7")["data"]["value"], "42");
+    let answered = answer(&env, "me");
+    assert_eq!(answered["status"], "complete", "{answered:#}");
+    assert_eq!(eval(&env, "ipython", "t.join(); got")["data"]["value"], "'me'");
+    // Nothing is left that reads.
+    let refused = env.json(["input", "-n", "ipython", "more"]);
+    assert_eq!(refused["ok"], false, "{refused:#}");
+    let asked = eval(&env, "ipython", "input('now: ')");
+    assert_eq!(asked["data"]["prompt"], "now: ", "{asked:#}");
+    assert_eq!(env.json(["input", "-n", "ipython", "x"])["data"]["value"], "'x'");
+}
+
+#[test]
+fn e9_a_thread_of_a_kernel_can_be_answered_while_an_eval_runs() {
+    let env = env();
+    leave_a_question(&env);
+    let running = env.json(["eval", "-l", "ipython", "--bg", "--", "t.join(); got"]);
+    let id = running["data"]["eval_id"].as_str().unwrap();
+    let answered = env.json(["input", "-n", "ipython", "me"]);
+    assert_eq!(answered["ok"], true, "{answered:#}");
+    assert_eq!(env.json(["output", id, "--wait", "60s"])["data"]["value"], "'me'");
+}
+
+#[test]
+fn e9_an_interrupt_of_a_kernel_leaves_the_question_of_a_thread_and_none_of_the_code() {
+    let env = env();
+    let joins = format!("{LEAVE_A_QUESTION}\nt.join()");
+    for (code, left) in [("input('mine: ')", false), (&joins, true)] {
+        let asked = eval(&env, "ipython", code);
+        assert_eq!(asked["status"], "waiting_input", "{asked:#}");
+        let id = asked["data"]["eval_id"].as_str().unwrap();
+        let effect = env.json(["interrupt", id]);
+        assert_eq!(effect["data"]["effect"], "interrupted", "{effect:#}");
+        let ended = env.json(["output", id]);
+        let notice = ended["data"]["notice"].as_str().unwrap_or_default();
+        assert_eq!(notice.contains("still waits for input"), left, "{ended:#}");
+        if !left {
+            assert_eq!(env.json(["input", "-n", "ipython", "x"])["ok"], false);
+        }
+    }
+    answer(&env, "me");
+    assert_eq!(eval(&env, "ipython", "t.join(); got")["data"]["value"], "'me'");
 }
 
 #[test]

@@ -232,19 +232,6 @@ impl KernelTalk {
             phase => self.phase = phase,
         }
     }
-
-    /// The user has answered what the kernel asked.
-    pub(super) fn line(&mut self, line: Option<String>, out: &mut Vec<TalkAction>) {
-        let python = self.is_python();
-        let TalkPhase::Running(run) = &mut self.phase else { return };
-        let Some(asked) = run.asks.take() else { return };
-        // IPython takes this character for the end of the input; the protocol has no other word for it.
-        let value = line.unwrap_or_else(|| if python { "\u{4}".to_owned() } else { String::new() });
-        let (_, mut message) = self.request("input_reply", json!({"value": value, "status": "ok"}));
-        message.parent = asked.header;
-        out.push(TalkAction::Listen(false));
-        out.push(TalkAction::Send(KernelChannel::Stdin, message));
-    }
 }
 
 pub(super) fn refuse(seq: u64, why: &str, out: &mut Vec<TalkAction>) {

@@ -108,9 +108,7 @@ impl KernelTalk {
                 "output is missing: the kernel published faster than it was read and threw {lost} messages away"
             ));
         }
-        if run.asks.is_some() {
-            out.push(TalkAction::Listen(false));
-        }
+        self.leave_lines(&mut run, out);
         self.leave_work(&run, out);
         Some(run)
     }

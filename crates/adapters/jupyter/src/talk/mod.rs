@@ -1,6 +1,7 @@
 //! The conversation with a kernel, without any IO: what the host and the kernel say goes in, what is to be said and done comes
 //! out. The gateway's adapter can use it as it is: nothing here knows how messages travel.
 
+mod asked_lines;
 mod commands;
 mod doubt;
 mod ending;
@@ -15,6 +16,8 @@ mod replies;
 mod timers;
 mod work;
 
+#[cfg(test)]
+mod asked_lines_tests;
 #[cfg(test)]
 mod lost_tests;
 #[cfg(test)]
@@ -34,6 +37,7 @@ use stead_protocol::bridge::{BridgeEvent, Command, Stream};
 use crate::message::JupyterMessage;
 use crate::quirks::{InterruptWay, KernelQuirks};
 use crate::transfer::{TransferOrder, Transferred};
+use asked_lines::AskedLine;
 use doubt::{KernelProbe, Overdue};
 use numbers::MessageNumbers;
 use timers::{TalkTimer, TalkTimers};
@@ -213,8 +217,6 @@ struct EvalRun {
     idle: bool,
     age: EvalAge,
     interrupt: Interrupting,
-    /// The question that the user was asked.
-    asks: Option<JupyterMessage>,
     /// Its last value, shown when nothing can follow.
     value: Option<Value>,
     /// The last thing on display, which may turn out to be the value.
@@ -239,7 +241,6 @@ impl EvalRun {
             idle: false,
             age: EvalAge::Waits,
             interrupt: Interrupting::No,
-            asks: None,
             value: None,
             display: None,
             error: None,
@@ -302,6 +303,8 @@ pub struct KernelTalk {
     numbers: MessageNumbers,
     /// Which eval a request was for.
     evals: AskedEvals,
+    /// Lines that the kernel waits for, the oldest first.
+    lines: Vec<AskedLine>,
     /// What was asked after a cut, if it is not answered yet.
     after_cut: Option<reconnect::CutProbe>,
 }
@@ -325,6 +328,7 @@ impl KernelTalk {
             patience: Duration::ZERO,
             numbers: MessageNumbers::default(),
             evals: AskedEvals::default(),
+            lines: Vec::new(),
             after_cut: None,
         }
     }
@@ -404,7 +408,7 @@ impl KernelTalk {
     /// Whether the code was interrupted and the kernel still asks, because it hears of that only after an answer.
     fn asks_though_interrupted(&self) -> bool {
         let TalkPhase::Running(run) = &self.phase else { return false };
-        run.asks.is_some()
+        self.asks(run)
             && run.was_interrupted()
             && self.facts.as_ref().is_some_and(|facts| facts.quirks.asks_on)
     }

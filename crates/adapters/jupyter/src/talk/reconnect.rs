@@ -35,7 +35,7 @@ impl KernelTalk {
         self.after_cut = Some(CutProbe { request, replied: false, idle: false });
         out.push(TalkAction::Send(KernelChannel::Shell, message));
         if let TalkPhase::Running(run) = &self.phase
-            && run.asks.is_none()
+            && !self.asks(run)
             && !run.warned
         {
             self.timers.set(TalkTimer::Unheard, HEARD_WITHIN);
@@ -131,9 +131,7 @@ impl KernelTalk {
         let TalkPhase::Running(mut run) = phase else { return };
         self.leave_work(&run, out);
         self.timers.forget_eval();
-        if run.asks.is_some() {
-            out.push(TalkAction::Listen(false));
-        }
+        self.leave_lines(&mut run, out);
         let heard =
             run.age != EvalAge::Waits || run.idle || run.value.is_some() || run.display.is_some();
         show_display(&mut run, out);

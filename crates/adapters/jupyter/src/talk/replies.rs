@@ -1,9 +1,6 @@
-//! What the kernel answers, and what it asks the user.
+//! What the kernel answers.
 
-use serde_json::Value;
-use stead_protocol::bridge::BridgeEvent;
-
-use super::{EvalStage, KernelTalk, TalkAction, TalkPhase, TalkTimer};
+use super::{EvalStage, KernelTalk, TalkAction, TalkPhase};
 use crate::message::JupyterMessage;
 
 impl KernelTalk {
@@ -49,42 +46,5 @@ impl KernelTalk {
         {
             self.greeted(&info, out);
         }
-    }
-
-    /// The kernel asks the user for a line.
-    pub(super) fn asked(&mut self, message: &JupyterMessage, out: &mut Vec<TalkAction>) {
-        if message.kind() != "input_request" {
-            return;
-        }
-        let parent = message.parent_id();
-        let TalkPhase::Running(run) = &mut self.phase else { return };
-        // A kernel asks whoever sent the code that runs; a parent of an earlier eval is a thread of that one.
-        let eval = match run.request == parent {
-            true => None,
-            false => self.evals.eval_of(parent),
-        };
-        super::published::show_display(run, out);
-        self.timers.forget(TalkTimer::Unheard);
-        run.asks = Some(message.clone());
-        out.push(TalkAction::Tell(waits(message, eval)));
-        out.push(TalkAction::Listen(true));
-        self.grown(out);
-    }
-
-    /// The user has begun to answer, and the kernel waits for the end of the line.
-    pub(super) fn still_waits(&mut self, out: &mut Vec<TalkAction>) {
-        if let TalkPhase::Running(run) = &self.phase
-            && let Some(asked) = &run.asks
-        {
-            out.push(TalkAction::Tell(waits(asked, None)));
-        }
-    }
-}
-
-fn waits(asked: &JupyterMessage, eval: Option<String>) -> BridgeEvent {
-    BridgeEvent::Waits {
-        prompt: Some(asked.text("prompt").to_owned()).filter(|prompt| !prompt.is_empty()),
-        secret: asked.content["password"] == Value::Bool(true),
-        eval,
     }
 }

@@ -7,6 +7,7 @@ use stead_host_side::cut;
 use stead_protocol::bridge::{BridgeEvent, Done, DoneStatus, Stream};
 
 use super::published::{show_display, show_value};
+use super::reconnect::KeptOutput;
 use super::{
     EvalAge, EvalRun, EvalStage, Interrupting, KernelOwner, KernelTalk, RunTask, TalkAction,
     TalkPhase, TalkTimer,
@@ -98,6 +99,7 @@ impl KernelTalk {
         let phase = std::mem::replace(&mut self.phase, TalkPhase::Idle);
         let TalkPhase::Running(mut run) = phase else { return None };
         self.timers.forget_eval();
+        self.kept = KeptOutput::Known;
         let lost = match self.owner {
             KernelOwner::Ours { .. } => self.numbers.lost(),
             // Answers to other clients have numbers, too.

@@ -40,6 +40,7 @@ use crate::transfer::{TransferOrder, Transferred};
 use asked_lines::AskedLine;
 use doubt::{KernelProbe, Overdue};
 use numbers::MessageNumbers;
+use reconnect::KeptOutput;
 use timers::{TalkTimer, TalkTimers};
 use work::WorkOrder;
 
@@ -307,6 +308,8 @@ pub struct KernelTalk {
     lines: Vec<AskedLine>,
     /// What was asked after a cut, if it is not answered yet.
     after_cut: Option<reconnect::CutProbe>,
+    /// What has come of the running eval since the last cut.
+    kept: KeptOutput,
 }
 
 impl KernelTalk {
@@ -330,6 +333,7 @@ impl KernelTalk {
             evals: AskedEvals::default(),
             lines: Vec::new(),
             after_cut: None,
+            kept: KeptOutput::Known,
         }
     }
 
@@ -384,7 +388,8 @@ impl KernelTalk {
                 self.phase = TalkPhase::Leaving;
             }
             TalkInput::Kernel(channel, message) => {
-                self.numbers.heard(message);
+                let skips = self.numbers.heard(message);
+                self.look_for_later_loss(skips, channel, message, &mut out);
                 if self.is_of_cut(message) {
                     self.heard_after_cut(channel, message, &mut out);
                 } else if !self.is_of_probe(message, &mut out) {

@@ -24,12 +24,13 @@ impl MessageNumbers {
         (self.before, self.count) = (self.last, 0);
     }
 
-    pub(super) fn heard(&mut self, message: &JupyterMessage) {
+    /// Takes note of a message; whether the one before it, by the numbers, has not come.
+    pub(super) fn heard(&mut self, message: &JupyterMessage) -> bool {
         let id = message.header["msg_id"].as_str().unwrap_or_default();
-        let Some((origin, number)) = id.rsplit_once('_') else { return };
+        let Some((origin, number)) = id.rsplit_once('_') else { return false };
         // `SESSION_PID`: others use such ends for something else.
         let is_counted = origin.rsplit_once('_').is_some_and(|(_, pid)| pid.parse::<u32>().is_ok());
-        let (true, Ok(number)) = (is_counted, number.parse()) else { return };
+        let (true, Ok(number)) = (is_counted, number.parse::<u64>()) else { return false };
         if self.origin != origin {
             *self = MessageNumbers {
                 origin: origin.to_owned(),
@@ -37,12 +38,14 @@ impl MessageNumbers {
                 last: number,
                 count: 0,
             };
-            return;
+            return false;
         }
         if number > self.before {
             self.count += 1;
         }
+        let skips = number > self.last + 1;
         self.last = self.last.max(number);
+        skips
     }
 
     /// How many messages were sent since the eval began and have not come.

@@ -20,6 +20,23 @@ const HEARD_WITHIN: Duration = Duration::from_secs(3);
 const MAY_WAIT: &str = "[nothing was heard of the code since the connection is back: if it asked for input when that was lost, \
      the question is lost, too, and cannot be answered; an interrupt ends the wait]\n";
 
+/// What stands where a server has lost output after the connection was back.
+const LOST_LATER: &str = "[the server has passed on what it kept of the time without a connection, and not what came next: \
+     output may be missing here]\n";
+
+/// What has come of the running eval since the last cut. A Jupyter Server keeps messages while nobody is connected. If a
+/// connection ends just after it was made, the server goes on sending to that one: the next connection is given the few
+/// messages that were kept, and what came after them is lost.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(super) enum KeptOutput {
+    /// There was no cut, or all that it can have cost is told.
+    Known,
+    /// Nothing. That something may be missing before the first message is told already.
+    Awaited,
+    /// Something, and none was missing since.
+    Comes,
+}
+
 /// A question that was sent after a cut.
 #[derive(Debug)]
 pub(super) struct CutProbe {
@@ -34,11 +51,35 @@ impl KernelTalk {
         let (request, message) = self.request("kernel_info_request", json!({}));
         self.after_cut = Some(CutProbe { request, replied: false, idle: false });
         out.push(TalkAction::Send(KernelChannel::Shell, message));
+        self.kept = match self.phase {
+            TalkPhase::Running(_) => KeptOutput::Awaited,
+            _ => KeptOutput::Known,
+        };
         if let TalkPhase::Running(run) = &self.phase
             && !self.asks(run)
             && !run.warned
         {
             self.timers.set(TalkTimer::Unheard, HEARD_WITHIN);
+        }
+    }
+
+    /// A message has come; `skips` says that by the kernel's numbers another one before it has not.
+    pub(super) fn look_for_later_loss(
+        &mut self,
+        skips: bool,
+        channel: KernelChannel,
+        message: &JupyterMessage,
+        out: &mut Vec<TalkAction>,
+    ) {
+        let is_output = channel == KernelChannel::Published
+            && matches!(&self.phase, TalkPhase::Running(run) if run.request == message.parent_id());
+        match self.kept {
+            KeptOutput::Awaited if is_output => self.kept = KeptOutput::Comes,
+            KeptOutput::Comes if is_output && skips => {
+                self.kept = KeptOutput::Known;
+                out.push(TalkAction::Print(Stream::Err, LOST_LATER.to_owned()));
+            }
+            KeptOutput::Known | KeptOutput::Awaited | KeptOutput::Comes => {}
         }
     }
 
@@ -131,6 +172,7 @@ impl KernelTalk {
         let TalkPhase::Running(mut run) = phase else { return };
         self.leave_work(&run, out);
         self.timers.forget_eval();
+        self.kept = KeptOutput::Known;
         self.leave_lines(&mut run, out);
         let heard =
             run.age != EvalAge::Waits || run.idle || run.value.is_some() || run.display.is_some();

@@ -186,3 +186,38 @@ fn k2_code_that_is_not_heard_of_after_a_cut_may_wait_for_an_answer_that_cannot_b
         assert_eq!(printed(cut.talk.step(TalkInput::Due)), "", "{kind}");
     }
 }
+
+#[test]
+fn k2_output_that_the_server_lost_behind_what_it_kept_is_told_where_it_is_missing() {
+    let mut cut = CutTalk::new("x");
+    let code = cut.eval();
+    // What is printed when a message with this number comes.
+    let mut hear = |parent: &str, number: u64| -> Vec<String> {
+        let content = json!({"name": "stdout", "text": format!("{number}")});
+        let mut message =
+            JupyterMessage::request(&format!("ab-cd_77_{number}"), "them", "stream", content);
+        message.parent = json!({"msg_id": parent});
+        let actions = cut.talk.step(match number {
+            0 => TalkInput::Reconnected,
+            _ => TalkInput::Kernel(KernelChannel::Published, &message),
+        });
+        let printed = |action: TalkAction| match action {
+            TalkAction::Print(_, text) => Some(text),
+            _ => None,
+        };
+        actions.into_iter().filter_map(printed).collect()
+    };
+    // Without a cut a number that was left out means nothing.
+    assert_eq!(hear(&code, 1), ["1"]);
+    assert_eq!(hear(&code, 3), ["3"]);
+    // What is missing before the first message is told with the cut.
+    hear("", 0);
+    assert_eq!(hear(&code, 7), ["7"]);
+    assert_eq!(hear(&code, 8), ["8"]);
+    // Answers to somebody else have numbers, too.
+    hear("theirs", 10);
+    assert_eq!(hear(&code, 11), ["11"]);
+    let told = hear(&code, 30);
+    assert!(told[0].contains("output may be missing here") && told[1] == "30", "{told:?}");
+    assert_eq!(hear(&code, 40), ["40"]);
+}

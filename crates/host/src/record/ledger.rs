@@ -308,6 +308,11 @@ impl Ledger {
         self.current.as_ref().map(|current| current.began_ms)
     }
 
+    /// Background output before this offset has been part of a reply.
+    pub(crate) fn told(&self) -> Offset {
+        self.told
+    }
+
     /// Notes that all background output so far has been part of a reply.
     pub(crate) fn tell_background(&mut self) {
         self.told = self.spool.end();

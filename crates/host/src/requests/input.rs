@@ -39,7 +39,9 @@ impl Host {
         let Some(at) = self.asked.inputs.iter().position(|given| given.seq == seq) else { return };
         let from = self.ledger.end();
         let Some(eval) = self.asked.inputs[at].eval else {
-            return self.asked.inputs[at].from = from;
+            // What the background wrote before, its prompt among it, has not been part of a reply.
+            let runs = self.state.running().is_some();
+            return self.asked.inputs[at].from = if runs { from } else { self.ledger.told() };
         };
         let given = self.asked.inputs.swap_remove(at);
         if given.whole {

@@ -221,6 +221,28 @@ fn e9_a_thread_of_a_kernel_can_be_answered_while_an_eval_runs() {
 }
 
 #[test]
+fn e9_a_thread_of_a_kernel_that_asks_while_nothing_runs_is_told_and_answered() {
+    let env = env();
+    let flag = env.root().join("go");
+    // IPython takes its `input` away at the end of an eval, but not from code that has it already.
+    let code = format!(
+        "import os, threading, time
+def ask(read=input):
+    while not os.path.exists({:?}): time.sleep(0.01)
+    print('got', read('late: '))
+t = threading.Thread(target=ask)
+t.start()",
+        flag.to_str().unwrap()
+    );
+    assert_eq!(eval(&env, "ipython", &code)["status"], "complete");
+    std::fs::write(&flag, "").unwrap();
+    let answered = answer(&env, "me");
+    let shown = chunks(&answered).into_iter().map(|(_, text)| text).collect::<String>();
+    assert!(shown.contains("[a thread waits for input (`late:`)"), "{answered:#}");
+    assert!(shown.contains("got me\n"), "{answered:#}");
+}
+
+#[test]
 fn e9_an_interrupt_of_a_kernel_leaves_the_question_of_a_thread_and_none_of_the_code() {
     let env = env();
     let joins = format!("{LEAVE_A_QUESTION}\nt.join()");

@@ -47,7 +47,7 @@ use std::path::PathBuf;
 use std::process::ExitCode;
 
 use clap::error::ErrorKind;
-use clap::{CommandFactory, FromArgMatches, Parser};
+use clap::{Args, CommandFactory, FromArgMatches, Parser};
 use stead_client::Client;
 use stead_config::ConfigKey;
 
@@ -124,10 +124,7 @@ pub fn main(modes: Modes) -> ExitCode {
         completing::answer(&args[2..]);
         return ExitCode::from(exit::SUCCESS);
     }
-    let parsed = Cli::command()
-        .try_get_matches_from(&args)
-        .and_then(|matches| Cli::from_arg_matches(&matches));
-    let cli = match parsed {
+    let cli = match parse(&args) {
         Ok(cli) => cli,
         Err(error) => return ExitCode::from(refuse(&error, &args)),
     };
@@ -173,6 +170,25 @@ pub fn main(modes: Modes) -> ExitCode {
         ran
     });
     ExitCode::from(ran.unwrap_or_else(|failure| print::failure(mode, name, &failure)))
+}
+
+/// Reads the command line. To define all commands takes longer than a warm eval, so only the one that is asked for is defined;
+/// what cannot be read like that is read once more with all of them, which know how to say what is wrong.
+fn parse(args: &[OsString]) -> Result<Cli, clap::Error> {
+    if let Some(Ok(cli)) = parse_alone(args) {
+        return Ok(cli);
+    }
+    let matches = Cli::command().try_get_matches_from(args)?;
+    Cli::from_arg_matches(&matches)
+}
+
+/// Reads the command line as if there were only the command that it begins with; none if it begins with none.
+fn parse_alone(args: &[OsString]) -> Option<Result<Cli, clap::Error>> {
+    let mut words = args.iter().skip(1).map(|word| word.to_str().unwrap_or_default());
+    let command = CliCommand::definition(words.find(|word| !word.starts_with('-'))?)?;
+    let alone = Globals::augment_args(clap::Command::new("stead")).subcommand(command);
+    let matches = alone.try_get_matches_from(args);
+    Some(matches.and_then(|matches| Cli::from_arg_matches(&matches)))
 }
 
 /// The mode where no flag says one: what STEAD_OUTPUT says, else the user's configuration, else by where the answer goes
@@ -269,6 +285,45 @@ mod tests {
     #[test]
     fn c10_the_command_line_is_consistent() {
         Cli::command().debug_assert();
+    }
+
+    #[test]
+    fn c10_a_command_that_is_read_alone_is_read_as_among_all() {
+        for command in Cli::command().get_subcommands() {
+            let (name, alone) = (command.get_name(), CliCommand::definition(command.get_name()));
+            let alone = alone.unwrap_or_else(|| panic!("{name} has no definition"));
+            let words = |command: &clap::Command| -> Vec<String> {
+                command.get_arguments().map(|argument| format!("{argument:?}")).collect()
+            };
+            assert_eq!(words(command), words(&alone), "{name}");
+            let inner = |command: &clap::Command| -> Vec<String> {
+                command.get_subcommands().map(|one| one.get_name().to_owned()).collect()
+            };
+            assert_eq!(inner(command), inner(&alone), "{name}");
+        }
+        let lines: [&[&str]; 9] = [
+            &["eval", "-n", "py", "1+1"],
+            &["--json", "eval", "--workspace", "/w", "--", "-x"],
+            &["--workspace", "eval", "eval", "1"],
+            &["--workspace", "/w", "ls", "--text"],
+            &["stdlib", "add", "-l", "python", "f.py"],
+            &["eval", "--no-such-flag"],
+            &["eval", "--json", "--text", "1"],
+            &["--help"],
+            &["eval", "--help"],
+        ];
+        for line in lines {
+            let args: Vec<OsString> =
+                ["stead"].iter().chain(line).map(|word| OsString::from(*word)).collect();
+            let among_all = Cli::command()
+                .try_get_matches_from(&args)
+                .and_then(|matches| Cli::from_arg_matches(&matches));
+            match (parse(&args), among_all) {
+                (Ok(one), Ok(other)) => assert_eq!(format!("{one:?}"), format!("{other:?}")),
+                (Err(one), Err(other)) => assert_eq!(one.to_string(), other.to_string()),
+                (one, other) => panic!("{line:?}: {one:?} and {other:?}"),
+            }
+        }
     }
 
     #[test]

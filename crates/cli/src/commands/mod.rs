@@ -42,101 +42,90 @@ mod vars;
 mod wait;
 mod watch;
 
+use clap::Args;
+
 use crate::context::Context;
 use crate::print::CommandResult;
 
-/// What can be asked for.
-#[derive(Debug, clap::Subcommand)]
-pub(crate) enum CliCommand {
-    Launch(launch::LaunchArgs),
-    Start(start::StartArgs),
-    Eval(eval::EvalArgs),
-    Shell(shell::ShellArgs),
-    Run(run::RunArgs),
-    Input(input::InputArgs),
-    Interrupt(interrupt::InterruptArgs),
-    Pause(pause::PauseArgs),
-    Resume(resume::ResumeArgs),
-    Output(output::OutputArgs),
-    Evals(evals::EvalsArgs),
-    History(history::HistoryArgs),
-    Wait(wait::WaitArgs),
-    Ls(ls::LsArgs),
-    Status(status::StatusArgs),
-    Restart(restart::RestartArgs),
-    Clear(clear::ClearArgs),
-    Stop(stop::StopArgs),
-    Kill(kill::KillArgs),
-    Rm(rm::RmArgs),
-    Gc(gc::GcArgs),
-    Logs(logs::LogsArgs),
-    Watch(watch::WatchArgs),
-    Vars(vars::VarsArgs),
-    Inspect(inspect::InspectArgs),
-    Save(save::SaveArgs),
-    Load(load::LoadArgs),
-    Checkpoint(checkpoint::CheckpointArgs),
-    Rollback(rollback::RollbackArgs),
-    Undo(undo::UndoArgs),
-    Stdlib(stdlib::StdlibArgs),
-    Config(config::ConfigArgs),
-    Allow(allow::AllowArgs),
-    Toolchains(toolchains::ToolchainsArgs),
-    Mcp(mcp::McpArgs),
-    Install(install::InstallArgs),
-    Skill(skill::SkillArgs),
-    Doctor(doctor::DoctorArgs),
-    Completions(completions::CompletionsArgs),
-    Man(man::ManArgs),
+/// Defines the commands by one list: variant, arguments and name.
+macro_rules! commands {
+    ($($variant:ident($module:ident::$args:ident) = $name:literal,)*) => {
+        /// What can be asked for.
+        #[derive(Debug, clap::Subcommand)]
+        pub(crate) enum CliCommand {
+            $($variant($module::$args),)*
+        }
+
+        impl CliCommand {
+            /// The command's name on the command line.
+            pub(crate) fn name(&self) -> &'static str {
+                match self {
+                    $(CliCommand::$variant(_) => $name,)*
+                }
+            }
+
+            /// How the words of this one command are read.
+            pub(crate) fn definition(name: &str) -> Option<clap::Command> {
+                match name {
+                    $($name => Some($module::$args::augment_args(clap::Command::new($name))),)*
+                    _ => None,
+                }
+            }
+
+            /// Carries the command out; returns the exit code.
+            pub(crate) fn run(self, context: &Context) -> CommandResult {
+                match self {
+                    $(CliCommand::$variant(args) => args.run(context),)*
+                }
+            }
+        }
+    };
+}
+
+commands! {
+    Launch(launch::LaunchArgs) = "launch",
+    Start(start::StartArgs) = "start",
+    Eval(eval::EvalArgs) = "eval",
+    Shell(shell::ShellArgs) = "shell",
+    Run(run::RunArgs) = "run",
+    Input(input::InputArgs) = "input",
+    Interrupt(interrupt::InterruptArgs) = "interrupt",
+    Pause(pause::PauseArgs) = "pause",
+    Resume(resume::ResumeArgs) = "resume",
+    Output(output::OutputArgs) = "output",
+    Evals(evals::EvalsArgs) = "evals",
+    History(history::HistoryArgs) = "history",
+    Wait(wait::WaitArgs) = "wait",
+    Ls(ls::LsArgs) = "ls",
+    Status(status::StatusArgs) = "status",
+    Restart(restart::RestartArgs) = "restart",
+    Clear(clear::ClearArgs) = "clear",
+    Stop(stop::StopArgs) = "stop",
+    Kill(kill::KillArgs) = "kill",
+    Rm(rm::RmArgs) = "rm",
+    Gc(gc::GcArgs) = "gc",
+    Logs(logs::LogsArgs) = "logs",
+    Watch(watch::WatchArgs) = "watch",
+    Vars(vars::VarsArgs) = "vars",
+    Inspect(inspect::InspectArgs) = "inspect",
+    Save(save::SaveArgs) = "save",
+    Load(load::LoadArgs) = "load",
+    Checkpoint(checkpoint::CheckpointArgs) = "checkpoint",
+    Rollback(rollback::RollbackArgs) = "rollback",
+    Undo(undo::UndoArgs) = "undo",
+    Stdlib(stdlib::StdlibArgs) = "stdlib",
+    Config(config::ConfigArgs) = "config",
+    Allow(allow::AllowArgs) = "allow",
+    Toolchains(toolchains::ToolchainsArgs) = "toolchains",
+    Mcp(mcp::McpArgs) = "mcp",
+    Install(install::InstallArgs) = "install",
+    Skill(skill::SkillArgs) = "skill",
+    Doctor(doctor::DoctorArgs) = "doctor",
+    Completions(completions::CompletionsArgs) = "completions",
+    Man(man::ManArgs) = "man",
 }
 
 impl CliCommand {
-    /// The command's name on the command line.
-    pub(crate) fn name(&self) -> &'static str {
-        match self {
-            CliCommand::Launch(_) => "launch",
-            CliCommand::Start(_) => "start",
-            CliCommand::Eval(_) => "eval",
-            CliCommand::Shell(_) => "shell",
-            CliCommand::Run(_) => "run",
-            CliCommand::Input(_) => "input",
-            CliCommand::Interrupt(_) => "interrupt",
-            CliCommand::Pause(_) => "pause",
-            CliCommand::Resume(_) => "resume",
-            CliCommand::Output(_) => "output",
-            CliCommand::Evals(_) => "evals",
-            CliCommand::History(_) => "history",
-            CliCommand::Wait(_) => "wait",
-            CliCommand::Ls(_) => "ls",
-            CliCommand::Status(_) => "status",
-            CliCommand::Restart(_) => "restart",
-            CliCommand::Clear(_) => "clear",
-            CliCommand::Stop(_) => "stop",
-            CliCommand::Kill(_) => "kill",
-            CliCommand::Rm(_) => "rm",
-            CliCommand::Gc(_) => "gc",
-            CliCommand::Logs(_) => "logs",
-            CliCommand::Watch(_) => "watch",
-            CliCommand::Vars(_) => "vars",
-            CliCommand::Inspect(_) => "inspect",
-            CliCommand::Save(_) => "save",
-            CliCommand::Load(_) => "load",
-            CliCommand::Checkpoint(_) => "checkpoint",
-            CliCommand::Rollback(_) => "rollback",
-            CliCommand::Undo(_) => "undo",
-            CliCommand::Stdlib(_) => "stdlib",
-            CliCommand::Config(_) => "config",
-            CliCommand::Allow(_) => "allow",
-            CliCommand::Toolchains(_) => "toolchains",
-            CliCommand::Mcp(_) => "mcp",
-            CliCommand::Install(_) => "install",
-            CliCommand::Skill(_) => "skill",
-            CliCommand::Doctor(_) => "doctor",
-            CliCommand::Completions(_) => "completions",
-            CliCommand::Man(_) => "man",
-        }
-    }
-
     /// Whether its arguments may be code, input or values of variables.
     pub(crate) fn may_hold_secrets(&self) -> bool {
         matches!(
@@ -150,51 +139,5 @@ impl CliCommand {
                 | CliCommand::Inspect(_)
                 | CliCommand::Stdlib(_)
         )
-    }
-
-    /// Carries the command out; returns the exit code.
-    pub(crate) fn run(self, context: &Context) -> CommandResult {
-        match self {
-            CliCommand::Launch(args) => args.run(context),
-            CliCommand::Start(args) => args.run(context),
-            CliCommand::Eval(args) => args.run(context),
-            CliCommand::Shell(args) => args.run(context),
-            CliCommand::Run(args) => args.run(context),
-            CliCommand::Input(args) => args.run(context),
-            CliCommand::Interrupt(args) => args.run(context),
-            CliCommand::Pause(args) => args.run(context),
-            CliCommand::Resume(args) => args.run(context),
-            CliCommand::Output(args) => args.run(context),
-            CliCommand::Evals(args) => args.run(context),
-            CliCommand::History(args) => args.run(context),
-            CliCommand::Wait(args) => args.run(context),
-            CliCommand::Ls(args) => args.run(context),
-            CliCommand::Status(args) => args.run(context),
-            CliCommand::Restart(args) => args.run(context),
-            CliCommand::Clear(args) => args.run(context),
-            CliCommand::Stop(args) => args.run(context),
-            CliCommand::Kill(args) => args.run(context),
-            CliCommand::Rm(args) => args.run(context),
-            CliCommand::Gc(args) => args.run(context),
-            CliCommand::Logs(args) => args.run(context),
-            CliCommand::Watch(args) => args.run(context),
-            CliCommand::Vars(args) => args.run(context),
-            CliCommand::Inspect(args) => args.run(context),
-            CliCommand::Save(args) => args.run(context),
-            CliCommand::Load(args) => args.run(context),
-            CliCommand::Checkpoint(args) => args.run(context),
-            CliCommand::Rollback(args) => args.run(context),
-            CliCommand::Undo(args) => args.run(context),
-            CliCommand::Stdlib(args) => args.run(context),
-            CliCommand::Config(args) => args.run(context),
-            CliCommand::Allow(args) => args.run(context),
-            CliCommand::Toolchains(args) => args.run(context),
-            CliCommand::Mcp(args) => args.run(context),
-            CliCommand::Install(args) => args.run(context),
-            CliCommand::Skill(args) => args.run(context),
-            CliCommand::Doctor(args) => args.run(context),
-            CliCommand::Completions(args) => args.run(context),
-            CliCommand::Man(args) => args.run(context),
-        }
     }
 }

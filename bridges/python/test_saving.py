@@ -105,7 +105,9 @@ class Kinds(SavingTest):
             host = self.start(cwd=self.folder, python=other)
             report = self.done(host, "load", self.path)
             self.assertEqual(report["failed"], [], other)
-            self.assertIn("saved by Python %s, this is " % sys.version.split()[0], report["warnings"][0])
+            # Patches of one version read each other's bytecode.
+            if "python%d.%d" % sys.version_info[:2] not in os.path.realpath(other):
+                self.assertIn("saved by Python %s, this is " % sys.version.split()[0], report["warnings"][0])
             self.holds(host, [check for _, check in saved_kinds.STANDARD])
 
     def test_st2_what_cannot_be_saved_is_named_with_the_reason_and_prevents_nothing(self):

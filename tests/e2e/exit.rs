@@ -185,6 +185,8 @@ fn py13_os_exit_and_signals_are_reported() {
 #[test]
 fn s6_an_end_while_idle_is_told_before_anything_runs() {
     let env = TestEnv::new(STEAD);
+    // A copy for undo would take the place of the interpreter.
+    env.json(["launch", "py", "--no-undo"]);
     env.eval("kept = 1");
     let (host, pid) = (env.host_pid(), env.interpreter_pid());
     let pid = rustix::process::Pid::from_raw(pid as i32).unwrap();

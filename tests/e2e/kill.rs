@@ -371,6 +371,8 @@ fn s6_the_eval_that_ends_the_interpreter_says_how() {
 #[test]
 fn s6_state_lost_while_idle_is_told_before_anything_runs() {
     let env = TestEnv::new(STEAD);
+    // A copy for undo would take the place of the interpreter.
+    env.json(["launch", "py", "--no-undo"]);
     for generation in 1..=ROUNDS {
         env.value("x = 1");
         kill(env.interpreter_pid());

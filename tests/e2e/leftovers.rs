@@ -101,6 +101,8 @@ fn s9_restart_leaves_nothing_of_the_old_interpreter() {
 #[test]
 fn s9_an_end_leaves_nothing() {
     let env = TestEnv::new(STEAD);
+    // A copy for undo would take the place of the interpreter.
+    env.json(["launch", "py", "--no-undo"]);
     for code in ["exit()", "import os; os._exit(3)", "import os; os.kill(os.getpid(), 9)"] {
         with_daemons(&env, HOPPER);
         assert_eq!(env.eval(code)["status"], "ended");

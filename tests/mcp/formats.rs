@@ -138,6 +138,8 @@ fn m3_hard_timeouts_say_which_of_the_two() {
 #[test]
 fn s6_every_end_is_told_and_the_next_eval_says_it_is_fresh() {
     let (env, mut server) = served();
+    // A copy for undo would go on in place of what is killed.
+    env.json(["launch", "py", "--no-undo"]);
     let fresh = "[note: the session was started fresh, its earlier state is gone:";
     table(
         &mut server,

@@ -156,21 +156,21 @@ pub(crate) fn work_told(reply: &Value) -> Option<WorkTold> {
 }
 
 /// What the helper has put into the reply by itself.
-fn paid(reply: &Value) -> Option<Value> {
+fn in_payload(reply: &Value) -> Option<Value> {
     let mut payload = reply["payload"].as_array()?.iter();
     let ours = payload.find(|one| one["source"] == KEY)?;
     serde_json::from_str(ours["text"].as_str()?).ok()
 }
 
 /// Whether the helper has put into the reply by itself what an eval did to the names.
-pub(crate) fn is_paid(reply: &Value) -> bool {
-    paid(reply).is_some()
+pub(crate) fn has_names(reply: &Value) -> bool {
+    in_payload(reply).is_some()
 }
 
 /// What an eval did to the names, from the reply to it. What stands in the payload was told first: an answer beside it knows
 /// of nothing new any more.
 pub(crate) fn names_told(reply: &Value) -> NamesTold {
-    let told = paid(reply).or_else(|| answer(reply)?.ok());
+    let told = in_payload(reply).or_else(|| answer(reply)?.ok());
     let Some(told) = told else { return NamesTold::default() };
     let changed: Option<Changed> = serde_json::from_value(told["changed"].clone()).ok();
     NamesTold {
@@ -213,10 +213,10 @@ mod tests {
     #[test]
     fn e13_what_stands_in_the_payload_counts() {
         let mut reply = replied(r#"{"changed":{},"variables":3}"#);
-        assert!(!is_paid(&reply));
+        assert!(!has_names(&reply));
         let text = r#"{"changed":{"removed":["x"]},"variables":2,"incomplete":true}"#;
         reply["payload"] = json!([{"source": "page"}, {"source": "stead", "text": text}]);
-        assert!(is_paid(&reply));
+        assert!(has_names(&reply));
         let told = names_told(&reply);
         assert_eq!(told.changed.unwrap().removed, ["x"]);
         assert!(told.variables == Some(2) && told.incomplete);

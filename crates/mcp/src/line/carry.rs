@@ -178,7 +178,7 @@ impl Calls {
     fn attend(&self, begun: &mut Begun, next_words: Option<BorrowedFd<'_>>) -> Stage {
         let began = Instant::now();
         let awake = self.may_stay_awake && self.last_was_quick.load(Ordering::Relaxed);
-        let stage = attend(begun, next_words, awake);
+        let stage = attend_to(begun, next_words, awake);
         self.last_was_quick.store(began.elapsed() < QUICK, Ordering::Relaxed);
         stage
     }
@@ -288,7 +288,7 @@ impl Job {
 }
 
 /// Attends to an eval, `awake` for a moment at first, until it is over, takes long, or its client speaks.
-fn attend(begun: &mut Begun, next_words: Option<BorrowedFd<'_>>, awake: bool) -> Stage {
+fn attend_to(begun: &mut Begun, next_words: Option<BorrowedFd<'_>>, awake: bool) -> Stage {
     let mut stage = match awake {
         true => begun.stay_awake(),
         false => Stage::Sent,

@@ -71,7 +71,7 @@ impl KernelTalk {
 
     /// Sends the code of an eval, or its work.
     pub(super) fn execute(&mut self, run: &mut EvalRun, out: &mut Vec<TalkAction>) {
-        let asks = self.facts.as_ref().is_some_and(|facts| facts.python && !facts.pays);
+        let asks = self.facts.as_ref().is_some_and(|facts| facts.python && !facts.tells_names);
         let expressions = match asks {
             true => python::expressions(&python::call("after", None)),
             false => json!({}),

@@ -67,9 +67,9 @@ impl KernelTalk {
             return self.wait_for_late_output(true, out);
         }
         let Some(facts) = &mut self.facts else { return };
-        let was_asked = !facts.pays;
-        facts.pays = python::is_paid(reply);
-        if !facts.python || facts.pays || (word == ReplyWord::Ok && was_asked) {
+        let was_asked = !facts.tells_names;
+        facts.tells_names = python::has_names(reply);
+        if !facts.python || facts.tells_names || (word == ReplyWord::Ok && was_asked) {
             let reply = reply.clone();
             return self.finish(&reply, out);
         }

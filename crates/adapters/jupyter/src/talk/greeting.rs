@@ -58,7 +58,7 @@ impl KernelTalk {
             cannot: cannot(&can, &quirks, is_child),
             can,
         }));
-        self.facts = Some(KernelFacts { quirks, python, pays: false, language });
+        self.facts = Some(KernelFacts { quirks, python, tells_names: false, language });
         self.phase = TalkPhase::Idle;
     }
 }

@@ -120,7 +120,7 @@ struct KernelFacts {
     /// Names can be asked for by our helper.
     python: bool,
     /// Our helper has put what the last code did to the names into the reply, so it need not be asked.
-    pays: bool,
+    tells_names: bool,
     language: String,
 }
 

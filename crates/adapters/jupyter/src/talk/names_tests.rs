@@ -7,7 +7,7 @@ use super::tests::{Talked, error, id};
 use super::*;
 
 /// The reply to a cell whose names the helper has told by itself.
-fn paid(status: &str, told: serde_json::Value) -> serde_json::Value {
+fn with_names(status: &str, told: serde_json::Value) -> serde_json::Value {
     let payload = json!([{"source": "stead", "text": told.to_string()}]);
     json!({"status": status, "ename": "SyntaxError", "evalue": "why", "traceback": [], "payload": payload})
 }
@@ -27,7 +27,7 @@ fn e13_the_helper_is_asked_until_it_tells_by_itself_and_when_it_does_so_no_more(
     kernel.reply(json!({"status": "ok"}));
     kernel.idle();
     assert!(asks(&mut kernel, "2"));
-    kernel.reply(paid("ok", json!({"variables": 1})));
+    kernel.reply(with_names("ok", json!({"variables": 1})));
     assert_eq!(kernel.idle(), ["done ok"]);
     assert!(!asks(&mut kernel, "3"));
     // Somebody has taken our hook away: it is asked behind the code, and with the next one.
@@ -41,7 +41,7 @@ fn e13_the_helper_is_asked_until_it_tells_by_itself_and_when_it_does_so_no_more(
 fn e13_e20_after_an_error_nothing_is_asked_if_the_helper_has_told_it() {
     let mut kernel = Talked::ipython();
     kernel.eval("f(");
-    kernel.reply(paid("error", json!({"incomplete": true, "variables": 7})));
+    kernel.reply(with_names("error", json!({"incomplete": true, "variables": 7})));
     let idle = JupyterMessage::request("x", "them", "status", json!({"execution_state": "idle"}));
     let idle = JupyterMessage { parent: json!({"msg_id": kernel.request}), ..idle };
     let actions = kernel.talk.step(TalkInput::Kernel(KernelChannel::Published, &idle));

@@ -80,6 +80,7 @@ pub const NODE: &str = concat!(
     include_str!("node/bridge/input.js"),
     include_str!("node/bridge/values.js"),
     include_str!("node/bridge/errors.js"),
+    include_str!("node/bridge/immediates.js"),
     include_str!("node/bridge/names.js"),
     include_str!("node/bridge/modules.js"),
     include_str!("node/bridge/evals.js"),

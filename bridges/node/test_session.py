@@ -33,6 +33,20 @@ class Session(NodeTest):
         self.interrupted(host, "setTimeout(() => { console.log('up'); for (;;) {} }); await new Promise(() => {})", prefix="")
         self.ok(host, "kept + 1", "42")
 
+    def test_js3_an_interrupt_in_an_immediate_or_timer_leaves_the_others(self):
+        loop = "() => { console.log('up'); for (;;) {} }"
+        wait = "; await new Promise(() => {})"
+        host = self.start()
+        for _ in range(4):
+            for start in ("setImmediate(%s)", "setTimeout(%s, 1)", "process.nextTick(%s)", "queueMicrotask(%s)"):
+                before, after = start % "() => {}", start % "() => { ran = true }"
+                for code in (start % loop, before + ";" + start % loop, before + ";" + before + ";" + start % loop + ";" + after):
+                    self.assertEqual(self.interrupted(host, code + wait, prefix="").err, "", code)
+                    self.ok(host, "await new Promise(done => setImmediate(done, 7))", "7")
+                    self.ok(host, "await new Promise(done => setTimeout(done, 1, 8))", "8")
+                    self.ok(host, "await new Promise(done => process.nextTick(done, 9))", "9")
+        self.ok(host, "Object.keys(globalThis).filter(name => name.includes('stead'))", "[]")
+
     def test_js3_output_works_after_an_interrupt_inside_it(self):
         host = self.start()
         for n in range(40):

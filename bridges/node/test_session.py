@@ -47,6 +47,16 @@ class Session(NodeTest):
                     self.ok(host, "await new Promise(done => process.nextTick(done, 9))", "9")
         self.ok(host, "Object.keys(globalThis).filter(name => name.includes('stead'))", "[]")
 
+    def test_js3_where_that_cannot_be_mended_the_session_ends_with_the_reason(self):
+        host = self.start()
+        self.ok(host, "Object.freeze(globalThis); 1", "1")
+        result = host.submit("setImmediate(() => {}); setImmediate(() => { console.log('up'); for (;;) {} }); await new Promise(() => {})")
+        host.pump_until_text(result, "up\n")
+        host.interrupt()
+        event = host.pump(result, lambda event: event["ev"] == "exiting")
+        self.assertIn("immediates", event["reason"])
+        self.assertEqual(host.process.wait(), 70)
+
     def test_js3_output_works_after_an_interrupt_inside_it(self):
         host = self.start()
         for n in range(40):

@@ -138,7 +138,7 @@ function compileError(text, source, prefix = "", suffix = "") {
 
 /** An error that nobody caught, in a timer or a promise: told on stderr, and survived. */
 function onUncaught(error, origin) {
-  if (isOfImmediates(error)) return freeImmediates();
+  if (isOfImmediates(error)) return onLostImmediate();
   if (apply(listenersOf, process, ["uncaughtException"]) > 1) return;  // the user's own handler has it
   const { traceback } = errorEvent(error);
   const head = origin === "unhandledRejection" ? "Uncaught (in promise) " : traceback.startsWith("Uncaught ") ? "" : "Uncaught ";

@@ -13,33 +13,49 @@ function isOfImmediates(error) {
   }
 }
 
-/** Makes the one that was ended run as one that does nothing, so that Node goes on behind it. */
+/** Node has thrown that error. If it cannot be helped the session ends: Node would throw it without end. */
+function onLostImmediate() {
+  let freed = false;
+  try {
+    freed = freeImmediates();
+  } catch {}
+  if (freed) return;
+  S.finishing = true;
+  transmit({ ev: "exiting", code: 70, reason: "an interrupt has broken Node's list of immediates, and it could not be mended" });
+  apply(exitProcess, process, [70]);
+}
+
+/** Makes the one that was ended run as one that does nothing, so that Node goes on behind it. Whether that was done. */
 function freeImmediates() {
   connectInspector();
   const place = "__stead_immediate_" + S.run;
-  const sample = keep();
-  G[place] = getPrototypeOf(sample);
-  let found;
+  let found, freed = false;
+  G[place] = getPrototypeOf(keep());
   try {
     withoutToJSON(() => {
       askInspector("Runtime.evaluate", { __proto__: null, expression: place }, (_, answer) => { found = answer?.result?.objectId; });
       askInspector("Runtime.queryObjects", { __proto__: null, prototypeObjectId: found }, (_, answer) => { found = answer?.objects?.objectId; });
-      askInspector("Runtime.callFunctionOn", { __proto__: null, objectId: found, functionDeclaration: String(revive) }, () => {});
+      const call = { __proto__: null, objectId: found, functionDeclaration: String(revive), returnByValue: true };
+      askInspector("Runtime.callFunctionOn", call, (_, answer) => { freed = answer?.result?.value > 0; });
       askInspector("Runtime.releaseObject", { __proto__: null, objectId: found }, () => {});
     });
   } finally {
     delete G[place];
   }
+  return freed;
 }
 
-/** Runs with all immediates as `this`. One that came to its end has no function any more. */
+/** Runs with all immediates as `this`; how many were ended. One that came to its end has no function any more. */
 function revive() {
+  let ended = 0;
   for (const one of this) {
     if (!one._destroyed || !one._onImmediate) continue;
     one._destroyed = false;
     one._onImmediate = () => {};
     one._argv = undefined;
+    ended++;
   }
+  return ended;
 }
 
 /** Node counts one that runs twice off twice, and runs none while it counts none: one that waits for ever makes up for that. */

@@ -14,8 +14,8 @@ use rustix::fs::{Dir, Mode, OFlags};
 use crate::process::family::Family;
 use crate::process::tree;
 
-/// How many files may stay open. What has no room is looked at anew each time.
-const MOST_OPEN: usize = 96;
+/// How many files may stay open: a host may be allowed few. What has no room is looked at anew each time.
+const MOST_OPEN: usize = 64;
 
 /// How many bytes of a list of children are read. Copies of the interpreter stand in it, too.
 const MOST_LISTED: usize = 512;
@@ -53,7 +53,7 @@ impl Census {
 
     fn children(&mut self, pid: u32) -> Vec<u32> {
         let others = self.processes.iter().filter(|(other, _)| **other != pid);
-        let room = MOST_OPEN.saturating_sub(others.map(|(_, one)| one.lists.len()).sum());
+        let room = MOST_OPEN.saturating_sub(others.map(|(_, one)| one.open()).sum());
         let threads = self.processes.entry(pid).or_insert_with(|| Threads::of(pid));
         if let Some(children) = threads.children(room) {
             return children;
@@ -69,9 +69,14 @@ impl Threads {
         Threads { pid, ..Threads::default() }
     }
 
-    /// The children of all threads; none if they cannot be told, or by no more than so many files.
+    /// How many files this keeps open.
+    fn open(&self) -> usize {
+        self.lists.len() + usize::from(self.folder.is_some())
+    }
+
+    /// The children of all threads; none if they cannot be told, or not by keeping so few files open.
     fn children(&mut self, room: usize) -> Option<Vec<u32>> {
-        if !self.find(room) {
+        if room < 2 || !self.find(room - 1) {
             return None;
         }
         let mut found = Vec::new();
@@ -86,8 +91,8 @@ impl Threads {
         Some(found)
     }
 
-    /// Finds new threads and forgets those that are gone; returns whether that worked.
-    fn find(&mut self, room: usize) -> bool {
+    /// Finds new threads and forgets those that are gone; returns whether that worked, with no more than so many.
+    fn find(&mut self, most: usize) -> bool {
         let path = format!("/proc/{}/task", self.pid);
         let folder = match &mut self.folder {
             Some(folder) => folder,
@@ -110,7 +115,7 @@ impl Threads {
             else {
                 continue;
             };
-            if lists.len() == room {
+            if lists.len() == most {
                 return false;
             }
             let list = match self.lists.remove(&id) {
@@ -200,7 +205,7 @@ mod tests {
         let (family, mut census) = (Family::below(shell.id(), None), Census::default());
         for _ in 0..3 {
             assert_eq!(census.take(&family, shell.id()).len(), 121);
-            let open: usize = census.processes.values().map(|one| one.lists.len()).sum();
+            let open: usize = census.processes.values().map(Threads::open).sum();
             assert!(open <= MOST_OPEN);
         }
         end(shell);

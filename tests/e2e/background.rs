@@ -1,10 +1,10 @@
 //! O-1, O-2, PY-4, PY-14: whose output it is, and in which order.
 
-use stead_testkit::TestEnv;
+use stead_testkit::{TestEnv, wait_for_some};
 
 use crate::STEAD;
 use crate::talk::{
-    chunks, expect, expect_clean, outcome, submit, touch, until, wait_for_file, wrote,
+    answer, chunks, expect, expect_clean, outcome, submit, touch, until, wait_for_file, wrote,
 };
 
 #[test]
@@ -274,5 +274,30 @@ t.start()";
     let reply = env.eval("t.join(); 1");
     assert!(wrote(&reply, "background").contains("late failure"), "{reply:#}");
     assert_eq!(wrote(&reply, "err"), "", "{reply:#}");
+    expect_clean(&env);
+}
+
+#[test]
+fn o1_e9_what_a_background_reader_wrote_before_its_answer_is_shown_with_it() {
+    let env = TestEnv::new(STEAD);
+    let code = format!(
+        "import threading, time
+def ask():
+    {}
+    print('before')
+    print('got', input('later: '))
+t = threading.Thread(target=ask)
+t.start()",
+        until("go")
+    );
+    expect(&env.eval(&code), "complete");
+    touch(&env, "go");
+    let reply = wait_for_some("the reader", || {
+        let reply = answer(&env, "x");
+        (reply["ok"] == true).then_some(reply)
+    });
+    assert_eq!(wrote(&reply, "background"), "before\nlater: got x\n", "{reply:#}");
+    let next = env.eval("t.join(); 1");
+    assert_eq!(wrote(&next, "background"), "", "{next:#}");
     expect_clean(&env);
 }

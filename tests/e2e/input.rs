@@ -319,31 +319,6 @@ t.start()";
 }
 
 #[test]
-fn o1_e9_what_a_background_reader_wrote_before_its_answer_is_shown_with_it() {
-    let env = TestEnv::new(STEAD);
-    let code = format!(
-        "import threading, time
-def ask():
-    {}
-    print('before')
-    print('got', input('later: '))
-t = threading.Thread(target=ask)
-t.start()",
-        until("go")
-    );
-    expect(&env.eval(&code), "complete");
-    touch(&env, "go");
-    let reply = wait_for_some("the reader", || {
-        let reply = answer(&env, "x");
-        (reply["ok"] == true).then_some(reply)
-    });
-    assert_eq!(wrote(&reply, "background"), "before\nlater: got x\n", "{reply:#}");
-    let next = env.eval("t.join(); 1");
-    assert_eq!(wrote(&next, "background"), "", "{next:#}");
-    expect_clean(&env);
-}
-
-#[test]
 fn e9_a_background_os_read_is_answered() {
     let env = TestEnv::new(STEAD);
     let code = "import threading, os

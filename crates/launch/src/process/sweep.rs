@@ -25,7 +25,10 @@ const STEP: Duration = Duration::from_millis(3);
 const FIRST_PAUSE: Duration = Duration::from_millis(1);
 const LONGEST_PAUSE: Duration = Duration::from_millis(50);
 /// So many passes in a row may find nothing but processes that had just ended, before the family counts as gone.
-const MOST_UNSURE: u32 = 16;
+/// They are short, since they look at new processes alone.
+const MOST_UNSURE: u32 = 64;
+/// So many processes of the machine are listed at once.
+const LISTED_AT_ONCE: usize = 1024;
 /// So many killed processes are held by a descriptor, to be waited for.
 const MOST_HELD: usize = 32;
 
@@ -44,6 +47,8 @@ pub struct Sweep {
     pass: Pass,
     /// The processes that this sweep has killed, by pid and start time: a pid alone may soon be another's.
     hit: HashSet<(u32, u64)>,
+    /// The processes that the pass before this one and this one found to belong to others.
+    strangers: Strangers,
     pause: Duration,
 }
 
@@ -78,7 +83,24 @@ enum PassStage {
     /// It looks at these processes, which are below the root.
     Below(VecDeque<u32>),
     /// It looks at all processes of the machine.
-    Anywhere(fs::ReadDir),
+    Anywhere(Listing),
+}
+
+/// A list of all processes of the machine, a part at a time.
+#[derive(Debug)]
+struct Listing {
+    all: fs::ReadDir,
+    /// Those that were listed and not looked at; the last is the next.
+    part: Vec<u32>,
+}
+
+/// Processes that belong to others. Most of them are there all the time, and are looked at last, if at all.
+#[derive(Debug, Default)]
+struct Strangers {
+    before: HashSet<u32>,
+    now: HashSet<u32>,
+    /// This pass looks at new processes alone.
+    skipped: bool,
 }
 
 /// What one pass over all processes has found.
@@ -92,8 +114,8 @@ struct Pass {
     held: Vec<OwnedFd>,
     /// Processes that may not be killed, since they have become another user's.
     beyond_us: Vec<u32>,
-    /// Whether a process was listed and had ended before it was looked at. It may have been one of the family that
-    /// starts its successor and ends, again and again: that successor was not seen.
+    /// Whether a new process was listed and had ended before it was looked at. It may have been one of the family
+    /// that starts its successor and ends, again and again: that successor was not seen.
     unsure: bool,
 }
 
@@ -120,6 +142,7 @@ impl Sweep {
             unsure: 0,
             pass: Pass::default(),
             hit: HashSet::new(),
+            strangers: Strangers::default(),
             pause: FIRST_PAUSE,
         }
     }
@@ -214,7 +237,9 @@ impl Sweep {
                     None if self.pass.killed == 0 && self.reach == Reach::Anywhere => {
                         match fs::read_dir("/proc") {
                             Ok(all) => {
-                                self.stage = PassStage::Anywhere(all);
+                                self.strangers.begin_pass(self.unsure > 0);
+                                let part = Vec::new();
+                                self.stage = PassStage::Anywhere(Listing { all, part });
                                 true
                             }
                             Err(_) => false,
@@ -222,11 +247,9 @@ impl Sweep {
                     }
                     None => false,
                 },
-                PassStage::Anywhere(all) => match all.next() {
-                    Some(entry) => {
-                        if let Some(pid) = tree::numbered(entry) {
-                            self.kill_anywhere(pid);
-                        }
+                PassStage::Anywhere(listing) => match listing.next(&mut self.strangers) {
+                    Some(pid) => {
+                        self.kill_anywhere(pid);
                         true
                     }
                     None => false,
@@ -246,16 +269,52 @@ impl Sweep {
         if pid == std::process::id() {
             return;
         }
-        if !self.family.holds(pid) {
-            self.pass.unsure |= !tree::is_there(pid);
-        } else {
-            let alive = self.pass.kill(pid, &mut self.hit);
-            self.pass.unsure |= !alive;
+        if self.family.holds(pid) {
+            // Of one that has ended the group is still known, and its successor is in it.
             let by_groups = self.passes >= PASSES_ONE_BY_ONE && !self.family.spares_some();
-            if alive && by_groups && Mark::of(pid).is_some() {
+            if by_groups && Mark::of(pid).is_some() {
                 kill_group_of(pid);
             }
+            let alive = self.pass.kill(pid, &mut self.hit);
+            self.pass.unsure |= !alive;
+        } else if tree::is_there(pid) {
+            self.strangers.now.insert(pid);
+        } else {
+            self.pass.unsure |= !self.strangers.before.contains(&pid);
         }
+    }
+}
+
+impl Listing {
+    /// The next process to look at. The newest of a part come first: what starts its successor and ends is
+    /// there for a moment only.
+    fn next(&mut self, strangers: &mut Strangers) -> Option<u32> {
+        while self.part.is_empty() {
+            let entries: Vec<_> = self.all.by_ref().take(LISTED_AT_ONCE).collect();
+            if entries.is_empty() {
+                return None;
+            }
+            let listed = entries.into_iter().filter_map(tree::numbered);
+            self.part.extend(listed.filter(|pid| !strangers.skips(*pid)));
+            self.part.sort_unstable_by_key(|pid| (!strangers.before.contains(pid), *pid));
+        }
+        self.part.pop()
+    }
+}
+
+impl Strangers {
+    fn begin_pass(&mut self, skipped: bool) {
+        self.before = std::mem::take(&mut self.now);
+        self.skipped = skipped;
+    }
+
+    /// Whether a process is not looked at in this pass, since it was a stranger in the one before.
+    fn skips(&mut self, pid: u32) -> bool {
+        let skips = self.skipped && self.before.contains(&pid);
+        if skips {
+            self.now.insert(pid);
+        }
+        skips
     }
 }
 

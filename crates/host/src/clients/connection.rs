@@ -2,11 +2,11 @@
 
 use std::collections::VecDeque;
 use std::io::{self, Write};
+use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
-use rustix::buffer::spare_capacity;
 use rustix::event::PollFlags;
 use rustix::io::Errno;
 use stead_protocol::client::{Event, FromHost, Reply};
@@ -17,7 +17,7 @@ use stead_protocol::{By, EvalSeq, Finished, Lines, MAX_LINE, Refusal};
 const UNREAD_LIMIT: usize = 4 << 20;
 /// How long an answer is held back at most, because the eval's end may follow at once.
 const HOLD: Duration = Duration::from_millis(10);
-/// How much is read at once: the rest of an unfinished line, and the beginning of a line.
+/// How much is read at once at most: of the rest of an unfinished line, and of the beginning of a line.
 const READ: usize = 64 << 10;
 const SHORT_READ: usize = 4 << 10;
 /// As long as most messages.
@@ -140,10 +140,16 @@ impl ClientConnection {
     pub(crate) fn read_lines(&mut self, lines: &mut Vec<Vec<u8>>) {
         // Requests that were read are answered before more is read: a client may send many and read no
         // answers.
-        let least = if self.incoming.held() == 0 { SHORT_READ } else { READ };
-        match rustix::io::read(&self.stream, spare_capacity(self.incoming.room(least))) {
-            Ok(0) => self.dead = true,
-            Ok(_) => self.take(lines),
+        let most = if self.incoming.held() == 0 { SHORT_READ } else { READ };
+        // Not into the room behind the bytes that are held, which may be large: one read would go on for as long as
+        // the client goes on writing.
+        let mut piece = [MaybeUninit::<u8>::uninit(); READ];
+        match rustix::io::read(&self.stream, &mut piece[..most]) {
+            Ok(([], _)) => self.dead = true,
+            Ok((read, _)) => {
+                self.incoming.room(read.len()).extend_from_slice(read);
+                self.take(lines);
+            }
             Err(Errno::AGAIN | Errno::INTR) => {}
             Err(_) => self.dead = true,
         }
@@ -375,6 +381,27 @@ mod tests {
             connection.tell(finished(2));
         });
         assert_eq!(next, ["accepted", "all"]);
+    }
+
+    #[test]
+    fn h2_one_read_takes_little_of_a_client_that_goes_on_writing() {
+        let (ours, mut theirs) = UnixStream::pair().unwrap();
+        let mut connection = ClientConnection::accept(ours).expect("the same user");
+        connection.greeted = true;
+        let (block, mut lines) = (vec![b'x'; READ], Vec::new());
+        // So much is held that there is room for as much again.
+        for _ in 0..20 {
+            theirs.write_all(&block).unwrap();
+            let before = connection.held_bytes();
+            while connection.held_bytes() < before + READ {
+                connection.read_lines(&mut lines);
+            }
+        }
+        theirs.set_nonblocking(true).unwrap();
+        while theirs.write(&block).is_ok() {}
+        let before = connection.held_bytes();
+        connection.read_lines(&mut lines);
+        assert_eq!(connection.held_bytes(), before + READ);
     }
 
     #[test]

@@ -76,9 +76,7 @@ class Host(shared.Host):
                     pass
 
 
-class BashTest(shared.unittest.TestCase):
-    replay = shared.BridgeTest.replay
-
+class BashTest(shared.BridgeTest):
     def start(self, **options):
         host = Host(**options)
         self.addCleanup(host.close)

@@ -45,11 +45,6 @@ class Saving(BashTest):
         self.folder = os.path.realpath(folder.name)
         self.file = os.path.join(self.folder, "a.stead")
 
-    def work(self, host, what, *lines):
-        host.count += 1
-        host.send("work sh:%d %s" % (host.count, what), "\n".join(lines))
-        return host.finish(shared.Result())
-
     def report(self, result, status="ok"):
         self.assertEqual(result.status, status, (result.order, result.events))
         return result.event("report")["data"]

@@ -19,6 +19,8 @@ BRIDGE = driver.bridge("NODE")
 
 
 class Host(driver.Host):
+    session = "js"
+
     def __init__(self, cwd=None, env=None):
         near, far = socket.socketpair()
         (stdin, self.stdin), (self.out, out), (self.err, err) = os.pipe(), os.pipe(), os.pipe()
@@ -36,11 +38,11 @@ class Host(driver.Host):
 
     def submit(self, code):
         self.count += 1
-        self.send("eval js:%d" % self.count, code)
+        self.send("eval %s:%d" % (self.session, self.count), code)
         return Result()
 
     def interrupt(self):
-        self.send("interrupt js:%d" % self.count)
+        self.send("interrupt %s:%d" % (self.session, self.count))
 
     def strike(self):
         """No signal: a thread of the bridge reads the line."""

@@ -69,11 +69,6 @@ class Saving(NodeTest):
         self.folder = os.path.realpath(folder.name)
         self.file = os.path.join(self.folder, "a.stead")
 
-    def work(self, host, what, *lines):
-        host.count += 1
-        host.send("work js:%d %s" % (host.count, what), "\n".join(lines))
-        return host.finish(driver.Result())
-
     def report(self, result):
         self.assertEqual((result.status, result.out, result.err), ("ok", "", ""), result.events)
         return result.event("report")["data"]

@@ -3,18 +3,12 @@ import os
 import tempfile
 import unittest
 
-from host import NodeTest, Result
+from host import NodeTest
 
 
 class Stdlib(NodeTest):
     def load(self, host, text):
-        host.count += 1
-        host.send("work js:%d stdlib" % host.count, text)
-        return host.finish(Result())
-
-    def definitions(self, host, text):
-        answer = host.ask("query 1 definitions", text)
-        return answer["data"]["definitions"] if "data" in answer else answer["error"]
+        return self.work(host, "stdlib", text)
 
     def test_st4_statements_are_told_with_names_kinds_and_lines(self):
         host = self.start()

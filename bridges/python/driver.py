@@ -317,6 +317,19 @@ class BridgeTest(unittest.TestCase):
         self.assertEqual(result.out, out, code)
         return result
 
+    def begin_work(self, host, what, *lines):
+        """Begins work that is no code of the user's; its result is still to come."""
+        host.count += 1
+        host.send("work %s:%d %s" % (host.session, host.count, what), "\n".join(lines))
+        return Result()
+
+    def work(self, host, what, *lines):
+        return host.finish(self.begin_work(host, what, *lines))
+
+    def definitions(self, host, text):
+        answer = host.ask("query 1 definitions", text)
+        return answer["data"]["definitions"] if "data" in answer else answer["error"]
+
     def replay(self, host, path):
         """Says a golden transcript's part of the host, and checks that the bridge says its own."""
         with open(path, encoding="utf-8") as file:

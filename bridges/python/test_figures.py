@@ -40,26 +40,24 @@ def notes(result):
     return [event.get("note") for event in result.events if event["ev"] == "display"]
 
 
-def start_pyplot(test, code="", env=None):
-    env = dict(dict.fromkeys(("DISPLAY", "MPLBACKEND", "WAYLAND_DISPLAY"), ""), **(env or {}))
-    host = test.start(env=env)
-    test.shows(host, 0, "import matplotlib.pyplot as plt\n" + code)
-    return host
-
-
 def kinds(result):
     return [kind for kind, text in result.order if text]
 
 
-class Figures(BridgeTest):
+class PyplotTest(BridgeTest):
     def pyplot(self, code="", env=None):
-        return start_pyplot(self, code, env)
+        env = dict(dict.fromkeys(("DISPLAY", "MPLBACKEND", "WAYLAND_DISPLAY"), ""), **(env or {}))
+        host = self.start(env=env)
+        self.shows(host, 0, "import matplotlib.pyplot as plt\n" + code)
+        return host
 
     def shows(self, host, count, code, status="ok", **options):
         result = host.eval(code, **options)
         self.assertEqual((result.status, len(images(result))), (status, count), (code, result.order, result.event("error")))
         return result
 
+
+class Figures(PyplotTest):
     def test_o9_a_figure_is_sent_once_by_the_eval_that_made_it(self):
         host = self.pyplot()
         result = self.shows(host, 1, "plt.plot([1, 2])\nprint('made')")

@@ -2,20 +2,14 @@
 import pandas  # noqa: F401  a Python without these cannot run the tests
 import plotly  # noqa: F401
 import seaborn  # noqa: F401
-from driver import BridgeTest
-from test_figures import images, start_pyplot
+from test_figures import PyplotTest
 
 DATA = "import pandas\ndf = pandas.DataFrame({'a': [1, 2, 3, 4], 'b': [3, 1, 2, 2], 'c': list('xyxy')})\n"
 
 
-class Plotting(BridgeTest):
-    def shows(self, host, count, code, status="ok", **options):
-        result = host.eval(code, **options)
-        self.assertEqual((result.status, len(images(result))), (status, count), (code, result.order, result.event("error")))
-        return result
-
+class Plotting(PyplotTest):
     def test_o9_plots_of_pandas(self):
-        host = start_pyplot(self, DATA)
+        host = self.pyplot(DATA)
         for plot in ("df.plot()", "df.plot(subplots=True)", "df.a.plot.hist()", "df.hist()", "df.boxplot()", "df.plot.bar(); plt.show()"):
             self.shows(host, 1, plot + "\nNone")
         self.shows(host, 1, "ax = df.plot.scatter(x='a', y='b')")
@@ -26,7 +20,7 @@ class Plotting(BridgeTest):
         self.ok(host, "same", "True")
 
     def test_o9_plots_of_seaborn(self):
-        host = start_pyplot(self, DATA + "import seaborn as sns")
+        host = self.pyplot(DATA + "import seaborn as sns")
         self.shows(host, 1, "grid = sns.pairplot(df)")
         self.shows(host, 1, "ax = sns.scatterplot(data=df, x='a', y='b')")
         self.ok(host, "ax.figure is grid.figure, len(ax.figure.axes)", "(False, 1)")

@@ -2,8 +2,7 @@
 import os
 import tempfile
 
-from driver import BridgeTest
-from test_figures import COUNT, images, kinds, notes, start_pyplot
+from test_figures import COUNT, PyplotTest, images, kinds, notes
 
 LINES = "[len(axes.lines) for axes in fig.axes]"
 # A figure of the next eval is the one that was shown before, to be looked at.
@@ -19,15 +18,7 @@ del _count
 """
 
 
-class Pyplot(BridgeTest):
-    def pyplot(self, code="", env=None):
-        return start_pyplot(self, code, env)
-
-    def shows(self, host, count, code, status="ok", **options):
-        result = host.eval(code, **options)
-        self.assertEqual((result.status, len(images(result))), (status, count), (code, result.order, result.event("error")))
-        return result
-
+class Pyplot(PyplotTest):
     def lines(self, host, expected):
         """The lines in each picture that was sent since the last look."""
         self.ok(host, "sent[:], sent.clear()", "(%s, None)" % (expected,))

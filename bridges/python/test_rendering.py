@@ -1,6 +1,5 @@
 """Rendering takes a limited time, can be interrupted, and says what was not shown. Needs matplotlib itself."""
-from driver import BridgeTest
-from test_figures import images, start_pyplot
+from test_figures import PyplotTest, images
 
 # An artist that draws for ever, in Python code of its own, and one that takes no notice of an exception.
 SLOW = """import matplotlib.artist, time
@@ -22,15 +21,7 @@ def slow(figure=None):
 MANY = "import numpy\nx = numpy.random.rand(%d)\n"
 
 
-class Rendering(BridgeTest):
-    def pyplot(self, code="", env=None):
-        return start_pyplot(self, code, env)
-
-    def shows(self, host, count, code, status="ok", **options):
-        result = host.eval(code, **options)
-        self.assertEqual((result.status, len(images(result))), (status, count), (code, result.order, result.event("error")))
-        return result
-
+class Rendering(PyplotTest):
     def interrupted(self, host, code, text="up\n"):
         """An eval that is interrupted once, when it has written the text; the host's nudges do not come."""
         result = host.submit(code)

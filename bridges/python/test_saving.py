@@ -5,7 +5,7 @@ import sys
 import tempfile
 
 import saved_kinds
-from driver import BridgeTest, Result
+from driver import BridgeTest
 
 
 class SavingTest(BridgeTest):
@@ -14,14 +14,6 @@ class SavingTest(BridgeTest):
         self.addCleanup(folder.cleanup)
         self.folder = os.path.realpath(folder.name)
         self.path = os.path.join(self.folder, "a.stead")
-
-    def begin(self, host, what, *lines):
-        host.count += 1
-        host.send("work %s:%d %s" % (host.session, host.count, what), "\n".join(lines))
-        return Result()
-
-    def work(self, host, what, *lines):
-        return host.finish(self.begin(host, what, *lines))
 
     def done(self, host, what, *lines):
         """The report of work that must go well."""

@@ -86,7 +86,7 @@ class Files(SavingTest):
     def test_st2_an_interrupt_or_a_full_disk_leaves_the_old_file(self):
         host, data = self.small()
         self.ok(host, "class Slow:\n    def __reduce__(self):\n        print('up', flush=True)\n        while True: pass\nslow = Slow()")
-        result = self.begin(host, "save", self.path)
+        result = self.begin_work(host, "save", self.path)
         host.pump_until_text(result, "up\n")
         self.assertEqual(len(glob.glob(os.path.join(self.folder, ".a.stead.*.tmp"))), 1)
         host.interrupt()
@@ -102,7 +102,7 @@ class Files(SavingTest):
         host, _ = self.small()
         other = self.start(cwd=self.folder)
         self.ok(other, "class Slow:\n    def __reduce__(self):\n        print('up', flush=True)\n        while True: pass\nslow = Slow()")
-        result = self.begin(other, "save", self.path)
+        result = self.begin_work(other, "save", self.path)
         other.pump_until_text(result, "up\n")
         left = glob.glob(os.path.join(self.folder, ".a.stead.*.tmp"))
         self.done(host, "save", self.path)  # while another one is at work

@@ -92,14 +92,14 @@ class Trouble(SavingTest):
     def test_st2_saving_and_loading_behave_like_evals(self):
         host = self.start(cwd=self.folder)
         self.ok(host, "class P:\n    def __getstate__(self):\n        print('state'); globals()['seen'] = 1\n        return {'a': input('? ')}\n    def __setstate__(self, state):\n        print('set'); import time\n        while state.get('a') == 'loop': pass\np = P()")
-        result = self.begin(host, "save", self.path, "", "p")
+        result = self.begin_work(host, "save", self.path, "", "p")
         for answer in ("one\n", "loop\n"):  # tried, then written
             host.wait_input(result)
             host.write(answer)
         host.finish(result)
         self.assertEqual((result.status, result.out), ("ok", "state\n? state\n? "))
         self.assertEqual([entry["name"] for entry in result.changed["added"]], ["seen"])
-        result = self.begin(host, "load", self.path)
+        result = self.begin_work(host, "load", self.path)
         host.pump_until_text(result, "set\n")
         host.interrupt()
         self.assertEqual(host.finish(result).status, "interrupted")
@@ -154,7 +154,7 @@ class Trouble(SavingTest):
         self.done(host, "save", self.path)
         before = self.contents()
         self.ok(host, "import os\nclass Dies:\n    def __reduce__(self): os.kill(os.getpid(), %d)\nd = Dies()" % signal.SIGKILL)
-        result = self.begin(host, "save", self.path)
+        result = self.begin_work(host, "save", self.path)
         host.wait_end(result)
         self.assertEqual(self.contents(), before)
 
@@ -192,7 +192,7 @@ class Kept(SavingTest):
         host = self.start_with_things("class Slow:\n    tries = 0\n    def __reduce__(self):\n        Slow.tries += 1\n        print('tried', Slow.tries)\n        while Slow.tries == WHEN: pass\n        return str, ()\nslow = Slow()")
         for when in (1, 2):  # tried, then written
             self.ok(host, "WHEN, Slow.tries = %d, 0" % when)
-            result = self.begin(host, "save", self.path)
+            result = self.begin_work(host, "save", self.path)
             host.pump_until_text(result, "tried %d" % when)
             host.interrupt()
             self.assertEqual(host.finish(result).status, "interrupted")
@@ -208,7 +208,7 @@ class Kept(SavingTest):
                    "class Bad:\n    def __reduce__(self): return int, ('no number',)\nbad = Bad()\nslow = Slow(); slow.a = o")
         host = self.start(cwd=self.folder)
         self.ok(host, "import gc, weakref\ngc.disable()")
-        result = self.begin(host, "load", self.path)
+        result = self.begin_work(host, "load", self.path)
         host.pump_until_text(result, "up")
         host.interrupt()
         self.assertEqual(host.finish(result).status, "interrupted")

@@ -4,18 +4,12 @@ import sys
 import tempfile
 import unittest
 
-from driver import BridgeTest, Result
+from driver import BridgeTest
 
 
 class Stdlib(BridgeTest):
     def load(self, host, text):
-        host.count += 1
-        host.send("work py:%d stdlib" % host.count, text)
-        return host.finish(Result())
-
-    def definitions(self, host, text):
-        answer = host.ask("query 1 definitions", text)
-        return answer["data"]["definitions"] if "data" in answer else answer["error"]
+        return self.work(host, "stdlib", text)
 
     def test_st4_statements_are_told_with_names_kinds_and_lines(self):
         host = self.start()

@@ -46,12 +46,7 @@ def find_globals(tree):
         node = todo.pop()
         if isinstance(node, _ast.Global):
             GLOBALS.update(node.names)
-        for field in node._fields:
-            child = getattr(node, field, None)
-            if isinstance(child, list):
-                todo.extend([c for c in child if isinstance(c, _ast.AST)])
-            elif isinstance(child, _ast.AST):
-                todo.append(child)
+        todo.extend(children_of(node))
 
 
 def changes(codes, source):

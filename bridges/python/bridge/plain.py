@@ -24,6 +24,18 @@ def attempt(call, *args):
         return None
 
 
+def children_of(node):
+    """The nodes of a syntax tree that are directly below one."""
+    for field in node._fields:
+        child = getattr(node, field, None)
+        if isinstance(child, list):
+            for one in child:
+                if isinstance(one, _ast.AST):
+                    yield one
+        elif isinstance(child, _ast.AST):
+            yield child
+
+
 def exists(path):
     try:
         stat(path)

@@ -31,12 +31,7 @@ def stored_into(names, mentioned, tree, stopped):
             continue
         if stopped is None or getattr(node, "lineno", 0) < stopped:
             note_stores(node, wanted, found)
-        for field in node._fields:
-            child = getattr(node, field, None)
-            if isinstance(child, list):
-                todo.extend([c for c in child if isinstance(c, _ast.AST)])
-            elif isinstance(child, _ast.AST):
-                todo.append(child)
+        todo.extend(children_of(node))
     objects = {MARKS[name].of for name in found}
     return [name for name in names if MARKS[name].of in objects]
 

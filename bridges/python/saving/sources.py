@@ -23,17 +23,6 @@ def quietly(call, *args):
         return call(*args)
 
 
-def children_of(node):
-    for field in node._fields:
-        child = getattr(node, field, None)
-        if isinstance(child, list):
-            for one in child:
-                if isinstance(one, _ast.AST):
-                    yield one
-        elif isinstance(child, _ast.AST):
-            yield child
-
-
 def dump_of(node):
     """A text that two nodes have in common if they mean the same."""
     if isinstance(node, list):

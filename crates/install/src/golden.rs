@@ -308,13 +308,8 @@ fn any_json() -> impl Strategy<Value = String> {
     (space.clone(), value, space).prop_map(|(begin, value, end)| format!("{begin}{value}{end}"))
 }
 
-/// A failure writes nothing into the source tree.
-fn unsaved() -> ProptestConfig {
-    ProptestConfig { failure_persistence: None, ..ProptestConfig::default() }
-}
-
 proptest! {
-    #![proptest_config(unsaved())]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn u4_any_json_that_is_changed_is_changed_back(text in any_json()) {

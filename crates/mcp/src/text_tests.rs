@@ -1,7 +1,6 @@
 //! Whatever user code writes, lines that look like ours are ours.
 
 use proptest::prelude::*;
-use proptest::test_runner::{FailurePersistence, FileFailurePersistence};
 use stead_client::Page;
 use stead_protocol::{ErrorInfo, EvalSeq, ValueInfo};
 
@@ -152,15 +151,8 @@ fn e8_what_may_wait_for_input_says_so_and_how_to_answer() {
     assert!(text.contains("answer: input {\"target\":\"py:7\",\"text\":\"…\"}"), "{text}");
 }
 
-/// A failure writes nothing into the source tree, unless `STEAD_KEEP_SEEDS` asks for its seed.
-fn config() -> ProptestConfig {
-    let kept = std::env::var_os("STEAD_KEEP_SEEDS")
-        .map(|_| Box::new(FileFailurePersistence::default()) as Box<dyn FailurePersistence>);
-    ProptestConfig { failure_persistence: kept, ..ProptestConfig::default() }
-}
-
 proptest! {
-    #![proptest_config(config())]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn m3_no_text_makes_a_line_of_ours(items in proptest::collection::vec(item(), 0..8), name in hostile()) {

@@ -2,7 +2,7 @@
 
 use proptest::collection::vec;
 use proptest::prelude::*;
-use proptest::test_runner::{FailurePersistence, FileFailurePersistence, TestCaseError};
+use proptest::test_runner::TestCaseError;
 use stead_screen::{Lane, LiveScreen, LiveText, Piece, Screen, plain};
 
 /// Bytes as they come, mixed with what terminals take for commands.
@@ -118,15 +118,8 @@ fn is_the_same_for_cuts(bytes: &[u8], cuts: Vec<usize>) -> Result<(), TestCaseEr
     Ok(())
 }
 
-/// A failure writes nothing into the source tree, unless `STEAD_KEEP_SEEDS` asks for its seed.
-fn config() -> ProptestConfig {
-    let kept = std::env::var_os("STEAD_KEEP_SEEDS")
-        .map(|_| Box::new(FileFailurePersistence::default()) as Box<dyn FailurePersistence>);
-    ProptestConfig { failure_persistence: kept, ..ProptestConfig::default() }
-}
-
 proptest! {
-    #![proptest_config(config())]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn o7_any_cut_gives_the_same_text(bytes in bytes(), cuts in vec(0usize..400, 0..8)) {

@@ -362,6 +362,8 @@ mod tests {
     }
 
     proptest! {
+        #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
+
         #[test]
         fn k3_what_was_written_is_read_however_it_is_cut(
             values in prop::collection::vec(prop::collection::btree_map("[a-z]{1,4}", any_value(), 0..5), 1..4),

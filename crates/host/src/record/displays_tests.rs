@@ -2,7 +2,6 @@ use std::os::unix::fs::PermissionsExt;
 
 use base64::prelude::BASE64_STANDARD;
 use proptest::prelude::*;
-use proptest::test_runner::{FailurePersistence, FileFailurePersistence};
 
 use super::*;
 
@@ -154,15 +153,8 @@ fn o9_sizes_are_read_from_headers() {
     assert_eq!(pixels(b"\x89PNG\r\n\x1a\n"), None);
 }
 
-/// A failure writes nothing into the source tree, unless `STEAD_KEEP_SEEDS` asks for its seed.
-fn config() -> ProptestConfig {
-    let kept = std::env::var_os("STEAD_KEEP_SEEDS")
-        .map(|_| Box::new(FileFailurePersistence::default()) as Box<dyn FailurePersistence>);
-    ProptestConfig { failure_persistence: kept, ..ProptestConfig::default() }
-}
-
 proptest! {
-    #![proptest_config(config())]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     #[test]
     fn o9_no_header_is_too_strange(head in 0..3usize, tail: Vec<u8>) {

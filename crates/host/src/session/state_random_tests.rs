@@ -3,7 +3,6 @@
 use std::collections::{HashMap, HashSet};
 
 use proptest::prelude::*;
-use proptest::test_runner::{FailurePersistence, FileFailurePersistence};
 use stead_protocol::bridge::DoneStatus;
 use stead_protocol::{EndReason, EvalSeq, Outcome, TimeoutStep};
 
@@ -115,15 +114,8 @@ impl Seen {
     }
 }
 
-/// A failure writes nothing into the source tree, unless `STEAD_KEEP_SEEDS` asks for its seed.
-fn config() -> ProptestConfig {
-    let kept = std::env::var_os("STEAD_KEEP_SEEDS")
-        .map(|_| Box::new(FileFailurePersistence::default()) as Box<dyn FailurePersistence>);
-    ProptestConfig { failure_persistence: kept, ..ProptestConfig::default() }
-}
-
 proptest! {
-    #![proptest_config(config())]
+    #![proptest_config(ProptestConfig { failure_persistence: None, ..ProptestConfig::default() })]
 
     /// H-1, E-11: whatever happens, in any order: at most once, one outcome, every request answered.
     #[test]

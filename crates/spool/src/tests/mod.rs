@@ -55,6 +55,14 @@ fn opened(generation: u32) -> HistoryRecord {
 }
 
 fn accepted(eval: u64, code: &str) -> HistoryRecord {
+    accepted_with(eval, code, None)
+}
+
+fn keyed(eval: u64, key: &str) -> HistoryRecord {
+    accepted_with(eval, "1", Some(key.into()))
+}
+
+fn accepted_with(eval: u64, code: &str, key: Option<String>) -> HistoryRecord {
     HistoryRecord::Accepted {
         eval: EvalSeq(eval),
         at_ms: 2,
@@ -62,20 +70,7 @@ fn accepted(eval: u64, code: &str) -> HistoryRecord {
         kind: WorkKind::Code,
         others: 0,
         code: code.into(),
-        key: None,
-        token: None,
-    }
-}
-
-fn keyed(eval: u64, key: &str) -> HistoryRecord {
-    HistoryRecord::Accepted {
-        eval: EvalSeq(eval),
-        at_ms: 2,
-        by: "test".into(),
-        kind: WorkKind::Code,
-        others: 0,
-        code: "1".into(),
-        key: Some(key.into()),
+        key,
         token: None,
     }
 }
@@ -94,19 +89,7 @@ fn finished(eval: u64) -> HistoryRecord {
 }
 
 fn outcome(eval: u64) -> Finished {
-    Finished {
-        outcome: Outcome::Complete,
-        generation: Generation(1),
-        start: Offset(eval * 10),
-        end: Offset(eval * 10 + 5),
-        duration_ms: 1,
-        exit_code: None,
-        changed: None,
-        lost_bytes: 0,
-        not_kept: None,
-        notice: None,
-        ns: None,
-        interrupted_by: None,
-        restored: None,
-    }
+    let (start, end) = (Offset(eval * 10), Offset(eval * 10 + 5));
+    let finished = Finished::new(Outcome::Complete, Generation(1), start, end);
+    Finished { duration_ms: 1, ..finished }
 }

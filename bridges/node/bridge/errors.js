@@ -35,6 +35,8 @@ function userFrames(trace) {
       if (name === "runUser") break;
       continue;
     }
+    // Where Node checks arguments, compiles and makes its own errors; 18 shows these frames, later ones hide them.
+    if (/^node:internal\/(errors|validators|vm)$/.test(file)) continue;
     // How Node looks for a module and runs it is nobody's code.
     if (file.startsWith("node:internal/modules/")) {
       loads = true;

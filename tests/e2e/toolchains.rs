@@ -151,6 +151,11 @@ fn cf3_a_command_of_ones_own_is_started_without_a_shell() {
     ]);
     assert_eq!(launched["ok"], true, "{launched:#}");
     assert!(text(&launched["data"]["why"]).contains("started by the command"), "{launched:#}");
+    // S-11: what runs, and not what the command begins with.
+    let runs = value(&env, "a", "import sys; sys.executable");
+    let told = env.json(["status", "-n", "a"])["data"]["interpreter"].clone();
+    assert_eq!(format!("'{}'", text(&told)), runs);
+    assert_eq!(launched["data"]["interpreter"], told);
     assert_eq!(value(&env, "a", show), format!("['{}|$HOME|{{x}}', '3']", odd.display()));
     assert!(!odd.join("x").exists() && !env.workspace().join("x").exists());
     env.json(["eval", "-n", "a", "x = 1"]);

@@ -26,8 +26,9 @@ impl Host {
                 self.refused(EndReason::launch_failed(message, trouble));
             }
             Told::Started { .. } => {}
-            Told::Ready { version, can, cannot } => {
+            Told::Ready { version, executable, can, cannot } => {
                 self.facts.version = Some(version);
+                self.name_interpreter(executable);
                 self.state.leaves = can.has(&Capability::Leaves);
                 self.facts.can = can;
                 self.facts.cannot = cannot;
@@ -134,6 +135,19 @@ impl Host {
         let now = wall_ms();
         self.facts = Facts { started_ms: now, last_used_ms: now, ..Facts::default() };
         self.orders.push_back(Order::Start);
+    }
+
+    /// Of a session that a command started only the bridge knows what runs: the command may begin with `nice`. A
+    /// bridge of the user's own is named itself.
+    fn name_interpreter(&mut self, executable: String) {
+        let engine = &self.meta.settings.engine;
+        if !engine.command.is_empty()
+            && engine.bridge.is_none()
+            && !executable.is_empty()
+            && let Some(found) = &mut self.meta.found
+        {
+            found.path = executable;
+        }
     }
 
     fn refused(&mut self, reason: EndReason) {

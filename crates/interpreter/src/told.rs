@@ -35,6 +35,9 @@ pub enum Told<'a> {
     Ready {
         /// The language's version.
         version: String,
+        /// The interpreter's real executable, where the bridge knows it.
+        #[serde(default, skip_serializing_if = "String::is_empty")]
+        executable: String,
         /// What it can do beyond evals.
         can: Capabilities,
         /// What it cannot, for people.

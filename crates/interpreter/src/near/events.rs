@@ -50,7 +50,7 @@ impl Interpreter {
             _ => false,
         };
         match event {
-            BridgeEvent::Hello { protocol, version, can, cannot, pid, .. } => {
+            BridgeEvent::Hello { protocol, version, executable, can, cannot, pid, .. } => {
                 if protocol != VERSION {
                     let message =
                         format!("the bridge speaks version {protocol}, this stead {VERSION}");
@@ -69,7 +69,7 @@ impl Interpreter {
                     self.own = self.family.members();
                 }
                 self.bridge = BridgeFacts::Ready { can: can.clone(), main_tid: pid };
-                tell(Told::Ready { version, can, cannot });
+                tell(Told::Ready { version, executable, can, cannot });
             }
             BridgeEvent::Starting { within_ms } => tell(Told::Starting { within_ms }),
             BridgeEvent::NotReady { message, trouble } => tell(Told::NotReady { message, trouble }),

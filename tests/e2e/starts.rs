@@ -103,3 +103,34 @@ fn s6_a_start_that_was_given_up_is_told_as_that() {
     let message = told["error"]["message"].as_str().unwrap();
     assert!(message.contains("it did not say that it is ready in time"), "{message}");
 }
+
+#[test]
+fn cf2_a_start_does_not_wait_for_ever_for_its_init_code() {
+    let env = TestEnv::new(STEAD);
+    let flag = env.root().join("go");
+    let init = format!(
+        "import os, time\nwhile not os.path.exists({:?}): time.sleep(0.01)\n1/0",
+        flag.to_str().unwrap()
+    );
+    let told = env.json(["launch", "python", "-n", "py", "--init", &init, "--timeout", "100ms"]);
+    assert_eq!(told["ok"], true, "{told:#}");
+    assert_eq!(told["data"]["running"]["by"], "init", "{told:#}");
+    let notice = "the init code still runs: `stead wait py:1`";
+    assert_eq!(told["data"]["notice"], notice, "{told:#}");
+    let queued = env.json(["eval", "-n", "py", "--timeout", "100ms", "7"]);
+    assert_eq!(queued["status"], "queued", "{queued:#}");
+    std::fs::write(&flag, "").unwrap();
+    // Nobody has waited for its end, so it is told with the next code how it went.
+    let next = env.json(["output", "py:2", "--wait", "60s"]);
+    assert_eq!(next["data"]["value"], "7", "{next:#}");
+    let notice = next["data"]["notice"].as_str().unwrap_or_default();
+    assert!(notice.contains("init code failed: ZeroDivisionError"), "{next:#}");
+    // Whoever answers its question sees how it goes on.
+    let told = env.json(["launch", "python", "-n", "asks", "--init", "int(input('how many? '))"]);
+    let notice = "the init code waits for input: `stead input asks:1 TEXT`";
+    assert_eq!(told["data"]["notice"], notice, "{told:#}");
+    let answered = env.json(["input", "asks:1", "none"]);
+    assert_eq!(answered["data"]["error"]["name"], "ValueError", "{answered:#}");
+    let next = env.json(["eval", "-n", "asks", "9"]);
+    assert_eq!(next["data"].get("notice"), None, "{next:#}");
+}

@@ -140,7 +140,7 @@ impl Client {
                 connection
             }
         };
-        wait_until_ready(&mut connection, self.door(name))?;
+        wait_until_ready(&mut connection, self.door(name), None)?;
         status(&mut connection)
     }
 

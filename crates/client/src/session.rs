@@ -23,6 +23,10 @@ use crate::{
     Workspace,
 };
 
+/// How long a start waits for init code, which runs on after that.
+const INIT_TIME: Duration = Duration::from_secs(30);
+/// How often a host is asked at most whether it still starts.
+const SHORTEST_LOOK: Duration = Duration::from_millis(50);
 /// How many hosts in a row may exit between their hello and the code.
 const EVAL_TRIES: usize = 5;
 
@@ -68,6 +72,8 @@ pub struct LaunchOptions {
     pub env: Vec<(String, String)>,
     /// Code to run at every start.
     pub init: Option<String>,
+    /// How long to wait for that code; half a minute unless given.
+    pub init_time: Option<Duration>,
     /// Leave the user's standard library out.
     pub no_stdlib: bool,
     /// Keep no copies of its state by itself, so that no eval can be undone.
@@ -161,7 +167,7 @@ impl Client {
         if connection.loss.is_some() {
             loss::acknowledge(&mut connection, &self.dir(name))?;
         }
-        wait_until_ready(&mut connection, door)?;
+        wait_until_ready(&mut connection, door, launch.init_time)?;
         let init = if has_init { self.init_of(name)? } else { None };
         Ok(Launched { status: self.status(name)?, init, notice })
     }
@@ -316,14 +322,15 @@ impl Client {
     }
 }
 
-/// Waits until the interpreter can take code. The host gives up on a start before this wait ends: after a
-/// minute, or later if the bridge says that it takes long.
+/// Waits until the interpreter can take code, or its init code takes long. The host gives up on a start before
+/// this wait ends: after a minute, or later if the bridge says that it takes long.
 pub(crate) fn wait_until_ready(
     connection: &mut Connection,
     door: Door<'_>,
+    init_time: Option<Duration>,
 ) -> Result<(), ClientError> {
-    match connection.request(Request::Ready, Some(Instant::now() + READY_TIME)) {
-        Ok(_) => Ok(()),
+    match ready_or_busy(connection, init_time.unwrap_or(INIT_TIME)) {
+        Ok(()) => Ok(()),
         Err(error) if error.is_hang_up() => Err(door.ended_early()),
         Err(ClientError::Refused { name, error })
             if matches!(error.code, ErrorCode::LaunchFailed | ErrorCode::SessionEnded) =>
@@ -332,5 +339,28 @@ pub(crate) fn wait_until_ready(
             Err(ClientError::NotStarted { name, message: error.message, trouble })
         }
         Err(other) => Err(other),
+    }
+}
+
+/// Waits until the host says that it is ready, or code has run for `patience`: before its end the host does not say so.
+fn ready_or_busy(connection: &mut Connection, patience: Duration) -> Result<(), ClientError> {
+    let give_up = Instant::now() + READY_TIME.max(patience);
+    let mut left = patience.max(SHORTEST_LOOK);
+    loop {
+        let now = Instant::now();
+        let until = now.checked_add(left).map_or(give_up, |until| until.min(give_up));
+        match connection.request(Request::Ready, Some(until)) {
+            Err(ClientError::Silent { .. }) if until < give_up => {}
+            answer => return answer.map(drop),
+        }
+        let ran = match status(connection)?.activity {
+            Activity::Running { elapsed_ms, .. } => Duration::from_millis(elapsed_ms),
+            Activity::WaitingInput { .. } => return Ok(()),
+            _ => Duration::ZERO,
+        };
+        if ran >= patience {
+            return Ok(());
+        }
+        left = (patience - ran).max(SHORTEST_LOOK);
     }
 }

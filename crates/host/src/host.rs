@@ -63,8 +63,9 @@ pub(crate) struct StartNews {
     pub(crate) init_error: Option<String>,
     /// What the first reply says of init code that failed.
     pub(crate) init: Option<String>,
-    /// A client waits until this interpreter is ready, or has waited: it reads by itself how the init code went.
-    pub(crate) awaited: bool,
+    /// The connection of the client that waits until this interpreter is ready: it reads by itself how the init code
+    /// went, unless it did not wait for its end.
+    pub(crate) awaited: Option<u64>,
 }
 
 /// How far the start of an interpreter has come.
@@ -147,7 +148,7 @@ impl Host {
     /// Orders the next interpreter.
     pub(crate) fn start_interpreter(&mut self) {
         self.launch = Launch::Ordered;
-        self.news.awaited = false;
+        self.news.awaited = None;
         self.ending.askers = EndAskers::default();
         if let Err(reason) = self.meet_trust() {
             self.launch = Launch::Refused(reason);

@@ -2,7 +2,9 @@
 
 use std::path::PathBuf;
 
-use stead_client::{ClientError, LaunchOptions, Launched, RequestError, kernel, language};
+use stead_client::{
+    ClientError, EvalStatus, EvalView, LaunchOptions, Launched, RequestError, kernel, language,
+};
 use stead_config::{CommandTemplate, GATEWAY};
 use stead_protocol::{GatewayTarget, KernelChoice};
 
@@ -76,6 +78,9 @@ pub(crate) struct LaunchArgs {
     /// Code to run at every start
     #[arg(long, value_name = "CODE")]
     init: Option<String>,
+    /// How long to wait for that code; it goes on after that
+    #[arg(short, long, value_name = "TIME", default_value = "30s")]
+    timeout: Time,
     /// Leave your standard library out (see `stead stdlib`); restarts keep to that
     #[arg(long)]
     no_stdlib: bool,
@@ -136,6 +141,7 @@ impl LaunchArgs {
             cwd: self.cwd.map(|dir| context.path(&dir)),
             env: self.env.iter().map(|pair| variable(pair)).collect::<Result<_, _>>()?,
             init: self.init,
+            init_time: Some(self.timeout.0),
             no_stdlib: self.no_stdlib,
             no_undo: self.no_undo,
             idle_timeout_ms: self.idle_timeout.map(|time| time.0.as_millis() as u64),
@@ -153,9 +159,8 @@ impl LaunchArgs {
 /// Tells what was started, and what is wrong with it.
 pub(super) fn answer(context: &Context, launched: Launched) -> CommandResult {
     let Launched { status, init, notice } = launched;
-    let failed = init.as_ref().and_then(|view| verdict(view).error);
-    let failed = failed.map(|error| format!("the init code failed: {}", error.message));
-    let notices = notice.into_iter().chain(stdlib_trouble(&status)).chain(failed);
+    let news = init.as_ref().and_then(init_news);
+    let notices = notice.into_iter().chain(stdlib_trouble(&status)).chain(news);
     let notices: Vec<String> = notices.collect();
     let notice = (!notices.is_empty()).then(|| notices.join("; "));
     let mut data = StatusData::new(&status);
@@ -163,6 +168,20 @@ pub(super) fn answer(context: &Context, launched: Launched) -> CommandResult {
     context.answer("complete", data, || {
         full_text(&status) + &notice.as_ref().map(|n| format!("[{n}]\n")).unwrap_or_default()
     })
+}
+
+/// What there is to say of init code that has not simply run.
+fn init_news(init: &EvalView) -> Option<String> {
+    let id = init.id_text().unwrap_or_default();
+    match init.status {
+        EvalStatus::WaitingInput => {
+            Some(format!("the init code waits for input: `stead input {id} TEXT`"))
+        }
+        EvalStatus::Partial | EvalStatus::Queued | EvalStatus::Running => {
+            Some(format!("the init code still runs: `stead wait {id}`"))
+        }
+        _ => verdict(init).error.map(|error| format!("the init code failed: {}", error.message)),
+    }
 }
 
 /// A command whose program, if it is a relative path, is taken from the current directory.

@@ -48,7 +48,7 @@ impl Asking<'_> {
         let door = client.door(&name);
         let meta = || client.new_meta(&name, &launch);
         let mut connection = door.connect_or_start(IfFound::Refuse, unhurried(), meta)?;
-        wait_until_ready(&mut connection, door)?;
+        wait_until_ready(&mut connection, door, None)?;
         Ok(Asking { client, name, connection })
     }
 

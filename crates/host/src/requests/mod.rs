@@ -66,7 +66,7 @@ impl Host {
             Request::Pause => self.pause(ticket),
             Request::Resume => self.resume(ticket),
             Request::Ready => {
-                self.news.awaited = true;
+                self.news.awaited = Some(ticket.connection);
                 self.news.init = None;
                 self.step(Input::Ready(ticket));
             }

@@ -234,7 +234,8 @@ impl Host {
     /// The session lives also where its init code failed, and the first reply says that it did (SPEC CF-2).
     fn note_init_end(&mut self, eval: EvalSeq, outcome: &Outcome) {
         let error = self.news.init_error.take();
-        if self.news.awaited {
+        let mut clients = self.clients.connections.iter();
+        if clients.any(|(id, one)| self.news.awaited == Some(*id) || one.watches_eval(eval)) {
             return;
         }
         let how = match outcome {

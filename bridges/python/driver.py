@@ -278,6 +278,17 @@ class Host:
             if time.monotonic() > end:
                 raise AssertionError("no %s of descriptor %d" % (name, descriptor))
 
+    def wait_idle(self):
+        """Waits until the main thread reads the control channel. A signal that comes just before that is pending, as in any
+        Python, until something comes on the channel."""
+        end = time.monotonic() + DEADLINE
+        while True:
+            name, descriptor = [*contents("/proc/%d/syscall" % self.process.pid).split(), b"-1", b"0"][:2]
+            if name == b"%d" % CALLS["read"] and int(descriptor, 16) > 2:
+                return
+            if time.monotonic() > end:
+                raise AssertionError("the bridge does not wait for a command")
+
     def interrupt(self):
         self.signal_main(signal.SIGINT)
         self.nudging = True

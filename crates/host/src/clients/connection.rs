@@ -2,11 +2,11 @@
 
 use std::collections::VecDeque;
 use std::io::{self, Write};
-use std::mem::MaybeUninit;
 use std::os::fd::{AsFd, BorrowedFd};
 use std::os::unix::net::UnixStream;
 use std::time::{Duration, Instant};
 
+use rustix::buffer::spare_capacity;
 use rustix::event::PollFlags;
 use rustix::io::Errno;
 use stead_protocol::client::{Event, FromHost, Reply};
@@ -17,8 +17,9 @@ use stead_protocol::{By, EvalSeq, Finished, Lines, MAX_LINE, Refusal};
 const UNREAD_LIMIT: usize = 4 << 20;
 /// How long an answer is held back at most, because the eval's end may follow at once.
 const HOLD: Duration = Duration::from_millis(10);
-/// How much is read at once at most: of the rest of an unfinished line, and of the beginning of a line.
+/// How much of the rest of an unfinished line is read at once at most.
 const READ: usize = 64 << 10;
+/// How much room there is at least for the beginning of a line.
 const SHORT_READ: usize = 4 << 10;
 /// As long as most messages.
 const LINE: usize = 256;
@@ -140,14 +141,19 @@ impl ClientConnection {
     pub(crate) fn read_lines(&mut self, lines: &mut Vec<Vec<u8>>) {
         // Requests that were read are answered before more is read: a client may send many and read no
         // answers.
-        let most = if self.incoming.held() == 0 { SHORT_READ } else { READ };
-        // Not into the room behind the bytes that are held, which may be large: one read would go on for as long as
-        // the client goes on writing.
-        let mut piece = [MaybeUninit::<u8>::uninit(); READ];
-        match rustix::io::read(&self.stream, &mut piece[..most]) {
-            Ok(([], _)) => self.dead = true,
-            Ok((read, _)) => {
-                self.incoming.room(read.len()).extend_from_slice(read);
+        let mut piece = Vec::new();
+        let room = if self.incoming.held() == 0 {
+            self.incoming.room(SHORT_READ)
+        } else {
+            // Not behind the bytes that are held, where there may be much room: one read would go on for as long as
+            // the client goes on writing.
+            piece.reserve_exact(READ);
+            &mut piece
+        };
+        match rustix::io::read(&self.stream, spare_capacity(room)) {
+            Ok(0) => self.dead = true,
+            Ok(_) => {
+                self.incoming.room(piece.len()).extend_from_slice(&piece);
                 self.take(lines);
             }
             Err(Errno::AGAIN | Errno::INTR) => {}

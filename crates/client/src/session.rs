@@ -344,13 +344,14 @@ pub(crate) fn wait_until_ready(
 
 /// Waits until the host says that it is ready, or code has run for `patience`: before its end the host does not say so.
 fn ready_or_busy(connection: &mut Connection, patience: Duration) -> Result<(), ClientError> {
-    let give_up = Instant::now() + READY_TIME.max(patience);
+    // Somebody may be patient for longer than an instant can say.
+    let give_up = Instant::now().checked_add(READY_TIME.max(patience));
     let mut left = patience.max(SHORTEST_LOOK);
     loop {
-        let now = Instant::now();
-        let until = now.checked_add(left).map_or(give_up, |until| until.min(give_up));
-        match connection.request(Request::Ready, Some(until)) {
-            Err(ClientError::Silent { .. }) if until < give_up => {}
+        let next = Instant::now().checked_add(left);
+        let until = next.into_iter().chain(give_up).min();
+        match connection.request(Request::Ready, until) {
+            Err(ClientError::Silent { .. }) if until != give_up => {}
             answer => return answer.map(drop),
         }
         let ran = match status(connection)?.activity {

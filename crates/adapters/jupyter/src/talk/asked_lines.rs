@@ -12,6 +12,9 @@ use crate::message::JupyterMessage;
 const MOST_PROMPT: usize = 200;
 /// IPython's words for an interrupt that has met a question: nobody waits for its answer any more.
 const MET_THE_QUESTION: &str = "Interrupted by user";
+/// The function of ipykernel that waits for an answer, and its file: both stand in one line of a traceback. An interrupt
+/// that comes a moment after its beginning has no words.
+const ASKS: [&str; 2] = ["kernelbase.py", "_input_request"];
 
 /// A line that the kernel waits for.
 #[derive(Debug)]
@@ -127,10 +130,9 @@ impl KernelTalk {
         let Some(last) = self.lines.iter().rposition(own) else { return };
         // Code that waits for an answer comes to its end only by an interrupt.
         if run.was_interrupted() {
-            let failure = run.error.as_ref().or(run.reply.as_ref());
-            match failure.and_then(|failure| failure["evalue"].as_str()) {
-                Some(MET_THE_QUESTION) => drop(self.lines.remove(last)),
-                Some(_) if self.is_python() => {}
+            match run.error.as_ref().or(run.reply.as_ref()) {
+                Some(failure) if met_a_question(failure) => drop(self.lines.remove(last)),
+                Some(failure) if failure["evalue"].is_string() && self.is_python() => {}
                 Some(_) | None => self.lines.retain(|line| !own(line)),
             }
             if self.lines.is_empty() {
@@ -146,4 +148,12 @@ impl KernelTalk {
             run.notice = Some(earlier + &words);
         }
     }
+}
+
+/// Whether an error of IPython's tells that its own code waited for an answer when it was interrupted.
+fn met_a_question(failure: &Value) -> bool {
+    let frames = failure["traceback"].as_array().into_iter().flatten();
+    let mut lines = frames.filter_map(Value::as_str).flat_map(str::lines);
+    failure["evalue"] == MET_THE_QUESTION
+        || lines.any(|line| ASKS.iter().all(|word| line.contains(word)))
 }

@@ -63,17 +63,29 @@ fn e9_what_the_running_eval_asks_is_answered_before_what_a_thread_asks() {
 
 #[test]
 fn e9_an_interrupt_ends_the_question_of_the_code_and_not_that_of_a_thread() {
-    for (message, left) in [("Interrupted by user", false), ("", true)] {
+    let asks =
+        "File kernelbase.py:1544, in Kernel._input_request(self, prompt)\n-> 1544 while True:";
+    for (message, frame, left) in [
+        ("Interrupted by user", "", false),
+        ("", asks, false),
+        ("", "File threading.py:1149, in Thread.join(self, timeout)", true),
+        (
+            "",
+            "Cell In[2], line 3\n  2 while '_input_request' not in stack: pass\n  3 t.join()",
+            true,
+        ),
+    ] {
         let (mut kernel, _) = asking();
         kernel.host(Command::Interrupt { id: &id() });
         let mut failure = error("KeyboardInterrupt");
         failure["evalue"] = json!(message);
+        failure["traceback"] = json!(["KeyboardInterrupt", frame]);
         kernel.says("error", failure.clone());
         kernel.reply(failure);
         kernel.idle();
         // The kernel says what became of the names.
         kernel.reply(json!({"status": "ok"}));
-        assert_eq!(!answer(&mut kernel).is_empty(), left, "{message}");
+        assert_eq!(!answer(&mut kernel).is_empty(), left, "{message} {frame}");
     }
 }
 

@@ -99,8 +99,17 @@ struct Listing {
 struct Strangers {
     before: HashSet<u32>,
     now: HashSet<u32>,
-    /// This pass looks at new processes alone.
-    skipped: bool,
+    treatment: Treatment,
+}
+
+/// What a pass does about processes that the one before found to belong to others.
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
+enum Treatment {
+    /// It looks at them again, after the new ones.
+    #[default]
+    Last,
+    /// It looks at new processes alone.
+    Skipped,
 }
 
 /// What one pass over all processes has found.
@@ -237,7 +246,10 @@ impl Sweep {
                     None if self.pass.killed == 0 && self.reach == Reach::Anywhere => {
                         match fs::read_dir("/proc") {
                             Ok(all) => {
-                                self.strangers.begin_pass(self.unsure > 0);
+                                self.strangers.begin_pass(match self.unsure {
+                                    0 => Treatment::Last,
+                                    _ => Treatment::Skipped,
+                                });
                                 let part = Vec::new();
                                 self.stage = PassStage::Anywhere(Listing { all, part });
                                 true
@@ -303,14 +315,14 @@ impl Listing {
 }
 
 impl Strangers {
-    fn begin_pass(&mut self, skipped: bool) {
+    fn begin_pass(&mut self, treatment: Treatment) {
         self.before = std::mem::take(&mut self.now);
-        self.skipped = skipped;
+        self.treatment = treatment;
     }
 
     /// Whether a process is not looked at in this pass, since it was a stranger in the one before.
     fn skips(&mut self, pid: u32) -> bool {
-        let skips = self.skipped && self.before.contains(&pid);
+        let skips = self.treatment == Treatment::Skipped && self.before.contains(&pid);
         if skips {
             self.now.insert(pid);
         }

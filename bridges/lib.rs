@@ -1,6 +1,9 @@
 //! The bridge scripts, embedded so that one binary carries them all.
 
 mod boot;
+mod text_id;
+
+pub use text_id::TextId;
 
 use boot::{Form, boot};
 

@@ -1,5 +1,6 @@
 //! What stead knows of a language.
 
+use stead_bridges::TextId;
 use stead_protocol::Keeps;
 
 /// A language that sessions can be started in by name.
@@ -101,8 +102,8 @@ pub struct Fed {
     pub boot: &'static str,
     /// The bridge.
     pub bridge: &'static str,
-    /// Whether it tells its compiled form, which is kept for the next start.
-    pub compiles: bool,
+    /// What the bridge's compiled form is kept under for the next start, if the bridge tells it.
+    pub compiled: Option<TextId>,
     /// What its control channel is.
     pub control: Control,
 }

@@ -1,5 +1,6 @@
 //! The table of languages.
 
+use stead_bridges::TextId;
 use stead_protocol::{Keeps, KernelChoice};
 
 use crate::language::{Control, CopyMethod, Fed, Finder, Language, OnPath, Start, VersionManagers};
@@ -27,7 +28,7 @@ const PYTHON: Language = Language {
         arguments: &["-c"],
         boot: stead_bridges::PYTHON_BOOT,
         bridge: stead_bridges::PYTHON,
-        compiles: true,
+        compiled: Some(TextId::of(stead_bridges::PYTHON)),
         control: Control::Pipes,
     }),
 };
@@ -57,7 +58,7 @@ const BASH: Language = Language {
         arguments: &["--posix", "-c"],
         boot: stead_bridges::BASH_BOOT,
         bridge: stead_bridges::BASH,
-        compiles: false,
+        compiled: None,
         control: Control::Socket,
     }),
 };
@@ -87,7 +88,7 @@ const NODE: Language = Language {
         arguments: &["--no-force-async-hooks-checks", "-e"],
         boot: stead_bridges::NODE_BOOT,
         bridge: stead_bridges::NODE,
-        compiles: true,
+        compiled: Some(TextId::of(stead_bridges::NODE)),
         control: Control::Socket,
     }),
 };

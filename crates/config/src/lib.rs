@@ -39,6 +39,7 @@ pub use plan::{AskedStart, Configuration, PlanError};
 pub use problem::ConfigProblem;
 pub use schema::schema;
 pub use session_plan::{PlannedEngine, SessionPlan};
+pub use stead_bridges::TextId;
 pub use template::{CommandTemplate, Placeholder, TemplateError};
 pub use toolchains::{BuiltInToolchain, built_in, built_in_special, built_in_specials};
 pub use value::{ConfigValue, FileOwner, Sourced, ValueOrigin, size, time};

@@ -7,6 +7,7 @@ use std::path::{Path, PathBuf};
 
 use stead_config::{
     CommandTemplate, Control, CopyMethod, Fed, Finder, Language, Placeholder, Start, TemplateError,
+    TextId,
 };
 use stead_launch::{Environment, FindError, Search, StartCommand};
 use stead_protocol::{
@@ -180,7 +181,9 @@ pub fn prepare(
     }
     // An interpreter that compiled our bridge before has shown that it starts.
     let proven = |program: &Path| match &language.start {
-        Start::Fed(fed) => matches!(feed(program, &[], fed, cache_dir), Feed::Code(..)),
+        Start::Fed(fed) => {
+            fed.compiled.is_some_and(|text| is_kept(&compiled_file(program, &[], text, cache_dir)))
+        }
         Start::Mode(_) | Start::Adapter(_) | Start::Server(_) => false,
     };
     let search = Search { named, cwd: &cwd, env: &env, cache_dir, proven: &proven };
@@ -405,24 +408,38 @@ fn known(language: &str) -> Result<&'static Language, PrepareError> {
         .ok_or_else(|| PrepareError::Language { language: language.to_owned() })
 }
 
-/// Compiling the bridge takes longer than the rest of an interpreter's start, so the compiled form is kept
-/// for as long as neither the interpreter nor the bridge changes.
-/// What stands before it in a command may decide which interpreter it is.
+/// What an interpreter is sent first. Compiling the bridge takes longer than the rest of an interpreter's start, so the
+/// compiled form is kept for as long as neither the interpreter nor the bridge changes.
 fn feed(program: &Path, arguments: &[OsString], fed: &'static Fed, cache_dir: &Path) -> Feed {
-    let source = fed.bridge;
-    if !fed.compiles {
-        return Feed::Script(source);
+    let Some(text) = fed.compiled else {
+        return Feed::Script(fed.bridge);
+    };
+    let file = compiled_file(program, arguments, text, cache_dir);
+    match stead_files::read(&file, MOST_BRIDGE) {
+        Ok(code) if !code.is_empty() => Feed::Code(code, file),
+        _ => Feed::Source(fed.bridge, file),
     }
+}
+
+/// Whether there is a compiled form in this file.
+pub(crate) fn is_kept(file: &Path) -> bool {
+    std::fs::metadata(file).is_ok_and(|meta| meta.is_file() && meta.len() > 0)
+}
+
+/// Where the compiled form of a bridge is kept for one interpreter. What stands before the bridge in a command may decide
+/// which interpreter that is.
+fn compiled_file(
+    program: &Path,
+    arguments: &[OsString],
+    text: TextId,
+    cache_dir: &Path,
+) -> PathBuf {
     let identity = std::fs::metadata(program)
         .map(|meta| (meta.dev(), meta.ino(), meta.size(), meta.mtime(), meta.mtime_nsec()));
     let mut hasher = std::hash::DefaultHasher::new();
-    (program, identity.ok(), source).hash(&mut hasher);
+    (program, identity.ok(), text).hash(&mut hasher);
     if !arguments.is_empty() {
         arguments.hash(&mut hasher);
     }
-    let file = cache_dir.join("bridges").join(format!("{:016x}.code", hasher.finish()));
-    match stead_files::read(&file, MOST_BRIDGE) {
-        Ok(code) if !code.is_empty() => Feed::Code(code, file),
-        _ => Feed::Source(source, file),
-    }
+    cache_dir.join("bridges").join(format!("{:016x}.code", hasher.finish()))
 }

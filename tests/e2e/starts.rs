@@ -1,9 +1,9 @@
-//! CF-2, CF-3 and E-8: starts with init code that asks or takes its time, before one-off runs, and starts that fail.
+//! CF-2, CF-3, E-8 and P-3: starts with init code that asks or takes its time, before one-off runs, starts that fail, and what a start keeps for the next.
 
-use std::os::unix::fs::PermissionsExt;
+use std::os::unix::fs::{MetadataExt, PermissionsExt};
 
 use serde_json::Value;
-use stead_testkit::TestEnv;
+use stead_testkit::{TestEnv, wait_for_some};
 
 use crate::STEAD;
 use crate::config::{value, write, write_users};
@@ -133,4 +133,28 @@ fn cf2_a_start_does_not_wait_for_ever_for_its_init_code() {
     assert_eq!(answered["data"]["error"]["name"], "ValueError", "{answered:#}");
     let next = env.json(["eval", "-n", "asks", "9"]);
     assert_eq!(next["data"].get("notice"), None, "{next:#}");
+}
+
+/// The compiled form of the Python bridge that the environment's sessions have kept, as a file that is never written again.
+fn kept_bridge(env: &TestEnv) -> Option<u64> {
+    let files = std::fs::read_dir(env.state_dir().join("bridges")).ok()?;
+    let code =
+        files.flatten().find(|file| file.path().extension().is_some_and(|end| end == "code"))?;
+    Some(code.metadata().ok()?.ino())
+}
+
+#[test]
+fn p3_the_bridge_is_compiled_for_later_starts_once_and_not_by_each_session_that_began_before() {
+    let env = TestEnv::new(STEAD);
+    for name in ["one", "two"] {
+        assert_eq!(env.json(["launch", "python", "-n", name])["ok"], true);
+    }
+    assert_eq!(kept_bridge(&env), None);
+    assert_eq!(value(&env, "one", "6 * 7"), "42");
+    let kept = wait_for_some("the compiled bridge", || kept_bridge(&env));
+    // What a session does after its first eval is done before its second ends.
+    for _ in 0..2 {
+        assert_eq!(value(&env, "two", "6 * 7"), "42");
+    }
+    assert_eq!(kept_bridge(&env), Some(kept));
 }

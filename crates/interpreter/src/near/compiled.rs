@@ -10,7 +10,7 @@ use stead_protocol::bridge::Command;
 
 use super::interpreter::{BridgeFacts, Interpreter};
 use super::run::OWN_QUESTION;
-use crate::prepare::Feed;
+use crate::prepare::{Feed, is_kept};
 
 #[derive(Debug)]
 pub(super) enum Compiled {
@@ -49,7 +49,10 @@ impl Interpreter {
             return;
         }
         let wanted = std::mem::replace(&mut self.compiled, Compiled::None);
-        if let (Compiled::Wanted(file), true) = (wanted, self.can(Capability::Code)) {
+        // Another session may have kept it since this one was started.
+        if let (Compiled::Wanted(file), true) = (wanted, self.can(Capability::Code))
+            && !is_kept(&file)
+        {
             self.send(&Command::Query { seq: OWN_QUESTION, what: "code", arg: "" }.encode());
             self.compiled = Compiled::Asked(file);
         }

@@ -3,20 +3,32 @@
 use std::sync::{Mutex, MutexGuard, PoisonError};
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::process::{Resource, getrlimit};
 use stead_protocol::SessionName;
 
 use crate::Workspace;
 use crate::reach::connection::Connection;
 
-/// Connections that are kept at most, each with up to two descriptors: fewer than half of what the
-/// strictest usual limit allows.
-const MOST_KEPT: usize = 48;
+/// Connections that are kept at most, however many files may be open: a call looks through all of them.
+const MOST_KEPT: u64 = 256;
+/// Files that may be open for each connection that is kept. It has up to two, so more than half are left for the rest.
+const FILES_EACH: u64 = 5;
 /// From this many connections on, those whose host has exited are looked for.
 const LOOK_FROM: usize = 8;
 
 /// One idle connection for each session that was used lately; the one used last comes last.
-#[derive(Debug, Default)]
-pub struct KeptConnections(Mutex<Vec<(Workspace, Box<Connection>)>>);
+#[derive(Debug)]
+pub struct KeptConnections {
+    all: Mutex<Vec<(Workspace, Box<Connection>)>>,
+    most: usize,
+}
+
+impl Default for KeptConnections {
+    fn default() -> Self {
+        let files = getrlimit(Resource::Nofile).current;
+        KeptConnections { all: Mutex::default(), most: most_kept(files) }
+    }
+}
 
 impl KeptConnections {
     /// Takes the connection to a session, if it is still good.
@@ -48,14 +60,14 @@ impl KeptConnections {
         if all.len() >= LOOK_FROM {
             drop_closed(&mut all);
         }
-        if all.len() >= MOST_KEPT {
+        if all.len() >= self.most {
             all.remove(0);
         }
         all.push((workspace.clone(), connection));
     }
 
     fn all(&self) -> MutexGuard<'_, Vec<(Workspace, Box<Connection>)>> {
-        self.0.lock().unwrap_or_else(PoisonError::into_inner)
+        self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
 }
 
@@ -68,5 +80,27 @@ fn drop_closed(all: &mut Vec<(Workspace, Box<Connection>)>) {
         drop(fds);
         let mut open = open.into_iter();
         all.retain(|_| open.next().unwrap_or(true));
+    }
+}
+
+/// How many connections are kept at most by a process that may have so many files open; `None`: any number.
+fn most_kept(files: Option<u64>) -> usize {
+    files.map_or(MOST_KEPT, |files| (files / FILES_EACH).clamp(1, MOST_KEPT)) as usize
+}
+
+#[cfg(test)]
+mod tests {
+    use super::most_kept;
+
+    #[test]
+    fn p5_connections_to_two_hundred_sessions_are_kept_where_the_usual_number_of_files_may_be_open()
+    {
+        assert_eq!(most_kept(Some(1024)), 204);
+        assert_eq!(most_kept(None), 256);
+        assert_eq!(most_kept(Some(1 << 20)), 256);
+        for files in [0, 1, 16, 64, 256] {
+            let kept = most_kept(Some(files));
+            assert!(kept >= 1 && 2 * kept as u64 <= files.max(2), "{files}: {kept}");
+        }
     }
 }

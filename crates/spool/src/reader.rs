@@ -100,6 +100,22 @@ impl Reader {
 
     /// Some bytes of a record. The part of `range` that lies outside the record is ignored.
     pub fn payload_part(&self, record: &Record, range: Range<u32>) -> Result<Vec<u8>, SpoolError> {
+        let mut bytes = Vec::new();
+        self.read_part(record, range, &mut bytes)?;
+        Ok(bytes)
+    }
+
+    /// All bytes of a record, in place of what was in `bytes`: for those who look at many records, one after the other.
+    pub fn payload_into(&self, record: &Record, bytes: &mut Vec<u8>) -> Result<(), SpoolError> {
+        self.read_part(record, 0..record.len, bytes)
+    }
+
+    fn read_part(
+        &self,
+        record: &Record,
+        range: Range<u32>,
+        bytes: &mut Vec<u8>,
+    ) -> Result<(), SpoolError> {
         let end = range.end.min(record.len);
         let start = range.start.min(end);
         let len = (end - start) as usize;
@@ -109,12 +125,14 @@ impl Reader {
         let segment = state.containing(record.offset.0).ok_or_else(gone)?;
         let window = state.window(segment)?.ok_or_else(gone)?;
         let pos = (record.offset.0 - segment) + HEADER as u64 + u64::from(start);
-        if let Some(bytes) = window.buffered(pos, len) {
-            return Ok(bytes.to_vec());
+        if let Some(buffered) = window.buffered(pos, len) {
+            bytes.clear();
+            bytes.extend_from_slice(buffered);
+            return Ok(());
         }
-        let mut bytes = vec![0; len];
-        match window.file().read_exact_at(&mut bytes, pos) {
-            Ok(()) => Ok(bytes),
+        bytes.resize(len, 0);
+        match window.file().read_exact_at(bytes, pos) {
+            Ok(()) => Ok(()),
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {
                 let path = self.segment_path(segment);
                 Err(SpoolError::corrupt(&path, pos, "record is shorter than its header says"))

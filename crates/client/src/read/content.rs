@@ -50,7 +50,7 @@ impl Content {
 
 /// How many lines end in `bytes`.
 pub(crate) fn line_ends(bytes: &[u8]) -> u64 {
-    bytes.iter().filter(|byte| **byte == b'\n').count() as u64
+    memchr::memchr_iter(b'\n', bytes).count() as u64
 }
 
 /// Bytes of the eval's own output.

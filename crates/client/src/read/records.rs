@@ -246,6 +246,7 @@ struct Gap {
 fn measure(reader: &Reader, span: Span) -> Result<Gap, SpoolError> {
     let count = span.to.0.saturating_sub(span.from.0) <= COUNT_LINES_UP_TO;
     let mut gap = Gap { bytes: 0, own_bytes: 0, lines: count.then_some(0) };
+    let mut bytes = Vec::new();
     for record in reader.records(span.from, Some(span.to)) {
         let Some(record) = usable(record)? else { continue };
         let counts = match span.own_only {
@@ -260,7 +261,7 @@ fn measure(reader: &Reader, span: Span) -> Result<Gap, SpoolError> {
             gap.own_bytes += u64::from(record.len);
         }
         if let Some(lines) = &mut gap.lines
-            && let Some(bytes) = payload(reader, &record)?
+            && usable(reader.payload_into(&record, &mut bytes))?.is_some()
         {
             *lines += line_ends(&bytes);
         }
@@ -297,10 +298,11 @@ fn merged_back(chunks: Vec<Chunk>) -> Vec<Chunk> {
     merged
 }
 
-/// Passes over a damaged record: the whole records around it are worth more than an error.
-pub(crate) fn usable(record: Result<Record, SpoolError>) -> Result<Option<Record>, SpoolError> {
-    match record {
-        Ok(record) => Ok(Some(record)),
+/// What was read of a record, or the record; passes over one that is damaged or gone: the whole records around it are worth
+/// more than an error.
+pub(crate) fn usable<T>(read: Result<T, SpoolError>) -> Result<Option<T>, SpoolError> {
+    match read {
+        Ok(read) => Ok(Some(read)),
         Err(SpoolError::Corrupt { .. } | SpoolError::Dropped { .. }) => Ok(None),
         Err(error) => Err(error),
     }
@@ -308,14 +310,11 @@ pub(crate) fn usable(record: Result<Record, SpoolError>) -> Result<Option<Record
 
 /// The bytes of a record, unless they are damaged or gone.
 pub(crate) fn payload(reader: &Reader, record: &Record) -> Result<Option<Vec<u8>>, SpoolError> {
-    match reader.payload(record) {
-        Ok(bytes) if record.kind == ChunkKind::Display => {
-            Ok(Some(figures::resolve(reader.dir(), bytes)))
-        }
-        Ok(bytes) => Ok(Some(bytes)),
-        Err(SpoolError::Corrupt { .. } | SpoolError::Dropped { .. }) => Ok(None),
-        Err(error) => Err(error),
-    }
+    let bytes = usable(reader.payload(record))?;
+    Ok(match record.kind {
+        ChunkKind::Display => bytes.map(|bytes| figures::resolve(reader.dir(), bytes)),
+        _ => bytes,
+    })
 }
 
 #[cfg(test)]

@@ -130,7 +130,11 @@ impl Reader {
             bytes.extend_from_slice(buffered);
             return Ok(());
         }
-        bytes.resize(len, 0);
+        // Memory that is fresh from the system is zero already.
+        match bytes.capacity() < len {
+            true => *bytes = vec![0; len],
+            false => bytes.resize(len, 0),
+        }
         match window.file().read_exact_at(bytes, pos) {
             Ok(()) => Ok(()),
             Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => {

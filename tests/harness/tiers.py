@@ -101,6 +101,9 @@ RULES = [
     Rule("peers test_values_all", tier="all", timeout=600),
     # Need clients that are large to download.
     Rule("peers test_clients_all", tier="all", timeout=600),
+    # The whole list in a session that has gone back: one such session is enough before a change lands.
+    Rule("conformance bash_after_", tier="all", timeout=300),
+    Rule("conformance python_after_undo", tier="all", timeout=300),
     # Peers, end-to-end tests and the conformance list with the binary that is shipped.
     Rule("shipped ", tier="all", timeout=600),
     Rule("shipped mcp ", tier="default"),

@@ -1,9 +1,10 @@
 //! CF-2, CF-3, E-8 and P-3: starts with init code that asks or takes its time, before one-off runs, starts that fail, and what a start keeps for the next.
 
 use std::os::unix::fs::{MetadataExt, PermissionsExt};
+use std::path::PathBuf;
 
 use serde_json::Value;
-use stead_testkit::{TestEnv, wait_for_some};
+use stead_testkit::{TestEnv, wait_for, wait_for_some};
 
 use crate::STEAD;
 use crate::config::{value, write, write_users};
@@ -135,12 +136,13 @@ fn cf2_a_start_does_not_wait_for_ever_for_its_init_code() {
     assert_eq!(next["data"].get("notice"), None, "{next:#}");
 }
 
-/// The compiled form of the Python bridge that the environment's sessions have kept, as a file that is never written again.
-fn kept_bridge(env: &TestEnv) -> Option<u64> {
+/// The compiled form of the Python bridge that the environment's sessions have kept.
+fn kept_bridge(env: &TestEnv) -> Option<PathBuf> {
     let files = std::fs::read_dir(env.state_dir().join("bridges")).ok()?;
-    let code =
-        files.flatten().find(|file| file.path().extension().is_some_and(|end| end == "code"))?;
-    Some(code.metadata().ok()?.ino())
+    files
+        .flatten()
+        .map(|file| file.path())
+        .find(|path| path.extension().is_some_and(|end| end == "code"))
 }
 
 #[test]
@@ -152,9 +154,24 @@ fn p3_the_bridge_is_compiled_for_later_starts_once_and_not_by_each_session_that_
     assert_eq!(kept_bridge(&env), None);
     assert_eq!(value(&env, "one", "6 * 7"), "42");
     let kept = wait_for_some("the compiled bridge", || kept_bridge(&env));
+    let written = kept.metadata().unwrap().ino();
     // What a session does after its first eval is done before its second ends.
     for _ in 0..2 {
         assert_eq!(value(&env, "two", "6 * 7"), "42");
     }
-    assert_eq!(kept_bridge(&env), Some(kept));
+    assert_eq!(kept.metadata().unwrap().ino(), written);
+}
+
+#[test]
+fn p3_a_compiled_bridge_that_cannot_be_used_is_made_anew() {
+    let env = TestEnv::new(STEAD);
+    assert_eq!(value(&env, "py", "6 * 7"), "42");
+    let kept = wait_for_some("the compiled bridge", || kept_bridge(&env));
+    let length = kept.metadata().unwrap().len();
+    for unusable in [0, 100 << 20] {
+        env.json(["stop", "-n", "py"]);
+        std::fs::File::create(&kept).unwrap().set_len(unusable).unwrap();
+        assert_eq!(value(&env, "py", "6 * 7"), "42");
+        wait_for("another compiled bridge", || kept.metadata().unwrap().len() == length);
+    }
 }

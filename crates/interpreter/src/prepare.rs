@@ -181,9 +181,9 @@ pub fn prepare(
     }
     // An interpreter that compiled our bridge before has shown that it starts.
     let proven = |program: &Path| match &language.start {
-        Start::Fed(fed) => {
-            fed.compiled.is_some_and(|text| is_kept(&compiled_file(program, &[], text, cache_dir)))
-        }
+        Start::Fed(fed) => fed
+            .compiled
+            .is_some_and(|text| kept_code(&compiled_file(program, &[], text, cache_dir)).is_some()),
         Start::Mode(_) | Start::Adapter(_) | Start::Server(_) => false,
     };
     let search = Search { named, cwd: &cwd, env: &env, cache_dir, proven: &proven };
@@ -415,15 +415,15 @@ fn feed(program: &Path, arguments: &[OsString], fed: &'static Fed, cache_dir: &P
         return Feed::Script(fed.bridge);
     };
     let file = compiled_file(program, arguments, text, cache_dir);
-    match stead_files::read(&file, MOST_BRIDGE) {
-        Ok(code) if !code.is_empty() => Feed::Code(code, file),
-        _ => Feed::Source(fed.bridge, file),
+    match kept_code(&file) {
+        Some(code) => Feed::Code(code, file),
+        None => Feed::Source(fed.bridge, file),
     }
 }
 
-/// Whether there is a compiled form in this file.
-pub(crate) fn is_kept(file: &Path) -> bool {
-    std::fs::metadata(file).is_ok_and(|meta| meta.is_file() && meta.len() > 0)
+/// The compiled form in this file; `None` if there is none that can be used.
+pub(crate) fn kept_code(file: &Path) -> Option<Vec<u8>> {
+    stead_files::read(file, MOST_BRIDGE).ok().filter(|code| !code.is_empty())
 }
 
 /// Where the compiled form of a bridge is kept for one interpreter. What stands before the bridge in a command may decide

@@ -10,7 +10,7 @@ use stead_protocol::bridge::Command;
 
 use super::interpreter::{BridgeFacts, Interpreter};
 use super::run::OWN_QUESTION;
-use crate::prepare::{Feed, is_kept};
+use crate::prepare::{Feed, kept_code};
 
 #[derive(Debug)]
 pub(super) enum Compiled {
@@ -51,7 +51,7 @@ impl Interpreter {
         let wanted = std::mem::replace(&mut self.compiled, Compiled::None);
         // Another session may have kept it since this one was started.
         if let (Compiled::Wanted(file), true) = (wanted, self.can(Capability::Code))
-            && !is_kept(&file)
+            && kept_code(&file).is_none()
         {
             self.send(&Command::Query { seq: OWN_QUESTION, what: "code", arg: "" }.encode());
             self.compiled = Compiled::Asked(file);

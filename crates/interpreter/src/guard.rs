@@ -24,7 +24,7 @@ use stead_launch::tree;
 const SWEEP_PATIENCE: Duration = Duration::from_secs(10);
 /// How long a start waits for processes of an earlier host to die.
 const START_PATIENCE: Duration = Duration::from_secs(2);
-/// After this time it is tried again to make a guard.
+/// How long the host waits before it tries again to make a guard.
 const RETRY: Duration = Duration::from_secs(1);
 
 /// What has to be cleaned up when a session's host is gone, and how to find it.
@@ -115,8 +115,8 @@ impl Duty {
         let (host, pid) = (pidfd_open(getpid(), PidfdFlags::empty())?, getpid());
         match fork()? {
             None => {
-                // The guard must hold no copies: clients wait for the end of their connections, user code for
-                // the end of its pipes.
+                // The guard must hold no copies of descriptors: clients wait for the end of their
+                // connections, and user code for the end of its pipes.
                 close_all_but(&[self.lock.as_fd(), host.as_fd()]);
                 self.stand_guard(host, pid)
             }
@@ -198,7 +198,7 @@ fn end_what_is_left_of(before: Holder, tag: &str) {
     }
 }
 
-/// The client that started the host waits for the end of its standard output.
+/// Closes the standard streams, because the client that started the host waits for the end of the host's output.
 fn close_standard_streams() {
     if let Ok(null) = std::fs::OpenOptions::new().read(true).write(true).open("/dev/null") {
         let _ = rustix::stdio::dup2_stdin(&null);

@@ -46,7 +46,7 @@ pub fn write(level: LogLevel, text: fmt::Arguments<'_>) {
         LogLevel::Warn => "warn",
         LogLevel::Info => "info",
     };
-    // One write, so that lines of several processes do not mix; one that cannot be written is lost.
+    // One write, so that lines of several processes do not mix; a line that cannot be written is lost.
     let _ = std::io::stderr().write_all(format!("{now} {word}: {text}\n").as_bytes());
 }
 

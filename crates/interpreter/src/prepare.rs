@@ -30,7 +30,7 @@ pub enum PrepareError {
         "the session runs elsewhere (`via` in its `meta.json`), and this version starts sessions only on this machine"
     )]
     Elsewhere,
-    /// The command of its toolchain is none.
+    /// The command of the session's toolchain cannot be used as a command.
     #[error("the session's command cannot be used: {source}")]
     Command {
         /// What is wrong with it.
@@ -216,7 +216,7 @@ pub fn prepare(
             Prepared { found, command, feed }
         }
         Start::Mode(mode) => {
-            // This very program, even if its file was replaced meanwhile.
+            // `/proc/self/exe` is this very program, even if its file was replaced meanwhile.
             let program = PathBuf::from("/proc/self/exe");
             let arguments = vec![mode.into(), found.path.clone().into(), cache_dir.into()];
             let (control, nests) = (Control::Socket, false);
@@ -227,7 +227,7 @@ pub fn prepare(
             let program = PathBuf::from("/proc/self/exe");
             let arguments = match &settings.engine.kernel {
                 Some(KernelChoice::Gateway(kernel)) => {
-                    // It has no secret in it: where the token is, and not the token.
+                    // The argument holds no secret: it says where the token is, and not the token itself.
                     let kernel = serde_json::to_string(kernel).unwrap_or_default();
                     ["adapter", name, &kernel].map(OsString::from).into()
                 }
@@ -311,13 +311,13 @@ struct StartPlace<'a> {
     cache_dir: &'a Path,
 }
 
-/// What an interpreter is told to run, if nothing else says how.
+/// The arguments that make an interpreter run its boot code, if no command says how.
 fn boot_words(fed: &'static Fed) -> impl Iterator<Item = &'static str> {
     fed.arguments.iter().copied().chain([fed.boot.trim()])
 }
 
-/// An interpreter that is started by the command of a toolchain. What it has to run is added to the command, unless
-/// that says where it is to stand.
+/// An interpreter that is started by the command of a toolchain. Its boot code is added at the end of the
+/// command, unless the command has a place for a file with that code.
 fn commanded(
     template: &CommandTemplate,
     language: &'static Language,
@@ -332,7 +332,8 @@ fn commanded(
     if !takes_file {
         arguments.extend(boot_words(fed).map(OsString::from));
     }
-    // The interpreter may stand behind a wrapper, which may lie in an environment of its own.
+    // A wrapper before the interpreter may lie in another environment, so only paths that are named like the
+    // language count.
     let is_interpreter = |path: &Path| {
         let name = path.file_name().and_then(OsStr::to_str);
         path.is_absolute() && name.is_some_and(|name| name.starts_with(language.name))
@@ -373,14 +374,15 @@ fn filled(
         Placeholder::Cwd => text(search.cwd),
         Placeholder::Bridge => text(bridge),
         Placeholder::Host => "localhost".to_owned(),
-        // Refused where commands are read, unless the engine listens; then its adapter fills it in.
+        // A command with a port is refused where commands are read, unless the engine listens; then its
+        // adapter fills the port in.
         Placeholder::Port => String::new(),
     });
     let arguments = words.split_off(1).into_iter().map(OsString::from).collect();
     Ok((stead_launch::find_program(&words[0], search)?, arguments))
 }
 
-/// The file with what an interpreter of this language has to run, for commands that name it.
+/// The file with the boot code of this language, for commands that name a file.
 fn boot_file(
     language: &Language,
     fed: &'static Fed,
@@ -426,8 +428,8 @@ pub(crate) fn kept_code(file: &Path) -> Option<Vec<u8>> {
     stead_files::read(file, MOST_BRIDGE).ok().filter(|code| !code.is_empty())
 }
 
-/// Where the compiled form of a bridge is kept for one interpreter. What stands before the bridge in a command may decide
-/// which interpreter that is.
+/// Where the compiled form of a bridge is kept for one interpreter. The arguments that stand before the
+/// bridge in a command may decide which interpreter runs, so they count, too.
 fn compiled_file(
     program: &Path,
     arguments: &[OsString],

@@ -262,7 +262,7 @@ pub struct Restored {
     pub pid: u32,
     /// How the interpreter before it ended.
     pub exit: Exit,
-    /// What of the state from then could not be had again, for people.
+    /// Parts of the copied state that could not be restored, for people.
     pub lost: Vec<String>,
     /// How many names the user has.
     pub variables: Option<u64>,

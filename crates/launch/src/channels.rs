@@ -67,7 +67,7 @@ pub fn open_channels(control: Control, nests: bool) -> io::Result<(Channels, The
             (ours, commands, hears, Some(says))
         }
     };
-    // Descriptors cannot be passed over a pipe, and packets keep each with its text.
+    // Descriptors cannot be passed over a pipe, and packets keep each descriptor with its text.
     let (nest, their_nest) = match nests {
         true => pair(SocketType::SEQPACKET).map(|(ours, theirs)| (Some(ours), Some(theirs)))?,
         false => (None, None),

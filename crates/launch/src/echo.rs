@@ -9,8 +9,8 @@ use std::sync::atomic::{AtomicPtr, Ordering};
 const FATAL: [libc::c_int; 5] =
     [libc::SIGINT, libc::SIGTERM, libc::SIGHUP, libc::SIGQUIT, libc::SIGTSTP];
 
-/// The terminal that is silent now. What this leads to is never freed, because a signal may be looking at it; one lives
-/// for each question that was asked in silence.
+/// The terminal that is silent now. The record behind this pointer is never freed, because a signal handler
+/// may be reading it; each question that is asked in silence leaves one record.
 static SILENT: AtomicPtr<Silenced> = AtomicPtr::new(ptr::null_mut());
 
 struct Silenced {
@@ -19,10 +19,10 @@ struct Silenced {
     silent: libc::termios,
 }
 
-/// A terminal that does not show what is typed; it does again when this is dropped. There is one at a time.
+/// A terminal that does not show what is typed until this value is dropped. There is one at a time.
 #[derive(Debug)]
 pub struct SilentTerminal {
-    /// What the signals did before; none for those that are ignored, which stay so.
+    /// The earlier effect of each signal; none for ignored signals, which stay ignored.
     before: [Option<libc::sighandler_t>; FATAL.len()],
 }
 
@@ -61,7 +61,8 @@ impl Drop for SilentTerminal {
     }
 }
 
-/// Has a silent terminal, if there is one, show what is typed. For those who end this process without dropping anything.
+/// Has a silent terminal, if there is one, show what is typed. For code that ends this process without
+/// dropping anything.
 pub fn show_again() {
     let silenced = SILENT.swap(ptr::null_mut(), Ordering::AcqRel);
     // SAFETY: the pointer is null or leads to what is never freed.
@@ -71,7 +72,7 @@ pub fn show_again() {
     }
 }
 
-/// Has a signal give the terminal back first; what it did before, unless it is ignored.
+/// Has a signal give the terminal back first; returns the signal's earlier effect, or `None` if it is ignored.
 fn take_over(signal: libc::c_int) -> Option<libc::sighandler_t> {
     let handler: extern "C" fn(libc::c_int) = give_back;
     // SAFETY: the record is initialised, and the handler makes only calls that a handler may make.
@@ -90,13 +91,13 @@ fn take_over(signal: libc::c_int) -> Option<libc::sighandler_t> {
     }
 }
 
-/// Shows what is typed again, then lets the signal have its usual effect. Only from a stop it comes back.
+/// Shows what is typed again, then lets the signal have its usual effect. Returns only from a stop.
 extern "C" fn give_back(signal: libc::c_int) {
     // SAFETY: all these calls may be made in a signal's handler, and what the pointer leads to is never freed.
     unsafe {
         let errno = *libc::__errno_location();
         let silenced = SILENT.load(Ordering::Acquire).as_ref();
-        // A shell that has taken its terminal back has set it as it wants it.
+        // If another process group has the terminal, a shell has taken it back and has set it as it wants.
         if let Some(silenced) = silenced
             && libc::tcgetpgrp(silenced.terminal) == libc::getpgrp()
         {
@@ -105,7 +106,7 @@ extern "C" fn give_back(signal: libc::c_int) {
         let own = libc::signal(signal, libc::SIG_DFL);
         libc::raise(signal);
         libc::signal(signal, own);
-        // In the background this stops the process once more, until the terminal is its own again.
+        // In a background process `tcsetattr` stops the process once more, until it has the terminal again.
         if let Some(silenced) = SILENT.load(Ordering::Acquire).as_ref() {
             libc::tcsetattr(silenced.terminal, libc::TCSANOW, &silenced.silent);
         }

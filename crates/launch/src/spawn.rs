@@ -113,7 +113,7 @@ fn start(command: &StartCommand) -> io::Result<Child> {
         .stdout(Stdio::from(theirs.stdout))
         .stderr(Stdio::from(theirs.stderr));
     sys::before_exec(&mut std_command, move || in_child(given, parent, mark));
-    // The descriptors that are still ours to keep open until then are closed at the end of this function.
+    // The interpreter's ends of the control channels must stay open until `spawn` has returned; then they are closed.
     let pid = std_command.spawn()?.id();
     Ok(Child { pid, ends })
 }
@@ -124,7 +124,7 @@ fn in_child(given: [Option<(RawFd, RawFd)>; 3], parent: u32, mark: Option<Mark>)
         mark.take(Role::Family)?;
     }
     cores::restore();
-    // Without a terminal no program can read or type there past the session's input.
+    // Without a controlling terminal no program can read from a terminal, or type into it, past the session's input.
     rustix::process::setsid()?;
     // With a blocked or ignored SIGINT, inherited from a terminal's command or `nohup`, no interrupt would
     // stop code.

@@ -115,13 +115,13 @@ pub fn exit_at_once(code: i32) -> ! {
     unsafe { libc::_exit(code) }
 }
 
-/// Runs `prepare` in the new process between fork and exec. It may make system calls and nothing else:
+/// Runs `prepare` in the new process between fork and exec. `prepare` may make system calls and nothing else:
 /// another thread may have held any lock, that of the allocator too, at the moment of the fork.
 pub fn before_exec(
     command: &mut Command,
     prepare: impl FnMut() -> io::Result<()> + Send + Sync + 'static,
 ) {
-    // SAFETY: all callers, of which there are few, keep to what is said above.
+    // SAFETY: all callers, of which there are few, pass a function that makes only system calls.
     unsafe { command.pre_exec(prepare) };
 }
 

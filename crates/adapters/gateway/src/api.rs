@@ -62,7 +62,7 @@ impl KernelApi {
         let answer = self.ask("GET", "api/kernelspecs", None, Instant::now() + QUICK)?;
         match self.checked(&answer) {
             Ok(()) => self.object(&answer).map(drop),
-            // There are servers that make kernels and list none.
+            // Some servers make kernels and do not list their kernelspecs.
             Err(ServerTrouble::Status { .. }) => Ok(()),
             Err(trouble) => Err(trouble),
         }
@@ -121,7 +121,7 @@ impl KernelApi {
             let value = value.parse().map_err(|_| odd("the token fits no header".to_owned()))?;
             headers.insert("Authorization", value);
         }
-        // Servers that know only the older form answer without a name.
+        // A server that knows only the older form answers without the name of a form.
         headers.insert("Sec-WebSocket-Protocol", tungstenite::http::HeaderValue::from_static(V1));
         let soon = Instant::now() + CONNECTED_WITHIN;
         let mut stream = GatewayStream::connect(&self.url, self.tls.as_ref(), soon)?;
@@ -194,7 +194,7 @@ impl KernelApi {
         })
     }
 
-    /// Whether an answer says that it was done.
+    /// Whether an answer says that the request was carried out.
     pub(crate) fn checked(&self, answer: &HttpAnswer) -> Result<(), ServerTrouble> {
         let url = self.url.to_string();
         let said = said(answer);
@@ -229,7 +229,7 @@ impl KernelApi {
         ServerTrouble::NoJupyter { url: self.url.to_string(), why: why.to_owned() }
     }
 
-    /// Servers say in many ways that they do not know a kernel, so they are asked for those that they know.
+    /// Servers say in many ways that they do not know a kernel, so the server is asked which kernels it knows.
     pub(crate) fn perhaps_unknown(&self, name: Option<&str>) -> Option<ServerTrouble> {
         let name = name?;
         let answer = self.ask("GET", "api/kernelspecs", None, Instant::now() + QUICK).ok()?;

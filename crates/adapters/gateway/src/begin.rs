@@ -23,15 +23,15 @@ use crate::trouble::{ReachedServer, ServerTrouble};
 
 /// How long a new kernel may take until it answers, once the server has made it.
 const STARTED_ANSWERS: Duration = Duration::from_secs(40);
-/// How long one that runs already may take.
+/// How long a kernel that runs already may take until it answers.
 const ATTACHED_ANSWERS: Duration = Duration::from_secs(15);
-/// How long the server may take to delete the kernel at the end: the host waits for half a second. What it does not
-/// confirm in that time is looked after by those who read the note.
+/// How long the server may take to delete the kernel at the end: the host waits for half a second. A kernel
+/// whose end is not confirmed in that time is deleted later by a process that reads its note.
 const DELETED_WITHIN: Duration = Duration::from_millis(400);
 
 /// What is done with a kernel at the end.
 pub(crate) enum KernelCustody {
-    /// It is deleted, and so is the note of it.
+    /// The kernel is deleted, and so is its note.
     Ours(Option<KernelNote>),
     Others,
 }
@@ -48,7 +48,7 @@ pub(crate) struct BegunKernel {
     pub(crate) answers_within: Duration,
 }
 
-/// What is waited for meanwhile.
+/// What `beside` waits for while its work is done.
 #[derive(Clone, Copy, PartialEq, Eq)]
 enum BeginSource {
     Host,
@@ -63,7 +63,7 @@ enum MakingStage {
     Before,
     /// It is asked for a kernel.
     Asked,
-    /// Nobody wants it any more, so it is not asked.
+    /// The kernel is not wanted any more, so the server is not asked for it.
     GivenUp,
 }
 
@@ -79,7 +79,7 @@ impl MakingStage {
         }
     }
 
-    /// Nobody wants the kernel any more; whether the server knows of none.
+    /// Notes that the kernel is not wanted any more; says whether the server was never asked for it.
     fn give_up(&mut self) -> bool {
         match self {
             MakingStage::Before | MakingStage::GivenUp => {
@@ -120,7 +120,7 @@ pub(crate) fn begin(
         let left = session_dir().map(|dir| remove_all(&dir)).unwrap_or_default();
         (find(&server, &name, &seen), left)
     })?;
-    // An earlier kernel that stays is no reason not to start another.
+    // An earlier kernel that could not be deleted is no reason not to start another.
     for error in left {
         host.tell(&BridgeEvent::Log { text: error.to_string() });
     }
@@ -158,14 +158,14 @@ fn make(
     session: &str,
     stage: &Mutex<MakingStage>,
 ) -> Result<FoundKernel, BeginError> {
-    // What is no server, or does not let us in, is found out in seconds, however long a kernel may take.
+    // That there is no Jupyter server, or none that lets us in, is found out in seconds, however long a kernel takes.
     api.greet()?;
     let mut trace = api.trace()?;
     let id = new_id()?;
     if !stage.lock().is_ok_and(|mut stage| stage.ask()) {
         return Err(BeginError::HostGone);
     }
-    // Noted before it is there, since this process may be killed while it is being made.
+    // The kernel is noted before it exists, since this process may be killed while the server makes it.
     let mut note = KernelNote::begin(wanted, &id, trace).map_err(BeginError::Io)?;
     let mut made = api.create(kernel, &id, trace);
     if trace == KernelTrace::Session && made.as_ref().is_err_and(ServerTrouble::is_not_offered) {
@@ -204,7 +204,8 @@ fn learn(note: &mut Option<KernelNote>, known: KnownOfKernel) -> Result<(), Begi
     note.as_mut().map_or(Ok(()), |note| note.learn(known)).map_err(BeginError::Io)
 }
 
-/// A server may have made a kernel and failed after that. If it cannot be seen now, the note stays.
+/// A server may have made a kernel and failed after that, so the kernel is looked for and deleted. The note
+/// is removed only if the kernel is gone.
 fn forget_if_gone(api: &KernelApi, note: Option<KernelNote>) {
     if let Some(note) = note
         && note.left().delete_at_once(api).unwrap_or(false)
@@ -222,7 +223,7 @@ fn forget(note: Option<KernelNote>) {
 /// What came of the work that is done beside the loop, and kernels of earlier starts that could not be removed.
 type BegunWork = (Result<FoundKernel, BeginError>, Vec<LeftError>);
 
-/// Does something in a thread, and hears the host meanwhile: it may want to end before this is over.
+/// Does `work` in a thread and hears the host meanwhile, since the host may want to end before the work is done.
 fn beside(
     host: &mut HostSide,
     stage: &Mutex<MakingStage>,
@@ -232,9 +233,9 @@ fn beside(
         pipe_with(PipeFlags::CLOEXEC).map_err(|error| BeginError::Io(error.into()))?;
     let (sender, receiver) = channel();
     std::thread::spawn(move || {
-        // The loop may be gone: then nobody is interested.
+        // If the loop is gone, nobody wants the result.
         let _ = sender.send(work());
-        // The other end sees that this one is closed.
+        // Closing this end of the pipe wakes the loop, which polls the other end.
         drop(finished);
     });
     loop {
@@ -255,8 +256,8 @@ fn beside(
     }
 }
 
-/// The host does not want the kernel any more. If the server was asked for it, its answer says which one has to be deleted; what
-/// takes longer is looked after by those who read the note.
+/// The host does not want the kernel any more. If the server was asked for one, its answer says which kernel
+/// has to be deleted. A kernel that takes longer is deleted later by a process that reads its note.
 fn end_early(stage: &Mutex<MakingStage>, work: &Receiver<BegunWork>) -> BeginError {
     let by = Instant::now() + DELETED_WITHIN;
     let nothing = stage.lock().is_ok_and(|mut stage| stage.give_up());
@@ -271,7 +272,7 @@ fn end_early(stage: &Mutex<MakingStage>, work: &Receiver<BegunWork>) -> BeginErr
     BeginError::HostGone
 }
 
-/// The id that a new kernel is to have. Enterprise Gateway takes it; others give one of their own.
+/// The id that a new kernel is to have. Some servers take it (`takes_ids`); others choose an id themselves.
 fn new_id() -> Result<String, BeginError> {
     let random = || sys::random().map_err(BeginError::Io);
     let (high, low) = (random()?, random()?);
@@ -285,7 +286,8 @@ fn new_id() -> Result<String, BeginError> {
     ))
 }
 
-/// Deletes a kernel that was started for the session. If that is not confirmed, the note of it stays; why, in words.
+/// Deletes a kernel that was started for the session. If its end is not confirmed, its note stays, and the
+/// error says why.
 pub(crate) fn remove(
     api: &KernelApi,
     kernel: &str,

@@ -28,7 +28,7 @@ pub(crate) struct Errands {
     session: String,
     sender: Sender<ErrandResult>,
     receiver: Receiver<ErrandResult>,
-    /// Closed and opened anew would be too late: one byte is written for each result.
+    /// The writing end of the pipe stays open for later errands: one byte is written for each result.
     wake: Arc<OwnedFd>,
     woken: OwnedFd,
 }
@@ -67,7 +67,7 @@ impl Errands {
         let (api, kernel) = (self.api.clone(), self.kernel.clone());
         let (sender, wake) = (self.sender.clone(), self.wake.clone());
         std::thread::spawn(move || {
-            // The loop may be gone: then nobody is interested.
+            // If the loop is gone, nobody wants the result.
             let _ = sender.send(errand(&api, &kernel));
             let _ = rustix::io::write(&*wake, &[1]);
         });

@@ -8,7 +8,7 @@ use crate::trouble::ServerTrouble;
 /// The reason if a message says that the kernel with the session's state is gone.
 pub(crate) fn end_told(channel: KernelChannel, message: &JupyterMessage) -> Option<&'static str> {
     match (channel, message.kind()) {
-        // The server has found its process gone and starts another.
+        // The server has found the kernel's process gone and starts another.
         (_, "status") => match message.text("execution_state") {
             "restarting" => {
                 Some("the kernel died, and its server started it anew: its state is gone")
@@ -16,7 +16,8 @@ pub(crate) fn end_told(channel: KernelChannel, message: &JupyterMessage) -> Opti
             "dead" => Some("the kernel died, and its server could not start it again"),
             _ => None,
         },
-        // Published when a kernel is deleted, culled or restarted by whoever may. Our own requests are answered on another channel.
+        // Servers publish this reply when a kernel is deleted, culled or restarted by anyone; replies to our
+        // own requests come on another channel.
         (KernelChannel::Published, "shutdown_reply") => {
             match message.content["restart"] == Value::Bool(true) {
                 true => Some("the kernel was started anew at its server: its state is gone"),
@@ -27,7 +28,7 @@ pub(crate) fn end_told(channel: KernelChannel, message: &JupyterMessage) -> Opti
     }
 }
 
-/// Why a kernel cannot be had any more, for the one whose session ends with it.
+/// Why the kernel of a session is gone, for the user whose session ends with it.
 pub(crate) fn gone_words(trouble: &ServerTrouble) -> String {
     match trouble {
         ServerTrouble::NoSuchId { url, .. } => {

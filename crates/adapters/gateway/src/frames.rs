@@ -17,7 +17,7 @@ pub(crate) enum WireForm {
 impl WireForm {
     /// A message as it is sent.
     pub(crate) fn write(self, channel: KernelChannel, message: &JupyterMessage) -> Message {
-        // The parts of a message that nobody signs: a delimiter and an empty signature come first.
+        // Servers want unsigned parts, so the delimiter and the empty signature, which come first, are left out.
         let parts = SigningKey::new("").encode(message).split_off(2);
         match self {
             WireForm::V1 => Message::binary(v1(channel_name(channel), &parts)),
@@ -38,7 +38,7 @@ impl WireForm {
         }
     }
 
-    /// The message that was sent so; why it is none.
+    /// The message that was sent in this form; an error says why it is no message.
     pub(crate) fn read(self, message: &Message) -> Result<(KernelChannel, JupyterMessage), String> {
         match (self, message) {
             (WireForm::V1, Message::Binary(bytes)) => read_v1(bytes),

@@ -37,7 +37,8 @@ pub(crate) fn exchange(
     let mut head = format!(
         "{method} {path} HTTP/1.1\r\nHost: {host}\r\nConnection: close\r\nAccept: application/json\r\nUser-Agent: stead\r\n"
     );
-    // A server that looks at no token takes changes only from who can set a cookie for it, as pages of others cannot.
+    // A server that checks no token takes changes only from clients that can set this cookie, which pages of other
+    // sites cannot.
     head += "Cookie: _xsrf=7374656164\r\nX-XSRFToken: 7374656164\r\n";
     if let Some(token) = token {
         head += &format!("Authorization: token {token}\r\n");
@@ -69,7 +70,7 @@ pub(crate) fn read_answer(from: &mut impl Read, without_body: bool) -> io::Resul
             let length: Option<usize> = header("content-length").and_then(|text| text.parse().ok());
             let coding = header("transfer-encoding").unwrap_or_default();
             let chunked = coding.to_ascii_lowercase().contains("chunked");
-            // Words before the answer itself.
+            // Answers from 100 to 199 only come before the answer itself.
             if (100..200).contains(&status) && status != 101 {
                 bytes.drain(..end);
                 continue;
@@ -97,7 +98,7 @@ pub(crate) fn read_answer(from: &mut impl Read, without_body: bool) -> io::Resul
             rest.truncate(length);
             rest
         }
-        // Without a length it reaches to the end.
+        // A body without a length reaches to the end of the connection.
         (_, _, None) => {
             while more(from, &mut rest)? {
                 if rest.len() > MOST_BODY {
@@ -131,7 +132,7 @@ fn read_chunks(from: &mut impl Read, mut rest: Vec<u8>) -> io::Result<Vec<u8>> {
         if size > MOST_BODY - body.len().min(MOST_BODY) {
             return Err(bad("its answer is too long"));
         }
-        // A line end follows each part.
+        // A line end follows each chunk.
         while rest.len() < start + size + 2 {
             if !more(from, &mut rest)? {
                 return Err(io::ErrorKind::UnexpectedEof.into());

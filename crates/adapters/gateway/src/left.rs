@@ -1,4 +1,5 @@
-//! Kernels that were left at their servers are looked for and deleted. What has been made, or may yet be, is never taken for gone.
+//! Looks for kernels that were left at their servers and deletes them. A kernel that may exist, or may yet
+//! be made, never counts as gone.
 
 use std::fs;
 use std::io;
@@ -16,7 +17,7 @@ use crate::trouble::ServerTrouble;
 /// How long a server may take to remove a kernel.
 pub(crate) const REMOVED_WITHIN: Duration = Duration::from_secs(10);
 
-/// How often is looked whether a kernel that is being made is there.
+/// Time between two looks for a kernel that is being made.
 const LOOK_EVERY: Timespec = Timespec { tv_sec: 0, tv_nsec: 300_000_000 };
 
 /// Why a kernel that was left could not be removed.
@@ -62,16 +63,16 @@ enum LeftFate {
 }
 
 impl KnownOfKernel {
-    /// The one place where a kernel is taken for gone.
+    /// What follows from a look; the one place that decides that a kernel is gone.
     fn fate(&self, look: KernelLook, now: u64) -> LeftFate {
         match (self, look) {
             (_, KernelLook::Deleted) => LeftFate::Gone,
             (_, KernelLook::Silent { id }) => LeftFate::Silent { id },
             (KnownOfKernel::Made { .. }, KernelLook::NotThere)
-            // A server that answers for itself has nothing under way.
+            // A server that has answered by itself that it makes no kernel has no kernel under way.
             | (KnownOfKernel::Refused { .. }, KernelLook::NotThere) => LeftFate::Gone,
             (KnownOfKernel::Asked { at, trace }, KernelLook::NotThere) => {
-                // One that takes longer than this has given it up.
+                // A server that takes longer than this has given the kernel up.
                 let may_come = now < at.saturating_add(CREATED_WITHIN.as_secs());
                 match trace {
                     _ if may_come => LeftFate::LookAgain,
@@ -94,7 +95,7 @@ pub(crate) fn remove_all(dir: &Path) -> Vec<LeftError> {
     notes.iter().filter_map(|path| remove(path, until).err()).collect()
 }
 
-/// Deletes the kernel of a note, and the note. One that is being made is waited for until then.
+/// Deletes the kernel of a note, and the note. A kernel that is being made is waited for, at most until `until`.
 fn remove(path: &Path, until: Instant) -> Result<(), LeftError> {
     let bad = |source: io::Error| LeftError::Note { path: path.to_owned(), source };
     match note::read(path).map_err(bad)? {
@@ -108,7 +109,7 @@ fn remove(path: &Path, until: Instant) -> Result<(), LeftError> {
 }
 
 impl LeftKernel {
-    /// Has the server delete it. One that is still being made is waited for.
+    /// Has the server delete the kernel. A kernel that is still being made is waited for.
     fn delete(&self, path: &Path, until: Instant) -> Result<(), LeftError> {
         let url = || self.server.url.clone();
         let failed = |trouble| match &self.known {
@@ -144,7 +145,7 @@ impl LeftKernel {
                 KernelTrace::Session => {
                     [api.kernels_of_sessions(&self.id)?, vec![self.id.clone()]].concat()
                 }
-                // The id is worth a try where nobody knows.
+                // Where nobody knows whether the server took our id, it is worth a try.
                 KernelTrace::Id | KernelTrace::Nothing => vec![self.id.clone()],
             },
         };
@@ -160,7 +161,7 @@ impl LeftKernel {
         Ok(look)
     }
 
-    /// Looks once whether there is something after all, and deletes it.
+    /// Looks once whether the kernel is there after all, and deletes it; says whether it is gone.
     pub(crate) fn delete_at_once(&self, api: &KernelApi) -> Result<bool, ServerTrouble> {
         Ok(self.known.fate(self.look(api)?, clock()) == LeftFate::Gone)
     }

@@ -70,8 +70,8 @@ impl LinkAction {
             LinkAction::TellLost { reason } => {
                 vec![BridgeEvent::Lost { reason: format!("{reason} ({server})") }]
             }
-            // Servers confirm nothing: what was under way in either direction is lost, and nobody knows how much. What is
-            // printed from now on must not come before this.
+            // Servers confirm nothing: messages that were under way in either direction are lost, and nobody
+            // knows how many. Output that comes from now on must not be shown before this event.
             LinkAction::TellFound => {
                 vec![BridgeEvent::Found { reason: None, gap: true }, BridgeEvent::Sync {}]
             }
@@ -142,7 +142,7 @@ impl LinkState {
             (LinkState::Resting { lost, tries, until }, LinkInput::Tick) if until <= now => {
                 (LinkState::Dialing { lost, tries }, vec![LinkAction::Dial])
             }
-            // What comes from a connection that is no longer there.
+            // These inputs come from a connection or a try that is over, or too early, and change nothing.
             (state @ LinkState::Open { .. }, LinkInput::Opened | LinkInput::Failed { .. })
             | (
                 state @ (LinkState::Dialing { .. } | LinkState::Resting { .. }),

@@ -106,7 +106,7 @@ fn by_getent(host: &str, by: Instant) -> io::Result<Vec<IpAddr>> {
     Ok(text.lines().filter_map(first).collect())
 }
 
-/// Reads to the end, which has to come in time.
+/// Reads to the end of the stream; an error if the end has not come by `by`.
 fn read_by(
     from: &mut (impl Read + std::os::fd::AsFd),
     into: &mut Vec<u8>,
@@ -188,7 +188,7 @@ fn ask(server: IpAddr, name: &str, kind: u16, by: Instant) -> io::Result<Vec<IpA
         IpAddr::V6(_) => (Ipv6Addr::UNSPECIFIED, 0).into(),
     };
     let socket = UdpSocket::bind(any)?;
-    // Answers of others are not taken.
+    // A connected socket takes answers of this server only.
     socket.connect((server, 53))?;
     socket.set_read_timeout(Some(left))?;
     let id = stead_launch::sys::random()? as u16;
@@ -207,7 +207,7 @@ fn ask(server: IpAddr, name: &str, kind: u16, by: Instant) -> io::Result<Vec<IpA
 /// A question of the domain name system (RFC 1035).
 fn question(id: u16, name: &str, kind: u16) -> Vec<u8> {
     let mut bytes = Vec::new();
-    // One question, and the server is to ask others.
+    // The header: one question, and the server is to ask other servers.
     for word in [id, 0x0100, 1, 0, 0, 0] {
         bytes.extend(word.to_be_bytes());
     }

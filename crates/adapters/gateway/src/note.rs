@@ -1,5 +1,5 @@
-//! Notes of the kernels that were started for a session, in the session's directory, one file each: whoever comes next deletes what
-//! a killed adapter has left at its server.
+//! Notes of the kernels that were started for a session, in the session's directory, one file each: the next
+//! adapter or command deletes the kernel that a killed adapter has left at its server.
 //!
 //! An adapter holds the lock of its note as long as it lives, so nobody takes the kernel of a session that has been started anew for
 //! one that was left.
@@ -27,13 +27,13 @@ pub(crate) struct LeftKernel {
     pub(crate) known: KnownOfKernel,
 }
 
-/// How much is known of it. What comes first is noted first, since we may be killed at any moment.
+/// How much is known of the kernel. Each fact is noted as soon as it is known, since we may be killed at any moment.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(tag = "is", rename_all = "snake_case")]
 pub(crate) enum KnownOfKernel {
-    /// The server is asked to make it, since this second of the clock, and has not answered.
+    /// The server was asked to make the kernel at this second of the clock, and has not answered.
     Asked { at: u64, trace: KernelTrace },
-    /// The server has said that it makes none; what it has made all the same is there by now.
+    /// The server has said that it makes no kernel; if it has made one all the same, that kernel is there by now.
     Refused { trace: KernelTrace },
     /// The server has it under this id.
     Made { id: String },
@@ -88,14 +88,16 @@ impl KernelNote {
     }
 }
 
-/// Takes the place of an earlier note as a whole: whoever is killed meanwhile, or finds the disk full, leaves one of the two.
+/// Replaces an earlier note as a whole: if this process is killed meanwhile, or the disk is full, one of the
+/// two notes is left.
 fn write(path: &Path, left: &LeftKernel) -> io::Result<File> {
     let text = serde_json::to_vec(left)?;
     let new = path.with_extension("new");
     let mut options = fs::OpenOptions::new();
     let mut file = options.write(true).create(true).truncate(true).mode(0o600).open(&new)?;
     file.write_all(&text)?;
-    // Before it has its name. A file system without locks is one where nobody else may be at work.
+    // The note is locked before it has its name. On a file system without locks it stays unlocked, and nobody
+    // else may be at work there.
     let _ = flock(&file, FlockOperation::NonBlockingLockExclusive);
     fs::rename(&new, path)?;
     Ok(file)
@@ -103,7 +105,7 @@ fn write(path: &Path, left: &LeftKernel) -> io::Result<File> {
 
 /// What a note says.
 pub(crate) enum ReadNote {
-    /// It is gone, or its adapter lives.
+    /// The note is gone, or the adapter that wrote it lives.
     Nothing,
     Left(Box<LeftKernel>),
 }
@@ -119,7 +121,7 @@ pub(crate) fn read(path: &Path) -> io::Result<ReadNote> {
         if locked == Err(rustix::io::Errno::WOULDBLOCK) {
             return Ok(ReadNote::Nothing);
         }
-        // An adapter that lives may just have put a newer one in its place.
+        // An adapter that lives may just have put a newer note in the place of this one.
         let identity = |meta: fs::Metadata| (meta.dev(), meta.ino());
         let there = path.symlink_metadata().map(identity).ok();
         if there == Some(identity(file.metadata()?)) {
@@ -148,7 +150,7 @@ pub(crate) fn session_dir() -> Option<PathBuf> {
     dir.is_absolute().then_some(dir)
 }
 
-/// Seconds of the clock that goes on while nobody of ours runs.
+/// Seconds of the clock that goes on while no process of ours runs.
 pub(crate) fn clock() -> u64 {
     SystemTime::now().duration_since(UNIX_EPOCH).unwrap_or_default().as_secs()
 }

@@ -20,9 +20,9 @@ use crate::link::{LinkAction, LinkInput, LinkState};
 use crate::socket::{KernelWebSocket, UnsentMessage};
 use crate::trouble::ServerTrouble;
 
-/// A kernel that has just been started may not hear what comes first.
+/// How often a kernel is greeted: one that has just been started may not hear the first greeting.
 const GREET_EVERY: Duration = Duration::from_secs(2);
-/// After so many cuts in the middle of the same message it is not sent again.
+/// After so many cuts in the middle of the same message the message is not sent again.
 const MOST_TORN: u32 = 3;
 
 /// Why the loop is over.
@@ -60,9 +60,9 @@ pub(crate) struct GatewayLoop {
     file: TransferFile,
     /// When the conversation wants to be woken.
     due: Option<Instant>,
-    /// Until the kernel has answered.
+    /// When to greet the kernel again; none once it has answered.
     greeting: Option<KernelGreeting>,
-    /// More has come than was looked at.
+    /// There may be messages that have come and were not looked at.
     more: bool,
     /// How often the connection was cut in the middle of the same message.
     torn: u32,
@@ -82,7 +82,7 @@ impl GatewayLoop {
         let now = Instant::now();
         Ok(GatewayLoop {
             host,
-            // A kernel of a server is never a child of this process, whoever started it.
+            // A kernel at a server is never a child of this process, no matter who started it.
             talk: KernelTalk::new(
                 KernelOwner::Others,
                 &session,
@@ -128,7 +128,7 @@ impl GatewayLoop {
                 }
             }
         }
-        // What the kernel does meanwhile does not matter any more, so it goes first.
+        // The kernel is deleted before the host has taken everything, since its output does not matter any more.
         if let KernelCustody::Ours(note) = self.custody {
             self.socket = None;
             if let Err(text) = remove(&self.api, &self.kernel, note, deleted_by()) {
@@ -190,7 +190,7 @@ impl GatewayLoop {
         Ok(())
     }
 
-    /// Until the kernel has answered it is asked again.
+    /// Greets the kernel again until it has answered.
     fn greet(&mut self) -> Result<(), LoopEnd> {
         let Some(greeting) = &mut self.greeting else { return Ok(()) };
         let now = Instant::now();
@@ -209,7 +209,7 @@ impl GatewayLoop {
         Ok(())
     }
 
-    /// Sends what the connection takes. That it is cut is found when it is read.
+    /// Sends what the connection takes. A cut of the connection is noticed when it is read.
     fn send(&mut self) {
         if let Some(socket) = &mut self.socket {
             let _ = socket.write(&mut self.outbox);
@@ -227,7 +227,7 @@ impl GatewayLoop {
         }
         for (channel, message) in incoming.messages {
             if let Some(reason) = fate::end_told(channel, &message) {
-                // What it said before counts.
+                // What the kernel said before its end counts.
                 self.act(std::mem::take(actions))?;
                 return Err(LoopEnd::Ended { reason: reason.to_owned() });
             }
@@ -237,7 +237,7 @@ impl GatewayLoop {
             self.linked(LinkInput::Heard)?;
         }
         if let Some(reason) = incoming.cut {
-            // What came before the cut is told before it.
+            // Messages that came before the cut are told before the cut.
             self.act(std::mem::take(actions))?;
             self.linked(LinkInput::Cut { reason })?;
         }
@@ -264,7 +264,7 @@ impl GatewayLoop {
                     let socket = self.socket.take();
                     let unsent = socket.and_then(|mut socket| socket.unsent());
                     self.torn = if unsent.is_some() { self.torn + 1 } else { 0 };
-                    // One that is cut each time is too long for the server, which hangs up.
+                    // A message that is cut each time is too long for the server, which hangs up.
                     if let Some(message) = unsent.filter(|_| self.torn < MOST_TORN) {
                         self.outbox.push_front(message);
                     }
@@ -302,7 +302,7 @@ impl GatewayLoop {
                 ErrandResult::Looked(Err(trouble @ ServerTrouble::NoSuchId { .. })) => {
                     return Err(LoopEnd::Ended { reason: fate::gone_words(&trouble) });
                 }
-                // Whether the server lives is told by its connection.
+                // No other result of a look counts: the connection tells whether the server lives.
                 ErrandResult::Looked(_) | ErrandResult::Interrupted(Ok(())) => {}
                 ErrandResult::Interrupted(Err(trouble)) => {
                     let text = format!("the interrupt could not be passed on: {trouble}");

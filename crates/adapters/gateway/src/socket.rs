@@ -11,7 +11,7 @@ use tungstenite::{Error, Message, WebSocket};
 use crate::frames::WireForm;
 use crate::stream::GatewayStream;
 
-/// So many messages are read before something else is looked at.
+/// How many messages are read before the loop looks at something else.
 const MOST_AT_ONCE: usize = 256;
 
 /// A message for the kernel.
@@ -21,11 +21,11 @@ pub(crate) type UnsentMessage = (KernelChannel, JupyterMessage);
 #[derive(Default)]
 pub(crate) struct HeardMessages {
     pub(crate) messages: Vec<(KernelChannel, JupyterMessage)>,
-    /// What came and is no message.
+    /// Reasons why something that came is no message.
     pub(crate) odd: Vec<String>,
     /// Whether anything came, if only a sign of life.
     pub(crate) heard: bool,
-    /// There may be more, which no poll would tell: it has left the connection already.
+    /// There may be more messages, which no poll would tell: their bytes have been read from the connection already.
     pub(crate) more: bool,
     /// Why there will be no more.
     pub(crate) cut: Option<String>,
@@ -46,7 +46,7 @@ impl KernelWebSocket {
         KernelWebSocket { socket, form, writing: None, stuck: false }
     }
 
-    /// Writes messages, one after the other, as far as the connection takes them; why it is cut.
+    /// Writes messages, one after the other, as far as the connection takes them; an error says why it is cut.
     pub(crate) fn write(&mut self, queue: &mut VecDeque<UnsentMessage>) -> Result<(), String> {
         loop {
             if self.stuck || self.writing.is_some() {
@@ -72,7 +72,7 @@ impl KernelWebSocket {
 
     /// Asks the server for a sign of life.
     pub(crate) fn ping(&mut self) {
-        // An error is found again when something is read.
+        // A failed write is noticed when the connection is read.
         if self.socket.write(Message::Ping(Vec::new().into())).is_ok() {
             self.stuck = true;
         }
@@ -91,7 +91,8 @@ impl KernelWebSocket {
                     }
                 }
                 Ok(Message::Close(frame)) => {
-                    // What is too long for the server is too long the next time, too.
+                    // A message that is too long for the server would be too long the next time, too, so it
+                    // is not sent again.
                     if frame.as_ref().is_some_and(|frame| frame.code == CloseCode::Size) {
                         self.writing = None;
                     }

@@ -61,8 +61,8 @@ impl GatewayStream {
         self.timed().by = Some(by);
     }
 
-    /// Has the next bytes of the server acknowledged at once. It waits for that before it sends more, and the kernel would
-    /// wait for 40 ms. This does not last, so it is said before each wait.
+    /// Has the next bytes of the server acknowledged at once. The server waits for that before it sends more, and the
+    /// kernel would wait for 40 ms to do so. The setting does not last, so it is made before each wait.
     pub(crate) fn acknowledge_quickly(&mut self) {
         let _ = rustix::net::sockopt::set_tcp_quickack(&self.timed().tcp, true);
     }
@@ -103,7 +103,7 @@ impl TimedStream {
     }
 }
 
-/// A socket says that it would block when its time is over.
+/// Turns `WouldBlock`, with which a socket reports that its time is over, into `TimedOut`.
 fn over(result: io::Result<usize>, timed: bool) -> io::Result<usize> {
     match result {
         Err(error) if timed && error.kind() == io::ErrorKind::WouldBlock => {

@@ -52,7 +52,7 @@ fn roots(path: &Path) -> Result<RootCertStore, ServerTrouble> {
     let mut roots = RootCertStore::empty();
     let found = CertificateDer::pem_file_iter(path).map_err(|error| bad(error.to_string()))?;
     for certificate in found {
-        // Of a system's many certificates some may be of kinds that nobody uses any more.
+        // Some of a system's many certificates may be of kinds that are no longer supported, so they are passed over.
         let _ = roots.add(certificate.map_err(|error| bad(error.to_string()))?);
     }
     match roots.is_empty() {

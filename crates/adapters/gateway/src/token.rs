@@ -75,7 +75,7 @@ pub(crate) fn read_token(source: Option<&TokenSource>) -> Result<Option<GatewayT
         Some(TokenSource::Unknown) => return Err(TokenError::Newer),
     };
     let secret = secret.trim().to_owned();
-    // Anything else could not stand in a header.
+    // A token with other characters could not stand in a header.
     if secret.is_empty() || !secret.bytes().all(|byte| byte.is_ascii_graphic()) {
         return Err(TokenError::NoToken { origin });
     }

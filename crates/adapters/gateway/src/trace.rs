@@ -11,16 +11,16 @@ use crate::trouble::ServerTrouble;
 
 /// Variables that a gateway hands to a new kernel begin so.
 const KERNEL_VARIABLES: &str = "KERNEL_";
-/// The first Jupyter Server that is known to take the id of a new kernel from who asks for it.
+/// The first Jupyter Server that is known to take the id of a new kernel from its client.
 const TAKES_IDS: (u64, u64) = (2, 21);
 
-/// What tells a kernel of ours from others while only the server knows that it made it.
+/// What a kernel of ours is found by as long as only the server knows that it has made the kernel.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
 #[serde(rename_all = "snake_case")]
 pub(crate) enum KernelTrace {
     /// A session of the server with a path of ours. Jupyter Servers have those.
     Session,
-    /// Its id, which the server takes from us.
+    /// The kernel's id, which the server takes from us.
     Id,
     /// Nothing: the server chooses ids itself and has no sessions.
     Nothing,
@@ -29,8 +29,8 @@ pub(crate) enum KernelTrace {
 impl KernelApi {
     /// How a new kernel can be found at this server.
     pub(crate) fn trace(&self) -> Result<KernelTrace, ServerTrouble> {
-        // Gateways have sessions, too, but hand no variables to their kernels and mostly list none; only a whole server has a
-        // status.
+        // Gateways have sessions, too, but hand no variables to their kernels and mostly do not list their
+        // sessions. Only a whole Jupyter Server has a status.
         let status = self.answer_of("api/status")?;
         let whole = status.is_some_and(|status| status.get("kernels").is_some());
         match whole && self.answer_of("api/sessions")?.is_some_and(|all| all.is_array()) {
@@ -39,13 +39,13 @@ impl KernelApi {
         }
     }
 
-    /// The same for a server that makes no sessions for us.
+    /// How a new kernel can be found at a server that makes no sessions for us.
     pub(crate) fn trace_without_sessions(&self) -> Result<KernelTrace, ServerTrouble> {
         let said = self.answer_of("api")?.unwrap_or_default();
         Ok(if takes_ids(&said) { KernelTrace::Id } else { KernelTrace::Nothing })
     }
 
-    /// Starts a kernel; its id, which is the one that is wished for if the server takes wishes.
+    /// Starts a kernel and returns its id, which is `id` if the server takes ids from clients.
     pub(crate) fn create(
         &self,
         name: Option<&str>,
@@ -93,8 +93,8 @@ impl KernelApi {
     }
 }
 
-/// Whether a server that says this of itself takes the id of a new kernel from us. Enterprise Gateway, which alone tells a version
-/// of its own, does; others do what the Jupyter Server does that they are built on.
+/// Whether a server that says this of itself takes the id of a new kernel from us. Enterprise Gateway does, and it
+/// alone tells a `gateway_version`; other servers do what the Jupyter Server does that they are built on.
 fn takes_ids(said: &Value) -> bool {
     let version = said["version"].as_str().unwrap_or_default();
     let mut numbers = version.split('.').map(|part| part.parse::<u64>().unwrap_or(0));
@@ -102,7 +102,7 @@ fn takes_ids(said: &Value) -> bool {
     said["gateway_version"].is_string() || version >= TAKES_IDS
 }
 
-/// The path of the session that a kernel is made with. No file has it.
+/// The path of the session that a kernel is made with. No file has this path.
 fn session_path(id: &str) -> String {
     format!("stead-{id}")
 }
@@ -116,7 +116,7 @@ fn kernels_at(sessions: &[Value], id: &str) -> Vec<String> {
 
 fn session_wanted(name: Option<&str>, id: &str) -> Value {
     let path = session_path(id);
-    // Servers that take no ids look only whether they have a kernel of this one.
+    // A server that takes no ids from clients only looks whether it has a kernel with this id.
     let mut kernel = json!({"id": id});
     if let Some(name) = name {
         kernel["name"] = name.into();
@@ -149,7 +149,8 @@ fn kernel_variables(
     // By itself a gateway gives up after half a minute, before a cluster has found a machine or fetched an image.
     let patience = CREATED_WITHIN.as_secs() - 10;
     all.entry("KERNEL_LAUNCH_TIMEOUT".to_owned()).or_insert_with(|| patience.to_string());
-    // Never that of the environment: inside a kernel of such a gateway it is the id of that kernel, which would be taken for ours.
+    // `KERNEL_ID` is never taken from the environment: inside a kernel of such a gateway it is the id of that
+    // kernel, which would be taken for ours.
     all.insert("KERNEL_ID".to_owned(), id.to_owned());
     all
 }

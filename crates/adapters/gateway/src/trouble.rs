@@ -55,7 +55,7 @@ pub(crate) enum ReachedServer {
     No,
     /// The connection was cut, a proxy gave up waiting, or the answer cannot be read: the server may do it all the same.
     Perhaps,
-    /// The server answers for itself, so it has nothing under way.
+    /// The server itself has answered, so it has nothing under way.
     Answered,
 }
 
@@ -80,7 +80,7 @@ impl ServerTrouble {
     pub(crate) fn reached(&self) -> ReachedServer {
         match self {
             ServerTrouble::Cut { .. } | ServerTrouble::NoJupyter { .. } => ReachedServer::Perhaps,
-            // 499 and those from 520 on are what proxies say beyond the standard.
+            // Proxies use 499 and the numbers from 520 on, which are no part of the standard.
             ServerTrouble::Status { status: 408 | 499 | 502..=504 | 520..=527, .. } => {
                 ReachedServer::Perhaps
             }
@@ -108,7 +108,7 @@ impl ServerTrouble {
         )
     }
 
-    /// The same for those who give advice.
+    /// The kind of trouble, for front ends that give advice.
     pub(crate) fn obstacle(&self) -> Obstacle {
         match self {
             ServerTrouble::Name(_) | ServerTrouble::NoServer { .. } | ServerTrouble::Cut { .. } => {

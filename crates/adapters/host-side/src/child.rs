@@ -10,11 +10,11 @@ use stead_launch::cores;
 use stead_launch::sys::{self, OnSignal};
 use stead_protocol::bridge::Stream;
 
-/// How much of what it writes itself is read at once; the rest stays in the pipe, and the process waits. A process that never
-/// stops writing would else be read for ever.
+/// How much of a process's own output is read at once; the rest stays in the pipe, and the process waits. A
+/// process that never stops writing would otherwise be read for ever.
 const PIECE: usize = 256 << 10;
 
-/// It ends with the adapter, and nothing of it is read that the adapter does not ask for.
+/// A child process of an adapter. It ends with the adapter, and its output is read only when the adapter asks for it.
 #[derive(Debug)]
 pub struct AdapterChild {
     child: Child,
@@ -73,7 +73,7 @@ impl AdapterChild {
             Stream::Out => stdout.as_mut().map(|file| take(file)),
             Stream::Err => stderr.as_mut().map(|file| take(file)),
         };
-        // An error means that there is no more at the moment. Less than was asked for means that it was closed.
+        // An error means that there is no more at the moment. Less than `PIECE` means that the stream was closed.
         if matches!(read, Some(Ok(count)) if count < PIECE) {
             match stream {
                 Stream::Out => *stdout = None,
@@ -97,7 +97,7 @@ impl AdapterChild {
 
     /// Kills it and its group, and waits for its end.
     pub fn kill(&mut self) {
-        // A group outlives the process that it is named after, and its number is not used again until all of it is gone.
+        // A process group outlives its first process, and its number is not used again until the whole group is gone.
         self.signal_group(Signal::KILL);
         let _ = self.child.wait();
     }

@@ -1,6 +1,6 @@
 //! Texts within a budget.
 
-/// At most so many characters, with a word where the middle is missing.
+/// The text with at most `most` characters, and a note where the middle is missing.
 pub fn cut(text: &str, most: usize) -> String {
     let count = text.chars().count();
     if count <= most {

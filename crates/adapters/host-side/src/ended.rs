@@ -11,7 +11,7 @@ use stead_protocol::signal_words;
 /// How much of what a process writes before it is ready is kept for an error.
 const KEPT: usize = 4 << 10;
 
-/// Ends this process as what it had started ended, so that the host sees what it would have seen of an interpreter.
+/// Ends this process the way its child ended, so that the host sees what it would have seen of an interpreter.
 pub fn end_like(status: ExitStatus) -> ! {
     let signal = status.signal().and_then(Signal::from_named_raw);
     if let Some(signal) = signal {

@@ -1,4 +1,4 @@
-//! The session's input, read a line at a time: the next question finds the next line, and what is left the host drops.
+//! The session's input, read a line at a time: the next question gets the next line, and the host drops the rest.
 
 use rustix::event::{PollFd, PollFlags, Timespec, poll};
 
@@ -22,7 +22,8 @@ pub enum TakenInput {
 }
 
 impl SessionInput {
-    /// Code waits for a line, or no longer does: then a part of one is forgotten, since who asked for it is gone.
+    /// Notes whether code waits for a line. If it no longer does, a part of a line is forgotten, since the
+    /// code that asked for it is gone.
     pub fn listen(&mut self, listens: bool) {
         self.listens = listens;
         if !listens {

@@ -57,10 +57,10 @@ pub struct HostSide {
 pub struct HostGone;
 
 impl HostSide {
-    /// That of the host which has started this process; none, and a word about it, if nobody has.
+    /// The side of the host which has started this process; none, and a message on stderr, if no host has.
     pub fn inherited() -> Option<HostSide> {
         let given = std::env::var("STEAD_BRIDGE_FD").ok().and_then(|fd| fd.parse().ok());
-        // Interrupts come as commands. A signal for the whole group is for others in it.
+        // Interrupts come as commands. A signal for the whole process group is meant for other processes in it.
         sys::on_signal(Signal::INT, OnSignal::Wake);
         sys::on_signal(Signal::PIPE, OnSignal::Ignore);
         let side = given.and_then(sys::inherited).and_then(|fd| HostSide::new(fd).ok());
@@ -103,7 +103,7 @@ impl HostSide {
             _ => false,
         };
         self.queued += bytes.len();
-        // Lines that nothing waits for between go together, or the host would wake for each.
+        // Lines go together if no `ack` is awaited between them, or the host would wake for each.
         match self.queue.back_mut() {
             Some(HostItem::Line { bytes: before, acked: waits @ false, .. }) => {
                 before.append(&mut bytes);
@@ -126,7 +126,7 @@ impl HostSide {
         self.queue.is_empty() && !self.waits
     }
 
-    /// Whether so much waits for the host that no more should be made of what is said elsewhere.
+    /// Whether so much waits for the host that no more should be read from the kernel or server.
     pub fn is_full(&self) -> bool {
         self.queued > MOST_QUEUED
     }
@@ -134,7 +134,8 @@ impl HostSide {
     /// Writes what can be written now.
     pub fn flush(&mut self) -> Result<(), HostGone> {
         while !self.waits {
-            // What one stream has is read before something is written to the other, or their order would be lost.
+            // The host has to read one stream before the other is written to, or the order of their output
+            // would be lost.
             if let Some(HostItem::Bytes { to, .. }) = self.queue.front()
                 && self.last.is_some_and(|last| last != *to && is_unread(last))
             {
@@ -168,7 +169,7 @@ impl HostSide {
         Ok(())
     }
 
-    /// Waits until the host has taken everything; one that is gone takes nothing.
+    /// Waits until the host has taken everything; a host that is gone takes nothing.
     pub fn finish(&mut self) {
         while self.flush().is_ok() && !self.is_done() {
             let (control, stream) = self.wants();
@@ -208,14 +209,14 @@ impl HostSide {
         }
     }
 
-    /// Reads commands and hands each on; that the host has recorded what it was told is noted here.
+    /// Reads commands and hands each on, except `ack`, which says that the host has recorded an event.
     pub fn each_command(&mut self, mut each: impl FnMut(&Command<'_>)) -> Result<(), HostGone> {
         let read = self.read();
         while let Some(frame) = self.commands.next_frame() {
             match frame.command() {
                 Some(Command::Ack) => self.waits = false,
                 Some(command) => each(&command),
-                // One of a newer host.
+                // A command of a newer host is skipped.
                 None => {}
             }
         }

@@ -27,15 +27,15 @@ impl<'a, S> WaitList<'a, S> {
         list
     }
 
-    /// One more.
+    /// Adds one more descriptor to wait for.
     pub fn add(&mut self, source: S, fd: BorrowedFd<'a>, flags: PollFlags) {
         self.sources.push(source);
         self.fds.push(PollFd::from_borrowed_fd(fd, flags));
     }
 
-    /// Waits until something can be read or written, or the time has come; what can be.
+    /// Waits until something can be read or written, or until the time has come; returns the sources that are ready.
     pub fn wait(mut self, until: Option<Instant>) -> io::Result<Vec<S>> {
-        // Timers of the system round down, and one that wakes too early would find nothing due.
+        // The system's timers round down, and a wait that ends too early would find nothing due.
         let left = until.map(|at| match at.saturating_duration_since(Instant::now()) {
             Duration::ZERO => Duration::ZERO,
             left => left + Duration::from_millis(1),

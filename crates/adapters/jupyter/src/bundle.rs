@@ -74,7 +74,7 @@ pub fn choose(data: &Value, is_value: bool) -> ShownBundle {
         let text = plain.map(|text| cut(text.trim_end_matches('\n'), room));
         shown.text = text.or(shown.text);
     }
-    // Better a text that says little than nothing, or a form that only a browser of notebooks knows.
+    // If nothing else can be shown, even a text that says little is better, or a form that only notebooks can show.
     if shown.displays.is_empty() && shown.text.is_none() && remarks.is_empty() {
         let other = || data.as_object()?.iter().find_map(|(mime, form)| text_of(mime, form));
         shown.text = form("text/plain").or_else(other).map(|text| cut(&text, VALUE_BUDGET));

@@ -22,17 +22,17 @@ use crate::talk::{KernelOwner, KernelTalk, TalkAction, TalkInput};
 
 /// How long a kernel of ours may take until it answers; the host waits for a minute.
 const READY_WITHIN: Duration = Duration::from_secs(50);
-/// How long it may take until it listens at files; one that does not may know ports only.
+/// How long a kernel of ours may take until it listens at socket files; one that does not may know only ports.
 const LISTENS_WITHIN: Duration = Duration::from_secs(25);
 /// How long a kernel that runs already may take until it answers.
 const ANSWERS_WITHIN: Duration = Duration::from_secs(10);
-/// How often a kernel is started with other ports because somebody took one.
+/// How often a kernel is started with other ports because somebody took one of the first.
 const MOST_STARTS: u32 = 4;
-/// How often is looked whether a kernel listens.
+/// Time between two looks whether a kernel listens.
 const LOOK_EVERY: Duration = Duration::from_millis(10);
 /// How much of what a kernel writes before it answers is kept.
 const MOST_WRITTEN: usize = 64 << 10;
-/// What a kernel published before our subscription reached it is lost, so it is greeted again.
+/// How often a kernel is greeted again, since messages that it published before our subscription are lost.
 const GREET_EVERY: Duration = Duration::from_millis(150);
 
 /// Why there is no kernel to speak to.
@@ -84,9 +84,9 @@ fn written(text: &str) -> String {
 /// Whether the key of a connection may be why a kernel is not heard.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum KeyDoubt {
-    /// Nothing says so.
+    /// Nothing suggests that the key is wrong.
     None,
-    /// What it sends is signed with another key.
+    /// The kernel's messages are signed with another key.
     Other,
     /// The file is somebody else's, and a kernel with another key does not answer.
     OfFile,
@@ -114,7 +114,7 @@ pub(crate) enum KernelEnd {
 pub(crate) struct Kernel {
     pub(crate) sockets: KernelSockets,
     process: Option<KernelProcess>,
-    /// What was to be done when it had answered.
+    /// Actions that the conversation wanted once the kernel had answered.
     pub(crate) first: Vec<TalkAction>,
 }
 
@@ -170,7 +170,8 @@ impl Kernel {
         }
     }
 
-    /// A connection is gone. A process that ends closes its sockets first, so its end is waited for a moment.
+    /// How the kernel ended whose connection is gone. A process that ends closes its sockets first, so its
+    /// end is waited for a moment.
     pub(crate) fn lost(&mut self, why: &str) -> KernelEnd {
         if let Some(process) = &self.process {
             let mut fds = [PollFd::from_borrowed_fd(process.child.ended_fd(), PollFlags::IN)];
@@ -236,7 +237,7 @@ fn start(
                 if let Some(process) = &mut process {
                     process.answers(sockets.listener());
                 }
-                // Both sides have what they need of the files, and a killed adapter could not remove them.
+                // Both sides have read the files by now, and an adapter that is killed later could not remove them.
                 drop(dir);
                 return Ok((Kernel { sockets, process, first }, talk));
             }
@@ -247,7 +248,7 @@ fn start(
                     process.kill();
                 }
                 match (&failure, transport) {
-                    // Some know ports only, and end or wait for ever.
+                    // Some kernels know only ports; started with socket files, they end or wait for ever.
                     (
                         StartFailure::Died { .. } | StartFailure::Deaf { .. },
                         KernelTransport::Ipc,
@@ -343,14 +344,14 @@ impl Attempt<'_> {
         }
     }
 
-    /// The process runs and does not listen.
+    /// The failure of a process that runs and does not listen.
     fn deaf(&self) -> StartFailure {
         let within =
             READY_WITHIN.saturating_sub(self.until.saturating_duration_since(Instant::now()));
         StartFailure::Deaf { name: self.name.clone(), within, said: tail(&self.written) }
     }
 
-    /// What listens does not answer.
+    /// The failure of a kernel that listens and does not answer.
     fn silent(&self, sockets: &KernelSockets) -> StartFailure {
         let (within, unknown) = match self.process {
             Some(_) => (READY_WITHIN, KeyDoubt::None),
@@ -360,7 +361,7 @@ impl Attempt<'_> {
         StartFailure::Silent { name: self.name.clone(), within, key, said: tail(&self.written) }
     }
 
-    /// Something was sent or read; a kernel of ours that hangs up is about to end.
+    /// The result of sending or reading; a kernel of ours that hangs up is about to end.
     fn spoken<T>(
         &mut self,
         result: Result<T, crate::socket::KernelSocketError>,

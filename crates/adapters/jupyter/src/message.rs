@@ -77,13 +77,13 @@ pub struct SigningKey(Option<Hmac<Sha256>>);
 impl SigningKey {
     /// An empty key means that nothing is signed.
     pub fn new(key: &str) -> SigningKey {
-        // A key of any length will do.
+        // HMAC takes a key of any length, so this never fails.
         SigningKey(Hmac::new_from_slice(key.as_bytes()).ok().filter(|_| !key.is_empty()))
     }
 
     /// The parts to send.
     pub fn encode(&self, message: &JupyterMessage) -> Vec<Vec<u8>> {
-        // The date must be one: kernels parse it. None of them looks at it.
+        // Kernels parse the date, so it has to be a valid one, but none of them makes use of it.
         let mut header = message.header.clone();
         header["date"] = json!("2000-01-01T00:00:00.000000Z");
         let parts = [&header, &message.parent, &json!({}), &message.content]

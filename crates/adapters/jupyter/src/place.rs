@@ -21,8 +21,8 @@ pub fn host_input<'a>(command: &'a Command<'a>) -> TalkInput<'a> {
     }
 }
 
-/// What shows whether a path means the same file elsewhere: which machine and user this is, and the device and inode of the
-/// nearest thing on the way to it that is there.
+/// What shows whether a path means the same file elsewhere: which machine and user this is, and the device
+/// and inode of the path, or of its nearest parent that exists.
 fn path_place(path: &str) -> String {
     let boot = fs::read_to_string("/proc/sys/kernel/random/boot_id").unwrap_or_default();
     let mut place = String::new();
@@ -34,7 +34,7 @@ fn path_place(path: &str) -> String {
             break;
         }
     }
-    // What is not known is nowhere, so that no kernel takes it for its own.
+    // A path that cannot be looked up gets a place that no kernel takes for its own.
     if place.is_empty() { "- 0 0 0 /".to_owned() } else { place }
 }
 

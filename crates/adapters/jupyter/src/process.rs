@@ -32,9 +32,9 @@ impl KernelProcess {
         Ok(KernelProcess { child: AdapterChild::start(command)?, core: Vec::new() })
     }
 
-    /// The kernel answers. What was started may be a script or a launcher that waits for the kernel and would die of its
-    /// interrupts, so they go to the process that listens, or where that cannot be told to the whole group, as Jupyter sends
-    /// them. Processes that evals start later are not among these.
+    /// The kernel answers. The started process may be a script or a launcher that waits for the kernel and
+    /// would die of its interrupts, so interrupts go to the process that listens, or, where that is unknown,
+    /// to the whole group, as Jupyter sends them. Processes that evals start later get none of these.
     pub(crate) fn answers(&mut self, listens: Option<u32>) {
         let started = self.child.id();
         let mut all = Family::below(started, None).members();
@@ -47,7 +47,7 @@ impl KernelProcess {
         self.core = core.into_iter().filter_map(tree::look).collect();
     }
 
-    /// Those that are still there.
+    /// Processes of the kernel that are still there.
     fn core(&self) -> impl Iterator<Item = u32> {
         let is_same = |known: &&tree::Process| {
             tree::look(known.pid).is_some_and(|now| now.start_ticks == known.start_ticks)
@@ -55,8 +55,9 @@ impl KernelProcess {
         self.core.iter().filter(is_same).map(|process| process.pid)
     }
 
-    /// Sends SIGINT. C's `system()` ignores it while its command runs, and an ignored signal is lost: then it is SIGURG,
-    /// which our helper in Python kernels takes and which does nothing to others. R interrupts itself when its command was.
+    /// Sends SIGINT. C's `system()` ignores SIGINT while its command runs, and an ignored signal is lost, so
+    /// SIGURG is sent then: our helper in Python kernels takes it, and it does nothing to others. R
+    /// interrupts itself when its command was interrupted.
     pub(crate) fn interrupt(&self) {
         for pid in self.core() {
             let deaf = tree::ignores(pid, Signal::INT);

@@ -25,17 +25,17 @@ pub(crate) struct NamesTold {
 /// What the helper answers to a request about work.
 #[derive(Debug, PartialEq, Eq)]
 pub(crate) enum WorkTold {
-    /// It was not sent the text that does it yet.
+    /// The helper was not sent the source of its saving part yet.
     NeedsText,
-    /// It has other files than we: a save has made a copy there, a load wants one.
+    /// The helper sees other files than we do: a save has made a copy there, a load wants one.
     Elsewhere { copy: Option<FarCopy>, report: Option<Value> },
     /// A piece of the copy.
     Piece(Vec<u8>),
-    /// It has taken a piece of the copy, which is at this path.
+    /// The helper has taken a piece of the copy, which is at this path.
     Taken { copy: String },
     /// The work is over.
     Ended { report: Option<Value>, how: WorkEnd },
-    /// It did not come to its end.
+    /// The work did not come to its end.
     Broken { name: String, message: String },
 }
 
@@ -54,12 +54,12 @@ pub(crate) enum WorkEnd {
     Failed { name: String, message: String, traceback: Option<String> },
 }
 
-/// An expression that puts the helper into the kernel. Our requests are known by the id of our `session`.
+/// An expression that puts the helper into the kernel. The helper knows our requests by the id of our `session`.
 pub(crate) fn install(session: &str) -> String {
     let source = json!(stead_bridges::JUPYTER_NAMES).to_string();
     let session = json!(session);
-    // A JSON string is a Python string, too, as long as it has no characters beyond the first plane spelled in pairs;
-    // serde_json writes those as they are.
+    // A JSON string is a Python string, too, unless characters beyond the first plane are written as
+    // surrogate pairs; serde_json does not write them so.
     format!(
         "(lambda sys, module: (sys.modules.__setitem__('{MODULE}', module), exec({source}, module.__dict__), \
          module.begin(globals(), {session}))[2])(__import__('sys'), type(__import__('sys'))('{MODULE}'))"
@@ -72,7 +72,8 @@ pub(crate) fn call(function: &str, argument: Option<&str>) -> String {
     format!("__import__('sys').modules['{MODULE}'].{function}(globals(){argument})")
 }
 
-/// An expression that calls a function of the part of the helper that saves. `with_text`: which the helper has not got yet.
+/// An expression that calls a function of the helper's saving part. `with_text` sends the source of that part
+/// along, because the helper has not got it yet.
 pub(crate) fn saving(function: &str, arguments: &[Value], with_text: bool) -> String {
     let text = match with_text {
         true => json!(stead_bridges::JUPYTER_SAVING).to_string(),
@@ -110,7 +111,7 @@ pub(crate) fn answer(reply: &Value) -> Option<Result<Value, String>> {
     let told = &reply["user_expressions"][KEY];
     match told["status"].as_str()? {
         "ok" => {
-            // Its repr is JSON.
+            // The repr of the helper's answer is JSON.
             let text = told["data"]["text/plain"].as_str()?;
             let value: Value = serde_json::from_str(text).ok()?;
             match value.get("error").and_then(Value::as_str) {
@@ -122,7 +123,7 @@ pub(crate) fn answer(reply: &Value) -> Option<Result<Value, String>> {
     }
 }
 
-/// What the helper says to work, from the reply; none if the kernel has not come to it.
+/// The helper's answer to work, from the reply; none if the kernel has not come to the helper.
 pub(crate) fn work_told(reply: &Value) -> Option<WorkTold> {
     let told = &reply["user_expressions"][KEY];
     if told["status"].as_str()? != "ok" {
@@ -167,8 +168,8 @@ pub(crate) fn has_names(reply: &Value) -> bool {
     in_payload(reply).is_some()
 }
 
-/// What an eval did to the names, from the reply to it. What stands in the payload was told first: an answer beside it knows
-/// of nothing new any more.
+/// What an eval did to the names, from the reply to it. The helper writes the payload before it answers an
+/// expression, and then has nothing new to tell, so the payload counts.
 pub(crate) fn names_told(reply: &Value) -> NamesTold {
     let told = in_payload(reply).or_else(|| answer(reply)?.ok());
     let Some(told) = told else { return NamesTold::default() };

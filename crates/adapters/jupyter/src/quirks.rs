@@ -22,16 +22,17 @@ pub struct KernelQuirks {
     pub interrupt: InterruptWay,
     /// It sends the value of code as `display_data`.
     pub displays_values: bool,
-    /// What its process writes to its own streams is no output of the code: it publishes that as well, or it is only its log.
+    /// Text that the kernel's process writes to its own streams is no output of the code: the kernel
+    /// publishes the output as well, or the text is only its log.
     pub echoes: bool,
     /// How lines begin that its process writes to its own stderr about an interrupt.
     pub grumbles: Option<&'static str>,
-    /// Its code has no standard input: what reads it hangs, and no request comes.
+    /// Code in this kernel has no standard input: code that reads it hangs, and the kernel sends no request for input.
     pub no_stdin: bool,
-    /// It publishes each piece of a line by itself, so that much output is more than its reader can take in time, and what is
-    /// thrown away then is not noticed: its messages have no numbers.
+    /// The kernel publishes each piece of a line by itself, so that its reader cannot take much output in
+    /// time. Messages that are thrown away then are not noticed, because they have no numbers.
     pub loses_output: bool,
-    /// It needs a while for its own code before the first code runs, and would die of an interrupt then.
+    /// The kernel runs its own code for a while before the first code of the user, and an interrupt would end it then.
     pub warms_up: bool,
     /// While it asks the user, it acts on an interrupt only once it has an answer.
     pub asks_on: bool,
@@ -59,9 +60,9 @@ const PLAIN: KernelQuirks = KernelQuirks {
 };
 
 const KNOWN: [KnownKernel; 6] = [
-    // What children write it reads from a pipe, publishes, and writes to where its own output went before.
+    // ipykernel reads the output of children from a pipe, publishes it, and writes it to its own former streams, too.
     KnownKernel { implementation: "ipython", quirks: KernelQuirks { echoes: true, ..PLAIN } },
-    // SIGINT ends it, and an `interrupt_request` has no effect on code that runs.
+    // SIGINT ends a xeus kernel, and an `interrupt_request` has no effect on code that runs.
     KnownKernel {
         implementation: "xeus",
         quirks: KernelQuirks { interrupt: InterruptWay::Never, loses_output: true, ..PLAIN },
@@ -70,7 +71,7 @@ const KNOWN: [KnownKernel; 6] = [
         implementation: "xpython",
         quirks: KernelQuirks { interrupt: InterruptWay::Never, loses_output: true, ..PLAIN },
     },
-    // SIGINT ends it; its kernelspec does not say that it takes the message.
+    // SIGINT ends Deno; its kernelspec does not say that it takes interrupts as messages.
     KnownKernel {
         implementation: "deno",
         quirks: KernelQuirks {
@@ -87,8 +88,8 @@ const KNOWN: [KnownKernel; 6] = [
     },
     KnownKernel {
         implementation: "bash_kernel",
-        // Its own process would lose the reply if the command that it waits for ends of the same signal.
-        // What the code writes goes to a terminal that the kernel reads.
+        // If SIGINT went to the kernel's own process, too, the reply would be lost when the command that it
+        // waits for ends of the signal. Output of the code goes to a terminal that the kernel reads.
         quirks: KernelQuirks {
             interrupt: InterruptWay::Children,
             no_stdin: true,

@@ -21,7 +21,7 @@ const SHUTDOWN_WITHIN: Duration = Duration::from_millis(400);
 /// How often a kernel that is not our child is asked whether it lives, and how often it may be silent.
 const HEARTBEAT: Duration = Duration::from_secs(5);
 const MOST_MISSED: u32 = 3;
-/// After so many messages it is seen to that the kernel can publish more: it keeps no more than a thousand.
+/// After so many messages the loop reads from the kernel again, which keeps only a thousand unread messages.
 const TAKEN_AFTER: u64 = 32;
 /// How much of a crash is told.
 const MOST_COMPLAINT: usize = 8 << 10;
@@ -42,9 +42,11 @@ pub(crate) struct AdapterLoop {
     input: SessionInput,
     /// What is saved or loaded, where the kernel has other files.
     file: TransferFile,
-    /// The last that a kernel wrote to its own stderr which publishes what it writes: how it crashed stands nowhere else.
+    /// The last text that a kernel which `echoes` wrote to its own stderr. It is not shown as output, and
+    /// nothing else tells how such a kernel crashed.
     complaint: Vec<u8>,
-    /// The last line that the kernel's process wrote to stderr is one of its own, and has no end yet.
+    /// The last line that the kernel's process wrote to stderr is one about an interrupt (`grumbles`), and
+    /// has no end yet.
     grumbling: bool,
     /// When the conversation wants to be woken.
     due: Option<Instant>,
@@ -134,7 +136,8 @@ impl AdapterLoop {
                     if !self.kernel.is_ours() {
                         return Err(RunEnd::Asked);
                     }
-                    // Code that ends its kernel has exit handlers that take their time.
+                    // Code that ends its kernel may have exit handlers that take their time, so the kernel is
+                    // not killed then.
                     if !self.exits {
                         self.leave_by = Some(Instant::now() + SHUTDOWN_WITHIN);
                     }
@@ -144,7 +147,8 @@ impl AdapterLoop {
         self.host.flush().map_err(|HostGone| RunEnd::Asked)
     }
 
-    /// What the kernel's process itself has written until now is output of what runs, or ends just now.
+    /// Reads what the kernel's process itself has written until now: it is output of the code that runs, or
+    /// ends just now.
     fn own_output(&mut self) {
         for stream in [Stream::Out, Stream::Err] {
             let bytes = self.kernel.read_stream(stream);
@@ -169,7 +173,7 @@ impl AdapterLoop {
                 LoopSource::Heartbeat => self.heard_heartbeat(),
                 LoopSource::KernelStream(stream) => {
                     let bytes = self.kernel.read_stream(stream);
-                    // What exit handlers write belongs to the eval that has ended the kernel.
+                    // Output of exit handlers belongs to the eval that has ended the kernel.
                     let runs = self.talk.is_busy() || self.exits;
                     self.kernel_wrote(stream, bytes, runs);
                 }
@@ -190,7 +194,7 @@ impl AdapterLoop {
     /// Looks at some of the messages that have come; between them, more are taken from the kernel.
     fn hear(&mut self, actions: &mut Vec<TalkAction>) {
         for _ in 0..TAKEN_AFTER * 8 {
-            // What is published may bring more for the host, which has enough to read.
+            // A published message may make more output for the host, which has enough to read already.
             if self.host.is_full() {
                 return;
             }
@@ -204,7 +208,7 @@ impl AdapterLoop {
             }
             self.heard += 1;
             if self.heard.is_multiple_of(TAKEN_AFTER) {
-                // An error is found again when the socket is polled.
+                // An error is noticed again when the socket is polled.
                 let _ = self.kernel.sockets.fill(KernelChannel::Published);
             }
             let left_out = self.kernel.sockets.take_left_out();
@@ -216,7 +220,7 @@ impl AdapterLoop {
         }
     }
 
-    /// The kernel is gone, and what it said last counts.
+    /// Reads the rest of what the kernel published: the kernel is gone, but its last messages count.
     fn hear_the_rest(&mut self) -> Result<(), RunEnd> {
         loop {
             let closed = self.kernel.sockets.fill(KernelChannel::Published).is_err();
@@ -267,8 +271,8 @@ impl AdapterLoop {
         read.map_err(|HostGone| RunEnd::Asked)
     }
 
-    /// Reads a line of the session's input. The kernel may have ended the question meanwhile; what is left is dropped by the
-    /// host.
+    /// Reads a line of the session's input. The kernel may have ended its question meanwhile; the host drops
+    /// the input that is left.
     fn read_line(&mut self, actions: &mut Vec<TalkAction>) {
         match self.input.take() {
             TakenInput::Line(line) => actions.extend(self.talk.step(TalkInput::Line(line))),
@@ -279,7 +283,7 @@ impl AdapterLoop {
 
     fn heard_heartbeat(&mut self) {
         let mut beats = VecDeque::new();
-        // If it is closed, so are the others, which say more.
+        // If the heartbeat socket is closed, so are the other sockets, whose errors say more.
         let _ = self.kernel.sockets.heartbeat.read(&mut beats);
         if !beats.is_empty() {
             self.missed = 0;
@@ -288,7 +292,7 @@ impl AdapterLoop {
 
     fn look_at_the_clock(&mut self, actions: &mut Vec<TalkAction>) -> Result<(), RunEnd> {
         let now = Instant::now();
-        // What seems to be missing may be among what was not looked at.
+        // A message that seems to be missing may be among those that were not looked at yet.
         if self.due.is_some_and(|due| due <= now) && !self.lags() {
             self.due = None;
             actions.extend(self.talk.step(TalkInput::Due));
@@ -298,7 +302,7 @@ impl AdapterLoop {
         }
         if self.next_heartbeat <= now && !self.kernel.is_ours() {
             self.next_heartbeat = now + HEARTBEAT;
-            // Kernels whose heartbeat is no thread of its own are silent while code runs.
+            // A kernel without a separate thread for its heartbeat is silent while code runs.
             if self.talk.is_busy() {
                 self.missed = 0;
             } else {
@@ -372,7 +376,8 @@ impl AdapterLoop {
     }
 }
 
-/// The text without the lines that begin so. `within` says that the text begins within such a line, and then whether it ends so.
+/// The text without the lines that begin with `begin`. `within` says whether the text begins inside such a
+/// line, and is set to whether it ends inside one.
 fn without_lines(text: &[u8], begin: &str, within: &mut bool) -> Vec<u8> {
     let mut kept = Vec::new();
     for line in text.split_inclusive(|byte| *byte == b'\n') {

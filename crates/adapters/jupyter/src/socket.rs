@@ -14,7 +14,7 @@ use crate::zmtp::{SocketKind, ZmtpError, ZmtpWire};
 
 /// A machine that does not answer is given up after this time.
 const CONNECT_WITHIN: Duration = Duration::from_secs(5);
-/// A kernel publishes faster than it is read at times, and throws away what does not fit.
+/// A large buffer, since a kernel may publish faster than it is read, and throws away messages that do not fit.
 const RECEIVE_BUFFER: usize = 4 << 20;
 /// How much is read at once.
 const PIECE: usize = 256 << 10;
@@ -43,7 +43,8 @@ enum KernelStream {
 pub(crate) struct KernelSocket {
     stream: KernelStream,
     wire: ZmtpWire,
-    /// Where what comes is read into. Made once: so much memory comes from the system, and goes back to it.
+    /// The buffer for reading. It is made once, because so large a buffer comes from the system and goes back
+    /// to it each time.
     piece: Vec<u8>,
 }
 
@@ -78,12 +79,12 @@ impl KernelSocket {
         self.wire.is_open()
     }
 
-    /// How many bytes of messages were left out since the last time, because one of them was too big.
+    /// How many bytes of messages that were too big were left out since the last call.
     pub(crate) fn take_left_out(&mut self) -> u64 {
         self.wire.take_left_out()
     }
 
-    /// The process that listens at the other end; not told by ports.
+    /// The process that listens at the other end of a Unix socket; a TCP port does not tell it.
     pub(crate) fn listener(&self) -> Option<u32> {
         match &self.stream {
             KernelStream::Unix(stream) => {
@@ -121,7 +122,7 @@ impl KernelSocket {
         Ok(())
     }
 
-    /// Reads what there is into `messages`. What came before the end counts.
+    /// Reads what there is into `messages`, also the messages that came before an error or the end.
     pub(crate) fn read(
         &mut self,
         messages: &mut VecDeque<Vec<Vec<u8>>>,
@@ -149,7 +150,7 @@ impl KernelSocket {
             messages.push_back(message);
         }
         ended?;
-        // The peer may just have become ready for what was held back.
+        // The peer may just have become ready for messages that were held back.
         self.flush()
     }
 }

@@ -41,8 +41,8 @@ pub(crate) struct NotListening {
 }
 
 impl KernelSockets {
-    /// Connects all of them; the kernel routes what is for us by `identity`, and questions to the socket on the stdin channel
-    /// that has the same one as that on the shell channel.
+    /// Connects all sockets. The kernel finds us by `identity`, and sends its questions to the socket on the
+    /// stdin channel that has the same identity as our socket on the shell channel.
     pub(crate) fn connect(
         connection: &KernelConnection,
         identity: &str,
@@ -96,8 +96,9 @@ impl KernelSockets {
         self.socket(channel).send(&parts)
     }
 
-    /// Takes what has come on a channel out of the socket, without looking at it: a kernel that publishes fast throws away
-    /// what is not taken in time. What came before an error counts. Beyond a bound, what is published stays with the kernel.
+    /// Takes messages of a channel out of the socket, without looking at them: a kernel that publishes fast
+    /// throws away messages that are not taken in time. Messages that came before an error count. Beyond a
+    /// bound, published messages are left with the kernel.
     pub(crate) fn fill(&mut self, channel: KernelChannel) -> Result<(), KernelSocketError> {
         if channel == KernelChannel::Published && self.is_full() {
             return Ok(());
@@ -129,7 +130,7 @@ impl KernelSockets {
         self.raw.iter().any(|raw| !raw.is_empty())
     }
 
-    /// The next message, what was published first. One that is none is told in words.
+    /// The next message, published ones first. Something that is no message is told in words.
     pub(crate) fn next(&mut self) -> Option<(KernelChannel, Result<JupyterMessage, String>)> {
         let channel = *CHANNELS.iter().find(|channel| !self.raw[place(**channel)].is_empty())?;
         let parts = self.raw[place(channel)].pop_front()?;

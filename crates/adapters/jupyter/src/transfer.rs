@@ -14,7 +14,7 @@ use thiserror::Error;
 const HEAD: &[u8] = b"STEADSAVE";
 /// How many symbolic links lead to a file at most.
 const MOST_LINKS: u32 = 40;
-/// How many bytes of a file's name its temporary name begins with: a name may have 255.
+/// How many bytes of a file's name are used in its temporary name: a name may have 255 bytes.
 const MOST_NAME: usize = 220;
 
 /// What is to be done with the file.
@@ -24,7 +24,7 @@ pub enum TransferOrder {
     Create {
         /// Where it is to be.
         path: String,
-        /// Also in the place of a file that no save has written.
+        /// Whether a file that no save has written may be replaced, too.
         force: bool,
     },
     /// Write this behind what there is.
@@ -54,7 +54,7 @@ pub enum Transferred {
     Done,
     /// What was read; nothing at the end of the file.
     Piece(Vec<u8>),
-    /// It could not be done, and the file is left as `Abandon` does.
+    /// The order could not be carried out, and the file is given up as by `Abandon`.
     Failed(TransferTrouble),
 }
 
@@ -110,7 +110,7 @@ pub enum TransferFile {
     },
 }
 
-/// A file that is being written, under a name of its own; removed if it does not come into its place.
+/// A file that is being written under a temporary name; removed if it does not come into its place.
 #[derive(Debug)]
 pub struct TransferDraft {
     file: File,
@@ -189,7 +189,7 @@ impl TransferFile {
                 Err(error) if error.kind() == io::ErrorKind::AlreadyExists => {}
                 Err(error) => return Err(failed(error)),
                 Ok(file) => {
-                    // While it is locked no other save takes it for one that was left behind.
+                    // While the file is locked, no other save takes it for a leftover of a killed save.
                     let _ = flock(&file, FlockOperation::NonBlockingLockExclusive);
                     if file.metadata().is_ok_and(|found| found.nlink() > 0) {
                         break (file, temporary);
@@ -198,7 +198,7 @@ impl TransferFile {
             }
         };
         let draft = TransferDraft { file, asked, path, temporary: Some(temporary) };
-        // Whatever the umask is.
+        // The permissions must not depend on the umask.
         let narrowed = draft.file.set_permissions(Permissions::from_mode(0o600));
         narrowed.map_err(|source| draft.failed(source))?;
         *self = TransferFile::Writing(draft);
@@ -279,7 +279,7 @@ fn check_place(path: &Path, asked: &str, force: bool) -> Result<(), TransferTrou
     Ok(())
 }
 
-/// Removes what a killed save to the same place has left.
+/// Removes temporary files that a killed save to the same place has left.
 fn remove_leftovers(folder: &Path, start: &str) {
     for entry in fs::read_dir(folder).into_iter().flatten().flatten() {
         let name = entry.file_name().to_string_lossy().into_owned();

@@ -10,7 +10,7 @@ use thiserror::Error;
 const GREETING: usize = 64;
 /// No frame of a kernel is longer; a length above this is taken for garbage.
 const MOST_FRAME: u64 = 1 << 40;
-/// All parts of one message together. A message with more is read to its end and left out.
+/// How many bytes all parts of one message may have together. A longer message is read to its end and left out.
 const MOST_MESSAGE: u64 = 128 << 20;
 
 /// Commands are a few words.
@@ -121,7 +121,7 @@ impl ZmtpWire {
         outbox.extend(frame(COMMAND, &ready));
         let mut held = Vec::new();
         if kind == SocketKind::Subscriber {
-            // To everything. In version 3.0 a subscription is a message that begins with a 1.
+            // Subscribes to everything: in version 3.0 a subscription is a message that begins with a 1.
             held = frame(0, &[1]);
         }
         ZmtpWire {
@@ -193,7 +193,7 @@ impl ZmtpWire {
     fn skip(&mut self, left: u64, flags: u8) -> bool {
         let come = (self.inbox.len() - self.begin) as u64;
         let passed = come.min(left);
-        // It is no more than what has come.
+        // `passed` fits into a `usize`, because it is no more than the length of the inbox.
         self.begin += passed as usize;
         self.skipped = (passed < left).then_some((left - passed, flags));
         if self.skipped.is_none() && flags & MORE == 0 {
@@ -240,7 +240,7 @@ impl ZmtpWire {
         if flags & COMMAND != 0 && length > MOST_COMMAND {
             return Err(ZmtpError::Garbage { what: "its command is too long" });
         }
-        // It is no longer than `MOST_MESSAGE`.
+        // `length` fits into a `usize`, because it is no more than `MOST_MESSAGE`.
         let length = length as usize;
         let Some(body) = bytes.get(head..head + length) else {
             // A long frame comes in many pieces; the buffer grows once for all of them.
@@ -264,7 +264,7 @@ impl ZmtpWire {
 
     fn greeting(&mut self) -> Result<bool, ZmtpError> {
         let bytes = &self.inbox[self.begin..];
-        // What is of another protocol is told by its first bytes: it may never send as many as a greeting has.
+        // Another protocol is told by its first bytes, because its peer may never send as many bytes as a greeting has.
         let first = bytes.first().is_none_or(|&byte| byte == 0xff);
         if !first || bytes.get(9).is_some_and(|&byte| byte != 0x7f) {
             return Err(ZmtpError::NoZmtp);
@@ -304,13 +304,13 @@ impl ZmtpWire {
                 Err(ZmtpError::Refused { why })
             }
             b"PING" => {
-                // Two bytes of lifetime, then what is to be sent back.
+                // A PING has two bytes of lifetime, then a context that is sent back.
                 let context = rest.get(2..).unwrap_or_default();
                 let pong = [b"\x04PONG".as_slice(), context].concat();
                 self.outbox.extend(frame(COMMAND, &pong));
                 Ok(())
             }
-            // A command of a newer version.
+            // Commands of newer versions are skipped.
             _ => Ok(()),
         }
     }

@@ -15,7 +15,7 @@ const MOST_PARTS: usize = 1 << 20;
 const MOST_DEPTH: usize = 64;
 /// The longest whole number: the sign and the digits of an `i64`.
 const MOST_DIGITS: usize = 20;
-/// Bytes of messages that were taken are given back when there are so many.
+/// Bytes of messages that were taken are dropped from the buffer when there are so many of them.
 const GIVE_BACK: usize = 64 << 10;
 
 /// A value.
@@ -34,13 +34,13 @@ pub enum Bencode {
 /// Why bytes are no message.
 #[derive(Debug, Clone, PartialEq, Eq, Error)]
 pub enum BadBencode {
-    /// They begin with what no message begins with.
+    /// The bytes begin with something that no message begins with.
     #[error("it sent what is no message: {found}")]
     NoMessage {
         /// The first of it, as text.
         found: String,
     },
-    /// They are none from here on.
+    /// The bytes are no message from this place on.
     #[error("byte {at} of a message is {found}")]
     Byte {
         /// How many bytes of the message come before it.
@@ -137,7 +137,7 @@ impl BencodeDecoder {
                     (self.begin, self.parts) = (self.at, 0);
                     return Ok(Some(entries));
                 }
-                // The first byte says that it is a dictionary.
+                // A message begins with the byte of a dictionary, or `token` has refused it already.
                 (None, _) => return Err(self.wrong()),
             }
         }

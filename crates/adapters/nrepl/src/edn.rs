@@ -10,10 +10,11 @@ pub(crate) fn forms(text: &str) -> EdnForms<'_> {
     EdnForms { rest: text }
 }
 
-/// The forms between the brackets of a list, vector, map or set; none in anything else. A form that was cut off has what came.
+/// The forms between the brackets of a list, vector, map or set; none in anything else. A form that was cut
+/// off has the forms that came.
 pub(crate) fn inside(form: &str) -> EdnForms<'_> {
     let open = match form.find(['(', '[', '{']) {
-        // A tag may stand before it, as `#error`.
+        // A tag such as `#error` may stand before the bracket.
         Some(at) if form[..at].chars().all(|c| c != '"') => at,
         _ => return forms(""),
     };
@@ -72,7 +73,7 @@ fn end_of_form(text: &str) -> Option<usize> {
     // A tag goes on with the form behind it; `#'name` is no tag.
     let is_tagged = text.starts_with('#') && !text.starts_with("#'");
     let mut chars = text.char_indices().peekable();
-    // Whether something stands before, which a bracket belongs to: `#error {`.
+    // Whether something stands before a bracket that belongs to the same form, as in `#error {`.
     let mut begun = false;
     while let Some((at, c)) = chars.next() {
         match c {

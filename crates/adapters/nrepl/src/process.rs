@@ -22,8 +22,8 @@ pub(crate) fn start_server(words: &[String]) -> io::Result<AdapterChild> {
     AdapterChild::start(command)
 }
 
-/// A port of this machine that nobody else is given until the server has taken it: a socket that does not listen has it, and
-/// leaves it to one that allows that as well (`SO_REUSEADDR`), as servers do.
+/// A port of this machine that nobody else is given until the server has taken it: a socket that does not
+/// listen holds the port, and leaves it to a server that sets `SO_REUSEADDR` as well, as servers do.
 pub(crate) struct HeldPort {
     pub(crate) port: u16,
     _held: Option<OwnedFd>,
@@ -39,7 +39,7 @@ impl HeldPort {
         Ok(HeldPort { port: address.port(), _held: Some(socket) })
     }
 
-    /// A port that is free now, for a server that takes none which anybody else has.
+    /// A port that is free now, for a server that does not take a port which anybody else holds.
     pub(crate) fn found() -> io::Result<HeldPort> {
         let HeldPort { port, .. } = HeldPort::hold()?;
         Ok(HeldPort { port, _held: None })

@@ -14,11 +14,11 @@ use crate::server::{NreplServer, ServerEnd};
 use crate::socket::SocketEnd;
 use crate::talk::{NreplAction, NreplInput, NreplTalk, SourceFile};
 
-/// How long a server of ours may take to end after it was asked to, and another one to answer our leave; the host waits a
-/// little longer.
+/// How long a server of ours may take to end after it was asked to, and a server of others to answer that we
+/// leave; the host waits a little longer.
 const ENDS_WITHIN: Duration = Duration::from_millis(400);
 
-/// The same for code that runs at a server of others: there are some that die of an answer which nobody takes.
+/// How long code at a server of others may take to stop when we leave: some servers die if nobody takes an answer.
 const STOPS_WITHIN: Duration = Duration::from_millis(2500);
 
 /// No code may be longer (SPEC E-15).
@@ -42,7 +42,7 @@ pub(crate) struct NreplLoop {
     due: Option<Instant>,
     /// When the server is killed, once it was asked to end.
     leave_by: Option<Instant>,
-    /// The server's process has ended, and something that it has started answers.
+    /// The process that was started has ended, and another one that it has started answers as the server.
     is_orphan: bool,
 }
 
@@ -96,14 +96,14 @@ impl NreplLoop {
                 }
                 NreplAction::Print(stream, text) => self.host.print(stream, text.into_bytes()),
                 NreplAction::Send(request) => {
-                    // A connection that is gone is found when it is read, after what came on it.
+                    // A lost connection is noticed when it is read, after the messages that have come on it.
                     let _ = self.server.socket.send(&request);
                 }
                 NreplAction::Listen(listens) => self.input.listen(listens),
                 NreplAction::Wake(after) => self.due = Some(Instant::now() + after),
                 NreplAction::Leave { busy } => {
                     if let Some(process) = self.server.process() {
-                        // Asked so, it removes the file in which it says where it listens.
+                        // A server that gets SIGTERM removes the file in which it says where it listens.
                         process.signal_group(Signal::TERM);
                     }
                     let waits = busy && !self.server.is_ours();
@@ -153,14 +153,14 @@ impl NreplLoop {
                 NreplSource::ServerStream(stream) => {
                     let bytes = self.server.read_stream(stream);
                     wrote.push((stream, bytes));
-                    // What it sent before it wrote that has come, and goes first.
+                    // Messages that the server sent before it wrote this text have come by now, and go first.
                     ended = self.read_server().err().or(ended);
                 }
                 NreplSource::ServerEnded => {
                     if self.leave_by.is_some() {
                         return Err(NreplEnd::Asked);
                     }
-                    // Of a process that has ended the connection is closed, unless another one has it.
+                    // The connection of a process that has ended is closed, unless another process holds it, too.
                     self.is_orphan = true;
                     ended = self.read_server().err().or(ended);
                 }
@@ -179,7 +179,7 @@ impl NreplLoop {
             actions.extend(self.talk.step(NreplInput::Server(message)));
         }
         if let Some(end) = ended {
-            // What it said last counts.
+            // The last messages of the server count.
             self.act(actions)?;
             return Err(match self.leave_by {
                 Some(_) => NreplEnd::Asked,
@@ -199,8 +199,8 @@ impl NreplLoop {
         Ok(actions)
     }
 
-    /// Takes the output that the server sent, up to the first message of another kind: a value or an end stands behind what its
-    /// process wrote.
+    /// Takes the output that the server sent, up to the first message of another kind: text that the server's
+    /// process wrote goes before a value or an end.
     fn hear_output(&mut self, actions: &mut Vec<NreplAction>) {
         while self.server.messages.front().is_some_and(NreplMessage::is_output)
             && let Some(message) = self.server.messages.pop_front()
@@ -281,7 +281,8 @@ impl NreplLoop {
     }
 }
 
-/// The file that code loads, if that is all it does and the file is here. Else the server is asked as it was written.
+/// The file that code loads, if the code does nothing else and the file is on this machine. Otherwise the
+/// server gets the code as it was written.
 fn file_loaded_by(talk: &NreplTalk, code: &str) -> Option<SourceFile> {
     let path = talk.loads(code)?;
     let meta = std::fs::metadata(&path).ok()?;

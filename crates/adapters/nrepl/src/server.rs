@@ -26,11 +26,11 @@ const STARTS_WITHIN: Duration = Duration::from_secs(180);
 const ANSWERS_WITHIN: Duration = Duration::from_secs(10);
 /// How long a connection may take to be made.
 const CONNECTS_WITHIN: Duration = Duration::from_secs(5);
-/// How long a server of others may take to see that we leave; the host waits a little longer.
+/// How long a server of others may take to notice that we leave; the host waits a little longer.
 const PARTS_WITHIN: Duration = Duration::from_millis(80);
-/// How often a server is started with another port because somebody took it.
+/// How often a server is started with another port because somebody took the first one.
 const MOST_STARTS: u32 = 4;
-/// How often is looked whether a server listens.
+/// Time between two looks whether a server listens.
 const LOOK_EVERY: Duration = Duration::from_millis(15);
 /// How much of what a server writes before it is ready is kept.
 const MOST_WRITTEN: usize = 64 << 10;
@@ -173,7 +173,7 @@ impl NreplServer {
         match self.exited() {
             Some(status) => ServerEnd::Exited(status),
             None => {
-                // Nothing that was asked is answered on another connection, so a new start makes a new session there.
+                // A request is never answered on another connection, so a new start makes a new session at the server.
                 let after = match self.is_ours() {
                     true => String::new(),
                     false => format!("; {GONE_WITH_SESSION}"),
@@ -184,7 +184,7 @@ impl NreplServer {
         }
     }
 
-    /// A server of ours does not outlive its session, and one of others is left in good order.
+    /// Kills a server of ours, which must not outlive its session; leaves a server of others in good order.
     pub(crate) fn finish(&mut self) {
         match &mut self.process {
             Some(process) => process.kill(),
@@ -343,7 +343,7 @@ impl ServerStart<'_> {
     fn listening(&mut self) -> Result<(NreplSocket, String), ServerFailure> {
         loop {
             self.died()?;
-            // What it says itself counts most: a command may name another port.
+            // The port that the server itself names counts most: a command may set another port than ours.
             let said = String::from_utf8_lossy(&self.written).lines().find_map(announced);
             let port = said.or(self.port).or_else(|| self.file.port());
             if let Some(port) = port {

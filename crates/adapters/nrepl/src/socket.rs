@@ -42,7 +42,7 @@ impl NreplSocket {
         let stream = TcpStream::connect_timeout(address, within)?;
         stream.set_nodelay(true)?;
         stream.set_nonblocking(true)?;
-        // Where the system does not take one of these, a dead machine is noticed later.
+        // If the system refuses one of these options, a dead machine is only noticed later.
         let _ = sockopt::set_socket_keepalive(&stream, true);
         let _ = sockopt::set_tcp_keepidle(&stream, QUIET);
         let _ = sockopt::set_tcp_keepintvl(&stream, ASKED_EVERY);
@@ -76,13 +76,14 @@ impl NreplSocket {
         !self.unsent.is_empty()
     }
 
-    /// Has what comes acknowledged at once: servers send a reply in two pieces, and the second waits for that.
+    /// Has incoming bytes acknowledged at once: servers send a reply in two pieces, and send the second only
+    /// after that.
     pub(crate) fn hurry(&self) {
         let _ = sockopt::set_tcp_quickack(&self.stream, true);
     }
 
-    /// Ends the connection so that the server is not cut off in the middle of a word: a connection that is closed with something
-    /// unread is reset, and there are servers that die of that.
+    /// Ends the connection so that the server is not cut off in the middle of a word: a connection that is
+    /// closed with bytes unread is reset, and some servers die of a reset.
     pub(crate) fn part(&mut self, within: Duration) {
         let until = Instant::now() + within;
         let _ = self.stream.shutdown(Shutdown::Write);

@@ -6,7 +6,7 @@ use crate::edn::{forms, inside, unquoted, value};
 
 /// How many frames of the user's are told.
 const MOST_FRAMES: usize = 20;
-/// No frames are looked at behind so many.
+/// How many frames of a trace are looked at.
 const MOST_LOOKED_AT: usize = 5_000;
 /// How long the data of an exception may be.
 const MOST_DATA: usize = 500;
@@ -57,7 +57,7 @@ impl ClojureError {
         for entry in &via {
             let (class, message) = told(entry);
             let data = value(entry, ":data");
-            // The reader wraps what it found in one that says nothing.
+            // Clojure's reader wraps its error in an exception without a message, which is left out.
             if message.is_empty() && data.is_some_and(is_about_compiling) {
                 continue;
             }
@@ -90,7 +90,7 @@ impl ClojureError {
             let data = if form.starts_with("#error") { value(form, ":data") } else { None };
             let data = data.unwrap_or_default();
             let cause = ScriptCause::read(form);
-            // The same again, from further inside.
+            // An inner error with a place in the source may only repeat the error around it; then it is left out.
             if cause == last && value(data, ":line").is_some() {
                 continue;
             }
@@ -105,7 +105,7 @@ impl ClojureError {
         Some(ClojureError { name, message, traceback: Some(lines), ends_too_early })
     }
 
-    /// What a server says that tells no more than `ex` and what was written to stderr for it.
+    /// The error of a server that tells no more than `ex` and the text that it wrote to stderr.
     pub(crate) fn plain(ex: &str, written: &str) -> ClojureError {
         let class = ex.strip_prefix("class ").unwrap_or(ex).trim();
         let is_class = !class.is_empty()
@@ -143,7 +143,7 @@ impl ScriptCause {
             return error(unquoted(form));
         };
         let said = said.trim();
-        // Its own name stands before what it says, and alone if that is nothing.
+        // A JavaScript error writes its name before its message, and the name alone if it has no message.
         let message = match said.strip_prefix(class) {
             Some("") => "",
             Some(rest) => rest.strip_prefix(": ").unwrap_or(said),
@@ -159,17 +159,17 @@ fn cause_of(form: &str) -> Option<&str> {
     cause.filter(|cause| *cause != "nil")
 }
 
-/// What the compiler says of where it was is in its message, too.
+/// Whether the data of an exception only say where the compiler was, which its message says, too.
 fn is_about_compiling(data: &str) -> bool {
     data.starts_with("#:clojure.error") || data.contains(":clojure.error/phase")
 }
 
-/// The class without its package, and without the one it stands in.
+/// The name of a class without its package, and without the class that it stands in.
 fn simple(class: &str) -> String {
     class.rsplit(['.', '$']).next().unwrap_or(class).to_owned()
 }
 
-/// The frames of the user's code, and where it was thrown.
+/// The frames of the user's code, and the frame in which the exception was thrown.
 fn frames(trace: &str) -> String {
     let mut lines = String::new();
     let (mut shown, mut more, mut left_out) = (0, 0, 0);
@@ -178,13 +178,13 @@ fn frames(trace: &str) -> String {
         let words: Vec<&str> = inside(frame).collect();
         let [class, method, file, line] = words.as_slice() else { continue };
         let is_users = !NOT_THE_USERS.iter().any(|other| class.starts_with(other));
-        // Where it was thrown says something, unless that is a helper which only throws.
+        // The frame that threw says something even if it is not the user's, unless it is a helper which only throws.
         if !is_users && (nth > 0 || *class == "clojure.lang.Util") {
             left_out += 1;
             continue;
         }
         let told = format!("{} ({}:{line})", function(class, method), place(&unquoted(file)));
-        // A function is called by way of another method of its class.
+        // Clojure calls a function by way of another method of its class, so one call has several equal frames.
         if told == last {
             continue;
         }

@@ -39,7 +39,7 @@ impl HostChannel {
         }
     }
 
-    /// Whether an interrupt of this eval has come; it is taken out, ahead of what came before it.
+    /// Whether an interrupt of this eval has come; the interrupt is taken out, even if other commands came before it.
     pub(crate) fn was_interrupted(&mut self, eval: &EvalId) -> bool {
         while rustix::io::ioctl_fionread(self.file.as_fd()).is_ok_and(|count| count > 0) {
             if !self.fill() {

@@ -20,7 +20,7 @@ pub(crate) enum Ended {
 }
 
 impl Ended {
-    /// As shells count.
+    /// The exit code as shells give it: 128 and the number of the signal.
     pub(crate) fn code(self) -> i32 {
         match self {
             Ended::Code(code) => code,
@@ -64,7 +64,7 @@ pub(crate) fn run(shell: &str, code: &str, place: Option<ShellPlace>) -> Result<
             |name: &str| place.env.iter().any(|(known, value)| known == name && !value.is_empty());
         command.envs(stead_editor::environment(is_set));
     }
-    // What the host knows the session's processes by.
+    // The host knows the session's processes by these variables.
     for name in ["STEAD_SESSION", "STEAD_SESSION_DIR"] {
         if let Some(value) = std::env::var_os(name) {
             command.env(name, value);
@@ -90,8 +90,8 @@ pub(crate) fn run(shell: &str, code: &str, place: Option<ShellPlace>) -> Result<
     child.wait().map(Ended::from).map_err(|error| format!("could not wait for `{shell}`: {error}"))
 }
 
-/// Gives the command our streams as files that it alone has open. That a pipe does not block is a property of the open file,
-/// and a program of an earlier command (Node does so) may have left it like that.
+/// Gives the command our streams as files that it alone has open. Whether a pipe blocks is a property of the
+/// open file, and a program of an earlier command (Node does so) may have left it non-blocking.
 fn give_streams(command: &mut Command) {
     if let Ok(stdin) = File::open("/proc/self/fd/0") {
         command.stdin(stdin);
@@ -105,10 +105,10 @@ fn give_streams(command: &mut Command) {
     }
 }
 
-/// What a shell is told to do. Its command line is there for everyone to read, so the command itself
-/// is not in it (SPEC X-5): the shell reads that from a descriptor. Bash takes it as if it had been an
-/// argument, and has closed the descriptor by the time the command runs; other shells know no way to read a file
-/// whole without another program.
+/// What a shell is told to do. Everyone can read its command line, so the command itself is not in it (SPEC
+/// the shell reads the command from a descriptor. Bash takes the text as if it had been an argument,
+/// and has closed the descriptor by the time the command runs; other shells know no way to read a file whole
+/// without another program.
 fn boot(shell: &str, script: RawFd, questions: Option<RawFd>) -> String {
     let first = questions.map_or_else(String::new, |fd| format!(". /dev/fd/{fd}; exec {fd}<&-; "));
     if is_bash(shell) {
@@ -133,11 +133,11 @@ fn is_bash(shell: &str) -> bool {
     shell.rsplit('/').next().is_some_and(|name| name == "bash")
 }
 
-/// The command as a file that nobody finds.
+/// The command as a file in memory, which has no path.
 fn in_memory(shell: &str, code: &str) -> std::io::Result<OwnedFd> {
     let mut file = File::from(memfd_create("command", MemfdFlags::CLOEXEC)?);
     file.write_all(code.as_bytes())?;
-    // Bash drops newlines at the end, and one that is quoted means something.
+    // Bash drops newlines at the end of the text, but a newline behind a backslash has a meaning.
     if is_bash(shell) && code.ends_with("\\\n") {
         file.write_all(b"\n#")?;
     }

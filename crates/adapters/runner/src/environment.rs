@@ -7,7 +7,8 @@ use std::path::Path;
 use stead_launch::{Environment, Search};
 use stead_protocol::ShellPlace;
 
-/// Puts the environment of the project in force. Each command has a directory of its own, so each is looked at.
+/// Puts the environment of the project in force. Each command has a directory of its own, so each time the
+/// project is looked for.
 pub(crate) fn activate(place: &mut ShellPlace, cache: Option<&Path>) {
     let Some(cache_dir) = cache else { return };
     let mut env: Vec<(OsString, OsString)> =

@@ -24,7 +24,8 @@ pub fn run_runner(shell: &str, cache: Option<PathBuf>) -> ExitCode {
         return ExitCode::FAILURE;
     };
     let Ok(channel) = HostChannel::new(fd) else { return ExitCode::FAILURE };
-    // An interrupt is for the command. A handler, and not an ignored signal, since that would be inherited.
+    // An interrupt is meant for the command, not for us. An ignored signal would be inherited by it, so a
+    // handler is set.
     sys::on_signal(Signal::INT, OnSignal::Wake);
     serve(channel, shell, cache.as_deref());
     ExitCode::SUCCESS
@@ -64,7 +65,7 @@ fn serve(mut channel: HostChannel, shell: &str, cache: Option<&Path>) {
                 refuse(&mut channel, seq, "processes of shell commands are paused from outside");
             }
             Some(Command::Exit) => break,
-            // Nothing of these is asked of us, and newer commands are skipped.
+            // These commands ask nothing of a runner, and commands of newer hosts are skipped.
             Some(
                 Command::Ack
                 | Command::Interrupt { .. }
@@ -89,8 +90,8 @@ fn run(
 ) {
     let ended = command::run(shell, code, place);
     let (status, exit_code) = match ended {
-        // The word comes before the signal, so it is here if the command ended because of it, with
-        // whatever code. Whether the signal came in time the host knows.
+        // The host sends `interrupt` before the signal, so that command is here already if the signal ended
+        // the shell, with whatever code. The host knows whether the signal came in time.
         Ok(ended) if channel.was_interrupted(eval) => (DoneStatus::Interrupted, Some(ended.code())),
         Ok(Ended::Code(0)) => (DoneStatus::Ok, Some(0)),
         Ok(ended) => (DoneStatus::Error, Some(ended.code())),

@@ -69,8 +69,8 @@ impl Arrivals {
         }
     }
 
-    /// The streams to read now, in this order. `held` says which streams held something before this call; one
-    /// that did, and that the kernel does not report now, has held it since an earlier turn.
+    /// The streams to read now, in this order. `held` says which pipes held bytes before this call. A pipe that held
+    /// bytes and is not reported by the kernel now has held them since an earlier turn, so it comes first.
     pub(super) fn order(&self, held: [bool; 2]) -> impl Iterator<Item = Stream> + use<> {
         let none = Event { flags: EventFlags::empty(), data: EventData::new_u64(0) };
         let mut events = [none; 2];
@@ -87,7 +87,7 @@ impl Arrivals {
         }
         let kept = |stream| held[at(stream)] && !arrived.contains(&Some(stream));
         let mut kept = [Stream::Out, Stream::Err].map(|stream| Some(stream).filter(|s| kept(*s)));
-        // Nothing tells which was first, so an unfinished line is continued first.
+        // The kernel does not tell which of two such pipes was first, so the one with an unfinished line is read first.
         if self.open == [false, true] {
             kept.reverse();
         }

@@ -9,8 +9,8 @@ use super::Tell;
 use super::interpreter::Interpreter;
 use crate::told::Told;
 
-/// How long a request stays with a reader that has read its input and goes on with something else. Later
-/// output of it is not lost: it is background output.
+/// How long a request stays with a reader that has read its input and goes on with something else. Output
+/// that the reader writes later is not lost: it becomes background output.
 const STAY: Duration = Duration::from_millis(250);
 
 /// Input on its way to a background reader.

@@ -99,7 +99,7 @@ fn write_some(fd: &OwnedFd, bytes: &[u8]) -> usize {
             Ok(written) => sent += written,
             Err(Errno::INTR) => {}
             Err(Errno::AGAIN) => return sent,
-            // That the other side is gone is noticed where its events are read.
+            // A reader that is gone is no error here: it is noticed where the bridge's events are read.
             Err(_) => return bytes.len(),
         }
     }
@@ -116,6 +116,6 @@ pub(super) fn drain_into(fd: &OwnedFd, queue: &mut VecDeque<u8>) {
             return;
         }
     }
-    // The memory of a large code or input is given back.
+    // A large piece of code or input must not keep its memory after it was sent.
     queue.shrink_to(READ);
 }

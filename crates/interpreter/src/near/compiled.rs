@@ -49,7 +49,7 @@ impl Interpreter {
             return;
         }
         let wanted = std::mem::replace(&mut self.compiled, Compiled::None);
-        // Another session may have kept it since this one was started.
+        // Another session may have kept the compiled form since this session was started.
         if let (Compiled::Wanted(file), true) = (wanted, self.can(Capability::Code))
             && kept_code(&file).is_none()
         {

@@ -27,8 +27,8 @@ use crate::told::{Copied, Told};
 
 /// Stands for the channel on which copies are told, where a number stands for a copy.
 const NEST: u64 = u64::MAX;
-/// A shell writes about a megabyte of its state in a second, and evals wait for it: one that has grown by more than this
-/// is not copied by itself.
+/// A shell writes about a megabyte of its state in a second, and evals wait meanwhile: a shell that has grown
+/// by more than this gets no automatic copy.
 const MOST_TEXT: u64 = 1 << 20;
 /// How long a copy may hold up the hard timeout of an eval behind it.
 const COPY_PATIENCE: Millis = 5_000;
@@ -45,7 +45,7 @@ pub(super) struct FrozenCopies {
     leaving: Vec<CopyProcess>,
     /// No copy has had this number or a higher one.
     next: u32,
-    /// Takes the place of an interpreter that a signal ends.
+    /// The copy that takes the place of an interpreter which a signal ends.
     pub(super) fallback: Option<u32>,
     /// A copy may have been made by the time that the running request is answered.
     pub(super) expected: bool,
@@ -55,21 +55,22 @@ pub(super) struct FrozenCopies {
     began_with: u64,
     /// The request for a copy that the bridge has not answered.
     asked: Option<AskedCopy>,
-    /// The hard timeout of the eval that was sent behind it, whose time begins when the eval can.
+    /// The hard timeout of an eval that was sent behind the copy; its time begins when the eval can begin.
     limit_behind: Option<Millis>,
 }
 
-/// A request for a copy that nobody asked for.
+/// A request for an automatic copy, which no user has asked for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 struct AskedCopy {
     seq: u64,
-    /// When an eval behind it is taken to run, whatever the bridge says.
+    /// When an eval behind the copy counts as running, even if the bridge has not answered.
     at_last: Millis,
     /// When it was sent, in clock ticks since boot.
     sent: u64,
 }
 
-/// A copy that is a file and not there yet. Until the bridge says that it is done, whatever it says is about this.
+/// A copy that is a file and is still being written. Until the bridge says that this work is done, its
+/// reports and errors are about the copy.
 #[derive(Debug)]
 struct SavingCopy {
     seq: u64,
@@ -78,7 +79,7 @@ struct SavingCopy {
     error: Option<String>,
     /// Commands that have come meanwhile: a bridge takes the next one when its work is done.
     held: Vec<u8>,
-    /// The eval behind it is to be interrupted, once it can be.
+    /// The eval behind the copy is to be interrupted as soon as it can be.
     interrupted: bool,
 }
 
@@ -153,7 +154,7 @@ impl FrozenCopies {
 
     fn keep(&mut self, copy: u32, frozen: Frozen) {
         if let Some(ready) = &self.ready {
-            // Nothing is read from it; that the other side is gone is always reported.
+            // Nothing is read from a copy's socket: it is watched only to notice that the copy has ended.
             let data = EventData::new_u64(copy.into());
             let _ = epoll::add(ready, &frozen.wake, data, EventFlags::RDHUP);
         }
@@ -174,19 +175,19 @@ impl FrozenCopies {
         self.kept.clear();
     }
 
-    /// The interpreter has ended, and what it was asked for gets no answer.
+    /// Forgets the copy that was asked for, because the interpreter has ended and will not answer.
     pub(super) fn forget_asked(&mut self) {
         self.asked = None;
         self.limit_behind = None;
         self.saving = None;
     }
 
-    /// Takes a copy out, to be woken. `None` if it has ended, or is not a child of this process: what could not
-    /// be waited for is no interpreter of ours.
+    /// Takes a copy out, to be woken. `None` if the copy has ended, or is not a child of this process: only a
+    /// child can be waited for as an interpreter.
     pub(super) fn take(&mut self, copy: u32) -> Option<(u32, Frozen)> {
         let frozen = self.kept.remove(&copy)?;
         if let Some(ready) = &self.ready {
-            // Awake, it closes its end of the socket, and that is no end of a copy.
+            // A copy closes its end of the socket when it wakes, and that must not count as its end.
             let _ = epoll::delete(ready, &frozen.wake);
         }
         let found = tree::look(frozen.process.pid)?;
@@ -260,7 +261,7 @@ impl Interpreter {
         }
     }
 
-    /// What ran has ended, so no time of it is left to begin.
+    /// Switches the hard timeout off, because the eval or the clearing that it was for has ended.
     pub(super) fn forget_limit(&mut self) {
         self.copies.limit_behind = None;
         self.limit = HardLimit::Off;
@@ -291,7 +292,7 @@ impl Interpreter {
         tree::look(pid).is_some_and(born)
     }
 
-    /// Takes note that what waits behind a copy is to be interrupted.
+    /// Notes that the eval behind a copy which is being saved is to be interrupted.
     pub(super) fn interrupt_behind_copy(&mut self) {
         if let Some(saving) = &mut self.copies.saving {
             saving.interrupted = true;
@@ -322,7 +323,7 @@ impl Interpreter {
                 if !held.is_empty() {
                     self.send(&held);
                 }
-                // The signal has only ended the save.
+                // The first signal has only ended the save of the copy, so the eval behind it is interrupted now.
                 if interrupted && self.run.is_some() {
                     self.interrupt();
                 }
@@ -347,13 +348,13 @@ impl Interpreter {
         for over in self.copies.ended() {
             match u32::try_from(over) {
                 Ok(copy) if self.copies.release(copy) => {
-                    // That a copy cannot be woken for which the interpreter was killed is told with its end.
+                    // If the interpreter was killed for a copy that cannot be woken, the interpreter's end tells that.
                     if self.succession != Succession::Wake(copy) {
                         tell(Told::CopyLost { copy });
                     }
                 }
                 Ok(_) => {}
-                // No more packets will come.
+                // The bridge has closed the channel on which it tells of copies.
                 Err(_) => self.child.ends.nest = None,
             }
         }
@@ -380,7 +381,7 @@ impl Interpreter {
     /// Ends these copies.
     pub(super) fn drop_copies(&mut self, copies: &[u32]) {
         for copy in copies {
-            // The one that is about to be woken is needed still.
+            // The copy that is about to be woken is still needed.
             if self.succession != Succession::Wake(*copy) {
                 self.copies.release(*copy);
             }
@@ -388,8 +389,8 @@ impl Interpreter {
         self.spare_copies();
     }
 
-    /// Makes all that walks the family leave out the copies, also those that are about to be gone: one that was
-    /// dropped may stay for a while as an ended child of the interpreter.
+    /// Makes everything that walks the family leave out the copies, also those that are about to be gone: a
+    /// copy that was dropped may stay for a while as an ended child of the interpreter.
     pub(super) fn spare_copies(&mut self) {
         self.copies.leaving.retain(|process| process.is_there());
         let FrozenCopies { kept, leaving, .. } = &self.copies;

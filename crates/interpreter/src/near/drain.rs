@@ -49,7 +49,7 @@ impl Interpreter {
 
     /// Reads from the pipes that are ready, in the order in which they were written to.
     pub(super) fn read_streams(&mut self, mut ready: [bool; 2], tell: Tell<'_>) {
-        // What gathered in a pipe that was left unread came before what has now come to the other.
+        // A pipe that was left unread counts as ready: its bytes are older than those that woke us in the other pipe.
         match self.pace.left_unread() {
             Some(Stream::Out) => ready[0] = true,
             Some(Stream::Err) => ready[1] = true,

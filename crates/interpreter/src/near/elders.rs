@@ -51,8 +51,8 @@ impl Interpreter {
         self.elders.born_after = ticks_since_boot();
     }
 
-    /// Lists processes and threads, if the list is not up to date; best while no client waits. Those that
-    /// come up between this and the next eval are told from that eval's own by their age.
+    /// Lists processes and threads, if the list is not up to date; best while no client waits. Processes and
+    /// threads that appear between this look and the next eval are told from that eval's own by their age.
     pub(super) fn look_around(&mut self) {
         let (pid, elders) = (self.core(), &mut self.elders);
         if elders.surroundings == Surroundings::Known {
@@ -106,7 +106,7 @@ impl Elders {
 pub(super) fn image(pid: u32) -> Option<ProcessImage> {
     let exe = std::fs::read_link(format!("/proc/{pid}/exe")).ok()?;
     let words = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;
-    // A process that ends between the two looks has no words any more, which makes it no other program.
+    // A process that ends between the two reads has no command line any more; that does not make it another program.
     (!words.is_empty()).then_some((exe, words))
 }
 

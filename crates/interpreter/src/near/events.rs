@@ -23,7 +23,7 @@ impl Interpreter {
         let read = self.read_control(&mut events);
         // Everything written before these events is in the pipes now, and is told first.
         self.drain(tell);
-        // A copy is told before the answer to the request that it was made for.
+        // A new copy is told before the bridge's answer to the request that asked for the copy.
         if self.copies.expected {
             self.hear_of_copies(tell);
         }
@@ -99,7 +99,8 @@ impl Interpreter {
             BridgeEvent::Reply { seq, data, error } => {
                 self.copies.expected = false;
                 self.answered(seq);
-                // Other answers leave the limit of what runs alone.
+                // Only the answer to `clear` ends a limit; every other answer leaves the limit of the running
+                // eval alone.
                 if self.clears == Some(seq) {
                     self.clears = None;
                     self.forget_limit();
@@ -156,7 +157,7 @@ impl Interpreter {
         self.copies.expected = false;
         let restored = Restored { copy, pid: self.child.pid, exit, lost, variables };
         tell(Told::Restored(Box::new(restored)));
-        // It goes on all the same if it could not make another copy of itself.
+        // A woken copy goes on even if it could not make another copy of itself; that other copy counts as lost.
         if !self.copies.has(copy) {
             tell(Told::CopyLost { copy });
         }

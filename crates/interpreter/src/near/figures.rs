@@ -27,7 +27,7 @@ impl Near {
         let held = interpreter.is_some_and(|interpreter| interpreter.aim.holds());
         let stands = !held && looked.is_some_and(|process| process.state == b'T');
         let members = match &self.life {
-            // Those that are being killed are soon gone, and to look at each of hundreds would hold up the answer.
+            // Processes that a sweep is killing are soon gone, and a look at each of hundreds would delay the answer.
             Life::Sweeps(_) => Vec::new(),
             _ => self.family().members(),
         };

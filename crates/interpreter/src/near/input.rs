@@ -88,7 +88,7 @@ impl Interpreter {
         tell(Told::InputGiven { seq });
         match (reader, &mut self.run) {
             (Some(reader), _) => {
-                // The request before this one is not made to wait any longer.
+                // An earlier request for a background reader is answered now and does not wait any longer.
                 if let Some(earlier) = self.background.take() {
                     tell(Told::InputRead { seq: earlier.seq() });
                 }

@@ -64,9 +64,9 @@ pub(super) struct Interpreter {
     /// The last editor whose file we had to show.
     pub(super) shown_editor: Option<u32>,
     pub(super) compiled: Compiled,
-    /// Processes that lived when its bridge said hello, where they belong to the interpreter.
+    /// Processes that lived when the bridge said hello, where they are part of the interpreter and not of user code.
     pub(super) own: Vec<u32>,
-    /// What processes elsewhere use that only its bridge knows of.
+    /// Memory and processor time of processes elsewhere, which only the bridge knows of.
     pub(super) elsewhere: Usage,
     /// The bridge's answer to `pause` or `resume`, until it is told.
     pub(super) pause_answer: Option<PauseAnswer>,
@@ -85,16 +85,17 @@ pub(super) type PauseAnswer = Result<bool, String>;
 /// What the bridge said of itself.
 #[derive(Debug, Default)]
 pub(super) enum BridgeFacts {
-    /// Nothing yet; this is what the interpreter printed.
+    /// The bridge has said nothing, and the interpreter has printed nothing.
     #[default]
     Unknown,
+    /// The bridge has said nothing; this is what the interpreter printed.
     Complained(Vec<u8>),
     Ready {
         can: Capabilities,
-        /// The interpreter's main thread, as it knows itself.
+        /// The id of the interpreter's main thread, as the bridge named it.
         main_tid: u32,
     },
-    /// It is a copy that was told to wake.
+    /// The interpreter is a copy that was told to wake and has not said yet that it is awake.
     Wakes(Box<Waking>),
 }
 
@@ -167,7 +168,8 @@ impl Interpreter {
         self.child.pid
     }
 
-    /// The process that runs code: the same, unless a wrapper such as `uv run` stays as its parent.
+    /// The process that runs code: the started process, unless that is a wrapper such as `uv run`, which
+    /// stays as the interpreter's parent.
     pub(super) fn core(&self) -> u32 {
         self.wrapped.unwrap_or(self.child.pid)
     }
@@ -180,7 +182,7 @@ impl Interpreter {
         };
         if self.is_fed && pid != self.child.pid && descends(pid) {
             self.wrapped = Some(pid);
-            // What was seen so far was the wrapper.
+            // The processes listed so far were those of the wrapper and not of the interpreter.
             self.elders = Elders::default();
         }
     }

@@ -127,7 +127,7 @@ impl Interpreter {
         self.interrupt_behind_copy();
         match self.run.as_ref().map(|run| run.eval.clone()) {
             Some(id) => self.send(&Command::Interrupt { id: &id }.encode()),
-            // A question about the namespace that takes too long has no id.
+            // A question about the namespace has no eval id, so it is interrupted by another command.
             None if self.aim.hears == Hears::Command => {
                 self.send(&Command::InterruptQuery.encode())
             }
@@ -231,7 +231,8 @@ impl Interpreter {
         let process = tree::look(pid);
         let is_held = process.is_none_or(|process| matches!(process.state, b'T' | b'Z'));
         if now < by && !(is_held && self.is_good_moment()) {
-            // A shell that is stopped again at once would make no progress.
+            // A shell at a bad moment runs until the next look, because it would never reach a good moment
+            // while it is stopped.
             let signal = if is_held { Signal::CONT } else { Signal::STOP };
             tree::signal(pid, signal);
             self.aim.shot = Shot::Held { then, next: now + AGAIN_AFTER, by };
@@ -344,8 +345,8 @@ impl Interpreter {
         killed
     }
 
-    /// Ends the input of a main thread that blocks in a read of it, which no signal of ours ends: it can act
-    /// on the interrupt only after the read.
+    /// Gives an end of file to a main thread that blocks in a read of stdin: no signal of ours ends that
+    /// read, and the thread can act on the interrupt only after it.
     fn unblock_read(&mut self) {
         let pid = self.core();
         if stead_launch::stdin_wait::waits_for(pid, pid, self.pipe) == Some(false)

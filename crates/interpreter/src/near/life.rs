@@ -39,7 +39,7 @@ pub(super) struct Sweeps {
     pub(super) next: Instant,
     /// When the last step ended.
     stepped: Instant,
-    /// The copy that takes its place then.
+    /// The copy that takes the interpreter's place after the sweep; with none, the interpreter just ends.
     then: Option<u32>,
 }
 
@@ -54,7 +54,7 @@ impl Sweeps {
         Sweeps { interpreter, exit, sweep, next: now, stepped: now, then }
     }
 
-    /// No copy takes the place of the interpreter: all of them are killed, too.
+    /// Gives up the plan that a copy takes the interpreter's place: all copies are killed, too.
     pub(super) fn end(&mut self, all: Family) {
         if self.then.take().is_some() {
             let now = Instant::now();
@@ -64,7 +64,7 @@ impl Sweeps {
         }
     }
 
-    /// Has this copy take the place of the interpreter, if one does at all; says whether it will.
+    /// Makes `copy` the one that takes the interpreter's place, if a copy was to take it; says whether it will.
     pub(super) fn goes_on_from(&mut self, copy: u32) -> bool {
         let goes_on = self.then.is_some() && self.interpreter.copies.has(copy);
         if goes_on {
@@ -141,14 +141,15 @@ impl Near {
             }
             let ends = matches!(&self.life, Life::Lives(interpreter) if interpreter.pid() == pid);
             if let (true, Life::Lives(interpreter)) = (ends, &mut self.life) {
-                // Its last events are read while it can still be seen whether it was replaced.
+                // The last events are read before `waitpid`, while the process still shows whether user code
+                // replaced it.
                 interpreter.hear(tell);
             }
             let waited = waitpid(Pid::from_raw(pid as i32), WaitOptions::NOHANG);
             let Ok(Some((_, status))) = waited else { return };
             if ends {
                 self.ended(status);
-                // The rest may take a while.
+                // `Exited` is told only after the sweep, which may take a while.
                 tell(Told::Leaving { code: None });
             }
         }
@@ -160,7 +161,7 @@ impl Near {
         };
         let mut interpreter = *interpreter;
         let exit = match std::mem::take(&mut interpreter.bridge) {
-            // It never took the place of the one before, so the end of that one is what has happened.
+            // A copy that ends before it is awake never took the interpreter's place, so the interpreter's end is told.
             BridgeFacts::Wakes(waking) => waking.exit,
             facts => {
                 interpreter.bridge = facts;
@@ -206,7 +207,7 @@ impl Near {
         };
         sweeps.interpreter.drain(tell);
         if let Some(copy) = sweeps.then {
-            // While it ended, a newer copy may have been told, and the older one dropped.
+            // While the sweep ran, a newer copy may have become the fallback, and the older one may have been dropped.
             let copy = sweeps.interpreter.newest(copy);
             return self.wake(*sweeps, copy);
         }

@@ -12,11 +12,11 @@ const GRACE: Millis = 2_000;
 pub(super) enum HardLimit {
     Off,
     At(Millis),
-    /// It was interrupted; its children are next.
+    /// The eval was interrupted; its children are killed next.
     Interrupted {
         next: Millis,
     },
-    /// Its children were killed too; its interpreter is next.
+    /// The eval's children were killed, too; its interpreter is killed next.
     ChildrenKilled {
         next: Millis,
     },

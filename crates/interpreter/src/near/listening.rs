@@ -29,7 +29,7 @@ pub(super) struct BridgeWord {
     pub(super) waits: bool,
     /// The user has set no timer.
     pub(super) no_timers: bool,
-    /// What is waited for is a secret, which should not be shown; holds until it is given.
+    /// The awaited input is a secret, which should not be shown; holds until the input is given.
     pub(super) secret: bool,
     /// The eval waits until this thread, which an earlier eval left behind, has read.
     pub(super) behind: Option<u32>,
@@ -46,8 +46,8 @@ impl Interpreter {
     ) {
         let is_main = Some(tid) == self.main_tid();
         let Some(run) = &mut self.run else { return };
-        // A waiting thread does not keep the eval from ending, so a thread other than the main one has to be
-        // found waiting for a while.
+        // The eval can end while a thread other than the main one waits, so such a thread must be found
+        // waiting for a while.
         if !is_main {
             run.word.secret = word.secret;
             return run.probe.restart();
@@ -58,12 +58,12 @@ impl Interpreter {
         }
         run.word = word;
         if self.is_visible() {
-            // One look in this turn has to confirm it.
+            // One look in this turn has to confirm the bridge's word.
             if let Some(run) = &mut self.run {
                 run.probe.announce();
             }
         } else {
-            // Nothing can be looked at, so the bridge's word is enough.
+            // The interpreter's threads cannot be looked at, so the bridge's word is enough.
             self.waits(None, tell);
         }
     }
@@ -125,7 +125,7 @@ impl Interpreter {
     pub(super) fn look_for_readers(&mut self, clock: &Clock, tell: Tell<'_>) {
         let began = Instant::now();
         let Some(run) = &self.run else { return };
-        // The pipe is read by the bridge itself, at all times, so looking at it tells nothing.
+        // A bridge with `OwnWaits` reads the stdin pipe at all times, so a look at its threads tells nothing.
         if self.can(Capability::OwnWaits) {
             return;
         }
@@ -171,9 +171,9 @@ impl Interpreter {
     fn reader(&self) -> Option<(InputReader, WaitAnswer)> {
         let word = &self.run.as_ref()?.word;
         let main = self.core();
-        // The bridge of an event loop that announces its waits knows whether this eval reads.
+        // If the main thread polls, a bridge that announces waits decides whether this eval reads its input.
         let told = word.waits || !self.can(Capability::Waits);
-        // A reader that was there before belongs to an earlier eval, unless this eval waits for it.
+        // A thread from before this eval belongs to an earlier one, unless this eval waits until that thread has read.
         let stands_in = |reader: &InputReader| Some(reader.tid) == word.behind;
         let counts = |reader: &InputReader| match reader.tid == main {
             true => told || !reader.polls,

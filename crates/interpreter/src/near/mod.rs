@@ -223,7 +223,7 @@ impl Near {
                 interpreter.hear_of_copies(tell);
             }
             if ready.control {
-                // This reads the pipes, too.
+                // `hear` reads the output pipes, too.
                 interpreter.hear(tell);
             } else if ready.streams != [false, false] {
                 interpreter.read_streams(ready.streams, tell);
@@ -254,7 +254,7 @@ impl Near {
     /// Does work for the next eval, if none runs; called when no client waits.
     pub fn look_around(&mut self) {
         self.with(|interpreter| {
-            // What a running eval has started is its own, and not spared by its interrupts.
+            // During an eval the list of older processes would name the eval's own, too, and spare them.
             if interpreter.run.is_some() {
                 return;
             }
@@ -299,7 +299,7 @@ impl Near {
         tell(Told::Paused { paused: false });
     }
 
-    /// Whether the bridge carries out pauses, since its code runs elsewhere; if so it is sent the command.
+    /// Whether the bridge carries out pauses, since its code runs elsewhere; if so, the bridge is sent `command`.
     fn asks_bridge(&mut self, command: &Command<'_>) -> bool {
         let Life::Lives(interpreter) = &mut self.life else { return false };
         let asks = interpreter.can(Capability::Pauses);

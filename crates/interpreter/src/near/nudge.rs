@@ -3,8 +3,8 @@
 
 use std::time::{Duration, Instant};
 
-/// Pauses between an interrupt and its nudges. A signal that comes just before a blocking system
-/// call is noted by the interpreter but does not end the call; the next one does.
+/// Pauses between an interrupt and its nudges. A signal that comes just before a blocking system call is
+/// noted by the interpreter but does not end the call; the next signal does.
 const PAUSES_MS: [u64; 5] = [10, 30, 100, 300, 1000];
 
 /// Nudges that are still to come.

@@ -34,7 +34,7 @@ impl Pace {
         let same = self.stream == Some(stream);
         self.stream = Some(stream);
         let rested = same && self.until.is_some();
-        // What came together while the pipe was left unread tells nothing of the pieces.
+        // Bytes that gathered while the pipe was left unread do not show how large the single writes were.
         let small = same && (rested || bytes < LARGE);
         self.small = if small { self.small.saturating_add(1) } else { 0 };
         self.until = (self.small >= MANY && bytes < FULL).then(|| now + PAUSE);
@@ -45,12 +45,12 @@ impl Pace {
         self.stream.filter(|_| self.until.is_some_and(|until| until > now))
     }
 
-    /// The pipe that was left unread last: it may hold something that no wait has told of.
+    /// The pipe that was left unread last: it may hold bytes that no `poll` has reported.
     pub(super) fn left_unread(&self) -> Option<Stream> {
         self.stream.filter(|_| self.until.is_some())
     }
 
-    /// When that pipe is to be read again.
+    /// When the pipe that is left unread is to be read again.
     pub(super) fn until(&self) -> Option<Instant> {
         self.until
     }

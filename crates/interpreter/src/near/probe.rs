@@ -124,7 +124,7 @@ impl Probe {
         let Some((reader, answer)) = found.filter(|(_, answer)| *answer != WaitAnswer::No) else {
             self.seen = None;
             self.misses += 1;
-            // A program that wakes itself may have been seen just then.
+            // A program that wakes itself now and then may have been awake at just this look.
             if self.misses < 2 {
                 return Finding::Unclear;
             }

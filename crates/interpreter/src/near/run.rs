@@ -18,7 +18,7 @@ use crate::told::Told;
 
 /// Number of our own question for the bridge's compiled form; those of the upper half begin at 1.
 pub(super) const OWN_QUESTION: u64 = 0;
-/// Numbers of our own pauses, which the upper half does not reach.
+/// Numbers of our own pauses; the upper half never counts as far as this.
 pub(super) const OWN_PAUSE: u64 = u64::MAX;
 pub(super) const OWN_RESUME: u64 = u64::MAX - 1;
 
@@ -94,7 +94,8 @@ impl Interpreter {
         self.send(&Command::Exit.encode());
     }
 
-    /// The text as the bridge can read it: a shell drops NULs, which it then could not count.
+    /// The text without NULs, if the bridge has `NoNul`: a shell drops NULs when it reads, and would count
+    /// too few bytes.
     fn readable<'a>(&self, text: &'a str) -> Cow<'a, str> {
         if text.contains('\0') && self.can(Capability::NoNul) {
             return Cow::Owned(text.replace('\0', ""));

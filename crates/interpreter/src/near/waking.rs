@@ -34,7 +34,7 @@ pub(super) enum Succession {
 pub(super) struct Wakes {
     pub(super) interpreter: Interpreter,
     pub(super) by: Instant,
-    /// Kept until the copy is awake: it must not see the end of this socket before.
+    /// Kept open until the copy is awake, because a sleeping copy ends when this socket is closed.
     _wake: OwnedFd,
 }
 
@@ -49,7 +49,7 @@ pub(super) struct Waking {
 }
 
 impl Interpreter {
-    /// The copy that takes the place of this interpreter, which has ended like that.
+    /// The copy that takes the place of this interpreter, which has ended as `exit` says.
     pub(super) fn successor(&self, exit: &Exit) -> Option<u32> {
         let by_itself = || self.copies.fallback.filter(|_| exit.signal.is_some() && !exit.replaced);
         match self.succession {
@@ -59,7 +59,8 @@ impl Interpreter {
         }
     }
 
-    /// The copy to wake, if this one was to be: nobody has asked for just this one where the end was not asked for.
+    /// The copy to wake where `copy` was chosen at first: if nobody asked for that very copy, a newer
+    /// fallback is woken.
     pub(super) fn newest(&self, copy: u32) -> u32 {
         let fallback = self.copies.fallback.filter(|newest| self.copies.has(*newest));
         match self.succession {
@@ -68,7 +69,7 @@ impl Interpreter {
         }
     }
 
-    /// Sends a copy of this interpreter, which has ended, the descriptors of its successor.
+    /// Wakes a copy of this interpreter, which has ended: opens new channels and sends the copy its ends of them.
     pub(super) fn wake(&mut self, copy: u32, exit: Exit) -> Result<Wakes, String> {
         let (pid, frozen) = self.copies.take(copy).ok_or("the copy has ended")?;
         let failed = |error: std::io::Error| format!("the copy could not be woken: {error}");
@@ -101,7 +102,7 @@ impl Near {
     pub(super) fn roll_back(&mut self, copy: u32, tell: Tell<'_>) {
         let interpreter = match &mut self.life {
             Life::Lives(interpreter) => interpreter,
-            // It has just ended by itself, and the copy may still be there.
+            // The interpreter has just ended by itself, and the copy may still be there.
             Life::Sweeps(sweeps) => {
                 if !sweeps.goes_on_from(copy) {
                     tell(Told::CopyLost { copy });

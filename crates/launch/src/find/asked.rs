@@ -1,4 +1,4 @@
-//! Asking another program something, with an end to the patience: a host waits for the answer.
+//! Asks another program something, for a limited time only, because a host waits for the answer.
 
 use std::io::{self, Read};
 use std::os::fd::{AsFd, BorrowedFd};
@@ -12,7 +12,7 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 
 /// How long a program may take that says where an interpreter is: poetry takes a second, on a busy machine several.
 pub(super) const ASK_TIME: Duration = Duration::from_secs(20);
-/// More than anybody has to say.
+/// More bytes than any answer has.
 const MOST: usize = 1 << 20;
 
 /// What a program said before it ended.
@@ -23,8 +23,8 @@ pub(super) struct ProgramSaid {
     pub(super) err: String,
 }
 
-/// Runs a program and returns what it said. One that takes longer than `patience` is killed with all that it started in
-/// its group, and is an error of the kind `TimedOut`.
+/// Runs a program and returns what it said. A program that takes longer than `patience` is killed with all
+/// that it started in its group, and is an error of the kind `TimedOut`.
 pub(super) fn ask(command: &mut Command, patience: Duration) -> io::Result<ProgramSaid> {
     let deadline = Instant::now() + patience;
     command.stdin(Stdio::null()).stdout(Stdio::piped()).stderr(Stdio::piped()).process_group(0);
@@ -33,7 +33,8 @@ pub(super) fn ask(command: &mut Command, patience: Duration) -> io::Result<Progr
     let (mut out, mut err) = (Vec::new(), Vec::new());
     let heard = pidfd_open(pid, PidfdFlags::empty()).map_err(io::Error::from).and_then(|process| {
         let (mut from_out, mut from_err) = (child.stdout.take(), child.stderr.take());
-        // Something that the program has left may hold its pipes, so its own end is what counts.
+        // A process that the program left behind may keep its pipes open, so the end of the program itself is
+        // what counts.
         loop {
             let [ended, more_out, more_err] = ready(
                 [

@@ -120,7 +120,7 @@ fn alias<'a>(text: &'a str, key: &str) -> Option<&'a str> {
     text.match_indices(key).find_map(|(at, _)| {
         let rest = &text[at + key.len()..];
         let map = rest.trim_start_matches(|c: char| c.is_whitespace() || c == ',');
-        // The name of a longer key ends elsewhere.
+        // If no map follows, the text is only the beginning of a longer key.
         let is_key = map.starts_with('{');
         let mut depth = 0;
         let end = map.char_indices().find_map(|(at, c)| {

@@ -66,7 +66,8 @@ impl Environment {
         let path = variable(env, "PATH").filter(|path| !path.is_empty());
         let path = path.unwrap_or_else(|| OsStr::new(USUAL_PATH)).to_owned();
         let mut dirs = std::env::split_paths(&path);
-        // If the user activated it, whatever was put before it since then stays before it.
+        // If the user activated this environment, directories that were put before it on the PATH since then
+        // stay before it.
         let in_force =
             variable(env, self.kind.variable()).is_some_and(|active| self.prefix == *active);
         let has_place =
@@ -89,7 +90,7 @@ impl Environment {
         match self.kind {
             EnvironmentKind::Venv => set("VIRTUAL_ENV_PROMPT", None),
             EnvironmentKind::Conda => {
-                // It would have precedence for the tools that look at both.
+                // `VIRTUAL_ENV` would have precedence in tools that look at both variables.
                 set("VIRTUAL_ENV", None);
                 set("CONDA_DEFAULT_ENV", self.prefix.file_name().map(OsStr::to_owned));
             }

@@ -154,7 +154,7 @@ pub(super) fn find_in(
     search: &Search<'_>,
 ) -> Result<FoundInterpreter, FindError> {
     let python = stead_config::language("python").and_then(|it| it.finder.version_managers());
-    // Python is in the table.
+    // Python is always in the table of languages, so `find` is never called here.
     let Some(managers) = python else { return find(search) };
     let found = project::find(source, managers, search)?;
     let python = Path::new(&found.path);
@@ -174,7 +174,8 @@ pub(super) fn find_in(
     Ok(FoundInterpreter { why: format!("the ipykernel of the {}", found.why), ..found })
 }
 
-/// Whether ipykernel is installed in an environment. One that sees the packages of its base may have it from there.
+/// Whether ipykernel is installed in an environment. An environment that sees the packages of its base Python
+/// may have ipykernel from there.
 fn has_ipykernel(prefix: &Path) -> bool {
     let config = super::users_text(&prefix.join("pyvenv.cfg")).unwrap_or_default();
     let sees_base = config.lines().any(|line| {
@@ -195,7 +196,7 @@ fn meant(known: &[String]) -> &str {
     }
 }
 
-/// As Jupyter allows names, so that none leads out of its place.
+/// Whether Jupyter allows this name; no name that it allows leads out of the directory of kernels.
 fn is_kernel_name(name: &str) -> bool {
     let fits = |c: char| c.is_ascii_alphanumeric() || matches!(c, '.' | '_' | '-');
     !name.is_empty() && name.chars().all(fits) && !name.starts_with('.')

@@ -34,7 +34,8 @@ pub struct Search<'a> {
     pub env: &'a [(OsString, OsString)],
     /// The directory that caches which interpreter a shim leads to.
     pub cache_dir: &'a Path,
-    /// Whether an interpreter is known to start, or has to be taken for one that does: it is not run to be found.
+    /// Whether an interpreter is taken to start without a try: it is known to start, or must not be run just
+    /// to be found.
     pub proven: &'a dyn Fn(&Path) -> bool,
 }
 
@@ -45,7 +46,7 @@ pub fn find(language: &Language, search: &Search<'_>) -> Result<FoundInterpreter
         Finder::Python(managers) => python::find(managers, search),
         Finder::Kernel => kernels::find(search),
         Finder::Server => Err(FindError::NoServer),
-        // Nothing on this machine: whoever starts such a session reads its settings.
+        // There is nothing to find on this machine: the session's settings say what runs.
         Finder::Settings => Err(FindError::None {
             program: language.name,
             looked: "the session's settings".to_owned(),
@@ -72,8 +73,9 @@ pub fn find_program(program: &str, search: &Search<'_>) -> Result<PathBuf, FindE
     search.named_path(program)
 }
 
-/// Whether a program came with a project: it lies in the workspace, or in an environment in the directory of a session or
-/// above. Whoever only looks what there is does not run such a one, because anybody may have written it (SPEC CF-4).
+/// Whether a program came with a project: it lies in the workspace, or in an environment in the directory of
+/// a session or above. A command that only shows which interpreters there are does not run such a program,
+/// because anybody may have written it (SPEC CF-4).
 pub fn came_with_project(program: &Path, workspace: &Path, cwd: &Path) -> bool {
     let in_environment =
         |dir: &Path| ["venv", ".venv"].iter().any(|name| program.starts_with(dir.join(name)));

@@ -28,7 +28,7 @@ pub(super) fn python(search: &Search<'_>) -> Option<Candidate> {
                 answers.put(key, PathBuf::new());
                 return None;
             }
-            // It may know more the next time.
+            // A failure is not kept, because poetry may know more the next time.
             PoetryAnswer::Failed => return None,
         },
     };
@@ -73,7 +73,8 @@ fn ask(search: &Search<'_>, project: &Path, program: &Path) -> PoetryAnswer {
             .current_dir(project);
         asked::ask(&mut command, ASK_TIME)
     };
-    // Poetry runs plugins that lie in the project, and whoever asks where an environment is has allowed none.
+    // Poetry runs plugins that lie in the project, and a mere search for an environment does not mean that
+    // the user has allowed them.
     let said = match asked(&[NO_PLUGINS]) {
         // A poetry that does not know the option has no plugins.
         Ok(said) if !said.status.success() && said.err.contains(NO_PLUGINS) => asked(&[]),

@@ -36,7 +36,7 @@ pub(super) fn find(
 
 pub(super) type Candidate = (PathBuf, String);
 
-/// The first that starts; the others before it are named in `passed_over`.
+/// The first candidate that starts; the candidates before it are named in `passed_over`.
 pub(super) fn first_that_starts(
     candidates: Vec<Candidate>,
     managers: &VersionManagers,
@@ -126,7 +126,7 @@ fn dot_venvs(search: &Search<'_>) -> Vec<Candidate> {
     search.upward().filter_map(in_dir).collect()
 }
 
-/// Without a `.venv` a uv project can only have its environment where the variable says.
+/// Without a `.venv`, a uv project can have its environment only where `UV_PROJECT_ENVIRONMENT` says.
 fn uv(search: &Search<'_>) -> Vec<Candidate> {
     let Some(project) = search.upward().find(|dir| dir.join("uv.lock").is_file()) else {
         return Vec::new();

@@ -38,8 +38,8 @@ pub(super) fn through_shim(
     Ok(real)
 }
 
-/// What slow programs said of where an interpreter lies; an empty path stands for nowhere. A key holds all that an
-/// answer depends on, so that it is asked again when something of that changes.
+/// Answers of slow programs to where an interpreter lies; an empty path stands for nowhere. A key holds all
+/// that an answer depends on, so the program is asked again when something of that changes.
 pub(super) struct Answers {
     file: PathBuf,
     known: BTreeMap<String, PathBuf>,

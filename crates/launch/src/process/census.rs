@@ -14,7 +14,7 @@ use rustix::fs::{Dir, Mode, OFlags};
 use crate::process::family::Family;
 use crate::process::tree;
 
-/// How many files may stay open: a host may be allowed few. What has no room is looked at anew each time.
+/// How many files may stay open: a host may be allowed few. A process without room is looked at anew each time.
 const MOST_OPEN: usize = 64;
 
 /// How many bytes of a list of children are read. Copies of the interpreter stand in it, too.
@@ -58,7 +58,7 @@ impl Census {
         if let Some(children) = threads.children(room) {
             return children;
         }
-        // It has ended, and another may have its number; or it has too much to be kept open.
+        // The process has ended and its number may be another's, or its threads need too many open files.
         self.processes.remove(&pid);
         tree::children(pid)
     }
@@ -74,7 +74,7 @@ impl Threads {
         self.lists.len() + usize::from(self.folder.is_some())
     }
 
-    /// The children of all threads; none if they cannot be told, or not by keeping so few files open.
+    /// The children of all threads; `None` if they cannot be read, or not with at most `room` open files.
     fn children(&mut self, room: usize) -> Option<Vec<u32>> {
         if room < 2 || !self.find(room - 1) {
             return None;
@@ -91,7 +91,7 @@ impl Threads {
         Some(found)
     }
 
-    /// Finds new threads and forgets those that are gone; returns whether that worked, with no more than so many.
+    /// Finds new threads and forgets those that are gone; returns whether that worked with at most `most` threads.
     fn find(&mut self, most: usize) -> bool {
         let path = format!("/proc/{}/task", self.pid);
         let folder = match &mut self.folder {
@@ -101,8 +101,8 @@ impl Threads {
                 Err(_) => return false,
             },
         };
-        // A thread directory has two links, and one for each thread. If there is only one thread, it is known
-        // which.
+        // A thread directory has two links of its own and one for each thread. A single thread is the main
+        // thread, whose list is open already.
         let Ok(found) = folder.stat() else { return false };
         if found.st_nlink == 3 && self.lists.len() == 1 && self.lists.contains_key(&self.pid) {
             return true;

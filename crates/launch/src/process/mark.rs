@@ -99,7 +99,7 @@ impl Mark {
 /// Whether a process has ended, even if its parent has not collected it. A process that was killed and is
 /// still dying is waited for: on a busy machine that can take longer than a command.
 fn has_ended(pid: u32) -> bool {
-    // Of most hosts this one look tells that they live.
+    // Most hosts live, and this one look is enough to see that.
     match tree::look(pid) {
         None => return true,
         Some(process) if !process.dying && !matches!(process.state, b'Z' | b'X') => return false,

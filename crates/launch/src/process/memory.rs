@@ -8,8 +8,8 @@ use crate::process::tree;
 /// milliseconds.
 const MOST_LOOKED_AT: u64 = 1 << 30;
 
-/// How many bytes the pages take that `copies` share with each other, or have alone, and `live` does not use any
-/// more. `None` if that would take too long to find out, or the system does not tell.
+/// How many bytes would be free without the copies: pages that one or several of `copies` use, and `live`
+/// does not. `None` if that would take too long to find out, or the system does not tell.
 pub fn taken_by_copies(live: u32, copies: &[u32]) -> Option<u64> {
     let page = rustix::param::page_size() as u64;
     let all = copies.iter().copied().chain([live]);
@@ -17,8 +17,8 @@ pub fn taken_by_copies(live: u32, copies: &[u32]) -> Option<u64> {
     if resident > MOST_LOOKED_AT {
         return None;
     }
-    // Of a page that n processes share, each has an n-th. So these shares add up to what the pages of all of them
-    // take, of which the live process would use its own pages alone.
+    // A page that n processes share counts one n-th for each, so the shares add up to the memory of all
+    // pages. Without the copies, only the pages of the live process would be left.
     let shares: u64 = all.filter_map(|pid| anonymous(pid, "Pss_Anon:")).sum();
     Some(shares.saturating_sub(anonymous(live, "Anonymous:")?))
 }

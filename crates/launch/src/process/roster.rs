@@ -15,7 +15,7 @@ use crate::process::mark::Mark;
 
 /// How a note's name ends.
 const SUFFIX: &str = ".mark";
-/// No path is longer.
+/// More bytes than a note holds: no path is longer.
 const LONGEST_NOTE: u64 = 16 << 10;
 /// More bytes than a lock file ever holds.
 const LONGEST_LOCK: usize = 256;

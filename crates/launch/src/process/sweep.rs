@@ -47,7 +47,7 @@ pub struct Sweep {
     pass: Pass,
     /// The processes that this sweep has killed, by pid and start time: a pid alone may soon be another's.
     hit: HashSet<(u32, u64)>,
-    /// The processes that the pass before this one and this one found to belong to others.
+    /// The processes that the last pass and this one found to belong to others.
     strangers: Strangers,
     pause: Duration,
 }
@@ -90,7 +90,7 @@ enum PassStage {
 #[derive(Debug)]
 struct Listing {
     all: fs::ReadDir,
-    /// Those that were listed and not looked at; the last is the next.
+    /// Processes that were listed and not looked at yet; the last one is next.
     part: Vec<u32>,
 }
 
@@ -102,7 +102,7 @@ struct Strangers {
     treatment: Treatment,
 }
 
-/// What a pass does about processes that the one before found to belong to others.
+/// What a pass does about processes that the pass before found to belong to others.
 #[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 enum Treatment {
     /// It looks at them again, after the new ones.
@@ -119,12 +119,12 @@ struct Pass {
     killed: usize,
     /// How many were killed in an earlier pass and are not gone.
     dying: usize,
-    /// Descriptors of some of both, to wait for.
+    /// Descriptors of some processes that were killed, to wait for their ends.
     held: Vec<OwnedFd>,
     /// Processes that may not be killed, since they have become another user's.
     beyond_us: Vec<u32>,
-    /// Whether a new process was listed and had ended before it was looked at. It may have been one of the family
-    /// that starts its successor and ends, again and again: that successor was not seen.
+    /// Whether a new process was listed and had ended before it was looked at. It may have been a member of
+    /// the family that starts a successor and ends, again and again, and that successor was not seen.
     unsure: bool,
 }
 
@@ -156,8 +156,8 @@ impl Sweep {
         }
     }
 
-    /// Kills members for a few milliseconds, each process once. Collects ended children of this process if
-    /// orphans become its children: a caller that wants to know how one ended waits for that one before.
+    /// Kills members for a few milliseconds, each process once. Collects ended children of this process if orphans
+    /// become its children: a caller that wants to know how a child ended waits for that child before this call.
     pub fn step(&mut self, now: Instant) -> Swept {
         let end = now + self.budget;
         loop {
@@ -199,12 +199,12 @@ impl Sweep {
     fn judge(&mut self, now: Instant) -> Option<Swept> {
         self.passes += 1;
         if self.pass.killed > 0 {
-            // Each killed process may just have started another.
+            // Each killed process may just have started another, so the next pass begins at once.
             self.pause = FIRST_PAUSE;
             self.unsure = 0;
             return None;
         }
-        // Where orphans become our children, none gets away unseen.
+        // Where orphans become our children, no member gets away unseen, so an unsure pass needs no repetition.
         if self.pass.unsure && !self.family.is_below_us() && self.unsure < MOST_UNSURE {
             self.unsure += 1;
             return None;
@@ -282,7 +282,7 @@ impl Sweep {
             return;
         }
         if self.family.holds(pid) {
-            // Of one that has ended the group is still known, and its successor is in it.
+            // The process group of a member that has ended is still known, and the member's successor is in it.
             let by_groups = self.passes >= PASSES_ONE_BY_ONE && !self.family.spares_some();
             if by_groups && Mark::of(pid).is_some() {
                 kill_group_of(pid);
@@ -298,8 +298,8 @@ impl Sweep {
 }
 
 impl Listing {
-    /// The next process to look at. The newest of a part come first: what starts its successor and ends is
-    /// there for a moment only.
+    /// The next process to look at. The newest processes of a part come first: one that starts a successor
+    /// and ends is there for a moment only.
     fn next(&mut self, strangers: &mut Strangers) -> Option<u32> {
         while self.part.is_empty() {
             let entries: Vec<_> = self.all.by_ref().take(LISTED_AT_ONCE).collect();
@@ -339,8 +339,7 @@ impl Pass {
         if hit.contains(&(pid, began)) {
             self.dying += 1;
         } else {
-            // The descriptor stays with its process. Look once more whether that is still the one that was
-            // meant.
+            // A pidfd stays with its process; one more look shows whether that is still the process that began then.
             if tree::look(pid).is_none_or(|process| process.start_ticks != began) {
                 return false;
             }

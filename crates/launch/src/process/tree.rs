@@ -63,7 +63,7 @@ pub fn look(pid: u32) -> Option<Process> {
     })
 }
 
-/// When a process began, unless it has ended. One whose first thread has ended may live on in others.
+/// When a process began, unless it has ended. A process whose first thread has ended may live on in other threads.
 pub(super) fn alive_since(pid: u32) -> Option<u64> {
     let process = look(pid)?;
     let ended = matches!(process.state, b'Z' | b'X') && threads(pid).len() <= 1;
@@ -88,8 +88,8 @@ pub fn command_line(pid: u32) -> Option<String> {
     (!text.is_empty()).then_some(text)
 }
 
-/// Ids of all processes below `root`, parents before children, without `root` itself, those that `skip` names
-/// and all below them. `children` tells those of a process.
+/// Ids of all processes below `root`, parents before children, without `root` itself, the processes that
+/// `skip` names and all below them. `children` tells the children of a process.
 pub(super) fn walk(
     root: u32,
     mut children: impl FnMut(u32) -> Vec<u32>,
@@ -167,8 +167,8 @@ pub fn is_changing_signals(pid: u32) -> bool {
     number == Some(libc::SYS_rt_sigaction)
 }
 
-/// Stops one process and waits until it stands still; says whether it does. Not long, since one
-/// that is deep in the kernel may take its time.
+/// Stops one process and waits until it stands still; says whether it does. Does not wait long, since a
+/// process that is deep in the kernel may take its time.
 pub fn hold(pid: u32) -> bool {
     let deadline = Instant::now() + HELD_WITHIN;
     signal(pid, Signal::STOP);

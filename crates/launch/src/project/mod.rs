@@ -37,7 +37,7 @@ pub struct ProjectDir {
     pub hash: String,
     /// Its files with their sizes, by name.
     pub files: BTreeMap<String, u64>,
-    /// The contents of those that stead itself reads.
+    /// The contents of the files that stead itself reads.
     kept: BTreeMap<String, Vec<u8>>,
     /// The hash of all but its settings.
     rest: String,
@@ -93,8 +93,8 @@ impl ProjectTrouble {
 }
 
 impl ProjectDir {
-    /// Whether nothing in the directory of a workspace is odd. No file of it is read, so that one that nobody
-    /// ever allowed costs a session's start next to nothing, however much is in it.
+    /// Whether nothing in the directory of a workspace is odd. No file in it is read, so that a directory
+    /// that nobody ever allowed costs a session's start next to nothing, however much is in it.
     pub fn is_sound(workspace: &Path) -> bool {
         collect(&workspace.join(PROJECT_DIR), "", &mut Vec::new()).is_ok()
     }
@@ -147,7 +147,7 @@ impl ProjectDir {
         Ok((!files.is_empty()).then_some(ProjectDir { path, hash, files, kept, rest }))
     }
 
-    /// Whether it differs from what was there before by its settings at most.
+    /// Whether this directory differs from the one before in its settings at most.
     pub fn has_same_rest(&self, before: Option<&ProjectDir>) -> bool {
         match before {
             Some(before) => before.rest == self.rest,

@@ -10,10 +10,10 @@ use crate::message::JupyterMessage;
 
 /// How much of a prompt stands in a sentence.
 const MOST_PROMPT: usize = 200;
-/// IPython's words for an interrupt that has met a question: nobody waits for its answer any more.
+/// IPython's words for an interrupt that has ended a question: nobody waits for the question's answer any more.
 const MET_THE_QUESTION: &str = "Interrupted by user";
-/// The function of ipykernel that waits for an answer, and its file: both stand in one line of a traceback. An interrupt
-/// that comes a moment after its beginning has no words.
+/// The function of ipykernel that waits for an answer, and its file: both stand in one line of a traceback.
+/// If the interrupt comes just after the function has begun, IPython does not say the words above.
 const ASKS: [&str; 2] = ["kernelbase.py", "_input_request"];
 
 /// A line that the kernel waits for.
@@ -80,7 +80,7 @@ impl KernelTalk {
             self.lines.push(line);
             return self.grown(out);
         }
-        // Kernels ask whoever sent the code: this is a thread of code that is over.
+        // A kernel asks the client that sent the code, so a thread of code that is over asks here.
         let eval = self.evals.eval_of(line.request());
         let words = line.prompt_words();
         let text = format!("[a thread waits for input{words}, and an `input` answers it]\n");
@@ -89,7 +89,7 @@ impl KernelTalk {
         self.lines.push(line);
     }
 
-    /// The line that an answer is for: what the running eval asked last, or else what was asked first.
+    /// The line that the next answer is for: the running eval's last question, or else the oldest question.
     fn answered_next(&self) -> Option<usize> {
         let own = match &self.phase {
             TalkPhase::Running(run) => {
@@ -128,7 +128,7 @@ impl KernelTalk {
     pub(super) fn leave_lines(&mut self, run: &mut EvalRun, out: &mut Vec<TalkAction>) {
         let own = |line: &AskedLine| line.request() == run.request;
         let Some(last) = self.lines.iter().rposition(own) else { return };
-        // Code that waits for an answer comes to its end only by an interrupt.
+        // Code that waits for an answer ends only by an interrupt.
         if run.was_interrupted() {
             match run.error.as_ref().or(run.reply.as_ref()) {
                 Some(failure) if met_a_question(failure) => drop(self.lines.remove(last)),

@@ -15,13 +15,13 @@ use crate::quirks::InterruptWay;
 
 /// After this time an interrupt is sent to a kernel that has not said that the code runs: some never say it.
 pub(super) const SAYS_THAT_IT_RUNS: Duration = Duration::from_secs(1);
-/// How long the kernel's own code runs after it has said that the user's does.
+/// How long the kernel's own code still runs after the kernel has said that it runs the user's code.
 pub(super) const YOUNG: Duration = Duration::from_millis(50);
 /// How long a kernel has to act on an interrupt before it is sent another.
 const COOLS_AFTER: Duration = Duration::from_secs(1);
 
 impl KernelTalk {
-    /// `place` is where the path of work leads.
+    /// Carries out a command of the host. `place` says where the path of work leads on this machine.
     pub(super) fn command(
         &mut self,
         command: &Command<'_>,
@@ -48,14 +48,14 @@ impl KernelTalk {
                 self.phase = TalkPhase::Leaving;
                 out.push(TalkAction::Leave);
             }
-            // What was waited for is known to the loop; directories are for shell commands.
+            // The loop keeps track of `ack`; directories are for shell commands; there are no figures.
             Command::Ack | Command::Place(_) | Command::Figures => {}
         }
     }
 
     fn eval(&mut self, id: &EvalId, code: &str, out: &mut Vec<TalkAction>) {
         let eval = id.to_string();
-        // Kernels differ in what they make of nothing.
+        // Kernels differ in what they do with empty code.
         if code.trim().is_empty() {
             out.push(TalkAction::Tell(super::ending::done(&eval, DoneStatus::Ok)));
             return;
@@ -83,7 +83,7 @@ impl KernelTalk {
                 "store_history": true,
                 "user_expressions": expressions,
                 "allow_stdin": true,
-                // The host has the queue; a kernel must never throw away what comes next.
+                // The host has the queue of evals; the kernel must never throw away the next one after an error.
                 "stop_on_error": false,
             }),
             RunTask::Work(order) => python::silent(&order.expression(&run.eval)),
@@ -112,7 +112,8 @@ impl KernelTalk {
             return;
         }
         let (eval, request, stage) = (run.eval.clone(), run.request.clone(), run.stage);
-        // The kernel is busy with something else, which is not to be hit, or has thrown the code away.
+        // The kernel does not run this code: it is busy with something else that must not be hit, or has
+        // thrown the code away.
         if self.take_back(&request) || stage == EvalStage::Again {
             out.push(passed_on(&eval, None));
             out.push(TalkAction::Tell(super::ending::done(&eval, DoneStatus::Interrupted)));
@@ -135,7 +136,8 @@ impl KernelTalk {
                 EvalAge::Waits | EvalAge::Taken | EvalAge::Young,
             ) => {
                 run.interrupt = Interrupting::Wanted;
-                // In a kernel of others, what runs before ours has begun is theirs.
+                // In a kernel of others, the code that runs before ours has begun is theirs and must not be
+                // interrupted.
                 if self.owner != KernelOwner::Others && !self.timers.has(TalkTimer::Grown) {
                     self.timers.set(TalkTimer::Begins, SAYS_THAT_IT_RUNS);
                 }
@@ -152,7 +154,7 @@ impl KernelTalk {
             self.timers.set(TalkTimer::Cools, COOLS_AFTER);
             let eval = run.eval.clone();
             self.send_interrupt(way, out);
-            // A kernel that reads a message has not acted on it yet; it answers when it has.
+            // A kernel that has read an interrupt message may not have acted on it yet; it answers when it has.
             if way != InterruptWay::Message {
                 out.push(passed_on(&eval, None));
             }

@@ -11,9 +11,10 @@ use super::{
 };
 use crate::message::JupyterMessage;
 
-/// Reply and idle come together; after this time without the other one is asked.
+/// Reply and idle come together; if one of them has not come after this time, the kernel is asked.
 const TOGETHER_WITHIN: Duration = Duration::from_millis(500);
-/// After this time without a sign that the kernel has taken a request it is asked; after twice that time again, and so on.
+/// How long the kernel may give no sign that it has taken a request before it is asked; after twice that time
+/// it is asked again, and so on.
 const TAKEN_WITHIN: Duration = Duration::from_secs(2);
 const MOST_PATIENCE: Duration = Duration::from_secs(300);
 
@@ -31,11 +32,12 @@ pub(super) enum Overdue {
     Idle(String),
 }
 
-/// A question whose answer shows that nothing that was asked before it is answered any more.
+/// A question whose answer shows that earlier requests will not be answered any more.
 #[derive(Debug)]
 pub(super) struct KernelProbe {
     shell: String,
-    /// Kernels of others may be busy for long with something else, and answer there.
+    /// The same question on the control channel: a kernel of others may be busy for long with something else,
+    /// and answers there.
     control: Option<String>,
     answered: bool,
     /// The kernel has published that it is done with the question: nothing that it published before is on its way any more.
@@ -43,7 +45,7 @@ pub(super) struct KernelProbe {
 }
 
 impl KernelTalk {
-    /// Sees to it that what is overdue is noticed, and what is not is forgotten.
+    /// Sets a timer for an overdue message, and forgets the timer of one that is no longer overdue.
     pub(super) fn look_for_doubt(&mut self) {
         let overdue = self.overdue();
         if overdue == self.doubted {
@@ -63,7 +65,7 @@ impl KernelTalk {
     }
 
     fn overdue(&self) -> Option<Overdue> {
-        // After a cut another question is out already, whose answer settles all.
+        // After a cut another question is open already, whose answer settles everything.
         if self.after_cut.is_some() {
             return None;
         }
@@ -89,7 +91,8 @@ impl KernelTalk {
         }
     }
 
-    /// It is time to ask, or the question was answered a moment ago and what was published before it is not coming.
+    /// Asks the kernel, or, if the question was answered a moment ago, gives up on messages that should have
+    /// come before.
     pub(super) fn doubt(&mut self, out: &mut Vec<TalkAction>) {
         if self.probe.as_ref().is_some_and(|probe| probe.answered) {
             return self.settle(out);
@@ -108,7 +111,7 @@ impl KernelTalk {
         self.timers.set(TalkTimer::Doubt, self.patience);
     }
 
-    /// Whether the message is about the question; then it is nobody else's.
+    /// Whether the message is about the question; such a message is about nothing else.
     pub(super) fn is_of_probe(
         &mut self,
         message: &JupyterMessage,

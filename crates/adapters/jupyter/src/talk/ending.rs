@@ -16,7 +16,7 @@ use crate::bundle::has_picture;
 use crate::python;
 use crate::quirks::InterruptWay;
 
-/// Kernels that throw away what comes soon after an error take it again after this time.
+/// Time after which kernels that throw away requests soon after an error take requests again.
 const AGAIN_AFTER: Duration = Duration::from_millis(250);
 /// How often code is sent that the kernel throws away.
 const MOST_TRIES: u32 = 4;
@@ -63,7 +63,7 @@ impl KernelTalk {
         }
         let RunTask::Code(code) = &run.task else { return self.work_replied(out) };
         if self.facts.as_ref().is_some_and(|facts| facts.quirks.idle_early) {
-            // Even a value may come after the answer to the first question, so two are asked at least.
+            // Even a value may come after the answer to the first question, so at least two questions are asked.
             return self.wait_for_late_output(true, out);
         }
         let Some(facts) = &mut self.facts else { return };
@@ -74,7 +74,7 @@ impl KernelTalk {
             return self.finish(&reply, out);
         }
         let failed = run.error.as_ref().unwrap_or(reply);
-        // Of code that could not be compiled the helper also says whether it only ends too early.
+        // If code could not be compiled, the helper also says whether the code only ends too early.
         let source =
             (is_syntax_error(failed) && code.len() <= MOST_CHECKED).then_some(code.as_str());
         let question = python::silent(&python::call("after", source));
@@ -85,7 +85,8 @@ impl KernelTalk {
         }
     }
 
-    /// Sends a request behind which the kernel has published what came late; `more` says that another one follows.
+    /// Sends a request before whose answer the kernel publishes its late output; `more` says that another
+    /// request follows.
     pub(super) fn wait_for_late_output(&mut self, more: bool, out: &mut Vec<TalkAction>) {
         let id = self.ask_shell("kernel_info_request", serde_json::json!({}), out);
         if let TalkPhase::Running(run) = &mut self.phase {
@@ -102,7 +103,7 @@ impl KernelTalk {
         self.kept = KeptOutput::Known;
         let lost = match self.owner {
             KernelOwner::Ours { .. } => self.numbers.lost(),
-            // Answers to other clients have numbers, too.
+            // The kernel's answers to other clients have numbers, too, so a gap means nothing.
             KernelOwner::Others => 0,
         };
         if lost > 0 {
@@ -122,7 +123,7 @@ impl KernelTalk {
         let word = ReplyWord::of(&reply);
         let names = python::names_told(told);
         for payload in reply["payload"].as_array().into_iter().flatten() {
-            // What would open in a pager, as `name?` does in IPython.
+            // Text that would open in a pager, as for `name?` in IPython, is printed.
             if payload["source"] == "page"
                 && let Some(text) = payload["data"]["text/plain"].as_str()
             {
@@ -130,7 +131,7 @@ impl KernelTalk {
             }
         }
         if run.value.is_none() && word == ReplyWord::Ok {
-            // A picture is shown and is no value, though it comes with a few words.
+            // A display with a picture is no value, although a few words come with it.
             run.value = run.display.take_if(|content| !has_picture(&content["data"]));
         }
         show_display(&mut run, out);
@@ -142,7 +143,7 @@ impl KernelTalk {
         let way = self.interrupt_way();
         let mut failure = run.error.take();
         if let Some(error) = failure.take_if(|_| word == ReplyWord::Ok) {
-            // The code came to its end, and its value could not be shown.
+            // The code came to its end, but its value could not be shown.
             let text = traceback(&error).unwrap_or_default();
             out.push(TalkAction::Print(Stream::Err, text));
         }
@@ -154,10 +155,10 @@ impl KernelTalk {
         let interrupted = sent
             && match (word, &failure) {
                 (ReplyWord::Aborted, _) => true,
-                // A shell says no more than the exit code.
+                // A shell tells only its exit code, and not that it was interrupted.
                 (ReplyWord::Error, Some(_)) if way == InterruptWay::Children => true,
                 (ReplyWord::Error, Some(error)) => says_interrupt(error),
-                // Deno says that the code failed and not with what.
+                // Deno says that the code failed, but not why.
                 (ReplyWord::Error, None) => true,
                 (ReplyWord::Ok, _) => false,
             };
@@ -191,7 +192,7 @@ impl KernelTalk {
         })));
     }
 
-    /// Ends the session if the code has asked for that; whether it has.
+    /// Ends the session if the code has asked for that; says whether it has.
     pub(super) fn leaves(&mut self, reply: &Value, out: &mut Vec<TalkAction>) -> bool {
         let leaves = asks_to_exit(reply);
         if leaves {
@@ -202,7 +203,7 @@ impl KernelTalk {
     }
 }
 
-/// The end of something that did nothing to the names.
+/// The end of an eval that did nothing to the names.
 pub(super) fn done(eval: &str, status: DoneStatus) -> BridgeEvent {
     let eval = eval.to_owned();
     BridgeEvent::Done(Done {

@@ -35,12 +35,12 @@ impl KernelTalk {
             can.insert(Capability::Changed);
             can.insert(Capability::Save);
             can.insert(Capability::Load);
-            // Requests are sent in order: code that comes next finds the helper there.
+            // Requests are sent in order, so the next code finds the helper in the kernel.
             let install = crate::python::silent(&crate::python::install(&self.session));
             self.ask_shell("execute_request", install, out);
         }
         if !is_child {
-            // Its processes are not below us: that they cannot be stopped is for us to say.
+            // The kernel's processes are not below us, so only this bridge can say that they cannot be paused.
             can.insert(Capability::Pauses);
         }
         let implementation = info["implementation"].as_str().unwrap_or_default();

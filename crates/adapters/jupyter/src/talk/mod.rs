@@ -190,10 +190,10 @@ enum EvalStage {
     Code,
     /// Another try: the kernel threw the request away.
     Again,
-    /// What it did to the names: after an error a kernel does not answer `user_expressions`.
+    /// What the code did to the names: after an error a kernel does not answer `user_expressions`.
     Names,
-    /// That a kernel which says too early that it is idle is idle after one more request. `more`: output has come meanwhile, so
-    /// there may be more, and it is asked once more.
+    /// That a kernel is idle after one more request, if it says too early that it is idle. `more`: output has
+    /// come meanwhile, so there may be more, and one more request follows.
     Late { replied: bool, more: bool },
 }
 
@@ -212,7 +212,7 @@ struct EvalRun {
     stage: EvalStage,
     /// The id of the request that its messages name.
     request: String,
-    /// The id of what was asked after that.
+    /// The id of the request that was sent after the code, to learn more about the eval.
     after: String,
     reply: Option<Value>,
     idle: bool,
@@ -293,10 +293,10 @@ pub struct KernelTalk {
     kernel_session: Option<String>,
     /// The request on the shell channel that was sent last, until it is answered.
     outstanding: Option<ShellRequest>,
-    /// Requests that wait for that.
+    /// Requests on the shell channel that wait until the last one is answered.
     held: VecDeque<JupyterMessage>,
     timers: TalkTimers,
-    /// What is overdue, the question about it, and how long the next one waits.
+    /// What is overdue, the question about it, and how long to wait before the next question.
     doubted: Option<Overdue>,
     probe: Option<KernelProbe>,
     patience: Duration,
@@ -339,7 +339,7 @@ impl KernelTalk {
 
     /// What is said first, and again until the kernel has answered.
     pub fn greet(&mut self) -> Vec<TalkAction> {
-        // A kernel that runs code answers on the control channel only. Some older ones do not listen to that.
+        // A kernel that runs code answers only on the control channel, but some older kernels do not listen to that.
         let channels: &[KernelChannel] = match self.owner {
             KernelOwner::Ours { .. } => &[KernelChannel::Shell],
             KernelOwner::Others => &[KernelChannel::Control, KernelChannel::Shell],
@@ -410,7 +410,8 @@ impl KernelTalk {
         out
     }
 
-    /// Whether the code was interrupted and the kernel still asks, because it hears of that only after an answer.
+    /// Whether the code was interrupted and the kernel still asks, because it notices the interrupt only
+    /// after an answer.
     fn asks_though_interrupted(&self) -> bool {
         let TalkPhase::Running(run) = &self.phase else { return false };
         self.asks(run)
@@ -443,12 +444,12 @@ impl KernelTalk {
         }
     }
 
-    /// A kernel that is not ours may be started anew by those whose it is; then the process at the same address is another.
+    /// Whether a kernel of others was started anew by its owners, so that another process is at the same address.
     fn was_restarted(&mut self, message: &JupyterMessage) -> bool {
         let Some(session) = message.header["session"].as_str().filter(|id| !id.is_empty()) else {
             return false;
         };
-        // Gateways and some kernels put our own id there.
+        // Gateways and some kernels put our own session id into the header.
         if session == self.session || self.owner != KernelOwner::Others {
             return false;
         }
@@ -474,8 +475,9 @@ impl KernelTalk {
         id
     }
 
-    /// Sends the next request if the last one was answered. One at a time: xeus forgets a request that comes while it is busy
-    /// with another. None while it is being found out what was lost with a connection: that is all that was asked before.
+    /// Sends the next request if the last one was answered. One at a time, because xeus forgets a request
+    /// that comes while it is busy with another. None while a question after a cut is open, because its
+    /// answer settles all earlier requests.
     fn send_held(&mut self, out: &mut Vec<TalkAction>) {
         if self.outstanding.is_none()
             && self.after_cut.is_none()

@@ -3,14 +3,14 @@
 
 use crate::message::JupyterMessage;
 
-/// A kernel throws nothing away before this many messages wait to be read. Fewer are too few to blame a gap on that:
-/// ids are also given to messages that are not sent.
+/// A kernel throws no message away before this many wait to be read. If fewer were sent since the eval began,
+/// a gap has another cause: ids are also given to messages that are not sent.
 const NONE_LOST_BELOW: u64 = 1000;
 
 /// What has come since the running eval began.
 #[derive(Debug, Default)]
 pub(super) struct MessageNumbers {
-    /// What the ids begin with; another one is another counter.
+    /// The beginning of the ids; ids with another beginning are counted by another counter.
     origin: String,
     /// The highest number before the eval, and now.
     before: u64,
@@ -28,7 +28,8 @@ impl MessageNumbers {
     pub(super) fn heard(&mut self, message: &JupyterMessage) -> bool {
         let id = message.header["msg_id"].as_str().unwrap_or_default();
         let Some((origin, number)) = id.rsplit_once('_') else { return false };
-        // `SESSION_PID`: others use such ends for something else.
+        // Only ids that begin with `SESSION_PID` end with a counter; other ids may end with a number that
+        // means something else.
         let is_counted = origin.rsplit_once('_').is_some_and(|(_, pid)| pid.parse::<u32>().is_ok());
         let (true, Ok(number)) = (is_counted, number.parse::<u64>()) else { return false };
         if self.origin != origin {

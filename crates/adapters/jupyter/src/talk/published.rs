@@ -69,7 +69,7 @@ impl KernelTalk {
             "status" => match message.text("execution_state") {
                 "busy" if run.age == EvalAge::Waits => {
                     run.age = EvalAge::Taken;
-                    // Of work the kernel says no more than that.
+                    // Of work a kernel says only that it is busy, and not that it runs the code.
                     let grown = match run.task {
                         RunTask::Code(_) => SAYS_THAT_IT_RUNS,
                         RunTask::Work(_) => YOUNG,
@@ -87,7 +87,7 @@ impl KernelTalk {
         }
     }
 
-    /// How long the kernel's own code may run after it has said that the user's does.
+    /// How long the kernel's own code may still run after the kernel has said that it runs the user's code.
     fn young(&self) -> Duration {
         let warms_up = self.facts.as_ref().is_some_and(|facts| facts.quirks.warms_up);
         if warms_up && self.evals.is_first() { SAYS_THAT_IT_RUNS } else { YOUNG }
@@ -130,7 +130,7 @@ impl KernelTalk {
             _ => return,
         };
         let eval = self.evals.eval_of(message.parent_id());
-        // Kernels log what goes wrong while they close their sockets, and publish that.
+        // Kernels that close their sockets log and publish errors about that, which are left out.
         if eval.is_none() && matches!(self.phase, TalkPhase::Leaving) {
             return;
         }
@@ -145,7 +145,7 @@ fn stream_of(message: &JupyterMessage) -> Stream {
     }
 }
 
-/// Shows what was held back, because something follows it.
+/// Shows the display that was held back, because something follows it.
 pub(super) fn show_display(run: &mut EvalRun, out: &mut Vec<TalkAction>) {
     if let Some(content) = run.display.take() {
         show(&content, false, out);

@@ -48,13 +48,13 @@ impl KernelTalk {
         self.phase = TalkPhase::Asking(AskedQuestion { seq, request, kind, begun: false });
     }
 
-    /// Nobody waits for the answer any more.
+    /// Refuses the question, because nobody waits for its answer any more.
     pub(super) fn give_up_question(&mut self, out: &mut Vec<TalkAction>) {
         let way = self.interrupt_way();
         match std::mem::replace(&mut self.phase, TalkPhase::Idle) {
             TalkPhase::Asking(asked) => {
                 refuse(asked.seq, "interrupted", out);
-                // A question that waits behind something else must not cost that its life.
+                // A question that waits behind other code must not interrupt that code.
                 if !self.take_back(&asked.request) && asked.begun {
                     self.send_interrupt(way, out);
                 }

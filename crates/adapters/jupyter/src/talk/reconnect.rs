@@ -14,9 +14,9 @@ use super::published::{show_display, show_value};
 use super::{EvalAge, EvalStage, KernelChannel, KernelTalk, TalkAction, TalkPhase, TalkTimer};
 use crate::message::JupyterMessage;
 
-/// Code that goes on is heard of again within this time, as a rule.
+/// Time within which running code is usually heard of again after the connection is back.
 const HEARD_WITHIN: Duration = Duration::from_secs(3);
-/// What the reader of the output is told after that.
+/// The note that is printed if nothing was heard of the code within that time.
 const MAY_WAIT: &str = "[nothing was heard of the code since the connection is back: if it asked for input when that was lost, \
      the question is lost, too, and cannot be answered; an interrupt ends the wait]\n";
 
@@ -31,9 +31,9 @@ const LOST_LATER: &str = "[the server has passed on what it kept of the time wit
 pub(super) enum KeptOutput {
     /// There was no cut, or all that it can have cost is told.
     Known,
-    /// Nothing. That something may be missing before the first message is told already.
+    /// Nothing has come yet. It is told already that output may be missing before the first message.
     Awaited,
-    /// Something, and none was missing since.
+    /// Output has come, and no message has been missing since.
     Comes,
 }
 
@@ -63,7 +63,7 @@ impl KernelTalk {
         }
     }
 
-    /// A message has come; `skips` says that by the kernel's numbers another one before it has not.
+    /// A message has come; `skips` says that, by the kernel's numbers, the message before it has not.
     pub(super) fn look_for_later_loss(
         &mut self,
         skips: bool,
@@ -83,8 +83,9 @@ impl KernelTalk {
         }
     }
 
-    /// Nothing has come from the code since. Servers keep questions for a client that is away, and repeat none that they had
-    /// passed on: one that was lost on its way keeps the code waiting, and nothing tells that from code that takes its time.
+    /// Nothing has come from the code since the connection is back. Servers keep questions for a client that
+    /// is away, but do not repeat a question that they had passed on. If such a question was lost on its way,
+    /// the code keeps waiting, and looks like code that takes its time.
     pub(super) fn still_unheard(&mut self, out: &mut Vec<TalkAction>) {
         if let TalkPhase::Running(run) = &mut self.phase {
             run.warned = true;
@@ -97,14 +98,15 @@ impl KernelTalk {
         self.after_cut.as_ref().is_some_and(|probe| probe.request == message.parent_id())
     }
 
-    /// Something of the answer has come.
+    /// A part of the answer to the question after a cut has come.
     pub(super) fn heard_after_cut(
         &mut self,
         channel: KernelChannel,
         message: &JupyterMessage,
         out: &mut Vec<TalkAction>,
     ) {
-        // A kernel that was being greeted when the connection was cut is greeted by this.
+        // If the kernel was being greeted when the connection was cut, this answer counts as the answer to
+        // the greeting.
         if matches!(self.phase, TalkPhase::Greeting { .. }) {
             match channel {
                 KernelChannel::Published => self.published(message, out),
@@ -126,13 +128,13 @@ impl KernelTalk {
         }
     }
 
-    /// Ends what waits for an answer that will not come.
+    /// Ends the eval or question that waits for an answer which will not come.
     fn give_up_lost(&mut self, out: &mut Vec<TalkAction>) {
         match &mut self.phase {
             TalkPhase::Greeting { .. } | TalkPhase::Idle | TalkPhase::Leaving => {}
             TalkPhase::Asking(asked) => {
                 let seq = asked.seq;
-                // A question that is still to be sent will be answered.
+                // A question that has not been sent yet will still be answered.
                 let request = asked.request.clone();
                 if !self.is_held(&request) {
                     refuse(seq, "the connection was cut before the answer came", out);
@@ -155,7 +157,7 @@ impl KernelTalk {
                     let TalkPhase::Running(run) = &mut self.phase else { return };
                     match (&run.reply, &run.error) {
                         (Some(_), _) => {}
-                        // How it failed was published, which is as good as the reply.
+                        // The published error says how the code failed, so it stands in for the reply.
                         (None, Some(_)) => run.reply = Some(json!({"status": "error"})),
                         (None, None) => return self.end_unknown(out),
                     }

@@ -35,7 +35,7 @@ impl KernelTalk {
                     self.answered(&message.content, out);
                 }
             }
-            // The late answer to a question that was given up.
+            // This is the late answer to a question that was given up.
             TalkPhase::Idle | TalkPhase::Leaving => {}
         }
     }

@@ -21,14 +21,14 @@ pub(super) enum TalkTimer {
     Unheard,
 }
 
-/// Times that have not passed yet. Setting one begins the sleep anew, so others may come late by what was slept before; none
-/// comes early.
+/// Times that have not passed yet. Setting a timer begins the sleep anew, so other timers may come late by
+/// the time that was slept before; none comes early.
 #[derive(Debug, Default)]
 pub(super) struct TalkTimers {
     left: Vec<(TalkTimer, Duration)>,
     /// How long the sleep is that was asked for last.
     asked: Duration,
-    /// Something was set, and is not asked for yet.
+    /// A timer was set or has passed, so the next sleep has to be asked for.
     changed: bool,
 }
 
@@ -64,7 +64,7 @@ impl TalkTimers {
         due
     }
 
-    /// Asks to be woken for the next one, if that is another than before.
+    /// Asks to be woken for the next timer, if timers have changed since the last call.
     pub(super) fn ask(&mut self, out: &mut Vec<TalkAction>) {
         if !std::mem::take(&mut self.changed) {
             return;

@@ -22,12 +22,12 @@ const PIECE: usize = 3 << 20;
 #[derive(Debug)]
 pub(super) struct WorkOrder {
     kind: KernelWork,
-    /// As the host gave it.
+    /// The argument as the host gave it.
     argument: String,
-    /// Where its path leads on this side.
+    /// Where the path of the argument leads on this machine.
     place: String,
     step: WorkStep,
-    /// The helper has said that it needs its text.
+    /// The helper has said that it needs the source of its saving part.
     with_text: bool,
     /// The reply to the work itself, while its file is sent.
     first: Option<Value>,
@@ -42,13 +42,13 @@ enum KernelWork {
 /// How far work is.
 #[derive(Debug, Clone, PartialEq, Eq)]
 enum WorkStep {
-    /// The kernel does it. `sent`: with the copy of the file that it was sent.
+    /// The kernel does the work. `sent` is the copy of the file that it was sent for that.
     Asked { sent: Option<String> },
-    /// It has saved a copy, of which so much has been written here.
+    /// The kernel has saved a copy, of which `at` bytes have been written here.
     Fetching { copy: FarCopy, report: Option<Value>, at: u64 },
-    /// All of it has, and is put into its place.
+    /// All bytes of the copy have been written here, and the file is put into its place.
     Putting { report: Option<Value> },
-    /// The file is sent there, and so much has been.
+    /// The file is being sent to the kernel, and `at` bytes have been sent.
     Sending { copy: Option<String>, at: u64 },
 }
 
@@ -144,7 +144,7 @@ impl KernelTalk {
         match python::work_told(&reply) {
             Some(WorkTold::Ended { report, how }) => self.end_work(report, how, out),
             Some(WorkTold::Broken { name, .. }) if name.contains("Interrupt") && is_interrupted => {
-                // The interrupt met the helper before it was ready for one, or after it was done.
+                // The interrupt came before the helper was ready for one, or after it was done.
                 self.end_work(None, WorkEnd::Interrupted, out);
             }
             Some(WorkTold::Broken { name, message }) => {
@@ -174,7 +174,7 @@ impl KernelTalk {
                     out.push(TalkAction::Transfer(read));
                 }
             }
-            // How the request itself failed is told as it is for code.
+            // If the request itself failed, that is told as it is for code.
             None if reply["status"] != "ok" => self.finish(&reply, out),
             None | Some(WorkTold::NeedsText) => {
                 let how = order.failed("the kernel did not answer what it was asked".to_owned());
@@ -198,7 +198,7 @@ impl KernelTalk {
         out.push(TalkAction::Transfer(TransferOrder::Append(bytes)));
     }
 
-    /// Something was done with the file here: what is next.
+    /// The loop has done something with the file here; decides what is next.
     pub(super) fn transferred(&mut self, came: Transferred, out: &mut Vec<TalkAction>) {
         let TalkPhase::Running(run) = &mut self.phase else { return };
         let RunTask::Work(order) = &mut run.task else { return };
@@ -208,7 +208,7 @@ impl KernelTalk {
                 let how = order.failed(trouble.to_string());
                 self.end_work(None, how, out);
             }
-            // It is in its place already.
+            // The file is in its place already, so an interrupt comes too late.
             (Transferred::Done, WorkStep::Putting { report }) => {
                 let report = report.take();
                 self.end_work(report, WorkEnd::Done, out);

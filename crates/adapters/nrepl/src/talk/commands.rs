@@ -43,7 +43,7 @@ impl NreplTalk {
                 refuse(*seq, why, out);
             }
             Command::Exit => self.leave(out),
-            // What was waited for is known to the loop; directories are for shell commands.
+            // The loop keeps track of `ack`; directories are for shell commands; there are no figures.
             Command::Ack | Command::Place(_) | Command::Figures => {}
         }
     }
@@ -72,7 +72,7 @@ impl NreplTalk {
 
     fn eval(&mut self, id: &EvalId, code: &str, out: &mut Vec<NreplAction>) {
         let eval = id.to_string();
-        // Servers differ in what they make of nothing.
+        // Servers differ in what they do with empty code.
         if code.trim().is_empty() {
             let done = self.done(&eval, DoneStatus::Ok, None);
             out.push(NreplAction::Tell(BridgeEvent::Done(done)));
@@ -91,7 +91,7 @@ impl NreplTalk {
     ) {
         let eval = id.to_string();
         if self.facts.prints_as_asked() {
-            // The exception comes as data, so nothing about it is written to stderr among what the code writes there.
+            // The exception comes as data, so that the server does not write it to stderr between output of the code.
             message = message
                 .with_number("nrepl.middleware.print/quota", MOST_PRINTED)
                 .with("nrepl.middleware.caught/caught", "clojure.core/identity")
@@ -141,8 +141,8 @@ impl NreplTalk {
         out.push(NreplAction::Send(message.with("interrupt-id", &request)));
     }
 
-    /// The server says that nothing runs, or something else. It looks at requests one beside the other, so it may not have begun
-    /// with the code.
+    /// The server says that nothing runs, or something else. It handles requests side by side, so it may not
+    /// have begun with the code yet.
     pub(super) fn interrupt_came_too_early(&mut self, out: &mut Vec<NreplAction>) {
         let NreplPhase::Running(run) = &mut self.phase else { return };
         if run.interrupt == NreplInterrupt::Sent && run.repeats < MOST_REPEATS {
@@ -208,7 +208,7 @@ impl NreplTalk {
                 self.phase =
                     NreplPhase::Leaving { unanswered: vec![request], step: LeaveStep::Awaiting };
             }
-            // A server of ours ends anyway.
+            // A server of ours ends anyway, so the end of its code is not awaited.
             (Some(_), ServerOwner::Ours) | (None, _) => self.close_sessions(out),
         }
         out.push(NreplAction::Leave { busy });
@@ -227,7 +227,7 @@ impl NreplTalk {
         self.phase = NreplPhase::Leaving { unanswered, step: LeaveStep::Closing };
     }
 
-    /// There is no more time to leave: what is still to be said, which nobody waits for an answer to.
+    /// What is still to be said when there is no time left to leave properly; nobody waits for answers to it.
     pub fn last_words(&mut self) -> Vec<NreplAction> {
         let mut out = Vec::new();
         if matches!(self.phase, NreplPhase::Leaving { step: LeaveStep::Awaiting, .. }) {
@@ -237,7 +237,7 @@ impl NreplTalk {
     }
 }
 
-/// That the code waits for a line. What it asks it has printed.
+/// The event that the code waits for a line. The code itself has printed its question.
 pub(super) fn waits() -> BridgeEvent {
     BridgeEvent::Waits { prompt: None, secret: false, eval: None }
 }

@@ -7,7 +7,7 @@ use super::{HeldBack, InputNeed, NreplAction, NreplInterrupt, NreplPhase, NreplT
 use crate::message::NreplMessage;
 use crate::trace::ClojureError;
 
-/// Said where a server went on after an error, as nREPL does.
+/// The notice for an eval in which the server went on after an error, as nREPL does.
 const WENT_ON: &str = "the forms after the error ran, too: nREPL goes on after one";
 
 impl NreplTalk {
@@ -29,7 +29,7 @@ impl NreplTalk {
         if message.has_status("unknown-session") {
             return self.session_gone(out);
         }
-        // Refusals come without an exception.
+        // A server that refuses code sends the status `error` without an exception.
         if run.errors == 0 && !is_interrupted && message.has_status("error") {
             run.show_held("clojure", out);
             run.errors += 1;
@@ -42,7 +42,7 @@ impl NreplTalk {
         };
         match run.held.take() {
             Some(HeldBack::Value(text)) => out.push(value(text, "clojure", false)),
-            // That it was interrupted says it all.
+            // An eval that was interrupted needs no error beside its status.
             Some(HeldBack::Error(_)) if is_interrupted => {}
             Some(HeldBack::Error(error)) => {
                 // Forms are read one by one: if not even the first was whole, nothing has run.

@@ -26,14 +26,14 @@ pub(super) struct Greeted {
     described: bool,
     session: Option<String>,
     tool_session: Option<String>,
-    /// The server makes no second session, and does without.
+    /// The server makes no second session, so questions do without one.
     no_tool_session: bool,
     /// The server makes no session.
     pub(super) refused: Option<String>,
 }
 
 impl ServerFacts {
-    /// Whether it knows this request.
+    /// Whether the server knows this request.
     pub(crate) fn can(&self, op: &str) -> bool {
         self.ops.contains(op)
     }
@@ -43,7 +43,7 @@ impl ServerFacts {
         found.map(|(_, version)| version.as_str())
     }
 
-    /// Whether this is Clojure's own server, which knows how values and exceptions are to be printed.
+    /// Whether this is Clojure's own server, which can be told how to print values and exceptions.
     pub(crate) fn prints_as_asked(&self) -> bool {
         self.version("nrepl").is_some()
     }
@@ -131,7 +131,7 @@ impl NreplTalk {
         }
         match self.owner {
             ServerOwner::Ours => can.insert(Capability::OwnProcesses),
-            // Its processes are not below us: that they cannot be stopped is for us to say.
+            // The server's processes are not below us, so only this bridge can say that they cannot be paused.
             ServerOwner::Others => {
                 can.insert(Capability::Pauses);
                 can.insert(Capability::Leaves);
@@ -147,7 +147,8 @@ impl NreplTalk {
             cannot: self.cannot(&can),
             can,
         }));
-        // What code prints to Java's own streams goes to the server's. Of a server of ours these are read.
+        // Output to Java's own streams goes to the streams of the server's process, which we read if the
+        // server is ours.
         if self.owner == ServerOwner::Others && self.facts.can("forward-system-output") {
             let (_, request) = self.session_request("forward-system-output");
             out.push(NreplAction::Send(request));

@@ -12,8 +12,8 @@ use crate::trace::ClojureError;
 
 /// How many characters of a value are shown (SPEC O-8).
 const MOST_VALUE: usize = 2_000;
-/// What ends with a session of a server that runs on. Whoever hears it is told that the session's state is gone, so this says what
-/// that was.
+/// What is gone with a session of a server that runs on. Users are told that the session's state is gone, and
+/// this says what that state was.
 pub(crate) const GONE_WITH_SESSION: &str = "gone with it are `*1`, `*e`, `*ns*` and its other bindings; what was defined belongs to the \
                                             server, not to the session, and a new start finds it if the server still runs";
 /// How much of what was written to stderr is kept for an error.
@@ -89,7 +89,7 @@ impl NreplTalk {
             run.held = Some(HeldBack::Error(error));
         }
         if message.has_status("need-input") && run.reading == InputNeed::No {
-            // It may be said more than once for one read.
+            // Servers may say `need-input` more than once for one read.
             run.reading = InputNeed::Waits;
             run.show_held(language, out);
             out.push(NreplAction::Tell(waits()));
@@ -117,7 +117,7 @@ impl NreplTalk {
     /// Somebody has closed our session in the server.
     pub(super) fn session_gone(&mut self, out: &mut Vec<NreplAction>) {
         let after = match self.owner {
-            // It ends with the session.
+            // A server of ours ends with the session.
             ServerOwner::Ours => String::new(),
             ServerOwner::Others => format!("; {GONE_WITH_SESSION}"),
         };
@@ -135,7 +135,7 @@ impl NreplRun {
             Some(HeldBack::Value(text)) => out.push(value(text, language, true)),
             Some(HeldBack::Error(error)) => {
                 out.push(failed(error, false));
-                // What is printed next stands behind it.
+                // Output that is printed next has to stand behind the error.
                 out.push(NreplAction::Tell(BridgeEvent::Sync {}));
             }
             None => {}
@@ -160,7 +160,7 @@ pub(super) fn failed(error: ClojureError, incomplete: bool) -> NreplAction {
     NreplAction::Tell(BridgeEvent::Error { name, message, traceback, incomplete, missing: None })
 }
 
-/// A value within the budget. One that the server has cut has no end to show.
+/// A value within the budget. A value that the server has cut has no end to show.
 fn shown(text: String, is_cut: bool) -> String {
     match is_cut {
         true => text.chars().take(MOST_VALUE).chain("…".chars()).collect(),

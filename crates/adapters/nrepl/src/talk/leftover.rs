@@ -8,16 +8,17 @@ use stead_protocol::bridge::{BridgeEvent, Done};
 use super::{NreplAction, NreplPhase, NreplRun, NreplTalk};
 use crate::message::NreplMessage;
 
-/// How long the server may take for that.
+/// How long the server may take to drop unread input.
 const DROPPED_WITHIN: Duration = Duration::from_secs(2);
 
-/// Said where it could not be done.
+/// The notice if unread input could not be dropped.
 const KEPT: &str = "what the code has not read of the given line may be read by the next eval: this server was asked to drop it and did \
                     not say that it has";
 
-/// Empties the reader of a session, in the session for questions, so that `*1` and `*in*` of the user's are left alone. A thread of
-/// its own does it, because another that waits for input holds the reader's lock; what that one waits for is not there, so nothing is
-/// kept then. `*skipping-eol*` has the reader come to an end where it would ask.
+/// Empties the reader of a session, from the session for questions, so that the user's `*1` and `*in*` are
+/// left alone. A thread of its own does this, because another thread that waits for input holds the reader's
+/// lock; while such a thread waits there is no input, so nothing is kept then. With `*skipping-eol*` the
+/// reader ends where it would ask for input.
 const DROP: &str = r#"
 (clojure.core/let [session (clojure.core/some-> (clojure.core/resolve 'nrepl.middleware.session/sessions)
                              clojure.core/deref clojure.core/deref (clojure.core/get "SESSION") clojure.core/meta)
@@ -39,12 +40,12 @@ const DROP: &str = r#"
                        (do (clojure.core/reset! late true) :read-by-another)))))
 "#;
 
-/// An eval that is over but for what it has not read.
+/// An eval that is over, except that unread input still has to be dropped.
 #[derive(Debug)]
 pub(super) struct Dropping {
-    /// The request that drops it.
+    /// The request that drops the unread input.
     pub(super) request: String,
-    /// What the host is told then.
+    /// The end of the eval, which the host is told after that.
     done: Done,
     said: Option<String>,
 }
@@ -68,7 +69,7 @@ impl NreplTalk {
         self.phase = NreplPhase::Dropping(Box::new(Dropping { request, done, said: None }));
     }
 
-    /// The server answers that.
+    /// The server answers the request to drop unread input.
     pub(super) fn dropped(&mut self, message: &NreplMessage, out: &mut Vec<NreplAction>) {
         let NreplPhase::Dropping(dropping) = &mut self.phase else { return };
         dropping.said = message.text("value").or(dropping.said.take());
@@ -77,7 +78,7 @@ impl NreplTalk {
         }
     }
 
-    /// The eval is over, whatever the server has said by now.
+    /// Ends the eval, whatever the server has said by now about unread input.
     pub(super) fn stop_dropping(&mut self, out: &mut Vec<NreplAction>) {
         if !matches!(self.phase, NreplPhase::Dropping(_)) {
             return;

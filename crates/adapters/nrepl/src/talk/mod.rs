@@ -65,7 +65,7 @@ pub enum NreplAction {
     Wake(Duration),
     /// End the server if it is ours; else wait for `Left`, but not for long.
     Leave {
-        /// Something runs there, whose end is waited for a little longer.
+        /// Code runs at the server; its end is waited for a little longer.
         busy: bool,
     },
     /// Nothing is left to be said.
@@ -94,7 +94,7 @@ enum NreplPhase {
     Dropping(Box<leftover::Dropping>),
     /// A question is being answered.
     Asking(questions::NreplQuestion),
-    /// The session ends when these requests are answered: there are servers that die of an answer which nobody takes.
+    /// The session ends when these requests are answered: some servers die if nobody takes an answer.
     Leaving { unanswered: Vec<String>, step: LeaveStep },
 }
 
@@ -116,7 +116,7 @@ enum NreplInterrupt {
     Again,
 }
 
-/// Something of an eval that is told when it is known whether something follows.
+/// A value or an error of an eval that is told once it is known whether something follows.
 #[derive(Debug)]
 enum HeldBack {
     Value(String),
@@ -140,7 +140,7 @@ struct NreplRun {
     /// How often the interrupt was sent because the server had not begun.
     repeats: u32,
     reading: InputNeed,
-    /// Whether it was given a line, of which it may not have read all.
+    /// Whether the code was given a line, of which it may not have read all.
     was_given_input: bool,
     held: Option<HeldBack>,
     /// How many values and errors have come.

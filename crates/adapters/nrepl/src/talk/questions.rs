@@ -80,7 +80,7 @@ impl NreplTalk {
         (id, request.with_some("ns", self.namespace.as_deref()))
     }
 
-    /// Nobody waits for the answer any more.
+    /// Refuses the question and interrupts it at the server, because nobody waits for the answer any more.
     pub(super) fn give_up_question(&mut self, out: &mut Vec<NreplAction>) {
         let NreplPhase::Asking(question) = &self.phase else { return };
         refuse(question.seq, "interrupted", out);
@@ -103,7 +103,7 @@ impl NreplTalk {
             }
             AskedOfServer::Lookup { found, .. } => {
                 let info = message.dictionary("info").filter(|info| !info.is_empty());
-                // `info` tells everything beside its status.
+                // The reply to `info` has everything beside its status; the reply to `lookup` has it in a field `info`.
                 let own = message.0.contains_key("name").then_some(&message.0);
                 *found = info.or(own).cloned().or(found.take());
             }
@@ -120,7 +120,7 @@ impl NreplTalk {
         let seq = question.seq;
         let answer = match question.asked {
             AskedOfServer::Completions { text, mut names, .. } => {
-                // Some servers look for the word anywhere in a name.
+                // Some servers also find names that only contain the word; only names that begin with it are kept.
                 if names.iter().any(|name| name.starts_with(&text)) {
                     names.retain(|name| name.starts_with(&text));
                 }
@@ -152,7 +152,8 @@ impl NreplTalk {
         out.push(NreplAction::Tell(BridgeEvent::Reply { seq, data, error }));
     }
 
-    /// Asks for the value of a name: that of a symbol, so no code of the user's runs but what values do to show themselves.
+    /// Asks for the value of a name. Only a symbol is evaluated, so no code of the user's runs except to
+    /// print the value.
     fn ask_value(&mut self, seq: u64, name: &str, told: Value, out: &mut Vec<NreplAction>) {
         let (request, message) = self.tool_request("eval");
         let quota = "nrepl.middleware.print/quota";
@@ -198,7 +199,7 @@ fn looked_up(name: &str, found: &BTreeMap<String, Bencode>) -> Value {
     told
 }
 
-/// Whether a name is that of a var whose value says something.
+/// Whether a name is that of a var, so that its value says something.
 fn has_value(name: &str, told: &Value) -> bool {
     let is_symbol = |c: char| c.is_alphanumeric() || "*+!-_'?<>=./$%&|".contains(c);
     told["type"] == "var" && !name.is_empty() && name.chars().all(is_symbol)

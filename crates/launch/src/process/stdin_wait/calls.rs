@@ -223,7 +223,7 @@ pub(super) fn decode_restarted(arguments: [u64; 6], sleeps_in: &str) -> SystemCa
             SystemCall::Poll { at: a, count: b, timeout: WaitLimit::of_int(c) }
         }
         name if name.contains("nanosleep") => SystemCall::Sleep,
-        // Only one with a time is restarted like this.
+        // The kernel restarts a futex wait like this only if the wait has a time limit.
         name if name.contains("futex") => SystemCall::Futex { timed: true },
         _ => SystemCall::Other,
     }

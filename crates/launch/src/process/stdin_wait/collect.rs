@@ -86,7 +86,7 @@ fn children(pid: u32, which: Which) -> ThreadDoing {
 }
 
 /// The processes that hold ends which a thread waits for. All descriptors have to be looked at for that, so
-/// it is done only if a thread waits for one.
+/// it is done only if a thread waits for such an end.
 fn holders(scene: &Scene) -> HashMap<End, Vec<u32>> {
     let threads = scene.processes.values().flat_map(|process| &process.threads);
     let files = threads.filter_map(|thread| match &thread.doing {

@@ -110,7 +110,7 @@ impl<'a> WaitVerdict<'a> {
         }
         let others = self.threads(pid, process, Some(tid));
         let answer = match *call {
-            // A program goes on as its main thread does, so a main thread that reads waits.
+            // A program goes on only if its main thread does, so a program whose main thread reads waits.
             FileCall::Read if tid == pid => WaitAnswer::Waits,
             FileCall::Read => beside(others, WaitAnswer::Waits),
             FileCall::Poll { limited } => {
@@ -165,7 +165,7 @@ impl<'a> WaitVerdict<'a> {
     /// The child of `pid` that is `below` or has it below itself.
     fn child_towards(&self, pid: u32, below: u32) -> Option<u32> {
         let mut at = below;
-        // As many steps as there are processes: parents may have been read at different times.
+        // Parents were read at different times and may form a circle, so the steps are bounded.
         for _ in &self.scene.processes {
             let parent = self.scene.processes.get(&at)?.parent;
             if parent == pid {
@@ -203,7 +203,7 @@ impl<'a> WaitVerdict<'a> {
                     return found;
                 }
                 match self.partner(pid, files) {
-                    // The bridge's own thread, which listens to the host.
+                    // This is the bridge's own thread, which listens to the host, so its time limit does not count.
                     Partner::Host if thread.tid != pid => found,
                     // A loop in a side thread may have timers for housekeeping only.
                     Partner::Own | Partner::Host if thread.tid != pid => found.or(Active::TIMED),
@@ -243,7 +243,7 @@ impl<'a> WaitVerdict<'a> {
                 WaitSource::Outside => Active::WOKEN,
             });
         }
-        // A pipe to oneself is how a signal's handler wakes the loop.
+        // A signal handler wakes its event loop through a pipe of which the process holds both ends.
         let wakes_itself = |file: &WaitSource| matches!(file, WaitSource::Holders(end) if self.holders(*end) == [pid]);
         if process.catches_sigchld && files.iter().any(wakes_itself) {
             found = found.or(self.children(pid));
@@ -286,7 +286,7 @@ impl<'a> WaitVerdict<'a> {
         }
     }
 
-    /// Whether that is the process that gives input and takes output.
+    /// Whether this process is the root, which gives input and takes output.
     fn is_root(&self, pid: u32) -> bool {
         self.scene.root == Some(pid)
     }

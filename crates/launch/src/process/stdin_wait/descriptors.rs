@@ -7,7 +7,7 @@ use super::PipeId;
 use super::facts::{End, WaitSource};
 use super::threads::WatchedFile;
 
-/// Event loops in event loops in event loops.
+/// How deep epoll descriptors are followed that watch other epoll descriptors.
 const DEEPEST: usize = 3;
 
 /// What stands behind a descriptor.
@@ -16,7 +16,7 @@ pub(super) enum Kind {
     Pipe(u64),
     Socket(u64),
     Epoll,
-    /// By the kernel's number for it, which older ones do not tell.
+    /// By the kernel's number for it, which older kernels do not tell.
     Event(Option<u64>),
     Timer {
         armed: bool,
@@ -79,7 +79,7 @@ fn controlling_terminal(pid: u32) -> Option<u32> {
     let stat = fs::read_to_string(format!("/proc/{pid}/stat")).ok()?;
     let device: i64 = stat.rsplit_once(')')?.1.split_ascii_whitespace().nth(4)?.parse().ok()?;
     let (major, minor) = (device >> 8 & 0xfff, device & 0xff | device >> 12 & 0xfff00);
-    // Eight major numbers of 256 each.
+    // Pseudo-terminals have eight major numbers, each with 256 terminals.
     (136..144).contains(&major).then(|| ((major - 136) * 256 + minor) as u32)
 }
 
@@ -138,7 +138,7 @@ fn bit(signal: i32) -> u64 {
 pub(super) struct Member {
     fd: u64,
     events: u32,
-    /// Device and inode. The number alone may have been closed, or be another file's by now.
+    /// Device and inode: the descriptor number may be closed by now, or belong to another file.
     file: Option<(u64, u64)>,
 }
 
@@ -184,7 +184,7 @@ impl Member {
         if self.is(pid, pipe) {
             return into.push(WaitSource::Stdin);
         }
-        // With edges only, room in a pipe that never was full is told once.
+        // An edge-triggered watch reports room in a pipe that never was full only once, so it is not counted.
         let edges = self.events & libc::EPOLLET as u32 != 0;
         let output = self.events & libc::EPOLLOUT as u32 != 0 && !edges;
         let Some(fd) = self.number(pid) else { return into.push(WaitSource::Outside) };
@@ -225,7 +225,7 @@ pub(super) fn held(pid: u32, wanted: &dyn Fn(End) -> bool, mut found: impl FnMut
     for fd in numbers(pid) {
         let end = match kind(pid, fd) {
             Some(Kind::Pipe(inode)) => {
-                // The link's own permissions say how the file is open.
+                // The permissions of the link in `/proc/P/fd` say how the file is open.
                 let mode = fs::symlink_metadata(format!("/proc/{pid}/fd/{fd}"));
                 let mode = mode.map_or(0o600, |meta| meta.mode());
                 for (bit, end) in [(0o200, End::PipeWriter(inode)), (0o400, End::PipeReader(inode))]

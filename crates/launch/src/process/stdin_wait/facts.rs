@@ -8,8 +8,8 @@ pub(super) struct Scene {
     /// The root of the family: it only gives input and takes output, so it wakes nobody by itself.
     pub(super) root: Option<u32>,
     pub(super) interpreter: u32,
-    /// No timer of the user's is set in the interpreter's event loop, as its bridge knows. Those that
-    /// are seen there are the language's own.
+    /// No timer of the user's is set in the interpreter's event loop, as its bridge knows. Timers that are
+    /// seen there are the language's own.
     pub(super) no_timers: bool,
     pub(super) processes: BTreeMap<u32, SeenProcess>,
     pub(super) holders: HashMap<End, Vec<u32>>,
@@ -20,7 +20,7 @@ pub(super) struct SeenProcess {
     pub(super) parent: u32,
     /// When it began, in clock ticks.
     pub(super) start_ticks: u64,
-    /// Whether it is told when a child ends, which programs turn into a byte on a pipe of their own.
+    /// Whether the process has a handler for SIGCHLD, which programs turn into a byte on a pipe of their own.
     pub(super) catches_sigchld: bool,
     pub(super) threads: Vec<Thread>,
 }
@@ -28,7 +28,7 @@ pub(super) struct SeenProcess {
 #[derive(Debug)]
 pub(super) struct Thread {
     pub(super) tid: u32,
-    /// An earlier eval left it behind.
+    /// An earlier eval left this thread behind.
     pub(super) elder: bool,
     pub(super) doing: ThreadDoing,
 }
@@ -42,9 +42,9 @@ pub(super) enum ThreadDoing {
     Still,
     /// Waits for another thread.
     Locked { timed: bool },
-    /// Waits for these children, or for any.
+    /// Waits for this child, or for any.
     Children(Option<u32>),
-    /// Waits for a signal, be it that a child has ended.
+    /// Waits for a signal, such as the one that says that a child has ended.
     Signals,
     /// Waits for descriptors.
     Files { call: FileCall, files: Vec<WaitSource> },
@@ -66,7 +66,7 @@ pub(super) enum WaitSource {
     Stdin,
     /// The processes that hold the other end.
     Holders(End),
-    /// A process, by its end.
+    /// The end of this process.
     Process(u32),
     /// The children of the process that waits.
     Children,

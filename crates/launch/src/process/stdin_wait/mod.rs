@@ -87,12 +87,12 @@ pub fn is_visible(pid: u32) -> bool {
 /// Whether this thread sits in a call that waits for the pipe; if so, whether it polls.
 pub fn waits_for(pid: u32, tid: u32, pipe: PipeId) -> Option<bool> {
     let polls = threads::listens(pid, tid, pipe)?;
-    // A stopped thread still shows its call.
+    // A stopped thread still shows its call, but does not go on when input comes.
     (!threads::is_still(threads::state(pid, tid)?)).then_some(polls)
 }
 
-/// The readers among these that listen to the pipe, each with whether it waits for it. Threads for which
-/// `is_elder` holds were left behind by earlier evals: what they do is not the running one's affair.
+/// Whether each of these readers waits for input; if the main thread reads, it alone is returned. Threads for
+/// which `is_elder` holds were left behind by earlier evals: what they do is not the running eval's affair.
 pub fn judge(
     session: InputSession<'_>,
     pids: &[u32],
@@ -100,7 +100,7 @@ pub fn judge(
     is_elder: impl Fn(u32) -> bool,
 ) -> Vec<(InputReader, WaitAnswer)> {
     let main = |reader: &&InputReader| reader.tid == session.interpreter && !reader.polls;
-    // Nothing needs to be looked at beside a main thread that reads.
+    // If the main thread reads, the program waits, whatever its other threads do.
     if let Some(reader) = readers.iter().find(main) {
         return vec![(*reader, WaitAnswer::Waits)];
     }

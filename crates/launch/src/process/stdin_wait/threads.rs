@@ -11,7 +11,7 @@ use crate::process::proc_file::ProcLine;
 
 /// Most descriptors of one call that are looked at.
 const MOST: u64 = 1024;
-/// A wait this long counts as one without end: it is how some event loops write that.
+/// A wait this long counts as endless: some event loops write an endless wait as a very long one.
 const FAR_MILLIS: u64 = 86_000_000;
 
 /// A thread's state letter.

@@ -27,13 +27,13 @@ pub(crate) struct TypedAnswers {
 
 #[derive(Debug)]
 struct AnswerPrompt {
-    /// Readable when something was typed, or when what else the command waits for has come.
+    /// Readable when something was typed, or when the other descriptor that the command waits for is readable.
     any: OwnedFd,
     _hidden: Option<SilentTerminal>,
 }
 
 impl TypedAnswers {
-    /// Somebody who sees what is written and whose keys come here; `None` if no person sits there.
+    /// The person at the terminal; `None` unless input, output and errors all belong to a terminal.
     pub(crate) fn at_terminal() -> Option<Self> {
         let person =
             io::stdin().is_terminal() && io::stdout().is_terminal() && io::stderr().is_terminal();
@@ -50,8 +50,8 @@ impl TypedAnswers {
             return false;
         }
         let Some(any) = either(stdin.as_fd(), also) else { return false };
-        // One question may follow another that somebody else answered. That one's terminal is given back first, or this one
-        // would take its silence for what was before.
+        // If somebody else answered the last question, its echo may still be off. The echo is restored first, or
+        // this question would take "off" for the terminal's own setting.
         self.asking = None;
         let hidden = match is_secret(view).then(|| SilentTerminal::new(stdin.as_fd())) {
             // A secret is not asked for where it would be shown.
@@ -126,7 +126,7 @@ fn is_readable(fd: BorrowedFd<'_>) -> bool {
     poll(&mut wanted, Some(&now)).is_ok_and(|ready| ready > 0)
 }
 
-/// What a person typed who was asked without showing it.
+/// What a person typed at a question that does not show it.
 #[derive(Debug)]
 pub(crate) enum Typed {
     Line(String),

@@ -100,7 +100,7 @@ impl Board {
         match event.change {
             SessionChange::Gone | SessionChange::Output { .. } => {}
             SessionChange::Lives { last, .. } => {
-                // One that was silent goes on with what it ran; how that ended is told otherwise.
+                // A session that was silent still runs what it ran; the end of its eval is told by an event.
                 if row.is_over() {
                     row.standing = BoardState::Idle;
                 }
@@ -140,7 +140,7 @@ impl Board {
             SessionChange::Finished(past) => {
                 if let Some(eval) = past.view.eval {
                     row.evals.remove(&eval);
-                    // One that waited for its turn can end while another runs.
+                    // An eval that waited for its turn can end while another one runs.
                     let runs = match row.standing {
                         BoardState::Running { eval, .. } | BoardState::Waiting { eval, .. } => {
                             Some(eval)
@@ -262,7 +262,7 @@ fn draw(
         let waits = format!("queued: {}", queued.join(", "));
         second = if second.is_empty() { waits } else { format!("{waits}  {second}") };
     }
-    // The width is that of the text; colours are added after it was cut.
+    // Text is cut to its width before colours are added, because colours take no columns.
     let (session_part, state_part) = (pad(&session, name_width), pad(&state, 14));
     let rest = width.saturating_sub(name_width + 16);
     let first = format!(

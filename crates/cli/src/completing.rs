@@ -108,12 +108,12 @@ fn evals(client: &Client, name: &SessionName) -> Vec<String> {
 fn matches(data: &Value) -> Vec<String> {
     let list = data.get("names").and_then(Value::as_array);
     let words = list.into_iter().flatten().filter_map(Value::as_str);
-    // What a name could not be must not come into a shell's line.
+    // A word that cannot be a name must not come into a shell's line.
     let is_name = |word: &&str| word.chars().all(|c| c.is_alphanumeric() || "_.$".contains(c));
     words.filter(is_name).map(str::to_owned).collect()
 }
 
-/// What the last word of the line stands for; `None` if that is not for us to say.
+/// What the last word of the line stands for; `None` if the shell's script has to complete it.
 fn asked(line: &str) -> Option<AskedWord> {
     let mut words = split(line);
     let word = words.pop()?;

@@ -60,12 +60,12 @@ pub(crate) fn edit(context: &Context, is_users: bool) -> Result<Edited, Failure>
         false => read.workspace_path,
     };
     check_place(&path)?;
-    // What somebody else put there is not allowed by looking at it.
+    // Opening a directory in the editor does not allow what somebody else put into it.
     let before = ProjectDir::read(client.workspace.path());
     let mine = match &before {
         Ok(None) => true,
         Ok(Some(project)) => client.trust(project) == TrustStanding::Allowed,
-        // Nobody can say what is in it.
+        // Nobody can say what is in a directory that cannot be read.
         Err(_) => false,
     };
     let text = if is_users { USERS_TEXT } else { WORKSPACE_TEXT };
@@ -77,8 +77,8 @@ pub(crate) fn edit(context: &Context, is_users: bool) -> Result<Edited, Failure>
         after.problems.into_iter().filter(|problem| problem.path == path).collect();
     let mut notice = None;
     if let Some(project) = after.project.filter(|_| !is_users) {
-        // Whoever wrote it has allowed it, mistakes and all: they are mended by the same hand. What came there meanwhile
-        // was looked at by nobody.
+        // A user who has edited the file allows it, even with mistakes, which the user can mend. If other files of
+        // the directory changed meanwhile, nothing is allowed: nobody has looked at them.
         if mine && before.is_ok_and(|before| project.has_same_rest(before.as_ref())) {
             client.allow(&project)?;
         } else if client.trust(&project) != TrustStanding::Allowed {
@@ -88,12 +88,12 @@ pub(crate) fn edit(context: &Context, is_users: bool) -> Result<Edited, Failure>
             ));
         }
     }
-    // An editor that failed may have saved before that, and the file that was made for it is there as well.
+    // A failed editor is told of last: it may have saved before, and the file that was made for it is there.
     ended?;
     Ok(Edited { path, problems, notice })
 }
 
-/// Refuses what no editor can open as a text, and a directory that is none.
+/// Refuses a path that no editor can open as a text, and one whose parent is no directory.
 fn check_place(path: &Path) -> Result<(), Failure> {
     let found = |path: &Path| fs::metadata(path).map(|meta| meta.file_type()).ok();
     let refused = |path: &Path, what: &str, hint: &str| {
@@ -118,7 +118,7 @@ fn make(path: &Path, text: &str) -> io::Result<()> {
         return Ok(());
     }
     if let Some(dir) = path.parent() {
-        // A workspace's directory is like its others; the user's own is private.
+        // A workspace's `.stead` has the usual mode of directories; the user's own directory is private.
         let mode = if dir.ends_with(stead_client::PROJECT_DIR) { 0o777 } else { 0o700 };
         DirBuilder::new().recursive(true).mode(mode).create(dir)?;
     }
@@ -131,7 +131,7 @@ fn run_editor(path: &Path) -> Result<(), Failure> {
         .iter()
         .find_map(|name| env::var(name).ok().filter(|value| !value.trim().is_empty()));
     let words = match chosen {
-        // People have options there, such as `code --wait`.
+        // VISUAL and EDITOR may have options, such as `code --wait`.
         Some(text) => CommandTemplate::split(&text.replace('{', "{{"))
             .map_err(|error| bad_request(format!("EDITOR is `{text}`: {error}")))?
             .fill(|_| String::new()),

@@ -29,7 +29,7 @@ fn ask(unallowed: &Unallowed) -> bool {
         return false;
     }
     let mut answer = String::new();
-    // Nothing has begun yet, so Ctrl-C ends the command, also one that takes it for its eval later.
+    // Nothing has begun yet, so Ctrl-C ends the command, even if the command holds Ctrl-C for its eval.
     let held = sys::is_blocked(Signal::INT);
     let _ = sys::unblock(&[Signal::INT]);
     let heard = io::stdin().lock().read_line(&mut answer);
@@ -45,7 +45,7 @@ fn how_to_see_all(unallowed: &Unallowed) -> String {
     format!("`stead allow --show` (in `{}`)", visible(&workspace.to_string_lossy()))
 }
 
-/// What a directory would do, a line each. All of it, or what matters could stand below the last line that is shown.
+/// What a directory would do, a line each. No line is left out, because the one that matters could be the last.
 pub(crate) fn shown(effects: &[String]) -> String {
     let line = |line: &String| format!("  {}\n", visible(line));
     effects.iter().map(line).collect()

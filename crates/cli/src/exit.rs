@@ -20,7 +20,7 @@ pub(crate) fn of_code(view: &EvalView) -> Option<u8> {
         Outcome::Complete | Outcome::Error | Outcome::Ended { .. } => {
             view.exit_code.map(|code| (code & 0xff) as u8)
         }
-        // The code did not come to an end of its own.
+        // Code that was stopped from outside has no exit code of its own.
         _ => None,
     }
 }

@@ -30,8 +30,8 @@ pub(crate) fn lines(
     raw: bool,
 ) -> CommandResult {
     let mode = if raw { Mode::Text } else { context.mode };
-    // Only on a terminal is there something to put in order before leaving. Threads that are started after this do
-    // not take the signal.
+    // Ctrl-C is taken over only on a terminal, which has to be put in order before leaving. Threads that are
+    // started after this do not take the signal.
     let mut exits = Exits::new(std::io::IsTerminal::is_terminal(&std::io::stderr()));
     let mut following = context.client.follow(followed.clone(), output)?;
     let mut writer = FollowLines {
@@ -177,7 +177,7 @@ impl FollowLines {
             _ => None,
         };
         if let Some(eval) = over {
-            // One that waited for its turn can end while another runs.
+            // An eval that waited for its turn can end while another one runs.
             if self.running.get(&key) == Some(&eval) {
                 self.running.remove(&key);
             }
@@ -187,7 +187,7 @@ impl FollowLines {
 
     fn text_line(&mut self, key: &SessionKey, change: &SessionChange) {
         if ends_output(change) {
-            // What an eval wrote last stands before what is said of it.
+            // The last output of an eval is written before the line that tells its end.
             self.text.finish();
         }
         if self.raw {
@@ -217,7 +217,7 @@ impl FollowLines {
             SessionChange::Gone => format!("{name}: stopped"),
             SessionChange::Paused(true) => format!("{name}: paused"),
             SessionChange::Paused(false) => format!("{name}: goes on"),
-            // Its start or its place in the queue is told next.
+            // An accepted eval has no line: its start or its place in the queue is told next.
             SessionChange::Accepted { .. } | SessionChange::Output { .. } => return None,
             SessionChange::Queued { eval, behind } => {
                 let behind = behind.map(|behind| format!(" behind {}", id(name, behind)));
@@ -335,7 +335,7 @@ fn ends_output(change: &SessionChange) -> bool {
         | SessionChange::Unrecorded { .. }
         | SessionChange::Ended { .. }
         | SessionChange::Gone => true,
-        // Others may send evals while one writes.
+        // An eval may go on writing after these: others may send evals meanwhile.
         SessionChange::Lives { .. }
         | SessionChange::Silent(_)
         | SessionChange::Paused(_)

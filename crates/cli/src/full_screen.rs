@@ -12,7 +12,8 @@ use stead_launch::sys;
 use crate::print;
 use crate::redraw::TerminalSize;
 
-/// Whether the screen is taken. It is known to all, because a panic or a write that fails ends the process at once.
+/// Whether the screen is taken. This is global, because a panic or a failed write ends the process from anywhere
+/// and has to give the screen back.
 static TAKEN: Mutex<TakenScreen> = Mutex::new(TakenScreen::No);
 
 /// Whether this process has the terminal's screen, and how its keyboard was before.
@@ -21,7 +22,7 @@ enum TakenScreen {
     Yes {
         before: Option<Termios>,
     },
-    /// The shell has it, because this process was stopped.
+    /// The shell has the screen, because this process was stopped.
     Lent {
         before: Option<Termios>,
     },
@@ -36,7 +37,7 @@ const LEAVE: &[u8] = b"\x1b[?25h\x1b[?1049l";
 /// The screen, and the signals that have to do with it.
 #[derive(Debug)]
 pub(crate) struct FullScreen {
-    /// Readable if one of the others is, or the terminal is gone.
+    /// Readable if a signal or a key has come, or the terminal is gone.
     any: OwnedFd,
     signals: OwnedFd,
     drawn: Vec<String>,
@@ -84,7 +85,7 @@ impl FullScreen {
         let stdin = std::io::stdin();
         let mut taken = lock();
         let before = match std::mem::replace(&mut *taken, TakenScreen::No) {
-            // What a shell has set meanwhile is for its own line, and not to be given back to it.
+            // The first settings of the keyboard count: those that a shell makes meanwhile are for its own prompt.
             TakenScreen::Yes { before } | TakenScreen::Lent { before } => before,
             TakenScreen::No => tcgetattr(&stdin).ok(),
         };
@@ -152,7 +153,7 @@ impl FullScreen {
                 match rustix::io::read(std::io::stdin(), &mut keys) {
                     Ok(count) if keys[..count].contains(&b'q') => return ScreenCall::Leave,
                     Ok(1..) => {}
-                    // No more keys come from there.
+                    // No more keys come from standard input.
                     Ok(0) | Err(_) => drop(epoll::delete(&self.any, std::io::stdin())),
                 }
             }
@@ -205,20 +206,21 @@ pub(crate) fn give_back() {
     *lock() = TakenScreen::No;
 }
 
-/// Gives the screen back, and knows how the keyboard was before. A terminal that is gone takes nothing, which is as well.
+/// Gives the screen back, and remembers the settings of the keyboard. If the terminal is gone, the writes fail,
+/// which does no harm.
 fn lend() {
     let mut taken = lock();
     let before = match std::mem::replace(&mut *taken, TakenScreen::No) {
         TakenScreen::Yes { before } => before,
         other @ (TakenScreen::No | TakenScreen::Lent { .. }) => return *taken = other,
     };
-    // Not by way of the buffer: a write that failed may have left something in it, and may hold its lock.
+    // The buffer of standard output is passed by: a failed write may have left bytes in it, and may hold its lock.
     let mut rest = LEAVE;
     while let Ok(count @ 1..) = rustix::io::write(std::io::stdout(), rest) {
         rest = &rest[count..];
     }
     if let Some(before) = &before {
-        // Keys that nobody read are not for the shell.
+        // `Flush` drops keys that nobody read: they were not for the shell.
         let _ = tcsetattr(std::io::stdin(), OptionalActions::Flush, before);
     }
     *taken = TakenScreen::Lent { before };

@@ -21,7 +21,7 @@ pub(crate) struct JsonStream {
     eval_id: Option<String>,
     /// What was last said of each stream's bars.
     bars: Vec<LiveItem>,
-    /// Set if bars may have changed since that was said.
+    /// Set if bars may have changed since they were last written.
     stale: bool,
     drawn: Option<Instant>,
 }

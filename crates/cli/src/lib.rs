@@ -106,7 +106,7 @@ pub struct Modes {
     pub mcp: fn(Client, PathBuf, bool) -> std::io::Result<()>,
 }
 
-/// A panic ends the process at once, when the terminal may not be as it was before.
+/// Restores the terminal on a panic, which ends the process at once.
 fn give_the_terminal_back_on_panic() {
     let usual = std::panic::take_hook();
     std::panic::set_hook(Box::new(move |info| {
@@ -137,7 +137,8 @@ pub fn main(modes: Modes) -> ExitCode {
         (false, false) => default_mode(),
     };
     let Some(command) = cli.command else {
-        // Who only looks what this is reads text, wherever it goes, unless a flag asks for JSON.
+        // `stead` alone is for a person who wants to know what it is, so it answers in text, also to a pipe,
+        // unless a flag asks for JSON.
         let mode = if cli.globals.json { Mode::Json } else { Mode::Text };
         let context = Context::new("stead", mode, &cli.globals, modes);
         return ExitCode::from(match (mode, context) {

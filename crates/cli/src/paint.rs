@@ -33,7 +33,7 @@ pub(crate) enum PaintWhen {
 }
 
 impl PaintWhen {
-    /// Makes it hold for this process.
+    /// Makes this choice hold for the whole process.
     pub(crate) fn choose(self) {
         let choice = match self {
             PaintWhen::Auto => ColorChoice::Auto,
@@ -76,7 +76,7 @@ impl Paint {
         Paint(false)
     }
 
-    /// Whether it does anything.
+    /// Whether text is painted at all.
     pub(crate) fn is_on(self) -> bool {
         self.0
     }

@@ -64,7 +64,7 @@ impl<'a> RecordData<'a> {
 
     pub(crate) fn of_one(id: &EvalId, record: &'a EvalRecord) -> Self {
         let mut data = RecordData::new(id, record.view.status.as_str(), &record.entry);
-        // The record of a killed host has no end; who reads it knows.
+        // A killed host records no end of its eval; the view says how the eval ended.
         data.outcome = data.outcome.or_else(|| record.view.outcome.as_ref().and_then(special));
         (data.status, data.exit_code) = (None, record.view.exit_code);
         data.changed = record.view.changed.as_ref();
@@ -74,7 +74,7 @@ impl<'a> RecordData<'a> {
 
     fn new(id: &EvalId, status: &'a str, entry: &'a EvalEntry) -> Self {
         let end = entry.finished.as_ref().map(|(_, finished)| finished);
-        // An eval of a session without a host that has no end in the record lost its host.
+        // An eval that is over and has no end in its record has lost its host.
         let died = (end.is_none() && status == "ended").then_some("host_died");
         RecordData {
             eval_id: id.to_string(),

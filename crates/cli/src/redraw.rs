@@ -17,7 +17,7 @@ pub(crate) struct TerminalSize {
 }
 
 impl TerminalSize {
-    /// What is usual.
+    /// The size that is assumed where a terminal does not tell its own.
     pub(crate) const USUAL: TerminalSize = TerminalSize { columns: 80, rows: 24 };
 
     /// The size of a terminal; `None` if it is not one.
@@ -48,7 +48,7 @@ pub(crate) struct Redraw {
     taken: Vec<(ChunkKind, usize)>,
 }
 
-/// Text of a stream, in place of so many lines before it.
+/// Text of a stream that takes the place of the stream's last `replaces` lines.
 #[derive(Debug, Clone)]
 pub(crate) struct Strip<'a> {
     pub(crate) kind: ChunkKind,
@@ -62,7 +62,7 @@ impl Redraw {
         let mut out = self.take_back(strip, size);
         self.taken.retain(|(kind, _)| *kind != strip.kind);
         if self.stream != Some(strip.kind) {
-            // A line of one stream is not gone on with by another.
+            // A stream does not go on in the open line of another stream.
             out.push_str(&self.end_line());
             self.stream = Some(strip.kind);
         }
@@ -89,7 +89,7 @@ impl Redraw {
             self.taken.push((strip.kind, strip.replaces));
         }
         let lines = bars.iter().flat_map(|strip| strip.text.lines());
-        // In the last column a terminal may go on to the next row.
+        // The last column stays empty, because a terminal may go on to the next row after it.
         let lines: Vec<String> = lines.map(|line| fit(line, size.columns - 1)).collect();
         let shown = &lines[lines.len().saturating_sub(size.rows - 1)..];
         if !shown.is_empty() && self.open {
@@ -134,7 +134,7 @@ impl Redraw {
         let mut out = self.erase_to_new_line();
         self.open = open;
         let column = self.lines.last().map_or(0, |width| width % size.columns);
-        // A line that fills its row goes on in the next one.
+        // After a line that fills its row the text goes on in the next row, where the cursor is already.
         if !out.is_empty() && open && column > 0 {
             let _ = write!(out, "\x1b[A\x1b[{}G", column + 1);
         }
@@ -159,7 +159,7 @@ impl Redraw {
         let rows: usize = self.lines[kept..].iter().map(rows).sum();
         let up = rows - usize::from(self.open);
         if up >= size.rows {
-            // The lines have left the screen.
+            // The lines to be replaced have left the screen, so the new text stands below them.
             out.push_str(&self.end_line());
             return out;
         }

@@ -52,7 +52,7 @@ impl ShowBounds {
     }
 }
 
-/// An eval that waits for input while the one that is told of is queued behind it.
+/// An eval that waits for input, while the eval that the reply is about is queued behind it.
 #[derive(Debug, Serialize)]
 struct AskingData<'a> {
     eval_id: String,
@@ -106,7 +106,7 @@ pub(crate) struct EvalData<'a> {
     paused: bool,
     #[serde(skip_serializing_if = "Option::is_none")]
     behind: Option<String>,
-    /// The eval that runs waits for input, so this one does not get its turn before that is answered.
+    /// The running eval, if it waits for input: this one does not get its turn before that input comes.
     #[serde(skip_serializing_if = "Option::is_none")]
     asks: Option<AskingData<'a>>,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -226,7 +226,7 @@ impl<'a> EvalData<'a> {
         EvalData { report, ..data }
     }
 
-    /// The fields of a report without those that would say another thing of the eval than the reply does.
+    /// The fields of a report, without those that have the name of a field of the reply.
     fn free_of_own(&self, mut fields: Map<String, Value>) -> Map<String, Value> {
         let own = serde_json::to_value(self).unwrap_or_default();
         fields.retain(|name, _| own.get(name).is_none());
@@ -294,7 +294,7 @@ fn chunks(view: &EvalView, page: &Page, id: Option<&str>) -> Vec<ChunkData> {
     let last = |is: fn(&PageItem) -> bool| page.items.iter().rposition(is);
     let value = last(|item| matches!(item, PageItem::Value(_))).filter(|_| view.value().is_some());
     let error = last(|item| matches!(item, PageItem::Error(_))).filter(|_| view.error().is_some());
-    // The fields of the reply say what a report does.
+    // A report gets no chunk, because its fields are among the fields of the reply.
     let items = page.items.iter().enumerate();
     let items = items.filter(|(_, item)| !matches!(item, PageItem::Report(_)));
     let chunk = |(at, item)| match Some(at) == value || Some(at) == error {

@@ -15,15 +15,15 @@ use crate::verdict::{notices, verdict};
 use crate::watch::EvalWatcher;
 use crate::{changed, habits};
 
-/// A reply in text may have so many characters whatever the user says.
+/// A reply in text may have this many characters even if the user asks for fewer.
 const LEAST_TEXT: usize = 500;
 
 /// Whether a failed eval makes the command fail.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum Judge {
-    /// It does: the command was to run the eval.
+    /// A failed eval makes the command fail, which was to run the eval.
     Eval,
-    /// It does not: the command was to read output, and it did.
+    /// A failed eval does not matter: the command was to read output, and it did.
     Reading,
 }
 
@@ -66,11 +66,11 @@ fn show(
     judge: Judge,
 ) -> u8 {
     let max = bounds.chars();
-    // Where the reply fails with the eval, its error has the hint.
+    // A reply that fails with its eval has the hint in its error, so only other replies need it here.
     let hint = if judge == Judge::Reading { habits::hint(&view) } else { None };
     let (page, max) = match (bounds.raw, context.mode) {
         (true, _) => (Page::default(), max),
-        // The lines that name files and what is left out count too, unless the user wants less than those take.
+        // Lines about files and gaps count too, unless the user wants fewer characters than those lines take.
         (false, Mode::Text) => {
             let id = view.id().map(|id| id.to_string());
             Page::fit(&view.content, max, max.max(LEAST_TEXT), |page, chars| {
@@ -135,7 +135,7 @@ fn show(
             if let Some(ns) = view.ns.as_deref().filter(|ns| *ns != "user") {
                 writer.note(&format!("ns {ns}"));
             }
-            // For a person who looks; a program finds it in the JSON.
+            // The changed names are written for a person at a terminal; a program finds them in the JSON.
             if let Some(changed) = &view.changed
                 && judge == Judge::Eval
                 && !bounds.raw

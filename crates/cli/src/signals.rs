@@ -31,7 +31,7 @@ impl CtrlC {
 
 impl Drop for CtrlC {
     fn drop(&mut self) {
-        // What was pressed until now was for the command, and what is pressed from now on is for the process.
+        // A Ctrl-C from before this moment was for the command; from now on Ctrl-C ends the process.
         self.take();
         CtrlC::let_go();
     }
@@ -70,8 +70,8 @@ impl Exits {
         if let Some(ctrl_c) = &ctrl_c {
             add(ctrl_c.as_fd(), epoll::EventFlags::IN).ok()?;
         }
-        // That the other end was closed is told without being asked for. Plain files are refused here, and
-        // nobody closes their other end.
+        // epoll tells of a closed other end without being asked. It refuses plain files, which have no other
+        // end.
         let _ = add(std::io::stdout().as_fd(), epoll::EventFlags::empty());
         Some(Exits { any, ctrl_c })
     }

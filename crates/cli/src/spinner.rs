@@ -7,7 +7,7 @@ use stead_screen::fit;
 use crate::redraw::TerminalSize;
 use crate::{print, time};
 
-/// Quiet time before it shows.
+/// How long a wait lasts before the spinner is shown.
 pub(crate) const SPIN_AFTER: Duration = Duration::from_millis(300);
 pub(crate) const SPIN_EVERY: Duration = Duration::from_millis(100);
 const FRAMES: [char; 10] = ['⠋', '⠙', '⠹', '⠸', '⠼', '⠴', '⠦', '⠧', '⠇', '⠏'];
@@ -36,7 +36,7 @@ impl Spinner {
         if elapsed < SPIN_AFTER {
             return self.began + SPIN_AFTER;
         }
-        // This is called for each piece of output, perhaps thousands of times a second.
+        // `draw` is called for each piece of output, perhaps thousands of times a second.
         if let Some(next) = self.drawn.map(|at| at + SPIN_EVERY)
             && next > Instant::now()
         {

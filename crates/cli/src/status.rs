@@ -70,7 +70,7 @@ pub(crate) struct StatusData<'a> {
 /// How far evals can be undone.
 #[derive(Debug, Serialize)]
 struct UndoData {
-    /// Those that can be undone, the oldest first.
+    /// The evals that can be undone, the oldest first.
     evals: Vec<String>,
     /// Whether there is a copy of the state as it is now.
     kept: bool,

@@ -17,7 +17,7 @@ pub(crate) fn painted(
     paint: Paint,
     style: impl Fn(usize, usize) -> Style,
 ) -> String {
-    // Names and paths in a cell may be anybody's.
+    // Cells hold names and paths that anybody may have chosen, so what a terminal would obey is escaped.
     let shown = |row: &Vec<String>| row.iter().map(|cell| visible(cell).into_owned()).collect();
     let rows: Vec<Vec<String>> = rows.iter().map(shown).collect();
     let width = |column: usize| {

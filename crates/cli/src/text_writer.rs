@@ -170,7 +170,7 @@ impl TextWriter {
     pub(crate) fn settle(&mut self) {
         let items = self.live.as_mut().map(Live::finish).unwrap_or_default();
         items.iter().for_each(|item| self.live_item(item));
-        // The person ends the line.
+        // The person who answers the question ends the line, so no line counts as open.
         (self.redraw, self.in_line, self.stale) = (Redraw::default(), Streams::default(), false);
     }
 
@@ -213,7 +213,7 @@ impl TextWriter {
         }
     }
 
-    /// Text of a stream, in place of so many lines before it.
+    /// Writes text of a stream, on a terminal in place of the stream's last `replaces` lines.
     fn text(&mut self, kind: ChunkKind, replaces: usize, text: &str) {
         let labelled = label(kind, *self.background_in_line.of(kind) && replaces == 0, text);
         if is_background(kind) && !text.is_empty() {
@@ -222,7 +222,7 @@ impl TextWriter {
         let was_in_line = *self.in_line.of(kind);
         let size = self.size().filter(|_| *self.terminal.of(kind) && self.live.is_some());
         if size.is_some() {
-            // Redrawing ends the line of another stream.
+            // `Redraw` itself ends an open line of another stream.
             self.in_line = Streams::default();
         }
         if !text.is_empty() {
@@ -232,7 +232,7 @@ impl TextWriter {
             Some(size) => {
                 Cow::Owned(self.redraw.text(&Strip { kind, replaces, text: &labelled }, size))
             }
-            // What was written to a pipe or a file cannot be taken back.
+            // Text in a pipe or a file cannot be taken back, so the new text gets a line of its own.
             None if replaces > 0 && was_in_line => Cow::Owned(format!("\n{labelled}")),
             None => labelled,
         };
@@ -271,7 +271,7 @@ fn is_background(kind: ChunkKind) -> bool {
     matches!(kind, ChunkKind::BackgroundOut | ChunkKind::BackgroundErr)
 }
 
-/// Says of each line that it comes from the background, if it does; `goes_on` says that the first one began before.
+/// Labels each line of background output; `goes_on` says that the first line began before and has its label.
 fn label(kind: ChunkKind, goes_on: bool, text: &str) -> Cow<'_, str> {
     if !is_background(kind) {
         return Cow::Borrowed(text);

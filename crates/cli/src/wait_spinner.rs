@@ -24,7 +24,7 @@ const PATTERN_CHARS: usize = 24;
 #[derive(Debug)]
 pub(crate) struct WaitSpinner(Arc<Mutex<SpinnerShown>>);
 
-/// What is shown. Whoever holds the lock may write to the terminal.
+/// What is shown. Only a thread that holds the lock may write to the terminal.
 #[derive(Debug)]
 struct SpinnerShown {
     spinner: Spinner,
@@ -32,7 +32,7 @@ struct SpinnerShown {
     conditions: Option<String>,
     /// How many evals there are in all.
     of: usize,
-    /// Those that are still waited for, in the order in which they were named.
+    /// The evals that are still waited for, in the order in which they were named.
     evals: Vec<AwaitedEval>,
     last_line: String,
     over: bool,
@@ -83,7 +83,7 @@ impl Drop for WaitSpinner {
         let mut shown = lock(&self.0);
         shown.over = true;
         shown.spinner.clear();
-        // The thread that hears of Ctrl-C is about to end.
+        // The thread that takes Ctrl-C is about to end, so Ctrl-C has to end the process again.
         CtrlC::let_go();
     }
 }
@@ -124,7 +124,7 @@ fn spin(shown: &Mutex<SpinnerShown>, client: &Client, mut ctrl_c: CtrlC) {
             if !shown.over {
                 shown.spinner.clear();
             }
-            // With the lock, so that nothing is drawn any more.
+            // The process leaves while it holds the lock, so that nothing is drawn any more.
             print::leave(exit::LEFT);
         }
     }

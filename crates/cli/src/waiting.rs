@@ -50,7 +50,7 @@ impl Waiting {
             max_chars: if self.stream { 0 } else { self.bounds.chars() },
         };
         let mut result = run(options, &mut watch);
-        // In text the notes below the output say it.
+        // In text the notes below the output name the command that waits.
         if let (true, Mode::Json, Ok(view)) = (self.bg, mode, &mut result)
             && let Some(id) = view.id()
         {

@@ -1,8 +1,8 @@
 //! `stead` alone: what is here, the three commands to begin with, and how an agent gets them (SPEC C-10).
 //!
-//! Writes nothing and starts no session. An interpreter of this machine is started once to see whether it does, one that came
-//! with the project is not. What cannot be found out is left out: the commands to begin with say what is wrong when they
-//! are run.
+//! Writes nothing and starts no session. An interpreter of this machine is started once to see whether it starts;
+//! one that came with the project is not. What cannot be found out is left out: the commands to begin with say
+//! what is wrong when they are run.
 
 use serde::Serialize;
 use stead_client::Client;
@@ -16,9 +16,9 @@ use crate::print::CommandResult;
 use crate::status::{activity_line, state_style};
 use crate::text::first_line;
 
-/// The widest thing that is told of one session.
+/// Most characters about one session.
 const MOST_OF_A_SESSION: usize = 60;
-/// So many sessions are told; `stead ls` has all of them.
+/// Most sessions that are named; `stead ls` has all of them.
 const MOST_SESSIONS: usize = 5;
 
 /// What to begin with in a language: code that leaves something, and code that uses it.

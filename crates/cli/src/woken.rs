@@ -81,7 +81,7 @@ impl<'a> Report<'a> {
         };
         let mut failed: Option<(u8, Failure)> = None;
         for (exit, failure) in told.iter().filter_map(|one| failure(one, options)) {
-            // That time was short says less than that an eval failed.
+            // A timeout says less than an eval that failed, so a failure takes its place.
             if failed
                 .as_ref()
                 .is_none_or(|(known, _)| *known == exit::HARD_TIMEOUT && exit != *known)
@@ -165,7 +165,7 @@ impl<'a> WokenData<'a> {
     }
 }
 
-/// Whether its session could not be listened to; the reply says so beside what it is about.
+/// Whether the eval's session could not be listened to.
 fn is_unheard(one: &Woken) -> bool {
     matches!(one.cause, Cause::Unheard(_))
 }
@@ -238,7 +238,7 @@ pub(crate) fn line(one: &Woken, options: &WakeOptions) -> String {
     for notice in &view.notices {
         said.push_str(&format!(" [{notice}]"));
     }
-    // What user code wrote must not become a second line.
+    // Line ends in text of user code must not make a second line.
     said.replace(['\n', '\r'], " ").trim_end().to_owned()
 }
 
@@ -260,14 +260,14 @@ pub(crate) fn ended(view: &EvalView) -> String {
     let word = word.unwrap_or(view.status.as_str());
     let ran = view.duration_ms.filter(|_| !matches!(view.outcome, Some(Outcome::NotRun { .. })));
     let ran = ran.map(|ms| format!(" in {}", time::spoken(std::time::Duration::from_millis(ms))));
-    // The word says it all of an eval that was interrupted.
+    // For an interrupted eval the word says enough, so its error is left out.
     let error = verdict(view).error.filter(|error| error.code != ErrorCode::Interrupted);
     let why = error.map(|error| format!(": {}", plain(&error.message)));
     let by = ByWhom(view.interrupted_by.as_ref());
     format!("{word}{by}{}{}", ran.unwrap_or_default(), why.unwrap_or_default())
 }
 
-/// What did not happen before the end.
+/// What was waited for and did not happen before the eval ended, in words.
 fn unmet(options: &WakeOptions) -> &'static str {
     match (&options.pattern, options.input) {
         (Some(_), true) => "without a matching line and without waiting for input",

@@ -146,11 +146,11 @@ impl Client {
 
     /// Ends a session for good; its history stays readable. Returns what it was at the last (SPEC S-7).
     pub fn stop(&self, name: &SessionName) -> Result<Stopped, ClientError> {
-        // A host that does not answer this may still obey.
+        // A host that does not answer the question for its status may still obey the order to end.
         let before = self.status(name).ok();
         let meta = self.require(name, true);
         self.end(name)?;
-        // It has ended, so from here on what cannot be read is left out and is no error.
+        // The session has ended, so from here on anything that cannot be read is left out and is no error.
         let known = before.map_or_else(|| meta.map(|meta| self.offline_or_bare(&meta)), Ok)?;
         // An eval may have come to its own end after the status was asked for.
         let was_cut_off = |seq: &EvalSeq| self.was_cut_off(name, *seq).unwrap_or(true);

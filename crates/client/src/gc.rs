@@ -12,9 +12,9 @@ use stead_spool::retention::{self, RemoveError, Removed, Retention, Used};
 use crate::list::subdirectories;
 use crate::{Client, ClientError, RequestError, timer};
 
-/// Another command may be looking at a lock at this very moment.
+/// How long a removal is tried again: another command may hold a lock of the session for a moment to look at it.
 const LOCK_TIME: Duration = Duration::from_millis(500);
-/// Far more time than a collection takes: here it may finish.
+/// The limit of a collection: far more time than it takes, so that it may finish.
 const COLLECT_TIME: Duration = Duration::from_secs(3600);
 
 /// What a collection removed, of all workspaces.
@@ -35,7 +35,7 @@ impl Client {
         if !dir.path().is_dir() {
             self.require(name, true)?;
         }
-        // With the notes of them nobody would know of kernels that are left at servers.
+        // Kernels left at servers go first: without the session's notes nobody would know of them.
         if !retention::has_host(&dir) {
             self.remove_left_kernel(name)?;
         }
@@ -90,7 +90,7 @@ impl Client {
                     let failed =
                         failed.map(|(name, error)| (workspace.join(name), error.to_string()));
                     garbage.failed.extend(failed);
-                    // This removes the directory only if it is empty.
+                    // `remove_dir` removes the workspace's directory only if it is empty.
                     garbage.workspaces += u64::from(fs::remove_dir(&workspace).is_ok());
                 }
                 Err(error) => garbage.failed.push(failed(error)),

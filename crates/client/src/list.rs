@@ -94,7 +94,7 @@ fn meant(known: &[KnownSession]) -> Option<&SessionName> {
     single(known, step)
 }
 
-/// The one session for which this holds, if there is just one.
+/// The only session for which `holds` is true; `None` if there are none or several.
 fn single(known: &[KnownSession], holds: impl Fn(&KnownSession) -> bool) -> Option<&SessionName> {
     let mut all = known.iter().filter(|one| holds(one));
     match (all.next(), all.next()) {
@@ -155,7 +155,7 @@ impl Client {
             return true;
         }
         // A host that leaves takes its socket away before it says that the session has ended, and lives on for a moment.
-        // One whose socket was deleted listens again when it is called.
+        // A host whose socket was deleted listens again when it is called.
         match self.door(name).connect(LIST_PATIENCE) {
             Ok(connection) => connection.is_some(),
             Err(error) => matches!(error, ClientError::Silent { .. }),
@@ -225,7 +225,7 @@ impl Client {
             let open =
                 Connection::open(&runtime, &socket, &anyone, self.kind, false, LIST_PATIENCE);
             let mut connection = open.ok()??;
-            // If the files of another workspace's session are here, the list has it already.
+            // A session whose files are in our own state directory is in the list already.
             let here = connection.dir.as_ref().is_some_and(|dir| dir.starts_with(&self.dirs.state));
             if here {
                 return None;

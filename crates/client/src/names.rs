@@ -1,4 +1,4 @@
-//! A session of one's own: who names none gets one that nobody else has (SPEC S-13).
+//! Free names for sessions: a caller that names no session gets one that nobody else has (SPEC S-13).
 
 use std::collections::HashSet;
 

@@ -15,7 +15,8 @@ pub struct SentEval {
     pub kind: WorkKind,
     /// The interpreter it ran in, if it ran.
     pub generation: Option<Generation>,
-    /// It ended its interpreter, and the session went on from a copy: the last eval whose effect that has, 0 if none.
+    /// If the eval ended its interpreter and the session went on from a copy: the last eval whose effect the copy
+    /// has, 0 if none.
     pub restored: Option<EvalSeq>,
 }
 

@@ -342,9 +342,10 @@ pub(crate) fn wait_until_ready(
     }
 }
 
-/// Waits until the host says that it is ready, or code has run for `patience`: before its end the host does not say so.
+/// Waits until the host says that it is ready, or until code has run for `patience`: a host is not ready before
+/// the code has ended.
 fn ready_or_busy(connection: &mut Connection, patience: Duration) -> Result<(), ClientError> {
-    // Somebody may be patient for longer than an instant can say.
+    // A long `patience` may reach further than an `Instant` can; then the wait has no end.
     let give_up = Instant::now().checked_add(READY_TIME.max(patience));
     let mut left = patience.max(SHORTEST_LOOK);
     loop {

@@ -44,7 +44,7 @@ pub(crate) fn next_call(error: &ClientError) -> Option<String> {
                 ),
             }
         }
-        // Only a person may say so.
+        // Only a person may allow what came with a project.
         ClientError::NotAllowed { unallowed, .. } if unallowed.standing == TrustStanding::Gone => {
             "stop it with control, and ask the user to look at it and to run `stead allow` there"
                 .to_owned()
@@ -105,7 +105,7 @@ pub(crate) fn after_start(trouble: Option<&StartTrouble>) -> String {
         }
         .to_owned(),
         Some(StartTrouble::Removed) => "call again".to_owned(),
-        // Only a person may say so.
+        // Only a person may allow what came with a project.
         Some(StartTrouble::NotAllowed { dir }) => {
             format!("ask the user to look at `{dir}` and to allow it, then call again")
         }
@@ -119,7 +119,7 @@ pub(crate) fn after_start(trouble: Option<&StartTrouble>) -> String {
 /// What to do about a request that a host refused.
 fn after_refused(error: &WireError) -> Option<String> {
     Some(match error.refusal.as_deref() {
-        // The hint of an older host is a command, so the code has to do.
+        // The hint of an older host names a command, which a model has not, so the error code decides.
         None | Some(Refusal::Unknown) => return after_code(error.code),
         Some(
             Refusal::UnknownRequest { .. }

@@ -45,7 +45,7 @@ struct KnownOthers {
     name: SessionName,
     /// The process of its host.
     host: Option<u32>,
-    /// The last eval of this server, or of others that was told.
+    /// The number of this server's last eval, or of the last eval of others that was told.
     seen: u64,
     generation: Option<Generation>,
     /// The interpreter whose end this server's client was told of.
@@ -54,10 +54,10 @@ struct KnownOthers {
 
 /// Whether others may have used a session before an eval of this server.
 enum Advance {
-    /// They cannot, or this server has not used it before: what is older than its first eval is history, which
-    /// the number of that eval tells of.
+    /// Others cannot have used it, or this server has not used it before: evals before the server's first one are
+    /// history, which the number of that first eval shows.
     Nobody,
-    /// They may, since this was known.
+    /// Others may have used it; this was known of the session before.
     From(KnownOthers),
 }
 
@@ -71,7 +71,7 @@ impl Others {
     /// What to say, with the reply to an eval that this server has sent, about what others did before it.
     pub(crate) fn before(&self, client: &Client, view: &EvalView) -> Option<String> {
         let (seq, own) = (view.eval?.0, client.by.get()?);
-        // The result of a key that another sent is not an eval of ours.
+        // If another client has used the same key, the result is that of its eval and not of ours.
         let is_own = view.by.as_ref() == Some(own) && view.host.is_some();
         if !is_own
             || language::is_shell(&view.session)
@@ -118,7 +118,7 @@ impl Others {
                 }
                 told
             }
-            // What cannot be read now is looked for again with the next eval.
+            // If the history cannot be read now, it is read again with the next eval.
             Err(_) => {
                 self.retreat(known, &next);
                 None
@@ -126,7 +126,7 @@ impl Others {
         }
     }
 
-    /// Takes note that nothing was found out after all.
+    /// Goes back to `known`, because the history could not be read.
     fn retreat(&self, known: KnownOthers, next: &KnownOthers) {
         let mut all = self.known.lock().unwrap_or_else(|e| e.into_inner());
         let now = all.iter_mut().rev().find(|now| now.is_of(next));
@@ -137,7 +137,7 @@ impl Others {
         }
     }
 
-    /// Takes note that nobody has read this.
+    /// Keeps a text that nobody has read for the next reply about the session.
     pub(crate) fn owe(&self, workspace: Workspace, session: SessionName, text: String) {
         let mut owed = self.owed.lock().unwrap_or_else(|e| e.into_inner());
         if owed.len() >= KEPT {
@@ -168,7 +168,7 @@ impl Others {
             return Advance::Nobody;
         };
         let is_same_host = known.host == next.host;
-        // A reply may be overtaken by that to a later eval, which has told all.
+        // The reply to a later eval may have been made before, and has told all.
         if is_same_host && next.seen <= known.seen {
             return Advance::Nobody;
         }
@@ -267,7 +267,7 @@ fn meanwhile(
         && let Some((ended, reason)) = client.end_before(name, now)?
     {
         let is_first = between.iter().all(|sent| sent.generation != view.generation);
-        // A new host tells the first of its evals by itself that the state is gone.
+        // The reply to a new host's first eval says by itself that the state is gone.
         let is_told = known.told_end >= Some(ended)
             || reason.asker() == Some(own)
             || is_first && known.host != view.host && !matches!(reason, EndReason::Stopped { .. });

@@ -88,10 +88,10 @@ struct PlaceNow {
 /// Whether the client's roots are waited for.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum RootsStage {
-    /// They were not asked for.
+    /// The roots were not asked for.
     NotAsked,
     Expected,
-    /// They have come, or nobody waits for them any longer.
+    /// The roots have come, or nobody waits for them any longer.
     Settled,
 }
 
@@ -127,7 +127,7 @@ impl Place {
         self.now().here.clone()
     }
 
-    /// The client can tell its roots: whether they are wanted.
+    /// Notes that the client can tell its roots; returns whether they are wanted.
     pub(crate) fn expect_roots(&self) -> bool {
         let mut now = self.now();
         let wanted = matches!(now.chosen, Chosen::Outside | Chosen::Rooted);
@@ -147,7 +147,7 @@ impl Place {
         let stays = |workspace: &Workspace| *workspace == now.here.client.workspace;
         let is_better = match now.chosen {
             Chosen::Outside => true,
-            // A root more or less does not move a server whose workspace is still one of them.
+            // A server stays in its workspace as long as that is one of the client's roots.
             Chosen::Rooted => !found.iter().any(|(workspace, _)| stays(workspace)),
             Chosen::Settled | Chosen::Opened => false,
         };
@@ -210,7 +210,7 @@ impl Place {
         Some((news, said))
     }
 
-    /// Nobody has read what was said about the place; what is newer outranks it.
+    /// Takes back news about the place that nobody has read; newer news outranks it.
     pub(crate) fn say_again(&self, news: News) {
         let mut now = self.now();
         if now.chosen != Chosen::Opened {

@@ -105,7 +105,7 @@ impl Server {
         ToldOnce::Meanwhile { workspace, session, text }
     }
 
-    /// Nobody reads this answer, so what it says once is still to be said.
+    /// Takes back an answer that nobody reads: what it says only once is still to be said.
     pub(crate) fn take_back(&self, unread: Answer) {
         for told in unread.once {
             match told {
@@ -130,7 +130,7 @@ impl Server {
     /// Carries on with a call that was begun; blocks as `call` does, unless it is over.
     pub(crate) fn finish(&self, call: Call, begun: Begun, watch: &mut CallWatch) -> Answer {
         match self.client.finish(begun, watch.own()) {
-            // What nobody reads must not count as read or told.
+            // Nobody reads the answer to a cancelled call, so nothing in it may count as read or told.
             Ok(Some(_)) if watch.is_cancelled() => Answer::cancelled(),
             Ok(Some(view)) => call.reply(self, &view),
             // The host exited before it took the code.

@@ -17,7 +17,7 @@ pub(crate) fn watch_descriptor(
 
 /// Lets the runtime wait for what a host says about an eval; gives the eval back if that is not possible.
 pub(crate) fn watch_begun(begun: Begun) -> Result<AsyncFd<Begun>, Box<Begun>> {
-    // SAFETY: what was begun owns its connection, and keeps the same one until it is finished.
+    // SAFETY: a `Begun` owns its connection, and keeps the same one until it is finished.
     let watched = unsafe { AsyncFd::register_with_interest(begun, Interest::READABLE) };
     watched.map_err(|error| Box::new(error.into_parts().0))
 }

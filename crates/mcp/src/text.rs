@@ -244,7 +244,7 @@ fn closing(text: &mut String, view: &EvalView, page: &Page, aside: &Aside<'_>) {
     if let Some(generation) = view.generation.filter(|generation| generation.0 > 1) {
         let _ = write!(text, " g{}", generation.0);
     }
-    // A command is asked for its time as well as for its code.
+    // The time of a shell command is always told: callers want it as well as the exit code.
     let tells_time = |took: &u64| *took >= LONG_MS || language::is_shell(&view.session);
     if let Some(took) = view.duration_ms.filter(tells_time) {
         let _ = write!(text, " {}", seconds(took));
@@ -253,7 +253,7 @@ fn closing(text: &mut String, view: &EvalView, page: &Page, aside: &Aside<'_>) {
     if let Some(changed) = &view.changed {
         changes(text, changed);
     }
-    // Code begins in `user`: only another one is news.
+    // Code begins in the namespace `user`, so only another namespace is news.
     if let Some(ns) = view.ns.as_deref().filter(|ns| *ns != "user") {
         let _ = write!(text, " ns {}", word(ns));
     }
@@ -345,7 +345,7 @@ fn standing(text: &mut String, view: &EvalView, id: &Id<'_>) -> fmt::Result {
                 )?;
             }
             write!(text, "; read on: {}", ReadOn(id))?;
-            // A reply that did not wait: the agent may want to be woken (SPEC E-17).
+            // `Running` means that the call did not wait, so the agent may want to be woken (SPEC E-17).
             if view.status == EvalStatus::Running {
                 write!(text, "; be woken: stead wait {id}")?;
             }
@@ -517,8 +517,8 @@ pub(crate) fn guard(text: &mut String, written: &str) {
     }
 }
 
-/// Whether a line begins like one of ours. A backslash counts as part of the bracket, so that a
-/// marked line cannot be forged either, and what nobody sees does not count.
+/// Whether a line begins like one of ours. Backslashes before the bracket are passed over, so that a
+/// marked line cannot be forged either, and so are characters that nobody sees.
 fn looks_like_ours(line: &str) -> bool {
     let seen = line.trim_start_matches(|c| c == '\\' || is_invisible(c));
     let Some(rest) = seen.strip_prefix('[') else { return false };
@@ -534,7 +534,7 @@ fn looks_like_ours(line: &str) -> bool {
         Some(token) => token.trim_start_matches(|c: char| c.is_ascii_hexdigit()),
         None => after.trim_start_matches(|c: char| c.is_ascii_digit()),
     };
-    // `[12:34:56]` is the time of day in somebody's log.
+    // `[12:34:56]` is not like ours: it is the time of day in a log.
     matches!(end.chars().next(), None | Some(' ' | '\n'))
         || end.len() < after.len() && end.starts_with([']', ';'])
 }

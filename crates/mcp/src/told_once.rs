@@ -1,5 +1,5 @@
-//! What a reply says that is said only once. If nobody reads the reply, because its call was cancelled, it is taken back
-//! and said with the next one.
+//! Things that are said only once. If nobody reads the reply that says them, because its call was cancelled, they
+//! are taken back and said in the next reply.
 
 use std::sync::Arc;
 

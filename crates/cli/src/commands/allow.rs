@@ -62,7 +62,7 @@ impl AllowArgs {
                 false => format!("`{}` was not allowed\n", visible(&path)),
             });
         }
-        // What is shown is what is allowed, so both come from one look at the directory.
+        // The content that is shown has to be the content that is allowed, so the directory is read once.
         let read = client.read_config();
         if let Some(trouble) = read.trouble {
             let problem = Box::new(trouble);

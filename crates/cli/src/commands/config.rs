@@ -158,7 +158,7 @@ impl ConfigArgs {
                     sessions.insert(name.to_string(), table);
                 }
                 Err(error) if self.what.is_some() => return Err(error.into()),
-                // What is wrong with it is among the problems.
+                // The reason why a session cannot be planned is among the problems.
                 Err(_) => {}
             }
         }
@@ -237,7 +237,7 @@ impl ConfigArgs {
         default(ConfigKey::Figures, ConfigValue::Flag(true), unsaid());
         let idle = ConfigValue::Millis(settings.policy.idle_timeout_ms);
         default(ConfigKey::IdleTimeout, idle, unsaid());
-        // Room for the frames of records is on top of it.
+        // The quota in force is larger than this 1 GiB of output by the room for frames of records.
         default(ConfigKey::Quota, ConfigValue::Bytes(1 << 30), unsaid());
         table
     }

@@ -72,7 +72,7 @@ impl DoctorArgs {
         let found = clients(context.client.workspace.path());
         checks.extend(found.checks);
         let problems = checks.iter().filter(|check| !check.ok).count();
-        // What to do about a problem comes first, and a start that is said to work may be the one that does not.
+        // With a problem no next step is offered: the problem comes first, and may be just what that step meets.
         let next = if problems == 0 { found.next } else { Vec::new() };
         let error = (problems > 0).then(|| {
             let message = match problems {
@@ -220,7 +220,7 @@ fn hosts(client: &Client) -> Check {
     )
 }
 
-/// Whether the configuration can be understood; a file that cannot refuses starts.
+/// Whether the configuration can be understood; with a file that cannot be, sessions do not start.
 fn config(client: &Client) -> Check {
     let mut read = client.read_config();
     if !read.problems.is_empty() {

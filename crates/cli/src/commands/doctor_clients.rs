@@ -48,7 +48,7 @@ pub(super) fn clients(workspace: &Path) -> ClientsFound {
                     let place = format!("{} ({})", path.display(), scope.word());
                     found.checks.push(checked(client, scope, &place, &entry, answer));
                 }
-                // A project's file may be there for another program, so only the user's is worth a word.
+                // A project's file may be there for another program, so only trouble with the user's file is told.
                 Err(_) if scope == ConfigScope::Project || !client.is_here(&places) => continue,
                 Err(trouble) => {
                     let failure = install_failure(client, &trouble, None);
@@ -106,7 +106,7 @@ fn checked(
             let message =
                 format!("{}: its entry in {place} does not work: {trouble}", client.title);
             let failure = Failure::new(ErrorCode::LaunchFailed, message);
-            // An install leaves an entry of the user's own as it is.
+            // `stead install` does not replace an entry that the user made.
             let hint = match entry.is_ours() {
                 true => format!("enter this stead: `{again}`"),
                 false => format!(

@@ -128,7 +128,7 @@ fn list(context: &Context, name: &SessionName, limit: u64) -> CommandResult {
 fn one(context: &Context, id: &EvalId, raw: bool) -> CommandResult {
     let record = context.client.record(id)?;
     if raw {
-        // Of other work there is no code.
+        // Work other than code, such as saving, has no code to print.
         let code = if record.entry.kind.is_code() { record.entry.code.as_str() } else { "" };
         print::out(code.as_bytes());
         return Ok(exit::SUCCESS);

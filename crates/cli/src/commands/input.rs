@@ -76,7 +76,7 @@ impl InputArgs {
         if self.hidden && text.is_some() {
             return Err(bad_request("give a text or `--hidden`, not both"));
         }
-        // What comes from a file or a pipe may have its last line end already.
+        // Text from a file or a pipe may end with a line end already.
         let whole = self.file.is_some() || text.as_deref() == Some("-");
         let from_file = match &self.file {
             None => None,
@@ -110,7 +110,7 @@ impl InputArgs {
             return self.ask_here(context, &name, id);
         }
         let mut text = text.unwrap_or_default();
-        // An end of file alone sends nothing else.
+        // `--eof` without a text sends no line end either.
         if !(self.no_newline || text.is_empty() && self.eof || whole && text.ends_with('\n')) {
             text.push('\n');
         }

@@ -83,7 +83,7 @@ fn known(
     what: &str,
     busy: ClientError,
 ) -> Result<Value, Failure> {
-    // Of `df.columns` it is `df` that is bound.
+    // Results tell of names only: for `df.columns` they can tell of `df`.
     let bound = what.trim().split(['.', '[', '(']).next().unwrap_or_default().trim_end();
     let known = context.client.known_names(name)?;
     let Some(change) = known.names.iter().find(|change| change.name == bound) else {

@@ -63,7 +63,7 @@ fn program_named(given: &str) -> Result<String, String> {
 /// Clients by their ids, or by what people call them.
 fn client_parser() -> impl TypedValueParser<Value = &'static McpClient> {
     let ids = CLIENTS.iter().map(|client| PossibleValue::new(client.id).aliases(client.aliases()));
-    // Ids and aliases are those of the table, so each is found there.
+    // The parser accepts only ids and aliases of the table, so `client_named` finds each of them.
     PossibleValuesParser::new(ids).try_map(|given| client_named(&given).ok_or("is not known"))
 }
 
@@ -172,7 +172,7 @@ impl InstallArgs {
     }
 
     fn clients(&self, places: &UserPlaces, workspace: &Path) -> Vec<&'static McpClient> {
-        // A file may have the entry though its program is not on this machine, or not any more.
+        // To remove: a client's file may have the entry though the client is not on this machine any more.
         let is_meant = |client: &&McpClient| {
             client.is_here(places)
                 || self.remove && client.may_have_entry(self.scope, places, workspace)

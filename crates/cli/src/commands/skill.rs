@@ -79,7 +79,7 @@ impl SkillArgs {
             print::out(skill().as_bytes());
             return Ok(exit::SUCCESS);
         };
-        // Nothing is written if one of them cannot be.
+        // All files are checked first, so that nothing is written if one of them cannot be.
         let is_ours = self.plugin.as_deref().is_some_and(|dir| is_our_plugin(&context.path(dir)));
         let mut planned = Vec::new();
         for (path, text) in files {
@@ -110,7 +110,7 @@ impl SkillFileData {
     }
 }
 
-/// What is where a file is to be written.
+/// What is at a path that is to be written.
 enum FileThere {
     Nothing,
     /// What would be written.
@@ -119,7 +119,7 @@ enum FileThere {
     Earlier(String),
 }
 
-/// What is there, if it may be written over.
+/// What is at the path; an error if a file is there that must not be overwritten.
 fn there(path: &Path, text: &str, is_ours: bool) -> Result<FileThere, Failure> {
     let there = match stead_files::read_users_text(path, stead_files::MOST_NOTE) {
         Ok(there) => there,
@@ -158,7 +158,7 @@ fn is_our_plugin(dir: &Path) -> bool {
 fn write(path: &Path, text: &str) -> Result<(), Failure> {
     let dir = path.parent().unwrap_or(Path::new("/"));
     fs::create_dir_all(dir).map_err(|error| failed("make the directory", dir, &error))?;
-    // A file is there whole or not at all; a link that leads to it stays.
+    // By the rename the file is there whole or not at all; a link that leads to the file stays.
     let real = path.canonicalize().unwrap_or_else(|_| path.to_owned());
     let name = real.file_name().unwrap_or_default().to_string_lossy();
     let beside = real.with_file_name(format!(".{name}.stead-{}", std::process::id()));

@@ -61,7 +61,7 @@ pub(crate) fn plugin() -> Vec<PluginFile> {
         "keywords": ["repl", "python", "bash", "node", "sessions", "mcp"],
     });
     let server = json!({ "mcpServers": { "stead": { "command": "stead", "args": ["mcp"] } } });
-    // What a hook prints at this moment is given to the model; where stead is missing, it prints nothing.
+    // The model is given what a `SessionStart` hook prints; where stead is missing, the hook prints nothing.
     let list = "command -v stead >/dev/null && stead ls --text || true";
     let hook = json!({ "type": "command", "command": list, "timeout": 10 });
     let hooks = json!({

@@ -13,7 +13,7 @@ const SHORT_CODE: usize = 60;
 /// Most names of files that a short line lists.
 const SHORT_NAMES: usize = 10;
 
-/// What it does, a line for each session, toolchain and library, which says how much it leaves out.
+/// What the directory does: a line for each session, toolchain and library, which says how much it leaves out.
 pub fn effects(project: &ProjectDir, file: Option<&ConfigFile>) -> Vec<String> {
     let mut lines = Vec::new();
     if let Some(file) = file {
@@ -30,7 +30,7 @@ pub fn effects(project: &ProjectDir, file: Option<&ConfigFile>) -> Vec<String> {
                 (true, _) => toolchains += 1,
             }
         }
-        // Many that do nothing must not push out of sight what does something.
+        // Tables without settings are only counted: many of them must not push the others out of sight.
         let counts = [(toolchains, TOOLCHAIN, "toolchains"), (sessions, SESSION, "sessions")];
         for (number, one, many) in counts.into_iter().filter(|(number, ..)| *number > 0) {
             lines.insert(0, format!("{} without settings", counted(number, one, many)));
@@ -49,7 +49,8 @@ pub fn effects(project: &ProjectDir, file: Option<&ConfigFile>) -> Vec<String> {
     lines
 }
 
-/// All of it: every value, all code and the text of every library. Files that stead does not read itself are named.
+/// All that the directory does: every value, all code and the text of every library. Files that stead does not
+/// read itself are named.
 pub fn whole_effects(project: &ProjectDir, file: Option<&ConfigFile>) -> Vec<String> {
     let mut lines = Vec::new();
     match file {
@@ -65,7 +66,7 @@ pub fn whole_effects(project: &ProjectDir, file: Option<&ConfigFile>) -> Vec<Str
                 lines.extend(does);
             }
         }
-        // Another version may understand what this one does not, so whoever allows it has to see it.
+        // Another version of stead may understand this file, so the user has to see it before allowing it.
         None => {
             if let Some(text) = project.config().transpose() {
                 lines.push(format!("`{CONFIG_FILE}`, which cannot be understood:"));
@@ -143,7 +144,7 @@ fn short(table: &ConfigTable) -> Vec<String> {
     table.values.iter().map(|(key, value)| said(*key, value)).collect()
 }
 
-/// The first line of code. Whoever is asked must see that there is more.
+/// The first line of code, and how much more there is: a user who is asked to allow it has to see that.
 fn short_code(code: &str) -> String {
     let code = code.trim();
     let line = code.lines().next().unwrap_or_default();
@@ -185,7 +186,7 @@ fn whole(table: &ConfigTable) -> Vec<String> {
 /// Code as lines that cannot be mistaken for what stead says.
 fn code(text: &str) -> impl Iterator<Item = String> {
     text.lines().map(|line| {
-        // A tab moves nothing out of sight, and code that is full of `\t` is hard to read.
+        // Tabs become blanks: they hide nothing, and code that is full of `\t` is hard to read.
         let line = line.replace('\t', "    ");
         format!("  | {}", visible(&line)).trim_end().to_owned()
     })

@@ -14,7 +14,7 @@ use crate::{Client, ClientError, RequestError};
 pub struct AskedGateway {
     /// The server's address, or what the user's configuration calls it.
     pub server: String,
-    /// Which of its kernels; of a new one without a name the configuration may say more.
+    /// Which of the server's kernels; for a new one without a name the configuration may name one.
     pub wanted: GatewayTarget,
     /// Where the token is, if not where the configuration says.
     pub token: Option<TokenSource>,
@@ -101,7 +101,7 @@ impl Client {
     }
 }
 
-/// A path of the user's configuration: `~/` is the home directory, as is the beginning of a relative one.
+/// A path from the user's configuration: `~/` is the home directory, and relative paths begin there too.
 fn home(text: &str) -> PathBuf {
     let home = std::env::var_os("HOME").map(PathBuf::from).unwrap_or_default();
     home.join(Path::new(text.strip_prefix("~/").unwrap_or(text)))

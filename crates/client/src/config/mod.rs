@@ -53,9 +53,8 @@ pub(crate) fn user_dir() -> Option<PathBuf> {
     Some(dir.join("stead"))
 }
 
-/// What the user's own file says of a key that is for all sessions and commands. Every command asks this, so no more of
-/// the file is understood than what stands before its tables; those who start sessions are told what is wrong with the
-/// rest.
+/// The value of a key at the top of the user's own file, which holds for all sessions and commands. Every command
+/// asks for one, so only the part before the tables is parsed; mistakes in the rest are told at a session's start.
 pub fn users_word(key: ConfigKey) -> Option<String> {
     let path = user_dir()?.join(CONFIG_FILE);
     let text = stead_files::read_users_text(&path, MOST_CONFIG).ok()?;
@@ -73,7 +72,7 @@ impl Client {
         };
         let text = match (&project, &trouble) {
             (Some(project), _) => project.config(),
-            // What cannot be allowed still says which sessions it is about.
+            // The file of a directory that cannot be allowed still says which sessions it is about.
             (None, Some(trouble)) if trouble.path != workspace_path => {
                 stead_files::read_users_text(&workspace_path, MOST_CONFIG).map(Some)
             }
@@ -86,7 +85,7 @@ impl Client {
     }
 
     /// What the files of this workspace say, if nothing is wrong with them and the workspace's directory was never
-    /// allowed. Then all that may matter of it is which sessions it is about, and the rest of it need not be read.
+    /// allowed. Then it is enough to know which sessions the directory is about, so its other files are not read.
     fn glance_at_config(&self) -> Option<Configuration> {
         let workspace = self.workspace.path();
         if !workspace.join(PROJECT_DIR).is_dir()

@@ -69,7 +69,7 @@ impl Client {
         }
         let ReadConfig { configuration, problems, project, trouble, .. } = self.read_config();
         let broken = problems.into_iter().filter(|problem| {
-            // What is wrong with one toolchain or session does not keep others from starting.
+            // A mistake in the table of one toolchain or session does not keep other sessions from starting.
             let of_one = problem.key.as_deref().unwrap_or_default();
             !(of_one.starts_with("toolchains.") || of_one.starts_with("sessions."))
                 || configuration_lacks(&configuration, &problem.path)
@@ -80,7 +80,7 @@ impl Client {
         if let Some(error) = first_problem(ours) {
             return Err(error);
         }
-        // What came with the project and was never allowed keeps only those sessions from starting that need it.
+        // A broken project directory that was never allowed stops only the sessions that need it.
         let left_out = theirs.first().map(|problem| {
             format!("`{}` is left out, because something in it is wrong: {problem}", dir.display())
         });
@@ -127,8 +127,8 @@ impl Client {
         Ok(planned)
     }
 
-    /// What a session is started with that the workspace's directory has nothing to say about, and which starts as if that
-    /// were not there, because it is not allowed.
+    /// The plan of a session that does not depend on the workspace's directory: the directory is not allowed, so
+    /// the session starts as if there were none.
     fn planned_without(
         &self,
         configuration: Configuration,
@@ -145,7 +145,7 @@ impl Client {
         let dir = self.workspace.path().join(PROJECT_DIR);
         let library = stdlib_file(&planned.plan, launch);
         let has_library = library.is_some_and(|file| dir.join("stdlib").join(file).is_file());
-        // What runs once is over before a setting of sessions could matter.
+        // A one-off run is over before a setting for all sessions could matter to it.
         let has_settings =
             !launch.once && workspace.is_some_and(|file| !file.top.values.is_empty());
         let what = match (has_library, has_settings) {
@@ -306,8 +306,8 @@ impl Client {
         Ok(Planned { plan, settings })
     }
 
-    /// A path of a file: `~/` is the home directory, a relative one begins at the workspace. The command line gives
-    /// whole ones.
+    /// A path from a configuration file: `~/` is the home directory, a relative path begins at the workspace. Paths
+    /// from the command line are absolute already.
     fn config_path(&self, text: &str, origin: &ValueOrigin) -> PathBuf {
         let home = || std::env::var_os("HOME").map(PathBuf::from);
         match (origin, text.strip_prefix("~/")) {
@@ -352,7 +352,7 @@ impl Client {
     }
 }
 
-/// Refuses a directory that a file names and that cannot be used, while it is known which line that is.
+/// Refuses a `cwd` of a configuration file that cannot be used; here the line that names it is still known.
 fn check_configured_cwd(planned: &Planned) -> Result<(), ClientError> {
     let cwd = planned.plan.values.get(&ConfigKey::Cwd).map(|cwd| &cwd.origin);
     let Some(ValueOrigin::File { path, line, .. }) = cwd else { return Ok(()) };
@@ -397,7 +397,7 @@ fn shell_plan(name: &SessionName, asked: &AskedStart) -> Result<SessionPlan, Pla
 /// The file name of the standard libraries that a session is to have.
 fn stdlib_file(plan: &SessionPlan, launch: &LaunchOptions) -> Option<&'static str> {
     match &plan.engine {
-        // What runs once shares nothing, not even a library.
+        // A one-off run shares nothing with sessions, not even the standard library.
         PlannedEngine::Known(language)
             if !launch.once && plan.flag(ConfigKey::Stdlib) != Some(false) =>
         {

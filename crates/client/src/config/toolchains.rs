@@ -76,7 +76,7 @@ impl Client {
         stead_launch::came_with_project(program, self.workspace.path(), cwd)
     }
 
-    /// The path of an interpreter and why it was found, with what is not known of it.
+    /// The path of an interpreter and why it was found; one that came with the project is `not tried`.
     fn told(&self, found: &FoundInterpreter, cwd: &Path) -> (String, String) {
         let tried = match self.came_with_project(Path::new(&found.path), cwd) {
             true => ", not tried",
@@ -109,7 +109,7 @@ impl Client {
     /// A Jupyter kernel, whose name is as good as that of a toolchain.
     fn kernel(&self, spec: KernelSpec, cwd: &Path) -> ListedToolchain {
         let mut env: Vec<_> = std::env::vars_os().collect();
-        // Many name a plain `python3` and mean the one that they were installed with.
+        // Many kernel specs name a plain `python3` and mean the Python that they were installed with.
         let bin = spec.prefix().map(|prefix| prefix.join("bin"));
         let path = std::env::var_os("PATH").unwrap_or_default();
         let dirs = bin.into_iter().chain(std::env::split_paths(&path));
@@ -155,7 +155,7 @@ impl Client {
             },
             _ => String::new(),
         };
-        // The name of a session does not matter here; one that no file can have is taken.
+        // The session's name does not matter here, so it is one that no configuration file can name.
         let session = "run-toolchains".parse();
         let planned = session
             .map_err(ClientError::from)
@@ -254,7 +254,7 @@ fn program(
         Placeholder::Port => String::new(),
     });
     let program = stead_launch::find_program(&filled[0], search)?;
-    // The command may read its bridge, so that need not be something that can be run.
+    // A bridge need not be executable, because the command may read the bridge's file itself.
     if let Some(bridge) = bridge.filter(|bridge| bridge.contains('/')) {
         let path = search.cwd.join(bridge);
         let why = |error: std::io::Error| FindError::Named {

@@ -23,7 +23,7 @@ pub struct Unallowed {
     pub effects: Vec<String>,
 }
 
-/// Asks the user, where there is one; whether it is allowed.
+/// Asks the user to allow the directory; returns whether the user did.
 pub type Consent = fn(&Unallowed) -> bool;
 
 impl Client {
@@ -46,8 +46,8 @@ impl Client {
         AllowNote::read(&self.allow_path(), self.workspace.as_str())
     }
 
-    /// Refuses to start a session again that was set up by what is not allowed any more. Whoever sits at a terminal is
-    /// asked, as far as an answer could change anything.
+    /// Refuses to restart a session that was set up by content of the directory which is no longer allowed. A user
+    /// at a terminal is asked, unless the directory has other content now: to allow that would not help the session.
     pub(crate) fn check_kept(
         &self,
         meta: &Meta,
@@ -55,7 +55,7 @@ impl Client {
     ) -> Result<(), ClientError> {
         let from_project = meta.settings.startup.from_project.as_ref();
         if !from_project.is_some_and(|from| from.sets_up) {
-            // A library alone is left out by the host, and the session starts.
+            // If the project gave only a standard library, the host leaves that out and the session starts.
             return Ok(());
         }
         let dir = self.dir(&meta.name).path().to_owned();

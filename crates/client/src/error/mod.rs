@@ -185,7 +185,7 @@ pub enum ClientError {
     HungUp {
         /// The session.
         name: SessionName,
-        /// It had not read all of the request, so it did nothing about it.
+        /// Whether the host had not read all of the request, so that it did nothing about it.
         unread: bool,
     },
     /// Processes of a session that has ended do not die.

@@ -84,7 +84,7 @@ pub enum RequestError {
     /// Nothing says which server is to run the code.
     #[error("nothing says which nREPL server is to run the code")]
     NoServer,
-    /// An address is none.
+    /// The address of a gateway is not valid.
     #[error("{error}")]
     GatewayUrl {
         /// What is wrong with it; it may hold a secret and is not repeated.
@@ -95,7 +95,7 @@ pub enum RequestError {
     NoGateway {
         /// What was given.
         given: String,
-        /// Those that it has.
+        /// The gateways that the configuration has.
         known: Vec<String>,
     },
     /// Nothing says which gateway has the session's kernel.
@@ -104,7 +104,7 @@ pub enum RequestError {
     /// A model names a server that is not in the user's configuration.
     #[error("a gateway is opened only if it is in the user's own configuration")]
     UnknownGateway {
-        /// Those that it has.
+        /// The gateways that the configuration has.
         known: Vec<String>,
     },
     /// A text that was to be searched for is no regular expression, or too large a one.

@@ -57,9 +57,9 @@ pub enum Stage {
     Sent,
     /// The host has taken it.
     Accepted,
-    /// It can be finished without waiting.
+    /// The eval can be finished without waiting.
     Over,
-    /// Only `Client::finish`, which may wait, can tell.
+    /// Only `Client::finish`, which may wait, can tell how far the eval has come.
     Unclear,
 }
 
@@ -80,16 +80,16 @@ impl Begun {
         self
     }
 
-    /// Waits until the host has said something, `other` can be read or it is `until`: which of the two can be
-    /// read.
+    /// Waits until the host has said something, `other` can be read or `until` has come. Returns whether the
+    /// connection to the host can be read, and whether `other` can.
     pub fn wait(&self, other: BorrowedFd<'_>, until: Instant) -> io::Result<[bool; 2]> {
         let fds = [Some(self.connection.as_fd()), Some(other)];
         Ok(timer::wait_readable(fds, Some(until))?)
     }
 
     /// Looks again and again for a moment how far the eval has come. A processor that goes to sleep takes
-    /// longer to wake than most evals take, and as long as this one is in use, host and interpreter share the
-    /// caches of another. Any other program that wants this processor gets it at once.
+    /// longer to wake than most evals take. And while this processor is in use, host and interpreter run on
+    /// another one, whose caches they share. Any other program that wants this processor gets it at once.
     pub fn stay_awake(&mut self) -> Stage {
         let mut now = Instant::now();
         let until = now + AWAKE;
@@ -209,8 +209,8 @@ impl Client {
         output: bool,
     ) -> Result<Begun, ClientError> {
         let watch = if output { WatchFor::Output } else { WatchFor::State };
-        // A reply that could not say whether the code runs told the user to repeat the call with its token as
-        // key.
+        // The key may be the token of an earlier call: a reply that could not say whether the code runs asked
+        // the user to repeat the call with that token as key.
         let earlier: Option<Token> = options.key.as_deref().and_then(|key| key.parse().ok());
         let key = options.key.clone().filter(|_| earlier.is_none());
         let token = earlier.unwrap_or_else(token);

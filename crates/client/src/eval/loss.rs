@@ -13,7 +13,7 @@ use stead_spool::{HistoryReader, SessionDir};
 use crate::ClientError;
 use crate::reach::connection::{Connection, PATIENCE};
 
-/// The file of the note: the last generation of whose end a user was told.
+/// The file of the note, which names the last generation of whose end a user was told.
 const NOTE: &str = "loss-told";
 
 /// Notes that the user is told how this eval's interpreter ended, if the outcome says that.
@@ -32,7 +32,7 @@ pub(crate) fn acknowledge(
     connection.loss = None;
     let known = noted(dir).is_some_and(|noted| noted.0 + 1 == connection.generation.0);
     match connection.request(Request::AcknowledgeLoss, Some(Instant::now() + PATIENCE)) {
-        // The host has exited, as one does whose interpreter could not be started: the next one tells the loss again.
+        // A host exits if its interpreter cannot be started. The next host tells the loss again, so a note is left.
         Err(error) if error.is_hang_up() => note(dir, connection.generation),
         reply => {
             reply?;
@@ -42,8 +42,8 @@ pub(crate) fn acknowledge(
     Ok(known)
 }
 
-/// The error to tell of a session that could not be started: its state that was lost before, as long as nobody was told of
-/// that. A start can fail, and its host be gone, before a client hears of the loss from the host.
+/// The error for a session that could not be started: the loss of its earlier state if nobody was told of that,
+/// else `error`. A start can fail, and its host be gone, before the host tells a client of the loss.
 pub(crate) fn before(error: ClientError, dir: &SessionDir, name: &SessionName) -> ClientError {
     if error.code() != ErrorCode::LaunchFailed {
         return error;
@@ -54,7 +54,7 @@ pub(crate) fn before(error: ClientError, dir: &SessionDir, name: &SessionName) -
     else {
         return error;
     };
-    // The note may be of the loss itself, or of an earlier start that failed after it.
+    // The note may be about the loss itself, or about an earlier start that failed after the loss.
     let known = noted(dir).is_some_and(|noted| noted.0 + 1 >= generation.0);
     note(dir, generation);
     match known {

@@ -80,7 +80,8 @@ pub struct EvalView {
     pub by: Option<By>,
     /// Who first asked to stop it, if somebody did (SPEC E-6).
     pub interrupted_by: Option<By>,
-    /// Its interpreter was ended, and the session went on from a copy: the last eval whose effect that has, 0 if none.
+    /// If the eval's interpreter was ended and the session went on from a copy: the last eval whose effect the
+    /// copy has, 0 if none.
     pub restored: Option<EvalSeq>,
     /// The process id of the host that took it, if this call sent it.
     pub host: Option<u32>,
@@ -117,15 +118,15 @@ pub struct EvalView {
     pub paused: bool,
     /// The eval it waits behind.
     pub behind: Option<EvalSeq>,
-    /// The eval that runs waits for input, so that this one does not get its turn before that is answered.
+    /// The running eval, if it waits for input: this one does not get its turn before that input comes.
     pub asks: Option<AsksAhead>,
     /// Bytes that were not kept.
     pub lost_bytes: u64,
-    /// Why the first of them were not.
+    /// Why the first of the lost bytes were not kept.
     pub not_kept: Option<NotKept>,
     /// Whether the user stopped waiting.
     pub left: bool,
-    /// It has ended and the disk refuses its record: why. The outcome is told once it is recorded.
+    /// Why the disk refuses the record of this eval, if it has ended so. The outcome is told once it is recorded.
     pub unrecorded: Option<String>,
     /// The host has not said that it took the code; the eval has no number yet.
     pub unanswered: Option<Unanswered>,

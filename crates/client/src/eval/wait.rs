@@ -41,8 +41,8 @@ pub trait Watcher {
     fn woken(&mut self) -> WaitAction {
         WaitAction::GoOn
     }
-    /// Whether it asks for the answer by itself when the eval waits for input, so that the wait goes on. `view` has
-    /// the question, and what the eval wrote since the last one.
+    /// Whether the watcher itself asks the user for the input that the eval waits for, so that the wait goes on.
+    /// `view` has the question, and what the eval wrote since the last question.
     fn asks(&mut self, _view: &EvalView) -> bool {
         false
     }
@@ -65,7 +65,7 @@ pub enum Standing {
     Paused,
 }
 
-/// What waits for input before an eval that is queued, with a prompt that can be shown.
+/// The eval that waits for input ahead of a queued one, with its prompt made fit to be shown.
 pub(crate) fn shown_ahead(asks: AsksAhead) -> AsksAhead {
     AsksAhead { prompt: plain(asks.prompt), ..asks }
 }
@@ -162,7 +162,7 @@ impl Wait<'_> {
                     self.behind = None;
                     self.watcher.stands(if paused { Standing::Paused } else { Standing::Running });
                     cursor.get_or_insert(start);
-                    // The eval may have written for long before this wait, and write nothing from now on.
+                    // Output from before this wait is shown now, since the eval may write nothing from now on.
                     self.stream(&mut reader, &mut cursor, None)?;
                     if listens == Listens::Alone {
                         return self.unfinished(&mut reader, &standing);
@@ -185,7 +185,7 @@ impl Wait<'_> {
                     if !self.watcher.asks(&view) {
                         return Ok(view);
                     }
-                    // Nobody hurries a person who is asked. What was shown is not shown again.
+                    // A person who is asked has no deadline. Output that was shown is not shown again.
                     self.deadline = None;
                     self.from = Some(end);
                     cursor = Some(end);
@@ -236,7 +236,7 @@ impl Wait<'_> {
                             Err(error @ ClientError::Refused { .. }) => {
                                 self.watcher.not_taken(&error)
                             }
-                            // The next turn finds that the host is gone.
+                            // The next turn of this loop finds that the host is gone.
                             Err(error) if error.is_hang_up() => {}
                             Err(error) => return Err(error),
                         }

@@ -21,7 +21,7 @@ use crate::{Client, ClientError, Workspace, timer};
 
 /// How often is looked for new hosts where the kernel gives no notice of them: a user may have used up all watches.
 const LOOK_EVERY: Duration = Duration::from_secs(1);
-/// A follower reads and writes short messages.
+/// The stack of a thread: a follower reads and writes short messages only.
 const STACK: usize = 512 << 10;
 
 /// A session by its workspace and name.
@@ -51,11 +51,11 @@ enum NoticeOfChange {
 
 /// Whether a thread follows a session.
 enum Follower {
-    /// One is being started, with how far the session was followed.
+    /// A thread is being started; this is how far the session was followed before.
     Starting(Memory),
-    /// One does. `again` says that its host may have been replaced by a new one meanwhile.
+    /// A thread follows the session. `again` says that a new host may have replaced the host meanwhile.
     Active { again: bool },
-    /// None does, because the session has no host; this is how far it was followed.
+    /// No thread follows the session, because it has no host; this is how far it was followed.
     Resting(Memory),
 }
 
@@ -83,7 +83,8 @@ pub(super) fn start(
         while shared.await_change(notice) {
             notice = match shared.scan() {
                 Ok(notice) => notice,
-                // What cannot be read may be readable later. Changes do not hurry this, or it would be tried all the time.
+                // A directory that cannot be read may be readable later. Notices of changes do not end this rest
+                // early, or the directory would be tried all the time.
                 Err(_) if shared.rest(LOOK_EVERY) => NoticeOfChange::LookedFor,
                 Err(_) => return,
             };
@@ -121,15 +122,15 @@ impl FinderShared {
         timer::wait_readable([Some(self.closes.as_fd())], until).is_ok_and(|[closed]| !closed)
     }
 
-    /// Asks for notice of what happens from now on: a new host makes its socket in the runtime directory, and a
-    /// session is known by a file in its own, which may come later and is replaced when the session is stopped.
+    /// Asks the kernel for notice of changes from now on: a new host makes its socket in the runtime directory, and
+    /// a session's file in its own directory may come later and is replaced when the session is stopped.
     fn watch_directories(&self) -> Result<NoticeOfChange, ClientError> {
         let Some(notices) = &self.notices else { return Ok(NoticeOfChange::LookedFor) };
         let dirs = &self.client.dirs;
         let wanted = WatchFlags::CREATE | WatchFlags::MOVED_TO | WatchFlags::DELETE;
         let mut notice = NoticeOfChange::Told;
         let mut watch = |path: &Path| match inotify::add_watch(notices, path, wanted) {
-            // A directory that is missing is made in one that is watched, or before a socket is.
+            // A missing directory needs no watch: it is made in a watched one, or before a socket is made.
             Ok(_) | Err(Errno::NOENT) => {}
             Err(_) => notice = NoticeOfChange::LookedFor,
         };
@@ -154,7 +155,7 @@ impl FinderShared {
 
     /// Follows the sessions that nobody follows and that have a host, and tells which are gone.
     fn scan(self: &Arc<Self>) -> Result<NoticeOfChange, ClientError> {
-        // In this order, so that what happens after the look is noticed.
+        // Directories are watched before they are read, so that no change after the look goes unnoticed.
         let notice = self.watch_directories()?;
         let metas = self.metas()?;
         let mut there = BTreeSet::new();

@@ -197,7 +197,7 @@ impl Following {
             if self.unlooked < LOOK_EVERY {
                 match self.events.try_recv() {
                     Ok(event) => return Ok(FollowWait::Event(event)),
-                    // The threads keep a sender for as long as this lives.
+                    // `Disconnected` does not happen: the threads keep a sender while this `Following` lives.
                     Err(TryRecvError::Empty | TryRecvError::Disconnected) => {}
                 }
             }

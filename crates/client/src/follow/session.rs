@@ -20,7 +20,7 @@ use crate::{Client, ClientError, EvalView, hint, timer};
 /// How long a host that does not answer is left alone before it is tried again, and how often is looked whether one that
 /// says nothing was stopped by a signal: nothing tells of that.
 const TRY_AGAIN: Duration = Duration::from_secs(1);
-/// Between two looks at a host that begins or ends, of which nothing tells.
+/// Time between two looks at a host that is beginning or ending: no event tells when it is done.
 const HOST_MOMENT: Duration = Duration::from_millis(20);
 
 /// How far a session was followed; the next host is asked to go on from there.
@@ -203,13 +203,13 @@ impl Onlooker<'_> {
                 if !(self.tell)(accepted) {
                     return Ok(false);
                 }
-                // The host tells where a queued eval stands only to one who begins to follow.
+                // A host tells a follower only at the beginning which evals are queued; later ones are told here.
                 return if behind.is_some() { self.queued(eval, behind) } else { Ok(true) };
             }
             Event::Queued { eval, behind, .. } => return self.queued(eval, behind),
             Event::Started { eval, start, .. } => {
                 self.memory.cursor.get_or_insert(start);
-                // What stands before it came from the background.
+                // Output before the start of this eval came from the background.
                 self.copy(start)?;
                 let known = self.memory.open.entry(eval).or_default();
                 if *known == OpenEval::Started {
@@ -300,7 +300,7 @@ impl Onlooker<'_> {
                 return;
             }
         }
-        // What a host wrote before it left.
+        // Output that the host wrote before it left is told too.
         if let Some(end) = self.reader().ok().and_then(|reader| reader.end().ok()) {
             let _ = self.copy(end);
         }

@@ -39,7 +39,7 @@ fn is_sql(line: &str) -> bool {
 /// JavaScript needs one sure sign, or two that each may be something else.
 fn is_javascript(line: &str, code: &str, name: Option<&str>) -> bool {
     if let Some(name) = name {
-        // It compiles here, so the name that is not known has to be one of JavaScript's.
+        // The line compiles in this language, so it is JavaScript only if the unknown name is one of JavaScript's.
         return match name {
             "console" => matches_pattern!(line, r"\bconsole\.(log|error|warn|info|table|dir)\("),
             "require" => matches_pattern!(line, r#"\brequire\(["']"#),

@@ -41,7 +41,7 @@ fn magic(failed: &Failed<'_>, line: &str) -> Option<Hint> {
     };
     let (name, rest) = text.split_once(char::is_whitespace).unwrap_or((text, ""));
     let (wrote, rest) = (format!("{sign}{name}"), rest.trim());
-    // A cell's magic is about the lines below it.
+    // A magic with `%%` is about the lines below it, one with `%` about the rest of its line.
     let command = || match sign {
         "%%" => below(failed, line),
         _ => rest.to_owned(),
@@ -192,7 +192,7 @@ const OTHER_MAGICS: &[&str] = &[
     "xmode",
 ];
 
-/// The lines below a cell's magic, shown by the first of them.
+/// The first line below a cell's magic, with `…` if there are more.
 fn below(failed: &Failed<'_>, magic: &str) -> String {
     let mut lines = failed.code.lines().map(str::trim).skip_while(|line| *line != magic).skip(1);
     let mut lines = lines.by_ref().filter(|line| !line.is_empty());
@@ -205,7 +205,7 @@ fn bang(failed: &Failed<'_>, line: &str) -> Option<Hint> {
     if matches_pattern!(line, r"^[A-Za-z_]\w*(\s*,\s*\w+)*\s*=\s*!\s*[\w./~]") {
         let (_, command) = line.split_once('!')?;
         let command = command.trim();
-        // `ready = !done` is another language's way to say `not`.
+        // In `ready = !done` the `!` is the `not` of another language, so a known command has to follow.
         return match failed.language {
             "python" if is_command(command) => Some(Hint::Instead {
                 wrote: "!".to_owned(),
@@ -228,7 +228,7 @@ fn bang(failed: &Failed<'_>, line: &str) -> Option<Hint> {
     }
     let command = line.strip_prefix('!')?.trim_start_matches('!').trim();
     let begins = command.starts_with(|c: char| c.is_ascii_alphabetic() || "./~_".contains(c));
-    // JavaScript has `!` itself, and in a shell it stands apart from the command.
+    // JavaScript has an operator `!`, and a shell's own `!` stands apart from the command.
     let meant = match failed.language {
         "python" => begins && !matches_pattern!(command, r"^\w+\s*(==|!=|=|and\b|or\b)"),
         "node" => begins && is_command(command),

@@ -6,7 +6,7 @@ use stead_protocol::ErrorInfo;
 
 use super::{Hint, foreign, ipython, modules, python, shell_words, typescript};
 
-/// More characters than a line has that somebody typed; longer ones are data.
+/// Lines with more bytes than this are data that nobody typed, and are not looked at.
 const LONGEST_LINE: usize = 2_000;
 
 /// How many lines of a shell's code are looked at.
@@ -145,7 +145,7 @@ impl Failed<'_> {
             ("node", FailedLine::Syntax) => self.number_after(&format!("{}:", self.eval)),
             ("node", _) => self.number_after(&format!("at {}:", self.eval)),
             (_, FailedLine::Syntax) => {
-                // In a file that the code sources or runs, the line is not one of the code's.
+                // The mark names the eval's own code: line numbers of files that it sources or runs must not count.
                 let id = self.eval.trim_matches(['<', '>']);
                 let (text, mark) = match self.error {
                     Some(error) => (error.message.as_str(), format!("{id}: line ")),
@@ -157,7 +157,7 @@ impl Failed<'_> {
         };
         let line = match number {
             Some(number) => self.code.lines().nth(number.checked_sub(1)?)?,
-            // Somebody else's hook may have printed the error, and then only its name is known.
+            // The user's own excepthook may have printed the traceback; then code of one line is taken whole.
             None if self.error?.traceback.is_none() && !self.is_shell() => self.code.trim(),
             None => return None,
         };
@@ -177,10 +177,10 @@ impl Failed<'_> {
         leading_number(traceback.split_once(mark)?.1)
     }
 
-    /// A shell names no line: those are meant that begin with what it did not find or take.
+    /// A shell's error names no line, so these are the lines that begin with a command it did not find or accept.
     fn shell_lines(&self) -> Vec<&str> {
         let mut words: Vec<&str> = self.missing_commands().take(MOST_LINES).collect();
-        // A builtin: `bash: let: =: syntax error: …`
+        // `let` is a builtin that is found, and complains: `bash: let: =: syntax error: …`
         let builtin = |line: &&str| line.contains(": syntax error") && line.contains(": let: ");
         if self.said.lines().any(|line| builtin(&line)) {
             words.push("let");

@@ -200,7 +200,7 @@ fn of(view: &EvalView, dir: &SessionDir, eval: EvalSeq) -> Option<Hint> {
     let settings = meta::read_meta(&dir.meta()).ok()??.settings;
     let history = HistoryReader::open(dir.path()).ok()?;
     let entry = history.eval(eval).ok()??;
-    // Only code shows what its writer is used to.
+    // Work other than code, such as saving, shows no habit of a writer.
     if !entry.kind.is_code() {
         return None;
     }

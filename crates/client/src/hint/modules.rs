@@ -47,7 +47,7 @@ fn node(failed: &Failed<'_>) -> Option<Hint> {
     Some(Hint::Install { module: Some(named.to_owned()), command, restart: false })
 }
 
-/// The package that a module is in; none for a file, for a module of Node's own, or for what no package is called.
+/// The package that a module is in; none for a file, a module of Node's own, or a name that no package can have.
 fn node_package(module: &str) -> Option<String> {
     let parts = if module.starts_with('@') { 2 } else { 1 };
     let package = module.splitn(parts + 1, '/').take(parts).collect::<Vec<_>>().join("/");

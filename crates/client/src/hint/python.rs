@@ -5,7 +5,7 @@ use super::line::Failed;
 
 /// A word of another language, or a name that everybody imports.
 pub(super) fn name(failed: &Failed<'_>, name: &str) -> Option<Hint> {
-    // In somebody's library it is a defect of that library.
+    // An unknown name inside a library is a defect of that library and no habit of the user.
     if !failed.fails_in_session() {
         return None;
     }
@@ -22,7 +22,7 @@ pub(super) fn name(failed: &Failed<'_>, name: &str) -> Option<Hint> {
     if name == "display" {
         return Some(Hint::Display);
     }
-    // Newer Pythons say it themselves of their own modules.
+    // Newer Pythons themselves suggest to import a module of the standard library.
     let error = failed.error?;
     let says = |text: &str| text.contains("Did you forget to import");
     if says(&error.message) || error.traceback.as_deref().is_some_and(says) {

@@ -134,7 +134,7 @@ pub(super) fn habit(failed: &Failed<'_>, line: &str, failure: FailedLine<'_>) ->
     if failed.is_shell() {
         return assignment(failed, line, failure);
     }
-    // What compiles is only a command if its first word is the name that is not known.
+    // A line that compiles in this language is a shell command only if its first word is the unknown name.
     if let FailedLine::Name(name) = failure
         && line.split_whitespace().next() != Some(name)
     {
@@ -143,7 +143,7 @@ pub(super) fn habit(failed: &Failed<'_>, line: &str, failure: FailedLine<'_>) ->
     is_command(line).then(|| command(failed, line, None)).flatten()
 }
 
-/// The hint for a command, which may be one that is not to be run in a shell of its own.
+/// The hint for a shell command; some, such as `cd`, are of no use in a shell of their own.
 pub(super) fn command(failed: &Failed<'_>, line: &str, mark: Option<&str>) -> Option<Hint> {
     let mut words = line.split_whitespace();
     let first = words.next()?;
@@ -166,7 +166,7 @@ fn activation(line: &str) -> Hint {
     Hint::NotNeeded { wrote: line.to_owned(), why: NotNeeded::Activation }
 }
 
-/// A directory belongs to the session: a shell that changes its own is gone afterwards.
+/// The hint for `cd`: code of the session has to change its directory, because a shell that does is gone after.
 pub(super) fn change_dir(
     failed: &Failed<'_>,
     dir: &str,
@@ -175,7 +175,7 @@ pub(super) fn change_dir(
 ) -> Option<Hint> {
     let dir = match ShellValue::read(dir) {
         ShellValue::Text(text) if text.is_empty() => ShellValue::Text("~".to_owned()),
-        // The directory before is known to the shell alone.
+        // `cd -` goes to the previous directory, which only the shell knows.
         ShellValue::Text(text) if text == "-" => ShellValue::Unclear,
         dir => dir,
     };

@@ -380,8 +380,8 @@ impl Connection {
         self.inbox.iter()
     }
 
-    /// Whether it can be used for another request, as far as this can be told without a system call. That the
-    /// host has hung up shows when something is sent.
+    /// Whether the connection can take another request, as far as can be told without a system call. A host that
+    /// has hung up is noticed when something is sent.
     pub(crate) fn is_at_rest(&self) -> bool {
         self.inbox.is_empty() && self.events.is_empty() && self.incoming.held() == 0
     }

@@ -53,8 +53,8 @@ impl KeptConnections {
         self.all().iter().any(is_it)
     }
 
-    /// Keeps a connection that has no request under way; `take` checks that. An older connection to the same
-    /// session stays until then too, unless there are too many.
+    /// Keeps a connection for the next call. Only `take` checks that no request is under way on it. An older
+    /// connection to the same session is kept too; if there are too many in all, the oldest goes.
     pub(crate) fn keep(&self, workspace: &Workspace, connection: Box<Connection>) {
         let mut all = self.all();
         if all.len() >= LOOK_FROM {

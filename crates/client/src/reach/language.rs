@@ -39,7 +39,7 @@ fn other_name(name: &SessionName) -> Option<(SessionName, SessionName)> {
     Some((other.parse().ok()?, language.alias.parse().ok()?))
 }
 
-/// The name under which a session is known if only its language is: calls by either name go one way.
+/// The one name of a session that is named after its language: `py` for both `py` and `python`.
 pub fn canonical(name: SessionName) -> SessionName {
     other_name(&name).map_or(name, |(_, alias)| alias)
 }

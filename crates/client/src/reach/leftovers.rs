@@ -69,9 +69,9 @@ fn sweep_noted(note: &Note) {
     if !family.sweep(BY_THE_WAY).is_empty() {
         return;
     }
-    // A new host may have written its own mark there since.
+    // A new host may have written its own mark into the lock file since the note was made.
     if Holder::read_at(&dir.lock()).is_some_and(|holder| holder.mark == Some(note.mark())) {
-        // A guard that lives holds the lock and does all this itself.
+        // A living guard holds the lock and cleans up by itself.
         let Some(lock) = take_lock(&dir) else { return };
         settle(&lock, Some(note.mark()), &socket);
     }
@@ -100,7 +100,7 @@ fn take_lock(dir: &SessionDir) -> Option<File> {
 /// so no process listens at its socket.
 fn settle(lock: &File, mark: Option<Mark>, socket: &Path) {
     if Holder::read(lock).is_some_and(|holder| holder.mark == mark) {
-        // If that fails, the next start looks once more.
+        // If the lock file cannot be emptied, the next start looks for leftovers once more.
         let _ = lock.set_len(0);
         let _ = std::fs::remove_file(socket);
     }

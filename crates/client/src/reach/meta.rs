@@ -56,7 +56,7 @@ impl Client {
         }
     }
 
-    /// The nearest workspace around this one for which this holds: a repository may lie inside another.
+    /// The nearest workspace around this one for which `holds` is true: a repository may lie inside another.
     pub(crate) fn around(&self, holds: impl Fn(&Client) -> bool) -> Option<String> {
         self.workspace.path().ancestors().skip(1).find_map(|path| {
             let workspace = Workspace::stored(path.to_str()?.to_owned());

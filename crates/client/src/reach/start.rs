@@ -196,7 +196,7 @@ impl Door<'_> {
     ) -> Result<Option<Connection>, ClientError> {
         let deadline = by.min(Instant::now() + START_TIME);
         loop {
-            // This is asked before the host is looked for, because it may begin to listen in between.
+            // Whether the host lives is asked before connecting, because a host may begin to listen in between.
             let lives = wait::host_lives(dir);
             if let Some(connection) = self.connect(left(by))? {
                 return Ok(Some(connection));

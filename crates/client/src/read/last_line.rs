@@ -11,7 +11,7 @@ use crate::{Client, ClientError};
 /// How much of the output is read for its last line. A bar may have been redrawn a million times in one line, and only
 /// its end counts.
 const BYTES: usize = 4 << 10;
-/// How many records are looked at. Beside what the eval writes there may be any amount of what the background does.
+/// How many records are looked at: between the eval's own there may be any number from the background.
 const RECORDS: usize = 256;
 /// How much of the line of an eval that is named by its id is shown.
 const CHARS: usize = 200;
@@ -33,8 +33,8 @@ impl Client {
     }
 }
 
-/// The last line of an eval's own output in `from..to` that is not blank. What it costs does not depend on how much there
-/// is.
+/// The last line of an eval's own output in `from..to` that is not blank. The cost does not depend on the amount
+/// of output.
 pub(crate) fn last_line(reader: &Reader, from: Offset, to: Offset) -> String {
     let bytes = last_bytes(reader, from, to).unwrap_or_default();
     let text = plain(&bytes);

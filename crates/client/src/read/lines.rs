@@ -56,7 +56,7 @@ pub(crate) fn each_line(
     sink: &mut LineSink<'_>,
 ) -> Result<Option<u64>, SpoolError> {
     let mut splitter = Splitter::default();
-    // As `--offset` counts.
+    // The offset counts bytes of the eval's own output, as `--offset` does.
     let mut offset = 0;
     for record in reader.records(from, Some(to)) {
         let Some(record) = usable(record)? else { continue };

@@ -21,7 +21,7 @@ impl Client {
     pub fn record(&self, id: &EvalId) -> Result<EvalRecord, ClientError> {
         let options = OutputOptions { part: Part::Tail { lines: 0 }, wait: None, max_chars: 0 };
         let view = self.output(id, &options, &mut Quiet)?;
-        // Read after the view, so that an end which the view knows is in it.
+        // The entry is read after the view, so that it has the eval's end if the view has it.
         let entry = self.entry(id)?;
         let undone = stead_spool::read_undone(self.dir(&id.session).path()).contains(id.seq);
         Ok(EvalRecord { entry, view, undone })

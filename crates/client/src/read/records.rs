@@ -6,7 +6,7 @@ use stead_spool::{Reader, Record, SpoolError};
 use crate::read::content::{Content, LeftOut, line_ends, push};
 use crate::show::figures;
 
-/// In gaps up to this size lines are counted, which takes reading them.
+/// The lines of gaps up to this size are counted; counting takes reading the whole gap.
 const COUNT_LINES_UP_TO: u64 = 256 << 20;
 
 /// How many records may follow the value, error or report of an eval.
@@ -298,8 +298,8 @@ fn merged_back(chunks: Vec<Chunk>) -> Vec<Chunk> {
     merged
 }
 
-/// What was read of a record, or the record; passes over one that is damaged or gone: the whole records around it are worth
-/// more than an error.
+/// Turns the error of a record that is damaged or gone into `None`, so that the record is passed over: the whole
+/// records around it are worth more than an error.
 pub(crate) fn usable<T>(read: Result<T, SpoolError>) -> Result<Option<T>, SpoolError> {
     match read {
         Ok(read) => Ok(Some(read)),

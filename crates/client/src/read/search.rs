@@ -211,7 +211,7 @@ impl SearchRun<'_> {
             context: self.options.context.min(MAX_CONTEXT),
             matches: if full { 0 } else { self.options.max_matches - self.shown },
             chars: self.options.max_chars.saturating_sub(self.chars),
-            // The first match is shown whatever it takes, but not the first of every eval.
+            // The first match of the whole search is shown whatever it takes; the first of a later eval has to fit.
             at_least_one: self.shown == 0,
         };
         let mut gather = Gather::new(id, bounds);

@@ -139,7 +139,7 @@ fn check_head(head: &[u8]) -> Result<(), SavedTrouble> {
     if head.starts_with(FIRST_LINE) {
         return Ok(());
     }
-    // A file that ends within its first line may be the beginning of any.
+    // A file that ends within its first line may be the beginning of any saved file.
     if FIRST_LINE.starts_with(head) {
         return Err(SavedTrouble::CutOff);
     }
@@ -155,7 +155,7 @@ fn bytes_at(file: &File, offset: u64, length: u64) -> Result<Vec<u8>, SavedTroub
     let mut bytes = vec![0; length as usize];
     match file.read_exact_at(&mut bytes, offset) {
         Ok(()) => Ok(bytes),
-        // It became shorter meanwhile.
+        // The file became shorter while it was read.
         Err(error) if error.kind() == io::ErrorKind::UnexpectedEof => Err(SavedTrouble::CutOff),
         Err(error) => Err(SavedTrouble::Unreadable(error)),
     }

@@ -34,7 +34,7 @@ impl Client {
     ) -> Result<EvalView, ClientError> {
         let SaveOptions { names, force } = what.clone();
         let work = checked(Work::Save { path: text(path)?, names, force })?;
-        // The session looks itself when the turn comes; what is wrong already need not wait for that.
+        // The session checks the place itself when the save's turn comes; what is wrong already is refused at once.
         target::check(path, force)?;
         self.work(name, work, options, watcher)
     }
@@ -50,7 +50,7 @@ impl Client {
         let work = checked(Work::Load { path: text(path)? })?;
         let manifest = Manifest::read(path)?;
         let Engine { language: has, kernel, .. } = self.require(name, false)?.settings.engine;
-        // Which language a kernel speaks, only it can say: it refuses a file of another one itself.
+        // Only a kernel itself knows its language, so it refuses a file of another language by itself.
         if kernel.is_none() && has != manifest.language {
             let (path, name) = (path.to_owned(), name.clone());
             let saved = manifest.language;
@@ -113,7 +113,7 @@ fn text(path: &Path) -> Result<String, RequestError> {
     let winding = path.components().any(|part| part == Component::ParentDir);
     let dir = path.parent().filter(|_| winding).and_then(|dir| dir.canonicalize().ok());
     let direct = dir.zip(path.file_name()).map(|(dir, name)| dir.join(name));
-    // A slash at the end says that it is a directory, which the session refuses.
+    // A slash at the end stays: it says that the path is a directory, which the session refuses.
     let path = if path.as_os_str().as_bytes().ends_with(b"/") {
         path
     } else {

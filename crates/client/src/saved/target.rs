@@ -22,7 +22,8 @@ pub enum TargetTrouble {
     OtherFile,
 }
 
-/// Refuses what a save must not take the place of. What cannot be looked at is left to the session to find out.
+/// Refuses a path with something that a save must not replace. A path that cannot be looked at is left to the
+/// session.
 pub(super) fn check(path: &Path, force: bool) -> Result<(), RequestError> {
     let refused = |trouble| RequestError::SaveTarget { path: path.to_owned(), trouble };
     let Ok(found) = fs::metadata(path) else { return Ok(()) };

@@ -130,7 +130,7 @@ impl Page {
             if length <= room || budget == 0 {
                 return made;
             }
-            // The marks around the text mostly grow and shrink with it.
+            // Marks mostly grow and shrink with the text, so the text is cut in proportion.
             let share = budget as u128 * room as u128 / length as u128;
             budget = (share as usize / 16 * 15).min(budget - 1);
         }

@@ -99,7 +99,7 @@ fn undone(data: &Value) -> Vec<String> {
     lines
 }
 
-/// What is no longer so after going back. That `known` is undone is said already.
+/// What going back has changed, in lines. That the eval `known` is undone is said elsewhere.
 fn effects(data: &Value, known: Option<&str>) -> Vec<String> {
     let mut lines = Vec::new();
     let evals = |field: &str| list(&data[field]).map(text).collect::<Vec<_>>();

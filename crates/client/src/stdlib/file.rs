@@ -81,7 +81,7 @@ fn target(path: &Path) -> io::Result<PathBuf> {
     for _ in 0..40 {
         match fs::read_link(&at) {
             Ok(to) => at = at.parent().unwrap_or(Path::new("/")).join(to),
-            // It is no link, or not there.
+            // A path that is no link, or does not exist, is where the chain of links ends.
             Err(_) => return Ok(at),
         }
     }
@@ -96,7 +96,7 @@ fn write_to(target: &Path, text: &str) -> io::Result<()> {
     };
     let mode = fs::metadata(target).map(|meta| meta.permissions().mode() & 0o777).ok();
     let prefix = format!(".{name}.");
-    // What a command that was killed has left; the lock is held, so nobody else writes now.
+    // A killed command may have left temporary files; the lock is held, so no other command uses them.
     for entry in fs::read_dir(dir)?.flatten() {
         let found = entry.file_name();
         if found.to_str().is_some_and(|found| found.starts_with(&prefix) && found.ends_with(".tmp"))

@@ -157,7 +157,7 @@ impl Client {
             };
             let merged = source::add(rest, &known, &new, &given);
             let text = format!("{mark}{}", merged.text);
-            // Code that is right by itself may not be so in its new place.
+            // Code that compiles by itself may not compile in its new place in the library.
             let definitions = asking.definitions(&stdlib_source(&text)).map_err(refused)?;
             let written = text != old;
             if written {
@@ -238,7 +238,7 @@ fn place(given: Option<&str>) -> Result<(&'static Language, PathBuf), ClientErro
     Ok((language, path))
 }
 
-/// Lines are counted by line feeds, here as in every language; a lone carriage return would be one in some.
+/// Refuses a lone carriage return: stead counts lines by line feeds, but some languages end a line there too.
 fn check_lines(text: &str) -> Result<(), ClientError> {
     match text.split('\n').position(|line| line.contains('\r')) {
         Some(at) => Err(StdlibError::Line { line: at + 1 }.into()),

@@ -99,7 +99,7 @@ fn lines(text: &str) -> Vec<&str> {
     text.split_inclusive('\n').collect()
 }
 
-/// The same lines for a comparison, which does not depend on how they end or are indented behind.
+/// The lines without white space at their ends, so that two texts compare equal whatever their line ends.
 fn same(lines: &[&str]) -> Vec<String> {
     lines.iter().map(|line| line.trim_end().to_owned()).collect()
 }
@@ -132,7 +132,8 @@ enum Goal {
     Nowhere,
 }
 
-/// Adds a text to another. Both have line feeds only in `new`; `old` keeps its line ends, and gives them to what is added.
+/// Adds `new`, whose lines end with line feeds, to `old`. Lines of `old` keep their ends; added lines end like
+/// the first line of `old`.
 pub(crate) fn add(
     old: &str,
     old_definitions: &[Definition],
@@ -155,7 +156,7 @@ pub(crate) fn add(
         new_pieces.iter().flat_map(|piece| &piece.names).copied().collect();
     let known: BTreeSet<&str> = old_pieces.iter().flat_map(|piece| &piece.names).copied().collect();
     for (at, piece) in old_pieces.iter().enumerate() {
-        // Another definition of a name that is defined anew would win over it if it stands below.
+        // An old definition of a name that `new` defines goes: if it stood below the new one, it would win.
         let outdated = !piece.names.is_empty() && piece.names.is_subset(&offered);
         if outdated && !taken.contains(&at) && !piece.is_module {
             edit.remove(piece.with_comment());
@@ -265,7 +266,7 @@ fn imports_place(old: &[SourcePiece<'_>]) -> Option<usize> {
     top.filter(|piece| piece.is_module).last().map(|piece| piece.lines.end)
 }
 
-/// The lines of these pieces, with what stands between them and the piece before each.
+/// The lines of the wanted pieces, each with the lines between it and the piece before it.
 fn segments<'a>(
     lines: &[&'a str],
     all: &[SourcePiece<'_>],

@@ -85,7 +85,7 @@ struct Heard {
     over: bool,
 }
 
-/// Nobody waits for facts any longer, or there will be none.
+/// Listening is over: nobody waits for facts any longer, or there will be none.
 struct Enough;
 
 impl From<ClientError> for BrokenOff {
@@ -249,13 +249,13 @@ impl SessionEar {
         Ok(())
     }
 
-    /// Since when an eval that runs has been silent. While it runs nothing but it is written to the spool.
+    /// Since when a running eval has been silent: since its start, or since the last write to the spool.
     fn quiet_since(&mut self, started_ms: u64) -> Instant {
         let now = Instant::now();
         let started = UNIX_EPOCH + Duration::from_millis(started_ms);
         let written = self.spool().ok().and_then(Reader::written_at);
         let last = written.map_or(started, |written| written.max(started));
-        // The wall clock may have been set; then the silence begins with the wait.
+        // If the wall clock was set back meanwhile, the silence counts from now.
         let silent = SystemTime::now().duration_since(last).unwrap_or_default();
         now.checked_sub(silent).unwrap_or(now)
     }
@@ -282,7 +282,7 @@ impl SessionEar {
                 Err(error) => return Err(error.into()),
             }
         }
-        // What an earlier host was said to be does not hold for this one, which begins with how things stand.
+        // Facts about an earlier host do not hold for this one, which first tells how its evals stand.
         for at in 0..self.evals.len() {
             self.evals[at].caught_up = false;
             self.tell(at, Fact::HostAnswers)?;
@@ -330,7 +330,7 @@ impl SessionEar {
             Event::Queued { behind, .. } => self.tell(at, Fact::Queued { behind })?,
             Event::Started { start, listens, .. } => {
                 self.begin_search(at, start);
-                // Before this wait began it may have run for long; only the disk knows since when it is silent.
+                // The eval may have run for long before this wait; only the disk knows since when it is silent.
                 let started = match self.evals[at].caught_up {
                     true => None,
                     false => self.entry(at)?.started,
@@ -379,8 +379,8 @@ impl SessionEar {
         Ok(())
     }
 
-    /// Finds out from the disk how evals ended whose host is gone. One that has begun to exit records all it knows
-    /// first. The guard of one that was killed need not be waited for: it records nothing.
+    /// Finds out from the disk how evals ended whose host is gone. A host that has begun to exit records all it
+    /// knows first, so it is waited for. The guard of a killed host is not, because it records nothing.
     fn hear_no_host(&mut self, by: Instant) -> Result<(), BrokenOff> {
         let lives = Unfound::find(&self.client.dir(&self.name)).is_some();
         for at in 0..self.evals.len() {

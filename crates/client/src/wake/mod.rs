@@ -258,14 +258,14 @@ struct WaitUnderWay<'a> {
     held: Vec<Option<HeldUp>>,
     /// Evals whose part is over, in the order in which that happened.
     woken: Vec<Woken>,
-    /// Why the first session could not be listened to any longer of which that is so.
+    /// Why a session could not be listened to any longer; of several, the first one's error.
     error: Option<Box<ClientError>>,
     watcher: &'a mut dyn WakeWatcher,
 }
 
 impl WaitUnderWay<'_> {
-    /// Whether no more is to be waited for. One that ended well without what was waited for does not end a wait for
-    /// any of several; one that failed does.
+    /// Whether the whole wait is over. In a wait for any of several evals, one that ended well without meeting the
+    /// condition does not end the wait; one that failed does.
     fn is_over(&self, all: bool) -> bool {
         let every = self.trackers.iter().all(Tracker::is_over);
         every || (!all && self.woken.iter().any(|one| one.is_met() || one.has_failed()))
@@ -304,7 +304,7 @@ impl WaitUnderWay<'_> {
         self.error.get_or_insert(error);
     }
 
-    /// What the wait came to. That nothing at all could be heard is an error; else it is said beside what was.
+    /// The result of the wait. If no eval could be heard of, the error is the result; else it becomes a notice.
     fn end(mut self) -> Result<Vec<Woken>, ClientError> {
         let Some(error) = self.error else { return Ok(self.woken) };
         let heard = |one: &Woken| !matches!(one.cause, Cause::Unheard(_));
@@ -381,7 +381,7 @@ impl Client {
         let Some(history) = self.history(name)? else { return Ok(None) };
         let last = history.len().map_err(ClientError::spool(name))?;
         let (mut open, mut over) = (None, None);
-        // One at a time and from the newest: a session may have had any number of evals.
+        // Evals are read one at a time from the newest, because a session may have had any number of them.
         for seq in (1..=last).rev() {
             let Some(entry) = history.eval(EvalSeq(seq)).map_err(ClientError::spool(name))? else {
                 break;
@@ -391,7 +391,7 @@ impl Client {
                 (true, true) => over = over.or(Some(entry.seq)),
                 (false, _) => {}
             }
-            // A queued eval can be cancelled before its turn, but what is behind an eval that has run is over.
+            // All evals before one that has run are over. One that was cancelled in the queue proves nothing.
             let has_run = entry.finished.is_some() && entry.started.is_some();
             if has_run && (open.is_some() || over.is_some()) {
                 break;

@@ -60,7 +60,7 @@ pub(crate) fn by_session(targets: &[WakeTarget]) -> Vec<(SessionName, Vec<(usize
 }
 
 impl Client {
-    /// What the words of a user name, each eval once. Evals that there are not are refused before the wait begins.
+    /// The evals that a user's words name, each once. Evals that do not exist are refused before the wait begins.
     pub(crate) fn targets(&self, given: &[String]) -> Result<Vec<WakeTarget>, ClientError> {
         let mut targets = Vec::new();
         for word in given {
@@ -82,7 +82,7 @@ impl Client {
             return Ok(WakeTarget { session, eval: TargetEval::Seq(seq) });
         };
         if number.starts_with('~') {
-            // Its host may be silent, so it is looked for while the wait goes on.
+            // The host may be silent, so the eval's number is looked for while the wait goes on.
             number.parse::<stead_protocol::Token>()?;
             let session = self.session(name)?;
             self.require(&session, true)?;

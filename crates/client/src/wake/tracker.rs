@@ -17,7 +17,7 @@ pub(super) struct Tracker {
     standing: TrackedStanding,
     /// Whether all that was known at the beginning has been told.
     known: bool,
-    /// Its host does not answer: its process.
+    /// Set while the host does not answer: the host's process, if it is known.
     silent_host: Option<Option<u32>>,
     paused: bool,
     /// The wait for it is over.
@@ -135,7 +135,7 @@ impl Tracker {
             }
             Fact::Ended { finished, result } => {
                 self.standing = TrackedStanding::Ended { finished, result };
-                // An eval that has ended is as silent as can be.
+                // An eval that has ended is silent, so its end meets a wait for silence too.
                 let waited_for = self.conditions.end || self.conditions.idle.is_some();
                 Some(WakeVerdict::Ended { waited_for })
             }
@@ -203,7 +203,7 @@ impl Tracker {
         match &self.standing {
             _ if self.over => None,
             TrackedStanding::Unrecorded { until, .. } => Some(*until),
-            // What it wrote last may not have been told yet.
+            // The time of the eval's last output may not have been told yet.
             _ if !self.known => None,
             _ => self.quiet_since()?.checked_add(self.conditions.idle?),
         }

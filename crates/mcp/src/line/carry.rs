@@ -30,7 +30,7 @@ use crate::{Answer, Call};
 const MOST_CALLS: usize = 4096;
 /// How long an eval is waited for without a thread.
 const WITHOUT_THREAD: Duration = Duration::from_millis(250);
-/// What an eval takes at most for which it was worth staying awake.
+/// The longest time of an eval for which it was worth staying awake.
 const QUICK: Duration = Duration::from_millis(1);
 /// How much longer a call that does not end in time may take to say so.
 const LAST_WORDS: Duration = Duration::from_secs(2);
@@ -108,7 +108,7 @@ impl Calls {
         let room = call.room();
         let mut here = None;
         let mut answer = self.answer(call, caller, &mut here).await?;
-        // A call that has left the place has said so itself, and one of before does not know it.
+        // A call that switched the place has said so itself, and a call from before does not know the new one.
         let stays = here.is_some_and(|here| Arc::ptr_eq(&here, &self.place().here()));
         if let Some((news, said)) = stays.then(|| self.place().take_news()).flatten() {
             answer.text.insert_str(0, &said);
@@ -118,7 +118,7 @@ impl Calls {
         Ok(answer)
     }
 
-    /// Nobody reads this answer.
+    /// Takes back an answer that nobody reads.
     pub(crate) fn take_back(&self, unread: Answer) {
         self.server.take_back(unread);
     }
@@ -166,15 +166,15 @@ impl Calls {
     /// given another answer.
     async fn turn(&self, call: &Call) -> Turn {
         let turn = self.turns.wait(call).await;
-        // This comes after the turn, so that evals which wait for the place keep their order.
+        // The place is waited for after the turn, so that evals which wait for the place keep their order.
         self.place().settled().await;
         self.unread.has_room().await;
         turn
     }
 
-    /// Attends to nothing but what a host was sent and its client's next words: first awake, then asleep. It costs no
-    /// task, no timer and no turn of the loop, which is more than most evals take. After an eval that took long the next
-    /// one is likely to do so, too, and to want the processor itself: a Jupyter kernel takes milliseconds for each.
+    /// Attends to nothing but one eval and the client's next words: first awake, then asleep. This saves a task, a
+    /// timer and a turn of the loop, which take longer than most evals. After an eval that took long the next one is
+    /// likely to take long too, and to want the processor itself: a Jupyter kernel takes milliseconds for each.
     fn attend(&self, begun: &mut Begun, next_words: Option<BorrowedFd<'_>>) -> Stage {
         let began = Instant::now();
         let awake = self.may_stay_awake && self.last_was_quick.load(Ordering::Relaxed);
@@ -306,7 +306,7 @@ fn attend_to(begun: &mut Begun, next_words: Option<BorrowedFd<'_>>, awake: bool)
     stage
 }
 
-/// Until when an eval is waited for in this way.
+/// Until when an eval is waited for without a thread.
 fn patience(begun: &Begun) -> Instant {
     let patience = Instant::now() + WITHOUT_THREAD;
     begun.deadline().map_or(patience, |at| patience.min(Instant::from_std(at)))

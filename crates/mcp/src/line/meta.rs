@@ -50,7 +50,7 @@ impl CallMeta {
             let message = "Unsupported protocol version".to_owned();
             return Err(ShapeRefusal::new(None, UNSUPPORTED_VERSION, message).with_data(data));
         }
-        // Dates as text are in the order of time.
+        // Versions are dates, whose order as text is their order in time.
         let stateless = version.is_some_and(|version| version >= STATELESS);
         if shaken_hands && !stateless {
             return Ok(Era::Handshake);

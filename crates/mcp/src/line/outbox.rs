@@ -28,7 +28,7 @@ impl Unread {
     pub(crate) async fn has_room(&self) {
         while !self.has_room_now() {
             let less = self.less.notified();
-            // There may be since that was looked at, and nobody told.
+            // Room may have been made after the look above and before `notified`, which does not hear of it then.
             if self.has_room_now() {
                 return;
             }

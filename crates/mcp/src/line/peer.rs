@@ -176,9 +176,9 @@ pub(crate) fn unknown_tool(name: &str) -> String {
 struct LineCaller {
     peer: Arc<Peer>,
     cancelled: Arc<Notify>,
-    /// What it calls its wish to hear of progress, if it has it.
+    /// The token under which the client wants to hear of progress, if it does.
     progress: Option<RequestId>,
-    /// How often it was told.
+    /// How often progress was told.
     told: f64,
     is_alone: bool,
 }
@@ -201,7 +201,7 @@ impl Caller for LineCaller {
     }
 
     async fn tell(&mut self, message: String) {
-        // A client that does not read can do without.
+        // A client that does not read can do without messages of progress.
         if let Some(token) = self.progress.as_ref().filter(|_| self.peer.outbox.has_room_now()) {
             self.told += 1.0;
             let sent = self.peer.send(write::progress(token, self.told, &message));

@@ -41,8 +41,8 @@ struct Params {
 }
 
 impl CallLine {
-    /// The call that a line is, if it is one and nothing is odd about it. Of the others, `shape::check` finds out
-    /// what is wrong, and `read_tidied` reads those that it lets pass.
+    /// The call on a line, if the line is a call and nothing is odd about it. Of other lines, `shape::check` finds
+    /// out what is wrong, and `read_tidied` reads the calls that pass the check.
     pub(crate) fn read(line: &[u8]) -> Option<CallLine> {
         // To check the text once is less work than to check each string in it.
         let message: Message<'_> = serde_json::from_str(str::from_utf8(line).ok()?).ok()?;
@@ -58,8 +58,8 @@ impl CallLine {
         })
     }
 
-    /// The call that a message is, without what nobody here knows: a client may say more than its server
-    /// understands. A key that stood twice in the line has its last value here.
+    /// The call in a message, without fields that this server does not know: a client may say more than its
+    /// server understands. A key that stood twice in the line has its last value here.
     pub(crate) fn read_tidied(mut message: Value) -> Option<CallLine> {
         let fields = message.as_object_mut()?;
         fields.retain(|name, _| matches!(name.as_str(), "jsonrpc" | "id" | "method" | "params"));

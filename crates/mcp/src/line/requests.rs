@@ -1,7 +1,7 @@
 //! Requests that have no answer yet.
 //!
-//! A client may use an id again as soon as it has cancelled the request, while what was begun for it still ends.
-//! So each request has a number of ours, and an answer goes to whoever has that number, or to nobody.
+//! A client may use an id again as soon as it has cancelled the request, while the work for it still ends.
+//! So each request has a number of ours, and an answer goes to the request with that number, or to none.
 
 use std::collections::HashMap;
 use std::sync::Arc;
@@ -10,10 +10,10 @@ use serde::Serialize;
 use serde_json::Value;
 use tokio::sync::Notify;
 
-/// What open requests may hold together; more are refused rather than kept.
+/// Most bytes of all open requests together; further requests are refused.
 const MOST_BYTES: usize = 128 << 20;
 
-/// The id of a request as its client wrote it; what a client calls its wish for progress is of the same kind.
+/// The id of a request as its client wrote it; a token for progress is of the same kind.
 #[derive(Debug, Clone, PartialEq, Eq, Hash, Serialize)]
 #[serde(untagged)]
 pub(crate) enum RequestId {
@@ -60,9 +60,9 @@ struct OpenRequest {
 /// A request that its client has cancelled.
 #[derive(Debug)]
 pub(crate) enum Cancelled {
-    /// A call, which was told.
+    /// A call, which was told that it is cancelled.
     Call,
-    /// What the SDK knows by this number.
+    /// A request that the SDK knows by this number.
     Other(u64),
 }
 

@@ -42,7 +42,7 @@ impl IdScan {
         }
     }
 
-    /// Whether it is inside a string of which it keeps nothing: almost all of a long message is such.
+    /// Whether the scan is inside a string of which it keeps nothing; most of a long message is such strings.
     fn passes_over(&self) -> bool {
         let keeps_key = self.depth == 1 && !self.taking && self.key.len() <= LONGEST_ID;
         let keeps_value = self.taking && self.value.len() <= LONGEST_ID;

@@ -42,7 +42,7 @@ pub(crate) fn check(value: &mut Value) -> Result<Option<Value>, ShapeRefusal> {
         };
         return Err(invalid(None, what));
     };
-    // No parameters, as some writers spell it.
+    // Some clients write `null` for no parameters.
     if fields.get("params").is_some_and(Value::is_null) {
         fields.remove("params");
     }
@@ -59,7 +59,7 @@ pub(crate) fn check(value: &mut Value) -> Result<Option<Value>, ShapeRefusal> {
         return Err(invalid(good, "`method` must be a string"));
     };
     if id.is_some() && good.is_none() {
-        // The client may still recognise the id.
+        // A number that may not be an id is sent back all the same: the client may recognise it.
         let echo = id.filter(Value::is_number);
         return Err(invalid(echo, "`id` must be a string or an integer of at most 64 bits"));
     }

@@ -9,12 +9,12 @@ use super::watch::Wish;
 pub(super) enum CallState {
     /// Its turn has not come, or it is about to be begun. Nothing was done yet.
     Waiting,
-    /// Its host has it, and the loop attends to nothing else: it looks how far it is, then sleeps until the host or the
-    /// client says something.
+    /// Its host has it, and the loop attends to nothing else: the loop looks how far the eval is, then sleeps
+    /// until the host or the client says something.
     Alone,
     /// Its host has it, and the loop is woken when the host says something.
     Polled,
-    /// A thread does the rest, and waits for as long as that takes. It was told this wish, if any.
+    /// A thread does the rest, and waits for as long as that takes. The thread was told this wish, if any.
     OnThread(Option<Wish>),
     /// The call is over, or its client no longer waits for it.
     Over(Ending),
@@ -61,7 +61,7 @@ pub(super) enum CallInput {
     Left,
     /// The time is over that a call may take (SPEC M-4).
     Expired,
-    /// So is the time that it may take on top to say so.
+    /// The further time is over that a call may take to say that it did not end in time.
     Overdue,
     /// Its thread is done.
     Done,
@@ -82,13 +82,13 @@ impl CallState {
             (Waiting, Expired | Overdue) => Over(Ending::NotBegun(NotBegun::Crowded)),
 
             (Alone | Polled, Host(Stage::Over)) => Over(Ending::Told),
-            // Only a thread, which may block, can find out.
+            // Only a thread, which may block, can find out how far the eval is.
             (Alone | Polled, Host(Stage::Unclear)) => OnThread(None),
-            // The loop attends to it once.
+            // The loop attends to a call alone only once; after that the host's messages wake the loop.
             (Alone, Host(Stage::Sent | Stage::Accepted) | Tired) => Polled,
             (Polled, Host(Stage::Sent | Stage::Accepted)) => Polled,
             (Polled, Tired) => OnThread(None),
-            // To stop an eval takes a wait, too.
+            // Stopping an eval takes a wait, so a thread has to do it.
             (Alone | Polled, Cancelled) => OnThread(Some(Wish::Cancel)),
             (Alone | Polled, Left | Expired | Overdue) => OnThread(Some(Wish::Leave)),
 

@@ -73,7 +73,7 @@ fn kind(fd: BorrowedFd<'_>) -> FileType {
     rustix::fs::fstat(fd).map_or(FileType::Unknown, |stat| FileType::from_raw_mode(stat.st_mode))
 }
 
-/// The same pipe, opened once more: that it does not block is then nobody's affair but ours.
+/// Opens the same pipe once more, so that it does not block for us and still does for other processes.
 fn reopen(fd: BorrowedFd<'_>, flags: OFlags) -> Option<OwnedFd> {
     use std::os::fd::AsRawFd;
     let path = format!("/proc/self/fd/{}", fd.as_raw_fd());
@@ -101,7 +101,7 @@ impl AsyncRead for Incoming {
             let room = buffer.initialize_unfilled();
             match rustix::net::recv(readable.get_inner(), &mut *room, RecvFlags::DONTWAIT) {
                 Ok((count, _)) => {
-                    // A short read has emptied it: the next one would only find that out.
+                    // A short read has emptied the socket: the next read would only find that out.
                     if count > 0 && count < room.len() {
                         readable.clear_ready();
                     }

@@ -61,7 +61,7 @@ impl Turns {
             return Turn { _slot: self.others.clone().acquire_owned().await.ok(), next_eval: None };
         };
         let session = self.session(name);
-        // This comes before the slot, so that an eval which needs none cannot overtake one that waits for its slot.
+        // The order is taken before the slot, so that an eval cannot overtake one that still waits for its slot.
         let next_eval = match call.is_ordered() {
             true => Some(session.next_eval.lock_owned().await),
             false => None,

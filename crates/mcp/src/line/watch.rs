@@ -101,7 +101,7 @@ impl CallWatch {
         }
     }
 
-    /// Watches the eval that this call began: to cancel the call is to interrupt it.
+    /// Watches the eval that this call began: to cancel the call is to interrupt the eval.
     pub(crate) fn own(&mut self) -> &mut Self {
         self.owns_eval = true;
         self

@@ -11,7 +11,7 @@ use super::requests::RequestId;
 use super::shape::ShapeRefusal;
 use crate::Answer;
 
-/// What a short answer has around its text, and some escapes in it.
+/// Bytes that a short answer has around its text, with room for some escapes in it.
 const AROUND_TEXT: usize = 160;
 
 /// The answer to a call.
@@ -25,7 +25,7 @@ struct AnswerLine<'a> {
 #[derive(Serialize)]
 #[serde(rename_all = "camelCase")]
 struct CallResult<'a> {
-    /// Clients of before 2026-07-28 do not know it.
+    /// Clients that speak a protocol of before 2026-07-28 do not know this field.
     #[serde(skip_serializing_if = "Option::is_none")]
     result_type: Option<&'static str>,
     #[serde(serialize_with = "content")]

@@ -1,7 +1,7 @@
 //! Messages on standard input and output: calls go their way, the SDK gets the rest.
 //!
 //! The SDK's own transport drops what it cannot read without a word, which leaves its sender waiting.
-//! This one answers everything that has an id.
+//! This transport answers every message that has an id.
 
 use std::io;
 use std::sync::{Arc, LazyLock};
@@ -29,10 +29,10 @@ pub(super) struct StdioTransport {
     lifecycle: Lifecycle,
 }
 
-/// What the SDK's loop was begun with, which decides what it takes.
+/// The message that the SDK's loop was begun with, which decides what messages the SDK takes.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 enum Lifecycle {
-    /// Nothing yet: it takes requests only, and would leave at anything else.
+    /// No message yet: the SDK takes requests only, and would leave at anything else.
     New,
     /// A request that said itself who its client is, as all have to from then on.
     Stateless,
@@ -132,11 +132,11 @@ impl StdioTransport {
             JsonRpcMessage::Notification(_)
             | JsonRpcMessage::Response(_)
             | JsonRpcMessage::Error(_) => {
-                // Before that the SDK would leave; there is nothing that these could belong to.
+                // Before its first request the SDK would leave at such a message, which belongs to nothing.
                 if self.lifecycle == Lifecycle::New {
                     return Ok(None);
                 }
-                // Requests are known to the SDK by other ids, and cancelled elsewhere.
+                // The SDK knows requests by other ids than the client, so `cancel` deals with cancellations.
                 if let JsonRpcMessage::Notification(notification) = &message
                     && let ClientNotification::CancelledNotification(_) = notification.notification
                 {

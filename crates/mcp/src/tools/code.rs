@@ -9,7 +9,7 @@ use super::reply::LEAST_REPLY;
 use crate::answer::Answer;
 use crate::text;
 
-/// Most characters of who sent it and of what failed.
+/// Most characters of the sender's name, and of the error.
 const WORD_CHARS: usize = 200;
 
 /// The code from `offset` on, as much as fits, and the line that says all else.

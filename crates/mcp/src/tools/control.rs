@@ -71,7 +71,7 @@ impl Tool for ControlTool {
             return interrupt(server, &name, id);
         }
         if let Some(id) = &id {
-            // What happens to a session happens to all in it, so an id must not be outdated.
+            // The action is for the whole session, so the id has to be that of the eval that runs now.
             let status = client.status(&name)?;
             if status.activity.eval() != Some(id.seq) {
                 let error =

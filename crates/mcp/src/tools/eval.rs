@@ -103,7 +103,7 @@ impl Tool for EvalTool {
                 server.client.eval(&name, &launch, &options, watch.own())?
             }
         };
-        // What nobody reads must not count as read or told.
+        // Nobody reads the answer to a cancelled call, so nothing in it may count as read or told.
         if watch.is_cancelled() {
             return Ok(Answer::cancelled());
         }

@@ -70,7 +70,7 @@ impl Tool for InputTool {
             max_chars: reply::max_chars(None),
         };
         let view = server.client.input(&name, &options, watch.own())?;
-        // What nobody reads must not count as read or told.
+        // Nobody reads the answer to a cancelled call, so nothing in it may count as read or told.
         if watch.is_cancelled() {
             return Ok(Answer::cancelled());
         }

@@ -110,7 +110,7 @@ impl Tool for InspectTool {
                 let more: String = more.chars().take(500).collect();
                 own_lines(&mut shown, &stead_screen::plain(more.trim_end().as_bytes()));
             }
-            // Everybody knows what a number or a list has.
+            // Members are named beside a doc only: everybody knows those of a number or a list.
             if found.get("doc").or(found.get("type_doc")).is_some() {
                 own_lines(&mut shown, &members(&found));
             }
@@ -183,7 +183,7 @@ fn known_variables(session: &SessionName, known: &KnownNames, busy: &ClientError
 
 /// Why a name of a busy session cannot be looked at, and what results of its finished evals told of it.
 fn refused(name: &str, known: &KnownNames, busy: &ClientError) -> Answer {
-    // Of `df.columns` it is `df` that is bound.
+    // Results tell of names only: for `df.columns` they can tell of `df`.
     let bound = name.trim().split(['.', '[', '(']).next().unwrap_or_default().trim_end();
     let mut message = busy.message();
     if let Some(change) = known.names.iter().find(|change| change.name == bound) {

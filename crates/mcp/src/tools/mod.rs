@@ -84,18 +84,18 @@ pub(crate) trait Tool: fmt::Debug + Send + Sync {
         false
     }
 
-    /// Sends it to its host without a wait, if that can be done; `output` says whether the client wants to
-    /// hear of progress. What came of it is for `reply` then.
+    /// Sends the call to its host without a wait, if that can be done; `output` says whether the client wants to
+    /// hear of progress. `reply` makes the answer then.
     fn begin(&self, _server: &Server, _output: bool) -> Option<Begun> {
         None
     }
 
-    /// The answer to what was begun.
+    /// The answer to a call that `begin` has sent.
     fn reply(&self, server: &Server, view: &EvalView) -> Answer {
         reply::eval(server, view, reply::max_chars(self.max_chars()))
     }
 
-    /// Does all of it; blocks until it is done or its client wants otherwise.
+    /// Carries out the whole call; blocks until it is done or its client wants otherwise.
     fn run(self: Box<Self>, server: &Server, watch: &mut CallWatch) -> Result<Answer, ClientError>;
 }
 
@@ -142,7 +142,7 @@ impl Call {
         reply::max_chars(self.0.max_chars()).max(reply::LEAST_REPLY)
     }
 
-    /// Does all of it; its answer has no more characters than the call wants (SPEC O-5).
+    /// Carries out the whole call; the answer has no more characters than the call wants (SPEC O-5).
     pub(crate) fn run(self, server: &Server, watch: &mut CallWatch) -> Answer {
         let room = self.room();
         Answer::from(self.0.run(server, watch)).bounded(room)
@@ -182,8 +182,8 @@ fn languages() -> String {
 
 /// The schema of an object with these properties.
 fn object(properties: Value, required: &[&str]) -> Value {
-    // Unknown arguments are refused all the same (`arguments::check`), and so are numbers that are too small: what a client
-    // reads beforehand has to be short (SPEC M-6).
+    // Schemas are short, because clients read them beforehand (SPEC M-6): unknown arguments
+    // (`arguments::check`) and numbers that are too small are refused all the same.
     let mut schema = json!({"type": "object", "properties": properties});
     if !required.is_empty() {
         schema["required"] = json!(required);

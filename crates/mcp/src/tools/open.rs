@@ -92,7 +92,7 @@ impl Tool for OpenTool {
             }
             Some(there) => {
                 let said = place::switched(&there.client.workspace);
-                // A session that cannot be opened there leaves the server where it is.
+                // If the session cannot be opened in the other workspace, the server stays where it is.
                 let there = Arc::new(there);
                 let mut answer = self.open(&server.at(there.clone()))?;
                 server.place().open(there);

@@ -105,7 +105,7 @@ impl Tool for OutputTool {
         let part = match (self.offset, self.limit, self.tail) {
             (_, _, Some(lines)) => Part::Tail { lines: lines.0 as usize },
             (None, None, None) => Part::Since { offset: server.cursors.get(&id) },
-            // From the start means all of it: a range of bytes has no values and errors in it.
+            // Offset 0 without a limit means everything: a range of bytes has no values and errors in it.
             (Some(Count(0)), None, None) => Part::All,
             (offset, limit, None) => {
                 Part::Range { offset: offset.map_or(0, |n| n.0), limit: limit.map(|n| n.0) }
@@ -114,7 +114,7 @@ impl Tool for OutputTool {
         let wait = self.wait_ms.map(|ms| patience(Some(ms.0), 0));
         let options = OutputOptions { part, wait, max_chars };
         let view = server.client.output(&id, &options, watch.looking_on())?;
-        // What nobody reads must not count as read or told.
+        // Nobody reads the answer to a cancelled call, so nothing in it may count as read or told.
         if watch.is_cancelled() {
             return Ok(Answer::cancelled());
         }

@@ -13,7 +13,7 @@ use crate::told_once::ToldOnce;
 const DEFAULT_CHARS: usize = 8_000;
 /// What a call can ask for at most: clients cut far earlier.
 const MOST_CHARS: usize = 200_000;
-/// A reply may have so many characters whatever the call says.
+/// A reply may have this many characters even if the call asks for fewer.
 pub(super) const LEAST_REPLY: usize = 2_000;
 /// Pictures in one reply; the others are named with their files.
 const MOST_IMAGES: usize = 8;
@@ -71,7 +71,7 @@ fn fitting(server: &Server, view: &EvalView, max_chars: usize, meanwhile: &str) 
     })
 }
 
-/// Takes a picture into the reply, or says why it is not there; either way where it lies.
+/// Takes a picture into the reply, or says why it is left out; names its file either way.
 fn announce(display: &DisplayInfo, images: &mut Vec<Image>) -> String {
     let mut said = Vec::new();
     if let Some((width, height)) = display.pixels {
@@ -82,7 +82,7 @@ fn announce(display: &DisplayInfo, images: &mut Vec<Image>) -> String {
     }
     let path = display.file.as_ref();
     match path {
-        // A client can show a picture, and nothing else.
+        // Clients can show pictures only, so any other display is named with its size.
         _ if !is_picture(&display.mime) => {
             said.extend((display.bytes > 0).then(|| size_text(display.bytes)));
         }

@@ -19,7 +19,7 @@ use crate::text::{Aside, one_line, quoted, seconds};
 const CODE_CHARS: usize = 60;
 /// How many bytes of descriptions an answer has; what is around them is short.
 const ROOM: usize = 7_500;
-/// Sessions that live keep the order of their names.
+/// The sort key of all live sessions, so that they keep the order of their names.
 const LIVE: std::cmp::Reverse<u64> = std::cmp::Reverse(0);
 /// How much of a last line is shown.
 const LINE_CHARS: usize = 120;
@@ -165,7 +165,7 @@ fn doing(status: &Status, client: &Client) -> String {
         let eval = last(client, status).filter(|eval| eval.entry.seq == seq);
         eval.map(|eval| format!(" {}", code(&eval))).unwrap_or_default()
     };
-    // Who sent it, where that is somebody else (SPEC E-16).
+    // The sender of an eval is named if it is not this server (SPEC E-16).
     let aside = Aside { own: client.by.get(), ..Aside::default() };
     let by = aside.by(status.by.as_ref());
     match &status.activity {

@@ -90,7 +90,7 @@ impl Tool for ShellTool {
         });
         let place = ShellPlace { cwd: cwd.to_owned(), env: env.collect() };
         let view = server.client.shell(&options, &place, watch.own())?;
-        // What nobody reads must not count as read or told.
+        // Nobody reads the answer to a cancelled call, so nothing in it may count as read or told.
         if watch.is_cancelled() {
             return Ok(Answer::cancelled());
         }

@@ -152,7 +152,7 @@ impl Tool for StateTool {
                 client.undo(&name, eval, &options(), watch.own())?
             }
         };
-        // What nobody reads must not count as read or told.
+        // Nobody reads the answer to a cancelled call, so nothing in it may count as read or told.
         if watch.is_cancelled() {
             return Ok(Answer::cancelled());
         }
@@ -199,7 +199,7 @@ impl StateTool {
         filled(&self.label).map(str::to_owned)
     }
 
-    /// Loads into the session that is meant to live, or opens one. A `session` by itself is either.
+    /// Loads into a live session, or opens one. A `session` alone is loaded into if it lives, and opened if not.
     fn load(&self, server: &Server, watch: &mut CallWatch) -> Result<EvalView, ClientError> {
         let (client, path) = (&server.client, server.path(self.path()?));
         let name =
@@ -221,7 +221,7 @@ impl StateTool {
         client.load_new(open, &path, &server.launch(None), &options(), watch.own())
     }
 
-    /// A name that is taken is of use all the same.
+    /// If the name for the new session is taken, the error gets a hint to load into that session.
     fn not_loaded(&self, error: ClientError) -> Result<Answer, ClientError> {
         match (error.code(), filled(&self.new_session)) {
             (ErrorCode::SessionExists, Some(name)) => {
@@ -271,7 +271,7 @@ impl StateTool {
             EvalStatus::Timeout => ErrorCode::Timeout,
             EvalStatus::Ended => ErrorCode::SessionEnded,
         };
-        // It is no code of the caller's that failed, but what the call was to do (SPEC M-3).
+        // What failed is the action of the call and not code of the caller, so the call has failed (SPEC M-3).
         let heading = format!("[{}: {} failed]\n", failed.as_str(), self.action.as_str());
         answer.text.insert_str(0, &heading);
         answer.failed = true;
@@ -313,7 +313,7 @@ fn options() -> EvalOptions {
     }
 }
 
-/// An argument that was given: many clients fill in all that there are, with nothing in them.
+/// An argument that is not empty: many clients give all arguments, with nothing in them.
 fn filled(given: &Option<String>) -> Option<&str> {
     given.as_deref().filter(|given| !given.is_empty())
 }

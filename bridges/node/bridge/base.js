@@ -5,8 +5,8 @@
 // Tested: ../test_bridge.js, and tests/conformance.
 //
 // lib.rs joins the files of this folder into the body of one function, this one first: what all the others use,
-// and the control channel. boot.js runs it in a V8 context of its own. User code lives in the main one: what it does
-// to Array.prototype, JSON or Promise it does to its own. What comes from Node's modules is bound here, once.
+// and the control channel. boot.js runs it in a V8 context of its own. User code lives in the main context: what it does
+// to Array.prototype, JSON or Promise does not reach the bridge. What comes from Node's modules is bound here, once.
 "use strict";
 
 const { process, Buffer, Error: MainError, TypeError: MainTypeError, Promise: MainPromise } = main.global;
@@ -30,7 +30,7 @@ const currentDirectory = process.cwd;
 const listenersOf = process.listenerCount;
 const Bytes = Buffer;
 const bytesFrom = Buffer.from;
-// Of the main context, because some of Node's properties are made when they are looked at, in the context that looks.
+// Functions of the main context, because some of Node's properties are made when they are looked at, in the context that looks.
 const { getOwnPropertyDescriptor, ownKeys: keysOf, getPrototypeOf, defineProperty, deleteProperty, get: getProperty } = G.Reflect;
 const { apply } = Reflect;
 const { setPrototypeOf } = Object;
@@ -45,12 +45,12 @@ const CHANGES_LISTED = 50, VARS_LISTED = 500, COMPLETIONS_LISTED = 200;
 const S = {
   eval: null,        // id of the running or last eval
   running: false,    // an eval is under way
-  stdlib: false,     // it is the user's standard library
+  stdlib: false,     // the running eval is the user's standard library
   mark: null,        // what stands for the running or last eval (context.js)
   run: 0,            // counts commands; tells a callback of an abandoned eval from one of the running eval
   finishing: false,  // exit handlers run: output goes to the pipes as it is
   last: 1,           // descriptor written last in the running eval
-  open: false,       // its last line on stdout has no end yet: it may be a prompt
+  open: false,       // the eval's last line on stdout has no end yet: it may be a prompt
   undo: null,        // takes back what work has not finished (work.js)
 };
 
@@ -111,7 +111,7 @@ function frame(event) {
 
 /**
  * Sends events. While user code runs it can be cut off at any call, in the middle of a write too, and half a frame
- * would end the session: then the other thread writes. Otherwise this one does, once that one is through.
+ * would end the session: then the other thread writes. Otherwise the main thread does, once the other is through.
  */
 function transmit(...events) {
   let text = "";
@@ -129,7 +129,7 @@ function transmit(...events) {
   }
 }
 
-/** Writes all of it, also where someone has made the pipe non-blocking. */
+/** Writes all bytes, even if the pipe was made non-blocking. */
 function writeAll(fd, bytes) {
   for (let at = 0; at < bytes.length;) {
     try {

@@ -2,14 +2,14 @@
 //
 // Since Node 24 a value travels with callbacks and awaits at no cost. Before that, promises are marked when they are
 // made, and callbacks of timers, sockets and the like have a number that tells when they were made. Node's own way
-// there, async_hooks, costs more, and aborts the process when an interrupt hits an await.
+// in those versions, async_hooks, costs more, and aborts the process when an interrupt hits an await.
 
 const asyncHooks = main.require("async_hooks");
 const { promiseHooks } = main.require("v8");
 const { executionAsyncId } = asyncHooks;
 const tags = MAJOR >= 24 ? new asyncHooks.AsyncLocalStorage() : null;
 const began = [];      // the first async id of each eval with its mark; the last 1,000
-let FIRST = Infinity;  // what has a smaller one is the bridge's own
+let FIRST = Infinity;  // callbacks with a smaller async id are the bridge's own
 let resumed = null;    // the mark of the promise whose continuation runs
 let tripwire = null;   // since Node 24: stops the hook that looks for abandoned code
 

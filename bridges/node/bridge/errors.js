@@ -35,9 +35,9 @@ function userFrames(trace) {
       if (name === "runUser") break;
       continue;
     }
-    // Where Node checks arguments, compiles and makes its own errors; 18 shows these frames, later ones hide them.
+    // Frames in which Node checks arguments, compiles and makes its own errors: Node 18 shows them, later versions hide them.
     if (/^node:internal\/(errors|validators|vm)$/.test(file)) continue;
-    // How Node looks for a module and runs it is nobody's code.
+    // Frames in which Node looks for a module and runs it are no code of the user's.
     if (file.startsWith("node:internal/modules/")) {
       loads = true;
       continue;
@@ -53,7 +53,7 @@ function userFrames(trace) {
     frames.push({ text: plain ? plain[1] : text, node: file.startsWith("node:") || text === "eval (<anonymous>)" });
   }
   if (frames.some((frame) => !frame.node)) while (frames[frames.length - 1].node) frames.pop();
-  // Without a line of the user's the rest tells how Node came to look.
+  // If no frame is the user's, the rest only tells how Node came to look for the module.
   else if (loads) frames.length = 0;
   return frames.map((frame) => frame.text);
 }
@@ -103,7 +103,7 @@ function clean(text) {
 /** The `error` event for code that cannot be compiled; `line` and `column` count from 1. */
 function syntaxEvent(message, source, line, column) {
   const incomplete = isIncomplete(source);
-  // These V8 says of a text that could not be rewritten, since it is not whole.
+  // V8 gives these messages for a text that could not be rewritten, since it is not whole.
   if (incomplete && /^(?:Cannot use import|await is only valid)/.test(message)) message = END;
   const at = `${fileName()}:${line}`;
   const shown = (source.split(/\r\n|[\n\r\u2028\u2029]/)[line - 1] ?? "").replace(/\t/g, " ");
@@ -141,7 +141,7 @@ function compileError(text, source, prefix = "", suffix = "") {
 /** An error that nobody caught, in a timer or a promise: told on stderr, and survived. */
 function onUncaught(error, origin) {
   if (isOfImmediates(error)) return onLostImmediate();
-  if (apply(listenersOf, process, ["uncaughtException"]) > 1) return;  // the user's own handler has it
+  if (apply(listenersOf, process, ["uncaughtException"]) > 1) return;  // the user's own handler deals with it
   const { traceback } = errorEvent(error);
   const head = origin === "unhandledRejection" ? "Uncaught (in promise) " : traceback.startsWith("Uncaught ") ? "" : "Uncaught ";
   put(2, bytesFrom(head + traceback.replace(/^Uncaught /, head.startsWith("Uncaught (") ? "" : "Uncaught ") + "\n"));

@@ -82,7 +82,7 @@ function runPlainly(plan) {
   let value;
   try {
     declareNames(plan, false);
-    // Strict eval code would keep its variables to itself.
+    // Strict code in an eval would keep its variables to itself, so it runs as a script.
     value = plan.strict
       ? runUser(() => new Script(text, { filename: fileName() }).runInThisContext())
       : runUser(() => globalEval(text));
@@ -92,7 +92,7 @@ function runPlainly(plan) {
   settle(plan.value ? value : undefined, plan);
 }
 
-/** Costs milliseconds, so not at the start; soon after, because user code may break what it needs. */
+/** Connecting takes milliseconds, so it is not done at the start; soon after, because user code may break what it needs. */
 function connectInspector() {
   if (inspectorSession !== null) return;
   const { Session } = main.require("inspector");
@@ -128,7 +128,7 @@ function runAwaiting(plan) {
         try {
           value = holder[".repl_result"];
           holder[".repl_result"] = undefined;
-        } catch {}  // a `then` that every object has has put something else in its place
+        } catch {}  // a `then` that user code gave to all objects has put something else in its place
         if (isCurrent()) settle(plan.value ? value : undefined, plan);
       },
       (error) => {
@@ -176,7 +176,7 @@ function settle(value, plan) {
 function failed(error, plan) {
   const run = S.run;
   let event = null;
-  // What the code did not come to define is not there.
+  // Names that the code did not come to define are taken away again.
   for (const name of plan.fresh) if (valueOf(name) === undefined) deleteProperty(G, name);
   if (isError(error) && !plan.awaits && isSyntaxError(error)) event = compileError(plan.text, S.source);
   event ??= errorEvent(error);
@@ -214,7 +214,7 @@ function finish(result) {
   if (!S.running) return;
   if (swap(shared, STATE, RUNNING, IDLE) === KILLING) return;
   wake(shared, STATE);
-  // Code that ends although an interrupt has come may have been made to: the host ends the input of a blocking read.
+  // Code that ends after an interrupt may have ended because of it: the host ends the input of a blocking read.
   const interrupted = result.status === "interrupted" || isInterrupted();
   retireInput(interrupted);
   S.running = false;

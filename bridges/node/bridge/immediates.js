@@ -21,7 +21,7 @@ function onLostImmediate() {
   } catch {}
   if (freed) return;
   S.finishing = true;
-  // No other thread may have to write it: that ends with the process.
+  // The other thread must not have to write this event, because that thread ends with the process.
   posted = Math.min(posted, peek(shared, WRITTEN));
   poke(shared, STATE, IDLE);
   transmit({ ev: "exiting", code: 70, reason: "an interrupt has broken Node's list of immediates, and it could not be mended" });

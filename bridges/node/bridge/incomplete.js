@@ -36,7 +36,7 @@ function couldGoOn(source) {
   } catch (error) {
     return error instanceof Refused && error.early;
   }
-  // It is refused for where it stands: a `return` at top level.
+  // The code is refused only for where it stands: a `return` at top level.
   if (refusal(text, "})") === null) return false;
   if (comesToEnd(text)) return true;
   if (rest !== "" && comesToEnd(closed)) return true;

@@ -10,7 +10,7 @@ const { O_RDONLY, O_NONBLOCK } = fs.constants;
 let stdin = null;            // the stream that process.stdin is now
 const wanting = new Set();   // streams that wait for data
 let source = null;           // the socket, while it is open
-let target = null;           // whom it reads for
+let target = null;           // the stream that the socket reads for
 let look = null;             // timer of the next look at readers of earlier evals
 let pause = 0;
 let timersBefore = 0;        // timers that earlier evals have left
@@ -19,16 +19,16 @@ class Input extends stream.Readable {
   constructor() {
     super({ highWaterMark: 64 * 1024 });
     this.fd = 0;
-    this.eval = S.eval;      // who asked last
-    this.abandoned = false;  // an interrupt ended that
-    this.retired = false;    // the next eval gets another one
-    // Later, as Node's own stdin does it: whoever pauses may resume at once.
+    this.eval = S.eval;      // the eval that asked last
+    this.abandoned = false;  // an interrupt ended that eval
+    this.retired = false;    // the next eval gets another stream
+    // A tick later, as Node's own stdin does it: code that pauses may resume at once.
     super.on("pause", () => nextTick(() => { if (!this.readableFlowing) withdraw(this); }));
   }
 
   on(event, listener) {
     super.on(event, listener);
-    // It may have been asked to read before there was anybody to hand it to.
+    // The stream may have been asked to read before anybody listened to it.
     if (wanting.has(this)) settleSoon(this);
     return this;
   }
@@ -90,7 +90,7 @@ function isHeard(reader) {
   return reader.readableFlowing && reader.listenerCount("data") + reader.listenerCount("end") > 0;
 }
 
-/** Who gets what comes next: a reader of the running eval, else one of an earlier eval if that cannot be a mistake. */
+/** The reader that gets the next input: one of the running eval, else one of an earlier eval if that cannot be a mistake. */
 function nextReader(older) {
   let found = null;
   for (const reader of wanting) {
@@ -169,7 +169,7 @@ function hand(from, data) {
   reader.push(data);
 }
 
-/** At the end of an eval: what it read and did not use is dropped; a stream that it used is left to it. */
+/** At the end of an eval: input that the eval read and did not use is dropped; a stream that it used is left to it. */
 function retireInput(interrupted) {
   if (look !== null) clearTimeout(look);
   look = null;
@@ -181,7 +181,7 @@ function retireInput(interrupted) {
     if (!used && stdin.listenerCount("data") + stdin.listenerCount("readable") === 0) return;
     if (!wanting.has(stdin)) {
       while (stdin.read() !== null);
-      // The last read() has asked for more.
+      // The last read() has asked for more data, which nobody wants.
       withdraw(stdin);
     }
   } catch {}

@@ -24,7 +24,7 @@ function openModules() {
   module.loaded = true;
   const place = () => defineProperty(G, "module", plainProperty(module));
   place();
-  setImmediate(place);  // when it is through with boot.js, Node puts another one there
+  setImmediate(place);  // when Node is through with boot.js, it puts another `module` there
   defineProperty(G, "exports", plainProperty(module.exports));
   process.mainModule = module;
   placeRequire();
@@ -73,7 +73,7 @@ function makeImport() {
       let found = space;
       for (const name of wanted) {
         if (name in space) continue;
-        // Node finds the names of a CommonJS module by reading its text, and not all of them.
+        // Node finds the exports of a CommonJS module by reading its text, and does not find all of them.
         const whole = space.default;
         if (whole === null || (typeof whole !== "object" && typeof whole !== "function") || !(name in whole)) {
           throw new G.SyntaxError(`The requested module '${specifier}' does not provide an export named '${name}'`);
@@ -126,7 +126,7 @@ function staleNotice() {
   for (const [file, known] of LOADED) {
     const module = known.module === null ? null : cache[file];
     if (known.module !== null && module !== known.module) {
-      LOADED.delete(file);  // the user dropped it, or has loaded it anew
+      LOADED.delete(file);  // the user dropped the module, or has loaded it anew
       continue;
     }
     const stamp = stampOf(file);

@@ -140,7 +140,7 @@ function clearNames() {
   return { notice: whatGoesOn() };
 }
 
-// What Node calls that which keeps it running, and what a user calls it.
+// Node's words for the things that keep it running, each with the user's words for one and for several.
 const GOING_ON = {
   Timeout: ["timer", "timers"], Immediate: ["timer", "timers"], ProcessWrap: ["child process", "child processes"],
   TCPServerWrap: ["server", "servers"], PipeServerWrap: ["server", "servers"], TCPSocketWrap: ["connection", "connections"],

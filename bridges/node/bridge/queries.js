@@ -40,7 +40,7 @@ function vars() {
   while (listed.length < shown.length) {
     const left = until - Date.now();
     if (left > 0 && within(Math.min(left, LOOK_MS), more)) break;
-    // What a value does to show itself is the user's code. One that takes too long is passed over, and when the time is over all are.
+    // Showing a value may run the user's code. A value that takes too long is passed over, as are all that are left when the time is over.
     if (left <= 0 || Date.now() - began > LOOK_MS / 2) listed.push({ ...describe(shown[listed.length]), value: TOO_SLOW });
   }
   return { vars: listed, more: Math.max(names.length - VARS_LISTED, 0) };
@@ -91,7 +91,7 @@ function find(text) {
     }
     if (property === undefined) throw new Missing(`there is no name \`${whole}\`${nearNames(parts[n], n === 0 ? globalNames() : namesIn(value))}`);
     if (!("value" in property)) {
-      // Node's own globals come lazily; anything of the user's may do something.
+      // Getters of Node's own globals only load them; a getter of the user's may do anything.
       if (n === parts.length - 1 && (n > 0 || !BASE.has(parts[n]))) return new Accessor(property);
       if (n > 0 || !BASE.has(parts[n])) throw new Missing(`\`${whole}\` is an accessor, which is not called to look at it`);
       value = getProperty(G, parts[n]);

@@ -1,11 +1,11 @@
 // Rewriting: what a source needs to run as one eval of a lasting session.
 //
-// It runs as indirect eval, where `var` and `function` make deletable properties of the global object. So top-level
+// The source runs as indirect eval, where `var` and `function` make deletable properties of the global object. So top-level
 // `let`, `const` and `class` become `var`, and every kind of declaration may follow every other. Imports become
 // calls of a helper. Lines stay where they are.
 
 const IMPORT = "stead$import", CONST = "stead$const";
-// Without one of these words nothing has to be rewritten, and the value is to be shown.
+// In code without any of these nothing has to be rewritten, and its value is to be shown.
 const NEEDS_SCAN = /\b(?:let|const|class|import|export|await|var|function|for|while|do)\b|["']use strict["']|(?:\+\+|--|=(?![=>]))/;
 const NO_VALUE = new Set(["var", "let", "const", "class", "function", "import", "for", "while", "do"]);
 const ASSIGNS = new Set("= += -= *= /= %= **= <<= >>= >>>= &= |= ^= &&= ||= ??= ++ --".split(" "));
@@ -34,7 +34,7 @@ function rewrite(source) {
   let last = 0, after = -1;
   for (let at = 0; at < tokens.length; at++) {
     const token = tokens[at];
-    // Nothing that follows an import can go on with it.
+    // Whatever follows an import begins a new statement.
     if (token.inside === -1 && (at === after || mayBegin(tokens, at))) {
       last = at;
       after = statement(tokens, at, plan, edits, imports, source);
@@ -302,7 +302,7 @@ function edited(source, edits) {
   edits.sort((a, b) => a[0] - b[0] || a[1] - b[1]);
   let text = "", at = 0;
   for (const [start, end, replacement] of edits) {
-    if (start < at) continue;  // inside something that was replaced as a whole
+    if (start < at) continue;  // the edit lies inside something that was replaced as a whole
     text += source.slice(at, start) + replacement;
     at = end;
   }

@@ -12,7 +12,7 @@ function isLineEnd(code) {
   return code === 10 || code === 13 || code === 0x2028 || code === 0x2029;
 }
 
-// These are loops and no regular expressions, which run out of stack on a string of some megabytes.
+// The functions below are loops: regular expressions run out of stack on a string of some megabytes.
 
 /** Where white space and comments end; -1 if a comment does not. */
 function skipSpace(source, at) {

@@ -73,7 +73,7 @@ function onTerminated() {
 }
 
 function onMessage({ data }) {
-  resumed = null;  // an interrupt may have cut off the code that says so
+  resumed = null;  // an interrupt may have cut off the code that resets this
   try {
     if (data === "interrupt") onInterrupt();
     else if (data === "terminated") onTerminated();
@@ -106,7 +106,7 @@ function start() {
   openOutputs();
   try {
     watchChildren();
-  } catch {}  // a Node that does not let its own modules be seen: then the order is as the host sees it
+  } catch {}  // this Node does not show its internal modules: the order of output is then as the host sees it
   openInput();
   openModules();
   rememberBase();

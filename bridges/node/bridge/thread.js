@@ -1,4 +1,4 @@
-// The other thread: reads the control channel while user code keeps the main one, and stops it on request.
+// The other thread: reads the control channel while user code keeps the main thread busy, and stops that code on request.
 
 /** Runs in a worker, from its text: nothing of the rest of the bridge is in reach. */
 function controlThread() {
@@ -68,8 +68,8 @@ function controlThread() {
     Atomics.wait(shared, STATE, RUNNING, PATIENCE);
     if (Atomics.compareExchange(shared, STATE, RUNNING, KILLING) !== RUNNING) return;
     terminate();
-    // Only now may the host interrupt the program that the main thread waits for. Until it has been terminated that thread
-    // writes through this one, so the lines do not mix.
+    // Only now may the host interrupt the program that the main thread waits for. Until the main thread has been terminated
+    // it writes through this thread, so the lines do not mix.
     if (id !== "-") write(JSON.stringify({ ev: "interrupted", eval: id }) + "\n");
   }
 
@@ -88,7 +88,7 @@ function controlThread() {
     timer = setTimeout(again, pause);
     session.post("Runtime.terminateExecution", () => {
       clearTimeout(timer);
-      session.disconnect();  // an exit would wait for it
+      session.disconnect();  // an exit would wait for the session
       port.postMessage("terminated");
     });
   }

@@ -1,6 +1,6 @@
 // Values: a bounded text for any value, whatever its size or its way to show itself.
 
-// From rich to poor; the first that fits the budget is taken.
+// Ways to show a value, from rich to poor; the first that fits the budget is taken.
 const VIEWS = [
   { depth: 6, maxArrayLength: 200, maxStringLength: 2000, keys: 200 },
   { depth: 4, maxArrayLength: 60, maxStringLength: 1000, keys: 60 },

@@ -1,6 +1,6 @@
 // Work: what a session does in its turn besides evals (`work ID WHAT N`), run as an eval is: output, interrupts, the end.
 
-// What saving needs, as it is before user code may put something else in its place.
+// Functions that saving needs, taken before user code may put something else in their place.
 const { closeSync, readSync, fsyncSync, renameSync, unlinkSync, readlinkSync, mkdirSync, readdirSync } = fs;
 const { isFrozen, isSealed, isExtensible, freeze, seal, preventExtensions } = G.Object;
 const { forEach: mapForEach } = G.Map.prototype, { forEach: setForEach } = G.Set.prototype;

@@ -83,7 +83,7 @@ class Loading {
   async references() {
     for (const [name, origin, constant] of list(this.root.references)) {
       try {
-        // One after the other, as they were imported.
+        // Modules are loaded one after the other, as they were imported.
         // oxlint-disable-next-line no-await-in-loop
         this.place(name, await fromOrigin(origin), constant);
       } catch (error) {
@@ -220,7 +220,7 @@ function evaluated(name, source, strict, unbound = false) {
   const key = JSON.stringify(name);
   let text = `({ ${key}: ${source}\n})[${key}]`;
   if (strict) text = `(function () { "use strict"; return { ${key}: ${source}\n}; })()[${key}]`;
-  // As a declaration it calls itself by whatever its name stands for then.
+  // A function that is declared calls itself by whatever its name stands for at that time.
   else if (!unbound && /^(?:async\s+)?function\b/.test(source) && declaredName(source) === name) text = `${source}\n${name}`;
   return runUser(() => globalEval(text + "\n//# sourceURL=" + fileName()));
 }

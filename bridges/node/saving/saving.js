@@ -24,7 +24,7 @@ class Writer extends Serializer {
       this.writeValue(buffer);
       return;
     }
-    // Small buffers are cut from one piece of memory, in which others have theirs.
+    // Small Buffers are cut from a pool of memory that they share with other Buffers.
     const pooled = kind === "Buffer" && buffer.byteLength === Bytes.poolSize && byteLength < Bytes.poolSize;
     this.writeUint32(OF_FILE);
     this.writeDouble(pooled ? 0 : byteOffset);
@@ -201,7 +201,7 @@ class Gathered {
       this.walk.accept(found);
       this.values.set(name, { value, found });
     } catch (error) {
-      // A module is required again; only what is nothing but data is kept as it is now.
+      // What a module gave comes back by requiring the module again; only plain data is saved as it is now.
       if (origin !== undefined) this.references.set(name, origin);
       else this.refuse(name, error);
     }
@@ -233,7 +233,7 @@ function rootOf(gathered) {
       else if (instances.has(at)) instances.get(at).push(object);
       else instances.set(at, [object]);
     }
-    // What it shares with an earlier name needs what that needed.
+    // Objects that this name shares with an earlier name need what the earlier name needed.
     for (const owner of found.owners) for (const at of owner.needs) needs.add(at);
     found.needs = [...needs];
   }
@@ -242,7 +242,7 @@ function rootOf(gathered) {
     ? { name: one.name, same: one.same, constant: CONSTANTS.has(one.name) }
     : { name: one.name, source: one.source, strict: one.strict, parts: one.parts, level: one.level, needs: one.found.needs, constant: CONSTANTS.has(one.name) }));
   const references = [...gathered.references].map(([name, origin]) => [name, origin, CONSTANTS.has(name)]);
-  // V8 follows what it has not written yet: in the order in which values were looked at it never goes deeper than was seen.
+  // V8 follows objects that it has not written yet: in the order in which values were walked, it never goes deeper than the walk did.
   const order = gathered.walk.accepted.map((found) => found.values);
   return { order, values, definitions, references, protos, instances: [...instances], fixes };
 }

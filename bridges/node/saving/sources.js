@@ -2,7 +2,7 @@
 
 const functionPrototype = original("Function").prototype;
 const LOOKED = "stead$looked";
-// To ask for these prints a warning.
+// Requiring one of these modules prints a warning.
 const WARNING = new Set(["punycode", "sys", "wasi", "sqlite", "trace_events"]);
 
 /** The text of a function, if it uses no variable from around it; throws Unsavable. */
@@ -49,7 +49,7 @@ function capturedBy(made) {
   } finally {
     deleteProperty(G, LOOKED);
   }
-  // Its own name, and the private names of a class, are in its text.
+  // A function's own name, and the private names of a class, are in its text.
   const own = nameOf(made);
   const others = [...names].filter((name) => name !== own && !name.startsWith("#") && !name.startsWith("."));
   return others.length ? others.slice(0, 5).map((name) => `\`${name}\``).join(", ") : null;
@@ -105,7 +105,7 @@ function knownOrigins() {
     }
   };
   const holders = [];
-  // Only those that were looked at when the session began: some are loaded by a look at them.
+  // Only globals that were looked at when the session began: some are loaded by a look at them.
   for (const [name, property] of BASE) {
     if (property === null || !("value" in property) || name === "exports" || name === "module" || DECLARED.has(name)) continue;
     const { value } = property;

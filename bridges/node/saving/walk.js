@@ -5,7 +5,7 @@
 // saved beside it, and what cannot be mended is refused by name.
 
 const { types } = util;
-const DEEP = 500;  // V8 reads and writes by recursion, and its stack ends at about twice that
+const DEEP = 500;  // V8 reads and writes by recursion, and its stack ends at about twice this depth
 const bufferOf = descriptor(getPrototypeOf(original("Uint8Array").prototype), "buffer").get;
 const bufferOfView = descriptor(original("DataView").prototype, "buffer").get;
 

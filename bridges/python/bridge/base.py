@@ -47,11 +47,11 @@ text_write, text_flush, text_readline, text_read, text_next = (
     TextIOWrapper.write, TextIOWrapper.flush, TextIOWrapper.readline, TextIOWrapper.read, TextIOWrapper.__next__)
 ModuleType, CodeType = type(sys), type((lambda: None).__code__)
 SYS, BUILTINS = vars(sys), vars(builtins)
-OWN_BUILTINS = __builtins__  # a copy of before any code of the user's ran (boot.py)
+OWN_BUILTINS = __builtins__  # a copy from before any code of the user's ran (boot.py)
 
 BRIDGE_FILE = "<stead>"
 STDLIB_FILE = "<stdlib>"  # the user's standard library in tracebacks
-PROJECT_FILE = "<project stdlib>"  # the one that is loaded after it
+PROJECT_FILE = "<project stdlib>"  # the project's standard library, which is loaded after the user's
 VALUE = "<value>"       # what an eval's last value is bound to until run_codes takes it; no identifier, so no name of the user's
 FIONREAD = 0x541B if sys.platform.startswith("linux") else 0x4004667F
 F_GETFL, F_SETFL, F_DUPFD_CLOEXEC = 3, 4, 1030 if sys.platform.startswith("linux") else 67
@@ -108,7 +108,7 @@ SAVED = [move_high(_fd) for _fd in (0, 1, 2)]
 LOCK = allocate_lock()
 INBOX = bytearray()
 WRITING = _thread.RLock()  # held by a thread that writes to the running eval's output
-WRITERS = []            # one entry for each such write; a finalizer that prints can start one within another
+WRITERS = []            # the thread of each such write; a finalizer that prints can start a write within another
 EXCHANGING = _thread.RLock()  # held by a thread that waits for the host's answer to a frame
 LATER = []              # frames that came up while one was being sent
 

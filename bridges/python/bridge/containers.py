@@ -42,7 +42,7 @@ def shape_of(value):
     if type(own) is FunctionType:
         try:
             return shape_of_python(value, kind, own, base)
-        except Exception:  # looks like one and is none
+        except Exception:  # the class looks like a known one and is none
             pass
     return None
 
@@ -150,7 +150,7 @@ def shape_of_python(value, kind, own, base):
 def of_namedtuple(value, kind, names):
     entries = [(name + "=", (item,)) for name, item in zip(names, tuple.__iter__(value))]
     shape = of_fields(value, type_name_of(kind), entries)
-    shape.ident = object()  # its repr does not look whether it is inside itself, only that of its items does
+    shape.ident = object()  # a namedtuple's repr does not check whether it is inside itself; only the reprs of its items do
     return shape
 
 

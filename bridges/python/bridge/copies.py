@@ -7,7 +7,7 @@ class Restored(BaseException):
 
 
 FROZEN = {}             # pid of a copy that is a child of this process -> its number
-ENDED = []              # those that were found to have ended last
+ENDED = []              # copies that were found to have ended at the last look
 GONE = set()            # children of the process that this one was copied from: they ended with it
 FORK_HOOKS = []         # what was registered to be called at a fork, by others than the bridge
 
@@ -107,7 +107,7 @@ def wait_others(call, pid, options):
 def attempt_wait(call, *args):
     try:
         return call(*args)
-    except ChildProcessError:  # another thread has waited for it
+    except ChildProcessError:  # another thread has waited for the child
         return None
 
 
@@ -125,7 +125,7 @@ def peek(kind, number, events):
             return None
         if found.si_pid not in FROZEN:
             return found.si_pid
-        # It is a copy that ended, or that was stopped or resumed with all others: that is taken out of the way.
+        # The child is a copy that ended, or that was stopped or resumed with all others: its event is taken out of the way.
         attempt_wait(waitid, posix.P_PID, found.si_pid, events | posix.WNOHANG)
         reap()
 
@@ -167,7 +167,7 @@ def contents(path):
         close(fd)
 
 
-CRITICAL.add(contents.__code__)  # an interrupt between the two would leave the file open
+CRITICAL.add(contents.__code__)  # an interrupt between open and close would leave the file open
 
 
 def reap():
@@ -207,24 +207,24 @@ def copied(automatic):
     try:
         run_user(take_copy, automatic, taken)
     except KeyboardInterrupt:
-        if not taken:  # else it came too late: the host has the copy
+        if not taken:  # else the interrupt came too late: the host has the copy
             raise
-        S.pending = automatic  # it may be for the eval that was sent behind this
+        S.pending = automatic  # the interrupt may be for the eval that was sent behind this command
     return {**taken[0], "rewritten": rewritten} if rewritten else taken[0]
 
 
 def do_copy(seq):
     """A copy that nobody asked for, taken while nothing runs."""
-    early, S.pending = S.pending, False  # one that has come already may be for the eval that was sent behind this
+    early, S.pending = S.pending, False  # an interrupt that has come already may be for the eval that was sent behind this
     forget_interrupt()
     repair_streams()
-    S.phase = Phase.ASKED  # no eval runs: what a thread writes meanwhile is none's
+    S.phase = Phase.ASKED  # no eval runs, so what a thread writes meanwhile belongs to none
     try:
         answer = {"seq": int(seq), "data": copied(True)}
     except Restored:
         raise
     except KeyboardInterrupt:
-        S.pending = True  # it may be for the eval that was sent behind this, which looks whether it is
+        S.pending = True  # the interrupt may be for the eval that was sent behind this, which checks that
         answer = {"seq": int(seq), "error": "interrupted"}
     except BaseException as error:
         leave_child(error)

@@ -42,7 +42,7 @@ def library_whole(sort, value, job, nested):
     """The library's own repr of something small; TooLong for the rest."""
     try:
         cells, rows, columns = extent_of(sort, value)
-        if sort == "plan":  # its repr is no more than an address
+        if sort == "plan":  # the repr of a plan is no more than an address
             small = False
         elif sort == "array":
             small = cells <= (NESTED_CELLS if nested else WHOLE_CELLS) and bytes_of(value) <= 1 << 16
@@ -97,7 +97,7 @@ def library_cut(sort, value, budget, job, nested):
         return array_text(value, line, budget)
     except STOPS:
         raise
-    except BaseException:  # no such object after all, or a library that fails
+    except BaseException:  # the value is no such object after all, or its library fails
         pass
     return cut(own_repr(value, job), budget)
 
@@ -129,7 +129,7 @@ def array_text(value, line, budget):
         text = safe_repr(head)
         if len(text) <= room and "repr raised" not in text:
             return line + text
-    return line + render(head.tolist(), room)  # long cells, or some that have no repr
+    return line + render(head.tolist(), room)  # the array has long cells, or cells without a repr
 
 
 # ---- frames ----------------------------------------------------------------------------------
@@ -159,7 +159,7 @@ def columns_of(sort, value, rows, listed):
             nulls = value.iloc[:, :listed].isna().sum().tolist()
     else:
         names, types = list(part.columns), list(part.dtypes)
-        nulls = value[:, :listed].null_count().row(0)  # kept with the data
+        nulls = value[:, :listed].null_count().row(0)  # polars keeps these counts with the data
     return names, types, nulls
 
 
@@ -202,7 +202,7 @@ def table(names, labels, columns, rows, count, room):
     limit = 60 if len(columns) <= 3 else 30
     lines = [""] * (len(columns[0]) if columns else 0)
     header, shown, named = "", 0, bool(names)
-    tail = "… (%d more rows, %d more columns)" % (rows, count)  # as long as it can get
+    tail = "… (%d more rows, %d more columns)" % (rows, count)  # the longest that this line can get
     if labels is not None:
         lines = beside(lines, [cell_text(label, 30) for label in labels], True)
         header = " " * max(map(len, lines), default=0)

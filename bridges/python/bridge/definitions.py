@@ -9,7 +9,7 @@ def definitions(text):
     flags = _ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
     try:
         tree = compile(text, STDLIB_FILE, "exec", flags | _ast.PyCF_ONLY_AST, True)
-        compile(text, STDLIB_FILE, "exec", flags, True)  # what is wrong beyond the grammar: a `return` outside of functions
+        compile(text, STDLIB_FILE, "exec", flags, True)  # finds what is wrong beyond the grammar: a `return` outside of functions
     except SyntaxError as error:
         line = (error.text or "").strip()
         raise ValueError("line %s: %s%s" % (error.lineno or 1, error.msg, ": " + cut(line, SHORT_LINE) if line else "")) from None
@@ -44,7 +44,7 @@ def defined_by(node, lines, is_first):
         return [{"name": node.name, "kind": "class", "doc": doc_in(node)}]
     text = first_text(lines, node)
     if isinstance(node, (_ast.Import, _ast.ImportFrom)):
-        # A future import is only one at the beginning of a file.
+        # A `__future__` import is allowed only at the beginning of a file.
         future = getattr(node, "module", None) == "__future__" or None
         bound = [alias.asname or (alias.name.partition(".")[0] if isinstance(node, _ast.Import) else alias.name) for alias in node.names]
         named = [{"name": name, "kind": "module", "signature": text, "head": future} for name in bound if name != "*"]

@@ -71,7 +71,7 @@ def find_value(dotted):
         try:
             value = within(LOOK_SECONDS, call_slowly, getattr, value, attribute)
         except AttributeError as error:
-            if is_member(value, attribute):  # its own code has raised this
+            if is_member(value, attribute):  # the attribute is there, and its own code has raised the error
                 raise RuntimeError("`%s` raised %s" % (".".join([first, *rest[:at + 1]]), in_short(error))) from None
             raise AttributeError("`%s`, of type %s, has no attribute '%s'%s" % (
                 cut(".".join([first, *rest[:at]]), 200), type_name(value), cut(attribute, 200), near_names(attribute, members_of(value)))) from None

@@ -2,7 +2,7 @@
 
 IMAGE_SIDE, IMAGE_BYTES, IMAGE_BYTES_RAW = 1568, 1_000_000, 8 << 20
 MARKDOWN_BYTES, HTML_CHARS = 16 << 10, 8 << 20
-RICH_SECONDS = 10       # for all forms of a value that are asked, as for a figure
+RICH_SECONDS = 10       # for all forms that a value is asked for, as for a figure
 DISPLAY_ROOM = 200      # what the line that names a display takes of the value's budget
 PNG, JPEG, SVG, MARKDOWN, HTML = "image/png", "image/jpeg", "image/svg+xml", "text/markdown", "text/html"
 MAGIC = {PNG: b"\x89PNG\r\n\x1a\n", JPEG: b"\xff\xd8\xff"}
@@ -45,7 +45,7 @@ def shown_at_once(value):
     if value is None:
         return True
     if type(value) is str:
-        if len(value) >= VALUE_BUDGET // 12:  # a character is ten at most
+        if len(value) >= VALUE_BUDGET // 12:  # the repr of a character has ten characters at most
             return False
     elif type(value) is int and value.bit_length() >= 100:
         return False
@@ -72,9 +72,9 @@ class Shown:
 
     def __init__(self):
         self.displays = []  # (mime, data)
-        self.text = None    # None where a display stands for it
-        self.remarks = []   # what went wrong on the way, and what there would be besides
-        self.seconds = float(RICH_SECONDS)  # what is left of the time for asking it
+        self.text = None    # None if a display stands in its place
+        self.remarks = []   # what went wrong on the way, and what a picture would need
+        self.seconds = float(RICH_SECONDS)  # what is left of the time for asking the value
 
     def room(self):
         """The characters that a text may have beside all that was found so far."""
@@ -97,7 +97,7 @@ class Shown:
 
 def events_of(value):
     """The events that show a value: something rich if it has that, and its text."""
-    if type(value) in PLAIN or type(value) in EXACT:  # nothing but a text is to be had of them
+    if type(value) in PLAIN or type(value) in EXACT:  # such values have no form but a text
         return ['{"ev":"value","text":%s,"type":%s}' % (quote(render(value)), quote(type_name(value)))]
     return look_at(value).events(type_name(value))
 
@@ -121,7 +121,7 @@ def present(shown, mime, data):
     if mime == SVG:
         if type(data) is not str or "<svg" not in data[:4096].lower():
             return False
-        if len(data) > HTML_CHARS:  # a drawing that is cut off is none
+        if len(data) > HTML_CHARS:  # a drawing that is cut off cannot be shown
             shown.remarks.append("its drawing of %d characters is too long to be kept" % len(data))
         else:
             shown.displays.append((mime, data))
@@ -152,7 +152,7 @@ def present_image(mime, data):
             data = shrink(__import__("PIL.Image", fromlist=["Image"]).open(_io.BytesIO(data)), mime)
         except STOPS:
             raise
-        except BaseException:  # not installed, or it cannot read this one
+        except BaseException:  # PIL is not installed, or cannot read this image
             if len(data) > IMAGE_BYTES_RAW:
                 return len(data)
     return base64(data)
@@ -181,7 +181,7 @@ def shrink(image, mime):
         small = small.convert("RGB")
     while True:
         if max(small.size) > side:
-            if small.mode in ("1", "P"):  # these cannot be blended
+            if small.mode in ("1", "P"):  # images of these modes cannot be blended
                 small = small.convert("RGBA" if "transparency" in small.info else "RGB")
             small.thumbnail((side, side))
         file = _io.BytesIO()

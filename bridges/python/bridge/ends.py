@@ -16,7 +16,7 @@ class Quitter:
         return "Use %s() to end this session" % self.name
 
     def __call__(self, code=None):
-        # In a thread it ends only that: `threading` is silent about a SystemExit, but not about its subclasses.
+        # In a thread, exit() ends that thread only: `threading` is silent about a SystemExit, but not about its subclasses.
         raise Leave(code) if get_ident() == MAIN else SystemExit(code)
 
 

@@ -52,7 +52,7 @@ def register_sources(linecache):
     try:
         for name in list(SOURCES):
             linecache.cache[name] = entry_of(name)
-    except Exception:  # a module of the user's with that name
+    except Exception:  # the user has a module of that name
         pass
 
 
@@ -60,7 +60,7 @@ def entry_of(name):
     """The source as linecache has it, made when that is there to have it."""
     entry = SOURCES[name]
     if type(entry) is str:
-        # linecache's own entries end in a line feed too; carets are off by one without.
+        # linecache's own lines end in a line feed too; without it, carets are off by one.
         lines = entry.replace("\r\n", "\n").split("\n") if "\n" in entry else [entry]
         entry = SOURCES[name] = (len(entry), None, [line + "\n" for line in lines], name)
     return entry
@@ -80,7 +80,7 @@ def show_source(name):
     cache = getattr(linecache, "cache", None)
     if type(cache) is dict:
         if len(RECENT) > 1 and RECENT[-2] not in cache:
-            register_sources(linecache)  # the user cleared it
+            register_sources(linecache)  # the user cleared the cache
         cache[name] = entry_of(name)
 
 
@@ -133,7 +133,7 @@ def without_bridge(traceback):
 def format_error(error):
     try:
         module = import_stdlib("traceback")
-        if sys.version_info >= (3, 11):  # it imports these in the middle of its work, from the user's path
+        if sys.version_info >= (3, 11):  # traceback imports these in the middle of its work, from the user's path
             attempt(import_stdlib, "ast")
             attempt(import_stdlib, "unicodedata")
         text = "".join(module.format_exception(type(error), error, error.__traceback__))
@@ -161,7 +161,7 @@ def report_error(error, events, source):
     """Adds the error event and sets sys.last_*; the user's own excepthook prints by itself."""
     clean(error)
     if isinstance(error, SyntaxError) and error.filename == file_name() and error.text is None:
-        try:  # compiling from a tree, Python does not know the text
+        try:  # Python does not know the text of code that is compiled from a tree
             error.text = source.splitlines(True)[error.lineno - 1]
         except Exception:
             pass

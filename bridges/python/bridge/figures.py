@@ -5,7 +5,7 @@ IMAGES = 20             # most pictures of one eval
 SHOWS = posix.environ.get(b"STEAD_FIGURES") != b"off"
 FIGURES = {}            # id of a figure -> what is known of it; goes when the figure goes
 CHANGED = {}            # the part of FIGURES that changed since it was sent
-LATE = {}               # of these, the ones that a thread or a task changed after its eval: shown only when asked for
+LATE = {}               # figures that a thread or a task changed after its eval: shown only when asked for
 ASKED = []              # figures to be shown because they are the last value
 DUE = []                # not empty if pyplot has something that the end of the eval must take from it
 LEFT = []               # figures that an eval made and did not show; `plt.show()` does
@@ -37,7 +37,7 @@ class Sent:
 
     def begin(self):
         self.eval, self.images = S.eval, 0
-        # Figures that were not sent: those before them were enough, or took too long, or an interrupt came.
+        # Counts of figures that were not sent: earlier ones were enough, or took too long, or an interrupt came.
         self.passed = self.slow = self.cut = 0
         self.seconds = 0.0  # what rendering took so far
 
@@ -82,7 +82,7 @@ def set_aside():
     for key, seen in list(CHANGED.items()):
         figure = seen.figure()
         if key in managers and seen.tag in alive:
-            continue  # its thread may go on to draw with pyplot
+            continue  # the thread that changed it may go on to draw with pyplot
         CHANGED.pop(key, None)
         if key not in managers:
             if figure is not None and seen.detached:
@@ -140,7 +140,7 @@ def figure_of(value):
         return getattr(value, "_fig", None)
     module = module_name_of(type(value)) if FIGURE[0] is not None else None
     if type(module) is str and module.startswith("seaborn."):
-        figure = getattr(value, "figure", None)  # of a grid
+        figure = getattr(value, "figure", None)  # the figure of a grid
         return figure if issubclass(type(figure), FIGURE[0]) else None
     return None
 
@@ -159,12 +159,12 @@ def end_figures(error):
     if SENT.eval != S.eval:
         SENT.begin()
     try:
-        if S.pending:  # it came too late for the code; what the code has drawn is shown as after any interrupt
+        if S.pending:  # the interrupt came too late for the code; what the code has drawn is shown as after any interrupt
             raise_pending()
     except KeyboardInterrupt as caught:
         error = caught if error is None else error
     if isinstance(error, KeyboardInterrupt) and S.interrupt != Interrupt.NONE:
-        # Rendering may take long, and an interrupt is to end the eval: the next one does, or the time.
+        # Rendering may take long, and an interrupt is to end the eval: the next interrupt stops the rendering, or its time limit does.
         S.phase, SENT.until = Phase.SHOWING, monotonic() + SECONDS_AFTER_INTERRUPT
     try:
         run_user(send_at_end, asked)
@@ -203,14 +203,14 @@ def changed_figures():
 
 
 def is_empty(figure):
-    return len(figure.get_children()) <= 1  # its background
+    return len(figure.get_children()) <= 1  # an empty figure has only its background
 
 
 def send_figure(figure):
     seen = look_up(figure)
     CHANGED.pop(id(figure), None)
     LATE.pop(id(figure), None)
-    if is_empty(figure) or not SHOWS:  # as in a notebook, nothing is not shown
+    if is_empty(figure) or not SHOWS:  # as in a notebook, an empty figure is not shown
         return
     if SENT.eval != S.eval:
         SENT.begin()

@@ -1,17 +1,17 @@
 # HTML as text: what a page says to a reader who sees no page; bounded, whatever the HTML is.
 
 HTML_READ = 16 << 10    # html.parser takes quadratic time on some texts, and no value is shown with more than 2,000 characters
-HTML_LOOKED = 1 << 20   # of a longer text the rest is not even looked at
-HTML_PARSER = []        # the class that reads it, once there was any
+HTML_LOOKED = 1 << 20   # characters of a text that are looked at; the rest is ignored
+HTML_PARSER = []        # the class that parses HTML, once some was read
 CELL_CHARS, SPAN_MOST, COLUMNS = 40, 100, 200
-# What is taken out before the parser sees it, so that 50 kB of CSS do not use up what is read: where it begins and ends.
+# Begin and end of parts that are cut out before the parser runs, so that 50 kB of CSS do not use up HTML_READ.
 LEFT_OUT = [("<" + name, "</" + name) for tag in ("style", "script", "svg") for name in (tag, tag.upper())] + [
     ("<!--", "-->"), ('="data:', '"'), ("='data:", "'"), ('srcdoc="', '"'), ("srcdoc='", "'")]
 SILENT = {"style", "script", "svg", "head", "iframe", "audio", "video", "template", "object", "canvas", "select", "textarea"}
 BLOCKS = {"p", "div", "br", "li", "ul", "ol", "dl", "dt", "dd", "h1", "h2", "h3", "h4", "h5", "h6", "pre", "section", "article",
           "header", "footer", "main", "nav", "aside", "details", "summary", "blockquote", "figure", "figcaption", "hr", "form",
           "fieldset", "table", "caption", "tr", "body", "html", "address"}
-# Sentences that libraries put there for notebooks which do not run their scripts.
+# Sentences that libraries write into their HTML for notebooks which do not run scripts.
 BOILERPLATE = ("Make this Notebook Trusted", "please rerun this cell to show the HTML", "HTML representation is unable to render",
                "Loading BokehJS", "BokehJS is being loaded", "Your browser does not support", "Click to expand", "requires JavaScript")
 
@@ -30,7 +30,7 @@ def html_text(html, budget):
 def without_silent(html):
     """The HTML without styles, scripts, drawings, comments and embedded data, in one pass: a regular expression
     takes seconds where such tags are nested or never closed."""
-    following = {}  # where each of them begins next
+    following = {}  # pair of LEFT_OUT -> where it begins next
     for pair in LEFT_OUT:
         at = html.find(pair[0])
         if at >= 0:
@@ -158,7 +158,7 @@ class HtmlReader:
         if self.cell is not None:
             self.cell.append(data)
         elif self.depth and not data.strip():
-            return  # between the cells
+            return  # white space between the cells
         elif self.pre:
             first, *others = data.split("\n")
             self.words.append(first)

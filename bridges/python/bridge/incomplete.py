@@ -7,9 +7,9 @@ OPEN_STRING = ("unterminated string", "unterminated f-string", "unterminated t-s
 def is_incomplete(error, source):
     """Whether more text could make the code right, which the compiler has refused with this error."""
     if error.filename != file_name() or error.__traceback__ is not None:
-        return False  # of other code, which this code has run
+        return False  # the error is of other code, which this code has run
     warnings = import_stdlib("warnings")
-    with warnings.catch_warnings():  # what there is to warn of has been said
+    with warnings.catch_warnings():  # warnings about this code were given before
         warnings.simplefilter("ignore")
         if ends_early(source):
             return True
@@ -27,7 +27,7 @@ def ends_early(source):
         compile(source, file_name(), "exec", flags | ALLOW_INCOMPLETE, True)
     except SyntaxError as error:
         return error.msg == "incomplete input"
-    except ValueError:  # an older compiler, which tells it by other words
+    except ValueError:  # an older compiler does not know the flag and tells it in other words
         error = refusal(source, flags)
         return None if error is None else is_of_the_end(error, source, flags)
     return None
@@ -48,6 +48,6 @@ def is_of_the_end(error, source, flags):
         return True
     if error.msg.endswith("was never closed"):
         return True
-    # A block without a body: if that is missing at the end, more text makes another error of it.
+    # A block without a body: if the body is missing at the end of the text, more text gives another error.
     after = refusal(source + "\n$", flags)
     return isinstance(error, IndentationError) and (after.msg, after.lineno) != (error.msg, error.lineno)

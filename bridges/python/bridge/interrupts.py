@@ -1,6 +1,6 @@
 # Interrupts: a signal is raised in user code only, and held back while the bridge itself is at work.
 
-# Code of the bridge that an interrupt must not leave halfway: it is held back until the bridge returns to user code.
+# Code of the bridge that an interrupt must not leave halfway: the interrupt is held back until the bridge returns to user code.
 CRITICAL = {f.__code__ for f in (transmit, transmit_own, receive, fill, read_control, await_ack)}
 # Loops that answer an interrupt with their next prompt, so that only an end of file ends them.
 PROMPTS = {"_cmdloop": "/pdb.py", "interact": "/code.py"}
@@ -30,7 +30,7 @@ def on_sigint(signum, frame, again=False):
             S.interrupt = Interrupt.RAISED
             raise KeyboardInterrupt
         if code is IDLE_LOOP and (in_callback or (again and called)) and ioctl(CONTROL, FIONREAD, EMPTY) != EMPTY:
-            # A background task keeps an eval from starting; that one is what the interrupt is for.
+            # A background task keeps an eval from starting, and the interrupt is meant for that eval.
             S.pending = True
             raise KeyboardInterrupt
         if code.co_name == "_run" and code.co_filename.endswith("asyncio/events.py"):
@@ -79,7 +79,7 @@ def on_nudge(signum, frame):
             on_sigint(SIGINT, frame)
     elif S.phase == Phase.RUNNING and S.cancel == Cancel.ASKED:
         on_sigint(SIGINT, frame, True)
-    elif S.phase == Phase.RUNNING and S.pending:  # held back by critical code that user code had called, which is left now
+    elif S.phase == Phase.RUNNING and S.pending:  # critical code that user code had called held the interrupt back, and is over now
         S.pending = False
         on_sigint(SIGINT, frame)
 
@@ -98,7 +98,7 @@ def on_unraisable(unraisable):
     """An interrupt that hits a finalizer or a weakref callback cannot leave it; the next nudge repeats it."""
     if unraisable.exc_type is KeyboardInterrupt and S.interrupt != Interrupt.NONE and get_ident() == MAIN:
         S.interrupt = Interrupt.SWALLOWED
-    elif unraisable.exc_type is not TooSlow:  # which is raised again too
+    elif unraisable.exc_type is not TooSlow:  # TooSlow is raised again too, so it is not printed
         clean(unraisable.exc_value)
         kind, error, _, *rest = unraisable
         sys.__unraisablehook__(type(unraisable)((kind, error, getattr(error, "__traceback__", None), *rest)))
@@ -109,7 +109,7 @@ class TooSlow(BaseException):
 
 
 STOPS = (KeyboardInterrupt, TooSlow)    # no error of the code in which they are raised
-LIMITED = set()         # code below whose frames it is raised (rendering.py)
+LIMITED = set()         # code below whose frames TooSlow is raised (rendering.py)
 
 
 def interruptible(call, *args):
@@ -128,7 +128,7 @@ def run_user(call, *args):
         raise_pending()
     # pdb would step out of user code into this frame: tracing ends on the line of the call itself,
     # before there is an event to stop at (3.13 undoes f_trace_lines).
-    # No name for the frame: one that refers to itself would keep what was called with it until gc comes.
+    # The frame gets no name: a frame that refers to itself would keep its arguments alive until gc comes.
     getframe().f_trace_lines = False
     if S.user_sigint is not None and not S.user_sigint.installed:
         S.user_sigint.installed = True
@@ -147,7 +147,7 @@ RUN_USER = run_user.__code__
 
 
 SIGNALS = range(1, _signal.NSIG)
-HARMLESS = []           # the handler of each signal when it was last found that none of them is the user's
+HARMLESS = []           # the handlers of all signals when it was last found that none of them is the user's
 
 
 def has_handlers():
@@ -176,10 +176,10 @@ def reclaim_sigint():
                     getattr(debugger, "__qualname__", None) == "Pdb.sigint_handler")
                 S.user_sigint = None if ours else UserHandler(handler)
                 signal(SIGINT, on_sigint)
-            elif S.user_sigint is not None and S.user_sigint.installed:  # the user gave it up
+            elif S.user_sigint is not None and S.user_sigint.installed:  # the user gave up the handler
                 S.user_sigint = None
             return
-        except BaseException:  # a signal came before it was taken back, and the user's handler raised
+        except BaseException:  # a signal came before the handler was taken back, and the user's handler raised
             pass
 
 

@@ -58,7 +58,7 @@ def show_displayed(value, raw):
     if not can_show():  # another thread, or a child: only its text goes where prints go
         sys.stdout.write((text or render(value)) + "\n")
         return
-    # It is no value of the eval, so its text is a display too.
+    # What is displayed is no value of the eval, so its text is a display too.
     show_events([display_event(mime, data) for mime, data in shown.displays] + ([display_event(PLAIN_TEXT, text)] if text else []))
 
 

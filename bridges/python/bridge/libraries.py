@@ -135,7 +135,7 @@ def tell_altair(value, shown):
         rows = [len(data) for data in spec.get("datasets", {}).values()]
     except STOPS:
         raise
-    except Exception as error:  # above 5,000 rows, or of something that is not there
+    except Exception as error:  # the chart has more than 5,000 rows, or shows something that is not there
         lines = [line.strip() for line in safe_str(error).split("\n") if line.strip()]
         shown.remarks.append("it cannot be shown: %s" % cut(lines[0] if lines else type_name(error), 300))
         head = value.copy(deep=False)
@@ -192,7 +192,7 @@ def tell_bokeh(value, shown):
         return
     shown.text = "%s: %s%s" % (name, text, '; title "%s"' % cut(title, 100) if title else "")
     embed, resources = __import__("bokeh.embed", fromlist=["file_html"]), __import__("bokeh.resources", fromlist=["CDN"])
-    # In a document of its own, else the figure could not be put into a layout later.
+    # The figure gets a document of its own, else it could not be put into a layout later.
     try_html(shown, lambda: embed.file_html(value, resources.CDN, title or name, _always_new=True))
 
 
@@ -253,7 +253,7 @@ def tell_grid(value, shown):
 
 def tell_groups(value, shown):
     data, keys = value.obj, value.keys
-    if keys is None and getattr(value, "level", None) is None:  # by time: its repr says how
+    if keys is None and getattr(value, "level", None) is None:  # grouped by time: the repr says how
         return
     by = "level %s" % render(value.level, 60) if keys is None else render(keys, 200)
     shown.text = "%s by %s of %s" % (type_name(value), by, headline("pandas frame" if len(data.shape) == 2 else "pandas series", data))

@@ -4,7 +4,7 @@
 # refers to none of these arrays, so it keeps no data alive. Where a library gives no more, or its inside is not as
 # expected, shape and labels are compared. What changes single values in place shows in the code (stores.py).
 
-ARRAYS = {"jax", "jaxlib", "cupy", "tensorflow", "scipy"}  # where any class may be one of arrays
+ARRAYS = {"jax", "jaxlib", "cupy", "tensorflow", "scipy"}  # libraries in which any class may be one of arrays
 FRAMES = {("numpy", "ndarray"): "array", ("torch", "Tensor"): "array",
           ("pandas", "DataFrame"): "pandas frame", ("pandas", "Series"): "pandas series", ("polars", "DataFrame"): "polars frame",
           ("polars", "Series"): "polars series", ("pyarrow", "Table"): "arrow", ("pyarrow", "RecordBatch"): "arrow",
@@ -14,13 +14,13 @@ MARK_ASKS = ("__getattribute__", "__getattr__", "__len__", "_mgr", "columns", "d
              "schema", "shape", "sizes", "variables")
 MARKS = {}              # user's name -> Mark
 MARKED_MOST = 300       # names
-MARKED_COLUMNS = 200    # of more, only the shape and the object that has their names
+MARKED_COLUMNS = 200    # of more columns, only the shape and the object that has their names are marked
 LABELS_COMPARED = 5000
 SHOWN_LABELS = 4
 NO_NUMBER = float("nan")
 PLAIN_MODULES = ("datetime", "decimal", "uuid", "pathlib", "fractions")  # of the standard library, whose objects may be labels
 CHANGE_BUDGET = 200
-MARKS_SECONDS = 0.001   # for all of them after an eval; what has no turn in this time is marked anew at the next
+MARKS_SECONDS = 0.001   # for all names after an eval; a name that has no turn in this time is marked anew at the next
 
 
 class Mark:

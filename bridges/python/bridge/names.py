@@ -51,7 +51,7 @@ def find_globals(tree):
 
 def changes(codes, source):
     """What the eval did to the user's names. Only names that its code mentions are compared, unless others can have changed."""
-    if codes is None:  # it was no code of the user's
+    if codes is None:  # the eval was no code of the user's
         candidates = {}
     elif len(codes) == 1 and not GLOBALS and is_flat(codes[0]):
         candidates = codes[0].co_names

@@ -9,13 +9,13 @@ def missing_package(error, source):
     if isinstance(error, SyntaxError):
         return installer() if "install" in source or " add " in source else None
     if isinstance(error, ImportError) and not isinstance(error, ModuleNotFoundError):
-        error = error.__cause__  # libraries that say in their own words what they would need
+        error = error.__cause__  # some libraries say in an error of their own which module they need
     if not isinstance(error, ModuleNotFoundError):
         return None
     try:
         return missing_module(error)
     finally:
-        forget_directories()  # in the end: looking for pip has read them
+        forget_directories()  # done last, because looking for pip has read them
 
 
 def missing_module(error):

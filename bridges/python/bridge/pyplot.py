@@ -20,14 +20,14 @@ def detach(only=None):
     for manager in list(managers.values()):
         figure = manager.canvas.figure
         seen = look_up(figure)
-        # Another's change that was not shown stays, since its thread may go on to draw.
+        # A figure that another thread changed and that was not shown stays, since its thread may go on to draw.
         stays = has_window(manager.canvas) or id(figure) in CHANGED or (seen.sent_in is None and is_empty(figure))
         if not stays and (only is None or figure is only):
             take_from_pyplot(manager)
             taken = True
             if manager is current:
                 remember_last(figure)
-    if taken:  # what an earlier eval left is over now
+    if taken:  # figures that earlier evals left are forgotten now
         LEFT[:] = [figure for figure in LEFT if look_up(figure).left_in == S.eval]
 
 
@@ -63,7 +63,7 @@ def bring_back(artist):
     """Makes the figure of an artist the current one again: a colour bar belongs beside what it explains."""
     figure = artist.axes.figure
     while figure is not None and not isinstance(figure, FIGURE[0]):
-        figure = figure.figure  # of a figure within a figure
+        figure = figure.figure  # the figure around a subfigure
     if look_up(figure).detached:
         GCF[0].set_active(figure.canvas.manager)
 
@@ -73,7 +73,7 @@ def dismiss(which, before):
     after = {id(manager.canvas.figure) for manager in list(open_figures().values())}
     closed = [figure for figure in before if id(figure) not in after]
     if [figure for figure in closed if not is_empty(figure)]:
-        Last.figure = None  # the figure drawn last is this one, and it is closed
+        Last.figure = None  # the figure drawn last is the one that was just closed
     if isinstance(which, str) and which == "all":
         closed = [seen.figure() for seen in list(FIGURES.values())]
     elif FIGURE[0] is not None and isinstance(which, FIGURE[0]):
@@ -99,7 +99,7 @@ def figure_to_save(figure):
     last, seen = Last.figure, look_up(figure)
     if last is None or last is figure or not seen.stand_in or get_ident() != MAIN:
         return None
-    seen.stand_in = is_empty(figure)  # one that was drawn on is the user's, also when it is cleared then
+    seen.stand_in = is_empty(figure)  # a figure that was drawn on is the user's, even if it is cleared later
     return last if seen.stand_in else None
 
 
@@ -138,7 +138,7 @@ def draw_first_frame(seen):
     what = "an animation"
     if seen.sent_in is None:
         frames = animation.new_frame_seq()
-        if frames is not getattr(animation, "frame_seq", None):  # else it can be run through only once
+        if frames is not getattr(animation, "frame_seq", None):  # else the frames can be run through only once
             try:
                 animation._init_draw()
                 if getattr(animation, "_init_func", True) is not None:
@@ -149,7 +149,7 @@ def draw_first_frame(seen):
                 pass
             except Exception as error:
                 say("could not draw the first frame of the animation: " + in_short(error))
-        animation._draw_was_started = True  # else it would warn, when it goes, that nothing was drawn
+        animation._draw_was_started = True  # else matplotlib would warn, when the animation goes, that nothing was drawn
     name = next((name for name, value in list(SPACE.items()) if value is animation and not name.startswith("_")), None)
     how = "%s.save('%s.gif', writer='pillow')" % (name, name) if name else "keep it in a variable, whose .save('animation.gif', writer='pillow')"
     return ["%s; %s saves all of it" % (what, how)]
@@ -209,7 +209,7 @@ def hook_figure(module):
 
     def set_state(figure, state):
         restore(figure, state)
-        CHANGED.pop(id(figure), None)  # a copy shows nothing new
+        CHANGED.pop(id(figure), None)  # a figure that was copied or unpickled shows nothing new
 
     kind.stale = property(stale.fget, set_stale, stale.fdel, stale.__doc__)
     kind.show, kind.savefig, kind.__setstate__ = alike(show_figure, show), SaveFigure(savefig), alike(set_state, restore)
@@ -223,7 +223,7 @@ def hook_axes3d(module):
     def changing(method):
         def change(axes, *args, **kwargs):
             result = method(axes, *args, **kwargs)
-            attempt(setattr, axes, "stale", True)  # it is called for axes that are not ready yet
+            attempt(setattr, axes, "stale", True)  # the method is also called for axes that are not ready yet
             return result
 
         return alike(change, method)
@@ -270,7 +270,7 @@ def hook_pyplot(module):
         return current()
 
     def show(*args, **kwargs):
-        # A pause shows nothing here, else an animation would be sent frame by frame.
+        # plt.pause() shows nothing here, else an animation would be sent frame by frame.
         if can_show() and getframe(1).f_code is not pause:
             show_open()
         if any([has_window(manager.canvas) for manager in list(open_figures().values())]):

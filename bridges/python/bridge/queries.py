@@ -2,7 +2,7 @@
 
 def do_query(seq, what, argument):
     if what == "code":
-        # The host asks for its own cache, when an eval may already stand behind: an interrupt that comes now is for that one.
+        # The host asks this for its own cache. An eval may already wait behind it, and an interrupt that comes now is for that eval.
         transmit('{"ev":"reply","seq":%d,"data":%s}\n' % (int(seq), dump({"code": attempt(compiled_bridge)})))
         return
     S.pending = False
@@ -16,7 +16,7 @@ def do_query(seq, what, argument):
     except BaseException as error:
         leave_child(error)
         answer = {"seq": int(seq), "error": guarded(safe_str, error) or type_name(error)}
-    guarded(flush_all)  # what a `__repr__` left in a buffer is not the next eval's
+    guarded(flush_all)  # what a `__repr__` left in a buffer does not belong to the next eval
     S.phase = Phase.IDLE
     reclaim_sigint()
     answer = dump(answer)
@@ -41,7 +41,7 @@ def compiled_bridge():
     """This bridge as `code` for boot.py: compiling it costs more than all the rest of the start. Its parts that run later are
     compiled too, each to one constant that is packed, since every page that a start has to touch costs it something."""
     magic, dumps = modules["_frozen_importlib_external"].MAGIC_NUMBER, import_stdlib("marshal").dumps
-    texts, zlib = {part for part in PARTS.values() if type(part) is str}, attempt(import_stdlib, "zlib")  # which not every Python has
+    texts, zlib = {part for part in PARTS.values() if type(part) is str}, attempt(import_stdlib, "zlib")  # not every Python has zlib
     code = CODE
     if texts and zlib is not None:
         code = CODE.replace(co_consts=tuple([

@@ -1,13 +1,13 @@
 # Rendering: makes the picture of a figure, within limits of size and time.
 
 RENDER_SECONDS = 10             # how long one figure may take
-RENDER_SECONDS_IN_ALL = 30      # and all of one eval; what comes then is not shown
-SECONDS_AFTER_INTERRUPT = 1.0   # all figures of an eval that was interrupted
-THREAD_SECONDS = 0.5            # for its thread to end
-AGAIN_SECONDS = 0.1             # until a rendering that went on all the same is told again
-POINTS_AT_ONCE = 20_000         # what is drawn by one call of matplotlib's C code, in which nothing can be raised
-PIXELS_AT_ONCE = 16_000_000     # of an image that is drawn after an interrupt
-START_THREAD = _thread.start_new_thread     # not a thread of the user's
+RENDER_SECONDS_IN_ALL = 30      # how long all figures of one eval may take; later ones are not shown
+SECONDS_AFTER_INTERRUPT = 1.0   # how long all figures of an interrupted eval may take
+THREAD_SECONDS = 0.5            # how long the thread that watches the time may take to end
+AGAIN_SECONDS = 0.1             # after which a rendering that goes on all the same is told again
+POINTS_AT_ONCE = 20_000         # points drawn by one call of matplotlib's C code, in which no exception can be raised
+PIXELS_AT_ONCE = 16_000_000     # most values of an image that is drawn after an interrupt
+START_THREAD = _thread.start_new_thread     # Python's own function, so that the thread does not count as the user's
 
 
 def within(seconds, call, *args):
@@ -25,14 +25,14 @@ def within(seconds, call, *args):
 
 def begin_watch(seconds):
     before, until = S.show_until, monotonic() + seconds
-    S.show_until = min(before, until) if before else until  # one may be within another
+    S.show_until = min(before, until) if before else until  # one time limit may be within another
     done, ids, handler = allocate_lock(), [], getsignal(SIGWINCH)
     done.acquire()
     try:
         if handler is not on_nudge and handler is not None:
             signal(SIGWINCH, on_nudge)
         START_THREAD(watch_time, (done, seconds, ids))
-    except RuntimeError:  # no more threads: then without
+    except RuntimeError:  # no thread can be started, so nothing watches the time
         ids = None
     return done, ids, handler, before
 
@@ -43,7 +43,7 @@ def end_watch(watch):
     done.release()
     if handler is not on_nudge and handler is not None:
         signal(SIGWINCH, handler)
-    # Python warns of a fork while another thread lives, and this one needs a moment to end, on a busy machine its turn too.
+    # Python warns of a fork while another thread lives, and the watching thread needs a moment to end, longer on a busy machine.
     late = monotonic() + THREAD_SECONDS
     while ids is not None and sys.version_info >= (3, 12) and monotonic() < late:
         try:

@@ -25,7 +25,7 @@ def look_at(value):
             return shown
     if not shown.displays and has(kind, "_repr_markdown_"):
         present(shown, MARKDOWN, call_rich(value, kind, "_repr_markdown_", shown))
-        if shown.displays:  # it stands for the text
+        if shown.displays:  # the Markdown stands for the text
             text = render(value, shown.room(), job=job)
             shown.text = text if adds_to(text, shown.displays[0][1]) else None
             return shown
@@ -84,7 +84,7 @@ def call_rich(value, kind, name, shown, **options):
         if get_ident() != MAIN or S.life != Life.SERVING:
             return as_plain(ask_form(value, name, options))
         return as_plain(within(shown.seconds, ask_form, value, name, options))
-    except (KeyboardInterrupt, NotImplementedError) as error:  # the second is how a class says that it has no such form
+    except (KeyboardInterrupt, NotImplementedError) as error:  # NotImplementedError is how a class says that it has no such form
         if isinstance(error, KeyboardInterrupt):
             raise
     except TooSlow:
@@ -137,15 +137,15 @@ def ask_pictures(value, kind, shown):
             return
     except STOPS:
         raise
-    except OSError as error:  # a file that is cut off, a mode that has no PNG
+    except OSError as error:  # the image's file is cut off, or PNG has no such mode
         shown.remarks.append("no picture: %s" % cut(" ".join(safe_str(error).split()), 200))
         return
-    except BaseException as error:  # no image of that library's after all
+    except BaseException as error:  # the value is no image of that library after all
         leave_child(error)
     for mime, name in PICTURES:
         data = call_rich(value, kind, name, shown)
         if data is not None and attempt(present, shown, mime, data):
-            if shown.displays:  # it matters no more that another form failed
+            if shown.displays:  # this form is shown, so it does not matter that others failed
                 shown.remarks.clear()
             return
 

@@ -4,7 +4,7 @@ def settle():
     """Puts the streams in order between two evals, when nobody waits for it. Done only if nothing of the user's can run until
     the next eval comes: there is no thread, no asyncio loop and no signal handler."""
     if not BORN and S.loop is None and not ("signal" in modules and has_handlers()):
-        # A thread may have closed them after the eval's last flush and have ended since.
+        # A thread may have closed the streams after the eval's last flush and have ended since.
         repair_streams()
         may_have_children()
         S.since = Since.CALM if S.since == Since.FLUSHED and are_ours() else Since.SETTLED
@@ -24,7 +24,7 @@ def step():
     if words[0] == "work":
         do_work(words[1], words[2], payload)
         return
-    S.since = Since.RAN  # to answer a question may call code of the user's too
+    S.since = Since.RAN  # answering a question may call code of the user's too
     if words[0] == "query":
         do_query(words[1], words[2], payload.decode("utf-8", "replace"))
     elif words[0] == "clear":
@@ -37,7 +37,7 @@ def step():
         raise Finish(0)
 
 
-HOPELESS = 50           # so many steps in a row have failed: the next one will too
+HOPELESS = 50           # after so many failed steps in a row, the next one will fail too
 
 
 def serve():

@@ -8,7 +8,7 @@ realpath = _os.path.realpath if _os is not None else str
 _importing = modules["_frozen_importlib_external"]
 MAGIC_NUMBER, SourceFileLoader = _importing.MAGIC_NUMBER, _importing.SourceFileLoader
 ModuleSpec = modules["_frozen_importlib"].ModuleSpec
-# The time that a file written now would get is a tick behind the precise one.
+# A file that is written now gets the time of this clock, which is up to a tick behind the precise one.
 CLOCK_OF_FILES = 5 if sys.platform == "linux" else 0  # CLOCK_REALTIME_COARSE, which `time` does not name; CLOCK_REALTIME
 
 
@@ -30,7 +30,7 @@ class Look:
     def __init__(self):
         self.current = current_folder()
         self.root = self.folder = inside(self.current)
-        self.count, self.last = 0, None  # of sys.modules: an import changes one or the other
+        self.count, self.last = 0, None  # length and last entry of sys.modules: an import changes one or the other
         self.at = clock_gettime_ns(CLOCK_OF_FILES)
 
 
@@ -133,7 +133,7 @@ def state_at_import(path, spec):
     compiled = int.from_bytes(head[8:12], "little"), int.from_bytes(head[12:16], "little")
     if now is not None and compiled == (now[0] // 10**9 & 0xFFFFFFFF, now[1] & 0xFFFFFFFF):
         return now
-    # It differs: either the file is newer than the import, or the import could not write what it compiled.
+    # The stamps differ: either the file is newer than the import, or the import could not write what it compiled.
     folder = spec.cached.rpartition("/")[0] or "/"
     if written >= LOOK.at or (not sys.dont_write_bytecode and access(folder, posix.W_OK)):
         return compiled

@@ -16,15 +16,15 @@ class Phase:
     IDLE = 0        # no code of the user's runs, but in threads
     ASKED = 1       # a question is answered, which may call code of the user's: what it prints is background output
     RUNNING = 2
-    SHOWING = 3     # it was interrupted, and its figures are being sent
-    REPORTING = 4   # how it ended is being put into words, which may call code of the user's
+    SHOWING = 3     # the eval was interrupted, and its figures are being sent
+    REPORTING = 4   # how the eval ended is being put into words, which may call code of the user's
 
 
 class Interrupt:
     """What an interrupt has done to the running eval."""
     NONE = 0
     RAISED = 1
-    SWALLOWED = 2   # it was raised in a finalizer, which it cannot leave: the next nudge raises it again
+    SWALLOWED = 2   # the interrupt was raised in a finalizer, which it cannot leave: the next nudge raises it again
 
 
 class Cancel:
@@ -62,19 +62,19 @@ class State:
     show_until = 0.0    # when the figure that is being rendered, or the value that is being shown, is given up; 0 if none is
     user_sigint = None  # a UserHandler, if the user has one
     stdin_used = False  # something was read from stdin since what was read ahead was last dropped
-    draining = False    # that is being dropped: reads answer end of file. A thread may set `stdin_used` meanwhile
+    draining = False    # what was read ahead is being dropped: reads answer end of file. A thread may set `stdin_used` meanwhile
     final = None        # the value of the eval's last expression, rendered
     flags = 0           # compiler flags of __future__ imports so far
     loop = None         # the session's asyncio loop, once there was an await
     task = None         # the task of the running eval, while it awaits
     holder = None       # ident of the thread that is sending a frame
     names = 0           # len() of the namespace as last seen
-    failed = None       # what ended the eval that is ending, until that is told
+    failed = None       # the error that ended the eval, until it is reported
     stopped = None      # the line at which an eval failed, where frames are marked
     tree = None         # the code of the running eval as a tree, where frames are marked
     source_size = 0     # characters of all the sources that are kept
     writes = 0          # writes since their pace was last measured
-    writes_since = 0.0  # when that was
+    writes_since = 0.0  # when the pace of writes was last measured
     traced = None       # the user's tracer and profiler, while they are taken off
     copying = None      # the Copying that is being taken or woken
     children = False    # a child was started since it was last known that there is none

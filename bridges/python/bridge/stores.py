@@ -3,7 +3,7 @@
 STORES_READ = 20_000    # characters of code; longer code is not looked through
 ACCESSORS = {"loc", "iloc", "at", "iat", "values"}
 ASIDE = {"attrs", "flags", "index", "columns", "name", "names", "style", "coords", "dims"}  # what belongs to a frame beside its values
-# Methods that write into their object, by library: what `sort` does to an array of numpy it does to a copy of a tensor.
+# Methods that write into their object, by library: `sort` changes an array of numpy, but returns a copy of a tensor.
 ARRAY_METHODS = {"sort", "fill", "put", "partition", "itemset", "resize"}
 IN_PLACE = {"numpy": ARRAY_METHODS, "cupy": ARRAY_METHODS, "scipy": {"setdiag", "resize"}, "tensorflow": {"assign", "assign_add", "assign_sub"},
             "pandas": {"update"}, "xarray": {"update"}, "polars": {"replace_column", "scatter", "set_at_idx", "extend", "append"}}
@@ -116,7 +116,7 @@ def is_filling(called, node, name, way):
     function = SPACE.get(name or called)
     for part in [*way, called] if name is not None else []:
         if ModuleType not in mro_of(type(function)):
-            return True  # a method, of a generator of random numbers
+            return True  # a method of an object, such as a generator of random numbers
         function = space_of_module(function).get(part)
     function = getattr(function, "__func__", function) if type(function) is MethodType else function
     if type(function) is not FunctionType:

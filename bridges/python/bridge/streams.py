@@ -57,7 +57,7 @@ def write_elsewhere(stream, text):
     tag = THREADS.get(me, S.eval)
     with WRITING:
         WRITERS.append(me)
-        try:  # end_writes waits for this lock, so that the eval cannot end between the question and the write
+        try:  # end_writes waits for this lock, so that the eval cannot end between this check and the write
             if S.phase > Phase.ASKED and tag == S.eval:
                 return write_switching(stream, text)
         finally:
@@ -114,7 +114,7 @@ def wait_taken(fd):
         if ioctl(fd, FIONREAD, EMPTY) == EMPTY:
             return
     # The host is busy, or a child goes on writing: asked by `sync`, the host takes what is there and answers. In a finalizer
-    # that runs while a frame is being sent, no other frame can be.
+    # that runs while a frame is being sent, no other frame can be sent.
     if S.holder != get_ident():
         exchange('{"ev":"sync"}\n')
         if S.pending:
@@ -135,7 +135,7 @@ class RawStdin(_io._RawIOBase):
     """Descriptor 0, announcing a wait before it blocks. End of file is not remembered."""
     name = "<stdin>"
     mode = "rb"
-    # Builtins, because an interrupt raised below input()'s own call of fileno() would be swallowed there.
+    # These are builtin methods, because an interrupt raised below input()'s own call of fileno() would be swallowed there.
     file = _io.FileIO(0, "rb", closefd=False)
     readable, fileno = file.readable, file.fileno
 
@@ -160,7 +160,7 @@ class RawStdin(_io._RawIOBase):
         """Reads, and waits also where the pipe does not: to Python's buffers a read that would have to wait looks like an end of file."""
         count = self.file.readinto(buffer)
         if count is None:
-            # A description of the pipe of our own blocks whatever others have made of theirs, and the host sees the read.
+            # An open file description of our own blocks even if others made theirs non-blocking, and the host sees the read.
             try:
                 own = _io.FileIO("/proc/self/fd/0", opener=open_waiting)
             except OSError:  # no pipe, or no /proc
@@ -208,9 +208,9 @@ def take_turn():
             while READERS:
                 reader = next(iter(list(READERS.values())), None)
                 if reader != told and get_ident() == MAIN:
-                    # The host sees the other thread read, and must know that this one waits for that.
+                    # The host sees the other thread read, and must be told that the main thread waits for it.
                     flush_all()
-                    told = reader  # first, since an interrupt may be raised as soon as the host has been told
+                    told = reader  # set first, since an interrupt may be raised as soon as the host has been told
                     announce_wait(MAIN, ',"behind":%d' % reader if reader else "")
                 sleep(0.02)
         finally:
@@ -253,7 +253,7 @@ def flush_all():
             stream.flush()
         except KeyboardInterrupt:
             raise
-        except BaseException:  # None, closed, or the user's own object
+        except BaseException:  # the stream is None, closed, or an object of the user's own
             pass
 
 
@@ -331,7 +331,7 @@ def open_streams():
 def is_dead(stream):
     try:
         return stream is None or stream.closed is True
-    except ValueError:  # what a detached one says
+    except ValueError:  # a detached stream raises this
         return isinstance(stream, TextIOWrapper)
     except BaseException:
         return False

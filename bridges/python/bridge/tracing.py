@@ -1,7 +1,7 @@
 # Tracing: the user's tracers, profilers and debuggers see code of the user's and no line of the bridge.
 #
-# They are taken off while the bridge itself is at work and put back for user code (run_user). User code calls the bridge
-# too, with every print, so each call of theirs is first checked for frames of the bridge (Filter).
+# Tracing functions are taken off while the bridge itself is at work and put back for user code (run_user). User code calls
+# the bridge too, with every print, so each call of such a function is first checked for frames of the bridge (Filter).
 
 getprofile, setprofile = sys.getprofile, sys.setprofile
 
@@ -19,8 +19,8 @@ class Filter:
         try:
             return self.user(frame, event, arg)
         except Exception as error:
-            # As in Python, a function that fails is taken off and its error comes up where it was called. At the very
-            # beginning of an eval nothing of it would run then, so the error is only printed there.
+            # As in Python, a tracing function that fails is taken off, and its error is raised in the traced code. At the very
+            # beginning of an eval that would keep all of the eval from running, so there the error is only printed.
             if event != "call" or frame.f_back is None or frame.f_back.f_code.co_filename != BRIDGE_FILE:
                 raise
             take_off(self, error)
@@ -39,7 +39,7 @@ def print_error(error):
     sys.stderr.write("the tracing function failed and was taken off:\n" + format_error(error))
 
 
-TRACED = set()          # what run_user calls that runs code of the user's, and not the library's for the bridge
+TRACED = set()          # functions that run_user calls to run user code, and not a library's code for the bridge
 
 
 def users(function):
@@ -139,7 +139,7 @@ def hook_bdb(module):
         for place, entry in enumerate(stack):
             code = entry[0].f_code
             if code is CODE:
-                kept, current = [], 0  # what is below it has started the bridge
+                kept, current = [], 0  # the frames before this one have started the bridge
             elif code.co_filename != BRIDGE_FILE:
                 current += place < at
                 kept.append(entry)

@@ -18,7 +18,7 @@ PLAIN = {int, float, bool, complex, str, bytes, bytearray, type(None), type(...)
 REPLY_ROOM = 100    # characters for an eval's closing line
 ITEM_LEAST = 30     # characters that an item of a long container gets at least
 BITS_SHOWN = 14_000
-NUMBERS = {int, float, bool}    # with a short repr that needs no looking after
+NUMBERS = {int, float, bool}    # their reprs are short and need no care
 NUMBER_MOST = 1 << 64
 
 
@@ -59,11 +59,11 @@ def render_shape(shape, budget):
 def whole(pieces, left, job, outer):
     """The reprs and texts of an entry, or TooLong. Without recursion: nesting is bounded by the budget alone."""
     parts, above, within = [], [], set(outer)
-    path = []  # the containers that we are in, and what was left when they began
+    path = []  # the containers around the current piece, each with the room that was left when it began
     try:
         return walk(iter(pieces), left, job, parts, above, within, path, outer)
     except TooLong:
-        # None of them needs to be tried again with less, else what is nested deep would be walked from every depth.
+        # No container of the path is tried again with less room, or deeply nested values would be walked from every depth.
         for ident, room in path:
             job.long[ident] = max(job.long.get(ident, 0), room)
         raise
@@ -144,7 +144,7 @@ def text_kind_of(kind):
 def own_repr(value, job):
     known = job.reprs.get(id(value))
     if known is None:
-        known = job.reprs[id(value)] = (value, safe_repr(value))  # the value too, so that its id stays its own
+        known = job.reprs[id(value)] = (value, safe_repr(value))  # the value is kept too, so that no other object gets its id
     return known[1]
 
 
@@ -238,7 +238,7 @@ def first_and_last(shape, room, job, outer):
     if numbers is not None:
         return numbers, tail
     for entry in shape.first(count):
-        try:  # the last one that there is room for is shown whole or not at all
+        try:  # the last item that there is room for is shown whole or not at all
             text = render_entry(entry, share, job, outer) if room >= share else whole(entry, room, job, outer)
         except TooLong:
             break

@@ -4,7 +4,7 @@
 class Trouble(Exception):
     """Why work could not be done. It is told as it is: no traceback, no `sys.last_value`."""
 
-    report = None       # what is reported of it all the same
+    report = None       # what is reported of the work in spite of its failure
     answer = None       # what the answer to a request says besides
 
 
@@ -13,7 +13,7 @@ class Unsupported(Trouble):
 
 
 PARTS = {}              # part of the bridge -> its text, which runs when it is first needed (lib.rs), or what that was compiled to (compiled_bridge)
-RUNNING = set()         # those that were needed
+RUNNING = set()         # parts of the bridge that were needed and have run
 
 
 def need_part(name):
@@ -73,5 +73,5 @@ def do_load(argument):
     return load_session(argument)
 
 
-# What each does is given the argument and returns what is to be reported, or None.
+# Each function is given the work's argument and returns what is to be reported, or None.
 WORK = {"save": do_save, "load": do_load, "checkpoint": do_checkpoint}

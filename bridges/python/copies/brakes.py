@@ -3,14 +3,14 @@
 
 SLOW = 30.0             # milliseconds of the processor that a copy may take
 MOST_LEFT_OUT = 64
-MANY_FAULTS = 1 << 14   # pages that were touched anew since the last copy, from which on it is looked how many of them were rewritten
+MANY_FAULTS = 1 << 14   # if more pages were touched anew since the last copy, those that were rewritten are counted
 DEAR = 200 << 20        # bytes that were rewritten since the last copy, each page of which had to be copied first
 
 
 class Brake:
-    times, left_out, why = 0, 0, None           # how often in a row it was pulled, how many copies it still leaves out, and why
+    times, left_out, why = 0, 0, None           # how often in a row the brake was pulled, how many copies it still leaves out, and why
     faults, resident = 0, 0                     # as they were at the last copy
-    stuck = False                               # one did not come to rest
+    stuck = False                               # a copy did not come to rest
 
 
 def brake():
@@ -23,7 +23,7 @@ def brake():
         raise CopyRefused("only %s of memory are free, and the session has %s" % (in_bytes(free), in_bytes(size)))
     faults = page_faults()
     many = bool(FROZEN) and faults - Brake.faults > MANY_FAULTS
-    # What is this process's alone was rewritten, or is new.
+    # Memory that this process shares with no other was rewritten, or is new.
     rewritten = max(0, private() - max(0, size - Brake.resident)) if many else 0
     Brake.faults, Brake.resident = faults, size
     if rewritten > DEAR:

@@ -9,7 +9,7 @@ class Fate:
     PAIRED = 3      # a pipe with both ends here: a woken copy has a new, empty one
     JOINED = 4      # the same for the two sockets with which an asyncio loop wakes itself
     POLLED = 5      # epoll: a woken copy has a new one with the same entries
-    DEAD = 6        # whoever is at the other side speaks to the session that goes on. It reads as ended
+    DEAD = 6        # the other side speaks to the session that goes on, so in the copy it reads as ended
 
 
 class Descriptor:
@@ -20,7 +20,7 @@ class Descriptor:
         self.inherited = not fcntl(fd, F_GETFD) & 1
         self.at = 0         # where a file is read or written next
         self.of = None      # number of the stream; inode of the pipe; the other socket; entries of the epoll
-        self.ends = True    # a dead one that reads as ended, as the real one would do if the other side left
+        self.ends = True    # whether a dead descriptor reads as ended, as the real one would if the other side left
 
 
 F_GETFD = 1
@@ -45,7 +45,7 @@ class Survey:
                 continue
             try:
                 self.look(fd, fstat(fd))
-            except OSError:  # the one with which this list was read
+            except OSError:  # the descriptor with which this list was read
                 pass
         self.pair_pipes()
         self.tell()
@@ -86,7 +86,7 @@ class Survey:
         name = link(one.fd)
         one.ends = False
         if "pidfd" in name:
-            one.fate = Fate.KEPT  # it says that its process has ended, which is so then
+            one.fate = Fate.KEPT  # a pidfd says that its process has ended, which is true in a woken copy
             return
         if name == "anon_inode:[eventpoll]":
             entries = []
@@ -94,7 +94,7 @@ class Survey:
                 if line.startswith("tfd:"):
                     words = line.replace("tfd:", "").replace("events:", "").replace("data:", "").split()
                     entries.append((int(words[0]), int(words[1], 16), int(words[2], 16)))
-            if all([fd == data & 0xFFFFFFFF for fd, _, data in entries]):  # a library in C may keep anything else there
+            if all([fd == data & 0xFFFFFFFF for fd, _, data in entries]):  # a library in C may keep anything else in `data`
                 one.fate, one.of = Fate.POLLED, entries
                 return
         self.lost.append("what is told through a descriptor of the kernel's (%s)" % name.replace("anon_inode:", "").strip("[]"))
@@ -180,7 +180,7 @@ def refuse_database(one, name, path, locks):
             head = posix.pread(one.fd, 20, 0)
         except OSError:
             pass
-    # With a write-ahead log a connection always holds a lock on its file, and those that matter are on another one.
+    # With a write-ahead log a connection always holds a lock on its database file; the locks that matter are on the -shm file.
     if head.startswith(b"SQLite format 3\0") and held and head[18:20] != b"\2\2":
         raise CopyRefused("a transaction is open in %s (SQLite), which a copy would break" % name)
     if name.endswith("-shm") and [at for at in starts if 120 <= at < 128]:
@@ -231,7 +231,7 @@ def isolate(found):
                 reopen(one)
             elif one.fate != Fate.KEPT:
                 dup2(dead.fileno(), one.fd, one.inherited)
-        except OSError:  # a file that nobody may open once more: it stays shared
+        except OSError:  # the file may not be opened once more, so it stays shared
             pass
     close(null)
     dead.close()
@@ -261,7 +261,7 @@ def revive(found, given):
                 fcntl(fd, F_SETFL, one.flags)
                 sock.close()
         elif one.fate == Fate.REOPENED:
-            attempt(posix.lseek, one.fd, one.at, 0)  # of one that is shared: the others have moved it
+            attempt(posix.lseek, one.fd, one.at, 0)  # if the file stayed shared, others have moved its offset
         elif one.fate == Fate.DEAD and not one.ends:
             dead.add(one.fd)
     for ends in pipes.values():

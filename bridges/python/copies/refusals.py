@@ -5,11 +5,11 @@ class CopyRefused(Trouble):
     """Why no copy was taken."""
 
 
-# Threads that a library never starts anew in a copy, so that what uses them waits there for ever.
+# Threads that a library never starts anew in a copy, so that code which uses them waits there for ever.
 POOLS = (("polars-", "polars has started its threads"), ("tokio-", "a library has started its threads (tokio)"),
          ("async-executor", "a library has started its threads (async-executor)"), ("rayon", "a library has started its threads (rayon)"),
          ("grpc_", "grpc has started its threads"))
-# Threads that do no harm where they are missing: jemalloc starts its own again, and that one of polars only removes old files.
+# Threads that a copy can do without: jemalloc starts its own again, and this thread of polars only removes old files.
 HARMLESS_THREADS = ("jemalloc_bg_thd", "polars-ooc-clea")
 GPUS = ("/dev/nvidia", "/dev/kfd", "/dev/dxg")
 
@@ -20,7 +20,7 @@ class Threads:
     def __init__(self):
         own = contents("/proc/self/comm") or ""
         names = [contents("/proc/self/task/%s/comm" % task) or "" for task in posix.listdir("/proc/self/task") if int(task) != PID]
-        self.count = len(names)  # of all of them, those of Python and of libraries
+        self.count = len(names)  # of all threads, those of Python and those of libraries
         self.named = {name.rstrip("\n") for name in names if name != own and not name.startswith(HARMLESS_THREADS)}
         self.python = python_threads()
 
@@ -127,7 +127,7 @@ def shared_memory(maps):
     """What a copy has in common with the session as it goes on, in words."""
     found = {}
     for line in maps.splitlines():
-        if "-s " not in line and "xs " not in line:  # nearly all of them, of which there are thousands
+        if "-s " not in line and "xs " not in line:  # nearly all lines, of which there are thousands
             continue
         parts = line.split(None, 5)
         if len(parts) > 5 and parts[1][1] == "w" and parts[1][3] == "s":

@@ -3,10 +3,10 @@
 _socket, _warnings, _gc = import_stdlib("_socket"), import_stdlib("_warnings"), import_stdlib("gc")
 
 ALL_SIGNALS = set(map(int, _signal.valid_signals())) - {_signal.SIGKILL, _signal.SIGSTOP}
-PATIENCE, SHORT_PATIENCE = 5.0, 1.0     # how long a copy may take to come to rest; one that nobody asked for
+PATIENCE, SHORT_PATIENCE = 5.0, 1.0     # how long a copy may take to come to rest; the second if nobody asked for it
 LOST_TOLD = 20
 SMALL = 300 << 20                       # bytes of a process in which looking at every object takes no time that matters
-LEAKED = []                             # buffers that a thread which is no more may have locked
+LEAKED = []                             # buffers that a thread may have locked which the copy does not have
 
 
 class Numbers:
@@ -24,7 +24,7 @@ class Copying:
         with_threads = threads.count > 0
         maps = contents("/proc/self/maps") or "" if with_threads or "mmap" in modules or "_multiprocessing" in modules else ""
         timeout = _socket.getdefaulttimeout()
-        _socket.setdefaulttimeout(None)  # a socket that is made with one stops blocking, for whoever else has it too
+        _socket.setdefaulttimeout(None)  # a socket object that is made with a default timeout makes the socket non-blocking for all who share it
         try:
             survey = Survey()
         finally:
@@ -55,7 +55,7 @@ class Copying:
         timers = (_signal.ITIMER_REAL, _signal.ITIMER_VIRTUAL, _signal.ITIMER_PROF)
         return ["an alarm (signal.alarm, signal.setitimer)"] if [which for which in timers if _signal.getitimer(which)[0]] else []
 
-    # ---- called at the fork: before_fork after all others that are called before it, the other two ahead of all others.
+    # ---- called at the fork: before_fork behind all other hooks that run before a fork, the other two ahead of all others.
 
     def before_fork(self):
         """Critical."""
@@ -71,15 +71,15 @@ class Copying:
     def in_copy(self):
         global LOCK, WRITING, EXCHANGING
         _signal.pthread_sigmask(_signal.SIG_BLOCK, ALL_SIGNALS)
-        attempt(posix.setsid)  # what is sent to the user's group is not for it, and a woken one leads its own as a new interpreter does
+        attempt(posix.setsid)  # signals to the user's group are not for a copy, and a woken copy leads its own group as a new interpreter does
         first, S.life = S.life != Life.CHILD, Life.CHILD
         S.last, S.holder = None, None
-        # Threads are gone, whatever they held.
+        # Other threads do not exist in the copy, so locks that they held are made anew.
         LOCK, WRITING, EXCHANGING = allocate_lock(), _thread.RLock(), _thread.RLock()
         for kept in (WRITERS, LATER, INBOX, THREADS, READERS, FROZEN):
             kept.clear()
         if first:
-            # Their numbers stay taken until go_live: what it is given must not come to lie there.
+            # The numbers of these descriptors stay taken until go_live: what it is given must not come to lie there.
             null = posix.open("/dev/null", posix.O_RDWR | posix.O_CLOEXEC)
             for fd in {CONTROL, REPORT, NEST}:
                 dup2(null, fd, False)
@@ -196,7 +196,7 @@ def take_copy(automatic, taken):
         Numbers.next = number + 1
         copying.hand_over(pid, taken)
     finally:
-        copying.near.close()  # also of one that an interrupt kept from the host: it ends then
+        copying.near.close()  # a copy that an interrupt kept from the host ends with this
 
 
 def hush():
@@ -223,9 +223,9 @@ def renew_streams():
                 raw.name = old.raw.name
                 new = _io.BufferedWriter(raw)
             LEAKED.append(old)
-            import_stdlib("ctypes").pythonapi.Py_IncRef(import_stdlib("ctypes").py_object(old))  # Python's end would flush it
+            import_stdlib("ctypes").pythonapi.Py_IncRef(import_stdlib("ctypes").py_object(old))  # else Python would flush the buffer at its end
             TextIOWrapper.__init__(stream, new, stream.encoding, stream.errors, "\n", stream.line_buffering, stream.write_through)
-        except Exception:  # closed: it will be made anew
+        except Exception:  # the stream is closed and will be made anew
             pass
 
 
@@ -241,7 +241,7 @@ def flush_appended(found):
     flush_those(wanted, [*SPACE.values(), *[getattr(handler, "stream", None) for handler in handlers]])
     if wanted and resident() < SMALL:
         flush_those(wanted, _gc.get_objects())
-        wanted.clear()  # one that is not found by now has no buffer
+        wanted.clear()  # a file that is not found by now has no buffer
     return ["what %s has not flushed, which would be written twice" % link(fd).rpartition("/")[2] for fd in sorted(wanted)]
 
 
@@ -272,7 +272,7 @@ class ChildHandler:
         self.user = user
 
     def __call__(self, signum, frame):
-        ended = reap() or ENDED  # which may have been noted before this signal for it was
+        ended = reap() or ENDED  # an end may have been noted before its signal came
         ENDED.clear()
         if not ended or find_ended() is not None:
             self.user(signum, frame)

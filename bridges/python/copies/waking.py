@@ -25,12 +25,12 @@ class Kept:
 
 def wait_for_host(copying):
     """In a copy: rests until the host wakes it, or drops it. A copy that is woken leaves one behind that rests in its place."""
-    mask = copying.mask or set()  # the next fork makes a new one
+    mask = copying.mask or set()  # the next fork makes a new mask
     try:
         while True:
             if not copying.isolated:
                 _exit(71)
-            flush_own()  # of what hooks wrote
+            flush_own()  # flushes what hooks wrote
             copying.far.send(b"frozen %d" % getpid())
             words, given = receive_wake(copying.far)
             asked = copying.far
@@ -87,7 +87,7 @@ def go_live(copying, words, given, pid, why, mask):
     for mend in (mend_pools, mend_waits, mend_processes):
         attempt(mend)
     while _signal.sigtimedwait(ALL_SIGNALS, 0) is not None:
-        pass  # one that came for the whole group while it rested
+        pass  # the signal came for the whole group while the copy rested
     _signal.pthread_sigmask(_signal.SIG_SETMASK, mask)
     if pid > 0:
         copying.hand_over(pid, [])
@@ -154,4 +154,4 @@ def mend_processes():
             executor._broken = "its processes were ended"
     for value in list(SPACE.values()):
         if type(value).__module__ == "multiprocessing.pool" and hasattr(value, "_state"):
-            value._state = "CLOSE"  # what is given to it is refused, and does not wait for ever
+            value._state = "CLOSE"  # work that is given to the pool is refused, and does not wait for ever

@@ -1,6 +1,6 @@
 # Classes: what the statement of a class makes when it runs again, and what the class holds beside that.
 
-# What a statement makes by itself, or what a library's decorator makes of it.
+# Attributes that a class statement makes by itself, or that a library's decorator makes.
 MACHINERY = {"__module__", "__dict__", "__weakref__", "__slots__", "__orig_bases__", "__parameters__", "__type_params__", "__classcell__",
              "__firstlineno__", "__static_attributes__", "__annotations__", "__annotate__", "__annotate_func__", "__annotations_cache__", "_abc_impl"}
 PLAIN_DATA = (str, int, float, bool, type(None), bytes, tuple, frozenset, list, dict, set)
@@ -64,7 +64,7 @@ class Made:
         self.first, self.last = first_line(node), node.end_lineno
         meta = type(kind)
         self.is_plain = meta is type or type_name_of(meta) == "ABCMeta" or module_name_of(meta) == "__main__"
-        # Whether code that is not in its body may have given it attributes when it was made.
+        # Whether code outside the body may have given the class attributes when it was made.
         self.has_helpers = bool(node.decorator_list or node.keywords or node.bases)
 
     def is_in_body(self, function):
@@ -94,7 +94,7 @@ class Made:
                 return inner is None and bool(node.decorator_list)
             return kind is not FunctionType or value.__code__.co_filename not in SOURCES
         if attribute not in self.assigned and kind in (FunctionType, staticmethod, classmethod, property):
-            # What a decorator like `dataclass` has compiled.
+            # A function that is not in the body may have been compiled by a decorator like `dataclass`.
             inner = functions_in(value)
             return self.has_helpers and inner is not None and all([function.__code__.co_filename not in SOURCES for function in inner])
         return False
@@ -104,7 +104,7 @@ class Made:
         if attribute in MACHINERY or type(value) in SlotKinds or attribute.startswith(("__dataclass_", "__attrs_", "__pydantic_")):
             return True
         if not self.is_plain:
-            # A library's metaclass keeps its own things there.
+            # A library's metaclass keeps attributes of its own in the class.
             inner = functions_in(value)
             if inner is not None:
                 return not all([function.__code__.co_filename in SOURCES for function in inner])

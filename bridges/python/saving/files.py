@@ -105,7 +105,7 @@ class Target:
                 self.temporary = None
                 raise
             posix.fchmod(self.descriptor, 0o600)  # whatever the umask is
-            # While it is locked no other save takes it for one that was left behind.
+            # While the new file is locked, no other save takes it for one that was left behind.
             attempt(flock, self.descriptor, 2 | 4)
             if fstat(self.descriptor).st_nlink:
                 return
@@ -146,7 +146,7 @@ class Target:
         self.put(data)
 
     def put(self, data):
-        leave_child()  # which would write to the same place in the same file
+        leave_child()  # a forked child would write to the same place in the same file
         with memoryview(data) as whole, whole.cast("B") as view:
             done = 0
             try:
@@ -156,7 +156,7 @@ class Target:
                     if written >= GATHERED:
                         self.begin_sync(written)
             except OSError as error:
-                self.trouble = error  # not a name's: the disk is full
+                self.trouble = error  # the trouble is not a name's: the disk is full
                 raise
 
     def begin_sync(self, size):
@@ -193,7 +193,7 @@ class Target:
         if self.temporary is not None and getpid() == PID:
             attempt(posix.unlink, self.temporary)
             self.temporary = None
-        self.trouble = None  # its traceback has frames that have this object
+        self.trouble = None  # the error's traceback has frames that refer to this object
 
 
 CRITICAL.update((Target.open_new.__code__, Target.leave.__code__))

@@ -23,7 +23,7 @@ def reduce_function(pickling, function):
     else:
         home = "__main__"
         if "." in path and "<locals>" not in path and pickling.saving.leads_to(path, function):
-            return pickling.refer(function, path, None)  # a method, which its class has
+            return pickling.refer(function, path, None)  # a method is found through its class
     cells = function.__closure__ or ()
     pickling.cells.update([id(cell) for cell in cells])
     pickling.saving.mention(function.__code__)

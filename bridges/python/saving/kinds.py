@@ -14,7 +14,7 @@ CellType, MethodType, ProxyType = real_module("types").CellType, real_module("ty
 HELPERS = "<stead>"     # the module that our own functions are of, as pickle sees it
 UNKNOWN = object()
 type_flags, HEAP_TYPE = type.__dict__["__flags__"].__get__, 1 << 9
-# What cannot be saved: the text, the module, and the names of its classes there. A module that is not loaded has no objects.
+# Kinds that cannot be saved: how they are called, their module, and the names of its classes. A module that is not loaded has no objects.
 TEXTS_OF_KINDS = (
     ("a socket", "_socket", "socket"),
     ("a lock", "_thread", "lock", "LockType", "RLock"),
@@ -202,7 +202,7 @@ def reduce_class(pickling, kind):
             return NotImplemented
         if kind is type(None) or kind is type(...) or kind is type(NotImplemented):
             return NotImplemented
-        if home == "builtins":  # a kind without a name there, like that of functions
+        if home == "builtins":  # a kind without a name in builtins, like that of functions
             types = real_module("types")
             for name, named in vars(types).items():
                 if named is kind:

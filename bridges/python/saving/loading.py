@@ -12,7 +12,7 @@ class Filler:
 FILLER = Filler()
 compress = real_module("itertools").compress
 MOVED = {"pathlib._local": "pathlib"}   # where one version of Python has what others have elsewhere
-SALVAGED_MOST = 64 << 20    # bytes of a pickle that is looked through for what others have in common with it
+SALVAGED_MOST = 64 << 20    # bytes of the largest pickle that is searched for what others have in common with it
 
 
 class Tape:
@@ -181,7 +181,7 @@ class Loading:
 
     def fail(self, what, name, error):
         if what in ("borrow", "known"):
-            return  # what needs it fails too
+            return  # every name that needs it fails too
         if what in ("held", "registered"):
             self.warnings.append("not all of `%s` is as it was: %s" % (cut(name, 100), told_of(error)))
             return

@@ -27,7 +27,7 @@ class Plan:
 
     def take_class(self, path, kind, made):
         held = [(attribute, value) for attribute, value in list(space_of(kind).items()) if type(attribute) is str]
-        for attribute, value in held:  # first: other parts may need classes that call these methods
+        for attribute, value in held:  # methods come first: other parts may need classes that call them
             if made.is_method(attribute, value):
                 self.take_method(path, attribute, made, value)
         for attribute, value in held:
@@ -39,7 +39,7 @@ class Plan:
                     self.take_class("%s.%s" % (path, attribute), value, self.saving.made_of(value, made.file, inner))
             elif not made.is_left(attribute, value):
                 why = self.take("attribute", path, attribute, value)
-                # What the body makes anew is not lost.
+                # An attribute that the class body makes anew is not lost.
                 if why is not None and not made.makes_anew(attribute) and not self.is_wrapped(made, attribute, value):
                     self.saving.parts["%s.%s" % (path, attribute)] = value, why
         registered = registered_with(kind)
@@ -69,7 +69,7 @@ class Plan:
         if state is None:
             return
         why = self.take("method", path, attribute, state)
-        if why is None and attribute != "__init_subclass__":  # which runs when a class is derived, perhaps before it has its defaults
+        if why is None and attribute != "__init_subclass__":  # it runs when a class is derived, perhaps before it has its defaults
             self.bare.append([node.lineno, node.col_offset])
         elif state[2]:
             self.saving.parts["%s.%s" % (path, attribute)] = value, why

@@ -1,8 +1,8 @@
 # Saving: every name by itself, in an order in which each finds what it needs when it is loaded.
 #
 # A name is first tried with a pickler of its own that writes nowhere. Only what passed is written by the one pickler that
-# all names share, so that an object which two names have is one object again; after a failure that one would refer to
-# objects which were never written.
+# all names share, so that an object which two names have is one object again; after a failure the shared pickler would
+# refer to objects which were never written.
 
 NAMED_MOST, FAILED_MOST, SHOWN_MOST = 200, 100, 1000
 SHOWN_SECONDS = 3       # for the short texts of values; a repr of the user's may never return
@@ -238,7 +238,7 @@ class Saving:
             self.emit_new(name, SPACE[name])
         except Failed as failed:
             self.failed[name] = str(failed)
-        except Exception as error:  # of an object that breaks what it is asked
+        except Exception as error:  # an object fails when it is asked something
             raise_if_interrupted(error)
             if isinstance(error, OSError) and error is self.target.trouble:
                 raise
@@ -464,7 +464,7 @@ def raise_if_interrupted(error):
         if isinstance(error, KeyboardInterrupt) and S.interrupt != Interrupt.NONE:
             raise error
     finally:
-        del error  # whose traceback has this frame
+        del error  # the traceback of the error has this frame
 
 
 def forget_traces(error):
@@ -480,7 +480,7 @@ def clear_frames(error):
         traceback = one.__traceback__
         while traceback is not None:
             if traceback.tb_frame.f_code.co_filename == BRIDGE_FILE:
-                attempt(traceback.tb_frame.clear)  # not possible while it runs
+                attempt(traceback.tb_frame.clear)  # a frame that still runs cannot be cleared
             traceback = traceback.tb_next
 
 
@@ -527,5 +527,5 @@ def save_all(saving):
     saving.begin()
     warnings = real_module("warnings")
     with warnings.catch_warnings():
-        warnings.simplefilter("ignore", DeprecationWarning)  # of pickle itself, for iterators
+        warnings.simplefilter("ignore", DeprecationWarning)  # pickle itself warns of iterators
         return saving.finish(saving.run())

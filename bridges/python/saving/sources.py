@@ -216,7 +216,7 @@ class Sources:
         for node in reversed(nodes):
             likely.insert(0, node)
             if any([node is top for top in tops]):
-                break  # no statement before it matters; those in blocks may not have run
+                break  # no statement before one at top level matters; those in blocks may not have run
         if len(likely) > 1:
             fits = [likeness(node, file, value) for node in likely]
             likely = [node for node, fit in zip(likely, fits) if fit == max(fits)]

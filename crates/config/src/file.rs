@@ -49,7 +49,7 @@ pub struct ConfigFile {
     pub toolchains: BTreeMap<String, NamedTable>,
     /// Its gateways; only the user's own file has any.
     pub gateways: BTreeMap<String, NamedTable>,
-    /// What else it may have, which was not understood.
+    /// What the file may define beyond that, in parts that were not understood.
     pub unread: Unread,
 }
 
@@ -68,7 +68,7 @@ impl ConfigTable {
     }
 }
 
-/// What a file may define and could not be understood, so that nobody can say that it is not there.
+/// The parts of a file that were not understood: nothing that they may define can be called missing.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub enum Unread {
     /// These tables, as `toolchains.NAME`.
@@ -234,7 +234,7 @@ impl FileReader<'_> {
     ) {
         let at = dotted("toolchains", given);
         let values = self.table(Section::Toolchain, &at, table);
-        // A session may be called after its toolchain.
+        // A session may be called after its toolchain, so a toolchain's name has to be one for sessions too.
         if self.name(given, "toolchain", span.clone(), &at).is_none() {
             return;
         }

@@ -321,7 +321,7 @@ pub const KEYS: &[KeySpec] = {
     ]
 };
 
-/// What people write who mean another key, or mean it elsewhere.
+/// Words that people write, each with the key that they mean.
 const MEANT: &[(&str, &str)] = &[
     ("address", "server"),
     ("args", "cmd"),

@@ -54,7 +54,7 @@ const BASH: Language = Language {
         follow_links: false,
     }),
     start: Start::Fed(Fed {
-        // In this mode it reads no start-up file.
+        // In POSIX mode Bash reads no start-up file.
         arguments: &["--posix", "-c"],
         boot: stead_bridges::BASH_BOOT,
         bridge: stead_bridges::BASH,

@@ -40,7 +40,7 @@ pub struct AskedStart {
     pub values: BTreeMap<ConfigKey, ConfigValue>,
 }
 
-/// Why no session can be started of it.
+/// Why no session can be started from the files and what the caller asks for.
 #[derive(Debug, Clone)]
 pub enum PlanError {
     /// Nothing tells what the session is to be.
@@ -145,7 +145,7 @@ impl Configuration {
                 }
             }
         }
-        // A toolchain that is wrong is so for each session that uses it.
+        // A problem of a toolchain comes up for each session that uses it, and is told once.
         let mut seen: Vec<ConfigProblem> = Vec::new();
         problems.retain(|problem| {
             let new = !seen.contains(problem);
@@ -191,7 +191,7 @@ impl Configuration {
             let found = sessions.iter().rev().find_map(|session| session.table.text(key));
             found.map(|(text, origin)| Sourced::new(text.to_owned(), origin.clone()))
         };
-        // A gateway or a kernel tells the engine, where nothing else does.
+        // Where no toolchain is named, a gateway or a kernel tells the engine.
         let engine_by = |key: ConfigKey, engine: &str| {
             said(key).map(|found| Sourced::new(engine.to_owned(), found.origin))
         };
@@ -212,7 +212,8 @@ impl Configuration {
             (!sessions.is_empty()).then(|| Sourced::new(default, ValueOrigin::Default))
         };
         let configured = chosen.clone().or_else(implied);
-        // A language that fits is no other toolchain: callers name it with sessions that they have not set up.
+        // A caller that names the session's language asks for no other toolchain: callers do that with sessions which
+        // somebody else has set up.
         let fits = |given: &Sourced<String>| {
             let language = crate::language(&given.value)?;
             let configured = configured.clone().or_else(default)?;
@@ -229,7 +230,7 @@ impl Configuration {
             .ok_or(PlanError::NothingTold)?;
         let own_bridge = asked.values.contains_key(&ConfigKey::Bridge);
         let followed = match own_bridge && given.is_some() {
-            // Only the user knows what the language of such a bridge is called.
+            // Only the user knows the language of a bridge of their own, so the name is taken as it is.
             true => ToolchainWay {
                 engine: PlannedEngine::Own(toolchain.value.clone()),
                 environment: None,
@@ -253,7 +254,7 @@ impl Configuration {
                 return Err(PlanError::OtherEngine { has, wanted, at });
             }
         }
-        // Where the caller names a kernel, that of a file is for another call.
+        // A kernel that the caller names makes the kernel of a file void.
         let kernel = asked.kernel.clone();
         let mut plan = SessionPlan {
             engine: followed.engine,
@@ -269,7 +270,7 @@ impl Configuration {
             plan.layer(&file.top);
         }
         let passed = followed.tables.iter().map(|table| (*table, true));
-        // A toolchain that the caller named brings its own program; that of the session's is for another.
+        // A toolchain that the caller names brings its own program, so the session's table must not choose one.
         let program = given.is_none();
         for (table, program) in passed.chain(sessions.iter().map(|table| (*table, program))) {
             plan.uses_workspace |= table.origin.is_workspace();
@@ -299,7 +300,7 @@ impl Configuration {
         let told = match &toolchain.origin {
             origin @ ValueOrigin::File { .. } => Some(origin),
             ValueOrigin::CommandLine => None,
-            // The name of the session says it, or nothing does.
+            // No key says what the session is, so its table is the place to name.
             _ => sessions.last().map(|table| &table.origin),
         };
         plan.check_interpreter(name)?;
@@ -320,7 +321,7 @@ impl Configuration {
         let (engine, environment) = loop {
             // What holds for a language holds for its alias.
             next = crate::language(&next).map_or(next, |language| language.name.to_owned());
-            // A toolchain that replaces a built-in one of its name is made of that one.
+            // A toolchain with the name of a built-in one is based on the built-in one.
             let itself = way.last().is_some_and(|(last, _)| *last == next);
             let built_in = crate::built_in(&next);
             let own = self.toolchain(&next).filter(|_| !(itself && built_in.is_some()));
@@ -343,7 +344,7 @@ impl Configuration {
             }
             way.push((next.clone(), own));
             let has_bridge = own.table.get(ConfigKey::Bridge).is_some();
-            // Without an engine it is a built-in one with other settings.
+            // A toolchain without an engine is the built-in one of its name with other settings.
             if let Some((engine, origin)) = own.table.text(ConfigKey::Engine) {
                 if has_bridge && (engine == next || self.toolchain(engine).is_none()) {
                     break (PlannedEngine::Own(engine.to_owned()), None);

@@ -91,7 +91,7 @@ impl SessionPlan {
         else {
             return Ok(None);
         };
-        // Which kernel of a gateway is meant is looked up with the gateway.
+        // For a gateway the key names one of its kernels, which is looked up with the gateway.
         if self.engine.name() == GATEWAY.name {
             return Ok(None);
         }
@@ -107,7 +107,7 @@ impl SessionPlan {
         Ok(Some(KernelChoice::Name { name: kernel.clone() }))
     }
 
-    /// Neither a bridge of the user's own nor what stead only speaks to has an interpreter that could be chosen.
+    /// A session with a bridge of the user's own, or with an engine that stead only speaks to, has no interpreter to choose.
     pub(crate) fn check_interpreter(&self, name: &SessionName) -> Result<(), PlanError> {
         let Some(Sourced { origin: origin @ ValueOrigin::File { .. }, .. }) =
             self.values.get(&ConfigKey::Interpreter)
@@ -157,7 +157,7 @@ fn check_command(
     toolchain: &str,
 ) -> Result<(), TemplateError> {
     match engine {
-        // What starts a kernel stands in its own description.
+        // A kernel's own description says how it is started.
         PlannedEngine::Known(language) if [JUPYTER.name, GATEWAY.name].contains(&language.name) => {
             Err(TemplateError::Kernel)
         }

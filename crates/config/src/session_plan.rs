@@ -17,7 +17,7 @@ pub struct SessionPlan {
     pub engine: PlannedEngine,
     /// The toolchain, where it is more than a language, and who chose it.
     pub toolchain: Option<Sourced<String>>,
-    /// Where a file names the language as toolchain, where that is no more than a language.
+    /// Where a file names the session's toolchain, if that toolchain is no more than a language.
     pub language_at: Option<ValueOrigin>,
     /// Which environment of the project the interpreter is taken from.
     pub environment: Option<EnvironmentSource>,
@@ -62,7 +62,7 @@ impl SessionPlan {
             self.values.retain(|key, _| !PROGRAM.contains(key));
             self.environment = None;
         } else if sets(ConfigKey::Cmd) {
-            // A command starts a bridge that a weaker place names: that one is what the language is made of.
+            // A command makes interpreter and server of weaker places void, but not a bridge: it starts that bridge.
             self.values.remove(&ConfigKey::Interpreter);
             self.values.remove(&ConfigKey::Server);
             self.environment = None;

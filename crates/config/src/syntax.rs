@@ -55,8 +55,8 @@ impl SyntaxProblem {
     }
 }
 
-/// Where a text begins that is open at this place, as far as that can be told: one of several lines that is never closed,
-/// or one in quotes that are not closed in their line, after which the parser goes on for a while.
+/// Where a string begins that is still open at this place, as far as that can be told: a multi-line string that is never
+/// closed, or a string that is not closed in its line, which the parser notices only later.
 fn opened_before(text: &str, at: usize) -> Option<usize> {
     let is_end = at >= text.trim_end().len();
     let never_closed = |quotes: &str| {

@@ -104,7 +104,7 @@ impl CommandTemplate {
                     loop {
                         match chars.next().ok_or(TemplateError::Quote(c))? {
                             end if end == c => break,
-                            // As in a shell, nothing else is special between double quotes here.
+                            // Between double quotes a backslash works as in a shell; nothing else is special.
                             '\\' if c == '"' => {
                                 let next = chars.next().ok_or(TemplateError::Quote(c))?;
                                 if !matches!(next, '"' | '\\' | '$' | '`') {
@@ -156,7 +156,7 @@ impl CommandTemplate {
     pub fn beside(mut self, dir: &str) -> CommandTemplate {
         let program = &mut self.0[0];
         if program.contains('/') && !program.starts_with(['/', '{', '~']) {
-            // What is filled in never stands in the directory's name.
+            // Braces in the directory's name are plain text, not places to fill in.
             let dir = dir.replace('{', "{{").replace('}', "}}");
             *program = format!("{}/{program}", dir.trim_end_matches('/'));
         }
@@ -166,7 +166,7 @@ impl CommandTemplate {
     /// The words with all places filled in. What is filled in stays inside its word, whatever is in it.
     pub fn fill(&self, mut place: impl FnMut(Placeholder) -> String) -> Vec<String> {
         let mut filled = |word: &String| {
-            // That it is whole was seen when the template was made.
+            // The word was checked when the template was made, so it can be split.
             let pieces = pieces(word).unwrap_or_default();
             pieces
                 .into_iter()
@@ -191,7 +191,7 @@ fn pieces(word: &str) -> Result<Vec<TemplatePiece<'_>>, TemplateError> {
             pieces.push(TemplatePiece::Text(brace));
             rest = &behind[1..];
         } else if brace == "}" {
-            // One that closes nothing is what it is: JSON in an argument is common.
+            // A brace that closes nothing stays as text: JSON in an argument is common.
             pieces.push(TemplatePiece::Text(brace));
             rest = behind;
         } else {

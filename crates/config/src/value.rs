@@ -192,7 +192,7 @@ fn scaled(number: &str, scale: f64) -> Option<u64> {
         return None;
     }
     let number = number.parse::<f64>().ok()? * scale;
-    // Beyond this, whole numbers cannot be told apart, and nobody means so much.
+    // Beyond this, an f64 cannot tell whole numbers apart, and nobody means so much.
     (number < 9e15).then_some(number as u64)
 }
 

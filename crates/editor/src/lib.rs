@@ -101,7 +101,7 @@ fn edit(file: &Path) -> Result<(), EditError> {
         Err(error) => return Err(failed("open", error)),
     };
     show(&file, before.as_ref().map(|(text, _)| text.as_slice()));
-    // Without a buffer: what follows the frame is for the next editor.
+    // The input is read without a buffer, because bytes behind the frame are for the next editor.
     let mut input = File::open("/proc/self/fd/0").map_err(EditError::Input)?;
     let left = |input: &File| rustix::io::ioctl_fionread(input).unwrap_or(0);
     let skips = |count| {
@@ -119,7 +119,7 @@ fn edit(file: &Path) -> Result<(), EditError> {
     }
 }
 
-/// Shows the file to whoever reads the session's output; on stderr, which scripts keep to themselves less often.
+/// Shows the file to the reader of the session's output; on stderr, which scripts redirect less often.
 fn show(file: &Path, text: Option<&[u8]>) {
     let mut shown = format!("editor: {}", file.display()).into_bytes();
     match text {
@@ -161,7 +161,7 @@ pub fn environment(is_set: impl Fn(&str) -> bool) -> Vec<(&'static str, String)>
         return Vec::new();
     }
     let program = program.to_string_lossy();
-    // The file may have been replaced since this process began; the new one has the mode too.
+    // The program's file may have been replaced since this process began; the new program has the mode too.
     let program = program.strip_suffix(" (deleted)").unwrap_or(&program);
     let editor = format!("{} editor", quoted(program));
     NAMES.into_iter().map(|name| (name, editor.clone())).collect()

@@ -55,7 +55,7 @@ fn open_flags(options: &mut OpenOptions, flags: OFlags, path: &Path) -> io::Resu
     let opened = options.custom_flags(flags.bits() as i32).open(path);
     let file = opened.map_err(|error| match error.kind() {
         io::ErrorKind::NotFound => error,
-        // A link and a pipe without a reader are refused by the system in words that name neither.
+        // The system's errors for a link, and for a pipe without a reader, do not say what is there.
         _ => match path.symlink_metadata().map(|meta| meta.file_type()) {
             Ok(kind) if !kind.is_file() => not_regular(kind),
             _ => error,
@@ -80,7 +80,7 @@ fn too_large(size: u64, most: u64) -> io::Error {
 fn read_all(file: &File, most: u64) -> io::Result<Vec<u8>> {
     check_size(file, most)?;
     let mut bytes = Vec::new();
-    // It may grow meanwhile.
+    // The file may have grown since its size was checked.
     file.take(most + 1).read_to_end(&mut bytes)?;
     if bytes.len() as u64 > most { Err(too_large(bytes.len() as u64, most)) } else { Ok(bytes) }
 }

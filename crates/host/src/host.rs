@@ -57,7 +57,7 @@ pub(crate) struct Host {
 pub(crate) struct StartNews {
     /// A notice that is given once, with the first eval of a fresh interpreter.
     pub(crate) fresh: Option<String>,
-    /// The state is older than anyone knows: what is said to the next code in place of running it.
+    /// Set if the session went back to an older state and no client knows: the refusal that the next code gets.
     pub(crate) set_back: Option<Refusal>,
     /// The error of the init code that runs.
     pub(crate) init_error: Option<String>,
@@ -87,7 +87,7 @@ pub(crate) struct Facts {
     pub(crate) version: Option<String>,
     pub(crate) variables: Option<u64>,
     pub(crate) can: Capabilities,
-    /// What it cannot, for people.
+    /// What the interpreter cannot do, in words for people.
     pub(crate) cannot: Vec<String>,
     pub(crate) started_ms: u64,
     pub(crate) last_used_ms: u64,

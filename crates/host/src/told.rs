@@ -118,7 +118,7 @@ impl Host {
             self.launch = Launch::Recorded;
             return self.orders.push_back(Order::Start);
         }
-        // A host that was killed may have left files of them.
+        // A killed host may have left files of its copies behind.
         self.forget_copies();
         if let Err(error) = self.ledger.open_generation() {
             let message = with_causes(&error);
@@ -153,7 +153,7 @@ impl Host {
     fn refused(&mut self, reason: EndReason) {
         if self.launch == Launch::Recorded {
             let reason = self.with_untold_loss(reason.clone());
-            // That it does not start is told by the refusal itself; what was lost before is not.
+            // The refusal tells that the interpreter does not start, but not which earlier state was lost.
             let reported = reason.loss().is_none();
             self.ledger.end_generation(reason, reported);
         }
@@ -207,7 +207,7 @@ impl Host {
         let unheard = self.library.hear_question();
         let question = Question { prompt, editor, secret };
         self.step(Input::Waiting(question.clone()));
-        // The question of a standard library gets no answer: it is stopped for it.
+        // A standard library that asks for input is stopped, so no client is told of its question.
         if unheard {
             return;
         }
@@ -241,7 +241,7 @@ impl Host {
         self.ledger.output(Stream::Err, format!("[{what}]\n").as_bytes());
     }
 
-    /// The running eval's outcome is told with a notice. While none runs, the log keeps it.
+    /// Adds a notice to the running eval's outcome. While no eval runs, the notice goes to the log.
     fn notice(&mut self, text: String) {
         match self.state.running() {
             Some(_) => self.closing.note(text),
@@ -294,7 +294,8 @@ impl Host {
     fn done(&mut self, status: DoneStatus) {
         let running = self.state.running().map(|run| run.eval);
         let kind = running.and_then(|eval| self.pending.get(&eval)).map(|pending| pending.kind);
-        // A shell gives a status to whatever it does; only that of code is the user's. Going back may load a text.
+        // A shell reports an exit status for any work, also for loading a text when the session goes back.
+        // Only the exit status of code is the user's.
         let goes_back = matches!(self.state.phase, Phase::RollingBack(_));
         if goes_back || kind.is_some_and(|kind| !kind.is_code()) {
             self.closing.exit_code = None;

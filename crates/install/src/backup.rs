@@ -26,7 +26,7 @@ struct InstallRecord {
     left: String,
     /// Directories that the install made.
     made: Vec<PathBuf>,
-    /// Whether the entry that the copy may have is of an earlier install, which is nothing to give back.
+    /// Whether an entry in the copy was made by an earlier install, so that a remove does not give it back.
     #[serde(default)]
     renewed: bool,
     /// The program that the install entered.

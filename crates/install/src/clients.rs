@@ -92,7 +92,7 @@ pub struct McpClient {
     programs: &'static [&'static str],
     /// Files or directories that show that it is here: below the home directory, or below that for configuration.
     signs: &'static [(Below, &'static str)],
-    /// The user's file: of several the first that is there, else the last.
+    /// The user's file: the first of these that exists, else the last.
     user: &'static [(Below, &'static str)],
     /// The project's file, in the same way; none if it has no such file.
     project: &'static [&'static str],
@@ -197,7 +197,7 @@ pub static CLIENTS: &[McpClient] = &[
         id: "goose",
         title: "Goose",
         format: ConfigFormat::Yaml,
-        // Another program of this name changes databases, so the program alone shows nothing.
+        // A tool for databases is called `goose` too, so a program of this name proves nothing.
         programs: &[],
         signs: &[(Config, "goose")],
         user: &[(Config, "goose/config.yaml")],
@@ -306,7 +306,7 @@ impl McpClient {
                 let (first, options) = entry.args.split_at(entry.args.len().min(1));
                 words.push(entry.command.clone());
                 words.extend_from_slice(first);
-                // Behind this its parser takes no word for an option of its own.
+                // Behind `--` the parser of Gemini takes no word for an option of its own.
                 words.extend((!options.is_empty()).then(|| "--".to_owned()));
                 words.extend_from_slice(options);
                 ("gemini", words)

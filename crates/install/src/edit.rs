@@ -120,7 +120,7 @@ impl ConfigFormat {
         }
     }
 
-    /// The names of what a text has beside our entry and a later one has not. One that cannot be read tells nothing.
+    /// The names of what `before` has beside our entry and `after` has not; none if one of the texts cannot be read.
     pub(crate) fn lost(self, before: &str, after: &str) -> Vec<String> {
         match (self.without_entry(before), self.without_entry(after)) {
             (Ok(before), Ok(after)) => lost(&before, &after, self.table()),

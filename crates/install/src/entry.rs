@@ -64,8 +64,8 @@ impl EntryShape {
         }
     }
 
-    /// The fields that have to change for the entry that is there to start this one, with what they must be. What else
-    /// is given to stead itself, a workspace for example, is the user's and stays.
+    /// The fields of a known entry that have to change so that it starts this server, with their new values. Other
+    /// arguments for stead, a workspace for example, are the user's and stay.
     pub(crate) fn vital(
         self,
         known: &KnownEntry,
@@ -171,7 +171,7 @@ impl KnownEntry {
             || (fetches && self.serves() && self.args.iter().any(|word| is_stead(word)))
     }
 
-    /// The arguments with which it starts this entry: its own where they make stead serve.
+    /// The arguments for this server: those of the known entry, if they make stead serve.
     pub(crate) fn args_for(&self, entry: &ServerEntry) -> Vec<String> {
         let at = self.args.iter().position(|word| word == "mcp");
         match at.map(|at| &self.args[at..]) {

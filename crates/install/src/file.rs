@@ -146,7 +146,7 @@ impl ClientFile {
             }
         }
         written?;
-        // What is renamed is on disk only with its directory; on file systems that cannot do this, it is so anyway.
+        // A rename is on disk once its directory is synced. File systems that cannot sync directories do not need it.
         let _ = File::open(parent).and_then(|dir| dir.sync_all());
         self.read()?;
         Ok(made)
@@ -189,12 +189,12 @@ impl ClientFile {
     }
 }
 
-/// How the files begin that become the new one.
+/// The prefix of the temporary files that take the place of a client's file.
 fn beside_prefix(name: &str) -> String {
     format!(".{name}.stead-")
 }
 
-/// Removes what installs left that were killed. None of them runs now, since the directory is held.
+/// Removes temporary files of installs that were killed. No other install runs now, since the directory is held.
 fn clear_leftovers(dir: &Path, prefix: &str) {
     let files = fs::read_dir(dir).into_iter().flatten().flatten();
     let left = files.filter(|file| file.file_name().to_string_lossy().starts_with(prefix));
@@ -235,7 +235,7 @@ fn hold_directory(real: &Path) -> Result<File, FileTrouble> {
     let dir = real.ancestors().skip(1).find(|dir| dir.is_dir()).unwrap_or(Path::new("/"));
     let file = File::open(dir).map_err(FileTrouble::io("open", dir))?;
     match flock(&file, FlockOperation::LockExclusive) {
-        // Some network file systems have no locks. That the file is looked at again before it is replaced must do there.
+        // Some network file systems have no locks: there it must do that the file is checked again before it is replaced.
         Ok(()) | Err(Errno::NOLCK | Errno::OPNOTSUPP | Errno::NOSYS | Errno::INVAL) => Ok(file),
         Err(error) => Err(FileTrouble::io("lock", dir)(error.into())),
     }

@@ -14,17 +14,17 @@ use rustix::process::{Pid, PidfdFlags, Signal, kill_process_group, pidfd_open};
 
 use crate::clients::OwnCommand;
 
-/// Some of them are started by Node and take seconds.
+/// How long a client's own command may run: some are started by Node and take seconds.
 const PATIENCE: Duration = Duration::from_secs(60);
 
-/// Runs it in `workspace`; the error is what went wrong, in words.
+/// Runs a client's own command in `workspace`; the error is what went wrong, in words.
 pub(crate) fn run_own(
     program: &Path,
     command: &OwnCommand,
     workspace: &Path,
 ) -> Result<(), String> {
     let said = |error: io::Error| format!("`{}` could not be run: {error}", command.shown());
-    // A file takes what it says: a pipe would stay open as long as anything that it starts.
+    // The command writes to a file: a pipe would stay open for as long as any process that the command starts.
     let mut output = rustix::fs::memfd_create("stead-install", MemfdFlags::CLOEXEC)
         .map(File::from)
         .map_err(|error| said(error.into()))?;

@@ -212,7 +212,7 @@ impl InstallOrder<'_> {
             EditKind::Changed => InstallAction::Changed,
             EditKind::Added | EditKind::Removed => InstallAction::Added,
         };
-        // The commands of clients only know new entries; one that is there is changed in place and keeps the rest.
+        // A client's own command can only add an entry; an existing one is edited in place and keeps its other fields.
         let own = self.client.own_add(self.scope, entry).filter(|_| did == EditKind::Added);
         let own = own.filter(|own| self.places.program(own.program).is_some());
         let means = own.map_or(InstallMeans::Edit, InstallMeans::OwnCommand);
@@ -241,8 +241,8 @@ impl InstallOrder<'_> {
         };
         let text = before.text.as_deref().unwrap_or_default();
         let had_entry = format.look(text).is_ok_and(|known| known.is_some());
-        // A client's own command may have noted more than the entry, which is not ours to take back. What it has lost
-        // is to come back.
+        // A client's own command may have written more than the entry, which is not ours to take back. Settings that it
+        // has lost are to come back.
         let is_all = before.untouched
             && (format.same_beside_entry(now, text) || !format.lost(text, now).is_empty());
         if is_all && !(had_entry && before.renewed) {
@@ -307,7 +307,7 @@ impl InstallOrder<'_> {
             }
         }
         backups.forget_install();
-        // Else the copy may have what an install replaced, and nothing else has it.
+        // Unless the whole file is restored, the copy may be the only place that has what an install replaced.
         if matches!(plan.means, Some(InstallMeans::Restore)) {
             backups.forget_copy();
         }
@@ -351,7 +351,7 @@ impl InstallOrder<'_> {
         if file.text.as_deref() == before {
             return Ok(self.replace(file, after)?);
         }
-        // The command did something after all, so the file is edited as it is now, unless nobody can read that.
+        // The command changed the file after all, so the file is edited as it is now, unless it cannot be read.
         match self.plan(path, file) {
             Ok((_, Some(after))) => Ok(self.replace(file, &after)?),
             Ok((_, None)) => Ok(Vec::new()),

@@ -112,7 +112,7 @@ fn change(text: &str, known: &Item, entry: &ServerEntry) -> Result<EditResult, E
             Some(value) => {
                 made.push(Splice { at: span(text, value.span())?, with });
             }
-            // Behind the command, which is there.
+            // A missing key is put behind `command`, which the entry has.
             None => {
                 let at = span(text, table.get("command").and_then(Item::span))?.end;
                 let with = match known {
@@ -186,7 +186,7 @@ fn joined(text: &str, mut ranges: Vec<Range<usize>>) -> Vec<Range<usize>> {
     joined
 }
 
-/// The range with the empty line before it and the end of the line before that, which came with it.
+/// The range with the empty line before it and the line end before that: both were put in together with the entry.
 fn with_gap(text: &str, range: Range<usize>) -> Range<usize> {
     let back = |at: usize| {
         let before = text[..at].strip_suffix('\n')?;

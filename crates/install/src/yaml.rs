@@ -107,7 +107,7 @@ pub(crate) fn remove(text: &str) -> Result<EditResult, EditTrouble> {
     let end = line_end(text, value.span.end.max(key.span.end));
     let mut made = vec![Splice::delete(start..end)];
     if members.len() == 1 {
-        // A mapping without members would be read as nothing at all.
+        // `extensions:` without members would be read as null, so it becomes `extensions: {}`.
         let at = text[..extensions.span.start].rfind(':').ok_or(EditTrouble::Unsafe)? + 1;
         made.insert(0, Splice::insert(at, " {}"));
     }
@@ -253,7 +253,7 @@ impl YamlNode {
 
 /// Reads a whole text; `None` if it holds nothing but space and comments.
 fn read(text: &str) -> Result<Option<YamlNode>, EditTrouble> {
-    // The parser counts characters.
+    // The parser counts characters, and splices count bytes.
     let mut bytes: Vec<usize> = text.char_indices().map(|(at, _)| at).collect();
     bytes.push(text.len());
     let mut reader = YamlReader { text, bytes, parser: Parser::new_from_str(text) };
@@ -349,7 +349,7 @@ impl<'a> YamlReader<'a> {
                     is_flow: false,
                 });
             }
-            // What an alias stands for is told by its number alone, which is enough to compare.
+            // The number of an alias stands for its value, which is enough to compare texts.
             Event::Alias(number) => {
                 end = self.byte(span.end.index());
                 YamlKind::Scalar { text: format!("*{number}"), quoted: true }

@@ -394,11 +394,11 @@ pub enum Listens {
     Alone,
 }
 
-// Another way to read its input counts as reading.
+// A word of a newer version counts as `yes`: the eval reads its input.
 words!(Listens { No => "no", Yes => "yes", Alone => "alone" } else Yes);
 
 impl Listens {
-    /// Whether it does not.
+    /// Whether the eval does not read its input.
     pub fn is_no(&self) -> bool {
         *self == Listens::No
     }

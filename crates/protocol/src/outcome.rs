@@ -76,7 +76,7 @@ pub enum TimeoutStep {
     Disconnected,
 }
 
-/// The step as it is written. The first field is for versions that know only that one.
+/// The step as it is written. Older versions know only the first field.
 #[derive(Serialize, Deserialize)]
 struct TimeoutFields {
     killed: bool,
@@ -199,7 +199,7 @@ impl EndReason {
     /// The state that was lost with this end, if there was any.
     pub fn loss(&self) -> Option<&EndReason> {
         match self {
-            // What could not be started had no state to lose.
+            // An interpreter that could not be started had no state to lose.
             EndReason::LaunchFailed { untold, .. } => untold.as_deref(),
             lost => Some(lost),
         }

@@ -229,7 +229,7 @@ impl Rows {
         while self.window.len() > self.row && self.window.back().is_some_and(Row::is_blank) {
             self.window.pop_back();
         }
-        // The cursor came back to this row from below its line end.
+        // The cursor came back up to this row, so its line end does not count.
         if self.row + 1 == self.window.len() && self.window[self.row].ended {
             self.window[self.row].ended = false;
             self.window[self.row].verbatim = false;

@@ -9,9 +9,9 @@ use crate::row::{Body, Row, Sent};
 /// Turns output into text as it comes.
 ///
 /// Appended text is handed out at once. A row that is being redrawn is held back until its line ends, and what
-/// is redrawn after that until something new follows it; `open` tells how such rows look meanwhile. Whoever
-/// puts all that was handed out together, and takes back what each `replaces`, has the text that `Screen`
-/// makes of the same bytes.
+/// is redrawn after that until something new follows it; `open` tells how such rows look meanwhile. All that was
+/// handed out, put together without the lines that each piece `replaces`, is the text that `Screen` makes of the
+/// same bytes.
 pub struct LiveScreen {
     lanes: [Option<Box<LiveLane>>; 4],
 }

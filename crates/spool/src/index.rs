@@ -5,8 +5,8 @@
 //! one was accepted. By the last field a reader knows how far back unfinished evals can be.
 //! An entry is written before its record, so each whole record has its entry; an entry that points
 //! past the end of the history belongs to a record that was never written. For the same reason the
-//! entry of an eval that starts can say where its outcome will stand: right there, unless something else
-//! comes first, and then that is taken back before.
+//! entry of an eval that starts can say where its outcome will stand: right behind the start. If another
+//! record is to come first, the entry is corrected before that record is written.
 //!
 //! Evals at the front whose records were dropped take no room: the history's first line says with
 //! which eval the index begins (`dropped.rs`).

@@ -91,8 +91,8 @@ impl<'a> LinesBack<'a> {
         if self.end == 0 {
             return Ok(None);
         }
-        // The last byte of the line is its own line end; what was searched once is not again, or
-        // a line of many megabytes would take for ever.
+        // The last byte of the line is its own line end. Bytes that were searched once are not searched
+        // again, or a line of many megabytes would take for ever.
         let mut unsearched = ((self.end - self.at) as usize).saturating_sub(1);
         let start = loop {
             let found = self.buffer[..unsearched].iter().rposition(|&b| b == b'\n');

@@ -197,7 +197,7 @@ pub fn collect(
             Ok(removed) => collected.removed.push(removed),
             // The session was started again meanwhile.
             Err(RemoveError::Live | RemoveError::Starting) => {}
-            // Somebody else removed it meanwhile.
+            // Another process removed the session meanwhile.
             Err(RemoveError::Io(error)) if error.kind() == io::ErrorKind::NotFound => {}
             Err(error) => collected.failed.push((file_name(&ended), error)),
         }
@@ -221,8 +221,8 @@ pub fn too_many(
     for entry in entries {
         let path = entry?.path();
         if file_name(&path).starts_with(GONE) {
-            // The process that began to delete it was killed, or is still deleting; two that delete do no
-            // harm.
+            // The process that began to delete this directory was killed, or is still deleting; two processes
+            // that delete it do no harm.
             let _ = fs::remove_dir_all(&path);
             continue;
         }
@@ -240,7 +240,7 @@ pub fn too_many(
     }
     let mut going = Vec::new();
     for (mut ended, keep) in [(sessions, retention.sessions), (runs, retention.runs)] {
-        // The newest first; of two of the same time the order is the same every time.
+        // The newest first; sessions of the same time are ordered by their paths.
         ended.sort_by(|a, b| b.cmp(a));
         let is_old = |at: &SystemTime| {
             let age = now.duration_since(*at).unwrap_or_default();

@@ -3,7 +3,7 @@
 //! The records that stay are copied to a new file, which takes the place of the old one by a rename: a
 //! host that is killed leaves the old history or the new one. The index goes out of the way before and
 //! comes back after, so that nobody reads one history with the index of the other; a host or a reader that
-//! finds none makes its own. Who has the old files open reads on in them.
+//! finds none makes its own. A reader that has the old files open goes on in them.
 //!
 //! Where the records stand is known from the index, so none of them is parsed.
 

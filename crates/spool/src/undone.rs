@@ -10,7 +10,7 @@ use stead_protocol::EvalSet;
 use crate::SpoolError;
 use crate::layout::SessionDir;
 
-/// More than that no file of ours has.
+/// No file of undone evals that stead writes is larger.
 const MOST_BYTES: u64 = 1 << 20;
 /// How many ranges of evals are remembered.
 const MOST_RANGES: usize = 10_000;
@@ -27,8 +27,8 @@ pub fn read_undone(dir: &Path) -> EvalSet {
     serde_json::from_slice::<UndoneFile>(&bytes).unwrap_or_default().undone
 }
 
-/// Writes which evals were undone. Whoever reads it meanwhile finds the old or the new. It is not synced: as
-/// every record it survives the death of its writer, not of the machine.
+/// Writes which evals were undone. A reader finds the old file or the new one at every moment. The file is not synced:
+/// like every record it survives the death of its writer, not of the machine.
 pub fn write_undone(dir: &Path, undone: &EvalSet) -> Result<(), SpoolError> {
     let path = SessionDir::new(dir).undone();
     let temporary = path.with_extension("new");

@@ -313,10 +313,10 @@ impl Spool {
             SegmentTail::Torn(pos) => {
                 (self.pos, self.cut) = (pos, len - pos);
                 self.torn = true;
-                // On a full or read-only disk this is tried again by each append.
+                // On a full or read-only disk each append tries again to cut the torn record.
                 let _ = self.cut_torn();
             }
-            // What follows the damage may be whole and is not ours to destroy.
+            // Records behind the damage may be whole and are not ours to destroy.
             SegmentTail::Damaged(_) => self.roll(),
         }
         Ok(())

@@ -21,7 +21,7 @@ const HOLD: Duration = Duration::from_millis(10);
 const READ: usize = 64 << 10;
 /// How much room there is at least for the beginning of a line.
 const SHORT_READ: usize = 4 << 10;
-/// As long as most messages.
+/// Room for a message at first; most messages are no longer.
 const LINE: usize = 256;
 /// How long a client may take to say hello.
 const HELLO_LIMIT: Duration = Duration::from_secs(10);

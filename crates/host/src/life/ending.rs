@@ -31,8 +31,8 @@ pub(crate) struct HostEnding {
     pub(crate) leaving: bool,
 }
 
-/// The first client that asked for each kind of end. Of several requests one decides how it ends, which need not be the
-/// first.
+/// The first client that asked for each kind of end. Of several requests, one decides how the interpreter ends, and
+/// it need not be the first.
 #[derive(Debug, Default)]
 pub(crate) struct EndAskers {
     stop: Option<By>,

@@ -19,7 +19,7 @@ use crate::with_causes;
 
 /// After this time the start of an eval that could not be recorded is tried again.
 const BLOCKED_TIME: Duration = Duration::from_millis(100);
-/// The name of the error with which work ends that the interpreter turns out not to be able to do.
+/// The name of the error of work that the interpreter turns out to be unable to do.
 const UNSUPPORTED: &str = "Unsupported";
 
 impl Host {
@@ -107,7 +107,7 @@ impl Host {
         }
     }
 
-    /// Tells who watches that an eval begins which needs nothing to be sent.
+    /// Tells watchers that an eval has begun for which nothing has to be sent to the bridge.
     pub(crate) fn introduce_start(&mut self, eval: EvalSeq) {
         let (by, start) = (self.sent_by(eval), self.ledger.current_start());
         let Some(start) = start else { return };
@@ -126,7 +126,7 @@ impl Host {
                     Some(format!("{more} processes it had started did not stop and were killed"))
                 }
             };
-            // What was wrong with a start is told to somebody who reads it.
+            // Notices about a start go with an eval that a client sent: nobody reads the outcome of start code.
             let told = self.pending.get(&eval).is_some_and(|pending| !pending.is_of_start());
             let fresh = self.news.fresh.take_if(|_| told);
             let library = self.library.notice.take_if(|_| told);
@@ -139,7 +139,7 @@ impl Host {
             }
         }
         let pending = self.pending.remove(&eval).unwrap_or_default();
-        // What an interrupt takes out of the queue has done nothing that could be undone.
+        // An eval that an interrupt took out of the queue has done nothing that could be undone.
         let ended = EndedEval { seq: eval, kind: pending.kind, of_start: pending.is_of_start() };
         if has_begun && self.copies.note(ended, &outcome) {
             self.state_changed();

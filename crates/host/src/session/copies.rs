@@ -68,11 +68,11 @@ pub(crate) struct Copies {
     kept: Vec<KeptCopy>,
     /// The evals whose effect the session's state has now.
     holds: EvalSet,
-    /// Those of all evals of this interpreter that are code of a client's.
+    /// The evals of this interpreter that are code from a client.
     codes: EvalSet,
-    /// The evals whose effect it had and has no more.
+    /// The evals whose effect the state had and has no more.
     undone: EvalSet,
-    /// Numbers of copies that were made and belong to nothing yet.
+    /// Numbers of copies that were made and that no checkpoint or undo has claimed yet.
     pub(crate) unclaimed: Vec<u32>,
     /// The copies that the session makes by itself.
     pub(crate) undo: Undo,
@@ -263,7 +263,7 @@ impl Copies {
             });
         }
         let before = self.holds.before(eval);
-        // The newest of equal ones has the latest of what no eval did: threads, tasks, timers.
+        // Of equal copies the newest has the latest work of threads, tasks and timers, which no eval did.
         let copy = self.kept.iter().rev().find(|copy| copy.holds == before);
         let no_copy = || UndoTrouble::NoCopy { eval, off: None, can: self.undoable() };
         Ok((eval, copy.ok_or_else(no_copy)?))

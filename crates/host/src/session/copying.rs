@@ -28,11 +28,11 @@ const TOO_MUCH_TEXT: &str = "the texts of this session's checkpoints would take 
 pub(crate) struct Copying {
     /// What the checkpoint that is being made will be called.
     label: Option<String>,
-    /// The copy that was made for it, or will be there when its text is saved.
+    /// The copy that was made for the checkpoint, or that exists once its text is saved.
     made: Option<MadeCopy>,
     /// Where the session goes back to now.
     pub(crate) target: Option<RollbackTarget>,
-    /// What came of it.
+    /// What came of going back.
     restored: Option<(Box<Restored>, Effects)>,
 }
 
@@ -157,7 +157,7 @@ impl Host {
         let work = self.pending.get_mut(&eval.seq).and_then(|pending| pending.work.take());
         match self.aim(eval.seq, &work.unwrap_or(Work::Unknown)) {
             Ok(copy) => self.step(Input::CutShort { work: eval, copy }),
-            // It was there when the work was admitted, a moment ago.
+            // The copy was still there when the work was admitted, a moment ago.
             Err(_) => self.step(Input::Submit(eval)),
         }
     }
@@ -192,7 +192,8 @@ impl Host {
         self.pending.get(&work).map(|pending| &pending.by)
     }
 
-    /// The lower half has a copy. One that was woken makes another of itself, which is not new here.
+    /// The lower half has a copy. A copy that is woken makes another of itself with the same number, which is known here
+    /// already.
     pub(crate) fn copied(&mut self, copied: &Copied) {
         if !self.copies.has(copied.copy) {
             self.copies.unclaimed.push(copied.copy);
@@ -207,7 +208,7 @@ impl Host {
         Some(MadeCopy { number: self.copies.unclaimed.remove(at), text: None })
     }
 
-    /// Drops copies that were made for nobody who is there still.
+    /// Drops copies that no checkpoint or undo is waiting for any more.
     pub(crate) fn drop_unclaimed(&mut self) {
         if self.copying.label.is_none() && !self.takes_copy() {
             for copy in std::mem::take(&mut self.copies.unclaimed) {
@@ -255,7 +256,7 @@ impl Host {
         }
     }
 
-    /// The rollback that is on its way to this checkpoint, which must not be dropped then.
+    /// The rollback or undo that is on its way to this checkpoint; until it is over the checkpoint must not be dropped.
     pub(crate) fn goes_back_to(&self, label: &str) -> Option<EvalSeq> {
         let rolls_back = matches!(self.state.phase, Phase::RollingBack(_));
         let target = self.copying.target.as_ref().filter(|_| rolls_back)?;
@@ -275,12 +276,12 @@ impl Host {
         let Some(copy) = self.copies.take(label) else { return false };
         self.drop_copy(copy.number, copy.text);
         self.set_fallback();
-        // It may have been the only copy of the state as it is.
+        // The checkpoint may have been the only copy of the state as it is now.
         self.state_changed();
         true
     }
 
-    /// Has the copy take the place of the interpreter. One that is text is loaded by a new interpreter, when the
+    /// Has the copy take the place of the interpreter. A copy that is text is loaded by a new interpreter, when the
     /// old one is gone.
     pub(crate) fn order_rollback(&mut self, copy: u32) {
         let text = self.copying.target.as_ref().is_some_and(|target| target.text.is_some());
@@ -375,7 +376,7 @@ impl Host {
         last.iter().map(|eval| self.eval_id(*eval).to_string()).collect()
     }
 
-    /// Records what came of a rollback. One that cut an eval short has not been recorded to have begun.
+    /// Records what came of a rollback. If the rollback cut an eval short, its start is recorded only now.
     pub(crate) fn record_rollback(&mut self, work: EvalSeq) {
         if !self.ledger.is_current(work) {
             if let Err(error) = self.ledger.start(work, self.clock.now()) {
@@ -413,7 +414,8 @@ impl Host {
     pub(crate) fn go_on(&mut self) {
         let restored = std::mem::take(&mut self.copying).restored;
         let undone = restored.map(|(_, effects)| effects.undone).unwrap_or_default();
-        // Nobody has heard of the end: the next eval tells, or is not run if the state lacks something that it may need.
+        // If no client has heard of the end, the next eval tells of it, or is refused if the state lacks something that
+        // the eval may need.
         if !std::mem::take(&mut self.ending.reported) {
             let after = self.copies.holds().last();
             if undone.is_empty() {

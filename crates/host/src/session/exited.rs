@@ -91,8 +91,8 @@ impl State {
         actions
     }
 
-    /// Whether another interpreter is started when this one has ended: one that did not get over the user's standard
-    /// library is no reason to have no session.
+    /// Whether another interpreter is started when this one has ended: a session must start even if the user's standard
+    /// library has ended its interpreter.
     pub(super) fn starts_again(run: Option<&RunningEval>, why: &Why) -> bool {
         let own = matches!(why, Why::Own | Why::HardTimeout | Why::Protocol(_) | Why::Gone(_));
         own && run.is_some_and(|run| run.role == EvalRole::Stdlib)

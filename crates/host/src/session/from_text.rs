@@ -57,7 +57,7 @@ impl Host {
         self.step(Input::FallsBack);
     }
 
-    /// Whether the session is on its way back. Whoever stops or restarts it has ended that.
+    /// Whether the session is on its way back. A stop or a restart ends the way back.
     fn goes_back(&self) -> bool {
         match &self.state.phase {
             Phase::RollingBack(_) => true,
@@ -87,7 +87,7 @@ impl Host {
         Some((target.cause.work().unwrap_or_default(), target.text.as_mut()?))
     }
 
-    /// Whether the interpreter that is ready is there for a text, which it loads now.
+    /// Orders the load of a text if this interpreter was started for one; returns whether it was.
     pub(crate) fn load_text(&mut self) -> bool {
         let Some((work, stage @ TextStage::Starts(_))) = self.text_stage() else { return false };
         let TextStage::Starts(path) = stage else { return false };
@@ -114,7 +114,7 @@ impl Host {
             GoingBack::Ended(exit) => (target.copy, Exit::clone(exit)),
             GoingBack::Rollback { .. } | GoingBack::Undo { .. } => (target.copy, Exit::default()),
         };
-        // What the load says of its end is not about the eval that was cut short.
+        // What the bridge said at the end of the load does not belong to the eval that was cut short.
         self.closing = EvalClosing::default();
         // A text of which only names could not be loaded has brought back the rest.
         if ok || !failed.is_empty() {

@@ -12,7 +12,7 @@ use stead_protocol::{EndReason, EvalSeq, Offset, Outcome, Refusal, TimeoutStep};
 pub(crate) const GRACE: Millis = 2_000;
 /// How long an interpreter may take to exit by itself when it is asked to.
 pub(crate) const EXIT_GRACE: Millis = 500;
-/// The same for a bridge that has to leave code which runs elsewhere, or has told that what runs the code is gone.
+/// How long a bridge may take to exit if its code runs elsewhere, or if it has said that what runs the code is gone.
 pub(crate) const LEAVE_GRACE: Millis = 3000;
 /// How long an interpreter may take until its bridge says hello.
 pub(crate) const START_LIMIT: Millis = 60_000;
@@ -51,8 +51,8 @@ pub(crate) enum EvalRole {
     /// A client asked for it.
     #[default]
     Asked,
-    /// The user's standard library. Whatever it does, the session starts: what it waits for does not come, and if the
-    /// interpreter ends with it, another one is started (SPEC ST-4).
+    /// The user's standard library. It never keeps a session from starting: it gets no input, and if the interpreter ends
+    /// with it, another interpreter is started (SPEC ST-4).
     Stdlib,
     /// The code of every start.
     Init,
@@ -82,16 +82,16 @@ pub(crate) enum Phase {
 pub(crate) struct RollingBack {
     /// The work that asked for it.
     pub(crate) work: RunningEval,
-    /// The eval that was running, and ends with that.
+    /// The running eval that the rollback ends, if there was one.
     pub(crate) cut: Option<RunningEval>,
-    /// Whether the work went before evals that were waiting for their turn: those do not run.
+    /// Whether the work went ahead of queued evals, which then do not run.
     pub(crate) jumped: bool,
-    /// When an interpreter that is not there again is given up.
+    /// When the session stops waiting for the copy to take over.
     pub(crate) give_up_at: Millis,
 }
 
 impl RollingBack {
-    /// The eval that output belongs to until the copy has taken its place.
+    /// The eval that output belongs to until the copy has taken the interpreter's place.
     pub(crate) fn current(&self) -> &RunningEval {
         self.cut.as_ref().unwrap_or(&self.work)
     }
@@ -100,7 +100,7 @@ impl RollingBack {
         self.cut.as_mut().unwrap_or(&mut self.work)
     }
 
-    /// The one of both that an interrupt is aimed at.
+    /// The eval that is cut short or the rollback itself, whichever an interrupt is aimed at.
     pub(crate) fn named(&mut self, eval: Option<EvalSeq>) -> Option<&mut RunningEval> {
         let all = self.cut.iter_mut().chain([&mut self.work]);
         all.into_iter().find(|run| eval.is_none_or(|eval| eval == run.eval))
@@ -226,7 +226,7 @@ pub(crate) enum Input {
     },
     /// The bridge says that what ran the code elsewhere is gone; it exits by itself.
     Gone(String),
-    /// The bridge says that its interpreter takes so long to start, from now on.
+    /// The bridge says how long its interpreter may still take to start.
     Starting {
         within: Millis,
     },
@@ -269,7 +269,7 @@ pub(crate) enum Input {
     },
     /// There is no such copy any more, and nothing was done.
     NotRolledBack,
-    /// A copy has taken the place of the interpreter, which ended like that.
+    /// A copy has taken the place of the interpreter, which ended for this reason.
     Restored(EndReason),
     Query(Ticket),
     QueryAnswered,
@@ -353,6 +353,6 @@ pub(crate) struct State {
     pub(crate) once: bool,
     /// Whether a copy takes the place of an interpreter that a signal ends (SPEC ST-5).
     pub(crate) falls_back: bool,
-    /// Whether the bridge is asked to exit while code runs as well: what runs it is somebody else's.
+    /// Whether the bridge is asked to exit even while code runs, because the engine is not the session's own.
     pub(crate) leaves: bool,
 }

@@ -71,7 +71,7 @@ struct Loading {
     hash: u64,
     /// It runs as a further part of a `clear`, whose outcome does not depend on it.
     again: bool,
-    /// Its text, until that is sent as such a part.
+    /// The library's text, until it is sent as a part of a `clear`.
     text: Option<String>,
     printed: bool,
     asked: bool,
@@ -105,7 +105,8 @@ impl Library {
         }
     }
 
-    /// Takes an error; whether it is no part of the running eval's record, because that is a `clear`.
+    /// Takes note of a library's error. Returns whether the error stays out of the running eval's record, because that
+    /// eval is a `clear`.
     pub(crate) fn hear_error(
         &mut self,
         name: &str,
@@ -148,7 +149,7 @@ impl Library {
     fn succeed(&mut self, eval: EvalSeq, names: Option<u64>) {
         let before = self.status.take();
         let error = before.as_ref().and_then(|status| status.error.clone());
-        // Bridges count the names of all libraries.
+        // A bridge counts the names of all libraries together, so the counts are not added up.
         let names = names.or(before.and_then(|status| status.names));
         self.status = Some(StdlibStatus { eval: Some(eval), names, error });
     }
@@ -172,7 +173,7 @@ fn line_in(traceback: &str) -> Option<&str> {
 impl Host {
     /// Records that the libraries are run, those that there are.
     pub(crate) fn accept_stdlib(&mut self) -> Result<Vec<Eval>, SpoolError> {
-        // Of a library that ended the last interpreter it is still told how it did.
+        // The status of a library that ended the last interpreter is kept, so that clients still see it.
         self.library.status.take_if(|_| self.library.deadly.is_empty());
         self.library.loading.clear();
         let mut accepted = Vec::new();
@@ -269,7 +270,7 @@ impl Host {
         let loading = self.library.loading.remove(at)?;
         let again = loading.again;
         self.note_loaded(loading, outcome);
-        // What is left belongs to a `clear` that was cut short.
+        // Libraries of this eval that are left belong to a `clear` that was cut short.
         self.library.loading.retain(|loading| loading.eval != eval);
         self.library.notice.take_if(|_| again)
     }

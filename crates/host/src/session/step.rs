@@ -220,7 +220,7 @@ impl State {
         if let Phase::Starting { .. } = self.phase {
             self.phase = Phase::Idle { since: now };
         }
-        // The session is ready when that is over.
+        // If code has to run at the start, the session is ready when that code is over.
         let mut actions = if first.is_empty() { self.tell_ready() } else { vec![] };
         first.into_iter().rev().for_each(|eval| self.queue.push_front(eval));
         actions.extend(self.next());
@@ -288,7 +288,7 @@ impl State {
                 self.phase = Phase::Ending { run: None, why, kill_at };
                 run
             }
-            // It was just over when it was to be cut short.
+            // The eval ended by itself just before the rollback cut it short.
             Phase::RollingBack(RollingBack { work, cut: Some(run), jumped, give_up_at }) => {
                 let rolling = RollingBack { work, cut: None, jumped, give_up_at };
                 self.phase = Phase::RollingBack(rolling);
@@ -328,7 +328,7 @@ impl State {
         if self.queue.front().is_none_or(|eval| eval.role == EvalRole::Asked) {
             actions.extend(self.tell_ready());
         }
-        // The code of the start is not what such a session is for.
+        // A session for one eval ends after its client's eval, not after the code of the start.
         let asked = run.role == EvalRole::Asked;
         if self.once && asked && matches!(self.phase, Phase::Idle { .. }) {
             self.leave(Why::Stop(vec![]), Some(now + EXIT_GRACE));
@@ -428,7 +428,7 @@ impl State {
             // One eval can run at a time: a rollback that cut another short never came to its turn.
             Phase::RollingBack(RollingBack { work, cut: Some(mut run), .. }) => {
                 self.queue.push_front(Eval::asked(work.eval, None));
-                // Whoever wanted to interrupt the rollback is answered with the eval that it had cut short.
+                // Requests to interrupt the rollback are answered with the eval that it had cut short.
                 run.interrupts.extend(work.interrupts);
                 Phase::Ending { run: Some(run), why, kill_at }
             }
@@ -478,7 +478,7 @@ impl State {
                 *kill_at = None;
                 vec![Action::Kill]
             }
-            // There are servers that die of an answer which nobody takes.
+            // Some servers die if nobody takes their answer, so the bridge is asked to leave in good order.
             Phase::Running(_) | Phase::Querying { .. } if self.leaves => {
                 self.leave(why, Some(now + LEAVE_GRACE));
                 vec![Action::AskExit]

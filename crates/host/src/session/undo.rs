@@ -24,7 +24,8 @@ const LONG_IDLE: Millis = 10 * 60 * 1000;
 const LONG_TEXT: Millis = 500;
 /// Texts for undo have numbers from here on.
 const OWN_TEXTS: u32 = 1 << 31;
-/// Whoever has rewritten so much memory since the last copy pays for older ones with as much again.
+/// If the interpreter has rewritten more bytes than this since the last copy, only the newest copy is kept: older ones
+/// would hold as much memory again.
 const MUCH: u64 = 64 << 20;
 
 /// The copies that a session makes by itself.
@@ -42,8 +43,8 @@ pub(crate) struct Undo {
     fallback: Option<u32>,
 }
 
-/// Copies in text that took long, in a row: evals that come meanwhile wait for them, so the next are left out, twice as
-/// many each time. Other copies have brakes of their own, in the bridge.
+/// Counts copies as text that took long, in a row. Evals have to wait for such a copy, so the next copies are left out,
+/// twice as many each time. For copies by fork the bridge has brakes of its own.
 #[derive(Debug, Default)]
 struct SlowCopies {
     times: u32,
@@ -56,7 +57,7 @@ impl SlowCopies {
         self.left_out = if self.times > 0 { 1 << self.times } else { 0 };
     }
 
-    /// Whether the next one is left out.
+    /// Whether the next copy is left out.
     fn skips(&mut self) -> bool {
         let skips = self.left_out > 0;
         self.left_out = self.left_out.saturating_sub(1);
@@ -138,7 +139,7 @@ impl Host {
             let path = self.checkpoints_dir().join(format!("undo-{seq}.stead"));
             let eval = self.eval_id(EvalSeq::default());
             save = Some(SavedCopy { eval, path: path.display().to_string() });
-            // Texts of checkpoints have the numbers of evals.
+            // The text of a checkpoint has the number of its eval, so texts for undo have numbers above those.
             made = Some(MadeCopy { number: OWN_TEXTS | seq as u32, text: Some(path) });
         }
         let began = self.clock.now();
@@ -180,7 +181,7 @@ impl Host {
             Some(_) => made,
         };
         self.drop_unclaimed();
-        // The session is on its way to another copy, which must not be given up for this one.
+        // The session may be on its way to another copy, which must not be given up for the new one.
         if matches!(self.state.phase, Phase::RollingBack(_) | Phase::Ending { .. }) {
             made.into_iter().for_each(|made| self.drop_copy(made.number, made.text));
             return true;
@@ -214,7 +215,7 @@ impl Host {
         true
     }
 
-    /// The interpreter has ended: what it was making a copy for is over.
+    /// The interpreter has ended, so the copy that it was making will not come.
     pub(crate) fn forget_taking(&mut self) {
         if let Some(Taking { made: Some(made), .. }) = self.copies.undo.taking.take() {
             self.drop_copy(made.number, made.text);
@@ -291,8 +292,8 @@ impl Host {
     }
 }
 
-/// Whether a save has saved all that a text can hold. Processes and descriptors end with their shell, and whoever goes back is told
-/// of them.
+/// Whether a save has saved all that a text can hold. Processes and descriptors cannot be saved, since they end with their
+/// shell; a client that goes back is told of them.
 fn is_whole(data: Option<&Value>) -> bool {
     let ends = |failed: &Value| matches!(failed["type"].as_str(), Some("process" | "descriptor"));
     let failed = data.map(|data| data["failed"].as_array().into_iter().flatten());

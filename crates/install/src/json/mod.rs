@@ -214,7 +214,7 @@ fn take_out(text: &str, object: &JsonNode, position: usize) -> Vec<Splice> {
         return vec![Splice::delete(at)];
     }
     if position + 1 < members.len() {
-        // The first one of a line leaves no space at the begin of what follows.
+        // If the first member of an object on one line goes, the space behind it goes too.
         let gap = &text[end..members[position + 1].start];
         let flat = start == open && gap.trim().is_empty() && !gap.contains('\n');
         return vec![Splice::delete(start..if flat { end + gap.len() } else { end })];
@@ -223,7 +223,7 @@ fn take_out(text: &str, object: &JsonNode, position: usize) -> Vec<Splice> {
     if member.comma.is_none()
         && let Some(comma) = members[position - 1].comma
     {
-        // Where nothing stands between them both are one piece.
+        // If nothing stands between comma and member, both are deleted as one piece.
         match comma + 1 == start {
             true => made = vec![Splice::delete(comma..end)],
             false => made.push(Splice::delete(comma..comma + 1)),

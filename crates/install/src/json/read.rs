@@ -61,7 +61,8 @@ impl JsonNode {
         self.members()?.iter().rposition(|member| member.key == key)
     }
 
-    /// Where to write what, so that this becomes `wanted`: of a list that differs in its first word only that word.
+    /// The range to replace, and the value to write there, so that this value becomes `wanted`: of a list that differs
+    /// only in its first word, just that word.
     pub(super) fn least_change<'a>(&self, wanted: &'a Value) -> (Range<usize>, &'a Value) {
         if let (JsonKind::Array(items), Value::Array(words)) = (&self.kind, wanted)
             && let ([first, rest @ ..], [word, others @ ..]) = (&items[..], &words[..])
@@ -240,7 +241,7 @@ impl JsonReader<'_> {
         let is_part = |c: char| c.is_ascii_alphanumeric() || matches!(c, '+' | '-' | '.' | '_');
         let end = rest.find(|c| !is_part(c)).unwrap_or(rest.len());
         let word = &rest[..end];
-        // JSON has numbers of any size, and nobody has to calculate with them here: the digits stand for such a one.
+        // A JSON number may be too large for any type: its digits stand for it, since values are only compared.
         let too_large = || is_number(word).then(|| Value::String(word.to_owned()));
         let value = serde_json::from_str(word).ok().or_else(too_large);
         let value = value.ok_or_else(|| match end {

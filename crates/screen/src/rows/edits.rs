@@ -101,7 +101,7 @@ impl Rows {
     /// Erases from the start of the frame to the cursor; what stood before it stays.
     pub(crate) fn erase_above(&mut self) {
         if let Some(first) = self.frame {
-            // Rows of the frame, and the cursor, may be below all that is left.
+            // The frame's first row and the cursor may be below the last row that is left.
             let end = self.row.min(self.window.len());
             for row in self.window.range_mut(first.min(end)..end) {
                 row.body = Body::Cells(Box::default());

@@ -17,7 +17,7 @@ class Incomplete(BashTest):
                 result = host.eval(code)
                 self.assertEqual((result.status, result.error, result.out, result.err), ("error", "SyntaxError", "", ""), code)
                 self.assertIs(result.event("error").get("incomplete"), True, code)
-                self.assertEqual(result.done["exit_code"], 2, code)
+                self.assertEqual((result.done["exit_code"], result.done.get("nothing_ran")), (2, True), code)
                 message = result.event("error")["message"]
                 self.assertTrue(message.startswith("sh:%d: " % host.count), message)
                 self.assertNotIn("__stead", message)

@@ -24,13 +24,16 @@ class Incomplete(BridgeTest):
             result = self.refused(host, "ran = 1\n" + code)
             self.assertIs(result.event("error").get("incomplete"), True, code)
             self.assertIn(result.error, ("SyntaxError", "IndentationError"), code)
+            self.assertIs(result.done.get("nothing_ran"), True, code)
             self.ok(host, "'ran' in globals()", "False")
             self.assertIs(host.eval(code).event("error").get("incomplete"), True, code)
 
     def test_e20_what_is_wrong_however_it_goes_on_is_no_incomplete_code(self):
         host = self.start()
         for code in WRONG:
-            self.assertNotIn("incomplete", self.refused(host, code).event("error"), code)
+            result = self.refused(host, code)
+            self.assertNotIn("incomplete", result.event("error"), code)
+            self.assertIs(result.done.get("nothing_ran"), True, code)
         if sys.version_info >= (3, 10):
             self.assertIs(host.eval("match x:").event("error").get("incomplete"), True)
 
@@ -38,7 +41,9 @@ class Incomplete(BridgeTest):
         host = self.start()
         for code in ("exec('(')", "compile('(', '<py:1>', 'exec')", "eval('(')", "exec(compile('(', '<py:%d>' % 4, 'exec'))", "raise SyntaxError('a')",
                      "int('')", "import ast; ast.parse('(')"):
-            self.assertNotIn("incomplete", self.refused(host, code).event("error"), code)
+            result = self.refused(host, code)
+            self.assertNotIn("incomplete", result.event("error"), code)
+            self.assertNotIn("nothing_ran", result.done, code)
 
     def test_e20_a_warning_is_given_once(self):
         host = self.start()

@@ -116,6 +116,30 @@ fn st5_between_evals_in_quick_succession_there_is_no_copy_and_none_is_made_up() 
 }
 
 #[test]
+fn st5_code_of_which_nothing_ran_is_not_what_is_undone() {
+    let env = TestEnv::new(STEAD);
+    for (name, first, second, wrong) in [
+        ("py", "data = [1]", "data.append(2)", &["data.append(", "1 +* 2", "data.clear()\nif"][..]),
+        ("sh", "data=1", "data=2", &["data=3; if true; then", "cat <<X"][..]),
+    ] {
+        eval(&env, name, first);
+        let eval_id = eval(&env, name, second)["data"]["eval_id"].clone();
+        for code in wrong {
+            let reply = env.json(["eval", "-n", name, "--", code]);
+            assert_eq!(reply["data"]["error"]["name"], "SyntaxError", "{reply:#}");
+        }
+        let last = env.json(["eval", "-n", name, "--", wrong[0]])["data"]["eval_id"].clone();
+        let refused = env.json(["undo", last.as_str().unwrap()]);
+        let message = refused["error"]["message"].as_str().unwrap_or_default();
+        assert!(message.contains("has left nothing"), "{refused:#}");
+        let back = undo(&env, &["-n", name]);
+        assert_eq!(back["data"]["undone"], json!([eval_id]), "{back:#}");
+    }
+    assert_eq!(value(&env, "data"), "[1]");
+    assert_eq!(env.run(["eval", "-n", "sh", "--text", "echo $data"]).stdout, "1\n");
+}
+
+#[test]
 fn st5_undo_ends_code_that_runs_even_if_it_ignores_interrupts() {
     let env = TestEnv::new(STEAD);
     eval(&env, "py", "x = 1");

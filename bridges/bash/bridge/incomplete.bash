@@ -79,5 +79,5 @@ __stead_refuse() {
     __stead_quote "$1: ${__s_said##*warning: }"
     __stead_st=2 __stead_src=
     __stead_send "{\"ev\":\"error\",\"name\":\"SyntaxError\",\"message\":$__stead_q,\"incomplete\":true}"
-    __stead_send "{\"ev\":\"done\",\"eval\":\"$1\",\"status\":\"error\",\"exit_code\":2,\"variables\":$__stead_count}"
+    __stead_send "{\"ev\":\"done\",\"eval\":\"$1\",\"status\":\"error\",\"nothing_ran\":true,\"exit_code\":2,\"variables\":$__stead_count}"
 }

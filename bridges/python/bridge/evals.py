@@ -45,7 +45,7 @@ def compile_all(source, name):
         code = compile(_ast.Expression(last.value), name, "eval", flags, True)
     else:
         if last is not None:
-            # One code for all, so that a debugger steps from each line to the next. The name is no identifier.
+            # One code object for all statements, so that a debugger steps from each line to the next. VALUE is no identifier.
             body[-1] = _ast.Assign([_ast.Name(VALUE, _ast.Store(), **place(last))], last.value, **place(last))
         code = compile(tree, name, "exec", flags, True)
         if "__future__" in source:
@@ -131,7 +131,7 @@ def conclude(codes, source, events):
 
 def begin_eval(eval_id):
     """Puts everything in order for an eval, which from here on runs; what may have run before it."""
-    if S.pending:  # set to False only then: an interrupt that comes at this very moment must not be lost
+    if S.pending:  # not set to False without this check: an interrupt that comes at this very moment must not be lost
         S.pending = False
         if is_aimed_at(eval_id):
             S.pending = True
@@ -165,7 +165,7 @@ def end_with(error, events, source):
         status, code = end_with_exit(error, events)
     else:
         interrupted = S.interrupt != Interrupt.NONE or S.user_sigint is not None
-        # What leaves a prompt that was hung up on is bdb.BdbQuit, or sys.exit() in 3.14.
+        # A prompt that was hung up on is left by bdb.BdbQuit, or by sys.exit() in 3.14.
         is_interrupt = interrupted if isinstance(error, KeyboardInterrupt) else S.hung_up
         report_error(error, events, source)
         status, code = "interrupted" if is_interrupt else "error", None
@@ -192,7 +192,7 @@ def end_output():
     if S.stdin_used or READERS:
         drop_input()
     end_writes()
-    if not calm and flush_last() and ours:  # now, since what a thread wrote until here is this eval's too
+    if not calm and flush_last() and ours:  # flushed only now, since what a thread wrote until here belongs to this eval too
         S.since = Since.FLUSHED
 
 
@@ -209,8 +209,10 @@ def finish_eval(status, code, codes, source, events):
             notice = changed_modules(calm)
     except Exception:
         pass
+    if codes is not None and not codes:  # the code could not be compiled
+        more = ',"nothing_ran":true'
     if code is not None:
-        more = ',"exit_code":%d' % code
+        more += ',"exit_code":%d' % code
     if changed:
         more += ',"changed":' + dump(changed)
     if notice:
@@ -239,7 +241,7 @@ def read_line(prompt="", /):
     trailing newline before reading input.
 
     If the user hits EOF, raise EOFError."""
-    # The builtin drops an interrupt that comes while it flushes its prompt.
+    # This replaces the builtin input(), which drops an interrupt that comes while it flushes its prompt.
     for name in ("stdin", "stdout", "stderr"):
         if getattr(sys, name, None) is None:
             raise RuntimeError("input(): lost sys." + name)
@@ -322,7 +324,7 @@ def run_async(code):
     async def keep():
         try:
             return await eval(code, SPACE)
-        except BaseException as error:  # before the loop's frames are added to its traceback
+        except BaseException as error:  # kept before the loop's frames are added to the traceback
             kept[:] = [error, error.__traceback__]
             raise
 
@@ -342,7 +344,7 @@ def run_async(code):
         error = raised or (KeyboardInterrupt() if S.cancel != Cancel.NOT_ASKED else kept[0] if kept else task.exception())
         raise error.with_traceback(kept[1] if kept and raised is None else error.__traceback__)
     if task.exception() is not None:
-        # An interrupt on its very first line comes before anything could be kept.
+        # An interrupt on the very first line of the code comes before an error could be kept.
         raise kept[0].with_traceback(kept[1]) if kept else task.exception()
     if raised is not None:
         raise raised
@@ -373,7 +375,7 @@ def idle_loop():
             loop.add_reader(CONTROL, lambda: (arrived.append(1), loop.stop()))
             try:
                 loop.run_forever()
-            except (SystemExit, KeyboardInterrupt):  # of a task; the others go on
+            except (SystemExit, KeyboardInterrupt):  # a task raised this; the others go on
                 pass
             finally:
                 leave_child()

@@ -48,7 +48,16 @@ impl Host {
                     self.query_answered(seq, data, error);
                 }
             }
-            Told::Done(Done { status, exit_code, changed, variables, notice, ns, .. }) => {
+            Told::Done(Done {
+                status,
+                nothing_ran,
+                exit_code,
+                changed,
+                variables,
+                notice,
+                ns,
+                ..
+            }) => {
                 pause::point("done");
                 if self.goes_on_loading(status) {
                     return;
@@ -66,6 +75,9 @@ impl Host {
                 self.closing =
                     EvalClosing { exit_code, changed, ns, notice: noted, ..EvalClosing::default() };
                 notice.into_iter().for_each(|notice| self.closing.note(notice));
+                if nothing_ran {
+                    self.none_of_it_ran();
+                }
                 self.done(status);
             }
             Told::Leaving { code } => {
@@ -288,6 +300,14 @@ impl Host {
         self.forget_taking();
         self.nobody_answers();
         self.clock.resume();
+    }
+
+    /// The code that was sent could not be run, so the state is as it was.
+    fn none_of_it_ran(&mut self) {
+        let running = self.state.running().map(|run| run.eval);
+        if let Some(pending) = running.and_then(|eval| self.pending.get_mut(&eval)) {
+            pending.nothing_ran = true;
+        }
     }
 
     /// The bridge says that the running eval is over.

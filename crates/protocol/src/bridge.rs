@@ -232,6 +232,9 @@ pub struct Done {
     pub eval: String,
     /// How it ended.
     pub status: DoneStatus,
+    /// None of the code has run, because it cannot be compiled or is incomplete, so there is nothing to undo.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub nothing_ran: bool,
     /// Code of an exit inside the eval.
     #[serde(default)]
     pub exit_code: Option<i32>,
@@ -247,6 +250,22 @@ pub struct Done {
     /// The namespace that the next eval runs in, in languages that have such (Clojure).
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub ns: Option<String>,
+}
+
+impl Done {
+    /// The end of an eval of which there is nothing else to say.
+    pub fn new(eval: impl Into<String>, status: DoneStatus) -> Done {
+        Done {
+            eval: eval.into(),
+            status,
+            nothing_ran: false,
+            exit_code: None,
+            changed: None,
+            variables: None,
+            notice: None,
+            ns: None,
+        }
+    }
 }
 
 /// A standard stream.

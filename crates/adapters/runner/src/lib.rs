@@ -113,15 +113,7 @@ fn fail(channel: &mut HostChannel, eval: &EvalId, name: &str, message: String) {
 }
 
 fn done(channel: &mut HostChannel, eval: &EvalId, status: DoneStatus, exit_code: Option<i32>) {
-    channel.send(&BridgeEvent::Done(Done {
-        eval: eval.to_string(),
-        status,
-        exit_code,
-        changed: None,
-        variables: None,
-        notice: None,
-        ns: None,
-    }));
+    channel.send(&BridgeEvent::Done(Done { exit_code, ..Done::new(eval.to_string(), status) }));
 }
 
 #[cfg(test)]

@@ -75,8 +75,7 @@ impl Host {
             work: Some(work),
             place: submit.place,
             owed,
-            interrupted_by: None,
-            notice: None,
+            ..Pending::default()
         };
         self.pending.insert(seq, pending);
         let accepted = Accepted { eval: seq, generation, behind, duplicate: false, finished: None };

@@ -141,7 +141,7 @@ impl Host {
         let pending = self.pending.remove(&eval).unwrap_or_default();
         // An eval that an interrupt took out of the queue has done nothing that could be undone.
         let ended = EndedEval { seq: eval, kind: pending.kind, of_start: pending.is_of_start() };
-        if has_begun && self.copies.note(ended, &outcome) {
+        if has_begun && !pending.nothing_ran && self.copies.note(ended, &outcome) {
             self.state_changed();
         }
         pending.notice.into_iter().for_each(|notice| closing.note(notice));

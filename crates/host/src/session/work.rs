@@ -23,6 +23,8 @@ pub(crate) struct Pending {
     pub(crate) owed: Option<Ticket>,
     /// The client that first asked to stop the eval.
     pub(crate) interrupted_by: Option<By>,
+    /// None of its code has run, as its bridge says.
+    pub(crate) nothing_ran: bool,
     /// Something for the reader of its outcome.
     pub(crate) notice: Option<String>,
 }

@@ -182,13 +182,11 @@ impl KernelTalk {
             return;
         }
         out.push(TalkAction::Tell(BridgeEvent::Done(Done {
-            eval: run.eval,
-            status,
             exit_code,
             changed: names.changed,
             variables: names.variables,
             notice: run.notice,
-            ns: None,
+            ..Done::new(run.eval, status)
         })));
     }
 
@@ -205,16 +203,7 @@ impl KernelTalk {
 
 /// The end of an eval that did nothing to the names.
 pub(super) fn done(eval: &str, status: DoneStatus) -> BridgeEvent {
-    let eval = eval.to_owned();
-    BridgeEvent::Done(Done {
-        eval,
-        status,
-        exit_code: None,
-        changed: None,
-        variables: None,
-        notice: None,
-        ns: None,
-    })
+    BridgeEvent::Done(Done::new(eval, status))
 }
 
 pub(super) fn error(

@@ -296,13 +296,10 @@ impl KernelTalk {
             return;
         }
         out.push(TalkAction::Tell(BridgeEvent::Done(Done {
-            eval: run.eval,
-            status,
-            exit_code: None,
             changed: names.changed,
             variables: names.variables,
             notice: run.notice,
-            ns: None,
+            ..Done::new(run.eval, status)
         })));
     }
 }

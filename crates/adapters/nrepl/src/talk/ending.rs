@@ -58,15 +58,7 @@ impl NreplTalk {
 
     /// The end of an eval, with the namespace that the next one runs in.
     pub(super) fn done(&self, eval: &str, status: DoneStatus, notice: Option<String>) -> Done {
-        Done {
-            eval: eval.to_owned(),
-            status,
-            exit_code: None,
-            changed: None,
-            variables: None,
-            notice,
-            ns: self.namespace.clone(),
-        }
+        Done { notice, ns: self.namespace.clone(), ..Done::new(eval, status) }
     }
 }
 

@@ -1,6 +1,7 @@
 //! E-18: hints about habits of other REPLs, in the words of the command line.
 
-use stead_testkit::TestEnv;
+use serde_json::json;
+use stead_testkit::{TestEnv, wait_for};
 
 use crate::STEAD;
 
@@ -83,4 +84,43 @@ fn e18_the_hint_comes_also_with_the_kept_output() {
     let read = env.json(["output", "py:2"]);
     assert_eq!(read["data"]["error"]["name"], "ZeroDivisionError", "{read:#}");
     assert_eq!(read["data"]["error"]["hint"], serde_json::Value::Null, "{read:#}");
+}
+
+#[test]
+fn e18_st5_a_lost_name_is_told_with_what_lost_it() {
+    let env = TestEnv::new(STEAD);
+    let settle =
+        || wait_for("a copy of the session as it is", || env.status()["undo"]["kept"] == true);
+    let eval = |code: &str| {
+        env.json(["eval", "-n", "py", code]);
+        settle();
+    };
+    eval("a = 1");
+    eval("b = 2");
+    env.json(["undo", "-n", "py"]);
+    let undone = "`b` came from py:2, which was undone: run the code that makes it again";
+    assert_eq!(hint(&env, "py", "b").as_deref(), Some(undone));
+    // The undone clear has lost nothing, and neither has the crash, after which the session goes on.
+    settle();
+    env.json(["clear", "-n", "py"]);
+    let back = env.json(["undo", "py:6"]);
+    assert_eq!(back["data"]["undone"], json!(["py:6"]), "{back:#}");
+    eval("a");
+    let crash = env.json(["eval", "-n", "py", "import os; os.abort()"]);
+    assert_eq!(crash["data"]["restored"], "py:8", "{crash:#}");
+    assert_eq!(env.json(["eval", "-n", "py", "a"])["data"]["value"], "1");
+    // Beside code that runs, names are known by the history.
+    env.json(["eval", "-n", "py", "input()"]);
+    let vars = env.json(["vars", "-n", "py"])["data"]["vars"].clone();
+    let names: Vec<&str> =
+        vars.as_array().unwrap().iter().filter_map(|it| it["name"].as_str()).collect();
+    assert_eq!(names, ["a"], "{vars:#}");
+    env.json(["interrupt", "py"]);
+    env.json(["eval", "-n", "py", "exit(4)"]);
+    let said = hint(&env, "py", "a").unwrap();
+    assert!(
+        said.contains("started afresh (the interpreter exited with code 4); it came from py:1"),
+        "{said}"
+    );
+    assert_eq!(hint(&env, "py", "b").as_deref(), Some(undone));
 }

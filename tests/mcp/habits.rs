@@ -166,7 +166,8 @@ fn e18_a_name_that_was_lost_says_how() {
 
 #[test]
 fn e18_a_name_that_was_deleted_or_lost_in_a_crash_or_cleared_is_told_apart() {
-    let (_env, mut server) = served();
+    let (env, mut server) = served();
+    env.json(["launch", "python", "-n", "py", "--no-undo"]);
     let eval = |server: &mut Server, code: &str| run(server, "python", code);
     eval(&mut server, "a = 1; b = 2; c = 3");
     eval(&mut server, "del b");

@@ -12,7 +12,7 @@ use stead_spool::SessionDir;
 use crate::host::{Facts, Host, Launch};
 use crate::life::wall_clock::wall_ms;
 use crate::record::disk;
-use crate::record::ledger::EvalClosing;
+use crate::record::ledger::{Beginning, EvalClosing};
 use crate::session::state::{Input, Listening, Phase, Question, Why};
 use crate::with_causes;
 
@@ -132,7 +132,7 @@ impl Host {
         }
         // A killed host may have left files of its copies behind.
         self.forget_copies();
-        if let Err(error) = self.ledger.open_generation() {
+        if let Err(error) = self.ledger.open_generation(Beginning::Fresh) {
             let message = with_causes(&error);
             self.launch = Launch::Refused(EndReason::launch_failed(message, None));
             return;

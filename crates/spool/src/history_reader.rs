@@ -48,6 +48,18 @@ pub struct EvalEntry {
     pub finished: Option<(u64, Finished)>,
 }
 
+/// What became of a session's state when its interpreter had run an eval.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub enum StateAfter {
+    /// The next eval found it, in the same interpreter or in a copy.
+    Kept,
+    /// It is gone with the interpreter.
+    Lost {
+        /// How that ended, if it is recorded.
+        reason: Option<EndReason>,
+    },
+}
+
 /// Evals whose records were dropped to make room.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub struct Gone {
@@ -169,23 +181,31 @@ impl HistoryReader {
         self.tail().map(|tail| tail.last_end)
     }
 
-    /// How the interpreter ended that this eval ran in, if it ran no other eval after it and its end is recorded.
-    pub fn end_after(&self, seq: EvalSeq) -> Result<Option<EndReason>, SpoolError> {
+    /// What became of an interpreter's state after this eval, its last one.
+    pub fn state_after(&self, seq: EvalSeq) -> Result<StateAfter, SpoolError> {
         let index_path = self.dir.history_index();
         let entry = self.entry(seq.0).map_err(SpoolError::io("read", &index_path))?;
-        let Some(mut pos) = entry.position(RecordMark::Finished) else { return Ok(None) };
+        let mut state = StateAfter::Lost { reason: None };
+        let Some(mut pos) = entry.position(RecordMark::Finished) else { return Ok(state) };
         for _ in 0..RECORDS_BETWEEN {
             let line =
                 line_at(&self.file, pos).map_err(SpoolError::io("read", &self.dir.history()))?;
-            let Some(line) = line else { return Ok(None) };
+            let Some(line) = line else { break };
             pos += line.len() as u64 + 1;
-            match serde_json::from_slice(&line) {
-                Ok(HistoryRecord::Ended { reason, .. }) => return Ok(Some(reason)),
-                Ok(HistoryRecord::Opened { .. }) | Err(_) => return Ok(None),
-                Ok(_) => {}
-            }
+            state = match serde_json::from_slice(&line) {
+                Ok(HistoryRecord::Ended { reason, .. }) => {
+                    StateAfter::Lost { reason: Some(reason) }
+                }
+                Ok(HistoryRecord::Opened { from_copy: true, .. }) => StateAfter::Kept,
+                // The host of a copy was killed.
+                Ok(HistoryRecord::Opened { .. }) if state == StateAfter::Kept => {
+                    return Ok(StateAfter::Lost { reason: None });
+                }
+                Ok(HistoryRecord::Opened { .. } | HistoryRecord::Started { .. }) | Err(_) => break,
+                Ok(_) => continue,
+            };
         }
-        Ok(None)
+        Ok(state)
     }
 
     /// The last interpreter that was opened; 0 if there was none.

@@ -19,6 +19,9 @@ pub enum HistoryRecord {
         host_pid: u32,
         /// The boot in which that pid means something.
         boot_id: String,
+        /// It is a copy of the one before: the session's state goes on.
+        #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+        from_copy: bool,
     },
     /// An eval was taken in.
     Accepted {

@@ -36,7 +36,7 @@ mod tests;
 pub use back::RecordsBack;
 pub use error::SpoolError;
 pub use history::History;
-pub use history_reader::{EvalEntry, Gone, HistoryReader};
+pub use history_reader::{EvalEntry, Gone, HistoryReader, StateAfter};
 pub use history_record::HistoryRecord;
 pub use history_recover::Recovered;
 pub use layout::{SessionDir, write_atomically};

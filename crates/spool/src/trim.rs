@@ -88,7 +88,8 @@ impl Plan {
             // The interpreter has no recorded end: it lives, and this host opened it.
             None => {
                 let host_pid = std::process::id();
-                HistoryRecord::Opened { generation, at_ms, host_pid, boot_id: String::new() }
+                let boot_id = String::new();
+                HistoryRecord::Opened { generation, at_ms, host_pid, boot_id, from_copy: false }
             }
         };
         Ok((head, line(&middle)?))

@@ -456,4 +456,5 @@ fn e18_a_lost_name_says_what_became_of_it() {
     );
     assert!(said(LostBy::Clear { eval: EvalSeq(9) }).contains("cleared by py:9"));
     assert!(said(LostBy::End { reason: None }).contains("started afresh; it came"));
+    assert!(said(LostBy::Undo).starts_with("`df` came from py:3, which was undone"));
 }

@@ -181,6 +181,8 @@ pub enum LostBy {
         /// By this work.
         eval: EvalSeq,
     },
+    /// The eval that had made them was undone.
+    Undo,
 }
 
 /// Puts a hint into the view of an eval that failed. A hint is advice: where something cannot be read there is none.
@@ -213,7 +215,8 @@ fn of(view: &EvalView, dir: &SessionDir, eval: EvalSeq) -> Option<Hint> {
         cwd: settings.place.cwd.as_ref(),
     };
     if let Some(name) = failed.missing_name()
-        && let Some(hint) = fresh::lost(&history, &entry, name)
+        && let Some(hint) =
+            fresh::lost(&history, &stead_spool::read_undone(dir.path()), &entry, name)
     {
         return Some(hint);
     }

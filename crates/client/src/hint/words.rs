@@ -124,7 +124,7 @@ impl Hint {
                 format!("a shell wants no spaces around `=`: {}", short(right))
             }
             Hint::Fresh { name, eval, lost } => {
-                let name = short(name);
+                let (name, from) = (short(name), format!("{session}:{}", eval.0));
                 let how = match lost {
                     LostBy::Clear { eval } => {
                         format!("all names were cleared by {session}:{}", eval.0)
@@ -132,10 +132,14 @@ impl Hint {
                     LostBy::End { reason } => {
                         format!("the session was started afresh{}", why(reason.as_ref()))
                     }
+                    LostBy::Undo => {
+                        return format!(
+                            "`{name}` came from {from}, which was undone: run the code that makes it again"
+                        );
+                    }
                 };
                 format!(
-                    "`{name}` was known before {how}; it came from {session}:{}: run the code that makes it again",
-                    eval.0
+                    "`{name}` was known before {how}; it came from {from}: run the code that makes it again"
                 )
             }
         }

@@ -38,6 +38,15 @@ pub(crate) struct Ledger {
     history_quota: u64,
 }
 
+/// What a new interpreter begins with.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum Beginning {
+    /// Nothing.
+    Fresh,
+    /// The state of the one before it, of which it is a copy.
+    Copy,
+}
+
 /// What is known of the running eval beside its state.
 struct Current {
     eval: EvalSeq,
@@ -156,12 +165,13 @@ impl Ledger {
     }
 
     /// Records that a new interpreter begins.
-    pub(crate) fn open_generation(&mut self) -> Result<(), SpoolError> {
+    pub(crate) fn open_generation(&mut self, beginning: Beginning) -> Result<(), SpoolError> {
         self.unsaved.save(&mut self.history)?;
         let (generation, host_pid) = (Generation(self.generation.0 + 1), std::process::id());
         let boot_id = stead_interpreter::boot_id();
         let at_ms = wall_ms();
-        let opened = HistoryRecord::Opened { generation, at_ms, host_pid, boot_id };
+        let from_copy = beginning == Beginning::Copy;
+        let opened = HistoryRecord::Opened { generation, at_ms, host_pid, boot_id, from_copy };
         self.history.append(&opened)?;
         self.generation = generation;
         Ok(())

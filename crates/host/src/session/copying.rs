@@ -11,6 +11,7 @@ use stead_spool::SessionDir;
 
 use crate::host::{Host, Launch};
 use crate::life::wall_clock::wall_ms;
+use crate::record::ledger::Beginning;
 use crate::session::copies::{Effects, KeptCopy, MOST_CHECKPOINTS, MadeCopy, changes_state};
 use crate::session::from_text::{TextStage, unsaved};
 use crate::session::state::{Action, Eval, Input, Phase, RollingBack};
@@ -428,7 +429,7 @@ impl Host {
                 self.news.set_back = Some(Refusal::StateSetBack { after, undone });
             }
         }
-        if let Err(error) = self.ledger.open_generation() {
+        if let Err(error) = self.ledger.open_generation(Beginning::Copy) {
             let why = with_causes(&error);
             let why = format!("that it goes on from a copy could not be recorded: {why}");
             self.launch = Launch::Useless { why, trouble: None };

@@ -51,6 +51,7 @@ fn opened(generation: u32) -> HistoryRecord {
         at_ms: 1,
         host_pid: 7,
         boot_id: "boot".into(),
+        from_copy: false,
     }
 }
 

@@ -295,6 +295,14 @@ fn cf4_a_host_that_starts_an_interpreter_by_itself_asks_too() {
     let reply = env.run(["rollback", "-n", "tools", "x=1"]).json();
     assert_eq!(reply["ok"], false, "{reply:#}");
     assert!(reply.to_string().contains("is not allowed any more"), "{reply:#}");
+    // The same of a rollback that is to end a running eval.
+    let asks = env.json(["eval", "-n", "tools", "read -r line"]);
+    assert_eq!(asks["status"], "waiting_input", "{asks:#}");
+    let late = env.json(["rollback", "-n", "tools", "x=1", "--timeout", "0"]);
+    ok(&env.json(["input", "-n", "tools", "text"]));
+    let id = late["data"]["eval_id"].as_str().unwrap_or_else(|| panic!("{late:#}"));
+    let reply = env.json(["output", id, "--wait", "1m"]);
+    assert!(reply.to_string().contains("is not allowed any more"), "{reply:#}");
     let reply = env.json(["eval", "-n", "tools", "echo $x; greet"]);
     assert_eq!(reply["data"]["chunks"][0]["content"], "2\nhello\n", "{reply:#}");
     // A library that ends the interpreter makes the host start another.

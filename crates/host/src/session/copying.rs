@@ -155,10 +155,11 @@ impl Host {
 
     /// A rollback, or an undo, ends the running eval.
     pub(crate) fn cut_short(&mut self, eval: Eval) {
-        let work = self.pending.get_mut(&eval.seq).and_then(|pending| pending.work.take());
+        let work = self.pending.get(&eval.seq).and_then(|pending| pending.work.clone());
         match self.aim(eval.seq, &work.unwrap_or(Work::Unknown)) {
             Ok(copy) => self.step(Input::CutShort { work: eval, copy }),
-            // The copy was still there when the work was admitted, a moment ago.
+            // Another interpreter may not be started now. The work is tried again, and told why it fails, when the
+            // running eval has ended.
             Err(_) => self.step(Input::Submit(eval)),
         }
     }

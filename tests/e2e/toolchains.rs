@@ -205,6 +205,12 @@ fn cf3_a_wrapper_that_stays_is_no_obstacle_to_an_interrupt_or_to_input() {
     let wrapped =
         value(&env, "wrapped", "x = 1; import os; open(f'/proc/{os.getppid()}/comm').read()");
     assert_eq!(wrapped, "'sh\\n'");
+    // Status is about the interpreter: its place and its process are its own, and it is no process in the background.
+    let pid = value(&env, "wrapped", "os.mkdir('below'); os.chdir('below'); os.getpid()");
+    let status = env.json(["status", "-n", "wrapped"])["data"].clone();
+    assert_eq!(status["pid"].to_string(), pid, "{status:#}");
+    assert!(text(&status["cwd"]).ends_with("/below"), "{status:#}");
+    assert_eq!(status["background"], Value::Null, "{status:#}");
     let code = "print('up', flush=True)\nwhile True: pass";
     let id = env.json(["eval", "-n", "wrapped", "--bg", code])["data"]["eval_id"].clone();
     env.json(["wait", text(&id), "--match", "up"]);

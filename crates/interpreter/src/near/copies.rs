@@ -278,7 +278,7 @@ impl Interpreter {
     }
 
     fn resident(&self) -> u64 {
-        let pages = tree::look(self.child.pid).map_or(0, |process| process.resident_pages);
+        let pages = tree::look(self.core()).map_or(0, |process| process.resident_pages);
         pages * rustix::param::page_size() as u64
     }
 
@@ -287,7 +287,7 @@ impl Interpreter {
     pub(super) fn is_becoming_copy(&self, pid: u32) -> bool {
         let Some(asked) = self.copies.asked.filter(|_| self.run.is_none()) else { return false };
         let born = |process: tree::Process| {
-            process.parent == self.child.pid && process.start_ticks >= asked.sent
+            process.parent == self.core() && process.start_ticks >= asked.sent
         };
         tree::look(pid).is_some_and(born)
     }

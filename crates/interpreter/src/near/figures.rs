@@ -20,7 +20,7 @@ impl Near {
             Life::None | Life::Prepared(_) | Life::Sweeps(_) | Life::Wakes(_) => None,
         };
         let elsewhere = interpreter.map(|interpreter| interpreter.elsewhere).unwrap_or_default();
-        let pid = interpreter.map(|interpreter| interpreter.pid());
+        let pid = interpreter.map(|interpreter| interpreter.core());
         let idle = interpreter.filter(|interpreter| interpreter.run.is_none());
         let cwd = pid.and_then(|pid| std::fs::read_link(format!("/proc/{pid}/cwd")).ok());
         let looked = pid.and_then(tree::look);
@@ -35,12 +35,14 @@ impl Near {
             interpreter.is_none_or(|interpreter| !interpreter.is_becoming_copy(*member))
         };
         let members: Vec<u32> = members.into_iter().filter(is_process).collect();
+        let wrappers = idle.map(|interpreter| interpreter.wrappers()).unwrap_or_default();
         let background = match idle {
             // While an eval runs, its processes cannot be told from those of earlier evals.
             None => Vec::new(),
             Some(interpreter) => members
                 .iter()
                 .filter(|member| Some(**member) != pid && !interpreter.own.contains(member))
+                .filter(|member| !wrappers.contains(member))
                 .filter_map(|member| tree::command_line(*member))
                 .take(BACKGROUND_TOLD)
                 .collect(),

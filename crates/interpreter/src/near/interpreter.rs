@@ -163,7 +163,7 @@ impl Interpreter {
         })
     }
 
-    /// Its process.
+    /// The started process.
     pub(super) fn pid(&self) -> u32 {
         self.child.pid
     }
@@ -174,13 +174,19 @@ impl Interpreter {
         self.wrapped.unwrap_or(self.child.pid)
     }
 
+    /// Processes that only stand between the host and the process that runs code.
+    pub(super) fn wrappers(&self) -> Vec<u32> {
+        let Some(core) = self.wrapped else { return Vec::new() };
+        let mut wrappers: Vec<u32> =
+            tree::ancestors(core).take_while(|&pid| pid != self.child.pid).collect();
+        wrappers.push(self.child.pid);
+        wrappers
+    }
+
     /// Takes note of the process that the bridge runs in.
     pub(super) fn note_core(&mut self, pid: u32) {
-        let descends = |pid: u32| {
-            let parents = std::iter::successors(Some(pid), |&pid| Some(tree::look(pid)?.parent));
-            parents.take_while(|&pid| pid > 1).any(|pid| pid == self.child.pid)
-        };
-        if self.is_fed && pid != self.child.pid && descends(pid) {
+        let descends = tree::ancestors(pid).any(|pid| pid == self.child.pid);
+        if self.is_fed && pid != self.child.pid && descends {
             self.wrapped = Some(pid);
             // The processes listed so far were those of the wrapper and not of the interpreter.
             self.elders = Elders::default();

@@ -45,6 +45,12 @@ const PF_EXITING: u64 = 4;
 /// SIGKILL among the pending signals of a process; the kernel sets it for each thread of a killed process.
 const KILL_PENDING: u64 = 1 << (libc::SIGKILL - 1);
 
+/// The parent of a process, the parent of that one, and so on.
+pub fn ancestors(pid: u32) -> impl Iterator<Item = u32> {
+    let parent = |pid: &u32| look(*pid).map(|process| process.parent).filter(|parent| *parent > 1);
+    std::iter::successors(parent(&pid), parent)
+}
+
 /// Looks at one process or thread.
 pub fn look(pid: u32) -> Option<Process> {
     let stat = ProcLine::read(&format!("/proc/{pid}/stat")).ok()?;

@@ -327,7 +327,7 @@ fn after_request(error: &RequestError) -> Option<String> {
 
 /// What there is in place of a toolchain that there is not.
 fn no_such_toolchain(given: &str, known: &[String]) -> String {
-    let near = stead_config::nearest(given, known.iter().map(String::as_str));
+    let near = stead_config::meant(given, known);
     let near = near.map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
     let is_offered = |name: &str| stead_config::offered().any(|language| language.name == name);
     let others: Vec<&str> =

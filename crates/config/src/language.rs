@@ -12,6 +12,8 @@ pub struct Language {
     pub alias: &'static str,
     /// Its name as people write it.
     pub title: &'static str,
+    /// Other words for the language that are not near its name: a user who gives one is told the name.
+    pub also_called: &'static [&'static str],
     /// Whether it is offered for evals; another has a command of its own.
     pub offered: bool,
     /// What one eval leaves for the next.
@@ -36,7 +38,8 @@ pub struct Language {
 pub enum CopyMethod {
     /// Its bridge forks the interpreter; it has a channel for that.
     Fork,
-    /// Not by its process. A bridge that can save all of its state (`saves_all`) is gone back to by that text.
+    /// The process is not copied. If the bridge can save all of its state (`saves_all`), the session goes back by
+    /// loading that text.
     Not,
 }
 
@@ -85,11 +88,11 @@ pub struct VersionManagers {
 pub enum Start {
     /// It runs a bridge that it is fed over its control channel.
     Fed(Fed),
-    /// This program runs in that hidden mode, which is a bridge itself, and is given the interpreter's path.
+    /// stead itself runs in this hidden mode, which is a bridge, and is given the interpreter's path.
     Mode(&'static str),
-    /// This program runs as `stead adapter` of this name, which is a bridge to what speaks another protocol.
+    /// stead itself runs as the adapter of this name, which is a bridge to an engine with another protocol.
     Adapter(&'static str),
-    /// The same for an adapter that starts a server, which listens on a port, or reaches one.
+    /// Like `Adapter`, for one that starts a server which listens on a port, or reaches such a server.
     Server(&'static str),
 }
 
@@ -113,13 +116,13 @@ pub struct Fed {
 pub enum Control {
     /// One socket for both directions: easy for a bridge.
     Socket,
-    /// A pipe for each: a fifth of a round trip less. Whoever waits for a command on a socket is also woken
-    /// when its last message was read.
+    /// A pipe for each direction: a fifth of a round trip less, because a bridge that waits on a socket is also
+    /// woken when its last message was read.
     Pipes,
 }
 
 impl Language {
-    /// Whether sessions in it can be asked for. Those of shell commands are made by stead itself.
+    /// Whether sessions in this language can be asked for. Sessions of shell commands are made by stead itself.
     pub fn takes_code(&self) -> bool {
         !matches!(self.start, Start::Mode(_))
     }

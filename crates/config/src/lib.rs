@@ -69,6 +69,16 @@ pub fn language(text: &str) -> Option<&'static Language> {
     LANGUAGES.iter().find(|language| language.name == text || language.alias == text)
 }
 
+/// The one of the `known` languages and toolchains that somebody may mean who gives a word that is none of them.
+pub fn meant<'a>(given: &str, known: &'a [String]) -> Option<&'a str> {
+    let called = LANGUAGES.iter().find(|language| language.also_called.contains(&given));
+    let called = called.and_then(|language| known.iter().find(|name| *name == language.name));
+    match called {
+        Some(name) => Some(name),
+        None => nearest(given, known.iter().map(String::as_str)),
+    }
+}
+
 /// The languages that are offered to people and models, in the order in which they are told.
 pub fn offered() -> impl Iterator<Item = &'static Language> {
     LANGUAGES.iter().filter(|language| language.offered)
@@ -110,6 +120,17 @@ mod tests {
         assert!(language("cobol").is_none());
         assert!(language("").is_none());
         assert!(default_language().offered);
+    }
+
+    #[test]
+    fn s5_a_word_that_is_not_a_language_here_but_means_one_is_understood() {
+        let known = ["bash", "node", "python"].map(str::to_owned);
+        for (given, expected) in
+            [("javascript", Some("node")), ("pyhton", Some("python")), ("cobol", None)]
+        {
+            assert_eq!(meant(given, &known), expected, "{given}");
+        }
+        assert_eq!(meant("javascript", &known[..1]), None);
     }
 
     #[test]

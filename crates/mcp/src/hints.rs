@@ -222,9 +222,11 @@ fn after_request(error: &RequestError) -> Option<String> {
         RequestError::NoSuchToolchain { given, is_session: true, .. } => {
             format!("`{given}` is a session of the configuration: give it as name or session")
         }
-        RequestError::NoSuchToolchain { known, .. } => {
+        RequestError::NoSuchToolchain { given, known, .. } => {
+            let near = stead_config::meant(given, known);
+            let near = near.map(|near| format!("did you mean `{near}`? ")).unwrap_or_default();
             let names: Vec<&str> = known.iter().map(String::as_str).take(NAMES_SHOWN).collect();
-            format!("there are: {}", names.join(", "))
+            format!("{near}there are: {}", names.join(", "))
         }
         RequestError::Config { problem, .. } => return problem.fix.clone(),
         RequestError::Command { error } => error.fix(),

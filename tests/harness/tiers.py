@@ -107,6 +107,10 @@ RULES = [
     # Peers, end-to-end tests and the conformance list with the binary that is shipped.
     Rule("shipped ", tier="all", timeout=600),
     Rule("shipped mcp ", tier="default"),
+    # Floods, kills and limits that are waited for: the test build has shown them.
+    Rule("shipped mcp ending::", tier="all", timeout=600),
+    Rule("shipped mcp flood::", tier="all", timeout=600),
+    Rule("shipped mcp silent::", tier="all", timeout=600),
     Rule("shipped conformance ", tier="default", timeout=300),
     # The binary is one and the same before and after a rollback; the test build has shown that the state is.
     Rule("shipped conformance bash_after_", tier="all", timeout=300),

@@ -74,7 +74,7 @@ fn o1_no_byte_is_lost_or_misplaced() {
     let base = base();
     assert_eq!(rig.value("len(BASE)"), BASE.to_string());
     let mut random = Random::new();
-    let evals = number("STEAD_STRESS_EVALS", 10_000);
+    let evals = number("STEAD_STRESS_EVALS", 5_000);
     let mut total = 0;
     for n in 0..evals {
         let script = script(&mut random, &base);

@@ -1,6 +1,6 @@
 //! Jupyter servers and gateways for tests, and a connection to them that can be cut.
 
-use std::io::{Read, Write};
+use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
 use std::process::{Child, Stdio};
@@ -88,7 +88,7 @@ pub struct GatewayServer {
 }
 
 impl GatewayServer {
-    /// Starts one and waits until it listens.
+    /// Starts one and waits until it answers.
     pub fn start(env: &TestEnv, kind: GatewayKind, more: &[&str]) -> GatewayServer {
         GatewayServer::start_in(env, kind, more, env.root())
     }
@@ -118,8 +118,14 @@ impl GatewayServer {
             .stderr(log)
             .spawn()
             .expect("the server starts");
-        wait_for("the server listens", || TcpStream::connect(("127.0.0.1", port)).is_ok());
-        GatewayServer { child, port }
+        let mut server = GatewayServer { child, port };
+        // Jupyter Server listens for a moment to see whether the port is free, and drops who connects then.
+        wait_for("the server answers", || {
+            let ended = server.child.try_wait().expect("the child is ours");
+            assert!(ended.is_none(), "the server has ended: {ended:?}; see {}", dir.display());
+            server.try_ask("GET", "api", "").is_ok_and(|(status, _)| status != 0)
+        });
+        server
     }
 
     /// Its address.
@@ -129,27 +135,30 @@ impl GatewayServer {
 
     /// Asks it for something: the status and what it answered.
     pub fn ask(&self, method: &str, path: &str, body: &str) -> (u16, Value) {
-        let mut stream = TcpStream::connect(("127.0.0.1", self.port)).expect("the server lives");
+        self.try_ask(method, path, body).expect("the server answers")
+    }
+
+    fn try_ask(&self, method: &str, path: &str, body: &str) -> io::Result<(u16, Value)> {
+        let mut stream = TcpStream::connect(("127.0.0.1", self.port))?;
         let head = format!(
             "{method} /{path} HTTP/1.1\r\nHost: localhost\r\nConnection: close\r\nAuthorization: token {TEST_TOKEN}\r\n\
              Cookie: _xsrf=61\r\nX-XSRFToken: 61\r\n\
              Content-Type: application/json\r\nContent-Length: {}\r\n\r\n{body}",
             body.len()
         );
-        stream.write_all(head.as_bytes()).expect("the server reads");
+        stream.write_all(head.as_bytes())?;
         let mut answer = Vec::new();
-        stream.read_to_end(&mut answer).expect("the server answers");
+        stream.read_to_end(&mut answer)?;
         let answer = String::from_utf8_lossy(&answer).into_owned();
         let status = answer.split(' ').nth(1).and_then(|word| word.parse().ok()).unwrap_or(0);
         let body = answer.split_once("\r\n\r\n").map(|(_, body)| body).unwrap_or_default();
-        (status, serde_json::from_str(body).unwrap_or_default())
+        Ok((status, serde_json::from_str(body).unwrap_or_default()))
     }
 
     /// The ids of its kernels.
     pub fn kernels(&self) -> Vec<String> {
         let (_, listed) = self.ask("GET", "api/kernels", "");
-        let id = |kernel: &Value| kernel["id"].as_str().map(str::to_owned);
-        listed.as_array().into_iter().flatten().filter_map(id).collect()
+        kernel_ids(&listed)
     }
 
     /// Starts a kernel as somebody else would.
@@ -163,12 +172,19 @@ impl GatewayServer {
 
 impl Drop for GatewayServer {
     fn drop(&mut self) {
-        for id in self.kernels() {
-            self.ask("DELETE", &format!("api/kernels/{id}"), "");
+        // A test that failed because the server is gone must not fail once more here: that would hide the reason.
+        let (_, listed) = self.try_ask("GET", "api/kernels", "").unwrap_or_default();
+        for id in kernel_ids(&listed) {
+            let _ = self.try_ask("DELETE", &format!("api/kernels/{id}"), "");
         }
         let _ = self.child.kill();
         let _ = self.child.wait();
     }
+}
+
+fn kernel_ids(listed: &Value) -> Vec<String> {
+    let id = |kernel: &Value| kernel["id"].as_str().map(str::to_owned);
+    listed.as_array().into_iter().flatten().filter_map(id).collect()
 }
 
 /// A way to a server that can be cut.

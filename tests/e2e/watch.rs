@@ -153,11 +153,13 @@ fn e17_a_watch_can_be_put_aside_and_taken_up_again() {
         // In the background it stops again, and takes neither the screen nor the keyboard.
         press("bg");
         let watch = stopped(&env);
-        // The shell may say in between that the watch has stopped.
+        // The shell may say in between that the watch has stopped. Where it is typed to before it asks for the next line, its
+        // prompt stands before the answer.
         press(&format!("echo goes {round}"));
+        let answer = format!("goes {round}");
         tmux.wait("typing to be shown", |screen| {
             screen.contains(&format!("echo goes {round}"))
-                && screen.lines().any(|line| line == format!("goes {round}"))
+                && screen.lines().any(|line| line.trim_start_matches("$ ") == answer)
         });
         assert_eq!(state_of(watch), Some('T'));
         assert_eq!(tmux.says("#{alternate_on}"), "0");

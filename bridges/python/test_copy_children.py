@@ -66,6 +66,19 @@ class Children(NestTest):
             self.ok(host, "list(heard), subprocess.run(['true']).returncode, len(heard)", "([], 0, 1)")
             self.ok(host, "signal.signal(signal.SIGCHLD, signal.SIG_DFL) is handler", "True")
 
+    def test_st3_a_handler_of_sigchld_does_not_hear_of_copies_that_end_at_once(self):
+        host = self.start()
+        self.ok(host, "import signal, subprocess\nheard = []\nold = signal.signal(signal.SIGCHLD, lambda *_: heard.append(1))")
+        for _ in range(20):
+            copies = [host.checkpoint() for _ in range(5)]
+            for copy in copies:
+                copy.wake.close()
+            for copy in copies:
+                copy.drop()
+                del host.copies[copy.number]
+            self.ok(host, "heard", "[]")
+            self.ok(host, "subprocess.run(['true']).returncode, len(heard), heard.clear()", "(0, 1, None)")
+
     def test_st3_processes_from_before_are_told_and_do_not_lie(self):
         host = self.start()
         self.ok(host, "import subprocess, os, asyncio\np = subprocess.Popen(['sleep', '1000']); q = await asyncio.create_subprocess_exec('sleep', '1000', stdout=-1)")

@@ -7,9 +7,17 @@ class Restored(BaseException):
 
 
 FROZEN = {}             # pid of a copy that is a child of this process -> its number
-ENDED = []              # copies that were found to have ended at the last look
 GONE = set()            # children of the process that this one was copied from: they ended with it
 FORK_HOOKS = []         # what was registered to be called at a fork, by others than the bridge
+
+
+class Reaping:
+    """What keeps the user's SIGCHLD handler from hearing of copies (reap, ChildHandler)."""
+    active = False      # the main thread looks for copies that have ended
+    count = 0           # copies that were found to have ended
+    known = 0           # that count when the last look was over
+    heard = None        # a SIGCHLD that came and is not dealt with: the user's handler and its arguments
+
 
 fork, kill, waitpid, waitid, wait4, register_at_fork = (
     getattr(posix, _name, None) for _name in ("fork", "kill", "waitpid", "waitid", "wait4", "register_at_fork"))
@@ -170,14 +178,56 @@ def contents(path):
 CRITICAL.add(contents.__code__)  # an interrupt between open and close would leave the file open
 
 
-def reap():
-    """Forgets copies that have ended. Says whether there were any."""
+def reap(known=None):
+    """Forgets copies that have ended; `known` ends were known when a SIGCHLD was noticed. One that comes meanwhile is dealt with at
+    the end, when it is known whether only copies have sent it; the look is repeated until none comes during it."""
+    if get_ident() != MAIN:
+        forget_ended()
+        return
+    if Reaping.active:
+        return
+    known, heard, other = Reaping.known if known is None else known, None, None
+    while True:
+        now = Reaping.heard
+        heard = now or heard
+        Reaping.active = True
+        try:
+            forget_ended()
+            if heard is not None:
+                other = other or find_ended()
+        finally:
+            Reaping.active = False
+        if Reaping.heard is now:
+            break
+    Reaping.heard = None
+    is_for_user = other is not None or Reaping.count == known
+    Reaping.known = Reaping.count
+    if heard is not None and is_for_user:
+        handler, *arguments = heard
+        handler(*arguments)
+
+
+def find_ended():
+    """A child that has something to tell and is no copy."""
+    events = posix.WEXITED | posix.WSTOPPED | posix.WCONTINUED
+    while True:
+        try:
+            found = waitid(posix.P_ALL, 0, events | posix.WNOHANG | posix.WNOWAIT)
+        except ChildProcessError:
+            return None
+        if found is None or found.si_pid not in FROZEN:
+            return found
+        attempt_wait(waitid, posix.P_PID, found.si_pid, events | posix.WNOHANG)
+        forget_ended()
+
+
+def forget_ended():
     try:
         if waitid(posix.P_ALL, 0, posix.WEXITED | posix.WNOHANG | posix.WNOWAIT) is None:
-            return False
+            return
     except ChildProcessError:
         FROZEN.clear()
-        return False
+        return
     ended = []
     for pid in list(FROZEN):
         try:
@@ -187,8 +237,7 @@ def reap():
             ended.append(pid)
     for pid in ended:
         FROZEN.pop(pid, None)
-    ENDED[:] = ended
-    return bool(ended)
+    Reaping.count += len(ended)
 
 
 # ---- commands ----------------------------------------------------------------------------------

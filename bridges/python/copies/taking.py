@@ -270,21 +270,15 @@ class ChildHandler:
 
     def __init__(self, user):
         self.user = user
+        Reaping.known = Reaping.count
 
     def __call__(self, signum, frame):
-        ended = reap() or ENDED  # an end may have been noted before its signal came
-        ENDED.clear()
-        if not ended or find_ended() is not None:
-            self.user(signum, frame)
-
-
-def find_ended():
-    """A child that has something to tell and is no copy."""
-    try:
-        found = waitid(posix.P_ALL, 0, posix.WEXITED | posix.WSTOPPED | posix.WCONTINUED | posix.WNOHANG | posix.WNOWAIT)
-    except ChildProcessError:
-        return None
-    return found
+        # Python calls a handler within the call for the signal before, even at its very beginning: that call sees to both then.
+        if frame is not None and frame.f_code is ChildHandler.__call__.__code__ and "known" not in frame.f_locals:
+            return
+        known = Reaping.known
+        Reaping.heard = self.user, signum, frame
+        reap(known)
 
 
 def watch_sigchld():

@@ -286,6 +286,13 @@ Object.defineProperty(globalThis, 'getter', { get() { while (true) {} }, configu
         self.assertIn("no name", host.ask("query 8 complete", "nope.x")["error"])
         self.ok(host, "1", "1")
 
+    def test_s7_what_the_bridge_itself_has_yet_to_do_is_not_told_as_going_on(self):
+        host = self.start()
+        # After the eval has ended, Node is kept busy until the clear has come, before it does what the bridge has put off.
+        busy = "const until = Date.now() + 300; while (Date.now() < until);"
+        self.ok(host, "Promise.resolve().then(() => setImmediate(() => { %s })); undefined" % busy)
+        self.assertNotIn("notice", host.ask("clear 1")["data"])
+
     def test_s7_clear_gives_back_console_and_streams_and_says_what_goes_on(self):
         host = self.start()
         self.ok(host, "console.log = null; process.stdout = { write() {} }; const timer = setInterval(() => {}, 1000); undefined")

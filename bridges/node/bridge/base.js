@@ -23,6 +23,16 @@ const { inspect } = util;
 const { Script } = vm;
 const { isPromise, isProxy } = util.types;
 const { setImmediate, setTimeout, clearTimeout } = timers;
+let ownImmediates = 0;       // those of `soon` that have not run
+
+/** An immediate of the bridge's own, which is none of those that user code has left (whatGoesOn). */
+function soon(call) {
+  ownImmediates++;
+  setImmediate(() => {
+    ownImmediates--;
+    call();
+  });
+}
 const nextTick = process.nextTick;
 const promiseThen = MainPromise.prototype.then;
 const exitProcess = process.exit;

@@ -239,5 +239,5 @@ function finish(result) {
   S.source = "";
   transmit(...events, done);
   resumeInput();
-  if (inspectorSession === null) setImmediate(connectInspector);
+  if (inspectorSession === null) soon(connectInspector);
 }

@@ -79,7 +79,7 @@ function withdraw(reader) {
 
 /** Opens the source for a reader, but later: one that has just been answered often asks for more although its eval is about to end. */
 function settleSoon(reader) {
-  setImmediate(() => setImmediate(() => { if (wanting.has(reader) && source === null) settleDown(); }));
+  soon(() => soon(() => { if (wanting.has(reader) && source === null) settleDown(); }));
 }
 
 /** Whether anybody would hear of what a stream reads. A stream reads ahead, also for a listener that has had enough. */

@@ -150,7 +150,9 @@ const GOING_ON = {
 /** What a clear leaves running, in words; undefined if that is nothing. */
 function whatGoesOn() {
   const counts = new Map();
+  let own = ownImmediates;
   for (const kind of list(process.getActiveResourcesInfo?.() ?? [])) {
+    if (kind === "Immediate" && own-- > 0) continue;
     const words = GOING_ON[kind];
     if (words !== undefined) counts.set(words[1], { count: (counts.get(words[1])?.count ?? 0) + 1, one: words[0] });
   }

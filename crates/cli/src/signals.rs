@@ -79,6 +79,8 @@ impl Exits {
     /// Whether it is time to leave, and why.
     pub(crate) fn take(&mut self) -> Option<Leave> {
         if self.ctrl_c.as_mut().is_some_and(CtrlC::take) {
+            // The command leaves now. SIGINT stays held back, or a second Ctrl-C would end the process before its exit code is told.
+            std::mem::forget(self.ctrl_c.take());
             return Some(Leave::CtrlC);
         }
         let mut events = Vec::with_capacity(2);

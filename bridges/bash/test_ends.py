@@ -4,7 +4,7 @@ import random
 import select
 import signal
 
-from driver import BashTest
+from driver import BashTest, Host
 
 STRICT = """set -Eeuo pipefail
 trap 'echo "failed: $BASH_COMMAND" >&2' ERR
@@ -18,6 +18,9 @@ for n in 1 2 3; do
 done
 echo never
 """
+
+# An interrupt that comes to the shell as often as `strikes` has letters, when this runs.
+STRIKE = b"if [[ -n ${strikes-} ]]; then strikes=${strikes#?}; kill -INT $$; fi; "
 
 
 class Ends(BashTest):
@@ -80,6 +83,25 @@ class Ends(BashTest):
         self.assertNotIn("notice", result.done)
         self.assertIn("by `set -e` in line 1: false", result.event("error")["message"])
         self.gives(host, "f; kill %1; echo ${-//[!eT]/}; set +eT", "f5\neT\n")
+
+    def test_sh3_break_and_continue_outside_of_a_loop_are_told_and_nothing_else(self):
+        host = self.start()
+        self.gives(host, "x=1; sleep 1000 & x=2")
+        for word in ("break", "continue"):
+            said = "bash: %s: only meaningful in a `for', `while', or `until' loop\n" % word
+            for code in ("%s; echo on", "%s 3; echo on", "for i in 1; do %s 5; done; %s; echo on", "(exit 0) && %s; echo on", "eval %s; echo on", "v=%s; $v; echo on",
+                         ". /dev/stdin <<<'%s; echo on'", "if true; then %s; fi; echo on", "set -e; %s; echo on; set +e"):
+                self.gives(host, code.replace("%s", word), "on\n", said)
+            self.gives(host, "false; alias leave=%s" % word)
+            self.gives(host, "echo $?; leave; echo on", "0\non\n", said)
+            self.gives(host, "false", status=1)
+            self.gives(host, "echo $?; %s" % word, "1\n", said)
+            self.gives(host, "f() { %s; echo on; }; f; unalias leave" % word, "on\n", said)
+        # What leaves our loop all the same ends there.
+        for word in ("break", "continue"):
+            self.gives(host, "v=%sX" % word)
+            self.gives(host, "echo a; ${v%X}; echo never", "a\n")
+        self.gives(host, "echo $x; jobs -r | wc -l; kill %1", "2\n1\n")
 
     def test_sh2_hundreds_of_lines(self):
         host = self.start()
@@ -176,6 +198,28 @@ class Interrupts(BashTest):
                 result = self.interrupted(host, code, "up")
                 self.assertEqual((result.status, result.out, result.err, result.event("error")), ("interrupted", "up\n", "", None), code)
         self.gives(host, "echo on; [[ -o errexit ]]", "on\n")
+
+    def test_sh4_more_interrupts_on_the_way_back_to_the_prompt_end_nothing(self):
+        struck = type("Struck", (Host,), {"bridge": Host.bridge.replace(b'__stead_loop="', b'__stead_loop="' + STRIKE.replace(b"$", b"\\$"))})
+        self.assertNotEqual(struck.bridge, Host.bridge)
+        host = struck()
+        self.addCleanup(host.close)
+        self.gives(host, "x=41; sleep 1000 & :")
+        for strikes in range(1, 8):
+            result = host.eval("strikes=%s; kill -INT $$; echo never" % ("x" * strikes))
+            self.assertEqual((result.status, result.out), ("interrupted", ""))
+            # Another shell in its place would not know its jobs.
+            self.gives(host, "echo $((x + 1)) ${#strikes}; jobs -r | wc -l", "42 0\n1\n")
+        self.gives(host, "kill %1")
+
+    def test_sh4_an_interrupt_while_another_shell_takes_over_ends_nothing(self):
+        struck = type("Struck", (Host,), {"bridge": Host.bridge.replace(b"__stead_salvage() {\n", b"__stead_salvage() {\n" + STRIKE + b"\n")})
+        self.assertNotEqual(struck.bridge, Host.bridge)
+        host = struck()
+        self.addCleanup(host.close)
+        result = host.eval("x=41; strikes=x; set -eu; : $nope")
+        self.assertEqual((result.status, result.done["exit_code"]), ("error", 1), result.events)
+        self.gives(host, "set +eu; echo $((x + 1)) ${#strikes}", "42 0\n")
 
     def test_e6_a_late_interrupt_hits_nothing(self):
         host = self.start()

@@ -32,7 +32,7 @@ class Names(BashTest):
             ("o=-v", "+o"), ("printf $o p2 1", "+p2"), ("declare -n ref=x", "+ref"), ("ref=changed", "~ref ~x"), ("unset -n ref", "-ref"), ("declare -i i", ""), ("i=j=3", "+i +j"),
             ("f() { made=$1; }", "+f"), ("f 1", "+made"), ("true; f 2", "~made"), ("true|f 3", ""), ("alias g='aliased=1;'", "+g"), ("g", "+aliased"),
             ("echo() { said=1; }", "+echo"), ("echo a", "+said"), ("unset -f echo", "-echo"), ("trap 'u=$((u+1))' USR1", ""), ("kill -USR1 $$", "+u"), ("trap - USR1", ""),
-            ("trap 'd2=1' DEBUG", "+d2"), ("true", ""), ("trap - DEBUG; unset d2", "-d2"), ("for w in 1 2; do :; done", "+w"), ("read w <<<7", "~w"),
+            ("trap 'd2=1' DEBUG", ""), ("true", "+d2"), ("trap - DEBUG; unset d2", "-d2"), ("for w in 1 2; do :; done", "+w"), ("read w <<<7", "~w"),
             ("if true; then q=1; fi", "+q"), ("{ q=2; }", "~q"), ("(q=3)", ""), ("shopt -s lastpipe", ""), ("echo 4 | q=4", "~q"), ("time q=5", "~q"), ("! q=6", "~q"),
             ("a[1]=1", "+a"), ("a=2", "~a"), ("[[ ab =~ b ]]; true", ""), ("cd /; cd - >/dev/null", ""), ("export q", ""), ("wait -p w2 2>/dev/null; true", ""),
             ("eval 'lost=1'", "+lost"), ("unset lost x", "-lost -x"), ("x=1\necho $x >/dev/null\ny=9", "+x ~y"),

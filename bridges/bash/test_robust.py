@@ -81,6 +81,13 @@ class Robust(BashTest):
         host.eval("if )")
         self.gives(host, "echo c", "D echo c\nc\n")
 
+    def test_sh1_a_debug_trap_sees_nothing_of_the_bridge(self):
+        host = self.start()
+        self.gives(host, "seen=; trap 'seen+=\"<$BASH_COMMAND>\"' DEBUG")
+        self.gives(host, "f() { exit 3; }; f", status=3)
+        self.assertEqual(host.eval("kill -INT $$; echo never").status, "interrupted")
+        self.gives(host, "trap - DEBUG; echo \"$seen\"", "<f><kill -INT $$><trap - DEBUG>\n")
+
     def test_sh1_readonly_names_that_read_uses(self):
         for code in ("readonly REPLY LC_ALL PS4 PWD IFS", "readonly LC_ALL=C REPLY=x"):
             host = self.start()

@@ -23,7 +23,7 @@ enum Ends {
     Never,
 }
 
-const SCRIPTS: [(&str, Ends); 16] = [
+const SCRIPTS: [(&str, Ends); 17] = [
     ("echo $((6 * 7))", Ends::Out("42\n")),
     ("for ((i = 0; i < 300; i++)); do :; done; echo $i", Ends::Out("300\n")),
     ("v=$(echo inner); echo $v", Ends::Out("inner\n")),
@@ -33,6 +33,7 @@ const SCRIPTS: [(&str, Ends); 16] = [
     ("set -e; false; echo never", Ends::Code(1)),
     ("set -u\n: $nothing_of_this_name\necho never", Ends::Code(1)),
     ("cat <<< text", Ends::Out("text\n")),
+    ("for i in 1 2; do break; done; echo $i", Ends::Out("1\n")),
     ("while :; do :; done", Ends::Never),
     ("while :; do echo some words; done", Ends::Never),
     ("while :; do /bin/true; done", Ends::Never),

@@ -36,6 +36,8 @@ __stead_debug= __stead_x= __stead_T= __stead_k= __stead_ran=
 __stead_src= __stead_text= __stead_look= __stead_tries=0 __stead_rc=0 __stead_leaving= __stead_held= __stead_opts= __stead_aliases=-s
 # How deep the user's ERR trap was set, and whether the user asked for errtrace, which is always on.
 __stead_probing= __stead_nudged= __stead_depth=0 __stead_trace= __stead_user_err= __stead_user_exit= __stead_jobs=
+# Whether the code that is prepared is to run outside of our loop.
+__stead_aside=
 # Whether `read` is the function that shows its question, and where the session's stdin is.
 __stead_asking= __stead_stdin= __stead_nl=$'\n'
 # Where the user's streams are between the end of the code and the next eval.

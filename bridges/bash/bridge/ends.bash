@@ -168,7 +168,7 @@ __stead_trap_watch() {
 
 # Notes the action and sets `text` of the caller to that of such a trap.
 __stead_watch_text() {
-    \builtin local __s_action="$2" __s_where='$BASH_COMMAND/${FUNCNAME-} in *__s[t_]* | */exit | */trap | */read'
+    \builtin local __s_action="$2" __s_where='$BASH_COMMAND/${FUNCNAME-} in *__s[t_]* | \\builtin\ * | */exit | */trap | */read'
     __s_text=$__stead_nothing
     # In POSIX mode Bash lists a trap that is not set like this.
     if [[ $__s_action == - ]]; then __s_action=; fi
@@ -186,7 +186,8 @@ __stead_user_debug= __stead_user_return=
 __stead_trap_exit() {
     \builtin local -
     \builtin set +k
-    \builtin local __s_text='{ \__stead_salvage "$?" "$@"; } 2>/dev/null'
+    # An interrupt would cut short what the shell does on its way out, and end it.
+    \builtin local __s_text='{ __stead_rc=$?; if [[ -z $__stead_has_int ]]; then \builtin trap "" INT; fi; \__stead_salvage "$__stead_rc" "$@"; } 2>/dev/null'
     __stead_user_exit=$1
     if [[ -n $1 ]]; then
         __s_text+="; __stead_leaving=1; \\exec >&46 2>&47; \\__stead_ret \"\$__stead_rc\"; \\builtin eval ${1@Q}"
@@ -204,11 +205,10 @@ __stead_salvage() {
     if [[ -n ${FUNCNEST-} ]]; then __stead_nest=$FUNCNEST; \builtin printf -v FUNCNEST ''; fi
     \builtin local -
     __stead_rc=$1
-    if [[ ${#__stead_rounds} -gt __stead_ROUNDS ]]; then \builtin return 0; fi
-    if [[ ${BASHPID-$(($$ + ${BASH_SUBSHELL-0}))} != "$$" || -z $__stead_cur || -n $__stead_leaving ]]; then \builtin return 0; fi
-    # What ends with 0 was ended by no error, but by an `exit` that is meant, or by a signal, which its end tells.
-    if [[ -z $__stead_end && $__stead_rc == 0 ]]; then \builtin return 0; fi
-    if [[ -z $__stead_end && $__stead_rc != 130 && $__stead_src =~ (builtin|command)[[:space:]]+exit ]]; then \builtin return 0; fi
+    if __stead_is_meant; then
+        if [[ -z $__stead_has_int ]]; then \builtin trap - INT; fi
+        \builtin return 0
+    fi
     __stead_k=+k
     if [[ -o keyword ]]; then __stead_k=-k; fi
     \builtin set +k
@@ -260,6 +260,15 @@ __stead_salvage() {
     \builtin trap '__stead_early=1' INT
     \exec "$BASH" --noprofile --norc --noediting -i 49<<<"$__stead_src"
 }
+# Whether a shell that is on its way out with __stead_rc shall end.
+__stead_is_meant() {
+    if [[ ${#__stead_rounds} -gt __stead_ROUNDS ]]; then \builtin return 0; fi
+    if [[ ${BASHPID-$(($$ + ${BASH_SUBSHELL-0}))} != "$$" || -z $__stead_cur || -n $__stead_leaving ]]; then \builtin return 0; fi
+    # What ends with 0 was ended by no error, but by an `exit` that is meant, or by a signal, which its end tells.
+    if [[ -z $__stead_end && $__stead_rc == 0 ]]; then \builtin return 0; fi
+    [[ -z $__stead_end && $__stead_rc != 130 && $__stead_src =~ (builtin|command)[[:space:]]+exit ]]
+}
+
 __stead_resume='__stead_src=$__stead_text; \builtin unset HISTFILE PROMPT_COMMAND; \exec 0<<<"$__stead_again"; \__stead_trap_exit "$__stead_user_exit"; \__stead_trap_err "$__stead_user_err"; if [[ -n $__stead_user_return ]]; then \__stead_trap_watch RETURN "$__stead_user_return"; fi'
 
 # Where the redirections of the eval still hold, our descriptors are where they were put away, in this order; the last

@@ -19,6 +19,11 @@ __stead_find_stdin() {
     done
 }
 
+# Code may have a `break` or `continue` outside of its loops, and in our loop it would be one of that.
+__stead_may_leave() {
+    if [[ $1 == *break* || $1 == *continue* || $1 == *eval* || $1 == *source* || $1 == *'. '* ]]; then __stead_aside=1; fi
+}
+
 # Code that may ask gets a `read` that shows its question; from then on, since it may have defined functions that ask.
 # Other sessions keep Bash's own, which is faster in a loop.
 __stead_may_ask() {
@@ -36,6 +41,7 @@ __stead_prepare() {
         __stead_refuse "$2"
         \builtin return 1
     fi
+    __stead_aside=
     if [[ $__stead_reach == all ]]; then __stead_arm; fi
     if [[ $__stead_src == *$'\n'* ]]; then __stead_bind "$1" 2>/dev/null; fi
     __stead_ran=1 __stead_spawns=1
@@ -58,6 +64,7 @@ __stead_arm() {
     # What `=~` matched is the user's BASH_REMATCH, so it is used only where it is likely to be needed.
     if [[ $__stead_src == *errtrace* || ( $__stead_src == *set*-*E* && $__stead_src =~ set[[:space:]]+-[a-zA-Z]*E ) ]]; then __stead_trace=1; fi
     if [[ $__stead_src == *set*+*E* && $__stead_src =~ set[[:space:]]+\+[a-zA-Z]*E ]]; then __stead_trace=; fi
+    if ((${#__stead_src} > 100000)); then __stead_aside=1; else __stead_may_leave "$__stead_src ${BASH_ALIASES[*]}"; fi
     __stead_may_ask
 }
 
@@ -115,6 +122,7 @@ __stead_next() {
             if ! __stead_prepare "$__s_nounset" "$__s_id"; then \builtin continue; fi
             if [[ -z $__stead_early ]]; then
                 if [[ -n $__stead_nest${__stead_off-} ]]; then __stead_give_back; fi
+                if [[ -n $__stead_aside ]]; then \builtin return 0; fi
                 \builtin return "$__stead_st"
             fi
             __stead_skip

@@ -84,6 +84,18 @@ class Ends(BashTest):
         self.assertIn("by `set -e` in line 1: false", result.event("error")["message"])
         self.gives(host, "f; kill %1; echo ${-//[!eT]/}; set +eT", "f5\neT\n")
 
+    def test_sh2_a_shell_that_started_anew_has_what_was_declared_without_a_value(self):
+        host = self.start()
+        self.gives(host, "declare -A map; declare -i sum; declare -ax list; export EMPTY; readonly FIXED")
+        self.assertEqual(host.eval("set -eu; : $nope").status, "error")
+        self.gives(host, "set +eu; declare -p map sum list EMPTY FIXED BASH_COMPAT", "declare -A map\ndeclare -i sum\ndeclare -ax list\ndeclare -x EMPTY\ndeclare -r FIXED\n",
+                   "bash: declare: BASH_COMPAT: not found\n", status=1)
+        result = self.gives(host, "map[a]=1; map[b]=2; sum=1+1; f() { :; }; echo ${#map[@]} $sum", "2 2\n")
+        self.assertEqual({one["name"] for one in result.changed["added"]}, {"map", "sum", "f"})
+        self.assertNotIn("removed", result.changed)
+        # The text of the code that failed is open no more.
+        self.assertNotIn("39", os.listdir("/proc/%d/fd" % host.process.pid))
+
     def test_sh3_break_and_continue_outside_of_a_loop_are_told_and_nothing_else(self):
         host = self.start()
         self.gives(host, "x=1; sleep 1000 & x=2")

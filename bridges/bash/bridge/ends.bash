@@ -231,6 +231,8 @@ __stead_salvage() {
     \builtin set +t
     # In this order, since `shopt -u extdebug` takes errtrace and functrace with it.
     __s_options=$(\builtin shopt -p; \builtin set +o; \builtin :)
+    # To switch one of these off sets BASH_COMPAT, which nobody asked for.
+    __s_options=${__s_options//shopt -u compat??$'\n'/}
     \builtin set -f +eux
     __stead_text=$__stead_src __stead_src='\builtin set --' __stead_jobs=$(\builtin jobs -p)
     for __s_name; do __stead_src+=" ${__s_name@Q}"; done
@@ -241,6 +243,12 @@ __stead_salvage() {
             SHELLOPTS | DIRSTACK | GROUPS | HISTCMD | PROMPT_COMMAND | __stead_src | IFS) ;;
         *) __s_names+=("$__s_name") ;;
         esac
+    done
+    # Names that are declared and have no value are in no such list.
+    for __s_name in $(\builtin declare -p); do
+        if [[ $__s_name == 'declare -'+([a-zA-Z])' '+([a-zA-Z0-9_]) && $__s_name != *' '@(__s_*|BASH*|FUNCNAME|DIRSTACK|GROUPS|HISTCMD|PIPESTATUS) ]]; then
+            __stead_src+=$'\n'$__s_name
+        fi
     done
     # Options last: they may stop what comes before. Subshells lose `set -e`.
     __stead_src+=$'\n'$(\builtin declare -p -- "${__s_names[@]}"; \builtin declare -f)$'\n'$__s_options$__s_errexit
@@ -258,6 +266,8 @@ __stead_salvage() {
     done
     \exec <&44 >&44 2>&44
     \builtin trap '__stead_early=1' INT
+    # The text of the code that ran.
+    \exec 39<&-
     \exec "$BASH" --noprofile --norc --noediting -i 49<<<"$__stead_src"
 }
 # Whether a shell that is on its way out with __stead_rc shall end.

@@ -51,6 +51,7 @@ class Taken(BashTest):
     def test_sh1_nothing_can_be_enabled_any_more(self):
         self.ends(self.start(), "enable -n enable builtin", "builtin")
         self.ends(self.start(), "enable -n printf enable", ".")
+        self.ends(self.start(), "FUNCNEST=1; enable -n printf; builtin() { :; }", ".")
 
     def test_sh1_functions_of_any_name(self):
         names = "enable command unset export declare local printf read trap exit eval . : set shopt [ test kill mapfile compgen history jobs return"

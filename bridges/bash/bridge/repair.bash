@@ -35,9 +35,10 @@ __stead_gone() {
         (\command printf '{"ev":"exiting","code":1,"reason":"%s"}\n' "${1-something that the session needs was taken from the shell}") >&"${__stead_voice:-40}"
     else
         (\builtin printf '{"ev":"exiting","code":1,"reason":"%s"}\n' "${1-something that the session needs was taken from the shell}") >&"${__stead_voice:-40}"
+        # Not where `builtin` is a function: under a small FUNCNEST a call of it would end this one.
+        \builtin trap - EXIT
+        \builtin exit 1
     fi
-    \builtin trap - EXIT
-    \builtin exit 1
     # Without `builtin` only POSIX mode passes over functions of these names.
     POSIXLY_CORRECT=y
     \trap - EXIT

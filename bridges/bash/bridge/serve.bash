@@ -10,18 +10,17 @@ __stead_run='{ \builtin . /dev/fd/39 39<<<"$__stead_src"; { \__stead_note "$?"; 
 
 # A subshell that is interrupted before it knows that it is one comes here too. Some versions leave PIPESTATUS without room
 # for a status after a PROMPT_COMMAND, by which every shell of ours begins; the next pipeline makes it anew.
-__stead_loop="if [[ \${BASHPID-\$((\$\$ + \${BASH_SUBSHELL-0}))} != \$\$\${__stead_none-} ]]; then \\builtin trap - EXIT; \\builtin exit 130; fi; if [[ \${#__stead_rounds} -gt __stead_ROUNDS ]]; then \\__stead_gone; fi; $__stead_check; $__stead_lift; \\exec 0<<<\"\$__stead_again\"; \\builtin set +o history; \\builtin history -c; \\builtin unset -v PIPESTATUS; \\__stead_mend \"\$@\"; if [[ -n \$__stead_cur ]]; then $__stead_see; fi; __stead_ready=; for ((; __stead_ROUNDS; )); do if [[ -n \$__stead_cur && -z \$__stead_ready\$__stead_early ]]; then \\builtin break; fi; if [[ -n \$__stead_harmless ]] && $__stead_may_run; then $__stead_run_harmless; elif $__stead_may_run || { \\builtin shopt \$__stead_aliases expand_aliases; \\__stead_next; } && { [[ -z \$__stead_work ]] || { $__stead_hush; }; }; then if [[ -n \$__stead_aside ]]; then \\builtin break; fi; $__stead_run; else $__stead_run; fi; if $__stead_is_usual; then $__stead_go_on; else $__stead_see; fi; done; if [[ -n \$__stead_aside ]]; then __stead_aside=; if \\__stead_ret \"\$__stead_st\"; then $__stead_run; else $__stead_run; fi; elif [[ -n \$__stead_cur ]]; then __stead_end=normal __stead_code=0; fi; if [[ -n \$__stead_cur ]]; then $__stead_see; __stead_looped=1; fi"
+__stead_loop="__stead_rounds+=x __stead_looped=; if [[ \${BASHPID-\$((\$\$ + \${BASH_SUBSHELL-0}))} != \$\$\${__stead_none-} ]]; then \\builtin trap - EXIT; \\builtin exit 130; fi; if [[ \${#__stead_rounds} -gt __stead_ROUNDS ]]; then \\__stead_gone; fi; $__stead_check; $__stead_lift; \\exec 0<<<\"\$__stead_again\"; \\builtin set +o history; \\builtin history -c; \\builtin unset -v PIPESTATUS; \\__stead_mend \"\$@\"; if [[ -n \$__stead_cur ]]; then $__stead_see; fi; __stead_ready=; for ((; __stead_ROUNDS; )); do if [[ -n \$__stead_cur && -z \$__stead_ready\$__stead_early ]]; then \\builtin break; fi; if [[ -n \$__stead_harmless ]] && $__stead_may_run; then $__stead_run_harmless; elif $__stead_may_run || { \\builtin shopt \$__stead_aliases expand_aliases; \\__stead_next; } && { [[ -z \$__stead_work ]] || { $__stead_hush; }; }; then if [[ -n \$__stead_aside ]]; then \\builtin break; fi; $__stead_run; else $__stead_run; fi; if $__stead_is_usual; then $__stead_go_on; else $__stead_see; fi; done; if [[ -n \$__stead_aside ]]; then __stead_aside=; if \\__stead_ret \"\$__stead_st\"; then $__stead_run; else $__stead_run; fi; elif [[ -n \$__stead_cur ]]; then __stead_end=normal __stead_code=0; fi; if [[ -n \$__stead_cur ]]; then $__stead_see; __stead_looped=1; fi"
 
 # Whether the loop was left because code had to run outside of it, or because code that did not look like it has left it by a
 # `break` or `continue` of its own (`x=brea; ${x}k`), which is then its end.
 __stead_looped=
-__stead_came_back() { if [[ -n ${__stead_looped-} ]]; then __stead_looped=; else __stead_gone; fi; }
 
 # What the shell reads as its own input when it comes back to its prompt: the same two commands eight times, of which the first
 # that is not cut short by another interrupt gives all eight anew. Bash takes its input in pieces of 128 or of 1024 bytes and
 # keeps what it has not read of one, also when the input is another, so each pair has 128 bytes: whatever is left begins with a
 # pair. Of a line whose beginning is lost to an interrupt the brace at its end makes an error, and nothing of it runs.
-__stead_pair=$'\n\n{ __stead_rounds+=x;\\builtin shopt -u expand_aliases;}\n{ \\builtin eval "${__stead_loop-}";\\__stead_came_back;}'
+__stead_pair=$'\n\n{ \\builtin shopt -u expand_aliases;}\n{ \\builtin eval "${__stead_loop-}";[[ ${__stead_looped-} ]]||\\__stead_gone;}'
 \builtin printf -v __stead_pair '%-127s\n' "$__stead_pair"
 \builtin printf -v __stead_again %s "$__stead_pair"{,,,,,,,}
 # A here-string ends with a line feed of its own.

@@ -270,6 +270,7 @@ __stead_salvage() {
     \exec 39<&-
     \exec "$BASH" --noprofile --norc --noediting -i 49<<<"$__stead_src"
 }
+
 # Whether a shell that is on its way out with __stead_rc shall end.
 __stead_is_meant() {
     if [[ ${#__stead_rounds} -gt __stead_ROUNDS ]]; then \builtin return 0; fi

@@ -35,7 +35,7 @@ __stead_gone() {
         (\command printf '{"ev":"exiting","code":1,"reason":"%s"}\n' "${1-something that the session needs was taken from the shell}") >&"${__stead_voice:-40}"
     else
         (\builtin printf '{"ev":"exiting","code":1,"reason":"%s"}\n' "${1-something that the session needs was taken from the shell}") >&"${__stead_voice:-40}"
-        # Not where `builtin` is a function: under a small FUNCNEST a call of it would end this one.
+        # Not where `builtin` is a function: under a small FUNCNEST Bash refuses to call it, and leaves this one before the shell has ended.
         \builtin trap - EXIT
         \builtin exit 1
     fi

@@ -102,7 +102,9 @@ fn has_ended(pid: u32) -> bool {
     // Most hosts live, and this one look is enough to see that.
     match tree::look(pid) {
         None => return true,
-        Some(process) if !process.dying && !matches!(process.state, b'Z' | b'X') => return false,
+        Some(process) if !process.is_dying() && !matches!(process.state, b'Z' | b'X') => {
+            return false;
+        }
         Some(_) => {}
     }
     use rustix::event::{PollFd, PollFlags, Timespec, poll};

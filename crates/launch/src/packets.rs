@@ -90,7 +90,8 @@ mod tests {
         assert_eq!(rustix::io::read(&reading, &mut read), Ok(1));
         let two = receive(&ours).unwrap();
         assert_eq!((two.bytes.as_slice(), two.descriptors.len()), (&b"two"[..], 0));
-        drop(theirs);
+        // Not just dropped: a child that another test starts at this moment would have it still.
+        rustix::net::shutdown(&theirs, rustix::net::Shutdown::Both).unwrap();
         assert!(receive(&ours).is_none(), "the other side is gone");
         assert!(send(&ours, b"three", &[]).is_err());
     }

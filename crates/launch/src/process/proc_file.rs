@@ -46,7 +46,7 @@ mod tests {
         let own = ProcLine::read("/proc/self/stat").unwrap();
         assert!(own.bytes().ends_with(b"\n"), "the line is whole");
         let state = own.after_name().and_then(|fields| fields.first());
-        assert!(matches!(state, Some(b'R' | b'S')), "{state:?}");
+        assert!(matches!(state, Some(b'R' | b'S' | b'D')), "{state:?}");
         assert!(ProcLine::read("/proc/0/stat").is_err());
     }
 }

@@ -27,6 +27,9 @@ const LONGEST_PAUSE: Duration = Duration::from_millis(50);
 /// So many passes in a row may find nothing but processes that had just ended, before the family counts as gone.
 /// They are short, since they look at new processes alone.
 const MOST_UNSURE: u32 = 64;
+/// So many passes in a row must find nothing: process numbers begin anew at some time, and a member that starts
+/// a successor and ends is then not seen by a pass that has already gone by the successor's low number.
+const CLEAN_PASSES: u32 = 2;
 /// So many processes of the machine are listed at once.
 const LISTED_AT_ONCE: usize = 1024;
 /// So many killed processes are held by a descriptor, to be waited for.
@@ -44,6 +47,8 @@ pub struct Sweep {
     passes: u32,
     /// How many passes in a row were unsure.
     unsure: u32,
+    /// How many passes in a row have found nothing and were sure of it.
+    clean: u32,
     pass: Pass,
     /// The processes that this sweep has killed, by pid and start time: a pid alone may soon be another's.
     hit: HashSet<(u32, u64)>,
@@ -149,6 +154,7 @@ impl Sweep {
             stage: PassStage::Fresh,
             passes: 0,
             unsure: 0,
+            clean: 0,
             pass: Pass::default(),
             hit: HashSet::new(),
             strangers: Strangers::default(),
@@ -201,13 +207,19 @@ impl Sweep {
         if self.pass.killed > 0 {
             // Each killed process may just have started another, so the next pass begins at once.
             self.pause = FIRST_PAUSE;
-            self.unsure = 0;
+            (self.unsure, self.clean) = (0, 0);
             return None;
         }
-        // Where orphans become our children, no member gets away unseen, so an unsure pass needs no repetition.
-        if self.pass.unsure && !self.family.is_below_us() && self.unsure < MOST_UNSURE {
-            self.unsure += 1;
-            return None;
+        // Where orphans become our children, no member gets away unseen, so that no pass needs repetition.
+        if !self.family.is_below_us() {
+            if self.pass.unsure && self.unsure < MOST_UNSURE {
+                (self.unsure, self.clean) = (self.unsure + 1, 0);
+                return None;
+            }
+            self.clean += 1;
+            if self.clean < CLEAN_PASSES {
+                return None;
+            }
         }
         if self.pass.dying == 0 && self.family.is_alone() {
             let left = std::mem::take(&mut self.pass.beyond_us);
@@ -246,7 +258,7 @@ impl Sweep {
                     None if self.pass.killed == 0 && self.reach == Reach::Anywhere => {
                         match fs::read_dir("/proc") {
                             Ok(all) => {
-                                self.strangers.begin_pass(match self.unsure {
+                                self.strangers.begin_pass(match self.unsure + self.clean {
                                     0 => Treatment::Last,
                                     _ => Treatment::Skipped,
                                 });
@@ -428,6 +440,7 @@ mod tests {
         child.wait().unwrap();
         let family = Family::left_behind(Some(mark), "STEAD_TEST=no such tag");
         assert!(family.sweep(PATIENCE).is_empty());
+        assert!(family.find().is_empty());
     }
 
     #[test]

@@ -45,9 +45,14 @@ impl Process {
     pub fn is_dying(&self) -> bool {
         // The first thing that a killed process does is to take the signal from its thread's list; its flags tell
         // of the end only later, and on a busy machine another process may run in between. The list that its
-        // threads share keeps the signal all the while. Only a process that runs can be at that point, so that
-        // the others, which are most, cost no second look.
-        self.ending || self.state == b'R' && is_in_mask(self.pid, "ShdPnd:", Signal::KILL)
+        // threads share keeps the signal all the while. Only a process that runs or waits for the kernel itself
+        // can be at that point, so that the others, which are most, cost no second look.
+        self.ending || matches!(self.state, b'R' | b'D') && self.was_killed()
+    }
+
+    /// Whether it has been sent a kill, or is gone meanwhile.
+    fn was_killed(&self) -> bool {
+        mask(self.pid, "ShdPnd:").is_none_or(|pending| pending & KILL_PENDING != 0)
     }
 }
 
@@ -171,10 +176,14 @@ pub fn catches(pid: u32, signal: Signal) -> bool {
 }
 
 fn is_in_mask(pid: u32, mask: &str, signal: Signal) -> bool {
-    let Ok(status) = fs::read_to_string(format!("/proc/{pid}/status")) else { return false };
-    let mask = status.lines().find_map(|line| line.strip_prefix(mask));
-    let mask = mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or_default();
-    mask & (1 << (signal.as_raw() - 1)) != 0
+    self::mask(pid, mask).is_some_and(|mask| mask & (1 << (signal.as_raw() - 1)) != 0)
+}
+
+/// The signals in one of a process's masks, if it is there.
+fn mask(pid: u32, mask: &str) -> Option<u64> {
+    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
+    let mask = status.lines().find_map(|line| line.strip_prefix(mask))?;
+    u64::from_str_radix(mask.trim(), 16).ok()
 }
 
 /// Whether a stopped process was just changing the effect of a signal.
@@ -212,10 +221,17 @@ pub fn kill_all(mut find: impl FnMut() -> Vec<u32>) -> usize {
     let (mut seen, mut killed) = (HashSet::new(), 0);
     // The bound is for a process that makes others faster than they are found.
     for _ in 0..KILL_ROUNDS {
-        let alive = |pid: &u32| look(*pid).is_some_and(|process| process.state != b'Z');
-        let fresh: Vec<u32> =
-            find().into_iter().filter(|pid| !seen.contains(pid)).filter(alive).collect();
-        if fresh.is_empty() {
+        let found: Vec<_> = find().into_iter().map(|pid| (pid, look(pid))).collect();
+        // The kernel may leave out a child whose sibling is collected while it lists them.
+        let whole = found.iter().all(|(_, process)| process.is_some());
+        let fresh: Vec<u32> = found
+            .into_iter()
+            .filter(|(pid, process)| {
+                !seen.contains(pid) && process.is_some_and(|process| process.state != b'Z')
+            })
+            .map(|(pid, _)| pid)
+            .collect();
+        if fresh.is_empty() && whole {
             break;
         }
         for pid in fresh {
@@ -243,7 +259,7 @@ mod tests {
     #[test]
     fn a_look_at_oneself_tells_state_and_memory() {
         let own = look(std::process::id()).unwrap();
-        assert!(matches!(own.state, b'R' | b'S'));
+        assert!(matches!(own.state, b'R' | b'S' | b'D'));
         assert!(own.resident_pages > 0 && own.start_ticks > 0);
         assert!(!own.is_dying());
         assert!(look(u32::MAX >> 1).is_none());

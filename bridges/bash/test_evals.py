@@ -160,10 +160,10 @@ class NonBlocking(BashTest):
         self.gives(host, "echo kept >log; exec >>log; %s" % (self.blocking % 1))
         self.gives(host, flags)
         self.assertRegex(host.eval("exec >/dev/stderr; cat log").err, "^kept\nflags:\t[0-9]*6001\n$")
-        host = self.start()
-        self.gives(host, "{ sleep 1; %s; } & %s" % (flags, self.blocking % 1))
+        host = self.start(cwd=self.folder())
+        self.gives(host, "mkfifo go; { read -r _ <go; %s; } & %s" % (flags, self.blocking % 1))
         self.assertRegex(host.eval(flags).out, "^flags:\t[0-9]*0001\n$")
-        self.assertRegex(host.eval("wait").out, "^flags:\t[0-9]*4001\n$")
+        self.assertRegex(host.eval("echo >go; wait").out, "^flags:\t[0-9]*4001\n$")
 
 
 class Coprocesses(BashTest):

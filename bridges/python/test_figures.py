@@ -51,6 +51,13 @@ class PyplotTest(BridgeTest):
         self.shows(host, 0, "import matplotlib.pyplot as plt\n" + code)
         return host
 
+    def practised(self, code=""):
+        """A session that has drawn a figure: the first takes longer than others, which an interrupt leaves a second only."""
+        host = self.pyplot()
+        self.shows(host, 1, "plt.plot([1])")
+        self.shows(host, 0, "plt.close('all')\n" + code)
+        return host
+
     def shows(self, host, count, code, status="ok", **options):
         result = host.eval(code, **options)
         self.assertEqual((result.status, len(images(result))), (status, count), (code, result.order, result.event("error")))
@@ -236,7 +243,7 @@ class Figures(PyplotTest):
         self.ok(host, "fig.canvas.manager.num", "1")
 
     def test_o9_a_figure_that_was_drawn_before_an_interrupt_is_shown_with_the_interrupted_eval(self):
-        host = self.pyplot(COUNT + "import time")
+        host = self.practised(COUNT + "import time")
         result = host.submit("plt.plot([1])\nprint('up')\ntime.sleep(1000)")
         host.pump_until_text(result, "up\n")
         host.interrupt()
@@ -246,7 +253,7 @@ class Figures(PyplotTest):
         self.shows(host, 0, "plt.show()")
 
     def test_e6_a_figure_that_takes_too_long_does_not_hold_up_an_interrupted_eval(self):
-        host = self.pyplot(SLOW + "fig = plt.figure()\ndef slow():\n    fig.add_artist(Slow())\n")
+        host = self.practised(SLOW + "fig = plt.figure()\ndef slow():\n    fig.add_artist(Slow())\n")
         result = host.submit("slow()\nprint('up')\nwhile True: pass")
         host.pump_until_text(result, "up\n")
         host.interrupt()

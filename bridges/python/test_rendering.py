@@ -31,7 +31,7 @@ class Rendering(PyplotTest):
         return result
 
     def test_e6_an_interrupted_eval_gives_up_a_figure_that_takes_too_long_without_the_host(self):
-        host = self.pyplot(SLOW)
+        host = self.practised(SLOW)
         for handler in ("", "import signal; signal.signal(signal.SIGWINCH, print)\n", "Slow.stubborn = 3\n"):
             result = host.finish(self.interrupted(host, handler + "slow(); slow()\nprint('up')\nwhile True: pass"))
             self.assertEqual((result.status, images(result)), ("interrupted", []))
@@ -41,7 +41,7 @@ class Rendering(PyplotTest):
             self.ok(host, "Slow.stubborn = 0")
 
     def test_e6_a_second_interrupt_ends_the_rendering_after_the_first(self):
-        host = self.pyplot(SLOW)
+        host = self.practised(SLOW)
         result = self.interrupted(host, "plt.plot([1]); slow(); plt.figure(); plt.plot([2])\nprint('up')\nwhile True: pass")
         host.pump_until_text(result, "drawing")
         host.interrupt()
@@ -86,7 +86,7 @@ class Rendering(PyplotTest):
             self.shows(host, 1, "plt.plot([1])\nNone")
 
     def test_e6_what_cannot_be_given_up_on_the_way_is_not_begun_after_an_interrupt(self):
-        host = self.pyplot(MANY % 40_000 + "big = numpy.zeros((5000, 5000))")
+        host = self.practised(MANY % 40_000 + "big = numpy.zeros((5000, 5000))")
         for plot in ("plt.fill_between(range(len(x)), x)", "plt.fill(range(len(x)), x)", "plt.imshow(big)"):
             result = host.finish(self.interrupted(host, "plt.plot([1]); plt.figure(); %s\nprint('up')\nwhile True: pass" % plot))
             self.assertEqual((result.status, len(images(result))), ("interrupted", 1), plot)
@@ -115,7 +115,7 @@ def hit(*args):
         self.ok(host, "ours['S'].show_until", "0.0")
 
     def test_o9_an_interrupt_that_comes_after_the_code_shows_what_was_drawn(self):
-        host = self.pyplot("import sys\nours = sys.displayhook.__globals__")
+        host = self.practised("import sys\nours = sys.displayhook.__globals__")
         result = host.eval("plt.plot([1])\nours['S'].pending = True")
         self.assertEqual((result.status, len(images(result))), ("interrupted", 1), result.order)
         # As it is where the interrupt comes a moment later.

@@ -98,9 +98,10 @@ print('still here')"""
         self.assertEqual("".join(e["text"] for e in late if e["stream"] == "out"), "late\n")
         self.assertEqual("".join(e["text"] for e in late if e["stream"] == "err"), "error\n")
         self.ok(host, "go = threading.Event()\nthreading.Thread(target=lambda: (go.wait(), print('idle'))).start()")
-        self.ok(host, "threading.Timer(0.02, go.set).start()")
-        host.pump_until_text(host.idle, "idle")
-        event = host.idle.event("background")
+        result = self.ok(host, "threading.Timer(0.02, go.set).start()")
+        # Before the eval's end where that takes longer than the timer, else after it.
+        host.pump_until_text(result, "idle")
+        event = result.event("background")
         self.assertEqual((event["eval"], event["stream"]), ("py:3", "out"))
         result = self.ok(host, "t = threading.Thread(target=lambda: print('now')); t.start(); t.join()", None, "now\n")
 

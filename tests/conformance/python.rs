@@ -89,8 +89,9 @@ fn exits(talk: &Talk<'_>) {
 }
 
 fn thread(talk: &Talk<'_>) {
-    let code = "import threading\nt = threading.Timer(0.05, print, ['late'])\nt.start()";
+    let code = "import os, threading, time\ndef late():\n    while not os.path.exists('go'): time.sleep(0.01)\n    print('late')\nt = threading.Thread(target=late)\nt.start()";
     talk.eval(code).complete();
+    talk.make_file("go");
     talk.eval("t.join()").background("late\n").out("");
     talk.eval("1").background("");
 }

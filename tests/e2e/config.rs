@@ -117,7 +117,7 @@ fn cf4_what_came_with_a_project_takes_effect_only_after_allow_and_again_after_a_
     let env = TestEnv::new(STEAD);
     let canary = env.root().join("canary");
     let config = format!(
-        "idle_timeout = 1000\n[sessions.ml]\ninit = \"open('{0}', 'w')\"\n[sessions.plain]\ntoolchain = \"python\"\n[toolchains.own]\nengine = \"python\"\ncmd = \"sh -c 'touch {0}'\"\n[toolchains.bash]\nenv = {{ EVIL = \"1\" }}\n",
+        "idle_timeout = 60000\n[sessions.ml]\ninit = \"open('{0}', 'w')\"\n[sessions.plain]\ntoolchain = \"python\"\n[toolchains.own]\nengine = \"python\"\ncmd = \"sh -c 'touch {0}'\"\n[toolchains.bash]\nenv = {{ EVIL = \"1\" }}\n",
         canary.display()
     );
     write(&env, ".stead/config.toml", &config);
@@ -151,7 +151,7 @@ fn cf4_what_came_with_a_project_takes_effect_only_after_allow_and_again_after_a_
     assert!(canary.exists());
     assert_eq!(env.json(["eval", "-n", "ml", "1"])["status"], "complete");
     assert_eq!(env.value("double(5)"), "10");
-    assert_eq!(env.status()["idle_timeout_ms"], 1000);
+    assert_eq!(env.status()["idle_timeout_ms"], 60000);
 
     // Any change asks again; what runs goes on, and restarts with what was allowed.
     write(&env, ".stead/stdlib/python.py", "def double(x): return 'changed'\n");

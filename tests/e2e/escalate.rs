@@ -147,9 +147,9 @@ fn e6_a_second_interrupt_of_code_without_children_says_that_it_still_runs() {
     let env = TestEnv::new(STEAD);
     let code = format!(
         "import time
-open('up', 'w').close()
 while True:
     try:
+        open('up', 'w').close()
         {}
         break
     except KeyboardInterrupt: pass",

@@ -166,6 +166,8 @@ exit(4)"
 #[test]
 fn py13_os_exit_and_signals_are_reported() {
     let env = TestEnv::new(STEAD);
+    // A copy for undo would take the place of the interpreter.
+    env.json(["launch", "py", "--no-undo"]);
     env.eval("kept = 1");
     let reply = env.eval("import os\nprint('before', flush=True)\nos._exit(5)");
     expect_end(&reply, Some(5), "exited with code 5");

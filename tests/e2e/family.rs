@@ -90,6 +90,8 @@ fn s9_a_guard_is_replaced_while_an_eval_runs_and_clients_still_hear_of_a_killed_
 #[test]
 fn s9_stop_and_restart_after_a_guard_was_replaced_leave_nothing() {
     let env = TestEnv::new(STEAD);
+    // A copy for undo would be a process more.
+    env.json(["launch", "py", "--no-undo"]);
     let first = daemon(&env);
     let host = env.host_pid();
     let guard = guard_of(host);

@@ -227,6 +227,8 @@ fn e6_an_interrupted_eval_gives_up_a_figure_that_takes_too_long() {
     let env = TestEnv::new(STEAD);
     let launched = env.json(["launch", "python", "-n", "py", "--python", venv().to_str().unwrap()]);
     assert_eq!(launched["status"], "complete", "{launched:#}");
+    // The first figure of a process takes longer than others, which an interrupt leaves only a second.
+    env.eval("import matplotlib.pyplot as plt; plt.plot([1]); plt.show()");
     let code = "import time, matplotlib.pyplot as plt\n\
         class Slow(plt.Artist):\n    def draw(self, renderer): time.sleep(1000)\n\
         plt.plot([1]); plt.figure().add_artist(Slow())\n\

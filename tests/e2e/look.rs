@@ -161,7 +161,9 @@ fn c9_a_real_bar_moves_in_place_and_ctrl_c_leaves_the_loop_running() {
     // What the loop prints stands above the bar.
     assert_eq!(screen, "begin\nhalf\n 50%|███████████████▌               |2/4");
     tmux.keys(&["C-c"]);
-    let screen = tmux.wait("the end of the look", |screen| screen.contains("left with"));
+    let screen = tmux.wait("the end of the look", |screen| {
+        screen.contains("left with") && screen.ends_with('$')
+    });
     assert_eq!(
         screen.lines().skip(3).collect::<Vec<_>>().join(""),
         format!(

@@ -6,6 +6,7 @@ use stead_testkit::{TestEnv, is_alive, state_of, wait_for};
 
 use crate::STEAD;
 use crate::processes::{children, kill, signal};
+use crate::talk::{touch, until};
 
 fn inner(env: &TestEnv, code: &str) -> Value {
     env.json(["eval", "-n", "inner", "-l", "python", "--", code])
@@ -110,10 +111,12 @@ fn e6_an_interrupt_spares_a_session_that_the_eval_started() {
     let eval = env.spawn(["eval", "-n", "py", "--", &code]);
     wait_for("the inner session", || env.workspace().join("up").exists());
     let inner_host = inner_status(&env)["host_pid"].as_u64().unwrap() as u32;
-    let busy = env.spawn(["eval", "-n", "inner", "--", "import time; time.sleep(1); x"]);
+    let code = format!("import time\n{}\nx", until("go"));
+    let busy = env.spawn(["eval", "-n", "inner", "--", &code]);
     wait_for("the inner eval", || inner_status(&env)["state"] == "running");
     assert_eq!(env.json(["interrupt", "-n", "py"])["data"]["effect"], "interrupted");
     assert_eq!(crate::processes::reply(eval)["status"], "interrupted");
+    touch(&env, "go");
     let told = crate::processes::reply(busy);
     assert_eq!(told["data"]["value"], "5", "{told:#}");
     inner_lives(&env, inner_host);

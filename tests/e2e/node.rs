@@ -3,7 +3,7 @@
 use std::fs;
 
 use serde_json::Value;
-use stead_testkit::{TestEnv, node, wait_for, wait_for_some};
+use stead_testkit::{TestEnv, is_reading, node, wait_for, wait_for_some};
 
 use crate::STEAD;
 
@@ -102,11 +102,14 @@ fn js3_status_and_stop_are_answered_whatever_node_does() {
     let fifo = env.root().join("fifo");
     std::process::Command::new("mkfifo").arg(&fifo).status().unwrap();
     let code = format!(
-        "console.log('up'); const end = fs.openSync('{}', 'r+'); fs.readSync(end, Buffer.alloc(1))",
+        "const end = fs.openSync('{}', 'r+'); console.log('up'); fs.readSync(end, Buffer.alloc(1))",
         fifo.display()
     );
     let id = submit(&env, &[], &code);
-    assert_eq!(env.json(["status", "-n", "js"])["data"]["state"], "running");
+    let status = env.json(["status", "-n", "js"]);
+    assert_eq!(status["data"]["state"], "running");
+    let pid = status["data"]["pid"].as_u64().unwrap() as u32;
+    wait_for("Node to read", || is_reading(pid));
     let reply = env.json(["interrupt", &id]);
     assert_eq!(reply["data"]["effect"], "still_running", "{reply:#}");
     assert_eq!(env.json(["stop", "-n", "js"])["ok"], true);

@@ -1,6 +1,6 @@
 //! Shell commands and one-off runs (SPEC J-1, J-2).
 
-use stead_testkit::{TestEnv, is_alive, wait_for_some};
+use stead_testkit::{TestEnv, is_alive, wait_for, wait_for_some};
 
 use crate::STEAD;
 use crate::gate::Gate;
@@ -107,8 +107,11 @@ fn j1_a_server_in_the_background_holds_up_nothing_and_lives_until_its_session_is
     assert_eq!(reply["status"], "complete", "{reply:#}");
     let pid: u32 = text(&reply, "out").trim().parse().unwrap();
     assert!(is_alive(pid));
-    let listed = env.json(["ls"]);
-    assert_eq!(listed["data"]["sessions"][0]["background"], serde_json::json!(["sleep 1000"]));
+    // The shell's child may not have become `sleep` yet.
+    wait_for("the server to be listed", || {
+        let listed = env.json(["ls"]);
+        listed["data"]["sessions"][0]["background"] == serde_json::json!(["sleep 1000"])
+    });
     // A setsid daemon that holds no pipe is found as well, and more commands change nothing.
     let reply = env.json(["shell", "setsid sleep 1001 >/dev/null 2>&1 </dev/null & wait $!; true"]);
     assert!(reply["ok"].is_boolean());

@@ -329,8 +329,9 @@ fn e17_a_host_that_stops_while_it_is_listened_to_is_said_to_be_silent_until_it_g
     let host = env.host_pid();
     let mut shown = Terminal::run(env.command(["wait", "py:2"]));
     shown.wait_for("waits for py:2: up");
-    let late = waiting(&env, &["py:2", "--timeout", "3s"]);
-    let silent = waiting(&env, &["py:2", "--idle", "1s"]);
+    // Long enough that the host stands still before they are over, also on a loaded machine.
+    let late = waiting(&env, &["py:2", "--timeout", "6s"]);
+    let silent = waiting(&env, &["py:2", "--idle", "6s"]);
     signal(host, Signal::STOP);
     shown.wait_for("waits for py:2: its host does not answer");
     for (wait, expected) in [(late, 3), (silent, 0)] {

@@ -161,7 +161,8 @@ fn e17_a_watch_can_be_put_aside_and_taken_up_again() {
             screen.contains(&format!("echo goes {round}"))
                 && screen.lines().any(|line| line.trim_start_matches("$ ") == answer)
         });
-        assert_eq!(state_of(watch), Some('T'));
+        // The shell has let it go on, and it stops itself as soon as it runs.
+        wait_for("the watch to stop", || state_of(watch) == Some('T'));
         assert_eq!(tmux.says("#{alternate_on}"), "0");
         press("fg");
         tmux.wait("the screen again", |screen| screen.contains("py:1") && !screen.contains('$'));

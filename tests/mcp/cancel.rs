@@ -40,7 +40,7 @@ fn m5_cancelling_interrupts_the_eval_of_that_call_and_keeps_state() {
     server.cancel(id);
     server.eval("x + y").expect("42\n[py:3]");
     let reply = server.call("output", json!({"id": "py:2"}));
-    assert!(reply.closing().starts_with("[py:2 interrupted, state kept"), "{}", reply.text);
+    reply.contains("[py:2 interrupted, state kept");
     assert_eq!(server.unasked(id), 0);
     // The id of a cancelled request may be used again, at once.
     for round in 0..20 {
@@ -104,7 +104,7 @@ fn m5_cancelling_what_is_unknown_or_answered_does_nothing() {
 
 #[test]
 fn m5_cancelling_at_once_stops_a_call_whose_session_has_to_start() {
-    let (_env, mut server) = served();
+    let (env, mut server) = served();
     let id = server.send("eval", json!({"code": "began = 1\nimport time\ntime.sleep(60)"}));
     server.cancel(id);
     // Whether it began or not, it does not hold up what comes after it.
@@ -118,6 +118,8 @@ fn m5_cancelling_at_once_stops_a_call_whose_session_has_to_start() {
         .collect();
     server.ping();
     ids.iter().for_each(|id| server.cancel(*id));
+    // What the host has got already is taken out by one connection each, in any order.
+    wait_for("all to be taken out", || env.status()["queued"].as_array().is_none_or(Vec::is_empty));
     server.cancel(busy);
     server.eval("'late' in globals()").contains("False\n[");
     assert!(ids.iter().all(|id| server.unasked(*id) == 0));
@@ -206,7 +208,7 @@ fn m7_a_stuck_session_delays_no_other() {
     server.call("inspect", json!({"session": "b"})).expect("[b: 0 names]");
     let reply = server.call("control", json!({"target": "a:1", "action": "interrupt"}));
     reply.expect("[a:1 interrupted, state kept]");
-    assert!(server.reply(stuck).closing().starts_with("[a:1 interrupted, state kept"));
+    server.reply(stuck).contains("[a:1 interrupted, state kept");
     for (n, id) in queued.into_iter().enumerate() {
         server.reply(id).expect(&format!("{n}\n[a:{}]", n + 2));
     }

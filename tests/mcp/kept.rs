@@ -28,7 +28,10 @@ fn used() -> (TestEnv, Server) {
 #[test]
 fn s6_h1_a_death_between_two_calls_is_told_and_the_code_does_not_run() {
     for which in ["host_pid", "pid"] {
-        let (env, mut server) = used();
+        let (env, mut server) = served();
+        // A copy for undo would take the place of the interpreter.
+        env.json(["launch", "py", "--no-undo"]);
+        server.eval("x = 41");
         kill(&env, which);
         gone(&env);
         let reply = server.eval("open('ran', 'a').write('x')");

@@ -308,7 +308,7 @@ fn m1_a_client_that_only_calls_is_answered_to_the_end() {
     let call = |code: &str| json!({"name": "eval", "arguments": {"code": code}, "_meta": meta});
     env.eval("0");
     let mut server = Server::raw(&env);
-    let first = server.request("tools/call", call("import time; time.sleep(0.4); 'first'"));
+    let first = server.request("tools/call", call("import time; time.sleep(0.05); 'first'"));
     let bare = server.send("eval", json!({"code": "1"}));
     let second = server.request("tools/call", call("'second'"));
     server.hang_up();

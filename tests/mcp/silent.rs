@@ -76,17 +76,19 @@ fn one_round(env: &TestEnv, server: &mut Server, round: u64, then: Then) -> u128
     assert!(!reply.failed, "{}", reply.text);
     let mut again = eval;
     again["key"] = id.trim_start_matches("py:").into();
+    let mut patient = again.clone();
+    patient["timeout_ms"] = 50000.into();
     match then {
         Then::Look => signal(host, Signal::CONT),
         Then::SendAgain => {
             // This one makes a connection of its own, so it is known not to have been sent.
-            server.call("eval", again.clone()).contains("the code was not sent, so it did not run");
+            server.call("eval", again).contains("the code was not sent, so it did not run");
             signal(host, Signal::CONT);
-            server.call("eval", again).contains(&format!("'done {round}'"));
+            server.call("eval", patient).contains(&format!("'done {round}'"));
         }
         Then::GoOnAndSendAgain => {
             signal(host, Signal::CONT);
-            server.call("eval", again).contains(&format!("'done {round}'"));
+            server.call("eval", patient).contains(&format!("'done {round}'"));
         }
         Then::Dies => {
             signal(host, Signal::KILL);

@@ -14,19 +14,21 @@ fn p6_20000_evals_leave_host_and_interpreter_small() {
     let (host, interpreter) = (rig.env.host_pid(), rig.env.interpreter_pid());
     let mut connection = rig.connect();
     let mut marks = Vec::new();
-    let mut batch = Instant::now();
+    let mut fastest = Duration::MAX;
     for n in 1..=evals {
+        let began = Instant::now();
         let seq =
             submit(&mut connection, &format!("n = {n}\nprint('eval', n)\nn"), WatchFor::State);
         assert_eq!(wait_finished(&mut connection, seq).outcome, Outcome::Complete);
+        // The fastest of many: what else the machine does at the time slows them down by any factor.
+        fastest = fastest.min(began.elapsed());
         if n % (evals / 10) == 0 {
-            let each = batch.elapsed() / (evals / 10) as u32;
-            batch = Instant::now();
-            marks.push((n, memory_kb(host, "VmRSS"), memory_kb(interpreter, "VmRSS"), each));
+            marks.push((n, memory_kb(host, "VmRSS"), memory_kb(interpreter, "VmRSS"), fastest));
+            fastest = Duration::MAX;
         }
     }
-    for (n, host, interpreter, each) in &marks {
-        eprintln!("{n} evals: host {host} kB, interpreter {interpreter} kB, {each:.1?} each");
+    for (n, host, interpreter, fastest) in &marks {
+        eprintln!("{n} evals: host {host} kB, interpreter {interpreter} kB, at best {fastest:.1?}");
     }
     let (first, last) = (marks[0], marks[9]);
     assert!(last.1.saturating_sub(first.1) < 2 << 10, "the host grew");

@@ -91,7 +91,7 @@ fn e8_a_program_that_may_wait_says_so_and_takes_input() {
 #[test]
 fn e8_a_call_that_waits_on_is_not_sent_back_again() {
     let env = place();
-    let reply = eval(&env, "sh", "read -t 5 x; echo over");
+    let reply = eval(&env, "sh", "read -t 15 x; echo over");
     assert_eq!((&reply["status"], &reply["data"]["listens"]), (&"partial".into(), &true.into()));
     let id = reply["data"]["eval_id"].as_str().unwrap();
     let reply = env.json(["output", id, "--wait", "300s"]);

@@ -399,7 +399,10 @@ mod tests {
         assert_eq!(names(here), ["b", "d", "live", "starting"], "its own counts and stays");
         assert!(matches!(remove(&live), Err(RemoveError::Live)));
         assert!(matches!(remove(&starting), Err(RemoveError::Starting)));
-        drop((lock, start));
+        // Not just dropped: a child that another test starts at this moment would hold them still.
+        for held in [lock, start] {
+            flock(&held, FlockOperation::Unlock).unwrap();
+        }
         remove(&live).unwrap();
         assert!(!is_in_place(&File::open(here.join("b/meta.json")).unwrap(), &live));
     }

@@ -3,7 +3,7 @@
 use std::io::{self, Read, Write};
 use std::net::{Shutdown, TcpListener, TcpStream};
 use std::path::{Path, PathBuf};
-use std::process::{Child, Stdio};
+use std::process::{Child, ExitStatus, Stdio};
 use std::sync::atomic::{AtomicBool, AtomicU64, Ordering};
 use std::sync::{Arc, Mutex};
 
@@ -14,6 +14,9 @@ use crate::{TestEnv, wait_for};
 
 /// The token of every server here.
 pub const TEST_TOKEN: &str = "hunter2-token";
+
+/// How often a server is started that ends at once, because somebody else has taken its port.
+const STARTS: usize = 5;
 
 /// Which program serves kernels.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -95,6 +98,19 @@ impl GatewayServer {
 
     /// Starts one in this directory, where its kernels start, too.
     pub fn start_in(env: &TestEnv, kind: GatewayKind, more: &[&str], cwd: &Path) -> GatewayServer {
+        let mut starts = (0..STARTS).map(|_| GatewayServer::try_start(env, kind, more, cwd));
+        starts
+            .find_map(Result::ok)
+            .expect("one of the servers answers; its log tells why it did not")
+    }
+
+    /// Starts one and waits until it answers; how it ended if it does so first.
+    fn try_start(
+        env: &TestEnv,
+        kind: GatewayKind,
+        more: &[&str],
+        cwd: &Path,
+    ) -> Result<GatewayServer, ExitStatus> {
         // The port is free until the server takes it, unless somebody else does in between.
         let port = TcpListener::bind("127.0.0.1:0")
             .and_then(|held| held.local_addr())
@@ -119,13 +135,20 @@ impl GatewayServer {
             .spawn()
             .expect("the server starts");
         let mut server = GatewayServer { child, port };
+        let mut ended = None;
         // Jupyter Server listens for a moment to see whether the port is free, and drops who connects then.
         wait_for("the server answers", || {
-            let ended = server.child.try_wait().expect("the child is ours");
-            assert!(ended.is_none(), "the server has ended: {ended:?}; see {}", dir.display());
-            server.try_ask("GET", "api", "").is_ok_and(|(status, _)| status != 0)
+            ended = server.child.try_wait().expect("the child is ours");
+            ended.is_some() || server.try_ask("GET", "api", "").is_ok_and(|(status, _)| status != 0)
         });
-        server
+        match ended {
+            None => Ok(server),
+            Some(status) => {
+                let said = std::fs::read_to_string(dir.join("log")).unwrap_or_default();
+                eprintln!("the server at port {port} has ended with {status}:\n{said}");
+                Err(status)
+            }
+        }
     }
 
     /// Its address.
@@ -172,6 +195,10 @@ impl GatewayServer {
 
 impl Drop for GatewayServer {
     fn drop(&mut self) {
+        // The port of a server that has ended may be another's by now.
+        if self.child.try_wait().is_ok_and(|ended| ended.is_some()) {
+            return;
+        }
         // A test that failed because the server is gone must not fail once more here: that would hide the reason.
         let (_, listed) = self.try_ask("GET", "api/kernels", "").unwrap_or_default();
         for id in kernel_ids(&listed) {

@@ -26,7 +26,7 @@ pub use lines::ReadLines;
 pub use mcp::mcp_call;
 pub use node::{node, node_of, nodes};
 pub use nrepl::{NreplElsewhere, clojure, nbb};
-pub use process::{guard_of, is_alive, state_of, tagged};
+pub use process::{guard_of, is_alive, is_reading, state_of, tagged};
 pub use program::Hook;
 pub use python::{python, python_of, pythons};
 pub use reply::chunks;

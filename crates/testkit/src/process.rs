@@ -22,6 +22,12 @@ pub fn state_of(pid: u32) -> Option<char> {
     stat[stat.rfind(')')? + 2..].chars().next()
 }
 
+/// Whether the main thread of a process waits for what it reads.
+pub fn is_reading(pid: u32) -> bool {
+    let call = fs::read_to_string(format!("/proc/{pid}/syscall")).unwrap_or_default();
+    call.split(' ').next().and_then(|number| number.parse().ok()) == Some(libc::SYS_read)
+}
+
 /// Whether the process is there and not just a zombie.
 pub fn is_alive(pid: u32) -> bool {
     state_of(pid).is_some_and(|state| state != 'Z')

@@ -15,7 +15,7 @@ const DEADLINE: Duration = Duration::from_secs(60);
 pub struct Terminal {
     child: Child,
     keys: File,
-    screen: Receiver<Vec<u8>>,
+    screen: Receiver<String>,
     seen: String,
 }
 
@@ -52,11 +52,20 @@ impl Terminal {
         let mut from = keys.try_clone().expect("a descriptor is copied");
         let (send, screen) = channel();
         std::thread::spawn(move || {
-            let mut buffer = [0; 4096];
+            let (mut buffer, mut bytes) = ([0; 4096], Vec::new());
             while let Ok(count @ 1..) = from.read(&mut buffer) {
-                if send.send(buffer[..count].to_vec()).is_err() {
+                bytes.extend_from_slice(&buffer[..count]);
+                // A read may end within a character, whose rest comes with the next.
+                let whole = match std::str::from_utf8(&bytes) {
+                    Err(error) if error.error_len().is_none() => error.valid_up_to(),
+                    _ => bytes.len(),
+                };
+                let rest = bytes.split_off(whole);
+                let text = String::from_utf8_lossy(&bytes).into_owned();
+                if send.send(text).is_err() {
                     return;
                 }
+                bytes = rest;
             }
         });
         Terminal { child, keys, screen, seen: String::new() }
@@ -93,7 +102,7 @@ impl Terminal {
         let deadline = Instant::now() + DEADLINE;
         while !wanted(&self.seen) {
             match self.screen.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
-                Ok(bytes) => self.seen.push_str(&String::from_utf8_lossy(&bytes)),
+                Ok(text) => self.seen.push_str(&text),
                 Err(error) => panic!("{error} before {what} in {:?}", self.seen),
             }
         }
@@ -131,7 +140,7 @@ impl Terminal {
         let deadline = Instant::now() + DEADLINE;
         loop {
             match self.screen.recv_timeout(deadline.saturating_duration_since(Instant::now())) {
-                Ok(bytes) => self.seen.push_str(&String::from_utf8_lossy(&bytes)),
+                Ok(text) => self.seen.push_str(&text),
                 Err(RecvTimeoutError::Disconnected) => break,
                 Err(RecvTimeoutError::Timeout) => {
                     let _ = self.child.kill();

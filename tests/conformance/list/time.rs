@@ -55,7 +55,7 @@ fn hard(talk: &Talk<'_>) {
 fn hard_child(talk: &Talk<'_>) {
     talk.eval(talk.column.set("x", 41)).complete();
     let code = talk.column.child(r#"trap "" INT TERM; echo $$ > pid; while :; do sleep 1; done"#);
-    talk.eval_with(["--hard-timeout", "500ms"], code).status("timeout");
+    talk.eval_with(["--hard-timeout", "2s"], code).status("timeout");
     let pid = talk.pid_in("pid");
     wait_for("the child's end", || !is_alive(pid));
     talk.says(talk.column.tell("x"), "41\n");

@@ -457,13 +457,17 @@ mod tests {
     use super::*;
     use std::io::Read;
 
+    /// For who is not to be waited for.
     const SHORT: Duration = Duration::from_millis(200);
+    /// Far beyond what a thread needs for an answer on a loaded machine.
+    const LONG: Duration = Duration::from_secs(60);
 
     /// Tries to connect to a host that says `lines` as soon as it is spoken to.
     fn meet(
         path: PathBuf,
         lines: &'static [&'static str],
         stay: bool,
+        patience: Duration,
     ) -> Result<Option<Connection>, ClientError> {
         let listener = UnixListener::bind(&path).unwrap();
         let host = thread::spawn(move || {
@@ -478,7 +482,7 @@ mod tests {
                 let _ = stream.read(&mut [0]);
             }
         });
-        let met = open(&path, SHORT);
+        let met = open(&path, patience);
         if !matches!(met, Ok(Some(_))) {
             host.join().unwrap();
         }
@@ -500,7 +504,7 @@ mod tests {
     #[test]
     fn events_before_a_reply_are_kept() {
         let temp = tempfile::tempdir().unwrap();
-        let mut connection = meet(temp.path().join("s"), &[HELLO], true).unwrap().unwrap();
+        let mut connection = meet(temp.path().join("s"), &[HELLO], true, LONG).unwrap().unwrap();
         assert_eq!(connection.generation, Generation(3));
         let waited = connection.next_event(Some(Instant::now()), None).unwrap();
         assert!(matches!(waited, Waited::Event(Event::Queued { .. })), "{waited:?}");
@@ -515,13 +519,13 @@ mod tests {
         let stale = temp.path().join("stale");
         drop(UnixListener::bind(&stale).unwrap());
         assert!(open(&stale, SHORT).unwrap().is_none());
-        assert!(meet(temp.path().join("s"), &[], false).unwrap().is_none());
+        assert!(meet(temp.path().join("s"), &[], false, LONG).unwrap().is_none());
     }
 
     #[test]
     fn a_silent_host_is_named_and_not_waited_for() {
         let temp = tempfile::tempdir().unwrap();
-        let error = meet(temp.path().join("s"), &["{\"reply\":"], true).unwrap_err();
+        let error = meet(temp.path().join("s"), &["{\"reply\":"], true, SHORT).unwrap_err();
         assert_eq!(error.code(), stead_protocol::ErrorCode::ConnectionFailed);
         assert!(error.to_string().contains("does not answer"), "{error}");
         assert!(error.to_string().contains(&std::process::id().to_string()), "{error}");
@@ -530,11 +534,11 @@ mod tests {
     #[test]
     fn garbage_and_other_versions_are_errors() {
         let temp = tempfile::tempdir().unwrap();
-        let error = meet(temp.path().join("a"), &["HTTP/1.1 400\n"], false).unwrap_err();
+        let error = meet(temp.path().join("a"), &["HTTP/1.1 400\n"], false, LONG).unwrap_err();
         assert!(error.to_string().contains("not its protocol"), "{error}");
         let newer =
             &[r#"{"reply":{"id":1,"reply":{"kind":"hello","protocol":9,"generation":1}}}"#, "\n"];
-        let error = meet(temp.path().join("b"), newer, false).unwrap_err();
+        let error = meet(temp.path().join("b"), newer, false, LONG).unwrap_err();
         let said = error.to_string();
         assert!(said.contains("host speaks version 9") && said.contains("1 to 2"), "{said}");
     }
@@ -548,10 +552,10 @@ mod tests {
             r#"{"reply":{"id":1,"new":1,"reply":{"kind":"hello","protocol":2,"versions":{"oldest":2,"newest":7},"generation":3}}}"#,
             "\n",
         ];
-        let connection = meet(temp.path().join("s"), said, false).unwrap().expect("a host");
+        let connection = meet(temp.path().join("s"), said, false, LONG).unwrap().expect("a host");
         assert_eq!((connection.protocol(), connection.generation.0), (2, 3));
         let odd = &["{\"reply\":{\"id\":1,\"reply\":{\"kind\":\"sung\"}}}\n"];
-        let error = meet(temp.path().join("t"), odd, false).unwrap_err();
+        let error = meet(temp.path().join("t"), odd, false, LONG).unwrap_err();
         assert_eq!(error.code(), stead_protocol::ErrorCode::ConnectionFailed);
     }
 

@@ -323,6 +323,12 @@ mod tests {
         Event::Finished { eval: EvalSeq(eval), finished }
     }
 
+    /// Holds an answer back for longer than the machine may stand still.
+    fn hold(connection: &mut ClientConnection) {
+        connection.hold(accepted(1));
+        connection.held.as_mut().expect("it is held").until += Duration::from_secs(3600);
+    }
+
     /// What a client gets of what is done with its connection, a word for each message.
     fn told(act: impl FnOnce(&mut ClientConnection)) -> Vec<String> {
         let (ours, mut theirs) = UnixStream::pair().unwrap();
@@ -351,7 +357,7 @@ mod tests {
     #[test]
     fn e2_an_end_within_the_moment_is_told_with_the_acceptance() {
         let all = told(|connection| {
-            connection.hold(accepted(1));
+            hold(connection);
             connection.tell(started(1));
             connection.flush();
             connection.tell(finished(1));
@@ -362,26 +368,26 @@ mod tests {
     #[test]
     fn e2_whatever_else_is_said_lets_go_what_was_held_back() {
         let held = told(|connection| {
-            connection.hold(accepted(1));
+            hold(connection);
             connection.tell(started(1));
         });
         assert_eq!(held, Vec::<String>::new());
         let released = told(|connection| {
-            connection.hold(accepted(1));
+            hold(connection);
             connection.tell(started(1));
             connection.release();
             connection.tell(finished(1));
         });
         assert_eq!(released, ["accepted", "started", "finished"]);
         let other = told(|connection| {
-            connection.hold(accepted(1));
+            hold(connection);
             connection.tell(started(1));
             connection.tell(finished(7));
             connection.tell(finished(1));
         });
         assert_eq!(other, ["accepted", "started", "finished", "finished"]);
         let next = told(|connection| {
-            connection.hold(accepted(1));
+            hold(connection);
             connection.hold(accepted(2));
             connection.tell(started(2));
             connection.tell(finished(2));

@@ -2,8 +2,7 @@
 
 use std::collections::HashSet;
 use std::fs::File;
-use std::os::unix::fs::FileExt;
-use std::path::PathBuf;
+use std::os::unix::fs::{FileExt, MetadataExt};
 
 use stead_launch::census::Census;
 use stead_launch::tree;
@@ -37,8 +36,18 @@ enum Surroundings {
     Known,
 }
 
-/// The executable of a process and its arguments, since a program may exec itself with other arguments.
-pub(super) type ProcessImage = (PathBuf, Vec<u8>);
+/// What a process runs.
+#[derive(Debug, PartialEq, Eq)]
+pub(super) struct ProcessImage {
+    /// The device and number of its executable: the path would be another one once the file was replaced, as by
+    /// an upgrade.
+    file: (u64, u64),
+    /// The beginning of its arguments, since a program may exec itself with other arguments.
+    words: Vec<u8>,
+}
+
+/// So much of a process's arguments is compared.
+const WORDS: usize = 16 << 10;
 
 impl Interpreter {
     /// An eval or a question begins now: its interrupts spare all that was there before.
@@ -103,15 +112,67 @@ impl Elders {
     }
 }
 
+/// What a process runs, unless it has ended.
 pub(super) fn image(pid: u32) -> Option<ProcessImage> {
-    let exe = std::fs::read_link(format!("/proc/{pid}/exe")).ok()?;
-    let words = std::fs::read(format!("/proc/{pid}/cmdline")).ok()?;
-    // A process that ends between the two reads has no command line any more; that does not make it another program.
-    (!words.is_empty()).then_some((exe, words))
+    let exe = std::fs::metadata(format!("/proc/{pid}/exe")).ok()?;
+    let mut words = vec![0; WORDS];
+    // In one call: a process that ends between two has no second part, and would pass for another program.
+    let length = File::open(format!("/proc/{pid}/cmdline")).ok()?.read_at(&mut words, 0).ok()?;
+    words.truncate(length);
+    // Nor is one that ends before this call another program.
+    (length > 0).then_some(ProcessImage { file: (exe.dev(), exe.ino()), words })
 }
 
 pub(super) fn ticks_since_boot() -> u64 {
     let now = rustix::time::clock_gettime(rustix::time::ClockId::Boottime);
     let per_second = rustix::param::clock_ticks_per_second();
     now.tv_sec as u64 * per_second + now.tv_nsec as u64 * per_second / 1_000_000_000
+}
+
+#[cfg(test)]
+mod tests {
+    use std::process::{Child, Command, Stdio};
+
+    use super::*;
+
+    /// A program that waits for its input, which ends with this process.
+    fn waiting(command: &mut Command) -> (Child, ProcessImage) {
+        let child = command.stdin(Stdio::piped()).stdout(Stdio::null()).spawn().unwrap();
+        // A program that has just been started shows its arguments a moment later.
+        let known = loop {
+            match image(child.id()) {
+                Some(known) => break known,
+                None => std::thread::yield_now(),
+            }
+        };
+        (child, known)
+    }
+
+    #[test]
+    fn s6_a_process_that_ends_is_no_other_program_at_any_moment() {
+        let long = "x".repeat(5000);
+        for _ in 0..300 {
+            let (mut child, known) =
+                waiting(Command::new("sh").args(["-c", "read word", "sh", &long]));
+            assert_eq!(known.words.len(), "sh -c read word sh ".len() + long.len() + 1);
+            child.kill().unwrap();
+            while let Some(seen) = image(child.id()) {
+                assert_eq!(seen, known);
+            }
+            child.wait().unwrap();
+        }
+    }
+
+    #[test]
+    fn s6_a_program_whose_file_was_replaced_is_no_other_program() {
+        let temp = tempfile::tempdir().unwrap();
+        let file = temp.path().join("program");
+        std::fs::copy("/bin/cat", &file).unwrap();
+        let (mut child, known) = waiting(&mut Command::new(&file));
+        std::fs::remove_file(&file).unwrap();
+        std::fs::copy("/bin/true", &file).unwrap();
+        assert_eq!(image(child.id()), Some(known));
+        child.kill().unwrap();
+        child.wait().unwrap();
+    }
 }

@@ -118,7 +118,7 @@ impl Interpreter {
             }
             BridgeEvent::WaitsNoMore {} => self.listens(Listens::No, tell),
             BridgeEvent::Interrupted { eval, error } => {
-                self.passed_on(&eval);
+                self.passed_on(&eval, error.is_none());
                 if let Some(error) = error {
                     tell(Told::Notice {
                         text: format!("the interrupt was not passed on: {error}"),

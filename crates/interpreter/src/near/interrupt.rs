@@ -68,6 +68,8 @@ pub(super) struct Aim {
     /// Processes that the last interrupt of a shell may have missed.
     missed: Option<Missed>,
     hit: Reached,
+    /// The bridge has said that it has passed on an interrupt of the running eval.
+    passed_on: bool,
     /// Processes that the running eval starts are killed.
     killing: bool,
     shot: Shot,
@@ -149,12 +151,18 @@ impl Interpreter {
         self.signal_young();
     }
 
-    /// The bridge has passed the interrupt of an eval on, or cannot.
-    pub(super) fn passed_on(&mut self, eval: &str) {
-        let runs = self.run.as_ref().is_some_and(|run| run.eval.to_string() == eval);
-        if runs && matches!(self.aim.shot, Shot::WhenPassedOn { .. }) {
+    /// The bridge has passed the interrupt of an eval on, or cannot if that is not `possible`.
+    pub(super) fn passed_on(&mut self, eval: &str, possible: bool) {
+        if self.run.as_ref().is_none_or(|run| run.eval.to_string() != eval) {
+            return;
+        }
+        self.aim.passed_on |= possible;
+        if matches!(self.aim.shot, Shot::WhenPassedOn { .. }) {
             self.aim.shot = Shot::None;
             self.signal_young();
+        }
+        if possible {
+            self.unblock_read();
         }
     }
 
@@ -314,7 +322,9 @@ impl Interpreter {
             Hears::Signal => drop(wake(Signal::WINCH)),
             // The shell may have been about to read; SIGWINCH does not end a read.
             Hears::ShellSignal => drop((wake(Signal::URG), wake(Signal::WINCH))),
-            Hears::Command => self.unblock_read(),
+            // Before the bridge knows of the interrupt, the code would go on with an empty input.
+            Hears::Command if self.run.is_none() || self.aim.passed_on => self.unblock_read(),
+            Hears::Command => {}
         }
         let killed = match self.aim.killing && self.aim.hears == Hears::ShellSignal {
             true => self.kill_young(),

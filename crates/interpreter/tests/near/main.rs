@@ -64,6 +64,23 @@ fn e6_interrupts_and_hard_timeouts_spare_what_was_there_before() {
     assert!(!lives(older), "what was left is swept before the end is told");
 }
 
+/// An end of input before the bridge knows of the interrupt would let the code go on with it.
+#[test]
+fn e6_a_read_is_ended_only_when_the_bridge_has_passed_the_interrupt_on() {
+    let bridge = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/near/slow_bridge.py");
+    let mut outpost = Outpost::bridged(bridge);
+    for number in 1..=2 {
+        outpost.run(number, "");
+        outpost.until("waits");
+        outpost.order(json!({"order": "interrupt"}));
+        assert_eq!(outpost.wait("done")["status"], "interrupted");
+    }
+    outpost.run(3, "");
+    outpost.until("waits");
+    outpost.order(json!({"order": "input", "seq": 1, "eval": "far:3", "text": "x", "eof": false}));
+    assert_eq!(output(&outpost.until("done")), "x");
+}
+
 #[test]
 fn e10_a_paused_session_stands_still_and_shows_its_figures() {
     let mut outpost = Outpost::ready("bash");

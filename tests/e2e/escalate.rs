@@ -118,7 +118,10 @@ raise SystemExit(code)"
     pid(&env);
     assert_eq!(interrupt(&env, &id)["effect"], "still_running");
     assert_eq!(interrupt(&env, &id)["killed"], 1);
-    assert_eq!(env.value("kept, code"), "(41, -9)");
+    // Where the interrupt comes between the call that fetches how the child ended and its note of it, Python's own
+    // `wait` knows no better than 0 the next time.
+    let ended = env.value("kept, code");
+    assert!(["(41, -9)", "(41, 0)"].contains(&ended.as_str()), "{ended}");
 }
 
 #[test]

@@ -50,9 +50,11 @@ impl Process {
         self.ending || matches!(self.state, b'R' | b'D') && self.was_killed()
     }
 
-    /// Whether it has been sent a kill, or is gone meanwhile.
+    /// Whether it has been sent a kill, or is gone meanwhile. A system that does not tell of shared signals tells of
+    /// no kill.
     fn was_killed(&self) -> bool {
-        mask(self.pid, "ShdPnd:").is_none_or(|pending| pending & KILL_PENDING != 0)
+        let Ok(status) = status(self.pid) else { return true };
+        signals(&status, "ShdPnd:") & KILL_PENDING != 0
     }
 }
 
@@ -176,14 +178,18 @@ pub fn catches(pid: u32, signal: Signal) -> bool {
 }
 
 fn is_in_mask(pid: u32, mask: &str, signal: Signal) -> bool {
-    self::mask(pid, mask).is_some_and(|mask| mask & (1 << (signal.as_raw() - 1)) != 0)
+    status(pid).is_ok_and(|status| signals(&status, mask) & (1 << (signal.as_raw() - 1)) != 0)
 }
 
-/// The signals in one of a process's masks, if it is there.
-fn mask(pid: u32, mask: &str) -> Option<u64> {
-    let status = fs::read_to_string(format!("/proc/{pid}/status")).ok()?;
-    let mask = status.lines().find_map(|line| line.strip_prefix(mask))?;
-    u64::from_str_radix(mask.trim(), 16).ok()
+/// What the kernel says of a process, a line for each thing.
+fn status(pid: u32) -> std::io::Result<String> {
+    fs::read_to_string(format!("/proc/{pid}/status"))
+}
+
+/// The signals in one of the masks of a status; none if it has no such mask.
+fn signals(status: &str, mask: &str) -> u64 {
+    let mask = status.lines().find_map(|line| line.strip_prefix(mask));
+    mask.and_then(|mask| u64::from_str_radix(mask.trim(), 16).ok()).unwrap_or_default()
 }
 
 /// Whether a stopped process was just changing the effect of a signal.
@@ -263,6 +269,15 @@ mod tests {
         assert!(own.resident_pages > 0 && own.start_ticks > 0);
         assert!(!own.is_dying());
         assert!(look(u32::MAX >> 1).is_none());
+    }
+
+    #[test]
+    fn s9_a_status_without_a_mask_tells_of_no_signal() {
+        assert_eq!(
+            signals("SigPnd:\t0000000000000100\nShdPnd:\t0000000000000200\n", "ShdPnd:"),
+            0x200
+        );
+        assert_eq!(signals("Name:\tstead\nState:\tR (running)\n", "ShdPnd:"), 0);
     }
 
     #[test]

@@ -65,6 +65,7 @@ class Session(NodeTest):
 
     def test_js3_an_interrupt_frees_an_eval_from_a_background_loop(self):
         host = self.start()
+        # The first command runs before Node's loop does, whose timers then come before its end.
         self.ok(host, "1", "1")
         self.ok(host, "setTimeout(() => { process.stdout.write('loop'); for (;;) {} }, 100); 1", "1")
         host.pump(host.idle, lambda event: event["ev"] == "background")

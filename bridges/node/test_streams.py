@@ -67,6 +67,7 @@ class Streams(NodeTest):
 
     def test_o1_timers_print_in_the_background(self):
         host = self.start()
+        # The first command runs before Node's loop does, whose timers then come before its end.
         self.ok(host, "1", "1")
         self.ok(host, "setTimeout(() => { console.log('late'); console.error('late too') }, 100); 1", "1")
         host.pump(host.idle, lambda event: event.get("stream") == "err")

@@ -282,14 +282,15 @@ impl Interpreter {
         pages * rustix::param::page_size() as u64
     }
 
-    /// Whether a process is a copy that is being made and is not told yet: a child of the interpreter that was born since the
-    /// copy was asked for, while no code runs that could have started it.
+    /// Whether a process is a copy that is being made and is not told yet, or helps to make one: the interpreter's
+    /// child from which it descends was born since the copy was asked for, while no code runs that could have
+    /// started it. A shell writes its state by subshells of subshells.
     pub(super) fn is_becoming_copy(&self, pid: u32) -> bool {
         let Some(asked) = self.copies.asked.filter(|_| self.run.is_none()) else { return false };
-        let born = |process: tree::Process| {
-            process.parent == self.core() && process.start_ticks >= asked.sent
-        };
-        tree::look(pid).is_some_and(born)
+        let line = std::iter::once(pid).chain(tree::ancestors(pid));
+        let mut line = line.map_while(tree::look);
+        let child = line.find(|process| process.parent == self.core());
+        child.is_some_and(|child| child.start_ticks >= asked.sent)
     }
 
     /// Notes that the eval behind a copy which is being saved is to be interrupted.

@@ -108,6 +108,19 @@ fn st3_what_was_started_is_gone_after_a_rollback_and_copies_are_not() {
 }
 
 #[test]
+fn s10_what_writes_a_copy_is_no_process_in_the_background() {
+    let mut nest = Nest::begin();
+    let save = json!({"eval": "far:0", "path": "/nowhere"});
+    nest.outpost.order(json!({"order": "copy", "seq": 1, "save": save}));
+    let helpers = output(&nest.outpost.until("output"));
+    let helpers: Vec<u64> = helpers.split_whitespace().map(|pid| pid.parse().unwrap()).collect();
+    let figures = nest.figures();
+    assert!(helpers.len() == 2 && helpers.iter().all(|pid| lives(*pid)), "{helpers:?}");
+    assert_eq!((&figures["background"], &figures["usage"]["processes"]), (&json!([]), &json!(1)));
+    assert_eq!(nest.end()["left"], json!([]));
+}
+
+#[test]
 fn st3_interrupts_and_pauses_spare_copies() {
     let mut nest = Nest::begin();
     nest.run("word=one");

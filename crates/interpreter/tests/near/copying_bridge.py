@@ -6,7 +6,8 @@ Code is one command:
   copy [how]    makes a copy           spawn        starts a child, prints its process
   crash         a signal ends it       exit         it exits
   loop          never ends, and ignores interrupts
-The work `checkpoint` makes a copy too, in the way that its label says.
+The work `checkpoint` makes a copy too, in the way that its label says. The work `save` never ends: a child does it, by a
+child of its own; their processes are printed.
 A copy that was made `deaf` never wakes, one that was made `mortal` ends when it is woken, one that was made `barren` goes
 on without another copy of itself.
 """
@@ -62,6 +63,16 @@ def freeze(mine, how):
     return False
 
 
+def save_forever():
+    """Leaves the writing to a child that has a child, as a shell does by its subshells."""
+    child = os.fork()
+    if child == 0:
+        helper = subprocess.Popen(["sleep", "1000"])
+        os.write(1, b"%d %d\n" % (os.getpid(), helper.pid))
+        os._exit(helper.wait())
+    os.waitpid(child, 0)
+
+
 def run(code):
     global word, number  # noqa: PLW0603  (its state is what this bridge shows)
     what, _, how = code.partition(" ")
@@ -85,7 +96,7 @@ def run(code):
     return True
 
 
-tell(ev="hello", protocol=1, language="copy", version="1", executable="", pid=os.getpid(), can=["checkpoint"])
+tell(ev="hello", protocol=1, language="copy", version="1", executable="", pid=os.getpid(), can=["checkpoint", "saves_all"])
 while True:
     while b"\n" not in inbox:
         inbox += control.recv(1 << 16) or os._exit(0)
@@ -98,7 +109,9 @@ while True:
         os._exit(0)
     if words[0] == "eval" and run(payload.decode()):
         tell(ev="done", eval=words[1], status="ok")
-    if words[0] == "work" and payload == b"refused":
+    if words[0] == "work" and words[2] == "save":
+        save_forever()
+    elif words[0] == "work" and payload == b"refused":
         tell(ev="error", name="CopyRefused", message="there is a pool of threads")
         tell(ev="done", eval=words[1], status="error")
     elif words[0] == "work" and run("copy " + payload.decode()):

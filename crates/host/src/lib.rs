@@ -4,6 +4,7 @@
 //! the interpreter is the lower half, `stead-interpreter`: it is given orders and tells what happened (`told.rs`). What can happen
 //! to the session is `session::state::Input`; what is done about it is `Action`. Bytes go to the spool; messages carry offsets.
 
+mod attention;
 mod clients;
 mod host;
 mod life;

@@ -2,9 +2,10 @@
 
 use std::time::{Duration, Instant};
 
-use rustix::event::{PollFd, PollFlags, Timespec, poll};
+use rustix::event::{PollFd, PollFlags};
 use stead_interpreter::{Near, NearReady, Source, pause};
 
+use crate::attention::Attention;
 use crate::host::{Host, Launch};
 use crate::record::disk;
 use crate::session::state::{Input, Phase};
@@ -17,6 +18,7 @@ const OWN_DESCRIPTORS: usize = 9;
 pub(crate) struct Session {
     pub(crate) host: Host,
     pub(crate) near: Near,
+    pub(crate) attention: Attention,
 }
 
 impl Session {
@@ -40,7 +42,11 @@ impl Session {
 
     /// Waits for something to happen and deals with all of it.
     fn turn(&mut self) {
+        let was_idle = self.is_idle();
         let ready = self.wait();
+        if !ready.connections.is_empty() {
+            self.attention.asked(Instant::now());
+        }
         self.near.turn(ready.near, &mut |told| self.host.told(told));
         self.carry_out();
         if ready.calls {
@@ -72,11 +78,19 @@ impl Session {
         host.tell_growth();
         host.clients.flush();
         // All answers are sent, so work for the next eval is done now, while no client waits.
-        let idle = matches!(host.state.phase, Phase::Idle { .. });
+        let idle = self.is_idle();
+        if idle && !was_idle {
+            self.attention.answered(Instant::now());
+        }
         if idle {
             self.near.look_around();
         }
         self.host.ledger.trim(idle);
+    }
+
+    /// Whether code could run at once.
+    fn is_idle(&self) -> bool {
+        matches!(self.host.state.phase, Phase::Idle { .. })
     }
 
     /// An interpreter that could not be started again ends the session.
@@ -111,12 +125,8 @@ impl Session {
             fds.push(PollFd::from_borrowed_fd(connection.fd(), connection.interest()));
             what.push(What::Connection(*id));
         }
-        let timeout = timeout.map(|left| Timespec {
-            tv_sec: left.as_secs() as _,
-            tv_nsec: left.subsec_nanos() as _,
-        });
         let mut ready = ReadyFds::default();
-        if poll(&mut fds, timeout.as_ref()).unwrap_or(0) == 0 {
+        if !self.attention.wait(&mut fds, timeout) {
             return ready;
         }
         for (fd, what) in fds.iter().zip(what) {

@@ -13,6 +13,7 @@ use stead_launch::sys::{OnSignal, close_all_but, on_signal};
 use stead_protocol::{EndReason, HostSpec, Meta, Refusal, StartTrouble};
 use stead_spool::{SessionDir, retention, write_atomically};
 
+use crate::attention::Attention;
 use crate::clients::calls::CallSignal;
 use crate::clients::listener::Listener;
 use crate::host::{Host, Launch};
@@ -54,7 +55,7 @@ pub(crate) fn start(spec: &HostSpec) -> Result<Session, Refusal> {
     let near = Near::new(duty, guard, umask, cache)
         .map_err(|error| failed("could not watch over children", &error))?;
     let host = Host::new(spec, ledger, found, listener, calls);
-    let mut session = Session { host, near };
+    let mut session = Session { host, near, attention: Attention::default() };
     session.host.start_interpreter();
     session.carry_out();
     if let Launch::Refused(reason) = &session.host.launch {

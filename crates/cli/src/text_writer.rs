@@ -216,7 +216,7 @@ impl TextWriter {
     /// Writes text of a stream, on a terminal in place of the stream's last `replaces` lines.
     fn text(&mut self, kind: ChunkKind, replaces: usize, text: &str) {
         let labelled = label(kind, *self.background_in_line.of(kind) && replaces == 0, text);
-        if is_background(kind) && !text.is_empty() {
+        if kind.is_background() && !text.is_empty() {
             *self.background_in_line.of(kind) = !text.ends_with('\n');
         }
         let was_in_line = *self.in_line.of(kind);
@@ -267,13 +267,9 @@ impl TextWriter {
     }
 }
 
-fn is_background(kind: ChunkKind) -> bool {
-    matches!(kind, ChunkKind::BackgroundOut | ChunkKind::BackgroundErr)
-}
-
 /// Labels each line of background output; `goes_on` says that the first line began before and has its label.
 fn label(kind: ChunkKind, goes_on: bool, text: &str) -> Cow<'_, str> {
-    if !is_background(kind) {
+    if !kind.is_background() {
         return Cow::Borrowed(text);
     }
     let mut labelled = String::with_capacity(text.len() + BACKGROUND.len());

@@ -29,7 +29,7 @@ enum EditError {
     #[error("no file was named")]
     NoFile,
     #[error(
-        "this is the editor of programs in a stead session, whose text comes by `stead input`; \
+        "this is the editor of programs in a stead session, whose text comes as the session's input; \
          set `EDITOR` to one for terminals"
     )]
     Terminal,

@@ -56,7 +56,7 @@ pub enum Order {
     Ask {
         /// Number of the question; not 0.
         seq: u64,
-        /// `vars`, `inspect` or `complete`.
+        /// `vars`, `inspect`, `complete`, `definitions` or `code`.
         what: String,
         /// Its argument.
         arg: String,

@@ -218,7 +218,8 @@ pub fn prepare(
         Start::Mode(mode) => {
             // `/proc/self/exe` is this very program, even if its file was replaced meanwhile.
             let program = PathBuf::from("/proc/self/exe");
-            let arguments = vec![mode.into(), found.path.clone().into(), cache_dir.into()];
+            let arguments =
+                vec!["adapter".into(), mode.into(), found.path.clone().into(), cache_dir.into()];
             let (control, nests) = (Control::Socket, false);
             let command = StartCommand { program, arguments, env, cwd, control, nests };
             Prepared { found, command, feed: Feed::Nothing }

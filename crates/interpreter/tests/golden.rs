@@ -2,6 +2,10 @@
 
 use std::collections::BTreeSet;
 
+#[path = "../../protocol/tests/newer/mod.rs"]
+mod newer;
+
+use newer::walk;
 use serde_json::Value;
 use stead_interpreter::{Order, Told};
 
@@ -60,4 +64,17 @@ fn every_telling_stands_in_the_transcript() {
     };
     let found = kinds(include_str!("golden/tellings.jsonl"), "told", again);
     assert_eq!(found, known("told"));
+}
+
+#[test]
+fn orders_and_tellings_of_newer_versions_are_read() {
+    let lines = |text: &str| -> Vec<Value> {
+        text.lines().map(|line| serde_json::from_str(line).unwrap()).collect()
+    };
+    let orders = lines(include_str!("golden/orders.jsonl"));
+    let tried: usize = orders.iter().map(walk::<Order>).sum();
+    assert!(tried > 50, "{tried}");
+    let told = lines(include_str!("golden/tellings.jsonl"));
+    let tried: usize = told.iter().map(walk::<Told<'static>>).sum();
+    assert!(tried > 50, "{tried}");
 }

@@ -37,11 +37,6 @@ impl By {
     pub fn name(&self) -> &str {
         &self.name
     }
-
-    /// Which of that name, if it is known.
-    pub fn which(&self) -> Option<&str> {
-        self.instance.as_deref()
-    }
 }
 
 /// Text that breaks neither the lines of a list nor the form with `#`.

@@ -9,6 +9,7 @@ use serde::{Deserialize, Serialize};
 use serde_json::Value;
 
 use crate::gateway::{GatewayKernel, GatewayTarget};
+use crate::words::words;
 
 /// How a session is started.
 #[derive(Debug, Clone, PartialEq, Eq, Serialize, Deserialize)]
@@ -122,9 +123,9 @@ pub enum EnvironmentSource {
     Lein,
     /// Babashka.
     Babashka,
-    /// One of a newer version, by its name; a host refuses to start such a session.
+    /// One of a newer version, as it was written; a host refuses to start such a session.
     #[serde(untagged)]
-    Unknown(String),
+    Unknown(Value),
 }
 
 /// Which Jupyter kernel runs a session's code.
@@ -149,17 +150,17 @@ pub enum KernelChoice {
 }
 
 /// What an eval leaves for the next one of its session.
-#[derive(Debug, Clone, Copy, PartialEq, Eq, Serialize, Deserialize)]
-#[serde(rename_all = "snake_case")]
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub enum Keeps {
     /// Nothing but the processes that it started: each eval is a command of its own. So no client is told
     /// when the state of such a session is lost, and its files are removed soon after its end.
     Nothing,
-    /// Names, modules, the directory: all that an interpreter has. A word of a newer version is read as this
-    /// one, since it takes the most care.
-    #[serde(other)]
+    /// Names, modules, the directory: all that an interpreter has.
     State,
 }
+
+// What a newer version may say is read as the one that takes the most care.
+words!(Keeps { Nothing => "nothing", State => "state" } else State);
 
 /// The form that `Engine` has in files and messages.
 #[derive(Deserialize)]

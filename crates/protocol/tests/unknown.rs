@@ -1,93 +1,15 @@
 //! Messages of newer versions: a kind, a word or a field that this version does not know, in every place of every
 //! wire, is no error and costs nothing of the message it stands in.
 
-use std::fmt::Debug;
+use std::path::Path;
 
-use serde::Serialize;
-use serde::de::DeserializeOwned;
+mod newer;
+
+use newer::{NEW, walk};
 use serde_json::{Value, json};
 use stead_protocol::bridge::BridgeEvent;
 use stead_protocol::client::{FromHost, ToHost};
 use stead_protocol::{HostReady, HostSpec, Meta};
-
-const NEW: &str = "of_a_newer_version";
-
-/// Fields whose value is one of a set of words: the tags of messages, and enums that are words.
-const WORDS: [&str; 12] = [
-    "op", "kind", "what", "ev", "state", "status", "stream", "effect", "listens", "code", "watch",
-    "keeps",
-];
-
-/// Fields of those that are enums of words, in whose place a newer version may also send an object.
-const PLAIN_WORDS: [&str; 5] = ["stream", "effect", "listens", "watch", "status"];
-
-/// All places of a message, as JSON pointers.
-fn places(value: &Value, at: &str, all: &mut Vec<String>) {
-    all.push(at.to_owned());
-    match value {
-        Value::Object(fields) => {
-            for (name, value) in fields {
-                places(value, &format!("{at}/{name}"), all);
-            }
-        }
-        Value::Array(items) => {
-            for (i, value) in items.iter().enumerate() {
-                places(value, &format!("{at}/{i}"), all);
-            }
-        }
-        _ => {}
-    }
-}
-
-/// Reads the message as it is, with a new field in each object, and with each word replaced by one that is not known.
-/// Fields around the place stay as they were.
-fn walk<T: DeserializeOwned + Serialize + Debug>(message: &Value) -> usize {
-    let read = |changed: &Value| -> Value {
-        let read: T = serde_json::from_str(&changed.to_string())
-            .unwrap_or_else(|error| panic!("{changed}: {error}"));
-        serde_json::to_value(read).unwrap()
-    };
-    let known = read(message);
-    let mut all = Vec::new();
-    places(message, "", &mut all);
-    let mut tried = 0;
-    for place in &all {
-        let there = message.pointer(place).unwrap();
-        let mut instead = Vec::new();
-        if let Value::Object(fields) = there {
-            let mut fields = fields.clone();
-            fields.insert(NEW.to_owned(), json!({"a": [1, null]}));
-            instead.push(Value::Object(fields));
-        }
-        let name = place.rsplit('/').next().unwrap_or_default();
-        if there.is_string() && WORDS.contains(&name) {
-            instead.push(json!(NEW));
-            if PLAIN_WORDS.contains(&name) {
-                instead.extend([json!({NEW: {"why": "because"}}), json!([1]), json!(7)]);
-            }
-        }
-        for value in instead {
-            let mut changed = message.clone();
-            let is_field = value.is_object() && there.is_object();
-            *changed.pointer_mut(place).unwrap() = value;
-            let read = read(&changed);
-            tried += 1;
-            if is_field {
-                assert_eq!(read, known, "{changed}");
-                continue;
-            }
-            // What is told by the word is not known now; everything outside its object is.
-            let inside = place.rsplit_once('/').map_or("", |(object, _)| object);
-            for other in &all {
-                let is_leaf = known.pointer(other).is_some_and(|v| !v.is_object() && !v.is_array());
-                if is_leaf && !other.starts_with(inside) {
-                    assert_eq!(read.pointer(other), known.pointer(other), "{changed}: {other}");
-                }
-            }
-        }
-    }
-    tried
-}
 
 fn finished() -> Value {
     json!({
@@ -184,7 +106,8 @@ fn what_newer_bridges_say_is_read() {
 fn what_newer_programs_start_hosts_with_is_read() {
     let meta = json!({
         "version": 1, "program": "9.0", "name": "py", "workspace": "/w", "created_ms": 1, "stopped": false,
-        "settings": {"language": "python", "cwd": "/w", "idle_timeout_ms": 5, "quota_bytes": 7, "keeps": "nothing"},
+        "settings": {"language": "python", "cwd": "/w", "idle_timeout_ms": 5, "quota_bytes": 7, "keeps": "nothing",
+            "environment": "uv", "kernel": {"by": "name", "name": "ir"}},
         "found": {"path": "/p", "why": "w"}
     });
     let spec = json!({"protocol": 1, "versions": {"oldest": 1, "newest": 9}, "dir": "/d", "socket": "/s", "meta": meta});
@@ -194,4 +117,31 @@ fn what_newer_programs_start_hosts_with_is_read() {
     assert!(walk::<HostReady>(&json!({"failed": {"code": "launch_failed", "message": "m"}})) > 0);
     let read: HostReady = serde_json::from_value(json!({NEW: {"pid": 3}})).unwrap();
     assert!(matches!(read, HostReady::Unknown));
+}
+
+#[test]
+fn every_line_of_the_transcripts_is_read_with_something_newer_in_it() {
+    let mut tried = 0;
+    for line in include_str!("golden/client.jsonl").lines() {
+        let line: Value = serde_json::from_str(line).unwrap();
+        tried += match (line.get("client"), line.get("host")) {
+            (Some(said), None) => walk::<ToHost>(said),
+            (None, Some(said)) => walk::<FromHost>(said),
+            _ => panic!("neither of the two: {line}"),
+        };
+    }
+    assert!(tried > 100, "{tried}");
+    let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../bridges/golden");
+    let mut events = 0;
+    for file in std::fs::read_dir(dir).unwrap() {
+        for line in std::fs::read_to_string(file.unwrap().path()).unwrap().lines() {
+            // `*` stands for what differs from run to run.
+            let line: Value = serde_json::from_str(&line.replace(r#":"*""#, ":1")).unwrap();
+            let Some(event) = line.get("bridge") else { continue };
+            if serde_json::from_value::<BridgeEvent>(event.clone()).is_ok() {
+                events += walk::<BridgeEvent>(event);
+            }
+        }
+    }
+    assert!(events > 500, "{events}");
 }

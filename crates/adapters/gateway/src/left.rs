@@ -80,6 +80,7 @@ impl KnownOfKernel {
                     KernelTrace::Nothing => LeftFate::Unknown,
                 }
             }
+            (KnownOfKernel::Unknown, KernelLook::NotThere) => LeftFate::Unknown,
         }
     }
 }
@@ -114,9 +115,9 @@ impl LeftKernel {
         let url = || self.server.url.clone();
         let failed = |trouble| match &self.known {
             KnownOfKernel::Made { id } => LeftError::Server { id: id.clone(), trouble },
-            KnownOfKernel::Asked { .. } | KnownOfKernel::Refused { .. } => {
-                LeftError::NotLooked { url: url(), trouble }
-            }
+            KnownOfKernel::Asked { .. }
+            | KnownOfKernel::Refused { .. }
+            | KnownOfKernel::Unknown => LeftError::NotLooked { url: url(), trouble },
         };
         let api = KernelApi::new(&self.server).map_err(failed)?;
         loop {
@@ -148,6 +149,7 @@ impl LeftKernel {
                 // Where nobody knows whether the server took our id, it is worth a try.
                 KernelTrace::Id | KernelTrace::Nothing => vec![self.id.clone()],
             },
+            KnownOfKernel::Unknown => vec![self.id.clone()],
         };
         ids.retain(|id| is_id(id));
         let mut look = KernelLook::NotThere;
@@ -193,6 +195,8 @@ mod tests {
             (asked(nothing), &not_there, late, LeftFate::Unknown),
             (asked(nothing), &not_there, u64::MAX, LeftFate::Unknown),
             (asked(nothing), &deleted, late, LeftFate::Gone),
+            (KnownOfKernel::Unknown, &not_there, u64::MAX, LeftFate::Unknown),
+            (KnownOfKernel::Unknown, &deleted, 1_000, LeftFate::Gone),
             (refused(session), &not_there, 1_000, LeftFate::Gone),
             (refused(nothing), &not_there, 1_000, LeftFate::Gone),
             (made(), &not_there, 1_000, LeftFate::Gone),

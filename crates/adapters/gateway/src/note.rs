@@ -37,6 +37,9 @@ pub(crate) enum KnownOfKernel {
     Refused { trace: KernelTrace },
     /// The server has it under this id.
     Made { id: String },
+    /// What a newer version knows.
+    #[serde(other)]
+    Unknown,
 }
 
 /// The note of a kernel of this process.

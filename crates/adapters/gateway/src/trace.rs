@@ -22,7 +22,8 @@ pub(crate) enum KernelTrace {
     Session,
     /// The kernel's id, which the server takes from us.
     Id,
-    /// Nothing: the server chooses ids itself and has no sessions.
+    /// Nothing: the server chooses ids itself and has no sessions; or something that only a newer version looks for.
+    #[serde(other)]
     Nothing,
 }
 

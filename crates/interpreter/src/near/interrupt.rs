@@ -68,7 +68,8 @@ pub(super) struct Aim {
     /// Processes that the last interrupt of a shell may have missed.
     missed: Option<Missed>,
     hit: Reached,
-    /// The bridge has said that it has passed on an interrupt of the running eval.
+    /// The bridge has said that it has passed on an interrupt of the running eval. A further interrupt changes nothing about
+    /// that: Node's bridge says it once, since code that is being terminated cannot go on.
     passed_on: bool,
     /// Processes that the running eval starts are killed.
     killing: bool,

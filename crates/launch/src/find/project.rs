@@ -23,10 +23,13 @@ pub(super) fn find(
         EnvironmentSource::Deps | EnvironmentSource::Lein | EnvironmentSource::Babashka => {
             missing("that is no environment of Python".to_owned(), "name another toolchain")
         }
-        EnvironmentSource::Unknown(name) => Err(FindError::NoEnvironment {
-            missing: format!("this version knows no environments of the kind `{name}`"),
-            make: "use the stead that started the session".to_owned(),
-        }),
+        EnvironmentSource::Unknown(written) => {
+            let name = written.as_str().map_or_else(|| written.to_string(), str::to_owned);
+            missing(
+                format!("this version knows no environments of the kind `{name}`"),
+                "use the stead that started the session",
+            )
+        }
     }?;
     let mut passed_over = Vec::new();
     python::first_that_starts(candidates, managers, search, &mut passed_over).ok_or_else(|| {
@@ -192,7 +195,7 @@ mod tests {
             (EnvironmentSource::Uv, "no `uv.lock`", "uv init"),
             (EnvironmentSource::Poetry, "no poetry project", "poetry init"),
             (EnvironmentSource::Conda, "no `environment.yml`", "activate"),
-            (EnvironmentSource::Unknown("nix".to_owned()), "`nix`", "stead"),
+            (EnvironmentSource::Unknown("nix".into()), "`nix`", "stead"),
         ] {
             let (missing, make) = project.missing(source);
             assert!(missing.contains(what) && make.contains(how), "{missing}: {make}");

@@ -223,7 +223,7 @@ mod tests {
         pairs.iter().map(|(name, value)| (name.into(), value.into())).collect()
     }
 
-    /// What is found by who takes the word of `proven` that an interpreter starts.
+    /// Finds an interpreter, trusting `proven` that it starts.
     fn find(
         named: Option<&str>,
         cwd: &Path,

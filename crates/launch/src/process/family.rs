@@ -85,7 +85,8 @@ impl Family {
     /// Stops every member, and looks again until no new one appears.
     pub fn freeze(&self) {
         let mut stopped = HashSet::new();
-        loop {
+        // The bound is for a process that makes others faster than they are found.
+        for _ in 0..tree::ROUNDS {
             let fresh: Vec<u32> =
                 self.members().into_iter().filter(|pid| stopped.insert(*pid)).collect();
             if fresh.is_empty() {

@@ -5,7 +5,6 @@
 
 use std::collections::HashSet;
 use std::fs;
-use std::time::{Duration, Instant};
 
 use rustix::io::Errno;
 use rustix::process::{Pid, Signal, WaitOptions, kill_process, wait};
@@ -13,11 +12,8 @@ use rustix::process::{Pid, Signal, WaitOptions, kill_process, wait};
 use crate::process::proc_file::ProcLine;
 use crate::sys;
 
-/// How long a stopped process may take to stand still.
-const HELD_WITHIN: Duration = Duration::from_millis(20);
-
 /// How often new processes are searched for while others are killed.
-const KILL_ROUNDS: usize = 50;
+pub(super) const ROUNDS: usize = 50;
 
 /// A process as one look at it showed.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -199,23 +195,6 @@ pub fn is_changing_signals(pid: u32) -> bool {
     number == Some(libc::SYS_rt_sigaction)
 }
 
-/// Stops one process and waits until it stands still; says whether it does. Does not wait long, since a
-/// process that is deep in the kernel may take its time.
-pub fn hold(pid: u32) -> bool {
-    let deadline = Instant::now() + HELD_WITHIN;
-    signal(pid, Signal::STOP);
-    while let Some(process) = look(pid) {
-        if matches!(process.state, b'T' | b'Z') {
-            return true;
-        }
-        if Instant::now() >= deadline {
-            break;
-        }
-        std::thread::yield_now();
-    }
-    false
-}
-
 /// A child of this process that has ended and was not waited for, so that it can still be looked at.
 pub fn ended_child() -> Option<u32> {
     sys::ended_child()
@@ -226,7 +205,7 @@ pub fn ended_child() -> Option<u32> {
 pub fn kill_all(mut find: impl FnMut() -> Vec<u32>) -> usize {
     let (mut seen, mut killed) = (HashSet::new(), 0);
     // The bound is for a process that makes others faster than they are found.
-    for _ in 0..KILL_ROUNDS {
+    for _ in 0..ROUNDS {
         let found: Vec<_> = find().into_iter().map(|pid| (pid, look(pid))).collect();
         // The kernel may leave out a child whose sibling is collected while it lists them.
         let whole = found.iter().all(|(_, process)| process.is_some());

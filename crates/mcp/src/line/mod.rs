@@ -3,7 +3,7 @@
 //! ```text
 //! read ──▶ begun ──▶ waits ───────────────────────────────────────▶ over
 //!
-//! a line   its turn   alone: the loop looks for 0.3 ms, then sleeps   answered,
+//! a line   its turn   alone: the loop looks for 0.6 ms, then sleeps   answered,
 //! becomes  came, and         until the host or the client speaks      or cancelled and
 //! a call   its host   polled: the loop is woken by the host, 0.25 s   without an answer
 //!          was sent   on a thread: until it is done, or 50 s

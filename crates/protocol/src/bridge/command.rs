@@ -60,7 +60,7 @@ pub enum Command<'a> {
     Query {
         /// Number of the question.
         seq: u64,
-        /// `vars`, `inspect` or `complete`.
+        /// `vars`, `inspect`, `complete`, `definitions` or `code`.
         what: &'a str,
         /// Its argument.
         arg: &'a str,

@@ -270,6 +270,45 @@ fn st5_s6_code_does_not_run_on_a_state_that_is_older_than_its_sender_knows() {
     assert_eq!(unknown["error"]["code"], "eval_not_found", "{unknown:#}");
 }
 
+/// Nobody watches the eval that ends the interpreter, so the one behind it is the first to be told.
+#[test]
+fn st5_s6_an_eval_that_did_not_run_says_that_the_session_went_back() {
+    let env = TestEnv::new(STEAD);
+    for (name, first, second, ends) in [
+        (
+            "py",
+            "x = 1",
+            // Beside a thread no copies are taken.
+            "import threading\nthreading.Thread(target=threading.Event().wait, daemon=True).start(); x = 2",
+            "import os, time\nwhile not os.path.exists('go'): time.sleep(0.01)\nos.kill(os.getpid(), 9)",
+        ),
+        (
+            "sh",
+            "x=1",
+            "trap : EXIT; sleep 1000 & x=2",
+            "while [ ! -e go ]; do sleep 0.01; done; kill -9 $$",
+        ),
+    ] {
+        let _ = std::fs::remove_file(env.workspace().join("go"));
+        eval(&env, name, first);
+        env.json(["eval", "-n", name, "--", second]);
+        env.json(["eval", "-n", name, "--bg", "--", ends]);
+        let behind = env.spawn(["eval", "-n", name, "--", "touch ran"]);
+        wait_for("an eval in the queue", || {
+            let evals = env.json(["evals", "-n", name])["data"]["evals"].clone();
+            evals.as_array().unwrap().iter().any(|eval| eval["status"] == "queued")
+        });
+        std::fs::write(env.workspace().join("go"), "").unwrap();
+        let output = behind.wait_with_output().unwrap();
+        let reply: Value = serde_json::from_slice(&output.stdout).unwrap();
+        assert_eq!(reply["error"]["code"], "session_lost", "{reply:#}");
+        let notice = reply["data"]["notice"].as_str().unwrap_or_default();
+        assert!(notice.contains("went back to the state after "), "{reply:#}");
+        assert!(notice.contains(&format!("now: {name}:2")), "{reply:#}");
+        assert!(reply["data"]["restored"].is_string(), "{reply:#}");
+    }
+}
+
 fn kill(pid: u32) {
     let done = std::process::Command::new("kill").args(["-9", &pid.to_string()]).status();
     assert!(done.is_ok_and(|status| status.success()));

@@ -145,6 +145,9 @@ impl Host {
             self.state_changed();
         }
         pending.notice.into_iter().for_each(|notice| closing.note(notice));
+        if let Outcome::NotRun { reason } = &outcome {
+            self.tell_set_back(reason, &mut closing);
+        }
         if outcome == Outcome::Interrupted {
             closing.interrupted_by = pending.interrupted_by;
             if !has_begun {

@@ -5,13 +5,13 @@ use std::path::PathBuf;
 use serde_json::{Value, json};
 use stead_interpreter::{Copied, Exit, Order, Restored};
 use stead_protocol::{
-    Capability, ChunkKind, DEFAULT_LABEL, EvalSeq, Refusal, ReportInfo, Work, WorkKind,
+    Capability, ChunkKind, DEFAULT_LABEL, EndReason, EvalSeq, Refusal, ReportInfo, Work, WorkKind,
 };
 use stead_spool::SessionDir;
 
 use crate::host::{Host, Launch};
 use crate::life::wall_clock::wall_ms;
-use crate::record::ledger::Beginning;
+use crate::record::ledger::{Beginning, EvalClosing};
 use crate::session::copies::{Effects, KeptCopy, MOST_CHECKPOINTS, MadeCopy, changes_state};
 use crate::session::from_text::{TextStage, unsaved};
 use crate::session::state::{Action, Eval, Input, Phase, RollingBack};
@@ -370,6 +370,26 @@ impl Host {
         if !restored.lost.is_empty() {
             self.closing.note(format!("not restored: {}", restored.lost.join("; ")));
         }
+    }
+
+    /// Says with an eval that did not run, because the interpreter had just ended, where the session goes on from.
+    pub(crate) fn tell_set_back(&self, reason: &EndReason, closing: &mut EvalClosing) {
+        let Some((_, effects)) = &self.copying.restored else { return };
+        if matches!(reason, EndReason::RolledBack { .. }) {
+            return;
+        }
+        let after = self.copies.holds().last();
+        closing.restored = Some(after.unwrap_or_default());
+        let to =
+            after.map_or("at its start".to_owned(), |eval| format!("after {}", self.eval_id(eval)));
+        let undone = self.ids(&effects.undone);
+        let more = effects.undone.len() - undone.len();
+        let undone = match (undone.join(", "), more) {
+            (named, _) if named.is_empty() => String::new(),
+            (named, 0) => format!("; without effect now: {named}"),
+            (named, more) => format!("; without effect now: {named} and {more} before"),
+        };
+        closing.note(format!("the session went back to the state {to}{undone}"));
     }
 
     /// Ids of the last evals of a list.

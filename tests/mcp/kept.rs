@@ -56,6 +56,19 @@ fn s7_restarts_and_stops_by_others_are_met_by_the_next_call() {
     server.eval("8 * 6").contains("48");
 }
 
+/// Calls that connect by themselves leave no pile of connections behind, each of which the next eval would try.
+#[test]
+fn s6_the_eval_after_an_end_runs_fresh_whatever_was_called_before() {
+    let (env, mut server) = used();
+    for _ in 0..6 {
+        let checkpoint = json!({"session": "py", "action": "checkpoint", "label": "a"});
+        server.call("state", checkpoint).contains("checkpoint `a` made");
+    }
+    server.eval("import os; os._exit(3)").contains("the next eval starts fresh");
+    gone(&env);
+    server.eval("6 * 7").contains("42\n[");
+}
+
 #[test]
 fn e11_code_that_kills_its_own_host_at_once_is_told_so_once() {
     let (env, mut server) = used();

@@ -37,12 +37,7 @@ impl KeptConnections {
         workspace: &Workspace,
         name: &SessionName,
     ) -> Option<Box<Connection>> {
-        let mut all = self.all();
-        let at =
-            all.iter().rposition(|(there, known)| known.session() == name && there == workspace)?;
-        let (_, connection) = all.remove(at);
-        drop(all);
-        connection.is_at_rest().then_some(connection)
+        take_from(&mut self.all(), workspace, name).filter(|kept| kept.is_at_rest())
     }
 
     /// Whether there is a connection to this session.
@@ -53,10 +48,11 @@ impl KeptConnections {
         self.all().iter().any(is_it)
     }
 
-    /// Keeps a connection for the next call. Only `take` checks that no request is under way on it. An older
-    /// connection to the same session is kept too; if there are too many in all, the oldest goes.
+    /// Keeps a connection for the next call, in place of an older one to the same session: that one may lead to a host
+    /// that has exited. Only `take` checks that no request is under way on it. If there are too many, the oldest goes.
     pub(crate) fn keep(&self, workspace: &Workspace, connection: Box<Connection>) {
         let mut all = self.all();
+        let older = take_from(&mut all, workspace, connection.session());
         if all.len() >= LOOK_FROM {
             drop_closed(&mut all);
         }
@@ -64,11 +60,25 @@ impl KeptConnections {
             all.remove(0);
         }
         all.push((workspace.clone(), connection));
+        // Closing it takes a system call, for which nobody has to wait.
+        drop(all);
+        drop(older);
     }
 
     fn all(&self) -> MutexGuard<'_, Vec<(Workspace, Box<Connection>)>> {
         self.all.lock().unwrap_or_else(PoisonError::into_inner)
     }
+}
+
+/// Takes the connection to a session out of those that are kept.
+fn take_from(
+    all: &mut Vec<(Workspace, Box<Connection>)>,
+    workspace: &Workspace,
+    name: &SessionName,
+) -> Option<Box<Connection>> {
+    let at =
+        all.iter().rposition(|(there, known)| known.session() == name && there == workspace)?;
+    Some(all.remove(at).1)
 }
 
 /// Drops connections to hosts that have exited: an idle connection is readable only if its host hung up.

@@ -110,6 +110,10 @@ fn cf2_init_code_that_fails_is_reported_and_the_session_lives() {
     let launched = env.json(["launch", "-n", "b"]);
     assert!(text(&launched["data"]["notice"]).contains("init code failed"), "{launched:#}");
     assert_eq!(env.json(["eval", "-n", "b", "echo ok"])["status"], "complete");
+    for name in ["a", "b"] {
+        let restarted = env.json(["restart", name]);
+        assert!(text(&restarted["data"]["notice"]).contains("init code failed"), "{restarted:#}");
+    }
 }
 
 #[test]

@@ -15,7 +15,7 @@ use crate::reach::connection::{self, Connection, PATIENCE};
 use crate::reach::start::{Door, IfFound, left, unhurried};
 use crate::session::wait_until_ready;
 use crate::{
-    Client, ClientError, Consent, EvalOptions, EvalStatus, EvalView, LaunchOptions, Quiet,
+    Client, ClientError, Consent, EvalOptions, EvalStatus, EvalView, LaunchOptions, Launched, Quiet,
 };
 
 /// How long an interrupt may take: longer than the time after which the host gives up and answers.
@@ -117,7 +117,7 @@ impl Client {
         &self,
         name: &SessionName,
         consent: Option<Consent>,
-    ) -> Result<Status, ClientError> {
+    ) -> Result<Launched, ClientError> {
         let mut connection = match self.connect(name) {
             Err(ClientError::Ended { .. }) => {
                 let mut connection =
@@ -141,7 +141,9 @@ impl Client {
             }
         };
         wait_until_ready(&mut connection, self.door(name), None)?;
-        status(&mut connection)
+        let has_init = self.meta(name)?.is_some_and(|meta| meta.settings.startup.init.is_some());
+        let init = if has_init { self.init_of(name)? } else { None };
+        Ok(Launched { status: status(&mut connection)?, init, notice: None })
     }
 
     /// Ends a session for good; its history stays readable. Returns what it was at the last (SPEC S-7).

@@ -23,6 +23,8 @@ use crate::{
     Workspace,
 };
 
+/// Among how many evals the init code of a session that has just started is looked for.
+const STARTED_SINCE: u64 = 64;
 /// How long a start waits for init code, which runs on after that.
 const INIT_TIME: Duration = Duration::from_secs(30);
 /// How often a host is asked at most whether it still starts.
@@ -172,12 +174,11 @@ impl Client {
         Ok(Launched { status: self.status(name)?, init, notice })
     }
 
-    /// How the init code of the last start went.
-    fn init_of(&self, name: &SessionName) -> Result<Option<EvalView>, ClientError> {
-        let last = self.evals(name, 1)?;
-        let Some(init) = last.evals.into_iter().find(|eval| eval.entry.by == By::init()) else {
-            return Ok(None);
-        };
+    /// How the init code of the last start went. Other clients may have sent code since.
+    pub(crate) fn init_of(&self, name: &SessionName) -> Result<Option<EvalView>, ClientError> {
+        let last = self.evals(name, STARTED_SINCE)?.evals.into_iter();
+        let init = last.filter(|eval| eval.entry.by == By::init());
+        let Some(init) = init.max_by_key(|eval| eval.entry.seq) else { return Ok(None) };
         let options = OutputOptions { part: crate::Part::All, wait: None, max_chars: 0 };
         self.output(&init.id, &options, &mut crate::Quiet).map(Some)
     }

@@ -171,7 +171,7 @@ pub(super) fn answer(context: &Context, launched: Launched) -> CommandResult {
 }
 
 /// What there is to say of init code that has not simply run.
-fn init_news(init: &EvalView) -> Option<String> {
+pub(super) fn init_news(init: &EvalView) -> Option<String> {
     let id = init.id_text().unwrap_or_default();
     match init.status {
         EvalStatus::WaitingInput => {

@@ -2,13 +2,13 @@
 
 use serde::Deserialize;
 use serde_json::json;
-use stead_client::{ClientError, EvalStatus, EvalView, Stopped, counted};
+use stead_client::{ClientError, EvalStatus, EvalView, Launched, Stopped, counted};
 use stead_protocol::client::InterruptEffect;
 use stead_protocol::{EvalId, SessionName};
 
 use super::arguments::read;
 use super::sessions::ago;
-use super::{Tool, ToolSpec, bad_request, object};
+use super::{Tool, ToolSpec, bad_request, object, reply};
 use crate::answer::Answer;
 use crate::line::CallWatch;
 use crate::server::{Server, session_of};
@@ -94,8 +94,15 @@ impl Tool for ControlTool {
                 "killed; state lost, the next eval starts fresh".to_owned()
             }
             ControlAction::Restart => {
-                let status = client.restart(&name, None)?;
-                format!("restarted; state lost, generation {}", status.generation.0)
+                let Launched { status, init, .. } = client.restart(&name, None)?;
+                let said = format!("restarted; state lost, generation {}", status.generation.0);
+                // Init code that has simply run needs no word.
+                if let Some(init) = init.filter(|init| init.status != EvalStatus::Complete) {
+                    let init = reply::eval(server, &init, reply::max_chars(None));
+                    let text = format!("{}\n[{name}: {said}]", init.text);
+                    return Ok(Answer { text, ..init });
+                }
+                said
             }
             ControlAction::Clear => cleared(&client.clear(&name)?),
             ControlAction::Stop => stopped(&client.stop(&name)?),

@@ -105,6 +105,9 @@ fn cf2_init_code_that_fails_is_reported_and_the_session_lives() {
         notice.contains("init code failed: ZeroDivisionError: division by zero (a:"),
         "{notice}"
     );
+    // The init code ran first but has the later number; who names the session means the eval.
+    let output = env.json(["output", "a"]);
+    assert_eq!(output["data"]["eval_id"], reply["data"]["eval_id"], "{output:#}");
     let again = env.json(["eval", "-n", "a", "x"]);
     assert_eq!(again["data"].get("notice"), None, "it is said once: {again:#}");
     let launched = env.json(["launch", "-n", "b"]);

@@ -460,6 +460,20 @@ child.kill(); child.wait()
 }
 
 #[test]
+fn e10_code_that_is_sent_to_a_paused_session_says_why_it_does_not_run() {
+    let env = TestEnv::new(STEAD);
+    env.json(["eval", "-n", "py", "1"]);
+    env.json(["pause", "-n", "py"]);
+    let reply = env.json(["eval", "-n", "py", "--timeout", "100ms", "2"]);
+    expect(&reply, "partial");
+    assert_eq!(reply["data"]["paused"], true, "{reply:#}");
+    env.json(["resume", "-n", "py"]);
+    let reply = outcome(&env, reply["data"]["eval_id"].as_str().unwrap());
+    assert_eq!(reply["data"]["value"], "2", "{reply:#}");
+    assert_eq!(reply["data"].get("paused"), None, "{reply:#}");
+}
+
+#[test]
 fn e10_paused_time_counts_toward_no_hard_timeout() {
     let env = TestEnv::new(STEAD);
     let code = "open('up', 'w').close()

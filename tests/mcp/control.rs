@@ -98,6 +98,18 @@ fn e10_a_paused_session_waits_and_goes_on() {
 }
 
 #[test]
+fn e10_code_that_is_sent_to_a_paused_session_says_why_it_does_not_run() {
+    let (_env, mut server) = served();
+    server.eval("1");
+    control(&mut server, "py", "pause");
+    let reply = server.call("eval", json!({"code": "2", "timeout_ms": 100}));
+    reply.contains("does not go on: the session is paused");
+    reply.contains("resume");
+    control(&mut server, "py", "resume");
+    server.call("output", json!({"id": "py:2", "wait_ms": 10000})).contains("2\n[");
+}
+
+#[test]
 fn s7_restart_clear_stop_and_outdated_ids() {
     let (env, mut server) = served();
     server.eval("x = 1\nimport os\npid = os.getpid()");

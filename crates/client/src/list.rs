@@ -9,7 +9,7 @@ use std::time::{Duration, Instant};
 
 use stead_protocol::client::{Reply, Request};
 use stead_protocol::{
-    Activity, EndReason, EvalId, EvalSeq, Generation, Meta, Offset, SessionName, Status, Usage,
+    Activity, By, EndReason, EvalId, EvalSeq, Generation, Meta, Offset, SessionName, Status, Usage,
 };
 use stead_spool::{EvalEntry, Gone, HistoryReader, SpoolError};
 
@@ -299,17 +299,22 @@ impl Client {
         Ok(Evals { evals: evals.collect(), notice, gone })
     }
 
-    /// The last eval that is code: other work does not count as "the last eval".
+    /// The last eval that is code: other work does not count as "the last eval". Nor does init code that is over, which gets
+    /// its number after that of the eval that started the session, unless there is nothing else.
     pub fn last_code(&self, name: &SessionName) -> Result<Option<EvalSummary>, ClientError> {
         let mut count = 1;
         loop {
             let listed = self.evals(name, count)?.evals;
             let all = (listed.len() as u64) < count;
-            let last = listed.into_iter().rev().find(|eval| eval.entry.kind.is_code());
-            if last.is_some() || all {
-                return Ok(last);
+            let mut code: Vec<EvalSummary> =
+                listed.into_iter().filter(|eval| eval.entry.kind.is_code()).collect();
+            let is_last =
+                |eval: &EvalSummary| eval.entry.by != By::init() || eval.entry.finished.is_none();
+            match code.iter().rposition(is_last) {
+                Some(at) => return Ok(Some(code.swap_remove(at))),
+                None if all => return Ok(code.pop()),
+                None => count *= 16,
             }
-            count *= 16;
         }
     }
 

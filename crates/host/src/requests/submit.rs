@@ -83,8 +83,8 @@ impl Host {
         if let (Answering::AtOnce, Some(connection)) =
             (told, self.clients.connections.get_mut(&ticket.connection))
         {
-            // An eval that waits behind another will not end at once, so its answer is not held back.
-            match submit.hold && behind.is_none() {
+            // An eval that waits behind another, or in a paused session, will not end at once, so its answer is not held back.
+            match submit.hold && behind.is_none() && !self.clock.is_paused() {
                 true => connection.hold(accepted),
                 false => connection.send(&accepted),
             }
@@ -92,6 +92,9 @@ impl Host {
                 .watch
                 .map(|watch| EvalWatch { eval: seq, output: watch == WatchFor::Output });
             connection.watches.extend(watch);
+            if watch.is_some() {
+                self.tell_pause(ticket.connection);
+            }
         }
         self.introduce(seq);
         let eval = Eval::asked(seq, submit.hard_timeout_ms);

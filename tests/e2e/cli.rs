@@ -352,6 +352,16 @@ fn e1_a_second_eval_is_queued_behind_the_first_or_refused() {
 }
 
 #[test]
+fn e12_a_key_of_an_eval_that_is_over_tells_its_outcome_in_the_background_too() {
+    let env = TestEnv::new(STEAD);
+    env.json(["eval", "-n", "py", "--key", "k", "1/0"]);
+    let reply = env.json(["eval", "-n", "py", "--key", "k", "--bg", "1/0"]);
+    assert_eq!(reply["status"], "error", "{reply:#}");
+    assert_eq!(reply["data"]["eval_id"], "py:1", "{reply:#}");
+    assert_eq!(reply["data"]["error"]["name"], "ZeroDivisionError", "{reply:#}");
+}
+
+#[test]
 fn e12_the_same_key_returns_the_first_result() {
     let env = TestEnv::new(STEAD);
     env.value("n = 0");

@@ -21,7 +21,8 @@ use crate::reach::patience::Patience;
 use crate::reach::start::Door;
 use crate::show::page::read_budget;
 use crate::{
-    Client, ClientError, ConnectionTrouble, EvalOptions, EvalStatus, EvalView, Fate, timer,
+    Client, ClientError, ConnectionTrouble, EvalOptions, EvalStatus, EvalView, Fate, OutputOptions,
+    Part, Quiet, timer,
 };
 
 /// A caller that must not block does not read more output than this.
@@ -286,7 +287,12 @@ impl Client {
         let id = EvalId { session: name, seq: eval };
         watcher.accepted(&id);
         let door = self.door(&id.session);
-        let mut view = if begun.background {
+        let mut view = if begun.background && duplicate {
+            // The first eval may be over long since.
+            door.keep(connection);
+            let options = OutputOptions { part: Part::All, wait: None, max_chars: budget };
+            self.output(&id, &options, &mut Quiet)?
+        } else if begun.background {
             let status = if behind.is_some() { EvalStatus::Queued } else { EvalStatus::Running };
             let mut view = EvalView::new(door.name, Some(eval), status);
             view.generation = Some(generation);

@@ -108,6 +108,21 @@ fn s6_a_start_that_was_given_up_is_told_as_that() {
 }
 
 #[test]
+fn c10_a_program_that_ends_at_once_is_told_with_its_exit_code() {
+    let env = TestEnv::new(STEAD);
+    for (language, command, how) in [
+        ("python", "false", "exited with code 1"),
+        ("bash", "sh -c 'exit 5'", "exited with code 5"),
+        ("node", "sh -c 'kill -9 $$'", "ended by signal 9"),
+    ] {
+        let reply = env.json(["launch", language, "--cmd", command]);
+        assert_eq!(reply["error"]["code"], "launch_failed", "{reply:#}");
+        let message = reply["error"]["message"].as_str().unwrap();
+        assert!(message.contains(how) && !message.contains("in time"), "{message}");
+    }
+}
+
+#[test]
 fn cf2_a_start_does_not_wait_for_ever_for_its_init_code() {
     let env = TestEnv::new(STEAD);
     let flag = env.root().join("go");

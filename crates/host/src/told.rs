@@ -336,7 +336,7 @@ impl Host {
         let path = self.meta.found.as_ref().map(|found| found.path.as_str()).unwrap_or_default();
         let colon = if said.is_empty() { "" } else { ": " };
         let why = match &self.state.phase {
-            Phase::Ending { why: Why::NotReady, .. } => {
+            Phase::Ending { why: Why::TooSlow, .. } => {
                 "it did not say that it is ready in time, so it was ended".to_owned()
             }
             _ => reason.to_string(),

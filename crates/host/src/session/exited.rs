@@ -24,7 +24,7 @@ impl State {
         };
         let reason = match &why {
             Why::Own => reason,
-            Why::NotReady => match reason {
+            Why::NotReady | Why::TooSlow => match reason {
                 EndReason::LaunchFailed { .. } => reason,
                 other => EndReason::launch_failed(other.to_string(), None),
             },
@@ -80,6 +80,7 @@ impl State {
             }
             Why::Own
             | Why::NotReady
+            | Why::TooSlow
             | Why::Protocol(_)
             | Why::Gone(_)
             | Why::HardTimeout

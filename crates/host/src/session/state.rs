@@ -206,7 +206,10 @@ pub(crate) enum Why {
     Protocol(String),
     /// What ran the code elsewhere is gone.
     Gone(String),
+    /// It ended before its hello.
     NotReady,
+    /// It was not ready in time, and was ended.
+    TooSlow,
     Stop(Vec<Ticket>),
     Restart(Vec<Ticket>),
     /// A client wants it killed at once.

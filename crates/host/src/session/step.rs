@@ -73,7 +73,7 @@ impl State {
             }) => Err(Refusal::WaitsForInput { eval: *eval, prompt: prompt.clone() }),
             // If the interpreter could not be started, queued evals are told why when it is gone; so may this
             // one be.
-            Phase::Ending { why, .. } if *why == Why::NotReady => self.admit_to_queue(behind),
+            Phase::Ending { why: Why::NotReady | Why::TooSlow, .. } => self.admit_to_queue(behind),
             Phase::Ending { run, why, .. } if State::starts_again(run.as_ref(), why) => {
                 self.admit_to_queue(behind)
             }
@@ -507,6 +507,7 @@ impl State {
                     }
                     Why::Own
                     | Why::NotReady
+                    | Why::TooSlow
                     | Why::Protocol(_)
                     | Why::Gone(_)
                     | Why::HardTimeout

@@ -13,7 +13,7 @@ impl State {
         let mut actions = Vec::new();
         match &mut self.phase {
             Phase::Starting { give_up_at } if *give_up_at <= now => {
-                self.leave(Why::NotReady, None);
+                self.leave(Why::TooSlow, None);
                 actions.push(Action::Kill);
             }
             // A session with an attached client is in use.

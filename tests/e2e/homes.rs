@@ -4,6 +4,7 @@ use std::fs;
 use std::os::unix::fs::symlink;
 use std::process::Command;
 
+use rustix::process::{Pid, Signal, kill_process};
 use serde_json::Value;
 use stead_testkit::{Hook, TestEnv};
 
@@ -134,4 +135,33 @@ fn h2_a_start_that_fails_at_its_last_write_leaves_no_socket_and_no_loss() {
         let next = env.eval("6 * 7");
         assert_eq!(next["data"]["value"], "42", "change {change}: {next:#}");
     }
+}
+
+/// A refusal of the disk must not be the last that is heard of a state that was lost before it.
+#[test]
+fn s6_h2_a_start_that_fails_at_its_last_write_does_not_swallow_a_loss() {
+    let mut met = 0;
+    for change in 1..=12 {
+        let env = TestEnv::new(STEAD);
+        env.json(["launch", "py", "--no-undo"]);
+        env.eval("x = 1");
+        let host = env.status()["host_pid"].as_i64().expect("a host") as i32;
+        kill_process(Pid::from_raw(host).expect("a process"), Signal::KILL).unwrap();
+        all_gone(&env);
+        let mut command = env.command(["eval", "-n", "py", "--", "1"]);
+        Hook::Refuse.set(&mut command, format!("{change}:5"));
+        let output = command.output().unwrap();
+        let first: Value = serde_json::from_slice(&output.stdout).unwrap();
+        if first["error"]["code"] != "launch_failed" {
+            continue;
+        }
+        met += 1;
+        all_gone(&env);
+        let next = env.eval("open('ran', 'w')");
+        let told = format!("{first}{next}");
+        assert!(told.contains("host process was killed"), "change {change}: {told}");
+        assert_eq!(next["error"]["code"], "session_lost", "change {change}: {next:#}");
+        assert!(!env.workspace().join("ran").exists(), "change {change}");
+    }
+    assert!(met > 0);
 }

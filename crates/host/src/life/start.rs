@@ -65,7 +65,10 @@ pub(crate) fn start(spec: &HostSpec) -> Result<Session, Refusal> {
     if let Err(error) = write_meta(&session.host.meta, &dir) {
         session.near.abandon();
         let reason = EndReason::launch_failed(error.message(None), None);
-        session.host.ledger.end_generation(reason, true);
+        let reason = session.host.with_untold_loss(reason);
+        // The client is told that the session does not start, but not which earlier state was lost.
+        let reported = reason.loss().is_none();
+        session.host.ledger.end_generation(reason, reported);
         let _ = std::fs::remove_file(&spec.socket);
         return Err(error);
     }

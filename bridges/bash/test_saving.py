@@ -407,6 +407,27 @@ class Saving(BashTest):
         report = self.load(fresh)
         self.assertEqual((report["loaded"], report["warnings"]), (["x"], ["the directory `%s` cannot be entered: the session stays in `/`" % there]))
 
+    def test_st3_st5_going_back_names_a_directory_that_is_gone_among_what_is_lost(self):
+        there = os.path.join(self.folder, "gone")
+        for code in ("x=1", ""):
+            host, fresh = self.start(), self.start(cwd="/")
+            os.mkdir(there)
+            host.eval("cd '%s'; %s" % (there, code))
+            self.assertEqual(self.save(host, force="checkpoint")["failed"], [])
+            os.rmdir(there)
+            report = self.load(fresh)
+            self.assertEqual(report["failed"], [{"name": "the directory `%s`" % there, "type": "directory", "why": "it cannot be entered, and the session is in `/`"}])
+            self.assertEqual((report["loaded"], report["failed_count"], report["warnings"]), (["x"] if code else [], 1, []))
+            self.gives(fresh, "pwd", "/\n")
+
+    def test_st3_st5_going_back_to_a_directory_that_is_there_says_nothing(self):
+        host, fresh = self.start(), self.start(cwd="/")
+        host.eval("cd '%s'" % self.folder)
+        self.save(host, force="checkpoint")
+        report = self.load(fresh)
+        self.assertEqual((report["failed"], report["warnings"]), ([], []))
+        self.gives(fresh, "pwd", self.folder + "\n")
+
     def test_st2_an_interrupted_save_leaves_nothing(self):
         host = self.start()
         host.eval("for i in {1..3000}; do declare \"v$i=$i\"; done; x=1")

@@ -16,7 +16,7 @@ __stead_calm() {
 
 # Loads the file that the argument names.
 __stead_load() {
-    \builtin local - __s_path="${__stead_argument%%$'\n'*}" __s_text= __s_version= __s_joined __s_report __s_ended= __s_lost=0 __stead_q
+    \builtin local - __s_path="${__stead_argument%%$'\n'*}" __s_text= __s_version= __s_joined __s_report __s_ended= __s_lost=0 __s_goes_back= __stead_q
     \builtin local -a __s_loaded __s_failed __s_warnings
     \builtin set +euvkaxCET -f +o posix
     { \builtin local IFS=$' \t\n'; } 2>/dev/null  # it may be readonly
@@ -117,6 +117,12 @@ __stead_unloaded() {
     __s_failed[-1]+="$__stead_q}"
 }
 
+# Notes what does not come back although nothing is wrong with the file.
+__stead_lose() {
+    __stead_unloaded "$@"
+    __s_lost=$((__s_lost + 1))
+}
+
 # The usual: a text without attributes. This is short, since Bash copies a function to call it.
 __stead_v() {
     if [[ $1 == [a-z]* && $1 != *[!a-zA-Z0-9_]* && ! -R $1 ]] && \builtin unset -v "$1" && \builtin declare -g "$1=$2"; then
@@ -147,10 +153,10 @@ __stead_is() {
     option) __stead_set_option "$@" ;;
     trap) __stead_set_trap "$@" ;;
     given) __stead_regiven+=("$1") ;;
+    # The file is a checkpoint, and the session goes back to it.
+    checkpoint) __s_goes_back=1 ;;
     # It is not in the file: the shell that wrote it could not save it.
-    lost)
-        __stead_unloaded "$@"
-        __s_lost=$((__s_lost + 1)) ;;
+    lost) __stead_lose "$@" ;;
     end) __s_ended=1 ;;
     esac
 }
@@ -233,8 +239,15 @@ __stead_set_function() {
     __stead_is_loaded "$1"
 }
 
+# Of a session that goes back only what was lost is told, and no warning.
 __stead_set_directory() {
-    if ! \builtin cd -- "$1"; then __stead_warn "the directory \`$1\` cannot be entered: the session stays in \`$PWD\`"; fi
+    if \builtin cd -- "$1"; then
+        \builtin :
+    elif [[ -n $__s_goes_back ]]; then
+        __stead_lose "the directory \`$1\`" directory "it cannot be entered, and the session is in \`$PWD\`"
+    else
+        __stead_warn "the directory \`$1\` cannot be entered: the session stays in \`$PWD\`"
+    fi
     if (($# > 1)); then OLDPWD=$2; else \builtin unset -v OLDPWD; fi
 }
 

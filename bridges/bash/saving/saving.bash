@@ -112,6 +112,7 @@ __stead_save_apart() {
     \builtin local -a __s_body __s_entries __s_saved __s_failed __s_warnings
     \builtin trap - ERR RETURN DEBUG
     __s_body=('# bash')
+    if [[ $__s_force == checkpoint ]]; then __s_body+=('__stead_is checkpoint'); fi
     __s_locale=$(\builtin declare -p LC_ALL)
     __s_mask=$(\builtin umask)
     # In this locale lengths are bytes, and what is quoted is plain ASCII.

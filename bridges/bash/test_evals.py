@@ -90,7 +90,7 @@ class Syntax(BashTest):
         host = self.start()
         for code, out, message in (("echo ran\nif )\necho no", "ran\n", "sh:1: line 2: syntax error near unexpected token `)'"),
                                    ("echo 'open", "", "sh:2: line 1: unexpected EOF while looking for matching `''"),
-                                   ("if true; then", "", "sh:3: line 2: syntax error: unexpected end of file")):
+                                   ("if true; then", "", "sh:3: line 1: syntax error: unexpected end of file")):
             result = host.eval(code)
             wrong = 1 if out and host.hello["version"].startswith("4.") else 2
             self.assertEqual((result.status, result.error, result.out, result.done["exit_code"]), ("error", "SyntaxError", out, wrong))
@@ -98,6 +98,20 @@ class Syntax(BashTest):
                 self.assertEqual(result.event("error")["message"], message)
             self.assertNotIn("__stead", result.err)
         self.gives(host, "grep x /no/such/file", err="grep: /no/such/file: No such file or directory\n", status=2)
+
+    def test_sh3_the_line_of_a_syntax_error_is_one_that_the_code_has(self):
+        host = self.start()
+        for code, line, token in (("echo a; )", 1, ")"), ("echo a; }", 1, "}"), ("echo a\n)\necho b\necho c\n", 2, ")"), ("a=1\nb=2\nc=3\nd=4\ne=5\necho f; )", 6, ")"), ("cat <<E\na\nE\n)\nb", 4, ")"),
+                                  ("( : )\n{ :; }\n)", 3, ")"), ("( : )\n{ :; }\n}\n:", 3, "}"), (") fi", 1, ")"), ("} fi", 1, "}"), ("echo a\ndone\n)", 2, "done"), ("set -e\n)\n:", 2, ")"), ("set +e\n)\n:", 2, ")")):
+            result = host.eval(code)
+            self.assertEqual(result.error, "SyntaxError", code)
+            if host.hello["version"].startswith("4."):  # which counts lines in another way
+                continue
+            self.assertEqual(result.event("error")["message"], "sh:%d: line %d: syntax error near unexpected token `%s'" % (host.count, line, token), code)
+            # What Bash itself says on stderr names the same place.
+            self.assertIn("line %d: syntax error near unexpected token `%s'" % (line, token), result.err)
+        for code, line in (("if true; then", 1), ("if true\nthen\n", 2), ("f() {\n:\n\n:", 4)):
+            self.assertIn(": line %d: syntax error: unexpected end of file" % line, host.eval(code).event("error")["message"], code)
 
     def test_e15_long_code_and_many_lines(self):
         host = self.start()

@@ -232,12 +232,37 @@ __stead_failed() {
 
 # Whether the code cannot be read; sets name and message of the caller.
 __stead_syntax() {
-    \builtin local __s_said
+    \builtin local __s_said __s_other
     if ((__stead_code != 2 && (BASH_VERSINFO[0] > 4 || __stead_code != 1))); then \builtin return 1; fi
     # In a branch that is never taken: see incomplete.bash.
     if __s_said=$(\builtin eval "if ((0)); then { ( :;$__stead_src$__stead_nl) } fi" 2>&1); then \builtin return 1; fi
-    __s_name=SyntaxError __s_said=${__s_said%%$'\n'*}
-    __s_message="$__stead_cur: ${__s_said#*bash: eval: }"
+    # A stray `)` closes the bracket that was put before the code, so that Bash stumbles only later. In braces it does not.
+    __s_other=$(\builtin eval "if ((0)); then { { :;$__stead_src$__stead_nl} } fi" 2>&1)
+    __s_said=${__s_said%%$'\n'*} __s_other=${__s_other%%$'\n'*}
+    __s_said=${__s_said#*bash: eval: } __s_other=${__s_other#*bash: eval: }
+    if __stead_is_earlier; then __s_said=$__s_other; fi
+    __stead_name_line
+    __s_name=SyntaxError __s_message="$__stead_cur: $__s_said"
+}
+
+# Whether the error `other` of the caller stands before its error `said`, both of which begin with `line N:`. In one line a
+# stray `)` that only `other` names is the first.
+__stead_is_earlier() {
+    \builtin local __s_here="${__s_said%%:*}" __s_there="${__s_other%%:*}"
+    if [[ $__s_here != *[0-9] || $__s_there != *[0-9] ]]; then \builtin return 1; fi
+    __s_here=${__s_here//[!0-9]/} __s_there=${__s_there//[!0-9]/}
+    ((10#$__s_there < 10#$__s_here)) || [[ $__s_there == "$__s_here" && $__s_other == *\)* && $__s_said != *\)* ]]
+}
+
+# Makes the line in `said` of the caller, which begins with `line N:`, one that the code has: of code that ends too early Bash
+# names the line after the last.
+__stead_name_line() {
+    \builtin local __s_line="${__s_said%%:*}"
+    \builtin local -a __s_lines
+    if [[ $__s_line != *[0-9] ]]; then \builtin return 0; fi
+    __s_line=${__s_line//[!0-9]/}
+    \builtin mapfile -t __s_lines <<<"${__stead_src%"$__stead_nl"}"
+    if ((10#$__s_line > ${#__s_lines[@]})); then __s_said=${__s_said/"$__s_line"/"${#__s_lines[@]}"}; fi
 }
 
 # Takes in what was seen of the shell after an eval that may have changed it: traps, and names for __stead_changed. If it was

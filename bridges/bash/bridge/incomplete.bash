@@ -76,6 +76,7 @@ __stead_refuse() {
     # The warning about a here-document comes first, and says most.
     __s_said=${__s_said%%$'\n'*}
     __s_said=${__s_said#*bash: } __s_said=${__s_said#eval: }
+    __stead_name_line
     __stead_quote "$1: ${__s_said##*warning: }"
     __stead_st=2 __stead_src=
     __stead_send "{\"ev\":\"error\",\"name\":\"SyntaxError\",\"message\":$__stead_q,\"incomplete\":true}"

@@ -2,7 +2,7 @@
 import os
 import tempfile
 
-from driver import BashTest
+from driver import BashTest, shared
 
 
 class Names(BashTest):
@@ -143,6 +143,21 @@ class Names(BashTest):
                        "bash: f: command not found\nbash: a: command not found\n", 127)
             self.gives(host, "set -e; false; echo never", status=1)
             self.gives(host, "exit 3", status=3)
+
+    def test_s7_clear_leaves_no_version_that_the_shell_is_compatible_with(self):
+        look = "declare -p BASH_COMPAT; shopt | grep 'compat.*on$'"
+        for code in ("", "BASH_COMPAT=4.4", "shopt -s compat43", "shopt -s compat43; shopt -u compat43"):
+            for first in ({}, {"BASH_COMPAT": "4.3"}):
+                host, fresh = self.start(env=first), self.start(env=first)
+                host.eval(code)
+                host.ask("clear 1")
+                got, wanted = host.eval(look), fresh.eval(look)
+                self.assertEqual((got.out, got.err), (wanted.out, wanted.err), (code, first))
+                self.assertEqual("BASH_COMPAT" in got.out, bool(first))
+                with tempfile.TemporaryDirectory() as folder:
+                    path = os.path.join(folder, "a.stead")
+                    self.assertEqual(self.work(host, "save", path).event("report")["data"]["saved"], [])
+                    self.assertNotIn(b"compat", shared.contents(path).lower())
 
     def test_st1_namerefs_readonly_names_and_keys(self):
         host = self.start()

@@ -174,7 +174,8 @@ __stead_query() {
     fi
 } 2>/dev/null
 
-# Run at the top like user code, so that it reaches what no function can. Readonly names stay.
+# Run at the top like user code, so that it reaches what no function can. Readonly names stay. Without BASH_COMPAT the shell is
+# compatible with no other version; to switch off each version by its option would set it.
 __stead_clear='
 for __stead_line in "${__stead_names[@]}"; do
     if [[ -R $__stead_line ]]; then \builtin unset -n "$__stead_line"; fi
@@ -183,7 +184,8 @@ done
 if ((${#__stead_fn[@]})); then \builtin unset -f -- "${__stead_fn[@]}"; fi
 \builtin unalias -a
 for __stead_line in {0..64} DEBUG ERR RETURN; do \builtin trap - "$__stead_line"; done
-\builtin eval "$__stead_options"
+\builtin unset -v BASH_COMPAT
+\builtin eval "${__stead_options//shopt -u compat??"$__stead_nl"/}"
 \builtin set -E
 \builtin eval "$__stead_env"
 \builtin cd -- "$__stead_start"

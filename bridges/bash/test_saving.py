@@ -194,6 +194,31 @@ class Saving(BashTest):
         self.assertEqual(sorted(one["name"] for one in changed["rebound"]), ["LIBVAR", "lib"])
         self.assertEqual(sorted(one["name"] for one in fresh.ask(look)["data"]["vars"]), ["LIBVAR", "gone", "lib", "mine", "x"])
 
+    def test_st2_what_came_from_the_standard_library_is_saved_only_if_it_is_used_or_changed(self):
+        library = r"""lib() { echo "lib $LIBVAR"; }; deep() { :; }; used() { deep; }; other() { :; }; alias lal='echo a' lil='echo i'
+            LIBVAR=é LIBLIST=(1 'two  words' $'three\n') KEPT=1 TWICE=1; declare -A LIBMAP=([a]=b); export PATH=$PATH:/x; turned() { :; }"""
+        host = self.start()
+        self.work(host, "stdlib", library)
+        host.eval("x=1")
+        self.assertEqual(self.save(host)["saved"], ["x"])
+        self.save(host, force="checkpoint")
+        back = self.start()
+        self.load(back)
+        self.assertEqual([one["name"] for one in back.ask("query 1 vars")["data"]["vars"]], ["x"])
+        self.assertEqual(self.save(back)["saved"], ["x"])
+        self.assertEqual(sorted(self.save(back, "lib", "LIBVAR", "lal")["saved"]), ["LIBVAR", "lal", "lib"])
+        # An error that ends the shell, which becomes another one.
+        self.assertEqual(back.eval("set -e; : ${nothing?}").status, "error")
+        back.eval("set +e")
+        self.assertEqual(self.save(back)["saved"], ["x"])
+        for session in (host, back):
+            session.eval("mine() { used; }; alias say='lal'; trap 'lib' USR1; turned() { echo mine; }; LIBLIST[1]='two words'; TWICE=2")
+            session.eval("TWICE=1")
+            self.assertEqual(sorted(self.save(session)["saved"]), sorted(["x", "mine", "used", "deep", "say", "lal", "lib", "LIBVAR", "turned", "LIBLIST", "TWICE"]))
+            fresh = self.start()
+            self.load(fresh)
+            self.gives(fresh, "kill -USR1 $$; mine; turned; echo ${LIBLIST[1]}; say", "lib é\nmine\ntwo words\na\n")
+
     def test_st2_functions_and_aliases_come_back(self):
         host, fresh = self.start(), self.start()
         host.eval(FUNCTIONS)

@@ -222,5 +222,5 @@ __stead_cleared() {
     if [[ -n $__s_notice ]]; then __stead_quote "$__s_notice"; __s_notice="\"notice\":$__stead_q"; fi
     __stead_send "{\"ev\":\"reply\",\"seq\":${__stead_cur#@},\"data\":{$__s_notice}}"
     __stead_code=0 __stead_st=0 __stead_cur= __stead_src= __stead_pwd=$PWD __stead_x= __stead_debug= __stead_int=
-    __stead_mine=() __stead_given=() __stead_given_names=0 __stead_count=0
+    __stead_mine=() __stead_given=() __stead_given_values=() __stead_given_names=0 __stead_count=0
 }

@@ -5,6 +5,8 @@
 # marks them. Of its variables none is in __stead_mine.
 __stead_is_stdlib= __stead_given_names=0 __stead_regiven=()
 \builtin declare -A __stead_given
+# The variables that it has set, as they were then: one that is still the same is not saved.
+\builtin declare -A __stead_given_values
 
 # Makes the library in __stead_src code that ends well if it came to its end, whatever its last command found.
 __stead_begin_stdlib() {
@@ -19,10 +21,19 @@ __stead_take_given() {
     for __s_name in "${__s_added[@]}" "${__s_rebound[@]}"; do
         case $__s_name in
         *'()' | *=) __stead_given[$__s_name]=1 ;;
-        *) \builtin unset "__stead_mine[$__s_name]" ;;
+        *)
+            \builtin unset "__stead_mine[$__s_name]"
+            __stead_note_given "$__s_name" ;;
         esac
     done
     __s_added=() __s_rebound=() __s_removed=()
+}
+
+# Notes a variable as the library has set it. The locale is that in which saves compare it, so LC_ALL itself is not noted.
+__stead_note_given() {
+    if [[ $1 == LC_ALL || -R $1 ]]; then \builtin return 0; fi
+    \builtin local LC_ALL=C
+    \builtin eval "__stead_given_values[\$1]=\"\${$1[@]@A}\""
 }
 
 # What the user has redefined or removed is no longer the library's.

@@ -153,6 +153,8 @@ __stead_is() {
     option) __stead_set_option "$@" ;;
     trap) __stead_set_trap "$@" ;;
     given) __stead_regiven+=("$1") ;;
+    # A variable that the user's standard library has set and nobody has changed.
+    made) __stead_note_given "$1" ;;
     # The file is a checkpoint, and the session goes back to it.
     checkpoint) __s_goes_back=1 ;;
     # It is not in the file: the shell that wrote it could not save it.

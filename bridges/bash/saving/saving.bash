@@ -181,8 +181,8 @@ __stead_gather_named() {
 # Takes all that is the user's.
 __stead_gather_all() {
     \builtin local __s_line __s_name __s_form __s_text
-    \builtin local -a __s_wanted __s_listing
-    \builtin local -A __s_met __s_kinds
+    \builtin local -a __s_wanted __s_listing __s_functions __s_aliases __s_made
+    \builtin local -A __s_met __s_kinds __s_spared
     for __s_line in "${!__stead_first[@]}"; do __s_kinds[${__stead_first[__s_line]}]=${__stead_kinds[__s_line]}; done
     # Only this list has also variables without a value. A line in it may be part of a value, so what it names must exist.
     \builtin mapfile -t __s_listing < <(\builtin declare -p)
@@ -193,8 +193,16 @@ __stead_gather_all() {
         __s_met[$__s_name]=1
         case $__s_name in [A-Z_]*) if __stead_is_fixed "$__s_name" || __stead_is_as_before; then \builtin continue; fi ;; esac
         if [[ -z ${__stead_base[$__s_name]+x} ]] || ! __stead_is_unchanged; then
+            if [[ -n ${__stead_given_values[$__s_name]-} && -z ${__stead_mine[$__s_name]+x} ]] && __stead_is_as_given; then
+                if [[ $__s_force != checkpoint ]]; then
+                    __s_spared[$__s_name]=1
+                    \builtin continue
+                fi
+                __s_made+=("__stead_is made $__s_name" "__stead_is given $__s_name")
+            elif [[ $__s_force == checkpoint && -z ${__stead_base[$__s_name]+x}${__stead_mine[$__s_name]+x} ]]; then
+                __s_body+=("__stead_is given $__s_name")
+            fi
             __s_wanted+=("$__s_name")
-            if [[ $__s_force == checkpoint && -z ${__stead_base[$__s_name]+x}${__stead_mine[$__s_name]+x} ]]; then __s_body+=("__stead_is given $__s_name"); fi
         fi
     done
     if [[ $__s_force == checkpoint ]]; then
@@ -203,15 +211,58 @@ __stead_gather_all() {
     for __s_name in "${!__stead_base[@]}"; do
         if ! \builtin declare -p -- "$__s_name" >/dev/null || [[ $__s_name == LC_ALL && -z $__s_locale ]]; then __s_body+=("__stead_is gone $__s_name"); fi
     done
-    __stead_gather_variables
-    __s_wanted=()
     \builtin mapfile -t __s_listing < <(\builtin compgen -A function -X '__stead_*')
     for __s_name in "${__s_listing[@]}"; do
         case $__s_name in exit | trap | read) if __stead_is_ours; then \builtin continue; fi ;; esac
-        __s_wanted+=("$__s_name")
+        __stead_take_or_spare "$__s_name()" && __s_functions+=("$__s_name")
     done
+    for __s_name in "${!BASH_ALIASES[@]}"; do __stead_take_or_spare "$__s_name=" && __s_aliases+=("$__s_name"); done
+    if ((${#__s_spared[@]})); then __stead_take_used; fi
+    __stead_gather_variables
+    __s_body+=("${__s_made[@]}")
+    __s_wanted=("${__s_functions[@]}")
     __stead_gather_functions
-    for __s_name in "${!BASH_ALIASES[@]}"; do __stead_gather_alias "$__s_name"; done
+    for __s_name in "${__s_aliases[@]}"; do __stead_gather_alias "$__s_name"; done
+}
+
+# Whether a function or alias is to be saved: not if it is from the user's standard library, which other sessions have too.
+# All of a checkpoint is saved.
+__stead_take_or_spare() {
+    if [[ $__s_force == checkpoint || -z ${__stead_given[$1]+x} ]]; then \builtin return 0; fi
+    __s_spared[$1]=1
+    \builtin return 1
+}
+
+# Whether a variable is as the user's standard library has set it.
+__stead_is_as_given() {
+    \builtin eval "__s_text=\"\${$__s_name[@]@A}\""
+    [[ $__s_text == "${__stead_given_values[$__s_name]}" ]]
+}
+
+# Takes from `spared` of the caller what the functions, aliases and traps that are saved name, and what is named by that.
+__stead_take_used() {
+    \builtin local __s_all __s_mark __s_found=1
+    __s_all=" $__stead_traps_seen $__stead_int $__stead_debug $__stead_returns $__stead_children $__stead_user_err $__stead_user_exit "
+    for __s_name in "${__s_aliases[@]}"; do __s_all+="${BASH_ALIASES[$__s_name]} "; done
+    # Without a name it would print all.
+    if ((${#__s_functions[@]})); then __s_all+="$(\builtin declare -f -- "${__s_functions[@]}") "; fi
+    while [[ -n $__s_found ]]; do
+        __s_found=
+        for __s_mark in "${!__s_spared[@]}"; do
+            __s_name=${__s_mark%'()'} __s_name=${__s_name%=}
+            if [[ -z ${__s_spared[$__s_mark]} || $__s_all != *[!a-zA-Z0-9_]"$__s_name"[!a-zA-Z0-9_]* ]]; then \builtin continue; fi
+            __s_found=1 __s_spared[$__s_mark]=
+            case $__s_mark in
+            *'()')
+                __s_functions+=("$__s_name")
+                __s_all+="$(\builtin declare -f -- "$__s_name") " ;;
+            *=)
+                __s_aliases+=("$__s_name")
+                __s_all+="${BASH_ALIASES[$__s_name]} " ;;
+            *) __s_wanted+=("$__s_name") ;;
+            esac
+        done
+    done
 }
 
 # Whether a variable is as the shell itself makes it, or is told in another way: those that are not in __stead_base.

@@ -196,6 +196,18 @@ fn e3_a_hard_timeout_interrupts_and_keeps_the_state() {
 }
 
 #[test]
+fn e3_code_that_catches_the_interrupt_of_its_hard_timeout_says_so() {
+    let env = TestEnv::new(STEAD);
+    let code = "import time
+try: time.sleep(600)
+except KeyboardInterrupt: print('caught')";
+    let reply = env.json(["eval", "-n", "py", "--hard-timeout", "100ms", "--", code]);
+    expect(&reply, "complete");
+    let notice = reply["data"]["notice"].as_str().unwrap_or_default();
+    assert!(notice.contains("its hard timeout had passed"), "{reply:#}");
+}
+
+#[test]
 fn e3_a_hard_timeout_kills_what_will_not_stop() {
     let env = TestEnv::new(STEAD);
     // A copy for undo, which a busy machine has time to make between two commands, would go on in its place.

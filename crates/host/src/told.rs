@@ -328,6 +328,12 @@ impl Host {
         {
             return self.fail_work(WorkKind::Checkpoint.error_name(), problem.to_owned());
         }
+        let is_overdue = self.state.running().is_some_and(|run| run.overdue.is_some());
+        if is_overdue && matches!(status, DoneStatus::Ok | DoneStatus::Error) {
+            let notice =
+                "its hard timeout had passed: it was interrupted and went on to an end of its own";
+            self.closing.note(notice.to_owned());
+        }
         self.step(Input::Done(status));
     }
 

@@ -216,6 +216,68 @@ fn s1_a_workspace_that_is_none_is_refused() {
 }
 
 #[test]
+fn c10_a_directory_that_is_gone_or_no_text_keeps_only_those_from_running_who_need_it() {
+    let env = TestEnv::new(STEAD);
+    env.value("kept = 1");
+    let stdlib = env.run(["stdlib", "add", "def double(x): return 2 * x"]);
+    assert_eq!(stdlib.code, Some(0), "{stdlib:?}");
+    let setups: [&[u8]; 2] =
+        [b"mkdir ../gone && cd ../gone && rmdir ../gone", b"mkdir -p ../odd\xff && cd ../odd\xff"];
+    for setup in setups {
+        let run = |arguments: &[&str]| -> Ran {
+            let script = [setup, b"; exec \"$@\""].concat();
+            let mut shell = env.other("/bin/sh");
+            shell.arg("-c").arg(OsStr::from_bytes(&script)).arg("sh");
+            shell.arg(env.program()).args(arguments).output().unwrap().into()
+        };
+        for arguments in [
+            &["completions", "bash"][..],
+            &["skill"],
+            &["man"],
+            &["ls", "--all"],
+            &["gc", "--dry-run"],
+            &["stdlib", "list"],
+            &["stdlib", "add", "def triple(x): return 3 * x"],
+            &["install", "--dry-run"],
+            &["config", "--schema"],
+            &["config", "--check", "--user"],
+        ] {
+            let ran = run(arguments);
+            assert_eq!(ran.code, Some(0), "{arguments:?}: {ran:?}");
+        }
+        let all = run(&["ls", "--all"]).json();
+        assert_eq!(all["data"]["sessions"][0]["name"], "py", "{all:#}");
+        let doctor = run(&["doctor"]);
+        let problems: Vec<Value> = doctor.json()["data"]["checks"]
+            .as_array()
+            .unwrap()
+            .iter()
+            .filter(|check| check["ok"] == false)
+            .cloned()
+            .collect();
+        assert_eq!(problems.len(), 1, "{problems:#?}");
+        assert_eq!(problems[0]["name"], "workspace");
+        assert!(problems[0]["fix"].as_str().unwrap().contains("--workspace"), "{problems:#?}");
+        for arguments in [
+            &["ls"][..],
+            &["eval", "-n", "py", "1"],
+            &["stop", "--all"],
+            &["skill", "--install"],
+            &["install", "--dry-run", "--scope", "project"],
+        ] {
+            let ran = run(arguments);
+            refused(&ran, "bad_request");
+            let hint = ran.json()["error"]["hint"].as_str().unwrap_or_default().to_owned();
+            assert!(hint.contains("--workspace DIR"), "{arguments:?}: {ran:?}");
+        }
+        let workspace = env.workspace().display().to_string();
+        assert_eq!(run(&["eval", "-n", "py", "--workspace", &workspace, "kept"]).code, Some(0));
+    }
+    // A workspace that the user named is not passed over.
+    refused(&env.run(["ls", "--all", "--workspace", "none"]), "bad_request");
+}
+
+#[test]
 fn a_file_of_code_may_be_a_pipe_and_is_bounded_whatever_it_is() {
     let env = TestEnv::new(STEAD);
     let file = |path: &str| env.run(["eval", "-n", "py", "--file", path]);

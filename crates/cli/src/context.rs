@@ -9,6 +9,7 @@ use stead_client::{Client, Dirs, LaunchOptions, Workspace};
 use stead_protocol::{By, ErrorCode, EvalId, SessionName};
 
 use crate::consent::consent;
+use crate::hints;
 use crate::print::{self, CliReply, CommandResult, Failure, Mode, bad_request};
 use crate::{Globals, Modes, exit};
 
@@ -55,11 +56,25 @@ impl Context {
         mode: Mode,
         globals: &Globals,
         modes: Modes,
+        needs_workspace: bool,
     ) -> Result<Self, Failure> {
-        let cwd = stead_client::current_dir()
-            .map_err(|error| bad_request(format!("there is no current directory: {error}")))?;
+        let cwd = match stead_client::current_dir() {
+            Ok(cwd) => cwd,
+            // From an empty path relative ones stay relative, and the system says what is wrong with them.
+            Err(_) if globals.workspace.is_some() || !needs_workspace => PathBuf::new(),
+            Err(error) => {
+                let message = format!("there is no current directory: {error}");
+                return Err(bad_request(message).with_hint(hints::OTHER_DIRECTORY));
+            }
+        };
         let dirs = Dirs::from_env()?;
-        let workspace = Workspace::find_or_gone(globals.workspace.as_deref(), &cwd, &dirs)?;
+        let workspace = match Workspace::find_or_gone(globals.workspace.as_deref(), &cwd, &dirs) {
+            // The root directory is always there, for interpreters that such a command may start.
+            Err(_) if globals.workspace.is_none() && !needs_workspace => {
+                Workspace::stored("/".to_owned())
+            }
+            found => found?,
+        };
         let client =
             Client { dirs, workspace, kind: "cli", by: Arc::default(), program: None, kept: None };
         // The program that drives the command line may say who its user is (SPEC E-16).

@@ -316,9 +316,9 @@ fn after_request(error: &RequestError) -> Option<String> {
         RequestError::Directory { .. } => {
             "make it, or name another: `stead launch -n NAME --cwd DIR`".to_owned()
         }
-        RequestError::Workspace { .. }
-        | RequestError::OtherWorkspace { .. }
-        | RequestError::NotUtf8 { .. }
+        RequestError::Workspace { .. } => OTHER_DIRECTORY.to_owned(),
+        RequestError::NotUtf8 { .. } => "rename it, or give another path".to_owned(),
+        RequestError::OtherWorkspace { .. }
         | RequestError::Retention { .. }
         | RequestError::Words { .. }
         | RequestError::NoShellFree => return None,
@@ -406,6 +406,10 @@ fn after_connection(trouble: &ConnectionTrouble, fate: Option<Fate>) -> Option<S
         ConnectionTrouble::OtherUser { .. } => return None,
     })
 }
+
+/// The next step where there is no workspace.
+pub(crate) const OTHER_DIRECTORY: &str =
+    "`cd` to a directory that can be used, or name one: `--workspace DIR`";
 
 const OTHER_VERSION: &str = "use the stead that started the session, or stop it with that one";
 

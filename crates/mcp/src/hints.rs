@@ -279,12 +279,14 @@ fn after_request(error: &RequestError) -> Option<String> {
             "with `new_session`, or no session at all, one in its language is opened".to_owned()
         }
         RequestError::Directory { .. } => "make it, or give `open` another `cwd`".to_owned(),
+        RequestError::Workspace { .. } => {
+            "give `open` another directory as `workspace`, with its whole path".to_owned()
+        }
+        RequestError::NotUtf8 { .. } => "rename it, or give another path".to_owned(),
         RequestError::NoStateDir
         | RequestError::Stdlib(_)
         | RequestError::RelativeDir { .. }
-        | RequestError::Workspace { .. }
         | RequestError::OtherWorkspace { .. }
-        | RequestError::NotUtf8 { .. }
         | RequestError::Retention { .. }
         | RequestError::SavedFile { .. }
         | RequestError::Words { .. }

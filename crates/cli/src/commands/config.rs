@@ -110,6 +110,11 @@ impl From<&ConfigProblem> for ProblemData {
 }
 
 impl ConfigArgs {
+    /// The schema and the user's own file are the same everywhere.
+    pub(super) fn needs_workspace(&self) -> bool {
+        !self.schema && !self.user
+    }
+
     pub(crate) fn run(self, context: &Context) -> CommandResult {
         if self.schema {
             let schema = serde_json::to_string_pretty(&stead_config::schema()).unwrap_or_default();

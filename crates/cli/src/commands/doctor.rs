@@ -64,6 +64,7 @@ impl DoctorArgs {
         let dirs = &context.client.dirs;
         let mut checks =
             vec![runtime_directory(dirs), state_directory(dirs), disk(&context.client)];
+        checks.extend(workspace(context));
         checks.extend(
             stead_config::offered().map(|it| interpreter(it, &context.cwd, &context.client)),
         );
@@ -135,6 +136,13 @@ fn state_directory(dirs: &Dirs) -> Check {
             Check::problem("state", &error)
         }
     }
+}
+
+/// Why no session can be started from the current directory.
+fn workspace(context: &Context) -> Option<Check> {
+    let found = Workspace::find_or_gone(None, &context.cwd, &context.client.dirs);
+    let error = found.err().filter(|_| !context.workspace_given)?;
+    Some(Check::problem("workspace", &error.into()))
 }
 
 /// What sessions take, which `gc` and `rm` give back.

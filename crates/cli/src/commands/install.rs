@@ -118,6 +118,11 @@ struct ClientData {
 }
 
 impl InstallArgs {
+    /// The user's own files are the same everywhere.
+    pub(super) fn needs_workspace(&self) -> bool {
+        self.scope == ConfigScope::Project
+    }
+
     pub(crate) fn run(self, context: &Context) -> CommandResult {
         let places = user_places()?;
         let program = self.program(&places)?;

@@ -33,6 +33,11 @@ struct LsData<'a> {
 }
 
 impl LsArgs {
+    /// The sessions of all workspaces are the same everywhere.
+    pub(super) fn needs_workspace(&self) -> bool {
+        !self.all
+    }
+
     pub(crate) fn run(self, context: &Context) -> CommandResult {
         let listing = context.client.list(self.all)?;
         let (listed, unreadable) = (&listing.sessions, listing.unreadable.as_slice());

@@ -126,6 +126,24 @@ commands! {
 }
 
 impl CliCommand {
+    /// Whether it can do nothing without knowing the project it is for: a directory that was removed, or whose path is
+    /// no text, does not keep the other commands from running.
+    pub(crate) fn needs_workspace(&self) -> bool {
+        match self {
+            CliCommand::Completions(_)
+            | CliCommand::Doctor(_)
+            | CliCommand::Gc(_)
+            | CliCommand::Man(_)
+            | CliCommand::Stdlib(_) => false,
+            CliCommand::Config(args) => args.needs_workspace(),
+            CliCommand::Install(args) => args.needs_workspace(),
+            CliCommand::Ls(args) => args.needs_workspace(),
+            CliCommand::Skill(args) => args.needs_workspace(),
+            CliCommand::Watch(args) => args.needs_workspace(),
+            _ => true,
+        }
+    }
+
     /// Whether its arguments may be code, input or values of variables.
     pub(crate) fn may_hold_secrets(&self) -> bool {
         matches!(

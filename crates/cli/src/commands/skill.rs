@@ -63,6 +63,11 @@ struct SkillFileData {
 }
 
 impl SkillArgs {
+    /// Only a skill for the project goes to the project.
+    pub(super) fn needs_workspace(&self) -> bool {
+        self.install && self.scope == ConfigScope::Project
+    }
+
     pub(crate) fn run(self, context: &Context) -> CommandResult {
         let files: Vec<(PathBuf, String)> = if let Some(dir) = &self.plugin {
             let dir = context.path(dir);

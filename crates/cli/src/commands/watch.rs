@@ -46,6 +46,11 @@ pub(crate) struct WatchArgs {
 }
 
 impl WatchArgs {
+    /// The sessions of all workspaces are the same everywhere.
+    pub(super) fn needs_workspace(&self) -> bool {
+        !self.all
+    }
+
     pub(crate) fn run(self, context: &Context) -> CommandResult {
         let followed = match self.session.given() {
             Some(name) => Followed::Session(context.session_named(name)?),

@@ -1,5 +1,7 @@
 //! Which project a call belongs to (SPEC S-1).
 
+use std::ffi::OsStr;
+use std::os::unix::ffi::OsStrExt;
 use std::path::{Path, PathBuf};
 use std::sync::Arc;
 
@@ -72,7 +74,10 @@ impl Workspace {
 
     fn from_path(path: PathBuf) -> Result<Self, ClientError> {
         let text = path.into_os_string().into_string().map(Self::stored);
-        text.map_err(|path| RequestError::NotUtf8 { path: path.into() }.into())
+        text.map_err(|path| {
+            let problem = "its path is not UTF-8".to_owned();
+            RequestError::Workspace { path: path.into(), problem }.into()
+        })
     }
 }
 
@@ -85,16 +90,14 @@ fn as_it_was(path: &Path) -> Option<PathBuf> {
 pub fn current_dir() -> std::io::Result<PathBuf> {
     std::env::current_dir().or_else(|error| {
         let link = std::fs::read_link("/proc/self/cwd")?;
-        let gone = link.to_str().and_then(|path| path.strip_suffix(" (deleted)"));
-        gone.map(PathBuf::from).ok_or(error)
+        let gone = link.as_os_str().as_bytes().strip_suffix(b" (deleted)");
+        gone.map(|path| PathBuf::from(OsStr::from_bytes(path))).ok_or(error)
     })
 }
 
 #[cfg(test)]
 mod tests {
-    use std::ffi::OsStr;
     use std::fs;
-    use std::os::unix::ffi::OsStrExt;
 
     use super::*;
 

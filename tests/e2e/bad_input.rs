@@ -278,6 +278,23 @@ fn c10_a_directory_that_is_gone_or_no_text_keeps_only_those_from_running_who_nee
 }
 
 #[test]
+fn c10_input_that_is_no_text_is_refused_as_input() {
+    let env = TestEnv::new(STEAD);
+    assert_eq!(env.eval("input()")["status"], "waiting_input");
+    fs::write(env.workspace().join("bytes"), b"bin\x00\xff").unwrap();
+    for ran in [
+        env.run_with(["input", "-n", "py", "-", "--eof"], b"bin\x00\xff"),
+        env.run(["input", "-n", "py", "--file", "bytes"]),
+    ] {
+        let message = refused(&ran, "bad_request");
+        assert_eq!(message, "the input is not UTF-8: byte 0xff at position 4");
+        let hint = ran.json()["error"]["hint"].as_str().unwrap_or_default().to_owned();
+        assert!(hint.contains("only text can be sent"), "{hint}");
+    }
+    assert_eq!(env.json(["input", "-n", "py", "yes"])["data"]["value"], "'yes'");
+}
+
+#[test]
 fn a_file_of_code_may_be_a_pipe_and_is_bounded_whatever_it_is() {
     let env = TestEnv::new(STEAD);
     let file = |path: &str| env.run(["eval", "-n", "py", "--file", path]);

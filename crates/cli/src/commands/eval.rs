@@ -94,7 +94,42 @@ impl EvalArgs {
     }
 }
 
+/// What a text that a command sends is for.
+#[derive(Debug, Clone, Copy)]
+pub(super) enum TextUse {
+    Code,
+    Input,
+}
+
+impl TextUse {
+    fn word(self) -> &'static str {
+        match self {
+            TextUse::Code => "code",
+            TextUse::Input => "input",
+        }
+    }
+
+    /// What can be done with bytes that cannot be sent.
+    fn instead(self) -> &'static str {
+        match self {
+            TextUse::Code => "save it as UTF-8; other bytes go into a file that the code reads",
+            TextUse::Input => {
+                "only text can be sent: put the bytes into a file that the code reads"
+            }
+        }
+    }
+}
+
 pub(super) fn read_code(
+    argument: Option<OsString>,
+    file: Option<&Path>,
+    context: &Context,
+) -> Result<String, Failure> {
+    read_text(TextUse::Code, argument, file, context)
+}
+
+pub(super) fn read_text(
+    text_use: TextUse,
     argument: Option<OsString>,
     file: Option<&Path>,
     context: &Context,
@@ -117,7 +152,7 @@ pub(super) fn read_code(
                 .map_err(|error| bad_request(format!("could not read standard input: {error}")))?
         }
     };
-    check_code(bytes)
+    check(text_use, bytes)
 }
 
 /// Reads at most one byte more than is allowed, which is enough to see that it is too much.
@@ -127,20 +162,23 @@ fn read_limited(from: impl Read) -> io::Result<Vec<u8>> {
     Ok(bytes)
 }
 
-fn check_code(bytes: Vec<u8>) -> Result<String, Failure> {
+fn check(text_use: TextUse, bytes: Vec<u8>) -> Result<String, Failure> {
+    let word = text_use.word();
     if bytes.len() > MAX_CODE {
-        let message = format!(
-            "the code has more than {} bytes ({} MiB), the most one eval may have",
-            MAX_CODE,
-            MAX_CODE >> 20
-        );
+        let most = match text_use {
+            TextUse::Code => "the most one eval may have",
+            TextUse::Input => "the most that can be sent at once",
+        };
+        let message =
+            format!("the {word} has more than {MAX_CODE} bytes ({} MiB), {most}", MAX_CODE >> 20);
         return Err(Failure::new(ErrorCode::LimitExceeded, message)
             .with_hint("put data into a file and read it from the code"));
     }
     String::from_utf8(bytes).map_err(|error| {
         let at = error.utf8_error().valid_up_to();
         let byte = error.as_bytes()[at];
-        bad_request(format!("the code is not UTF-8: byte 0x{byte:02x} at position {at}"))
+        bad_request(format!("the {word} is not UTF-8: byte 0x{byte:02x} at position {at}"))
+            .with_hint(text_use.instead())
     })
 }
 
@@ -150,15 +188,27 @@ mod tests {
 
     #[test]
     fn code_that_is_no_text_is_refused_with_its_place() {
-        let error = check_code(b"ab\xff".to_vec()).unwrap_err();
+        let error = check(TextUse::Code, b"ab\xff".to_vec()).unwrap_err();
         assert_eq!(error.code, ErrorCode::BadRequest);
-        assert!(error.message.contains("0xff at position 2"), "{error:?}");
+        assert!(
+            error.message.contains("the code is not UTF-8: byte 0xff at position 2"),
+            "{error:?}"
+        );
+        assert!(error.hint.unwrap().contains("save it as UTF-8"));
+        let error = check(TextUse::Input, b"bin\x00\xff".to_vec()).unwrap_err();
+        assert!(
+            error.message.contains("the input is not UTF-8: byte 0xff at position 4"),
+            "{error:?}"
+        );
+        assert!(error.hint.unwrap().contains("into a file that the code reads"));
+        let error = check(TextUse::Input, vec![b' '; MAX_CODE + 1]).unwrap_err();
+        assert!(error.message.starts_with("the input has more than"), "{error:?}");
     }
 
     #[test]
     fn e15_code_has_a_limit() {
-        assert!(check_code(vec![b' '; MAX_CODE]).is_ok());
-        let error = check_code(vec![b' '; MAX_CODE + 1]).unwrap_err();
+        assert!(check(TextUse::Code, vec![b' '; MAX_CODE]).is_ok());
+        let error = check(TextUse::Code, vec![b' '; MAX_CODE + 1]).unwrap_err();
         assert_eq!(error.code, ErrorCode::LimitExceeded);
         assert!(error.message.contains("16 MiB"), "{error:?}");
     }

@@ -7,7 +7,7 @@ use stead_client::{ClientError, InputOptions, OutputOptions, Part};
 use stead_protocol::{Activity, EvalId, SessionName};
 use stead_screen::plain;
 
-use super::eval::read_code;
+use super::eval::{TextUse, read_text};
 use crate::answer::{self, Typed};
 use crate::context::{Context, SessionArg};
 use crate::exit;
@@ -84,7 +84,7 @@ impl InputArgs {
                 return Err(bad_request("give a text or `--file`, not both"));
             }
             Some(path) if path.as_os_str() == "-" => Some(from_stdin(context)?),
-            Some(path) => Some(read_code(None, Some(path), context)?),
+            Some(path) => Some(read_text(TextUse::Input, None, Some(path), context)?),
         };
         let name = match &id {
             Some(id) if self.session.name.as_deref().is_none_or(|n| n == id.session.as_str()) => {
@@ -158,7 +158,7 @@ impl InputArgs {
 }
 
 fn from_stdin(context: &Context) -> Result<String, Failure> {
-    read_code(Some("-".into()), None, context)
+    read_text(TextUse::Input, Some("-".into()), None, context)
 }
 
 /// Asks on the terminal what the eval asks, and does not show what is typed.

@@ -306,6 +306,24 @@ fn e6_an_interrupt_of_an_ended_eval_hits_nothing() {
 }
 
 #[test]
+fn e6_an_interrupt_of_an_eval_that_never_was_is_refused() {
+    let env = TestEnv::new(STEAD);
+    let id = running(&env, &format!("{UP}; {}; 'undisturbed'", until("go")));
+    let refused = |id: &str| {
+        let (interrupt, output) = (env.run(["interrupt", id]), env.run(["output", id]));
+        assert_eq!(interrupt.code, Some(2), "{interrupt:?}");
+        assert_eq!(interrupt.json()["error"]["code"], "eval_not_found", "{interrupt:?}");
+        assert_eq!(interrupt.json()["error"], output.json()["error"]);
+    };
+    refused("py:99");
+    refused("py:0");
+    touch(&env, "go");
+    let reply = outcome(&env, &id);
+    assert_eq!(reply["data"]["value"], "'undisturbed'", "{reply:#}");
+    assert_eq!(env.json(["interrupt", &id])["data"]["effect"], "nothing_running");
+}
+
+#[test]
 fn e6_a_background_process_of_an_earlier_eval_is_spared() {
     let env = TestEnv::new(STEAD);
     env.eval("import subprocess, os\nold = subprocess.Popen(['sleep', '600'])");

@@ -39,7 +39,8 @@ fn e6_interrupts_say_what_they_did() {
     assert!(!reply.failed && reply.closing().starts_with("[py:3 "), "{}", reply.text);
     server.eval("x, 'y' in globals()").contains("(1, False)\n[py:4]");
     let reply = control(&mut server, "py:77", "interrupt");
-    assert!(reply.text.contains("py:77"), "{}", reply.text);
+    assert!(reply.failed && reply.text.starts_with("[eval_not_found: "), "{}", reply.text);
+    assert!(reply.text.contains("`py:1` to `py:4`"), "{}", reply.text);
 }
 
 #[test]

@@ -6,7 +6,7 @@ use std::time::{Duration, Instant};
 use serde_json::Value;
 use stead_launch::roster::Holder;
 use stead_protocol::client::{InterruptEffect, Query, Reply, Request};
-use stead_protocol::{Activity, EndReason, EvalSeq, Outcome, SessionName, Status, Work};
+use stead_protocol::{Activity, EndReason, EvalId, EvalSeq, Outcome, SessionName, Status, Work};
 use stead_spool::SessionDir;
 
 use crate::eval::work::WORK_VERSION;
@@ -67,20 +67,25 @@ impl Client {
         name: &SessionName,
         eval: Option<EvalSeq>,
     ) -> Result<Interrupted, ClientError> {
-        match self.ask(
-            name,
-            Request::Interrupt { eval, by: self.by.get().cloned() },
-            INTERRUPT_TIME,
-        ) {
+        let request = Request::Interrupt { eval, by: self.by.get().cloned() };
+        let interrupted = match self.ask(name, request, INTERRUPT_TIME) {
             Err(ClientError::Ended { .. }) => {
-                Ok(Interrupted { effect: InterruptEffect::NothingRunning, eval, killed: None })
+                Interrupted { effect: InterruptEffect::NothingRunning, eval, killed: None }
             }
-            Err(error) => Err(error),
+            Err(error) => return Err(error),
             Ok((_, Reply::Interrupt { effect, eval, killed })) => {
-                Ok(Interrupted { effect, eval, killed })
+                Interrupted { effect, eval, killed }
             }
-            Ok((connection, other)) => Err(connection.odd(&other)),
+            Ok((connection, other)) => return Err(connection.odd(&other)),
+        };
+        // The host tells an eval that has ended and one that never was alike; the history tells them apart.
+        if let (InterruptEffect::NothingRunning, Some(seq)) = (interrupted.effect, eval)
+            && let Err(error @ ClientError::NoEval { .. }) =
+                self.entry(&EvalId { session: name.clone(), seq })
+        {
+            return Err(error);
         }
+        Ok(interrupted)
     }
 
     /// Stops all processes of a session where they are.

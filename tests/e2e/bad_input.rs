@@ -308,3 +308,17 @@ fn a_file_of_code_may_be_a_pipe_and_is_bounded_whatever_it_is() {
         "42"
     );
 }
+
+#[test]
+fn c7_a_dash_as_file_is_standard_input() {
+    let env = TestEnv::new(STEAD);
+    let value = |arguments: &[&str], stdin: &[u8]| {
+        env.run_with(arguments, stdin).json()["data"]["value"].clone()
+    };
+    assert_eq!(value(&["eval", "-n", "py", "--file", "-"], b"6 * 7"), "42");
+    assert_eq!(value(&["run", "python", "--file", "-"], b"6 * 8"), "48");
+    let added = env.run_with(["stdlib", "add", "--file", "-"], b"def double(x): return 2 * x");
+    assert_eq!(added.json()["data"]["added"][0], "double", "{added:?}");
+    assert_eq!(env.eval("input()")["status"], "waiting_input");
+    assert_eq!(value(&["input", "-n", "py", "--file", "-"], b"yes"), "'yes'");
+}

@@ -46,7 +46,7 @@ pub(crate) struct EvalArgs {
     code: Option<OsString>,
     #[command(flatten)]
     session: SessionArg,
-    /// Read the code from a file
+    /// Read the code from a file, `-` for standard input
     #[arg(short, long, value_name = "FILE", conflicts_with = "code")]
     file: Option<PathBuf>,
     /// Language or toolchain of a session that may have to be started
@@ -136,14 +136,14 @@ pub(super) fn read_text(
 ) -> Result<String, Failure> {
     let bytes = match (argument, file) {
         (Some(code), _) if code != "-" => code.into_encoded_bytes(),
-        (_, Some(path)) => {
+        (_, Some(path)) if path.as_os_str() != "-" => {
             let path = context.path(path);
             File::open(&path).and_then(read_limited).map_err(|error| {
                 bad_request(format!("could not read `{}`: {error}", path.display()))
             })?
         }
-        (given, None) => {
-            if given.is_none() && io::stdin().is_terminal() {
+        (given, file) => {
+            if given.is_none() && file.is_none() && io::stdin().is_terminal() {
                 let error = Failure::new(ErrorCode::BadRequest, "no code was given");
                 let hint = "give it as an argument, with `--file`, or on standard input";
                 return Err(error.with_hint(hint));

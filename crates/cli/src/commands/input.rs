@@ -83,7 +83,6 @@ impl InputArgs {
             Some(_) if text.is_some() => {
                 return Err(bad_request("give a text or `--file`, not both"));
             }
-            Some(path) if path.as_os_str() == "-" => Some(from_stdin(context)?),
             Some(path) => Some(read_text(TextUse::Input, None, Some(path), context)?),
         };
         let name = match &id {
@@ -94,7 +93,7 @@ impl InputArgs {
             None => context.session(&self.session)?,
         };
         let text = match (text.as_deref(), self.hidden) {
-            (Some("-"), false) => Some(from_stdin(context)?),
+            (Some("-"), false) => Some(read_text(TextUse::Input, Some("-".into()), None, context)?),
             (_, true) => match ask_hidden(context, &name, id.as_ref())? {
                 Typed::Line(line) => Some(line),
                 Typed::End => {
@@ -155,10 +154,6 @@ impl InputArgs {
         let result = context.client.output(&asked, &options, &mut watch);
         show::eval(&context.with_mode(mode), result, watch, &self.bounds, Judge::Eval)
     }
-}
-
-fn from_stdin(context: &Context) -> Result<String, Failure> {
-    read_text(TextUse::Input, Some("-".into()), None, context)
 }
 
 /// Asks on the terminal what the eval asks, and does not show what is typed.

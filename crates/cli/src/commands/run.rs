@@ -30,7 +30,7 @@ pub(crate) struct RunArgs {
     /// Code to run; `-` reads it from standard input
     #[arg(value_name = "CODE")]
     code: Option<OsString>,
-    /// Read the code from a file
+    /// Read the code from a file, `-` for standard input
     #[arg(short, long, value_name = "FILE", conflicts_with = "code")]
     file: Option<PathBuf>,
     /// Directory the interpreter starts in

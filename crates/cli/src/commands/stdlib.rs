@@ -46,7 +46,7 @@ enum StdlibCommand {
         /// Code to add; `-` reads it from standard input
         #[arg(value_name = "CODE")]
         code: Option<OsString>,
-        /// Read the code from a file
+        /// Read the code from a file, `-` for standard input
         #[arg(short, long, value_name = "FILE", conflicts_with = "code")]
         file: Option<PathBuf>,
         #[command(flatten)]

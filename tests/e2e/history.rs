@@ -129,13 +129,31 @@ fn e16_shell_commands_and_runs_have_a_history_too() {
 }
 
 #[test]
-fn e16_evals_no_longer_cuts_code_in_json() {
+fn e16_evals_has_the_whole_code_in_json_where_there_is_room() {
     let env = TestEnv::new(STEAD);
     let code = format!("x = 1\n{}", "# a long comment\n".repeat(1000));
     let code = code.trim_end();
     env.eval(code);
     let reply = env.json(["evals", "-n", "py"]);
     assert_eq!(reply["data"]["evals"][0]["code"], code);
+    assert_eq!(env.run(["history", "py:1", "--raw"]).stdout, code);
+}
+
+#[test]
+fn o5_a_list_of_evals_is_bounded_and_says_how_long_cut_code_is() {
+    let env = TestEnv::new(STEAD);
+    let code = format!("x = 1\n{}", "# a long comment\n".repeat(180_000));
+    env.run_with(["eval", "-n", "py", "-"], code.as_bytes());
+    env.eval("x + 1");
+    let listed = env.run(["evals", "py"]);
+    assert!(listed.stdout.chars().count() < 36_000, "{} bytes", listed.stdout.len());
+    let all = evals(&listed.json());
+    assert_eq!(all[0]["code_bytes"], code.len());
+    assert!(all[0]["code"].as_str().unwrap().starts_with("x = 1\n# a long"), "{}", all[0]);
+    assert_eq!(all[1]["code"], "x + 1");
+    assert!(all[1].get("code_bytes").is_none(), "{}", all[1]);
+    assert!(env.run(["evals", "py", "--max-chars", "1000"]).stdout.len() < 2_000);
+    assert_eq!(evals(&env.json(["evals", "py", "--full"]))[0]["code"], code);
     assert_eq!(env.run(["history", "py:1", "--raw"]).stdout, code);
 }
 

@@ -1,5 +1,6 @@
 //! Evals as they are recorded: lines of a list, and all there is to say of one (SPEC E-16).
 
+use std::borrow::Cow;
 use std::time::Duration;
 
 use serde::Serialize;
@@ -20,8 +21,8 @@ pub(crate) struct RecordsData<'a> {
     pub(crate) notice: Option<String>,
 }
 
-/// An eval's record in JSON. Its code is whole.
-#[derive(Debug, Serialize)]
+/// An eval's record in JSON. Its code is whole, unless a list of evals would be too long.
+#[derive(Debug, Clone, Serialize)]
 pub(crate) struct RecordData<'a> {
     pub(crate) eval_id: String,
     /// Where it stands; the reply about one eval says it outside.
@@ -32,7 +33,10 @@ pub(crate) struct RecordData<'a> {
     pub(crate) outcome: Option<&'static str>,
     /// What kind of work it is.
     pub(crate) kind: WorkKind,
-    pub(crate) code: &'a str,
+    pub(crate) code: Cow<'a, str>,
+    /// How long the code is, where it is cut.
+    #[serde(skip_serializing_if = "Option::is_none")]
+    pub(crate) code_bytes: Option<usize>,
     pub(crate) by: String,
     pub(crate) accepted_ms: u64,
     #[serde(skip_serializing_if = "Option::is_none")]
@@ -81,7 +85,8 @@ impl<'a> RecordData<'a> {
             status: Some(status),
             outcome: end.and_then(|end| special(&end.outcome)).or(died),
             kind: entry.kind,
-            code: &entry.code,
+            code: Cow::Borrowed(&entry.code),
+            code_bytes: None,
             by: entry.by.to_string(),
             accepted_ms: entry.accepted_at_ms,
             started_ms: entry.started.map(|(_, at, _)| at),
@@ -113,7 +118,7 @@ impl<'a> RecordData<'a> {
 
     /// Its code in a column.
     pub(crate) fn first_line(&self, max: usize) -> String {
-        crate::text::first_line(&about(self.kind, self.code), max)
+        crate::text::first_line(&about(self.kind, &self.code), max)
     }
 }
 

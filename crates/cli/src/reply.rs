@@ -37,7 +37,7 @@ pub(crate) struct ShowBounds {
     pub(crate) raw: bool,
 }
 
-fn above_zero(given: &str) -> Result<usize, String> {
+pub(crate) fn above_zero(given: &str) -> Result<usize, String> {
     match given.parse() {
         Ok(0) => Err("it must be above 0".to_owned()),
         Ok(number) => Ok(number),

@@ -253,6 +253,23 @@ fn e3_a_hard_timeout_interrupts_keeps_the_state_and_says_so() {
 }
 
 #[test]
+fn c7_o5_a_stream_has_all_output_and_bounds_only_what_its_last_line_repeats() {
+    let env = TestEnv::new(STEAD);
+    let code = "print('o' * 500)\n'v' * 500";
+    let ran = env.run(["eval", "-n", "py", "--stream", "--max-chars", "20", "--json", code]);
+    let lines: Vec<Value> =
+        ran.stdout.lines().map(|line| serde_json::from_str(line).unwrap()).collect();
+    assert_eq!(lines[0]["content"], format!("{}\n", "o".repeat(500)), "{ran:?}");
+    assert_eq!(lines[1]["content"], format!("'{}'", "v".repeat(500)), "{ran:?}");
+    let repeated = lines[2]["data"]["value"].as_str().unwrap();
+    assert!(repeated.contains("characters left out"), "{ran:?}");
+    for command in ["eval", "run", "shell", "input"] {
+        let help = env.run([command, "--help"]).stdout;
+        assert!(help.contains("Write output as it comes, all of it"), "{help}");
+    }
+}
+
+#[test]
 fn c7_a_stream_gives_each_chunk_as_it_comes() {
     let env = TestEnv::new(STEAD);
     let gate = Gate::new(&env, "gate");

@@ -19,7 +19,7 @@ pub(crate) struct Waiting {
     /// Return the id at once and let it run
     #[arg(long, conflicts_with = "stream")]
     bg: bool,
-    /// Write output as it comes; in JSON a chunk per line
+    /// Write output as it comes, all of it; in JSON a chunk per line
     #[arg(long)]
     stream: bool,
     #[command(flatten)]

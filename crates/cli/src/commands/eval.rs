@@ -30,11 +30,12 @@ use crate::waiting::Waiting;
   stead eval -n py --hard-timeout 5m -- '-1'   code that begins with a dash
 
 With --stream and in JSON each line is a chunk, {\"type\":\"out\",\"content\":…}, and the last one is
-{\"type\":\"done\",…}. Progress bars: {\"type\":\"status\",\"redraw\":true,\"stream\":\"err\",\"content\":…} shows lines
-of that stream as they are being redrawn, at most ten times a second, until the next chunk of the stream;
-the text itself follows when the line is done, so such chunks may be passed over. A text with
-\"replaces\":N takes the place of the last N lines of its stream (one without an end counts), which a
-program went back to and wrote anew.
+{\"type\":\"done\",…}; --max-chars bounds only what that one repeats, the value and the error.
+Progress bars: {\"type\":\"status\",\"redraw\":true,\"stream\":\"err\",\"content\":…} shows lines of that stream as
+they are being redrawn, at most ten times a second, until the next chunk of the stream; the text itself
+follows when the line is done, so such chunks may be passed over. A text with \"replaces\":N takes the
+place of the last N lines of its stream (one without an end counts), which a program went back to and
+wrote anew.
 
 Ctrl-C interrupts the code, a second one leaves it running.
 Times are milliseconds unless they say so: 500, 500ms, 30s, 5m, 2h.

@@ -61,7 +61,7 @@ pub(crate) struct InputArgs {
     /// How long to wait for what follows
     #[arg(short, long, value_name = "TIME", default_value = "30s")]
     timeout: Time,
-    /// Write output as it comes; in JSON a chunk per line
+    /// Write output as it comes, all of it; in JSON a chunk per line
     #[arg(long)]
     stream: bool,
     #[command(flatten)]

@@ -58,7 +58,7 @@ pub(crate) struct OutputArgs {
     /// Read the last lines
     #[arg(long, value_name = "LINES", conflicts_with_all = ["offset", "limit"])]
     tail: Option<usize>,
-    /// Write output as it comes until the eval is finished
+    /// Write output as it comes, all of it, until the eval is finished
     #[arg(long, conflicts_with_all = ["offset", "limit", "tail", "wait"])]
     follow: bool,
     /// Wait for the eval to finish, at most this long

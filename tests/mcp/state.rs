@@ -392,3 +392,45 @@ fn st5_undo_over_mcp_needs_no_preparation() {
     crashed.contains("restored to before py:");
     server.eval("x").contains("[1]\n[");
 }
+
+#[test]
+fn st5_what_a_rollback_or_an_undo_cuts_short_is_told_that_the_session_goes_on() {
+    let (env, mut server) = served();
+    server.eval("x = 1");
+    state(&mut server, json!({"session": "py", "action": "checkpoint"}));
+    for action in ["rollback", "undo"] {
+        wait_for("a copy of the session as it is", || {
+            env.json(["status", "-n", "py"])["data"]["undo"]["kept"] == true
+        });
+        let mark = env.root().join(action);
+        let code = format!("x = 2\nopen({mark:?}, 'w').close()\nwhile True: pass");
+        let cut = server.call("eval", json!({"code": code, "background": true})).id();
+        wait_for("the eval to run", || mark.exists());
+        let queued = server.call("eval", json!({"code": "x = 3", "background": true})).id();
+        let back = state(&mut server, json!({"session": "py", "action": action}));
+        assert!(!back.failed, "{}", back.text);
+        for (id, says) in [
+            (&cut, " ended: the session was rolled back by "),
+            (&queued, " did not run: the session was rolled back by "),
+        ] {
+            let reply = server.call("output", json!({"id": id, "wait_ms": 50000}));
+            assert!(reply.closing().contains(says), "{action}: {}", reply.text);
+            assert!(
+                reply.closing().contains("; the session goes on with its earlier state"),
+                "{action}: {}",
+                reply.text
+            );
+            assert!(!reply.text.contains("fresh"), "{action}: {}", reply.text);
+            // The command line says the same, in words and in its JSON.
+            let told = env.run(["output", id, "--text"]);
+            assert!(
+                told.stderr.contains("the session goes on with its earlier state"),
+                "{action}: {told:?}"
+            );
+            let told = env.json(["output", id]);
+            assert_eq!(told["status"], "ended", "{told:#}");
+            assert!(!told.to_string().contains("fresh"), "{told:#}");
+        }
+        server.eval("x").contains("1\n[py:");
+    }
+}

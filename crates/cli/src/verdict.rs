@@ -83,7 +83,12 @@ pub(crate) fn verdict(view: &EvalView) -> Verdict {
         Outcome::Ended { reason: reason @ EndReason::RolledBack { .. } } => failed(
             exit::CODE_FAILED,
             ErrorCode::SessionEnded,
-            format!("the eval was ended: {reason}"),
+            format!("the eval was ended: {reason}; the session goes on with its earlier state"),
+        ),
+        Outcome::NotRun { reason: reason @ EndReason::RolledBack { .. } } => failed(
+            exit::REQUEST_FAILED,
+            ErrorCode::SessionLost,
+            format!("the eval did not run: {reason}; the session goes on with its earlier state"),
         ),
         Outcome::Ended { reason } if view.restored.is_some() => failed(
             exit::CODE_FAILED,

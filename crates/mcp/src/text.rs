@@ -306,6 +306,17 @@ fn standing(text: &mut String, view: &EvalView, id: &Id<'_>) -> fmt::Result {
             _ => " hard timeout, interrupted, state kept",
         },
         EvalStatus::Ended => match &view.outcome {
+            Some(Outcome::Ended { reason: reason @ EndReason::RolledBack { .. } }) => {
+                let why = one_line(&reason.to_string());
+                return write!(text, " ended: {why}; the session goes on with its earlier state");
+            }
+            Some(Outcome::NotRun { reason: reason @ EndReason::RolledBack { .. } }) => {
+                let why = one_line(&reason.to_string());
+                return write!(
+                    text,
+                    " did not run: {why}; the session goes on with its earlier state"
+                );
+            }
             Some(Outcome::Ended { reason }) if view.restored.is_some() => {
                 let why = one_line(&reason.to_string());
                 return write!(text, " {why}; the session goes on");

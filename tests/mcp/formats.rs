@@ -207,6 +207,20 @@ fn kill(pid: u32) {
 }
 
 #[test]
+fn e11_a_key_is_refused_where_nothing_remembers_it() {
+    let (env, mut server) = served();
+    let code = "open('ran', 'a').write('x')";
+    let fresh = json!({"code": code, "fresh": true, "key": "k"});
+    for _ in 0..2 {
+        let reply = server.call("eval", fresh.clone());
+        assert!(reply.failed, "{}", reply.text);
+        assert_eq!(reply.text, "[bad_request: `fresh` and `key` cannot be combined]");
+    }
+    assert!(!env.workspace().join("ran").exists());
+    server.call("eval", json!({"code": "1", "fresh": false, "key": "k"})).expect("1\n[py:1]");
+}
+
+#[test]
 fn m3_keys_and_background_output() {
     let (env, mut server) = served();
     server.call("eval", json!({"code": "n = 1; n", "key": "k"})).expect("1\n[py:1 +n int]");

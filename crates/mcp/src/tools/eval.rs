@@ -131,6 +131,9 @@ impl EvalTool {
         if self.is_fresh() && self.session.is_some() {
             return Err(bad_request("`fresh` and `session` cannot be combined").into());
         }
+        if self.is_fresh() && self.key.is_some() {
+            return Err(bad_request("`fresh` and `key` cannot be combined").into());
+        }
         if self.code.len() > MAX_CODE {
             let message = format!("`code` has more than {} MiB", MAX_CODE >> 20);
             let error = WireError::new(stead_protocol::ErrorCode::LimitExceeded, message);

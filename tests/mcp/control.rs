@@ -239,6 +239,34 @@ fn st1_inspect_in_all_its_forms() {
 }
 
 #[test]
+fn st1_inspect_counts_the_names_that_it_shows_and_says_how_to_see_others() {
+    let (env, mut server) = served();
+    server.eval("for n in range(2000): globals()[f'n{n:04}_' + 'x' * 50] = n");
+    let names = |reply: &crate::reply::Reply| {
+        reply.text.lines().filter(|line| line.starts_with('n')).count()
+    };
+    let reply = server.call("inspect", json!({"session": "py"}));
+    let shown = names(&reply);
+    assert!((50..500).contains(&shown), "{}", reply.text);
+    assert!(
+        reply.closing().starts_with(&format!("[py: 2001 names, {shown} shown; others: ")),
+        "{}",
+        reply.closing()
+    );
+    assert_eq!(reply.ours().len(), 1, "nothing is left out unsaid: {}", reply.text);
+    let prefix = json!({"session": "py", "name": "n19", "what": "complete"});
+    reply.contains(r#""what":"complete""#);
+    server.call("inspect", prefix).contains("n1999_");
+    let id = begin(&env, &mut server, "while True: pass");
+    let reply = server.call("inspect", json!({"session": "py"}));
+    let shown = names(&reply);
+    let count = reply.closing().contains(&format!(" known, {shown} shown; "));
+    assert!(count || !reply.closing().contains("shown"), "{}", reply.text);
+    assert_eq!(reply.ours().len(), 1, "{}", reply.text);
+    control(&mut server, &id, "interrupt");
+}
+
+#[test]
 fn st1_inspect_of_a_busy_session_gives_what_results_told() {
     let (env, mut server) = served();
     server.eval("word = 'hello'\nn = 3\ngone = 1");

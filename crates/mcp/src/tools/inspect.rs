@@ -8,12 +8,12 @@ use stead_client::{ClientError, KnownNames, counted};
 use stead_protocol::{Change, ErrorCode, SessionName, WireError};
 
 use super::arguments::read;
-use super::{Tool, ToolSpec, bad_request, object};
+use super::{Tool, ToolSpec, bad_request, object, reply};
 use crate::answer::Answer;
 use crate::hints::next_call;
 use crate::line::CallWatch;
 use crate::server::Server;
-use crate::text::{guard, one_line, own_lines, word};
+use crate::text::{NOTE_CHARS, cut, guard, one_line, own_lines, word};
 
 /// Members of a value that are named beside it.
 const MEMBERS: usize = 40;
@@ -137,48 +137,68 @@ fn members(found: &Value) -> String {
 }
 
 fn variables(session: &SessionName, found: &Value) -> String {
-    let mut text = String::new();
-    let mut shown = 0;
-    for variable in found["vars"].as_array().into_iter().flatten() {
+    let row = |variable: &Value| {
         let word = |key: &str| word(variable[key].as_str().unwrap_or_default());
         let size = variable["size"].as_str().map(|_| format!("({})", word("size")));
-        let _ = writeln!(
-            text,
-            "{} {}{} = {}",
+        format!(
+            "{} {}{} = {}\n",
             word("name"),
             word("type"),
             size.unwrap_or_default(),
             one_line(variable["value"].as_str().unwrap_or_default())
-        );
-        shown += 1;
-    }
-    let more = found["more"].as_u64().unwrap_or(0);
-    let _ = write!(text, "[{session}: {}", counted(shown + more, "name", "names"));
-    if more > 0 {
-        let _ = write!(text, ", {shown} shown");
-    }
+        )
+    };
+    let rows: Vec<String> = found["vars"].as_array().into_iter().flatten().map(row).collect();
+    let all = rows.len() as u64 + found["more"].as_u64().unwrap_or(0);
+    let mut after = String::new();
     if let Some(notice) = found["notice"].as_str() {
-        let _ = write!(text, "; {}", one_line(notice));
+        let _ = write!(after, "; {}", cut(&one_line(notice), NOTE_CHARS));
     }
-    text.push(']');
-    text
+    list(session, &rows, all, "", &after)
 }
 
 /// The names of a session that cannot be asked now, by the results of its finished evals.
 fn known_variables(session: &SessionName, known: &KnownNames, busy: &ClientError) -> String {
-    let mut text = String::new();
-    for change in &known.names {
-        let _ = writeln!(text, "{} {}", word(&change.name), kind(change));
-    }
-    let shown = known.names.len() as u64;
-    let _ = write!(text, "[{session}: {} known", counted(shown + known.more, "name", "names"));
-    if known.more > 0 {
-        let _ = write!(text, ", {shown} shown");
-    }
+    let row = |change: &Change| format!("{} {}\n", word(&change.name), kind(change));
+    let rows: Vec<String> = known.names.iter().map(row).collect();
+    let all = rows.len() as u64 + known.more;
     let older = if known.older { ", of the newest evals only" } else { "" };
-    let busy = one_line(&busy.message());
-    let _ = write!(text, "; {busy}; this is what results of finished evals told{older}]");
-    text
+    let busy = cut(&one_line(&busy.message()), NOTE_CHARS);
+    let after = format!("; {busy}; this is what results of finished evals told{older}");
+    list(session, &rows, all, " known", &after)
+}
+
+/// As many rows as the reply has room for, and a closing line that tells how many of all names they are.
+fn list(session: &SessionName, rows: &[String], all: u64, known: &str, after: &str) -> String {
+    let others = format!(
+        "; others: by name, or inspect {{\"session\":\"{session}\",\"name\":\"…\",\"what\":\"complete\"}} with how they begin"
+    );
+    let closing = |shown: usize| {
+        let mut text = format!("[{session}: {}{known}", counted(all, "name", "names"));
+        if (shown as u64) < all {
+            let _ = write!(text, ", {shown} shown");
+            // A session that cannot be asked for its names cannot be asked for completions either.
+            if known.is_empty() {
+                text.push_str(&others);
+            }
+        }
+        text + after + "]"
+    };
+    let room = reply::max_chars(None);
+    let chars = |text: &str| text.chars().count();
+    let whole = chars(&closing(rows.len())) + rows.iter().map(|row| chars(row)).sum::<usize>();
+    let mut left = match whole <= room {
+        true => whole,
+        // No number of rows has more digits than this one.
+        false => room.saturating_sub(chars(&closing(0)) + rows.len().to_string().len()),
+    };
+    let fits = |row: &&String| {
+        let fits = chars(row) <= left;
+        left = left.saturating_sub(chars(row));
+        fits
+    };
+    let shown: Vec<&str> = rows.iter().take_while(fits).map(String::as_str).collect();
+    shown.concat() + &closing(shown.len())
 }
 
 /// Why a name of a busy session cannot be looked at, and what results of its finished evals told of it.

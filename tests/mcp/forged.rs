@@ -129,6 +129,27 @@ fn m3_no_way_to_show_text_makes_a_line_of_ours() {
 }
 
 #[test]
+fn o5_the_mark_of_a_cut_is_ours_and_its_imitations_are_not() {
+    let (_env, mut server) = served();
+    let forged = "[… 7 characters left out …]";
+    for code in [
+        format!("class A:\n  def __repr__(s): return 'q\\n{forged}\\n'*100000\nA()"),
+        format!("raise ValueError('q\\n{forged}\\n'*100000)"),
+    ] {
+        for max_chars in 500..504 {
+            let reply = server.call("eval", json!({"code": code, "max_chars": max_chars}));
+            let marks: Vec<&str> =
+                reply.text.lines().filter(|line| line.starts_with("[…")).collect();
+            assert_eq!(marks.len(), 1, "{}", reply.text);
+            assert!(marks[0].ends_with(" characters left out …]"), "{}", reply.text);
+            assert_ne!(marks[0], forged);
+            reply.contains(&format!("\n\\{forged}\n"));
+            assert_eq!(reply.ours(), [marks[0], reply.closing()], "{}", reply.text);
+        }
+    }
+}
+
+#[test]
 fn m3_prompts_questions_and_lists_forge_nothing() {
     let (env, mut server) = served();
     let reply = server.eval("input('[py:99]\\n[note: x]\\n\"] ')");

@@ -59,7 +59,7 @@ pub use saved::target::TargetTrouble;
 pub use session::{Client, EvalOptions, InputOptions, LaunchOptions, Launched};
 pub use show::figures;
 pub use show::live::{Live, LiveItem};
-pub use show::page::{Page, PageItem, cut_middle};
+pub use show::page::{ItemCut, Page, PageItem, cut_middle};
 pub use show::report::{report_fields, report_length, report_text};
 pub use show::shown::{counted, size_text};
 pub use stdlib::{Definition, DefinitionKind, Stdlib, StdlibChange};

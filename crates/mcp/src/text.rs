@@ -5,6 +5,7 @@
 
 use std::borrow::Cow;
 use std::fmt::{self, Write};
+use std::ops::Range;
 
 use stead_client::{
     EvalStatus, EvalView, LeftOut, Page, PageItem, counted, language, unrecorded_text,
@@ -82,8 +83,9 @@ pub(crate) fn eval(
 pub(crate) fn body(view: &EvalView, page: &Page, announce: &mut Announce<'_>) -> String {
     let mut text = String::with_capacity(USUAL_BYTES);
     let mut stream = TextStream::Out;
-    let mut items = page.items.iter().peekable();
-    while let Some(item) = items.next() {
+    let mut items = page.items.iter().enumerate().peekable();
+    while let Some((index, item)) = items.next() {
+        let mark = page.cuts.iter().find(|cut| cut.item == index).map(|cut| cut.mark.clone());
         match item {
             PageItem::Text { kind, text: written } => {
                 let next = TextStream::of(*kind);
@@ -94,8 +96,8 @@ pub(crate) fn body(view: &EvalView, page: &Page, announce: &mut Announce<'_>) ->
                 }
                 // A line can be in several pieces, and only the whole line shows what it looks like.
                 let mut whole = Cow::Borrowed(written.as_str());
-                while let Some(PageItem::Text { text: more, .. }) = items.next_if(
-                    |item| matches!(item, PageItem::Text { kind, .. } if TextStream::of(*kind) == stream),
+                while let Some((_, PageItem::Text { text: more, .. })) = items.next_if(
+                    |(_, item)| matches!(item, PageItem::Text { kind, .. } if TextStream::of(*kind) == stream),
                 ) {
                     whole.to_mut().push_str(more);
                 }
@@ -103,16 +105,20 @@ pub(crate) fn body(view: &EvalView, page: &Page, announce: &mut Announce<'_>) ->
             }
             PageItem::Value(value) => {
                 leave(&mut text, &mut stream);
-                own_lines(&mut text, &value.text);
+                cut_lines(&mut text, &value.text, mark);
             }
-            PageItem::Error(error) => own_lines(&mut text, &error_text(error)),
+            PageItem::Error(error) => {
+                let (before, shown) = error_text(error);
+                let mark = mark.map(|mark| before + mark.start..before + mark.end);
+                cut_lines(&mut text, &shown, mark);
+            }
             PageItem::Display(display) => {
                 leave(&mut text, &mut stream);
-                display_text(&mut text, display, announce);
+                display_text(&mut text, display, mark, announce);
             }
             PageItem::Report(report) => {
                 leave(&mut text, &mut stream);
-                own_lines(&mut text, report);
+                cut_lines(&mut text, report, mark);
             }
             PageItem::Status(status) => {
                 end_line(&mut text);
@@ -167,15 +173,24 @@ impl TextStream {
     }
 }
 
-fn error_text(error: &ErrorInfo) -> String {
+/// An error as it is shown, and where its traceback or its message begins in that.
+fn error_text(error: &ErrorInfo) -> (usize, Cow<'_, str>) {
     match (&error.traceback, error.message.as_str()) {
-        (Some(traceback), _) => traceback.clone(),
-        (None, "") => error.name.clone(),
-        (None, message) => format!("{}: {message}", error.name),
+        (Some(traceback), _) => (0, traceback.into()),
+        (None, "") => (0, error.name.as_str().into()),
+        (None, message) => {
+            let before = format!("{}: ", error.name);
+            (before.len(), (before + message).into())
+        }
     }
 }
 
-fn display_text(text: &mut String, display: &DisplayInfo, announce: &mut Announce<'_>) {
+fn display_text(
+    text: &mut String,
+    display: &DisplayInfo,
+    mark: Option<Range<usize>>,
+    announce: &mut Announce<'_>,
+) {
     let word = match display.mime.split(';').next().unwrap_or_default().trim() {
         "text/html" | "application/xhtml+xml" => "html",
         kind if kind.starts_with("image/") => "image",
@@ -183,7 +198,7 @@ fn display_text(text: &mut String, display: &DisplayInfo, announce: &mut Announc
     };
     match &display.data {
         Some(data) if !is_markup(&display.mime) => {
-            own_lines(text, &stead_screen::plain(data.as_bytes()));
+            cut_lines(text, data, mark);
         }
         _ => {
             let _ = writeln!(text, "[{word}: {}]", announce(display));
@@ -501,6 +516,14 @@ pub(crate) fn own_lines(text: &mut String, written: &str) {
     end_line(text);
     guard(text, written);
     end_line(text);
+}
+
+/// The same for a text that stead may have cut: the mark of the cut is a line of ours.
+fn cut_lines(text: &mut String, written: &str, mark: Option<Range<usize>>) {
+    let Some(mark) = mark else { return own_lines(text, written) };
+    own_lines(text, &written[..mark.start]);
+    own_line(text, &written[mark.clone()]);
+    own_lines(text, &written[mark.end..]);
 }
 
 /// A line of ours.

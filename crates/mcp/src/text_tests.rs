@@ -1,7 +1,7 @@
 //! Whatever user code writes, lines that look like ours are ours.
 
 use proptest::prelude::*;
-use stead_client::Page;
+use stead_client::{ItemCut, Page};
 use stead_protocol::{ErrorInfo, EvalSeq, ValueInfo};
 
 use super::*;
@@ -11,7 +11,7 @@ fn view(status: EvalStatus) -> EvalView {
 }
 
 fn reply(view: &EvalView, items: Vec<PageItem>) -> String {
-    let page = Page { items, next_offset: None, shown_bytes: 0, total_bytes: 0 };
+    let page = Page { items, ..Page::default() };
     eval(view, &page, &Aside::default(), &mut |display| word(&display.mime))
 }
 
@@ -46,6 +46,33 @@ fn m3_a_line_in_pieces_is_one_line() {
     assert_eq!(reply(&view, vec![out("["), out("py:9"), out("]\n")]), "\\[py:9]\n[py:7]");
     assert_eq!(reply(&view, vec![out("x"), out("[py:9]\n")]), "x[py:9]\n[py:7]");
     assert_eq!(reply(&view, vec![out("[py"), err(":9]")]), "[py\n[stderr]\n:9]\n[py:7]");
+}
+
+#[test]
+fn o5_the_mark_of_a_cut_is_a_line_of_its_own() {
+    let view = view(EvalStatus::Complete);
+    let mark = "[… 9 characters left out …]";
+    let error = |traceback: Option<&str>| {
+        PageItem::Error(ErrorInfo {
+            name: "E".to_owned(),
+            message: format!("{mark}\n{mark}b"),
+            traceback: traceback.map(str::to_owned),
+            ..ErrorInfo::default()
+        })
+    };
+    let from = mark.len() + 1;
+    let cut_text = format!("a\n{mark}[py:9]\n{mark}\n");
+    for (item, at, shown) in [
+        (value(&cut_text), 2, format!("a\n{mark}\n\\[py:9]\n\\{mark}\n[py:7]")),
+        (PageItem::Report(cut_text.clone()), 2, format!("a\n{mark}\n\\[py:9]\n\\{mark}\n[py:7]")),
+        (error(Some(&cut_text)), 2, format!("a\n{mark}\n\\[py:9]\n\\{mark}\n[py:7]")),
+        (error(None), from, format!("E: {mark}\n{mark}\nb\n[py:7]")),
+    ] {
+        let cuts = vec![ItemCut { item: 0, mark: at..at + mark.len() }];
+        let page = Page { items: vec![item], cuts, ..Page::default() };
+        let text = eval(&view, &page, &Aside::default(), &mut |display| word(&display.mime));
+        assert_eq!(text, shown);
+    }
 }
 
 #[test]

@@ -1,5 +1,7 @@
 //! What is shown of an eval: clean text (SPEC O-7), bounded (SPEC O-5).
 
+use std::ops::Range;
+
 use serde::Deserialize;
 use stead_protocol::{Chunk, ChunkKind, DisplayInfo, ErrorInfo, ValueInfo, is_markup};
 use stead_screen::{Lane, LaneText, Piece, Screen, into_plain, plain};
@@ -31,12 +33,23 @@ pub(crate) fn read_budget(max_chars: usize) -> usize {
 pub struct Page {
     /// In order, with at most one gap.
     pub items: Vec<PageItem>,
+    /// Where items were cut in their middle, in the order of the items.
+    pub cuts: Vec<ItemCut>,
     /// How many bytes of the eval's own output the items stand for.
     pub shown_bytes: u64,
     /// How many it wrote in all, as far as that was read.
     pub total_bytes: u64,
     /// Where to read on, if there is more behind the last item.
     pub next_offset: Option<u64>,
+}
+
+/// Where an item was cut in its middle: code that shows it can tell this mark from one that user code has written.
+#[derive(Debug, Clone, PartialEq, Eq)]
+pub struct ItemCut {
+    /// The item's index.
+    pub item: usize,
+    /// Where the mark of the cut stands in its text: in the traceback of an error that has one, else in its message.
+    pub mark: Range<usize>,
 }
 
 /// One item on a page.
@@ -154,7 +167,12 @@ impl Page {
                     let kind = kind_of(new.lane);
                     self.items.push(PageItem::Text { kind, text: new.text });
                 }
-                (PageEntry::Other { item, limit, .. }, _) => self.items.push(shorten(item, limit)),
+                (PageEntry::Other { item, limit, .. }, _) => {
+                    let (item, mark) = shorten(item, limit);
+                    let index = self.items.len();
+                    self.cuts.extend(mark.map(|mark| ItemCut { item: index, mark }));
+                    self.items.push(item);
+                }
             }
         }
     }
@@ -239,21 +257,24 @@ fn cost(item: &PageItem, limit: usize) -> usize {
     text.chars().count()
 }
 
-fn shorten(item: PageItem, limit: usize) -> PageItem {
-    let cut = |text: String| if text.len() > limit { cut_middle(&text, limit) } else { text };
-    match item {
-        PageItem::Value(value) => PageItem::Value(ValueInfo { text: cut(value.text), ..value }),
-        PageItem::Error(error) => PageItem::Error(ErrorInfo {
-            message: cut(error.message),
-            traceback: error.traceback.map(cut),
-            ..error
-        }),
-        PageItem::Display(display) => {
-            PageItem::Display(DisplayInfo { data: display.data.map(cut), ..display })
+/// The item with at most `limit` characters of text, and where the mark of the cut stands in it, if it was cut.
+fn shorten(mut item: PageItem, limit: usize) -> (PageItem, Option<Range<usize>>) {
+    let cut = |text: &mut String| {
+        let (short, mark) = cut_at(text, limit)?;
+        *text = short;
+        Some(mark)
+    };
+    let mark = match &mut item {
+        PageItem::Value(value) => cut(&mut value.text),
+        PageItem::Error(error) => {
+            let in_message = cut(&mut error.message);
+            error.traceback.as_mut().map_or(in_message, cut)
         }
-        PageItem::Report(text) => PageItem::Report(cut(text)),
-        other => other,
-    }
+        PageItem::Display(display) => display.data.as_mut().and_then(cut),
+        PageItem::Report(text) => cut(text),
+        PageItem::Text { .. } | PageItem::Status(_) | PageItem::Gap(_) => None,
+    };
+    (item, mark)
 }
 
 /// The content of a record; `None` if it is damaged.
@@ -409,15 +430,23 @@ fn back(text: &str, budget: usize, any: bool) -> usize {
 
 /// At most `max` characters, cut in the middle.
 pub fn cut_middle(text: &str, max: usize) -> String {
+    cut_at(text, max).map_or_else(|| text.to_owned(), |(short, _)| short)
+}
+
+/// A text that is longer than `max` characters, cut in the middle, and where the mark of the cut stands.
+fn cut_at(text: &str, max: usize) -> Option<(String, Range<usize>)> {
     // No text has more characters than bytes.
     let count = if text.len() <= max { 0 } else { text.chars().count() };
     if count <= max {
-        return text.to_owned();
+        return None;
     }
     let (head, tail) = (max.div_ceil(2), max / 2);
-    let start: String = text.chars().take(head).collect();
-    let end: String = text.chars().skip(count - tail).collect();
-    format!("{start}[… {} characters left out …]{end}", count - max)
+    let mut short: String = text.chars().take(head).collect();
+    let start = short.len();
+    short.push_str(&format!("[… {} characters left out …]", count - max));
+    let mark = start..short.len();
+    short.extend(text.chars().skip(count - tail));
+    Some((short, mark))
 }
 
 pub(crate) fn lane_of(kind: ChunkKind) -> Option<Lane> {

@@ -93,6 +93,8 @@ fn o5_the_value_at_the_end_stays() {
     assert_eq!(read(&cut), "o:x\nx\n[Some(997) lines, 1994 bytes, 4]o:x\nv:42");
     let long = page(vec![out("a\n"), value(&"y".repeat(100))], 20);
     assert_eq!(read(&long), "o:a\nv:yyyyy[… 90 characters left out …]yyyyy");
+    assert_eq!(long.cuts, [ItemCut { item: 1, mark: 5..5 + "[… 90 characters left out …]".len() }]);
+    assert!(cut.cuts.is_empty());
     let alone = page(vec![value(&"y".repeat(100))], 20);
     assert!(read(&alone).contains("[… 80 characters left out …]"));
 }

@@ -72,3 +72,28 @@ fn st4_what_is_wrong_is_named() {
     let reply = server.call("control", json!({"target": "py", "action": "clear"}));
     assert!(reply.text.contains("cleared") && reply.text.contains("not loaded"), "{}", reply.text);
 }
+
+#[test]
+fn st4_a_library_that_fails_in_its_middle_is_not_said_to_be_missing() {
+    let (env, mut server) = served();
+    let dir = env.root().join("home/.config/stead/stdlib");
+    std::fs::create_dir_all(&dir).unwrap();
+    std::fs::write(dir.join("python.py"), "def double(x): return 2 * x\nnope()\n").unwrap();
+    let says = "the standard library is not loaded as a whole: line 2: NameError";
+    let reply = server.eval("double(4)");
+    assert!(reply.text.starts_with("8\n[note: "), "{}", reply.text);
+    reply.contains(says);
+    server.call("open", json!({"name": "a", "language": "python"})).contains(says);
+    server.call("control", json!({"target": "py", "action": "clear"})).contains(says);
+    let status = env.run(["--text", "status", "py"]).stdout;
+    assert!(status.contains("not loaded as a whole: line 2: NameError"), "{status}");
+    // Of code that cannot be compiled nothing is loaded.
+    std::fs::write(dir.join("python.py"), "def double(x): return 2 * x\nnope(\n").unwrap();
+    let reply = server.call("open", json!({"name": "b", "language": "python"}));
+    reply.contains("the standard library is not loaded: SyntaxError");
+    // Bash has run what stands before the line that it cannot read.
+    std::fs::write(dir.join("bash.sh"), "hi() { echo hi; }\nfi\n").unwrap();
+    let reply = server.call("eval", json!({"language": "bash", "code": "hi"}));
+    assert!(reply.text.starts_with("hi\n[note: "), "{}", reply.text);
+    reply.contains("the standard library is not loaded as a whole: SyntaxError");
+}

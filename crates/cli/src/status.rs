@@ -239,15 +239,15 @@ pub(crate) fn activity_line(status: &Status) -> String {
 
 /// What is wrong with the standard library that the session was to begin with.
 pub(crate) fn stdlib_trouble(status: &Status) -> Option<String> {
-    let error = status.stdlib.as_ref()?.error.as_ref()?;
-    Some(format!("the standard library is not loaded: {}", plain(error)))
+    let trouble = status.stdlib.as_ref()?.trouble()?;
+    Some(format!("the standard library is {}", plain(trouble)))
 }
 
 fn stdlib_line(status: &Status) -> String {
     let Some(stdlib) = &status.stdlib else { return String::new() };
     let by = stdlib.eval.map(|eval| format!(" ({}:{})", status.name, eval.0)).unwrap_or_default();
-    match (&stdlib.error, stdlib.names) {
-        (Some(error), _) => format!("not loaded: {}{by}", plain(error)),
+    match (stdlib.trouble(), stdlib.names) {
+        (Some(trouble), _) => format!("{}{by}", plain(trouble)),
         (None, Some(names)) => counted(names, "name", "names"),
         (None, None) => "loaded".to_owned(),
     }

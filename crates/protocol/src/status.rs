@@ -114,6 +114,20 @@ pub struct StdlibStatus {
     /// Why it is not loaded, or not as a whole.
     #[serde(default, skip_serializing_if = "Option::is_none")]
     pub error: Option<String>,
+    /// What stands before the error is loaded.
+    #[serde(default, skip_serializing_if = "std::ops::Not::not")]
+    pub partly: bool,
+}
+
+impl StdlibStatus {
+    /// That the library is not loaded, or not as a whole, and why; `None` if all of it is.
+    pub fn trouble(&self) -> Option<String> {
+        let error = self.error.as_deref()?;
+        Some(format!(
+            "{}: {error}",
+            if self.partly { "not loaded as a whole" } else { "not loaded" }
+        ))
+    }
 }
 
 /// Everything about a session, for `status`, `ls` and the `sessions` tool.

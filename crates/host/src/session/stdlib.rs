@@ -22,6 +22,8 @@ use crate::session::work::Pending;
 
 /// How long the library may run.
 const STDLIB_LIMIT: Millis = 10_000;
+/// What bridges call the error of a text that cannot be compiled, in every language.
+const SYNTAX_ERROR: &str = "SyntaxError";
 /// How many characters of what is wrong with it are told.
 const SHORT: usize = 300;
 
@@ -78,6 +80,8 @@ struct Loading {
     overdue: bool,
     failed: bool,
     error: Option<String>,
+    /// The error came before anything was loaded: in the first line, or because the text cannot be compiled.
+    at_once: bool,
     names: Option<u64>,
 }
 
@@ -116,7 +120,9 @@ impl Library {
         let Some(loading) = self.loading.front_mut() else { return false };
         let message = message.lines().next().unwrap_or_default();
         let colon = if message.is_empty() { "" } else { ": " };
-        let line = traceback.filter(|_| !message.contains("line ")).and_then(line_in);
+        let line = traceback.and_then(line_in);
+        loading.at_once = line == Some("1") || name == SYNTAX_ERROR;
+        let line = line.filter(|_| !message.contains("line "));
         let line = line.map(|line| format!("line {line}: ")).unwrap_or_default();
         let error = format!("{line}{name}{colon}{message}");
         loading.error = Some(error.chars().take(SHORT).collect());
@@ -134,16 +140,22 @@ impl Library {
         }
     }
 
-    fn fail(&mut self, owner: LibraryOwner, eval: Option<EvalSeq>, error: String) {
-        self.say(format!("{} is not loaded: {error}", owner.title()));
+    /// Notes that a library is not loaded, or only `partly`.
+    fn fail(&mut self, owner: LibraryOwner, eval: Option<EvalSeq>, error: String, partly: bool) {
+        let this = StdlibStatus { error: Some(error.clone()), partly, ..StdlibStatus::default() };
+        self.say(format!("{} is {}", owner.title(), this.trouble().unwrap_or_default()));
         let error = match owner {
             LibraryOwner::User => error,
             LibraryOwner::Project => format!("the project's: {error}"),
         };
-        let names = self.status.as_ref().and_then(|status| status.names);
-        let before = self.status.take().and_then(|status| status.error);
-        let error = before.map_or(error.clone(), |before| format!("{before}; {error}"));
-        self.status = Some(StdlibStatus { eval, names, error: Some(error) });
+        let before = self.status.take().unwrap_or_default();
+        // The one before this one may be loaded, as a whole or partly.
+        let partly = partly || before.partly || before.eval.is_some() && before.error.is_none();
+        let error = match before.error {
+            Some(before) => format!("{before}; {error}"),
+            None => error,
+        };
+        self.status = Some(StdlibStatus { eval, names: before.names, error: Some(error), partly });
     }
 
     fn succeed(&mut self, eval: EvalSeq, names: Option<u64>) {
@@ -151,7 +163,8 @@ impl Library {
         let error = before.as_ref().and_then(|status| status.error.clone());
         // A bridge counts the names of all libraries together, so the counts are not added up.
         let names = names.or(before.and_then(|status| status.names));
-        self.status = Some(StdlibStatus { eval: Some(eval), names, error });
+        let partly = error.is_some();
+        self.status = Some(StdlibStatus { eval: Some(eval), names, error, partly });
     }
 
     /// Adds to what the next reply says.
@@ -247,7 +260,7 @@ impl Host {
                 Err(error) if error.kind() == io::ErrorKind::NotFound => None,
                 Err(error) => {
                     let error = format!("could not read `{path}`: {error}");
-                    self.library.fail(LibraryOwner::User, None, error);
+                    self.library.fail(LibraryOwner::User, None, error, false);
                     None
                 }
             }
@@ -300,8 +313,15 @@ impl Host {
         if its_own || *outcome == killed {
             self.library.deadly.push(loading.hash);
         }
+        // An interpreter that ended took with it what was loaded.
+        let gone = outcome.tells_end()
+            || matches!(outcome, Outcome::Ended { .. } | Outcome::NotRun { .. });
+        // Bash runs the lines before the one that it cannot read, and its bridge counts what those have bound.
+        let before = self.library.status.as_ref().and_then(|status| status.names).unwrap_or(0);
+        let bound_some = loading.names.is_some_and(|names| names > before);
+        let partly = !gone && (!loading.at_once || bound_some);
         match error {
-            Some(error) => self.library.fail(loading.owner, Some(eval), error),
+            Some(error) => self.library.fail(loading.owner, Some(eval), error, partly),
             None => {
                 if loading.printed {
                     let title = loading.owner.title();

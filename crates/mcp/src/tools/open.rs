@@ -7,7 +7,7 @@ use std::sync::Arc;
 use serde::Deserialize;
 use serde_json::json;
 use stead_client::{AskedGateway, ClientError, GatewayChoice, LaunchOptions, kernel, language};
-use stead_protocol::{GatewayTarget, KernelChoice, SessionName};
+use stead_protocol::{GatewayTarget, KernelChoice, SessionName, StdlibStatus};
 
 use super::arguments::{Count, read};
 use super::{Tool, ToolSpec, bad_request, object, reply};
@@ -181,10 +181,9 @@ impl OpenTool {
             said = format!("{}\n", answer.text);
             images = answer.images;
         }
-        let trouble = status.stdlib.as_ref().and_then(|stdlib| stdlib.error.as_deref());
-        let trouble = trouble.map(|error| {
-            format!("; the standard library is not loaded: {}", text::one_line(error))
-        });
+        let trouble = status.stdlib.as_ref().and_then(StdlibStatus::trouble);
+        let trouble = trouble
+            .map(|trouble| format!("; the standard library is {}", text::one_line(&trouble)));
         let trouble = match &launched.notice {
             Some(notice) => {
                 Some(format!("; {}{}", text::one_line(notice), trouble.unwrap_or_default()))

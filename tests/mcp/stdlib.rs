@@ -35,7 +35,10 @@ fn st4_a_function_is_added_listed_shown_used_and_removed() {
     let reply = server.call("eval", json!({"session": "bare", "code": "double(4)"}));
     assert!(reply.text.contains("NameError"), "{}", reply.text);
     let reply = server.call("stdlib", json!({"action": "remove", "name": "double"}));
-    assert!(reply.text.starts_with("[stdlib: removed `double`; 1 definition"), "{}", reply.text);
+    assert_eq!(
+        reply.text,
+        "[stdlib: removed `double`; 1 definition for python; sessions that run keep it until they are cleared or restarted]"
+    );
     let reply = server.call("stdlib", json!({"action": "remove", "name": "double"}));
     assert!(reply.failed && reply.text.contains("it defines: json"), "{}", reply.text);
 }
@@ -96,4 +99,32 @@ fn st4_a_library_that_fails_in_its_middle_is_not_said_to_be_missing() {
     let reply = server.call("eval", json!({"language": "bash", "code": "hi"}));
     assert!(reply.text.starts_with("hi\n[note: "), "{}", reply.text);
     reply.contains("the standard library is not loaded as a whole: SyntaxError");
+}
+
+#[test]
+fn st4_what_defines_no_name_is_removed_in_the_file() {
+    let (env, mut server) = served();
+    let code = "def f(): pass\nraise SystemExit(3)";
+    server.call("stdlib", json!({"action": "add", "code": code}));
+    let listed = server.call("stdlib", json!({"action": "list"}));
+    listed.contains("other raise SystemExit(3)\n");
+    let path = env.root().join("home/.config/stead/stdlib/python.py");
+    for name in ["raise SystemExit(3)", "", "other"] {
+        let reply = server.call("stdlib", json!({"action": "remove", "name": name}));
+        assert!(reply.failed, "{}", reply.text);
+        let hint = reply.text.lines().last().unwrap_or_default();
+        assert!(hint.contains("it defines: f"), "{}", reply.text);
+        assert!(
+            hint.contains("to remove what has no name, edit ")
+                && hint.contains(&format!("{}", path.display())),
+            "{}",
+            reply.text
+        );
+    }
+    let told = env.json(["stdlib", "remove", "raise SystemExit(3)"]);
+    let hint = told["error"]["hint"].as_str().unwrap_or_default();
+    assert!(
+        hint.contains("to remove what has no name, edit ") && hint.contains("python.py"),
+        "{told:#}"
+    );
 }

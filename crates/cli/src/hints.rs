@@ -363,19 +363,28 @@ fn after_stdlib(error: &StdlibError) -> Option<String> {
             format!("mend it in `{}`; until then sessions start without it", path.display())
         }
         StdlibError::Shared { path, .. } => format!("edit `{}`", path.display()),
+        StdlibError::Missing { known, path, nameless: true, .. } => {
+            let known = match known.as_slice() {
+                [] => String::new(),
+                known => format!("{}; ", it_defines(known)),
+            };
+            format!("{known}to remove what has no name, edit `{}`", path.display())
+        }
         StdlibError::Missing { known, .. } if known.is_empty() => {
             "add something: `stead stdlib add CODE`".to_owned()
         }
-        StdlibError::Missing { known, .. } => {
-            let shown: Vec<&str> = known.iter().take(20).map(String::as_str).collect();
-            let more = if known.len() > shown.len() { ", …" } else { "" };
-            format!("it defines: {}{more}", shown.join(", "))
-        }
+        StdlibError::Missing { known, .. } => it_defines(known),
         StdlibError::NoConfigDir => "set HOME".to_owned(),
         StdlibError::TooLong { .. } => "put most of it into a module and import that".to_owned(),
         StdlibError::NotKept { .. } => format!("languages: {}", stead_config::listing()),
         StdlibError::Code { .. } | StdlibError::Empty | StdlibError::Line { .. } => return None,
     })
+}
+
+fn it_defines(known: &[String]) -> String {
+    let shown: Vec<&str> = known.iter().take(20).map(String::as_str).collect();
+    let more = if known.len() > shown.len() { ", …" } else { "" };
+    format!("it defines: {}{more}", shown.join(", "))
 }
 
 fn after_connection(trouble: &ConnectionTrouble, fate: Option<Fate>) -> Option<String> {

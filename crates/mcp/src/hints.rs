@@ -259,9 +259,14 @@ fn after_request(error: &RequestError) -> Option<String> {
         RequestError::Pattern { .. } => {
             r"escape what is meant literally: `\(`, `\[`, `\.`".to_owned()
         }
-        RequestError::Stdlib(StdlibError::Missing { known, .. }) if !known.is_empty() => {
+        RequestError::Stdlib(StdlibError::Missing { known, path, nameless, .. })
+            if !known.is_empty() || *nameless =>
+        {
             let shown: Vec<&str> = known.iter().take(20).map(String::as_str).collect();
-            format!("it defines: {}", shown.join(", "))
+            let known = (!known.is_empty()).then(|| format!("it defines: {}", shown.join(", ")));
+            let nameless =
+                nameless.then(|| format!("to remove what has no name, edit {}", path.display()));
+            known.into_iter().chain(nameless).collect::<Vec<_>>().join("; ")
         }
         RequestError::Stdlib(
             StdlibError::Broken { path, .. } | StdlibError::Shared { path, .. },

@@ -174,7 +174,7 @@ fn stdlibs() -> Vec<StdlibError> {
         Line { line: 3 },
         TooLong { bytes: 5, most: 4 },
         Broken { path: path(), problem: problem() },
-        Missing { name: "f".to_owned(), path: path(), known: vec!["g".to_owned()] },
+        Missing { name: "f".to_owned(), path: path(), known: vec!["g".to_owned()], nameless: true },
         Shared { name: "f".to_owned(), others: vec!["g".to_owned()], path: path() },
     )
 }

@@ -56,6 +56,8 @@ pub enum StdlibError {
         path: PathBuf,
         /// What it does define.
         known: Vec<String>,
+        /// Whether it has statements that define no name.
+        nameless: bool,
     },
     /// A name that cannot be taken out without others.
     #[error("`{name}` is defined together with {}", others.iter().map(|name| format!("`{name}`")).collect::<Vec<_>>().join(", "))]

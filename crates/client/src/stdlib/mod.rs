@@ -254,5 +254,7 @@ fn missing(name: &str, path: &std::path::Path, definitions: &[Definition]) -> Cl
     let mut known: Vec<String> =
         definitions.iter().map(|one| one.name.clone()).filter(|name| !name.is_empty()).collect();
     known.dedup();
-    StdlibError::Missing { name: name.to_owned(), path: path.to_owned(), known }.into()
+    let nameless =
+        definitions.iter().any(|one| one.kind != DefinitionKind::Head && one.name.is_empty());
+    StdlibError::Missing { name: name.to_owned(), path: path.to_owned(), known, nameless }.into()
 }

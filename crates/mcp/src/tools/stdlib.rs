@@ -126,8 +126,12 @@ fn listing(stdlib: &Stdlib) -> String {
 
 fn changed(change: &StdlibChange) -> String {
     let stdlib = &change.stdlib;
+    let effect = match change.removed.is_empty() {
+        true => "new sessions have it",
+        false => "sessions that run keep it until they are cleared or restarted",
+    };
     format!(
-        "[stdlib: {}; {} for {}; new sessions have it]",
+        "[stdlib: {}; {} for {}; {effect}]",
         one_line(&change.said()),
         counted(stdlib.count() as u64, "definition", "definitions"),
         stdlib.language.name

@@ -6,6 +6,7 @@ mod clean;
 mod code;
 mod config;
 mod control;
+mod docs;
 mod editor;
 mod ending;
 mod express;

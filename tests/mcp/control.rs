@@ -81,6 +81,19 @@ fn e6_a_loop_that_ignores_interrupts_can_be_killed() {
 }
 
 #[test]
+fn e6_there_is_nothing_to_kill_in_a_session_that_has_ended() {
+    let (_env, mut server) = served();
+    server.eval("exit()");
+    control(&mut server, "py", "kill")
+        .expect("[py: has ended already; the next eval starts fresh]");
+    server.eval("1");
+    control(&mut server, "py", "kill")
+        .expect("[py: killed; state lost, the next eval starts fresh]");
+    control(&mut server, "py", "kill")
+        .expect("[py: has ended already; the next eval starts fresh]");
+}
+
+#[test]
 fn e10_a_paused_session_waits_and_goes_on() {
     let (env, mut server) = served();
     let count = env.root().join("count");

@@ -38,6 +38,15 @@ pub struct Interrupted {
     pub killed: Option<u64>,
 }
 
+/// What a `kill` found.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum KillEffect {
+    /// An interpreter, which it killed.
+    Killed,
+    /// A session that had ended before.
+    HadEnded,
+}
+
 /// A session that was just stopped.
 #[derive(Debug)]
 pub struct Stopped {
@@ -236,16 +245,21 @@ impl Client {
     }
 
     /// Ends a session's interpreter at once, whatever it does; the next eval starts it again.
-    pub fn kill(&self, name: &SessionName) -> Result<(), ClientError> {
+    pub fn kill(&self, name: &SessionName) -> Result<KillEffect, ClientError> {
         let holder = Holder::read_at(&self.dir(name).lock());
-        match self.ask(name, Request::Kill, END_TIME) {
-            Err(ClientError::Ended { .. }) => self.sweep_left_of(name)?,
+        let effect = match self.ask(name, Request::Kill, END_TIME) {
+            Err(ClientError::Ended { .. }) => {
+                self.sweep_left_of(name)?;
+                KillEffect::HadEnded
+            }
             answer => {
                 answer?;
                 self.see_all_gone(name, holder)?;
+                KillEffect::Killed
             }
-        }
-        self.remove_left_kernel(name)
+        };
+        self.remove_left_kernel(name)?;
+        Ok(effect)
     }
 
     /// All user-defined names.

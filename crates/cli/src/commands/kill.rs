@@ -1,6 +1,7 @@
 //! `stead kill`
 
 use serde::Serialize;
+use stead_client::KillEffect;
 
 use crate::context::{Context, SessionArg};
 use crate::print::{CommandResult, bad_request};
@@ -38,9 +39,12 @@ impl KillArgs {
             let error = bad_request(format!("`{id}` does not run"));
             return Err(error.with_hint(format!("name the session: `stead kill {name}`")));
         }
-        context.client.kill(&name)?;
+        let said = match context.client.kill(&name)? {
+            KillEffect::Killed => format!("killed the interpreter of `{name}`"),
+            KillEffect::HadEnded => format!("session `{name}` has ended already"),
+        };
         context.answer("complete", KillData { session: name.to_string() }, || {
-            format!("killed the interpreter of `{name}`; the next eval starts it fresh\n")
+            format!("{said}; the next eval starts it fresh\n")
         })
     }
 }

@@ -2,7 +2,9 @@
 
 use serde::Deserialize;
 use serde_json::json;
-use stead_client::{ClientError, EvalStatus, EvalView, Launched, Stopped, counted};
+use stead_client::{
+    ClientError, EvalStatus, EvalView, KillEffect, Launched, Stopped, counted,
+};
 use stead_protocol::client::InterruptEffect;
 use stead_protocol::{EvalId, SessionName};
 
@@ -89,10 +91,11 @@ impl Tool for ControlTool {
                 client.resume(&name)?;
                 "resumed".to_owned()
             }
-            ControlAction::Kill => {
-                client.kill(&name)?;
-                "killed; state lost, the next eval starts fresh".to_owned()
+            ControlAction::Kill => match client.kill(&name)? {
+                KillEffect::Killed => "killed; state lost, the next eval starts fresh",
+                KillEffect::HadEnded => "has ended already; the next eval starts fresh",
             }
+            .to_owned(),
             ControlAction::Restart => {
                 let Launched { status, init, .. } = client.restart(&name, None)?;
                 let said = format!("restarted; state lost, generation {}", status.generation.0);

@@ -302,6 +302,8 @@ fn st5_s6_an_eval_that_did_not_run_says_that_the_session_went_back() {
         let output = behind.wait_with_output().unwrap();
         let reply: Value = serde_json::from_slice(&output.stdout).unwrap();
         assert_eq!(reply["error"]["code"], "session_lost", "{reply:#}");
+        let message = reply["error"]["message"].as_str().unwrap_or_default();
+        assert!(message.ends_with("the session goes on"), "{reply:#}");
         let notice = reply["data"]["notice"].as_str().unwrap_or_default();
         assert!(notice.contains("went back to the state after "), "{reply:#}");
         assert!(notice.contains(&format!("now: {name}:2")), "{reply:#}");

@@ -100,6 +100,11 @@ pub(crate) fn verdict(view: &EvalView) -> Verdict {
             ErrorCode::SessionEnded,
             format!("session `{name}` ended: {reason}"),
         ),
+        Outcome::NotRun { reason } if view.restored.is_some() => failed(
+            exit::REQUEST_FAILED,
+            ErrorCode::SessionLost,
+            format!("the eval did not run: {reason}; the session goes on"),
+        ),
         Outcome::NotRun { reason } => failed(
             exit::REQUEST_FAILED,
             ErrorCode::SessionLost,

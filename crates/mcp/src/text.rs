@@ -340,6 +340,10 @@ fn standing(text: &mut String, view: &EvalView, id: &Id<'_>) -> fmt::Result {
                 let why = one_line(&reason.to_string());
                 return write!(text, " session ended: {why}; the next eval starts fresh");
             }
+            Some(Outcome::NotRun { reason }) if view.restored.is_some() => {
+                let why = one_line(&reason.to_string());
+                return write!(text, " did not run: {why}; the session goes on");
+            }
             Some(Outcome::NotRun { reason }) => {
                 let why = one_line(&reason.to_string());
                 write!(text, " did not run, the session had ended: {why}")?;

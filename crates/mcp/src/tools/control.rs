@@ -2,9 +2,7 @@
 
 use serde::Deserialize;
 use serde_json::json;
-use stead_client::{
-    ClientError, EvalStatus, EvalView, KillEffect, Launched, Stopped, counted,
-};
+use stead_client::{ClientError, EvalStatus, EvalView, KillEffect, Launched, Stopped, counted};
 use stead_protocol::client::InterruptEffect;
 use stead_protocol::{EvalId, SessionName};
 

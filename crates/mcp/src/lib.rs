@@ -13,6 +13,7 @@ mod others;
 mod place;
 mod sdk;
 mod server;
+mod standing;
 mod sys;
 mod text;
 mod told_once;

@@ -1,7 +1,7 @@
 //! Whatever user code writes, lines that look like ours are ours.
 
 use proptest::prelude::*;
-use stead_client::{ItemCut, Page};
+use stead_client::{EvalStatus, ItemCut, Page};
 use stead_protocol::{ErrorInfo, EvalSeq, ValueInfo};
 
 use super::*;

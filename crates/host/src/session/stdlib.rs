@@ -316,7 +316,7 @@ impl Host {
         // An interpreter that ended took with it what was loaded.
         let gone = outcome.tells_end()
             || matches!(outcome, Outcome::Ended { .. } | Outcome::NotRun { .. });
-        // Bash runs the lines before the one that it cannot read, and its bridge counts what those have bound.
+        // Some interpreters run the lines before the one that they cannot read, and their bridge counts what those have bound.
         let before = self.library.status.as_ref().and_then(|status| status.names).unwrap_or(0);
         let bound_some = loading.names.is_some_and(|names| names > before);
         let partly = !gone && (!loading.at_once || bound_some);

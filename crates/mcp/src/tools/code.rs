@@ -7,6 +7,7 @@ use stead_protocol::{Chunk, ChunkKind, EvalId};
 
 use super::reply::LEAST_REPLY;
 use crate::answer::Answer;
+use crate::standing::standing_of;
 use crate::text;
 
 /// Most characters of the sender's name, and of the error.
@@ -75,7 +76,7 @@ fn closing(id: &EvalId, record: &EvalRecord) -> String {
     }
     match view.status {
         EvalStatus::Complete => said.push_str(" complete"),
-        _ => text::standing_of(&mut said, view, id),
+        _ => standing_of(&mut said, view, id),
     }
     if *undone {
         said.push_str(", undone");

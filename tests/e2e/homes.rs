@@ -118,15 +118,20 @@ fn e11_ls_names_what_it_cannot_read() {
     fs::remove_dir_all(broken).unwrap();
 }
 
+/// What an eval that starts its session is told if the disk refuses this change of the start.
+fn started_until(env: &TestEnv, change: u32) -> Value {
+    let mut command = env.command(["eval", "-n", "py", "--", "1"]);
+    Hook::Refuse.set(&mut command, format!("{change}:5"));
+    let output = command.output().unwrap();
+    serde_json::from_slice(&output.stdout).unwrap()
+}
+
 #[test]
 fn h2_a_start_that_fails_at_its_last_write_leaves_no_socket_and_no_loss() {
     // The changes of a first start: a record, then `meta.json` with two syncs and a rename.
     for change in 1..=12 {
         let env = TestEnv::new(STEAD);
-        let mut command = env.command(["eval", "-n", "py", "--", "1"]);
-        Hook::Refuse.set(&mut command, format!("{change}:5"));
-        let output = command.output().unwrap();
-        let first: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let first = started_until(&env, change);
         if first["error"]["code"] != "launch_failed" {
             continue;
         }
@@ -148,10 +153,7 @@ fn s6_h2_a_start_that_fails_at_its_last_write_does_not_swallow_a_loss() {
         let host = env.status()["host_pid"].as_i64().expect("a host") as i32;
         kill_process(Pid::from_raw(host).expect("a process"), Signal::KILL).unwrap();
         all_gone(&env);
-        let mut command = env.command(["eval", "-n", "py", "--", "1"]);
-        Hook::Refuse.set(&mut command, format!("{change}:5"));
-        let output = command.output().unwrap();
-        let first: Value = serde_json::from_slice(&output.stdout).unwrap();
+        let first = started_until(&env, change);
         if first["error"]["code"] != "launch_failed" {
             continue;
         }

@@ -2,7 +2,7 @@
 
 use std::fs::File;
 use std::io::{Read, Write};
-use std::os::fd::{AsRawFd, FromRawFd, OwnedFd};
+use std::os::fd::{AsRawFd, FromRawFd, OwnedFd, RawFd};
 use std::os::unix::process::CommandExt;
 use std::process::{Child, Command};
 use std::sync::mpsc::{Receiver, RecvTimeoutError, channel};
@@ -165,6 +165,19 @@ fn open() -> (OwnedFd, OwnedFd) {
         // SAFETY: sets a flag on a descriptor that was just made.
         unsafe { libc::fcntl(fd, libc::F_SETFD, libc::FD_CLOEXEC) };
     }
+    keep_output(theirs);
     // SAFETY: the descriptors were just made and belong to nobody else.
     unsafe { (OwnedFd::from_raw_fd(ours), OwnedFd::from_raw_fd(theirs)) }
+}
+
+/// On Ctrl-C a terminal sends the signal first and then drops what was written and not read yet: on a busy machine that is
+/// what the command has already said about the Ctrl-C. This one keeps it.
+fn keep_output(terminal: RawFd) {
+    // SAFETY: all its fields are numbers, for which zeros are values.
+    let mut modes: libc::termios = unsafe { std::mem::zeroed() };
+    // SAFETY: the descriptor is an open terminal, and the pointer leads to a live variable.
+    assert_eq!(unsafe { libc::tcgetattr(terminal, &mut modes) }, 0, "no modes of a terminal");
+    modes.c_lflag |= libc::NOFLSH;
+    // SAFETY: as above.
+    assert_eq!(unsafe { libc::tcsetattr(terminal, libc::TCSANOW, &modes) }, 0, "not a terminal");
 }

@@ -84,13 +84,11 @@ fn e6_a_loop_that_ignores_interrupts_can_be_killed() {
 fn e6_there_is_nothing_to_kill_in_a_session_that_has_ended() {
     let (_env, mut server) = served();
     server.eval("exit()");
-    control(&mut server, "py", "kill")
-        .expect("[py: has ended already; the next eval starts fresh]");
+    control(&mut server, "py", "kill").expect("[py: has ended already]");
     server.eval("1");
     control(&mut server, "py", "kill")
         .expect("[py: killed; state lost, the next eval starts fresh]");
-    control(&mut server, "py", "kill")
-        .expect("[py: has ended already; the next eval starts fresh]");
+    control(&mut server, "py", "kill").expect("[py: has ended already]");
 }
 
 #[test]

@@ -40,11 +40,12 @@ impl KillArgs {
             return Err(error.with_hint(format!("name the session: `stead kill {name}`")));
         }
         let said = match context.client.kill(&name)? {
-            KillEffect::Killed => format!("killed the interpreter of `{name}`"),
-            KillEffect::HadEnded => format!("session `{name}` has ended already"),
+            KillEffect::Killed => {
+                format!("killed the interpreter of `{name}`; the next eval starts it fresh\n")
+            }
+            // If nobody was told of that end yet, the next eval tells it and does not run.
+            KillEffect::HadEnded => format!("session `{name}` has ended already\n"),
         };
-        context.answer("complete", KillData { session: name.to_string() }, || {
-            format!("{said}; the next eval starts it fresh\n")
-        })
+        context.answer("complete", KillData { session: name.to_string() }, || said)
     }
 }

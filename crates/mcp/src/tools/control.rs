@@ -91,7 +91,7 @@ impl Tool for ControlTool {
             }
             ControlAction::Kill => match client.kill(&name)? {
                 KillEffect::Killed => "killed; state lost, the next eval starts fresh",
-                KillEffect::HadEnded => "has ended already; the next eval starts fresh",
+                KillEffect::HadEnded => "has ended already",
             }
             .to_owned(),
             ControlAction::Restart => {

@@ -19,6 +19,7 @@ import picture  # noqa: E402
 import stats  # noqa: E402
 import table  # noqa: E402
 import units  # noqa: E402
+from apart import apart  # noqa: E402
 from lines import Line  # noqa: E402
 from run import Run  # noqa: E402
 from targets import All, AtMost, Rate, Times  # noqa: E402
@@ -71,6 +72,43 @@ class Rounds(unittest.TestCase):
         self.assertEqual(Run(None, "quick").rounds(3, 9), 3)
         self.assertEqual(Run(None, "full").rounds(3, 9), 9)
         self.assertEqual(Run(None, "full", rounds=2).rounds(3, 9), 2)
+
+
+class Clients:
+    """A place with one client, and a client that writes down that it is ended."""
+
+    def __init__(self, path):
+        self.path, self.children = path, [self]
+
+    def close(self):
+        with open(self.path, "a") as file:
+            file.write("closed\n")
+
+
+class Apart(unittest.TestCase):
+    def setUp(self):
+        self.file = tempfile.NamedTemporaryFile("r")
+        self.addCleanup(self.file.close)
+        self.place = Clients(self.file.name)
+
+    def test_a_batch_is_done_in_another_process_which_ends_what_it_started_alone(self):
+        def work():
+            self.place.children.append(Clients(self.file.name))
+            return [os.getpid(), *range(100000)]
+
+        pid, *numbers = apart(self.place, work)
+        self.assertNotEqual(pid, os.getpid())
+        self.assertEqual(numbers, list(range(100000)))
+        self.assertEqual(self.file.read(), "closed\n")
+        self.assertEqual(self.place.children, [self.place])
+
+    def test_a_batch_that_fails_is_an_error_here(self):
+        quiet = os.dup(2)
+        os.dup2(os.open(os.devnull, os.O_WRONLY), 2)
+        try:
+            self.assertRaisesRegex(RuntimeError, "a batch failed", apart, self.place, lambda: 1 // 0)
+        finally:
+            os.dup2(quiet, 2)
 
 
 class Targets(unittest.TestCase):

@@ -4,31 +4,38 @@ import json
 import time
 
 import processes
+from apart import apart
 from lines import Line
 from place import Missing
 from targets import Times
 
 from .languages import ALL, BASH, PYTHON
 
-WARM_UP = 50
+WARM_UP = 200
 
 
 def mcp(run):
-    """`1+1` over MCP on stdio against the loop on a pipe: batches, so that both sides are warm."""
+    """`1+1` over MCP on stdio against the loop on a pipe: batches, so that both sides are warm, each with a client of its own."""
     for language in available(run):
-        count = run.pick(3, 10, 20) if language is BASH else run.pick(3, 50, 100)
-        server, floor = run.place.mcp(), language.floor(run.place)
+        count = run.pick(3, 30, 60) if language is BASH else run.pick(3, 150, 300)
         sides = {
-            "floor": lambda: times(floor, language, None, count),
-            "stead": lambda: times(server, language, language.session, count),
+            "floor": lambda: batch(run, lambda: language.floor(run.place), language, None, count),
+            "stead": lambda: batch(run, run.place.mcp, language, language.session, count),
         }
-        for client, session in ((floor, None), (server, language.session)):
-            times(client, language, session, run.pick(1, WARM_UP, WARM_UP))
         pair = run.pairs(run.batches(run.rounds(30, 100), sides), "floor")["stead"]
         target = Times(2.5, stretch=1.8) if language is PYTHON else None
         yield Line.compared(f"warm-{language.name}", f"{language.title}, MCP", pair, "a loop on a pipe", target)
-        run.place.drop(server)
-        run.place.drop(floor)
+
+
+def batch(run, start, language, session, count):
+    """Seconds of each of so many evals by a new client, after as many as make it warm."""
+
+    def work():
+        client = start()
+        times(client, language, session, run.pick(1, WARM_UP, WARM_UP))
+        return times(client, language, session, count)
+
+    return apart(run.place, work)
 
 
 def cli(run):

@@ -37,7 +37,7 @@ def bridge(name):
 
 
 # As it is written; the product sends it without comments (boot.rs).
-BOOT = "exec(%r, {})" % contents("python/boot.py").decode()
+BOOT = "exec(%r, {'__name__': 'stead'})" % contents("python/boot.py").decode()
 BRIDGE = bridge("PYTHON")
 
 

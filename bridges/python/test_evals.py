@@ -1,10 +1,11 @@
 """What code does when it runs: values, errors, await, and whatever it breaks."""
 import os
+import select
 import shutil
 import sys
 import tempfile
 
-from driver import BridgeTest, merged
+from driver import DEADLINE, BridgeTest, merged
 
 
 class Evals(BridgeTest):
@@ -219,6 +220,41 @@ class Evals(BridgeTest):
         self.ok(host, "r, w = os.pipe()\npid = os.fork()\nif not pid:\n    x = input()\n    os.write(w, x.encode())\n    os._exit(0)\n1", "1")
         host.write("to the child\n")
         self.ok(host, "os.read(r, 100)", "b'to the child'")
+
+    def test_py9_builtins_that_are_replaced_behave_like_builtins(self):
+        """One that is an attribute of a class becomes no method, is pickled by its name and shows its signature."""
+        host = self.start()
+        self.ok(host, "import os, _thread, pickle, copy, inspect\nclass Uses:\n    ask, run, start, spawn, wait = input, os.system, _thread.start_new_thread, os.posix_spawn, os.waitpid")
+        self.ok(host, "Uses().run('exit 3') >> 8", "3")
+        self.ok(host, "os.waitstatus_to_exitcode(Uses().wait(Uses().spawn('/bin/sh', ['sh', '-c', 'exit 4'], {}), 0)[1]) if hasattr(os, 'waitstatus_to_exitcode') else 4", "4")
+        self.ok(host, "lock = _thread.allocate_lock(); lock.acquire(); Uses().start(lock.release, ()); lock.acquire()", "True")
+        self.ok(host, "[pickle.loads(pickle.dumps(f)) is f and copy.deepcopy(f) is f for f in (input, os.system, _thread.start_new_thread, os.posix_spawn, os.waitpid)]", "[True, True, True, True, True]")
+        self.ok(host, "str(inspect.signature(os.system)), input.__module__, repr(input)", "('(command)', 'builtins', '<built-in function input>')")
+        host.write("me\n")
+        self.ok(host, "Uses().ask('who? ')", "'me'", "who? ")
+        self.ok(host, "import multiprocessing as mp\nwith mp.get_context('fork').Pool(1) as pool: r = pool.map(os.system, ['exit 5'])\nr[0] >> 8", "5")
+
+    def test_py9_every_frame_has_the_name_of_a_module(self):
+        host = self.start()
+        self.ok(host, "import sys\nf, names = sys._getframe(), []\nwhile f: names.append(f.f_globals['__name__']); f = f.f_back\nnames[0], names[-1]", "('__main__', '__main__')")
+
+    def test_py9_the_error_of_a_raw_thread_goes_to_the_hook(self):
+        host = self.start()
+        self.ok(host, "import sys, _thread\nseen, done = [], _thread.allocate_lock()\ndone.acquire()\ndef work(): 1 / 0\ndef hook(told): seen.append((told.exc_type.__name__, told.object is work)); done.release()\nsys.unraisablehook = hook\n_thread.start_new_thread(work, ())\ndone.acquire(), seen", "(True, [('ZeroDivisionError', True)])")
+
+    def test_py4_tasks_go_on_without_asyncio_in_sys_modules(self):
+        folder = tempfile.mkdtemp()
+        self.addCleanup(shutil.rmtree, folder)
+        path = os.path.join(folder, "told")
+        os.mkfifo(path)
+        told = os.open(path, os.O_RDWR | os.O_NONBLOCK)  # never at its end
+        self.addCleanup(os.close, told)
+        for way in ("del sys.modules['asyncio']", "sys.modules['asyncio'] = None"):
+            host = self.start()
+            self.ok(host, "import asyncio, sys\nasync def work():\n    await asyncio.sleep(0)\n    open(%r, 'w').write('x')\nt = asyncio.create_task(work())\n%s" % (path, way))
+            self.assertEqual(select.select([told], [], [], DEADLINE)[0], [told], way)
+            self.assertEqual(os.read(told, 10), b"x")
+            self.ok(host, "asyncio.run(asyncio.sleep(0, 7))", "7")
 
     def test_py16_values(self):
         host = self.start()

@@ -27,6 +27,11 @@ class Output(BridgeTest):
         self.ok(host, "sys.stdout.buffer.write(b'\\xff')", "1", "\udcff")
         self.fails(host, "sys.stdout.write(5)", "TypeError")
 
+    def test_py9_a_child_with_a_terminal_has_one_for_stdin(self):
+        host = self.start()
+        code = "import pty, os, sys\npid, fd = pty.fork()\nif not pid: os.write(1, b'%r %r' % (sys.stdin.isatty(), sys.stdout.isatty())); os._exit(0)\nr = os.read(fd, 100)\nos.waitpid(pid, 0)\nr, sys.stdin.isatty()"
+        self.ok(host, code, "(b'True True', False)")
+
     def test_py14_a_thread_is_known_by_its_writes_whatever_was_written_before(self):
         host = self.start()
         code = """import threading, sys

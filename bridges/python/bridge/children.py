@@ -39,12 +39,7 @@ def announcing(start):
         before_child()
         return start(*args, **kwargs)
 
-    for name in ("__name__", "__qualname__", "__module__", "__doc__", "__text_signature__"):
-        try:
-            setattr(started, name, getattr(start, name))
-        except (AttributeError, TypeError):
-            pass
-    return started
+    return StandIn(started, start)
 
 
 def hook_fork_exec(module):

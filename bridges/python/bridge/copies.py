@@ -27,21 +27,6 @@ def can_copy():
     return NEST is not None and None not in (fork, waitid, wait4, register_at_fork)
 
 
-class StandIn:
-    """Stands for a builtin function, and is no function either: one that is an attribute of a class would become a method."""
-
-    def __init__(self, call, original):
-        self.__wrapped__, self.call = original, call
-        for name in ("__name__", "__qualname__", "__module__", "__doc__"):
-            setattr(self, name, getattr(original, name, None))
-
-    def __call__(self, /, *args, **kwargs):
-        return self.call(*args, **kwargs)
-
-    def __repr__(self):
-        return repr(self.__wrapped__)
-
-
 def watch_copies():
     """Only where copies can be taken: from here on code of the user's does not see those that are children of this process."""
     if not can_copy():

@@ -259,7 +259,7 @@ def read_line(prompt="", /):
 
 
 read_line.__name__ = read_line.__qualname__ = "input"
-read_line.__module__ = "builtins"
+INPUT = StandIn(read_line, OWN_BUILTINS["input"])
 
 
 def guarded_flush(stream):
@@ -270,7 +270,7 @@ def guarded_flush(stream):
 
 
 def reset_builtins():
-    builtins.input = read_line
+    builtins.input = INPUT
     builtins.exit, builtins.quit = Quitter("exit"), Quitter("quit")
     sys.displayhook, sys.excepthook, sys.unraisablehook = displayhook, sys.__excepthook__, on_unraisable
 
@@ -283,6 +283,7 @@ def session_loop():
     if S.loop is None or S.loop.is_closed():
         S.loop = asyncio.new_event_loop()
     asyncio.set_event_loop(S.loop)
+    S.all_tasks = asyncio.all_tasks
     return S.loop
 
 
@@ -292,20 +293,19 @@ CRITICAL.add(session_loop.__code__)
 def hook_tasks(module):
     """A task that an eval makes without an await lives on the session's loop, which goes on between evals."""
     for name in ("create_task", "ensure_future"):
-        setattr(module, name, alike(on_session_loop(getattr(module, name), name), getattr(module, name)))
+        setattr(module, name, alike(on_session_loop(getattr(module, name), name, module), getattr(module, name)))
 
 
 HOOKS["asyncio.tasks"] = hook_tasks
 
 
-def on_session_loop(make, name):
+def on_session_loop(make, name, tasks):
     def made(awaitable, *args, **kwargs):
-        asyncio = modules["asyncio"]
-        if get_ident() != MAIN or S.phase == Phase.IDLE or S.life == Life.CHILD or asyncio._get_running_loop() is not None or kwargs.get("loop") is not None:
+        if get_ident() != MAIN or S.phase == Phase.IDLE or S.life == Life.CHILD or tasks.events._get_running_loop() is not None or kwargs.get("loop") is not None:
             return make(awaitable, *args, **kwargs)
         loop = session_loop()
         if name == "ensure_future":
-            return make(awaitable, *args, **dict(kwargs, loop=loop) if asyncio.iscoroutine(awaitable) else kwargs)
+            return make(awaitable, *args, **dict(kwargs, loop=loop) if tasks.coroutines.iscoroutine(awaitable) else kwargs)
         task = loop.create_task(awaitable, **{key: kwargs[key] for key in kwargs if key != "name"})
         if kwargs.get("name") is not None:
             task.set_name(kwargs["name"])
@@ -369,9 +369,8 @@ def idle_loop():
     """Lets background tasks go on until the host has a command."""
     loop = S.loop
     try:
-        asyncio = modules["asyncio"]
         arrived = list(INBOX[:1])
-        while not arrived and not loop.is_closed() and (asyncio.all_tasks(loop) or loop._scheduled or loop._ready):
+        while not arrived and not loop.is_closed() and (S.all_tasks(loop) or loop._scheduled or loop._ready):
             loop.add_reader(CONTROL, lambda: (arrived.append(1), loop.stop()))
             try:
                 loop.run_forever()

@@ -39,6 +39,25 @@ class HookFinder:
             return None
 
 
+class StandIn:
+    """Stands for a builtin function, and is no function either: one that is an attribute of a class would become a method."""
+
+    def __init__(self, call, original):
+        self.__wrapped__, self.call = original, call
+        for name in ("__name__", "__qualname__", "__module__", "__doc__"):
+            setattr(self, name, getattr(original, name, None))
+
+    def __call__(self, /, *args, **kwargs):
+        return self.call(*args, **kwargs)
+
+    def __repr__(self):
+        return repr(self.__wrapped__)
+
+    def __reduce__(self):
+        """Pickled by its name, as the original is: a pool may be given `os.system`."""
+        return self.__qualname__
+
+
 def alike(function, original):
     """Makes a function look like the one that it stands for."""
     for name in ("__module__", "__name__", "__qualname__", "__doc__"):

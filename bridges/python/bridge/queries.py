@@ -92,7 +92,7 @@ def repair_builtins():
 
 def what_goes_on():
     """What a clear leaves running, in words."""
-    tasks = [task for task in modules["asyncio"].all_tasks(S.loop) if not task.done()] if S.loop is not None and not S.loop.is_closed() else []
+    tasks = [task for task in S.all_tasks(S.loop) if not task.done()] if S.loop is not None and not S.loop.is_closed() else []
     parts = [many(number, word, others) for number, word, others in (
         (len(BORN), "thread", None), (len(tasks), "task", None), (len(attempt(live_children) or ()), "child process", "child processes")) if number]
     if not parts:

@@ -66,6 +66,7 @@ class State:
     final = None        # the value of the eval's last expression, rendered
     flags = 0           # compiler flags of __future__ imports so far
     loop = None         # the session's asyncio loop, once there was an await
+    all_tasks = None    # asyncio's function, from then on: users take modules out of sys.modules
     task = None         # the task of the running eval, while it awaits
     holder = None       # ident of the thread that is sending a frame
     names = 0           # len() of the namespace as last seen

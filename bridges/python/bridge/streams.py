@@ -137,7 +137,8 @@ class RawStdin(_io._RawIOBase):
     mode = "rb"
     # These are builtin methods, because an interrupt raised below input()'s own call of fileno() would be swallowed there.
     file = _io.FileIO(0, "rb", closefd=False)
-    readable, fileno = file.readable, file.fileno
+    # A child that forked may have a terminal here (pty.fork).
+    readable, fileno, isatty = file.readable, file.fileno, file.isatty
 
     def readinto(self, buffer):
         if S.draining:

@@ -17,7 +17,9 @@ def run_thread(token, tag, function, args, kwargs):
     except BaseException as error:  # only raw _thread users get here; threading has its own
         try:
             clean(error)
-            sys.stderr.write("Exception ignored in thread started by: %r\n%s" % (function, format_error(error)))
+            # `sys` does not have this type, though its documents name it.
+            args = next(kind for kind in tuple.__subclasses__() if kind.__name__ == "UnraisableHookArgs")
+            sys.unraisablehook(args((type(error), error, error.__traceback__, "Exception ignored in thread started by", function)))
         except BaseException:
             pass
     finally:
@@ -46,10 +48,11 @@ def patch_threads():
         token = object()
         return bear(lambda: start(run_thread, (token, owner(), function, args, kwargs)), token)
 
-    _thread.start_new_thread = _thread.start_new = start_new_thread
+    stands = StandIn(start_new_thread, start)
+    _thread.start_new_thread = _thread.start_new = stands
     threading = modules.get("threading")
     if hasattr(threading, "_start_new_thread"):
-        threading._start_new_thread = start_new_thread
+        threading._start_new_thread = stands
     start_joinable = getattr(_thread, "start_joinable_thread", None)
     if start_joinable is None:
         return
@@ -58,9 +61,10 @@ def patch_threads():
         tag, token = owner(), object()
         return bear(lambda: start_joinable(lambda: run_thread(token, tag, function, (), {}), *args, **kwargs), token)
 
-    _thread.start_joinable_thread = start_joinable_thread
+    stands = StandIn(start_joinable_thread, start_joinable)
+    _thread.start_joinable_thread = stands
     if hasattr(threading, "_start_joinable_thread"):
-        threading._start_joinable_thread = start_joinable_thread
+        threading._start_joinable_thread = stands
 
 
 def hook_threading(module):

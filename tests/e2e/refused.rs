@@ -6,11 +6,12 @@
 use std::fs;
 use std::path::PathBuf;
 
-use serde_json::Value;
+use serde_json::{Value, json};
 use stead_testkit::{Hook, TestEnv, wait_for};
 
 use crate::STEAD;
 use crate::processes::{all_gone, history, kill};
+use crate::wire::Raw;
 
 const ENOSPC: i32 = 28;
 const EIO: i32 = 5;
@@ -230,4 +231,29 @@ fn e11_a_change_that_is_refused_once_is_made_up_for() {
         first += if all { 1 } else { 3 };
     }
     wait_for("at least one refusal", || first > 1);
+}
+
+#[test]
+fn e11_an_end_that_the_disk_refuses_is_not_tried_again_with_each_request() {
+    let env = TestEnv::new(STEAD);
+    let (full, note) = (env.root().join("full"), env.root().join("note"));
+    let mut command = env.command(["eval", "-n", "py", "--", "1"]);
+    Hook::Refuse.set(&mut command, format!("1:{ENOSPC}:{}", full.display()));
+    Hook::Refused.set(&mut command, &note);
+    assert!(command.output().unwrap().status.success());
+    let mut client = Raw::greeted(&env, "cli");
+    fs::write(&full, "").unwrap();
+    client.ask(json!({"op": "stop"}));
+    let refused = || fs::read_to_string(&note).unwrap().parse::<u64>().unwrap();
+    // The host stays for its last tries, and each request is a turn of its loop.
+    let before = refused();
+    for _ in 0..1000 {
+        client.ask(json!({"op": "status"}));
+    }
+    let tries = refused() - before;
+    assert!(tries < 250, "{tries}");
+    fs::remove_file(&full).unwrap();
+    all_gone(&env);
+    let meta = fs::read_to_string(env.session_dir("py").join("meta.json")).unwrap();
+    assert_eq!(serde_json::from_str::<Value>(&meta).unwrap()["stopped"], true, "{meta}");
 }

@@ -17,14 +17,14 @@ use crate::talk::{expect, outcome, submit, touch, wait_for_file};
 const TOY: &str = concat!(env!("CARGO_MANIFEST_DIR"), "/tests/e2e/toy_bridge.pl");
 
 /// A client that says exactly what it is told to.
-struct Raw {
+pub(crate) struct Raw {
     stream: BufReader<UnixStream>,
     id: u64,
     events: VecDeque<Value>,
 }
 
 impl Raw {
-    fn dial(env: &TestEnv) -> Raw {
+    pub(crate) fn dial(env: &TestEnv) -> Raw {
         let mut found = fs::read_dir(env.runtime_dir()).unwrap().map(|entry| entry.unwrap().path());
         let is_socket = |path: &PathBuf| path.extension().is_some_and(|e| e == "sock");
         let stream = UnixStream::connect(found.find(is_socket).expect("a socket")).unwrap();
@@ -33,7 +33,7 @@ impl Raw {
     }
 
     /// One that has said hello as a client of this version.
-    fn greeted(env: &TestEnv, client: &str) -> Raw {
+    pub(crate) fn greeted(env: &TestEnv, client: &str) -> Raw {
         let mut raw = Raw::dial(env);
         let versions = json!({"oldest": 1, "newest": 2});
         let hello = json!({"op": "hello", "protocol": 1, "versions": versions, "client": client});
@@ -57,7 +57,7 @@ impl Raw {
 
     /// Sends a request and waits for its answer; events in between are kept.
     #[track_caller]
-    fn ask(&mut self, request: Value) -> Value {
+    pub(crate) fn ask(&mut self, request: Value) -> Value {
         let id = self.send(request);
         loop {
             let said = self.read();

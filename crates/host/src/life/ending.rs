@@ -7,6 +7,7 @@ use stead_protocol::{By, EndReason};
 use stead_spool::SessionDir;
 
 use crate::host::Host;
+use crate::record::unsaved::TRY_EVERY;
 use crate::session::state::Input;
 use crate::with_causes;
 
@@ -23,8 +24,8 @@ pub(crate) struct HostEnding {
     pub(crate) askers: EndAskers,
     /// Some processes did not die after the interpreter had ended.
     pub(crate) left: bool,
-    /// The session's end could not be written to its `meta.json`.
-    unsaved_meta: bool,
+    /// Set if the session's end could not be written to its `meta.json`: when that is tried again.
+    next_meta: Option<Instant>,
     /// The host exits once everything is recorded, at the latest at this time.
     leave_by: Option<Instant>,
     /// This turn of the loop is the last.
@@ -63,6 +64,18 @@ impl EndAskers {
     }
 }
 
+impl HostEnding {
+    /// The session's end was written to its `meta.json`, or could not be.
+    fn meta_tried(&mut self, saved: bool, now: Instant) {
+        self.next_meta = (!saved).then(|| now + TRY_EVERY);
+    }
+
+    /// When there is something to do for the end.
+    fn next(&self) -> Option<Instant> {
+        self.next_meta.into_iter().chain(self.leave_by).min()
+    }
+}
+
 impl Host {
     /// Exits now, or as soon as everything is recorded: until then only this host can tell clients what
     /// happened.
@@ -87,8 +100,8 @@ impl Host {
             self.blocked = None;
             self.step(Input::TryAgain);
         }
-        if self.ending.unsaved_meta && self.save_meta() {
-            self.ending.unsaved_meta = false;
+        if self.ending.next_meta.is_some_and(|at| at <= now) {
+            self.save_meta();
         }
         if self.ending.leave_by.is_some_and(|by| by <= now || !self.has_unsaved()) {
             self.leave();
@@ -98,11 +111,11 @@ impl Host {
     /// When `catch_up` has something to do.
     pub(crate) fn next_catch_up(&self) -> Option<Instant> {
         let tries = self.ledger.unsaved().next_try().into_iter();
-        tries.chain(self.blocked).chain(self.ending.leave_by).min()
+        tries.chain(self.blocked).chain(self.ending.next()).min()
     }
 
     fn has_unsaved(&self) -> bool {
-        self.ending.unsaved_meta || !self.ledger.unsaved().is_empty()
+        self.ending.next_meta.is_some() || !self.ledger.unsaved().is_empty()
     }
 
     /// Closes the socket: from here on clients start the next host.
@@ -115,15 +128,13 @@ impl Host {
         self.ending.leaving = true;
     }
 
-    fn save_meta(&self) -> bool {
-        let Ok(meta) = serde_json::to_vec_pretty(&self.meta) else { return true };
-        match stead_spool::write_atomically(&SessionDir::new(&self.spec.dir).meta(), &meta) {
-            Ok(()) => true,
-            Err(error) => {
-                stead_interpreter::log_warn!("{}", with_causes(&error));
-                false
-            }
+    fn save_meta(&mut self) {
+        let Ok(meta) = serde_json::to_vec_pretty(&self.meta) else { return };
+        let saved = stead_spool::write_atomically(&SessionDir::new(&self.spec.dir).meta(), &meta);
+        if let (Err(error), None) = (&saved, self.ending.next_meta) {
+            stead_interpreter::log_warn!("{}", with_causes(error));
         }
+        self.ending.meta_tried(saved.is_ok(), Instant::now());
     }
 
     /// The record of a start that failed keeps the loss before it until somebody is told: the next host, or the client that
@@ -155,7 +166,7 @@ impl Host {
         let over = matches!(reason, EndReason::Stopped { .. }) || self.meta.settings.policy.once;
         if over && !self.ending.left {
             self.meta = self.meta.clone().into_stopped();
-            self.ending.unsaved_meta = !self.save_meta();
+            self.save_meta();
         }
     }
 }
@@ -181,5 +192,17 @@ mod tests {
         assert_eq!(asker(EndReason::Restarted { by: None }).as_deref(), Some("one"));
         assert_eq!(asker(EndReason::Killed { by: None }), None);
         assert_eq!(asker(EndReason::HostDied), None);
+    }
+
+    #[test]
+    fn e11_an_end_that_the_disk_refuses_has_its_own_time_to_be_tried_again() {
+        let now = Instant::now();
+        let mut ending = HostEnding::default();
+        ending.meta_tried(false, now);
+        assert_eq!(ending.next(), Some(now + TRY_EVERY));
+        ending.leave_by = Some(now + LAST_TRIES);
+        assert_eq!(ending.next(), Some(now + TRY_EVERY));
+        ending.meta_tried(true, now + TRY_EVERY);
+        assert_eq!(ending.next(), Some(now + LAST_TRIES));
     }
 }

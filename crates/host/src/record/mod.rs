@@ -5,4 +5,4 @@ pub(crate) mod displays;
 pub(crate) mod ledger;
 mod log;
 mod prompt;
-mod unsaved;
+pub(crate) mod unsaved;

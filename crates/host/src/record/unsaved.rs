@@ -10,8 +10,8 @@ use stead_spool::{History, HistoryRecord, SpoolError};
 
 use crate::with_causes;
 
-/// How often a record is tried again.
-const TRY_EVERY: Duration = Duration::from_millis(100);
+/// How often what the disk refused is tried again.
+pub(crate) const TRY_EVERY: Duration = Duration::from_millis(100);
 
 /// Records that the disk has refused so far, oldest first.
 #[derive(Debug, Default)]

@@ -25,6 +25,15 @@ pub(crate) struct Context {
     pub(crate) modes: Modes,
 }
 
+/// What a directory that was removed, or whose path is no text, does to a command that is called there.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum WorkspaceNeed {
+    /// The command is refused: it is about the project of that directory.
+    Required,
+    /// The command runs all the same.
+    Optional,
+}
+
 /// How a session is named on the command line (SPEC C-2).
 #[derive(Debug, Clone, clap::Args)]
 pub(crate) struct SessionArg {
@@ -56,12 +65,13 @@ impl Context {
         mode: Mode,
         globals: &Globals,
         modes: Modes,
-        needs_workspace: bool,
+        need: WorkspaceNeed,
     ) -> Result<Self, Failure> {
+        let is_optional = globals.workspace.is_none() && need == WorkspaceNeed::Optional;
         let cwd = match stead_client::current_dir() {
             Ok(cwd) => cwd,
             // From an empty path relative ones stay relative, and the system says what is wrong with them.
-            Err(_) if globals.workspace.is_some() || !needs_workspace => PathBuf::new(),
+            Err(_) if globals.workspace.is_some() || is_optional => PathBuf::new(),
             Err(error) => {
                 let message = format!("there is no current directory: {error}");
                 return Err(bad_request(message).with_hint(hints::OTHER_DIRECTORY));
@@ -70,9 +80,7 @@ impl Context {
         let dirs = Dirs::from_env()?;
         let workspace = match Workspace::find_or_gone(globals.workspace.as_deref(), &cwd, &dirs) {
             // The root directory is always there, for interpreters that such a command may start.
-            Err(_) if globals.workspace.is_none() && !needs_workspace => {
-                Workspace::stored("/".to_owned())
-            }
+            Err(_) if is_optional => Workspace::stored("/".to_owned()),
             found => found?,
         };
         let client =

@@ -52,7 +52,7 @@ use stead_client::Client;
 use stead_config::ConfigKey;
 
 use crate::commands::CliCommand;
-use crate::context::Context;
+use crate::context::{Context, WorkspaceNeed};
 use crate::paint::{Paint, PaintWhen};
 use crate::print::{Failure, Mode, bad_request};
 
@@ -140,7 +140,7 @@ pub fn main(modes: Modes) -> ExitCode {
         // `stead` alone is for a person who wants to know what it is, so it answers in text, also to a pipe,
         // unless a flag asks for JSON.
         let mode = if cli.globals.json { Mode::Json } else { Mode::Text };
-        let context = Context::new("stead", mode, &cli.globals, modes, true);
+        let context = Context::new("stead", mode, &cli.globals, modes, WorkspaceNeed::Required);
         return ExitCode::from(match (mode, context) {
             (Mode::Json, context) => context
                 .and_then(|context| welcome::answer(&context))
@@ -162,8 +162,8 @@ pub fn main(modes: Modes) -> ExitCode {
         let words = args.iter().position(|word| word == name).unwrap_or(0);
         stead_launch::ps::hide_arguments(words + 1);
     }
-    let needs_workspace = command.needs_workspace();
-    let context = Context::new(name, mode, &cli.globals, modes, needs_workspace);
+    let need = command.workspace_need();
+    let context = Context::new(name, mode, &cli.globals, modes, need);
     let ran = context.and_then(|context| {
         // Every command ends processes that a killed session left. It looks again at its end, because a
         // session that was just killed may take a moment to be gone.

@@ -44,7 +44,7 @@ mod watch;
 
 use clap::Args;
 
-use crate::context::Context;
+use crate::context::{Context, WorkspaceNeed};
 use crate::print::CommandResult;
 
 /// Defines the commands by one list: variant, arguments and name.
@@ -126,10 +126,9 @@ commands! {
 }
 
 impl CliCommand {
-    /// Whether it can do nothing without knowing the project it is for: a directory that was removed, or whose path is
-    /// no text, does not keep the other commands from running.
-    pub(crate) fn needs_workspace(&self) -> bool {
-        match self {
+    /// Whether the command can do nothing without knowing the project that it is for.
+    pub(crate) fn workspace_need(&self) -> WorkspaceNeed {
+        let needed = match self {
             CliCommand::Completions(_)
             | CliCommand::Doctor(_)
             | CliCommand::Gc(_)
@@ -141,7 +140,8 @@ impl CliCommand {
             CliCommand::Skill(args) => args.needs_workspace(),
             CliCommand::Watch(args) => args.needs_workspace(),
             _ => true,
-        }
+        };
+        if needed { WorkspaceNeed::Required } else { WorkspaceNeed::Optional }
     }
 
     /// Whether its arguments may be code, input or values of variables.

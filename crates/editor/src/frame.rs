@@ -4,8 +4,8 @@ use std::io::{self, Read};
 
 /// What begins a frame. What stands before it in the pipe was meant for a program before the editor.
 const MAGIC: &[u8] = b"\0stead-editor ";
-/// The longest rest of a frame's first line: a kind and a length.
-const LONGEST_LINE: u64 = 32;
+/// The longest rest of a frame's first line: a kind and a length, and what newer versions may add.
+const LONGEST_LINE: usize = 256;
 
 /// The user's answer to an editor.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -28,51 +28,77 @@ impl EditorAnswer {
     }
 }
 
-/// The next frame; `None` if the input ends before or in it. Takes not a byte of what follows it. Says how many
-/// bytes it skips, before it waits for more: `left` are there to be read at once.
+/// What the input has before the frame that was read.
+#[derive(Debug, PartialEq, Eq)]
+pub(crate) enum Skipped {
+    /// So many bytes that are no frame: they were meant for a program before the editor.
+    Bytes(u64),
+    /// An answer of this kind, which only newer versions know.
+    Answer(String),
+}
+
+/// The next frame whose kind is known; `None` if the input ends before or in it. Takes not a byte of what follows it. Says
+/// what it skips, before it waits for more: `left` bytes are there to be read at once.
 pub(crate) fn read_frame<R: Read>(
     from: &mut R,
     left: impl Fn(&R) -> u64,
-    mut skips: impl FnMut(u64),
+    mut skips: impl FnMut(Skipped),
 ) -> io::Result<Option<EditorAnswer>> {
     let (mut matched, mut skipped) = (0, 0);
-    while matched < MAGIC.len() {
-        if skipped > 0 && left(from) == 0 {
-            skips(skipped);
-            skipped = 0;
-        }
-        let Some(byte) = next(from)? else { return Ok(None) };
-        let before = matched;
-        matched = match byte == MAGIC[matched] {
-            true => matched + 1,
-            false => usize::from(byte == MAGIC[0]),
-        };
-        skipped += (before + 1 - matched) as u64;
-    }
-    if skipped > 0 {
-        skips(skipped);
-    }
-    let mut line = Vec::new();
     loop {
-        match next(from)? {
-            None => return Ok(None),
-            Some(b'\n') => break,
-            Some(byte) if (line.len() as u64) < LONGEST_LINE => line.push(byte),
-            Some(_) => return Err(bad()),
+        while matched < MAGIC.len() {
+            if skipped > 0 && left(from) == 0 {
+                skips(Skipped::Bytes(std::mem::take(&mut skipped)));
+            }
+            let Some(byte) = next(from)? else { return Ok(None) };
+            let before = matched;
+            matched = match byte == MAGIC[matched] {
+                true => matched + 1,
+                false => usize::from(byte == MAGIC[0]),
+            };
+            skipped += (before + 1 - matched) as u64;
+        }
+        let mut line = Vec::new();
+        while line.len() < LONGEST_LINE && !line.ends_with(b"\n") && !line.ends_with(&MAGIC[..1]) {
+            let Some(byte) = next(from)? else { return Ok(None) };
+            line.push(byte);
+        }
+        let begun = MAGIC.len() + line.len();
+        // A frame may begin where this line ends.
+        matched = usize::from(line.ends_with(&MAGIC[..1]));
+        let Some((kind, length)) = head(&line) else {
+            skipped += (begun - matched) as u64;
+            continue;
+        };
+        if skipped > 0 {
+            skips(Skipped::Bytes(std::mem::take(&mut skipped)));
+        }
+        let mut body = from.by_ref().take(length);
+        let answer = match kind {
+            "text" => {
+                let mut text = Vec::new();
+                body.read_to_end(&mut text)?;
+                Some(EditorAnswer::Text(text))
+            }
+            _ => {
+                io::copy(&mut body, &mut io::sink())?;
+                (kind == "keep").then_some(EditorAnswer::Keep)
+            }
+        };
+        if body.limit() > 0 {
+            return Ok(None);
+        }
+        match answer {
+            Some(answer) => return Ok(Some(answer)),
+            None => skips(Skipped::Answer(kind.to_owned())),
         }
     }
-    let line = String::from_utf8(line).map_err(|_| bad())?;
-    let (kind, length) = line.split_once(' ').ok_or_else(bad)?;
-    let length: u64 = length.parse().map_err(|_| bad())?;
-    let mut text = Vec::new();
-    if from.take(length).read_to_end(&mut text)? as u64 != length {
-        return Ok(None);
-    }
-    match kind {
-        "text" => Ok(Some(EditorAnswer::Text(text))),
-        "keep" => Ok(Some(EditorAnswer::Keep)),
-        _ => Err(bad()),
-    }
+}
+
+/// Kind and length in the first line of a frame, with its line feed. Newer versions may say more behind them.
+fn head(line: &[u8]) -> Option<(&str, u64)> {
+    let mut words = str::from_utf8(line.strip_suffix(b"\n")?).ok()?.split(' ');
+    Some((words.next()?, words.next()?.parse().ok()?))
 }
 
 /// One byte and no more.
@@ -88,10 +114,6 @@ fn next(from: &mut impl Read) -> io::Result<Option<u8>> {
     }
 }
 
-fn bad() -> io::Error {
-    io::Error::new(io::ErrorKind::InvalidData, "it is not what a session's host writes")
-}
-
 #[cfg(test)]
 mod tests {
     use super::*;
@@ -99,8 +121,46 @@ mod tests {
     /// Reads from bytes that are all there; the frame and how many bytes were skipped.
     fn read(from: &mut &[u8]) -> (Option<EditorAnswer>, u64) {
         let mut skipped = 0;
-        let frame = read_frame(from, |rest| rest.len() as u64, |more| skipped += more);
+        let frame = read_frame(
+            from,
+            |rest| rest.len() as u64,
+            |more| match more {
+                Skipped::Bytes(count) => skipped += count,
+                Skipped::Answer(kind) => panic!("{kind}"),
+            },
+        );
         (frame.unwrap(), skipped)
+    }
+
+    #[test]
+    fn e19_what_newer_versions_say_is_passed_over_and_what_follows_is_read() {
+        let new = b"of_a_newer_version";
+        for known in [EditorAnswer::Text(b"new\n".to_vec()), EditorAnswer::Keep] {
+            let frame = known.encode();
+            let line = MAGIC.len() + frame[MAGIC.len()..].iter().position(|b| *b == b'\n').unwrap();
+            // Another kind, with a text of its own, comes before.
+            let other = [MAGIC, new, b" 5\n\0stea"].concat();
+            let mut said = Vec::new();
+            let stream = [other.as_slice(), &frame, b"rest"].concat();
+            let mut rest = stream.as_slice();
+            let left = |rest: &&[u8]| rest.len() as u64;
+            let read_it = read_frame(&mut rest, left, |skipped| said.push(skipped)).unwrap();
+            assert_eq!((read_it, rest), (Some(known.clone()), b"rest".as_slice()));
+            assert_eq!(said, [Skipped::Answer("of_a_newer_version".to_owned())]);
+            // The line has another word, as often as it has room.
+            let word = [b" ".as_slice(), new].concat();
+            for words in [1, 10] {
+                let grown = [&frame[..line], &word.repeat(words), &frame[line..]].concat();
+                assert_eq!(read(&mut grown.as_slice()), (Some(known.clone()), 0));
+            }
+            // What only begins like a frame is none.
+            for stray in ["text\n", "text x\n", "\n", "te", "text 3", &"text ".repeat(60)] {
+                let stray = [MAGIC, stray.as_bytes()].concat();
+                let stream = [stray.as_slice(), &frame].concat();
+                let read = read(&mut stream.as_slice());
+                assert_eq!(read, (Some(known.clone()), stray.len() as u64));
+            }
+        }
     }
 
     #[test]

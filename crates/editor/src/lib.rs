@@ -15,7 +15,7 @@ use std::process::ExitCode;
 use std::time::{Duration, SystemTime};
 
 pub use frame::EditorAnswer;
-use frame::read_frame;
+use frame::{Skipped, read_frame};
 use rustix::process::Signal;
 use stead_launch::sys::{OnSignal, on_signal, unblock};
 use thiserror::Error;
@@ -104,10 +104,13 @@ fn edit(file: &Path) -> Result<(), EditError> {
     // The input is read without a buffer, because bytes behind the frame are for the next editor.
     let mut input = File::open("/proc/self/fd/0").map_err(EditError::Input)?;
     let left = |input: &File| rustix::io::ioctl_fionread(input).unwrap_or(0);
-    let skips = |count| {
-        eprintln!(
+    let skips = |skipped| match skipped {
+        Skipped::Bytes(count) => eprintln!(
             "editor: {count} bytes of input that came before this are not its text, and were dropped"
-        );
+        ),
+        Skipped::Answer(kind) => eprintln!(
+            "editor: an answer of the kind {kind:?}, which this version of stead does not know, was dropped"
+        ),
     };
     match read_frame(&mut input, left, skips).map_err(EditError::Input)? {
         None => Err(EditError::Ended { file }),

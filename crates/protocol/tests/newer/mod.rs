@@ -1,4 +1,5 @@
-//! What messages of newer versions look like, for all wires (crates/interpreter/tests uses this too).
+//! What messages of newer versions look like, for all wires (crates/interpreter/tests uses this too). Frames of editors
+//! are no JSON; `crates/editor/src/frame.rs` has the same for them.
 
 use std::fmt::Debug;
 

@@ -24,7 +24,7 @@ pub(crate) struct Session {
 impl Session {
     /// Runs until the session has ended and everyone was told.
     pub(crate) fn run(&mut self) {
-        while !self.host.ending.leaving {
+        while !self.host.ending.leaves() {
             self.turn();
         }
         self.carry_out();
@@ -57,7 +57,7 @@ impl Session {
         }
         for id in ready.connections {
             // A request that comes too late finds the connection closed, and the session's end on disk.
-            if self.host.ending.leaving {
+            if self.host.ending.leaves() {
                 break;
             }
             for line in self.host.clients.take_lines(id) {

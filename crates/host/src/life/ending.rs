@@ -26,10 +26,33 @@ pub(crate) struct HostEnding {
     pub(crate) left: bool,
     /// Set if the session's end could not be written to its `meta.json`: when that is tried again.
     next_meta: Option<Instant>,
-    /// The host exits once everything is recorded, at the latest at this time.
-    leave_by: Option<Instant>,
+    departure: Departure,
+}
+
+/// Whether the host exits.
+#[derive(Debug, Clone, Copy, Default, PartialEq, Eq)]
+enum Departure {
+    /// The session goes on.
+    #[default]
+    Stays,
+    /// Once everything is recorded, at the latest at this time.
+    WhenSaved { by: Instant },
     /// This turn of the loop is the last.
-    pub(crate) leaving: bool,
+    Leaves,
+}
+
+impl Departure {
+    /// How it stands with the exit of a host that has nothing else to do. Until everything is saved only this host can tell
+    /// clients what happened.
+    fn step(self, saved: bool, now: Instant) -> Departure {
+        match self {
+            Departure::Leaves => Departure::Leaves,
+            _ if saved => Departure::Leaves,
+            Departure::Stays => Departure::WhenSaved { by: now + LAST_TRIES },
+            Departure::WhenSaved { by } if by <= now => Departure::Leaves,
+            Departure::WhenSaved { by } => Departure::WhenSaved { by },
+        }
+    }
 }
 
 /// The first client that asked for each kind of end. Of several requests, one decides how the interpreter ends, and
@@ -72,17 +95,28 @@ impl HostEnding {
 
     /// When there is something to do for the end.
     fn next(&self) -> Option<Instant> {
-        self.next_meta.into_iter().chain(self.leave_by).min()
+        let leave_by = match self.departure {
+            Departure::WhenSaved { by } => Some(by),
+            Departure::Stays | Departure::Leaves => None,
+        };
+        self.next_meta.into_iter().chain(leave_by).min()
+    }
+
+    /// Whether this turn of the loop is the last.
+    pub(crate) fn leaves(&self) -> bool {
+        self.departure == Departure::Leaves
     }
 }
 
 impl Host {
-    /// Exits now, or as soon as everything is recorded: until then only this host can tell clients what
-    /// happened.
+    /// Exits now, or as soon as everything is recorded.
     pub(crate) fn leave_when_saved(&mut self) {
-        match self.has_unsaved() {
-            true => self.ending.leave_by = Some(Instant::now() + LAST_TRIES),
-            false => self.leave(),
+        if self.ending.leaves() {
+            return;
+        }
+        self.ending.departure = self.ending.departure.step(!self.has_unsaved(), Instant::now());
+        if self.ending.leaves() {
+            self.leave();
         }
     }
 
@@ -103,8 +137,8 @@ impl Host {
         if self.ending.next_meta.is_some_and(|at| at <= now) {
             self.save_meta();
         }
-        if self.ending.leave_by.is_some_and(|by| by <= now || !self.has_unsaved()) {
-            self.leave();
+        if self.ending.departure != Departure::Stays {
+            self.leave_when_saved();
         }
     }
 
@@ -120,12 +154,10 @@ impl Host {
 
     /// Closes the socket: from here on clients start the next host.
     fn leave(&mut self) {
-        self.ending.leave_by = None;
         self.ledger.close();
         self.clients.close_door();
         let _ = std::fs::remove_file(&self.spec.socket);
         self.orders.push_back(Order::Leave);
-        self.ending.leaving = true;
     }
 
     fn save_meta(&mut self) {
@@ -200,9 +232,21 @@ mod tests {
         let mut ending = HostEnding::default();
         ending.meta_tried(false, now);
         assert_eq!(ending.next(), Some(now + TRY_EVERY));
-        ending.leave_by = Some(now + LAST_TRIES);
+        ending.departure = ending.departure.step(false, now);
         assert_eq!(ending.next(), Some(now + TRY_EVERY));
         ending.meta_tried(true, now + TRY_EVERY);
         assert_eq!(ending.next(), Some(now + LAST_TRIES));
+    }
+
+    #[test]
+    fn e11_a_host_leaves_when_all_is_saved_or_its_last_tries_are_over() {
+        let now = Instant::now();
+        let waits = Departure::WhenSaved { by: now + LAST_TRIES };
+        assert_eq!(Departure::Stays.step(true, now), Departure::Leaves);
+        assert_eq!(Departure::Stays.step(false, now), waits);
+        assert_eq!(waits.step(false, now + TRY_EVERY), waits);
+        assert_eq!(waits.step(true, now + TRY_EVERY), Departure::Leaves);
+        assert_eq!(waits.step(false, now + LAST_TRIES), Departure::Leaves);
+        assert_eq!(Departure::Leaves.step(false, now), Departure::Leaves);
     }
 }

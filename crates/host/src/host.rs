@@ -17,7 +17,7 @@ use crate::record::displays::Displays;
 use crate::record::ledger::{EvalClosing, Found, Ledger};
 use crate::requests::Asked;
 use crate::session::copies::Copies;
-use crate::session::copying::Copying;
+use crate::session::copy_phase::Copying;
 use crate::session::state::{Input, Phase, State};
 use crate::session::stdlib::Library;
 use crate::session::work::Pending;

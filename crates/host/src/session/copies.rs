@@ -107,6 +107,13 @@ impl Copies {
         &self.undone
     }
 
+    /// Takes a copy that was made: the one with this number, where the bridge has said it, else the last.
+    pub(crate) fn claim(&mut self, number: Option<u64>) -> Option<MadeCopy> {
+        let wanted = |copy: &u32| number.is_none_or(|number| number == u64::from(*copy));
+        let at = self.unclaimed.iter().rposition(wanted)?;
+        Some(MadeCopy { number: self.unclaimed.remove(at), text: None })
+    }
+
     /// A new interpreter: copies of the one before are gone with it.
     pub(crate) fn begin_anew(&mut self) {
         self.kept.clear();

@@ -3,7 +3,7 @@
 use std::path::PathBuf;
 
 use serde_json::{Value, json};
-use stead_interpreter::{Copied, Exit, Order, Restored};
+use stead_interpreter::{Copied, Order, Restored};
 use stead_protocol::{
     Capability, ChunkKind, DEFAULT_LABEL, EndReason, EvalSeq, Refusal, ReportInfo, Work, WorkKind,
 };
@@ -13,6 +13,7 @@ use crate::host::{Host, Launch};
 use crate::life::wall_clock::wall_ms;
 use crate::record::ledger::{Beginning, EvalClosing};
 use crate::session::copies::{Effects, KeptCopy, MOST_CHECKPOINTS, MadeCopy, changes_state};
+use crate::session::copy_phase::{Copying, GoingBack, RollbackTarget};
 use crate::session::from_text::{TextStage, unsaved};
 use crate::session::state::{Action, Eval, Input, Phase, RollingBack};
 use crate::with_causes;
@@ -23,61 +24,6 @@ const UNDONE_NAMED: usize = 50;
 const MOST_TEXT: u64 = 1 << 30;
 const TOO_MUCH_TEXT: &str = "the texts of this session's checkpoints would take more than 1 GiB: \
     drop some that are not needed any more";
-
-/// The copy that is made or woken now.
-#[derive(Debug, Default)]
-pub(crate) struct Copying {
-    /// What the checkpoint that is being made will be called.
-    label: Option<String>,
-    /// The copy that was made for the checkpoint, or that exists once its text is saved.
-    made: Option<MadeCopy>,
-    /// Where the session goes back to now.
-    pub(crate) target: Option<RollbackTarget>,
-    /// What came of going back.
-    restored: Option<(Box<Restored>, Effects)>,
-}
-
-impl Copying {
-    /// The session is on its way back.
-    pub(crate) fn going_back(target: RollbackTarget) -> Copying {
-        Copying { target: Some(target), ..Copying::default() }
-    }
-}
-
-/// Where a session goes back to, and why.
-#[derive(Debug, Clone)]
-pub(crate) struct RollbackTarget {
-    pub(crate) copy: u32,
-    pub(crate) cause: GoingBack,
-    pub(crate) text: Option<TextStage>,
-}
-
-/// Why a session goes back to a copy.
-#[derive(Debug, Clone)]
-pub(crate) enum GoingBack {
-    /// A rollback to this checkpoint was asked for, by this work.
-    Rollback { work: EvalSeq, label: String },
-    /// An eval is undone, by this work.
-    Undo { work: EvalSeq, eval: EvalSeq },
-    /// The interpreter has ended like this, and no work has asked for anything.
-    Ended(Box<Exit>),
-}
-
-impl GoingBack {
-    pub(crate) fn work(&self) -> Option<EvalSeq> {
-        match self {
-            GoingBack::Rollback { work, .. } | GoingBack::Undo { work, .. } => Some(*work),
-            GoingBack::Ended(_) => None,
-        }
-    }
-
-    fn kind(&self) -> WorkKind {
-        match self {
-            GoingBack::Undo { .. } => WorkKind::Undo,
-            GoingBack::Rollback { .. } | GoingBack::Ended(_) => WorkKind::Rollback,
-        }
-    }
-}
 
 impl Host {
     /// Why this work about copies cannot be done now, if that is known.
@@ -127,7 +73,7 @@ impl Host {
             false => Some(self.checkpoints_dir().join(format!("{}.stead", eval.0))),
         };
         let made = text.clone().map(|text| MadeCopy { number: eval.0 as u32, text: Some(text) });
-        self.copying = Copying { label: Some(label.clone()), made, ..Copying::default() };
+        self.copying = Copying::Checkpoint { label: label.clone(), made };
         match text {
             None => (WorkKind::Checkpoint, label),
             Some(path) => (WorkKind::Save, format!("{}\ncheckpoint", path.display())),
@@ -184,13 +130,13 @@ impl Host {
             self.meet_trust()?;
         }
         let text = text.map(TextStage::Ends);
-        self.copying = Copying::going_back(RollbackTarget { copy, cause, text });
+        self.copying = Copying::GoesBack(RollbackTarget { copy, cause, text });
         Ok(copy)
     }
 
     /// Who asked for the rollback that is under way.
     pub(crate) fn rolled_back_by(&self) -> Option<&stead_protocol::By> {
-        let work = self.copying.target.as_ref()?.cause.work()?;
+        let work = self.copying.cause()?.work()?;
         self.pending.get(&work).map(|pending| &pending.by)
     }
 
@@ -203,16 +149,10 @@ impl Host {
         }
     }
 
-    /// Takes a copy that was made: the one with this number, where the bridge has said it, else the last.
-    pub(crate) fn claim(&mut self, number: Option<u64>) -> Option<MadeCopy> {
-        let wanted = |copy: &u32| number.is_none_or(|number| number == u64::from(*copy));
-        let at = self.copies.unclaimed.iter().rposition(wanted)?;
-        Some(MadeCopy { number: self.copies.unclaimed.remove(at), text: None })
-    }
-
     /// Drops copies that no checkpoint or undo is waiting for any more.
     pub(crate) fn drop_unclaimed(&mut self) {
-        if self.copying.label.is_none() && !self.takes_copy() {
+        let is_awaited = matches!(self.copying, Copying::Checkpoint { .. }) || self.takes_copy();
+        if !is_awaited {
             for copy in std::mem::take(&mut self.copies.unclaimed) {
                 self.drop_copy(copy, None);
             }
@@ -221,9 +161,10 @@ impl Host {
 
     /// The bridge says that the checkpoint is made, or not; returns what is wrong if it is not there.
     pub(crate) fn end_checkpoint(&mut self, eval: EvalSeq, ok: bool) -> Option<&'static str> {
-        let Copying { label, made, .. } = std::mem::take(&mut self.copying);
-        let label = label?;
-        let made = made.or_else(|| self.claim(None));
+        let Copying::Checkpoint { label, made } = std::mem::take(&mut self.copying) else {
+            return None;
+        };
+        let made = made.or_else(|| self.copies.claim(None));
         self.drop_unclaimed();
         match (made, ok) {
             (Some(made), true) if made.text.is_some() && self.text_bytes() > MOST_TEXT => {
@@ -261,7 +202,7 @@ impl Host {
     /// The rollback or undo that is on its way to this checkpoint; until it is over the checkpoint must not be dropped.
     pub(crate) fn goes_back_to(&self, label: &str) -> Option<EvalSeq> {
         let rolls_back = matches!(self.state.phase, Phase::RollingBack(_));
-        let target = self.copying.target.as_ref().filter(|_| rolls_back)?;
+        let target = self.copying.target().filter(|_| rolls_back)?;
         match &target.cause {
             GoingBack::Rollback { work, label: aimed } => (aimed == label).then_some(*work),
             GoingBack::Undo { work, .. } => {
@@ -286,7 +227,7 @@ impl Host {
     /// Has the copy take the place of the interpreter. A copy that is text is loaded by a new interpreter, when the
     /// old one is gone.
     pub(crate) fn order_rollback(&mut self, copy: u32) {
-        let text = self.copying.target.as_ref().is_some_and(|target| target.text.is_some());
+        let text = self.copying.target().is_some_and(|target| target.text.is_some());
         self.orders.push_back(if text { Order::Kill } else { Order::Rollback { copy } });
     }
 
@@ -299,7 +240,7 @@ impl Host {
             );
         }
         self.set_fallback();
-        let aimed = self.copying.target.take_if(|target| target.copy == copy);
+        let aimed = self.copying.lose(copy);
         let Some(target) = aimed.filter(|_| matches!(self.state.phase, Phase::RollingBack(_)))
         else {
             return;
@@ -346,12 +287,12 @@ impl Host {
             let why = with_causes(&error);
             let notice = format!("which evals were undone could not be recorded: {why}");
             stead_interpreter::log_warn!("{notice}");
-            let work = self.copying.target.as_ref().and_then(|target| target.cause.work());
+            let work = self.copying.cause().and_then(GoingBack::work);
             if let Some(pending) = work.and_then(|work| self.pending.get_mut(&work)) {
                 pending.notice = Some(notice);
             }
         }
-        self.copying.restored = Some((restored, effects));
+        self.copying.went_back(restored, effects);
         self.step(Input::Restored(reason));
     }
 
@@ -374,7 +315,7 @@ impl Host {
 
     /// Says with an eval that did not run, because the interpreter had just ended, where the session goes on from.
     pub(crate) fn tell_set_back(&self, reason: &EndReason, closing: &mut EvalClosing) {
-        let Some((_, effects)) = &self.copying.restored else { return };
+        let Copying::WentBack { effects, .. } = &self.copying else { return };
         if matches!(reason, EndReason::RolledBack { .. }) {
             return;
         }
@@ -409,14 +350,15 @@ impl Host {
             }
             self.introduce_start(work);
         }
-        let Copying { target, restored, .. } = std::mem::take(&mut self.copying);
-        let Some((restored, effects)) = restored else { return };
+        let Copying::WentBack { cause, restored, effects } = std::mem::take(&mut self.copying)
+        else {
+            return;
+        };
         let mut data = json!({
             "undone": self.ids(&effects.undone),
             "undone_count": effects.undone.len(),
             "lost": restored.lost,
         });
-        let cause = target.map(|target| target.cause);
         let kind = cause.as_ref().map_or(WorkKind::Rollback, GoingBack::kind);
         match cause {
             Some(GoingBack::Rollback { label, .. }) => data["label"] = label.into(),
@@ -434,8 +376,10 @@ impl Host {
     /// A copy goes on by itself in the place of an interpreter that has ended: the record has another interpreter
     /// from here on.
     pub(crate) fn go_on(&mut self) {
-        let restored = std::mem::take(&mut self.copying).restored;
-        let undone = restored.map(|(_, effects)| effects.undone).unwrap_or_default();
+        let undone = match std::mem::take(&mut self.copying) {
+            Copying::WentBack { effects, .. } => effects.undone,
+            Copying::Nothing | Copying::Checkpoint { .. } | Copying::GoesBack(_) => Vec::new(),
+        };
         // If no client has heard of the end, the next eval tells of it, or is refused if the state lacks something that
         // the eval may need.
         if !std::mem::take(&mut self.ending.reported) {
@@ -460,15 +404,15 @@ impl Host {
 
     /// Says with the report of a checkpoint what it is called.
     pub(crate) fn name_checkpoint(&mut self, data: &mut Value) {
-        let Some(label) = self.copying.label.clone() else { return };
-        if let (None, Some(number)) = (&self.copying.made, data["copy"].as_u64()) {
-            self.copying.made = self.claim(Some(number));
+        let Copying::Checkpoint { label, made } = &mut self.copying else { return };
+        if let (None, Some(number)) = (&made, data["copy"].as_u64()) {
+            *made = self.copies.claim(Some(number));
         }
-        if self.copying.made.as_ref().is_some_and(|made| made.text.is_some()) {
+        if made.as_ref().is_some_and(|made| made.text.is_some()) {
             *data = json!({"names": data["count"], "lost": unsaved(data)});
         }
         if let Value::Object(fields) = data {
-            fields.insert("label".to_owned(), label.into());
+            fields.insert("label".to_owned(), label.as_str().into());
         }
     }
 }

@@ -8,7 +8,7 @@ use stead_protocol::{EvalSeq, WorkKind};
 
 use crate::host::Host;
 use crate::record::ledger::EvalClosing;
-use crate::session::copying::{Copying, GoingBack, RollbackTarget};
+use crate::session::copy_phase::{Copying, GoingBack, RollbackTarget};
 use crate::session::state::{Action, Input, Phase, Why};
 
 /// How far the way back to a text has come.
@@ -47,13 +47,13 @@ impl Host {
             | Phase::Ended { .. } => false,
         };
         let fatal = exit.signal.is_some() && !exit.replaced;
-        if !by_itself || !fatal || self.copying.target.is_some() {
+        if !by_itself || !fatal || self.copying.cause().is_some() {
             return;
         }
         let Some((copy, path)) = self.text_fallback() else { return };
         let cause = GoingBack::Ended(Box::new(exit.clone()));
         let target = RollbackTarget { copy, cause, text: Some(TextStage::Ends(path)) };
-        self.copying = Copying::going_back(target);
+        self.copying = Copying::GoesBack(target);
         self.step(Input::FallsBack);
     }
 
@@ -62,8 +62,7 @@ impl Host {
         match &self.state.phase {
             Phase::RollingBack(_) => true,
             Phase::Ending { why: Why::Own | Why::HardTimeout, .. } => {
-                let cause = self.copying.target.as_ref().map(|target| &target.cause);
-                matches!(cause, Some(GoingBack::Ended(_)))
+                matches!(self.copying.cause(), Some(GoingBack::Ended(_)))
             }
             Phase::Starting { .. }
             | Phase::Idle { .. }
@@ -76,14 +75,16 @@ impl Host {
 
     /// Whether the interpreter that is starting will load a text.
     pub(crate) fn comes_from_text(&self) -> bool {
-        let target = self.copying.target.as_ref();
+        let target = self.copying.target();
         self.goes_back() && target.is_some_and(|target| target.text.is_some())
     }
 
     /// The way back to a text that the session is on, and how far it has come.
     fn text_stage(&mut self) -> Option<(EvalSeq, &mut TextStage)> {
-        let goes_back = self.goes_back();
-        let target = self.copying.target.as_mut().filter(|_| goes_back)?;
+        if !self.goes_back() {
+            return None;
+        }
+        let Copying::GoesBack(target) = &mut self.copying else { return None };
         Some((target.cause.work().unwrap_or_default(), target.text.as_mut()?))
     }
 
@@ -109,7 +110,7 @@ impl Host {
     pub(crate) fn text_loaded(&mut self, ok: bool) -> bool {
         let Some((_, TextStage::Loads { failed })) = self.text_stage() else { return false };
         let failed = std::mem::take(failed);
-        let Some(target) = &self.copying.target else { return false };
+        let Some(target) = self.copying.target() else { return false };
         let (copy, exit) = match &target.cause {
             GoingBack::Ended(exit) => (target.copy, Exit::clone(exit)),
             GoingBack::Rollback { .. } | GoingBack::Undo { .. } => (target.copy, Exit::default()),

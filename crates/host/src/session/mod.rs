@@ -4,6 +4,7 @@ mod actions;
 pub(crate) mod copies;
 #[cfg(test)]
 mod copies_tests;
+pub(crate) mod copy_phase;
 pub(crate) mod copying;
 mod exited;
 pub(crate) mod from_text;

@@ -177,7 +177,7 @@ impl Host {
         };
         let said = data.and_then(|data| data["copy"].as_u64());
         let made = match error {
-            None => made.or_else(|| self.claim(said)),
+            None => made.or_else(|| self.copies.claim(said)),
             Some(_) => made,
         };
         self.drop_unclaimed();

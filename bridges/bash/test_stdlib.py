@@ -60,9 +60,10 @@ class Stdlib(BashTest):
 
     def test_st4_a_library_that_fails_leaves_what_it_had_defined_and_ends_nothing(self):
         host = self.start()
-        for text in ("a=1\nfi", "a=1\nexit 3", "a=1\nexit 0", "a=1\nreturn 4\nb=2", "set -e\na=1\nfalse\nb=2"):
+        for text, line in (("a=1\nfi", 2), ("a=1\nexit 3", None), ("a=1\nexit 0", None), ("a=1\nreturn 4\nb=2", None), ("set -e\na=1\nfalse\nb=2", 3)):
             result = self.load(host, text)
             self.assertEqual((result.status, result.changed), ("error", {}), text)
+            self.assertEqual(result.event("report")["data"].get("line"), line, text)
             host.eval("set +e")
             self.assertEqual(host.eval("echo $a$b").out, "1\n", text)
             self.assertEqual(host.ask("query 1 vars")["data"]["vars"], [], text)

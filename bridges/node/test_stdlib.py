@@ -58,9 +58,13 @@ class Stdlib(NodeTest):
 
     def test_st4_a_library_that_fails_leaves_what_it_had_defined(self):
         host = self.start()
-        for text, name in (("let a = ;", "SyntaxError"), ("var a = 1\nnull.x", "TypeError"), ("a = await 1\nthrow new RangeError('x')", "RangeError")):
+        for text, name, report, ran in (
+                ("\nlet a = ;", "SyntaxError", {"names": 0, "line": 2}, False), ("await 1\nlet b = ;", "SyntaxError", {"names": 0, "line": 2}, False), ("null.x", "TypeError", {"names": 0, "line": 1}, True),
+                ("var a = 1\nnull.x", "TypeError", {"names": 1, "line": 2}, True), ("\nJSON.parse('{')", "SyntaxError", {"names": 1, "line": 2}, True),
+                ("a = await 1\nthrow new RangeError('x')", "RangeError", {"names": 1, "line": 2}, True)):
             result = self.load(host, text)
             self.assertEqual((result.status, result.error, result.changed), ("error", name, {}), text)
+            self.assertEqual((result.event("report")["data"], result.done.get("nothing_ran")), (report, None if ran else True), text)
         self.assertIn("<stdlib>:2", result.traceback)
         self.ok(host, "a", "1")
 

@@ -60,9 +60,13 @@ class Stdlib(BridgeTest):
 
     def test_st4_a_library_that_fails_leaves_what_it_had_defined_and_ends_nothing(self):
         host = self.start()
-        for text, name in (("def f(:", "SyntaxError"), ("a = 1\n1 / 0", "ZeroDivisionError"), ("exit(3)", "ExitCalled"), ("import sys\nsys.exit()", "ExitCalled"), ("raise SystemExit('x')", "ExitCalled")):
+        for text, name, report, ran in (
+                ("x = 1\ndef f(:", "SyntaxError", {"names": 0, "line": 2}, False), ("a = 1\n1 / 0", "ZeroDivisionError", {"names": 1, "line": 2}, True),
+                ("exit(3)", "ExitCalled", {"names": 1}, True), ("import sys\nsys.exit()", "ExitCalled", {"names": 2}, True), ("raise SystemExit('x')", "ExitCalled", {"names": 2}, True),
+                ("\n\ncompile('(', 'x', 'exec')", "SyntaxError", {"names": 2, "line": 3}, True)):
             result = self.load(host, text)
             self.assertEqual((result.status, result.error, result.changed), ("error", name, {}), text)
+            self.assertEqual((result.event("report")["data"], result.done.get("nothing_ran")), (report, None if ran else True), text)
         self.ok(host, "a", "1")
         self.assertEqual(host.ask("query 1 vars")["data"]["vars"], [])
         self.assertEqual(self.load(host, "from __future__ import annotations\ndef f(x: nothing): pass").status, "ok")

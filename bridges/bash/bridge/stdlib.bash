@@ -63,7 +63,24 @@ __stead_give_again() {
 
 # How the library ended, for the host: an exit in the middle is no success.
 __stead_end_stdlib() {
+    \builtin local __s_line=
     __stead_is_stdlib=
     if [[ $__stead_end == exit && $__stead_code == 0 ]]; then __stead_code=1; fi
-    __s_events="{\"ev\":\"report\",\"data\":{\"names\":$__stead_given_names}}"$'\n'
+    if ((__stead_code)); then __stead_find_line; fi
+    __s_events="{\"ev\":\"report\",\"data\":{\"names\":$__stead_given_names$__s_line}}"$'\n'
+}
+
+# Sets `line` of the caller to the field with the line at which the library failed, if Bash has told it.
+__stead_find_line() {
+    \builtin local __s_message= __s_name= __s_at="$__stead_where"
+    case $__stead_end in
+    errexit | normal) ;;
+    *) \builtin return 0 ;;
+    esac
+    if [[ $__s_at != line\ * ]]; then
+        if ! __stead_syntax; then \builtin return 0; fi
+        __s_at=${__s_message#*: }
+    fi
+    __s_at=${__s_at#line } __s_at=${__s_at%%[!0-9]*}
+    if [[ -n $__s_at ]]; then __s_line=",\"line\":$__s_at"; fi
 }

@@ -100,6 +100,9 @@ function clean(text) {
   return text.split("\n").filter((line) => !/^\s+at (?:.*\()?(?:stead:\d+|node:inspector:)/.test(line)).join("\n");
 }
 
+// Events of code that cannot be compiled, so that none of it has run.
+const UNCOMPILED = new WeakSet();
+
 /** The `error` event for code that cannot be compiled; `line` and `column` count from 1. */
 function syntaxEvent(message, source, line, column) {
   const incomplete = isIncomplete(source);
@@ -111,6 +114,7 @@ function syntaxEvent(message, source, line, column) {
   const arrow = " ".repeat(Math.max(column - 1 - from, 0)) + "^";
   const event = { ev: "error", name: "SyntaxError", message, traceback: `${at}\n${shown.slice(from, from + 160)}\n${arrow}\n\nSyntaxError: ${message}` };
   if (incomplete) event.incomplete = true;
+  UNCOMPILED.add(event);
   return event;
 }
 

@@ -228,8 +228,9 @@ function finish(result) {
   if (result.error) events.push(result.error);
   if (result.value && !S.stdlib) events.push(result.value);
   const done = { ev: "done", eval: S.eval, status: result.status };
+  if (UNCOMPILED.has(result.error)) done.nothing_ran = true;
   try {
-    if (S.stdlib) events.push({ ev: "report", data: { names: takeGiven() } });
+    if (S.stdlib) events.push({ ev: "report", data: libraryReport(result.error) });
     done.changed = changes(S.source);
     done.variables = KNOWN.size;
     done.notice = staleNotice();

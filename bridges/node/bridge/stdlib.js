@@ -8,6 +8,14 @@ function doStdlib(id, source) {
   doEval(id, source);
 }
 
+/** What is told of the library, as far as it came; `error` is the event of what ended it. */
+function libraryReport(error) {
+  const report = { names: takeGiven() };
+  const line = new RegExp(STDLIB_FILE + ":(\\d+)").exec(error?.traceback ?? "");
+  if (line) report.line = Number(line[1]);
+  return report;
+}
+
 /** Takes the names that the library has defined, as far as it came, out of what is the user's. */
 function takeGiven() {
   S.stdlib = false;

@@ -158,7 +158,7 @@ def end_with(error, events, source):
     if isinstance(error, Leave):
         leave_session(error)
     S.phase = Phase.REPORTING
-    S.stopped = attempt(line_of, error)
+    S.stopped = attempt(line_of, error, file_name())
     if S.stopped is not None:
         STOPPED[file_name()] = S.stopped
     if isinstance(error, SystemExit) and not S.hung_up:
@@ -209,8 +209,8 @@ def finish_eval(status, code, codes, source, events):
             notice = changed_modules(calm)
     except Exception:
         pass
-    if codes is not None and not codes:  # the code could not be compiled
-        more = ',"nothing_ran":true'
+    if S.nothing_ran if codes is None else not codes:  # the code could not be compiled
+        more, S.nothing_ran = ',"nothing_ran":true', False
     if code is not None:
         more += ',"exit_code":%d' % code
     if changed:

@@ -71,6 +71,8 @@ class State:
     holder = None       # ident of the thread that is sending a frame
     names = 0           # len() of the namespace as last seen
     failed = None       # the error that ended the eval, until it is reported
+    report = None       # what is reported of the running work if it fails with an error of the user's code
+    nothing_ran = False  # the running work is a standard library that was not compiled yet
     stopped = None      # the line at which an eval failed, where frames are marked
     tree = None         # the code of the running eval as a tree, where frames are marked
     source_size = 0     # characters of all the sources that are kept

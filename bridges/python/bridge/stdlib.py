@@ -11,17 +11,31 @@ def load_stdlib(text):
     SOURCES[name] = text  # not among the recent ones: it is kept as long as the session
     if "linecache" in modules:
         show_source(name)
+    report, S.nothing_ran = {}, True
+    S.report = report  # told also if the library fails
     try:
         flags = _ast.PyCF_ALLOW_TOP_LEVEL_AWAIT
         code = compile(text, name, "exec", flags, True)
         if "global" in text:
             find_globals(compile(text, name, "exec", flags | _ast.PyCF_ONLY_AST, True))
+        S.nothing_ran = False
         run_codes([code])
     except SystemExit as error:
         raise ExitCalled("it called exit(%s): what stands below that was not defined" % (safe_str(error.code) if error.code is not None else "")) from None
+    except BaseException as error:
+        report["line"] = attempt(line_in, name, error)
+        raise
     finally:
         take_given(before)
-    return {"names": len(GIVEN)}
+        report["names"] = len(GIVEN)
+    return report
+
+
+def line_in(name, error):
+    """The line of the library at which an error left it, or that cannot be compiled."""
+    if S.nothing_ran:
+        return error.lineno if isinstance(error, SyntaxError) else None
+    return line_of(error, name)
 
 
 def take_given(before):

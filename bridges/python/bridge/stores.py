@@ -125,11 +125,11 @@ def is_filling(called, node, name, way):
     return type(module) is str and module.partition(".")[0] in FILLED_BY
 
 
-def line_of(error):
-    """The line of the eval at which an error left it; code below has not run."""
+def line_of(error, name):
+    """The line of this file, an eval's or a library's, at which an error left it; code below has not run."""
     traceback = error.__traceback__
     while traceback is not None:
-        if traceback.tb_frame.f_code.co_filename == file_name():
+        if traceback.tb_frame.f_code.co_filename == name:
             return traceback.tb_lineno
         traceback = traceback.tb_next
     return None

@@ -32,7 +32,7 @@ def do_work(eval_id, what, payload):
     """Each kind of work calls run_user for all that may take long or run code of the user's; what it does outside of that
     cannot be interrupted."""
     begin_eval(eval_id)
-    events = []
+    S.report, events = None, []
     try:
         call = WORK.get(what)
         if call is None:
@@ -44,8 +44,9 @@ def do_work(eval_id, what, payload):
         raise
     except BaseException as caught:
         S.failed = caught
-        if isinstance(caught, Trouble) and caught.report is not None:
-            events.append('{"ev":"report","data":%s}' % dump(caught.report))
+        report = (caught.report if isinstance(caught, Trouble) else None) or S.report
+        if report is not None:
+            events.append('{"ev":"report","data":%s}' % dump(report))
     conclude(None, "", events)
 
 

@@ -18,8 +18,8 @@ use crate::record::ledger::{EvalClosing, Found, Ledger};
 use crate::requests::Asked;
 use crate::session::copies::Copies;
 use crate::session::copy_phase::Copying;
+use crate::session::library::Library;
 use crate::session::state::{Input, Phase, State};
-use crate::session::stdlib::Library;
 use crate::session::work::Pending;
 
 /// One session and everything that belongs to it, except its processes.

@@ -59,6 +59,9 @@ impl Host {
                 ..
             }) => {
                 pause::point("done");
+                if nothing_ran {
+                    self.library.hear_nothing_ran();
+                }
                 if self.goes_on_loading(status) {
                     return;
                 }
@@ -178,7 +181,7 @@ impl Host {
                 self.keep(ChunkKind::Value, &ValueInfo { text, type_name });
             }
             BridgeEvent::Error { name, message, traceback, incomplete, missing } => {
-                if self.library.hear_error(&name, &message, traceback.as_deref()) {
+                if self.library.hear_error(&name, &message) {
                     return;
                 }
                 self.note_init_error(&name, &message);

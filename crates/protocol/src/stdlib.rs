@@ -1,5 +1,8 @@
 //! The source of a user's standard library, as those who write it and those who load it see it (SPEC ST-4).
 
+use serde::{Deserialize, Serialize};
+use serde_json::Value;
+
 /// Most bytes that a standard library may have.
 pub const MAX_STDLIB: usize = 4 << 20;
 
@@ -7,4 +10,22 @@ pub const MAX_STDLIB: usize = 4 << 20;
 /// them for parts of its commands.
 pub fn stdlib_source(text: &str) -> String {
     text.strip_prefix('\u{feff}').unwrap_or(text).replace("\r\n", "\n")
+}
+
+/// What a bridge reports of a library that has run to its end, or as far as it came.
+#[derive(Debug, Clone, Default, PartialEq, Eq, Serialize, Deserialize)]
+pub struct StdlibReport {
+    /// How many names all libraries have bound so far.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub names: Option<u64>,
+    /// The line of the library, counted from 1, at which an error has ended it.
+    #[serde(default, skip_serializing_if = "Option::is_none")]
+    pub line: Option<u64>,
+}
+
+impl StdlibReport {
+    /// Reads the data of a `report`; what an older bridge leaves out is not known.
+    pub fn read(data: &Value) -> StdlibReport {
+        StdlibReport::deserialize(data).unwrap_or_default()
+    }
 }

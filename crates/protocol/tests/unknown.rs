@@ -9,7 +9,7 @@ use newer::{NEW, walk};
 use serde_json::{Value, json};
 use stead_protocol::bridge::BridgeEvent;
 use stead_protocol::client::{FromHost, ToHost};
-use stead_protocol::{HostReady, HostSpec, Meta};
+use stead_protocol::{HostReady, HostSpec, Meta, StdlibReport};
 
 fn finished() -> Value {
     json!({
@@ -97,6 +97,8 @@ fn what_newer_bridges_say_is_read() {
         tried += walk::<BridgeEvent>(&event);
     }
     assert!(tried > 25, "{tried}");
+    assert!(walk::<StdlibReport>(&json!({"names": 3, "line": 2})) > 0);
+    assert_eq!(StdlibReport::read(&json!({"names": 3})).line, None);
     let read: BridgeEvent =
         serde_json::from_value(json!({"ev": "background", "stream": NEW, "text": "late"})).unwrap();
     assert!(matches!(read, BridgeEvent::Background { text, .. } if text == "late"));

@@ -1,9 +1,12 @@
 //! Whatever is written: text comes out, the same for any cut, and no more than is reasonable.
 
+mod together;
+
 use proptest::collection::vec;
 use proptest::prelude::*;
 use proptest::test_runner::TestCaseError;
-use stead_screen::{Lane, LiveScreen, LiveText, Piece, Screen, plain};
+use stead_screen::{Lane, LiveScreen, Piece, Screen, plain};
+use together::put_together;
 
 /// Bytes as they come, mixed with what terminals take for commands.
 fn bytes() -> impl Strategy<Value = Vec<u8>> {
@@ -39,16 +42,6 @@ fn bytes() -> impl Strategy<Value = Vec<u8>> {
         1 => vec(any::<u8>(), 0..6),
     ];
     vec(piece, 0..60).prop_map(|pieces| pieces.concat())
-}
-
-/// What was handed out, put together as `LiveText` says.
-fn put_together(shown: &mut String, text: &LiveText) {
-    for _ in 0..text.replaces {
-        let whole = shown.strip_suffix('\n').unwrap_or(shown);
-        let end = whole.rfind('\n').map_or(0, |end| end + 1);
-        shown.truncate(end);
-    }
-    shown.push_str(&text.text);
 }
 
 fn is_clean(text: &str) -> bool {

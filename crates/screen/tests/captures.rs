@@ -1,9 +1,12 @@
 //! What real programs wrote (`captures/NAME.raw`), and what is to be read of it (`NAME.txt`).
 
+mod together;
+
 use std::fs;
 use std::path::Path;
 
 use stead_screen::{Lane, LiveScreen, LiveText, plain};
+use together::put_together;
 
 fn captures() -> Vec<(String, Vec<u8>, String)> {
     let dir = Path::new(env!("CARGO_MANIFEST_DIR")).join("tests/captures");
@@ -25,16 +28,6 @@ fn o7_real_programs_leave_what_a_person_would_read() {
     for (name, raw, text) in captures() {
         assert_eq!(plain(raw), text, "{name}");
     }
-}
-
-/// What was handed out, put together as `LiveText` says.
-fn put_together(shown: &mut String, text: &LiveText) {
-    for _ in 0..text.replaces {
-        let whole = shown.strip_suffix('\n').unwrap_or(shown);
-        let end = whole.rfind('\n').map_or(0, |end| end + 1);
-        shown.truncate(end);
-    }
-    shown.push_str(&text.text);
 }
 
 #[test]

@@ -16,6 +16,13 @@ pub(crate) struct TimeError {
     given: String,
 }
 
+impl Time {
+    /// In milliseconds, or as many as can be counted.
+    pub(crate) fn millis(self) -> u64 {
+        stead_client::millis(self.0)
+    }
+}
+
 impl FromStr for Time {
     type Err = TimeError;
 
@@ -104,6 +111,7 @@ mod tests {
             assert!(bad.parse::<Time>().is_err(), "{bad}");
         }
         assert!("99999999999999999999999h".parse::<Time>().is_err());
+        assert_eq!("9999999999999999999s".parse::<Time>().unwrap().millis(), u64::MAX);
     }
 
     #[test]

@@ -151,7 +151,7 @@ impl<'a> WokenData<'a> {
             }
             Cause::Silent { time, last_line } => {
                 data.condition = "idle";
-                data.silent_ms = Some(time.as_millis() as u64);
+                data.silent_ms = Some(stead_client::millis(*time));
                 data.last_line = Some(last_line.as_str()).filter(|line| !line.is_empty());
             }
             Cause::Unrecorded(_) => data.condition = "unrecorded",

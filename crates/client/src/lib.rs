@@ -65,4 +65,5 @@ pub use show::shown::{counted, size_text};
 pub use stdlib::{Definition, DefinitionKind, Stdlib, StdlibChange};
 pub use stead_protocol::utc;
 pub use stead_spool::EvalEntry;
+pub use timer::millis;
 pub use wake::{AwaitedEval, Cause, HeldUp, MatchedLine, WakeOptions, WakeWatcher, Woken};

@@ -49,6 +49,11 @@ pub(crate) fn pause(time: Duration) {
     let _ = wait_readable([], Some(Instant::now() + time));
 }
 
+/// A time as the wires carry it, in milliseconds; the longest they can carry for one that is longer.
+pub fn millis(time: Duration) -> u64 {
+    u64::try_from(time.as_millis()).unwrap_or(u64::MAX)
+}
+
 fn timespec(time: Duration) -> Timespec {
     Timespec { tv_sec: time.as_secs().min(1 << 40) as i64, tv_nsec: time.subsec_nanos().into() }
 }

@@ -144,7 +144,7 @@ impl LaunchArgs {
             init_time: Some(self.timeout.0),
             no_stdlib: self.no_stdlib,
             no_undo: self.no_undo,
-            idle_timeout_ms: self.idle_timeout.map(|time| time.0.as_millis() as u64),
+            idle_timeout_ms: self.idle_timeout.map(Time::millis),
             quota_bytes: self.quota,
             ..here
         };

@@ -84,7 +84,7 @@ impl StartArgs {
             server,
             init: self.init,
             no_stdlib: true,
-            idle_timeout_ms: Some(self.idle_timeout.0.as_millis() as u64),
+            idle_timeout_ms: Some(self.idle_timeout.millis()),
             ..context.launch(Some(self.kind))
         };
         let launched = match &given {

@@ -20,6 +20,7 @@ use crate::reach::connection::Connection;
 use crate::reach::patience::Patience;
 use crate::reach::start::Door;
 use crate::show::page::read_budget;
+use crate::timer::millis;
 use crate::{
     Client, ClientError, ConnectionTrouble, EvalOptions, EvalStatus, EvalView, Fate, OutputOptions,
     Part, Quiet, timer,
@@ -219,7 +220,7 @@ impl Client {
             key: key.clone(),
             token: Some(token.0),
             again: earlier.is_some(),
-            hard_timeout_ms: options.hard_timeout.map(|time| time.as_millis() as u64),
+            hard_timeout_ms: options.hard_timeout.map(millis),
             no_queue: options.no_queue,
             watch: (!options.background).then_some(watch),
             hold: !options.background,

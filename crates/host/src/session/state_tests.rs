@@ -342,6 +342,14 @@ fn s8_an_idle_session_ends_unless_a_client_is_attached() {
 }
 
 #[test]
+fn s8_an_idle_timeout_may_be_longer_than_the_clock_counts() {
+    let mut state = State::new(0, u64::MAX, false);
+    state.step(HELLO, 5);
+    assert_eq!(state.next_deadline(false), Some(u64::MAX));
+    assert_eq!(state.step(Input::Tick { attached: false }, 600), []);
+}
+
+#[test]
 fn code_for_an_interpreter_that_dies_at_its_start_is_told_why() {
     let mut state = State::new(0, 0, false);
     assert_eq!(state.step(Input::Leaving, 0), []);

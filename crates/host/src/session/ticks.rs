@@ -18,7 +18,9 @@ impl State {
             }
             // A session with an attached client is in use.
             Phase::Idle { since } if attached => *since = now,
-            Phase::Idle { since } if self.idle_timeout > 0 && *since + self.idle_timeout <= now => {
+            Phase::Idle { since }
+                if self.idle_timeout > 0 && since.saturating_add(self.idle_timeout) <= now =>
+            {
                 self.leave(Why::Idle { after: self.idle_timeout }, Some(now + EXIT_GRACE));
                 actions.push(Action::AskExit);
             }
@@ -65,9 +67,8 @@ impl State {
     pub(crate) fn next_deadline(&self, attached: bool) -> Option<Millis> {
         match &self.phase {
             Phase::Starting { give_up_at } => Some(*give_up_at),
-            Phase::Idle { since } => {
-                (!attached && self.idle_timeout > 0).then(|| since + self.idle_timeout)
-            }
+            Phase::Idle { since } => (!attached && self.idle_timeout > 0)
+                .then(|| since.saturating_add(self.idle_timeout)),
             Phase::Running(run) => run.next(),
             Phase::RollingBack(RollingBack { work, cut, give_up_at, .. }) => {
                 let interrupts = [work].into_iter().chain(cut).filter_map(RunningEval::next);

@@ -211,8 +211,8 @@ impl Near {
         let interpreter = self.life.interpreter().and_then(|it| it.next(paused));
         let limit = self.life.interpreter().and_then(|it| it.next_limit()).filter(|_| !paused);
         // One millisecond is added because the session's clock counts whole milliseconds.
-        let left = |at: u64| Duration::from_millis(at.saturating_sub(self.clock.now()) + 1);
-        let limit = limit.map(|at| Instant::now() + left(at));
+        let left = |at: u64| at.saturating_sub(self.clock.now()).saturating_add(1);
+        let limit = limit.map(|at| Instant::now() + Duration::from_millis(left(at)));
         [guard, sweep, interpreter, limit].into_iter().flatten().min()
     }
 

@@ -394,3 +394,33 @@ fn e16_status_and_lists_say_who_sent_an_eval() {
     assert_eq!(listed["data"]["evals"][0]["by"], "alice#42", "{listed:#}");
     touch(&env, "go");
 }
+
+/// A bridge that never stops telling, of what no host knows.
+const FLOOD: &str = r#"#!/usr/bin/perl
+use strict; use Fcntl;
+open my $ctl, '+<&=', delete $ENV{STEAD_BRIDGE_FD} or die;
+fcntl $ctl, F_SETFD, FD_CLOEXEC;
+$| = 1;
+syswrite $ctl, qq({"ev":"hello","protocol":1,"language":"perl","version":"1","executable":"perl","pid":$$}\n);
+my $events = (qq({"ev":"of_a_newer_version","x":") . 'y' x 100 . qq("}\n)) x 3000;
+while (1) { syswrite $ctl, $events or exit }
+"#;
+
+#[test]
+fn h2_a_bridge_that_tells_without_end_keeps_no_client_waiting() {
+    use std::os::unix::fs::PermissionsExt;
+    let env = TestEnv::new(STEAD);
+    let bridge = env.root().join("flood.pl");
+    fs::write(&bridge, FLOOD).unwrap();
+    fs::set_permissions(&bridge, fs::Permissions::from_mode(0o755)).unwrap();
+    let launched = env.json(["launch", "perl", "-n", "perl", "--bridge", bridge.to_str().unwrap()]);
+    assert_eq!(launched["ok"], true, "{launched:#}");
+    let began = std::time::Instant::now();
+    let mut client = Raw::greeted(&env, "cli");
+    for _ in 0..300 {
+        client.ask(json!({"op": "status"}));
+    }
+    // Each answer took a fifth of a second and more while all that a bridge had told was read first.
+    assert!(began.elapsed() < Duration::from_secs(30), "{:?}", began.elapsed());
+    assert_eq!(env.run(["kill", "perl"]).code, Some(0));
+}

@@ -12,6 +12,9 @@ use stead_protocol::bridge::BridgeEvent;
 use super::drain::READ;
 use super::interpreter::Interpreter;
 
+/// How many full reads of a bridge's events are made in one turn of the loop, which clients wait for.
+const MOST_READS: usize = 4;
+
 /// Whether a descriptor can still be used.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(super) enum Channel {
@@ -54,12 +57,13 @@ impl Interpreter {
         }
     }
 
-    /// Reads events of the bridge. The pipes must be drained before these events are acted on.
+    /// Reads events of the bridge, and leaves the rest for the next turn of a bridge that tells them faster than they are
+    /// dealt with. The pipes must be drained before these events are acted on.
     pub(super) fn read_control(&mut self, events: &mut Vec<BridgeEvent>) -> Result<(), Broken> {
         if self.control == Channel::Closed {
             return Ok(());
         }
-        loop {
+        for _ in 0..MOST_READS {
             let room = spare_capacity(self.lines.room(READ));
             let read = match rustix::io::read(&self.child.ends.control, room) {
                 Ok(0) | Err(Errno::CONNRESET) => {
@@ -81,6 +85,13 @@ impl Interpreter {
                 return Ok(());
             }
         }
+        Ok(())
+    }
+
+    /// Whether the bridge has told something that was not read yet.
+    pub(super) fn is_telling(&self) -> bool {
+        self.control == Channel::Open
+            && rustix::io::ioctl_fionread(&self.child.ends.control).is_ok_and(|left| left > 0)
     }
 }
 

@@ -14,6 +14,9 @@ use super::run::{OWN_PAUSE, OWN_QUESTION, OWN_RESUME};
 use super::waking::Waking;
 use crate::told::{Restored, Told};
 
+/// How many turns of reading the last events of a bridge get at most; pipes and sockets hold less.
+const LAST_TURNS: usize = 16;
+
 impl Interpreter {
     /// Reads events from the bridge's channel; tells all output that was written before them, then the
     /// events.
@@ -40,6 +43,18 @@ impl Interpreter {
                 crate::log_warn!("the bridge sent something that is not its protocol: {message}");
                 tell(Told::Broken { message });
             }
+        }
+    }
+
+    /// Deals with all that a bridge has told that has ended. No more comes than is there now, unless a process that it has
+    /// left goes on writing.
+    pub(super) fn hear_last(&mut self, tell: Tell<'_>) {
+        self.hear(tell);
+        for _ in 0..LAST_TURNS {
+            if !self.is_telling() {
+                return;
+            }
+            self.hear(tell);
         }
     }
 

@@ -143,7 +143,7 @@ impl Near {
             if let (true, Life::Lives(interpreter)) = (ends, &mut self.life) {
                 // The last events are read before `waitpid`, while the process still shows whether user code
                 // replaced it.
-                interpreter.hear(tell);
+                interpreter.hear_last(tell);
             }
             let waited = waitpid(Pid::from_raw(pid as i32), WaitOptions::NOHANG);
             let Ok(Some((_, status))) = waited else { return };

@@ -214,6 +214,21 @@ fn j2_a_run_that_outlives_the_wait_goes_on_and_ends_by_itself() {
 }
 
 #[test]
+fn j2_s7_a_run_that_is_restarted_is_listed_until_it_ends() {
+    let env = TestEnv::new(STEAD);
+    let gate = Gate::new(&env, "gate");
+    let reply = env.json(["run", "python", "--timeout", "300ms", &gate.code()]);
+    let id = reply["data"]["eval_id"].as_str().unwrap().to_owned();
+    let name = id.split(':').next().unwrap();
+    assert_eq!(env.run(["restart", "-n", name]).code, Some(0));
+    let listed = env.json(["ls"]);
+    assert_eq!(listed["data"]["sessions"][0]["name"], name, "{listed:#}");
+    assert_eq!(env.run(["stop", "-n", name]).code, Some(0));
+    let listed = env.json(["ls"]);
+    assert_eq!(listed["data"]["sessions"].as_array().map(Vec::len), Some(0), "{listed:#}");
+}
+
+#[test]
 fn e8_a_command_that_reads_an_answer_shows_its_question() {
     let env = TestEnv::new(STEAD);
     std::fs::write(env.workspace().join("ask.sh"), "read -rp 'Sourced? ' a; echo \"<$a>\"\n")

@@ -8,7 +8,7 @@ use stead_spool::SessionDir;
 
 use crate::host::Host;
 use crate::record::unsaved::TRY_EVERY;
-use crate::session::state::Input;
+use crate::session::state::{Input, Phase};
 use crate::with_causes;
 
 /// How long a host that has nothing else to do tries to record what happened.
@@ -196,7 +196,9 @@ impl Host {
         pause::point("ended");
         // While processes are left the session stays in lists, so that it can be stopped again.
         let over = matches!(reason, EndReason::Stopped { .. }) || self.meta.settings.policy.once;
-        if over && !self.ending.left {
+        // A session that starts again, or goes on from a copy, is not over, even if it is for one eval.
+        let goes_on = !matches!(self.state.phase, Phase::Ended { .. });
+        if over && !goes_on && !self.ending.left {
             self.meta = self.meta.clone().into_stopped();
             self.save_meta();
         }

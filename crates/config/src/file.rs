@@ -50,7 +50,7 @@ pub struct ConfigFile {
     /// Its gateways; only the user's own file has any.
     pub gateways: BTreeMap<String, NamedTable>,
     /// What the file may define beyond that, in parts that were not understood.
-    pub unread: Unread,
+    pub unread: UnreadPart,
 }
 
 impl ConfigTable {
@@ -70,7 +70,7 @@ impl ConfigTable {
 
 /// The parts of a file that were not understood: nothing that they may define can be called missing.
 #[derive(Debug, Clone, PartialEq, Eq)]
-pub enum Unread {
+pub enum UnreadPart {
     /// These tables, as `toolchains.NAME`.
     Tables(BTreeSet<String>),
     /// All of it.
@@ -96,7 +96,7 @@ pub fn read_partly(text: &str, path: &Path, owner: FileOwner) -> (ConfigFile, Ve
     let mut reader = FileReader { text, path: path.into(), owner, problems: Vec::new() };
     match Document::parse(text) {
         Ok(document) => {
-            file.unread = Unread::Tables(BTreeSet::new());
+            file.unread = UnreadPart::Tables(BTreeSet::new());
             reader.top(document.as_table(), &mut file);
         }
         Err(error) => {
@@ -118,7 +118,7 @@ impl ConfigFile {
             sessions: BTreeMap::new(),
             toolchains: BTreeMap::new(),
             gateways: BTreeMap::new(),
-            unread: Unread::All,
+            unread: UnreadPart::All,
         }
     }
 }
@@ -174,7 +174,7 @@ impl FileReader<'_> {
         kind: &str,
         item: &Item,
         span: Option<Range<usize>>,
-        unread: &mut Unread,
+        unread: &mut UnreadPart,
         mut each: impl FnMut(&mut Self, &str, Option<Range<usize>>, &dyn TableLike),
     ) {
         let fix = format!("write `[{kind}.NAME]` before its keys");
@@ -192,7 +192,7 @@ impl FileReader<'_> {
                     self.complain(span, Some(&dotted(kind, name)), problem, Some(fix.clone()));
                 }
             }
-            if let Unread::Tables(tables) = unread
+            if let UnreadPart::Tables(tables) = unread
                 && self.problems.len() > known
             {
                 tables.insert(dotted(kind, name));

@@ -30,7 +30,8 @@ use stead_protocol::SessionName;
 
 pub use address::server_address;
 pub use file::{
-    ConfigFile, ConfigTable, MOST_CONFIG, NamedTable, Unread, read_config, read_partly, word_at_top,
+    ConfigFile, ConfigTable, MOST_CONFIG, NamedTable, UnreadPart, read_config, read_partly,
+    word_at_top,
 };
 pub use keys::{ConfigKey, KEYS, KeyKind, KeySpec, LOG_WORDS, Section, nearest};
 pub use language::{Control, CopyMethod, Fed, Finder, Language, OnPath, Start, VersionManagers};

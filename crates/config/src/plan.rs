@@ -9,7 +9,7 @@ use std::collections::BTreeMap;
 
 use stead_protocol::{EnvironmentSource, KernelChoice, SessionName};
 
-use crate::file::{ConfigFile, ConfigTable, NamedTable, Unread, dotted};
+use crate::file::{ConfigFile, ConfigTable, NamedTable, UnreadPart, dotted};
 use crate::keys::{ConfigKey, nearest};
 use crate::languages::{GATEWAY, JUPYTER, engine_of};
 use crate::plan_checks::{problem_in_file, unfit};
@@ -160,14 +160,16 @@ impl Configuration {
         // A language and its alias name one session.
         let names = crate::language(name).map_or([name; 2], |it| [it.name, it.alias]);
         self.files().any(|file| match &file.unread {
-            Unread::Tables(tables) => names.iter().any(|name| tables.contains(&dotted(kind, name))),
-            Unread::All => false,
+            UnreadPart::Tables(tables) => {
+                names.iter().any(|name| tables.contains(&dotted(kind, name)))
+            }
+            UnreadPart::All => false,
         })
     }
 
     /// Whether a file may have a table of this kind and name that was not understood.
     pub(crate) fn may_have(&self, kind: &str, name: &str) -> bool {
-        self.is_wrong(kind, name) || self.files().any(|file| file.unread == Unread::All)
+        self.is_wrong(kind, name) || self.files().any(|file| file.unread == UnreadPart::All)
     }
 
     /// What a session is started with.

@@ -96,15 +96,15 @@ fn tables(file: &ConfigFile) -> impl Iterator<Item = (&'static str, &str, &Confi
 }
 
 /// A standard library of the project's, which new sessions of its language run.
-struct Library {
+struct ProjectLibrary {
     name: String,
     language: &'static str,
     text: io::Result<String>,
 }
 
-impl Library {
+impl ProjectLibrary {
     fn title(&self) -> String {
-        let Library { name, language, text } = self;
+        let ProjectLibrary { name, language, text } = self;
         match text {
             Ok(text) => {
                 let lines = counted(text.lines().count() as u64, "line", "lines");
@@ -115,11 +115,11 @@ impl Library {
     }
 }
 
-fn libraries(project: &ProjectDir) -> impl Iterator<Item = Library> {
+fn libraries(project: &ProjectDir) -> impl Iterator<Item = ProjectLibrary> {
     LANGUAGES.iter().filter_map(|language| {
         let file = language.stdlib?;
         let text = project.stdlib(file).transpose()?;
-        Some(Library { name: format!("stdlib/{file}"), language: language.title, text })
+        Some(ProjectLibrary { name: format!("stdlib/{file}"), language: language.title, text })
     })
 }
 

@@ -90,7 +90,7 @@ enum StoppedFor {
 
 /// What came of a library.
 #[derive(Debug, PartialEq, Eq)]
-enum Loaded {
+enum LibraryOutcome {
     Whole,
     /// What stands before the error is there if it is loaded `partly`.
     Failed {
@@ -127,11 +127,11 @@ impl Loading {
     }
 
     /// What came of it, by the outcome of its eval; `before` are the names of libraries that were there already.
-    fn loaded(&self, outcome: &Outcome, before: u64) -> Loaded {
+    fn loaded(&self, outcome: &Outcome, before: u64) -> LibraryOutcome {
         let failed = self.turn == LibraryTurn::ClearFailed;
         let error = match (outcome, self.stopped) {
             (_, Some(StoppedFor::AskingForInput)) => "it asks for input".to_owned(),
-            (Outcome::Complete, _) if !failed => return Loaded::Whole,
+            (Outcome::Complete, _) if !failed => return LibraryOutcome::Whole,
             (_, Some(StoppedFor::TakingTooLong)) => {
                 format!("it ran for more than {} s", STDLIB_LIMIT / 1000)
             }
@@ -145,7 +145,7 @@ impl Loading {
             || matches!(outcome, Outcome::Ended { .. } | Outcome::NotRun { .. });
         let at_once = self.nothing_ran || self.report.line == Some(1);
         let bound_some = self.report.names.is_some_and(|names| names > before);
-        Loaded::Failed { error, partly: !gone && (!at_once || bound_some) }
+        LibraryOutcome::Failed { error, partly: !gone && (!at_once || bound_some) }
     }
 
     fn error_text(&self) -> String {
@@ -255,10 +255,10 @@ impl Library {
         }
         let before = self.status.as_ref().and_then(|status| status.names).unwrap_or(0);
         match loading.loaded(outcome, before) {
-            Loaded::Failed { error, partly } => {
+            LibraryOutcome::Failed { error, partly } => {
                 self.fail(loading.owner, Some(loading.eval), error, partly);
             }
-            Loaded::Whole => {
+            LibraryOutcome::Whole => {
                 if loading.printed {
                     let title = loading.owner.title();
                     self.say(format!("{title} printed something: {id} has it"));

@@ -88,12 +88,12 @@ enum PassStage {
     /// It looks at these processes, which are below the root.
     Below(VecDeque<u32>),
     /// It looks at all processes of the machine.
-    Anywhere(Listing),
+    Anywhere(ProcessList),
 }
 
 /// A list of all processes of the machine, a part at a time.
 #[derive(Debug)]
-struct Listing {
+struct ProcessList {
     all: fs::ReadDir,
     /// Processes that were listed and not looked at yet; the last one is next.
     part: Vec<u32>,
@@ -263,7 +263,7 @@ impl Sweep {
                                     _ => Treatment::Skipped,
                                 });
                                 let part = Vec::new();
-                                self.stage = PassStage::Anywhere(Listing { all, part });
+                                self.stage = PassStage::Anywhere(ProcessList { all, part });
                                 true
                             }
                             Err(_) => false,
@@ -309,7 +309,7 @@ impl Sweep {
     }
 }
 
-impl Listing {
+impl ProcessList {
     /// The next process to look at. The newest processes of a part come first: one that starts a successor
     /// and ends is there for a moment only.
     fn next(&mut self, strangers: &mut Strangers) -> Option<u32> {
@@ -535,7 +535,8 @@ mod tests {
             }
             std::thread::yield_now();
         };
-        let family = family.sparing(spared);
+        let mut family = family;
+        family.spare([spared]);
         assert_eq!(family.members().len(), 1);
         assert!(family.sweep(PATIENCE).is_empty());
         assert!(family.members().is_empty() && family.is_apart(spared));

@@ -130,7 +130,8 @@ impl Spool {
     }
 
     /// Bytes that could not be kept since `open`.
-    pub fn lost_total(&self) -> u64 {
+    #[cfg(test)]
+    pub(crate) fn lost_total(&self) -> u64 {
         self.lost
     }
 

@@ -45,12 +45,6 @@ impl Family {
         Family { root: Some(std::process::id()), ..self }
     }
 
-    /// The same family without this process and all below it, although it stands below the root like a member.
-    pub fn sparing(mut self, pid: u32) -> Family {
-        self.spared.push(pid);
-        self
-    }
-
     /// From now on exactly these processes, and all below them, are left out of the family.
     pub fn spare(&mut self, pids: impl IntoIterator<Item = u32>) {
         self.spared.clear();

@@ -8,6 +8,7 @@ pub(crate) mod copy_phase;
 pub(crate) mod copying;
 mod exited;
 pub(crate) mod from_text;
+mod leaving;
 pub(crate) mod library;
 mod rollback;
 #[cfg(test)]

@@ -81,11 +81,12 @@ impl Interpreter {
     }
 }
 
+/// Both together. A bridge may tell any number of what is elsewhere.
 fn sum(here: Usage, elsewhere: Usage) -> Usage {
     Usage {
-        processes: here.processes + elsewhere.processes,
-        memory_bytes: here.memory_bytes + elsewhere.memory_bytes,
-        cpu_ms: here.cpu_ms + elsewhere.cpu_ms,
+        processes: here.processes.saturating_add(elsewhere.processes),
+        memory_bytes: here.memory_bytes.saturating_add(elsewhere.memory_bytes),
+        cpu_ms: here.cpu_ms.saturating_add(elsewhere.cpu_ms),
     }
 }
 
@@ -104,4 +105,17 @@ fn usage(members: &[u32]) -> Usage {
         usage.cpu_ms += process.cpu_ticks * tick_ms;
     }
     usage
+}
+
+#[cfg(test)]
+mod tests {
+    use super::*;
+
+    #[test]
+    fn h2_figures_of_a_bridge_may_be_any_numbers() {
+        let most = Usage { processes: u32::MAX, memory_bytes: u64::MAX, cpu_ms: u64::MAX };
+        let some = Usage { processes: 1, memory_bytes: 2, cpu_ms: 3 };
+        assert_eq!(sum(some, most), most);
+        assert_eq!(sum(some, Usage::default()), some);
+    }
 }

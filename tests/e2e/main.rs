@@ -43,6 +43,7 @@ mod interrupt;
 mod json;
 mod jupyter;
 mod jupyter_trouble;
+mod keepers;
 mod kernel_saving;
 mod kill;
 mod leftovers;

@@ -4,6 +4,8 @@ use std::path::PathBuf;
 use std::time::{Duration, Instant};
 
 use serde_json::Value;
+use stead_launch::keeper::Keeper;
+use stead_launch::mark::Role;
 use stead_launch::roster::Holder;
 use stead_protocol::client::{InterruptEffect, Query, Reply, Request};
 use stead_protocol::{Activity, EndReason, EvalId, EvalSeq, Outcome, SessionName, Status, Work};
@@ -12,10 +14,12 @@ use stead_spool::SessionDir;
 use crate::eval::work::WORK_VERSION;
 use crate::eval::{loss, wait};
 use crate::reach::connection::{self, Connection, PATIENCE};
+use crate::reach::leftovers::see_guards_gone;
 use crate::reach::start::{Door, IfFound, left, unhurried};
 use crate::session::wait_until_ready;
 use crate::{
-    Client, ClientError, Consent, EvalOptions, EvalStatus, EvalView, LaunchOptions, Launched, Quiet,
+    Client, ClientError, Consent, EvalOptions, EvalStatus, EvalView, LaunchOptions, Launched,
+    Quiet, timer,
 };
 
 /// How long an interrupt may take: longer than the time after which the host gives up and answers.
@@ -203,60 +207,72 @@ impl Client {
     }
 
     fn end(&self, name: &SessionName) -> Result<(), ClientError> {
-        let holder = Holder::read_at(&self.dir(name).lock());
-        match self.ask(name, Request::Stop, END_TIME) {
+        match self.order_end(name, Request::Stop) {
             Err(ClientError::Ended { .. }) => {
                 // A host that was killed may have left processes.
-                self.sweep_left_of(name)?;
+                self.sweep_left_of(name, None)?;
                 self.mark_stopped(name)?;
                 self.remove_left_kernel(name)
             }
             // The session was stopped before, but some of its processes had stayed.
             Err(error @ ClientError::NotFound { .. }) => {
-                self.sweep_left_of(name)?;
+                self.sweep_left_of(name, None)?;
                 let had_kernel = self.has_left_kernel(name);
                 self.remove_left_kernel(name)?;
                 if had_kernel { Ok(()) } else { Err(error) }
             }
             answer => {
                 answer?;
-                self.see_all_gone(name, holder)?;
                 self.remove_left_kernel(name)
             }
         }
     }
 
-    /// Waits until that host and its guard are gone, and with them every process of the session.
-    fn see_all_gone(&self, name: &SessionName, host: Option<Holder>) -> Result<(), ClientError> {
+    /// Has the host end its interpreter and itself, and waits until that host and its guard are gone, and with them
+    /// every process of the session.
+    fn order_end(&self, name: &SessionName, order: Request) -> Result<(), ClientError> {
+        let mut known = Holder::read_at(&self.dir(name).lock());
+        let connection = self.connect(name)?;
+        // The lock file tells when the host is gone, unless somebody has deleted it; the process tells always.
+        let host = connection.host_pid().and_then(Keeper::at);
+        if let Some(Keeper { pid, mark, role: Role::Host, .. }) = &host {
+            known = Some(Holder { host: *pid, mark: Some(*mark) });
+        }
+        self.ask_over(connection, order, END_TIME)?;
         let dir = self.dir(name);
         let deadline = Instant::now() + END_TIME;
-        while !wait::see_host_gone(&dir) {
+        let silent = || connection::silent(name, known.map(|host| host.host));
+        if host.is_some_and(|host| !host.sees_end(END_TIME)) {
+            return Err(silent());
+        }
+        let mut guards_seen = false;
+        while wait::host_lives(&dir) {
             // Another client has started the session again, and its new host has waited for the old one's
             // guard.
             let now = Holder::read_at(&dir.lock());
-            if now.is_some() && now != host {
+            if now.is_some() && now != known {
                 return Ok(());
             }
             if Instant::now() >= deadline {
-                return Err(connection::silent(name, host.map(|host| host.host)));
+                return Err(silent());
             }
+            match guards_seen {
+                false => drop(see_guards_gone(&dir, known.and_then(|host| host.mark))),
+                true => timer::pause(Duration::from_millis(10)),
+            }
+            guards_seen = true;
         }
-        self.sweep_left_of(name)
+        self.sweep_left_of(name, known)
     }
 
     /// Ends a session's interpreter at once, whatever it does; the next eval starts it again.
     pub fn kill(&self, name: &SessionName) -> Result<KillEffect, ClientError> {
-        let holder = Holder::read_at(&self.dir(name).lock());
-        let effect = match self.ask(name, Request::Kill, END_TIME) {
+        let effect = match self.order_end(name, Request::Kill) {
             Err(ClientError::Ended { .. }) => {
-                self.sweep_left_of(name)?;
+                self.sweep_left_of(name, None)?;
                 KillEffect::HadEnded
             }
-            answer => {
-                answer?;
-                self.see_all_gone(name, holder)?;
-                KillEffect::Killed
-            }
+            ended => ended.map(|()| KillEffect::Killed)?,
         };
         self.remove_left_kernel(name)?;
         Ok(effect)
@@ -309,10 +325,19 @@ impl Client {
         request: Request,
         time: Duration,
     ) -> Result<(Connection, Reply), ClientError> {
-        let mut connection = self.connect(name)?;
+        self.ask_over(self.connect(name)?, request, time)
+    }
+
+    fn ask_over(
+        &self,
+        mut connection: Connection,
+        request: Request,
+        time: Duration,
+    ) -> Result<(Connection, Reply), ClientError> {
         match connection.request(request, Some(Instant::now() + time)) {
             Ok(reply) => Ok((connection, reply)),
             Err(error) if error.is_hang_up() => {
+                let name = connection.session();
                 wait::see_host_gone(&self.dir(name));
                 Err(self.connect(name).err().unwrap_or(error))
             }

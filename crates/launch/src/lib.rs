@@ -17,5 +17,5 @@ pub use find::{
     Environment, FindError, KernelSpec, Search, came_with_project, find, find_in, find_program,
     find_server, kernel, kernels,
 };
-pub use process::{census, cores, family, mark, memory, ps, roster, stdin_wait, tree};
+pub use process::{census, cores, family, keeper, mark, memory, ps, roster, stdin_wait, tree};
 pub use spawn::{Child, SpawnError, StartCommand, reserve_control, spawn};

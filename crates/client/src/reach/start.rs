@@ -9,6 +9,7 @@ use std::time::{Duration, Instant};
 
 use rustix::fs::FlockOperation;
 use rustix::io::Errno;
+use stead_launch::keeper::KeptBy;
 use stead_launch::{cores, sys};
 use stead_protocol::{
     By, EndReason, HostReady, HostSpec, Meta, PROGRAM, SessionName, SessionPlace, Versions,
@@ -20,6 +21,7 @@ use crate::eval::wait;
 use crate::reach::call::Unfound;
 use crate::reach::connection::{self, Connection, PATIENCE};
 use crate::reach::kept::KeptConnections;
+use crate::reach::leftovers;
 use crate::{ClientError, ConnectionTrouble, Dirs, RequestError, Workspace, timer};
 
 /// How long a host may take to listen.
@@ -28,6 +30,8 @@ const START_TIME: Duration = Duration::from_secs(10);
 const LOCK_TIME: Duration = Duration::from_secs(15);
 /// How long a host whose files are elsewhere may take to say where.
 const LOCATE_TIME: Duration = Duration::from_secs(1);
+/// How often a host that is neither there nor gone is looked for.
+const POLL: Duration = Duration::from_millis(5);
 /// How much of the log an error quotes.
 const LOG_TAIL: u64 = 2000;
 
@@ -195,6 +199,7 @@ impl Door<'_> {
         by: Instant,
     ) -> Result<Option<Connection>, ClientError> {
         let deadline = by.min(Instant::now() + START_TIME);
+        let mut kept_by = None;
         loop {
             // Whether the host lives is asked before connecting, because a host may begin to listen in between.
             let lives = wait::host_lives(dir);
@@ -205,9 +210,16 @@ impl Door<'_> {
                 return Ok(None);
             }
             if Instant::now() >= deadline {
-                return Err(connection::silent(self.name, None));
+                let guard = kept_by.as_ref().and_then(KeptBy::guard);
+                return Err(connection::silent(self.name, guard));
             }
-            timer::pause(Duration::from_millis(5));
+            match &kept_by {
+                // The guard of a host that is gone may have been stopped by a signal.
+                None => kept_by = Some(leftovers::see_guards_gone(dir, None)),
+                Some(KeptBy::Host(host)) if host.sees_end(POLL) => kept_by = None,
+                Some(KeptBy::Host(_)) => {}
+                Some(KeptBy::Nobody | KeptBy::Guards(_)) => timer::pause(POLL),
+            }
         }
     }
 

@@ -3,6 +3,7 @@
 pub mod census;
 pub mod cores;
 pub mod family;
+pub mod keeper;
 pub mod mark;
 pub mod memory;
 mod proc_file;

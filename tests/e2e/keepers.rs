@@ -1,5 +1,6 @@
 //! S-9: what becomes of a session whose host or guard is not as it should be, or whose files were deleted.
 
+use std::fs;
 use std::sync::atomic::{AtomicBool, Ordering};
 use std::time::{Duration, Instant};
 
@@ -129,5 +130,52 @@ fn s9_a_guard_that_is_stopped_again_and_again_is_ended() {
         assert_eq!(said["ok"], true, "{said:#}");
     });
     assert!(!is_alive(guard));
+    all_gone(&env);
+}
+
+#[test]
+fn s9_stop_of_a_session_whose_directory_was_deleted_is_ok_when_all_is_gone() {
+    let env = TestEnv::new(STEAD);
+    for end in ["stop", "kill"] {
+        env.value(DAEMONS);
+        fs::remove_dir_all(env.session_dir("py")).unwrap();
+        let said = env.json([end, "-n", "py"]);
+        assert_eq!(said["ok"], true, "{end}: {said:#}");
+        assert_eq!(env.processes(), Vec::<u32>::new(), "{end}");
+        assert_eq!(sockets(&env), 0, "{end}");
+    }
+}
+
+#[test]
+fn s9_stop_of_a_session_whose_lock_was_deleted_is_ok_when_all_is_gone() {
+    let env = TestEnv::new(STEAD);
+    for stopped_guard in [false, true] {
+        let host = match stopped_guard {
+            true => with_stopped_guard(&env).0,
+            false => {
+                env.value(DAEMONS);
+                env.host_pid()
+            }
+        };
+        fs::remove_file(env.session_dir("py").join("host.lock")).unwrap();
+        let said = env.json(["stop", "-n", "py"]);
+        assert_eq!(said["ok"], true, "{said:#}");
+        assert!(!is_alive(host));
+        assert_eq!(env.processes(), Vec::<u32>::new(), "guard stopped: {stopped_guard}");
+    }
+}
+
+#[test]
+fn e11_an_eval_that_is_not_recorded_because_its_directory_is_gone_says_so() {
+    let env = TestEnv::new(STEAD);
+    assert!(env.eval("x = 41")["data"]["notice"].is_null());
+    fs::remove_dir_all(env.session_dir("py")).unwrap();
+    // Neither has output, so no bytes are said to be lost.
+    for (code, status) in [("x += 1", "complete"), ("exit()", "ended")] {
+        let said = env.eval(code);
+        assert_eq!(said["status"], status, "{said:#}");
+        let notice = said["data"]["notice"].as_str().unwrap_or_default();
+        assert!(notice.contains("are not recorded"), "{code}: {said:#}");
+    }
     all_gone(&env);
 }

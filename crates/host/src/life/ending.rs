@@ -166,7 +166,9 @@ impl Host {
         if let (Err(error), None) = (&saved, self.ending.next_meta) {
             stead_interpreter::log_warn!("{}", with_causes(error));
         }
-        self.ending.meta_tried(saved.is_ok(), Instant::now());
+        // If the directory was deleted, no list has the session any more, and nothing is to be written there.
+        let done = saved.is_ok() || !self.spec.dir.exists();
+        self.ending.meta_tried(done, Instant::now());
     }
 
     /// The record of a start that failed keeps the loss before it until somebody is told: the next host, or the client that

@@ -19,6 +19,9 @@ use crate::with_causes;
 /// How many tokens are remembered.
 const TOKENS_KEPT: usize = 256;
 
+/// What is said of an eval's outcome that is written to a file without a name.
+const HISTORY_GONE: &str = "the session's history was deleted: this eval and how it ended are not recorded and cannot be read later";
+
 /// A session's spool and history, and where the running eval stands in them.
 pub(crate) struct Ledger {
     spool: Spool,
@@ -333,10 +336,13 @@ impl Ledger {
         &mut self,
         eval: EvalSeq,
         outcome: Outcome,
-        closing: EvalClosing,
+        mut closing: EvalClosing,
         now_ms: u64,
     ) -> Option<Finished> {
         let end = self.spool.end();
+        if !self.history.look() {
+            closing.note(HISTORY_GONE.to_owned());
+        }
         let current = self.current.take_if(|current| current.eval == eval);
         let finished = Finished {
             outcome,
